@@ -1,0 +1,67 @@
+# Build rules shared by every fa4 component.
+
+# Warnings, sanitizers and code-generation flags: an interface library that
+# every target of ours links privately.
+add_library(fa4_options INTERFACE)
+target_compile_options(fa4_options INTERFACE
+  -Wall -Wextra -Wno-unused-parameter -Wnon-virtual-dtor -Woverloaded-virtual
+  -fvisibility-inlines-hidden)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(fa4_options INTERFACE
+    -Wcovered-switch-default -Wimplicit-fallthrough -Wstring-conversion)
+endif()
+if(FA4_WERROR)
+  target_compile_options(fa4_options INTERFACE -Werror)
+endif()
+if(FA4_SANITIZE)
+  target_compile_options(fa4_options INTERFACE
+    -fsanitize=${FA4_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(fa4_options INTERFACE -fsanitize=${FA4_SANITIZE})
+endif()
+
+# fa4_add_library(NAME SOURCES... [DEPENDS tablegen targets] [LINK libraries]
+#                 [PCH header])
+# A static, position-independent library. Nothing here links MLIR or LLVM by
+# itself: components name what they use (fa4-sim, for one, needs LLVM only).
+function(fa4_add_library name)
+  cmake_parse_arguments(ARG "" "PCH" "DEPENDS;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(${name} PRIVATE fa4_options PUBLIC ${ARG_LINK})
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+  fa4_use_pch(${name} "${ARG_PCH}")
+endfunction()
+
+# fa4_add_tool(NAME SOURCES... [LINK libraries] [PCH target])
+function(fa4_add_tool name)
+  cmake_parse_arguments(ARG "" "PCH" "DEPENDS;LINK" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE fa4_options ${ARG_LINK})
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+  fa4_use_pch(${name} "${ARG_PCH}")
+  install(TARGETS ${name} RUNTIME DESTINATION bin)
+endfunction()
+
+# Compile a target against the precompiled header that a library owns
+# (fa4_add_pch), with the same flags.
+function(fa4_use_pch target owner)
+  if(owner)
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  endif()
+endfunction()
+
+# fa4_add_pch(NAME HEADERS...): an otherwise empty library that owns one
+# precompiled header.
+function(fa4_add_pch name)
+  file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp" "")
+  add_library(${name} STATIC "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp")
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(${name} PRIVATE fa4_options)
+  target_precompile_headers(${name} PRIVATE ${ARGN})
+endfunction()
