@@ -48,11 +48,15 @@ function(fa4_add_tool name)
 endfunction()
 
 # Compile a target against the precompiled header that a library owns
-# (fa4_add_pch), with the same flags.
+# (fa4_add_pch). The header is compiled with -fPIC, which executables must
+# then be too: CMake's property would give them -fPIE.
 function(fa4_use_pch target owner)
   if(owner)
     target_precompile_headers(${target} REUSE_FROM ${owner})
-    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL "EXECUTABLE")
+      target_compile_options(${target} PRIVATE -fPIC)
+    endif()
   endif()
 endfunction()
 
@@ -64,4 +68,20 @@ function(fa4_add_pch name)
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(${name} PRIVATE fa4_options)
   target_precompile_headers(${name} PRIVATE ${ARGN})
+endfunction()
+
+# fa4_add_doc(NAME source.td GENERATOR-FLAGS...): reference page
+# <build>/docs/NAME.md, which docs/reference/NAME.md must equal (a test
+# compares them; scripts/update-docs copies).
+add_custom_target(fa4-doc ALL)
+function(fa4_add_doc name source)
+  set(LLVM_TARGET_DEFINITIONS ${source})
+  tablegen(MLIR ${name}.md ${ARGN})
+  set(page "${CMAKE_BINARY_DIR}/docs/${name}.md")
+  add_custom_command(OUTPUT "${page}"
+    COMMAND ${CMAKE_COMMAND} -E copy
+            "${CMAKE_CURRENT_BINARY_DIR}/${name}.md" "${page}"
+    DEPENDS "${CMAKE_CURRENT_BINARY_DIR}/${name}.md")
+  add_custom_target(fa4-doc-${name} DEPENDS "${page}")
+  add_dependencies(fa4-doc fa4-doc-${name})
 endfunction()

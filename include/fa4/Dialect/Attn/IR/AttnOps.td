@@ -1,0 +1,327 @@
+//===- AttnOps.td - operations of the attn dialect -*- tablegen -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_DIALECT_ATTN_IR_ATTNOPS_TD
+#define FA4_DIALECT_ATTN_IR_ATTNOPS_TD
+
+include "fa4/Dialect/Attn/IR/AttnAttrs.td"
+include "fa4/Dialect/Attn/IR/AttnInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/TilingInterface.td"
+
+def Attn_TensorOrMemRef :
+    Type<Or<[AnyRankedTensor.predicate, AnyMemRef.predicate]>,
+         "ranked tensor or memref">;
+
+/// What the forward op and its gradient share. The operands between the data
+/// tensors and the destinations, the attributes and the regions are the same.
+class Attn_AttentionOp<string mnemonic, list<Trait> traits = []>
+    : Op<Attn_Dialect, mnemonic, !listconcat(traits, [
+        AttrSizedOperandSegments, AttrSizedResultSegments, IsolatedFromAbove,
+        SingleBlock, DeclareOpInterfaceMethods<Attn_AttentionOpInterface,
+                                               ["inferResultType"]>,
+        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+        DeclareOpInterfaceMethods<OpAsmOpInterface,
+                                  ["getAsmBlockArgumentNames"]>,
+        DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface,
+                                  ["reifyResultShapes"]>,
+        DeclareOpInterfaceMethods<TilingInterface,
+          ["getIterationDomain", "getLoopIteratorTypes",
+           "getTiledImplementation", "getResultTilePosition"]>])> {
+  dag sharedOperands = (ins
+    Optional<Attn_TensorOrMemRef>:$cu_seqlens_q,
+    Optional<Attn_TensorOrMemRef>:$cu_seqlens_k,
+    Optional<Attn_TensorOrMemRef>:$seqlens_k,
+    Optional<Attn_TensorOrMemRef>:$sinks,
+    Variadic<AnyType>:$captures,
+    Variadic<Attn_TensorOrMemRef>:$inits);
+  dag sharedAttributes = (ins
+    Attn_LayoutAttr:$layout,
+    OptionalAttr<Attn_MaskAttr>:$mask,
+    OptionalAttr<F32Attr>:$scale);
+  let regions = (region AnyRegion:$score_mod, AnyRegion:$mask_mod);
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let hasFolder = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// sdpa
+//===----------------------------------------------------------------------===//
+
+def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
+  let summary = "scaled dot-product attention";
+  let description = [{
+    For each batch `b`, query head `h` and query `i`, with the key/value head
+    `g = h / (Hq / Hkv)` (so grouped-query and multi-query attention follow from
+    the head counts):
+
+    ```
+    s[j]   = score_mod(scale * sum_d q[b,i,h,d] * k[b,j,g,d], b, h, i, j, captures)
+             if key j is visible to query i, -inf otherwise
+    z      = sum_j exp(s[j])  (+ exp(sinks[h]))
+    out[i] = sum_j exp(s[j]) / z * v[b,j,g,:]
+    lse[i] = log(z)
+    ```
+
+    computed as if in f32 with the row max subtracted. **A row that sees no key
+    gives `out = 0` and `lse = -inf`** (with a sink: `lse = sinks[h]`).
+
+    Key `j` is visible iff all of these say so:
+
+    - `j < Sk`, where `Sk` is the key length of the sequence: the size of k's
+      sequence dimension, or `cu_seqlens_k[b+1] - cu_seqlens_k[b]`, or
+      `seqlens_k[b]` if given (then `0 <= seqlens_k[b] <=` the former is the
+      caller's promise);
+    - the band of the `mask` attribute (see `#attn.mask`);
+    - `mask_mod(b, h, i, j, captures)`.
+
+    **Shapes** are given by `layout` (see `#attn.layout`); the element types of
+    q, k and v agree: f16, bf16, f8E4M3FN, f8E5M2 (or f32, for which there is
+    no GPU path). out has q's element type or f16, bf16 or f32.
+
+    | operand or result | shape | element type |
+    |---|---|---|
+    | `q`, `out` | `layout` with `Hq`, head dim `D` (q), `Dv` (out) | see above |
+    | `k`, `v` | `layout` with `Hkv`, head dim `D` (k), `Dv` (v) | see above |
+    | `cu_seqlens` | `[B + 1]` each, only with the packed layouts `thd`, `htd`; starts with 0, ascending, ends with `Tq` (`Tk`) | i32 |
+    | `seqlens_k` | `[B]`, number of valid keys | i32 |
+    | `sinks` | `[Hq]`, a score (not scaled) that joins each softmax and has no value | f32, bf16 or f16 |
+    | `captures` | any; passed on to the regions | any |
+    | `lse` | `[B, Hq, Sq]` or `[Hq, Tq]`, natural logarithm | f32 |
+
+    **Attributes.** `scale` is the factor of q.k, `1 / sqrt(D)` if not given.
+    `mask` is absent for full attention.
+
+    **Regions** are isolated: they see their arguments only. Indices are those
+    of `b`, `h` (query head), `i` and `j` above, so they count from the start of
+    each sequence also in packed layouts. Operations in them must not have side
+    effects; reading captured tensors or memrefs is fine. Where a key is not
+    visible the regions may or may not be evaluated, with indices in bounds.
+
+    - `score_mod(score: f32, b, h, i, j: index, captures...) -> f32`
+    - `mask_mod(b, h, i, j: index, captures...) -> i1`, true = visible.
+
+    **Destinations.** On memrefs, `outs` names the memref(s) to write and there
+    is no result; LSE is written if a second one is given. They must not overlap
+    with the inputs. On tensors `outs` is optional and tied to the results, in
+    the sense of destination-passing style: only the shape counts, and
+    bufferization writes in place where it can.
+
+    Examples:
+
+    ```mlir
+    // Causal grouped-query attention as FlashAttention defines it, sizes dynamic.
+    func.func @gqa(%q: tensor<?x?x32x128xbf16>, %k: tensor<?x?x8x128xbf16>,
+                   %v: tensor<?x?x8x128xbf16>) -> tensor<?x?x32x128xbf16> {
+      %o = attn.sdpa %q, %k, %v layout<bshd> mask<causal, bottom_right>
+        : tensor<?x?x32x128xbf16>, tensor<?x?x8x128xbf16>, tensor<?x?x8x128xbf16>
+          -> tensor<?x?x32x128xbf16>
+      return %o : tensor<?x?x32x128xbf16>
+    }
+    ```
+
+    ```mlir
+    // ALiBi and a document mask, with the LSE; written to memrefs.
+    func.func @alibi(%q: memref<2x8x512x64xf16>, %k: memref<2x8x512x64xf16>,
+                     %v: memref<2x8x512x64xf16>, %slopes: memref<8xf32>,
+                     %doc: memref<2x512xi32>, %o: memref<2x8x512x64xf16>,
+                     %lse: memref<2x8x512xf32>) {
+      attn.sdpa %q, %k, %v layout<bhsd>
+        captures(%slopes, %doc : memref<8xf32>, memref<2x512xi32>)
+        outs(%o, %lse : memref<2x8x512x64xf16>, memref<2x8x512xf32>)
+        : memref<2x8x512x64xf16>, memref<2x8x512x64xf16>, memref<2x8x512x64xf16>
+        score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index,
+                  %sl: memref<8xf32>, %d: memref<2x512xi32>) {
+          %slope = memref.load %sl[%h] : memref<8xf32>
+          %dist = arith.subi %j, %i : index
+          %disti = arith.index_cast %dist : index to i32
+          %distf = arith.sitofp %disti : i32 to f32
+          %bias = arith.mulf %slope, %distf : f32
+          %r = arith.addf %s, %bias : f32
+          attn.yield %r : f32
+        }
+        mask_mod(%b: index, %h: index, %i: index, %j: index,
+                 %sl: memref<8xf32>, %d: memref<2x512xi32>) {
+          %di = memref.load %d[%b, %i] : memref<2x512xi32>
+          %dj = memref.load %d[%b, %j] : memref<2x512xi32>
+          %same = arith.cmpi eq, %di, %dj : i32
+          attn.yield %same : i1
+        }
+      return
+    }
+    ```
+  }];
+
+  let arguments = !con((ins
+    Attn_TensorOrMemRef:$q,
+    Attn_TensorOrMemRef:$k,
+    Attn_TensorOrMemRef:$v), sharedOperands, sharedAttributes);
+  let results = (outs
+    Optional<AnyRankedTensor>:$out,
+    Optional<AnyRankedTensor>:$lse);
+
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `layout` `` $layout (`mask` `` $mask^)?
+    (`scale` `(` $scale^ `)`)?
+    (`cu_seqlens` `(` $cu_seqlens_q^ `,` $cu_seqlens_k `:`
+       type($cu_seqlens_q) `,` type($cu_seqlens_k) `)`)?
+    (`seqlens_k` `(` $seqlens_k^ `:` type($seqlens_k) `)`)?
+    (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
+    (`captures` `(` $captures^ `:` type($captures) `)`)?
+    (`outs` `(` $inits^ `:` type($inits) `)`)?
+    attr-dict `:` type($q) `,` type($k) `,` type($v)
+    `` custom<OptionalResultTypes>(type($out), type($lse))
+    `` custom<Mods>($score_mod, $mask_mod)
+  }];
+
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$q, "::mlir::Value":$k, "::mlir::Value":$v,
+                   "::fa4::attn::Layout":$layout,
+                   CArg<"::fa4::attn::MaskAttr", "{}">:$mask,
+                   CArg<"bool", "false">:$withLse)>
+  ];
+  let extraClassDeclaration = [{
+    /// The log-sum-exp is asked for, as a result or as a destination.
+    bool hasLse() { return getLse() || getInits().size() == 2; }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// sdpa_backward
+//===----------------------------------------------------------------------===//
+
+def Attn_SdpaBackwardOp : Attn_AttentionOp<"sdpa_backward"> {
+  let summary = "gradient of scaled dot-product attention";
+  let description = [{
+    Given the forward op's inputs, `out` and `lse` and the gradient `dout` of
+    out, the gradients of q, k and v. With the forward op's notation and
+    `p[i,j] = exp(s[i,j] - lse[i])` for visible keys, 0 otherwise:
+
+    ```
+    delta[i] = sum_d dout[i,d] * out[i,d]  (- dlse[i])
+    dp[i,j]  = sum_d dout[i,d] * v[j,d]
+    ds[i,j]  = p[i,j] * (dp[i,j] - delta[i])
+                      * scale * d score_mod / d score at (i, j)
+    dq[i]    = sum_j ds[i,j] * k[j]
+    dk[j]    = sum_i ds[i,j] * q[i]
+    dv[j]    = sum_i p[i,j] * dout[i]
+    dsinks   = - sum_{b,i} exp(sinks[h] - lse[i]) * delta[i]
+    ```
+
+    where sums over `i` run over all query heads of a key/value head too. A row
+    with `lse = -inf` contributes 0 to every gradient.
+
+    Operands, attributes and regions are those of `attn.sdpa` and must be equal
+    to those of the forward op whose gradient this is: `lse` has been computed
+    with them. The derivative of `score_mod` is derived from the region by the
+    lowering; captured values are constants to it. Further:
+
+    | operand or result | shape | element type |
+    |---|---|---|
+    | `out`, `dout` | as the forward op's out | f16, bf16, f32 or q's; of one type |
+    | `lse` | as the forward op's | f32 |
+    | `dlse` | as `lse`; gradient of the forward op's LSE result, if that was used | f32 |
+    | `dq`, `dk`, `dv` | as q, k, v | f16, bf16, f32 or q's |
+    | `dsinks` | as `sinks`; only with `sinks`, on request | f32, bf16, f16 |
+
+    `deterministic` asks for the same bits each time, also where an
+    implementation would add partial sums in an order that depends on timing.
+
+    Destinations: none on tensors (or one a result), one a gradient on memrefs,
+    in the order dq, dk, dv, dsinks.
+
+    Example:
+
+    ```mlir
+    func.func @grad(%q: tensor<2x?x8x64xf16>, %k: tensor<2x?x2x64xf16>, %v: tensor<2x?x2x64xf16>,
+                    %o: tensor<2x?x8x64xf16>, %do: tensor<2x?x8x64xf16>, %lse: tensor<2x8x?xf32>)
+        -> (tensor<2x?x8x64xf16>, tensor<2x?x2x64xf16>, tensor<2x?x2x64xf16>) {
+      %dq, %dk, %dv = attn.sdpa_backward %q, %k, %v out(%o) dout(%do) lse(%lse)
+          layout<bshd> mask<window, left = 256, right = 0, bottom_right> deterministic
+        : tensor<2x?x8x64xf16>, tensor<2x?x2x64xf16>, tensor<2x?x2x64xf16>,
+          tensor<2x?x8x64xf16>, tensor<2x?x8x64xf16>, tensor<2x8x?xf32>
+          -> tensor<2x?x8x64xf16>, tensor<2x?x2x64xf16>, tensor<2x?x2x64xf16>
+      return %dq, %dk, %dv : tensor<2x?x8x64xf16>, tensor<2x?x2x64xf16>, tensor<2x?x2x64xf16>
+    }
+    ```
+  }];
+
+  let arguments = !con((ins
+    Attn_TensorOrMemRef:$q,
+    Attn_TensorOrMemRef:$k,
+    Attn_TensorOrMemRef:$v,
+    Attn_TensorOrMemRef:$fwd_out,
+    Attn_TensorOrMemRef:$dout,
+    Attn_TensorOrMemRef:$fwd_lse,
+    Optional<Attn_TensorOrMemRef>:$dlse), sharedOperands, sharedAttributes,
+    (ins UnitAttr:$deterministic));
+  let results = (outs
+    Optional<AnyRankedTensor>:$dq,
+    Optional<AnyRankedTensor>:$dk,
+    Optional<AnyRankedTensor>:$dv,
+    Optional<AnyRankedTensor>:$dsinks);
+
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `out` `(` $fwd_out `)` `dout` `(` $dout `)`
+    `lse` `(` $fwd_lse `)` (`dlse` `(` $dlse^ `:` type($dlse) `)`)?
+    `layout` `` $layout (`mask` `` $mask^)?
+    (`scale` `(` $scale^ `)`)? (`deterministic` $deterministic^)?
+    (`cu_seqlens` `(` $cu_seqlens_q^ `,` $cu_seqlens_k `:`
+       type($cu_seqlens_q) `,` type($cu_seqlens_k) `)`)?
+    (`seqlens_k` `(` $seqlens_k^ `:` type($seqlens_k) `)`)?
+    (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
+    (`captures` `(` $captures^ `:` type($captures) `)`)?
+    (`outs` `(` $inits^ `:` type($inits) `)`)?
+    attr-dict `:` type($q) `,` type($k) `,` type($v) `,` type($fwd_out) `,`
+    type($dout) `,` type($fwd_lse)
+    `` custom<OptionalResultTypes>(type($dq), type($dk), type($dv), type($dsinks))
+    `` custom<Mods>($score_mod, $mask_mod)
+  }];
+
+  let extraClassDeclaration = [{
+    /// The gradient of the sinks is asked for.
+    bool hasDsinks() { return getDsinks() || getInits().size() == 4; }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// yield
+//===----------------------------------------------------------------------===//
+
+def Attn_YieldOp : Op<Attn_Dialect, "yield", [
+    Pure, ReturnLike, Terminator, ParentOneOf<["SdpaOp", "SdpaBackwardOp"]>]> {
+  let summary = "result of a score_mod or mask_mod region";
+  let description = [{
+    Ends a `score_mod` region with the new score (f32) or a `mask_mod` region
+    with whether the key is visible (i1).
+
+    ```mlir
+    func.func @softcap(%q: tensor<1x128x1x64xf16>, %k: tensor<1x128x1x64xf16>,
+                       %v: tensor<1x128x1x64xf16>, %cap: f32) -> tensor<1x128x1x64xf16> {
+      %o = attn.sdpa %q, %k, %v layout<bshd> captures(%cap : f32)
+        : tensor<1x128x1x64xf16>, tensor<1x128x1x64xf16>, tensor<1x128x1x64xf16>
+          -> tensor<1x128x1x64xf16>
+        score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %c: f32) {
+          %x = arith.divf %s, %c : f32
+          %t = math.tanh %x : f32
+          %r = arith.mulf %t, %c : f32
+          attn.yield %r : f32
+        }
+      return %o : tensor<1x128x1x64xf16>
+    }
+    ```
+  }];
+  let arguments = (ins AnyType:$value);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+
+#endif // FA4_DIALECT_ATTN_IR_ATTNOPS_TD

@@ -1,0 +1,334 @@
+//===- AttnTiling.cpp - tiling of the attn ops ---------------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The iteration space is [batch, key/value head], both parallel. Queries and
+// keys are not tiled here: a mask speaks of positions in the whole sequence,
+// which a slice of it no longer knows. The packed layouts have no batch
+// dimension to tile, and dsinks is a sum over the batch, so that these leave
+// the key/value heads only.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Attn/IR/Attn.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace fa4::attn;
+
+namespace {
+/// Which dimensions of an operand or result the tiled loops run over.
+struct TiledDims {
+  std::optional<unsigned> batch;
+  std::optional<unsigned> head;
+  /// The head dimension counts key/value heads, not query heads.
+  bool isKeyValue = false;
+};
+
+/// A tile of the iteration space.
+struct Tile {
+  OpFoldResult batchOffset, batchSize; // null where the batch is not tiled
+  OpFoldResult headOffset, headSize;   // in key/value heads
+  OpFoldResult group;                  // query heads of a key/value head
+};
+} // namespace
+
+static TiledDims getDataDims(const DimOrder &order, bool isKeyValue) {
+  return {order.batch, order.head, isKeyValue};
+}
+
+static TiledDims getLseDims(const DimOrder &order) {
+  return {order.lseBatch(), order.lseHead(), /*isKeyValue=*/false};
+}
+
+static constexpr TiledDims kPerQueryHead = {std::nullopt, 0u, false};
+
+/// Dimensions of the op's outputs, in the order of results and destinations.
+static SmallVector<TiledDims> getOutputDims(AttentionOpInterface op) {
+  DimOrder order = getDimOrder(op.getLayout());
+  if (isa<SdpaOp>(op))
+    return {getDataDims(order, false), getLseDims(order)};
+  return {getDataDims(order, false), getDataDims(order, true),
+          getDataDims(order, true), kPerQueryHead};
+}
+
+static TiledDims getOperandDims(AttentionOpInterface op, Value value) {
+  DimOrder order = getDimOrder(op.getLayout());
+  if (value == op.getK() || value == op.getV())
+    return getDataDims(order, true);
+  if (value == op.getSeqlensK())
+    return {order.isPacked() ? std::nullopt : std::optional<unsigned>(0),
+            std::nullopt, false};
+  if (value == op.getSinks())
+    return kPerQueryHead;
+  auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
+  if (backward &&
+      (value == backward.getFwdLse() || value == backward.getDlse()))
+    return getLseDims(order);
+  if (value == op.getCuSeqlensQ() || value == op.getCuSeqlensK())
+    return {};
+  return getDataDims(order, false); // q, out, dout
+}
+
+static bool isBatchTiled(AttentionOpInterface op) {
+  auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
+  return !getDimOrder(op.getLayout()).isPacked() &&
+         !(backward && backward.hasDsinks());
+}
+
+static OpFoldResult getSize(OpBuilder &builder, Location loc, Value value,
+                            unsigned dim) {
+  if (isa<BaseMemRefType>(value.getType()))
+    return memref::getMixedSize(builder, loc, value, dim);
+  return tensor::getMixedSize(builder, loc, value, dim);
+}
+
+static OpFoldResult apply(OpBuilder &builder, Location loc, AffineExpr expr,
+                          ArrayRef<OpFoldResult> symbols) {
+  return affine::makeComposedFoldedAffineApply(builder, loc, expr, symbols);
+}
+
+/// Query heads of a key/value head: Hq / Hkv.
+static OpFoldResult getGroup(OpBuilder &builder, AttentionOpInterface op) {
+  unsigned head = getDimOrder(op.getLayout()).head;
+  AffineExpr hq = builder.getAffineSymbolExpr(0);
+  AffineExpr hkv = builder.getAffineSymbolExpr(1);
+  return apply(builder, op.getLoc(), hq.floorDiv(hkv),
+               {getSize(builder, op.getLoc(), op.getQ(), head),
+                getSize(builder, op.getLoc(), op.getK(), head)});
+}
+
+static OpFoldResult multiply(OpBuilder &builder, Location loc, OpFoldResult a,
+                             OpFoldResult b) {
+  return apply(builder, loc,
+               builder.getAffineSymbolExpr(0) * builder.getAffineSymbolExpr(1),
+               {a, b});
+}
+
+/// Offsets and sizes of `value`'s part in `tile`.
+static void getSlice(OpBuilder &builder, Location loc, Value value,
+                     const TiledDims &dims, const Tile &tile,
+                     SmallVectorImpl<OpFoldResult> &offsets,
+                     SmallVectorImpl<OpFoldResult> &sizes) {
+  unsigned rank = cast<ShapedType>(value.getType()).getRank();
+  for (unsigned dim = 0; dim != rank; ++dim) {
+    if (dims.batch == dim && tile.batchSize) {
+      offsets.push_back(tile.batchOffset);
+      sizes.push_back(tile.batchSize);
+    } else if (dims.head == dim) {
+      offsets.push_back(
+          dims.isKeyValue
+              ? tile.headOffset
+              : multiply(builder, loc, tile.headOffset, tile.group));
+      sizes.push_back(dims.isKeyValue
+                          ? tile.headSize
+                          : multiply(builder, loc, tile.headSize, tile.group));
+    } else {
+      offsets.push_back(builder.getIndexAttr(0));
+      sizes.push_back(getSize(builder, loc, value, dim));
+    }
+  }
+}
+
+static Value extractSlice(OpBuilder &builder, Location loc, Value value,
+                          const TiledDims &dims, const Tile &tile,
+                          SmallVectorImpl<Operation *> &slices) {
+  SmallVector<OpFoldResult> offsets, sizes;
+  getSlice(builder, loc, value, dims, tile, offsets, sizes);
+  SmallVector<OpFoldResult> strides(offsets.size(), builder.getIndexAttr(1));
+  Value slice;
+  if (isa<BaseMemRefType>(value.getType()))
+    slice = memref::SubViewOp::create(builder, loc, value, offsets, sizes,
+                                      strides);
+  else
+    slice = tensor::ExtractSliceOp::create(builder, loc, value, offsets, sizes,
+                                           strides);
+  slices.push_back(slice.getDefiningOp());
+  return slice;
+}
+
+/// The regions of a tile see indices that start at 0 again: adds the tile's
+/// first batch and query head, which are new captures at the end.
+static void shiftRegionIndices(OpBuilder &builder, AttentionOpInterface tiled) {
+  OpBuilder::InsertionGuard guard(builder);
+  std::pair<Region *, unsigned> mods[] = {{&tiled.getScoreMod(), 1u},
+                                          {&tiled.getMaskMod(), 0u}};
+  for (auto [region, firstIndex] : mods) {
+    if (region->empty())
+      continue;
+    Block &block = region->front();
+    builder.setInsertionPointToStart(&block);
+    for (unsigned index : {0u, 1u}) {
+      Value offset =
+          block.addArgument(builder.getIndexType(), tiled.getLoc());
+      Value local = block.getArgument(firstIndex + index);
+      auto global =
+          arith::AddIOp::create(builder, tiled.getLoc(), local, offset);
+      local.replaceAllUsesExcept(global, global);
+    }
+  }
+}
+
+static bool usesBatchOrHead(AttentionOpInterface op) {
+  std::pair<Region *, unsigned> mods[] = {{&op.getScoreMod(), 1u},
+                                          {&op.getMaskMod(), 0u}};
+  return llvm::any_of(mods, [](auto &mod) {
+    auto [region, first] = mod;
+    return !region->empty() && !(region->getArgument(first).use_empty() &&
+                                 region->getArgument(first + 1).use_empty());
+  });
+}
+
+static Tile getTile(OpBuilder &builder, AttentionOpInterface op,
+                    ArrayRef<OpFoldResult> offsets,
+                    ArrayRef<OpFoldResult> sizes) {
+  Tile tile;
+  if (isBatchTiled(op)) {
+    tile.batchOffset = offsets[0];
+    tile.batchSize = sizes[0];
+  }
+  tile.headOffset = offsets.back();
+  tile.headSize = sizes.back();
+  tile.group = getGroup(builder, op);
+  return tile;
+}
+
+static SmallVector<Range> getIterationDomain(OpBuilder &builder,
+                                             AttentionOpInterface op) {
+  DimOrder order = getDimOrder(op.getLayout());
+  OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
+  SmallVector<Range> domain;
+  if (isBatchTiled(op))
+    domain.push_back(
+        {zero, getSize(builder, op.getLoc(), op.getQ(), *order.batch), one});
+  domain.push_back(
+      {zero, getSize(builder, op.getLoc(), op.getK(), order.head), one});
+  return domain;
+}
+
+static SmallVector<utils::IteratorType>
+getLoopIteratorTypes(AttentionOpInterface op) {
+  return SmallVector<utils::IteratorType>(isBatchTiled(op) ? 2 : 1,
+                                          utils::IteratorType::parallel);
+}
+
+static FailureOr<TilingResult>
+getTiledImplementation(OpBuilder &builder, AttentionOpInterface op,
+                       ArrayRef<OpFoldResult> offsets,
+                       ArrayRef<OpFoldResult> sizes) {
+  Location loc = op.getLoc();
+  Tile tile = getTile(builder, op, offsets, sizes);
+  SmallVector<TiledDims> outputDims = getOutputDims(op);
+  OperandRange captures = op.getCaptures(), inits = op.getInits();
+  unsigned firstCapture = captures.getBeginOperandIndex();
+  unsigned firstInit = inits.getBeginOperandIndex();
+
+  SmallVector<Operation *> slices;
+  SmallVector<Value> operands;
+  for (OpOperand &operand : op->getOpOperands()) {
+    unsigned number = operand.getOperandNumber();
+    if (number >= firstCapture && number < firstInit) {
+      operands.push_back(operand.get());
+      continue;
+    }
+    TiledDims dims = number >= firstInit ? outputDims[number - firstInit]
+                                         : getOperandDims(op, operand.get());
+    operands.push_back(
+        extractSlice(builder, loc, operand.get(), dims, tile, slices));
+  }
+
+  SmallVector<Type> types;
+  for (auto [result, dims] : llvm::zip(op->getResults(), outputDims)) {
+    SmallVector<OpFoldResult> resultOffsets, resultSizes;
+    getSlice(builder, loc, result, dims, tile, resultOffsets, resultSizes);
+    SmallVector<int64_t> shape;
+    std::tie(shape, std::ignore) = decomposeMixedValues(resultSizes);
+    types.push_back(cast<RankedTensorType>(result.getType()).clone(shape));
+  }
+
+  auto tiled = cast<AttentionOpInterface>(
+      clone(builder, op, types, operands));
+  if (usesBatchOrHead(op)) {
+    OpFoldResult batch =
+        tile.batchOffset ? tile.batchOffset : builder.getIndexAttr(0);
+    OpFoldResult head = multiply(builder, loc, tile.headOffset, tile.group);
+    builder.setInsertionPoint(tiled);
+    Value offsetValues[] = {
+        getValueOrCreateConstantIndexOp(builder, loc, batch),
+        getValueOrCreateConstantIndexOp(builder, loc, head)};
+    tiled.getCapturesMutable().append(offsetValues);
+    shiftRegionIndices(builder, tiled);
+    builder.setInsertionPointAfter(tiled);
+  }
+  return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), slices};
+}
+
+static LogicalResult getResultTilePosition(
+    OpBuilder &builder, AttentionOpInterface op, unsigned resultNumber,
+    ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
+    SmallVectorImpl<OpFoldResult> &resultOffsets,
+    SmallVectorImpl<OpFoldResult> &resultSizes) {
+  getSlice(builder, op.getLoc(), op->getResult(resultNumber),
+           getOutputDims(op)[resultNumber],
+           getTile(builder, op, offsets, sizes), resultOffsets, resultSizes);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// TilingInterface
+//===----------------------------------------------------------------------===//
+
+SmallVector<Range> SdpaOp::getIterationDomain(OpBuilder &builder) {
+  return ::getIterationDomain(builder, *this);
+}
+
+SmallVector<utils::IteratorType> SdpaOp::getLoopIteratorTypes() {
+  return ::getLoopIteratorTypes(*this);
+}
+
+FailureOr<TilingResult>
+SdpaOp::getTiledImplementation(OpBuilder &builder,
+                               ArrayRef<OpFoldResult> offsets,
+                               ArrayRef<OpFoldResult> sizes) {
+  return ::getTiledImplementation(builder, *this, offsets, sizes);
+}
+
+LogicalResult SdpaOp::getResultTilePosition(
+    OpBuilder &builder, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
+    ArrayRef<OpFoldResult> sizes, SmallVector<OpFoldResult> &resultOffsets,
+    SmallVector<OpFoldResult> &resultSizes) {
+  return ::getResultTilePosition(builder, *this, resultNumber, offsets, sizes,
+                                 resultOffsets, resultSizes);
+}
+
+SmallVector<Range> SdpaBackwardOp::getIterationDomain(OpBuilder &builder) {
+  return ::getIterationDomain(builder, *this);
+}
+
+SmallVector<utils::IteratorType> SdpaBackwardOp::getLoopIteratorTypes() {
+  return ::getLoopIteratorTypes(*this);
+}
+
+FailureOr<TilingResult>
+SdpaBackwardOp::getTiledImplementation(OpBuilder &builder,
+                                       ArrayRef<OpFoldResult> offsets,
+                                       ArrayRef<OpFoldResult> sizes) {
+  return ::getTiledImplementation(builder, *this, offsets, sizes);
+}
+
+LogicalResult SdpaBackwardOp::getResultTilePosition(
+    OpBuilder &builder, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
+    ArrayRef<OpFoldResult> sizes, SmallVector<OpFoldResult> &resultOffsets,
+    SmallVector<OpFoldResult> &resultSizes) {
+  return ::getResultTilePosition(builder, *this, resultNumber, offsets, sizes,
+                                 resultOffsets, resultSizes);
+}

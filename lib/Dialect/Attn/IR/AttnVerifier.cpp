@@ -1,0 +1,464 @@
+//===- AttnVerifier.cpp - the rules of the attn ops ----------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One function a group of rules, one message a rule. Operands are named as in
+// the op's documentation.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Attn/IR/Attn.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace fa4::attn;
+
+namespace {
+/// Sizes that must agree between operands, each with the operand that it was
+/// first seen on.
+class SizeChecker {
+public:
+  explicit SizeChecker(AttentionOpInterface op) : op(op) {}
+
+  /// `letter` (as in the documentation) is `size` according to `operand`.
+  LogicalResult unify(StringRef letter, int64_t size, const Twine &operand) {
+    if (ShapedType::isDynamic(size))
+      return success();
+    auto [it, isNew] = known.try_emplace(letter, size, operand.str());
+    if (isNew || it->second.first == size)
+      return success();
+    return op->emitOpError() << "size " << letter << " is " << size << " in '"
+                             << operand.str() << "' but " << it->second.first
+                             << " in '" << it->second.second << "'";
+  }
+
+  /// Size of `letter` where static.
+  std::optional<int64_t> get(StringRef letter) const {
+    auto it = known.find(letter);
+    return it == known.end() ? std::nullopt
+                             : std::optional<int64_t>(it->second.first);
+  }
+
+private:
+  AttentionOpInterface op;
+  llvm::StringMap<std::pair<int64_t, std::string>> known;
+};
+} // namespace
+
+static bool isTensorOrMemRefOf(Type type, int64_t rank,
+                               function_ref<bool(Type)> isElement) {
+  auto shaped = dyn_cast<ShapedType>(type);
+  return shaped && shaped.hasRank() && shaped.getRank() == rank &&
+         isElement(shaped.getElementType());
+}
+
+//===----------------------------------------------------------------------===//
+// Data operands
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyRank(Operation *op, Value value, StringRef name,
+                                unsigned rank, Layout layout) {
+  int64_t actual = cast<ShapedType>(value.getType()).getRank();
+  if (actual == rank)
+    return success();
+  return op->emitOpError() << "'" << name << "' must have rank " << rank
+                           << " in layout " << stringifyLayout(layout)
+                           << ", got " << actual;
+}
+
+/// A tensor in the op's layout: `seq`, `head`, `dim` are the letters of its
+/// sizes.
+static LogicalResult unifyData(SizeChecker &sizes, const DimOrder &order,
+                               Type type, const Twine &name, StringRef seq,
+                               StringRef head, StringRef dim) {
+  auto shaped = cast<ShapedType>(type);
+  if (order.batch &&
+      failed(sizes.unify("B", shaped.getDimSize(*order.batch), name)))
+    return failure();
+  return failure(
+      failed(sizes.unify(seq, shaped.getDimSize(order.seq), name)) ||
+      failed(sizes.unify(head, shaped.getDimSize(order.head), name)) ||
+      failed(sizes.unify(dim, shaped.getDimSize(order.dim), name)));
+}
+
+static LogicalResult unifyLse(SizeChecker &sizes, const DimOrder &order,
+                              Type type, const Twine &name) {
+  auto shaped = cast<ShapedType>(type);
+  if (order.batch &&
+      failed(sizes.unify("B", shaped.getDimSize(*order.lseBatch()), name)))
+    return failure();
+  return failure(
+      failed(sizes.unify("Hq", shaped.getDimSize(order.lseHead()), name)) ||
+      failed(sizes.unify(order.isPacked() ? "Tq" : "Sq",
+                         shaped.getDimSize(order.lseSeq()), name)));
+}
+
+static LogicalResult verifyTensorsOrMemRefs(AttentionOpInterface op) {
+  bool memrefs = op.hasMemRefSemantics();
+  auto isOther = [&](Value value) {
+    return value && isa<ShapedType>(value.getType()) &&
+           isa<BaseMemRefType>(value.getType()) != memrefs;
+  };
+  // Captures are free to be either: they are not data of the op itself.
+  OperandRange captures = op.getCaptures();
+  unsigned first = captures.getBeginOperandIndex();
+  for (OpOperand &operand : op->getOpOperands()) {
+    unsigned number = operand.getOperandNumber();
+    if (number >= first && number < first + captures.size())
+      continue;
+    if (isOther(operand.get()))
+      return op->emitOpError(
+          "operands other than captures must be all tensors or all memrefs");
+  }
+  if (memrefs && op->getNumResults() != 0)
+    return op->emitOpError(
+        "has no results on memrefs; name destinations with outs");
+  return success();
+}
+
+static LogicalResult verifyQkv(AttentionOpInterface op, SizeChecker &sizes) {
+  Layout layout = op.getLayout();
+  DimOrder order = getDimOrder(layout);
+  std::pair<Value, StringRef> qkv[] = {
+      {op.getQ(), "q"}, {op.getK(), "k"}, {op.getV(), "v"}};
+  for (auto [value, name] : qkv)
+    if (failed(verifyRank(op, value, name, order.rank, layout)))
+      return failure();
+
+  Type element = cast<ShapedType>(op.getQ().getType()).getElementType();
+  if (!isSupportedInputType(element))
+    return op->emitOpError("element type of 'q' must be f16, bf16, f32, "
+                           "f8E4M3FN or f8E5M2, got ")
+           << element;
+  for (auto [value, name] : ArrayRef(qkv).drop_front()) {
+    Type other = cast<ShapedType>(value.getType()).getElementType();
+    if (other != element)
+      return op->emitOpError()
+             << "element type of '" << name << "' is " << other
+             << " but that of 'q' is " << element;
+  }
+
+  StringRef sq = order.isPacked() ? "Tq" : "Sq";
+  StringRef sk = order.isPacked() ? "Tk" : "Sk";
+  if (failed(unifyData(sizes, order, op.getQ().getType(), "q", sq, "Hq", "D")) ||
+      failed(unifyData(sizes, order, op.getK().getType(), "k", sk, "Hkv", "D")) ||
+      failed(unifyData(sizes, order, op.getV().getType(), "v", sk, "Hkv", "Dv")))
+    return failure();
+
+  for (StringRef letter : {"D", "Dv", "Hq", "Hkv"})
+    if (sizes.get(letter) == int64_t(0))
+      return op->emitOpError() << "size " << letter << " must not be 0";
+  std::optional<int64_t> hq = sizes.get("Hq"), hkv = sizes.get("Hkv");
+  if (hq && hkv && *hq % *hkv != 0)
+    return op->emitOpError()
+           << "number of query heads (" << *hq
+           << ") must be a multiple of that of key/value heads (" << *hkv
+           << ")";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Lengths, sinks, scale
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyLengths(AttentionOpInterface op,
+                                   SizeChecker &sizes) {
+  bool packed = getDimOrder(op.getLayout()).isPacked();
+  Value cuQ = op.getCuSeqlensQ(), cuK = op.getCuSeqlensK();
+  if (!cuQ != !cuK)
+    return op->emitOpError(
+        "cu_seqlens_q and cu_seqlens_k must be given together");
+  if (packed && !cuQ)
+    return op->emitOpError("layout ")
+           << stringifyLayout(op.getLayout()) << " needs cu_seqlens";
+  if (!packed && cuQ)
+    return op->emitOpError("cu_seqlens needs a packed layout (thd, htd), got ")
+           << stringifyLayout(op.getLayout());
+
+  auto isI32 = [](Type type) { return type.isSignlessInteger(32); };
+  std::pair<Value, StringRef> vectors[] = {{cuQ, "cu_seqlens_q"},
+                                           {cuK, "cu_seqlens_k"},
+                                           {op.getSeqlensK(), "seqlens_k"}};
+  for (auto [value, name] : vectors) {
+    if (!value)
+      continue;
+    if (!isTensorOrMemRefOf(value.getType(), 1, isI32))
+      return op->emitOpError()
+             << "'" << name << "' must be of rank 1 and i32, got "
+             << value.getType();
+    int64_t size = cast<ShapedType>(value.getType()).getDimSize(0);
+    bool prefix = name != "seqlens_k";
+    if (prefix && size == 0)
+      return op->emitOpError()
+             << "'" << name << "' must have B + 1 elements, got 0";
+    if (!ShapedType::isDynamic(size) &&
+        failed(sizes.unify("B", prefix ? size - 1 : size, name)))
+      return failure();
+  }
+  return success();
+}
+
+static LogicalResult verifySinksAndScale(AttentionOpInterface op,
+                                         SizeChecker &sizes) {
+  if (Value sinks = op.getSinks()) {
+    auto isFloat = [](Type type) {
+      return isa<Float32Type, BFloat16Type, Float16Type>(type);
+    };
+    if (!isTensorOrMemRefOf(sinks.getType(), 1, isFloat))
+      return op->emitOpError(
+                 "'sinks' must be of rank 1 and f32, bf16 or f16, got ")
+             << sinks.getType();
+    if (failed(sizes.unify(
+            "Hq", cast<ShapedType>(sinks.getType()).getDimSize(0), "sinks")))
+      return failure();
+  }
+  if (FloatAttr scale = op.getScaleAttr())
+    if (!scale.getValue().isFinite())
+      return op->emitOpError("scale must be finite");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Results and destinations
+//===----------------------------------------------------------------------===//
+
+/// Destinations are all or none on tensors, of the results' types; on memrefs
+/// from `required` to all of the op's `maximum` outputs.
+static LogicalResult verifyInits(AttentionOpInterface op, unsigned required,
+                                 unsigned maximum) {
+  OperandRange inits = op.getInits();
+  if (op.hasMemRefSemantics()) {
+    if (inits.size() >= required && inits.size() <= maximum)
+      return success();
+    return op->emitOpError("needs ")
+           << required << " to " << maximum
+           << " destinations (outs) on memrefs, got " << inits.size();
+  }
+  if (inits.empty())
+    return success();
+  if (inits.size() != op->getNumResults())
+    return op->emitOpError("has ")
+           << op->getNumResults() << " results but " << inits.size()
+           << " destinations (outs)";
+  for (auto [index, pair] : llvm::enumerate(
+           llvm::zip(inits.getTypes(), op->getResultTypes())))
+    if (std::get<0>(pair) != std::get<1>(pair))
+      return op->emitOpError("destination ")
+             << index << " has type " << std::get<0>(pair)
+             << " but the result has type " << std::get<1>(pair);
+  return success();
+}
+
+/// The types of the outputs: results on tensors, destinations on memrefs.
+static SmallVector<Type> getOutputTypes(AttentionOpInterface op) {
+  if (op.hasMemRefSemantics())
+    return llvm::to_vector(op.getInits().getTypes());
+  return llvm::to_vector(op->getResultTypes());
+}
+
+static LogicalResult verifyOutputElement(Operation *op, Type type,
+                                         StringRef name, Type input) {
+  Type element = cast<ShapedType>(type).getElementType();
+  if (isSupportedOutputType(element, input))
+    return success();
+  return op->emitOpError() << "element type of '" << name
+                           << "' must be f16, bf16, f32 or " << input
+                           << " as the input, got " << element;
+}
+
+static LogicalResult verifyLseType(Operation *op, Type type, StringRef name,
+                                   const DimOrder &order) {
+  if (isTensorOrMemRefOf(type, order.lseRank(),
+                         [](Type element) { return element.isF32(); }))
+    return success();
+  return op->emitOpError() << "'" << name << "' must be of rank "
+                           << order.lseRank() << " and f32, got " << type;
+}
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyModSignature(AttentionOpInterface op, Region &region,
+                                        StringRef name, bool hasScore,
+                                        Type yielded) {
+  Builder builder(op.getContext());
+  SmallVector<Type> expected;
+  if (hasScore)
+    expected.push_back(builder.getF32Type());
+  expected.append(kNumIndexArgs, builder.getIndexType());
+  llvm::append_range(expected, op.getCaptures().getTypes());
+  if (!llvm::equal(expected, region.getArgumentTypes())) {
+    InFlightDiagnostic diag = op->emitOpError()
+                              << name << " must take arguments (";
+    llvm::interleaveComma(expected, diag);
+    diag << "), got (";
+    llvm::interleaveComma(region.getArgumentTypes(), diag);
+    return diag << ")";
+  }
+  auto yield = region.front().empty()
+                   ? YieldOp()
+                   : dyn_cast<YieldOp>(region.front().back());
+  if (!yield)
+    return op->emitOpError() << name << " must end with attn.yield";
+  if (yield.getValue().getType() != yielded)
+    return op->emitOpError() << name << " must yield " << yielded << ", got "
+                             << yield.getValue().getType();
+  return success();
+}
+
+/// Reading is allowed; everything else that outlives the region is not, nor an
+/// op that does not say what it does.
+static LogicalResult verifyModEffects(AttentionOpInterface op, Region &region,
+                                      StringRef name) {
+  for (Operation &nested : region.getOps()) {
+    std::optional<SmallVector<MemoryEffects::EffectInstance>> effects =
+        getEffectsRecursively(&nested);
+    if (!effects) {
+      InFlightDiagnostic diag = op->emitOpError()
+                                << name << " contains '" << nested.getName()
+                                << "', whose side effects are unknown";
+      diag.attachNote(nested.getLoc()) << "the operation is here";
+      return diag;
+    }
+    if (llvm::all_of(*effects, [](const MemoryEffects::EffectInstance &effect) {
+          return isa<MemoryEffects::Read>(effect.getEffect());
+        }))
+      continue;
+    InFlightDiagnostic diag = op->emitOpError()
+                              << name << " must not have side effects, but '"
+                              << nested.getName() << "' has";
+    diag.attachNote(nested.getLoc()) << "the operation is here";
+    return diag;
+  }
+  return success();
+}
+
+static LogicalResult verifyMods(AttentionOpInterface op) {
+  Builder builder(op.getContext());
+  std::tuple<Region *, StringRef, bool, Type> mods[] = {
+      {&op.getScoreMod(), "score_mod", true, builder.getF32Type()},
+      {&op.getMaskMod(), "mask_mod", false, builder.getI1Type()}};
+  for (auto [region, name, hasScore, yielded] : mods) {
+    if (region->empty())
+      continue;
+    if (failed(verifyModSignature(op, *region, name, hasScore, yielded)) ||
+        failed(verifyModEffects(op, *region, name)))
+      return failure();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The ops
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyShared(AttentionOpInterface op, SizeChecker &sizes) {
+  return failure(failed(verifyTensorsOrMemRefs(op)) ||
+                 failed(verifyQkv(op, sizes)) ||
+                 failed(verifyLengths(op, sizes)) ||
+                 failed(verifySinksAndScale(op, sizes)));
+}
+
+LogicalResult SdpaOp::verify() {
+  SizeChecker sizes(*this);
+  if (failed(verifyShared(*this, sizes)) ||
+      failed(verifyInits(*this, /*required=*/1, /*maximum=*/2)))
+    return failure();
+  if (!hasMemRefSemantics() && !getOut())
+    return emitOpError("needs the result 'out' on tensors");
+  DimOrder order = getDimOrder(getLayout());
+  SmallVector<Type> outputs = getOutputTypes(*this);
+  Type input = cast<ShapedType>(getQ().getType()).getElementType();
+
+  int64_t outRank = cast<ShapedType>(outputs[0]).getRank();
+  if (outRank != order.rank)
+    return emitOpError("'out' must have rank ")
+           << order.rank << " in layout " << stringifyLayout(getLayout())
+           << ", got " << outRank;
+  if (failed(verifyOutputElement(*this, outputs[0], "out", input)) ||
+      failed(unifyData(sizes, order, outputs[0], "out",
+                       order.isPacked() ? "Tq" : "Sq", "Hq", "Dv")))
+    return failure();
+  if (outputs.size() == 2 &&
+      (failed(verifyLseType(*this, outputs[1], "lse", order)) ||
+       failed(unifyLse(sizes, order, outputs[1], "lse"))))
+    return failure();
+  return success();
+}
+
+/// out, dout, lse and dlse: results of the forward op and their gradients.
+static LogicalResult verifyForwardResults(SdpaBackwardOp op,
+                                          SizeChecker &sizes) {
+  DimOrder order = getDimOrder(op.getLayout());
+  StringRef sq = order.isPacked() ? "Tq" : "Sq";
+  Type input = cast<ShapedType>(op.getQ().getType()).getElementType();
+  std::pair<Value, StringRef> outs[] = {{op.getFwdOut(), "out"},
+                                        {op.getDout(), "dout"}};
+  for (auto [value, name] : outs)
+    if (failed(verifyRank(op, value, name, order.rank, op.getLayout())) ||
+        failed(verifyOutputElement(op, value.getType(), name, input)) ||
+        failed(unifyData(sizes, order, value.getType(), name, sq, "Hq", "Dv")))
+      return failure();
+  Type outElement = cast<ShapedType>(op.getFwdOut().getType()).getElementType();
+  Type doutElement = cast<ShapedType>(op.getDout().getType()).getElementType();
+  if (outElement != doutElement)
+    return op->emitOpError("element type of 'dout' is ")
+           << doutElement << " but that of 'out' is " << outElement;
+
+  std::pair<Value, StringRef> lses[] = {{op.getFwdLse(), "lse"},
+                                        {op.getDlse(), "dlse"}};
+  for (auto [value, name] : lses)
+    if (value && (failed(verifyLseType(op, value.getType(), name, order)) ||
+                  failed(unifyLse(sizes, order, value.getType(), name))))
+      return failure();
+  return success();
+}
+
+LogicalResult SdpaBackwardOp::verify() {
+  SizeChecker sizes(*this);
+  if (failed(verifyShared(*this, sizes)) ||
+      failed(verifyForwardResults(*this, sizes)) ||
+      failed(verifyInits(*this, /*required=*/3, /*maximum=*/4)))
+    return failure();
+  if (!hasMemRefSemantics() && !(getDq() && getDk() && getDv()))
+    return emitOpError("needs the results 'dq', 'dk' and 'dv' on tensors");
+  DimOrder order = getDimOrder(getLayout());
+  SmallVector<Type> outputs = getOutputTypes(*this);
+  Type input = cast<ShapedType>(getQ().getType()).getElementType();
+  StringRef sq = order.isPacked() ? "Tq" : "Sq";
+  StringRef sk = order.isPacked() ? "Tk" : "Sk";
+  std::tuple<StringRef, StringRef, StringRef, StringRef> gradients[] = {
+      {"dq", sq, "Hq", "D"}, {"dk", sk, "Hkv", "D"}, {"dv", sk, "Hkv", "Dv"}};
+  for (auto [type, gradient] : llvm::zip(outputs, gradients)) {
+    auto [name, seq, head, dim] = gradient;
+    int64_t rank = cast<ShapedType>(type).getRank();
+    if (rank != order.rank)
+      return emitOpError() << "'" << name << "' must have rank " << order.rank
+                           << " in layout " << stringifyLayout(getLayout())
+                           << ", got " << rank;
+    if (failed(verifyOutputElement(*this, type, name, input)) ||
+        failed(unifyData(sizes, order, type, name, seq, head, dim)))
+      return failure();
+  }
+  if (outputs.size() < 4)
+    return success();
+  if (!getSinks())
+    return emitOpError("'dsinks' needs 'sinks'");
+  if (!isTensorOrMemRefOf(outputs[3], 1, [](Type element) {
+        return isa<Float32Type, BFloat16Type, Float16Type>(element);
+      }))
+    return emitOpError("'dsinks' must be of rank 1 and f32, bf16 or f16, got ")
+           << outputs[3];
+  return sizes.unify("Hq", cast<ShapedType>(outputs[3]).getDimSize(0),
+                     "dsinks");
+}
+
+LogicalResult SdpaOp::verifyRegions() { return verifyMods(*this); }
+
+LogicalResult SdpaBackwardOp::verifyRegions() { return verifyMods(*this); }

@@ -1,0 +1,173 @@
+//===- MaskModAnalysis.cpp - bands in mask_mod regions -------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MaskModAnalysis.h"
+#include "fa4/Dialect/Attn/IR/Attn.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/APInt.h"
+
+using namespace mlir;
+using namespace fa4::attn;
+
+/// Constants beyond this are not positions, and sums of those within it do not
+/// overflow.
+static constexpr int64_t kMaxConstant = int64_t(1) << 40;
+
+namespace {
+/// query * q + key * k + constant.
+struct LinearForm {
+  int64_t query = 0, key = 0, constant = 0;
+
+  LinearForm operator-(const LinearForm &other) const {
+    return {query - other.query, key - other.key, constant - other.constant};
+  }
+  LinearForm operator+(const LinearForm &other) const {
+    return {query + other.query, key + other.key, constant + other.constant};
+  }
+  /// Certainly not negative, as positions are not.
+  bool isNonNegative() const {
+    return query >= 0 && key >= 0 && constant >= 0;
+  }
+  bool isSmall() const {
+    return std::abs(constant) <= kMaxConstant && std::abs(query) <= 4 &&
+           std::abs(key) <= 4;
+  }
+};
+} // namespace
+
+/// `value` as a linear form of the query and key index arguments of `block`.
+static std::optional<LinearForm> getLinearForm(Value value, Block &block) {
+  if (value == block.getArgument(kNumMaskModArgs - 2))
+    return LinearForm{1, 0, 0};
+  if (value == block.getArgument(kNumMaskModArgs - 1))
+    return LinearForm{0, 1, 0};
+
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant))) {
+    if (constant.getSignificantBits() > 64)
+      return std::nullopt;
+    LinearForm form{0, 0, constant.getSExtValue()};
+    return form.isSmall() ? std::optional(form) : std::nullopt;
+  }
+
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return std::nullopt;
+  if (auto cast = dyn_cast<arith::IndexCastOp>(op)) {
+    auto width = [](Type type) {
+      return isa<IndexType>(type) ? 64u : type.getIntOrFloatBitWidth();
+    };
+    if (isa<ShapedType>(cast.getType()) || width(cast.getType()) < 32 ||
+        width(cast.getIn().getType()) < 32)
+      return std::nullopt;
+    return getLinearForm(cast.getIn(), block);
+  }
+  if (!isa<arith::AddIOp, arith::SubIOp>(op))
+    return std::nullopt;
+  std::optional<LinearForm> lhs = getLinearForm(op->getOperand(0), block);
+  std::optional<LinearForm> rhs =
+      lhs ? getLinearForm(op->getOperand(1), block) : std::nullopt;
+  if (!rhs)
+    return std::nullopt;
+  LinearForm form = isa<arith::AddIOp>(op) ? *lhs + *rhs : *lhs - *rhs;
+  return form.isSmall() ? std::optional(form) : std::nullopt;
+}
+
+void Band::intersect(const Band &other) {
+  auto meet = [](std::optional<int64_t> &a, std::optional<int64_t> b) {
+    if (b)
+      a = a ? std::min(*a, *b) : *b;
+  };
+  meet(left, other.left);
+  meet(right, other.right);
+}
+
+/// The band in which `form` <= 0.
+static std::optional<Band> getBandWhereNotPositive(const LinearForm &form) {
+  if (form.query == -1 && form.key == 1) // j <= i - c
+    return Band{std::nullopt, -form.constant};
+  if (form.query == 1 && form.key == -1) // j >= i + c
+    return Band{-form.constant, std::nullopt};
+  return std::nullopt;
+}
+
+static std::optional<Band> getBand(arith::CmpIOp cmp, Block &block) {
+  std::optional<LinearForm> lhs = getLinearForm(cmp.getLhs(), block);
+  std::optional<LinearForm> rhs = getLinearForm(cmp.getRhs(), block);
+  if (!lhs || !rhs)
+    return std::nullopt;
+  LinearForm difference = *lhs - *rhs, opposite = *rhs - *lhs;
+  LinearForm one{0, 0, 1};
+  bool sameAsSigned = lhs->isNonNegative() && rhs->isNonNegative();
+
+  using Predicate = arith::CmpIPredicate;
+  switch (cmp.getPredicate()) {
+  case Predicate::ule:
+    if (!sameAsSigned)
+      return std::nullopt;
+    [[fallthrough]];
+  case Predicate::sle:
+    return getBandWhereNotPositive(difference);
+  case Predicate::ult:
+    if (!sameAsSigned)
+      return std::nullopt;
+    [[fallthrough]];
+  case Predicate::slt:
+    return getBandWhereNotPositive(difference + one);
+  case Predicate::uge:
+    if (!sameAsSigned)
+      return std::nullopt;
+    [[fallthrough]];
+  case Predicate::sge:
+    return getBandWhereNotPositive(opposite);
+  case Predicate::ugt:
+    if (!sameAsSigned)
+      return std::nullopt;
+    [[fallthrough]];
+  case Predicate::sgt:
+    return getBandWhereNotPositive(opposite + one);
+  case Predicate::eq: {
+    std::optional<Band> band = getBandWhereNotPositive(difference);
+    std::optional<Band> other = getBandWhereNotPositive(opposite);
+    if (!band || !other)
+      return std::nullopt;
+    band->intersect(*other);
+    return band;
+  }
+  case Predicate::ne:
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+SmallVector<BandConjunct> fa4::attn::findBandConjuncts(Region &maskMod) {
+  Block &block = maskMod.front();
+  SmallVector<BandConjunct> found;
+  SmallVector<OpOperand *> worklist = {
+      &block.getTerminator()->getOpOperand(0)};
+  while (!worklist.empty()) {
+    OpOperand *use = worklist.pop_back_val();
+    Operation *op = use->get().getDefiningOp();
+    if (!op)
+      continue;
+    if (auto conjunction = dyn_cast<arith::AndIOp>(op)) {
+      // A shared conjunction must keep its value for its other users.
+      if (!conjunction->hasOneUse())
+        continue;
+      worklist.push_back(&conjunction->getOpOperand(1));
+      worklist.push_back(&conjunction->getOpOperand(0));
+    } else if (auto cmp = dyn_cast<arith::CmpIOp>(op)) {
+      if (isa<ShapedType>(cmp.getLhs().getType()))
+        continue;
+      if (std::optional<Band> band = getBand(cmp, block))
+        found.push_back({use, *band});
+    }
+  }
+  return found;
+}

@@ -1,0 +1,41 @@
+//===- MaskModAnalysis.h - bands in mask_mod regions ---------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_DIALECT_ATTN_IR_MASKMODANALYSIS_H
+#define FA4_LIB_DIALECT_ATTN_IR_MASKMODANALYSIS_H
+
+#include "mlir/IR/Region.h"
+#include <optional>
+
+namespace fa4::attn {
+
+/// A top-left aligned band: key j is visible to query i iff
+/// i - left <= j <= i + right, where a missing bound does not limit.
+struct Band {
+  std::optional<int64_t> left, right;
+
+  void intersect(const Band &other);
+};
+
+/// One factor of the conjunction that a mask_mod yields, and the band that it
+/// describes.
+struct BandConjunct {
+  mlir::OpOperand *use;
+  Band band;
+};
+
+/// The factors of `maskMod`'s yielded conjunction (nested arith.andi) that
+/// compare the query index with the key index at a constant distance.
+///
+/// Index arithmetic is taken as exact: sequence positions are non-negative and
+/// far below 2^31.
+llvm::SmallVector<BandConjunct> findBandConjuncts(mlir::Region &maskMod);
+
+} // namespace fa4::attn
+
+#endif // FA4_LIB_DIALECT_ATTN_IR_MASKMODANALYSIS_H

@@ -1,0 +1,491 @@
+//===- AttnDecompose.cpp - attention ops to linalg -----------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttnDecompose.h"
+#include "ModRegions.h"
+#include "fa4/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+#include <cmath>
+
+namespace fa4::attn {
+#define GEN_PASS_DEF_ATTNDECOMPOSE
+#include "fa4/Dialect/Attn/Transforms/Passes.h.inc"
+} // namespace fa4::attn
+
+using namespace mlir;
+using namespace fa4::attn;
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+AttnDecomposer::AttnDecomposer(RewriterBase &rewriter, AttentionOpInterface op,
+                               int64_t queryBlock)
+    : rewriter(rewriter), b(op.getLoc(), rewriter), op(op),
+      order(getDimOrder(op.getLayout())), queryBlock(queryBlock) {
+  b.setInsertionPoint(op);
+  q = asTensor(op.getQ());
+  k = asTensor(op.getK());
+  v = asTensor(op.getV());
+  computeScale();
+  group = getGroupSize();
+}
+
+Value AttnDecomposer::asTensor(Value value, bool writable) {
+  auto memref = dyn_cast<MemRefType>(value.getType());
+  if (!memref)
+    return value;
+  auto type =
+      RankedTensorType::get(memref.getShape(), memref.getElementType());
+  return bufferization::ToTensorOp::create(b, type, value, /*restrict=*/true,
+                                           writable);
+}
+
+SmallVector<Value> AttnDecomposer::getInitTensors() {
+  SmallVector<Value> tensors;
+  for (Value init : op.getInits())
+    tensors.push_back(asTensor(init, /*writable=*/true));
+  if (!tensors.empty())
+    return tensors;
+  ReifiedRankedShapedTypeDims shapes;
+  LogicalResult reified =
+      cast<ReifyRankedShapedTypeOpInterface>(op.getOperation())
+          .reifyResultShapes(b, shapes);
+  (void)reified; // Cannot fail on tensors.
+  for (auto [shape, type] : llvm::zip(shapes, op->getResultTypes()))
+    tensors.push_back(tensor::EmptyOp::create(
+        b, shape, cast<RankedTensorType>(type).getElementType()));
+  return tensors;
+}
+
+void AttnDecomposer::finish(ValueRange outputs) {
+  if (!op.hasMemRefSemantics()) {
+    SmallVector<Value> results;
+    for (auto [output, type] : llvm::zip(outputs, op->getResultTypes()))
+      results.push_back(output.getType() == type
+                            ? output
+                            : tensor::CastOp::create(b, type, output));
+    rewriter.replaceOp(op, results);
+    return;
+  }
+  for (auto [output, init] : llvm::zip(outputs, op.getInits()))
+    bufferization::MaterializeInDestinationOp::create(
+        b, /*result=*/Type(), output, init, /*restrict=*/true,
+        /*writable=*/true);
+  rewriter.eraseOp(op);
+}
+
+/// The default is 1 / sqrt(D), which a dynamic D leaves to run time.
+void AttnDecomposer::computeScale() {
+  if (FloatAttr attr = op.getScaleAttr()) {
+    scale = f32(attr.getValueAsDouble());
+    return;
+  }
+  int64_t dim = cast<ShapedType>(q.getType()).getDimSize(order.dim);
+  if (!ShapedType::isDynamic(dim)) {
+    scale = f32(1.0 / std::sqrt(double(dim)));
+    return;
+  }
+  Value size = tensor::DimOp::create(b, q, order.dim);
+  Value integer = arith::IndexCastOp::create(b, b.getI64Type(), size);
+  Value real = arith::SIToFPOp::create(b, b.getF32Type(), integer);
+  scale = arith::DivFOp::create(b, f32(1.0), math::SqrtOp::create(b, real));
+}
+
+Value AttnDecomposer::getNumSequences() {
+  if (order.batch)
+    return getValueOrCreateConstantIndexOp(
+        b, b.getLoc(), tensor::getMixedSize(b, b.getLoc(), q, *order.batch));
+  Value prefixSums = asTensor(op.getCuSeqlensQ());
+  Value size = getValueOrCreateConstantIndexOp(
+      b, b.getLoc(), tensor::getMixedSize(b, b.getLoc(), prefixSums, 0));
+  return arith::SubIOp::create(b, size, index(1));
+}
+
+Value AttnDecomposer::getGroupSize() {
+  AffineExpr hq = b.getAffineSymbolExpr(0), hkv = b.getAffineSymbolExpr(1);
+  OpFoldResult size = affine::makeComposedFoldedAffineApply(
+      b, b.getLoc(), hq.floorDiv(hkv),
+      {tensor::getMixedSize(b, b.getLoc(), q, order.head),
+       tensor::getMixedSize(b, b.getLoc(), k, order.head)});
+  return getValueOrCreateConstantIndexOp(b, b.getLoc(), size);
+}
+
+SequenceBounds AttnDecomposer::getBounds(Value sequence) {
+  auto load = [&](Value vector, Value position) -> Value {
+    Value element =
+        tensor::ExtractOp::create(b, asTensor(vector), ValueRange{position});
+    return arith::IndexCastOp::create(b, b.getIndexType(), element);
+  };
+  SequenceBounds bounds;
+  if (order.batch) {
+    bounds.queryStart = bounds.keyStart = b.getIndexAttr(0);
+    bounds.queryLength = tensor::getMixedSize(b, b.getLoc(), q, order.seq);
+    bounds.keyLength = tensor::getMixedSize(b, b.getLoc(), k, order.seq);
+  } else {
+    Value next = arith::AddIOp::create(b, sequence, index(1));
+    auto cut = [&](Value prefixSums, OpFoldResult &start,
+                   OpFoldResult &length) {
+      Value first = load(prefixSums, sequence);
+      start = first;
+      length = arith::SubIOp::create(b, load(prefixSums, next), first)
+                   .getResult();
+    };
+    cut(op.getCuSeqlensQ(), bounds.queryStart, bounds.queryLength);
+    cut(op.getCuSeqlensK(), bounds.keyStart, bounds.keyLength);
+  }
+  if (Value lengths = op.getSeqlensK())
+    bounds.keyLength = load(lengths, sequence);
+
+  MaskAttr mask = op.getMaskAttr();
+  if (mask && mask.getAlignment() == MaskAlignment::BottomRight)
+    bounds.shift = arith::SubIOp::create(
+        b, getValueOrCreateConstantIndexOp(b, b.getLoc(), bounds.keyLength),
+        getValueOrCreateConstantIndexOp(b, b.getLoc(), bounds.queryLength));
+  return bounds;
+}
+
+//===----------------------------------------------------------------------===//
+// Slices
+//===----------------------------------------------------------------------===//
+
+AttnDecomposer::Slice
+AttnDecomposer::headSlice(Value tensor, Value batch, Value head,
+                          OpFoldResult headCount, OpFoldResult start,
+                          OpFoldResult count) {
+  Slice slice;
+  slice.offsets.assign(order.rank, b.getIndexAttr(0));
+  slice.sizes = tensor::getMixedSizes(b, b.getLoc(), tensor);
+  slice.strides.assign(order.rank, b.getIndexAttr(1));
+  if (order.batch) {
+    slice.offsets[*order.batch] = batch;
+    slice.sizes[*order.batch] = b.getIndexAttr(1);
+  }
+  slice.offsets[order.head] = head;
+  slice.sizes[order.head] = headCount;
+  slice.offsets[order.seq] = start;
+  slice.sizes[order.seq] = count;
+  return slice;
+}
+
+AttnDecomposer::Slice AttnDecomposer::lseSlice(Value tensor, Value batch,
+                                               Value head,
+                                               OpFoldResult headCount,
+                                               OpFoldResult start,
+                                               OpFoldResult count) {
+  Slice slice;
+  slice.offsets.assign(order.lseRank(), b.getIndexAttr(0));
+  slice.sizes.assign(order.lseRank(), b.getIndexAttr(1));
+  slice.strides.assign(order.lseRank(), b.getIndexAttr(1));
+  if (order.batch)
+    slice.offsets[*order.lseBatch()] = batch;
+  slice.offsets[order.lseHead()] = head;
+  slice.sizes[order.lseHead()] = headCount;
+  slice.offsets[order.lseSeq()] = start;
+  slice.sizes[order.lseSeq()] = count;
+  return slice;
+}
+
+/// A tensor type of the given sizes and `like`'s element type.
+static RankedTensorType typeOf(Value like, ArrayRef<OpFoldResult> sizes) {
+  SmallVector<int64_t> shape;
+  std::tie(shape, std::ignore) = decomposeMixedValues(
+      SmallVector<OpFoldResult>(sizes.begin(), sizes.end()));
+  return RankedTensorType::get(
+      shape, cast<ShapedType>(like.getType()).getElementType());
+}
+
+Value AttnDecomposer::sliceHead(Value tensor, Value batch, Value head,
+                                OpFoldResult start, OpFoldResult count) {
+  Slice s =
+      headSlice(tensor, batch, head, b.getIndexAttr(1), start, count);
+  return tensor::ExtractSliceOp::create(
+      b, typeOf(tensor, {count, s.sizes[order.dim]}), tensor, s.offsets,
+      s.sizes, s.strides);
+}
+
+Value AttnDecomposer::sliceLse(Value tensor, Value batch, Value head,
+                               OpFoldResult start, OpFoldResult count) {
+  Slice s = lseSlice(tensor, batch, head, b.getIndexAttr(1), start, count);
+  return tensor::ExtractSliceOp::create(b, typeOf(tensor, {count}), tensor,
+                                        s.offsets, s.sizes, s.strides);
+}
+
+Value AttnDecomposer::insertHead(Value matrix, Value tensor, Value batch,
+                                 Value head, OpFoldResult start,
+                                 OpFoldResult count) {
+  Slice s = headSlice(tensor, batch, head, b.getIndexAttr(1), start, count);
+  return tensor::InsertSliceOp::create(b, matrix, tensor, s.offsets, s.sizes,
+                                       s.strides);
+}
+
+Value AttnDecomposer::insertLse(Value vector, Value tensor, Value batch,
+                                Value head, OpFoldResult start,
+                                OpFoldResult count) {
+  Slice s = lseSlice(tensor, batch, head, b.getIndexAttr(1), start, count);
+  return tensor::InsertSliceOp::create(b, vector, tensor, s.offsets, s.sizes,
+                                       s.strides);
+}
+
+//===----------------------------------------------------------------------===//
+// Linalg
+//===----------------------------------------------------------------------===//
+
+Value AttnDecomposer::index(int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+
+Value AttnDecomposer::f32(double value) {
+  return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+}
+
+Value AttnDecomposer::toF32(OpBuilder &builder, Location loc, Value value) {
+  if (value.getType().isF32())
+    return value;
+  return arith::ExtFOp::create(builder, loc, builder.getF32Type(), value);
+}
+
+Value AttnDecomposer::fromF32(OpBuilder &builder, Location loc, Value value,
+                              Type type) {
+  if (type.isF32())
+    return value;
+  return arith::TruncFOp::create(builder, loc, type, value);
+}
+
+Value AttnDecomposer::emptyF32(ArrayRef<OpFoldResult> sizes) {
+  return tensor::EmptyOp::create(b, sizes, b.getF32Type());
+}
+
+Value AttnDecomposer::filled(ArrayRef<OpFoldResult> sizes, double value) {
+  return linalg::FillOp::create(b, ValueRange{f32(value)},
+                                ValueRange{emptyF32(sizes)})
+      .getResult(0);
+}
+
+Value AttnDecomposer::generic(ValueRange inputs, Value output,
+                              unsigned numLoops,
+                              ArrayRef<ArrayRef<unsigned>> maps,
+                              ArrayRef<unsigned> reductions, Body body) {
+  SmallVector<AffineMap> affineMaps;
+  for (ArrayRef<unsigned> loops : maps) {
+    SmallVector<AffineExpr> exprs;
+    for (unsigned loop : loops)
+      exprs.push_back(b.getAffineDimExpr(loop));
+    affineMaps.push_back(AffineMap::get(numLoops, 0, exprs, b.getContext()));
+  }
+  SmallVector<utils::IteratorType> iterators(numLoops,
+                                             utils::IteratorType::parallel);
+  for (unsigned loop : reductions)
+    iterators[loop] = utils::IteratorType::reduction;
+  auto op = linalg::GenericOp::create(
+      b, output.getType(), inputs, output, affineMaps, iterators,
+      [&](OpBuilder &builder, Location loc, ValueRange arguments) {
+        Value result = body(builder, loc, arguments);
+        linalg::YieldOp::create(builder, loc, result);
+      });
+  return op.getResult(0);
+}
+
+Value AttnDecomposer::contract(Value lhs, ArrayRef<unsigned> lhsLoops,
+                               Value rhs, ArrayRef<unsigned> rhsLoops,
+                               Value init) {
+  return generic(
+      {lhs, rhs}, init, /*numLoops=*/3, {lhsLoops, rhsLoops, {0, 1}},
+      /*reductions=*/{2},
+      [](OpBuilder &builder, Location loc, ValueRange args) -> Value {
+        Value product =
+            arith::MulFOp::create(builder, loc, toF32(builder, loc, args[0]),
+                                  toF32(builder, loc, args[1]));
+        return arith::AddFOp::create(builder, loc, args[2], product);
+      });
+}
+
+Value AttnDecomposer::mapRows(ValueRange inputs, Type elementType, Body body) {
+  OpFoldResult rows = tensor::getMixedSize(b, b.getLoc(), inputs[0], 0);
+  Value output =
+      tensor::EmptyOp::create(b, ArrayRef<OpFoldResult>{rows}, elementType);
+  static constexpr unsigned kRow[] = {0};
+  SmallVector<ArrayRef<unsigned>> maps(inputs.size() + 1, kRow);
+  return generic(inputs, output, /*numLoops=*/1, maps, /*reductions=*/{},
+                 body);
+}
+
+Value AttnDecomposer::mapMatrix(ValueRange inputs, Type elementType,
+                                Body body) {
+  static constexpr unsigned kRow[] = {0}, kBoth[] = {0, 1};
+  SmallVector<ArrayRef<unsigned>> maps;
+  for (Value input : inputs)
+    maps.push_back(cast<ShapedType>(input.getType()).getRank() == 1
+                       ? ArrayRef(kRow)
+                       : ArrayRef(kBoth));
+  maps.push_back(kBoth);
+  Value output = tensor::EmptyOp::create(
+      b, tensor::getMixedSizes(b, b.getLoc(), inputs[0]), elementType);
+  return generic(inputs, output, /*numLoops=*/2, maps, /*reductions=*/{},
+                 body);
+}
+
+Value AttnDecomposer::reduceColumns(Value matrix, Value init, Body combine) {
+  return generic({matrix}, init, /*numLoops=*/2, {{0, 1}, {0}},
+                 /*reductions=*/{1}, combine);
+}
+
+Value AttnDecomposer::computeScores(Value qBlock, Value kHead) {
+  OpFoldResult rows = tensor::getMixedSize(b, b.getLoc(), qBlock, 0);
+  OpFoldResult keys = tensor::getMixedSize(b, b.getLoc(), kHead, 0);
+  return contract(qBlock, {0, 2}, kHead, {1, 2}, filled({rows, keys}, 0.0));
+}
+
+//===----------------------------------------------------------------------===//
+// Scores and masks
+//===----------------------------------------------------------------------===//
+
+/// `maskArguments` are batch, head, query index, key index.
+Value AttnDecomposer::isVisible(OpBuilder &builder, Location loc,
+                                const SequenceBounds &bounds,
+                                ValueRange maskArguments) {
+  ImplicitLocOpBuilder bl(loc, builder);
+  Value visible;
+  auto require = [&](Value condition) {
+    visible = visible ? arith::AndIOp::create(bl, visible, condition)
+                      : condition;
+  };
+  if (MaskAttr mask = op.getMaskAttr()) {
+    Value distance =
+        arith::SubIOp::create(bl, maskArguments[3], maskArguments[2]);
+    if (bounds.shift)
+      distance = arith::SubIOp::create(bl, distance, bounds.shift);
+    auto compare = [&](arith::CmpIPredicate predicate, int64_t bound) {
+      Value limit = arith::ConstantIndexOp::create(bl, bound);
+      require(arith::CmpIOp::create(bl, predicate, distance, limit));
+    };
+    if (mask.getRight())
+      compare(arith::CmpIPredicate::sle, *mask.getRight());
+    if (mask.getLeft())
+      compare(arith::CmpIPredicate::sge, -*mask.getLeft());
+  }
+  if (!op.getMaskMod().empty()) {
+    SmallVector<Value> arguments(maskArguments);
+    llvm::append_range(arguments, op.getCaptures());
+    require(inlineMod(bl, op.getMaskMod(), arguments));
+  }
+  return visible;
+}
+
+Value AttnDecomposer::modifyScore(OpBuilder &builder, Location loc,
+                                  Value product, const BlockIndices &indices,
+                                  const SequenceBounds &bounds,
+                                  Value *derivative) {
+  ImplicitLocOpBuilder bl(loc, builder);
+  Value row = linalg::IndexOp::create(bl, 0);
+  Value query = arith::AddIOp::create(bl, row, indices.firstQuery);
+  Value key = linalg::IndexOp::create(bl, 1);
+  SmallVector<Value> maskArguments = {indices.batch, indices.head, query, key};
+
+  Value score = arith::MulFOp::create(bl, product, scale);
+  if (derivative)
+    *derivative = scale;
+  if (!op.getScoreMod().empty()) {
+    SmallVector<Value> arguments = {score};
+    llvm::append_range(arguments, maskArguments);
+    llvm::append_range(arguments, op.getCaptures());
+    if (derivative) {
+      Dual dual =
+          inlineScoreModWithDerivative(bl, op.getScoreMod(), arguments);
+      score = dual.value;
+      *derivative = arith::MulFOp::create(bl, dual.derivative, scale);
+    } else {
+      score = inlineMod(bl, op.getScoreMod(), arguments);
+    }
+  }
+  Value visible = isVisible(bl, loc, bounds, maskArguments);
+  if (!visible)
+    return score;
+  Value hidden = arith::ConstantOp::create(
+      bl, bl.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
+  return arith::SelectOp::create(bl, visible, score, hidden);
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value>
+AttnDecomposer::forEachQueryBlock(Value kvHead, const SequenceBounds &bounds,
+                                  ValueRange carried, BlockBody body) {
+  Value zero = index(0), one = index(1);
+  Value firstHead = arith::MulIOp::create(b, kvHead, group);
+  Value length = getValueOrCreateConstantIndexOp(b, b.getLoc(),
+                                                 bounds.queryLength);
+  auto heads = scf::ForOp::create(b, zero, group, one, carried);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(heads.getBody());
+  Value inGroup = heads.getInductionVar();
+  Value head = arith::AddIOp::create(b, firstHead, inGroup);
+  if (queryBlock == 0) {
+    SmallVector<Value> next =
+        body(head, inGroup, zero, bounds.queryLength, heads.getRegionIterArgs());
+    scf::YieldOp::create(b, next);
+    return SmallVector<Value>(heads.getResults());
+  }
+
+  auto blocks = scf::ForOp::create(b, zero, length, index(queryBlock),
+                                   heads.getRegionIterArgs());
+  scf::YieldOp::create(b, blocks.getResults());
+  b.setInsertionPointToStart(blocks.getBody());
+  Value firstRow = blocks.getInductionVar();
+  AffineExpr total = b.getAffineSymbolExpr(0), first = b.getAffineSymbolExpr(1);
+  AffineMap map = AffineMap::get(
+      0, 2, {b.getAffineConstantExpr(queryBlock), total - first},
+      b.getContext());
+  OpFoldResult rows = affine::makeComposedFoldedAffineMin(
+      b, b.getLoc(), map, {bounds.queryLength, firstRow});
+  SmallVector<Value> next =
+      body(head, inGroup, firstRow, rows, blocks.getRegionIterArgs());
+  scf::YieldOp::create(b, next);
+  return SmallVector<Value>(heads.getResults());
+}
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct AttnDecompose
+    : public fa4::attn::impl::AttnDecomposeBase<AttnDecompose> {
+  using AttnDecomposeBase::AttnDecomposeBase;
+
+  void runOnOperation() override {
+    if (queryBlock < 0) {
+      getOperation()->emitError("query-block must not be negative, got ")
+          << queryBlock;
+      return signalPassFailure();
+    }
+    SmallVector<Operation *> ops;
+    getOperation()->walk([&](AttentionOpInterface op) { ops.push_back(op); });
+    IRRewriter rewriter(&getContext());
+    for (Operation *op : ops) {
+      LogicalResult result =
+          isa<SdpaOp>(op)
+              ? decomposeSdpa(rewriter, cast<SdpaOp>(op), queryBlock)
+              : decomposeSdpaBackward(rewriter, cast<SdpaBackwardOp>(op),
+                                      queryBlock);
+      if (failed(result))
+        return signalPassFailure();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,299 @@
+//===- AttnDecomposeBackward.cpp - attn.sdpa_backward to linalg ----------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttnDecompose.h"
+#include "ModRegions.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace fa4::attn;
+
+namespace {
+class SdpaBackwardDecomposer : public AttnDecomposer {
+public:
+  SdpaBackwardDecomposer(RewriterBase &rewriter, SdpaBackwardOp op,
+                         int64_t queryBlock)
+      : AttnDecomposer(rewriter, op, queryBlock), op(op),
+        out(asTensor(op.getFwdOut())), dout(asTensor(op.getDout())),
+        lse(asTensor(op.getFwdLse())),
+        dlse(op.getDlse() ? asTensor(op.getDlse()) : Value()) {}
+
+  void run();
+
+private:
+  /// Rows of the forward op's results and their gradients that a block needs.
+  struct BlockRows {
+    Value dout, lse, delta;
+  };
+  BlockRows sliceRows(Value batch, Value head, OpFoldResult start,
+                      OpFoldResult rows);
+  /// rowsum(dout * out) - dlse.
+  Value computeDelta(Value doutRows, Value outRows, Value dlseRows);
+  Value computeProbabilities(Value products, Value lseRows,
+                             const BlockIndices &indices,
+                             const SequenceBounds &bounds);
+  Value computeDs(Value products, Value probabilities, Value dp, Value delta,
+                  const BlockIndices &indices, const SequenceBounds &bounds);
+
+  /// dq, dk and dv of one batch and key/value head, written to `shared`.
+  void lowerHead(scf::ForallOp forall);
+  Value lowerDsinks(Value init);
+  /// The sum of one sequence's rows, added to `sum` (rank 0).
+  Value addDsink(Value sum, Value batch, Value head, Value sink);
+
+  SdpaBackwardOp op;
+  Value out, dout, lse, dlse;
+};
+} // namespace
+
+static Value isMinusInfinity(OpBuilder &builder, Location loc, Value value) {
+  Value infinity = arith::ConstantOp::create(
+      builder, loc,
+      builder.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
+  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, value,
+                               infinity);
+}
+
+static Value zeroF32(OpBuilder &builder, Location loc) {
+  return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0.0));
+}
+
+/// exp(x - lse), 0 in rows that saw no key.
+static Value expMinusLse(OpBuilder &builder, Location loc, Value x, Value lse) {
+  Value difference = arith::SubFOp::create(builder, loc, x, lse);
+  Value exp = math::ExpOp::create(builder, loc, difference);
+  return arith::SelectOp::create(builder, loc,
+                                 isMinusInfinity(builder, loc, lse),
+                                 zeroF32(builder, loc), exp);
+}
+
+//===----------------------------------------------------------------------===//
+// One block
+//===----------------------------------------------------------------------===//
+
+Value SdpaBackwardDecomposer::computeDelta(Value doutRows, Value outRows,
+                                           Value dlseRows) {
+  OpFoldResult rows = tensor::getMixedSize(b, b.getLoc(), doutRows, 0);
+  Value delta = generic(
+      {doutRows, outRows}, filled({rows}, 0.0), /*numLoops=*/2,
+      {{0, 1}, {0, 1}, {0}}, /*reductions=*/{1},
+      [](OpBuilder &builder, Location loc, ValueRange args) -> Value {
+        Value product =
+            arith::MulFOp::create(builder, loc, toF32(builder, loc, args[0]),
+                                  toF32(builder, loc, args[1]));
+        return arith::AddFOp::create(builder, loc, args[2], product);
+      });
+  if (!dlseRows)
+    return delta;
+  return mapRows({delta, dlseRows}, b.getF32Type(),
+                 [](OpBuilder &builder, Location loc, ValueRange args) {
+                   return arith::SubFOp::create(builder, loc, args[0], args[1])
+                       .getResult();
+                 });
+}
+
+SdpaBackwardDecomposer::BlockRows
+SdpaBackwardDecomposer::sliceRows(Value batch, Value head, OpFoldResult start,
+                                  OpFoldResult rows) {
+  BlockRows block;
+  block.dout = sliceHead(dout, batch, head, start, rows);
+  block.lse = sliceLse(lse, batch, head, start, rows);
+  Value outRows = sliceHead(out, batch, head, start, rows);
+  Value dlseRows = dlse ? sliceLse(dlse, batch, head, start, rows) : Value();
+  block.delta = computeDelta(block.dout, outRows, dlseRows);
+  return block;
+}
+
+Value SdpaBackwardDecomposer::computeProbabilities(
+    Value products, Value lseRows, const BlockIndices &indices,
+    const SequenceBounds &bounds) {
+  return mapMatrix({products, lseRows}, b.getF32Type(),
+                   [&](OpBuilder &builder, Location loc, ValueRange args) {
+                     Value score =
+                         modifyScore(builder, loc, args[0], indices, bounds);
+                     return expMinusLse(builder, loc, score, args[1]);
+                   });
+}
+
+Value SdpaBackwardDecomposer::computeDs(Value products, Value probabilities,
+                                        Value dp, Value delta,
+                                        const BlockIndices &indices,
+                                        const SequenceBounds &bounds) {
+  return mapMatrix(
+      {products, probabilities, dp, delta}, b.getF32Type(),
+      [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
+        Value derivative;
+        modifyScore(builder, loc, args[0], indices, bounds, &derivative);
+        ImplicitLocOpBuilder bl(loc, builder);
+        Value difference = arith::SubFOp::create(bl, args[2], args[3]);
+        Value product = arith::MulFOp::create(
+            bl, arith::MulFOp::create(bl, args[1], difference), derivative);
+        // Hidden keys contribute nothing, whatever score_mod's derivative is
+        // there.
+        Value zero = zeroF32(bl, loc);
+        Value isZero = arith::CmpFOp::create(bl, arith::CmpFPredicate::OEQ,
+                                             args[1], zero);
+        return arith::SelectOp::create(bl, isZero, zero, product);
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// dq, dk, dv
+//===----------------------------------------------------------------------===//
+
+void SdpaBackwardDecomposer::lowerHead(scf::ForallOp forall) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(forall.getTerminator());
+  Value batch = forall.getInductionVar(0), kvHead = forall.getInductionVar(1);
+  ValueRange shared = forall.getRegionIterArgs();
+  SequenceBounds bounds = getBounds(batch);
+  Value kHead = sliceHead(k, batch, kvHead, bounds.keyStart, bounds.keyLength);
+  Value vHead = sliceHead(v, batch, kvHead, bounds.keyStart, bounds.keyLength);
+  OpFoldResult dim = tensor::getMixedSize(b, b.getLoc(), kHead, 1);
+  OpFoldResult valueDim = tensor::getMixedSize(b, b.getLoc(), vHead, 1);
+
+  Value zero = index(0);
+  Value firstHead = arith::MulIOp::create(b, kvHead, group);
+  Slice dqSlice =
+      headSlice(shared[0], batch, firstHead, getAsOpFoldResult(group),
+                bounds.queryStart, bounds.queryLength);
+  Value dqPart = tensor::ExtractSliceOp::create(
+      b, shared[0], dqSlice.offsets, dqSlice.sizes, dqSlice.strides);
+  Type dqType = cast<ShapedType>(dqPart.getType()).getElementType();
+  SmallVector<Value> carried = {dqPart, filled({bounds.keyLength, dim}, 0.0),
+                                filled({bounds.keyLength, valueDim}, 0.0)};
+
+  carried = forEachQueryBlock(
+      kvHead, bounds, carried,
+      [&](Value head, Value headInGroup, Value firstRow, OpFoldResult rows,
+          ValueRange carried) -> SmallVector<Value> {
+        AffineExpr sum = b.getAffineSymbolExpr(0) + b.getAffineSymbolExpr(1);
+        OpFoldResult start = affine::makeComposedFoldedAffineApply(
+            b, b.getLoc(), sum,
+            {bounds.queryStart, getAsOpFoldResult(firstRow)});
+        BlockIndices indices = {batch, head, firstRow};
+        Value qBlock = sliceHead(q, batch, head, start, rows);
+        BlockRows block = sliceRows(batch, head, start, rows);
+
+        Value products = computeScores(qBlock, kHead);
+        Value p = computeProbabilities(products, block.lse, indices, bounds);
+        Value dp = computeScores(block.dout, vHead);
+        Value ds = computeDs(products, p, dp, block.delta, indices, bounds);
+
+        Value dq = contract(ds, {0, 2}, kHead, {2, 1}, filled({rows, dim}, 0.0));
+        Value rounded = mapMatrix(
+            {dq}, dqType,
+            [&](OpBuilder &builder, Location loc, ValueRange args) {
+              return fromF32(builder, loc, args[0], dqType);
+            });
+        return {insertHead(rounded, carried[0], zero, headInGroup, firstRow,
+                           rows),
+                contract(ds, {2, 0}, qBlock, {2, 1}, carried[1]),
+                contract(p, {2, 0}, block.dout, {2, 1}, carried[2])};
+      });
+
+  auto insert = [&](Value part, Value tensor, const Slice &slice) {
+    tensor::ParallelInsertSliceOp::create(b, part, tensor, slice.offsets,
+                                          slice.sizes, slice.strides);
+  };
+  SmallVector<Value> rounded = {carried[0]};
+  SmallVector<Slice> slices = {dqSlice};
+  for (unsigned i : {1u, 2u}) {
+    Type type = cast<ShapedType>(shared[i].getType()).getElementType();
+    rounded.push_back(mapMatrix(
+        {carried[i]}, type,
+        [&](OpBuilder &builder, Location loc, ValueRange args) {
+          return fromF32(builder, loc, args[0], type);
+        }));
+    slices.push_back(headSlice(shared[i], batch, kvHead, b.getIndexAttr(1),
+                               bounds.keyStart, bounds.keyLength));
+  }
+  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  for (auto [part, tensor, slice] : llvm::zip(rounded, shared, slices))
+    insert(part, tensor, slice);
+}
+
+//===----------------------------------------------------------------------===//
+// dsinks
+//===----------------------------------------------------------------------===//
+
+Value SdpaBackwardDecomposer::addDsink(Value sum, Value batch, Value head,
+                                       Value sink) {
+  SequenceBounds bounds = getBounds(batch);
+  BlockRows block =
+      sliceRows(batch, head, bounds.queryStart, bounds.queryLength);
+  return generic(
+      {block.lse, block.delta}, sum, /*numLoops=*/1, {{0}, {0}, {}},
+      /*reductions=*/{0},
+      [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
+        Value p = expMinusLse(builder, loc, sink, args[0]);
+        Value term = arith::MulFOp::create(builder, loc, p, args[1]);
+        return arith::SubFOp::create(builder, loc, args[2], term);
+      });
+}
+
+Value SdpaBackwardDecomposer::lowerDsinks(Value init) {
+  SmallVector<OpFoldResult> heads = {
+      tensor::getMixedSize(b, b.getLoc(), q, order.head)};
+  auto forall =
+      scf::ForallOp::create(b, heads, init, /*mapping=*/std::nullopt);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(forall.getTerminator());
+  Value head = forall.getInductionVar(0);
+  Value sink = toF32(b, b.getLoc(),
+                     tensor::ExtractOp::create(b, asTensor(op.getSinks()),
+                                               ValueRange{head}));
+  auto loop = scf::ForOp::create(b, index(0), getNumSequences(), index(1),
+                                 filled({}, 0.0));
+  {
+    OpBuilder::InsertionGuard loopGuard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    scf::YieldOp::create(b, addDsink(loop.getRegionIterArg(0),
+                                     loop.getInductionVar(), head, sink));
+  }
+  Type type = cast<ShapedType>(init.getType()).getElementType();
+  Value total = tensor::ExtractOp::create(b, loop.getResult(0), ValueRange{});
+  Value element = tensor::FromElementsOp::create(
+      b, ValueRange{fromF32(b, b.getLoc(), total, type)});
+  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  SmallVector<OpFoldResult> one = {b.getIndexAttr(1)};
+  tensor::ParallelInsertSliceOp::create(b, element, forall.getRegionIterArgs()[0],
+                                        SmallVector<OpFoldResult>{head}, one,
+                                        one);
+  return forall.getResult(0);
+}
+
+void SdpaBackwardDecomposer::run() {
+  SmallVector<Value> inits = getInitTensors();
+  SmallVector<OpFoldResult> bounds = {
+      getNumSequences(), tensor::getMixedSize(b, b.getLoc(), k, order.head)};
+  auto forall =
+      scf::ForallOp::create(b, bounds, ValueRange(inits).take_front(3),
+                            /*mapping=*/std::nullopt);
+  lowerHead(forall);
+  SmallVector<Value> outputs(forall.getResults());
+  if (op.hasDsinks())
+    outputs.push_back(lowerDsinks(inits[3]));
+  finish(outputs);
+}
+
+LogicalResult fa4::attn::decomposeSdpaBackward(RewriterBase &rewriter,
+                                               SdpaBackwardOp op,
+                                               int64_t queryBlock) {
+  if (!op.getScoreMod().empty() &&
+      failed(verifyDifferentiable(op, op.getScoreMod())))
+    return failure();
+  SdpaBackwardDecomposer(rewriter, op, queryBlock).run();
+  return success();
+}

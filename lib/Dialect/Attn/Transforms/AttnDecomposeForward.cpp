@@ -1,0 +1,228 @@
+//===- AttnDecomposeForward.cpp - attn.sdpa to linalg --------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttnDecompose.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace fa4::attn;
+
+static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+namespace {
+class SdpaDecomposer : public AttnDecomposer {
+public:
+  SdpaDecomposer(RewriterBase &rewriter, SdpaOp op, int64_t queryBlock)
+      : AttnDecomposer(rewriter, op, queryBlock), hasLse(op.hasLse()) {}
+
+  void run();
+
+private:
+  /// out and, if asked for, LSE of a block of query rows.
+  struct BlockResult {
+    Value out, lse;
+  };
+  BlockResult computeBlock(Value qBlock, Value kHead, Value vHead,
+                           const BlockIndices &indices,
+                           const SequenceBounds &bounds, Type outType);
+  /// Row max of the scores (and the sink), and the same with 0 for -inf.
+  std::pair<Value, Value> computeRowMax(Value scores, Value sink);
+  Value computeRowSum(Value probabilities, Value safeMax, Value sink);
+  Value loadSink(Value head);
+
+  bool hasLse;
+};
+} // namespace
+
+Value SdpaDecomposer::loadSink(Value head) {
+  if (!op.getSinks())
+    return {};
+  Value sink = tensor::ExtractOp::create(b, asTensor(op.getSinks()),
+                                         ValueRange{head});
+  return toF32(b, b.getLoc(), sink);
+}
+
+std::pair<Value, Value> SdpaDecomposer::computeRowMax(Value scores,
+                                                      Value sink) {
+  OpFoldResult rows = tensor::getMixedSize(b, b.getLoc(), scores, 0);
+  Value init = linalg::FillOp::create(b,
+                                      ValueRange{sink ? sink : f32(-kInfinity)},
+                                      ValueRange{emptyF32({rows})})
+                   .getResult(0);
+  Value max = reduceColumns(
+      scores, init,
+      [](OpBuilder &builder, Location loc, ValueRange args) -> Value {
+        return arith::MaximumFOp::create(builder, loc, args[0], args[1]);
+      });
+  // exp(-inf - 0) is 0 where exp(-inf - -inf) is not a number.
+  Value safe = mapRows(
+      {max}, b.getF32Type(),
+      [](OpBuilder &builder, Location loc, ValueRange args) -> Value {
+        Value none = arith::ConstantOp::create(
+            builder, loc, builder.getF32FloatAttr(-kInfinity));
+        Value zero = arith::ConstantOp::create(builder, loc,
+                                               builder.getF32FloatAttr(0.0));
+        Value isNone = arith::CmpFOp::create(
+            builder, loc, arith::CmpFPredicate::OEQ, args[0], none);
+        return arith::SelectOp::create(builder, loc, isNone, zero, args[0]);
+      });
+  return {max, safe};
+}
+
+static Value expOfDifference(OpBuilder &builder, Location loc, Value x,
+                             Value y) {
+  Value difference = arith::SubFOp::create(builder, loc, x, y);
+  return math::ExpOp::create(builder, loc, difference);
+}
+
+Value SdpaDecomposer::computeRowSum(Value probabilities, Value safeMax,
+                                    Value sink) {
+  OpFoldResult rows = tensor::getMixedSize(b, b.getLoc(), probabilities, 0);
+  Value init = sink ? mapRows({safeMax}, b.getF32Type(),
+                              [&](OpBuilder &builder, Location loc,
+                                  ValueRange args) {
+                                return expOfDifference(builder, loc, sink,
+                                                       args[0]);
+                              })
+                    : filled({rows}, 0.0);
+  return reduceColumns(
+      probabilities, init,
+      [](OpBuilder &builder, Location loc, ValueRange args) -> Value {
+        return arith::AddFOp::create(builder, loc, args[0], args[1]);
+      });
+}
+
+/// 0 where the row sum is 0: no key was visible.
+static Value selectIfRowIsEmpty(OpBuilder &builder, Location loc, Value rowSum,
+                                double ifEmpty, Value otherwise) {
+  Value zero =
+      arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0.0));
+  Value empty = arith::ConstantOp::create(builder, loc,
+                                          builder.getF32FloatAttr(ifEmpty));
+  Value isEmpty = arith::CmpFOp::create(
+      builder, loc, arith::CmpFPredicate::OEQ, rowSum, zero);
+  return arith::SelectOp::create(builder, loc, isEmpty, empty, otherwise);
+}
+
+SdpaDecomposer::BlockResult
+SdpaDecomposer::computeBlock(Value qBlock, Value kHead, Value vHead,
+                             const BlockIndices &indices,
+                             const SequenceBounds &bounds, Type outType) {
+  Type f32Type = b.getF32Type();
+  Value products = computeScores(qBlock, kHead);
+  Value scores = mapMatrix(
+      {products}, f32Type,
+      [&](OpBuilder &builder, Location loc, ValueRange args) {
+        return modifyScore(builder, loc, args[0], indices, bounds);
+      });
+  Value sink = loadSink(indices.head);
+  auto [rowMax, safeMax] = computeRowMax(scores, sink);
+  Value probabilities =
+      mapMatrix({scores, safeMax}, f32Type,
+                [](OpBuilder &builder, Location loc, ValueRange args) {
+                  return expOfDifference(builder, loc, args[0], args[1]);
+                });
+  Value rowSum = computeRowSum(probabilities, safeMax, sink);
+
+  OpFoldResult rows = tensor::getMixedSize(b, b.getLoc(), qBlock, 0);
+  OpFoldResult dim = tensor::getMixedSize(b, b.getLoc(), vHead, 1);
+  Value sums = contract(probabilities, {0, 2}, vHead, {2, 1},
+                        filled({rows, dim}, 0.0));
+  BlockResult result;
+  result.out = mapMatrix(
+      {sums, rowSum}, outType,
+      [&](OpBuilder &builder, Location loc, ValueRange args) {
+        Value quotient = arith::DivFOp::create(builder, loc, args[0], args[1]);
+        Value out = selectIfRowIsEmpty(builder, loc, args[1], 0.0, quotient);
+        return fromF32(builder, loc, out, outType);
+      });
+  if (hasLse)
+    result.lse = mapRows(
+        {rowMax, rowSum}, f32Type,
+        [&](OpBuilder &builder, Location loc, ValueRange args) {
+          Value log = math::LogOp::create(builder, loc, args[1]);
+          Value lse = arith::AddFOp::create(builder, loc, args[0], log);
+          return selectIfRowIsEmpty(builder, loc, args[1], -kInfinity, lse);
+        });
+  return result;
+}
+
+void SdpaDecomposer::run() {
+  SmallVector<Value> inits = getInitTensors();
+  Type outType = cast<ShapedType>(inits[0].getType()).getElementType();
+  SmallVector<OpFoldResult> bounds = {
+      getNumSequences(), tensor::getMixedSize(b, b.getLoc(), k, order.head)};
+  auto forall = scf::ForallOp::create(b, bounds, inits,
+                                      /*mapping=*/std::nullopt);
+  SmallVector<Value> outputs(forall.getResults());
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(forall.getTerminator());
+    Value batch = forall.getInductionVar(0);
+    Value kvHead = forall.getInductionVar(1);
+    SequenceBounds sequence = getBounds(batch);
+    Value kHead =
+        sliceHead(k, batch, kvHead, sequence.keyStart, sequence.keyLength);
+    Value vHead =
+        sliceHead(v, batch, kvHead, sequence.keyStart, sequence.keyLength);
+
+    // The parts of the outputs that belong to this batch and group of heads.
+    Value zero = index(0);
+    Value firstHead = arith::MulIOp::create(b, kvHead, group);
+    OpFoldResult groupSize = getAsOpFoldResult(group);
+    ValueRange shared = forall.getRegionIterArgs();
+    SmallVector<Slice> slices = {headSlice(shared[0], batch, firstHead,
+                                           groupSize, sequence.queryStart,
+                                           sequence.queryLength)};
+    if (hasLse)
+      slices.push_back(lseSlice(shared[1], batch, firstHead, groupSize,
+                                sequence.queryStart, sequence.queryLength));
+    SmallVector<Value> parts;
+    for (auto [tensor, slice] : llvm::zip(shared, slices))
+      parts.push_back(tensor::ExtractSliceOp::create(
+          b, tensor, slice.offsets, slice.sizes, slice.strides));
+
+    parts = forEachQueryBlock(
+        kvHead, sequence, parts,
+        [&](Value head, Value headInGroup, Value firstRow, OpFoldResult rows,
+            ValueRange carried) {
+          AffineExpr sum = b.getAffineSymbolExpr(0) + b.getAffineSymbolExpr(1);
+          OpFoldResult start = affine::makeComposedFoldedAffineApply(
+              b, b.getLoc(), sum,
+              {sequence.queryStart, getAsOpFoldResult(firstRow)});
+          Value qBlock = sliceHead(q, batch, head, start, rows);
+          BlockResult block =
+              computeBlock(qBlock, kHead, vHead, {batch, head, firstRow},
+                           sequence, outType);
+          SmallVector<Value> next = {insertHead(block.out, carried[0], zero,
+                                                headInGroup, firstRow, rows)};
+          if (hasLse)
+            next.push_back(insertLse(block.lse, carried[1], zero, headInGroup,
+                                     firstRow, rows));
+          return next;
+        });
+
+    b.setInsertionPointToEnd(forall.getTerminator().getBody());
+    for (auto [part, tensor, slice] : llvm::zip(parts, shared, slices))
+      tensor::ParallelInsertSliceOp::create(b, part, tensor, slice.offsets,
+                                            slice.sizes, slice.strides);
+  }
+  finish(outputs);
+}
+
+LogicalResult fa4::attn::decomposeSdpa(RewriterBase &rewriter, SdpaOp op,
+                                       int64_t queryBlock) {
+  SdpaDecomposer(rewriter, op, queryBlock).run();
+  return success();
+}

@@ -1,0 +1,42 @@
+//===- InitAll.cpp - registration of everything --------------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/InitAll.h"
+#include "fa4/Dialect/Attn/IR/Attn.h"
+#include "fa4/Dialect/Attn/Pipelines/Passes.h"
+#include "fa4/Dialect/Attn/Transforms/BufferizableOpInterfaceImpl.h"
+#include "fa4/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/InitAllPasses.h"
+
+using namespace mlir;
+
+void fa4::registerDialects(DialectRegistry &registry) {
+  registry.insert<attn::AttnDialect>();
+  attn::registerBufferizableOpInterfaceExternalModels(registry);
+}
+
+void fa4::registerToolDialects(DialectRegistry &registry) {
+  registerDialects(registry);
+  // All of upstream's, with their external interface models: which ones a user
+  // mixes with attention is not ours to guess, and they cost a tool nothing but
+  // 20 ms at start.
+  registerAllDialects(registry);
+  registerAllExtensions(registry);
+}
+
+void fa4::registerPasses() {
+  attn::registerAttnPasses();
+  attn::registerAttnPipelines();
+}
+
+void fa4::registerToolPasses() {
+  registerPasses();
+  registerAllPasses();
+}
