@@ -1,0 +1,63 @@
+"""lit configuration of the fa4 test suite.
+
+Environment:
+  FA4_VERIFY_ROUNDTRIP=1  each fa4-opt gets --verify-roundtrip: what it has
+                          parsed is printed, as text and as bytecode, parsed
+                          again and compared
+  FA4_PTXAS               ptxas to use, if it is not on PATH
+"""
+
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+import os
+import shutil
+
+import lit.formats
+
+config.name = "fa4"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".ptx", ".test"]
+# Inputs holds what tests read; unit, python and docs have runners of their own.
+config.excludes = ["Inputs", "docs", "python", "unit"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.fa4_build_dir, "test")
+
+# Tools by name: fa4's of this build, then those of the LLVM that it is built
+# against (FileCheck, not, split-file, mlir-runner, mlir-translate...).
+config.environment["PATH"] = os.pathsep.join(
+    [config.fa4_tools_dir, config.llvm_tools_dir, config.environment["PATH"]]
+)
+for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "FA4_SEED"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+if os.environ.get("FA4_VERIFY_ROUNDTRIP", "0") not in ("", "0"):
+    # Where fa4-opt is a command, but not where the same command has the option
+    # already: it may be given only once.
+    config.substitutions.append(
+        (
+            r"(?<![\w./%-])fa4-opt(?![\w./-])(?![^|;]*--verify-roundtrip)",
+            "fa4-opt --verify-roundtrip",
+        )
+    )
+
+if "address" in config.fa4_sanitize:
+    config.available_features.add("asan")
+
+ptxas = os.environ.get("FA4_PTXAS") or shutil.which("ptxas")
+if ptxas:
+    config.available_features.add("ptxas")
+    config.substitutions.append(("%ptxas", ptxas))
+
+# Libraries for mlir-runner's --shared-libs.
+config.substitutions.append(
+    (
+        "%mlir_runner_libs",
+        ",".join(
+            os.path.join(config.llvm_lib_dir, f"libmlir_{name}.so")
+            for name in ("runner_utils", "c_runner_utils", "float16_utils")
+        ),
+    )
+)
