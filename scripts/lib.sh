@@ -78,7 +78,7 @@ missing_packages() {
   local installed
   # shellcheck disable=SC2016 # dpkg's own variables
   installed=$(dpkg-query -W -f='${db:Status-Abbrev}${Package}\n' "$@" \
-    2>/dev/null | sed -n 's/^ii //p')
+    2>/dev/null | sed -n 's/^ii //p') || true
   printf '%s\n' "$@" | grep -vxF -f <(printf '%s\n' "$installed") || true
 }
 
@@ -121,7 +121,7 @@ ensure_packages() {
   run_logged "$log" as_root apt-get -o DPkg::Lock::Timeout=300 update || true
   for package in "${missing[@]}"; do
     LC_ALL=C apt-cache policy "$package" 2>/dev/null |
-      grep -q 'Candidate: [^(]' || absent+=("$package")
+      grep 'Candidate: [^(]' >/dev/null || absent+=("$package")
   done
   if ((${#absent[@]} > 0)); then
     tail -n 20 "$log" | sed 's/^/    | /' >&2
