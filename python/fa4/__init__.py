@@ -1,0 +1,11 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""fa4: attention as an MLIR operation.
+
+- `fa4.reference`: what `attn.sdpa` and its gradient compute, in numpy.
+- `fa4.cpu`: compile MLIR with attn ops for the CPU and call it on numpy arrays.
+- `python -m fa4.demo`: both, on an example.
+"""
+
+__version__ = "0.1.0"

@@ -1,0 +1,398 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`attn.sdpa` and `attn.sdpa_backward` in numpy, and how close to them is close enough.
+
+Written from the ops' documentation, apart from any lowering. Arrays have the
+shapes that the ops' documentation gives (B, Sq, Sk, Tq, Tk, Hq, Hkv, D, Dv as
+there); a mask is a `Mask`, a region is a Python callable on arrays:
+
+    score_mod(score, b, h, i, j, *captures) -> score      mask_mod(b, h, i, j, *captures) -> bool
+
+where b and h are ints, i an int array [rows, 1], j one of [1, keys], and score
+one of [rows, keys].
+
+All functions take the form of the op as keywords, named as in the op: `layout`
+and, if the op has them, `mask`, `scale`, `cu_seqlens_q`, `cu_seqlens_k`,
+`seqlens_k`, `sinks`, `score_mod`, `mask_mod`, `captures`. Gradients also take
+`score_mod_grad`, with score_mod's arguments: its derivative with respect to the
+score. By default that is found by differences, which needs a score_mod that is
+smooth near the scores.
+
+`sdpa` and `sdpa_backward` compute in float64. `sdpa_same_dtype` and
+`sdpa_backward_same_dtype` are the same computation as a kernel does it: f32
+arithmetic, with the probabilities (and their gradient) rounded to the input
+dtype where they enter a matrix product, and results rounded to theirs.
+`check` holds a result to FlashAttention's rule: at most twice as far from
+the float64 result as the same-dtype computation is.
+"""
+
+from dataclasses import dataclass
+from typing import Callable, NamedTuple, Optional
+
+import ml_dtypes
+import numpy as np
+
+LAYOUTS = ("bshd", "bhsd", "sbhd", "thd", "htd")
+
+
+@dataclass(frozen=True)
+class Mask:
+    """`#attn.mask`: key j is visible to query i iff
+    i + shift - left <= j <= i + shift + right, with shift = 0 (top_left) or
+    Sk - Sq (bottom_right). A bound that is None does not limit."""
+
+    alignment: str
+    left: Optional[int] = None
+    right: Optional[int] = None
+
+    def __post_init__(self):
+        if self.alignment not in ("top_left", "bottom_right"):
+            raise ValueError(
+                f"alignment must be top_left or bottom_right, got {self.alignment!r}"
+            )
+
+    @classmethod
+    def causal(cls, alignment: str, left: Optional[int] = None) -> "Mask":
+        return cls(alignment, left, 0)
+
+    def visible(self, i, j, num_queries: int, num_keys: int):
+        shift = 0 if self.alignment == "top_left" else num_keys - num_queries
+        visible = np.ones(np.broadcast(i, j).shape, dtype=bool)
+        if self.left is not None:
+            visible &= j >= i + shift - self.left
+        if self.right is not None:
+            visible &= j <= i + shift + self.right
+        return visible
+
+
+class Gradients(NamedTuple):
+    dq: np.ndarray
+    dk: np.ndarray
+    dv: np.ndarray
+    dsinks: Optional[np.ndarray]
+
+
+# ---------------------------------------------------------------------------
+# The sequences of a batch
+# ---------------------------------------------------------------------------
+
+
+def _token_major(x, layout):
+    """A view of x as [B, S, H, D], or [T, H, D] of a packed layout."""
+    return x.transpose([layout.index(c) for c in ("thd" if "t" in layout else "bshd")])
+
+
+def lse_shape(q_shape, layout):
+    """Shape of the LSE: [B, Hq, Sq], or [Hq, Tq] of a packed layout."""
+    return tuple(
+        q_shape[layout.index(c)] for c in ("ht" if "t" in layout else "bhs")
+    )
+
+
+def out_shape(q_shape, v_shape):
+    """Shape of out: q's with the head dim of v."""
+    return (*q_shape[:-1], v_shape[-1])
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """The form of the op, and the dtype to compute in."""
+
+    compute: type
+    layout: str
+    mask: Optional[Mask] = None
+    scale: Optional[float] = None
+    cu_seqlens_q: Optional[np.ndarray] = None
+    cu_seqlens_k: Optional[np.ndarray] = None
+    seqlens_k: Optional[np.ndarray] = None
+    sinks: Optional[np.ndarray] = None
+    score_mod: Optional[Callable] = None
+    mask_mod: Optional[Callable] = None
+    captures: tuple = ()
+    score_mod_grad: Optional[Callable] = None
+
+    def __post_init__(self):
+        if self.layout not in LAYOUTS:
+            raise ValueError(
+                f"unknown layout {self.layout!r}, expected one of {LAYOUTS}"
+            )
+        packed = "t" in self.layout
+        for cu_seqlens in (self.cu_seqlens_q, self.cu_seqlens_k):
+            if packed != (cu_seqlens is not None):
+                raise ValueError(
+                    f"layout {self.layout} {'needs' if packed else 'has no'} cu_seqlens"
+                )
+
+    def check_shapes(self, q, k, v):
+        for name, x in (("q", q), ("k", k), ("v", v)):
+            if x.ndim != len(self.layout):
+                raise ValueError(f"{name} has shape {x.shape}, layout is {self.layout}")
+        head = self.layout.index("h")
+        if q.shape[head] % k.shape[head]:
+            raise ValueError(
+                f"{q.shape[head]} query heads over {k.shape[head]} key/value heads"
+            )
+
+    def sequences(self, batch):
+        """(b, index of its queries, index of its keys), into token-major
+        views; and the index of its rows in the LSE, whose last dimension is
+        the row."""
+        if self.cu_seqlens_q is not None:
+            cu_q, cu_k = self.cu_seqlens_q, self.cu_seqlens_k
+            for b in range(len(cu_q) - 1):
+                keys = cu_k[b + 1] - cu_k[b]
+                if self.seqlens_k is not None:
+                    keys = self.seqlens_k[b]
+                rows = slice(cu_q[b], cu_q[b + 1])
+                yield b, rows, slice(cu_k[b], cu_k[b] + keys), (slice(None), rows)
+            return
+        for b in range(batch):
+            keys = None if self.seqlens_k is None else self.seqlens_k[b]
+            yield b, (b, slice(None)), (b, slice(None, keys)), (b,)
+
+    def raw_scores(self, q, k):
+        """scale * q.k of one head: [rows, keys]."""
+        return self.factor(q) * (q @ k.T)
+
+    def factor(self, q):
+        scale = q.shape[-1] ** -0.5 if self.scale is None else self.scale
+        return self.compute(scale)
+
+    def scores(self, raw, b, h):
+        """After score_mod, -inf where no key is visible."""
+        rows, keys = raw.shape
+        i, j = np.arange(rows)[:, None], np.arange(keys)[None, :]
+        s = raw
+        if self.score_mod is not None:
+            s = np.asarray(self.score_mod(raw, b, h, i, j, *self.captures))
+        visible = np.ones(raw.shape, dtype=bool)
+        if self.mask is not None:
+            visible &= self.mask.visible(i, j, rows, keys)
+        if self.mask_mod is not None:
+            visible &= np.asarray(self.mask_mod(b, h, i, j, *self.captures), dtype=bool)
+        return np.where(visible, s, -np.inf).astype(self.compute)
+
+    def score_derivative(self, raw, b, h):
+        """d score_mod / d score: as given, or by central differences of fourth
+        order. Where score_mod is not finite the probability is 0, and so is
+        this."""
+        if self.score_mod is None:
+            return 1.0
+        rows, keys = raw.shape
+        i, j = np.arange(rows)[:, None], np.arange(keys)[None, :]
+        x = raw.astype(np.float64)
+        if self.score_mod_grad is not None:
+            return np.asarray(self.score_mod_grad(x, b, h, i, j, *self.captures))
+        step = 1e-5 * np.maximum(1.0, np.abs(x))
+
+        def f(times):
+            return self.score_mod(x + times * step, b, h, i, j, *self.captures)
+
+        with np.errstate(invalid="ignore"):
+            slope = (8 * (f(1) - f(-1)) - (f(2) - f(-2))) / (12 * step)
+        return np.where(np.isfinite(slope), slope, 0.0)
+
+
+def _round(x, dtype):
+    """x, rounded to dtype (None: as it is), in x's own dtype."""
+    return x if dtype is None else x.astype(dtype).astype(x.dtype)
+
+
+# ---------------------------------------------------------------------------
+# Forward
+# ---------------------------------------------------------------------------
+
+
+def _sdpa(q, k, v, problem, p_dtype=None):
+    problem.check_shapes(q, k, v)
+    compute, layout = problem.compute, problem.layout
+    out = np.zeros(out_shape(q.shape, v.shape), compute)
+    lse = np.full(lse_shape(q.shape, layout), -np.inf, compute)
+    q_, k_, v_ = (_token_major(x.astype(compute), layout) for x in (q, k, v))
+    out_ = _token_major(out, layout)
+    heads = q_.shape[-2]
+    group = heads // k_.shape[-2]
+    for b, rows, keys, lse_rows in problem.sequences(q_.shape[0]):
+        qb, kb, vb, ob, lb = q_[rows], k_[keys], v_[keys], out_[rows], lse[lse_rows]
+        for h in range(heads):
+            g = h // group
+            s = problem.scores(problem.raw_scores(qb[:, h], kb[:, g]), b, h)
+            m = s.max(axis=1, initial=-np.inf)
+            if problem.sinks is not None:
+                m = np.maximum(m, compute(problem.sinks[h]))
+            seen = m > -np.inf
+            p = np.exp(s[seen] - m[seen, None])
+            z = p.sum(axis=1)
+            if problem.sinks is not None:
+                z = z + np.exp(compute(problem.sinks[h]) - m[seen])
+            ob[seen, h] = (_round(p, p_dtype) @ vb[:, g]) / z[:, None]
+            lb[h, seen] = m[seen] + np.log(z)
+    return out, lse
+
+
+def sdpa(q, k, v, **form):
+    """`attn.sdpa` in float64: (out, lse). A row that sees no key has out 0 and
+    lse -inf (with a sink: the sink)."""
+    return _sdpa(q, k, v, _Problem(np.float64, **form))
+
+
+def sdpa_same_dtype(q, k, v, *, out_dtype=None, **form):
+    """`sdpa` in f32, with exp(s - row max) rounded to q's dtype before it meets
+    v, and out to `out_dtype` (default q's)."""
+    out, lse = _sdpa(q, k, v, _Problem(np.float32, **form), p_dtype=q.dtype)
+    return _round(out, out_dtype or q.dtype), lse
+
+
+# ---------------------------------------------------------------------------
+# Backward
+# ---------------------------------------------------------------------------
+
+
+def _sdpa_backward(q, k, v, out, dout, lse, dlse, problem, p_dtype=None):
+    problem.check_shapes(q, k, v)
+    compute, layout, sinks = problem.compute, problem.layout, problem.sinks
+    grads = [np.zeros(x.shape, compute) for x in (q, k, v)]
+    dsinks = None if sinks is None else np.zeros(len(sinks), compute)
+    q_, k_, v_, out_, dout_ = (
+        _token_major(x.astype(compute), layout) for x in (q, k, v, out, dout)
+    )
+    dq_, dk_, dv_ = (_token_major(x, layout) for x in grads)
+    lse = lse.astype(compute)
+    dlse = np.zeros_like(lse) if dlse is None else dlse.astype(compute)
+    heads = q_.shape[-2]
+    group = heads // k_.shape[-2]
+    for b, rows, keys, lse_rows in problem.sequences(q_.shape[0]):
+        for h in range(heads):
+            g = h // group
+            qh, doh = q_[rows][:, h], dout_[rows][:, h]
+            kh, vh = k_[keys][:, g], v_[keys][:, g]
+            lh, dlh = lse[lse_rows][h], dlse[lse_rows][h]
+            seen = lh > -np.inf
+            l0 = np.where(seen, lh, 0)
+            raw = problem.raw_scores(qh, kh)
+            s = np.where(seen[:, None], problem.scores(raw, b, h), -np.inf)
+            p = np.exp(s - l0[:, None])
+            delta = (doh * out_[rows][:, h]).sum(axis=1) - dlh
+            ds = p * (doh @ vh.T - delta[:, None])
+            ds = ds * np.asarray(problem.score_derivative(raw, b, h), compute)
+            ds = _round(problem.factor(qh) * ds, p_dtype)
+            dq_[rows][:, h] = ds @ kh
+            dk_[keys][:, g] += ds.T @ qh
+            dv_[keys][:, g] += _round(p, p_dtype).T @ doh
+            if sinks is not None:
+                p_sink = np.where(seen, np.exp(compute(sinks[h]) - l0), 0)
+                dsinks[h] -= (p_sink * delta).sum()
+    return Gradients(*grads, dsinks)
+
+
+def sdpa_backward(q, k, v, dout, *, out=None, lse=None, dlse=None, **form):
+    """`attn.sdpa_backward` in float64. Without `out` and `lse` they are
+    computed here, which gives the gradient of the exact function; with them
+    the op's formulas are followed with what is given."""
+    problem = _Problem(np.float64, **form)
+    if out is None or lse is None:
+        out, lse = _sdpa(q, k, v, problem)
+    return _sdpa_backward(q, k, v, out, dout, lse, dlse, problem)
+
+
+def sdpa_backward_same_dtype(q, k, v, dout, *, grad_dtype=None, dlse=None, **form):
+    """`sdpa_backward` in f32 from a same-dtype forward (out in dout's dtype),
+    with the probabilities and their gradient rounded to q's dtype before a
+    matrix product, and dq, dk, dv to `grad_dtype` (default q's), dsinks
+    to that of the sinks."""
+    problem, p_dtype = _Problem(np.float32, **form), q.dtype
+    out, lse = _sdpa(q, k, v, problem, p_dtype)
+    out = _round(out, dout.dtype)
+    *grads, dsinks = _sdpa_backward(q, k, v, out, dout, lse, dlse, problem, p_dtype)
+    grads = [_round(grad, grad_dtype or q.dtype) for grad in grads]
+    if dsinks is not None:
+        dsinks = _round(dsinks, problem.sinks.dtype)
+    return Gradients(*grads, dsinks)
+
+
+# ---------------------------------------------------------------------------
+# Comparison
+# ---------------------------------------------------------------------------
+
+
+class Errors(NamedTuple):
+    """Largest error of the result, that of the same-dtype computation, and what
+    was allowed."""
+
+    out: float
+    pt: float
+    bound: float
+
+
+def _fail(name, out, ref, error, bad, bound, pt_error=None):
+    index = np.unravel_index(np.argmax(np.where(bad, error, -1)), error.shape)
+    at = ", ".join(str(int(n)) for n in index)
+    limit = float(np.broadcast_to(bound, error.shape)[index])
+    rule = ""
+    if pt_error is not None:
+        rule = f" (the same-dtype reference is off by {pt_error:.3g})"
+    raise AssertionError(
+        f"{name}: {int(bad.sum())} of {bad.size} elements are off; the worst is "
+        f"[{at}]: got {out[index]:.9g}, expected {ref[index]:.9g}, off by "
+        f"{error[index]:.3g}, allowed {limit:.3g}{rule}"
+    )
+
+
+def _errors(name, out, ref):
+    """(out, ref, |out - ref|) in float64. What is not finite must be equal
+    (its error is then 0) or has infinite error."""
+    if out.shape != ref.shape:
+        raise AssertionError(f"{name}: got shape {out.shape}, expected {ref.shape}")
+    out, ref = out.astype(np.float64), ref.astype(np.float64)
+    if np.isnan(ref).any():
+        raise AssertionError(f"{name}: the reference itself has NaN")
+    with np.errstate(invalid="ignore"):
+        error = np.where(out == ref, 0.0, np.abs(out - ref))
+    return out, ref, np.where(np.isnan(error), np.inf, error)
+
+
+def _rounding_floor(ref, dtype):
+    """How far an addition of 0.3 and its subtraction move ref in dtype: the
+    rounding noise that FlashAttention's tests allow on top of the bound."""
+    x = ref[np.isfinite(ref)]
+    if not x.size:
+        return 0.0
+    x = x.astype(dtype).astype(np.float64)
+    there = (x + 0.3).astype(dtype).astype(np.float64)
+    return 2 * float(np.abs((there - 0.3).astype(dtype).astype(np.float64) - x).max())
+
+
+def check(out, ref, pt, name="out", floor=None):
+    """FlashAttention's rule: max |out - ref| <= 2 max |pt - ref| + floor, where
+    ref is the float64 result and pt the same-dtype one. By default floor is the
+    rounding noise of out's dtype, and not less than 1e-5 of ref's magnitude.
+    Returns the `Errors`, or raises AssertionError saying where and how much."""
+    dtype = out.dtype
+    out, ref, error = _errors(name, out, ref)
+    if pt.shape != ref.shape:
+        raise AssertionError(f"{name}: pt has shape {pt.shape}, ref {ref.shape}")
+    pt_error = float(_errors(f"{name} (same dtype)", pt, ref)[2].max(initial=0.0))
+    if not np.isfinite(pt_error):
+        raise AssertionError(f"{name}: the same-dtype reference is not finite")
+    if floor is None:
+        magnitude = np.abs(ref[np.isfinite(ref)]).max(initial=0.0)
+        floor = max(_rounding_floor(ref, dtype), 1e-5 * float(magnitude))
+    bound = 2 * pt_error + floor
+    bad = error > bound
+    if bad.any():
+        _fail(name, out, ref, error, bad, bound, pt_error)
+    return Errors(float(error.max(initial=0.0)), pt_error, bound)
+
+
+def check_rounded(out, ref, atol, name="out"):
+    """out is ref up to `atol` and one rounding to out's dtype: for computations
+    that are f32 inside, whatever the dtype of their inputs and results."""
+    dtype = out.dtype
+    out, ref, error = _errors(name, out, ref)
+    info = ml_dtypes.finfo(dtype)
+    ulp = np.maximum(np.abs(ref) * float(info.eps), float(info.smallest_subnormal))
+    bound = np.where(np.isfinite(ref), ulp / 2, 0) + atol * (1 + float(info.eps))
+    bad = error > bound
+    if bad.any():
+        _fail(name, out, ref, error, bad, bound)
