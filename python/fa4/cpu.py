@@ -87,8 +87,8 @@ class Scalar:
         return _SCALARS[self.element]
 
     def pass_argument(self, value, where):
-        if isinstance(value, np.ndarray) and value.ndim:
-            raise TypeError(f"{where} must be a number, got an array")
+        if not isinstance(value, (int, float, np.number, np.bool_)):
+            raise TypeError(f"{where} must be a number, got {type(value).__name__}")
         return self.ctype(dtype_of(self.element).type(value).item()), None
 
     def take_result(self, value, borrowed, to_free):
@@ -348,8 +348,8 @@ def compile(
     """Compile a module, given as text or as the Path of a file. `options` are
     fa4-opt's, and must lead to the LLVM dialect with C interfaces."""
     tools = tools or Tools.find()
-    text = source.read_bytes() if isinstance(source, Path) else source.encode()
-    file = [str(source)] if isinstance(source, Path) else []
+    from_file = isinstance(source, Path)
+    text, file = (b"", [str(source)]) if from_file else (source.encode(), [])
     generic = _run([tools.fa4_opt, "--mlir-print-op-generic", *file], text)
     functions = _parse_functions(generic.decode())
     lowered = _run([tools.fa4_opt, *options, *file], text)
