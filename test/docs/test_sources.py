@@ -1,0 +1,117 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rules for source files, and that everything defined in a .td file is
+documented with an example."""
+
+import json
+import subprocess
+
+import fa4docs
+import pytest
+
+ROOT = fa4docs.ROOT
+FOLDERS = ("include", "lib", "tools", "test", "python", "bench")
+SOURCES = sorted(
+    path
+    for folder in FOLDERS
+    for path in (ROOT / folder).rglob("*")
+    if path.suffix in (".c", ".cpp", ".h", ".td", ".py")
+)
+MAX_LINES = {".td": 500, ".cpp": 1000, ".h": 1000, ".c": 1000, ".py": 1000}
+LICENSE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
+
+
+def name(path):
+    return str(path.relative_to(ROOT))
+
+
+def test_files_are_short_enough():
+    long = []
+    for path in SOURCES:
+        lines = len(path.read_text().splitlines())
+        if lines > MAX_LINES[path.suffix]:
+            long.append(f"{name(path)}: {lines} lines > {MAX_LINES[path.suffix]}")
+    assert SOURCES and not long, "split these by meaning: " + ", ".join(long)
+
+
+def test_files_have_the_licence_header():
+    bare = [
+        name(path)
+        for path in SOURCES
+        if LICENSE not in "\n".join(path.read_text().splitlines()[:20])
+    ]
+    assert not bare, f"without the licence header: {bare}"
+
+
+def test_headers_have_guards():
+    for path in SOURCES:
+        if path.suffix != ".h":
+            continue
+        relative = "fa4/" + name(path).removeprefix("include/").removeprefix("fa4/")
+        guard = "".join(c if c.isalnum() else "_" for c in relative).upper()
+        assert f"#ifndef {guard}\n#define {guard}\n" in path.read_text(), (
+            f"{name(path)}: the include guard should be {guard}"
+        )
+
+
+def records(path):
+    """What TableGen makes of a file."""
+    result = subprocess.run(
+        [
+            fa4docs.LLVM_BIN / "llvm-tblgen",
+            "--dump-json",
+            "-I",
+            ROOT / "include",
+            "-I",
+            fa4docs.LLVM_BIN.parent / "include",
+            path,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def is_ours(record, everything):
+    dialect = record.get("opDialect") or record.get("dialect")
+    owner = everything[dialect["def"]] if dialect else record
+    return owner.get("cppNamespace", "::fa4").startswith("::fa4")
+
+
+def documented():
+    """(what, name) -> record, for everything that must be documented."""
+    found = {}
+    for path in sorted((ROOT / "include").rglob("*.td")):
+        everything = records(path)
+        for kind in ("Dialect", "Op", "AttrDef", "TypeDef", "PassBase"):
+            for key in everything["!instanceof"].get(kind, []):
+                record = everything[key]
+                if not record["!anonymous"] and is_ours(record, everything):
+                    found[kind, key] = record
+    return found
+
+
+RECORDS = documented()
+
+
+def test_definitions_are_found():
+    kinds = {kind for kind, _ in RECORDS}
+    assert {"Dialect", "Op", "AttrDef", "PassBase"} <= kinds
+
+
+@pytest.mark.parametrize("kind, key", sorted(RECORDS), ids=lambda x: x)
+def test_definition_is_documented(kind, key):
+    record = RECORDS[kind, key]
+    description = record.get("description") or ""
+    assert (record.get("summary") or "").strip(), f"{key} has no summary"
+    assert description.strip(), f"{key} has no description"
+    if kind != "Dialect":
+        # test_pages.py runs these examples: they are in the generated pages.
+        assert "```mlir" in description, f"{key} has no example (a ```mlir block)"
+    if kind == "PassBase":
+        assert "Before:" in description and "After" in description, (
+            f"{key} does not show IR before and after"
+        )
