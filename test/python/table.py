@@ -4,7 +4,10 @@
 """The forms of the ops that are tested. A group's forms are compiled as one
 module."""
 
+import os
+
 import mods
+import numpy as np
 from forms import Form, Sizes
 from fa4.reference import Mask
 
@@ -40,6 +43,7 @@ VARLEN = (
 SMALL_VARLEN = Sizes(sq=(2, 0, 3), sk=(3, 1, 2), hq=4, hkv=2, d=3, dv=2)
 
 TOP, BOTTOM = "top_left", "bottom_right"
+FP8 = ("f8E4M3FN", "f8E5M2")
 
 
 def masks():
@@ -152,7 +156,7 @@ def dtypes():
     yield Form("f16_to_bf16", sizes, dtype="f16", out="bf16", grad="bf16")
     yield Form("f32_to_f16", sizes, dtype="f32", out="f16", grad="f16")
     yield Form("bf16_thd", VARLEN, dtype="bf16", layout="thd", mask=causal)
-    for dtype in ("f8E4M3FN", "f8E5M2"):
+    for dtype in FP8:
         name = dtype.lower()
         yield Form(name, sizes, dtype=dtype, mask=causal)
         yield Form(f"{name}_to_bf16", sizes, dtype=dtype, out="bf16", grad="bf16",
@@ -175,6 +179,52 @@ def query_blocks(block):
     yield Form(f"{name}_static", static, static=True, mask=causal, **block)
 
 
+def random_sizes(rng, packed):
+    """Sizes of one call, up to a few blocks of query rows."""
+    b, hkv, group, d, dv = (int(n) for n in rng.integers(1, (4, 4, 5, 25, 25)))
+    lengths = [int(n) for n in rng.integers(0, (100, 100, 9, 9, 9, 9))]
+    heads = dict(hq=hkv * group, hkv=hkv, d=d, dv=dv)
+    if not packed:
+        return Sizes(b=b, sq=lengths[0], sk=lengths[1], **heads)
+    return Sizes(sq=tuple(lengths[0::2][:b]), sk=tuple(lengths[1::2][:b]), **heads)
+
+
+def random_forms(count, seed):
+    """Combinations that nobody thought of."""
+    rng = np.random.default_rng(seed)
+
+    def one_of(*values):
+        return values[rng.integers(len(values))]
+
+    for n in range(count):
+        layout = one_of("bshd", "bhsd", "sbhd", "thd", "htd")
+        left, extent = int(rng.integers(-9, 20)), int(rng.integers(0, 20))
+        bounds = one_of((left, extent - left), (left, None), (None, left), (None, 0))
+        kind, dtype = one_of("tensor", "memref"), one_of("f32", "f16", "bf16", *FP8)
+        sizes = tuple(random_sizes(rng, "t" in layout) for _ in range(3))
+        static = one_of(True, False)
+        yield Form(
+            f"random{n}",
+            sizes[: 1 if static else 3],
+            layout=layout,
+            dtype=dtype,
+            out=one_of(None, "f32", "f16", "bf16"),
+            grad=one_of(None, "f32", "f16", "bf16"),
+            mask=one_of(None, Mask(one_of(TOP, BOTTOM), *bounds)),
+            scale=one_of(None, 0.25),
+            seqlens_k=one_of(True, False),
+            sinks=one_of(None, "f32", "f16", "bf16"),
+            dlse=one_of(True, False),
+            lse=one_of(True, False),
+            mod=one_of(Form.mod, mods.ALIBI, mods.SOFTCAP, mods.BIAS, mods.DOCUMENT,
+                       mods.HIDING, mods.CAPPED_ALIBI_IN_DOCUMENT),
+            kind=kind,
+            inits=kind == "tensor" and one_of(True, False),
+            static=static,
+            small=SMALL_VARLEN if "t" in layout else Form.small,
+        )  # fmt: skip
+
+
 GROUPS = {
     "masks": list(masks()),
     "attributes": list(attributes()),
@@ -184,5 +234,6 @@ GROUPS = {
     "dtypes": list(dtypes()),
     "block5": list(query_blocks(5)),
     "block0": list(query_blocks(0)),
+    "random": list(random_forms(10, int(os.environ["FA4_SEED"]))),
 }
 GROUP_OF = {form.name: group for group, forms in GROUPS.items() for form in forms}

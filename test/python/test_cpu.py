@@ -166,7 +166,7 @@ def test_narrow_types(module, element, rng):
     np.testing.assert_array_equal(wide, every.astype(np.float32))
     # Exact values, what lies between two of them, and everything else.
     x = wide[np.isfinite(wide)]
-    x = np.concatenate([x, (x[1:] + x[:-1]) / 2, np.nextafter(x, np.float32(9e9)),
+    x = np.concatenate([x, x[1:] / 2 + x[:-1] / 2, np.nextafter(x, np.float32(9e9)),
                         np.array([0, -0.0, np.inf, -np.inf, 1e30, -1e-30], np.float32),
                         rng.standard_normal(1000).astype(np.float32) * 100])  # fmt: skip
     narrow = module[f"narrow_{element}"](x)

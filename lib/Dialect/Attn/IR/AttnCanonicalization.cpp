@@ -255,9 +255,9 @@ struct DropUnusedLse : public OpRewritePattern<SdpaOp> {
     if (!op.getLse() || !op.getLse().use_empty())
       return failure();
     auto slim = SdpaOp::create(
-        rewriter, op.getLoc(), op.getOut().getType(), /*lse=*/Type(),
-        op.getQ(), op.getK(), op.getV(), op.getCuSeqlensQ(),
-        op.getCuSeqlensK(), op.getSeqlensK(), op.getSinks(), op.getCaptures(),
+        rewriter, op.getLoc(), op.getOut().getType(), /*lse=*/Type(), op.getQ(),
+        op.getK(), op.getV(), op.getCuSeqlensQ(), op.getCuSeqlensK(),
+        op.getSeqlensK(), op.getSinks(), op.getCaptures(),
         op.getInits().take_front(1), op.getLayoutAttr(), op.getMaskAttr(),
         op.getScaleAttr());
     slim->setDiscardableAttrs(op->getDiscardableAttrDictionary());
@@ -278,7 +278,7 @@ struct FoldTensorCastIntoOperands
                                 PatternRewriter &rewriter) const override {
     bool changed = false;
     // Captures and destinations are tied to block arguments and results.
-    unsigned end = op.getCaptures().getBeginOperandIndex();
+    unsigned end = op.getFirstCaptureNumber();
     for (OpOperand &operand : op->getOpOperands().take_front(end)) {
       auto cast = operand.get().getDefiningOp<tensor::CastOp>();
       if (!cast || !tensor::canFoldIntoConsumerOp(cast))

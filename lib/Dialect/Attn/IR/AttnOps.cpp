@@ -126,6 +126,25 @@ void SdpaBackwardOp::getAsmBlockArgumentNames(Region &region,
   nameBlockArguments(getScoreMod(), region, setName);
 }
 
+static void nameResults(ArrayRef<std::pair<Value, StringRef>> names,
+                        OpAsmSetValueNameFn setName) {
+  for (auto [value, name] : names)
+    if (value)
+      setName(value, name);
+}
+
+void SdpaOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  nameResults({{getOut(), "out"}, {getLse(), "lse"}}, setName);
+}
+
+void SdpaBackwardOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  nameResults({{getDq(), "dq"},
+               {getDk(), "dk"},
+               {getDv(), "dv"},
+               {getDsinks(), "dsinks"}},
+              setName);
+}
+
 //===----------------------------------------------------------------------===//
 // Result types
 //===----------------------------------------------------------------------===//
@@ -197,9 +216,8 @@ static OpFoldResult dimOf(OpBuilder &builder, Location loc, Value value,
   return tensor::getMixedSize(builder, loc, value, dim);
 }
 
-LogicalResult
-SdpaOp::reifyResultShapes(OpBuilder &builder,
-                          ReifiedRankedShapedTypeDims &shapes) {
+LogicalResult SdpaOp::reifyResultShapes(OpBuilder &builder,
+                                        ReifiedRankedShapedTypeDims &shapes) {
   if (!getOut())
     return failure();
   DimOrder order = getDimOrder(getLayout());

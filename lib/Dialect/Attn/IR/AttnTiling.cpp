@@ -114,13 +114,12 @@ static OpFoldResult multiply(OpBuilder &builder, Location loc, OpFoldResult a,
                {a, b});
 }
 
-/// Offsets and sizes of `value`'s part in `tile`.
-static void getSlice(OpBuilder &builder, Location loc, Value value,
-                     const TiledDims &dims, const Tile &tile,
-                     SmallVectorImpl<OpFoldResult> &offsets,
+/// Offsets and sizes of the part in `tile` of something of sizes `whole`.
+static void getSlice(OpBuilder &builder, Location loc,
+                     ArrayRef<OpFoldResult> whole, const TiledDims &dims,
+                     const Tile &tile, SmallVectorImpl<OpFoldResult> &offsets,
                      SmallVectorImpl<OpFoldResult> &sizes) {
-  unsigned rank = cast<ShapedType>(value.getType()).getRank();
-  for (unsigned dim = 0; dim != rank; ++dim) {
+  for (auto [dim, size] : llvm::enumerate(whole)) {
     if (dims.batch == dim && tile.batchSize) {
       offsets.push_back(tile.batchOffset);
       sizes.push_back(tile.batchSize);
@@ -134,7 +133,7 @@ static void getSlice(OpBuilder &builder, Location loc, Value value,
                           : multiply(builder, loc, tile.headSize, tile.group));
     } else {
       offsets.push_back(builder.getIndexAttr(0));
-      sizes.push_back(getSize(builder, loc, value, dim));
+      sizes.push_back(size);
     }
   }
 }
@@ -142,13 +141,16 @@ static void getSlice(OpBuilder &builder, Location loc, Value value,
 static Value extractSlice(OpBuilder &builder, Location loc, Value value,
                           const TiledDims &dims, const Tile &tile,
                           SmallVectorImpl<Operation *> &slices) {
-  SmallVector<OpFoldResult> offsets, sizes;
-  getSlice(builder, loc, value, dims, tile, offsets, sizes);
+  SmallVector<OpFoldResult> whole, offsets, sizes;
+  unsigned rank = cast<ShapedType>(value.getType()).getRank();
+  for (unsigned dim = 0; dim != rank; ++dim)
+    whole.push_back(getSize(builder, loc, value, dim));
+  getSlice(builder, loc, whole, dims, tile, offsets, sizes);
   SmallVector<OpFoldResult> strides(offsets.size(), builder.getIndexAttr(1));
   Value slice;
   if (isa<BaseMemRefType>(value.getType()))
-    slice = memref::SubViewOp::create(builder, loc, value, offsets, sizes,
-                                      strides);
+    slice =
+        memref::SubViewOp::create(builder, loc, value, offsets, sizes, strides);
   else
     slice = tensor::ExtractSliceOp::create(builder, loc, value, offsets, sizes,
                                            strides);
@@ -168,8 +170,7 @@ static void shiftRegionIndices(OpBuilder &builder, AttentionOpInterface tiled) {
     Block &block = region->front();
     builder.setInsertionPointToStart(&block);
     for (unsigned index : {0u, 1u}) {
-      Value offset =
-          block.addArgument(builder.getIndexType(), tiled.getLoc());
+      Value offset = block.addArgument(builder.getIndexType(), tiled.getLoc());
       Value local = block.getArgument(firstIndex + index);
       auto global =
           arith::AddIOp::create(builder, tiled.getLoc(), local, offset);
@@ -228,9 +229,8 @@ getTiledImplementation(OpBuilder &builder, AttentionOpInterface op,
   Location loc = op.getLoc();
   Tile tile = getTile(builder, op, offsets, sizes);
   SmallVector<TiledDims> outputDims = getOutputDims(op);
-  OperandRange captures = op.getCaptures(), inits = op.getInits();
-  unsigned firstCapture = captures.getBeginOperandIndex();
-  unsigned firstInit = inits.getBeginOperandIndex();
+  unsigned firstCapture = op.getFirstCaptureNumber();
+  unsigned firstInit = op.getFirstInitNumber();
 
   SmallVector<Operation *> slices;
   SmallVector<Value> operands;
@@ -247,37 +247,50 @@ getTiledImplementation(OpBuilder &builder, AttentionOpInterface op,
   }
 
   SmallVector<Type> types;
-  for (auto [result, dims] : llvm::zip(op->getResults(), outputDims)) {
-    SmallVector<OpFoldResult> resultOffsets, resultSizes;
-    getSlice(builder, loc, result, dims, tile, resultOffsets, resultSizes);
-    SmallVector<int64_t> shape;
-    std::tie(shape, std::ignore) = decomposeMixedValues(resultSizes);
-    types.push_back(cast<RankedTensorType>(result.getType()).clone(shape));
+  if (op->getNumResults() != 0) {
+    ReifiedRankedShapedTypeDims shapes;
+    if (failed(reifyResultShapes(builder, op, shapes)))
+      return failure();
+    for (auto [type, shape, dims] :
+         llvm::zip(op->getResultTypes(), shapes, outputDims)) {
+      SmallVector<OpFoldResult> resultOffsets, resultSizes;
+      getSlice(builder, loc, shape, dims, tile, resultOffsets, resultSizes);
+      SmallVector<int64_t> staticShape;
+      std::tie(staticShape, std::ignore) = decomposeMixedValues(resultSizes);
+      types.push_back(cast<RankedTensorType>(type).clone(staticShape));
+    }
   }
 
-  auto tiled = cast<AttentionOpInterface>(
-      clone(builder, op, types, operands));
+  SmallVector<Value> firstIndices;
   if (usesBatchOrHead(op)) {
     OpFoldResult batch =
         tile.batchOffset ? tile.batchOffset : builder.getIndexAttr(0);
     OpFoldResult head = multiply(builder, loc, tile.headOffset, tile.group);
-    builder.setInsertionPoint(tiled);
-    Value offsetValues[] = {
-        getValueOrCreateConstantIndexOp(builder, loc, batch),
-        getValueOrCreateConstantIndexOp(builder, loc, head)};
-    tiled.getCapturesMutable().append(offsetValues);
+    firstIndices = {getValueOrCreateConstantIndexOp(builder, loc, batch),
+                    getValueOrCreateConstantIndexOp(builder, loc, head)};
+  }
+  auto tiled = cast<AttentionOpInterface>(
+      cloneWithoutRegions(builder, op.getOperation(), types, operands));
+  for (auto [from, to] : llvm::zip(op->getRegions(), tiled->getRegions()))
+    if (!from.empty())
+      builder.cloneRegionBefore(from, to, to.end());
+  if (!firstIndices.empty()) {
+    tiled.getCapturesMutable().append(firstIndices);
     shiftRegionIndices(builder, tiled);
-    builder.setInsertionPointAfter(tiled);
   }
   return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), slices};
 }
 
-static LogicalResult getResultTilePosition(
-    OpBuilder &builder, AttentionOpInterface op, unsigned resultNumber,
-    ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
-    SmallVectorImpl<OpFoldResult> &resultOffsets,
-    SmallVectorImpl<OpFoldResult> &resultSizes) {
-  getSlice(builder, op.getLoc(), op->getResult(resultNumber),
+static LogicalResult
+getResultTilePosition(OpBuilder &builder, AttentionOpInterface op,
+                      unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
+                      ArrayRef<OpFoldResult> sizes,
+                      SmallVectorImpl<OpFoldResult> &resultOffsets,
+                      SmallVectorImpl<OpFoldResult> &resultSizes) {
+  ReifiedRankedShapedTypeDims shapes;
+  if (failed(reifyResultShapes(builder, op, shapes)))
+    return failure();
+  getSlice(builder, op.getLoc(), shapes[resultNumber],
            getOutputDims(op)[resultNumber],
            getTile(builder, op, offsets, sizes), resultOffsets, resultSizes);
   return success();

@@ -105,11 +105,10 @@ static LogicalResult verifyTensorsOrMemRefs(AttentionOpInterface op) {
            isa<BaseMemRefType>(value.getType()) != memrefs;
   };
   // Captures are free to be either: they are not data of the op itself.
-  OperandRange captures = op.getCaptures();
-  unsigned first = captures.getBeginOperandIndex();
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned number = operand.getOperandNumber();
-    if (number >= first && number < first + captures.size())
+    if (number >= op.getFirstCaptureNumber() &&
+        number < op.getFirstInitNumber())
       continue;
     if (isOther(operand.get()))
       return op->emitOpError(
@@ -138,16 +137,18 @@ static LogicalResult verifyQkv(AttentionOpInterface op, SizeChecker &sizes) {
   for (auto [value, name] : ArrayRef(qkv).drop_front()) {
     Type other = cast<ShapedType>(value.getType()).getElementType();
     if (other != element)
-      return op->emitOpError()
-             << "element type of '" << name << "' is " << other
-             << " but that of 'q' is " << element;
+      return op->emitOpError() << "element type of '" << name << "' is "
+                               << other << " but that of 'q' is " << element;
   }
 
   StringRef sq = order.isPacked() ? "Tq" : "Sq";
   StringRef sk = order.isPacked() ? "Tk" : "Sk";
-  if (failed(unifyData(sizes, order, op.getQ().getType(), "q", sq, "Hq", "D")) ||
-      failed(unifyData(sizes, order, op.getK().getType(), "k", sk, "Hkv", "D")) ||
-      failed(unifyData(sizes, order, op.getV().getType(), "v", sk, "Hkv", "Dv")))
+  if (failed(
+          unifyData(sizes, order, op.getQ().getType(), "q", sq, "Hq", "D")) ||
+      failed(
+          unifyData(sizes, order, op.getK().getType(), "k", sk, "Hkv", "D")) ||
+      failed(
+          unifyData(sizes, order, op.getV().getType(), "v", sk, "Hkv", "Dv")))
     return failure();
 
   for (StringRef letter : {"D", "Dv", "Hq", "Hkv"})
@@ -242,11 +243,10 @@ static LogicalResult verifyInits(AttentionOpInterface op, unsigned required,
   if (inits.empty())
     return success();
   if (inits.size() != op->getNumResults())
-    return op->emitOpError("has ")
-           << op->getNumResults() << " results but " << inits.size()
-           << " destinations (outs)";
-  for (auto [index, pair] : llvm::enumerate(
-           llvm::zip(inits.getTypes(), op->getResultTypes())))
+    return op->emitOpError("has ") << op->getNumResults() << " results but "
+                                   << inits.size() << " destinations (outs)";
+  for (auto [index, pair] :
+       llvm::enumerate(llvm::zip(inits.getTypes(), op->getResultTypes())))
     if (std::get<0>(pair) != std::get<1>(pair))
       return op->emitOpError("destination ")
              << index << " has type " << std::get<0>(pair)

@@ -31,9 +31,7 @@ struct LinearForm {
     return {query + other.query, key + other.key, constant + other.constant};
   }
   /// Certainly not negative, as positions are not.
-  bool isNonNegative() const {
-    return query >= 0 && key >= 0 && constant >= 0;
-  }
+  bool isNonNegative() const { return query >= 0 && key >= 0 && constant >= 0; }
   bool isSmall() const {
     return std::abs(constant) <= kMaxConstant && std::abs(query) <= 4 &&
            std::abs(key) <= 4;
@@ -149,8 +147,7 @@ static std::optional<Band> getBand(arith::CmpIOp cmp, Block &block) {
 SmallVector<BandConjunct> fa4::attn::findBandConjuncts(Region &maskMod) {
   Block &block = maskMod.front();
   SmallVector<BandConjunct> found;
-  SmallVector<OpOperand *> worklist = {
-      &block.getTerminator()->getOpOperand(0)};
+  SmallVector<OpOperand *> worklist = {&block.getTerminator()->getOpOperand(0)};
   while (!worklist.empty()) {
     OpOperand *use = worklist.pop_back_val();
     Operation *op = use->get().getDefiningOp();

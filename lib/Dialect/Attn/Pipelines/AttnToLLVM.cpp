@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
@@ -24,15 +25,20 @@
 using namespace mlir;
 
 static void addBufferization(OpPassManager &pm) {
+  pm.addPass(createConvertElementwiseToLinalgPass());
   bufferization::OneShotBufferizePassOptions bufferize;
   bufferize.bufferizeFunctionBoundaries = true;
   bufferize.functionBoundaryTypeConversion =
       bufferization::LayoutMapOption::IdentityLayoutMap;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
-  pm.addPass(createCanonicalizerPass());
+  // In this order: equal views become one value, then copies of a view to
+  // itself go.
   pm.addPass(createCSEPass());
+  pm.addPass(createCanonicalizerPass());
   bufferization::buildBufferDeallocationPipeline(
       pm, bufferization::BufferDeallocationPipelineOptions());
+  // For the clones that deallocation makes of returned function arguments.
+  pm.addPass(createConvertBufferizationToMemRefPass());
 }
 
 static void addLoweringToLLVM(OpPassManager &pm) {
@@ -45,6 +51,10 @@ static void addLoweringToLLVM(OpPassManager &pm) {
   // Keeps the result free of calls to a runtime library for bf16.
   expand.includeBf16 = true;
   pm.addPass(arith::createArithExpandOpsPass(expand));
+  // The only operation of math without a counterpart in LLVM or libm.
+  math::MathExpandOpsPassOptions expandMath;
+  expandMath.opMnemonics = {"clampf"};
+  pm.addPass(math::createMathExpandOpsPass(expandMath));
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());

@@ -89,8 +89,7 @@ public:
 
 private:
   TypedAttr splat(Type type, int64_t value) {
-    IntegerAttr scalar =
-        b.getIntegerAttr(getElementTypeOrSelf(type), value);
+    IntegerAttr scalar = b.getIntegerAttr(getElementTypeOrSelf(type), value);
     if (auto shaped = dyn_cast<ShapedType>(type))
       return DenseElementsAttr::get(shaped, scalar);
     return scalar;
@@ -117,8 +116,8 @@ static Value extendToF32(BitBuilder &bits, Value value,
                  << 23;
   Value integer = arith::UIToFPOp::create(b, bits.f32, magnitude);
   Value unitValue = bits.bitcast(bits.f32, bits.constant(unit));
-  Value subnormal = bits.bitcast(
-      bits.i32, arith::MulFOp::create(b, integer, unitValue));
+  Value subnormal =
+      bits.bitcast(bits.i32, arith::MulFOp::create(b, integer, unitValue));
   Value isSubnormal =
       bits.compare(Predicate::ult, magnitude, 1 << format.mantissaBits);
   Value result = bits.select(isSubnormal, subnormal, normal);
@@ -159,8 +158,8 @@ static Value truncateFromF32(BitBuilder &bits, Value value, Type type,
   int64_t anchorBits =
       int64_t(127 + 1 - format.bias - int(format.mantissaBits) + 23) << 23;
   Value anchor = bits.bitcast(bits.f32, bits.constant(anchorBits));
-  Value sum = arith::AddFOp::create(b, bits.bitcast(bits.f32, magnitude),
-                                    anchor);
+  Value sum =
+      arith::AddFOp::create(b, bits.bitcast(bits.f32, magnitude), anchor);
   Value subnormal =
       bits.sub(bits.bitcast(bits.i32, sum), bits.constant(anchorBits));
   int64_t smallestNormal = int64_t(127 + 1 - format.bias) << 23;
@@ -168,11 +167,9 @@ static Value truncateFromF32(BitBuilder &bits, Value value, Type type,
       bits.select(bits.compare(Predicate::ult, magnitude, smallestNormal),
                   subnormal, normal);
 
-  Value overflows =
-      bits.compare(Predicate::ugt, result, format.getMaxFinite());
+  Value overflows = bits.compare(Predicate::ugt, result, format.getMaxFinite());
   result = bits.select(overflows, bits.constant(format.getOverflow()), result);
-  Value isHuge =
-      bits.compare(Predicate::uge, magnitude, int64_t(0x7f800000));
+  Value isHuge = bits.compare(Predicate::uge, magnitude, int64_t(0x7f800000));
   result = bits.select(isHuge, bits.constant(format.getOverflow()), result);
   Value isNaN = bits.compare(Predicate::ugt, magnitude, int64_t(0x7f800000));
   result = bits.select(isNaN, bits.constant(format.getNaN()), result);
@@ -213,8 +210,7 @@ struct ExpandTruncF : public OpRewritePattern<arith::TruncFOp> {
     Type source = getElementTypeOrSelf(op.getIn().getType());
     if (source.getIntOrFloatBitWidth() > 32)
       return rewriter.notifyMatchFailure(op, "would round twice");
-    if (op.getRoundingmode().value_or(
-            arith::RoundingMode::to_nearest_even) !=
+    if (op.getRoundingmode().value_or(arith::RoundingMode::to_nearest_even) !=
         arith::RoundingMode::to_nearest_even)
       return rewriter.notifyMatchFailure(op, "rounds to nearest even only");
     BitBuilder bits(rewriter, op.getLoc(), op.getType());

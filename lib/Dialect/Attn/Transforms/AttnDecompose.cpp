@@ -48,8 +48,7 @@ Value AttnDecomposer::asTensor(Value value, bool writable) {
   auto memref = dyn_cast<MemRefType>(value.getType());
   if (!memref)
     return value;
-  auto type =
-      RankedTensorType::get(memref.getShape(), memref.getElementType());
+  auto type = RankedTensorType::get(memref.getShape(), memref.getElementType());
   return bufferization::ToTensorOp::create(b, type, value, /*restrict=*/true,
                                            writable);
 }
@@ -141,12 +140,13 @@ SequenceBounds AttnDecomposer::getBounds(Value sequence) {
                    OpFoldResult &length) {
       Value first = load(prefixSums, sequence);
       start = first;
-      length = arith::SubIOp::create(b, load(prefixSums, next), first)
-                   .getResult();
+      length =
+          arith::SubIOp::create(b, load(prefixSums, next), first).getResult();
     };
     cut(op.getCuSeqlensQ(), bounds.queryStart, bounds.queryLength);
     cut(op.getCuSeqlensK(), bounds.keyStart, bounds.keyLength);
   }
+  bounds.keyCapacity = bounds.keyLength;
   if (Value lengths = op.getSeqlensK())
     bounds.keyLength = load(lengths, sequence);
 
@@ -162,10 +162,11 @@ SequenceBounds AttnDecomposer::getBounds(Value sequence) {
 // Slices
 //===----------------------------------------------------------------------===//
 
-AttnDecomposer::Slice
-AttnDecomposer::headSlice(Value tensor, Value batch, Value head,
-                          OpFoldResult headCount, OpFoldResult start,
-                          OpFoldResult count) {
+AttnDecomposer::Slice AttnDecomposer::headSlice(Value tensor, Value batch,
+                                                Value head,
+                                                OpFoldResult headCount,
+                                                OpFoldResult start,
+                                                OpFoldResult count) {
   Slice slice;
   slice.offsets.assign(order.rank, b.getIndexAttr(0));
   slice.sizes = tensor::getMixedSizes(b, b.getLoc(), tensor);
@@ -210,8 +211,7 @@ static RankedTensorType typeOf(Value like, ArrayRef<OpFoldResult> sizes) {
 
 Value AttnDecomposer::sliceHead(Value tensor, Value batch, Value head,
                                 OpFoldResult start, OpFoldResult count) {
-  Slice s =
-      headSlice(tensor, batch, head, b.getIndexAttr(1), start, count);
+  Slice s = headSlice(tensor, batch, head, b.getIndexAttr(1), start, count);
   return tensor::ExtractSliceOp::create(
       b, typeOf(tensor, {count, s.sizes[order.dim]}), tensor, s.offsets,
       s.sizes, s.strides);
@@ -313,18 +313,15 @@ Value AttnDecomposer::contract(Value lhs, ArrayRef<unsigned> lhsLoops,
       });
 }
 
-Value AttnDecomposer::mapRows(ValueRange inputs, Type elementType, Body body) {
-  OpFoldResult rows = tensor::getMixedSize(b, b.getLoc(), inputs[0], 0);
-  Value output =
-      tensor::EmptyOp::create(b, ArrayRef<OpFoldResult>{rows}, elementType);
+Value AttnDecomposer::mapRows(ValueRange inputs, Body body, Value output) {
   static constexpr unsigned kRow[] = {0};
   SmallVector<ArrayRef<unsigned>> maps(inputs.size() + 1, kRow);
-  return generic(inputs, output, /*numLoops=*/1, maps, /*reductions=*/{},
-                 body);
+  if (!output)
+    output = emptyF32(tensor::getMixedSizes(b, b.getLoc(), inputs[0]));
+  return generic(inputs, output, /*numLoops=*/1, maps, /*reductions=*/{}, body);
 }
 
-Value AttnDecomposer::mapMatrix(ValueRange inputs, Type elementType,
-                                Body body) {
+Value AttnDecomposer::mapMatrix(ValueRange inputs, Body body, Value output) {
   static constexpr unsigned kRow[] = {0}, kBoth[] = {0, 1};
   SmallVector<ArrayRef<unsigned>> maps;
   for (Value input : inputs)
@@ -332,10 +329,19 @@ Value AttnDecomposer::mapMatrix(ValueRange inputs, Type elementType,
                        ? ArrayRef(kRow)
                        : ArrayRef(kBoth));
   maps.push_back(kBoth);
-  Value output = tensor::EmptyOp::create(
-      b, tensor::getMixedSizes(b, b.getLoc(), inputs[0]), elementType);
-  return generic(inputs, output, /*numLoops=*/2, maps, /*reductions=*/{},
-                 body);
+  if (!output)
+    output = emptyF32(tensor::getMixedSizes(b, b.getLoc(), inputs[0]));
+  return generic(inputs, output, /*numLoops=*/2, maps, /*reductions=*/{}, body);
+}
+
+Value AttnDecomposer::round(Value matrix, Value output) {
+  Type type = cast<ShapedType>(output.getType()).getElementType();
+  return mapMatrix(
+      {matrix},
+      [&](OpBuilder &builder, Location loc, ValueRange args) {
+        return fromF32(builder, loc, args[0], type);
+      },
+      output);
 }
 
 Value AttnDecomposer::reduceColumns(Value matrix, Value init, Body combine) {
@@ -360,8 +366,8 @@ Value AttnDecomposer::isVisible(OpBuilder &builder, Location loc,
   ImplicitLocOpBuilder bl(loc, builder);
   Value visible;
   auto require = [&](Value condition) {
-    visible = visible ? arith::AndIOp::create(bl, visible, condition)
-                      : condition;
+    visible =
+        visible ? arith::AndIOp::create(bl, visible, condition) : condition;
   };
   if (MaskAttr mask = op.getMaskAttr()) {
     Value distance =
@@ -403,8 +409,7 @@ Value AttnDecomposer::modifyScore(OpBuilder &builder, Location loc,
     llvm::append_range(arguments, maskArguments);
     llvm::append_range(arguments, op.getCaptures());
     if (derivative) {
-      Dual dual =
-          inlineScoreModWithDerivative(bl, op.getScoreMod(), arguments);
+      Dual dual = inlineScoreModWithDerivative(bl, op.getScoreMod(), arguments);
       score = dual.value;
       *derivative = arith::MulFOp::create(bl, dual.derivative, scale);
     } else {
@@ -428,16 +433,16 @@ AttnDecomposer::forEachQueryBlock(Value kvHead, const SequenceBounds &bounds,
                                   ValueRange carried, BlockBody body) {
   Value zero = index(0), one = index(1);
   Value firstHead = arith::MulIOp::create(b, kvHead, group);
-  Value length = getValueOrCreateConstantIndexOp(b, b.getLoc(),
-                                                 bounds.queryLength);
+  Value length =
+      getValueOrCreateConstantIndexOp(b, b.getLoc(), bounds.queryLength);
   auto heads = scf::ForOp::create(b, zero, group, one, carried);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(heads.getBody());
   Value inGroup = heads.getInductionVar();
   Value head = arith::AddIOp::create(b, firstHead, inGroup);
   if (queryBlock == 0) {
-    SmallVector<Value> next =
-        body(head, inGroup, zero, bounds.queryLength, heads.getRegionIterArgs());
+    SmallVector<Value> next = body(head, inGroup, zero, bounds.queryLength,
+                                   heads.getRegionIterArgs());
     scf::YieldOp::create(b, next);
     return SmallVector<Value>(heads.getResults());
   }
@@ -448,9 +453,9 @@ AttnDecomposer::forEachQueryBlock(Value kvHead, const SequenceBounds &bounds,
   b.setInsertionPointToStart(blocks.getBody());
   Value firstRow = blocks.getInductionVar();
   AffineExpr total = b.getAffineSymbolExpr(0), first = b.getAffineSymbolExpr(1);
-  AffineMap map = AffineMap::get(
-      0, 2, {b.getAffineConstantExpr(queryBlock), total - first},
-      b.getContext());
+  AffineMap map =
+      AffineMap::get(0, 2, {b.getAffineConstantExpr(queryBlock), total - first},
+                     b.getContext());
   OpFoldResult rows = affine::makeComposedFoldedAffineMin(
       b, b.getLoc(), map, {bounds.queryLength, firstRow});
   SmallVector<Value> next =

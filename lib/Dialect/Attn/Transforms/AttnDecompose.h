@@ -21,6 +21,8 @@ namespace fa4::attn {
 struct SequenceBounds {
   /// First row and number of rows in q's and k's sequence dimension.
   mlir::OpFoldResult queryStart, queryLength, keyStart, keyLength;
+  /// Rows that k has for this sequence, of which seqlens_k may use fewer.
+  mlir::OpFoldResult keyCapacity;
   /// j - i of the mask's diagonal: Sk - Sq for bottom-right masks, else null.
   mlir::Value shift;
 };
@@ -102,12 +104,15 @@ protected:
   mlir::Value contract(mlir::Value lhs, llvm::ArrayRef<unsigned> lhsLoops,
                        mlir::Value rhs, llvm::ArrayRef<unsigned> rhsLoops,
                        mlir::Value init);
-  /// [rows] -> [rows] and [rows, columns] -> same, elementwise.
-  mlir::Value mapRows(mlir::ValueRange inputs, mlir::Type elementType,
-                      Body body);
-  /// Elementwise on [rows, columns]; inputs of rank 1 are per row.
-  mlir::Value mapMatrix(mlir::ValueRange inputs, mlir::Type elementType,
-                        Body body);
+  /// Elementwise on [rows], into `output` or a new f32 vector.
+  mlir::Value mapRows(mlir::ValueRange inputs, Body body,
+                      mlir::Value output = {});
+  /// Elementwise on [rows, columns], into `output` or a new f32 matrix; inputs
+  /// of rank 1 are per row.
+  mlir::Value mapMatrix(mlir::ValueRange inputs, Body body,
+                        mlir::Value output = {});
+  /// f32 `matrix` rounded to the element type of `output`, into it.
+  mlir::Value round(mlir::Value matrix, mlir::Value output);
   /// Reduces the columns of a matrix into `init` ([rows]).
   mlir::Value reduceColumns(mlir::Value matrix, mlir::Value init, Body combine);
 

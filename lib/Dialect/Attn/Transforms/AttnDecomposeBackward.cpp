@@ -48,6 +48,9 @@ private:
 
   /// dq, dk and dv of one batch and key/value head, written to `shared`.
   void lowerHead(scf::ForallOp forall);
+  /// The f32 sums of dk or dv, rounded into a slice of `shared`.
+  Value roundKeyGradient(Value sums, Value shared, const Slice &slice,
+                         const SequenceBounds &bounds);
   Value lowerDsinks(Value init);
   /// The sum of one sequence's rows, added to `sum` (rank 0).
   Value addDsink(Value sum, Value batch, Value head, Value sink);
@@ -85,22 +88,21 @@ static Value expMinusLse(OpBuilder &builder, Location loc, Value x, Value lse) {
 Value SdpaBackwardDecomposer::computeDelta(Value doutRows, Value outRows,
                                            Value dlseRows) {
   OpFoldResult rows = tensor::getMixedSize(b, b.getLoc(), doutRows, 0);
-  Value delta = generic(
-      {doutRows, outRows}, filled({rows}, 0.0), /*numLoops=*/2,
-      {{0, 1}, {0, 1}, {0}}, /*reductions=*/{1},
-      [](OpBuilder &builder, Location loc, ValueRange args) -> Value {
-        Value product =
-            arith::MulFOp::create(builder, loc, toF32(builder, loc, args[0]),
-                                  toF32(builder, loc, args[1]));
-        return arith::AddFOp::create(builder, loc, args[2], product);
-      });
+  Value delta =
+      generic({doutRows, outRows}, filled({rows}, 0.0), /*numLoops=*/2,
+              {{0, 1}, {0, 1}, {0}}, /*reductions=*/{1},
+              [](OpBuilder &builder, Location loc, ValueRange args) -> Value {
+                Value product = arith::MulFOp::create(
+                    builder, loc, toF32(builder, loc, args[0]),
+                    toF32(builder, loc, args[1]));
+                return arith::AddFOp::create(builder, loc, args[2], product);
+              });
   if (!dlseRows)
     return delta;
-  return mapRows({delta, dlseRows}, b.getF32Type(),
-                 [](OpBuilder &builder, Location loc, ValueRange args) {
-                   return arith::SubFOp::create(builder, loc, args[0], args[1])
-                       .getResult();
-                 });
+  return mapRows({delta, dlseRows}, [](OpBuilder &builder, Location loc,
+                                       ValueRange args) {
+    return arith::SubFOp::create(builder, loc, args[0], args[1]).getResult();
+  });
 }
 
 SdpaBackwardDecomposer::BlockRows
@@ -118,12 +120,11 @@ SdpaBackwardDecomposer::sliceRows(Value batch, Value head, OpFoldResult start,
 Value SdpaBackwardDecomposer::computeProbabilities(
     Value products, Value lseRows, const BlockIndices &indices,
     const SequenceBounds &bounds) {
-  return mapMatrix({products, lseRows}, b.getF32Type(),
-                   [&](OpBuilder &builder, Location loc, ValueRange args) {
-                     Value score =
-                         modifyScore(builder, loc, args[0], indices, bounds);
-                     return expMinusLse(builder, loc, score, args[1]);
-                   });
+  return mapMatrix({products, lseRows}, [&](OpBuilder &builder, Location loc,
+                                            ValueRange args) {
+    Value score = modifyScore(builder, loc, args[0], indices, bounds);
+    return expMinusLse(builder, loc, score, args[1]);
+  });
 }
 
 Value SdpaBackwardDecomposer::computeDs(Value products, Value probabilities,
@@ -131,7 +132,7 @@ Value SdpaBackwardDecomposer::computeDs(Value products, Value probabilities,
                                         const BlockIndices &indices,
                                         const SequenceBounds &bounds) {
   return mapMatrix(
-      {products, probabilities, dp, delta}, b.getF32Type(),
+      {products, probabilities, dp, delta},
       [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
         Value derivative;
         modifyScore(builder, loc, args[0], indices, bounds, &derivative);
@@ -142,8 +143,8 @@ Value SdpaBackwardDecomposer::computeDs(Value products, Value probabilities,
         // Hidden keys contribute nothing, whatever score_mod's derivative is
         // there.
         Value zero = zeroF32(bl, loc);
-        Value isZero = arith::CmpFOp::create(bl, arith::CmpFPredicate::OEQ,
-                                             args[1], zero);
+        Value isZero =
+            arith::CmpFOp::create(bl, arith::CmpFPredicate::OEQ, args[1], zero);
         return arith::SelectOp::create(bl, isZero, zero, product);
       });
 }
@@ -168,9 +169,8 @@ void SdpaBackwardDecomposer::lowerHead(scf::ForallOp forall) {
   Slice dqSlice =
       headSlice(shared[0], batch, firstHead, getAsOpFoldResult(group),
                 bounds.queryStart, bounds.queryLength);
-  Value dqPart = tensor::ExtractSliceOp::create(
-      b, shared[0], dqSlice.offsets, dqSlice.sizes, dqSlice.strides);
-  Type dqType = cast<ShapedType>(dqPart.getType()).getElementType();
+  Value dqPart = tensor::ExtractSliceOp::create(b, shared[0], dqSlice.offsets,
+                                                dqSlice.sizes, dqSlice.strides);
   SmallVector<Value> carried = {dqPart, filled({bounds.keyLength, dim}, 0.0),
                                 filled({bounds.keyLength, valueDim}, 0.0)};
 
@@ -191,37 +191,47 @@ void SdpaBackwardDecomposer::lowerHead(scf::ForallOp forall) {
         Value dp = computeScores(block.dout, vHead);
         Value ds = computeDs(products, p, dp, block.delta, indices, bounds);
 
-        Value dq = contract(ds, {0, 2}, kHead, {2, 1}, filled({rows, dim}, 0.0));
-        Value rounded = mapMatrix(
-            {dq}, dqType,
-            [&](OpBuilder &builder, Location loc, ValueRange args) {
-              return fromF32(builder, loc, args[0], dqType);
-            });
-        return {insertHead(rounded, carried[0], zero, headInGroup, firstRow,
-                           rows),
-                contract(ds, {2, 0}, qBlock, {2, 1}, carried[1]),
-                contract(p, {2, 0}, block.dout, {2, 1}, carried[2])};
+        Value dq =
+            contract(ds, {0, 2}, kHead, {2, 1}, filled({rows, dim}, 0.0));
+        Value rounded =
+            round(dq, sliceHead(carried[0], zero, headInGroup, firstRow, rows));
+        return {
+            insertHead(rounded, carried[0], zero, headInGroup, firstRow, rows),
+            contract(ds, {2, 0}, qBlock, {2, 1}, carried[1]),
+            contract(p, {2, 0}, block.dout, {2, 1}, carried[2])};
       });
 
-  auto insert = [&](Value part, Value tensor, const Slice &slice) {
-    tensor::ParallelInsertSliceOp::create(b, part, tensor, slice.offsets,
-                                          slice.sizes, slice.strides);
-  };
-  SmallVector<Value> rounded = {carried[0]};
+  SmallVector<Value> parts = {carried[0]};
   SmallVector<Slice> slices = {dqSlice};
   for (unsigned i : {1u, 2u}) {
-    Type type = cast<ShapedType>(shared[i].getType()).getElementType();
-    rounded.push_back(mapMatrix(
-        {carried[i]}, type,
-        [&](OpBuilder &builder, Location loc, ValueRange args) {
-          return fromF32(builder, loc, args[0], type);
-        }));
     slices.push_back(headSlice(shared[i], batch, kvHead, b.getIndexAttr(1),
-                               bounds.keyStart, bounds.keyLength));
+                               bounds.keyStart, bounds.keyCapacity));
+    parts.push_back(
+        roundKeyGradient(carried[i], shared[i], slices.back(), bounds));
   }
   b.setInsertionPointToEnd(forall.getTerminator().getBody());
-  for (auto [part, tensor, slice] : llvm::zip(rounded, shared, slices))
-    insert(part, tensor, slice);
+  for (auto [part, tensor, slice] : llvm::zip(parts, shared, slices))
+    tensor::ParallelInsertSliceOp::create(b, part, tensor, slice.offsets,
+                                          slice.sizes, slice.strides);
+}
+
+/// The rows of keys beyond seqlens_k are 0: no query sees them.
+Value SdpaBackwardDecomposer::roundKeyGradient(Value sums, Value shared,
+                                               const Slice &slice,
+                                               const SequenceBounds &bounds) {
+  Value part = tensor::ExtractSliceOp::create(b, shared, slice.offsets,
+                                              slice.sizes, slice.strides);
+  if (op.getSeqlensK()) {
+    Type type = cast<ShapedType>(shared.getType()).getElementType();
+    Value zero = arith::ConstantOp::create(b, b.getFloatAttr(type, 0.0));
+    part = linalg::FillOp::create(b, ValueRange{zero}, ValueRange{part})
+               .getResult(0);
+  }
+  Value zero = index(0);
+  OpFoldResult first = b.getIndexAttr(0);
+  Value rounded =
+      round(sums, sliceHead(part, zero, zero, first, bounds.keyLength));
+  return insertHead(rounded, part, zero, zero, first, bounds.keyLength);
 }
 
 //===----------------------------------------------------------------------===//
@@ -246,14 +256,13 @@ Value SdpaBackwardDecomposer::addDsink(Value sum, Value batch, Value head,
 Value SdpaBackwardDecomposer::lowerDsinks(Value init) {
   SmallVector<OpFoldResult> heads = {
       tensor::getMixedSize(b, b.getLoc(), q, order.head)};
-  auto forall =
-      scf::ForallOp::create(b, heads, init, /*mapping=*/std::nullopt);
+  auto forall = scf::ForallOp::create(b, heads, init, /*mapping=*/std::nullopt);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(forall.getTerminator());
   Value head = forall.getInductionVar(0);
-  Value sink = toF32(b, b.getLoc(),
-                     tensor::ExtractOp::create(b, asTensor(op.getSinks()),
-                                               ValueRange{head}));
+  Value sink = toF32(
+      b, b.getLoc(),
+      tensor::ExtractOp::create(b, asTensor(op.getSinks()), ValueRange{head}));
   auto loop = scf::ForOp::create(b, index(0), getNumSequences(), index(1),
                                  filled({}, 0.0));
   {
@@ -268,9 +277,9 @@ Value SdpaBackwardDecomposer::lowerDsinks(Value init) {
       b, ValueRange{fromF32(b, b.getLoc(), total, type)});
   b.setInsertionPointToEnd(forall.getTerminator().getBody());
   SmallVector<OpFoldResult> one = {b.getIndexAttr(1)};
-  tensor::ParallelInsertSliceOp::create(b, element, forall.getRegionIterArgs()[0],
-                                        SmallVector<OpFoldResult>{head}, one,
-                                        one);
+  tensor::ParallelInsertSliceOp::create(
+      b, element, forall.getRegionIterArgs()[0],
+      SmallVector<OpFoldResult>{head}, one, one);
   return forall.getResult(0);
 }
 

@@ -33,9 +33,10 @@ private:
   struct BlockResult {
     Value out, lse;
   };
+  /// `init` is what the result is written into.
   BlockResult computeBlock(Value qBlock, Value kHead, Value vHead,
                            const BlockIndices &indices,
-                           const SequenceBounds &bounds, Type outType);
+                           const SequenceBounds &bounds, BlockResult init);
   /// Row max of the scores (and the sink), and the same with 0 for -inf.
   std::pair<Value, Value> computeRowMax(Value scores, Value sink);
   Value computeRowSum(Value probabilities, Value safeMax, Value sink);
@@ -48,18 +49,18 @@ private:
 Value SdpaDecomposer::loadSink(Value head) {
   if (!op.getSinks())
     return {};
-  Value sink = tensor::ExtractOp::create(b, asTensor(op.getSinks()),
-                                         ValueRange{head});
+  Value sink =
+      tensor::ExtractOp::create(b, asTensor(op.getSinks()), ValueRange{head});
   return toF32(b, b.getLoc(), sink);
 }
 
 std::pair<Value, Value> SdpaDecomposer::computeRowMax(Value scores,
                                                       Value sink) {
   OpFoldResult rows = tensor::getMixedSize(b, b.getLoc(), scores, 0);
-  Value init = linalg::FillOp::create(b,
-                                      ValueRange{sink ? sink : f32(-kInfinity)},
-                                      ValueRange{emptyF32({rows})})
-                   .getResult(0);
+  Value init =
+      linalg::FillOp::create(b, ValueRange{sink ? sink : f32(-kInfinity)},
+                             ValueRange{emptyF32({rows})})
+          .getResult(0);
   Value max = reduceColumns(
       scores, init,
       [](OpBuilder &builder, Location loc, ValueRange args) -> Value {
@@ -67,8 +68,7 @@ std::pair<Value, Value> SdpaDecomposer::computeRowMax(Value scores,
       });
   // exp(-inf - 0) is 0 where exp(-inf - -inf) is not a number.
   Value safe = mapRows(
-      {max}, b.getF32Type(),
-      [](OpBuilder &builder, Location loc, ValueRange args) -> Value {
+      {max}, [](OpBuilder &builder, Location loc, ValueRange args) -> Value {
         Value none = arith::ConstantOp::create(
             builder, loc, builder.getF32FloatAttr(-kInfinity));
         Value zero = arith::ConstantOp::create(builder, loc,
@@ -89,13 +89,12 @@ static Value expOfDifference(OpBuilder &builder, Location loc, Value x,
 Value SdpaDecomposer::computeRowSum(Value probabilities, Value safeMax,
                                     Value sink) {
   OpFoldResult rows = tensor::getMixedSize(b, b.getLoc(), probabilities, 0);
-  Value init = sink ? mapRows({safeMax}, b.getF32Type(),
-                              [&](OpBuilder &builder, Location loc,
-                                  ValueRange args) {
-                                return expOfDifference(builder, loc, sink,
-                                                       args[0]);
-                              })
-                    : filled({rows}, 0.0);
+  Value init =
+      sink ? mapRows({safeMax},
+                     [&](OpBuilder &builder, Location loc, ValueRange args) {
+                       return expOfDifference(builder, loc, sink, args[0]);
+                     })
+           : filled({rows}, 0.0);
   return reduceColumns(
       probabilities, init,
       [](OpBuilder &builder, Location loc, ValueRange args) -> Value {
@@ -108,59 +107,58 @@ static Value selectIfRowIsEmpty(OpBuilder &builder, Location loc, Value rowSum,
                                 double ifEmpty, Value otherwise) {
   Value zero =
       arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0.0));
-  Value empty = arith::ConstantOp::create(builder, loc,
-                                          builder.getF32FloatAttr(ifEmpty));
-  Value isEmpty = arith::CmpFOp::create(
-      builder, loc, arith::CmpFPredicate::OEQ, rowSum, zero);
+  Value empty =
+      arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(ifEmpty));
+  Value isEmpty = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
+                                        rowSum, zero);
   return arith::SelectOp::create(builder, loc, isEmpty, empty, otherwise);
 }
 
 SdpaDecomposer::BlockResult
 SdpaDecomposer::computeBlock(Value qBlock, Value kHead, Value vHead,
                              const BlockIndices &indices,
-                             const SequenceBounds &bounds, Type outType) {
-  Type f32Type = b.getF32Type();
+                             const SequenceBounds &bounds, BlockResult init) {
   Value products = computeScores(qBlock, kHead);
   Value scores = mapMatrix(
-      {products}, f32Type,
-      [&](OpBuilder &builder, Location loc, ValueRange args) {
+      {products}, [&](OpBuilder &builder, Location loc, ValueRange args) {
         return modifyScore(builder, loc, args[0], indices, bounds);
       });
   Value sink = loadSink(indices.head);
   auto [rowMax, safeMax] = computeRowMax(scores, sink);
-  Value probabilities =
-      mapMatrix({scores, safeMax}, f32Type,
-                [](OpBuilder &builder, Location loc, ValueRange args) {
-                  return expOfDifference(builder, loc, args[0], args[1]);
-                });
+  Value probabilities = mapMatrix(
+      {scores, safeMax}, [](OpBuilder &builder, Location loc, ValueRange args) {
+        return expOfDifference(builder, loc, args[0], args[1]);
+      });
   Value rowSum = computeRowSum(probabilities, safeMax, sink);
 
   OpFoldResult rows = tensor::getMixedSize(b, b.getLoc(), qBlock, 0);
   OpFoldResult dim = tensor::getMixedSize(b, b.getLoc(), vHead, 1);
-  Value sums = contract(probabilities, {0, 2}, vHead, {2, 1},
-                        filled({rows, dim}, 0.0));
+  Value sums =
+      contract(probabilities, {0, 2}, vHead, {2, 1}, filled({rows, dim}, 0.0));
+  Type outType = cast<ShapedType>(init.out.getType()).getElementType();
   BlockResult result;
   result.out = mapMatrix(
-      {sums, rowSum}, outType,
+      {sums, rowSum},
       [&](OpBuilder &builder, Location loc, ValueRange args) {
         Value quotient = arith::DivFOp::create(builder, loc, args[0], args[1]);
         Value out = selectIfRowIsEmpty(builder, loc, args[1], 0.0, quotient);
         return fromF32(builder, loc, out, outType);
-      });
+      },
+      init.out);
   if (hasLse)
     result.lse = mapRows(
-        {rowMax, rowSum}, f32Type,
+        {rowMax, rowSum},
         [&](OpBuilder &builder, Location loc, ValueRange args) {
           Value log = math::LogOp::create(builder, loc, args[1]);
           Value lse = arith::AddFOp::create(builder, loc, args[0], log);
           return selectIfRowIsEmpty(builder, loc, args[1], -kInfinity, lse);
-        });
+        },
+        init.lse);
   return result;
 }
 
 void SdpaDecomposer::run() {
   SmallVector<Value> inits = getInitTensors();
-  Type outType = cast<ShapedType>(inits[0].getType()).getElementType();
   SmallVector<OpFoldResult> bounds = {
       getNumSequences(), tensor::getMixedSize(b, b.getLoc(), k, order.head)};
   auto forall = scf::ForallOp::create(b, bounds, inits,
@@ -202,9 +200,12 @@ void SdpaDecomposer::run() {
               b, b.getLoc(), sum,
               {sequence.queryStart, getAsOpFoldResult(firstRow)});
           Value qBlock = sliceHead(q, batch, head, start, rows);
-          BlockResult block =
-              computeBlock(qBlock, kHead, vHead, {batch, head, firstRow},
-                           sequence, outType);
+          BlockResult init;
+          init.out = sliceHead(carried[0], zero, headInGroup, firstRow, rows);
+          if (hasLse)
+            init.lse = sliceLse(carried[1], zero, headInGroup, firstRow, rows);
+          BlockResult block = computeBlock(
+              qBlock, kHead, vHead, {batch, head, firstRow}, sequence, init);
           SmallVector<Value> next = {insertHead(block.out, carried[0], zero,
                                                 headInGroup, firstRow, rows)};
           if (hasLse)

@@ -20,11 +20,10 @@ using namespace fa4::attn;
 /// Number of `operand` among the destinations, if it is one.
 static std::optional<unsigned> getInitNumber(AttentionOpInterface op,
                                              OpOperand &operand) {
-  unsigned first = op.getInits().getBeginOperandIndex();
-  unsigned number = operand.getOperandNumber();
-  if (number < first || number >= first + op.getInits().size())
+  unsigned first = op.getFirstInitNumber();
+  if (operand.getOperandNumber() < first)
     return std::nullopt;
-  return number - first;
+  return operand.getOperandNumber() - first;
 }
 
 /// The captured operand that a block argument of a region stands for.
@@ -37,9 +36,8 @@ static Value getCaptureOf(AttentionOpInterface op, BlockArgument argument) {
 
 namespace {
 template <typename OpTy>
-struct AttentionBufferization
-    : public BufferizableOpInterface::ExternalModel<
-          AttentionBufferization<OpTy>, OpTy> {
+struct AttentionBufferization : public BufferizableOpInterface::ExternalModel<
+                                    AttentionBufferization<OpTy>, OpTy> {
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
                               const AnalysisState &) const {
     return !getInitNumber(cast<AttentionOpInterface>(op), operand);
@@ -102,21 +100,20 @@ struct AttentionBufferization
       return failure();
     createOnMemRefs(rewriter, attention, operands, destinations);
     replaceOpWithBufferizedValues(
-        rewriter, op,
-        ArrayRef(destinations).take_front(op->getNumResults()));
+        rewriter, op, ArrayRef(destinations).take_front(op->getNumResults()));
     return success();
   }
 
 private:
   /// The buffers to write: of the destinations, or new ones.
-  static LogicalResult
-  getDestinations(RewriterBase &rewriter, AttentionOpInterface op,
-                  ArrayRef<Value> operands, const BufferizationOptions &options,
-                  SmallVectorImpl<Value> &destinations) {
-    OperandRange inits = op.getInits();
-    if (!inits.empty()) {
+  static LogicalResult getDestinations(RewriterBase &rewriter,
+                                       AttentionOpInterface op,
+                                       ArrayRef<Value> operands,
+                                       const BufferizationOptions &options,
+                                       SmallVectorImpl<Value> &destinations) {
+    if (!op.getInits().empty()) {
       llvm::append_range(destinations,
-                         operands.slice(inits.getBeginOperandIndex()));
+                         operands.drop_front(op.getFirstInitNumber()));
       return success();
     }
     ReifiedRankedShapedTypeDims shapes;
@@ -145,13 +142,12 @@ private:
   static void createOnMemRefs(RewriterBase &rewriter, AttentionOpInterface op,
                               ArrayRef<Value> operands,
                               ArrayRef<Value> destinations) {
-    unsigned numInputs = op.getInits().getBeginOperandIndex();
+    unsigned numInputs = op.getFirstInitNumber();
     OperationState newState(op.getLoc(), op->getName());
     newState.addOperands(operands.take_front(numInputs));
     newState.addOperands(destinations);
     newState.addAttributes(llvm::to_vector(op->getDiscardableAttrs()));
-    auto &properties =
-        newState.getOrAddProperties<typename OpTy::Properties>();
+    auto &properties = newState.getOrAddProperties<typename OpTy::Properties>();
     properties = cast<OpTy>(op.getOperation()).getProperties();
     properties.operandSegmentSizes.back() = destinations.size();
     llvm::fill(properties.resultSegmentSizes, 0);
@@ -182,8 +178,8 @@ private:
     Type tensorType = argument.getType();
     rewriter.setInsertionPointToStart(argument.getOwner());
     argument.setType(bufferType);
-    auto tensor = ToTensorOp::create(rewriter, argument.getLoc(), tensorType,
-                                     argument);
+    auto tensor =
+        ToTensorOp::create(rewriter, argument.getLoc(), tensorType, argument);
     rewriter.replaceAllUsesExcept(argument, tensor, tensor);
   }
 };

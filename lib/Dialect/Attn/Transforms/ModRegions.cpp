@@ -123,8 +123,7 @@ Value Rules::unaryFactor(Operation *op, Value x, Value r) {
         return scale(gauss, -2.0 / std::sqrt(M_PI));
       })
       .Case([&](math::AbsFOp) {
-        return Value(
-            math::CopySignOp::create(b, constant(type, 1.0), x));
+        return Value(math::CopySignOp::create(b, constant(type, 1.0), x));
       })
       .Default([](Operation *) { return Value(); });
 }
@@ -182,8 +181,8 @@ Value Rules::deriveArith(Operation *op, ValueRange x, ArrayRef<Value> dx,
                         orZero(dx[1]));
       })
       .Case([&](math::ClampFOp) {
-        Value upper = selectIf(Predicate::OGT, x[0], x[2], orZero(dx[2]),
-                               orZero(dx[0]));
+        Value upper =
+            selectIf(Predicate::OGT, x[0], x[2], orZero(dx[2]), orZero(dx[0]));
         return selectIf(Predicate::OLT, x[0], x[1], orZero(dx[1]), upper);
       })
       .Case([&](math::CopySignOp) {
@@ -318,8 +317,8 @@ static bool hasRule(Operation *op) {
              math::TruncOp, math::ExpOp, math::Exp2Op, math::ExpM1Op,
              math::LogOp, math::Log2Op, math::Log10Op, math::Log1pOp,
              math::SqrtOp, math::RsqrtOp, math::CbrtOp, math::TanhOp,
-             math::SinhOp, math::CoshOp, math::SinOp, math::CosOp,
-             math::TanOp, math::AtanOp, math::AsinOp, math::AcosOp>(op) ||
+             math::SinhOp, math::CoshOp, math::SinOp, math::CosOp, math::TanOp,
+             math::AtanOp, math::AsinOp, math::AcosOp>(op) ||
          isa<math::AsinhOp, math::AtanhOp, math::ErfOp, math::ErfcOp,
              math::AbsFOp>(op);
 }
@@ -329,8 +328,8 @@ static bool hasRule(Operation *op) {
 static Operation *findNonDifferentiable(Block &block, DenseSet<Value> &active) {
   for (Operation &op : block.without_terminator()) {
     if (auto conditional = dyn_cast<scf::IfOp>(op)) {
-      for (Region *branch : {&conditional.getThenRegion(),
-                             &conditional.getElseRegion()})
+      for (Region *branch :
+           {&conditional.getThenRegion(), &conditional.getElseRegion()})
         if (!branch->empty())
           if (Operation *bad = findNonDifferentiable(branch->front(), active))
             return bad;
@@ -347,9 +346,8 @@ static Operation *findNonDifferentiable(Block &block, DenseSet<Value> &active) {
     if (!usesActive)
       continue;
     // Comparisons and conversions to integers are constant almost everywhere.
-    bool integerResults = llvm::all_of(op.getResultTypes(), [](Type type) {
-      return type.isIntOrIndex();
-    });
+    bool integerResults = llvm::all_of(
+        op.getResultTypes(), [](Type type) { return type.isIntOrIndex(); });
     if (integerResults && op.getNumRegions() == 0 && !isa<arith::BitcastOp>(op))
       continue;
     if (!hasRule(&op) || !isa<FloatType>(op.getResult(0).getType()))

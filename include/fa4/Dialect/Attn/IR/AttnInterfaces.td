@@ -64,6 +64,14 @@ def Attn_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
     bool hasMemRefSemantics() {
       return ::llvm::isa<::mlir::BaseMemRefType>($_op.getQ().getType());
     }
+
+    /// Operand numbers: the captures and then the destinations come last.
+    unsigned getFirstInitNumber() {
+      return $_op->getNumOperands() - $_op.getInits().size();
+    }
+    unsigned getFirstCaptureNumber() {
+      return getFirstInitNumber() - $_op.getCaptures().size();
+    }
   }];
 }
 

@@ -30,7 +30,8 @@ class Attn_AttentionOp<string mnemonic, list<Trait> traits = []>
                                                ["inferResultType"]>,
         DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
         DeclareOpInterfaceMethods<OpAsmOpInterface,
-                                  ["getAsmBlockArgumentNames"]>,
+                                  ["getAsmBlockArgumentNames",
+                                   "getAsmResultNames"]>,
         DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface,
                                   ["reifyResultShapes"]>,
         DeclareOpInterfaceMethods<TilingInterface,
@@ -218,7 +219,8 @@ def Attn_SdpaBackwardOp : Attn_AttentionOp<"sdpa_backward"> {
     ```
 
     where sums over `i` run over all query heads of a key/value head too. A row
-    with `lse = -inf` contributes 0 to every gradient.
+    with `lse = -inf` contributes 0 to every gradient, and dk and dv are 0 for keys
+    beyond `seqlens_k`.
 
     Operands, attributes and regions are those of `attn.sdpa` and must be equal
     to those of the forward op whose gradient this is: `lse` has been computed

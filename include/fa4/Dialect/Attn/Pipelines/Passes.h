@@ -22,7 +22,8 @@ struct AttnToLLVMPipelineOptions
     : public mlir::PassPipelineOptions<AttnToLLVMPipelineOptions> {
   PassOptions::Option<int64_t> queryBlock{
       *this, "query-block",
-      llvm::cl::desc("Query rows whose scores are in memory at a time; 0 = all"),
+      llvm::cl::desc(
+          "Query rows whose scores are in memory at a time; 0 = all"),
       llvm::cl::init(64)};
   PassOptions::Option<bool> emitCInterface{
       *this, "emit-c-interface",

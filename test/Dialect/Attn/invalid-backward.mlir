@@ -1,0 +1,150 @@
+// RUN: fa4-opt %s -split-input-file -verify-diagnostics
+
+// The rules that the gradient has beyond those it shares with attn.sdpa.
+
+!q = tensor<1x8x1x16xf16>
+!l = tensor<1x1x8xf32>
+func.func @shared(%q: !q, %l: !l, %k: tensor<1x8x1x32xf16>) {
+  // expected-error @+1 {{size D is 32 in 'k' but 16 in 'q'}}
+  %dq, %dk, %dv = attn.sdpa_backward %q, %k, %q out(%q) dout(%q) lse(%l) layout<bshd> : !q, tensor<1x8x1x32xf16>, !q, !q, !q, !l -> !q, tensor<1x8x1x32xf16>, !q
+  return
+}
+
+// -----
+
+!q = tensor<1x8x1x16xf16>
+!l = tensor<1x1x8xf32>
+func.func @out_rank(%q: !q, %l: !l, %o: tensor<8x1x16xf16>) {
+  // expected-error @+1 {{'out' must have rank 4 in layout bshd, got 3}}
+  %dq, %dk, %dv = attn.sdpa_backward %q, %q, %q out(%o) dout(%q) lse(%l) layout<bshd> : !q, !q, !q, tensor<8x1x16xf16>, !q, !l -> !q, !q, !q
+  return
+}
+
+// -----
+
+!q = tensor<1x8x1x16xf16>
+!l = tensor<1x1x8xf32>
+func.func @dout_element(%q: !q, %l: !l, %o: tensor<1x8x1x16xf8E4M3FN>) {
+  // expected-error @+1 {{element type of 'dout' must be f16, bf16, f32 or 'f16' as the input, got 'f8E4M3FN'}}
+  %dq, %dk, %dv = attn.sdpa_backward %q, %q, %q out(%q) dout(%o) lse(%l) layout<bshd> : !q, !q, !q, !q, tensor<1x8x1x16xf8E4M3FN>, !l -> !q, !q, !q
+  return
+}
+
+// -----
+
+!q = tensor<1x8x1x16xf16>
+!l = tensor<1x1x8xf32>
+func.func @dout_other_element(%q: !q, %l: !l, %o: tensor<1x8x1x16xf32>) {
+  // expected-error @+1 {{element type of 'dout' is 'f32' but that of 'out' is 'f16'}}
+  %dq, %dk, %dv = attn.sdpa_backward %q, %q, %q out(%q) dout(%o) lse(%l) layout<bshd> : !q, !q, !q, !q, tensor<1x8x1x16xf32>, !l -> !q, !q, !q
+  return
+}
+
+// -----
+
+!q = tensor<1x8x1x16xf16>
+!l = tensor<1x1x8xf32>
+func.func @dout_shape(%q: !q, %l: !l, %o: tensor<1x9x1x16xf16>) {
+  // expected-error @+1 {{size Sq is 9 in 'dout' but 8 in 'q'}}
+  %dq, %dk, %dv = attn.sdpa_backward %q, %q, %q out(%q) dout(%o) lse(%l) layout<bshd> : !q, !q, !q, !q, tensor<1x9x1x16xf16>, !l -> !q, !q, !q
+  return
+}
+
+// -----
+
+!q = tensor<1x8x1x16xf16>
+func.func @lse_type(%q: !q, %l: tensor<1x8xf32>) {
+  // expected-error @+1 {{'lse' must be of rank 3 and f32, got 'tensor<1x8xf32>'}}
+  %dq, %dk, %dv = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) layout<bshd> : !q, !q, !q, !q, !q, tensor<1x8xf32> -> !q, !q, !q
+  return
+}
+
+// -----
+
+!q = tensor<1x8x1x16xf16>
+!l = tensor<1x1x8xf32>
+func.func @dlse_shape(%q: !q, %l: !l, %d: tensor<1x1x9xf32>) {
+  // expected-error @+1 {{size Sq is 9 in 'dlse' but 8 in 'q'}}
+  %dq, %dk, %dv = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) dlse(%d : tensor<1x1x9xf32>) layout<bshd> : !q, !q, !q, !q, !q, !l -> !q, !q, !q
+  return
+}
+
+// -----
+
+!q = tensor<1x8x1x16xf16>
+!l = tensor<1x1x8xf32>
+func.func @too_few_results(%q: !q, %l: !l) {
+  // expected-error @+1 {{needs the results 'dq', 'dk' and 'dv' on tensors}}
+  %dq, %dk = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) layout<bshd> : !q, !q, !q, !q, !q, !l -> !q, !q
+  return
+}
+
+// -----
+
+!q = memref<1x8x1x16xf16>
+!l = memref<1x1x8xf32>
+func.func @too_few_destinations(%q: !q, %l: !l) {
+  // expected-error @+1 {{needs 3 to 4 destinations (outs) on memrefs, got 1}}
+  attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) layout<bshd> outs(%q : !q) : !q, !q, !q, !q, !q, !l
+  return
+}
+
+// -----
+
+!q = tensor<1x8x1x16xf16>
+!l = tensor<1x1x8xf32>
+func.func @dk_rank(%q: !q, %l: !l) {
+  // expected-error @+1 {{'dk' must have rank 4 in layout bshd, got 3}}
+  %dq, %dk, %dv = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) layout<bshd> : !q, !q, !q, !q, !q, !l -> !q, tensor<8x1x16xf16>, !q
+  return
+}
+
+// -----
+
+!q = tensor<1x8x1x16xf16>
+!l = tensor<1x1x8xf32>
+func.func @dv_element(%q: !q, %l: !l) {
+  // expected-error @+1 {{element type of 'dv' must be f16, bf16, f32 or 'f16' as the input, got 'f64'}}
+  %dq, %dk, %dv = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) layout<bshd> : !q, !q, !q, !q, !q, !l -> !q, !q, tensor<1x8x1x16xf64>
+  return
+}
+
+// -----
+
+!q = tensor<1x8x1x16xf16>
+!l = tensor<1x1x8xf32>
+func.func @dq_shape(%q: !q, %l: !l) {
+  // expected-error @+1 {{size Sq is 4 in 'dq' but 8 in 'q'}}
+  %dq, %dk, %dv = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) layout<bshd> : !q, !q, !q, !q, !q, !l -> tensor<1x4x1x16xf16>, !q, !q
+  return
+}
+
+// -----
+
+!q = tensor<1x8x1x16xf16>
+!l = tensor<1x1x8xf32>
+func.func @dsinks_without_sinks(%q: !q, %l: !l) {
+  // expected-error @+1 {{'dsinks' needs 'sinks'}}
+  %dq, %dk, %dv, %ds = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) layout<bshd> : !q, !q, !q, !q, !q, !l -> !q, !q, !q, tensor<1xf32>
+  return
+}
+
+// -----
+
+!q = tensor<1x8x1x16xf16>
+!l = tensor<1x1x8xf32>
+func.func @dsinks_type(%q: !q, %l: !l, %s: tensor<1xf32>) {
+  // expected-error @+1 {{'dsinks' must be of rank 1 and f32, bf16 or f16, got 'tensor<1x1xf32>'}}
+  %dq, %dk, %dv, %ds = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) layout<bshd> sinks(%s : tensor<1xf32>) : !q, !q, !q, !q, !q, !l -> !q, !q, !q, tensor<1x1xf32>
+  return
+}
+
+// -----
+
+!q = tensor<1x8x1x16xf16>
+!l = tensor<1x1x8xf32>
+func.func @dsinks_size(%q: !q, %l: !l, %s: tensor<1xf32>) {
+  // expected-error @+1 {{size Hq is 2 in 'dsinks' but 1 in 'q'}}
+  %dq, %dk, %dv, %ds = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) layout<bshd> sinks(%s : tensor<1xf32>) : !q, !q, !q, !q, !q, !l -> !q, !q, !q, tensor<2xf32>
+  return
+}
