@@ -61,7 +61,7 @@ def blocks(page):
                 page, token.map[0] + 2, token.info.strip(), token.content, command
             )
         found = token.type == "html_block" and COMMAND.fullmatch(token.content.strip())
-        command = " ".join(found[1].split()) if found else None
+        command = re.sub(r"\s*\n\s*", " ", found[1]) if found else None
 
 
 def output(command):

@@ -15,7 +15,7 @@ FA4_STEP_PID=
 FA4_PACKAGES=(
   ca-certificates ccache clang-22 clang-format-22 cmake libgtest-dev
   libmlir-22-dev lld-22 llvm-22-dev llvm-22-tools mlir-22-tools ninja-build
-  python3 python3-venv zlib1g-dev libzstd-dev)
+  python3 python3-venv)
 
 # The time since the script started, in front of every line.
 say() { printf '[%4ds] %s\n' "$SECONDS" "$*"; }
@@ -163,7 +163,7 @@ ensure_venv() {
   fi
   mkdir -p "$FA4_LOGS"
   log=$FA4_LOGS/pip.log
-  say "installing Python packages into .venv: $(sed -n 's/^\([a-zA-Z][^#]*\)$/\1/p' "$requirements" | tr '\n' ' ')"
+  say "installing Python packages into .venv: $(sed -n 's/^\([a-zA-Z][^ #]*\).*/\1/p' "$requirements" | tr '\n' ' ')"
   if ! run_logged "$log" "$FA4_VENV/bin/python" -m pip install \
     --disable-pip-version-check -r "$requirements"; then
     tail -n 20 "$log" | sed 's/^/    | /' >&2
@@ -199,6 +199,7 @@ build() {
 
 # Where tests, the Python package and the demo find the tools.
 export_tools() {
+  export PYTHONUTF8=1
   export FA4_OPT=$FA4_ROOT/build/$1/bin/fa4-opt
   export FA4_LLVM_BIN
   export PYTHONPATH=$FA4_ROOT/python${PYTHONPATH:+:$PYTHONPATH}
