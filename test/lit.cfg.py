@@ -51,13 +51,5 @@ if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
 
-# Libraries for mlir-runner's --shared-libs.
-config.substitutions.append(
-    (
-        "%mlir_runner_libs",
-        ",".join(
-            os.path.join(config.llvm_lib_dir, f"libmlir_{name}.so")
-            for name in ("runner_utils", "c_runner_utils", "float16_utils")
-        ),
-    )
-)
+# Libraries for mlir-runner's --shared-libs: %llvm_shlib_dir/libmlir_*.so.
+config.substitutions.append(("%llvm_shlib_dir", config.llvm_lib_dir))
