@@ -343,10 +343,12 @@ def compile(
     source: Union[str, Path],
     *,
     options: Sequence[str] = ("--attn-to-llvm",),
+    optimization: int = 2,
     tools: Optional[Tools] = None,
 ) -> Module:
     """Compile a module, given as text or as the Path of a file. `options` are
-    fa4-opt's, and must lead to the LLVM dialect with C interfaces."""
+    fa4-opt's, and must lead to the LLVM dialect with C interfaces;
+    `optimization` is clang's level."""
     tools = tools or Tools.find()
     from_file = isinstance(source, Path)
     text, file = (b"", [str(source)]) if from_file else (source.encode(), [])
@@ -359,8 +361,9 @@ def compile(
     lib = Path(tools.clang).resolve().parent.parent / "lib"
     with tempfile.TemporaryDirectory(prefix="fa4-") as folder:
         path = os.path.join(folder, "module.so")
-        command = [tools.clang, "-x", "ir", "-", "-o", path, "-O2", "-march=native"]
-        command += ["-shared", "-fPIC", "-Wno-override-module", "-Wl,-z,defs"]
+        command = [tools.clang, "-x", "ir", "-", "-o", path, f"-O{optimization}"]
+        command += ["-march=native", "-Wno-override-module"]
+        command += ["-shared", "-fPIC", "-Wl,-z,defs"]
         command += ["-Wl,--as-needed", f"-L{lib}", f"-Wl,-rpath,{lib}"]
         command += ["-lmlir_c_runner_utils", "-lmlir_float16_utils", "-lm"]
         _run(command, llvm_ir)

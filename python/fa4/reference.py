@@ -352,22 +352,26 @@ def _errors(name, out, ref):
     return out, ref, np.where(np.isnan(error), np.inf, error)
 
 
-def _rounding_floor(ref, dtype):
-    """How far an addition of 0.3 and its subtraction move ref in dtype: the
-    rounding noise that FlashAttention's tests allow on top of the bound."""
-    x = ref[np.isfinite(ref)]
+def rounding_floor(ref, dtype):
+    """What FlashAttention's tests allow on top of the bound: twice the rounding
+    noise of dtype, as an addition of 0.3 and its subtraction show it. Here also
+    not less than 1e-5 of ref's magnitude, for f32."""
+    x = ref[np.isfinite(ref)].astype(np.float64)
     if not x.size:
         return 0.0
-    x = x.astype(dtype).astype(np.float64)
-    there = (x + 0.3).astype(dtype).astype(np.float64)
-    return 2 * float(np.abs((there - 0.3).astype(dtype).astype(np.float64) - x).max())
+
+    def rounded(y):
+        return y.astype(dtype).astype(np.float64)
+
+    noise = np.abs(rounded(rounded(rounded(x) + 0.3) - 0.3) - rounded(x))
+    return max(2 * float(noise.max()), 1e-5 * float(np.abs(x).max()))
 
 
 def check(out, ref, pt, name="out", floor=None):
     """FlashAttention's rule: max |out - ref| <= 2 max |pt - ref| + floor, where
-    ref is the float64 result and pt the same-dtype one. By default floor is the
-    rounding noise of out's dtype, and not less than 1e-5 of ref's magnitude.
-    Returns the `Errors`, or raises AssertionError saying where and how much."""
+    ref is the float64 result and pt the same-dtype one. floor is `rounding_floor`
+    by default. Returns the `Errors`, or raises AssertionError saying where and
+    how much."""
     dtype = out.dtype
     out, ref, error = _errors(name, out, ref)
     if pt.shape != ref.shape:
@@ -376,8 +380,7 @@ def check(out, ref, pt, name="out", floor=None):
     if not np.isfinite(pt_error):
         raise AssertionError(f"{name}: the same-dtype reference is not finite")
     if floor is None:
-        magnitude = np.abs(ref[np.isfinite(ref)]).max(initial=0.0)
-        floor = max(_rounding_floor(ref, dtype), 1e-5 * float(magnitude))
+        floor = rounding_floor(ref, dtype)
     bound = 2 * pt_error + floor
     bad = error > bound
     if bad.any():

@@ -130,6 +130,8 @@ def storage():
     yield Form("static_thd", varlen, static=True, layout="thd", mask=causal)
     yield Form("static_one_key", (Sizes(sk=1),), static=True)
     yield Form("static_one_query", (Sizes(sq=1, sk=9),), static=True)
+    yield Form("static_no_key", (Sizes(sk=0),), static=True, sinks="f32")
+    yield Form("static_no_query", (Sizes(sq=0),), static=True, layout="bhsd")
     yield Form("inits", gqa, inits=True, sinks="f32", mask=causal)
     yield Form("inits_static", gqa, inits=True, static=True, layout="bhsd")
     yield Form("inits_no_lse", gqa, inits=True, lse=False)

@@ -5,6 +5,7 @@
 
 import functools
 
+import ml_dtypes
 import numpy as np
 import pytest
 from forms import mask_text
@@ -19,7 +20,8 @@ def _compile(forms):
     text = "".join(form.mlir(backward) for form in forms for backward in (False, True))
     block = forms[0].query_block
     option = "" if block is None else f"=query-block={block}"
-    return cpu.compile(text, options=[f"--attn-to-llvm{option}"])
+    # Compiling takes longer than running here, and -O2 three times -O1.
+    return cpu.compile(text, options=[f"--attn-to-llvm{option}"], optimization=1)
 
 
 @functools.cache
@@ -84,6 +86,23 @@ def atols(form, x):
     return allowed
 
 
+def rounded_out_noise(form, x):
+    """How far gradients move as out is rounded, which moves delta. The same-dtype
+    reference has this too, but where it is all there is, luck may make its
+    share small."""
+    q, k, out, dout = (np.asarray(x[n], np.float64) for n in ("q", "k", "out", "dout"))
+    eps = float(ml_dtypes.finfo(dtype_of(form.out_element)).eps)
+    delta = eps / 2 * np.abs(out * dout).sum(axis=-1).max(initial=0)
+    scale = abs(q.shape[-1] ** -0.5 if form.scale is None else form.scale)
+    rows = np.sqrt(out.size / out.shape[-1])
+    return {
+        "dq": delta * scale * np.abs(k).max(initial=0),
+        "dk": delta * scale * np.abs(q).max(initial=0) * rows,
+        "dv": 0.0,
+        "dsinks": delta * rows,
+    }
+
+
 def check_forward(form, x):
     """By FlashAttention's rule, and that only the results are rounded."""
     results = form.run(compiled(form), x, backward=False)
@@ -114,10 +133,11 @@ def check_backward(form, x):
     pt = reference.sdpa_backward_same_dtype(
         *operands, grad_dtype=dtype_of(form.grad_element), **keywords
     )
-    allowed = atols(form, x)
+    allowed, noise = atols(form, x), rounded_out_noise(form, x)
     for name, result in results.items():
-        expected = getattr(given, name)
-        reference.check(chained[name], getattr(exact, name), getattr(pt, name), name)
+        ref, expected = getattr(exact, name), getattr(given, name)
+        floor = reference.rounding_floor(ref, result.dtype) + noise[name]
+        reference.check(chained[name], ref, getattr(pt, name), name, floor)
         reference.check_rounded(result, expected, allowed(name, expected), name)
 
 
@@ -191,7 +211,7 @@ def small_forms():
     for form in all_forms():
         if form.static or "operations" in form.name or form.spread > 1:
             continue
-        if form.dtype == "f32" and form.out_element == "f32":
+        if {form.dtype, form.out_element, form.grad_element} == {"f32"}:
             yield form.name, form
 
 
