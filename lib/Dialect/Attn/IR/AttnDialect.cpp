@@ -72,6 +72,27 @@ Type fa4::attn::getDefaultOutputType(Type inputType) {
   return inputType;
 }
 
+Attribute LayoutAttr::parse(AsmParser &parser, Type) {
+  StringRef name;
+  SMLoc loc;
+  if (parser.parseLess() || parser.getCurrentLocation(&loc) ||
+      parser.parseKeyword(&name))
+    return {};
+  std::optional<Layout> layout = symbolizeLayout(name);
+  if (!layout) {
+    parser.emitError(loc, "unknown layout '")
+        << name << "', expected bshd, bhsd, sbhd, thd or htd";
+    return {};
+  }
+  if (parser.parseGreater())
+    return {};
+  return LayoutAttr::get(parser.getContext(), *layout);
+}
+
+void LayoutAttr::print(AsmPrinter &printer) const {
+  printer << "<" << stringifyLayout(getValue()) << ">";
+}
+
 //===----------------------------------------------------------------------===//
 // MaskAttr
 //===----------------------------------------------------------------------===//

@@ -15,7 +15,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/Passes.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
@@ -51,10 +50,7 @@ static void addLoweringToLLVM(OpPassManager &pm) {
   // Keeps the result free of calls to a runtime library for bf16.
   expand.includeBf16 = true;
   pm.addPass(arith::createArithExpandOpsPass(expand));
-  // The only operation of math without a counterpart in LLVM or libm.
-  math::MathExpandOpsPassOptions expandMath;
-  expandMath.opMnemonics = {"clampf"};
-  pm.addPass(math::createMathExpandOpsPass(expandMath));
+  pm.addPass(fa4::attn::createMathExpandClampF());
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());

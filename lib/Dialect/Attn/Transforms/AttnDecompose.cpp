@@ -475,8 +475,9 @@ struct AttnDecompose
 
   void runOnOperation() override {
     if (queryBlock < 0) {
-      getOperation()->emitError("query-block must not be negative, got ")
-          << queryBlock;
+      emitError(getOperation()->getLoc(),
+                "query-block must not be negative, got ")
+          << int64_t(queryBlock);
       return signalPassFailure();
     }
     SmallVector<Operation *> ops;

@@ -50,7 +50,9 @@ def Attn_LayoutAttr : EnumAttr<Attn_Dialect, Attn_Layout, "layout"> {
     #bshd = #attn.layout<bshd>
     ```
   }];
-  let assemblyFormat = "`<` $value `>`";
+  // Not declarative, for one message instead of two on an unknown layout.
+  let assemblyFormat = ?;
+  let hasCustomAssemblyFormat = 1;
 }
 
 //===----------------------------------------------------------------------===//

@@ -103,4 +103,32 @@ def ArithExpandFp8 : Pass<"arith-expand-fp8"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def MathExpandClampF : Pass<"math-expand-clampf"> {
+  let summary = "Expand math.clampf to arith.maximumf and arith.minimumf";
+  let description = [{
+    Rewrites `math.clampf`, for which neither LLVM nor libm has a counterpart.
+    `math-expand-ops` of LLVM 22 does this too, but exchanges the bounds.
+
+    Before:
+
+    ```mlir
+    func.func @f(%x: f32, %lo: f32, %hi: f32) -> f32 {
+      %r = math.clampf %x to [%lo, %hi] : f32
+      return %r : f32
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @f(%x: f32, %lo: f32, %hi: f32) -> f32 {
+      %0 = arith.maximumf %x, %lo : f32
+      %r = arith.minimumf %0, %hi : f32
+      return %r : f32
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 #endif // FA4_DIALECT_ATTN_TRANSFORMS_PASSES_TD

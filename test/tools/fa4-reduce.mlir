@@ -1,0 +1,12 @@
+// RUN: fa4-reduce %s -reduction-tree="traversal-mode=0 test=%S/Inputs/has-window.sh" | FileCheck %s
+
+// The op that makes the file interesting is left, the one before it is not.
+// CHECK: func @f
+// CHECK-NOT: layout<bhsd>
+// CHECK: attn.sdpa {{.*}} mask<window
+func.func @f(%q: tensor<1x8x8x16xf16>, %o: memref<1x8x8x16xf16>) -> tensor<1x8x8x16xf16> {
+  attn.sdpa %o, %o, %o layout<bhsd> outs(%o : memref<1x8x8x16xf16>) : memref<1x8x8x16xf16>, memref<1x8x8x16xf16>, memref<1x8x8x16xf16>
+  %0 = attn.sdpa %q, %q, %q layout<bshd> mask<window, left = 3, top_left> : tensor<1x8x8x16xf16>, tensor<1x8x8x16xf16>, tensor<1x8x8x16xf16> -> tensor<1x8x8x16xf16>
+  attn.sdpa %o, %o, %o layout<bhsd> outs(%o : memref<1x8x8x16xf16>) : memref<1x8x8x16xf16>, memref<1x8x8x16xf16>, memref<1x8x8x16xf16>
+  return %0 : tensor<1x8x8x16xf16>
+}
