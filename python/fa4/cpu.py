@@ -18,6 +18,7 @@ written in place. Results are arrays of the caller's own.
 """
 
 import ctypes
+import functools
 import os
 import re
 import shutil
@@ -109,7 +110,7 @@ class Shaped:
         sizes = ", ".join("?" if n is None else str(n) for n in self.shape)
         return f"{self.kind} of {dtype_of(self.element)}, shape [{sizes}]"
 
-    @property
+    @functools.cached_property
     def ctype(self):
         """MLIR's memref descriptor."""
         rank = len(self.shape)

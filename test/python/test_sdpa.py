@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from forms import mask_text
+from heap import leaks
 from mods import KINKED, SMOOTH
 from table import GROUP_OF, GROUPS
 
@@ -291,6 +292,13 @@ def test_padding_is_not_read(form, rng):
     for where in padding:
         assert (dirty[1]["dk"][where] == 0).all()
         assert (dirty[1]["dv"][where] == 0).all()
+
+
+@pytest.mark.parametrize("form", parameters((f.name, f) for f in all_forms()))
+def test_no_leak(form, rng):
+    x = form.draw(rng, form.sizes[0])
+    assert not leaks(lambda: form.run(compiled(form), x, backward=False))
+    assert not leaks(lambda: form.run(compiled(form), x, backward=True))
 
 
 @pytest.mark.parametrize("form", [find("deterministic")])

@@ -275,6 +275,13 @@ Value AttnDecomposer::filled(ArrayRef<OpFoldResult> sizes, double value) {
       .getResult(0);
 }
 
+Value AttnDecomposer::filledWith(Value output, double value) {
+  Type type = cast<ShapedType>(output.getType()).getElementType();
+  Value element = arith::ConstantOp::create(b, b.getFloatAttr(type, value));
+  return linalg::FillOp::create(b, ValueRange{element}, ValueRange{output})
+      .getResult(0);
+}
+
 Value AttnDecomposer::generic(ValueRange inputs, Value output,
                               unsigned numLoops,
                               ArrayRef<ArrayRef<unsigned>> maps,

@@ -55,6 +55,10 @@ protected:
   /// Replaces the op by `outputs`, or writes them to its destinations.
   void finish(mlir::ValueRange outputs);
 
+  /// Static sizes of 0, of which slices cannot be taken.
+  bool hasNoQueries() const { return isEmpty(q, order.seq) || hasNoBatch(); }
+  bool hasNoKeys() const { return isEmpty(k, order.seq); }
+
   mlir::Value getNumSequences();
   /// Query heads of a key/value head.
   mlir::Value getGroupSize();
@@ -111,6 +115,8 @@ protected:
   /// of rank 1 are per row.
   mlir::Value mapMatrix(mlir::ValueRange inputs, Body body,
                         mlir::Value output = {});
+  /// All of `output` set to `value`.
+  mlir::Value filledWith(mlir::Value output, double value);
   /// f32 `matrix` rounded to the element type of `output`, into it.
   mlir::Value round(mlir::Value matrix, mlir::Value output);
   /// Reduces the columns of a matrix into `init` ([rows]).
@@ -158,6 +164,10 @@ protected:
   mlir::Value q, k, v, scale, group;
 
 private:
+  static bool isEmpty(mlir::Value tensor, unsigned dim) {
+    return mlir::cast<mlir::ShapedType>(tensor.getType()).getDimSize(dim) == 0;
+  }
+  bool hasNoBatch() const { return order.batch && isEmpty(q, *order.batch); }
   void computeScale();
   mlir::Value isVisible(mlir::OpBuilder &builder, mlir::Location loc,
                         const SequenceBounds &bounds,

@@ -221,12 +221,8 @@ Value SdpaBackwardDecomposer::roundKeyGradient(Value sums, Value shared,
                                                const SequenceBounds &bounds) {
   Value part = tensor::ExtractSliceOp::create(b, shared, slice.offsets,
                                               slice.sizes, slice.strides);
-  if (op.getSeqlensK()) {
-    Type type = cast<ShapedType>(shared.getType()).getElementType();
-    Value zero = arith::ConstantOp::create(b, b.getFloatAttr(type, 0.0));
-    part = linalg::FillOp::create(b, ValueRange{zero}, ValueRange{part})
-               .getResult(0);
-  }
+  if (op.getSeqlensK())
+    part = filledWith(part, 0.0);
   Value zero = index(0);
   OpFoldResult first = b.getIndexAttr(0);
   Value rounded =
@@ -285,6 +281,16 @@ Value SdpaBackwardDecomposer::lowerDsinks(Value init) {
 
 void SdpaBackwardDecomposer::run() {
   SmallVector<Value> inits = getInitTensors();
+  if (hasNoQueries() || hasNoKeys()) {
+    SmallVector<Value> outputs;
+    for (Value init : ValueRange(inits).take_front(3))
+      outputs.push_back(filledWith(init, 0.0));
+    // A sink has a gradient without keys: that of the LSE.
+    if (op.hasDsinks())
+      outputs.push_back(hasNoQueries() ? filledWith(inits[3], 0.0)
+                                       : lowerDsinks(inits[3]));
+    return finish(outputs);
+  }
   SmallVector<OpFoldResult> bounds = {
       getNumSequences(), tensor::getMixedSize(b, b.getLoc(), k, order.head)};
   auto forall =

@@ -41,6 +41,8 @@ private:
   std::pair<Value, Value> computeRowMax(Value scores, Value sink);
   Value computeRowSum(Value probabilities, Value safeMax, Value sink);
   Value loadSink(Value head);
+  /// Outputs where the key length is statically 0.
+  void runWithoutKeys(ValueRange inits);
 
   bool hasLse;
 };
@@ -157,8 +159,30 @@ SdpaDecomposer::computeBlock(Value qBlock, Value kHead, Value vHead,
   return result;
 }
 
+void SdpaDecomposer::runWithoutKeys(ValueRange inits) {
+  SmallVector<Value> outputs = {filledWith(inits[0], 0.0)};
+  if (hasLse && !op.getSinks())
+    outputs.push_back(filledWith(inits[1], -kInfinity));
+  if (hasLse && op.getSinks()) {
+    // Each row's softmax is over the sink alone.
+    unsigned head = order.lseHead();
+    auto all = llvm::to_vector(llvm::seq<unsigned>(order.lseRank()));
+    outputs.push_back(generic(
+        {asTensor(op.getSinks())}, inits[1], order.lseRank(), {{head}, all},
+        /*reductions=*/{},
+        [](OpBuilder &builder, Location loc, ValueRange args) {
+          return toF32(builder, loc, args[0]);
+        }));
+  }
+  finish(outputs);
+}
+
 void SdpaDecomposer::run() {
   SmallVector<Value> inits = getInitTensors();
+  if (hasNoQueries())
+    return finish(inits);
+  if (hasNoKeys())
+    return runWithoutKeys(inits);
   SmallVector<OpFoldResult> bounds = {
       getNumSequences(), tensor::getMixedSize(b, b.getLoc(), k, order.head)};
   auto forall = scf::ForallOp::create(b, bounds, inits,
