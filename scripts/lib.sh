@@ -189,7 +189,8 @@ build() {
     ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$FA4_ROOT" "$dir/CMakeCache.txt"; then
     rm -rf "$dir"
   fi
-  if [ ! -f "$dir/build.ninja" ]; then
+  # --fresh, as a configuration that was broken off may leave either file.
+  if [ ! -f "$dir/build.ninja" ] || [ ! -f "$dir/CMakeFiles/rules.ninja" ]; then
     step "configure-$preset" "configuring build/$preset" \
       cmake --fresh --preset "$preset"
   fi
