@@ -24,9 +24,9 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional, Sequence, Union
 
 import ml_dtypes
 import numpy as np
@@ -289,9 +289,7 @@ class Function:
         )
         if self._in_memory:
             fields = [(f"r{n}", result.ctype) for n, result in enumerate(results)]
-            self._structure = type(
-                "Results", (ctypes.Structure,), {"_fields_": fields}
-            )
+            self._structure = type("Results", (ctypes.Structure,), {"_fields_": fields})
         elif results:
             self._symbol.restype = results[0].ctype
 
@@ -341,11 +339,11 @@ class Module:
 
 
 def compile(
-    source: Union[str, Path],
+    source: str | Path,
     *,
     options: Sequence[str] = ("--attn-to-llvm",),
     optimization: int = 2,
-    tools: Optional[Tools] = None,
+    tools: Tools | None = None,
 ) -> Module:
     """Compile a module, given as text or as the Path of a file. `options` are
     fa4-opt's, and must lead to the LLVM dialect with C interfaces;

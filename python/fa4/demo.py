@@ -116,7 +116,9 @@ def main(argv=None):
         tools = cpu.Tools.find(options.fa4_opt, options.llvm_bin)
         start = time.perf_counter()
         module = cpu.compile(options.file, tools=tools)
-        print(f"compiled for the CPU in {time.perf_counter() - start:.2f} s; seed {seed}")
+        print(
+            f"compiled for the CPU in {time.perf_counter() - start:.2f} s; seed {seed}"
+        )
         form = find_form(text)
         functions = list(module.functions.values())
         if len(functions) != 1:

@@ -27,8 +27,9 @@ dtype where they enter a matrix product, and results rounded to theirs.
 the float64 result as the same-dtype computation is.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable, NamedTuple, Optional
+from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -43,8 +44,8 @@ class Mask:
     Sk - Sq (bottom_right). A bound that is None does not limit."""
 
     alignment: str
-    left: Optional[int] = None
-    right: Optional[int] = None
+    left: int | None = None
+    right: int | None = None
 
     def __post_init__(self):
         if self.alignment not in ("top_left", "bottom_right"):
@@ -53,7 +54,7 @@ class Mask:
             )
 
     @classmethod
-    def causal(cls, alignment: str, left: Optional[int] = None) -> "Mask":
+    def causal(cls, alignment: str, left: int | None = None) -> "Mask":
         return cls(alignment, left, 0)
 
     def visible(self, i, j, num_queries: int, num_keys: int):
@@ -70,7 +71,7 @@ class Gradients(NamedTuple):
     dq: np.ndarray
     dk: np.ndarray
     dv: np.ndarray
-    dsinks: Optional[np.ndarray]
+    dsinks: np.ndarray | None
 
 
 # ---------------------------------------------------------------------------
@@ -85,9 +86,7 @@ def _token_major(x, layout):
 
 def lse_shape(q_shape, layout):
     """Shape of the LSE: [B, Hq, Sq], or [Hq, Tq] of a packed layout."""
-    return tuple(
-        q_shape[layout.index(c)] for c in ("ht" if "t" in layout else "bhs")
-    )
+    return tuple(q_shape[layout.index(c)] for c in ("ht" if "t" in layout else "bhs"))
 
 
 def out_shape(q_shape, v_shape):
@@ -101,16 +100,16 @@ class _Problem:
 
     compute: type
     layout: str
-    mask: Optional[Mask] = None
-    scale: Optional[float] = None
-    cu_seqlens_q: Optional[np.ndarray] = None
-    cu_seqlens_k: Optional[np.ndarray] = None
-    seqlens_k: Optional[np.ndarray] = None
-    sinks: Optional[np.ndarray] = None
-    score_mod: Optional[Callable] = None
-    mask_mod: Optional[Callable] = None
+    mask: Mask | None = None
+    scale: float | None = None
+    cu_seqlens_q: np.ndarray | None = None
+    cu_seqlens_k: np.ndarray | None = None
+    seqlens_k: np.ndarray | None = None
+    sinks: np.ndarray | None = None
+    score_mod: Callable | None = None
+    mask_mod: Callable | None = None
     captures: tuple = ()
-    score_mod_grad: Optional[Callable] = None
+    score_mod_grad: Callable | None = None
 
     def __post_init__(self):
         if self.layout not in LAYOUTS:

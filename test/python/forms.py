@@ -4,8 +4,8 @@
 """Forms of the attention ops: as MLIR, as arguments of the reference, and with
 random inputs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable, Optional
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class Sizes:
     hkv: int = 2
     d: int = 8
     dv: int = 8
-    valid: Optional[tuple] = None
+    valid: tuple | None = None
 
     @property
     def packed(self):
@@ -61,10 +61,10 @@ class Mod:
     captures: tuple = ()  # MLIR types without kind: "?xf32", or scalars: "f32"
     draw: Callable = lambda rng, sizes: ()  # the captures' values
     score: str = ""
-    score_py: Optional[Callable] = None
-    score_grad: Optional[Callable] = None  # where differences will not do
+    score_py: Callable | None = None
+    score_grad: Callable | None = None  # where differences will not do
     mask: str = ""
-    mask_py: Optional[Callable] = None
+    mask_py: Callable | None = None
 
     def capture_types(self, kind):
         return [
@@ -99,12 +99,12 @@ class Form:
     sizes: tuple = (Sizes(),)
     layout: str = "bshd"
     dtype: str = "f32"
-    out: Optional[str] = None  # element type of out, default dtype
-    grad: Optional[str] = None  # of dq, dk, dv, default dtype
-    mask: Optional[Mask] = None
-    scale: Optional[float] = None
+    out: str | None = None  # element type of out, default dtype
+    grad: str | None = None  # of dq, dk, dv, default dtype
+    mask: Mask | None = None
+    scale: float | None = None
     seqlens_k: bool = False
-    sinks: Optional[str] = None  # element type
+    sinks: str | None = None  # element type
     dlse: bool = False
     lse: bool = True
     deterministic: bool = False
@@ -113,8 +113,7 @@ class Form:
     inits: bool = False  # destinations on tensors
     static: bool = False
     spread: float = 1.0  # standard deviation of q and k
-    query_block: Optional[int] = None
-    backward: bool = True
+    query_block: int | None = None
     small: Sizes = Sizes(b=2, sq=3, sk=4, hq=4, hkv=2, d=3, dv=2)  # for differences
 
     @property
@@ -267,9 +266,7 @@ class Form:
         keywords |= {"layout": self.layout, "mask": self.mask, "scale": self.scale}
         keywords["score_mod"] = self.mod.score_py
         keywords["mask_mod"] = self.mod.mask_py
-        keywords["captures"] = tuple(
-            x[f"c{n}"] for n in range(len(self.mod.captures))
-        )
+        keywords["captures"] = tuple(x[f"c{n}"] for n in range(len(self.mod.captures)))
         if backward:
             keywords["score_mod_grad"] = self.mod.score_grad
             keywords["dlse"] = x.get("dlse")

@@ -9,6 +9,7 @@ import os
 import mods
 import numpy as np
 from forms import Form, Sizes
+
 from fa4.reference import Mask
 
 # 70 queries are more than a block of query rows, and not a multiple.

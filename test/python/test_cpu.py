@@ -271,7 +271,9 @@ def test_undefined_symbol():
       %r = call @missing(%a) : (f32) -> f32
       return %r : f32
     }"""
-    with pytest.raises(cpu.CompileError, match="(?s)clang.*undefined reference.*missing"):
+    with pytest.raises(
+        cpu.CompileError, match="(?s)clang.*undefined reference.*missing"
+    ):
         cpu.compile(text)
 
 
