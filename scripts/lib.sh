@@ -47,7 +47,7 @@ run_logged() {
     sleep 0.1
     if ((SECONDS >= next)); then
       say "  ... $((SECONDS - start)) s: $(tail -c 400 "$log" | tr '\r' '\n' |
-        grep -v '^ *$' | tail -n 1 | cut -c1-100)"
+        grep -av '^ *$' | tail -n 1 | cut -c1-100)"
       next=$((SECONDS + 20))
     fi
   done
