@@ -1,6 +1,9 @@
+# shellcheck shell=bash
 # Shared by the scripts in this folder: timed steps, clear failures, and the way
 # from a bare Debian 12 to a build. Sourced, not run.
 #
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 set -euo pipefail
@@ -102,8 +105,9 @@ network_failed() {
 
 # ensure_packages PACKAGE...: installs with apt what is missing.
 ensure_packages() {
-  command -v dpkg-query >/dev/null && command -v apt-get >/dev/null ||
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     die "$(distribution) has no apt. fa4 builds against Debian 12's packages: ${FA4_PACKAGES[*]}"
+  fi
   local missing
   mapfile -t missing < <(missing_packages "$@")
   if ((${#missing[@]} == 0)); then

@@ -8,6 +8,8 @@ which its exit status decides; so does one that failed though its report says
 that nothing did.
 """
 
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import pathlib

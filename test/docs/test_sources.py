@@ -11,7 +11,7 @@ import fa4docs
 import pytest
 
 ROOT = fa4docs.ROOT
-FOLDERS = ("include", "lib", "tools", "test", "python", "bench")
+FOLDERS = ("include", "lib", "tools", "test", "python", "scripts", "bench")
 SOURCES = sorted(
     path
     for folder in FOLDERS
