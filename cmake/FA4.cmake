@@ -8,7 +8,9 @@ target_compile_options(fa4_options INTERFACE
   -fvisibility-inlines-hidden)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(fa4_options INTERFACE
-    -Wcovered-switch-default -Wimplicit-fallthrough -Wstring-conversion)
+    -Wcovered-switch-default -Wimplicit-fallthrough -Wstring-conversion
+    # Lets ccache reuse precompiled headers and what was compiled with them.
+    "SHELL:-Xclang -fno-pch-timestamp")
 endif()
 if(FA4_WERROR)
   target_compile_options(fa4_options INTERFACE -Werror)

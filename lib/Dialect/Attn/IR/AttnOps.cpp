@@ -90,13 +90,15 @@ static ParseResult parseMods(OpAsmParser &parser, Region &scoreMod,
 static void printMod(OpAsmPrinter &printer, StringRef keyword, Region &region) {
   if (region.empty())
     return;
+  printer.increaseIndent();
   printer.printNewline();
-  printer << "  " << keyword << "(";
+  printer << keyword << "(";
   llvm::interleaveComma(
       region.getArguments(), printer,
       [&](BlockArgument argument) { printer.printRegionArgument(argument); });
   printer << ") ";
   printer.printRegion(region, /*printEntryBlockArgs=*/false);
+  printer.decreaseIndent();
 }
 
 static void printMods(OpAsmPrinter &printer, Operation *, Region &scoreMod,
