@@ -223,8 +223,10 @@ def test_finite_differences(form, rng):
     for name in names:
         got, expected = results[f"d{name}"], differences(form, x, name)
         tolerance = 1e-2 if form.sinks in ("bf16", "f16") and name == "sinks" else 1e-4
+        # Sums in f32 are as exact as their largest terms allow.
+        scale = max(1.0, np.abs(expected).max(initial=0.0))
         np.testing.assert_allclose(
-            got.astype(np.float64), expected, rtol=tolerance, atol=tolerance,
+            got.astype(np.float64), expected, rtol=tolerance, atol=tolerance * scale,
             err_msg=f"d{name} of {form.name}")  # fmt: skip
 
 
