@@ -1,5 +1,4 @@
 //===- Checker.h - events that the happens-before engine sees --*- C++ -*-===//
-//-----------------------------===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
 //===- Program.h - decoded instructions and the table of opcode forms -----===//
-//-----------------------------===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

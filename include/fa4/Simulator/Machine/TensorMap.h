@@ -1,5 +1,4 @@
 //===- TensorMap.h - a TMA tensor map as 128 bytes -------------*- C++ -*-===//
-//-----------------------------===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
