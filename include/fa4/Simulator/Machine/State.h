@@ -29,6 +29,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -96,6 +97,7 @@ struct Warp {
   llvm::SmallVector<Fragment, 4> fragments;
   uint32_t maxRegisters = 0; ///< Per-thread register count (setmaxnreg).
   uint64_t instructions = 0;
+  LaneMask carry = 0; ///< CC.CF of add.cc and the like.
   uint32_t tid[3][warpSize];
   /// Registers that an asynchronous load has yet to define (by register file
   /// offset / 128); empty most of the time. Kept by the tcgen05.ld handlers.
@@ -132,6 +134,18 @@ struct NamedBarrier {
 // CTA
 //===----------------------------------------------------------------------===//
 
+/// Zeroed, 64-byte aligned memory whose pages appear when they are touched.
+struct ZeroedMemory {
+  ZeroedMemory() = default;
+  explicit ZeroedMemory(size_t bytes)
+      : raw(std::calloc(bytes + 64, 1), std::free) {}
+  uint8_t *data() const {
+    return reinterpret_cast<uint8_t *>(
+        (reinterpret_cast<uintptr_t>(raw.get()) + 63) & ~uintptr_t(63));
+  }
+  std::unique_ptr<void, void (*)(void *)> raw{nullptr, std::free};
+};
+
 /// TMEM, bulk groups and the like; defined and managed by Async/.
 struct AsyncState;
 
@@ -147,7 +161,7 @@ struct Cta {
   uint32_t liveWarps = 0;
   uint32_t liveThreads = 0;
   uint32_t freeRegisters = 0; ///< Register file not owned by a warp.
-  std::vector<uint8_t> registerStorage, localStorage;
+  ZeroedMemory registerStorage, localStorage;
   std::shared_ptr<AsyncState> async;
 
   uint32_t sharedEnd() const { return shared.size(); }
@@ -171,9 +185,9 @@ public:
   Cluster(Grid &grid, uint64_t index, uint32_t firstCta[3], uint64_t seed);
   ~Cluster();
 
-  enum class Status { Running, Done, Stalled };
+  enum class Status { Running, Done, Stalled, Stuck };
   /// Runs about `budget` warp instructions. Stalled: nothing but memory that
-  /// another cluster writes could let it go on.
+  /// another cluster writes could let it go on. Stuck: nothing could.
   Status run(uint64_t budget);
 
   Grid &grid;
@@ -235,23 +249,50 @@ public:
   uint32_t clusterArrived = 0;
   uint64_t clusterGeneration = 0;
   uint32_t liveThreads = 0;
-  std::vector<uint64_t> clusterArrivals; ///< Per thread: arrives done.
-  std::vector<uint64_t> clusterWaits;
+  /// Per thread: generation of the last barrier.cluster.arrive + 1, 0 when it
+  /// has been waited for.
+  std::vector<uint64_t> clusterPending;
 
   /// After exits: barriers that expect all threads may now be complete.
   void recheckBarriers(Cta &cta);
 
-private:
-  friend struct Exec;
-  void tryCompletePhase(Cta &cta, Mbarrier &barrier);
-  bool runFragment(Warp &warp, unsigned fragmentIndex, uint64_t quantum);
-  bool expireTimeLimits();
-  void exitLanes(Warp &warp, Fragment &fragment, LaneMask mask);
+  /// A store or a changing atomic: something that other code may wait for.
+  void noteProgress() { progressAt = executed; }
+  /// Loads of global memory: what may see another cluster's progress.
+  uint64_t globalReads = 0;
+
+  /// The warp instruction count of this cluster: also its clock.
+  uint64_t executed = 0;
+
+  /// What every unfinished thread does, for a hang.
+  std::string hangTable() const;
   void reportHang();
+  /// Warp instructions since anything changed that could let a wait end.
+  uint64_t sinceProgress() const { return executed - progressAt; }
+
+private:
+  void tryCompletePhase(Cta &cta, Mbarrier &barrier);
+  void drawPolicy();
+  bool runnable(const Fragment &fragment) const {
+    return !fragment.blockedNow || fragment.timedOut ||
+           fragment.blockedEpoch != epoch;
+  }
+  /// The fragment to run next, or false.
+  bool pick(Warp *&warp, unsigned &fragment);
+  int pickFragment(Warp &warp);
+  void runFragment(Warp &warp, unsigned index, uint64_t quantum, bool freeRun);
+  bool expireTimeLimits();
+  void exitLanes(Exec &exec, LaneMask mask);
+  void finish();
+
   std::vector<Warp *> allWarps;
-  uint64_t executed = 0, lastProgress = 0;
+  uint64_t progressAt = 0, seenEpoch = 0;
   unsigned idleRounds = 0;
-  uint32_t policyAsyncWeight = 4, policyQuantum = 64;
+  uint64_t idleReads = 0;
+  // The scheduler's current habits, drawn anew every few hundred turns.
+  unsigned turnsLeft = 0, asyncOneIn = 4, quantum = 64;
+  bool freeRun = false;
+  uint64_t favoured = ~0ull; ///< Warps that run first.
 };
 
 //===----------------------------------------------------------------------===//
