@@ -97,6 +97,32 @@ struct FenceEvent {
   uint32_t bytes = 0;
 };
 
+/// What an asynchronous operation is to the checker: it decides how others
+/// learn that it is complete.
+enum class AgentKind : uint8_t {
+  BulkLoad,   ///< Completes on mbarriers: TMA load, bulk copy, st.async.
+  BulkStore,  ///< Joins the issuing thread's bulk group.
+  CpAsync,    ///< Joins the issuing thread's cp.async group.
+  TensorPipe, ///< tcgen05.mma, .cp, .shift: known through tcgen05.commit.
+  Commit,     ///< tcgen05.commit, cp.async.mbarrier.arrive: an arrival to come.
+};
+
+/// `rows` runs of `bytes` bytes, `stride` bytes apart.
+struct AccessRange {
+  uint64_t address; ///< Global, or shared (rank << 24 | offset).
+  uint32_t bytes;
+  uint32_t rows = 1;
+  uint64_t stride = 0;
+};
+
+/// A rectangle of tensor memory.
+struct TensorRange {
+  uint16_t cta; ///< Rank in the cluster.
+  uint16_t lane, lanes;
+  uint16_t column, columns;
+  uint8_t thread = 0; ///< Lane of the warp whose tcgen05.ld or .st it is.
+};
+
 /// The checker of one cluster.
 class ClusterChecker {
 public:
@@ -138,6 +164,52 @@ public:
                              uint64_t generation, const SyncOrder &) = 0;
   virtual void clusterWait(const Warp &, const Inst &, LaneMask,
                            uint64_t generation, const SyncOrder &) = 0;
+
+  //===--- Asynchronous operations ----------------------------------------===//
+  // An operation's accesses are told when it is issued, whenever it is
+  // performed: what orders it is fixed by then.
+
+  static constexpr uint32_t noMbarrier = ~0u;
+
+  /// issuer.lane issues an operation.
+  virtual AgentId beginAgent(AgentKind, const Actor &issuer) {
+    return noAgent;
+  }
+  /// `proxy`: Generic for st.async and non-bulk cp.async. `mbarrier`: the
+  /// shared address of the mbarrier on which this access of a BulkLoad
+  /// completes.
+  virtual void agentAccess(AgentId, const Actor &issuer, MemSpace, AccessKind,
+                           Proxy, const AccessRange *, size_t count,
+                           uint32_t mbarrier = noMbarrier) {}
+  virtual void agentTensorAccess(AgentId, const Actor &issuer, AccessKind,
+                                 const TensorRange *, size_t count) {}
+  /// A BulkLoad will complete `bytes` on this mbarrier, in pieces (each told by
+  /// mbarrierCompleteTx).
+  virtual void agentWillComplete(AgentId, uint32_t mbarrier, uint32_t bytes) {}
+  /// Nothing refers to the agent any more.
+  virtual void endAgent(AgentId) {}
+
+  virtual void bulkCommit(const Warp &, const Inst &, LaneMask) {}
+  /// At most `pending` groups are incomplete; `read`: have not read their
+  /// sources.
+  virtual void bulkWait(const Warp &, const Inst &, LaneMask, uint32_t pending,
+                        bool read) {}
+  virtual void cpAsyncCommit(const Warp &, const Inst &, LaneMask) {}
+  virtual void cpAsyncWait(const Warp &, const Inst &, LaneMask,
+                           uint32_t pending) {}
+
+  //===--- Tensor memory --------------------------------------------------===//
+  virtual void tensorAlloc(const Warp &, const Inst &, Cta &, uint32_t column,
+                           uint32_t columns) {}
+  virtual void tensorDealloc(const Warp &, const Inst &, Cta &,
+                             uint32_t column, uint32_t columns) {}
+  /// tcgen05.ld (Read) or .st (Write) of a warp.
+  virtual void tensorAccess(const Warp &, const Inst &, LaneMask, AccessKind,
+                            const TensorRange *, size_t count) {}
+  /// tcgen05.wait::ld (Read) or ::st (Write).
+  virtual void tensorWait(const Warp &, const Inst &, LaneMask, AccessKind) {}
+  virtual void tensorFence(const Warp &, const Inst &, LaneMask, bool before) {
+  }
 
   //===--- The end --------------------------------------------------------===//
   /// All threads have exited and all operations are complete.
