@@ -178,6 +178,11 @@ public:
   virtual const ptx::Instruction &source() const = 0;
   virtual Program &program() = 0;
   Inst inst;
+  /// Results narrower than their register are sign-extended (ld.s16, cvt.s16).
+  bool resultSigned = false;
+  /// Registers wider than what the form reads or writes are taken as they are:
+  /// the handler looks at Operand::width itself (ld, st).
+  bool anyWidth = false;
 
   //===--- Modifiers ------------------------------------------------------===//
   // Names are without the leading dot and may contain "::".
@@ -200,7 +205,8 @@ public:
   // The AST's operands are turned into decoded ones in the order in which they
   // are added; results first.
 
-  virtual unsigned numSources() const = 0; ///< AST operands.
+  /// AST operands; a pair `p|q` counts as two.
+  virtual unsigned numSources() const = 0;
   /// Adds AST operand `i` as a register, immediate, symbol address, special
   /// register or sink. `bytes` is the width of one lane's value (0: predicate,
   /// 1..8, 16) that the form reads or writes; immediates are made that wide.
@@ -218,10 +224,13 @@ public:
   virtual unsigned addTensorAddress(unsigned i) = 0;
   /// Adds a constant, `bytes` as above.
   virtual void addConstant(uint64_t value, unsigned bytes) = 0;
+  /// Adds an absent result: writes to it vanish.
+  virtual void addSink() = 0;
   /// The value of AST operand `i` if it is an integer immediate.
   virtual std::optional<int64_t> immediate(unsigned i) const = 0;
   /// Is AST operand `i` a vector `{...}`, a predicate (register)?
   virtual bool isVector(unsigned i) const = 0;
+  virtual unsigned vectorSize(unsigned i) const = 0; ///< 1 for no vector.
   virtual bool isPredicate(unsigned i) const = 0;
   virtual bool isAddress(unsigned i) const = 0;
 
