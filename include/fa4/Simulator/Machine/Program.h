@@ -233,6 +233,9 @@ public:
   virtual unsigned vectorSize(unsigned i) const = 0; ///< 1 for no vector.
   virtual bool isPredicate(unsigned i) const = 0;
   virtual bool isAddress(unsigned i) const = 0;
+  /// Is AST operand `i` an address in a parameter of a call or of a function
+  /// (which live in local memory), not of the entry?
+  virtual bool isLocalParam(unsigned i) const = 0;
 
   //===--- Results --------------------------------------------------------===//
   /// Reports an error on this instruction; always returns false.

@@ -258,6 +258,7 @@ public:
 
   /// A store or a changing atomic: something that other code may wait for.
   void noteProgress() { progressAt = executed; }
+  void restoreProgress(uint64_t since) { progressAt = executed - since; }
   /// Loads of global memory: what may see another cluster's progress.
   uint64_t globalReads = 0;
 
