@@ -263,6 +263,8 @@ struct Function {
   bool isEntry = false;
   Linkage linkage = Linkage::None;
   bool hasBody = false; ///< False for a declaration.
+  /// What a declared alias stands for.
+  const Function *aliasee = nullptr;
   std::vector<Variable *> params, results;
   uint64_t paramBytes = 0; ///< Parameter space of an entry.
   FunctionDirectives directives;
