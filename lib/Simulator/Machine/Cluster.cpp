@@ -67,14 +67,14 @@ Cluster::Cluster(Grid &grid, uint64_t index, uint32_t firstCta[3],
     cta.shared.assign(sharedBytes, 0xFF);
     makeWarps(cta, grid, rank * grid.warpsPerCta * warpSize);
     // What setmaxnreg.dec gives back and .inc takes: the register file less
-    // the launch's share.
+    // the launch's share. A small block's share is the assembler's choice.
+    uint32_t threads = grid.warpsPerCta * warpSize;
     uint32_t perThread = grid.entry->maxNreg;
-    if (!perThread)
-      perThread = std::min(
-          255u, 65536 / std::max(1u, grid.warpsPerCta * warpSize) / 8 * 8);
+    if (!perThread && threads > 256)
+      perThread = 65536 / threads / 8 * 8;
     for (Warp &warp : cta.warps)
       warp.maxRegisters = perThread;
-    uint32_t used = perThread * warpSize * grid.warpsPerCta;
+    uint32_t used = perThread * threads;
     cta.freeRegisters = used < 65536 ? 65536 - used : 0;
   }
   liveThreads = grid.threadsPerCta * grid.ctasPerCluster;
@@ -234,6 +234,11 @@ void Cluster::exitLanes(Exec &exec, LaneMask mask) {
   if (checker)
     checker->exitThreads(warp, mask);
   unsigned count = __builtin_popcount(mask);
+  // Arrivals of threads that are gone count no more, nor are they expected.
+  forEachLane(mask, [&](unsigned l) {
+    clusterArrived -=
+        clusterPending[warp.threadBase + l] == clusterGeneration + 1;
+  });
   warp.live &= ~mask;
   exec.frag->mask &= ~mask;
   Cta &cta = *warp.cta;

@@ -132,6 +132,18 @@ struct EntryInfo {
   bool explicitCluster = false;
 };
 
+/// Something that a call copies, lane by lane: from local memory or an operand
+/// to local memory or a register.
+struct CallCopy {
+  bool fromLocal = false, toLocal = false;
+  uint32_t fromOffset = 0, toOffset = 0; ///< In local memory.
+  Operand from, to;
+  uint32_t bytes = 0;
+};
+struct CallInfo {
+  std::vector<CallCopy> copies;
+};
+
 class Program {
 public:
   static llvm::Expected<std::unique_ptr<Program>>
@@ -237,6 +249,17 @@ public:
   /// (which live in local memory), not of the entry?
   virtual bool isLocalParam(unsigned i) const = 0;
 
+  //===--- Control flow ---------------------------------------------------===//
+  /// AST operand `i` is a label: inst.target becomes its pc.
+  virtual bool addTarget(unsigned i) = 0;
+  /// AST operand `i` is a .branchtargets list: inst.extra becomes a
+  /// std::vector<uint32_t> of pcs.
+  virtual bool addTargetList(unsigned i) = 0;
+  /// The whole of a call: callee, arguments, results.
+  virtual bool addCall() = 0;
+  /// Is the instruction in an entry (not in a .func)?
+  virtual bool inEntry() const = 0;
+
   //===--- Results --------------------------------------------------------===//
   /// Reports an error on this instruction; always returns false.
   virtual bool error(const llvm::Twine &message) = 0;
@@ -274,6 +297,7 @@ void registerConvertOpcodes(OpcodeTable &);
 void registerMoveOpcodes(OpcodeTable &);
 void registerControlOpcodes(OpcodeTable &);
 void registerMemoryOpcodes(OpcodeTable &);
+void registerMatrixOpcodes(OpcodeTable &);
 void registerAtomicOpcodes(OpcodeTable &);
 void registerWarpOpcodes(OpcodeTable &);
 void registerBarrierOpcodes(OpcodeTable &);

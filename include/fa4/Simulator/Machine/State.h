@@ -95,7 +95,7 @@ struct Warp {
   uint8_t *registers = nullptr; ///< Program::registerBytes, 64-byte aligned.
   uint8_t *local = nullptr;     ///< Local memory: lane-major.
   llvm::SmallVector<Fragment, 4> fragments;
-  uint32_t maxRegisters = 0; ///< Per-thread register count (setmaxnreg).
+  uint32_t maxRegisters = 0; ///< Per thread (setmaxnreg); 0 when unknown.
   uint64_t instructions = 0;
   LaneMask carry = 0; ///< CC.CF of add.cc and the like.
   uint32_t tid[3][warpSize];
@@ -121,6 +121,7 @@ struct Mbarrier {
 };
 
 struct NamedBarrier {
+  bool all = false;      ///< Expects every thread of the CTA.
   uint32_t expected = 0; ///< Threads; 0 when idle.
   uint32_t arrived = 0;
   uint64_t generation = 0;
