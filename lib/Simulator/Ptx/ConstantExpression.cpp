@@ -61,6 +61,20 @@ bool Parser::parseInteger(int64_t &value, StringRef what) {
   return true;
 }
 
+/// A count between angle brackets: no `>` in it.
+bool Parser::parseAngleCount(uint64_t &count) {
+  Location loc = token().loc;
+  constexpr unsigned additive = 8;
+  Constant value;
+  expressionDepth = 0;
+  if (!parseBinary(value, additive))
+    return false;
+  if (value.isFloat || value.integer < 0 || value.isUnsigned)
+    return error(loc, "a count must be a non-negative integer");
+  count = uint64_t(value.integer);
+  return expect(">", "behind a count");
+}
+
 bool Parser::parseConditional(Constant &value) {
   if (!parseBinary(value, 0))
     return false;

@@ -160,6 +160,8 @@ void Parser::closeScope() {
 
 bool Parser::parseBody(Function &parsed) {
   function = &parsed;
+  lostRegisters = false;
+  undeclared.clear();
   // scopes[0] holds the parameters; the body's braces open scopes[1].
   do {
     if (atEnd()) {
@@ -176,6 +178,7 @@ bool Parser::parseBody(Function &parsed) {
       if (!parseBodyStatement()) {
         if (position == before || !tokens[position - 1].is(";"))
           skipStatement();
+        openBraces = 0;
       }
     }
   } while (scopes.size() > 1 && !tooMany());
@@ -311,11 +314,13 @@ bool Parser::parseGuard(Instruction &instruction) {
     return unexpected("a guard predicate");
   Token name = take();
   auto meaning = lookUp(name.text);
-  if (!meaning || meaning->kind != Meaning::Kind::Registers)
-    return error(name.loc, "undeclared register '" + name.text + "'");
+  if (!meaning || meaning->kind != Meaning::Kind::Registers) {
+    undeclaredRegister(name);
+    return true;
+  }
   instruction.guard = meaning->registers.front();
   if (instruction.guard->cls != RegisterClass::Pred)
-    return error(name.loc, "guard '" + name.text + "' is not a predicate");
+    error(name.loc, "guard '" + name.text + "' is not a predicate");
   return true;
 }
 

@@ -196,12 +196,10 @@ bool Parser::parseVariables(DeclSpec spec) {
     uint64_t copies = 0;
     if (token().is("<")) { // name<n>: variables name0 .. name(n-1).
       take();
-      int64_t count;
-      if (!parseInteger(count, "a count") || !expect(">", "behind a count"))
+      if (!parseAngleCount(copies))
         return false;
-      if (count < 0 || count > 65536)
+      if (copies > 65536)
         return error(v.loc, "the number of variables is out of range");
-      copies = uint64_t(count);
       for (uint64_t i = 0; i < copies; ++i) {
         Variable copy = v;
         copy.name = module.strings.save(v.name + llvm::Twine(i));
@@ -224,8 +222,10 @@ bool Parser::parseVariables(DeclSpec spec) {
 
 bool Parser::parseRegisters() {
   DeclSpec spec;
-  if (!parseDeclSpec(spec))
+  if (!parseDeclSpec(spec)) {
+    lostRegisters = true;
     return false;
+  }
   do {
     if (!token().is(TokenKind::Identifier))
       return unexpected("a register name");
@@ -233,13 +233,10 @@ bool Parser::parseRegisters() {
     StringRef name = take().text;
     RegisterDecl decl{*spec.type, spec.vector, 0};
     if (consume("<")) {
-      int64_t count;
-      if (!parseInteger(count, "a register count") ||
-          !expect(">", "behind a register count"))
+      if (!parseAngleCount(decl.count)) {
+        lostRegisters = true;
         return false;
-      if (count < 0)
-        return error(loc, "negative register count");
-      decl.count = uint64_t(count);
+      }
       scopes.back().ranges[name] = decl;
       continue;
     }

@@ -38,9 +38,14 @@ bool Parser::expect(StringRef punct, StringRef where) {
 }
 
 void Parser::skipStatement() {
-  while (!atEnd() && !token().is("}") && !token().is("{"))
-    if (take().is(";"))
+  while (!atEnd() && !token().is("{")) {
+    if (token().is("}") && !openBraces)
       return;
+    Token skipped = take();
+    if (skipped.is(";"))
+      return;
+    openBraces -= skipped.is("}");
+  }
 }
 
 void Parser::skipRestOfLine() {

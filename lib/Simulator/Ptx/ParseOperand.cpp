@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "ParserImpl.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace fa4::sim::ptx;
 using llvm::StringRef;
@@ -74,10 +73,18 @@ static bool isSpecialRegister(StringRef name) {
 // Names
 //===----------------------------------------------------------------------===//
 
+void Parser::undeclaredRegister(const Token &name) {
+  if (!lostRegisters && undeclared.insert(name.text).second)
+    error(name.loc, "undeclared register '" + name.text + "'");
+}
+
 bool Parser::parseSpecialRegister(Operand &operand) {
   Token name = take();
-  if (!isSpecialRegister(name.text))
-    return error(name.loc, "undeclared register '" + name.text + "'");
+  if (!isSpecialRegister(name.text)) {
+    undeclaredRegister(name);
+    operand.kind = Operand::Kind::Sink;
+    return true;
+  }
   operand.kind = Operand::Kind::Special;
   operand.name = name.text;
   if (token().is(TokenKind::DotWord) && token().begin() == name.end()) {
@@ -170,9 +177,10 @@ bool Parser::parseIndexedSymbol(Operand &operand) {
   if (token().is(TokenKind::Identifier) && token().text != "WARP_SZ") {
     Token name = take();
     auto meaning = lookUp(name.text);
-    if (!meaning || meaning->kind != Meaning::Kind::Registers)
-      return error(name.loc, "undeclared register '" + name.text + "'");
-    operand.index = meaning->registers.front();
+    if (meaning && meaning->kind == Meaning::Kind::Registers)
+      operand.index = meaning->registers.front();
+    else
+      undeclaredRegister(name);
     operand.indexScale = uint32_t(scale);
     if (!parseOffset(index))
       return false;
@@ -230,7 +238,7 @@ bool Parser::parseNamed(Operand &operand) {
 //===----------------------------------------------------------------------===//
 
 bool Parser::parseGroup(Operand &operand, StringRef close, unsigned depth) {
-  take();
+  openBraces += take().is("{");
   llvm::SmallVector<Operand, 8> elements;
   while (!token().is(close)) {
     elements.emplace_back();
@@ -240,7 +248,10 @@ bool Parser::parseGroup(Operand &operand, StringRef close, unsigned depth) {
       break;
   }
   operand.elements = store(elements);
-  return expect(close, "behind a list of operands");
+  if (!expect(close, "behind a list of operands"))
+    return false;
+  openBraces -= close == "}";
+  return true;
 }
 
 bool Parser::parseAddress(Operand &operand, unsigned depth) {
@@ -268,6 +279,7 @@ bool Parser::parseAddress(Operand &operand, unsigned depth) {
     break;
   case Operand::Kind::Integer:
   case Operand::Kind::Label: // An undefined symbol, in the end.
+  case Operand::Kind::Sink:  // An undeclared register.
     break;
   default:
     return error(base.loc, "not an address");
@@ -306,8 +318,8 @@ bool Parser::parseSingleOperand(Operand &operand, unsigned depth) {
     operand.negated = true;
     if (!parseNamed(operand))
       return false;
-    if (!operand.isRegister())
-      return error(operand.loc, "'!' needs a predicate register");
+    if (!operand.isPredicate() && !operand.is(Operand::Kind::Sink))
+      error(operand.loc, "'!' needs a predicate register");
     return true;
   }
   if (startsConstant()) {

@@ -12,6 +12,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/Twine.h"
 
 namespace fa4::sim::ptx {
@@ -139,6 +140,7 @@ private:
   bool parseUnary(Constant &value);
   bool parsePrimary(Constant &value);
   bool parseInteger(int64_t &value, llvm::StringRef what);
+  bool parseAngleCount(uint64_t &count);
 
   //===--- Bodies (ParseBody.cpp) -----------------------------------------===//
   bool parseBody(Function &function);
@@ -172,6 +174,8 @@ private:
   bool parseOffset(int64_t &offset);
   bool parseGroup(Operand &operand, llvm::StringRef close, unsigned depth);
   bool parseGuard(Instruction &instruction);
+  /// Complains once a name and function; parsing goes on.
+  void undeclaredRegister(const Token &name);
   llvm::ArrayRef<Operand> store(llvm::ArrayRef<Operand> operands);
 
   Module &module;
@@ -186,6 +190,10 @@ private:
   bool sawUnresolved = false;
   bool expectLabel = false; ///< The operands of bra name labels.
   bool isCall = false;      ///< Parentheses are argument lists.
+  unsigned openBraces = 0;  ///< Of the instruction's operands.
+  /// A register declaration was malformed: do not complain about its names.
+  bool lostRegisters = false;
+  llvm::StringSet<> undeclared; ///< Already complained about.
   llvm::StringMap<llvm::ArrayRef<llvm::StringRef>> opcodeWords;
 };
 
