@@ -411,6 +411,7 @@ bool Parser::parseInitialiserLevel(Variable &v, llvm::ArrayRef<uint64_t> dims,
     stride *= dim;
   if (!expect("{", "before initial values"))
     return false;
+  ++openBraces;
   // Values without inner braces fill the innermost elements in order.
   uint64_t flat = 0, perElement = stride / std::max(typeBytes(v.type), 1u);
   for (count = 0; !token().is("}");) {
@@ -438,7 +439,10 @@ bool Parser::parseInitialiserLevel(Variable &v, llvm::ArrayRef<uint64_t> dims,
   }
   if (flat)
     ++count;
-  return expect("}", "behind initial values");
+  if (!expect("}", "behind initial values"))
+    return false;
+  --openBraces;
+  return true;
 }
 
 bool Parser::parseInitialiser(Variable &v) {

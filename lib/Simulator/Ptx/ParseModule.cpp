@@ -44,6 +44,10 @@ void Parser::skipStatement() {
     Token skipped = take();
     if (skipped.is(";"))
       return;
+    if (skipped.is("=") && token().is("{")) {
+      skipBalanced("{", "}");
+      continue;
+    }
     openBraces -= skipped.is("}");
   }
 }
@@ -83,6 +87,7 @@ void Parser::run() {
     if (parseModuleStatement())
       continue;
     skipStatement();
+    openBraces = 0;
     if (token().is("{"))
       skipBalanced("{", "}");
     if (token().is("}") || position == before)
