@@ -208,6 +208,9 @@ public:
                             const TensorRange *, size_t count) {}
   /// tcgen05.wait::ld (Read) or ::st (Write).
   virtual void tensorWait(const Warp &, const Inst &, LaneMask, AccessKind) {}
+  /// While a tcgen05.ld of the warp has registers to define
+  /// (Warp::pendingLoads): `inst` is about to read its source registers.
+  virtual void registersRead(const Warp &, const Inst &inst) {}
   virtual void tensorFence(const Warp &, const Inst &, LaneMask, bool before) {
   }
 
