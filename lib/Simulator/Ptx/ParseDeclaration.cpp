@@ -208,7 +208,7 @@ bool Parser::parseVariables(DeclSpec spec) {
       }
       continue;
     }
-    if (consume("=") && !parseInitialiser(v))
+    if (token().is("=") && !parseInitialiser(v))
       return false;
     if (!declareVariable(std::move(v)))
       return false;
@@ -445,11 +445,13 @@ bool Parser::parseInitialiserLevel(Variable &v, llvm::ArrayRef<uint64_t> dims,
   return true;
 }
 
+/// `= value` or `= {values}`.
 bool Parser::parseInitialiser(Variable &v) {
   if (v.space != StateSpace::Global && v.space != StateSpace::Const)
     return error(v.loc, "only .global and .const variables are initialised");
   if (v.bytes > maxInitialisedBytes)
     return error(v.loc, "'" + v.name + "' is too large to be initialised");
+  take();
   v.initialiser.assign(v.bytes, 0);
   llvm::SmallVector<uint64_t, 4> dims(v.dims.begin(), v.dims.end());
   if (v.vector > 1)
