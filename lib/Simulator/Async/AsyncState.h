@@ -9,6 +9,7 @@
 #define FA4_LIB_SIMULATOR_ASYNC_ASYNCSTATE_H
 
 #include "fa4/Simulator/Machine/State.h"
+#include <deque>
 #include <bitset>
 #include <map>
 #include <optional>

@@ -340,7 +340,8 @@ static bool parseType(llvm::StringRef name, TensorMapType &type) {
 static bool decodeCopy(DecodeContext &context, bool reduce) {
   BulkForm form;
   form.reduce = reduce;
-  if (context.take("global")) {
+  if (context.peek() == "global") {
+    context.next();
     // Destination global: the source must be shared::cta.
     if (!context.take("shared::cta"))
       return context.unsupported();

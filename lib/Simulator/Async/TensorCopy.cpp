@@ -309,7 +309,8 @@ static bool decodeTensor(DecodeContext &context, bool reduce) {
   if (!decodeRank(context, form))
     return context.unsupported();
   bool store = false;
-  if (context.take("global")) {
+  if (context.peek() == "global") {
+    context.next();
     store = true;
     if (!context.take("shared::cta") || !context.take("bulk_group"))
       return context.unsupported();
