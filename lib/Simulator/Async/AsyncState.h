@@ -24,9 +24,18 @@ struct CopyGroups {
   };
   std::deque<Group> groups; ///< The last one is open.
   uint64_t first = 0;       ///< Number of groups.front().
+  /// Behind the last committed group that holds an operation, and behind the
+  /// last group that a wait knows to have been read.
+  uint64_t used = 0, waited = 0;
+  bool openUsed = false; ///< The open group holds an operation.
   CopyGroups() { groups.emplace_back(); }
   uint64_t open() const { return first + groups.size() - 1; }
-  void commit() { groups.emplace_back(); }
+  void commit() {
+    groups.emplace_back();
+    if (openUsed)
+      used = open();
+    openUsed = false;
+  }
   Group &group(uint64_t number) { return groups[number - first]; }
   /// Are all committed groups but the last `pending` ones complete?
   bool complete(uint64_t pending, bool readOnly) const;

@@ -90,6 +90,12 @@ bool Cluster::initMbarrier(uint32_t address, uint32_t count,
     return false;
   }
   Mbarrier &barrier = cta.mbarriers[offset];
+  // Lanes of one instruction may all initialise it, to the same count.
+  bool again = barrier.valid && barrier.initInst == actor.inst &&
+               barrier.expected == count && barrier.pending == count &&
+               barrier.phase == 0 && barrier.tx == 0;
+  if (again)
+    return true;
   if (barrier.valid) {
     report("barrier-reuse",
            name(cta, offset) +

@@ -17,9 +17,8 @@
 #define FA4_SIMULATOR_MACHINE_ASYNC_H
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -85,7 +84,7 @@ public:
 private:
   struct Queue {
     uint32_t id;
-    std::deque<std::unique_ptr<AsyncOp>> ops;
+    std::list<std::unique_ptr<AsyncOp>> ops;
   };
   std::vector<Queue> queues; // unordered operations: a queue each
   uint64_t outstanding = 0;

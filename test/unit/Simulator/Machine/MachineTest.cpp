@@ -29,8 +29,8 @@ std::string kernel(const std::string &body, const std::string &directives = "",
 const char *store = "mad.wide.u32 %rd9, %r1, 4, %rd1;\nst.global.b32 [%rd9], "
                     "%r2;\n";
 
-struct Run {
-  Run(const std::string &text, Dim3 block, Dim3 grid = {}, Dim3 cluster = {},
+struct KernelRun {
+  KernelRun(const std::string &text, Dim3 block, Dim3 grid = {}, Dim3 cluster = {},
       uint64_t seed = 0, uint64_t bytes = 4096, uint32_t shared = 0)
       : kernel(text) {
     EXPECT_EQ(kernel.error, "");
@@ -55,7 +55,7 @@ struct Run {
 
 TEST(Divergence, LoopsOfDifferentLength) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    Run run(kernel(std::string(R"(
+    KernelRun run(kernel(std::string(R"(
       mov.u32 %r2, 0; mov.u32 %r3, 0;
     loop:
       setp.ge.u32 %p1, %r3, %r1;
@@ -80,7 +80,7 @@ TEST(Divergence, BrxAndCalls) {
     { .reg .b32 %v; ld.param.b32 %v, [x]; mul.lo.u32 %v, %v, %v;
       st.param.b32 [result], %v; ret; }
   )";
-  Run run(kernel(std::string(R"(
+  KernelRun run(kernel(std::string(R"(
       rem.u32 %r3, %r1, 3;
       ts: .branchtargets L0, L1, L2;
       brx.idx %r3, ts;
@@ -99,7 +99,7 @@ TEST(Divergence, SpinOnAnotherLane) {
   // Lane 0 releases the others, who spin at a lower pc: independent thread
   // scheduling must let it through.
   for (uint64_t seed = 0; seed < 10; ++seed) {
-    Run run(kernel(R"(
+    KernelRun run(kernel(R"(
       setp.eq.u32 %p1, %r1, 0;
       @%p1 bra release;
     spin:
@@ -117,14 +117,14 @@ TEST(Divergence, SpinOnAnotherLane) {
 }
 
 TEST(Control, ExitTrapAndGuards) {
-  Run run(kernel(std::string("mov.u32 %r2, 5; setp.lt.u32 %p1, %r1, 10; @%p1 "
+  KernelRun run(kernel(std::string("mov.u32 %r2, 5; setp.lt.u32 %p1, %r1, 10; @%p1 "
                              "exit;\n") +
                  store),
           {32});
   ASSERT_TRUE(run.result.ok());
   EXPECT_EQ(run[9], 0u);
   EXPECT_EQ(run[10], 5u);
-  Run trapped(kernel("trap;"), {32});
+  KernelRun trapped(kernel("trap;"), {32});
   EXPECT_THAT(trapped.text(), HasSubstr("trap: the kernel executed trap"));
 }
 
@@ -134,7 +134,7 @@ TEST(Control, ExitTrapAndGuards) {
 
 TEST(Warp, Shuffles) {
   auto lane = [&](const std::string &text) {
-    Run run(kernel("add.u32 %r4, %r1, 100;\n" + text + "\n" + store), {32});
+    KernelRun run(kernel("add.u32 %r4, %r1, 100;\n" + text + "\n" + store), {32});
     EXPECT_TRUE(run.result.ok()) << run.text();
     std::vector<uint32_t> v;
     for (unsigned t = 0; t < 32; ++t)
@@ -157,7 +157,7 @@ TEST(Warp, Shuffles) {
 
 TEST(Warp, VotesMatchReduxElect) {
   auto value = [&](const std::string &text, unsigned t) {
-    Run run(kernel("setp.lt.u32 %p1, %r1, 8; and.b32 %r4, %r1, 3;\n" + text +
+    KernelRun run(kernel("setp.lt.u32 %p1, %r1, 8; and.b32 %r4, %r1, 3;\n" + text +
                    "\n" + store),
             {32});
     EXPECT_TRUE(run.result.ok()) << run.text();
@@ -178,7 +178,7 @@ TEST(Warp, VotesMatchReduxElect) {
 
 TEST(Warp, SyncAcrossDivergentPaths) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
-    Run run(kernel(std::string(R"(
+    KernelRun run(kernel(std::string(R"(
       .shared .align 4 .b32 s;
       setp.eq.u32 %p1, %r1, 5;
       @!%p1 bra wait;
@@ -196,7 +196,7 @@ TEST(Warp, SyncAcrossDivergentPaths) {
 }
 
 TEST(Warp, MemberMaskThatLeavesOutTheLane) {
-  Run run(kernel("shfl.sync.idx.b32 %r2, %r1, 0, 31, 1;"), {32});
+  KernelRun run(kernel("shfl.sync.idx.b32 %r2, %r1, 0, 31, 1;"), {32});
   EXPECT_THAT(run.text(), HasSubstr("member-mask: lanes fffffffe execute it "
                                     "with member mask 1"));
 }
@@ -206,7 +206,7 @@ TEST(Warp, MemberMaskThatLeavesOutTheLane) {
 //===----------------------------------------------------------------------===//
 
 TEST(Memory, VectorsAndWidths) {
-  Run run(kernel(R"(
+  KernelRun run(kernel(R"(
     setp.ne.u32 %p1, %r1, 0;
     @%p1 exit;
     st.global.v4.b32 [%rd1], {1, 2, 3, 4};
@@ -231,7 +231,7 @@ TEST(Memory, VectorsAndWidths) {
 }
 
 TEST(Memory, GenericAddressesAndSpaces) {
-  Run run(kernel(std::string(R"(
+  KernelRun run(kernel(std::string(R"(
       .shared .align 16 .b8 s[64];
       .local .align 4 .b32 l;
       mov.u64 %rd2, s;
@@ -259,7 +259,7 @@ TEST(Memory, GenericAddressesAndSpaces) {
 }
 
 TEST(Memory, ModuleVariables) {
-  Run run(kernel(std::string(R"(
+  KernelRun run(kernel(std::string(R"(
       ld.const.b32 %r3, [table+4];
       ld.global.b32 %r4, [counter];
       add.u32 %r2, %r3, %r4;
@@ -270,19 +270,19 @@ TEST(Memory, ModuleVariables) {
 }
 
 TEST(Memory, Faults) {
-  Run beyond(kernel("st.global.b32 [%rd1+4096], 1;"), {1});
+  KernelRun beyond(kernel("st.global.b32 [%rd1+4096], 1;"), {1});
   EXPECT_THAT(beyond.text(), HasSubstr("out-of-bounds: access of 4 bytes "
                                        "outside of global memory"));
   EXPECT_THAT(beyond.text(), HasSubstr("0 bytes past the end of out"));
-  Run crooked(kernel("st.global.b64 [%rd1+4], %rd1;"), {1});
+  KernelRun crooked(kernel("st.global.b64 [%rd1+4], %rd1;"), {1});
   EXPECT_THAT(crooked.text(), HasSubstr("misaligned"));
-  Run shared(kernel("mov.u32 %r2, 0; st.shared.b32 [%r2], 1;"), {1});
+  KernelRun shared(kernel("mov.u32 %r2, 0; st.shared.b32 [%r2], 1;"), {1});
   EXPECT_THAT(shared.text(), HasSubstr("outside of shared memory"));
-  EXPECT_THAT(shared.text(), HasSubstr("[line 9 st.shared.b32]"));
+  EXPECT_THAT(shared.text(), HasSubstr("[line 11 st.shared.b32]"));
 }
 
 TEST(Memory, Atomics) {
-  Run run(kernel(R"(
+  KernelRun run(kernel(R"(
     atom.global.add.u32 %r2, [%rd1], 2;
     red.relaxed.gpu.global.max.u32 [%rd1+4], %r1;
     mov.b32 %r3, 0f3F800000;
@@ -310,7 +310,7 @@ TEST(Memory, Atomics) {
 
 TEST(Barrier, ProducerConsumer) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    Run run(kernel(R"(
+    KernelRun run(kernel(R"(
       .shared .align 4 .b32 s;
       setp.lt.u32 %p1, %r1, 32;
       @%p1 bra consumer;
@@ -330,7 +330,7 @@ TEST(Barrier, ProducerConsumer) {
 }
 
 TEST(Barrier, Reductions) {
-  Run run(kernel(std::string(R"(
+  KernelRun run(kernel(std::string(R"(
       setp.lt.u32 %p1, %r1, 50;
       bar.red.popc.u32 %r2, 0, %p1;
       bar.red.and.pred %p2, 0, %p1;
@@ -345,7 +345,7 @@ TEST(Barrier, Reductions) {
 }
 
 TEST(Barrier, HangTable) {
-  Run run(kernel(R"(
+  KernelRun run(kernel(R"(
     .shared .align 8 .b64 bar;
     setp.ge.u32 %p1, %r1, 32;
     @%p1 bra other;
@@ -368,7 +368,7 @@ TEST(Barrier, HangTable) {
 
 TEST(Mbarrier, PhasesTokensAndTransactions) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
-    Run run(kernel(R"(
+    KernelRun run(kernel(R"(
       .shared .align 8 .b64 bar[2];
       setp.ne.u32 %p1, %r1, 0;
       @!%p1 mbarrier.init.shared::cta.b64 [bar], 64;
@@ -397,7 +397,7 @@ TEST(Mbarrier, PhasesTokensAndTransactions) {
 
 TEST(Mbarrier, Misuse) {
   auto text = [&](const std::string &body) {
-    return Run(kernel(".shared .align 8 .b64 bar;\n" + body), {1}).text();
+    return KernelRun(kernel(".shared .align 8 .b64 bar;\n" + body), {1}).text();
   };
   EXPECT_THAT(text("mbarrier.arrive.shared.b64 _, [bar];"),
               HasSubstr("barrier-uninitialised: mbarrier at shared 0x400 was "
@@ -424,7 +424,7 @@ TEST(Mbarrier, Misuse) {
 
 TEST(Cluster, DistributedSharedMemory) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
-    Run run(kernel(R"(
+    KernelRun run(kernel(R"(
       .shared .align 4 .b32 s[32];
       mov.u32 %r2, %cluster_ctarank;
       mov.u32 %r3, s;
@@ -453,7 +453,7 @@ TEST(Cluster, DistributedSharedMemory) {
 }
 
 TEST(Cluster, RemoteArrive) {
-  Run run(kernel(R"(
+  KernelRun run(kernel(R"(
     .shared .align 8 .b64 bar;
     mov.u32 %r2, %cluster_ctarank;
     setp.eq.u32 %p1, %r2, 0;
@@ -514,7 +514,7 @@ TEST(Cluster, ClustersThatWaitForEachOther) {
 //===----------------------------------------------------------------------===//
 
 TEST(Setmaxnreg, Balances) {
-  Run good(kernel(R"(
+  KernelRun good(kernel(R"(
     setp.lt.u32 %p1, %r1, 128;
     @%p1 bra high;
     setmaxnreg.dec.sync.aligned.u32 64;
@@ -523,11 +523,11 @@ TEST(Setmaxnreg, Balances) {
     setmaxnreg.inc.sync.aligned.u32 240;
   )", ".reqntid 512 .minnctapersm 1"), {512});
   EXPECT_TRUE(good.result.ok()) << good.text();
-  Run bad(kernel("setmaxnreg.inc.sync.aligned.u32 200;",
+  KernelRun bad(kernel("setmaxnreg.inc.sync.aligned.u32 200;",
                  ".reqntid 512 .minnctapersm 1"),
           {512});
   EXPECT_THAT(bad.text(), HasSubstr("registers for setmaxnreg.inc"));
-  Run wrong(kernel("setmaxnreg.dec.sync.aligned.u32 200;",
+  KernelRun wrong(kernel("setmaxnreg.dec.sync.aligned.u32 200;",
                    ".reqntid 512 .minnctapersm 1"),
             {512});
   EXPECT_THAT(wrong.text(), HasSubstr("setmaxnreg.dec to 200 registers, but "
