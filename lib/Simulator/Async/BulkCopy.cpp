@@ -21,6 +21,7 @@ void GroupMember::join(Exec &exec, unsigned lane) {
   thread = exec.warp.index * warpSize + lane;
   CopyGroups &groups = asyncState(*cta).bulk[thread];
   group = groups.open();
+  groups.openUsed = true;
   ++groups.group(group).reads;
   ++groups.group(group).writes;
 }
@@ -301,6 +302,13 @@ static Flow runWaitGroup(Exec &exec, const Inst &inst) {
     reason.value = pending;
     return exec.block(reason);
   }
+  forEachLane(exec.mask, [&](unsigned lane) {
+    auto &map = asyncState(exec.cta).bulk;
+    auto it = map.find(exec.warp.index * warpSize + lane);
+    if (it != map.end() && it->second.open() > pending)
+      it->second.waited =
+          std::max(it->second.waited, it->second.open() - pending);
+  });
   if (ClusterChecker *checker = exec.checker())
     checker->bulkWait(exec.warp, inst, exec.mask, pending, read);
   return Flow::Next;

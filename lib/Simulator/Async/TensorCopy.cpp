@@ -260,9 +260,21 @@ static void issueStore(Exec &exec, const Inst &inst, const TensorForm &form,
   exec.cluster.async.issue(std::move(op));
 }
 
+/// Do two lanes issue the same store? Hardware issues one for the warp then.
+static bool sameStore(Exec &exec, const Inst &inst, const TensorForm &form,
+                      unsigned a, unsigned b) {
+  for (unsigned i = 0; i <= form.rank + 1; ++i)
+    if (exec.value(inst, i, a) != exec.value(inst, i, b))
+      return false;
+  return form.mbarrier < 0 && !form.reduce;
+}
+
 static Flow runTensor(Exec &exec, const Inst &inst) {
   const auto &form = *static_cast<const TensorForm *>(inst.extra);
+  unsigned first = __builtin_ctz(exec.mask);
   forEachLane(exec.mask, [&](unsigned lane) {
+    if (lane != first && sameStore(exec, inst, form, first, lane))
+      return;
     if (form.mbarrier >= 0)
       issueLoad(exec, inst, form, lane);
     else

@@ -188,6 +188,9 @@ struct Access {
   uint32_t rank = 0; ///< Of the CTA whose memory it is.
   // Results of the last comparison, since neighbours mostly agree.
   Stamp lastGood = {};
+  /// Memory of the range (of generic writes, which have taken effect).
+  const uint8_t *host = nullptr;
+  uint32_t value = 0; ///< Of the cell under examination.
   bool writes() const { return kind != AccessKind::Read; }
 };
 constexpr MemSpace tensorSpace = MemSpace::Param;
@@ -286,7 +289,8 @@ private:
   void cells(Access &access, Shadow &shadow, size_t byte, size_t bytes,
              uint64_t base);
   void cell(Access &access, Shadow &shadow, Cell &cell, uint64_t address);
-  void against(Access &access, const Stamp &earlier, uint64_t address);
+  void against(Access &access, const Stamp &earlier, uint64_t address,
+               const Cell *sameValue = nullptr);
   void addRead(Access &access, Shadow &shadow, Cell &cell);
   void complain(const Access &access, llvm::StringRef kind,
                 llvm::StringRef message, const Stamp *earlier,

@@ -7,6 +7,7 @@
 
 #include "Engine.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <cstring>
 
 using namespace fa4::sim;
 using llvm::formatv;
@@ -63,7 +64,8 @@ bool Engine::isTensorFenced(const Access &access, const Stamp &earlier) const {
 //===----------------------------------------------------------------------===//
 
 /// `earlier` conflicts with the access unless something orders them.
-void Engine::against(Access &access, const Stamp &earlier, uint64_t address) {
+void Engine::against(Access &access, const Stamp &earlier, uint64_t address,
+                     const Cell *sameValue) {
   if (earlier == access.lastGood)
     return;
   SiteInfo site = launch.siteInfo(earlier.site);
@@ -75,6 +77,10 @@ void Engine::against(Access &access, const Stamp &earlier, uint64_t address) {
     return;
   }
   if (!isOrdered(access, earlier)) {
+    if (sameValue && access.host && access.kind == AccessKind::Write &&
+        site.kind == AccessKind::Write && site.proxy == Proxy::Generic &&
+        sameValue->value == access.value)
+      return;
     std::string kind = "race";
     std::string message = missing(access, earlier, kind);
     complain(access, kind, message, &earlier, address);
@@ -137,7 +143,7 @@ void Engine::addRead(Access &access, Shadow &shadow, Cell &cell) {
 void Engine::cell(Access &access, Shadow &shadow, Cell &cell,
                   uint64_t address) {
   if (cell.write.component)
-    against(access, cell.write, address);
+    against(access, cell.write, address, &cell);
   else if (access.kind == AccessKind::Read || access.kind == AccessKind::Atomic)
     if (access.space != MemSpace::Global && launch.options.uninitialised)
       complain(access, "uninitialised", "nothing has written what is read",
@@ -152,6 +158,7 @@ void Engine::cell(Access &access, Shadow &shadow, Cell &cell,
   }
   shadow.dropReads(cell);
   cell.write = access.stamp;
+  cell.value = access.value;
 }
 
 void Engine::cells(Access &access, Shadow &shadow, size_t byte, size_t bytes,
@@ -163,6 +170,8 @@ void Engine::cells(Access &access, Shadow &shadow, size_t byte, size_t bytes,
     Cell &whole = shadow[word];
     bool full = next - byte == 4;
     if (full && whole.write.component != Cell::split) {
+      if (access.host)
+        std::memcpy(&access.value, access.host + byte, 4);
       cell(access, shadow, whole, base + byte);
       byte = next;
       continue;
@@ -172,6 +181,7 @@ void Engine::cells(Access &access, Shadow &shadow, size_t byte, size_t bytes,
       auto &parts = shadow.bytesOf(word);
       for (Cell &part : parts) {
         part = whole;
+        part.value = whole.value >> (&part - parts.data()) * 8 & 0xFF;
         if (whole.read.component == Cell::listed) {
           uint32_t index = shadow.makeList();
           shadow.list(index) = shadow.list(whole.read.step);
@@ -182,9 +192,14 @@ void Engine::cells(Access &access, Shadow &shadow, size_t byte, size_t bytes,
       whole.write.component = Cell::split;
     }
     auto &parts = shadow.bytesOf(word);
-    for (size_t b = byte; b < next; ++b)
+    for (size_t b = byte; b < next; ++b) {
+      if (access.host)
+        access.value = access.host[b];
       cell(access, shadow, parts[b % 4], base + b);
+    }
     if (full && access.writes()) {
+      if (access.host)
+        std::memcpy(&whole.value, access.host + byte, 4);
       whole.write = access.stamp;
       whole.read = {};
       shadow.unsplit(word);
@@ -204,6 +219,8 @@ void Engine::sharedRange(Access &access, uint32_t address, uint32_t bytes) {
     shadow = std::make_unique<Shadow>((cluster.ctas[rank].shared.size() + 3) /
                                       4);
   access.rank = rank;
+  if (access.kind == AccessKind::Write && access.proxy == Proxy::Generic)
+    access.host = cluster.ctas[rank].shared.data();
   cells(access, *shadow, offset, bytes, 0);
 }
 
@@ -212,6 +229,8 @@ void Engine::globalRange(Access &access, uint64_t address, uint64_t bytes) {
   Shadow *shadow = launch.shadowOf(address, allocation);
   if (!shadow || address + bytes > allocation->address + allocation->bytes)
     return;
+  if (access.kind == AccessKind::Write && access.proxy == Proxy::Generic)
+    access.host = allocation->data;
   std::lock_guard<std::mutex> lock(shadow->mutex);
   cells(access, *shadow, address - allocation->address, bytes,
         allocation->address);

@@ -34,6 +34,8 @@ struct Cell {
   static constexpr uint32_t listed = ~0u;
   static constexpr uint32_t split = ~1u; ///< As the write: bytes differ.
   Stamp write, read;
+  /// What a generic write left there: writing it again does no harm.
+  uint32_t value = 0;
 };
 
 /// Cells of a range of 4-byte words, whose pages appear when touched.
