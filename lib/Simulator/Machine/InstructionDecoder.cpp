@@ -176,10 +176,11 @@ bool InstructionDecoder::addRegister(const ptx::Operand &op, unsigned bytes,
     push(reg, isResult);
     return true;
   }
-  if (reg.width < width || width == 0 || reg.width == 0 || reg.width == 16)
+  if (reg.width < width || width == 0 || reg.width == 0 || reg.width == 16 ||
+      ast.root() != "cvt")
     return error("register '" + op.name + "' does not have the size that '" +
                  ast.opcode + "' needs");
-  // A wider register: cvt and the like work on its low half.
+  // A wider register: cvt works on its low half.
   Operand temp;
   temp.width = 4;
   temp.offset = decoder.temporary(4);

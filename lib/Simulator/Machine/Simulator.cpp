@@ -218,13 +218,14 @@ private:
     for (const auto &job : stalled)
       if (job->stalls == 0)
         return false;
-    return running == 0;
+    return hopeful == 0;
   }
 
   std::unique_ptr<Job> pop(std::list<std::unique_ptr<Job>> &list) {
     auto job = std::move(list.front());
     list.pop_front();
     ++running;
+    hopeful += job->stalls == 0;
     return job;
   }
 
@@ -234,6 +235,7 @@ private:
     if (!grid.takeCluster(index, first))
       return nullptr;
     ++running;
+    ++hopeful;
     lock.unlock();
     auto job = std::make_unique<Job>();
     job->cluster = std::make_unique<Cluster>(
@@ -250,6 +252,7 @@ private:
       Cluster::Status status = job->cluster->run(1 << 20);
       lock.lock();
       --running;
+      hopeful -= job->stalls == 0;
       uint64_t total = grid.totalInstructions +=
           job->cluster->stats.warpInstructions - before;
       if (grid.options.maxInstructions && total > grid.options.maxInstructions)
@@ -299,7 +302,7 @@ private:
     if (epoch != job->stalledAt)
       job->stalls = 0;
     job->stalledAt = epoch;
-    bool others = grid.nextCluster.load() < grid.clusterCount || running ||
+    bool others = grid.nextCluster.load() < grid.clusterCount || hopeful ||
                   !ready.empty();
     if (++job->stalls > hopeless && !others)
       return hang(*job);
@@ -326,6 +329,7 @@ private:
   std::condition_variable wake;
   std::list<std::unique_ptr<Job>> ready, stalled;
   unsigned running = 0;
+  unsigned hopeful = 0; ///< Running jobs that have not just waited in vain.
 };
 
 } // namespace

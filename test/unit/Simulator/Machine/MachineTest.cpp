@@ -554,11 +554,13 @@ TEST(Launch, Checks) {
 TEST(Decode, AllUnknownFormsAtOnce) {
   Kernel k(kernel("add.rn.f31 %r1, %r1, %r1;\nfrobnicate.b32 %r1, %r2;\n"
                   "mul.lo.s32 %r1, %r1, %rd1;\nadd.s32 %r1, %r1;"));
-  EXPECT_THAT(k.error, HasSubstr("test.ptx:10:1: error: unsupported "
+  EXPECT_THAT(k.error, HasSubstr("test.ptx:11:1: error: unsupported "
                                  "instruction form 'add.rn.f31'"));
-  EXPECT_THAT(k.error, HasSubstr("test.ptx:11:1: error: unknown opcode "
+  EXPECT_THAT(k.error, HasSubstr("test.ptx:12:1: error: unknown opcode "
                                  "'frobnicate.b32'"));
-  EXPECT_THAT(k.error, HasSubstr("test.ptx:13:1: error: wrong number of "
+  EXPECT_THAT(k.error, HasSubstr("test.ptx:13:1: error: register '%rd1' does "
+                                 "not have the size that 'mul.lo.s32' needs"));
+  EXPECT_THAT(k.error, HasSubstr("test.ptx:14:1: error: wrong number of "
                                  "operands"));
 }
 
