@@ -261,8 +261,8 @@ public:
 
 private:
   bool runLaunches(uint64_t seed) {
-    size_t last = std::min(options.lastLaunch + 1, session.launchCount());
-    for (size_t i = options.firstLaunch; i < last; ++i) {
+    size_t last = std::min(options.lastLaunch, session.launchCount() - 1);
+    for (size_t i = options.firstLaunch; i <= last; ++i) {
       if (!runLaunch(seed, i))
         return false;
       if (findings && !options.run.keepGoing)
