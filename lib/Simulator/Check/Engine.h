@@ -63,8 +63,8 @@ private:
   std::deque<SiteInfo> sites;
 };
 
-/// Steps that a single thread knows, of components that are its own: its
-/// completed tcgen05.ld and .st, bulk groups, cp.async groups.
+/// Steps that a single thread knows, of components that are its own or its
+/// warp's: completed tcgen05.ld and .st, bulk groups, cp.async groups.
 class OwnSteps {
 public:
   void raise(uint32_t component, uint32_t step) {
@@ -105,7 +105,7 @@ struct WarpState {
   ViewRef observed;
   uint32_t firstThread = 0; ///< Component of lane 0.
   const Warp *warp = nullptr;
-  /// Components of the lanes' tcgen05.ld and .st (0: none yet).
+  /// Components of the warp's tcgen05.ld and .st (0: none yet).
   uint32_t loads = 0, stores = 0;
   uint32_t loadSteps = 0, storeSteps = 0;
   /// Registers (offset / 128) that incomplete tcgen05.ld define: their step.
@@ -116,8 +116,8 @@ enum class ComponentKind : uint8_t {
   Thread,
   Mbarrier,    ///< Loads that complete on an mbarrier.
   Pipe,        ///< tcgen05.mma, .cp, .shift of a thread.
-  TensorLoad,  ///< tcgen05.ld of a thread.
-  TensorStore, ///< tcgen05.st of a thread.
+  TensorLoad,  ///< tcgen05.ld of a warp.
+  TensorStore, ///< tcgen05.st of a warp.
   BulkRead,    ///< Sources of a thread's bulk groups.
   BulkWrite,   ///< Destinations of a thread's bulk groups.
   CpAsync,     ///< cp.async groups of a thread.

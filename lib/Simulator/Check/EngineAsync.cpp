@@ -237,24 +237,21 @@ void Engine::tensorAccess(const Warp &warp, const Inst &inst, LaneMask mask,
   bool load = kind == AccessKind::Read;
   uint32_t &base = load ? state.loads : state.stores;
   uint32_t &steps = load ? state.loadSteps : state.storeSteps;
-  if (!base) {
-    base = components.size();
-    for (unsigned l = 0; l < warpSize; ++l)
-      newComponent(load ? ComponentKind::TensorLoad
-                        : ComponentKind::TensorStore,
-                   threadOf(state, l));
-  }
+  if (!base)
+    base = newComponent(load ? ComponentKind::TensorLoad
+                             : ComponentKind::TensorStore,
+                        state.firstThread);
   ++steps;
-  for (unsigned l = 0; l < warpSize; ++l)
-    noteIssue(components[base + l], steps, threadOf(state, l), state.step[l]);
+  unsigned first = __builtin_ctz(mask);
+  noteIssue(components[base], steps, threadOf(state, first),
+            state.step[first]);
   Access access{&state, 0, &inst, tensorSpace, kind, Proxy::Tensor, false};
-  access.stamp.step = steps;
-  access.stamp.site = siteOf(warp, inst, kind, Proxy::Tensor, false);
+  access.stamp = {full(base), steps,
+                  siteOf(warp, inst, kind, Proxy::Tensor, false)};
   for (size_t i = 0; i < count; ++i) {
     if (access.lane != ranges[i].thread)
       access.lastGood = {};
     access.lane = ranges[i].thread;
-    access.stamp.component = full(base + access.lane);
     tensorRange(access, ranges[i]);
   }
   if (!load)
@@ -284,7 +281,7 @@ void Engine::registersRead(const Warp &warp, const Inst &inst) {
   if (!step)
     return;
   forEachLane(warp.live,
-              [&](unsigned l) { state.steps[l].raise(state.loads + l, step); });
+              [&](unsigned l) { state.steps[l].raise(state.loads, step); });
   llvm::SmallVector<uint32_t, 64> done;
   for (const auto &[reg, s] : state.pendingRegisters)
     if (s <= step)
@@ -307,7 +304,5 @@ void Engine::tensorWait(const Warp &warp, const Inst &, LaneMask mask,
   }
   if (!base)
     return;
-  // Each lane knows of its own accesses only.
-  forEachLane(mask,
-              [&](unsigned l) { state.steps[l].raise(base + l, steps); });
+  forEachLane(mask, [&](unsigned l) { state.steps[l].raise(base, steps); });
 }
