@@ -142,6 +142,9 @@ static Flow runAlloc(Exec &exec, const Inst &inst) {
                state.allocBase);
       state.allocDone = true;
       state.allocRequest = 0;
+      if (ClusterChecker *checker = exec.checker())
+        checker->tensorAlloc(cta->warps[state.allocWarp], *state.allocInst,
+                             *cta, state.allocBase, columns);
     }
     exec.cluster.advance();
   }
@@ -149,7 +152,6 @@ static Flow runAlloc(Exec &exec, const Inst &inst) {
   exec.frag->arrived = false;
   std::memcpy(to, &own.allocBase, 4);
   if (ClusterChecker *checker = exec.checker()) {
-    checker->tensorAlloc(exec.warp, inst, exec.cta, own.allocBase, columns);
     uint64_t addresses[warpSize];
     addresses[lane] = *address;
     checker->access({&exec.warp, &inst, LaneMask(1) << lane, MemSpace::Shared,
