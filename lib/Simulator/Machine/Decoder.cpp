@@ -50,6 +50,8 @@ const OpcodeTable &OpcodeTable::get() {
     registerWarpOpcodes(t);
     registerBarrierOpcodes(t);
     registerMbarrierOpcodes(t);
+    registerTensorMapOpcodes(t);
+    registerStoreAsyncOpcodes(t);
     registerBulkCopyOpcodes(t);
     registerTcgen05Opcodes(t);
     registerLaunchControlOpcodes(t);

@@ -302,7 +302,10 @@ void registerAtomicOpcodes(OpcodeTable &);
 void registerWarpOpcodes(OpcodeTable &);
 void registerBarrierOpcodes(OpcodeTable &);
 void registerMbarrierOpcodes(OpcodeTable &);
-/// cp.async*, cp.reduce*, tensormap.*, prefetch.tensormap, multimem (Async/).
+void registerTensorMapOpcodes(OpcodeTable &);
+/// st.async, red.async (Async/).
+void registerStoreAsyncOpcodes(OpcodeTable &);
+/// cp.async*, cp.reduce*, prefetch.tensormap (Async/).
 void registerBulkCopyOpcodes(OpcodeTable &);
 /// tcgen05.* (Async/).
 void registerTcgen05Opcodes(OpcodeTable &);
