@@ -33,10 +33,10 @@ bool fa4::sim::takeOrder(DecodeContext &c, SyncOrder &order) {
                        "acq_rel", "sc", "mmio"});
   if (s < 0)
     return true;
-  static constexpr Semantics kinds[] = {
-      Semantics::Weak,    Semantics::Volatile, Semantics::Relaxed,
-      Semantics::Acquire, Semantics::Release,  Semantics::AcqRel,
-      Semantics::Sc,      Semantics::Relaxed};
+  static constexpr Semantics kinds[] = {Semantics::Weak,    Semantics::Volatile,
+                                        Semantics::Relaxed, Semantics::Acquire,
+                                        Semantics::Release, Semantics::AcqRel,
+                                        Semantics::Sc,      Semantics::Relaxed};
   order.semantics = kinds[s];
   order.scope = Scope::Sys;
   if (s >= 2)
@@ -45,9 +45,9 @@ bool fa4::sim::takeOrder(DecodeContext &c, SyncOrder &order) {
 }
 
 bool fa4::sim::takeSpace(DecodeContext &c, MemSpace &space, bool *cluster) {
-  int s = c.takeOneOf({"global", "shared", "shared::cta", "shared::cluster",
-                       "local", "const", "param", "param::entry",
-                       "param::func"});
+  int s =
+      c.takeOneOf({"global", "shared", "shared::cta", "shared::cluster",
+                   "local", "const", "param", "param::entry", "param::func"});
   static constexpr MemSpace spaces[] = {
       MemSpace::Global, MemSpace::Shared, MemSpace::Shared,
       MemSpace::Shared, MemSpace::Local,  MemSpace::Const,
@@ -59,11 +59,27 @@ bool fa4::sim::takeSpace(DecodeContext &c, MemSpace &space, bool *cluster) {
 }
 
 bool fa4::sim::takeCacheHints(DecodeContext &c) {
-  while (c.takeOneOf({"ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "unified",
-                      "L1::evict_normal", "L1::evict_unchanged",
-                      "L1::evict_first", "L1::evict_last", "L1::no_allocate",
-                      "L2::evict_normal", "L2::evict_first", "L2::evict_last",
-                      "L2::64B", "L2::128B", "L2::256B", "level::prefetch_size",
+  while (c.takeOneOf({"ca",
+                      "cg",
+                      "cs",
+                      "lu",
+                      "cv",
+                      "wb",
+                      "wt",
+                      "nc",
+                      "unified",
+                      "L1::evict_normal",
+                      "L1::evict_unchanged",
+                      "L1::evict_first",
+                      "L1::evict_last",
+                      "L1::no_allocate",
+                      "L2::evict_normal",
+                      "L2::evict_first",
+                      "L2::evict_last",
+                      "L2::64B",
+                      "L2::128B",
+                      "L2::256B",
+                      "level::prefetch_size",
                       "level::eviction_priority"}) >= 0)
     ;
   return c.take("L2::cache_hint");
@@ -308,7 +324,7 @@ bool takeElement(DecodeContext &c, AccessForm &form) {
   int t = c.takeOneOf({"b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32",
                        "s32", "f32", "b64", "u64", "s64", "f64", "b128", "f16",
                        "bf16", "f16x2", "bf16x2"});
-  static constexpr uint8_t bytes[] = {1, 1, 1, 2, 2, 2, 4, 4, 4, 4,
+  static constexpr uint8_t bytes[] = {1, 1, 1, 2, 2,  2, 4, 4, 4, 4,
                                       8, 8, 8, 8, 16, 2, 2, 4, 4};
   if (t < 0)
     return false;
@@ -414,8 +430,13 @@ Flow storeBulk(Exec &x, const Inst &inst) {
     if (ClusterChecker *checker = x.checker()) {
       uint64_t addresses[warpSize] = {};
       addresses[l] = address;
-      checker->access({&x.warp, &inst, 1u << l, MemSpace::Shared,
-                       AccessKind::Write, uint32_t(size), addresses,
+      checker->access({&x.warp,
+                       &inst,
+                       1u << l,
+                       MemSpace::Shared,
+                       AccessKind::Write,
+                       uint32_t(size),
+                       addresses,
                        {Semantics::Weak, Scope::Cta}});
     }
   });

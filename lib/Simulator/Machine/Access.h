@@ -25,8 +25,8 @@ bool takeCacheHints(DecodeContext &c);
 
 /// Where the lanes of an access go.
 struct LaneAccess {
-  uint8_t *host[warpSize];      ///< Null: faulted (reported) or not executing.
-  uint64_t address[warpSize];   ///< Global, or shared rank << 24 | offset.
+  uint8_t *host[warpSize];    ///< Null: faulted (reported) or not executing.
+  uint64_t address[warpSize]; ///< Global, or shared rank << 24 | offset.
   LaneMask shared = 0, global = 0, ok = 0;
 };
 

@@ -22,11 +22,33 @@ using namespace fa4::sim;
 namespace {
 
 enum AtomicOp : uint8_t {
-  OpAnd, OpOr, OpXor, OpExch, OpCas, OpAdd, OpInc, OpDec, OpMin, OpMax,
+  OpAnd,
+  OpOr,
+  OpXor,
+  OpExch,
+  OpCas,
+  OpAdd,
+  OpInc,
+  OpDec,
+  OpMin,
+  OpMax,
 };
 
 enum Element : uint8_t {
-  B32, U32, S32, B64, U64, S64, B128, F32, F64, F16, F16x2, BF16, BF16x2, B16,
+  B32,
+  U32,
+  S32,
+  B64,
+  U64,
+  S64,
+  B128,
+  F32,
+  F64,
+  F16,
+  F16x2,
+  BF16,
+  BF16x2,
+  B16,
 };
 constexpr uint8_t elementBytes[] = {4, 4, 4, 8, 8, 8, 16, 4, 8, 2, 4, 2, 4, 2};
 
@@ -98,8 +120,8 @@ uint64_t reduce(const AtomicForm &form, uint64_t a, uint64_t b) {
   switch (form.element) {
   case F32:
     if (form.op == OpAdd)
-      return bitCast<uint32_t>(canonical(bitCast<float>(uint32_t(a)) +
-                                         bitCast<float>(uint32_t(b))));
+      return bitCast<uint32_t>(
+          canonical(bitCast<float>(uint32_t(a)) + bitCast<float>(uint32_t(b))));
     break;
   case F64:
     if (form.op == OpAdd)
@@ -261,8 +283,8 @@ bool decodeAtomic(DecodeContext &c, bool returns) {
   if (form.space == MemSpace::Local || form.space == MemSpace::Const ||
       form.space == MemSpace::Param)
     return c.unsupported();
-  int op = c.takeOneOf({"and", "or", "xor", "exch", "cas", "add", "inc", "dec",
-                        "min", "max"});
+  int op = c.takeOneOf(
+      {"and", "or", "xor", "exch", "cas", "add", "inc", "dec", "min", "max"});
   bool noftz = c.take("noftz");
   bool policy = takeCacheHints(c);
   int v = c.takeOneOf({"v2", "v4", "v8"});
@@ -275,8 +297,8 @@ bool decodeAtomic(DecodeContext &c, bool returns) {
   form.op = AtomicOp(op);
   form.element = Element(e);
   bool isHalf = e >= F16 && e != B16;
-  if (!allowed(form) || (noftz && !isHalf) ||
-      (isHalf && !noftz) || (!returns && (op == OpExch || op == OpCas)) ||
+  if (!allowed(form) || (noftz && !isHalf) || (isHalf && !noftz) ||
+      (!returns && (op == OpExch || op == OpCas)) ||
       (form.count > 1 && form.space == MemSpace::Shared) ||
       elementBytes[e] * form.count > 16)
     return c.unsupported();

@@ -68,10 +68,10 @@ NamedBarrier *findBarrier(Exec &x, const Inst &inst, unsigned operand,
   });
   if (!same || id > 15) {
     x.report(inst, "barrier-id",
-             same ? llvm::formatv("barrier {0} does not exist; there are 16",
-                                  id)
-                        .str()
-                  : std::string("lanes of a warp name different barriers"),
+             same
+                 ? llvm::formatv("barrier {0} does not exist; there are 16", id)
+                       .str()
+                 : std::string("lanes of a warp name different barriers"),
              first);
     return nullptr;
   }
@@ -91,11 +91,12 @@ bool arriveAt(Exec &x, const Inst &inst, const BarrierForm &form,
     if (form.aligned)
       count = warpSize;
     if (expected == 0 || expected % warpSize || expected > 1024) {
-      x.report(inst, "barrier-count",
-               llvm::formatv("thread count {0} of barrier {1} is not a multiple "
-                             "of {2} in {2}..1024",
-                             expected, id, warpSize)
-                   .str());
+      x.report(
+          inst, "barrier-count",
+          llvm::formatv("thread count {0} of barrier {1} is not a multiple "
+                        "of {2} in {2}..1024",
+                        expected, id, warpSize)
+              .str());
       return false;
     }
   }
@@ -110,11 +111,12 @@ bool arriveAt(Exec &x, const Inst &inst, const BarrierForm &form,
   barrier.all = all;
   barrier.expected = expected;
   if (barrier.arrived + count > expected) {
-    x.report(inst, "barrier-over-arrival",
-             llvm::formatv("{0} threads arrive at barrier {1}, where {2} of {3} "
-                           "have arrived",
-                           count, id, barrier.arrived, expected)
-                 .str());
+    x.report(
+        inst, "barrier-over-arrival",
+        llvm::formatv("{0} threads arrive at barrier {1}, where {2} of {3} "
+                      "have arrived",
+                      count, id, barrier.arrived, expected)
+            .str());
     return false;
   }
   barrier.arrived += count;
@@ -159,10 +161,9 @@ Flow barrier(Exec &x, const Inst &inst) {
     return Flow::Next;
   Fragment &fragment = *x.frag;
   if (!fragment.arrived) {
-    LaneMask input =
-        isReduction(form.kind)
-            ? x.predicate(x.operand(inst, inst.numOperands - 1))
-            : 0;
+    LaneMask input = isReduction(form.kind)
+                         ? x.predicate(x.operand(inst, inst.numOperands - 1))
+                         : 0;
     uint64_t generation = b->generation;
     if (!arriveAt(x, inst, form, *b, id, at + 1, input))
       return Flow::Next;
@@ -322,9 +323,14 @@ Flow fence(Exec &x, const Inst &inst) {
   if (form.bytes)
     forEachLane(x.mask,
                 [&](unsigned l) { addresses[l] = x.value(inst, 0, l); });
-  FenceEvent event{&x.warp,     &inst,        x.mask,
-                   form.kind,   form.order,   form.spaces,
-                   form.bytes ? addresses : nullptr, form.bytes};
+  FenceEvent event{&x.warp,
+                   &inst,
+                   x.mask,
+                   form.kind,
+                   form.order,
+                   form.spaces,
+                   form.bytes ? addresses : nullptr,
+                   form.bytes};
   checker->fence(event);
   return Flow::Next;
 }
@@ -349,8 +355,7 @@ bool takeProxy(DecodeContext &c, FenceForm &form) {
     return true;
   case 1: {
     form.kind = FenceKind::ProxyAsync;
-    int space =
-        c.takeOneOf({"global", "shared::cta", "shared::cluster"});
+    int space = c.takeOneOf({"global", "shared::cta", "shared::cluster"});
     form.spaces = space < 0 ? ProxyAll : 1 << space;
     // The cluster's shared memory includes the own CTA's.
     if (space == 2)

@@ -222,12 +222,42 @@ Flow fa4::sim::sharedAddress(Exec &x, const Inst &inst) {
 namespace {
 
 enum Special : uint8_t {
-  Tid, Ntid, Ctaid, Nctaid, ClusterId, Nclusterid, ClusterCtaid,
+  Tid,
+  Ntid,
+  Ctaid,
+  Nctaid,
+  ClusterId,
+  Nclusterid,
+  ClusterCtaid,
   ClusterNctaid, // these eight with .x .y .z
-  LaneId, WarpId, NwarpId, SmId, NsmId, GridId, ClusterCtarank,
-  ClusterNctarank, ExplicitCluster, MaskEq, MaskLe, MaskLt, MaskGe, MaskGt,
-  Clock, ClockHi, Clock64, Timer, TimerLo, TimerHi, TotalSmem, AggrSmem,
-  DynamicSmem, ReservedBegin, ReservedEnd, ReservedCap, Zero, Unknown,
+  LaneId,
+  WarpId,
+  NwarpId,
+  SmId,
+  NsmId,
+  GridId,
+  ClusterCtarank,
+  ClusterNctarank,
+  ExplicitCluster,
+  MaskEq,
+  MaskLe,
+  MaskLt,
+  MaskGe,
+  MaskGt,
+  Clock,
+  ClockHi,
+  Clock64,
+  Timer,
+  TimerLo,
+  TimerHi,
+  TotalSmem,
+  AggrSmem,
+  DynamicSmem,
+  ReservedBegin,
+  ReservedEnd,
+  ReservedCap,
+  Zero,
+  Unknown,
 };
 
 uint32_t component(const Dim3 &d, unsigned i) {
@@ -341,46 +371,46 @@ Handler fa4::sim::specialRegister(llvm::StringRef name, unsigned &bytes,
     i = name.back() - 'x';
     indexed = true;
   }
-  Special which =
-      indexed ? llvm::StringSwitch<Special>(base)
-                    .Case("tid", Tid)
-                    .Case("ntid", Ntid)
-                    .Case("ctaid", Ctaid)
-                    .Case("nctaid", Nctaid)
-                    .Case("clusterid", ClusterId)
-                    .Case("nclusterid", Nclusterid)
-                    .Case("cluster_ctaid", ClusterCtaid)
-                    .Case("cluster_nctaid", ClusterNctaid)
-                    .Default(Unknown)
-              : llvm::StringSwitch<Special>(base)
-                    .Case("laneid", LaneId)
-                    .Case("warpid", WarpId)
-                    .Case("nwarpid", NwarpId)
-                    .Case("smid", SmId)
-                    .Case("nsmid", NsmId)
-                    .Case("gridid", GridId)
-                    .Case("cluster_ctarank", ClusterCtarank)
-                    .Case("cluster_nctarank", ClusterNctarank)
-                    .Case("is_explicit_cluster", ExplicitCluster)
-                    .Case("lanemask_eq", MaskEq)
-                    .Case("lanemask_le", MaskLe)
-                    .Case("lanemask_lt", MaskLt)
-                    .Case("lanemask_ge", MaskGe)
-                    .Case("lanemask_gt", MaskGt)
-                    .Case("clock", Clock)
-                    .Case("clock_hi", ClockHi)
-                    .Case("clock64", Clock64)
-                    .Case("globaltimer", Timer)
-                    .Case("globaltimer_lo", TimerLo)
-                    .Case("globaltimer_hi", TimerHi)
-                    .Case("total_smem_size", TotalSmem)
-                    .Case("aggr_smem_size", AggrSmem)
-                    .Case("dynamic_smem_size", DynamicSmem)
-                    .Case("reserved_smem_offset_begin", ReservedBegin)
-                    .Case("reserved_smem_offset_end", ReservedEnd)
-                    .Case("reserved_smem_offset_cap", ReservedCap)
-                    .Case("current_graph_exec", Zero)
-                    .Default(Unknown);
+  Special which = indexed
+                      ? llvm::StringSwitch<Special>(base)
+                            .Case("tid", Tid)
+                            .Case("ntid", Ntid)
+                            .Case("ctaid", Ctaid)
+                            .Case("nctaid", Nctaid)
+                            .Case("clusterid", ClusterId)
+                            .Case("nclusterid", Nclusterid)
+                            .Case("cluster_ctaid", ClusterCtaid)
+                            .Case("cluster_nctaid", ClusterNctaid)
+                            .Default(Unknown)
+                      : llvm::StringSwitch<Special>(base)
+                            .Case("laneid", LaneId)
+                            .Case("warpid", WarpId)
+                            .Case("nwarpid", NwarpId)
+                            .Case("smid", SmId)
+                            .Case("nsmid", NsmId)
+                            .Case("gridid", GridId)
+                            .Case("cluster_ctarank", ClusterCtarank)
+                            .Case("cluster_nctarank", ClusterNctarank)
+                            .Case("is_explicit_cluster", ExplicitCluster)
+                            .Case("lanemask_eq", MaskEq)
+                            .Case("lanemask_le", MaskLe)
+                            .Case("lanemask_lt", MaskLt)
+                            .Case("lanemask_ge", MaskGe)
+                            .Case("lanemask_gt", MaskGt)
+                            .Case("clock", Clock)
+                            .Case("clock_hi", ClockHi)
+                            .Case("clock64", Clock64)
+                            .Case("globaltimer", Timer)
+                            .Case("globaltimer_lo", TimerLo)
+                            .Case("globaltimer_hi", TimerHi)
+                            .Case("total_smem_size", TotalSmem)
+                            .Case("aggr_smem_size", AggrSmem)
+                            .Case("dynamic_smem_size", DynamicSmem)
+                            .Case("reserved_smem_offset_begin", ReservedBegin)
+                            .Case("reserved_smem_offset_end", ReservedEnd)
+                            .Case("reserved_smem_offset_cap", ReservedCap)
+                            .Case("current_graph_exec", Zero)
+                            .Default(Unknown);
   if (which == Unknown)
     return nullptr;
   bytes = which == Clock64 || which == Timer || which == GridId ? 8 : 4;
@@ -423,8 +453,8 @@ Flow setmaxnreg(Exec &x, const Inst &inst) {
                  .str());
     return Flow::Next;
   }
-  uint32_t difference = increase ? count - warp.maxRegisters
-                                 : warp.maxRegisters - count;
+  uint32_t difference =
+      increase ? count - warp.maxRegisters : warp.maxRegisters - count;
   uint32_t amount = difference * warpSize;
   if (increase) {
     if (amount > x.cta.freeRegisters) {

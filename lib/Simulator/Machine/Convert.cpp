@@ -22,7 +22,20 @@ namespace {
 //===----------------------------------------------------------------------===//
 
 enum class Type : uint8_t {
-  U8, S8, U16, S16, U32, S32, U64, S64, F16, BF16, TF32, F32, F64, None
+  U8,
+  S8,
+  U16,
+  S16,
+  U32,
+  S32,
+  U64,
+  S64,
+  F16,
+  BF16,
+  TF32,
+  F32,
+  F64,
+  None
 };
 constexpr unsigned typeBytes[] = {1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 4, 8};
 
@@ -147,8 +160,8 @@ uint64_t storeFloat(const Form &form, long double value) {
   }
   case Type::TF32:
     // 19 bits in the upper end of 32.
-    return uint64_t(encode(toOdd(value), tf32Format, form.round,
-                           form.satfinite))
+    return uint64_t(
+               encode(toOdd(value), tf32Format, form.round, form.satfinite))
            << 13;
   case Type::F32: {
     float f = canonical(narrow<float>(value, form.round));
@@ -269,12 +282,12 @@ struct Packed {
   unsigned count, bits;
 };
 constexpr Packed packedTypes[] = {
-    {"f16x2", &f16Format, 2, 16},   {"bf16x2", &bf16Format, 2, 16},
-    {"e4m3x2", &e4m3Format, 2, 8},  {"e5m2x2", &e5m2Format, 2, 8},
-    {"e2m3x2", &e2m3Format, 2, 8},  {"e3m2x2", &e3m2Format, 2, 8},
-    {"e2m1x2", &e2m1Format, 2, 4},  {"ue8m0x2", nullptr, 2, 8},
-    {"e4m3x4", &e4m3Format, 4, 8},  {"e5m2x4", &e5m2Format, 4, 8},
-    {"e2m3x4", &e2m3Format, 4, 8},  {"e3m2x4", &e3m2Format, 4, 8},
+    {"f16x2", &f16Format, 2, 16},  {"bf16x2", &bf16Format, 2, 16},
+    {"e4m3x2", &e4m3Format, 2, 8}, {"e5m2x2", &e5m2Format, 2, 8},
+    {"e2m3x2", &e2m3Format, 2, 8}, {"e3m2x2", &e3m2Format, 2, 8},
+    {"e2m1x2", &e2m1Format, 2, 4}, {"ue8m0x2", nullptr, 2, 8},
+    {"e4m3x4", &e4m3Format, 4, 8}, {"e5m2x4", &e5m2Format, 4, 8},
+    {"e2m3x4", &e2m3Format, 4, 8}, {"e3m2x4", &e3m2Format, 4, 8},
     {"e2m1x4", &e2m1Format, 4, 4},
 };
 
@@ -414,8 +427,7 @@ bool takeRound(DecodeContext &c, Round &round, bool &integral) {
 }
 
 bool decodeCvtPacked(DecodeContext &c, Round round, bool given) {
-  PackedForm form{nullptr, nullptr, round, c.take("relu"),
-                  c.take("satfinite")};
+  PackedForm form{nullptr, nullptr, round, c.take("relu"), c.take("satfinite")};
   form.to = findPacked(c.next());
   llvm::StringRef source = c.next();
   form.from = findPacked(source);
@@ -428,7 +440,8 @@ bool decodeCvtPacked(DecodeContext &c, Round round, bool given) {
   // What the manual lists: narrow results saturate; the four-element ones are
   // stochastic; 16-bit ones come from f32 or from narrow ones.
   bool stochastic = round == Round::Stochastic;
-  if ((narrow && !form.satfinite) || (form.to->count == 4) != (stochastic && narrow) ||
+  if ((narrow && !form.satfinite) ||
+      (form.to->count == 4) != (stochastic && narrow) ||
       (form.from && !narrow && form.from->bits == 16) ||
       (stochastic && form.from))
     return c.unsupported();
@@ -443,7 +456,8 @@ bool decodeCvtPacked(DecodeContext &c, Round round, bool given) {
     return false;
   if (form.from)
     return c.numSources() == 2 &&
-           c.addOperand(1, std::max(1u, form.from->count * form.from->bits / 8));
+           c.addOperand(1,
+                        std::max(1u, form.from->count * form.from->bits / 8));
   if (form.to->count == 4) {
     if (c.numSources() != 3 || c.addVector(1, 4, false, true) != 4)
       return c.error("needs {a, b, e, f} and random bits");

@@ -119,8 +119,8 @@ bool Decoder::layOutGlobals() {
   for (const ptx::Variable &v : module.allVariables) {
     if (v.space != ptx::StateSpace::Global && v.space != ptx::StateSpace::Const)
       continue;
-    auto allocation = memory.allocate(
-        "." + v.name.str(), std::max<uint64_t>(v.bytes, 1));
+    auto allocation =
+        memory.allocate("." + v.name.str(), std::max<uint64_t>(v.bytes, 1));
     if (!allocation) {
       error(v.loc, llvm::toString(allocation.takeError()));
       return false;
@@ -304,8 +304,8 @@ void Decoder::checkRecursion() {
         state[f] = 1;
         for (const ptx::Function *callee : calls[f]) {
           if (state[callee] == 1)
-            error(callee->loc, "recursive function '" + callee->name +
-                                   "' is not supported");
+            error(callee->loc,
+                  "recursive function '" + callee->name + "' is not supported");
           else if (state[callee] == 0)
             visit(callee);
         }
@@ -347,8 +347,8 @@ llvm::Error Decoder::run() {
         makeEntry(f, functionIndex[&f]);
   }
   if (errorCount > errors.size())
-    errors.push_back(module.fileName + ": error: " +
-                     std::to_string(errorCount - errors.size()) +
+    errors.push_back(module.fileName +
+                     ": error: " + std::to_string(errorCount - errors.size()) +
                      " more errors");
   if (!errors.empty())
     return llvm::createStringError(llvm::join(errors, "\n"));

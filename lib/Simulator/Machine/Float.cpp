@@ -72,9 +72,8 @@ template <typename T, bool ftz, bool sat> T arith3(T a, T b, T c) {
 template <Op op, bool ftz> uint64_t pairs2(uint64_t a, uint64_t b) {
   float low = arith2<float, op, ftz, false>(bitCast<float>(uint32_t(a)),
                                             bitCast<float>(uint32_t(b)));
-  float high =
-      arith2<float, op, ftz, false>(bitCast<float>(uint32_t(a >> 32)),
-                                    bitCast<float>(uint32_t(b >> 32)));
+  float high = arith2<float, op, ftz, false>(bitCast<float>(uint32_t(a >> 32)),
+                                             bitCast<float>(uint32_t(b >> 32)));
   return bitCast<uint32_t>(low) | uint64_t(bitCast<uint32_t>(high)) << 32;
 }
 template <bool ftz> uint64_t pairs3(uint64_t a, uint64_t b, uint64_t c) {
@@ -237,11 +236,12 @@ template <typename T, bool isMax, bool ftz, bool nan> T extremum(T a, T b) {
   a = in<ftz>(a);
   b = in<ftz>(b);
   T other = a != a ? (b != b ? canonical(a) : b) : a;
-  T r = a != a || b != b ? (nan ? canonical(T(NAN)) : other)
-                         : pick<isMax>(a, b);
+  T r =
+      a != a || b != b ? (nan ? canonical(T(NAN)) : other) : pick<isMax>(a, b);
   return r;
 }
-template <typename T, bool isMax, bool ftz, bool nan> T extremum3(T a, T b, T c) {
+template <typename T, bool isMax, bool ftz, bool nan>
+T extremum3(T a, T b, T c) {
   return extremum<T, isMax, ftz, nan>(extremum<T, isMax, ftz, nan>(a, b), c);
 }
 template <bool isMax, bool ftz, bool nan> float extremumAbs(float a, float b) {
@@ -288,8 +288,12 @@ uint16_t neg16(uint16_t a) { return a ^ 0x8000; }
 template <bool ftz> uint16_t flush16(uint16_t a) {
   return ftz && !(a & 0x7C00) ? a & 0x8000 : a;
 }
-template <bool ftz> uint16_t absF16(uint16_t a) { return flush16<ftz>(a & 0x7FFF); }
-template <bool ftz> uint16_t negF16(uint16_t a) { return flush16<ftz>(a ^ 0x8000); }
+template <bool ftz> uint16_t absF16(uint16_t a) {
+  return flush16<ftz>(a & 0x7FFF);
+}
+template <bool ftz> uint16_t negF16(uint16_t a) {
+  return flush16<ftz>(a ^ 0x8000);
+}
 
 // The approximations are the double-precision functions, rounded once.
 double rcpD(double a) { return 1 / a; }
@@ -321,7 +325,8 @@ template <double (*f)(double)> double gross64(double a) {
     r &= 0x8000000000000000ull;
   return bitCast<double>(r);
 }
-template <typename E, double (*f)(double), bool ftz> uint16_t approx16(uint16_t a) {
+template <typename E, double (*f)(double), bool ftz>
+uint16_t approx16(uint16_t a) {
   return store16<E, ftz, false>(f(load16<E, ftz>(a)));
 }
 template <bool ftz> float div32(float a, float b) {
@@ -405,7 +410,8 @@ enum FloatType { TF32x1, TF64, TF16, TF16x2, TBF16, TBF16x2, TF32x2, NotFloat };
 constexpr unsigned floatBytes[] = {4, 8, 2, 4, 2, 4, 8};
 
 FloatType takeFloatType(DecodeContext &c) {
-  int t = c.takeOneOf({"f32", "f64", "f16", "f16x2", "bf16", "bf16x2", "f32x2"});
+  int t =
+      c.takeOneOf({"f32", "f64", "f16", "f16x2", "bf16", "bf16x2", "f32x2"});
   return t < 0 ? NotFloat : FloatType(t);
 }
 bool isFloat(DecodeContext &c) {
@@ -515,8 +521,8 @@ template <Op op> bool decodeArith(DecodeContext &c) {
     break;
   case TF64:
     if (!ftz && !sat)
-      handler =
-          directedRound ? rounded<double, op> : nearest<double, op>(false, false);
+      handler = directedRound ? rounded<double, op>
+                              : nearest<double, op>(false, false);
     break;
   case TF32x2:
     if (!sat)
@@ -558,7 +564,8 @@ bool decodeMad(DecodeContext &c) {
 }
 bool decodeFma(DecodeContext &c) { return decodeArith<Op::Fma>(c); }
 
-//===--- min, max ----------------------------------------------------------===//
+//===--- min, max
+//----------------------------------------------------------===//
 
 template <bool isMax, bool ftz, bool nan>
 Handler extremum32(bool absolute, bool xorsign, bool three) {
@@ -596,10 +603,11 @@ template <bool isMax> bool decodeMinMaxFloat(DecodeContext &c) {
                : finish(c, lanewise<extremum<double, isMax, false, false>>,
                         {8, 8, 8});
   if (t == TF32x1) {
-    Handler h = ftz ? (nan ? extremum32<isMax, true, true>(absolute, xorsign, three)
-                           : extremum32<isMax, true, false>(absolute, xorsign, three))
-                    : (nan ? extremum32<isMax, false, true>(absolute, xorsign, three)
-                           : extremum32<isMax, false, false>(absolute, xorsign, three));
+    Handler h =
+        ftz ? (nan ? extremum32<isMax, true, true>(absolute, xorsign, three)
+                   : extremum32<isMax, true, false>(absolute, xorsign, three))
+            : (nan ? extremum32<isMax, false, true>(absolute, xorsign, three)
+                   : extremum32<isMax, false, false>(absolute, xorsign, three));
     if (three)
       return finish(c, h, {4, 4, 4, 4});
     return finish(c, h, {4, 4, 4});
@@ -617,13 +625,15 @@ template <bool isMax> bool decodeMinMaxFloat(DecodeContext &c) {
   return finish(c, h, {w, w, w});
 }
 bool decodeMin(DecodeContext &c) {
-  return isFloat(c) ? decodeMinMaxFloat<false>(c) : decodeIntegerMinMax(c, false);
+  return isFloat(c) ? decodeMinMaxFloat<false>(c)
+                    : decodeIntegerMinMax(c, false);
 }
 bool decodeMax(DecodeContext &c) {
   return isFloat(c) ? decodeMinMaxFloat<true>(c) : decodeIntegerMinMax(c, true);
 }
 
-//===--- abs, neg ----------------------------------------------------------===//
+//===--- abs, neg
+//----------------------------------------------------------===//
 
 bool decodeAbs(DecodeContext &c) {
   if (!isFloat(c))
@@ -640,10 +650,9 @@ bool decodeAbs(DecodeContext &c) {
     return finish(c, ftz ? lanewise<absF16<true>> : lanewise<absF16<false>>,
                   {2, 2});
   case TF16x2:
-    return finish(c,
-                  ftz ? lanewise<both1<absF16<true>>>
-                      : lanewise<both1<absF16<false>>>,
-                  {4, 4});
+    return finish(
+        c, ftz ? lanewise<both1<absF16<true>>> : lanewise<both1<absF16<false>>>,
+        {4, 4});
   case TBF16:
     return finish(c, ftz ? nullptr : Handler(lanewise<abs16>), {2, 2});
   case TBF16x2:
@@ -667,10 +676,9 @@ bool decodeNeg(DecodeContext &c) {
     return finish(c, ftz ? lanewise<negF16<true>> : lanewise<negF16<false>>,
                   {2, 2});
   case TF16x2:
-    return finish(c,
-                  ftz ? lanewise<both1<negF16<true>>>
-                      : lanewise<both1<negF16<false>>>,
-                  {4, 4});
+    return finish(
+        c, ftz ? lanewise<both1<negF16<true>>> : lanewise<both1<negF16<false>>>,
+        {4, 4});
   case TBF16:
     return finish(c, ftz ? nullptr : Handler(lanewise<neg16>), {2, 2});
   case TBF16x2:
@@ -680,7 +688,8 @@ bool decodeNeg(DecodeContext &c) {
   }
 }
 
-//===--- Functions ---------------------------------------------------------===//
+//===--- Functions
+//---------------------------------------------------------===//
 
 /// rcp, sqrt: approximate or with a rounding mode.
 template <Exact op, double (*f)(double)> bool decodeRoot(DecodeContext &c) {
@@ -693,7 +702,8 @@ template <Exact op, double (*f)(double)> bool decodeRoot(DecodeContext &c) {
     return c.unsupported();
   c.inst.form = uint64_t(round) | (ftz ? FormFtz : 0);
   if (t == TF32x1 && approximate)
-    return finish(c, ftz ? lanewise<approx<f, true>> : lanewise<approx<f, false>>,
+    return finish(c,
+                  ftz ? lanewise<approx<f, true>> : lanewise<approx<f, false>>,
                   {4, 4});
   if (t == TF32x1)
     return finish(c, exactRounded<float, op>, {4, 4});
@@ -716,7 +726,8 @@ bool decodeRsqrt(DecodeContext &c) {
   if (t == TF32x1)
     return finish(c, approx32<rsqrtD>(ftz), {4, 4});
   if (t == TF64)
-    return finish(c, ftz ? lanewise<gross64<rsqrtD>> : lanewise<approx64<rsqrtD>>,
+    return finish(c,
+                  ftz ? lanewise<gross64<rsqrtD>> : lanewise<approx64<rsqrtD>>,
                   {8, 8});
   return c.unsupported();
 }

@@ -135,8 +135,7 @@ void Cluster::reportHang() {
         actor.inst = &grid.program->insts[fragment.pc];
         actor.warp = const_cast<Warp *>(&warp);
         if (finding.sites.size() < 64)
-          finding.sites.push_back(
-              site(actor, describe(*this, warp, fragment)));
+          finding.sites.push_back(site(actor, describe(*this, warp, fragment)));
       }
   finding.key = "hang";
   grid.sink.add(std::move(finding));

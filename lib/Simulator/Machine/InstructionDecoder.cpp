@@ -201,8 +201,8 @@ uint64_t InstructionDecoder::bitsOf(const ptx::Operand &op, unsigned bytes,
   if (op.is(Kind::Integer)) {
     if (!isFloat)
       return op.integer;
-    double value = op.isUnsigned ? double(uint64_t(op.integer))
-                                 : double(op.integer);
+    double value =
+        op.isUnsigned ? double(uint64_t(op.integer)) : double(op.integer);
     return bytes == 8 ? bitCast<uint64_t>(value)
                       : bitCast<uint32_t>(float(value));
   }
@@ -420,8 +420,7 @@ bool InstructionDecoder::addTarget(unsigned i) {
 bool InstructionDecoder::addTargetList(unsigned i) {
   if (i >= flat.size() || !flat[i]->is(Kind::LabelList))
     return error("needs the name of a .branchtargets list");
-  const ptx::LabelList &labels =
-      decoder.current->labelLists[flat[i]->target];
+  const ptx::LabelList &labels = decoder.current->labelLists[flat[i]->target];
   if (labels.kind != ptx::LabelList::Kind::Branches)
     return error("'" + labels.name + "' is not a .branchtargets list");
   auto *pcs = const_cast<std::vector<uint32_t> *>(
@@ -433,8 +432,7 @@ bool InstructionDecoder::addTargetList(unsigned i) {
 
 bool InstructionDecoder::addCopy(CallInfo &info, const ptx::Operand &actual,
                                  const ptx::Variable &formal,
-                                 const ptx::Function &function,
-                                 bool isResult) {
+                                 const ptx::Function &function, bool isResult) {
   CallCopy copy;
   copy.bytes = formal.bytes ? formal.bytes : ptx::typeBytes(formal.type);
   // The callee's side.
@@ -462,7 +460,8 @@ bool InstructionDecoder::addCopy(CallInfo &info, const ptx::Operand &actual,
     callerOffset = it->second.address;
   } else if (actual.isRegister()) {
     callerOperand = decoder.registerOperand(*actual.reg);
-  } else if (!isResult && (actual.is(Kind::Integer) || actual.is(Kind::Float))) {
+  } else if (!isResult &&
+             (actual.is(Kind::Integer) || actual.is(Kind::Float))) {
     callerOperand.bank = 1;
     callerOperand.width = slotWidth(copy.bytes);
     callerOperand.offset = decoder.constant(
@@ -513,7 +512,8 @@ bool InstructionDecoder::addCall() {
   if (elements(argumentList).size() != callee->params.size() ||
       elements(resultList).size() != callee->results.size())
     return error("call of '" + name + "' with the wrong number of arguments");
-  for (auto [actual, formal] : llvm::zip(elements(argumentList), callee->params))
+  for (auto [actual, formal] :
+       llvm::zip(elements(argumentList), callee->params))
     if (!addCopy(arguments, actual, *formal, *callee, false))
       return false;
   for (auto [actual, formal] : llvm::zip(elements(resultList), callee->results))

@@ -41,8 +41,7 @@ public:
   bool error(const llvm::Twine &message) override;
 
 private:
-  bool add(const ptx::Operand &op, unsigned bytes, bool isResult,
-           bool isFloat);
+  bool add(const ptx::Operand &op, unsigned bytes, bool isResult, bool isFloat);
   bool addRegister(const ptx::Operand &op, unsigned bytes, bool isResult);
   bool addSymbol(const ptx::Operand &op, unsigned bytes);
   bool addSpecial(const ptx::Operand &op, unsigned bytes);

@@ -96,8 +96,8 @@ template <typename T> T minRelu(T a, T b) { return relu(minimum(a, b)); }
 template <typename T> T maxRelu(T a, T b) { return relu(maximum(a, b)); }
 /// Both halves of a register.
 template <typename T, T (*f)(T, T)> uint32_t halves(uint32_t a, uint32_t b) {
-  return uint16_t(f(T(a), T(b))) |
-         uint32_t(uint16_t(f(T(a >> 16), T(b >> 16)))) << 16;
+  return uint16_t(f(T(a), T(b))) | uint32_t(uint16_t(f(T(a >> 16), T(b >> 16))))
+                                       << 16;
 }
 
 uint32_t popc32(uint32_t a) { return __builtin_popcount(a); }
@@ -174,7 +174,8 @@ template <typename T, bool wrap> T szext(T a, uint32_t b) {
   return T(shifted) >> (32 - b);
 }
 
-template <typename A, typename B> int32_t dp4a(uint32_t a, uint32_t b, int32_t c) {
+template <typename A, typename B>
+int32_t dp4a(uint32_t a, uint32_t b, int32_t c) {
   uint32_t sum = c;
   for (unsigned i = 0; i < 4; ++i)
     sum += uint32_t(int32_t(A(a >> 8 * i)) * int32_t(B(b >> 8 * i)));
@@ -358,11 +359,11 @@ IntType takeType(DecodeContext &c) {
 }
 
 #define BY_TYPE(f)                                                             \
-  {lanewise<f<int16_t>>, lanewise<f<uint16_t>>, lanewise<f<int32_t>>,          \
-   lanewise<f<uint32_t>>, lanewise<f<int64_t>>, lanewise<f<uint64_t>>}
+  {lanewise<f<int16_t>>,  lanewise<f<uint16_t>>, lanewise<f<int32_t>>,         \
+   lanewise<f<uint32_t>>, lanewise<f<int64_t>>,  lanewise<f<uint64_t>>}
 #define BY_TYPE32(f)                                                           \
-  {nullptr, nullptr, lanewise<f<int32_t>>, lanewise<f<uint32_t>>, nullptr,     \
-   nullptr}
+  {nullptr, nullptr, lanewise<f<int32_t>>, lanewise<f<uint32_t>>,              \
+   nullptr, nullptr}
 using Handlers = Handler[6];
 
 bool simple(DecodeContext &c, const Handlers &handlers, unsigned sources) {
@@ -457,8 +458,10 @@ bool decodeMad(DecodeContext &c) {
 
 bool decode24(DecodeContext &c, bool add) {
   int part = c.takeOneOf({"lo", "hi"});
-  static constexpr Handlers mulL = BY_TYPE32(mul24Lo), mulH = BY_TYPE32(mul24Hi),
-                            madL = BY_TYPE32(mad24Lo), madH = BY_TYPE32(mad24Hi);
+  static constexpr Handlers mulL = BY_TYPE32(mul24Lo),
+                            mulH = BY_TYPE32(mul24Hi),
+                            madL = BY_TYPE32(mad24Lo),
+                            madH = BY_TYPE32(mad24Hi);
   if (part < 0)
     return c.unsupported();
   if (add)
@@ -498,9 +501,12 @@ bool decodeBrev(DecodeContext &c) {
 bool decodeBfind(DecodeContext &c) {
   bool shift = c.take("shiftamt");
   IntType t = takeType(c);
-  static constexpr Handler plain[6] = {
-      nullptr, nullptr, lanewise<bfind<int32_t>>, lanewise<bfind<uint32_t>>,
-      lanewise<bfind<int64_t>>, lanewise<bfind<uint64_t>>};
+  static constexpr Handler plain[6] = {nullptr,
+                                       nullptr,
+                                       lanewise<bfind<int32_t>>,
+                                       lanewise<bfind<uint32_t>>,
+                                       lanewise<bfind<int64_t>>,
+                                       lanewise<bfind<uint64_t>>};
   static constexpr Handler amount[6] = {nullptr,
                                         nullptr,
                                         lanewise<bfindShift<int32_t>>,
@@ -517,9 +523,12 @@ bool decodeFns(DecodeContext &c) {
 }
 bool decodeBfe(DecodeContext &c) {
   IntType t = takeType(c);
-  static constexpr Handler h[6] = {
-      nullptr,           nullptr,          lanewise<bfe<int32_t>>,
-      lanewise<bfe<uint32_t>>, lanewise<bfe<int64_t>>, lanewise<bfe<uint64_t>>};
+  static constexpr Handler h[6] = {nullptr,
+                                   nullptr,
+                                   lanewise<bfe<int32_t>>,
+                                   lanewise<bfe<uint32_t>>,
+                                   lanewise<bfe<int64_t>>,
+                                   lanewise<bfe<uint64_t>>};
   if (t == NotInt)
     return c.unsupported();
   unsigned w = typeBytes[t];
@@ -653,8 +662,8 @@ bool decodeShl(DecodeContext &c) {
   return finish(c, h[t], {widths[t], widths[t], 4});
 }
 bool decodeShr(DecodeContext &c) {
-  int t = c.takeOneOf({"s16", "u16", "s32", "u32", "s64", "u64", "b16", "b32",
-                       "b64"});
+  int t = c.takeOneOf(
+      {"s16", "u16", "s32", "u32", "s64", "u64", "b16", "b32", "b64"});
   static constexpr Handlers h = BY_TYPE(shr);
   if (t < 0)
     return c.unsupported();
@@ -675,9 +684,9 @@ bool decodePrmt(DecodeContext &c) {
   if (!c.take("b32"))
     return c.unsupported();
   int mode = c.takeOneOf({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"});
-  static constexpr Handler h[] = {
-      lanewise<prmtMode<0>>, lanewise<prmtMode<1>>, lanewise<prmtMode<2>>,
-      lanewise<prmtMode<3>>, lanewise<prmtMode<4>>, lanewise<prmtMode<5>>};
+  static constexpr Handler h[] = {lanewise<prmtMode<0>>, lanewise<prmtMode<1>>,
+                                  lanewise<prmtMode<2>>, lanewise<prmtMode<3>>,
+                                  lanewise<prmtMode<4>>, lanewise<prmtMode<5>>};
   return finish(c, mode < 0 ? lanewise<prmt> : h[mode], {4, 4, 4, 4});
 }
 
@@ -759,12 +768,11 @@ bool fa4::sim::decodeIntegerMinMax(DecodeContext &c, bool isMax) {
                           lanewise<halves<uint16_t, minimum<uint16_t>>>);
   }
   if (withRelu)
-    return c.take("s32")
-               ? finish(c,
-                        isMax ? lanewise<maxRelu<int32_t>>
-                              : lanewise<minRelu<int32_t>>,
-                        {4, 4, 4})
-               : c.unsupported();
+    return c.take("s32") ? finish(c,
+                                  isMax ? lanewise<maxRelu<int32_t>>
+                                        : lanewise<minRelu<int32_t>>,
+                                  {4, 4, 4})
+                         : c.unsupported();
   return simple(c, isMax ? high : low, 2);
 }
 

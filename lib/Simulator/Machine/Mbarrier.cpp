@@ -47,11 +47,11 @@ Mbarrier *Cluster::findMbarrier(uint32_t address) {
 
 Mbarrier *Cluster::expectMbarrier(uint32_t address, const Actor &actor) {
   if (address % 8) {
-    report("misaligned",
-           llvm::formatv("mbarrier address {0:x} is not a multiple of 8",
-                         address)
-               .str(),
-           actor);
+    report(
+        "misaligned",
+        llvm::formatv("mbarrier address {0:x} is not a multiple of 8", address)
+            .str(),
+        actor);
     return nullptr;
   }
   if (!resolveShared(address, 8)) {

@@ -32,11 +32,11 @@ bool barrierAddress(Exec &x, const Inst &inst, const MbarrierForm &form,
   uint64_t a = x.value(inst, operand, lane);
   if (form.generic) {
     if (Exec::classify(a, a) != MemSpace::Shared) {
-      x.report(inst, "out-of-bounds",
-               llvm::formatv("mbarrier address {0:x} is not in shared memory",
-                             a)
-                   .str(),
-               lane);
+      x.report(
+          inst, "out-of-bounds",
+          llvm::formatv("mbarrier address {0:x} is not in shared memory", a)
+              .str(),
+          lane);
       return false;
     }
   }
@@ -155,8 +155,7 @@ Flow wait(Exec &x, const Inst &inst) {
       reason.kind = BlockReason::Mbarrier;
       reason.cta = address >> sharedRankShift;
       reason.address = address & sharedOffsetMask;
-      reason.value =
-          form.parity ? operand & 1 : operand >> tokenShift;
+      reason.value = form.parity ? operand & 1 : operand >> tokenShift;
       reason.text = form.parity ? "parity" : "phase";
     }
   });
@@ -195,9 +194,8 @@ Flow wait(Exec &x, const Inst &inst) {
 Flow pendingCount(Exec &x, const Inst &inst) {
   uint32_t *d = x.write<uint32_t>(inst, 0);
   const uint64_t *state = x.read<uint64_t>(inst, 1);
-  forEachLane(x.mask, [&](unsigned l) {
-    d[l] = state[l] & ((1u << tokenShift) - 1);
-  });
+  forEachLane(x.mask,
+              [&](unsigned l) { d[l] = state[l] & ((1u << tokenShift) - 1); });
   return Flow::Next;
 }
 
@@ -256,8 +254,7 @@ bool decodeInval(DecodeContext &c) {
 
 bool decodeTransaction(DecodeContext &c, bool complete) {
   MbarrierForm form;
-  if (!takeSemantics(c, form, Semantics::Relaxed) ||
-      !takeCommon(c, form, true))
+  if (!takeSemantics(c, form, Semantics::Relaxed) || !takeCommon(c, form, true))
     return c.unsupported();
   if (c.numSources() != 2)
     return c.error("wrong number of operands");
@@ -313,8 +310,7 @@ bool decodeWaitForm(DecodeContext &c, bool tryWait) {
   c.inst.handler = wait;
   c.inst.extra = c.program().keepAlive(form);
   return c.addOperand(0, 0, true) && c.addAddress(1) &&
-         c.addOperand(2, form.parity ? 4 : 8) &&
-         (n == 3 || c.addOperand(3, 4));
+         c.addOperand(2, form.parity ? 4 : 8) && (n == 3 || c.addOperand(3, 4));
 }
 bool decodeTestWait(DecodeContext &c) { return decodeWaitForm(c, false); }
 bool decodeTryWait(DecodeContext &c) { return decodeWaitForm(c, true); }

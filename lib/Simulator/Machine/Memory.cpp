@@ -14,9 +14,8 @@
 
 using namespace fa4::sim;
 
-llvm::Expected<Allocation *> GlobalMemory::allocate(llvm::StringRef name,
-                                                    uint64_t bytes,
-                                                    uint64_t address) {
+llvm::Expected<Allocation *>
+GlobalMemory::allocate(llvm::StringRef name, uint64_t bytes, uint64_t address) {
   if (address == 0) {
     // A gap between allocations, so that running over the end of one is seen.
     address = nextFree;
@@ -36,7 +35,8 @@ llvm::Expected<Allocation *> GlobalMemory::allocate(llvm::StringRef name,
       list.begin(), list.end(), address,
       [](const auto &a, uint64_t value) { return a->address < value; });
   const Allocation *clash = nullptr;
-  if (at != list.end() && (*at)->address < address + std::max<uint64_t>(bytes, 1))
+  if (at != list.end() &&
+      (*at)->address < address + std::max<uint64_t>(bytes, 1))
     clash = at->get();
   if (at != list.begin() &&
       (*std::prev(at))->address + (*std::prev(at))->bytes > address)

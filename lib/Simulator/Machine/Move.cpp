@@ -96,10 +96,10 @@ Flow movUnpack(Exec &x, const Inst &inst) {
 }
 
 bool decodeMov(DecodeContext &c) {
-  int t = c.takeOneOf({"pred", "b16", "u16", "s16", "b32", "u32", "s32", "f32",
-                       "b64", "u64", "s64", "f64", "b128", "b8", "u8", "s8",
-                       "f16", "bf16", "f16x2", "bf16x2"});
-  static constexpr unsigned widths[] = {0, 2, 2, 2, 4, 4, 4, 4, 8, 8,
+  int t = c.takeOneOf({"pred", "b16", "u16", "s16",  "b32",   "u32",   "s32",
+                       "f32",  "b64", "u64", "s64",  "f64",   "b128",  "b8",
+                       "u8",   "s8",  "f16", "bf16", "f16x2", "bf16x2"});
+  static constexpr unsigned widths[] = {0, 2, 2,  2, 4, 4, 4, 4, 8, 8,
                                         8, 8, 16, 1, 1, 1, 2, 2, 4, 4};
   if (t < 0 || !c.peek().empty())
     return c.unsupported();
@@ -128,10 +128,10 @@ bool decodeMov(DecodeContext &c) {
     c.inst.handler = movUnpack;
     return c.addVector(0, w / n, true) && c.addOperand(1, w);
   }
-  c.inst.handler = w == 0    ? movPredicate
-                   : w <= 4  ? lanewise<same<uint32_t>>
-                   : w == 8  ? lanewise<same<uint64_t>>
-                             : mov128;
+  c.inst.handler = w == 0   ? movPredicate
+                   : w <= 4 ? lanewise<same<uint32_t>>
+                   : w == 8 ? lanewise<same<uint64_t>>
+                            : mov128;
   bool isFloat = t == 7 || t == 11;
   return c.addOperand(0, w, true) && c.addOperand(1, w, false, isFloat);
 }
@@ -141,8 +141,24 @@ bool decodeMov(DecodeContext &c) {
 //===----------------------------------------------------------------------===//
 
 enum Compare : uint8_t {
-  Eq, Ne, Lt, Le, Gt, Ge, Lo, Ls, Hi, Hs,
-  Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan,
+  Eq,
+  Ne,
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  Lo,
+  Ls,
+  Hi,
+  Hs,
+  Equ,
+  Neu,
+  Ltu,
+  Leu,
+  Gtu,
+  Geu,
+  Num,
+  Nan,
 };
 
 template <typename T> bool holds(Compare compare, T a, T b) {
@@ -192,10 +208,10 @@ struct CompareForm {
 };
 
 template <typename T> float widen16(uint16_t h, bool ftz) {
-  return std::is_same_v<T, int> ? fromBf16(h)
-                                : (ftz && !(h & 0x7C00)
-                                       ? std::copysign(0.0f, fromF16(h))
-                                       : fromF16(h));
+  return std::is_same_v<T, int>
+             ? fromBf16(h)
+             : (ftz && !(h & 0x7C00) ? std::copysign(0.0f, fromF16(h))
+                                     : fromF16(h));
 }
 
 template <typename T>
@@ -238,7 +254,8 @@ LaneMask compareLanes(Exec &x, const CompareForm &form, const Inst &inst,
 
 LaneMask compareHalf(Exec &x, const CompareForm &form, const Inst &inst,
                      unsigned a, unsigned b, unsigned shift) {
-  const uint32_t *pa = x.read<uint32_t>(inst, a), *pb = x.read<uint32_t>(inst, b);
+  const uint32_t *pa = x.read<uint32_t>(inst, a),
+                 *pb = x.read<uint32_t>(inst, b);
   LaneMask result = 0;
   auto widen = [&](uint32_t bits) {
     uint16_t h = bits >> shift;
@@ -289,10 +306,9 @@ template <typename T> Flow set(Exec &x, const Inst &inst) {
   LaneMask low = form.half ? compareHalf(x, form, inst, 1, 2, 0)
                            : compareLanes<T>(x, form, inst, 1, 2);
   low = combine(form.boolOp, low, c);
-  LaneMask high =
-      form.packed
-          ? combine(form.boolOp, compareHalf(x, form, inst, 1, 2, 16), c)
-          : 0;
+  LaneMask high = form.packed ? combine(form.boolOp,
+                                        compareHalf(x, form, inst, 1, 2, 16), c)
+                              : 0;
   forEachLane(x.mask, [&](unsigned l) {
     uint32_t r = low >> l & 1 ? one : 0;
     if (form.packed)
@@ -302,9 +318,25 @@ template <typename T> Flow set(Exec &x, const Inst &inst) {
   return Flow::Next;
 }
 
-enum CompareType { CB16, CB32, CB64, CU16, CU32, CU64, CS16, CS32, CS64,
-                   CF32, CF64, CF16, CBF16, CF16x2, CBF16x2 };
-constexpr unsigned compareBytes[] = {2, 4, 8, 2, 4, 8, 2, 4, 8, 4, 8, 2, 2, 4, 4};
+enum CompareType {
+  CB16,
+  CB32,
+  CB64,
+  CU16,
+  CU32,
+  CU64,
+  CS16,
+  CS32,
+  CS64,
+  CF32,
+  CF64,
+  CF16,
+  CBF16,
+  CF16x2,
+  CBF16x2
+};
+constexpr unsigned compareBytes[] = {2, 4, 8, 2, 4, 8, 2, 4,
+                                     8, 4, 8, 2, 2, 4, 4};
 
 int takeCompareType(DecodeContext &c) {
   return c.takeOneOf({"b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32",
@@ -312,9 +344,9 @@ int takeCompareType(DecodeContext &c) {
 }
 
 bool takeCompare(DecodeContext &c, CompareForm &form) {
-  int op = c.takeOneOf({"eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi",
-                        "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num",
-                        "nan"});
+  int op =
+      c.takeOneOf({"eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs",
+                   "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"});
   if (op < 0)
     return false;
   form.compare = Compare(op);
@@ -420,8 +452,9 @@ template <typename T> Flow selp(Exec &x, const Inst &inst) {
 }
 Flow selpPredicate(Exec &x, const Inst &inst) {
   LaneMask p = x.predicate(x.operand(inst, 3));
-  x.setPredicate(x.operand(inst, 0), (x.predicate(x.operand(inst, 1)) & p) |
-                                         (x.predicate(x.operand(inst, 2)) & ~p));
+  x.setPredicate(x.operand(inst, 0),
+                 (x.predicate(x.operand(inst, 1)) & p) |
+                     (x.predicate(x.operand(inst, 2)) & ~p));
   return Flow::Next;
 }
 
@@ -473,13 +506,12 @@ bool decodeSlct(DecodeContext &c) {
   if (c.numSources() != 4)
     return c.error("wrong number of operands");
   unsigned w = dataBytes[t];
-  c.inst.handler =
-      w == 8 ? (s ? (ftz ? slct<uint64_t, true, true>
-                         : slct<uint64_t, true, false>)
-                  : slct<uint64_t, false, false>)
-             : (s ? (ftz ? slct<uint32_t, true, true>
-                         : slct<uint32_t, true, false>)
-                  : slct<uint32_t, false, false>);
+  c.inst.handler = w == 8 ? (s ? (ftz ? slct<uint64_t, true, true>
+                                      : slct<uint64_t, true, false>)
+                               : slct<uint64_t, false, false>)
+                          : (s ? (ftz ? slct<uint32_t, true, true>
+                                      : slct<uint32_t, true, false>)
+                               : slct<uint32_t, false, false>);
   bool isFloat = t == 6 || t == 10;
   return c.addOperand(0, w, true) && c.addOperand(1, w, false, isFloat) &&
          c.addOperand(2, w, false, isFloat) && c.addOperand(3, 4, false, s);
@@ -490,18 +522,22 @@ bool decodeSlct(DecodeContext &c) {
 //===----------------------------------------------------------------------===//
 
 enum Space : uint8_t {
-  SpaceConst, SpaceGlobal, SpaceLocal, SpaceSharedCta, SpaceSharedCluster,
+  SpaceConst,
+  SpaceGlobal,
+  SpaceLocal,
+  SpaceSharedCta,
+  SpaceSharedCluster,
   SpaceParam,
 };
 
 int takeSpace(DecodeContext &c) {
-  int s = c.takeOneOf({"const", "global", "local", "shared", "shared::cta",
-                       "shared::cluster", "param", "param::entry",
-                       "param::func"});
+  int s =
+      c.takeOneOf({"const", "global", "local", "shared", "shared::cta",
+                   "shared::cluster", "param", "param::entry", "param::func"});
   static constexpr int spaces[] = {
-      SpaceConst,     SpaceGlobal,        SpaceLocal, SpaceSharedCta,
-      SpaceSharedCta, SpaceSharedCluster, SpaceParam, SpaceParam,
-      SpaceParam};
+      SpaceConst,     SpaceGlobal,    SpaceLocal,
+      SpaceSharedCta, SpaceSharedCta, SpaceSharedCluster,
+      SpaceParam,     SpaceParam,     SpaceParam};
   return s < 0 ? -1 : spaces[s];
 }
 
@@ -602,11 +638,11 @@ Flow mapa(Exec &x, const Inst &inst) {
     uint32_t rank = x.value(inst, 2, l);
     if (rank >= x.cluster.ctas.size())
       x.report(inst, "out-of-bounds",
-               "mapa with CTA rank " + llvm::Twine(rank) +
-                   " in a cluster of " + llvm::Twine(x.cluster.ctas.size()),
+               "mapa with CTA rank " + llvm::Twine(rank) + " in a cluster of " +
+                   llvm::Twine(x.cluster.ctas.size()),
                l);
-    uint64_t r = (a & ~uint64_t(0xFF000000u)) |
-                 uint64_t(rank & 0xFF) << sharedRankShift;
+    uint64_t r = (a & ~uint64_t(0xFF000000u)) | uint64_t(rank & 0xFF)
+                                                    << sharedRankShift;
     if (d.width == 8)
       x.write<uint64_t>(d)[l] = r;
     else

@@ -46,10 +46,9 @@ static double roundSignificand(double x, bool negative, Round round,
 }
 
 uint32_t fa4::sim::encode(double value, const Format &f, Round round,
-                          bool saturate, uint32_t random,
-                          unsigned randomBits) {
-  uint32_t sign = std::signbit(value) ? 1u << (f.exponentBits + f.mantissaBits)
-                                      : 0;
+                          bool saturate, uint32_t random, unsigned randomBits) {
+  uint32_t sign =
+      std::signbit(value) ? 1u << (f.exponentBits + f.mantissaBits) : 0;
   uint32_t topExponent = (1u << f.exponentBits) - 1;
   uint32_t mantissaMask = (1u << f.mantissaBits) - 1;
   uint32_t infinity = topExponent << f.mantissaBits;
@@ -76,9 +75,8 @@ uint32_t fa4::sim::encode(double value, const Format &f, Round round,
   int exponent = std::ilogb(magnitude);
   int minExponent = 1 - f.bias;
   int scale = std::max(exponent, minExponent) - f.mantissaBits;
-  double significand =
-      roundSignificand(std::ldexp(magnitude, -scale), sign != 0, round, random,
-                       randomBits);
+  double significand = roundSignificand(std::ldexp(magnitude, -scale),
+                                        sign != 0, round, random, randomBits);
   // Carry into the next binade comes out right by arithmetic on the bits.
   uint64_t integer = uint64_t(significand);
   int biased = std::max(exponent, minExponent) + f.bias;

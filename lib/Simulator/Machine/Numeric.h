@@ -46,8 +46,8 @@ inline double flush(double x) { return x; }
 struct Format {
   uint8_t exponentBits, mantissaBits;
   int8_t bias;
-  bool hasInf;     ///< Otherwise the top exponent holds numbers.
-  bool hasNan;     ///< Without hasInf: only the all-ones mantissa.
+  bool hasInf; ///< Otherwise the top exponent holds numbers.
+  bool hasNan; ///< Without hasInf: only the all-ones mantissa.
   bool isUnsigned = false;
 };
 constexpr Format f16Format{5, 10, 15, true, true};
@@ -59,9 +59,10 @@ constexpr Format e2m3Format{2, 3, 1, false, false};
 constexpr Format e3m2Format{3, 2, 3, false, false};
 constexpr Format e2m1Format{2, 1, 1, false, false};
 
-/// Rounds a double to `format`; the bits in the low end. `saturate` (.satfinite)
-/// replaces what is beyond the largest number, infinities included. `random`
-/// holds the bits of stochastic rounding, as many as `randomBits`.
+/// Rounds a double to `format`; the bits in the low end. `saturate`
+/// (.satfinite) replaces what is beyond the largest number, infinities
+/// included. `random` holds the bits of stochastic rounding, as many as
+/// `randomBits`.
 uint32_t encode(double value, const Format &format, Round round, bool saturate,
                 uint32_t random = 0, unsigned randomBits = 0);
 /// Exact.

@@ -33,8 +33,7 @@ Simulator::create(std::shared_ptr<const ptx::Module> module,
   simulator->module = std::move(module);
   simulator->globalMemory =
       memory ? std::move(memory) : std::make_shared<GlobalMemory>();
-  auto program =
-      Program::decode(*simulator->module, *simulator->globalMemory);
+  auto program = Program::decode(*simulator->module, *simulator->globalMemory);
   if (!program)
     return program.takeError();
   simulator->decoded = std::move(*program);
@@ -317,8 +316,8 @@ private:
   void giveUp(Job &job) {
     Report finding;
     finding.kind = "instruction-limit";
-    finding.message = "the instruction limit is reached:\n" +
-                      job.cluster->hangTable();
+    finding.message =
+        "the instruction limit is reached:\n" + job.cluster->hangTable();
     grid.sink.add(std::move(finding));
     grid.sink.requestStop();
   }
@@ -376,8 +375,8 @@ llvm::Expected<RunResult> Simulator::run(const LaunchConfig &config,
   result.stats = workers.stats;
   result.findings = sink.total();
   result.reports = sink.take();
-  result.stats.seconds = std::chrono::duration<double>(
-                             std::chrono::steady_clock::now() - begin)
-                             .count();
+  result.stats.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count();
   return result;
 }

@@ -22,8 +22,17 @@ using namespace fa4::sim;
 namespace {
 
 enum Field : uint8_t {
-  GlobalAddress, Rank, BoxDim, GlobalDim, GlobalStride, ElementStride,
-  ElementType, Interleave, Swizzle, Atomicity, Fill,
+  GlobalAddress,
+  Rank,
+  BoxDim,
+  GlobalDim,
+  GlobalStride,
+  ElementStride,
+  ElementType,
+  Interleave,
+  Swizzle,
+  Atomicity,
+  Fill,
 };
 
 struct ReplaceForm {
@@ -35,10 +44,10 @@ struct ReplaceForm {
 /// new_val of .elemtype (the manual's table) to CUtensorMapDataType.
 bool elementType(uint64_t value, TensorMapType &type) {
   static constexpr TensorMapType types[] = {
-      TensorMapType::U8,   TensorMapType::U16,    TensorMapType::U32,
-      TensorMapType::S32,  TensorMapType::U64,    TensorMapType::S64,
-      TensorMapType::F16,  TensorMapType::F32,    TensorMapType::F32Ftz,
-      TensorMapType::F64,  TensorMapType::BF16,   TensorMapType::TF32,
+      TensorMapType::U8,     TensorMapType::U16,  TensorMapType::U32,
+      TensorMapType::S32,    TensorMapType::U64,  TensorMapType::S64,
+      TensorMapType::F16,    TensorMapType::F32,  TensorMapType::F32Ftz,
+      TensorMapType::F64,    TensorMapType::BF16, TensorMapType::TF32,
       TensorMapType::TF32Ftz};
   if (value >= std::size(types))
     return false;
@@ -140,7 +149,10 @@ Flow copyFence(Exec &x, const Inst &inst) {
   }
   x.mask = lanes;
   if (ClusterChecker *checker = x.checker())
-    checker->fence({&x.warp, &inst, x.mask, FenceKind::ProxyTensorMap,
+    checker->fence({&x.warp,
+                    &inst,
+                    x.mask,
+                    FenceKind::ProxyTensorMap,
                     {Semantics::Release, Scope(inst.form)}});
   return Flow::Next;
 }

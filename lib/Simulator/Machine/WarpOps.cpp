@@ -200,9 +200,8 @@ template <typename T> Flow match(Exec &x, const Inst &inst) {
     const T *a = x.read<T>(inst, 2);
     uint32_t *d = x.write<uint32_t>(inst, 0);
     bool all = true;
-    forEachLane(lanes, [&](unsigned l) {
-      all &= a[l] == a[__builtin_ctz(lanes)];
-    });
+    forEachLane(lanes,
+                [&](unsigned l) { all &= a[l] == a[__builtin_ctz(lanes)]; });
     if (inst.form) {
       forEachLane(lanes, [&](unsigned l) { d[l] = all ? lanes : 0; });
       x.setPredicate(x.operand(inst, 1), all ? lanes : 0);
@@ -355,8 +354,7 @@ Flow elect(Exec &x, const Inst &inst) {
     unsigned leader = __builtin_ctz(lanes);
     const Operand &d = x.operand(inst, 0), &p = x.operand(inst, 1);
     if (!d.sink)
-      forEachLane(lanes,
-                  [&](unsigned l) { x.write<uint32_t>(d)[l] = leader; });
+      forEachLane(lanes, [&](unsigned l) { x.write<uint32_t>(d)[l] = leader; });
     if (!p.sink) {
       uint32_t *bits = x.write<uint32_t>(p);
       *bits = (*bits & ~lanes) | 1u << leader;

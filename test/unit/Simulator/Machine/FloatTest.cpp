@@ -60,11 +60,10 @@ struct Rounding {
   const char *name;
   llvm::RoundingMode mode;
 };
-const Rounding roundings[] = {
-    {"rn", llvm::RoundingMode::NearestTiesToEven},
-    {"rz", llvm::RoundingMode::TowardZero},
-    {"rm", llvm::RoundingMode::TowardNegative},
-    {"rp", llvm::RoundingMode::TowardPositive}};
+const Rounding roundings[] = {{"rn", llvm::RoundingMode::NearestTiesToEven},
+                              {"rz", llvm::RoundingMode::TowardZero},
+                              {"rm", llvm::RoundingMode::TowardNegative},
+                              {"rp", llvm::RoundingMode::TowardPositive}};
 
 uint64_t expected(const std::string &op, unsigned width, bool isBf16,
                   llvm::RoundingMode mode, bool ftz, uint64_t a, uint64_t b,
@@ -105,8 +104,8 @@ TEST_P(Rounded, SameAsAPFloatInF32) {
                          ".f32 %d, %a, %b" + (op == "fma" ? ", %c;" : ";");
       auto d = evaluate(text, "b32", {"b32", "b32", "b32"}, {a, b, c});
       for (unsigned l = 0; l < 32; ++l)
-        EXPECT_EQ(d[l], expected(op, 32, false, rounding.mode, ftz, a[l], b[l],
-                                 c[l]))
+        EXPECT_EQ(d[l],
+                  expected(op, 32, false, rounding.mode, ftz, a[l], b[l], c[l]))
             << text << std::hex << " " << a[l] << " " << b[l] << " " << c[l];
     }
 }
@@ -173,10 +172,9 @@ TEST(Half, SameAsAPFloat) {
                            (std::string(op) == "fma" ? ", %c;" : ";");
         auto d = evaluate(text, "b16", {"b16", "b16", "b16"}, {a, b, c});
         for (unsigned l = 0; l < 32; ++l)
-          EXPECT_EQ(d[l],
-                    expected(op, 16, isBf16,
-                             llvm::RoundingMode::NearestTiesToEven, false,
-                             a[l], b[l], c[l]))
+          EXPECT_EQ(d[l], expected(op, 16, isBf16,
+                                   llvm::RoundingMode::NearestTiesToEven, false,
+                                   a[l], b[l], c[l]))
               << text << std::hex << " " << a[l] << " " << b[l] << " " << c[l];
       }
 }
@@ -216,15 +214,47 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"min.f32 %d, %a, %b;", "b32", b32x2, {0, 0x80000000}, 0x80000000},
         Case{"max.f32 %d, %a, %b, %c;", "b32", b32x3, {one, two, minus1}, two},
         Case{"min.ftz.f32 %d, %a, %b, %c;", "b32", b32x3, {one, tiny, two}, 0},
-        Case{"max.NaN.abs.f32 %d, %a, %b, %c;", "b32", b32x3, {one, 0xC0000000, one}, two},
-        Case{"max.xorsign.abs.f32 %d, %a, %b;", "b32", b32x2, {minus1, two}, 0xC0000000},
-        Case{"max.f16x2 %d, %a, %b;", "b32", b32x2, {0x3C007E00, 0xBC003C00}, 0x3C003C00},
+        Case{"max.NaN.abs.f32 %d, %a, %b, %c;",
+             "b32",
+             b32x3,
+             {one, 0xC0000000, one},
+             two},
+        Case{"max.xorsign.abs.f32 %d, %a, %b;",
+             "b32",
+             b32x2,
+             {minus1, two},
+             0xC0000000},
+        Case{"max.f16x2 %d, %a, %b;",
+             "b32",
+             b32x2,
+             {0x3C007E00, 0xBC003C00},
+             0x3C003C00},
         Case{"min.bf16 %d, %a, %b;", "b16", b16x2, {0x3F80, 0xBF80}, 0xBF80},
-        Case{"fma.rn.relu.f16 %d, %a, %b, %a;", "b16", b16x2, {0xBC00, 0x3C00}, 0},
-        Case{"fma.rn.bf16x2 %d, %a, %b, %a;", "b32", b32x2, {0x3F803F80, 0x40003F80}, 0x40404000},
-        Case{"add.f16x2 %d, %a, %b;", "b32", b32x2, {0x3C003C00, 0x3C000000}, 0x40003C00},
-        Case{"add.f32.bf16 %d, %a, %b;", "b32", {"b16", "b32"}, {0x3F80, one}, two},
-        Case{"fma.rn.f32.f16 %d, %a, %b, %c;", "b32", {"b16", "b16", "b32"}, {0x4000, 0x3C00, one}, 0x40400000},
+        Case{"fma.rn.relu.f16 %d, %a, %b, %a;",
+             "b16",
+             b16x2,
+             {0xBC00, 0x3C00},
+             0},
+        Case{"fma.rn.bf16x2 %d, %a, %b, %a;",
+             "b32",
+             b32x2,
+             {0x3F803F80, 0x40003F80},
+             0x40404000},
+        Case{"add.f16x2 %d, %a, %b;",
+             "b32",
+             b32x2,
+             {0x3C003C00, 0x3C000000},
+             0x40003C00},
+        Case{"add.f32.bf16 %d, %a, %b;",
+             "b32",
+             {"b16", "b32"},
+             {0x3F80, one},
+             two},
+        Case{"fma.rn.f32.f16 %d, %a, %b, %c;",
+             "b32",
+             {"b16", "b16", "b32"},
+             {0x4000, 0x3C00, one},
+             0x40400000},
         Case{"abs.ftz.f32 %d, %a;", "b32", b32x1, {0x80000001}, 0},
         Case{"neg.f32 %d, %a;", "b32", b32x1, {one}, minus1},
         Case{"neg.bf16x2 %d, %a;", "b32", b32x1, {0x3F80BF80}, 0xBF803F80},
@@ -232,27 +262,55 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"rcp.approx.ftz.f32 %d, %a;", "b32", b32x1, {tiny}, 0x7F800000},
         Case{"sqrt.rn.f32 %d, %a;", "b32", b32x1, {two}, 0x3FB504F3},
         Case{"sqrt.rp.f32 %d, %a;", "b32", b32x1, {two}, 0x3FB504F4},
-        Case{"ex2.approx.ftz.f32 %d, %a;", "b32", b32x1, {0x41200000}, 0x44800000},
+        Case{"ex2.approx.ftz.f32 %d, %a;",
+             "b32",
+             b32x1,
+             {0x41200000},
+             0x44800000},
         Case{"ex2.approx.ftz.f32 %d, %a;", "b32", b32x1, {0xC3000000}, 0},
         Case{"ex2.approx.f32 %d, %a;", "b32", b32x1, {0xFF800000}, 0},
         Case{"lg2.approx.f32 %d, %a;", "b32", b32x1, {0x44800000}, 0x41200000},
         Case{"lg2.approx.ftz.f32 %d, %a;", "b32", b32x1, {tiny}, 0xFF800000},
-        Case{"ex2.approx.ftz.bf16x2 %d, %a;", "b32", b32x1, {0x3F804000}, 0x40004080},
+        Case{"ex2.approx.ftz.bf16x2 %d, %a;",
+             "b32",
+             b32x1,
+             {0x3F804000},
+             0x40004080},
         Case{"tanh.approx.f32 %d, %a;", "b32", b32x1, {0}, 0},
-        Case{"copysign.f32 %d, %a, %b;", "b32", b32x2, {minus1, two}, 0xC0000000},
+        Case{"copysign.f32 %d, %a, %b;",
+             "b32",
+             b32x2,
+             {minus1, two},
+             0xC0000000},
         Case{"testp.notanumber.f32 %d, %a;", "pred", b32x1, {nan32}, 1},
         Case{"testp.subnormal.f32 %d, %a;", "pred", b32x1, {tiny}, 1},
         Case{"setp.lt.ftz.f32 %d, %a, %b;", "pred", b32x2, {0, tiny}, 0},
         Case{"setp.lt.f32 %d, %a, %b;", "pred", b32x2, {0, tiny}, 1},
         Case{"setp.ne.f32 %d, %a, %b;", "pred", b32x2, {nan32, one}, 0},
         Case{"setp.neu.f32 %d, %a, %b;", "pred", b32x2, {nan32, one}, 1},
-        Case{"setp.nan.or.f32 %d, %a, %b, %c;", "pred", {"b32", "b32", "pred"}, {one, one, 1}, 1},
-        Case{"{.reg .pred %x; setp.gt.f16x2 %x|%d, %a, %b;}", "pred", b32x2, {0x40003C00, 0x3C003C00}, 1},
-        Case{"set.gt.bf16x2.bf16x2 %d, %a, %b;", "b32", b32x2, {0x40003F80, 0x3F803F80}, 0x3F800000},
+        Case{"setp.nan.or.f32 %d, %a, %b, %c;",
+             "pred",
+             {"b32", "b32", "pred"},
+             {one, one, 1},
+             1},
+        Case{"{.reg .pred %x; setp.gt.f16x2 %x|%d, %a, %b;}",
+             "pred",
+             b32x2,
+             {0x40003C00, 0x3C003C00},
+             1},
+        Case{"set.gt.bf16x2.bf16x2 %d, %a, %b;",
+             "b32",
+             b32x2,
+             {0x40003F80, 0x3F803F80},
+             0x3F800000},
         Case{"mov.f32 %d, 0f3F800000;", "b32", b32x1, {0}, one},
         Case{"add.f32 %d, %a, 0fBF800000;", "b32", b32x1, {one}, 0},
         Case{"mov.b32 %d, 0f7FFFFFFF;", "b32", b32x1, {0}, 0x7FFFFFFF},
-        Case{"mov.f64 %d, 0d3FF0000000000000;", "b64", {"b64"}, {0}, 0x3FF0000000000000}));
+        Case{"mov.f64 %d, 0d3FF0000000000000;",
+             "b64",
+             {"b64"},
+             {0},
+             0x3FF0000000000000}));
 
 /// The manual's bounds: ex2, lg2 (outside of [0.5, 2]), rcp, rsqrt, sqrt.
 TEST(Approximate, WithinTheManualsBounds) {
@@ -265,16 +323,24 @@ TEST(Approximate, WithinTheManualsBounds) {
     auto d = evaluate(text, "b32", {"b32"}, {a});
     for (unsigned l = 0; l < 32; ++l) {
       double exact = f(real(a[l]));
-      EXPECT_LE(std::fabs(real(d[l]) - exact), bound * std::fabs(exact)) << text;
+      EXPECT_LE(std::fabs(real(d[l]) - exact), bound * std::fabs(exact))
+          << text;
     }
   };
   double eps = std::ldexp(1.0, -22);
-  relative("ex2.approx.ftz.f32 %d, %a;", [](double x) { return std::exp2(x); }, eps);
+  relative(
+      "ex2.approx.ftz.f32 %d, %a;", [](double x) { return std::exp2(x); }, eps);
   relative("rcp.approx.ftz.f32 %d, %a;", [](double x) { return 1 / x; }, eps);
-  relative("rsqrt.approx.f32 %d, %a;", [](double x) { return 1 / std::sqrt(x); }, eps);
-  relative("sqrt.approx.f32 %d, %a;", [](double x) { return std::sqrt(x); }, eps);
-  relative("tanh.approx.f32 %d, %a;", [](double x) { return std::tanh(x); }, std::ldexp(1.0, -11));
-  relative("div.full.f32 %d, %a, 0f40400000;", [](double x) { return x / 3; }, eps);
+  relative(
+      "rsqrt.approx.f32 %d, %a;", [](double x) { return 1 / std::sqrt(x); },
+      eps);
+  relative(
+      "sqrt.approx.f32 %d, %a;", [](double x) { return std::sqrt(x); }, eps);
+  relative(
+      "tanh.approx.f32 %d, %a;", [](double x) { return std::tanh(x); },
+      std::ldexp(1.0, -11));
+  relative(
+      "div.full.f32 %d, %a, 0f40400000;", [](double x) { return x / 3; }, eps);
 }
 
 } // namespace

@@ -23,9 +23,10 @@ fa4::sim::test::evaluate(const std::string &instruction,
       return "ld.global.b32 %t, " + at + "setp.ne.b32 " + name + ", %t, 0;\n";
     return "ld.global." + cls + " " + name + ", " + at;
   };
-  std::string text = header() + ".visible .entry k(.param .u64 in, .param .u64 "
-                                "out)\n{\n.reg .b64 %rd<3>;\n.reg .b32 %t, "
-                                "%lane;\n.reg ." +
+  std::string text = header() +
+                     ".visible .entry k(.param .u64 in, .param .u64 "
+                     "out)\n{\n.reg .b64 %rd<3>;\n.reg .b32 %t, "
+                     "%lane;\n.reg ." +
                      resultClass + " %d;\n";
   for (size_t i = 0; i < classes.size(); ++i)
     text += ".reg ." + classes[i] + " " + names[i] + ";\n";
@@ -47,7 +48,8 @@ fa4::sim::test::evaluate(const std::string &instruction,
   std::vector<uint64_t> in(32 * 8), out(32);
   for (size_t i = 0; i < inputs.size(); ++i)
     for (unsigned lane = 0; lane < 32; ++lane)
-      in[lane * 8 + i] = inputs[i][std::min<size_t>(lane, inputs[i].size() - 1)];
+      in[lane * 8 + i] =
+          inputs[i][std::min<size_t>(lane, inputs[i].size() - 1)];
   kernel.buffer("in", in.size() * 8, in.data());
   kernel.buffer("out", out.size() * 8);
   kernel.config.block = {32, 1, 1};

@@ -87,10 +87,10 @@ inline std::string reports(const RunResult &result) {
 /// Runs one instruction on 32 lanes. `instruction` uses %a, %b, %c, %e for the
 /// inputs and %d for the result; classes are "b16", "b32", "b64" or "pred"
 /// (a 32-bit 0 or 1). Values beyond a lane's list repeat the last.
-std::vector<uint64_t> evaluate(const std::string &instruction,
-                               const std::string &resultClass,
-                               const std::vector<std::string> &classes,
-                               const std::vector<std::vector<uint64_t>> &inputs);
+std::vector<uint64_t>
+evaluate(const std::string &instruction, const std::string &resultClass,
+         const std::vector<std::string> &classes,
+         const std::vector<std::vector<uint64_t>> &inputs);
 
 /// The same for one lane's worth of values.
 inline uint64_t evaluate1(const std::string &instruction,

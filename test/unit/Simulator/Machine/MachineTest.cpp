@@ -30,8 +30,9 @@ const char *store = "mad.wide.u32 %rd9, %r1, 4, %rd1;\nst.global.b32 [%rd9], "
                     "%r2;\n";
 
 struct KernelRun {
-  KernelRun(const std::string &text, Dim3 block, Dim3 grid = {}, Dim3 cluster = {},
-      uint64_t seed = 0, uint64_t bytes = 4096, uint32_t shared = 0)
+  KernelRun(const std::string &text, Dim3 block, Dim3 grid = {},
+            Dim3 cluster = {}, uint64_t seed = 0, uint64_t bytes = 4096,
+            uint32_t shared = 0)
       : kernel(text) {
     EXPECT_EQ(kernel.error, "");
     if (!kernel.simulator)
@@ -65,7 +66,8 @@ TEST(Divergence, LoopsOfDifferentLength) {
       bra loop;
     done:
       bar.sync 0;
-    )") + store), {64}, {}, {}, seed);
+    )") + store),
+                  {64}, {}, {}, seed);
     ASSERT_TRUE(run.result.ok()) << run.text();
     for (unsigned t = 0; t < 64; ++t)
       EXPECT_EQ(run[t], t * (t - 1) / 2);
@@ -89,7 +91,9 @@ TEST(Divergence, BrxAndCalls) {
     L2: { .param .b32 a; .param .b32 r; st.param.b32 [a], %r1;
           call (r), square, (a); ld.param.b32 %r2, [r]; }
     end:
-    )") + store, "", function), {32});
+    )") + store,
+                       "", function),
+                {32});
   ASSERT_TRUE(run.result.ok()) << run.text();
   for (unsigned t = 0; t < 32; ++t)
     EXPECT_EQ(run[t], t % 3 == 0 ? 7 : t % 3 == 1 ? 2 * t : t * t) << t;
@@ -111,16 +115,18 @@ TEST(Divergence, SpinOnAnotherLane) {
       mov.u32 %r2, 1;
       st.relaxed.gpu.global.b32 [%rd1], %r2;
     end:
-    )"), {32}, {}, {}, seed);
+    )"),
+                  {32}, {}, {}, seed);
     EXPECT_TRUE(run.result.ok()) << run.text();
   }
 }
 
 TEST(Control, ExitTrapAndGuards) {
-  KernelRun run(kernel(std::string("mov.u32 %r2, 5; setp.lt.u32 %p1, %r1, 10; @%p1 "
-                             "exit;\n") +
-                 store),
-          {32});
+  KernelRun run(
+      kernel(std::string("mov.u32 %r2, 5; setp.lt.u32 %p1, %r1, 10; @%p1 "
+                         "exit;\n") +
+             store),
+      {32});
   ASSERT_TRUE(run.result.ok());
   EXPECT_EQ(run[9], 0u);
   EXPECT_EQ(run[10], 5u);
@@ -134,7 +140,8 @@ TEST(Control, ExitTrapAndGuards) {
 
 TEST(Warp, Shuffles) {
   auto lane = [&](const std::string &text) {
-    KernelRun run(kernel("add.u32 %r4, %r1, 100;\n" + text + "\n" + store), {32});
+    KernelRun run(kernel("add.u32 %r4, %r1, 100;\n" + text + "\n" + store),
+                  {32});
     EXPECT_TRUE(run.result.ok()) << run.text();
     std::vector<uint32_t> v;
     for (unsigned t = 0; t < 32; ++t)
@@ -157,20 +164,26 @@ TEST(Warp, Shuffles) {
 
 TEST(Warp, VotesMatchReduxElect) {
   auto value = [&](const std::string &text, unsigned t) {
-    KernelRun run(kernel("setp.lt.u32 %p1, %r1, 8; and.b32 %r4, %r1, 3;\n" + text +
-                   "\n" + store),
-            {32});
+    KernelRun run(kernel("setp.lt.u32 %p1, %r1, 8; and.b32 %r4, %r1, 3;\n" +
+                         text + "\n" + store),
+                  {32});
     EXPECT_TRUE(run.result.ok()) << run.text();
     return run[t];
   };
   EXPECT_EQ(value("vote.sync.ballot.b32 %r2, %p1, -1;", 20), 0xFFu);
-  EXPECT_EQ(value("vote.sync.any.pred %p2, %p1, -1; selp.b32 %r2, 1, 2, %p2;", 20), 1u);
-  EXPECT_EQ(value("vote.sync.all.pred %p2, !%p1, -1; selp.b32 %r2, 1, 2, %p2;", 20), 2u);
+  EXPECT_EQ(
+      value("vote.sync.any.pred %p2, %p1, -1; selp.b32 %r2, 1, 2, %p2;", 20),
+      1u);
+  EXPECT_EQ(
+      value("vote.sync.all.pred %p2, !%p1, -1; selp.b32 %r2, 1, 2, %p2;", 20),
+      2u);
   EXPECT_EQ(value("match.any.sync.b32 %r2, %r4, -1;", 1), 0x22222222u);
   EXPECT_EQ(value("match.all.sync.b32 %r2|%p2, %r4, -1;", 1), 0u);
   EXPECT_EQ(value("redux.sync.add.s32 %r2, %r1, -1;", 3), 496u);
   EXPECT_EQ(value("redux.sync.max.u32 %r2, %r4, -1;", 3), 3u);
-  EXPECT_EQ(value("cvt.rn.f32.u32 %r4, %r1; redux.sync.min.f32 %r2, %r4, -1;", 3), 0u);
+  EXPECT_EQ(
+      value("cvt.rn.f32.u32 %r4, %r1; redux.sync.min.f32 %r2, %r4, -1;", 3),
+      0u);
   EXPECT_EQ(value("elect.sync %r2|%p2, -1;", 17), 0u);
   EXPECT_EQ(value("elect.sync _|%p2, -1; selp.b32 %r2, 1, 2, %p2;", 0), 1u);
   EXPECT_EQ(value("elect.sync _|%p2, -1; selp.b32 %r2, 1, 2, %p2;", 1), 2u);
@@ -189,7 +202,8 @@ TEST(Warp, SyncAcrossDivergentPaths) {
       bar.warp.sync -1;
     go:
       ld.shared.b32 %r2, [s];
-    )") + store), {32}, {}, {}, seed);
+    )") + store),
+                  {32}, {}, {}, seed);
     ASSERT_TRUE(run.result.ok()) << run.text();
     EXPECT_EQ(run[31], 42u);
   }
@@ -219,7 +233,8 @@ TEST(Memory, VectorsAndWidths) {
     ld.global.s8 %rd6, [%rd1+16];
     st.global.b64 [%rd1+80], %rd6;
     { .reg .b128 %q; ld.global.b128 %q, [%rd1]; st.global.b128 [%rd1+96], %q; }
-  )"), {32});
+  )"),
+                {32});
   ASSERT_TRUE(run.result.ok()) << run.text();
   EXPECT_EQ(run[3], 4u);
   EXPECT_EQ(run[15], 17u);
@@ -252,19 +267,24 @@ TEST(Memory, GenericAddressesAndSpaces) {
       selp.b32 %r8, 5000, 0, %p2;
       add.u32 %r2, %r2, %r7;
       add.u32 %r2, %r2, %r8;
-  )") + store), {32});
+  )") + store),
+                {32});
   ASSERT_TRUE(run.result.ok()) << run.text();
   for (unsigned t = 0; t < 32; ++t)
     EXPECT_EQ(run[t], 1154 + t);
 }
 
 TEST(Memory, ModuleVariables) {
-  KernelRun run(kernel(std::string(R"(
+  KernelRun run(
+      kernel(std::string(R"(
       ld.const.b32 %r3, [table+4];
       ld.global.b32 %r4, [counter];
       add.u32 %r2, %r3, %r4;
-  )") + store, "", ".const .align 4 .b32 table[2] = {5, 6};\n.global .align 4 "
-                   ".u32 counter = 100;\n"), {32});
+  )") + store,
+             "",
+             ".const .align 4 .b32 table[2] = {5, 6};\n.global .align 4 "
+             ".u32 counter = 100;\n"),
+      {32});
   ASSERT_TRUE(run.result.ok()) << run.text();
   EXPECT_EQ(run[0], 106u);
 }
@@ -293,7 +313,8 @@ TEST(Memory, Atomics) {
     {.shared .align 4 .b32 s; st.shared.b32 [s], 0; bar.sync 0;
      atom.shared.add.u32 %r6, [s], 1; bar.sync 0; ld.shared.b32 %r7, [s];
      st.global.b32 [%rd1+24], %r7;}
-  )"), {64}, {4});
+  )"),
+                {64}, {4});
   ASSERT_TRUE(run.result.ok()) << run.text();
   EXPECT_EQ(run[0], 512u);
   EXPECT_EQ(run[1], 63u);
@@ -323,7 +344,8 @@ TEST(Barrier, ProducerConsumer) {
       mad.wide.u32 %rd9, %r1, 4, %rd1;
       st.global.b32 [%rd9], %r2;
     end:
-    )"), {64}, {}, {}, seed);
+    )"),
+                  {64}, {}, {}, seed);
     ASSERT_TRUE(run.result.ok()) << run.text();
     EXPECT_EQ(run[31], 9u);
   }
@@ -339,7 +361,8 @@ TEST(Barrier, Reductions) {
       selp.b32 %r4, 1000, 0, %p3;
       add.u32 %r2, %r2, %r3;
       add.u32 %r2, %r2, %r4;
-  )") + store), {64});
+  )") + store),
+                {64});
   ASSERT_TRUE(run.result.ok()) << run.text();
   EXPECT_EQ(run[63], 1050u);
 }
@@ -358,7 +381,8 @@ TEST(Barrier, HangTable) {
     exit;
   other:
     bar.sync 3, 96;
-  )"), {64});
+  )"),
+                {64});
   EXPECT_THAT(run.text(), HasSubstr("hang: nothing can go on any more"));
   EXPECT_THAT(run.text(), HasSubstr("parity 0; now phase 0 (parity 0), 2 of 2 "
                                     "arrivals pending, 0 bytes pending"));
@@ -388,7 +412,8 @@ TEST(Mbarrier, PhasesTokensAndTransactions) {
       @!%p3 bra w2;
       mad.wide.u32 %rd9, %r1, 4, %rd1;
       st.global.b32 [%rd9+4], 3;
-    )"), {64}, {}, {}, seed);
+    )"),
+                  {64}, {}, {}, seed);
     ASSERT_TRUE(run.result.ok()) << run.text();
     EXPECT_EQ(run[0], 0u);
     EXPECT_EQ(run[64], 3u);
@@ -402,12 +427,14 @@ TEST(Mbarrier, Misuse) {
   EXPECT_THAT(text("mbarrier.arrive.shared.b64 _, [bar];"),
               HasSubstr("barrier-uninitialised: mbarrier at shared 0x400 was "
                         "never initialised"));
-  EXPECT_THAT(text("mbarrier.init.shared.b64 [bar], 1; mbarrier.init.shared.b64 "
-                   "[bar], 1;"),
-              HasSubstr("barrier-reuse"));
-  EXPECT_THAT(text("mbarrier.init.shared.b64 [bar], 1; mbarrier.inval.shared.b64"
-                   " [bar]; mbarrier.arrive.shared.b64 _, [bar];"),
-              HasSubstr("was invalidated by mbarrier.inval"));
+  EXPECT_THAT(
+      text("mbarrier.init.shared.b64 [bar], 1; mbarrier.init.shared.b64 "
+           "[bar], 1;"),
+      HasSubstr("barrier-reuse"));
+  EXPECT_THAT(
+      text("mbarrier.init.shared.b64 [bar], 1; mbarrier.inval.shared.b64"
+           " [bar]; mbarrier.arrive.shared.b64 _, [bar];"),
+      HasSubstr("was invalidated by mbarrier.inval"));
   EXPECT_THAT(text("mbarrier.init.shared.b64 [bar], 2; mbarrier.arrive.shared."
                    "b64 _, [bar], 3;"),
               HasSubstr("barrier-over-arrival: 3 arrival(s)"));
@@ -444,7 +471,8 @@ TEST(Cluster, DistributedSharedMemory) {
       st.global.b32 [%rd9], %r7;
       barrier.cluster.arrive.release.aligned;
       barrier.cluster.wait.acquire.aligned;
-    )"), {32}, {4}, {2}, seed);
+    )"),
+                  {32}, {4}, {2}, seed);
     ASSERT_TRUE(run.result.ok()) << run.text();
     for (unsigned cta = 0; cta < 4; ++cta)
       for (unsigned t = 0; t < 32; ++t)
@@ -472,7 +500,9 @@ TEST(Cluster, RemoteArrive) {
   end:
     barrier.cluster.arrive.aligned;
     barrier.cluster.wait.aligned;
-  )", ".reqnctapercluster 2, 1, 1"), {32}, {2});
+  )",
+                       ".reqnctapercluster 2, 1, 1"),
+                {32}, {2});
   ASSERT_TRUE(run.result.ok()) << run.text();
   EXPECT_EQ(run[0], 1u);
 }
@@ -521,15 +551,17 @@ TEST(Setmaxnreg, Balances) {
     exit;
   high:
     setmaxnreg.inc.sync.aligned.u32 240;
-  )", ".reqntid 512 .minnctapersm 1"), {512});
+  )",
+                        ".reqntid 512 .minnctapersm 1"),
+                 {512});
   EXPECT_TRUE(good.result.ok()) << good.text();
   KernelRun bad(kernel("setmaxnreg.inc.sync.aligned.u32 200;",
-                 ".reqntid 512 .minnctapersm 1"),
-          {512});
+                       ".reqntid 512 .minnctapersm 1"),
+                {512});
   EXPECT_THAT(bad.text(), HasSubstr("registers for setmaxnreg.inc"));
   KernelRun wrong(kernel("setmaxnreg.dec.sync.aligned.u32 200;",
-                   ".reqntid 512 .minnctapersm 1"),
-            {512});
+                         ".reqntid 512 .minnctapersm 1"),
+                  {512});
   EXPECT_THAT(wrong.text(), HasSubstr("setmaxnreg.dec to 200 registers, but "
                                       "the warp has 128"));
 }
