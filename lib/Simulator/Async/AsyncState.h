@@ -9,8 +9,8 @@
 #define FA4_LIB_SIMULATOR_ASYNC_ASYNCSTATE_H
 
 #include "fa4/Simulator/Machine/State.h"
-#include <deque>
 #include <bitset>
+#include <deque>
 #include <map>
 #include <optional>
 
@@ -97,9 +97,9 @@ enum class AddressSpace : uint8_t { Generic, Shared, Global };
 
 /// A shared address (rank << 24 | offset) from a lane's operand; reports and
 /// returns nothing when the address is not in shared memory.
-std::optional<uint32_t> sharedAddress(Exec &exec, const Inst &inst,
-                                      unsigned operand, unsigned lane,
-                                      AddressSpace space = AddressSpace::Shared);
+std::optional<uint32_t>
+sharedAddress(Exec &exec, const Inst &inst, unsigned operand, unsigned lane,
+              AddressSpace space = AddressSpace::Shared);
 /// Host pointer to shared memory; reports out-of-bounds and misalignment.
 uint8_t *checkShared(Exec &exec, const Inst &inst, unsigned lane,
                      uint32_t address, uint64_t bytes, uint32_t alignment,

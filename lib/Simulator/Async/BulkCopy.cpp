@@ -110,8 +110,7 @@ public:
     auto [target, piece] = order.take(random);
     uint32_t begin = piece * pieceBytes;
     uint32_t count = std::min(pieceBytes, bytes - begin);
-    uint8_t *to =
-        cluster.resolveShared(targets[target].data + begin, count);
+    uint8_t *to = cluster.resolveShared(targets[target].data + begin, count);
     if (form->reduce)
       reduceInto(to, source + begin, count, form->op, form->type);
     else
@@ -177,10 +176,10 @@ static bool checkSize(Exec &exec, const Inst &inst, unsigned lane,
                       uint64_t bytes) {
   if (bytes % 16 == 0)
     return true;
-  exec.report(inst, "misaligned",
-              formatv("a bulk copy of {0} bytes, not a multiple of 16", bytes)
-                  .str(),
-              lane);
+  exec.report(
+      inst, "misaligned",
+      formatv("a bulk copy of {0} bytes, not a multiple of 16", bytes).str(),
+      lane);
   return false;
 }
 
@@ -221,10 +220,10 @@ static void issueLoad(Exec &exec, const Inst &inst, const BulkForm &form,
     for (const LoadTarget &target : op->targets) {
       checker->agentWillComplete(op->agent, target.mbarrier, bytes);
       AccessRange range{target.data, bytes};
-      checker->agentAccess(
-          op->agent, actor, MemSpace::Shared,
-          form.reduce ? AccessKind::Reduction : AccessKind::Write, Proxy::Async,
-          &range, 1, target.mbarrier);
+      checker->agentAccess(op->agent, actor, MemSpace::Shared,
+                           form.reduce ? AccessKind::Reduction
+                                       : AccessKind::Write,
+                           Proxy::Async, &range, 1, target.mbarrier);
     }
     checker->agentAccess(
         op->agent, actor, form.fromShared ? MemSpace::Shared : MemSpace::Global,
@@ -382,8 +381,8 @@ static bool decodeCopy(DecodeContext &context, bool reduce) {
   unsigned sources = context.numSources();
   unsigned expected = 3 + !form.toGlobal + form.multicast + policy + byteMask;
   if (sources != expected)
-    return context.error(formatv("expected {0} operands, found {1}", expected,
-                                 sources));
+    return context.error(
+        formatv("expected {0} operands, found {1}", expected, sources));
   if (!context.addAddress(next++) || !context.addAddress(next++) ||
       !context.addOperand(next++, 4))
     return false;

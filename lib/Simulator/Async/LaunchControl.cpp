@@ -78,9 +78,8 @@ static Flow runTryCancel(Exec &exec, const Inst &inst) {
 static Flow runIsCanceled(Exec &exec, const Inst &inst) {
   const uint64_t *low = exec.read<uint64_t>(inst, 1);
   LaneMask bits = 0;
-  forEachLane(exec.mask, [&](unsigned lane) {
-    bits |= LaneMask(low[lane] & 1) << lane;
-  });
+  forEachLane(exec.mask,
+              [&](unsigned lane) { bits |= LaneMask(low[lane] & 1) << lane; });
   exec.setPredicate(exec.operand(inst, 0), bits);
   return Flow::Next;
 }
@@ -128,8 +127,8 @@ static bool decodeIsCanceled(DecodeContext &context) {
 }
 
 static bool decodeFirstCtaId(DecodeContext &context) {
-  int axis = context.takeOneOf({"get_first_ctaid::x", "get_first_ctaid::y",
-                                "get_first_ctaid::z"});
+  int axis = context.takeOneOf(
+      {"get_first_ctaid::x", "get_first_ctaid::y", "get_first_ctaid::z"});
   if (axis < 0 && !context.take("get_first_ctaid"))
     return context.unsupported();
   context.takeOneOf({"v4"});

@@ -158,8 +158,8 @@ bool MmaShape::parse(MmaKind kind, uint32_t bits, unsigned ctaGroup,
   bool legalM = ctaGroup == 1 ? result.m == 64 || result.m == 128
                               : result.m == 128 || result.m == 256;
   if (!legalM)
-    return fail("M = " + Twine(result.m) + " is not legal with cta_group::" +
-                Twine(ctaGroup));
+    return fail("M = " + Twine(result.m) +
+                " is not legal with cta_group::" + Twine(ctaGroup));
   uint32_t step = ctaGroup == 1 && result.m == 64 ? 8 : 16;
   // Hardware runs M = 128 with multiples of 8 as well.
   if (ctaGroup == 1)
@@ -216,8 +216,8 @@ void fa4::sim::unpackChunk(const uint8_t *chunk, MmaType type, bool packed,
     return;
   case MmaType::TF32:
     for (unsigned i = 0; i < 4; ++i)
-      out[i] = bitCast<float>(
-          reinterpret_cast<const uint32_t *>(chunk)[i] & 0xFFFFE000u);
+      out[i] = bitCast<float>(reinterpret_cast<const uint32_t *>(chunk)[i] &
+                              0xFFFFE000u);
     return;
   case MmaType::U8:
     for (unsigned i = 0; i < 16; ++i)

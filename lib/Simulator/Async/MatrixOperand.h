@@ -18,12 +18,22 @@ namespace fa4::sim {
 enum class MmaKind : uint8_t { F16, TF32, F8F6F4, I8 };
 
 /// Element types of A and B.
-enum class MmaType : uint8_t { F16, BF16, TF32, E4M3, E5M2, E2M3, E3M2, E2M1,
-                               U8, S8 };
+enum class MmaType : uint8_t {
+  F16,
+  BF16,
+  TF32,
+  E4M3,
+  E5M2,
+  E2M3,
+  E3M2,
+  E2M1,
+  U8,
+  S8
+};
 
 /// Shared-memory matrix descriptor (PTX ISA, "Shared memory descriptor").
 struct MatrixDescriptor {
-  uint32_t start = 0; ///< Byte offset in the CTA's shared window.
+  uint32_t start = 0;               ///< Byte offset in the CTA's shared window.
   uint32_t leading = 0, stride = 0; ///< LBO and SBO, bytes.
   uint32_t baseOffset = 0;          ///< 0..7, rows of 128 bytes.
   TensorMapSwizzle swizzle = TensorMapSwizzle::None;

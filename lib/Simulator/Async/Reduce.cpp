@@ -112,8 +112,7 @@ void fa4::sim::reduceInto(uint8_t *destination, const uint8_t *source,
   case TensorMapType::F32Ftz:
   case TensorMapType::TF32:
   case TensorMapType::TF32Ftz: {
-    bool ftz =
-        type == TensorMapType::F32Ftz || type == TensorMapType::TF32Ftz;
+    bool ftz = type == TensorMapType::F32Ftz || type == TensorMapType::TF32Ftz;
     return update<uint32_t>(
         destination, source, bytes, [=](uint32_t a, uint32_t b) {
           float x = bitCast<float>(a), y = bitCast<float>(b);
@@ -125,10 +124,10 @@ void fa4::sim::reduceInto(uint8_t *destination, const uint8_t *source,
   case TensorMapType::F64:
     return updateAs<double, uint64_t>(destination, source, bytes, op);
   case TensorMapType::F16:
-    return update<uint16_t>(
-        destination, source, bytes, [op](uint16_t a, uint16_t b) {
-          return toF16(apply(op, fromF16(a), fromF16(b)));
-        });
+    return update<uint16_t>(destination, source, bytes,
+                            [op](uint16_t a, uint16_t b) {
+                              return toF16(apply(op, fromF16(a), fromF16(b)));
+                            });
   case TensorMapType::BF16:
     return update<uint16_t>(
         destination, source, bytes, [op](uint16_t a, uint16_t b) {
@@ -143,14 +142,14 @@ void fa4::sim::reduceInto(uint8_t *destination, const uint8_t *source,
   case TensorMapType::U64:
     return updateAs<uint64_t, uint64_t>(destination, source, bytes, op);
   case TensorMapType::U16:
-    return update<uint16_t>(
-        destination, source, bytes, [op](uint16_t a, uint16_t b) {
-          return uint16_t(apply<uint32_t>(op, a, b));
-        });
+    return update<uint16_t>(destination, source, bytes,
+                            [op](uint16_t a, uint16_t b) {
+                              return uint16_t(apply<uint32_t>(op, a, b));
+                            });
   case TensorMapType::U8:
-    return update<uint8_t>(
-        destination, source, bytes, [op](uint8_t a, uint8_t b) {
-          return uint8_t(apply<uint32_t>(op, a, b));
-        });
+    return update<uint8_t>(destination, source, bytes,
+                           [op](uint8_t a, uint8_t b) {
+                             return uint8_t(apply<uint32_t>(op, a, b));
+                           });
   }
 }

@@ -83,10 +83,10 @@ void issue(Exec &exec, const Inst &inst, unsigned lane) {
     op->agent = beginAgent(exec, inst, lane, AgentKind::BulkLoad);
     checker->agentWillComplete(op->agent, *mbarrier, form.bytes());
     AccessRange range{*to, form.bytes()};
-    checker->agentAccess(
-        op->agent, op->actor(), MemSpace::Shared,
-        form.reduce ? AccessKind::Reduction : AccessKind::Write,
-        Proxy::Generic, &range, 1, *mbarrier);
+    checker->agentAccess(op->agent, op->actor(), MemSpace::Shared,
+                         form.reduce ? AccessKind::Reduction
+                                     : AccessKind::Write,
+                         Proxy::Generic, &range, 1, *mbarrier);
   }
   exec.cluster.async.issue(std::move(op));
 }

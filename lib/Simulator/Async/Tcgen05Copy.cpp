@@ -23,8 +23,13 @@ struct CopyForm {
   unsigned ctaGroup = 1;
   unsigned rows = 0, chunks = 0; ///< Of shared memory; chunks of 16 bytes.
   /// Lanes that receive row r, a bit for each 32-lane quarter's lane.
-  enum { Straight, FourRows, Warpx2_02_13, Warpx2_01_23, Warpx4 } spread =
-      Straight;
+  enum {
+    Straight,
+    FourRows,
+    Warpx2_02_13,
+    Warpx2_01_23,
+    Warpx4
+  } spread = Straight;
 
   /// f(lane) for each lane that row r goes to.
   template <typename F> void forEachLaneOf(unsigned r, F f) const {

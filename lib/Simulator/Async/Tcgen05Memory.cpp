@@ -92,10 +92,10 @@ static Flow runAlloc(Exec &exec, const Inst &inst) {
   if (!to)
     return Flow::Next;
   if (columns < 32 || columns > 512 || (columns & (columns - 1))) {
-    exec.report(inst, "tmem-bad-size",
-                formatv("{0} columns are not a power of two in 32..512",
-                        columns)
-                    .str());
+    exec.report(
+        inst, "tmem-bad-size",
+        formatv("{0} columns are not a power of two in 32..512", columns)
+            .str());
     return Flow::Next;
   }
   AsyncState &own = asyncState(exec.cta);
@@ -154,8 +154,13 @@ static Flow runAlloc(Exec &exec, const Inst &inst) {
   if (ClusterChecker *checker = exec.checker()) {
     uint64_t addresses[warpSize];
     addresses[lane] = *address;
-    checker->access({&exec.warp, &inst, LaneMask(1) << lane, MemSpace::Shared,
-                     AccessKind::Write, 4, addresses,
+    checker->access({&exec.warp,
+                     &inst,
+                     LaneMask(1) << lane,
+                     MemSpace::Shared,
+                     AccessKind::Write,
+                     4,
+                     addresses,
                      {Semantics::Weak, Scope::Cta}});
     checker->warpSync(exec.warp, inst, exec.mask);
   }
@@ -177,8 +182,7 @@ static Flow runDealloc(Exec &exec, const Inst &inst) {
     return Flow::Next;
   }
   if (block->second.ctaGroup != inst.form)
-    exec.report(inst, "mixed-cta-group",
-                "allocated with the other .cta_group");
+    exec.report(inst, "mixed-cta-group", "allocated with the other .cta_group");
   if (ClusterChecker *checker = exec.checker())
     checker->tensorDealloc(exec.warp, inst, exec.cta, address.column, columns);
   for (uint32_t i = 0; i < columns; ++i)
@@ -232,7 +236,7 @@ struct LoadStoreForm {
   bool packed = false; ///< .pack::16b or .unpack::16b.
   uint32_t split = 0;
   unsigned registers = 0, firstRegister = 0, address = 0;
-  uint32_t columns = 0; ///< That the whole access spans.
+  uint32_t columns = 0;          ///< That the whole access spans.
   std::vector<TensorCell> cells; ///< By thread * registers + register.
 };
 
@@ -427,10 +431,10 @@ static bool decodeLoadStore(DecodeContext &context, bool store) {
   LoadStoreForm form;
   if (!takeAligned(context))
     return false;
-  int shape = context.takeOneOf(
-      {"32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2"});
-  int log = context.takeOneOf(
-      {"x1", "x2", "x4", "x8", "x16", "x32", "x64", "x128"});
+  int shape =
+      context.takeOneOf({"32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2"});
+  int log =
+      context.takeOneOf({"x1", "x2", "x4", "x8", "x16", "x32", "x64", "x128"});
   if (shape < 0 || log < 0)
     return context.unsupported();
   form.shape = TensorShape(shape);

@@ -141,8 +141,8 @@ void MmaOp::unpackTensorA(unsigned cta, float *out) const {
     unsigned from = lane;
     if (form->shiftA && lane > 0)
       from = lane - 1;
-    auto row = reinterpret_cast<const uint8_t *>(memory.row(from) +
-                                                 tensorA.column);
+    auto row =
+        reinterpret_cast<const uint8_t *>(memory.row(from) + tensorA.column);
     for (unsigned c = 0; c < 2; ++c)
       unpackChunk(row + 16 * c, shape.a, false, out + lane * maxK + c * t);
   }
@@ -284,8 +284,8 @@ void MmaOp::announce(Exec &exec) {
           tensor.back().lane + tensor.back().lanes == int(l))
         ++tensor.back().lanes;
       else
-        tensor.push_back({rank, uint16_t(l), 1, uint16_t(d.column),
-                          uint16_t(group.countN)});
+        tensor.push_back(
+            {rank, uint16_t(l), 1, uint16_t(d.column), uint16_t(group.countN)});
     }
   }
   checker->agentTensorAccess(
@@ -330,7 +330,8 @@ static void issueMma(Exec &exec, const Inst &inst, const MmaForm &form,
     return;
   std::string error;
   uint32_t idesc = exec.value(inst, 3, lane);
-  bool good = MmaShape::parse(form.kind, idesc, form.ctaGroup, op->shape, error);
+  bool good =
+      MmaShape::parse(form.kind, idesc, form.ctaGroup, op->shape, error);
   good = good && MatrixDescriptor::parse(exec.value(inst, 2, lane),
                                          op->descriptorB, error);
   if (good && !form.tensorA)

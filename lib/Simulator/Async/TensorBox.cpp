@@ -19,8 +19,8 @@ TensorBox::TensorBox(const TensorMap &tensorMap, const int32_t *coordinates)
     extent[i] = i < map.rank ? map.box[i] : 1;
     // The traversal stride of dimension 0 is ignored without interleave.
     if (i > 0 && i < map.rank)
-      extent[i] = (extent[i] + map.elementStrides[i] - 1) /
-                  map.elementStrides[i];
+      extent[i] =
+          (extent[i] + map.elementStrides[i] - 1) / map.elementStrides[i];
     if (i > 0)
       rows *= extent[i];
   }
@@ -38,8 +38,8 @@ uint64_t TensorBox::rowAddress(uint32_t row) const {
   uint64_t address =
       map.address + int64_t(at[0]) * map.elementBytes() + rowBegin;
   for (unsigned i = 1; i < map.rank; ++i) {
-    int64_t x = int64_t(at[i]) + int64_t(row % extent[i]) *
-                                     map.elementStrides[i];
+    int64_t x =
+        int64_t(at[i]) + int64_t(row % extent[i]) * map.elementStrides[i];
     row /= extent[i];
     if (x < 0 || uint64_t(x) >= map.dims[i])
       return 0;

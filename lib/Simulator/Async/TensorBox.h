@@ -19,8 +19,8 @@ namespace fa4::sim {
 struct TensorBox {
   TensorBox(const TensorMap &map, const int32_t *coordinates);
 
-  uint32_t rows = 1;      ///< Product of the outer dimensions of the box.
-  uint32_t rowBytes = 0;  ///< Of a row in shared memory.
+  uint32_t rows = 1;     ///< Product of the outer dimensions of the box.
+  uint32_t rowBytes = 0; ///< Of a row in shared memory.
   uint32_t bytes() const { return rows * rowBytes; }
   /// In-bounds part of every row that is in bounds: [rowBegin, rowEnd) bytes.
   uint32_t rowBegin = 0, rowEnd = 0;

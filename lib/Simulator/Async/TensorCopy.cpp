@@ -145,8 +145,8 @@ static bool readMap(Exec &exec, const Inst &inst, const TensorForm &form,
 /// Distance from global addresses of the box to host memory; reports a box
 /// that leaves its allocation.
 static bool resolveBox(Exec &exec, const Inst &inst, unsigned lane,
-                       const TensorBox &box,
-                       llvm::ArrayRef<AccessRange> ranges, intptr_t &toHost) {
+                       const TensorBox &box, llvm::ArrayRef<AccessRange> ranges,
+                       intptr_t &toHost) {
   toHost = 0;
   if (ranges.empty())
     return true;
@@ -287,9 +287,8 @@ static Flow runTensor(Exec &exec, const Inst &inst) {
 static Flow runPrefetchTensor(Exec &exec, const Inst &inst) {
   const auto &form = *static_cast<const TensorForm *>(inst.extra);
   TensorMap map;
-  forEachLane(exec.mask, [&](unsigned lane) {
-    readMap(exec, inst, form, lane, map);
-  });
+  forEachLane(exec.mask,
+              [&](unsigned lane) { readMap(exec, inst, form, lane, map); });
   return Flow::Next;
 }
 
@@ -310,8 +309,8 @@ static bool addMap(DecodeContext &context, TensorForm &form, unsigned source,
   if (count == 0)
     return false;
   if (count != form.rank + 1)
-    return context.error(formatv("expected {0} coordinates, found {1}",
-                                 form.rank, count - 1));
+    return context.error(
+        formatv("expected {0} coordinates, found {1}", form.rank, count - 1));
   return true;
 }
 

@@ -48,9 +48,9 @@ private:
 
 /// What a thread, barrier, ... knows.
 struct View {
-  Clock happened;     ///< Steps that happened before.
-  Clock asyncShared;  ///< Generic writes to shared memory that a proxy fence
-  Clock asyncGlobal;  ///< (or to global memory) made visible to the async proxy.
+  Clock happened;    ///< Steps that happened before.
+  Clock asyncShared; ///< Generic writes to shared memory that a proxy fence
+  Clock asyncGlobal; ///< (or to global memory) made visible to the async proxy.
   Clock tensorFenced; ///< Steps released behind tcgen05.fence::before.
   Clock tensorKnown;  ///< Steps known since the last tcgen05.fence::after.
 

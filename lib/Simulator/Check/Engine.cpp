@@ -84,8 +84,8 @@ void Engine::update(WarpState &state, LaneMask mask, F f) {
         same |= 1u << l;
     });
     mask &= ~same;
-    ViewRef changed = shared ? std::make_shared<View>(*shared)
-                             : std::make_shared<View>();
+    ViewRef changed =
+        shared ? std::make_shared<View>(*shared) : std::make_shared<View>();
     if (shared && shared.use_count() == 1 + __builtin_popcount(same))
       changed = shared; // Nobody else has it.
     f(*changed);

@@ -184,7 +184,8 @@ struct Access {
   Proxy proxy;
   bool strong;
   Stamp stamp = {};
-  bool ordered = false; ///< Accesses of its component are ordered among themselves.
+  bool ordered =
+      false; ///< Accesses of its component are ordered among themselves.
   uint32_t rank = 0; ///< Of the CTA whose memory it is.
   // Results of the last comparison, since neighbours mostly agree.
   Stamp lastGood = {};
@@ -255,8 +256,7 @@ private:
   void release(WarpState &state, LaneMask mask, View &target);
   void acquire(WarpState &state, LaneMask mask, const View &source);
   /// Raises one component in what the lanes know: f(lane, view).
-  template <typename F>
-  void update(WarpState &state, LaneMask mask, F f);
+  template <typename F> void update(WarpState &state, LaneMask mask, F f);
   /// Adds to `target` what is the lane's alone; its next accesses are later.
   void releaseLane(WarpState &state, unsigned lane, View &target);
   View &ownView(WarpState &state, unsigned lane);
@@ -277,9 +277,7 @@ private:
   //===--- Accesses (EngineAccess.cpp) ------------------------------------===//
   uint32_t siteOf(const Warp &warp, const Inst &inst, AccessKind kind,
                   Proxy proxy, bool strong);
-  uint32_t full(uint32_t component) const {
-    return clusterBits | component;
-  }
+  uint32_t full(uint32_t component) const { return clusterBits | component; }
   bool isOrdered(const Access &access, const Stamp &earlier) const;
   bool isAsyncVisible(const Access &access, const Stamp &earlier) const;
   bool isTensorFenced(const Access &access, const Stamp &earlier) const;
@@ -312,7 +310,7 @@ private:
   std::vector<Agent> agents;
   std::vector<AgentId> freeAgents;
   std::vector<std::unique_ptr<Shadow>> shared, tensor; // by CTA
-  llvm::DenseMap<uint32_t, View> locations; // shared addresses
+  llvm::DenseMap<uint32_t, View> locations;            // shared addresses
   /// What this cluster has learnt of others, through global memory.
   llvm::DenseMap<uint32_t, std::unique_ptr<View>> foreign;
   llvm::DenseMap<uint64_t, uint32_t> siteCache;

@@ -122,10 +122,10 @@ void Engine::addRead(Access &access, Shadow &shadow, Cell &cell) {
         return;
       }
     if (list.size() > 64)
-      list.erase(std::remove_if(
-                     list.begin(), list.end(),
-                     [&](const Stamp &s) { return isOrdered(access, s); }),
-                 list.end());
+      list.erase(
+          std::remove_if(list.begin(), list.end(),
+                         [&](const Stamp &s) { return isOrdered(access, s); }),
+          list.end());
     list.push_back(access.stamp);
     return;
   }
@@ -216,8 +216,8 @@ void Engine::sharedRange(Access &access, uint32_t address, uint32_t bytes) {
     return; // Reported by the machine.
   auto &shadow = shared[rank];
   if (!shadow)
-    shadow = std::make_unique<Shadow>((cluster.ctas[rank].shared.size() + 3) /
-                                      4);
+    shadow =
+        std::make_unique<Shadow>((cluster.ctas[rank].shared.size() + 3) / 4);
   access.rank = rank;
   if (access.kind == AccessKind::Write && access.proxy == Proxy::Generic)
     access.host = cluster.ctas[rank].shared.data();
@@ -278,8 +278,8 @@ void Engine::access(const WarpAccess &event) {
   bool strong = event.order.semantics != Semantics::Weak ||
                 event.kind == AccessKind::Atomic ||
                 event.kind == AccessKind::Reduction;
-  Access access{&state,     0,          event.inst,
-                event.space, event.kind, Proxy::Generic, strong};
+  Access access{&state,         0,     event.inst, event.space, event.kind,
+                Proxy::Generic, strong};
   access.ordered = true;
   access.stamp.site =
       siteOf(*event.warp, *event.inst, event.kind, Proxy::Generic, strong);
@@ -301,13 +301,13 @@ void Engine::access(const WarpAccess &event) {
 void Engine::synchroniseThroughMemory(const WarpAccess &event,
                                       WarpState &state) {
   bool writes = event.kind != AccessKind::Read;
-  bool reads = event.kind != AccessKind::Write &&
-               event.kind != AccessKind::Reduction;
+  bool reads =
+      event.kind != AccessKind::Write && event.kind != AccessKind::Reduction;
   Semantics s = event.order.semantics;
-  bool releases = s == Semantics::Release || s == Semantics::AcqRel ||
-                  s == Semantics::Sc;
-  bool acquires = s == Semantics::Acquire || s == Semantics::AcqRel ||
-                  s == Semantics::Sc;
+  bool releases =
+      s == Semantics::Release || s == Semantics::AcqRel || s == Semantics::Sc;
+  bool acquires =
+      s == Semantics::Acquire || s == Semantics::AcqRel || s == Semantics::Sc;
   auto publish = [&](unsigned l, View &view) {
     if (releases)
       release(state, 1u << l, view);
@@ -438,8 +438,8 @@ void Engine::complain(const Access &access, llvm::StringRef kind,
                       llvm::StringRef message, const Stamp *earlier,
                       uint64_t address) {
   uint64_t other = earlier ? earlier->site : 0;
-  uint64_t key = (uint64_t(access.stamp.site) << 32 | other) ^
-                 uint64_t(kind.size()) << 60;
+  uint64_t key =
+      (uint64_t(access.stamp.site) << 32 | other) ^ uint64_t(kind.size()) << 60;
   if (!reported.insert(key).second)
     return;
   Report report;

@@ -60,8 +60,7 @@ AgentId Engine::beginAgent(AgentKind kind, const Actor &issuer) {
     noteIssue(components[own.cpAsync], agent.step, thread, now);
     break;
   case AgentKind::Commit: {
-    auto view =
-        std::make_unique<View>(snapshot(warp, 1u << issuer.lane));
+    auto view = std::make_unique<View>(snapshot(warp, 1u << issuer.lane));
     if (own.pipe)
       view->happened.raise(own.pipe, own.pipeSteps);
     if (own.cpAsync && issuer.inst->opcode.starts_with("cp.")) {
@@ -99,8 +98,8 @@ void Engine::agentAccess(AgentId id, const Actor &issuer, MemSpace space,
   WarpState &warp = stateOf(*issuer.warp);
   ThreadComponents &own = threads[threadOf(warp, issuer.lane)];
   Agent &agent = agents[id];
-  Access access{&warp, unsigned(issuer.lane), issuer.inst, space, kind, proxy,
-                kind == AccessKind::Reduction};
+  Access access{&warp, unsigned(issuer.lane),        issuer.inst, space, kind,
+                proxy, kind == AccessKind::Reduction};
   access.stamp.site =
       siteOf(*issuer.warp, *issuer.inst, kind, proxy, access.strong);
   access.stamp.step = agent.step;
@@ -141,17 +140,16 @@ void Engine::agentAccess(AgentId id, const Actor &issuer, MemSpace space,
     }
 }
 
-void Engine::agentTensorAccess(AgentId id, const Actor &issuer,
-                               AccessKind kind, const TensorRange *ranges,
-                               size_t count) {
+void Engine::agentTensorAccess(AgentId id, const Actor &issuer, AccessKind kind,
+                               const TensorRange *ranges, size_t count) {
   WarpState &warp = stateOf(*issuer.warp);
   ThreadComponents &own = threads[threadOf(warp, issuer.lane)];
-  Access access{&warp, unsigned(issuer.lane), issuer.inst, tensorSpace, kind,
-                Proxy::Tensor, false};
+  Access access{&warp, unsigned(issuer.lane), issuer.inst, tensorSpace,
+                kind,  Proxy::Tensor,         false};
   access.ordered = true;
-  access.stamp = {full(own.pipe), agents[id].step,
-                  siteOf(*issuer.warp, *issuer.inst, kind, Proxy::Tensor,
-                         false)};
+  access.stamp = {
+      full(own.pipe), agents[id].step,
+      siteOf(*issuer.warp, *issuer.inst, kind, Proxy::Tensor, false)};
   for (size_t i = 0; i < count; ++i)
     tensorRange(access, ranges[i]);
 }
@@ -183,8 +181,7 @@ void Engine::bulkWait(const Warp &warp, const Inst &, LaneMask mask,
 
 void Engine::cpAsyncCommit(const Warp &warp, const Inst &, LaneMask mask) {
   WarpState &state = stateOf(warp);
-  forEachLane(mask,
-              [&](unsigned l) { ++threads[threadOf(state, l)].cpGroup; });
+  forEachLane(mask, [&](unsigned l) { ++threads[threadOf(state, l)].cpGroup; });
 }
 
 void Engine::cpAsyncWait(const Warp &warp, const Inst &, LaneMask mask,
@@ -221,7 +218,7 @@ void Engine::tensorDealloc(const Warp &warp, const Inst &inst, Cta &cta,
                            uint32_t column, uint32_t columns) {
   WarpState &state = stateOf(warp);
   unsigned lane = __builtin_ctz(warp.live);
-  Access access{&state, lane, &inst, tensorSpace, AccessKind::Write,
+  Access access{&state,        lane, &inst, tensorSpace, AccessKind::Write,
                 Proxy::Tensor, false};
   access.ordered = true;
   access.stamp = {full(threadOf(state, lane)), state.step[lane],
@@ -243,8 +240,7 @@ void Engine::tensorAccess(const Warp &warp, const Inst &inst, LaneMask mask,
                         state.firstThread);
   ++steps;
   unsigned first = __builtin_ctz(mask);
-  noteIssue(components[base], steps, threadOf(state, first),
-            state.step[first]);
+  noteIssue(components[base], steps, threadOf(state, first), state.step[first]);
   Access access{&state, 0, &inst, tensorSpace, kind, Proxy::Tensor, false};
   access.stamp = {full(base), steps,
                   siteOf(warp, inst, kind, Proxy::Tensor, false)};
@@ -258,8 +254,7 @@ void Engine::tensorAccess(const Warp &warp, const Inst &inst, LaneMask mask,
     return;
   // The registers' values arrive later; whoever reads one knows of the load.
   for (unsigned r = 0; r < inst.numResults; ++r) {
-    const Operand &op =
-        cluster.grid.program->operands[inst.firstOperand + r];
+    const Operand &op = cluster.grid.program->operands[inst.firstOperand + r];
     if (!op.sink)
       state.pendingRegisters[op.offset / 128] = steps;
   }
@@ -270,8 +265,7 @@ void Engine::registersRead(const Warp &warp, const Inst &inst) {
   WarpState &state = stateOf(warp);
   uint32_t step = 0;
   for (unsigned i = inst.numResults; i < inst.numOperands; ++i) {
-    const Operand &op =
-        cluster.grid.program->operands[inst.firstOperand + i];
+    const Operand &op = cluster.grid.program->operands[inst.firstOperand + i];
     if (op.bank != 0)
       continue;
     auto it = state.pendingRegisters.find(op.offset / 128);
