@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Simulator/Machine/State.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 #include <map>
@@ -37,10 +38,27 @@ void Cluster::report(llvm::StringRef kind, const llvm::Twine &message,
   grid.sink.add(std::move(finding));
 }
 
-static std::string lanesText(LaneMask mask, LaneMask live) {
-  if (mask == live)
+/// "3", "0-7,16" of the set bits.
+static std::string ranges(uint32_t mask) {
+  std::string text;
+  for (unsigned i = 0; i < warpSize; ++i) {
+    if (!(mask >> i & 1))
+      continue;
+    unsigned last = i;
+    while (last + 1 < warpSize && mask >> (last + 1) & 1)
+      ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(i);
+    if (last > i)
+      text += "-" + std::to_string(last);
+    i = last;
+  }
+  return text;
+}
+
+static std::string lanesText(LaneMask mask, LaneMask all) {
+  if (mask == all)
     return "";
-  return llvm::formatv(" lanes {0:x-}", mask).str();
+  return (mask & (mask - 1) ? " lanes " : " lane ") + ranges(mask);
 }
 
 /// What one fragment waits for, in words.
@@ -48,12 +66,13 @@ static std::string describe(Cluster &cluster, const Warp &warp,
                             const Fragment &fragment) {
   const BlockReason &why = fragment.blocked;
   if (!fragment.blockedNow)
-    return "runs (polls memory?)";
+    return "runs: it polls memory, or spins";
   switch (why.kind) {
   case BlockReason::None:
     return "runs";
   case BlockReason::Mbarrier: {
-    std::string where = llvm::formatv("mbarrier {0:x}", why.address).str();
+    std::string where =
+        llvm::formatv("waits for mbarrier {0:x}", why.address).str();
     if (cluster.ctas.size() > 1)
       where += llvm::formatv(" of rank {0}", why.cta).str();
     auto &barriers = cluster.ctas[why.cta].mbarriers;
@@ -73,50 +92,79 @@ static std::string describe(Cluster &cluster, const Warp &warp,
   }
   case BlockReason::NamedBarrier: {
     const NamedBarrier &b = warp.cta->barriers[why.value & 15];
-    return llvm::formatv("barrier {0}; {1} of {2} threads have arrived",
-                         why.value, b.arrived, b.expected)
+    return llvm::formatv(
+               "waits for barrier {0}; {1} of {2} threads have arrived",
+               why.value, b.arrived, b.expected)
         .str();
   }
   case BlockReason::ClusterBarrier:
-    return llvm::formatv("cluster barrier; {0} of {1} live threads have "
-                         "arrived",
-                         cluster.clusterArrived, cluster.liveThreads)
+    return llvm::formatv(
+               "waits for the cluster barrier; {0} of {1} live threads have "
+               "arrived",
+               cluster.clusterArrived, cluster.liveThreads)
         .str();
   case BlockReason::WarpSync:
-    return llvm::formatv("lanes {0:x-} of its warp", uint32_t(why.value)).str();
+    return "waits for" + lanesText(uint32_t(why.value), 0) + " of its warp";
   case BlockReason::Aligned:
-    return llvm::formatv("the other lanes of its warp (.aligned; lanes {0:x-} "
-                         "are here)",
-                         uint32_t(why.value))
-        .str();
+    return "waits for the other lanes of its warp to execute this .aligned "
+           "instruction";
   case BlockReason::AsyncGroup:
-    return llvm::formatv("asynchronous groups ({0} may be outstanding)",
-                         why.value)
+    return llvm::formatv(
+               "waits for asynchronous groups ({0} may be outstanding)",
+               why.value)
         .str();
   case BlockReason::TensorWait:
-    return "its tcgen05 loads or stores";
+    return "waits for its tcgen05 loads or stores";
   case BlockReason::TensorAlloc:
-    return llvm::formatv("{0} columns of tensor memory", why.value).str();
+    return llvm::formatv("waits for {0} columns of tensor memory", why.value)
+        .str();
   case BlockReason::Other:
-    return why.text;
+    return std::string("waits for ") + why.text;
   }
   return "";
 }
 
-std::string Cluster::hangTable() const {
-  Cluster &self = const_cast<Cluster &>(*this);
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  for (const Cta &cta : ctas)
+namespace {
+/// Warps of a CTA that do the same.
+struct HangRow {
+  const Cta *cta;
+  uint32_t warps, pc;
+  std::string lanes, text;
+};
+} // namespace
+
+static std::vector<HangRow> hangRows(Cluster &cluster) {
+  std::vector<HangRow> rows;
+  for (const Cta &cta : cluster.ctas)
     for (const Warp &warp : cta.warps)
       for (const Fragment &fragment : warp.fragments) {
-        const Inst &inst = grid.program->insts[fragment.pc];
-        out << llvm::formatv("  CTA ({0},{1},{2}) warp {3}{4}: line {5}: {6}: "
-                             "waits for {7}\n",
-                             cta.id[0], cta.id[1], cta.id[2], warp.index,
-                             lanesText(fragment.mask, warp.exists), inst.line,
-                             inst.opcode, describe(self, warp, fragment));
+        HangRow row{&cta, 1u << warp.index, fragment.pc,
+                    lanesText(fragment.mask, warp.exists),
+                    describe(cluster, warp, fragment)};
+        auto same = llvm::find_if(rows, [&](const HangRow &other) {
+          return other.cta == row.cta && other.pc == row.pc &&
+                 other.lanes == row.lanes && other.text == row.text;
+        });
+        if (same != rows.end())
+          same->warps |= row.warps;
+        else
+          rows.push_back(std::move(row));
       }
+  return rows;
+}
+
+std::string Cluster::hangTable() const {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  for (const HangRow &row : hangRows(const_cast<Cluster &>(*this))) {
+    const Inst &inst = grid.program->insts[row.pc];
+    out << llvm::formatv("  CTA ({0},{1},{2}) warp{3} {4}{5}: line {6}: {7}: "
+                         "{8}\n",
+                         row.cta->id[0], row.cta->id[1], row.cta->id[2],
+                         row.warps & (row.warps - 1) ? "s" : "",
+                         ranges(row.warps), row.lanes, inst.line, inst.opcode,
+                         row.text);
+  }
   std::map<std::string, unsigned> pendingOps;
   async.forEach([&](const AsyncOp &op) { ++pendingOps[op.describe(*this)]; });
   for (const auto &[what, count] : pendingOps)
@@ -128,15 +176,8 @@ void Cluster::reportHang() {
   Report finding;
   finding.kind = "hang";
   finding.message = "nothing can go on any more:\n" + hangTable();
-  for (const Cta &cta : ctas)
-    for (const Warp &warp : cta.warps)
-      for (const Fragment &fragment : warp.fragments) {
-        Actor actor;
-        actor.inst = &grid.program->insts[fragment.pc];
-        actor.warp = const_cast<Warp *>(&warp);
-        if (finding.sites.size() < 64)
-          finding.sites.push_back(site(actor, describe(*this, warp, fragment)));
-      }
+  if (!finding.message.empty() && finding.message.back() == '\n')
+    finding.message.pop_back();
   finding.key = "hang";
   grid.sink.add(std::move(finding));
   grid.sink.requestStop();
