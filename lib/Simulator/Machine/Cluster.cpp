@@ -191,6 +191,8 @@ Cluster::Status Cluster::run(uint64_t budget) {
     if (sinceProgress() > stallAfter) {
       // Memory that others write, or a hang: the grid decides.
       progressAt = executed;
+      polled = polls != pollsAtProgress;
+      pollsAtProgress = polls;
       return Status::Stalled;
     }
     if (turnsLeft-- == 0)
@@ -213,6 +215,7 @@ Cluster::Status Cluster::run(uint64_t budget) {
       continue;
     idleRounds = 0;
     // Code between the waits may poll global memory.
+    polled = true;
     return globalReads == idleReads ? Status::Stuck : Status::Stalled;
   }
   return Status::Running;

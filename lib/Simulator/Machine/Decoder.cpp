@@ -154,6 +154,26 @@ bool Decoder::relocate(const ptx::Variable &variable) {
   return true;
 }
 
+/// What no device has room for is an error here, not a failed allocation.
+void Decoder::checkSizes() {
+  constexpr uint64_t maxShared = 1 << 20, maxLocal = 512 << 10;
+  uint64_t shared = 0, local = 0;
+  for (const ptx::Variable &v : module.allVariables) {
+    uint64_t bytes = std::min<uint64_t>(v.bytes, 1ull << 40);
+    if (v.space == ptx::StateSpace::Shared)
+      shared += bytes;
+    else if (v.space == ptx::StateSpace::Local ||
+             v.space == ptx::StateSpace::Param)
+      local += bytes;
+    if (v.align > 4096)
+      error(v.loc, "alignment of '" + v.name + "' is over 4096");
+  }
+  if (shared > maxShared)
+    error({}, llvm::Twine(shared) + " bytes of shared variables are too many");
+  if (local > maxLocal)
+    error({}, llvm::Twine(local) + " bytes of local variables are too many");
+}
+
 /// Registers, local variables and the parameters that live in local memory.
 void Decoder::layOutFunction(const ptx::Function &f) {
   static constexpr uint32_t slotBytes[] = {4, 128, 128, 128, 256, 512};
@@ -323,8 +343,10 @@ llvm::Error Decoder::run() {
       target.consumeInteger(10, program.smVersion);
   if (module.addressSize != 64)
     error({}, ".address_size 32 is not supported");
-  layOutShared();
-  if (layOutGlobals()) {
+  checkSizes();
+  if (errors.empty())
+    layOutShared();
+  if (errors.empty() && layOutGlobals()) {
     for (const ptx::Function &f : module.functions) {
       if (!f.hasBody)
         continue;

@@ -30,6 +30,7 @@ public:
 private:
   friend class InstructionDecoder;
 
+  void checkSizes();
   void layOutShared();
   void layOutFunction(const ptx::Function &function);
   bool layOutGlobals();

@@ -166,6 +166,7 @@ Flow wait(Exec &x, const Inst &inst) {
     return x.block(reason);
   }
   x.frag->timedOut = false;
+  cluster.polls += done != x.mask;
   x.setPredicate(x.operand(inst, 0), done);
   if (ClusterChecker *checker = x.checker()) {
     // Groups of lanes that saw the same barrier.

@@ -108,6 +108,8 @@ bool decodeMov(DecodeContext &c) {
   unsigned w = widths[t];
   if (c.isVector(0) && c.isVector(1))
     return c.error("mov of a vector to a vector");
+  if (w == 0 && (c.isVector(0) || c.isVector(1)))
+    return c.error("mov of a vector of predicates");
   if (c.isVector(1)) { // pack
     if (!c.addOperand(0, w, true))
       return false;

@@ -294,16 +294,16 @@ private:
   }
 
   void stall(std::unique_ptr<Job> job) {
-    // Twice around with nothing written anywhere: nobody will. Polling loops
-    // get far more, since what they count may be time.
-    constexpr unsigned hopeless = 20;
+    // Polling in vain is a hang sooner than a loop that only computes.
+    constexpr unsigned hopeless = 500, pollWeight = 25;
     uint64_t epoch = grid.globalEpoch.load(std::memory_order_relaxed);
     if (epoch != job->stalledAt)
       job->stalls = 0;
     job->stalledAt = epoch;
     bool others = grid.nextCluster.load() < grid.clusterCount || hopeful ||
                   !ready.empty();
-    if (++job->stalls > hopeless && !others)
+    job->stalls += job->cluster->polled ? pollWeight : 1;
+    if (job->stalls > hopeless && !others)
       return hang(*job);
     stalled.push_back(std::move(job));
   }

@@ -99,6 +99,11 @@ struct Warp {
   uint64_t instructions = 0;
   LaneMask carry = 0; ///< CC.CF of add.cc and the like.
   uint32_t tid[3][warpSize];
+  struct Load {
+    uint32_t pc = 0;
+    uint64_t address = 0;
+  };
+  Load recentLoads[16]; ///< By pc: tells polling from streaming.
   /// Registers that an asynchronous load has yet to define (by register file
   /// offset / 128); empty most of the time. Kept by the tcgen05.ld handlers.
   llvm::SmallVector<uint32_t, 0> pendingLoads;
@@ -262,6 +267,19 @@ public:
   void restoreProgress(uint64_t since) { progressAt = executed - since; }
   /// Loads of global memory: what may see another cluster's progress.
   uint64_t globalReads = 0;
+  /// Looks at something that may change: loads of an address that this
+  /// instruction loaded before, waits that failed. A load of anything new is
+  /// progress.
+  uint64_t polls = 0;
+  void noteLoad(Warp &warp, uint32_t pc, uint64_t address) {
+    Warp::Load &last = warp.recentLoads[pc % 16];
+    if (last.pc == pc && last.address == address) {
+      ++polls;
+      return;
+    }
+    last = {pc, address};
+    noteProgress();
+  }
 
   /// The warp instruction count of this cluster: also its clock.
   uint64_t executed = 0;
@@ -269,6 +287,8 @@ public:
   /// What every unfinished thread does, for a hang.
   std::string hangTable() const;
   void reportHang();
+  /// Did the instructions since the last progress poll, or only compute?
+  bool polled = false;
   /// Warp instructions since anything changed that could let a wait end.
   uint64_t sinceProgress() const { return executed - progressAt; }
 
@@ -288,7 +308,7 @@ private:
   void finish();
 
   std::vector<Warp *> allWarps;
-  uint64_t progressAt = 0, seenEpoch = 0;
+  uint64_t progressAt = 0, seenEpoch = 0, pollsAtProgress = 0;
   unsigned idleRounds = 0;
   uint64_t idleReads = 0;
   // The scheduler's current habits, drawn anew every few hundred turns.
