@@ -539,6 +539,128 @@ TEST(Cluster, ClustersThatWaitForEachOther) {
   }
 }
 
+TEST(Cluster, StoreAndReduceAsync) {
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    KernelRun run(kernel(R"(
+      .shared .align 8 .b64 bar;
+      .shared .align 16 .b32 s[4];
+      mov.u32 %r2, %cluster_ctarank;
+      setp.eq.u32 %p1, %r2, 0;
+      setp.eq.u32 %p2, %r1, 0;
+      @%p2 mbarrier.init.shared::cta.b64 [bar], 1;
+      @%p2 st.shared.v4.b32 [s], {1, 1, 1, 1};
+      @%p2 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 24;
+      fence.mbarrier_init.release.cluster;
+      barrier.cluster.arrive.aligned;
+      barrier.cluster.wait.aligned;
+      xor.b32 %r3, %r2, 1;
+      mov.u32 %r4, bar;
+      mov.u32 %r5, s;
+      mapa.shared::cluster.u32 %r4, %r4, %r3;
+      mapa.shared::cluster.u32 %r5, %r5, %r3;
+      @%p2 st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%r5], {%r2, 7}, [%r4];
+      @%p2 st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%r5+8], %rd1, [%r4];
+      @%p2 red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r5+4], 5, [%r4];
+      @%p2 red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.max.u32 [%r5+4], 9, [%r4];
+    w: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p3, [bar], 0;
+      @!%p3 bra w;
+      ld.shared.b32 %r6, [s];
+      mov.u32 %r7, %ctaid.x;
+      mad.wide.u32 %rd9, %r7, 4, %rd1;
+      @%p2 st.global.b32 [%rd9], %r6;
+      barrier.cluster.arrive.aligned;
+      barrier.cluster.wait.aligned;
+    )"),
+                  {32}, {2}, {2}, seed);
+    ASSERT_TRUE(run.result.ok()) << run.text();
+    EXPECT_EQ(run[0], 1u);
+    EXPECT_EQ(run[1], 0u);
+  }
+}
+
+TEST(Memory, TensorMapFields) {
+  Kernel k(kernel(R"(
+    .shared .align 128 .b8 map[128];
+    mad.wide.u32 %rd5, %r1, 4, 0;
+    mov.u64 %rd6, map;
+    add.u64 %rd5, %rd5, %rd6;
+    st.shared.b32 [%rd5], 0;
+    bar.warp.sync -1;
+    setp.eq.u32 %p1, %r1, 0;
+    @!%p1 bra copy;
+    tensormap.replace.tile.global_address.shared::cta.b1024.b64 [map], %rd1;
+    tensormap.replace.tile.rank.shared::cta.b1024.b32 [map], 1;
+    tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [map], 0, 64;
+    tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [map], 1, 8;
+    tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [map], 0, 128;
+    tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [map], 1, 4;
+    tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [map], 0, 256;
+    tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [map], 0, 1;
+    tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [map], 1, 1;
+    tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [map], 0xa;
+    tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [map], 3;
+  copy:
+    bar.warp.sync -1;
+    tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd1], [map], 128;
+    fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;
+  )"));
+  ASSERT_EQ(k.error, "");
+  uint64_t address = k.buffer("out", 4096);
+  k.config.block = {32};
+  RunResult result = k.run();
+  ASSERT_TRUE(result.ok()) << reports(result);
+  TensorMap map;
+  std::memcpy(&map, k.data<uint8_t>("out"), sizeof(map));
+  EXPECT_EQ(llvm::toString(map.verify()), "");
+  EXPECT_EQ(map.address, address);
+  EXPECT_EQ(map.rank, 2);
+  EXPECT_EQ(map.box[1], 8);
+  EXPECT_EQ(map.dims[0], 128u);
+  EXPECT_EQ(map.byteStrides[0], 256u);
+  EXPECT_EQ(map.type, TensorMapType::BF16);
+  EXPECT_EQ(map.swizzle, TensorMapSwizzle::B128);
+}
+
+TEST(Memory, Matrices) {
+  // ldmatrix of what stmatrix.trans stored is the transpose.
+  KernelRun run(kernel(std::string(R"(
+      .shared .align 16 .b8 s[128];
+      mov.u32 %r3, s;
+      and.b32 %r4, %r1, 7;
+      mad.lo.u32 %r3, %r4, 16, %r3;
+      stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%r3], {%r1};
+      bar.warp.sync -1;
+      ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r5}, [%r3];
+      movmatrix.sync.aligned.m8n8.trans.b16 %r2, %r5;
+  )") + store),
+                {32});
+  ASSERT_TRUE(run.result.ok()) << run.text();
+  for (unsigned t = 0; t < 32; ++t)
+    EXPECT_EQ(run[t], t);
+}
+
+TEST(Hang, PollingAndComputing) {
+  KernelRun polling(kernel(R"(
+  w: ld.volatile.global.b32 %r2, [%rd1];
+    setp.eq.u32 %p1, %r2, 0;
+    @%p1 bra w;
+  )"),
+                    {32}, {2});
+  EXPECT_THAT(polling.text(), HasSubstr("runs: it polls memory, or spins"));
+  // Six million instructions without a store are no hang.
+  KernelRun computing(kernel(R"(
+    mov.u32 %r3, 0; mov.u32 %r2, 0;
+  l: add.u32 %r2, %r2, %r3;
+    add.u32 %r3, %r3, 1;
+    setp.lt.u32 %p1, %r3, 2000000;
+    @%p1 bra l;
+    st.global.b32 [%rd1], %r2;
+  )"),
+                      {1});
+  EXPECT_TRUE(computing.result.ok()) << computing.text();
+  EXPECT_EQ(computing[0], uint32_t(1999999ull * 2000000 / 2));
+}
+
 //===----------------------------------------------------------------------===//
 // Registers, launches, decoding
 //===----------------------------------------------------------------------===//
