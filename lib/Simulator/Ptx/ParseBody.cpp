@@ -235,13 +235,15 @@ bool Parser::parseLabel() {
 }
 
 bool Parser::parseLabelList(const Token &name) {
-  LabelList list;
+  // In place at once: names of labels to come refer to it.
+  uint32_t index = uint32_t(function->labelLists.size());
+  LabelList &list = function->labelLists.emplace_back();
   list.name = module.strings.save(name.text);
   list.loc = name.loc;
   StringRef word = take().text;
   Meaning meaning;
   meaning.kind = Meaning::Kind::LabelList;
-  meaning.index = uint32_t(function->labelLists.size());
+  meaning.index = index;
   if (!defineName(name.text, name.loc, meaning))
     return false;
   if (word == "callprototype") {
@@ -256,7 +258,6 @@ bool Parser::parseLabelList(const Token &name) {
     FunctionDirectives ignored;
     if (!parseFunctionDirectives(ignored))
       return false;
-    function->labelLists.push_back(std::move(list));
     return expect(";", "behind .callprototype");
   }
   bool branches = word == "branchtargets";
@@ -276,7 +277,6 @@ bool Parser::parseLabelList(const Token &name) {
     if (!list.functions.back())
       return error(entry.loc, "undefined function '" + entry.text + "'");
   } while (consume(","));
-  function->labelLists.push_back(std::move(list));
   return expect(";", "behind ." + word.str());
 }
 

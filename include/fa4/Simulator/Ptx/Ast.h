@@ -21,11 +21,13 @@
 #define FA4_SIMULATOR_PTX_AST_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/Twine.h"
 #include "llvm/Support/Allocator.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/StringSaver.h"
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -288,6 +290,18 @@ struct Alias {
   Location loc;
 };
 
+/// Equal strings have one copy, which stays where it is.
+class StringPool {
+public:
+  llvm::StringRef save(const llvm::Twine &text) {
+    llvm::SmallString<64> buffer;
+    return pool.insert(text.toStringRef(buffer)).first->getKey();
+  }
+
+private:
+  llvm::StringSet<> pool;
+};
+
 struct Module {
   std::string fileName;
   unsigned versionMajor = 0, versionMinor = 0;
@@ -308,7 +322,7 @@ struct Module {
   // Storage.
   std::unique_ptr<llvm::MemoryBuffer> buffer;
   llvm::BumpPtrAllocator arena;
-  llvm::UniqueStringSaver strings{arena};
+  StringPool strings;
   llvm::StringMap<Variable *> variableMap;
   llvm::StringMap<Function *> functionMap;
 
