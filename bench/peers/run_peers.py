@@ -1,0 +1,179 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Records FlashAttention-4's launches, runs them in fa4-sim, and compares with
+float64 numpy under FlashAttention's rule. Started by sim-peers."""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from attention_reference import ROUND, Attention, judge
+
+# name: (mode, arguments of record_fa4.py). `base` ones are always run.
+CASES = {
+    "fwd-hd64-full": ("fwd", dict(hd=64, sq=512, sk=512, hq=2, hk=2)),
+    "fwd-hd128-full-1024": ("fwd", dict(hd=128, sq=1024, sk=1024)),
+    "fwd-hd128-causal-gqa": ("fwd", dict(hd=128, causal=1, sq=300, sk=500, hq=4, hk=2)),
+    "bwd-hd128-full": ("bwd", dict(hd=128, sq=256, sk=256)),
+}
+MORE_CASES = {
+    "fwd-hd64-causal": ("fwd", dict(hd=64, causal=1, sq=384, sk=384)),
+    "fwd-hd128-window": ("fwd", dict(sq=384, sk=384, window_size_left=100, window_size_right=0)),
+    "fwd-hd128-softcap-f16": ("fwd", dict(softcap=20.0, dtype="f16")),
+    "fwd-hd128-split-kv": ("fwd", dict(sk=512, num_splits=2)),
+    "fwd-hd128-batch": ("fwd", dict(b=2, sq=200, sk=333, hq=2)),
+    "fwd-hd256-full": ("fwd", dict(hd=256)),
+    "bwd-hd128-gqa": ("bwd", dict(hq=2, hk=1)),
+    "bwd-hd64-causal": ("bwd", dict(hd=64, causal=1)),
+    "bwd-hd128-causal": ("bwd", dict(causal=1, sq=384, sk=384)),
+}
+LSE_TOLERANCE = 1e-3
+
+
+def log(text):
+    print(text, flush=True)
+
+
+def record(directory, mode, arguments):
+    """Nothing to do when the same call is there already."""
+    wanted = [f"{k}={json.dumps(v) if not isinstance(v, str) else v}" for k, v in sorted(arguments.items())]
+    stamp = directory + "/stamp"
+    if os.path.exists(stamp) and open(stamp).read() == " ".join([mode] + wanted):
+        return
+    here = os.path.dirname(os.path.realpath(__file__))
+    result = subprocess.run([sys.executable, here + "/record_fa4.py", directory, mode, *wanted],
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if result.returncode:
+        raise RuntimeError("recording failed:\n" + result.stdout[-2000:])
+    with open(stamp, "w") as file:
+        file.write(" ".join([mode] + wanted))
+
+
+class Case:
+    def __init__(self, name, mode, arguments, directory):
+        self.name, self.mode, self.directory = name, mode, directory
+        self.call = dict(hd=128, causal=0, b=1, sq=256, sk=256, hq=1, hk=1, dtype="bf16")
+        self.call.update(arguments)
+        self.call.setdefault("hdv", self.call["hd"])
+
+    def make_inputs(self, seed):
+        c, rng = self.call, np.random.default_rng(seed)
+        rounded = ROUND[c["dtype"]]
+        def normal(tokens, heads, size):
+            return rounded(rng.standard_normal((c["b"], tokens, heads, size)))
+        q, k = normal(c["sq"], c["hq"], c["hd"]), normal(c["sk"], c["hk"], c["hd"])
+        v = normal(c["sk"], c["hk"], c["hdv"])
+        left, right = c.get("window_size_left"), c.get("window_size_right")
+        if c["causal"]:
+            right = 0
+        options = dict(scale=c["hd"] ** -0.5, left=left, right=right, softcap=c.get("softcap", 0.0))
+        self.exact = Attention(q, k, v, **options)
+        self.same = Attention(q, k, v, dtype=c["dtype"], **options)
+        inputs = dict(q=q, k=k, v=v)
+        if self.mode == "bwd":
+            self.dout = normal(c["sq"], c["hq"], c["hdv"])
+            inputs.update(out=rounded(self.exact.out()), lse=self.exact.lse, dout=self.dout)
+        arguments = []
+        for name, array in inputs.items():
+            path = f"{self.directory}/{name}.npy"
+            np.save(path, array.astype(np.float32))
+            arguments.append(f"{name}={path}")
+        return arguments
+
+    def outputs(self):
+        return ["out", "lse"] if self.mode == "fwd" else ["dq", "dk", "dv"]
+
+    def read(self, name):
+        return np.load(f"{self.directory}/result-{name}.npy").astype(np.float64)
+
+    def compare(self):
+        """(name, error, allowed) of each result."""
+        dtype = self.call["dtype"]
+        if self.mode == "bwd":
+            exact, same = self.exact.backward(self.dout), self.same.backward(self.dout)
+            return [(n, *judge(self.read(n), e, s, dtype)) for n, e, s in zip(("dq", "dk", "dv"), exact, same)]
+        lse = self.read("lse")
+        seen = np.isfinite(self.exact.lse)
+        error = np.abs(lse - self.exact.lse)[seen].max() if np.array_equal(seen, np.isfinite(lse)) else np.inf
+        return [("out", *judge(self.read("out"), self.exact.out(), self.same.out(), dtype)),
+                ("lse", error, LSE_TOLERANCE)]
+
+    def simulate(self, options, inputs):
+        outputs = [f"--output={n}={self.directory}/result-{n}.npy" for n in self.outputs()]
+        command = [options.fa4_sim, self.directory, *inputs, *outputs, "--json", "--stats"]
+        command += ["--check"] if options.check else []
+        command += [f"--seeds={options.seeds}"] if options.seeds else []
+        for path in outputs:
+            file = path.rsplit("=", 1)[1]
+            if os.path.exists(file):
+                os.remove(file)
+        begin = time.monotonic()
+        result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                timeout=options.timeout)
+        self.seconds = time.monotonic() - begin
+        if result.returncode == 2:
+            raise RuntimeError(result.stderr.strip()[-2000:])
+        return json.loads(result.stdout)
+
+
+def describe_findings(summary):
+    lines = []
+    for run in summary["runs"]:
+        for report in run["reports"]:
+            lines.append(f"  seed {run['seed']} launch {run['launch']}: [{report['kind']}] {report['message'].splitlines()[0]}")
+    return "\n".join(lines[:5])
+
+
+def run_case(case, options):
+    """True when everything is as it should be; prints the rows of the table."""
+    try:
+        record(case.directory, case.mode, {k: v for k, v in case.call.items() if k != "hdv" or v != case.call["hd"]})
+        summary = case.simulate(options, case.make_inputs(options.data_seed))
+    except (RuntimeError, subprocess.TimeoutExpired) as error:
+        log(f"{case.name:24} FAILED: {error}")
+        return False
+    instructions = sum(r["stats"]["warp_instructions"] for r in summary["runs"])
+    ok = summary["ok"]
+    rows = case.compare() if ok else []
+    for i, (name, error, allowed) in enumerate(rows):
+        good = error <= allowed
+        ok &= good
+        first = f"{case.name:24} {len(summary['runs']):5} {case.seconds:8.2f} {instructions / 1e6:9.2f}"
+        log(f"{first if i == 0 else '':49} {name:>5} {error:11.3e} {allowed:11.3e}  {'ok' if good else 'WRONG'}")
+    if not summary["ok"]:
+        log(f"{case.name:24} FINDINGS: {summary['findings']}\n{describe_findings(summary)}")
+    return ok
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="sim-peers", description=__doc__)
+    parser.add_argument("--scratch", required=True, help="folder for records and results")
+    parser.add_argument("--fa4-sim", required=True, help="the fa4-sim to run")
+    parser.add_argument("--all", action="store_true", help="more of FlashAttention-4's options")
+    parser.add_argument("--case", action="append", help="only this case")
+    parser.add_argument("--no-check", dest="check", action="store_false", help="results only, no race checks")
+    parser.add_argument("--seeds", help="A:B, for fa4-sim; the results are those of the last seed")
+    parser.add_argument("--data-seed", type=int, default=0, help="of the inputs")
+    parser.add_argument("--timeout", type=float, default=1800, help="seconds a case")
+    options = parser.parse_args()
+    cases = {**CASES, **MORE_CASES} if options.all or options.case else CASES
+    unknown = set(options.case or []) - set(cases)
+    if unknown:
+        parser.error(f"unknown case {', '.join(unknown)} (known: {', '.join(cases)})")
+    log(f"{'case':24} {'runs':>5} {'seconds':>8} {'M instr.':>9} {'':>5} {'max error':>11} {'allowed':>11}")
+    failed = []
+    for name in options.case or cases:
+        mode, arguments = cases[name]
+        if not run_case(Case(name, mode, arguments, os.path.join(options.scratch, name)), options):
+            failed.append(name)
+    if failed:
+        log("failed: " + ", ".join(failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

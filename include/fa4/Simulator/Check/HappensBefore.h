@@ -1,0 +1,34 @@
+//===- HappensBefore.h - the happens-before engine -----------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Finds races, missing fences and waits from what a run synchronises, not from
+// what its schedule happened to do. docs/simulator-memory-model.md says which
+// instruction makes which edge.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_SIMULATOR_CHECK_HAPPENSBEFORE_H
+#define FA4_SIMULATOR_CHECK_HAPPENSBEFORE_H
+
+#include "fa4/Simulator/Machine/Simulator.h"
+
+namespace fa4::sim {
+
+struct CheckOptions {
+  /// tcgen05.fence::before/after_thread_sync. Auto: asked for in kernels that
+  /// contain any; ptxas's other inputs rely on mbarrier waits alone.
+  enum TensorFences { Auto, Required, Ignored } tensorFences = Auto;
+  /// Report reads of shared or tensor memory that nothing has written.
+  bool uninitialised = true;
+};
+
+/// For RunOptions::checker.
+CheckerFactory happensBeforeChecker(CheckOptions options = {});
+
+} // namespace fa4::sim
+
+#endif // FA4_SIMULATOR_CHECK_HAPPENSBEFORE_H

@@ -1,0 +1,233 @@
+//===- Checker.h - events that the happens-before engine sees --*- C++ -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The machine calls these when a checker is installed (Cluster::checker is
+// non-null), after the operation's own effect. A run without a checker makes
+// no call and pays a null test at most.
+//
+// Threads are numbered in the cluster: Warp::threadBase + lane. Everything of
+// one cluster comes from one worker thread at a time; different clusters from
+// different ones.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_SIMULATOR_MACHINE_CHECKER_H
+#define FA4_SIMULATOR_MACHINE_CHECKER_H
+
+#include "fa4/Simulator/Machine/Memory.h"
+#include <cstdint>
+#include <memory>
+
+namespace fa4::sim {
+
+struct Warp;
+struct Cta;
+struct Inst;
+struct Mbarrier;
+struct Actor;
+class Cluster;
+
+using LaneMask = uint32_t;
+
+/// An asynchronous operation as a happens-before agent.
+using AgentId = uint32_t;
+constexpr AgentId noAgent = ~0u;
+
+enum class Semantics : uint8_t {
+  Weak,
+  Volatile,
+  Relaxed,
+  Acquire,
+  Release,
+  AcqRel,
+  Sc
+};
+enum class Scope : uint8_t { Cta, Cluster, Gpu, Sys };
+enum class AccessKind : uint8_t { Read, Write, Atomic, Reduction };
+enum class Proxy : uint8_t { Generic, Async, Tensor, TensorMap };
+
+struct SyncOrder {
+  Semantics semantics = Semantics::Relaxed;
+  Scope scope = Scope::Cta;
+};
+
+/// One memory instruction of the lanes in `mask`.
+struct WarpAccess {
+  const Warp *warp;
+  const Inst *inst;
+  LaneMask mask;
+  MemSpace space; ///< Shared, Global, Local, Param.
+  AccessKind kind;
+  uint32_t bytes;            ///< Per lane, all elements of a vector.
+  const uint64_t *addresses; ///< 32 lanes: global address, or shared address
+                             ///< (rank << 24 | offset).
+  SyncOrder order;           ///< Weak for plain accesses.
+};
+
+enum class FenceKind : uint8_t {
+  Memory,         ///< fence.{acquire,release,acq_rel,sc}, membar.
+  MbarrierInit,   ///< fence.mbarrier_init.release.cluster.
+  ProxyAlias,     ///< fence.proxy.alias.
+  ProxyAsync,     ///< fence.proxy.async: `spaces` say which.
+  ProxyTensorMap, ///< fence.proxy.tensormap::generic: order says which side.
+  SyncRestrict,   ///< fence.{acquire,release}.sync_restrict::...cluster.
+  AsyncGeneric,   ///< fence.proxy.async::generic.{acquire,release}...
+};
+
+/// Spaces of a proxy fence.
+enum ProxySpaces : uint8_t {
+  ProxyGlobal = 1,
+  ProxySharedCta = 2,
+  ProxySharedCluster = 4,
+  ProxyAll = 7,
+};
+
+struct FenceEvent {
+  const Warp *warp;
+  const Inst *inst;
+  LaneMask mask;
+  FenceKind kind;
+  SyncOrder order;
+  uint8_t spaces = ProxyAll;
+  const uint64_t *addresses = nullptr; ///< Of proxy.tensormap acquire.
+  uint32_t bytes = 0;
+};
+
+/// What an asynchronous operation is to the checker: it decides how others
+/// learn that it is complete.
+enum class AgentKind : uint8_t {
+  BulkLoad,   ///< Completes on mbarriers: TMA load, bulk copy, st.async.
+  BulkStore,  ///< Joins the issuing thread's bulk group.
+  CpAsync,    ///< Joins the issuing thread's cp.async group.
+  TensorPipe, ///< tcgen05.mma, .cp, .shift: known through tcgen05.commit.
+  Commit,     ///< tcgen05.commit, cp.async.mbarrier.arrive: an arrival to come.
+};
+
+/// `rows` runs of `bytes` bytes, `stride` bytes apart.
+struct AccessRange {
+  uint64_t address; ///< Global, or shared (rank << 24 | offset).
+  uint32_t bytes;
+  uint32_t rows = 1;
+  uint64_t stride = 0;
+};
+
+/// A rectangle of tensor memory.
+struct TensorRange {
+  uint16_t cta; ///< Rank in the cluster.
+  uint16_t lane, lanes;
+  uint16_t column, columns;
+  uint8_t thread = 0; ///< Lane of the warp whose tcgen05.ld or .st it is.
+};
+
+/// The checker of one cluster.
+class ClusterChecker {
+public:
+  virtual ~ClusterChecker() = default;
+
+  //===--- Threads --------------------------------------------------------===//
+  virtual void access(const WarpAccess &) = 0;
+  virtual void fence(const FenceEvent &) = 0;
+  /// bar.warp.sync and other instructions that order memory among `members`.
+  virtual void warpSync(const Warp &, const Inst &, LaneMask members) = 0;
+  virtual void exitThreads(const Warp &, LaneMask) = 0;
+
+  //===--- mbarriers ------------------------------------------------------===//
+  virtual void mbarrierInit(const Actor &, Cta &, const Mbarrier &) = 0;
+  virtual void mbarrierInval(const Actor &, Cta &, const Mbarrier &) = 0;
+  /// Before the counts change. By a thread (actor.lane) or an agent.
+  virtual void mbarrierArrive(const Actor &, Cta &, const Mbarrier &,
+                              const SyncOrder &, uint32_t count) = 0;
+  virtual void mbarrierExpectTx(const Actor &, Cta &, const Mbarrier &,
+                                const SyncOrder &, uint32_t bytes) = 0;
+  virtual void mbarrierCompleteTx(const Actor &, Cta &, const Mbarrier &,
+                                  const SyncOrder &, uint32_t bytes) = 0;
+  /// The current phase (barrier.phase) is about to complete.
+  virtual void mbarrierPhase(Cta &, const Mbarrier &) = 0;
+  /// A test_wait or try_wait of these lanes returned true: phase `completed`
+  /// (0 the first) is known to be complete. Parity waits pass the latest phase
+  /// of that parity.
+  virtual void mbarrierWait(const Warp &, const Inst &, LaneMask, Cta &,
+                            const Mbarrier &, uint64_t completed,
+                            const SyncOrder &) = 0;
+
+  //===--- Named and cluster barriers -------------------------------------===//
+  virtual void barrierArrive(const Warp &, const Inst &, LaneMask, Cta &,
+                             unsigned barrier, uint64_t generation) = 0;
+  /// The lanes leave a barrier.sync/red of this generation.
+  virtual void barrierLeave(const Warp &, const Inst &, LaneMask, Cta &,
+                            unsigned barrier, uint64_t generation) = 0;
+  virtual void clusterArrive(const Warp &, const Inst &, LaneMask,
+                             uint64_t generation, const SyncOrder &) = 0;
+  virtual void clusterWait(const Warp &, const Inst &, LaneMask,
+                           uint64_t generation, const SyncOrder &) = 0;
+
+  //===--- Asynchronous operations ----------------------------------------===//
+  // An operation's accesses are told when it is issued, whenever it is
+  // performed: what orders it is fixed by then.
+
+  static constexpr uint32_t noMbarrier = ~0u;
+
+  /// issuer.lane issues an operation.
+  virtual AgentId beginAgent(AgentKind, const Actor &issuer) {
+    return noAgent;
+  }
+  /// `proxy`: Generic for st.async and non-bulk cp.async. `mbarrier`: the
+  /// shared address of the mbarrier on which this access of a BulkLoad
+  /// completes.
+  virtual void agentAccess(AgentId, const Actor &issuer, MemSpace, AccessKind,
+                           Proxy, const AccessRange *, size_t count,
+                           uint32_t mbarrier = noMbarrier) {}
+  virtual void agentTensorAccess(AgentId, const Actor &issuer, AccessKind,
+                                 const TensorRange *, size_t count) {}
+  /// A BulkLoad will complete `bytes` on this mbarrier, in pieces (each told by
+  /// mbarrierCompleteTx).
+  virtual void agentWillComplete(AgentId, uint32_t mbarrier, uint32_t bytes) {}
+  /// Nothing refers to the agent any more.
+  virtual void endAgent(AgentId) {}
+
+  virtual void bulkCommit(const Warp &, const Inst &, LaneMask) {}
+  /// At most `pending` groups are incomplete; `read`: have not read their
+  /// sources.
+  virtual void bulkWait(const Warp &, const Inst &, LaneMask, uint32_t pending,
+                        bool read) {}
+  virtual void cpAsyncCommit(const Warp &, const Inst &, LaneMask) {}
+  virtual void cpAsyncWait(const Warp &, const Inst &, LaneMask,
+                           uint32_t pending) {}
+
+  //===--- Tensor memory --------------------------------------------------===//
+  virtual void tensorAlloc(const Warp &, const Inst &, Cta &, uint32_t column,
+                           uint32_t columns) {}
+  virtual void tensorDealloc(const Warp &, const Inst &, Cta &,
+                             uint32_t column, uint32_t columns) {}
+  /// tcgen05.ld (Read) or .st (Write) of a warp.
+  virtual void tensorAccess(const Warp &, const Inst &, LaneMask, AccessKind,
+                            const TensorRange *, size_t count) {}
+  /// tcgen05.wait::ld (Read) or ::st (Write).
+  virtual void tensorWait(const Warp &, const Inst &, LaneMask, AccessKind) {}
+  /// While a tcgen05.ld of the warp has registers to define
+  /// (Warp::pendingLoads): `inst` is about to read its source registers.
+  virtual void registersRead(const Warp &, const Inst &inst) {}
+  virtual void tensorFence(const Warp &, const Inst &, LaneMask, bool before) {
+  }
+
+  //===--- The end --------------------------------------------------------===//
+  /// All threads have exited and all operations are complete.
+  virtual void finish() = 0;
+};
+
+/// The checker of a launch: what clusters share (global memory).
+class Checker {
+public:
+  virtual ~Checker() = default;
+  virtual std::unique_ptr<ClusterChecker> beginCluster(Cluster &) = 0;
+  /// After the last cluster.
+  virtual void finish() = 0;
+};
+
+} // namespace fa4::sim
+
+#endif // FA4_SIMULATOR_MACHINE_CHECKER_H

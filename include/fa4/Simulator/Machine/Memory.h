@@ -1,0 +1,89 @@
+//===- Memory.h - address spaces and global memory -------------*- C++ -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Addresses. Global addresses are what the launch says. A shared address is
+// (cluster CTA rank << 24) | byte offset, in the shared::cta and in the
+// shared::cluster window alike, as on hardware; the first 1024 bytes of each
+// CTA's window belong to the system. Generic addresses add a window base for
+// shared, local and param; the low 32 bits are the address in the window.
+// Constant variables live in global memory, at the same address.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_SIMULATOR_MACHINE_MEMORY_H
+#define FA4_SIMULATOR_MACHINE_MEMORY_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fa4::sim {
+
+enum class MemSpace : uint8_t { Generic, Global, Shared, Local, Param, Const };
+
+constexpr uint64_t sharedWindow = 0x0F00'0000'0000'0000ull;
+constexpr uint64_t localWindow = 0x0F01'0000'0000'0000ull;
+constexpr uint64_t paramWindow = 0x0F02'0000'0000'0000ull;
+constexpr uint64_t windowMask = 0xFFFF'FFFF'0000'0000ull;
+constexpr uint32_t sharedRankShift = 24;
+constexpr uint32_t sharedOffsetMask = (1u << sharedRankShift) - 1;
+/// Bytes at the start of each CTA's shared window that no program may touch.
+constexpr uint32_t sharedReservedBytes = 1024;
+/// Opt-in limit of sm_100 (227 KiB), without the reserved bytes.
+constexpr uint32_t sharedMaxBytes = 232448;
+
+/// One allocation of global memory.
+struct Allocation {
+  std::string name;
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+  uint8_t *data = nullptr;
+  /// Contents are defined when the launch starts (an input, or zeroed).
+  bool initialised = true;
+  /// Dense index in GlobalMemory::allocations(), by ascending address.
+  uint32_t index = 0;
+  std::unique_ptr<uint8_t[]> storage;
+};
+
+/// Global memory: allocations at virtual addresses. Not changed during a
+/// launch; contents are shared by all worker threads.
+class GlobalMemory {
+public:
+  /// Zeroed memory of `bytes` at `address` (0: anywhere free, aligned to 256).
+  /// Fails on overlap with another allocation or a window.
+  llvm::Expected<Allocation *> allocate(llvm::StringRef name, uint64_t bytes,
+                                        uint64_t address = 0);
+
+  /// Host pointer to [address, address + bytes), or null unless one allocation
+  /// holds it all. Thread-safe while nothing allocates.
+  uint8_t *resolve(uint64_t address, uint64_t bytes) const {
+    const Allocation *a = find(address);
+    if (!a || address - a->address + bytes > a->bytes)
+      return nullptr;
+    return a->data + (address - a->address);
+  }
+  /// The allocation that holds this byte, or null.
+  const Allocation *find(uint64_t address) const;
+  /// "k + 0x20", or "0x7000..., 16 bytes past the end of k".
+  std::string describe(uint64_t address) const;
+
+  const std::vector<std::unique_ptr<Allocation>> &allocations() const {
+    return list;
+  }
+  Allocation *byName(llvm::StringRef name);
+
+private:
+  std::vector<std::unique_ptr<Allocation>> list;
+  uint64_t nextFree = 0x2'0000'0000ull;
+};
+
+} // namespace fa4::sim
+
+#endif // FA4_SIMULATOR_MACHINE_MEMORY_H

@@ -1,0 +1,72 @@
+//===- Report.h - what a run found wrong -----------------------*- C++ -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A report is one finding about the simulated program: a race, a fault, a
+// misuse of a barrier. Reports that differ only in the thread or the address
+// are counted as one; `key` says which are the same.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_SIMULATOR_MACHINE_REPORT_H
+#define FA4_SIMULATOR_MACHINE_REPORT_H
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace fa4::sim {
+
+/// Where in the PTX text, and which thread, a finding belongs to.
+struct ReportSite {
+  uint32_t line = 0;      ///< PTX line, 0 when there is none.
+  std::string opcode;     ///< Opcode with its modifiers.
+  uint32_t ctaId[3] = {}; ///< %ctaid.
+  uint32_t warp = 0;      ///< Warp in the CTA.
+  int lane = -1;          ///< Lane, -1 for the whole warp.
+  std::string what;       ///< e.g. "write of shared [0x400, 0x410)".
+};
+
+struct Report {
+  /// Stable kebab-case class, e.g. "race", "out-of-bounds", "misaligned",
+  /// "uninitialised", "missing-proxy-fence", "barrier-over-arrival", "hang".
+  std::string kind;
+  /// One line: what is wrong, and what is missing.
+  std::string message;
+  /// The access at fault, and the earlier one where there are two.
+  std::vector<ReportSite> sites;
+  /// Reports with one key are one finding; empty: kind + lines of the sites.
+  std::string key;
+  uint64_t count = 1;
+};
+
+/// Collects reports from all worker threads.
+class ReportSink {
+public:
+  explicit ReportSink(bool keepGoing, unsigned maxDistinct = 100)
+      : keepGoing(keepGoing), maxDistinct(maxDistinct) {}
+
+  void add(Report report);
+  /// True once the run should stop (first error without keepGoing).
+  bool shouldStop() const { return __atomic_load_n(&stop, __ATOMIC_RELAXED); }
+  void requestStop() { __atomic_store_n(&stop, true, __ATOMIC_RELAXED); }
+  /// Total number of findings, counting repetitions.
+  uint64_t total() const;
+  std::vector<Report> take();
+
+private:
+  mutable std::mutex mutex;
+  std::vector<Report> reports;
+  uint64_t count = 0;
+  bool keepGoing;
+  unsigned maxDistinct;
+  bool stop = false;
+};
+
+} // namespace fa4::sim
+
+#endif // FA4_SIMULATOR_MACHINE_REPORT_H

@@ -1,0 +1,123 @@
+//===- Simulator.h - run kernels of a PTX module ---------------*- C++ -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The host interface. Typical use:
+//
+//   auto module = ptx::parseModule(...);
+//   auto simulator = Simulator::create(std::move(module));   // decodes
+//   simulator->memory().allocate("q", bytes) ... fill data
+//   auto result = simulator->run(config, options);
+//
+// Several launches may share one memory (`memory` argument of create).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_SIMULATOR_MACHINE_SIMULATOR_H
+#define FA4_SIMULATOR_MACHINE_SIMULATOR_H
+
+#include "fa4/Simulator/Machine/Memory.h"
+#include "fa4/Simulator/Machine/Report.h"
+#include "fa4/Simulator/Machine/TensorMap.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fa4::sim {
+
+namespace ptx {
+struct Module;
+}
+class Program;
+class Checker;
+struct GridInfo;
+
+struct Dim3 {
+  uint32_t x = 1, y = 1, z = 1;
+  uint64_t count() const { return uint64_t(x) * y * z; }
+};
+
+/// What a driver's launch call says.
+struct LaunchConfig {
+  std::string entry; ///< Entry name; empty: the module's only entry.
+  Dim3 grid, block, cluster;
+  uint32_t dynamicSharedBytes = 0;
+  /// One per entry parameter, of exactly the parameter's size. A tensor map is
+  /// the 128 bytes of a TensorMap.
+  std::vector<std::vector<uint8_t>> params;
+};
+
+/// How asynchronous work and warps are ordered. Random mixes all of them.
+enum class SchedulePolicy : uint8_t { Random, Eager, Lazy };
+
+using CheckerFactory = std::function<std::unique_ptr<Checker>(
+    const GridInfo &, GlobalMemory &, ReportSink &)>;
+
+struct RunOptions {
+  uint64_t seed = 0;
+  /// Makes the happens-before engine; empty: only the faults that the machine
+  /// itself sees are reported (bounds, alignment, barriers, hangs).
+  CheckerFactory checker;
+  bool keepGoing = false;
+  unsigned threads = 0; ///< Worker threads; 0: as many as the machine has.
+  SchedulePolicy policy = SchedulePolicy::Random;
+  /// Clusters that are resident at once, at most (0: by memory).
+  unsigned residentClusters = 0;
+  /// Give up after this many warp instructions in all (0: never).
+  uint64_t maxInstructions = 0;
+  /// Called now and then from a worker thread: clusters done, clusters in all.
+  std::function<void(uint64_t, uint64_t)> progress;
+};
+
+struct Statistics {
+  uint64_t warpInstructions = 0;
+  uint64_t laneInstructions = 0; ///< Lanes whose guard held.
+  uint64_t mmaInstructions = 0;
+  uint64_t mmaFlops = 0;
+  uint64_t tmaBytes = 0;
+  uint64_t asyncOperations = 0;
+  uint64_t clusters = 0;
+  double seconds = 0;
+  void add(const Statistics &other);
+};
+
+struct RunResult {
+  std::vector<Report> reports;
+  uint64_t findings = 0; ///< Reports with repetitions.
+  Statistics stats;
+  bool ok() const { return findings == 0; }
+};
+
+class Simulator {
+public:
+  /// Decodes the whole module. The error lists every unsupported opcode form,
+  /// one per line, as file:line:col.
+  static llvm::Expected<std::unique_ptr<Simulator>>
+  create(std::shared_ptr<const ptx::Module> module,
+         std::shared_ptr<GlobalMemory> memory = nullptr);
+  ~Simulator();
+
+  GlobalMemory &memory() { return *globalMemory; }
+  const Program &program() const { return *decoded; }
+
+  /// Runs one launch to its end. An error is a launch that cannot be made
+  /// (sizes, parameters); what the kernel does wrong is in the result.
+  llvm::Expected<RunResult> run(const LaunchConfig &config,
+                                const RunOptions &options = {});
+
+private:
+  Simulator() = default;
+  std::shared_ptr<const ptx::Module> module;
+  std::shared_ptr<GlobalMemory> globalMemory;
+  std::unique_ptr<Program> decoded;
+};
+
+} // namespace fa4::sim
+
+#endif // FA4_SIMULATOR_MACHINE_SIMULATOR_H

@@ -1,0 +1,453 @@
+//===- State.h - state of a running grid -----------------------*- C++ -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Grid -> Cluster -> Cta -> Warp -> Fragment. A cluster is run by one worker
+// thread at a time; everything below Grid needs no locks. All CTAs of a
+// cluster are resident together.
+//
+// Divergence: a warp is a set of fragments, each some lanes at one pc. A
+// fragment splits at a branch whose lanes disagree, and fragments at the same
+// pc with the same call stack merge. PTX promises nothing about when lanes
+// reconverge, so nothing but `.aligned` and `.sync` instructions relies on it:
+// these wait for their lanes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_SIMULATOR_MACHINE_STATE_H
+#define FA4_SIMULATOR_MACHINE_STATE_H
+
+#include "fa4/Simulator/Machine/Async.h"
+#include "fa4/Simulator/Machine/Checker.h"
+#include "fa4/Simulator/Machine/Memory.h"
+#include "fa4/Simulator/Machine/Program.h"
+#include "fa4/Simulator/Machine/Report.h"
+#include "fa4/Simulator/Machine/Simulator.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace fa4::sim {
+
+struct Cta;
+class Cluster;
+class Grid;
+
+//===----------------------------------------------------------------------===//
+// Fragments and warps
+//===----------------------------------------------------------------------===//
+
+/// Why a fragment cannot go on: shown in the hang table.
+struct BlockReason {
+  enum Kind : uint8_t {
+    None,
+    Mbarrier,     ///< try_wait: `cta`, `address`, `value` = parity or phase.
+    NamedBarrier, ///< `value` = barrier, `count` = threads it expects.
+    ClusterBarrier,
+    WarpSync,    ///< bar.warp.sync, shfl.sync, ...: `value` = member mask.
+    Aligned,     ///< An .aligned instruction that other lanes have not reached.
+    AsyncGroup,  ///< wait_group: `value` = groups that may be outstanding.
+    TensorWait,  ///< tcgen05.wait.
+    TensorAlloc, ///< tcgen05.alloc: `value` = columns.
+    Other,       ///< `text` says what.
+  };
+  Kind kind = None;
+  bool hasTimeLimit = false; ///< Goes on by itself when nothing else does.
+  uint16_t cta = 0;          ///< Rank in the cluster of the object waited for.
+  uint32_t address = 0;      ///< Offset in that CTA's shared window.
+  uint64_t value = 0;
+  uint32_t count = 0;
+  const char *text = "";
+};
+
+struct CallFrame {
+  uint32_t returnPc;
+};
+
+struct Fragment {
+  uint32_t pc = 0;
+  LaneMask mask = 0;
+  /// The barrier instruction at pc has been arrived at; what remains is the
+  /// wait. Set and cleared by the handler of that instruction.
+  bool arrived = false;
+  bool blockedNow = false;
+  bool timedOut = false;     ///< The time limit of a blocked wait is over.
+  uint64_t blockedEpoch = 0; ///< Cluster epoch of the failed attempt.
+  uint64_t token = 0;        ///< Handler's memory of what it waits for.
+  BlockReason blocked;
+  llvm::SmallVector<CallFrame, 1> calls;
+};
+
+struct Warp {
+  Cta *cta = nullptr;
+  uint32_t index = 0;      ///< In the CTA.
+  uint32_t threadBase = 0; ///< Thread in the cluster of lane 0.
+  LaneMask live = 0;       ///< Lanes that exist and have not exited.
+  LaneMask exists = 0;
+  uint8_t *registers = nullptr; ///< Program::registerBytes, 64-byte aligned.
+  uint8_t *local = nullptr;     ///< Local memory: lane-major.
+  llvm::SmallVector<Fragment, 4> fragments;
+  uint32_t maxRegisters = 0; ///< Per thread (setmaxnreg); 0 when unknown.
+  uint64_t instructions = 0;
+  LaneMask carry = 0; ///< CC.CF of add.cc and the like.
+  uint32_t tid[3][warpSize];
+  struct Load {
+    uint32_t pc = 0;
+    uint64_t address = 0;
+  };
+  Load recentLoads[16]; ///< By pc: tells polling from streaming.
+  /// Registers that an asynchronous load has yet to define (by register file
+  /// offset / 128); empty most of the time. Kept by the tcgen05.ld handlers.
+  llvm::SmallVector<uint32_t, 0> pendingLoads;
+};
+
+//===----------------------------------------------------------------------===//
+// Barriers
+//===----------------------------------------------------------------------===//
+
+/// An mbarrier object (PTX ISA, "mbarrier"). The phase completes when
+/// pending == 0 and tx == 0; pending is then reloaded with `expected`.
+struct Mbarrier {
+  uint32_t offset = 0;   ///< In the CTA's shared window.
+  uint32_t expected = 0; ///< Arrivals a phase.
+  uint32_t pending = 0;
+  int64_t tx = 0;     ///< Bytes expected and not yet complete.
+  uint64_t phase = 0; ///< Phases completed; parity of the current = phase & 1.
+  bool valid = false;
+  const Inst *initInst = nullptr;
+};
+
+struct NamedBarrier {
+  bool all = false;      ///< Expects every thread of the CTA.
+  uint32_t expected = 0; ///< Threads; 0 when idle.
+  uint32_t arrived = 0;
+  uint64_t generation = 0;
+  uint32_t reduction = 0; ///< Of barrier.red: popc so far.
+  uint32_t reducers = 0;
+  uint32_t result = 0; ///< Popc of the last completed generation.
+  uint32_t resultReducers = 0;
+};
+
+//===----------------------------------------------------------------------===//
+// CTA
+//===----------------------------------------------------------------------===//
+
+/// Zeroed, 64-byte aligned memory whose pages appear when they are touched.
+struct ZeroedMemory {
+  ZeroedMemory() = default;
+  explicit ZeroedMemory(size_t bytes)
+      : raw(std::calloc(bytes + 64, 1), std::free) {}
+  uint8_t *data() const {
+    return reinterpret_cast<uint8_t *>(
+        (reinterpret_cast<uintptr_t>(raw.get()) + 63) & ~uintptr_t(63));
+  }
+  std::unique_ptr<void, void (*)(void *)> raw{nullptr, std::free};
+};
+
+/// TMEM, bulk groups and the like; defined and managed by Async/.
+struct AsyncState;
+
+struct Cta {
+  Cluster *cluster = nullptr;
+  uint32_t rank = 0;   ///< %cluster_ctarank.
+  uint32_t id[3] = {}; ///< %ctaid.
+  uint32_t idInCluster[3] = {};
+  std::vector<Warp> warps;
+  std::vector<uint8_t> shared; ///< Indexed by window offset (incl. reserved).
+  llvm::DenseMap<uint32_t, Mbarrier> mbarriers; ///< By offset.
+  NamedBarrier barriers[16];
+  uint32_t liveWarps = 0;
+  uint32_t liveThreads = 0;
+  uint32_t freeRegisters = 0; ///< Register file not owned by a warp.
+  ZeroedMemory registerStorage, localStorage;
+  std::shared_ptr<AsyncState> async;
+
+  uint32_t sharedEnd() const { return shared.size(); }
+};
+
+//===----------------------------------------------------------------------===//
+// Cluster
+//===----------------------------------------------------------------------===//
+
+/// Who does something to a barrier: some lanes of a warp, or an asynchronous
+/// operation.
+struct Actor {
+  const Inst *inst = nullptr;
+  Warp *warp = nullptr;
+  int lane = -1;
+  AgentId agent = noAgent;
+};
+
+class Cluster {
+public:
+  Cluster(Grid &grid, uint64_t index, uint32_t firstCta[3], uint64_t seed);
+  ~Cluster();
+
+  enum class Status { Running, Done, Stalled, Stuck };
+  /// Runs about `budget` warp instructions. Stalled: nothing but memory that
+  /// another cluster writes could let it go on. Stuck: nothing could.
+  Status run(uint64_t budget);
+
+  Grid &grid;
+  const uint64_t index;
+  std::vector<Cta> ctas;
+  Random random;
+  AsyncEngine async;
+  std::unique_ptr<ClusterChecker> checker; ///< Null without checks.
+  Statistics stats;
+
+  /// Advances whenever something happens that a blocked fragment may wait for.
+  uint64_t epoch = 1;
+  void advance() { ++epoch; }
+  /// Simulated time in nanoseconds (clock, globaltimer, nanosleep).
+  uint64_t time = 0;
+
+  //===--- Shared memory --------------------------------------------------===//
+  /// The CTA that a shared address names, or null (no such rank).
+  Cta *ctaOfShared(uint32_t address) {
+    uint32_t rank = address >> sharedRankShift;
+    return rank < ctas.size() ? &ctas[rank] : nullptr;
+  }
+  /// Host pointer to shared [address, +bytes), or null when out of bounds.
+  uint8_t *resolveShared(uint32_t address, uint64_t bytes) {
+    Cta *cta = ctaOfShared(address);
+    uint32_t offset = address & sharedOffsetMask;
+    if (!cta || offset < sharedReservedBytes ||
+        offset + bytes > cta->shared.size())
+      return nullptr;
+    return cta->shared.data() + offset;
+  }
+
+  //===--- mbarriers ------------------------------------------------------===//
+  // `address` is a shared address (rank << 24 | offset). Misuse is reported
+  // and makes the call false.
+
+  Mbarrier *findMbarrier(uint32_t address);
+  /// Reports "not an initialised mbarrier" when there is none.
+  Mbarrier *expectMbarrier(uint32_t address, const Actor &actor);
+  bool initMbarrier(uint32_t address, uint32_t count, const Actor &actor);
+  bool invalMbarrier(uint32_t address, const Actor &actor);
+  /// `count` arrivals; with `txBytes`, an expect_tx first (atomically).
+  /// `drop`: also lowers the expected count of later phases.
+  bool arrive(uint32_t address, uint32_t count, const Actor &actor,
+              const SyncOrder &order, uint32_t txBytes = 0, bool drop = false);
+  bool expectTx(uint32_t address, uint32_t bytes, const Actor &actor,
+                const SyncOrder &order);
+  /// What an asynchronous operation does when `bytes` of it are complete.
+  bool completeTx(uint32_t address, uint32_t bytes, const Actor &actor,
+                  const SyncOrder &order);
+
+  //===--- Findings -------------------------------------------------------===//
+  void report(llvm::StringRef kind, const llvm::Twine &message,
+              const Actor &actor, llvm::StringRef what = "");
+  ReportSite site(const Actor &actor, llvm::StringRef what = "") const;
+  bool shouldStop() const;
+
+  //===--- Cluster barrier ------------------------------------------------===//
+  uint32_t clusterArrived = 0;
+  uint64_t clusterGeneration = 0;
+  uint32_t liveThreads = 0;
+  /// Per thread: generation of the last barrier.cluster.arrive + 1, 0 when it
+  /// has been waited for.
+  std::vector<uint64_t> clusterPending;
+
+  /// After exits: barriers that expect all threads may now be complete.
+  void recheckBarriers(Cta &cta);
+
+  /// A store or a changing atomic: something that other code may wait for.
+  void noteProgress() { progressAt = executed; }
+  void restoreProgress(uint64_t since) { progressAt = executed - since; }
+  /// Loads of global memory: what may see another cluster's progress.
+  uint64_t globalReads = 0;
+  /// Looks at something that may change: loads of an address that this
+  /// instruction loaded before, waits that failed. A load of anything new is
+  /// progress.
+  uint64_t polls = 0;
+  void noteLoad(Warp &warp, uint32_t pc, uint64_t address) {
+    Warp::Load &last = warp.recentLoads[pc % 16];
+    if (last.pc == pc && last.address == address) {
+      ++polls;
+      return;
+    }
+    last = {pc, address};
+    noteProgress();
+  }
+
+  /// The warp instruction count of this cluster: also its clock.
+  uint64_t executed = 0;
+
+  /// What every unfinished thread does, for a hang.
+  std::string hangTable() const;
+  void reportHang();
+  /// Did the instructions since the last progress poll, or only compute?
+  bool polled = false;
+  /// Warp instructions since anything changed that could let a wait end.
+  uint64_t sinceProgress() const { return executed - progressAt; }
+
+private:
+  void tryCompletePhase(Cta &cta, Mbarrier &barrier);
+  void drawPolicy();
+  bool runnable(const Fragment &fragment) const {
+    return !fragment.blockedNow || fragment.timedOut ||
+           fragment.blockedEpoch != epoch;
+  }
+  /// The fragment to run next, or false.
+  bool pick(Warp *&warp, unsigned &fragment);
+  int pickFragment(Warp &warp);
+  void runFragment(Warp &warp, unsigned index, uint64_t quantum, bool freeRun);
+  bool expireTimeLimits();
+  void exitLanes(Exec &exec, LaneMask mask);
+  void finish();
+
+  std::vector<Warp *> allWarps;
+  uint64_t progressAt = 0, seenEpoch = 0, pollsAtProgress = 0;
+  unsigned idleRounds = 0;
+  uint64_t idleReads = 0;
+  // The scheduler's current habits, drawn anew every few hundred turns.
+  unsigned turnsLeft = 0, asyncOneIn = 4, quantum = 64;
+  bool freeRun = false;
+  uint64_t favoured = ~0ull; ///< Warps that run first.
+};
+
+//===----------------------------------------------------------------------===//
+// Grid
+//===----------------------------------------------------------------------===//
+
+/// What is fixed for a launch.
+struct GridInfo {
+  const Program *program = nullptr;
+  const EntryInfo *entry = nullptr;
+  Dim3 grid, block, cluster;
+  uint32_t dynamicSharedBytes = 0;
+  uint32_t threadsPerCta = 0, warpsPerCta = 0, ctasPerCluster = 0;
+  uint64_t clusterCount = 0;
+  std::vector<uint8_t> params; ///< Parameter space.
+  uint64_t seed = 0;
+};
+
+class Grid : public GridInfo {
+public:
+  Grid(GlobalMemory &memory, ReportSink &sink, const RunOptions &options)
+      : memory(memory), sink(sink), options(options) {}
+
+  GlobalMemory &memory;
+  ReportSink &sink;
+  const RunOptions &options;
+  std::unique_ptr<Checker> checker;
+
+  /// The next cluster that has not started, in the seed's order: its index and
+  /// first CTA. False when there is none. Also what try_cancel takes.
+  bool takeCluster(uint64_t &index, uint32_t firstCta[3]);
+  std::vector<uint64_t> order;
+  std::atomic<uint64_t> nextCluster{0};
+  std::atomic<uint64_t> doneClusters{0};
+  /// Writes to global memory and atomics so far, roughly: progress that a
+  /// cluster may wait for.
+  std::atomic<uint64_t> globalEpoch{0};
+  std::atomic<uint64_t> totalInstructions{0};
+};
+
+//===----------------------------------------------------------------------===//
+// Execution context of a handler
+//===----------------------------------------------------------------------===//
+
+struct Exec {
+  Grid &grid;
+  Cluster &cluster;
+  Cta &cta;
+  Warp &warp;
+  Fragment *frag; ///< May move when a handler adds fragments.
+  LaneMask mask;  ///< Lanes that execute: the fragment's with a true guard.
+  const uint8_t *banks[2];
+  const Program &program;
+
+  ClusterChecker *checker() const { return cluster.checker.get(); }
+
+  const Operand &operand(const Inst &inst, unsigned i) const {
+    return program.operands[inst.firstOperand + i];
+  }
+  /// Lane array of an operand whose slot is as wide as T (uint32_t/float:
+  /// 4-byte slots; uint64_t/double: 8-byte slots).
+  template <typename T> const T *read(const Operand &op) const {
+    return reinterpret_cast<const T *>(banks[op.bank] + op.offset);
+  }
+  template <typename T> const T *read(const Inst &inst, unsigned i) const {
+    return read<T>(operand(inst, i));
+  }
+  /// Destination register's lane array; write only the lanes of `mask`.
+  template <typename T> T *write(const Operand &op) const {
+    return reinterpret_cast<T *>(const_cast<uint8_t *>(banks[op.bank]) +
+                                 op.offset);
+  }
+  template <typename T> T *write(const Inst &inst, unsigned i) const {
+    return write<T>(operand(inst, i));
+  }
+  /// One lane's value, whatever the slot's width (zero-extended), plus the
+  /// displacement of an address operand.
+  uint64_t value(const Operand &op, unsigned lane) const {
+    if (op.width == 4)
+      return uint64_t(int64_t(op.displacement)) + read<uint32_t>(op)[lane];
+    if (op.width == 0)
+      return (read<uint32_t>(op)[0] >> lane & 1) ^ op.negated;
+    return read<uint64_t>(op)[lane] + int64_t(op.displacement);
+  }
+  uint64_t value(const Inst &inst, unsigned i, unsigned lane) const {
+    return value(operand(inst, i), lane);
+  }
+  /// A predicate operand as a lane mask, `!` applied.
+  LaneMask predicate(const Operand &op) const {
+    LaneMask bits = *read<uint32_t>(op);
+    return op.negated ? ~bits : bits;
+  }
+  /// Stores predicate bits of the lanes in `mask`.
+  void setPredicate(const Operand &op, LaneMask bits) const {
+    if (op.sink)
+      return;
+    uint32_t *p = write<uint32_t>(op);
+    *p = (*p & ~mask) | (bits & mask);
+  }
+  Actor actor(const Inst &inst, int lane = -1) const {
+    return {&inst, &warp, lane, noAgent};
+  }
+  /// A finding about this instruction; the run may stop after it.
+  void report(const Inst &inst, llvm::StringRef kind,
+              const llvm::Twine &message, int lane = -1,
+              llvm::StringRef what = "") const {
+    cluster.report(kind, message, actor(inst, lane), what);
+  }
+  /// Marks the fragment as blocked for `reason`.
+  Flow block(BlockReason reason) const {
+    frag->blocked = reason;
+    return Flow::Block;
+  }
+  /// Splits an address in the generic space (or a 32-bit one of `space`) into
+  /// its space and the address there.
+  static MemSpace classify(uint64_t generic, uint64_t &address);
+};
+
+template <typename F> inline void forEachLane(LaneMask mask, F f) {
+  for (; mask; mask &= mask - 1)
+    f(unsigned(__builtin_ctz(mask)));
+}
+
+//===----------------------------------------------------------------------===//
+// What Async/ adds to the life of threads and CTAs
+//===----------------------------------------------------------------------===//
+
+/// Lanes exit: reports asynchronous work of theirs that nothing waits for.
+void asyncLanesExit(Exec &exec, LaneMask mask);
+/// All CTAs of the cluster have exited and no operation is outstanding:
+/// tensor memory must be free.
+void asyncClusterExit(Cluster &cluster);
+
+} // namespace fa4::sim
+
+#endif // FA4_SIMULATOR_MACHINE_STATE_H

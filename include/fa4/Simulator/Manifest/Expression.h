@@ -1,0 +1,65 @@
+//===- Expression.h - sizes as expressions ---------------------*- C++ -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a manifest may write where a number is wanted: an arithmetic expression
+// over the call's sizes, e.g. "ceildiv(seq_q, 256) * heads".
+//
+//   literals       12, 0x80, 0.5, 1e-3; names of sizes
+//   operators      ?:  || &&  == != < <= > >=  + -  * / %  unary - !
+//   functions      ceildiv(a, b) align(a, b) min(a, b) max(a, b)
+//                  sqrt(x) exp2(x) log2(x) float(x) int(x)
+//
+// Integers are 64 bits wide and overflow is an error; `/` and `%` of integers
+// truncate toward zero; a floating operand makes the operation floating.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_SIMULATOR_MANIFEST_EXPRESSION_H
+#define FA4_SIMULATOR_MANIFEST_EXPRESSION_H
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace fa4::sim {
+
+/// The sizes of a call by name.
+using SizeMap = llvm::StringMap<int64_t>;
+
+struct Number {
+  bool isFloat = false;
+  int64_t integer = 0;
+  double floating = 0;
+  double asDouble() const { return isFloat ? floating : double(integer); }
+};
+
+class Expression {
+public:
+  Expression(int64_t value = 0);
+  explicit Expression(double value);
+  static llvm::Expected<Expression> parse(llvm::StringRef text);
+
+  llvm::Expected<Number> evaluate(const SizeMap &sizes) const;
+  /// The value must be an integer.
+  llvm::Expected<int64_t> evaluateInteger(const SizeMap &sizes) const;
+  /// A bare name, else empty.
+  llvm::StringRef symbol() const;
+  llvm::StringRef text() const { return source; }
+
+  struct Node;
+
+private:
+  std::string source;
+  std::shared_ptr<const Node> root;
+};
+
+} // namespace fa4::sim
+
+#endif // FA4_SIMULATOR_MANIFEST_EXPRESSION_H

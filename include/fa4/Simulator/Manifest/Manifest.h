@@ -1,0 +1,107 @@
+//===- Manifest.h - what to launch, and on what ----------------*- C++ -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A manifest is a JSON file (docs/simulator-manifest.md has the schema): the
+// sizes of a call, its tensors, and one or more launches that share memory.
+// Whatever is a number in it may be an expression over the sizes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_SIMULATOR_MANIFEST_MANIFEST_H
+#define FA4_SIMULATOR_MANIFEST_MANIFEST_H
+
+#include "fa4/Simulator/Machine/TensorMap.h"
+#include "fa4/Simulator/Manifest/DType.h"
+#include "fa4/Simulator/Manifest/Expression.h"
+#include "llvm/Support/MemoryBufferRef.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fa4::sim {
+
+struct SizeSpec {
+  std::string name;
+  std::optional<int64_t> value; ///< Default; none: the call must say it.
+};
+
+enum class Role : uint8_t {
+  In,        ///< Needs contents; not written back.
+  Out,       ///< Undefined before; written to a file.
+  InOut,     ///< Contents if given, else `fill`.
+  Workspace, ///< Like InOut, but nobody is asked for it.
+};
+
+enum class Fill : uint8_t { Default, Undefined, Zeros, Random, Value, Iota };
+
+struct TensorSpec {
+  std::string name;
+  DType dtype = DType::F32;
+  std::vector<Expression> shape;
+  std::vector<Expression> strides; ///< In elements; empty: row-major.
+  Role role = Role::InOut;
+  std::optional<uint64_t> address; ///< Fixed virtual address.
+  Fill fill = Fill::Default;
+  double fillValue = 0;
+  std::string file; ///< Contents, relative to the manifest.
+};
+
+/// A tensor map in meaning; dimension 0 is the contiguous one.
+struct TensorMapSpec {
+  std::string tensor;              ///< Base; or:
+  std::optional<uint64_t> address; ///< Absolute base.
+  Expression offset;               ///< Bytes from the base.
+  TensorMapType type = TensorMapType::U8;
+  std::vector<Expression> dims, byteStrides, box, elementStrides;
+  TensorMapSwizzle swizzle = TensorMapSwizzle::None;
+  uint8_t interleave = 0;
+  bool fillNan = false;
+};
+
+struct ParamSpec {
+  enum class Kind : uint8_t { Pointer, Value, Bytes, Map, Struct };
+  Kind kind = Kind::Bytes;
+  std::string where; ///< "launches[0].params[3]", for messages.
+
+  std::string tensor; ///< Pointer; with `value` as offset in bytes.
+  DType dtype = DType::I32;
+  Expression value;
+  std::vector<uint8_t> bytes;
+  TensorMapSpec map;
+  uint64_t structBytes = 0;
+  std::vector<std::pair<uint64_t, ParamSpec>> fields; ///< By byte offset.
+};
+
+struct LaunchSpec {
+  std::string ptx;   ///< Path as it is to be opened.
+  std::string entry; ///< Empty: the only one.
+  Expression grid[3], block[3], cluster[3];
+  Expression dynamicShared;
+  std::vector<ParamSpec> params;
+};
+
+struct Manifest {
+  std::string file; ///< For messages.
+  std::vector<SizeSpec> sizes;
+  std::vector<TensorSpec> tensors;
+  std::vector<LaunchSpec> launches;
+
+  const TensorSpec *findTensor(llvm::StringRef name) const;
+};
+
+/// Errors are one line, "file: message at place". Paths in it are taken
+/// relative to the directory of the buffer's name.
+llvm::Expected<Manifest> parseManifest(llvm::MemoryBufferRef buffer);
+
+/// A manifest; or the launch-N.json of a record (see
+/// docs/simulator-manifest.md); or a directory that holds launch-0.json,
+/// launch-1.json, ..., which are run one after the other.
+llvm::Expected<Manifest> readManifest(llvm::StringRef path);
+
+} // namespace fa4::sim
+
+#endif // FA4_SIMULATOR_MANIFEST_MANIFEST_H

@@ -1,0 +1,110 @@
+//===- Session.h - run a manifest ------------------------------*- C++ -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// From a manifest, sizes and arrays to memory, parameters and launches:
+//
+//   Session session(std::move(manifest));
+//   session.setArray("q", *readNpy("q.npy")) ...
+//   session.prepare({});                          // reads PTX, fills memory
+//   for (size_t i = 0; i < session.launchCount(); ++i)
+//     session.run(i, options);
+//   session.array("o", /*raw=*/false);
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_SIMULATOR_MANIFEST_SESSION_H
+#define FA4_SIMULATOR_MANIFEST_SESSION_H
+
+#include "fa4/Simulator/Machine/Simulator.h"
+#include "fa4/Simulator/Manifest/Manifest.h"
+#include "fa4/Simulator/Manifest/Npy.h"
+#include "fa4/Simulator/Ptx/Ast.h"
+
+namespace fa4::sim {
+
+struct PrepareOptions {
+  /// Floating-point tensors that need contents and have none get normally
+  /// distributed numbers.
+  bool randomInputs = false;
+  uint64_t fillSeed = 0;
+};
+
+/// A tensor of the call: all sizes are known.
+struct Tensor {
+  const TensorSpec *spec = nullptr;
+  std::vector<int64_t> shape, strides; ///< Strides in elements.
+  uint64_t bytes = 0;                  ///< From the first to the last element.
+  uint64_t address = 0;
+  bool hasContents = false;
+};
+
+class Session {
+public:
+  explicit Session(Manifest manifest);
+  ~Session();
+  Session(const Session &) = delete;
+
+  const Manifest &manifest() const { return spec; }
+  /// The call's value of a size.
+  llvm::Error setSize(llvm::StringRef name, int64_t value);
+  /// Contents of a tensor. A dimension of its shape that is a size's name gives
+  /// that size its value.
+  llvm::Error setArray(llvm::StringRef name, NpyArray array);
+  bool isTensor(llvm::StringRef name) const { return spec.findTensor(name); }
+
+  /// After the last setSize and setArray, once.
+  llvm::Error prepare(const PrepareOptions &options);
+  /// Memory as prepare left it.
+  void reset();
+
+  size_t launchCount() const { return spec.launches.size(); }
+  const LaunchConfig &launch(size_t i) const { return configs[i]; }
+  const ptx::Module &module(size_t launch) const;
+  llvm::Expected<RunResult> run(size_t launch, const RunOptions &options);
+
+  llvm::Expected<NpyArray> array(llvm::StringRef name, bool raw) const;
+  const std::vector<Tensor> &tensors() const { return resolved; }
+  const SizeMap &sizes() const { return values; }
+
+private:
+  struct Image;
+  llvm::Error fail(const llvm::Twine &message) const;
+  llvm::Error bindSize(llvm::StringRef name, int64_t value,
+                       llvm::StringRef from);
+  llvm::Error resolveSizes();
+  llvm::Error resolveTensor(const TensorSpec &tensor);
+  llvm::Error readFiles();
+  llvm::Error allocate();
+  llvm::Error fill(const PrepareOptions &options);
+  llvm::Error fillTensor(Tensor &tensor, const PrepareOptions &options);
+  llvm::Error loadModules();
+  llvm::Error makeConfigs();
+  llvm::Error makeTriple(const Expression (&from)[3], Dim3 &to,
+                         llvm::StringRef what);
+  llvm::Expected<std::vector<uint8_t>> makeParam(const ParamSpec &param);
+  llvm::Expected<TensorMap> makeMap(const ParamSpec &param);
+  llvm::Expected<uint64_t> integerOf(const Expression &expression,
+                                     uint64_t limit);
+  const Tensor &tensorOf(llvm::StringRef name) const;
+  uint8_t *dataOf(const Tensor &tensor) const;
+
+  Manifest spec;
+  SizeMap values, given; ///< `given`: by the call, beyond question.
+  llvm::StringMap<std::string> boundBy;
+  llvm::StringMap<NpyArray> arrays;
+  std::vector<Tensor> resolved;
+  std::shared_ptr<GlobalMemory> memory;
+  std::vector<std::unique_ptr<Image>> images;
+  std::vector<Image *> imageOf; ///< By launch.
+  std::vector<LaunchConfig> configs;
+  std::vector<std::pair<Allocation *, std::vector<uint8_t>>> snapshot;
+  std::vector<Allocation *> undefined; ///< Until the first launch.
+};
+
+} // namespace fa4::sim
+
+#endif // FA4_SIMULATOR_MANIFEST_SESSION_H

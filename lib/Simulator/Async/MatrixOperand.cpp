@@ -1,0 +1,251 @@
+//===- MatrixOperand.cpp - tcgen05 descriptors and operands --------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MatrixOperand.h"
+#include "../Machine/Numeric.h"
+#include "llvm/ADT/Twine.h"
+#include <array>
+
+using namespace fa4::sim;
+using llvm::Twine;
+
+//===----------------------------------------------------------------------===//
+// Descriptors
+//===----------------------------------------------------------------------===//
+
+bool MatrixDescriptor::parse(uint64_t bits, MatrixDescriptor &result,
+                             std::string &error) {
+  auto fail = [&](const Twine &message) {
+    error = ("shared-memory descriptor 0x" + Twine::utohexstr(bits) + ": " +
+             message)
+                .str();
+    return false;
+  };
+  result.start = (bits & 0x3FFF) << 4;
+  result.leading = (bits >> 16 & 0x3FFF) << 4;
+  result.stride = (bits >> 32 & 0x3FFF) << 4;
+  result.baseOffset = bits >> 49 & 7;
+  if ((bits >> 46 & 7) != 1)
+    return fail("bits 46-48 are not 0b001");
+  if (bits >> 52 & 1)
+    return fail("absolute leading-dimension mode is not supported");
+  if (bits >> 53 & 0xFF)
+    return fail("bits 53-60 are not 0");
+  switch (bits >> 61) {
+  case 0:
+    result.swizzle = TensorMapSwizzle::None;
+    return true;
+  case 1:
+    result.swizzle = TensorMapSwizzle::B128Atom32B;
+    return true;
+  case 2:
+    result.swizzle = TensorMapSwizzle::B128;
+    return true;
+  case 4:
+    result.swizzle = TensorMapSwizzle::B64;
+    return true;
+  case 6:
+    result.swizzle = TensorMapSwizzle::B32;
+    return true;
+  default:
+    return fail("swizzle mode " + Twine(bits >> 61) + " is reserved");
+  }
+}
+
+uint32_t MatrixDescriptor::span() const {
+  switch (swizzle) {
+  case TensorMapSwizzle::None:
+    return 16;
+  case TensorMapSwizzle::B32:
+    return 32;
+  case TensorMapSwizzle::B64:
+    return 64;
+  default:
+    return 128;
+  }
+}
+
+uint32_t MatrixDescriptor::swizzled(uint32_t address) const {
+  // The pattern starts at baseOffset rows of 128 bytes behind its alignment.
+  uint32_t phase = address - baseOffset * 128;
+  return address ^ (swizzleAddress(swizzle, phase) ^ phase);
+}
+
+uint32_t MatrixDescriptor::chunkKMajor(uint32_t mn, uint32_t k) const {
+  if (swizzle == TensorMapSwizzle::None)
+    return start + mn / 8 * stride + mn % 8 * 16 + k * leading;
+  return swizzled(start + mn / 8 * stride + mn % 8 * span() + k * 16);
+}
+
+uint32_t MatrixDescriptor::chunkMnMajor(uint32_t mn, uint32_t k) const {
+  if (swizzle == TensorMapSwizzle::None)
+    return start + mn * stride + k / 8 * leading + k % 8 * 16;
+  uint32_t perBlock = span() / 16;
+  // The pattern of 32-byte atoms repeats after four rows.
+  uint32_t group = swizzle == TensorMapSwizzle::B128Atom32B ? 4 : 8;
+  return swizzled(start + mn / perBlock * leading + mn % perBlock * 16 +
+                  k / group * stride + k % group * span());
+}
+
+static bool parseType(MmaKind kind, uint32_t code, MmaType &type) {
+  switch (kind) {
+  case MmaKind::F16:
+    type = code == 0 ? MmaType::F16 : MmaType::BF16;
+    return code <= 1;
+  case MmaKind::TF32:
+    type = MmaType::TF32;
+    return code == 2;
+  case MmaKind::F8F6F4: {
+    static constexpr MmaType types[] = {MmaType::E4M3, MmaType::E5M2,
+                                        MmaType::E4M3, MmaType::E2M3,
+                                        MmaType::E3M2, MmaType::E2M1};
+    if (code > 5 || code == 2)
+      return false;
+    type = types[code];
+    return true;
+  }
+  case MmaKind::I8:
+    type = code == 0 ? MmaType::U8 : MmaType::S8;
+    return code <= 1;
+  }
+  return false;
+}
+
+bool MmaShape::parse(MmaKind kind, uint32_t bits, unsigned ctaGroup,
+                     MmaShape &result, std::string &error) {
+  auto fail = [&](const Twine &message) {
+    error =
+        ("instruction descriptor 0x" + Twine::utohexstr(bits) + ": " + message)
+            .str();
+    return false;
+  };
+  result.kind = kind;
+  if (bits & 7)
+    return fail("sparse matrices are not supported");
+  uint32_t d = bits >> 4 & 3;
+  uint32_t wanted = kind == MmaKind::I8 ? 2 : 1;
+  result.f16Accumulator = d == 0;
+  if (d != wanted &&
+      !(d == 0 && (kind == MmaKind::F16 || kind == MmaKind::F8F6F4)))
+    return fail("D format " + Twine(d) + " does not go with the kind");
+  result.saturate = bits >> 3 & 1;
+  if (result.saturate && kind != MmaKind::I8)
+    return fail("saturate is for kind::i8");
+  if (!parseType(kind, bits >> 7 & 7, result.a) ||
+      !parseType(kind, bits >> 10 & 7, result.b))
+    return fail("A or B format does not go with the kind");
+  result.negateA = bits >> 13 & 1;
+  result.negateB = bits >> 14 & 1;
+  if ((result.negateA || result.negateB) && kind == MmaKind::I8)
+    return fail("kind::i8 has no negation");
+  result.mnMajorA = bits >> 15 & 1;
+  result.mnMajorB = bits >> 16 & 1;
+  result.n = (bits >> 17 & 0x3F) * 8;
+  result.m = (bits >> 24 & 0x1F) * 16;
+  result.k = kind == MmaKind::F16 ? 16 : kind == MmaKind::TF32 ? 8 : 32;
+  auto subByte = [](MmaType t) {
+    return t == MmaType::E2M3 || t == MmaType::E3M2 || t == MmaType::E2M1;
+  };
+  if ((result.mnMajorA && subByte(result.a)) ||
+      (result.mnMajorB && subByte(result.b)))
+    return fail("6- and 4-bit elements must be K-major");
+  if (bits >> 30 || (bits >> 23 & 1) || (bits >> 29 & 1) || (bits >> 6 & 1))
+    return fail("reserved bits are set");
+  bool legalM = ctaGroup == 1 ? result.m == 64 || result.m == 128
+                              : result.m == 128 || result.m == 256;
+  if (!legalM)
+    return fail("M = " + Twine(result.m) +
+                " is not legal with cta_group::" + Twine(ctaGroup));
+  uint32_t step = ctaGroup == 1 && result.m == 64 ? 8 : 16;
+  // Hardware runs M = 128 with multiples of 8 as well.
+  if (ctaGroup == 1)
+    step = 8;
+  if (result.n < step || result.n > 256 || result.n % step)
+    return fail("N = " + Twine(result.n) + " is not a multiple of " +
+                Twine(step) + " in " + Twine(step) + "..256");
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+/// All 256 values of an 8-bit (or narrower) format.
+static const std::array<float, 256> &byteTable(MmaType type) {
+  auto make = [](const Format &format) {
+    std::array<float, 256> table;
+    unsigned width = 1 + format.exponentBits + format.mantissaBits;
+    for (unsigned i = 0; i < 256; ++i)
+      table[i] = float(decode(i & ((1u << width) - 1), format));
+    return table;
+  };
+  static const std::array<float, 256> e4m3 = make(e4m3Format);
+  static const std::array<float, 256> e5m2 = make(e5m2Format);
+  static const std::array<float, 256> e2m3 = make(e2m3Format);
+  static const std::array<float, 256> e3m2 = make(e3m2Format);
+  static const std::array<float, 256> e2m1 = make(e2m1Format);
+  switch (type) {
+  case MmaType::E5M2:
+    return e5m2;
+  case MmaType::E2M3:
+    return e2m3;
+  case MmaType::E3M2:
+    return e3m2;
+  case MmaType::E2M1:
+    return e2m1;
+  default:
+    return e4m3;
+  }
+}
+
+void fa4::sim::unpackChunk(const uint8_t *chunk, MmaType type, bool packed,
+                           float *out) {
+  auto halves = reinterpret_cast<const uint16_t *>(chunk);
+  switch (type) {
+  case MmaType::F16:
+    for (unsigned i = 0; i < 8; ++i)
+      out[i] = fromF16(halves[i]);
+    return;
+  case MmaType::BF16:
+    for (unsigned i = 0; i < 8; ++i)
+      out[i] = fromBf16(halves[i]);
+    return;
+  case MmaType::TF32:
+    for (unsigned i = 0; i < 4; ++i)
+      out[i] = bitCast<float>(reinterpret_cast<const uint32_t *>(chunk)[i] &
+                              0xFFFFE000u);
+    return;
+  case MmaType::U8:
+    for (unsigned i = 0; i < 16; ++i)
+      out[i] = chunk[i];
+    return;
+  case MmaType::S8:
+    for (unsigned i = 0; i < 16; ++i)
+      out[i] = int8_t(chunk[i]);
+    return;
+  default:
+    break;
+  }
+  const auto &table = byteTable(type);
+  if (packed && type == MmaType::E2M1) {
+    for (unsigned i = 0; i < 16; ++i)
+      out[i] = table[chunk[i / 2] >> (i % 2 * 4) & 0xF];
+    return;
+  }
+  if (packed && (type == MmaType::E2M3 || type == MmaType::E3M2)) {
+    for (unsigned i = 0; i < 16; ++i) {
+      unsigned bit = i * 6;
+      unsigned two = chunk[bit / 8] | chunk[bit / 8 + 1] << 8;
+      out[i] = table[two >> bit % 8 & 0x3F];
+    }
+    return;
+  }
+  // In tensor memory 4-bit elements stand in bits 2-5 of their byte.
+  bool shifted = type == MmaType::E2M1;
+  for (unsigned i = 0; i < 16; ++i)
+    out[i] = table[shifted ? chunk[i] >> 2 & 0xF : chunk[i]];
+}

@@ -1,0 +1,84 @@
+//===- MatrixOperand.h - tcgen05 descriptors and operands ----------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_SIMULATOR_ASYNC_MATRIXOPERAND_H
+#define FA4_LIB_SIMULATOR_ASYNC_MATRIXOPERAND_H
+
+#include "Swizzle.h"
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace fa4::sim {
+
+enum class MmaKind : uint8_t { F16, TF32, F8F6F4, I8 };
+
+/// Element types of A and B.
+enum class MmaType : uint8_t {
+  F16,
+  BF16,
+  TF32,
+  E4M3,
+  E5M2,
+  E2M3,
+  E3M2,
+  E2M1,
+  U8,
+  S8
+};
+
+/// Shared-memory matrix descriptor (PTX ISA, "Shared memory descriptor").
+struct MatrixDescriptor {
+  uint32_t start = 0;               ///< Byte offset in the CTA's shared window.
+  uint32_t leading = 0, stride = 0; ///< LBO and SBO, bytes.
+  uint32_t baseOffset = 0;          ///< 0..7, rows of 128 bytes.
+  TensorMapSwizzle swizzle = TensorMapSwizzle::None;
+
+  /// Fails with a message on reserved or unsupported bits.
+  static bool parse(uint64_t bits, MatrixDescriptor &result,
+                    std::string &error);
+
+  /// Shared offset of a 16-byte chunk. K-major: of row `mn`, chunk `k` along K.
+  uint32_t chunkKMajor(uint32_t mn, uint32_t k) const;
+  /// MN-major: of chunk `mn` along M or N, at element `k` of K.
+  uint32_t chunkMnMajor(uint32_t mn, uint32_t k) const;
+
+private:
+  uint32_t swizzled(uint32_t address) const;
+  uint32_t span() const; ///< Bytes of the swizzle pattern's rows; 16: none.
+};
+
+/// Instruction descriptor (PTX ISA, "Instruction descriptor").
+struct MmaShape {
+  MmaKind kind = MmaKind::F16;
+  MmaType a = MmaType::F16, b = MmaType::F16;
+  bool f16Accumulator = false, saturate = false;
+  bool negateA = false, negateB = false;
+  bool mnMajorA = false, mnMajorB = false;
+  uint32_t m = 0, n = 0, k = 0;
+
+  static bool parse(MmaKind kind, uint32_t bits, unsigned ctaGroup,
+                    MmaShape &result, std::string &error);
+  unsigned elementBytes() const { return 32 / k; }
+  unsigned elementsPerChunk() const { return 16 / elementBytes(); }
+};
+
+/// Elements of one 16-byte chunk as f32 (integers too); `packed`: 6- and 4-bit
+/// elements stand packed at the chunk's start, as in shared memory, instead of
+/// one a byte, as in tensor memory.
+void unpackChunk(const uint8_t *chunk, MmaType type, bool packed, float *out);
+
+/// D[row][0..n) = scale * D[row][...] (or 0) + A[row][k] * B[k][...]; rows are
+/// pointers. `b` has rows of `bStride` floats, 64-byte aligned; n % 8 == 0.
+/// Sums in order of k, in f32.
+void multiplyTile(float *const *d, const float *const *a, const float *b,
+                  size_t bStride, unsigned rows, unsigned n, unsigned k,
+                  bool accumulate, float scale);
+
+} // namespace fa4::sim
+
+#endif // FA4_LIB_SIMULATOR_ASYNC_MATRIXOPERAND_H

@@ -1,0 +1,513 @@
+//===- Tcgen05Memory.cpp - tcgen05.alloc, .ld, .st, .wait, .fence --------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Tcgen05.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace fa4::sim;
+using llvm::formatv;
+
+//===----------------------------------------------------------------------===//
+// Allocation
+//===----------------------------------------------------------------------===//
+
+unsigned fa4::sim::takeCtaGroup(DecodeContext &context) {
+  int group = context.takeOneOf({"cta_group::1", "cta_group::2"});
+  if (group < 0)
+    context.unsupported();
+  return group + 1;
+}
+
+bool fa4::sim::tensorGroup(Exec &exec, const Inst &inst, unsigned ctaGroup,
+                           llvm::SmallVectorImpl<Cta *> &ctas) {
+  if (ctaGroup == 1) {
+    ctas.push_back(&exec.cta);
+    return true;
+  }
+  uint32_t even = exec.cta.rank & ~1u;
+  if (even + 1 >= exec.cluster.ctas.size()) {
+    exec.report(inst, "no-cta-pair",
+                "cta_group::2 in a CTA without a peer in its cluster");
+    return false;
+  }
+  ctas.push_back(&exec.cluster.ctas[even]);
+  ctas.push_back(&exec.cluster.ctas[even + 1]);
+  return true;
+}
+
+bool fa4::sim::checkTensorColumns(Cluster &cluster, Cta &cta,
+                                  const Actor &actor, uint32_t column,
+                                  uint32_t columns) {
+  TensorMemory &memory = asyncState(cta).tensor;
+  if (column + columns > TensorMemory::columns) {
+    cluster.report("out-of-bounds",
+                   formatv("tensor memory columns [{0}, {1}) are outside of "
+                           "0..511",
+                           column, column + columns)
+                       .str(),
+                   actor);
+    return false;
+  }
+  for (uint32_t i = 0; i < columns; ++i)
+    if (!memory.allocated[column + i]) {
+      cluster.report("tmem-not-allocated",
+                     formatv("tensor memory column {0} of CTA rank {1} is not "
+                             "allocated (access to columns [{2}, {3}))",
+                             column + i, cta.rank, column, column + columns)
+                         .str(),
+                     actor);
+      return false;
+    }
+  return true;
+}
+
+/// Allocates in one CTA and stores the address; false when there is no room.
+static bool allocate(Exec &exec, const Inst &inst, Cta &cta, uint32_t columns,
+                     unsigned group, uint32_t warp, uint32_t &base) {
+  TensorMemory &memory = asyncState(cta).tensor;
+  auto found = memory.findFree(columns);
+  if (!found)
+    return false;
+  base = *found;
+  for (uint32_t i = 0; i < columns; ++i)
+    memory.allocated.set(base + i);
+  memory.blocks[base] = {columns, &inst, group, warp};
+  return true;
+}
+
+/// form: cta_group.
+static Flow runAlloc(Exec &exec, const Inst &inst) {
+  unsigned group = inst.form;
+  unsigned lane = __builtin_ctz(exec.mask);
+  uint32_t columns = exec.value(inst, 1, lane);
+  auto address = sharedAddress(exec, inst, 0, lane);
+  llvm::SmallVector<Cta *, 2> ctas;
+  if (!address || !tensorGroup(exec, inst, group, ctas))
+    return Flow::Next;
+  uint8_t *to = checkShared(exec, inst, lane, *address, 4, 4, "destination");
+  if (!to)
+    return Flow::Next;
+  if (columns < 32 || columns > 512 || (columns & (columns - 1))) {
+    exec.report(
+        inst, "tmem-bad-size",
+        formatv("{0} columns are not a power of two in 32..512", columns)
+            .str());
+    return Flow::Next;
+  }
+  AsyncState &own = asyncState(exec.cta);
+  if (own.tensor.relinquished) {
+    exec.report(inst, "tmem-alloc-after-relinquish",
+                "the CTA has given up its permit to allocate");
+    return Flow::Next;
+  }
+  for (const auto &[base, block] : own.tensor.blocks)
+    if (block.ctaGroup != group) {
+      exec.report(inst, "mixed-cta-group",
+                  "a kernel must use one cta_group for all of its allocations");
+      return Flow::Next;
+    }
+  BlockReason reason;
+  reason.kind = BlockReason::TensorAlloc;
+  reason.value = columns;
+  // A pair allocates together: the first warp waits for the peer's.
+  if (!exec.frag->arrived) {
+    if (own.allocRequest || own.allocDone) // Another warp's turn.
+      return exec.block(reason);
+    own.allocRequest = columns;
+    own.allocInst = &inst;
+    own.allocWarp = exec.warp.index;
+    exec.frag->arrived = true;
+    exec.cluster.advance();
+  }
+  if (!own.allocDone) {
+    for (Cta *cta : ctas)
+      if (asyncState(*cta).allocRequest == 0)
+        return exec.block(reason);
+    if (asyncState(*ctas.back()).allocRequest !=
+        asyncState(*ctas.front()).allocRequest) {
+      exec.report(inst, "tmem-bad-size",
+                  "the two CTAs of the pair allocate different sizes");
+      return Flow::Next;
+    }
+    for (Cta *cta : ctas)
+      if (!asyncState(*cta).tensor.findFree(columns))
+        return exec.block(reason);
+    for (Cta *cta : ctas) {
+      AsyncState &state = asyncState(*cta);
+      allocate(exec, *state.allocInst, *cta, columns, group, state.allocWarp,
+               state.allocBase);
+      state.allocDone = true;
+      state.allocRequest = 0;
+      if (ClusterChecker *checker = exec.checker())
+        checker->tensorAlloc(cta->warps[state.allocWarp], *state.allocInst,
+                             *cta, state.allocBase, columns);
+    }
+    exec.cluster.advance();
+  }
+  own.allocDone = false;
+  exec.frag->arrived = false;
+  std::memcpy(to, &own.allocBase, 4);
+  if (ClusterChecker *checker = exec.checker()) {
+    uint64_t addresses[warpSize];
+    addresses[lane] = *address;
+    checker->access({&exec.warp,
+                     &inst,
+                     LaneMask(1) << lane,
+                     MemSpace::Shared,
+                     AccessKind::Write,
+                     4,
+                     addresses,
+                     {Semantics::Weak, Scope::Cta}});
+    checker->warpSync(exec.warp, inst, exec.mask);
+  }
+  return Flow::Next;
+}
+
+static Flow runDealloc(Exec &exec, const Inst &inst) {
+  unsigned lane = __builtin_ctz(exec.mask);
+  TensorAddress address = TensorAddress::of(exec.value(inst, 0, lane));
+  uint32_t columns = exec.value(inst, 1, lane);
+  TensorMemory &memory = asyncState(exec.cta).tensor;
+  auto block = memory.blocks.find(address.column);
+  if (address.lane != 0 || block == memory.blocks.end() ||
+      block->second.columns != columns) {
+    exec.report(inst, "tmem-bad-free",
+                formatv("columns [{0}, {1}) were not allocated in one piece",
+                        address.column, address.column + columns)
+                    .str());
+    return Flow::Next;
+  }
+  if (block->second.ctaGroup != inst.form)
+    exec.report(inst, "mixed-cta-group", "allocated with the other .cta_group");
+  if (ClusterChecker *checker = exec.checker())
+    checker->tensorDealloc(exec.warp, inst, exec.cta, address.column, columns);
+  for (uint32_t i = 0; i < columns; ++i)
+    memory.allocated.reset(address.column + i);
+  memory.blocks.erase(block);
+  exec.cluster.advance();
+  return Flow::Next;
+}
+
+static Flow runRelinquish(Exec &exec, const Inst &inst) {
+  asyncState(exec.cta).tensor.relinquished = true;
+  return Flow::Next;
+}
+
+//===----------------------------------------------------------------------===//
+// Loads and stores
+//===----------------------------------------------------------------------===//
+
+TensorCell fa4::sim::tensorCell(TensorShape shape, unsigned t, unsigned reg,
+                                unsigned split) {
+  switch (shape) {
+  case TensorShape::S32x32b:
+    return {t, reg};
+  case TensorShape::S16x64b:
+    return {t / 4 + 8 * (t % 2), t / 2 % 2 + 2 * reg};
+  case TensorShape::S16x128b:
+    return {t / 4 + 8 * (reg % 2), t % 4 + 4 * (reg / 2)};
+  case TensorShape::S16x256b:
+    return {t / 4 + 8 * (reg / 2 % 2), 8 * (reg / 4) + 2 * (t % 4) + reg % 2};
+  case TensorShape::S16x32bx2:
+    return {t % 16, t < 16 ? reg : split + reg};
+  }
+  return {0, 0};
+}
+
+unsigned fa4::sim::tensorRegisters(TensorShape shape, unsigned repeat) {
+  switch (shape) {
+  case TensorShape::S16x128b:
+    return 2 * repeat;
+  case TensorShape::S16x256b:
+    return 4 * repeat;
+  default:
+    return repeat;
+  }
+}
+
+namespace {
+
+struct LoadStoreForm {
+  TensorShape shape;
+  bool packed = false; ///< .pack::16b or .unpack::16b.
+  uint32_t split = 0;
+  unsigned registers = 0, firstRegister = 0, address = 0;
+  uint32_t columns = 0;          ///< That the whole access spans.
+  std::vector<TensorCell> cells; ///< By thread * registers + register.
+};
+
+/// Values of a warp's tcgen05.st on their way to tensor memory.
+class TensorStoreOp : public OpBase {
+public:
+  using OpBase::OpBase;
+  bool step(Cluster &cluster, Random &) override {
+    TensorMemory &memory = asyncState(*warp->cta).tensor;
+    unsigned width = form->packed ? 2 : 1;
+    for (unsigned r = 0; r < form->registers; ++r)
+      for (unsigned t = 0; t < warpSize; ++t) {
+        TensorCell cell = form->cells[t * form->registers + r];
+        uint32_t *to = memory.row(base.lane + cell.row) + base.column +
+                       cell.column * width;
+        uint32_t value = values[r * warpSize + t];
+        if (form->packed) {
+          // Each half goes to the low half of a column of its own.
+          to[0] = value & 0xFFFF;
+          to[1] = value >> 16;
+        } else {
+          to[0] = value;
+        }
+      }
+    --asyncState(*warp->cta).pendingStores[warp->index];
+    cluster.advance();
+    return true;
+  }
+  const LoadStoreForm *form = nullptr;
+  TensorAddress base{};
+  std::vector<uint32_t> values;
+};
+
+} // namespace
+
+/// The address operand, the same in all lanes, in the warp's lanes.
+static bool readAddress(Exec &exec, const Inst &inst, const LoadStoreForm &form,
+                        TensorAddress &address) {
+  uint32_t bits = exec.value(inst, form.address, __builtin_ctz(exec.mask));
+  bool same = true;
+  forEachLane(exec.mask, [&](unsigned lane) {
+    same &= uint32_t(exec.value(inst, form.address, lane)) == bits;
+  });
+  if (!same) {
+    exec.report(inst, "divergent-operand",
+                "the address differs between the lanes of the warp");
+    return false;
+  }
+  address = TensorAddress::of(bits);
+  uint32_t quarter = exec.warp.index % 4 * 32;
+  bool half = form.shape != TensorShape::S32x32b;
+  if (address.lane != quarter && !(half && address.lane == quarter + 16)) {
+    exec.report(inst, "tmem-lane-access",
+                formatv("warp {0} accesses tensor memory lane {1}, but may "
+                        "access lanes {2}..{3} only",
+                        exec.warp.index, address.lane, quarter, quarter + 31)
+                    .str());
+    return false;
+  }
+  return checkTensorColumns(exec.cluster, exec.cta, exec.actor(inst),
+                            address.column, form.columns);
+}
+
+static void tellAccess(Exec &exec, const Inst &inst, const LoadStoreForm &form,
+                       TensorAddress address, AccessKind kind) {
+  ClusterChecker *checker = exec.checker();
+  if (!checker)
+    return;
+  llvm::SmallVector<TensorRange, 64> ranges;
+  unsigned width = form.packed ? 2 : 1;
+  uint16_t rank = exec.cta.rank;
+  for (unsigned t = 0; t < warpSize; ++t) {
+    size_t first = ranges.size();
+    for (unsigned r = 0; r < form.registers; ++r) {
+      TensorCell cell = form.cells[t * form.registers + r];
+      uint16_t lane = address.lane + cell.row;
+      uint16_t column = address.column + cell.column * width;
+      if (ranges.size() > first) {
+        TensorRange &last = ranges.back();
+        if (last.lane == lane && last.column + last.columns == column) {
+          last.columns += width;
+          continue;
+        }
+      }
+      ranges.push_back({rank, lane, 1, column, uint16_t(width), uint8_t(t)});
+    }
+  }
+  checker->tensorAccess(exec.warp, inst, exec.mask, kind, ranges.data(),
+                        ranges.size());
+}
+
+static Flow runLoad(Exec &exec, const Inst &inst) {
+  const auto &form = *static_cast<const LoadStoreForm *>(inst.extra);
+  TensorAddress address;
+  if (!readAddress(exec, inst, form, address))
+    return Flow::Next;
+  TensorMemory &memory = asyncState(exec.cta).tensor;
+  unsigned width = form.packed ? 2 : 1;
+  for (unsigned r = 0; r < form.registers; ++r) {
+    const Operand &op = exec.operand(inst, form.firstRegister + r);
+    if (op.sink)
+      continue;
+    uint32_t *to = exec.write<uint32_t>(op);
+    for (unsigned t = 0; t < warpSize; ++t) {
+      TensorCell cell = form.cells[t * form.registers + r];
+      const uint32_t *from = memory.row(address.lane + cell.row) +
+                             address.column + cell.column * width;
+      to[t] = form.packed ? (from[0] & 0xFFFF) | from[1] << 16 : from[0];
+    }
+  }
+  tellAccess(exec, inst, form, address, AccessKind::Read);
+  return Flow::Next;
+}
+
+static Flow runStore(Exec &exec, const Inst &inst) {
+  const auto &form = *static_cast<const LoadStoreForm *>(inst.extra);
+  auto op = std::make_unique<TensorStoreOp>(exec, inst, 0);
+  if (!readAddress(exec, inst, form, op->base))
+    return Flow::Next;
+  op->form = &form;
+  op->values.resize(form.registers * warpSize);
+  for (unsigned r = 0; r < form.registers; ++r)
+    std::memcpy(&op->values[r * warpSize],
+                exec.read<uint32_t>(inst, form.firstRegister + r),
+                warpSize * 4);
+  ++asyncState(exec.cta).pendingStores[exec.warp.index];
+  tellAccess(exec, inst, form, op->base, AccessKind::Write);
+  exec.cluster.async.issue(std::move(op), storeQueue(exec.warp));
+  return Flow::Next;
+}
+
+/// form: 1 for ::st.
+static Flow runWait(Exec &exec, const Inst &inst) {
+  if (inst.form && asyncState(exec.cta).pendingStores[exec.warp.index]) {
+    BlockReason reason;
+    reason.kind = BlockReason::TensorWait;
+    return exec.block(reason);
+  }
+  if (ClusterChecker *checker = exec.checker())
+    checker->tensorWait(exec.warp, inst, exec.mask,
+                        inst.form ? AccessKind::Write : AccessKind::Read);
+  return Flow::Next;
+}
+
+/// form: 1 for ::before_thread_sync.
+static Flow runFence(Exec &exec, const Inst &inst) {
+  if (ClusterChecker *checker = exec.checker())
+    checker->tensorFence(exec.warp, inst, exec.mask, inst.form);
+  return Flow::Next;
+}
+
+//===----------------------------------------------------------------------===//
+// Decoding
+//===----------------------------------------------------------------------===//
+
+static bool takeAligned(DecodeContext &context) {
+  if (!context.take("sync") || !context.take("aligned"))
+    return context.unsupported();
+  context.inst.flags |= Inst::Aligned;
+  return true;
+}
+
+static bool decodeAlloc(DecodeContext &context) {
+  unsigned group = takeCtaGroup(context);
+  if (!group || !takeAligned(context))
+    return false;
+  context.takeOneOf({"shared::cta", "shared"});
+  if (!context.take("b32"))
+    return context.unsupported();
+  context.inst.form = group;
+  context.inst.handler = runAlloc;
+  return context.addAddress(0) && context.addOperand(1, 4);
+}
+
+static bool decodeDealloc(DecodeContext &context) {
+  unsigned group = takeCtaGroup(context);
+  if (!group || !takeAligned(context))
+    return false;
+  if (!context.take("b32"))
+    return context.unsupported();
+  context.inst.form = group;
+  context.inst.handler = runDealloc;
+  return context.addOperand(0, 4) && context.addOperand(1, 4);
+}
+
+static bool decodeRelinquish(DecodeContext &context) {
+  context.inst.handler = runRelinquish;
+  return takeCtaGroup(context) && takeAligned(context);
+}
+
+static bool decodeLoadStore(DecodeContext &context, bool store) {
+  LoadStoreForm form;
+  if (!takeAligned(context))
+    return false;
+  int shape =
+      context.takeOneOf({"32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2"});
+  int log =
+      context.takeOneOf({"x1", "x2", "x4", "x8", "x16", "x32", "x64", "x128"});
+  if (shape < 0 || log < 0)
+    return context.unsupported();
+  form.shape = TensorShape(shape);
+  form.packed = context.take(store ? "unpack::16b" : "pack::16b");
+  if (!context.take("b32") || !context.rest().empty())
+    return context.unsupported();
+  unsigned wanted = tensorRegisters(form.shape, 1u << log);
+  if (wanted > 128)
+    return context.unsupported();
+  bool split = form.shape == TensorShape::S16x32bx2;
+  unsigned values = store ? 1 + split : 0, address = store ? 0 : 1;
+  if (split) {
+    auto offset = context.immediate(store ? 1 : 2);
+    if (!offset)
+      return context.error("immHalfSplitoff must be a constant");
+    form.split = *offset;
+  }
+  unsigned count = 0;
+  if (store) {
+    if (!context.addAddress(address))
+      return false;
+    form.address = 0;
+    form.firstRegister = 1;
+    count = context.addVector(values, 4);
+  } else {
+    count = context.addVector(values, 4, true);
+    form.address = count;
+    if (!context.addAddress(address))
+      return false;
+  }
+  if (count == 0)
+    return false;
+  if (count != wanted)
+    return context.error(
+        formatv("expected {0} registers, found {1}", wanted, count));
+  form.registers = count;
+  for (unsigned t = 0; t < warpSize; ++t)
+    for (unsigned r = 0; r < count; ++r) {
+      form.cells.push_back(tensorCell(form.shape, t, r, form.split));
+      form.columns = std::max(form.columns, form.cells.back().column + 1);
+    }
+  form.columns *= form.packed ? 2 : 1;
+  context.inst.extra = context.program().keepAlive(form);
+  context.inst.handler = store ? runStore : runLoad;
+  return true;
+}
+
+static bool decodeWait(DecodeContext &context, bool store) {
+  context.inst.form = store;
+  context.inst.handler = runWait;
+  return takeAligned(context);
+}
+
+static bool decodeFence(DecodeContext &context, bool before) {
+  context.inst.form = before;
+  context.inst.handler = runFence;
+  return true;
+}
+
+void fa4::sim::registerTensorMemoryOpcodes(OpcodeTable &table) {
+  table.add("tcgen05.alloc", decodeAlloc);
+  table.add("tcgen05.dealloc", decodeDealloc);
+  table.add("tcgen05.relinquish_alloc_permit", decodeRelinquish);
+  table.add("tcgen05.ld",
+            [](DecodeContext &c) { return decodeLoadStore(c, false); });
+  table.add("tcgen05.st",
+            [](DecodeContext &c) { return decodeLoadStore(c, true); });
+  table.add("tcgen05.wait::ld",
+            [](DecodeContext &c) { return decodeWait(c, false); });
+  table.add("tcgen05.wait::st",
+            [](DecodeContext &c) { return decodeWait(c, true); });
+  table.add("tcgen05.fence::before_thread_sync",
+            [](DecodeContext &c) { return decodeFence(c, true); });
+  table.add("tcgen05.fence::after_thread_sync",
+            [](DecodeContext &c) { return decodeFence(c, false); });
+}

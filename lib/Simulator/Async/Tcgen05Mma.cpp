@@ -1,0 +1,456 @@
+//===- Tcgen05Mma.cpp - tcgen05.mma --------------------------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An MMA reads its operands when it is performed, multiplies in f32 (each
+// instruction: products summed in order of k onto the accumulator, rounding to
+// nearest even) and writes its rows of D. Hardware keeps the products of one
+// instruction exactly and truncates once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Machine/Numeric.h"
+#include "MatrixOperand.h"
+#include "Tcgen05.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace fa4::sim;
+using llvm::formatv;
+
+namespace {
+
+struct MmaForm {
+  MmaKind kind = MmaKind::F16;
+  unsigned ctaGroup = 1;
+  bool tensorA = false, shiftA = false;
+  /// Decoded operands: 0 D, 1 A, 2 B, 3 instruction descriptor.
+  int mask = -1, enable = -1;
+  unsigned maskWords = 0;
+  bool enableConstant = true;
+  uint32_t scaleD = 0; ///< D is scaled by 2^-scaleD.
+};
+
+/// Rows of D in one CTA that share a range of columns of B.
+struct RowGroup {
+  unsigned cta;    ///< Index in the group.
+  unsigned firstA; ///< Row of this CTA's A for the first lane.
+  unsigned lane, lanes;
+  unsigned firstN, countN; ///< Columns of B.
+};
+
+/// Where the rows of D are (PTX ISA, "Data path layout organization").
+llvm::SmallVector<RowGroup, 4> rowGroups(const MmaShape &shape,
+                                         unsigned ctaGroup) {
+  llvm::SmallVector<RowGroup, 4> groups;
+  if (ctaGroup == 1 && shape.m == 128) {
+    groups.push_back({0, 0, 0, 128, 0, shape.n});
+  } else if (ctaGroup == 1) {
+    for (unsigned i = 0; i < 4; ++i)
+      groups.push_back({0, 16 * i, 32 * i, 16, 0, shape.n});
+  } else if (shape.m == 256) {
+    for (unsigned v = 0; v < 2; ++v)
+      groups.push_back({v, 0, 0, 128, 0, shape.n});
+  } else {
+    for (unsigned v = 0; v < 2; ++v)
+      for (unsigned half = 0; half < 2; ++half)
+        groups.push_back(
+            {v, 0, 64 * half, 64, half * shape.n / 2, shape.n / 2});
+  }
+  return groups;
+}
+
+class MmaOp : public OpBase {
+public:
+  using OpBase::OpBase;
+  bool step(Cluster &cluster, Random &) override;
+
+  /// Tells the checker what it will read and write.
+  void announce(Exec &exec);
+
+  unsigned rowsPerCta() const { return shape.m / ctas.size(); }
+
+  const MmaForm *form = nullptr;
+  MmaShape shape;
+  MatrixDescriptor descriptorA, descriptorB;
+  TensorAddress d{}, tensorA{};
+  bool accumulate = false;
+  uint32_t mask[8] = {};
+  llvm::SmallVector<Cta *, 2> ctas;
+
+private:
+  void unpackSharedA(unsigned cta, float *out) const;
+  void unpackTensorA(unsigned cta, float *out) const;
+  void unpackB(float *out) const;
+  void multiply(const RowGroup &group, const float *a, const float *b) const;
+  bool masked(unsigned cta, unsigned lane) const {
+    return mask[cta * 4 + lane / 32] >> lane % 32 & 1;
+  }
+};
+
+constexpr unsigned maxN = 256, maxK = 32;
+
+/// All 16-byte chunks of an operand: f(mn, k, shared offset); mn and k of the
+/// chunk's first element.
+template <typename F>
+void forEachChunk(const MatrixDescriptor &descriptor, const MmaShape &shape,
+                  bool mnMajor, unsigned rows, F f) {
+  unsigned t = shape.elementsPerChunk();
+  if (!mnMajor) {
+    for (unsigned mn = 0; mn < rows; ++mn)
+      for (unsigned c = 0; c < 2; ++c)
+        f(mn, c * t, descriptor.chunkKMajor(mn, c));
+    return;
+  }
+  for (unsigned k = 0; k < shape.k; ++k)
+    for (unsigned c = 0; c * t < rows; ++c)
+      f(c * t, k, descriptor.chunkMnMajor(c, k));
+}
+
+/// A chunk of the CTA's shared memory; what is outside reads as zeros (it was
+/// reported when the instruction was issued).
+const uint8_t *chunkAt(const Cta &cta, uint32_t offset) {
+  static const uint8_t zeros[16] = {};
+  if (offset + 16 > cta.shared.size())
+    return zeros;
+  return cta.shared.data() + offset;
+}
+
+void MmaOp::unpackSharedA(unsigned cta, float *out) const {
+  unsigned t = shape.elementsPerChunk(), rows = rowsPerCta();
+  float values[16];
+  forEachChunk(descriptorA, shape, shape.mnMajorA, rows,
+               [&](unsigned mn, unsigned k, uint32_t offset) {
+                 const uint8_t *chunk = chunkAt(*ctas[cta], offset);
+                 if (!shape.mnMajorA)
+                   return unpackChunk(chunk, shape.a, true,
+                                      out + mn * maxK + k);
+                 unpackChunk(chunk, shape.a, true, values);
+                 for (unsigned i = 0; i < t && mn + i < rows; ++i)
+                   out[(mn + i) * maxK + k] = values[i];
+               });
+}
+
+/// A from tensor memory: by lane.
+void MmaOp::unpackTensorA(unsigned cta, float *out) const {
+  unsigned t = shape.elementsPerChunk();
+  TensorMemory &memory = asyncState(*ctas[cta]).tensor;
+  for (unsigned lane = 0; lane < TensorMemory::lanes; ++lane) {
+    unsigned from = lane;
+    if (form->shiftA && lane > 0)
+      from = lane - 1;
+    auto row =
+        reinterpret_cast<const uint8_t *>(memory.row(from) + tensorA.column);
+    for (unsigned c = 0; c < 2; ++c)
+      unpackChunk(row + 16 * c, shape.a, false, out + lane * maxK + c * t);
+  }
+}
+
+/// B as rows of k, N columns; each CTA of a pair holds half of them.
+void MmaOp::unpackB(float *out) const {
+  unsigned t = shape.elementsPerChunk(), columns = shape.n / ctas.size();
+  float values[16];
+  for (unsigned v = 0; v < ctas.size(); ++v) {
+    float *base = out + v * columns;
+    forEachChunk(descriptorB, shape, shape.mnMajorB, columns,
+                 [&](unsigned mn, unsigned k, uint32_t offset) {
+                   unpackChunk(chunkAt(*ctas[v], offset), shape.b, true,
+                               values);
+                   if (!shape.mnMajorB) {
+                     for (unsigned i = 0; i < t; ++i)
+                       base[(k + i) * maxN + mn] = values[i];
+                     return;
+                   }
+                   unsigned count = std::min(t, columns - mn);
+                   std::memcpy(base + k * maxN + mn, values, count * 4);
+                 });
+  }
+}
+
+void MmaOp::multiply(const RowGroup &group, const float *a,
+                     const float *b) const {
+  TensorMemory &memory = asyncState(*ctas[group.cta]).tensor;
+  bool direct = shape.kind != MmaKind::I8 && !shape.f16Accumulator;
+  float *rows[TensorMemory::lanes];
+  const float *rowsA[TensorMemory::lanes];
+  std::vector<float> buffer(direct ? 0 : group.lanes * maxN);
+  unsigned count = 0;
+  unsigned lanes[TensorMemory::lanes];
+  for (unsigned i = 0; i < group.lanes; ++i) {
+    unsigned lane = group.lane + i + d.lane;
+    if (lane >= TensorMemory::lanes || masked(group.cta, lane))
+      continue;
+    uint32_t *cell = memory.row(lane) + d.column;
+    float *row = reinterpret_cast<float *>(cell);
+    if (!direct) {
+      row = &buffer[count * maxN];
+      for (unsigned n = 0; n < group.countN && shape.f16Accumulator; ++n)
+        row[n] = accumulate ? fromF16(cell[n] & 0xFFFF) : 0;
+    }
+    lanes[count] = lane;
+    rows[count] = row;
+    rowsA[count++] = a + (form->tensorA ? lane : group.firstA + i) * maxK;
+  }
+  bool addInto = accumulate && shape.kind != MmaKind::I8;
+  multiplyTile(rows, rowsA, b + group.firstN, maxN, count, group.countN,
+               shape.k, addInto, std::ldexp(1.0f, -int(form->scaleD)));
+  if (direct)
+    return;
+  for (unsigned i = 0; i < count; ++i) {
+    uint32_t *cell = memory.row(lanes[i]) + d.column;
+    for (unsigned n = 0; n < group.countN; ++n) {
+      if (shape.f16Accumulator) {
+        cell[n] = toF16(rows[i][n]);
+        continue;
+      }
+      // The sum of one instruction is exact in f32.
+      int64_t sum = int64_t(rows[i][n]) + (accumulate ? int32_t(cell[n]) : 0);
+      if (shape.saturate)
+        sum = std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX);
+      cell[n] = uint32_t(sum);
+    }
+  }
+}
+
+bool MmaOp::step(Cluster &cluster, Random &) {
+  alignas(64) float b[maxK * maxN];
+  alignas(64) float a[TensorMemory::lanes * maxK];
+  unpackB(b);
+  if (shape.negateA != shape.negateB)
+    for (float &x : b)
+      x = -x;
+  for (unsigned v = 0; v < ctas.size(); ++v) {
+    if (form->tensorA)
+      unpackTensorA(v, a);
+    else
+      unpackSharedA(v, a);
+    for (const RowGroup &group : rowGroups(shape, form->ctaGroup))
+      if (group.cta == v)
+        multiply(group, a, b);
+  }
+  cluster.stats.mmaInstructions += 1;
+  cluster.stats.mmaFlops += 2ull * shape.m * shape.n * shape.k;
+  if (cluster.checker)
+    cluster.checker->endAgent(agent);
+  return true;
+}
+
+void MmaOp::announce(Exec &exec) {
+  ClusterChecker *checker = exec.checker();
+  if (!checker)
+    return;
+  agent = beginAgent(exec, *inst, lane, AgentKind::TensorPipe);
+  std::vector<AccessRange> ranges;
+  auto operand = [&](const MatrixDescriptor &descriptor, bool mnMajor,
+                     unsigned rows) {
+    ranges.clear();
+    for (Cta *cta : ctas)
+      forEachChunk(descriptor, shape, mnMajor, rows,
+                   [&](unsigned, unsigned, uint32_t offset) {
+                     uint64_t address =
+                         uint64_t(cta->rank) << sharedRankShift | offset;
+                     if (!ranges.empty() &&
+                         ranges.back().address + ranges.back().bytes == address)
+                       ranges.back().bytes += 16;
+                     else
+                       ranges.push_back({address, 16});
+                   });
+    checker->agentAccess(agent, actor(), MemSpace::Shared, AccessKind::Read,
+                         Proxy::Async, ranges.data(), ranges.size());
+  };
+  operand(descriptorB, shape.mnMajorB, shape.n / ctas.size());
+  std::vector<TensorRange> tensor;
+  if (!form->tensorA) {
+    operand(descriptorA, shape.mnMajorA, rowsPerCta());
+  } else {
+    for (const RowGroup &group : rowGroups(shape, form->ctaGroup))
+      tensor.push_back({uint16_t(ctas[group.cta]->rank),
+                        uint16_t(group.lane + d.lane), uint16_t(group.lanes),
+                        uint16_t(tensorA.column), 8});
+    checker->agentTensorAccess(agent, actor(), AccessKind::Read, tensor.data(),
+                               tensor.size());
+  }
+  tensor.clear();
+  for (const RowGroup &group : rowGroups(shape, form->ctaGroup)) {
+    // Runs of lanes that are not masked.
+    for (unsigned i = 0; i < group.lanes; ++i) {
+      unsigned l = group.lane + d.lane + i;
+      if (l >= TensorMemory::lanes || masked(group.cta, l))
+        continue;
+      uint16_t rank = ctas[group.cta]->rank;
+      if (!tensor.empty() && tensor.back().cta == rank && i > 0 &&
+          tensor.back().lane + tensor.back().lanes == int(l))
+        ++tensor.back().lanes;
+      else
+        tensor.push_back(
+            {rank, uint16_t(l), 1, uint16_t(d.column), uint16_t(group.countN)});
+    }
+  }
+  checker->agentTensorAccess(
+      agent, actor(), accumulate ? AccessKind::Atomic : AccessKind::Write,
+      tensor.data(), tensor.size());
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Issue
+//===----------------------------------------------------------------------===//
+
+/// Every chunk of the operand lies in shared memory.
+static bool checkOperand(Exec &exec, const Inst &inst, unsigned lane,
+                         const MmaOp &op, const MatrixDescriptor &descriptor,
+                         bool mnMajor, unsigned rows, const char *name) {
+  uint32_t low = ~0u, high = 0;
+  forEachChunk(descriptor, op.shape, mnMajor, rows,
+               [&](unsigned, unsigned, uint32_t offset) {
+                 low = std::min(low, offset);
+                 high = std::max(high, offset + 16);
+               });
+  for (Cta *cta : op.ctas)
+    if (low < sharedReservedBytes || high > cta->sharedEnd()) {
+      exec.report(inst, "out-of-bounds",
+                  formatv("the descriptor of {0} covers shared [{1:x}, {2:x}), "
+                          "outside of the CTA's memory",
+                          name, low, high)
+                      .str(),
+                  lane);
+      return false;
+    }
+  return true;
+}
+
+static void issueMma(Exec &exec, const Inst &inst, const MmaForm &form,
+                     unsigned lane) {
+  auto op = std::make_unique<MmaOp>(exec, inst, lane);
+  op->form = &form;
+  if (!tensorGroup(exec, inst, form.ctaGroup, op->ctas))
+    return;
+  std::string error;
+  uint32_t idesc = exec.value(inst, 3, lane);
+  bool good =
+      MmaShape::parse(form.kind, idesc, form.ctaGroup, op->shape, error);
+  good = good && MatrixDescriptor::parse(exec.value(inst, 2, lane),
+                                         op->descriptorB, error);
+  if (good && !form.tensorA)
+    good = MatrixDescriptor::parse(exec.value(inst, 1, lane), op->descriptorA,
+                                   error);
+  if (good && form.tensorA && op->shape.mnMajorA) {
+    error = "A in tensor memory must be K-major";
+    good = false;
+  }
+  if (!good) {
+    exec.report(inst, "bad-descriptor", error, lane);
+    return;
+  }
+  op->d = TensorAddress::of(exec.value(inst, 0, lane));
+  op->accumulate = form.enable < 0 ? form.enableConstant
+                                   : exec.value(inst, form.enable, lane) != 0;
+  for (unsigned i = 0; i < form.maskWords; ++i)
+    op->mask[i] = exec.value(inst, form.mask + i, lane);
+  bool folded = form.ctaGroup == 2 && op->shape.m == 128;
+  unsigned columns = folded ? op->shape.n / 2 : op->shape.n;
+  for (Cta *cta : op->ctas)
+    if (!checkTensorColumns(exec.cluster, *cta, op->actor(), op->d.column,
+                            columns))
+      return;
+  bool half = form.ctaGroup == 1 && op->shape.m == 64;
+  if (op->d.lane != 0 && !(half && op->d.lane == 16)) {
+    exec.report(inst, "bad-descriptor",
+                formatv("D starts at tensor memory lane {0}", op->d.lane).str(),
+                lane);
+    return;
+  }
+  if (form.tensorA) {
+    op->tensorA = TensorAddress::of(exec.value(inst, 1, lane));
+    for (Cta *cta : op->ctas)
+      if (!checkTensorColumns(exec.cluster, *cta, op->actor(),
+                              op->tensorA.column, 8))
+        return;
+  } else if (!checkOperand(exec, inst, lane, *op, op->descriptorA,
+                           op->shape.mnMajorA, op->rowsPerCta(), "A")) {
+    return;
+  }
+  if (!checkOperand(exec, inst, lane, *op, op->descriptorB, op->shape.mnMajorB,
+                    op->shape.n / op->ctas.size(), "B"))
+    return;
+  op->announce(exec);
+  exec.cluster.async.issue(std::move(op),
+                           pipeQueue(exec.warp.threadBase + lane));
+}
+
+static Flow runMma(Exec &exec, const Inst &inst) {
+  const auto &form = *static_cast<const MmaForm *>(inst.extra);
+  forEachLane(exec.mask,
+              [&](unsigned lane) { issueMma(exec, inst, form, lane); });
+  return Flow::Next;
+}
+
+//===----------------------------------------------------------------------===//
+// Decoding
+//===----------------------------------------------------------------------===//
+
+static bool decodeMma(DecodeContext &context) {
+  MmaForm form;
+  form.ctaGroup = takeCtaGroup(context);
+  if (!form.ctaGroup)
+    return false;
+  int kind = context.takeOneOf(
+      {"kind::f16", "kind::tf32", "kind::f8f6f4", "kind::i8"});
+  if (kind < 0)
+    return context.unsupported();
+  form.kind = MmaKind(kind);
+  context.takeOneOf({"collector::a::fill", "collector::a::use",
+                     "collector::a::lastuse", "collector::a::discard"});
+  form.shiftA = context.take("ashift");
+  if (!context.rest().empty()) // .sp, .block_scale, ...
+    return context.unsupported();
+  form.tensorA = context.isAddress(1);
+  if (form.shiftA && !form.tensorA)
+    return context.error(".ashift needs A in tensor memory");
+  if (!context.addAddress(0) ||
+      !(form.tensorA ? context.addAddress(1) : context.addOperand(1, 8)) ||
+      !context.addOperand(2, 8) || !context.addOperand(3, 4))
+    return false;
+  unsigned source = 4;
+  int operand = 4;
+  if (source < context.numSources() && context.isVector(source)) {
+    form.mask = operand;
+    form.maskWords = context.addVector(source++, 4);
+    if (form.maskWords != 4 * form.ctaGroup)
+      return context.error(
+          formatv("disable-output-lane needs {0} words", 4 * form.ctaGroup));
+    operand += form.maskWords;
+  }
+  if (source < context.numSources()) {
+    if (auto constant = context.immediate(source)) {
+      form.enableConstant = *constant != 0;
+    } else {
+      form.enable = operand;
+      if (!context.addOperand(source, 0))
+        return false;
+    }
+    ++source;
+  } else {
+    return context.error("the enable-input-d predicate is missing");
+  }
+  if (source < context.numSources()) {
+    auto scale = context.immediate(source++);
+    if (!scale || *scale < 0 || *scale > 15 ||
+        (form.kind != MmaKind::F16 && form.kind != MmaKind::TF32))
+      return context.error(
+          "scale-input-d must be a constant 0..15, with kind f16 or tf32");
+    form.scaleD = *scale;
+  }
+  if (source < context.numSources())
+    return context.error("too many operands");
+  context.inst.extra = context.program().keepAlive(form);
+  context.inst.handler = runMma;
+  return true;
+}
+
+void fa4::sim::registerMmaOpcodes(OpcodeTable &table) {
+  table.add("tcgen05.mma", decodeMma);
+}

@@ -1,0 +1,137 @@
+//===- TensorBox.cpp - one box of a tensor map ---------------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TensorBox.h"
+#include "../Machine/Numeric.h"
+#include <algorithm>
+#include <cstring>
+
+using namespace fa4::sim;
+
+TensorBox::TensorBox(const TensorMap &tensorMap, const int32_t *coordinates)
+    : map(tensorMap) {
+  for (unsigned i = 0; i < 5; ++i) {
+    at[i] = i < map.rank ? coordinates[i] : 0;
+    extent[i] = i < map.rank ? map.box[i] : 1;
+    // The traversal stride of dimension 0 is ignored without interleave.
+    if (i > 0 && i < map.rank)
+      extent[i] =
+          (extent[i] + map.elementStrides[i] - 1) / map.elementStrides[i];
+    if (i > 0)
+      rows *= extent[i];
+  }
+  unsigned size = map.elementBytes();
+  rowBytes = extent[0] * size;
+  int64_t begin = std::clamp<int64_t>(-int64_t(at[0]), 0, extent[0]);
+  int64_t end = std::clamp<int64_t>(int64_t(map.dims[0]) - at[0], 0, extent[0]);
+  rowBegin = begin * size;
+  rowEnd = std::max(begin, end) * size;
+}
+
+uint64_t TensorBox::rowAddress(uint32_t row) const {
+  if (rowBegin == rowEnd)
+    return 0;
+  uint64_t address =
+      map.address + int64_t(at[0]) * map.elementBytes() + rowBegin;
+  for (unsigned i = 1; i < map.rank; ++i) {
+    int64_t x =
+        int64_t(at[i]) + int64_t(row % extent[i]) * map.elementStrides[i];
+    row /= extent[i];
+    if (x < 0 || uint64_t(x) >= map.dims[i])
+      return 0;
+    address += x * map.byteStrides[i - 1];
+  }
+  return address;
+}
+
+llvm::SmallVector<AccessRange, 4> TensorBox::ranges() const {
+  llvm::SmallVector<AccessRange, 4> result;
+  for (uint32_t row = 0; row < rows; row += extent[1]) {
+    // Within dimension 1 the rows in bounds are contiguous.
+    uint32_t first = 0;
+    while (first < extent[1] && !rowAddress(row + first))
+      ++first;
+    uint32_t last = first;
+    while (last < extent[1] && rowAddress(row + last))
+      ++last;
+    if (first == last)
+      continue;
+    uint64_t stride =
+        map.rank > 1 ? map.byteStrides[0] * map.elementStrides[1] : 0;
+    uint64_t address = rowAddress(row + first);
+    if (stride == rowEnd - rowBegin) // One run.
+      result.push_back({address, (rowEnd - rowBegin) * (last - first)});
+    else
+      result.push_back({address, rowEnd - rowBegin, last - first, stride});
+  }
+  return result;
+}
+
+/// What a byte of an element outside of the tensor is.
+static void fillOutside(const TensorMap &map, uint8_t *to, uint32_t bytes) {
+  std::memset(to, 0, bytes);
+  if (!map.fillNan)
+    return;
+  unsigned size = map.elementBytes();
+  for (uint32_t i = 0; i + size <= bytes; i += size) {
+    // The NaN with all bits but the sign set.
+    std::memset(to + i, 0xFF, size);
+    to[i + size - 1] = 0x7F;
+  }
+}
+
+static bool flushes(TensorMapType type) {
+  return type == TensorMapType::F32Ftz || type == TensorMapType::TF32Ftz;
+}
+
+/// Between a dense row and its swizzled place: calls
+/// copy(offset in the row, shared offset, bytes).
+template <typename F>
+static void forEachChunk(TensorMapSwizzle swizzle, uint32_t base,
+                         uint32_t bytes, F copy) {
+  if (swizzle == TensorMapSwizzle::None)
+    return copy(0, base, bytes);
+  uint32_t chunk = swizzle == TensorMapSwizzle::B128Atom32BFlip8B ? 8 : 16;
+  for (uint32_t i = 0; i < bytes; i += chunk)
+    copy(i, swizzleAddress(swizzle, base + i), std::min(chunk, bytes - i));
+}
+
+void TensorBox::load(uint8_t *window, uint32_t base, intptr_t toHost,
+                     uint32_t begin, uint32_t end) const {
+  llvm::SmallVector<uint8_t, 1024> buffer(rowBytes);
+  for (uint32_t row = begin; row < end; ++row) {
+    uint64_t address = rowAddress(row);
+    const uint8_t *source = buffer.data();
+    const uint8_t *global = reinterpret_cast<const uint8_t *>(address + toHost);
+    if (address && rowBegin == 0 && rowEnd == rowBytes && !flushes(map.type)) {
+      source = global;
+    } else {
+      fillOutside(map, buffer.data(), rowBytes);
+      if (address)
+        std::memcpy(buffer.data() + rowBegin, global, rowEnd - rowBegin);
+      if (flushes(map.type))
+        for (uint32_t i = 0; i < rowBytes; i += 4) {
+          float x;
+          std::memcpy(&x, &buffer[i], 4);
+          x = flush(x);
+          std::memcpy(&buffer[i], &x, 4);
+        }
+    }
+    forEachChunk(map.swizzle, base + row * rowBytes, rowBytes,
+                 [&](uint32_t from, uint32_t to, uint32_t count) {
+                   std::memcpy(window + to, source + from, count);
+                 });
+  }
+}
+
+void TensorBox::readShared(const uint8_t *window, uint32_t base, uint32_t row,
+                           uint8_t *to) const {
+  forEachChunk(map.swizzle, base + row * rowBytes, rowBytes,
+               [&](uint32_t offset, uint32_t from, uint32_t count) {
+                 std::memcpy(to + offset, window + from, count);
+               });
+}

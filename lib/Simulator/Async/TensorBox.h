@@ -1,0 +1,48 @@
+//===- TensorBox.h - one box of a tensor map -----------------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_SIMULATOR_ASYNC_TENSORBOX_H
+#define FA4_LIB_SIMULATOR_ASYNC_TENSORBOX_H
+
+#include "Swizzle.h"
+#include "fa4/Simulator/Machine/Checker.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace fa4::sim {
+
+/// The box of `map` at `coordinates`: rows along dimension 0, which lie behind
+/// one another in shared memory (dimension 1 fastest).
+struct TensorBox {
+  TensorBox(const TensorMap &map, const int32_t *coordinates);
+
+  uint32_t rows = 1;     ///< Product of the outer dimensions of the box.
+  uint32_t rowBytes = 0; ///< Of a row in shared memory.
+  uint32_t bytes() const { return rows * rowBytes; }
+  /// In-bounds part of every row that is in bounds: [rowBegin, rowEnd) bytes.
+  uint32_t rowBegin = 0, rowEnd = 0;
+
+  /// Global address of byte rowBegin of a row, or 0 when the row is outside.
+  uint64_t rowAddress(uint32_t row) const;
+  /// In-bounds global memory.
+  llvm::SmallVector<AccessRange, 4> ranges() const;
+  /// Copies rows [begin, end) from global memory to shared memory at
+  /// `window` + swizzled (base + ...), filling what is outside. `toHost` maps
+  /// a global address to host memory by its offset.
+  void load(uint8_t *window, uint32_t base, intptr_t toHost, uint32_t begin,
+            uint32_t end) const;
+  /// Gathers a row's bytes from shared memory.
+  void readShared(const uint8_t *window, uint32_t base, uint32_t row,
+                  uint8_t *to) const;
+
+  const TensorMap map;
+  int32_t at[5];
+  uint32_t extent[5]; ///< Elements of the box that are in shared memory.
+};
+
+} // namespace fa4::sim
+
+#endif // FA4_LIB_SIMULATOR_ASYNC_TENSORBOX_H

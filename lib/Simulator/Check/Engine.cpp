@@ -1,0 +1,393 @@
+//===- Engine.cpp - what threads and barriers know -----------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Engine.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace fa4::sim;
+using llvm::formatv;
+
+Engine::Engine(LaunchChecker &launch, Cluster &cluster)
+    : launch(launch), cluster(cluster),
+      clusterBits(uint32_t(cluster.index & 0xFFFF) << 16) {
+  size_t count = 0;
+  for (const Cta &cta : cluster.ctas)
+    count += cta.warps.size();
+  warps.resize(count);
+  components.resize(1 + count * warpSize);
+  size_t index = 0;
+  for (const Cta &cta : cluster.ctas)
+    for (const Warp &warp : cta.warps) {
+      WarpState &state = warps[index];
+      state.warp = &warp;
+      state.firstThread = 1 + index * warpSize;
+      std::fill(std::begin(state.step), std::end(state.step), 1);
+      for (unsigned l = 0; l < warpSize; ++l)
+        components[state.firstThread + l] = {
+            ComponentKind::Thread, uint32_t(state.firstThread + l), 0, {}};
+      ++index;
+    }
+  named.resize(cluster.ctas.size());
+  shared.resize(cluster.ctas.size());
+  tensor.resize(cluster.ctas.size());
+}
+
+WarpState &Engine::stateOf(const Warp &warp) {
+  return warps[warp.cta->rank * warp.cta->warps.size() + warp.index];
+}
+
+uint32_t Engine::newComponent(ComponentKind kind, uint32_t thread,
+                              uint32_t mbarrier) {
+  components.push_back({kind, thread, mbarrier, {}});
+  return components.size() - 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Releasing and acquiring
+//===----------------------------------------------------------------------===//
+
+bool Engine::knows(const WarpState &state, unsigned lane, uint32_t component,
+                   uint32_t step) const {
+  return component == state.firstThread + lane ||
+         state.common.happened.get(component) >= step ||
+         (state.own[lane] &&
+          state.own[lane]->happened.get(component) >= step) ||
+         state.steps[lane].get(component) >= step;
+}
+
+/// A view of this lane alone, to be changed.
+View &Engine::ownView(WarpState &state, unsigned lane) {
+  ViewRef &own = state.own[lane];
+  if (!own)
+    own = std::make_shared<View>();
+  else if (own.use_count() > 1)
+    own = std::make_shared<View>(*own);
+  return *own;
+}
+
+template <typename F>
+void Engine::update(WarpState &state, LaneMask mask, F f) {
+  ++state.version;
+  if ((state.warp->live & ~mask) == 0)
+    return f(state.common);
+  // Lanes that share a view keep sharing.
+  while (mask) {
+    unsigned first = __builtin_ctz(mask);
+    ViewRef shared = state.own[first];
+    LaneMask same = 0;
+    forEachLane(mask, [&](unsigned l) {
+      if (state.own[l] == shared)
+        same |= 1u << l;
+    });
+    mask &= ~same;
+    ViewRef changed =
+        shared ? std::make_shared<View>(*shared) : std::make_shared<View>();
+    if (shared && shared.use_count() == 1 + __builtin_popcount(same))
+      changed = shared; // Nobody else has it.
+    f(*changed);
+    forEachLane(same, [&](unsigned l) { state.own[l] = changed; });
+  }
+}
+
+void Engine::release(WarpState &state, LaneMask mask, View &target) {
+  target.join(state.common);
+  const View *last = nullptr;
+  forEachLane(mask, [&](unsigned l) {
+    if (state.own[l] && state.own[l].get() != last) {
+      last = state.own[l].get();
+      target.join(*last);
+    }
+    releaseLane(state, l, target);
+  });
+}
+
+void Engine::releaseLane(WarpState &state, unsigned l, View &target) {
+  uint32_t thread = threadOf(state, l);
+  target.happened.raise(thread, state.step[l]++);
+  target.asyncShared.raise(thread, state.fencedShared[l]);
+  target.asyncGlobal.raise(thread, state.fencedGlobal[l]);
+  state.steps[l].raiseIn(target.happened);
+  state.tensorFenced[l].raiseIn(target.tensorFenced);
+}
+
+void Engine::acquire(WarpState &state, LaneMask mask, const View &source) {
+  update(state, mask, [&](View &view) { view.join(source); });
+}
+
+View Engine::snapshot(WarpState &state, LaneMask mask) {
+  View view;
+  release(state, mask, view);
+  return view;
+}
+
+void Engine::warpSync(const Warp &warp, const Inst &, LaneMask members) {
+  WarpState &state = stateOf(warp);
+  auto all = std::make_shared<View>();
+  const View *last = nullptr;
+  forEachLane(members, [&](unsigned l) {
+    if (state.own[l] && state.own[l].get() != last) {
+      last = state.own[l].get();
+      all->join(*last);
+      all->tensorKnown.join(last->tensorKnown);
+    }
+    releaseLane(state, l, *all);
+  });
+  ++state.version;
+  if ((warp.live & ~members) == 0) {
+    state.common.join(*all);
+    state.common.tensorKnown.join(all->tensorKnown);
+    for (ViewRef &own : state.own)
+      own = nullptr;
+    return;
+  }
+  forEachLane(members, [&](unsigned l) { state.own[l] = all; });
+}
+
+void Engine::exitThreads(const Warp &, LaneMask) {}
+
+//===----------------------------------------------------------------------===//
+// Fences
+//===----------------------------------------------------------------------===//
+
+void Engine::fence(const FenceEvent &event) {
+  WarpState &state = stateOf(*event.warp);
+  LaneMask mask = event.mask;
+  switch (event.kind) {
+  case FenceKind::MbarrierInit:
+  case FenceKind::SyncRestrict:
+  case FenceKind::Memory: {
+    auto view = std::make_shared<View>(snapshot(state, mask));
+    forEachLane(mask, [&](unsigned l) { state.fenced[l] = view; });
+    if (state.observed && event.kind == FenceKind::Memory)
+      acquire(state, mask, *state.observed);
+    return;
+  }
+  case FenceKind::ProxyAsync:
+  case FenceKind::AsyncGeneric: {
+    bool toShared = event.spaces & (ProxySharedCta | ProxySharedCluster);
+    bool toGlobal = event.spaces & ProxyGlobal;
+    update(state, mask, [&](View &view) {
+      // A lane's own view is beside the common one.
+      if (toShared) {
+        view.asyncShared.join(view.happened);
+        view.asyncShared.join(state.common.happened);
+      }
+      if (toGlobal) {
+        view.asyncGlobal.join(view.happened);
+        view.asyncGlobal.join(state.common.happened);
+      }
+    });
+    // A whole warp's fence covers what single lanes know, too.
+    if ((event.warp->live & ~mask) == 0)
+      forEachLane(mask, [&](unsigned l) {
+        if (!state.own[l])
+          return;
+        View &own = ownView(state, l);
+        if (toShared)
+          own.asyncShared.join(own.happened);
+        if (toGlobal)
+          own.asyncGlobal.join(own.happened);
+      });
+    forEachLane(mask, [&](unsigned l) {
+      if (toShared)
+        state.fencedShared[l] = state.step[l];
+      if (toGlobal)
+        state.fencedGlobal[l] = state.step[l];
+      ++state.step[l];
+    });
+    return;
+  }
+  case FenceKind::ProxyAlias:
+  case FenceKind::ProxyTensorMap:
+    return;
+  }
+}
+
+void Engine::tensorFence(const Warp &warp, const Inst &, LaneMask mask,
+                         bool before) {
+  if (!launch.tensorFences)
+    return;
+  WarpState &state = stateOf(warp);
+  if (before)
+    forEachLane(mask,
+                [&](unsigned l) { state.tensorFenced[l] = state.steps[l]; });
+  update(state, mask, [&](View &view) {
+    if (before) {
+      view.tensorFenced.join(view.happened);
+      view.tensorFenced.join(state.common.happened);
+    } else {
+      view.tensorKnown.join(view.tensorFenced);
+      view.tensorKnown.join(state.common.tensorFenced);
+    }
+  });
+  if ((warp.live & ~mask) == 0)
+    forEachLane(mask, [&](unsigned l) {
+      if (!state.own[l])
+        return;
+      View &own = ownView(state, l);
+      if (before)
+        own.tensorFenced.join(own.happened);
+      else
+        own.tensorKnown.join(own.tensorFenced);
+    });
+}
+
+//===----------------------------------------------------------------------===//
+// mbarriers
+//===----------------------------------------------------------------------===//
+
+BarrierState &Engine::barrierAt(uint32_t address) {
+  BarrierState &state = barriers[address];
+  if (!state.component)
+    state.component = newComponent(ComponentKind::Mbarrier, 0, address);
+  return state;
+}
+
+/// The actor's thread must know of the initialisation.
+void Engine::checkInit(const Actor &actor, Cta &cta, const Mbarrier &barrier) {
+  BarrierState &state = barrierOf(cta, barrier);
+  if (!actor.warp || actor.lane < 0 || actor.agent != noAgent)
+    return;
+  WarpState &warp = stateOf(*actor.warp);
+  if (!state.initThread ||
+      knows(warp, actor.lane, state.initThread, state.initStep))
+    return;
+  uint64_t key = (uint64_t(actor.inst->line) << 32 | barrier.offset) + 1;
+  if (!reported.insert(key).second)
+    return;
+  Report report;
+  report.kind = "mbarrier-init-race";
+  report.message =
+      formatv("the mbarrier at shared {0:x} of CTA rank {1} is used without "
+              "anything between its initialisation and this use: "
+              "fence.mbarrier_init and a CTA or cluster barrier are missing",
+              barrier.offset, cta.rank);
+  report.sites.push_back(cluster.site(actor, "use of the mbarrier"));
+  uint32_t thread = state.initThread;
+  const WarpState &init = warps[(thread - 1) / warpSize];
+  Actor initialiser{barrier.initInst, const_cast<Warp *>(init.warp),
+                    int((thread - 1) % warpSize), noAgent};
+  report.sites.push_back(cluster.site(initialiser, "initialisation"));
+  launch.sink.add(std::move(report));
+}
+
+void Engine::mbarrierInit(const Actor &actor, Cta &cta,
+                          const Mbarrier &barrier) {
+  BarrierState &state = barrierOf(cta, barrier);
+  uint32_t component = state.component, issued = state.issued;
+  state = BarrierState();
+  state.component = component;
+  state.issued = issued;
+  if (actor.warp && actor.lane >= 0) {
+    WarpState &warp = stateOf(*actor.warp);
+    state.initThread = threadOf(warp, actor.lane);
+    state.initStep = warp.step[actor.lane];
+  }
+}
+
+void Engine::mbarrierInval(const Actor &actor, Cta &cta,
+                           const Mbarrier &barrier) {
+  checkInit(actor, cta, barrier);
+}
+
+void Engine::mbarrierArrive(const Actor &actor, Cta &cta,
+                            const Mbarrier &barrier, const SyncOrder &,
+                            uint32_t) {
+  BarrierState &state = barrierOf(cta, barrier);
+  if (actor.agent != noAgent) {
+    if (View *view = agents[actor.agent].snapshot.get()) {
+      state.arrived.join(*view);
+      state.lastWarp = nullptr;
+    }
+    return;
+  }
+  if (!actor.warp || actor.lane < 0)
+    return;
+  checkInit(actor, cta, barrier);
+  WarpState &warp = stateOf(*actor.warp);
+  // The lanes of a warp arrive one after another with the same knowledge.
+  if (state.lastWarp == &warp && state.lastVersion == warp.version &&
+      !warp.own[actor.lane]) {
+    releaseLane(warp, actor.lane, state.arrived);
+    return;
+  }
+  release(warp, 1u << actor.lane, state.arrived);
+  state.lastWarp = &warp;
+  state.lastVersion = warp.version;
+}
+
+void Engine::mbarrierExpectTx(const Actor &actor, Cta &cta,
+                              const Mbarrier &barrier, const SyncOrder &,
+                              uint32_t) {
+  checkInit(actor, cta, barrier);
+}
+
+void Engine::mbarrierCompleteTx(const Actor &actor, Cta &cta,
+                                const Mbarrier &barrier, const SyncOrder &,
+                                uint32_t bytes) {
+  if (actor.agent == noAgent)
+    return;
+  BarrierState &state = barrierOf(cta, barrier);
+  for (auto &pending : state.pending)
+    if (pending.agent == actor.agent)
+      pending.bytes -= bytes;
+  while (!state.pending.empty() && state.pending.front().bytes <= 0)
+    state.pending.pop_front();
+  uint32_t complete =
+      state.pending.empty() ? state.issued : state.pending.front().step - 1;
+  state.arrived.happened.raise(state.component, complete);
+}
+
+void Engine::mbarrierPhase(Cta &cta, const Mbarrier &barrier) {
+  BarrierState &state = barrierOf(cta, barrier);
+  state.completed[barrier.phase & 1] = state.arrived;
+  state.completedPhase[barrier.phase & 1] = barrier.phase;
+}
+
+void Engine::mbarrierWait(const Warp &warp, const Inst &inst, LaneMask mask,
+                          Cta &cta, const Mbarrier &barrier, uint64_t completed,
+                          const SyncOrder &) {
+  BarrierState &state = barrierOf(cta, barrier);
+  checkInit({&inst, const_cast<Warp *>(&warp), __builtin_ctz(mask), noAgent},
+            cta, barrier);
+  if (state.completedPhase[completed & 1] == completed)
+    acquire(stateOf(warp), mask, state.completed[completed & 1]);
+}
+
+//===----------------------------------------------------------------------===//
+// Named and cluster barriers
+//===----------------------------------------------------------------------===//
+
+void Engine::barrierArrive(const Warp &warp, const Inst &, LaneMask mask,
+                           Cta &cta, unsigned barrier, uint64_t generation) {
+  release(stateOf(warp), mask, named[cta.rank][barrier].at(generation));
+}
+
+void Engine::barrierLeave(const Warp &warp, const Inst &, LaneMask mask,
+                          Cta &cta, unsigned barrier, uint64_t generation) {
+  acquire(stateOf(warp), mask, named[cta.rank][barrier].at(generation));
+}
+
+void Engine::clusterArrive(const Warp &warp, const Inst &, LaneMask mask,
+                           uint64_t generation, const SyncOrder &order) {
+  WarpState &state = stateOf(warp);
+  View &view = clusterBarrier.at(generation);
+  if (order.semantics != Semantics::Relaxed)
+    return release(state, mask, view);
+  const View *last = nullptr;
+  forEachLane(mask, [&](unsigned l) {
+    if (state.fenced[l] && state.fenced[l].get() != last) {
+      last = state.fenced[l].get();
+      view.join(*last);
+    }
+  });
+}
+
+void Engine::clusterWait(const Warp &warp, const Inst &, LaneMask mask,
+                         uint64_t generation, const SyncOrder &) {
+  acquire(stateOf(warp), mask, clusterBarrier.at(generation));
+}

@@ -1,0 +1,322 @@
+//===- Engine.h - the happens-before engine of a cluster -----------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_SIMULATOR_CHECK_ENGINE_H
+#define FA4_LIB_SIMULATOR_CHECK_ENGINE_H
+
+#include "Clock.h"
+#include "Shadow.h"
+#include "fa4/Simulator/Check/HappensBefore.h"
+#include "fa4/Simulator/Machine/State.h"
+#include "llvm/ADT/DenseSet.h"
+#include <deque>
+#include <map>
+
+namespace fa4::sim {
+
+class Engine;
+
+/// Which instruction of which warp accesses how; what a report shows.
+struct SiteInfo {
+  const Inst *inst = nullptr;
+  uint32_t ctaId[3] = {};
+  uint32_t warp = 0;
+  AccessKind kind = AccessKind::Read;
+  Proxy proxy = Proxy::Generic;
+  bool strong = false;
+};
+
+/// Checker of a launch: global memory and what orders clusters.
+class LaunchChecker : public Checker {
+public:
+  LaunchChecker(const GridInfo &info, GlobalMemory &memory, ReportSink &sink,
+                CheckOptions options);
+  std::unique_ptr<ClusterChecker> beginCluster(Cluster &cluster) override;
+  void finish() override {}
+
+  /// Shadow of the allocation that holds `address`; null outside of any.
+  Shadow *shadowOf(uint64_t address, const Allocation *&allocation);
+  uint32_t addSite(const SiteInfo &site);
+  SiteInfo siteInfo(uint32_t id);
+
+  /// What releases at a global address have published, by cluster.
+  struct Location {
+    std::map<uint32_t, View> published;
+  };
+  std::mutex locationMutex;
+  llvm::DenseMap<uint64_t, Location> locations;
+
+  const GridInfo &info;
+  GlobalMemory &memory;
+  ReportSink &sink;
+  CheckOptions options;
+  bool tensorFences = false;
+
+private:
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Shadow>> shadows; // by Allocation::index
+  std::mutex siteMutex;
+  std::deque<SiteInfo> sites;
+};
+
+/// Steps that a single thread knows, of components that are its own or its
+/// warp's: completed tcgen05.ld and .st, bulk groups, cp.async groups.
+class OwnSteps {
+public:
+  void raise(uint32_t component, uint32_t step) {
+    for (auto &[c, s] : entries)
+      if (c == component) {
+        s = std::max(s, step);
+        return;
+      }
+    entries.push_back({component, step});
+  }
+  uint32_t get(uint32_t component) const {
+    for (const auto &[c, s] : entries)
+      if (c == component)
+        return s;
+    return 0;
+  }
+  void raiseIn(Clock &clock) const {
+    for (const auto &[c, s] : entries)
+      clock.raise(c, s);
+  }
+
+private:
+  llvm::SmallVector<std::pair<uint32_t, uint32_t>, 2> entries;
+};
+
+/// What the lanes of a warp know: `common` all of them, `own` one of them more.
+struct WarpState {
+  View common;
+  uint64_t version = 0; ///< Of `common` and `own`.
+  ViewRef own[warpSize];
+  uint32_t step[warpSize]; ///< Stamps of the lanes' next accesses.
+  uint32_t fencedShared[warpSize] = {}, fencedGlobal[warpSize] = {};
+  OwnSteps steps[warpSize];
+  OwnSteps tensorFenced[warpSize]; ///< `steps` at tcgen05.fence::before.
+  /// Views as of the last release fence, for relaxed arrivals.
+  ViewRef fenced[warpSize];
+  /// What relaxed operations have observed, until an acquire fence.
+  ViewRef observed;
+  uint32_t firstThread = 0; ///< Component of lane 0.
+  const Warp *warp = nullptr;
+  /// Components of the warp's tcgen05.ld and .st (0: none yet).
+  uint32_t loads = 0, stores = 0;
+  uint32_t loadSteps = 0, storeSteps = 0;
+  /// Registers (offset / 128) that incomplete tcgen05.ld define: their step.
+  llvm::DenseMap<uint32_t, uint32_t> pendingRegisters;
+};
+
+enum class ComponentKind : uint8_t {
+  Thread,
+  Mbarrier,    ///< Loads that complete on an mbarrier.
+  Pipe,        ///< tcgen05.mma, .cp, .shift of a thread.
+  TensorLoad,  ///< tcgen05.ld of a warp.
+  TensorStore, ///< tcgen05.st of a warp.
+  BulkRead,    ///< Sources of a thread's bulk groups.
+  BulkWrite,   ///< Destinations of a thread's bulk groups.
+  CpAsync,     ///< cp.async groups of a thread.
+};
+struct ComponentInfo {
+  ComponentKind kind;
+  uint32_t thread = 0;   ///< Owner's component.
+  uint32_t mbarrier = 0; ///< Shared address.
+  /// By step: the issuing thread and its step then.
+  std::vector<std::pair<uint32_t, uint32_t>> issues;
+};
+
+/// An mbarrier's history.
+struct BarrierState {
+  View arrived;
+  View completed[2]; ///< By parity of the phase.
+  uint64_t completedPhase[2] = {~0ull, ~0ull};
+  uint32_t component = 0; ///< Of the loads that complete on it.
+  uint32_t issued = 0;    ///< Steps of that component.
+  struct Pending {
+    AgentId agent;
+    uint32_t step;
+    int64_t bytes;
+  };
+  std::deque<Pending> pending; ///< By step; complete ones leave at the front.
+  uint32_t initThread = 0, initStep = 0;
+  /// Who joined `arrived` last.
+  const WarpState *lastWarp = nullptr;
+  uint64_t lastVersion = 0;
+};
+
+/// Views of the last two generations of a barrier.
+struct GenerationViews {
+  View views[2];
+  uint64_t generation[2] = {~0ull, ~0ull};
+  View &at(uint64_t g) {
+    if (generation[g & 1] != g) {
+      generation[g & 1] = g;
+      views[g & 1] = View();
+    }
+    return views[g & 1];
+  }
+};
+
+struct ThreadComponents {
+  uint32_t pipe = 0, pipeSteps = 0;
+  uint32_t bulkRead = 0, bulkWrite = 0, bulkGroup = 0;
+  uint32_t cpAsync = 0, cpGroup = 0;
+};
+
+struct Agent {
+  AgentKind kind;
+  uint32_t step = 0;
+  std::unique_ptr<View> snapshot; ///< Of a Commit.
+};
+
+/// One access under examination.
+struct Access {
+  WarpState *warp;
+  unsigned lane;
+  const Inst *inst;
+  MemSpace space; ///< Shared, Global; Param stands for tensor memory.
+  AccessKind kind;
+  Proxy proxy;
+  bool strong;
+  Stamp stamp = {};
+  bool ordered =
+      false; ///< Accesses of its component are ordered among themselves.
+  uint32_t rank = 0; ///< Of the CTA whose memory it is.
+  // Results of the last comparison, since neighbours mostly agree.
+  Stamp lastGood = {};
+  /// Memory of the range (of generic writes, which have taken effect).
+  const uint8_t *host = nullptr;
+  uint32_t value = 0; ///< Of the cell under examination.
+  bool writes() const { return kind != AccessKind::Read; }
+};
+constexpr MemSpace tensorSpace = MemSpace::Param;
+
+class Engine : public ClusterChecker {
+public:
+  Engine(LaunchChecker &launch, Cluster &cluster);
+
+  void access(const WarpAccess &) override;
+  void fence(const FenceEvent &) override;
+  void warpSync(const Warp &, const Inst &, LaneMask) override;
+  void exitThreads(const Warp &, LaneMask) override;
+  void mbarrierInit(const Actor &, Cta &, const Mbarrier &) override;
+  void mbarrierInval(const Actor &, Cta &, const Mbarrier &) override;
+  void mbarrierArrive(const Actor &, Cta &, const Mbarrier &, const SyncOrder &,
+                      uint32_t) override;
+  void mbarrierExpectTx(const Actor &, Cta &, const Mbarrier &,
+                        const SyncOrder &, uint32_t) override;
+  void mbarrierCompleteTx(const Actor &, Cta &, const Mbarrier &,
+                          const SyncOrder &, uint32_t) override;
+  void mbarrierPhase(Cta &, const Mbarrier &) override;
+  void mbarrierWait(const Warp &, const Inst &, LaneMask, Cta &,
+                    const Mbarrier &, uint64_t, const SyncOrder &) override;
+  void barrierArrive(const Warp &, const Inst &, LaneMask, Cta &, unsigned,
+                     uint64_t) override;
+  void barrierLeave(const Warp &, const Inst &, LaneMask, Cta &, unsigned,
+                    uint64_t) override;
+  void clusterArrive(const Warp &, const Inst &, LaneMask, uint64_t,
+                     const SyncOrder &) override;
+  void clusterWait(const Warp &, const Inst &, LaneMask, uint64_t,
+                   const SyncOrder &) override;
+
+  AgentId beginAgent(AgentKind, const Actor &) override;
+  void agentAccess(AgentId, const Actor &, MemSpace, AccessKind, Proxy,
+                   const AccessRange *, size_t, uint32_t) override;
+  void agentTensorAccess(AgentId, const Actor &, AccessKind,
+                         const TensorRange *, size_t) override;
+  void agentWillComplete(AgentId, uint32_t, uint32_t) override;
+  void endAgent(AgentId) override;
+  void bulkCommit(const Warp &, const Inst &, LaneMask) override;
+  void bulkWait(const Warp &, const Inst &, LaneMask, uint32_t, bool) override;
+  void cpAsyncCommit(const Warp &, const Inst &, LaneMask) override;
+  void cpAsyncWait(const Warp &, const Inst &, LaneMask, uint32_t) override;
+  void tensorAlloc(const Warp &, const Inst &, Cta &, uint32_t,
+                   uint32_t) override;
+  void tensorDealloc(const Warp &, const Inst &, Cta &, uint32_t,
+                     uint32_t) override;
+  void tensorAccess(const Warp &, const Inst &, LaneMask, AccessKind,
+                    const TensorRange *, size_t) override;
+  void tensorWait(const Warp &, const Inst &, LaneMask, AccessKind) override;
+  void tensorFence(const Warp &, const Inst &, LaneMask, bool) override;
+  void registersRead(const Warp &, const Inst &) override;
+  void finish() override {}
+
+private:
+  //===--- What threads know (Engine.cpp) ---------------------------------===//
+  WarpState &stateOf(const Warp &warp);
+  uint32_t threadOf(const WarpState &state, unsigned lane) const {
+    return state.firstThread + lane;
+  }
+  /// Gives what the lanes know to `target`; their next accesses are later.
+  void release(WarpState &state, LaneMask mask, View &target);
+  void acquire(WarpState &state, LaneMask mask, const View &source);
+  /// Raises one component in what the lanes know: f(lane, view).
+  template <typename F> void update(WarpState &state, LaneMask mask, F f);
+  /// Adds to `target` what is the lane's alone; its next accesses are later.
+  void releaseLane(WarpState &state, unsigned lane, View &target);
+  View &ownView(WarpState &state, unsigned lane);
+  bool knows(const WarpState &state, unsigned lane, uint32_t component,
+             uint32_t step) const;
+  View snapshot(WarpState &state, LaneMask mask);
+  uint32_t newComponent(ComponentKind kind, uint32_t thread,
+                        uint32_t mbarrier = 0);
+  ThreadComponents &threadComponents(const Actor &actor) {
+    return threads[stateOf(*actor.warp).firstThread + actor.lane];
+  }
+  BarrierState &barrierOf(Cta &cta, const Mbarrier &barrier) {
+    return barrierAt(cta.rank << sharedRankShift | barrier.offset);
+  }
+  BarrierState &barrierAt(uint32_t address);
+  void checkInit(const Actor &, Cta &, const Mbarrier &);
+
+  //===--- Accesses (EngineAccess.cpp) ------------------------------------===//
+  uint32_t siteOf(const Warp &warp, const Inst &inst, AccessKind kind,
+                  Proxy proxy, bool strong);
+  uint32_t full(uint32_t component) const { return clusterBits | component; }
+  bool isOrdered(const Access &access, const Stamp &earlier) const;
+  bool isAsyncVisible(const Access &access, const Stamp &earlier) const;
+  bool isTensorFenced(const Access &access, const Stamp &earlier) const;
+  void sharedRange(Access &access, uint32_t address, uint32_t bytes);
+  void globalRange(Access &access, uint64_t address, uint64_t bytes);
+  void tensorRange(Access &access, const TensorRange &range);
+  void cells(Access &access, Shadow &shadow, size_t byte, size_t bytes,
+             uint64_t base);
+  void cell(Access &access, Shadow &shadow, Cell &cell, uint64_t address);
+  void against(Access &access, const Stamp &earlier, uint64_t address,
+               const Cell *sameValue = nullptr);
+  void addRead(Access &access, Shadow &shadow, Cell &cell);
+  void complain(const Access &access, llvm::StringRef kind,
+                llvm::StringRef message, const Stamp *earlier,
+                uint64_t address);
+  std::string missing(const Access &access, const Stamp &earlier,
+                      std::string &kind);
+  std::string describe(const Access &access, AccessKind kind, uint64_t address);
+  void synchroniseThroughMemory(const WarpAccess &, WarpState &);
+
+  LaunchChecker &launch;
+  Cluster &cluster;
+  uint32_t clusterBits;
+  std::vector<WarpState> warps;
+  std::vector<ComponentInfo> components;
+  llvm::DenseMap<uint32_t, ThreadComponents> threads;
+  std::map<uint32_t, BarrierState> barriers;
+  std::vector<std::array<GenerationViews, 16>> named; // by CTA
+  GenerationViews clusterBarrier;
+  std::vector<Agent> agents;
+  std::vector<AgentId> freeAgents;
+  std::vector<std::unique_ptr<Shadow>> shared, tensor; // by CTA
+  llvm::DenseMap<uint32_t, View> locations;            // shared addresses
+  /// What this cluster has learnt of others, through global memory.
+  llvm::DenseMap<uint32_t, std::unique_ptr<View>> foreign;
+  llvm::DenseMap<uint64_t, uint32_t> siteCache;
+  llvm::DenseSet<uint64_t> reported;
+};
+
+} // namespace fa4::sim
+
+#endif // FA4_LIB_SIMULATOR_CHECK_ENGINE_H

@@ -1,0 +1,467 @@
+//===- EngineAccess.cpp - accesses against the last ones -----------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Engine.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cstring>
+
+using namespace fa4::sim;
+using llvm::formatv;
+
+//===----------------------------------------------------------------------===//
+// Order of two accesses
+//===----------------------------------------------------------------------===//
+
+bool Engine::isOrdered(const Access &access, const Stamp &earlier) const {
+  if (earlier.component == access.stamp.component && access.ordered)
+    return true;
+  uint32_t component = earlier.component & 0xFFFF;
+  if ((earlier.component ^ clusterBits) >> 16) {
+    auto it = foreign.find(earlier.component >> 16);
+    return it != foreign.end() &&
+           it->second->happened.get(component) >= earlier.step;
+  }
+  return knows(*access.warp, access.lane, component, earlier.step);
+}
+
+bool Engine::isAsyncVisible(const Access &access, const Stamp &earlier) const {
+  bool global = access.space == MemSpace::Global;
+  uint32_t component = earlier.component & 0xFFFF;
+  auto has = [&](const View &view) {
+    return (global ? view.asyncGlobal : view.asyncShared).get(component) >=
+           earlier.step;
+  };
+  if ((earlier.component ^ clusterBits) >> 16) {
+    auto it = foreign.find(earlier.component >> 16);
+    return it != foreign.end() && has(*it->second);
+  }
+  const WarpState &state = *access.warp;
+  unsigned lane = access.lane;
+  if (component == state.firstThread + lane)
+    return (global ? state.fencedGlobal : state.fencedShared)[lane] >=
+           earlier.step;
+  return has(state.common) || (state.own[lane] && has(*state.own[lane]));
+}
+
+bool Engine::isTensorFenced(const Access &access, const Stamp &earlier) const {
+  uint32_t component = earlier.component & 0xFFFF;
+  const ComponentInfo &info = components[component];
+  const WarpState &state = *access.warp;
+  uint32_t first = state.firstThread;
+  if (info.thread >= first && info.thread < first + warpSize)
+    return true; // The same warp: waits suffice.
+  return state.common.tensorKnown.get(component) >= earlier.step ||
+         (state.own[access.lane] &&
+          state.own[access.lane]->tensorKnown.get(component) >= earlier.step);
+}
+
+//===----------------------------------------------------------------------===//
+// Cells
+//===----------------------------------------------------------------------===//
+
+/// `earlier` conflicts with the access unless something orders them.
+void Engine::against(Access &access, const Stamp &earlier, uint64_t address,
+                     const Cell *sameValue) {
+  if (earlier == access.lastGood)
+    return;
+  SiteInfo site = launch.siteInfo(earlier.site);
+  bool atomics = site.strong && access.strong;
+  bool reductions = site.kind == AccessKind::Reduction &&
+                    access.kind == AccessKind::Reduction;
+  if (atomics || reductions) {
+    access.lastGood = earlier;
+    return;
+  }
+  if (!isOrdered(access, earlier)) {
+    if (sameValue && access.host && access.kind == AccessKind::Write &&
+        site.kind == AccessKind::Write && site.proxy == Proxy::Generic &&
+        sameValue->value == access.value)
+      return;
+    std::string kind = "race";
+    std::string message = missing(access, earlier, kind);
+    complain(access, kind, message, &earlier, address);
+    return;
+  }
+  bool wrote = site.kind != AccessKind::Read;
+  if (access.space != tensorSpace && wrote && site.proxy == Proxy::Generic &&
+      access.proxy == Proxy::Async && !isAsyncVisible(access, earlier)) {
+    complain(access, "missing-proxy-fence",
+             "the earlier write is in the generic proxy, this access in the "
+             "async proxy: fence.proxy.async is missing between them (after "
+             "the write, before the barrier)",
+             &earlier, address);
+    return;
+  }
+  if (access.space == tensorSpace && launch.tensorFences &&
+      !isTensorFenced(access, earlier)) {
+    complain(access, "missing-tensor-fence",
+             "the accesses are ordered, but not their tcgen05 operations: "
+             "tcgen05.fence::before_thread_sync before the barrier, or "
+             "tcgen05.fence::after_thread_sync behind it, is missing",
+             &earlier, address);
+    return;
+  }
+  access.lastGood = earlier;
+}
+
+void Engine::addRead(Access &access, Shadow &shadow, Cell &cell) {
+  Stamp &read = cell.read;
+  if (read.component == 0 || read.component == access.stamp.component) {
+    read = access.stamp;
+    return;
+  }
+  if (read.component == Cell::listed) {
+    auto &list = shadow.list(read.step);
+    for (Stamp &stamp : list)
+      if (stamp.component == access.stamp.component) {
+        stamp = access.stamp;
+        return;
+      }
+    if (list.size() > 64)
+      list.erase(
+          std::remove_if(list.begin(), list.end(),
+                         [&](const Stamp &s) { return isOrdered(access, s); }),
+          list.end());
+    list.push_back(access.stamp);
+    return;
+  }
+  // Of reads in a chain the last one speaks for all. In global memory only
+  // one is kept.
+  if (access.space == MemSpace::Global || isOrdered(access, read)) {
+    read = access.stamp;
+    return;
+  }
+  uint32_t index = shadow.makeList();
+  shadow.list(index) = {read, access.stamp};
+  read = {Cell::listed, index, 0};
+}
+
+void Engine::cell(Access &access, Shadow &shadow, Cell &cell,
+                  uint64_t address) {
+  if (cell.write.component)
+    against(access, cell.write, address, &cell);
+  else if (access.kind == AccessKind::Read || access.kind == AccessKind::Atomic)
+    if (access.space != MemSpace::Global && launch.options.uninitialised)
+      complain(access, "uninitialised", "nothing has written what is read",
+               nullptr, address);
+  if (!access.writes())
+    return addRead(access, shadow, cell);
+  if (cell.read.component == Cell::listed) {
+    for (const Stamp &stamp : shadow.list(cell.read.step))
+      against(access, stamp, address);
+  } else if (cell.read.component) {
+    against(access, cell.read, address);
+  }
+  shadow.dropReads(cell);
+  cell.write = access.stamp;
+  cell.value = access.value;
+}
+
+void Engine::cells(Access &access, Shadow &shadow, size_t byte, size_t bytes,
+                   uint64_t base) {
+  size_t end = byte + bytes;
+  while (byte < end) {
+    size_t word = byte / 4;
+    size_t next = std::min(end, (word + 1) * 4);
+    Cell &whole = shadow[word];
+    bool full = next - byte == 4;
+    if (full && whole.write.component != Cell::split) {
+      if (access.host)
+        std::memcpy(&access.value, access.host + byte, 4);
+      cell(access, shadow, whole, base + byte);
+      byte = next;
+      continue;
+    }
+    // Some bytes of the word, or bytes that differ.
+    if (whole.write.component != Cell::split) {
+      auto &parts = shadow.bytesOf(word);
+      for (Cell &part : parts) {
+        part = whole;
+        part.value = whole.value >> (&part - parts.data()) * 8 & 0xFF;
+        if (whole.read.component == Cell::listed) {
+          uint32_t index = shadow.makeList();
+          shadow.list(index) = shadow.list(whole.read.step);
+          part.read.step = index;
+        }
+      }
+      shadow.dropReads(whole);
+      whole.write.component = Cell::split;
+    }
+    auto &parts = shadow.bytesOf(word);
+    for (size_t b = byte; b < next; ++b) {
+      if (access.host)
+        access.value = access.host[b];
+      cell(access, shadow, parts[b % 4], base + b);
+    }
+    if (full && access.writes()) {
+      if (access.host)
+        std::memcpy(&whole.value, access.host + byte, 4);
+      whole.write = access.stamp;
+      whole.read = {};
+      shadow.unsplit(word);
+    }
+    byte = next;
+  }
+}
+
+void Engine::sharedRange(Access &access, uint32_t address, uint32_t bytes) {
+  uint32_t rank = address >> sharedRankShift;
+  uint32_t offset = address & sharedOffsetMask;
+  if (rank >= cluster.ctas.size() ||
+      offset + bytes > cluster.ctas[rank].shared.size())
+    return; // Reported by the machine.
+  auto &shadow = shared[rank];
+  if (!shadow)
+    shadow =
+        std::make_unique<Shadow>((cluster.ctas[rank].shared.size() + 3) / 4);
+  access.rank = rank;
+  if (access.kind == AccessKind::Write && access.proxy == Proxy::Generic)
+    access.host = cluster.ctas[rank].shared.data();
+  cells(access, *shadow, offset, bytes, 0);
+}
+
+void Engine::globalRange(Access &access, uint64_t address, uint64_t bytes) {
+  const Allocation *allocation = nullptr;
+  Shadow *shadow = launch.shadowOf(address, allocation);
+  if (!shadow || address + bytes > allocation->address + allocation->bytes)
+    return;
+  if (access.kind == AccessKind::Write && access.proxy == Proxy::Generic)
+    access.host = allocation->data;
+  std::lock_guard<std::mutex> lock(shadow->mutex);
+  cells(access, *shadow, address - allocation->address, bytes,
+        allocation->address);
+}
+
+void Engine::tensorRange(Access &access, const TensorRange &range) {
+  auto &shadow = tensor[range.cta];
+  if (!shadow)
+    shadow = std::make_unique<Shadow>(128 * 512);
+  access.rank = range.cta;
+  for (unsigned lane = range.lane; lane < range.lane + range.lanes; ++lane)
+    for (unsigned c = range.column; c < range.column + range.columns; ++c)
+      if (lane < 128 && c < 512)
+        cell(access, *shadow, (*shadow)[lane * 512 + c],
+             uint64_t(lane) << 16 | c);
+}
+
+//===----------------------------------------------------------------------===//
+// Accesses of threads
+//===----------------------------------------------------------------------===//
+
+uint32_t Engine::siteOf(const Warp &warp, const Inst &inst, AccessKind kind,
+                        Proxy proxy, bool strong) {
+  uint64_t key = uint64_t(cluster.grid.program->pcOf(inst)) << 32 |
+                 uint64_t(warp.cta->rank) << 16 | uint64_t(warp.index) << 8 |
+                 uint64_t(kind) << 4 | uint64_t(proxy) << 1 | strong;
+  uint32_t &id = siteCache[key];
+  if (!id) {
+    SiteInfo site;
+    site.inst = &inst;
+    std::copy(std::begin(warp.cta->id), std::end(warp.cta->id), site.ctaId);
+    site.warp = warp.index;
+    site.kind = kind;
+    site.proxy = proxy;
+    site.strong = strong;
+    id = launch.addSite(site);
+  }
+  return id;
+}
+
+void Engine::access(const WarpAccess &event) {
+  if (event.space != MemSpace::Shared && event.space != MemSpace::Global)
+    return;
+  WarpState &state = stateOf(*event.warp);
+  bool strong = event.order.semantics != Semantics::Weak ||
+                event.kind == AccessKind::Atomic ||
+                event.kind == AccessKind::Reduction;
+  Access access{&state,         0,     event.inst, event.space, event.kind,
+                Proxy::Generic, strong};
+  access.ordered = true;
+  access.stamp.site =
+      siteOf(*event.warp, *event.inst, event.kind, Proxy::Generic, strong);
+  forEachLane(event.mask, [&](unsigned l) {
+    access.lane = l;
+    access.lastGood = {};
+    access.stamp.component = full(threadOf(state, l));
+    access.stamp.step = state.step[l];
+    if (event.space == MemSpace::Shared)
+      sharedRange(access, event.addresses[l], event.bytes);
+    else
+      globalRange(access, event.addresses[l], event.bytes);
+  });
+  if (strong)
+    synchroniseThroughMemory(event, state);
+}
+
+/// Release and acquire patterns on a location.
+void Engine::synchroniseThroughMemory(const WarpAccess &event,
+                                      WarpState &state) {
+  bool writes = event.kind != AccessKind::Read;
+  bool reads =
+      event.kind != AccessKind::Write && event.kind != AccessKind::Reduction;
+  Semantics s = event.order.semantics;
+  bool releases =
+      s == Semantics::Release || s == Semantics::AcqRel || s == Semantics::Sc;
+  bool acquires =
+      s == Semantics::Acquire || s == Semantics::AcqRel || s == Semantics::Sc;
+  auto publish = [&](unsigned l, View &view) {
+    if (releases)
+      release(state, 1u << l, view);
+    else if (state.fenced[l])
+      view.join(*state.fenced[l]);
+  };
+  auto observe = [&](unsigned l, const View &view) {
+    if (acquires)
+      return acquire(state, 1u << l, view);
+    if (!state.observed)
+      state.observed = std::make_shared<View>();
+    state.observed->join(view);
+  };
+  forEachLane(event.mask, [&](unsigned l) {
+    if (event.space == MemSpace::Shared) {
+      uint32_t address = event.addresses[l];
+      if (reads) {
+        auto it = locations.find(address);
+        if (it != locations.end())
+          observe(l, View(it->second));
+      }
+      if (writes && (releases || state.fenced[l]))
+        publish(l, locations[address]);
+      return;
+    }
+    std::lock_guard<std::mutex> lock(launch.locationMutex);
+    auto it = launch.locations.find(event.addresses[l]);
+    if (reads && it != launch.locations.end())
+      for (const auto &[from, view] : it->second.published) {
+        if (from == (clusterBits >> 16)) {
+          observe(l, view);
+          continue;
+        }
+        // What is learnt of other clusters is kept for the cluster as a whole.
+        auto &known = foreign[from];
+        if (!known)
+          known = std::make_unique<View>();
+        known->join(view);
+      }
+    if (!writes || (!releases && !state.fenced[l]))
+      return;
+    auto &published = launch.locations[event.addresses[l]].published;
+    publish(l, published[clusterBits >> 16]);
+    // And what it knows of others.
+    for (const auto &[from, view] : foreign)
+      published[from].join(*view);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Reports
+//===----------------------------------------------------------------------===//
+
+std::string Engine::describe(const Access &access, AccessKind kind,
+                             uint64_t address) {
+  const char *verb = kind == AccessKind::Read        ? "read"
+                     : kind == AccessKind::Write     ? "write"
+                     : kind == AccessKind::Reduction ? "reduction"
+                                                     : "read and write";
+  if (access.space == tensorSpace)
+    return formatv("{0} of tensor memory, CTA rank {1}, lane {2}, column {3}",
+                   verb, access.rank, address >> 16, address & 0xFFFF);
+  if (access.space == MemSpace::Shared)
+    return formatv("{0} of shared {1:x}, CTA rank {2}", verb, address,
+                   access.rank);
+  return formatv("{0} of global {1}", verb, launch.memory.describe(address));
+}
+
+/// What would have ordered the two accesses; refines the kind.
+std::string Engine::missing(const Access &access, const Stamp &earlier,
+                            std::string &kind) {
+  uint32_t component = earlier.component & 0xFFFF;
+  if ((earlier.component ^ clusterBits) >> 16)
+    return "the accesses are in different clusters, and nothing orders them";
+  const ComponentInfo &info = components[component];
+  // Is the earlier operation's issue known, only its completion not?
+  bool issueKnown = false;
+  uint32_t thread = info.thread;
+  if (earlier.step < info.issues.size() && info.issues[earlier.step].first) {
+    thread = info.issues[earlier.step].first;
+    issueKnown = knows(*access.warp, access.lane, thread,
+                       info.issues[earlier.step].second);
+  }
+  switch (info.kind) {
+  case ComponentKind::Thread:
+    return "nothing orders the two accesses: a barrier, or an mbarrier arrive "
+           "and wait, is missing between them";
+  case ComponentKind::Mbarrier:
+    return formatv("nothing waits for the asynchronous copy: a wait on the "
+                   "phase of the mbarrier at shared {0:x} on which it "
+                   "completes is missing, or the phase did not expect its "
+                   "bytes",
+                   info.mbarrier);
+  case ComponentKind::Pipe:
+    return "the tcgen05 operation may still be in progress: tcgen05.commit and "
+           "a wait on its mbarrier are missing between the accesses";
+  case ComponentKind::TensorLoad:
+    kind = issueKnown ? "missing-tensor-wait" : "race";
+    return issueKnown
+               ? "the tcgen05.ld may still be in progress: tcgen05.wait::ld is "
+                 "missing before the barrier that orders the accesses"
+               : "nothing orders the tcgen05.ld before this access";
+  case ComponentKind::TensorStore:
+    kind = issueKnown ? "missing-tensor-wait" : "race";
+    return issueKnown
+               ? "the tcgen05.st may still be in progress: tcgen05.wait::st is "
+                 "missing before the barrier that orders the accesses"
+               : "nothing orders the tcgen05.st before this access";
+  case ComponentKind::BulkRead:
+    kind = issueKnown ? "missing-bulk-wait" : "race";
+    return "the bulk copy may still read its source: "
+           "cp.async.bulk.commit_group and wait_group(.read) by the issuing "
+           "thread, then a barrier, are missing between the accesses";
+  case ComponentKind::BulkWrite:
+    kind = issueKnown ? "missing-bulk-wait" : "race";
+    return "the bulk copy may not have written yet: "
+           "cp.async.bulk.commit_group and wait_group (without .read) are "
+           "missing between the accesses";
+  case ComponentKind::CpAsync:
+    kind = issueKnown ? "missing-async-wait" : "race";
+    return "the cp.async may still be in progress: cp.async.wait_group or "
+           "cp.async.mbarrier.arrive is missing between the accesses";
+  }
+  return "nothing orders the two accesses";
+}
+
+void Engine::complain(const Access &access, llvm::StringRef kind,
+                      llvm::StringRef message, const Stamp *earlier,
+                      uint64_t address) {
+  uint64_t other = earlier ? earlier->site : 0;
+  uint64_t key =
+      (uint64_t(access.stamp.site) << 32 | other) ^ uint64_t(kind.size()) << 60;
+  if (!reported.insert(key).second)
+    return;
+  Report report;
+  report.kind = kind.str();
+  report.message = message.str();
+  Actor actor{access.inst, const_cast<Warp *>(access.warp->warp),
+              int(access.lane), noAgent};
+  report.sites.push_back(
+      cluster.site(actor, describe(access, access.kind, address)));
+  if (earlier) {
+    SiteInfo site = launch.siteInfo(earlier->site);
+    ReportSite at;
+    at.line = site.inst->line;
+    at.opcode = site.inst->opcode.str();
+    std::copy(std::begin(site.ctaId), std::end(site.ctaId), at.ctaId);
+    at.warp = site.warp;
+    uint32_t component = earlier->component & 0xFFFF;
+    if (!((earlier->component ^ clusterBits) >> 16) &&
+        components[component].kind == ComponentKind::Thread)
+      at.lane = (component - 1) % warpSize;
+    at.what = "earlier " + describe(access, site.kind, address);
+    report.sites.push_back(std::move(at));
+  }
+  launch.sink.add(std::move(report));
+}

@@ -1,0 +1,45 @@
+//===- Access.h - addresses of a warp's memory instruction -----*- C++ -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_SIMULATOR_MACHINE_ACCESS_H
+#define FA4_LIB_SIMULATOR_MACHINE_ACCESS_H
+
+#include "fa4/Simulator/Machine/State.h"
+
+namespace fa4::sim {
+
+/// Modifiers that say how an access orders memory, common to ld, st, atom,
+/// red and fences.
+bool takeScope(DecodeContext &c, Scope &scope);
+/// weak, volatile, relaxed, acquire, release, ... with a scope where required.
+bool takeOrder(DecodeContext &c, SyncOrder &order);
+/// A state space; Generic when there is none. `cluster` tells shared::cluster.
+bool takeSpace(DecodeContext &c, MemSpace &space, bool *cluster = nullptr);
+/// L1::..., L2::..., cache operators and the like: all without effect here.
+/// True when an L2::cache_hint wants a policy operand.
+bool takeCacheHints(DecodeContext &c);
+
+/// Where the lanes of an access go.
+struct LaneAccess {
+  uint8_t *host[warpSize];    ///< Null: faulted (reported) or not executing.
+  uint64_t address[warpSize]; ///< Global, or shared rank << 24 | offset.
+  LaneMask shared = 0, global = 0, ok = 0;
+};
+
+/// Resolves the addresses of operand `op` for the executing lanes: bounds and
+/// alignment are checked, faults reported. `write` refuses const and param.
+void resolveLanes(Exec &x, const Inst &inst, const Operand &op, MemSpace space,
+                  unsigned bytes, unsigned alignment, bool write,
+                  LaneAccess &access);
+
+/// Tells the checker, once for each space that lanes went to.
+void noteAccess(Exec &x, const Inst &inst, const LaneAccess &access,
+                unsigned bytes, AccessKind kind, const SyncOrder &order);
+
+} // namespace fa4::sim
+
+#endif // FA4_LIB_SIMULATOR_MACHINE_ACCESS_H

@@ -1,0 +1,51 @@
+//===- AsyncEngine.cpp - asynchronous operations --------------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Simulator/Machine/Async.h"
+#include "fa4/Simulator/Machine/State.h"
+
+using namespace fa4::sim;
+
+void AsyncEngine::issue(std::unique_ptr<AsyncOp> op, uint32_t queue) {
+  ++issued;
+  ++outstanding;
+  if (queue != unordered)
+    for (Queue &q : queues)
+      if (q.id == queue) {
+        q.ops.push_back(std::move(op));
+        return;
+      }
+  queues.push_back({queue, {}});
+  queues.back().ops.push_back(std::move(op));
+}
+
+bool AsyncEngine::runOne(Cluster &cluster, Random &random) {
+  unsigned count = queues.size();
+  if (count == 0)
+    return false;
+  unsigned first = random.below(count);
+  for (unsigned i = 0; i < count; ++i) {
+    unsigned at = first + i < count ? first + i : first + i - count;
+    if (!queues[at].ops.front()->ready(cluster))
+      continue;
+    AsyncOp *op = queues[at].ops.front().get();
+    bool done = op->step(cluster, random);
+    cluster.advance();
+    if (!done)
+      return true;
+    // The operation may have issued others: the list may have grown.
+    Queue &queue = queues[at];
+    queue.ops.pop_front();
+    --outstanding;
+    if (queue.ops.empty()) {
+      std::swap(queue, queues.back());
+      queues.pop_back();
+    }
+    return true;
+  }
+  return false;
+}

@@ -1,0 +1,254 @@
+//===- Cluster.cpp - one cluster: set-up, scheduling, end -----------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Simulator/Machine/State.h"
+#include <algorithm>
+#include <cstring>
+
+using namespace fa4::sim;
+
+//===----------------------------------------------------------------------===//
+// Set-up
+//===----------------------------------------------------------------------===//
+
+static void makeWarps(Cta &cta, const GridInfo &info, uint32_t threadBase) {
+  const Program &program = *info.program;
+  size_t registerBytes = (program.registerBytes + 63) / 64 * 64;
+  size_t localBytes = size_t(info.entry->localBytes) * warpSize;
+  cta.registerStorage = ZeroedMemory(registerBytes * info.warpsPerCta);
+  cta.localStorage = ZeroedMemory(localBytes * info.warpsPerCta);
+  cta.warps.resize(info.warpsPerCta);
+  for (uint32_t w = 0; w < info.warpsPerCta; ++w) {
+    Warp &warp = cta.warps[w];
+    warp.cta = &cta;
+    warp.index = w;
+    warp.threadBase = threadBase + w * warpSize;
+    warp.registers = cta.registerStorage.data() + w * registerBytes;
+    warp.local = cta.localStorage.data() + w * localBytes;
+    for (uint32_t lane = 0; lane < warpSize; ++lane) {
+      uint32_t thread = w * warpSize + lane;
+      if (thread < info.threadsPerCta)
+        warp.exists |= 1u << lane;
+      warp.tid[0][lane] = thread % info.block.x;
+      warp.tid[1][lane] = thread / info.block.x % info.block.y;
+      warp.tid[2][lane] = thread / info.block.x / info.block.y;
+    }
+    warp.live = warp.exists;
+    Fragment start;
+    start.pc = program.functions[info.entry->function].pc;
+    start.mask = warp.exists;
+    warp.fragments.push_back(std::move(start));
+  }
+  cta.liveWarps = info.warpsPerCta;
+  cta.liveThreads = info.threadsPerCta;
+}
+
+Cluster::Cluster(Grid &grid, uint64_t index, uint32_t firstCta[3],
+                 uint64_t seed)
+    : grid(grid), index(index), random(seed) {
+  const Dim3 &dims = grid.cluster;
+  ctas.resize(grid.ctasPerCluster);
+  uint32_t sharedBytes = sharedReservedBytes + grid.entry->staticSharedBytes +
+                         grid.dynamicSharedBytes;
+  for (uint32_t rank = 0; rank < ctas.size(); ++rank) {
+    Cta &cta = ctas[rank];
+    cta.cluster = this;
+    cta.rank = rank;
+    cta.idInCluster[0] = rank % dims.x;
+    cta.idInCluster[1] = rank / dims.x % dims.y;
+    cta.idInCluster[2] = rank / dims.x / dims.y;
+    for (unsigned i = 0; i < 3; ++i)
+      cta.id[i] = firstCta[i] + cta.idInCluster[i];
+    // NaNs, so that what nobody wrote does not pass for data.
+    cta.shared.assign(sharedBytes, 0xFF);
+    makeWarps(cta, grid, rank * grid.warpsPerCta * warpSize);
+    // What setmaxnreg.dec gives back and .inc takes: the register file less
+    // the launch's share. A small block's share is the assembler's choice.
+    uint32_t threads = grid.warpsPerCta * warpSize;
+    uint32_t perThread = grid.entry->maxNreg;
+    if (!perThread && threads > 256)
+      perThread = 65536 / threads / 8 * 8;
+    for (Warp &warp : cta.warps)
+      warp.maxRegisters = perThread;
+    uint32_t used = perThread * threads;
+    cta.freeRegisters = used < 65536 ? 65536 - used : 0;
+  }
+  liveThreads = grid.threadsPerCta * grid.ctasPerCluster;
+  clusterPending.assign(grid.warpsPerCta * warpSize * ctas.size(), 0);
+  for (Cta &cta : ctas)
+    for (Warp &warp : cta.warps)
+      allWarps.push_back(&warp);
+  if (grid.checker)
+    checker = grid.checker->beginCluster(*this);
+}
+
+Cluster::~Cluster() = default;
+
+bool Cluster::shouldStop() const { return grid.sink.shouldStop(); }
+
+//===----------------------------------------------------------------------===//
+// Scheduling
+//===----------------------------------------------------------------------===//
+
+/// Habits of the scheduler: how long a warp runs, which warps are held back,
+/// how late asynchronous work is. Each is legal; together they expose code
+/// that relies on luck.
+void Cluster::drawPolicy() {
+  static constexpr unsigned quanta[] = {1, 16, 64, 64, 256, 1024};
+  static constexpr unsigned weights[] = {1, 2, 8, 64, 1u << 20};
+  turnsLeft = 64 + random.below(512);
+  quantum = quanta[random.below(6)];
+  freeRun = random.oneIn(4);
+  switch (grid.options.policy) {
+  case SchedulePolicy::Eager:
+    asyncOneIn = 1;
+    break;
+  case SchedulePolicy::Lazy:
+    asyncOneIn = 1u << 20;
+    break;
+  case SchedulePolicy::Random:
+    asyncOneIn = weights[random.below(5)];
+    break;
+  }
+  favoured = random.oneIn(2) ? ~0ull : random.next();
+}
+
+int Cluster::pickFragment(Warp &warp) {
+  int best = -1;
+  bool any = warp.fragments.size() > 1 && (freeRun || random.oneIn(8));
+  unsigned seen = 0;
+  for (unsigned i = 0; i < warp.fragments.size(); ++i) {
+    const Fragment &fragment = warp.fragments[i];
+    if (!runnable(fragment))
+      continue;
+    // The lowest pc first lets structured code reconverge; now and then any,
+    // so that nothing starves.
+    if (best < 0 || (any ? random.oneIn(++seen + 1)
+                         : fragment.pc < warp.fragments[best].pc))
+      best = i;
+  }
+  return best;
+}
+
+bool Cluster::pick(Warp *&warp, unsigned &fragment) {
+  unsigned count = allWarps.size();
+  unsigned first = random.below(count);
+  for (int pass = favoured == ~0ull ? 1 : 0; pass < 2; ++pass)
+    for (unsigned i = 0; i < count; ++i) {
+      unsigned w = first + i < count ? first + i : first + i - count;
+      if (pass == 0 && !(favoured >> (w & 63) & 1))
+        continue;
+      Warp &candidate = *allWarps[w];
+      if (!candidate.live)
+        continue;
+      int best = pickFragment(candidate);
+      if (best < 0)
+        continue;
+      warp = &candidate;
+      fragment = best;
+      return true;
+    }
+  return false;
+}
+
+bool Cluster::expireTimeLimits() {
+  bool any = false;
+  for (Warp *warp : allWarps)
+    for (Fragment &fragment : warp->fragments)
+      if (fragment.blockedNow && fragment.blocked.hasTimeLimit) {
+        fragment.timedOut = true;
+        any = true;
+      }
+  time += 1000;
+  return any;
+}
+
+Cluster::Status Cluster::run(uint64_t budget) {
+  /// Rounds of expired waits after which nothing can be hoped for.
+  constexpr unsigned maxIdleRounds = 64;
+  /// Instructions without progress after which others had better run.
+  constexpr uint64_t stallAfter = 200000;
+  uint64_t end = executed + budget;
+  while (executed < end) {
+    if (shouldStop())
+      return Status::Done;
+    if (liveThreads == 0) {
+      while (async.runOne(*this, random))
+        if (shouldStop())
+          return Status::Done;
+      finish();
+      return Status::Done;
+    }
+    if (epoch != seenEpoch) {
+      seenEpoch = epoch;
+      progressAt = executed;
+      idleRounds = 0;
+    }
+    if (sinceProgress() > stallAfter) {
+      // Memory that others write, or a hang: the grid decides.
+      progressAt = executed;
+      polled = polls != pollsAtProgress;
+      pollsAtProgress = polls;
+      return Status::Stalled;
+    }
+    if (turnsLeft-- == 0)
+      drawPolicy();
+    if (!async.empty() && random.oneIn(asyncOneIn))
+      async.runOne(*this, random);
+    Warp *warp;
+    unsigned fragment;
+    if (pick(warp, fragment)) {
+      runFragment(*warp, fragment, 1 + random.below(2 * quantum), freeRun);
+      continue;
+    }
+    if (async.runOne(*this, random))
+      continue;
+    if (idleRounds == 0)
+      idleReads = globalReads;
+    if (!expireTimeLimits())
+      return Status::Stuck;
+    if (++idleRounds < maxIdleRounds)
+      continue;
+    idleRounds = 0;
+    // Code between the waits may poll global memory.
+    polled = true;
+    return globalReads == idleReads ? Status::Stuck : Status::Stalled;
+  }
+  return Status::Running;
+}
+
+void Cluster::finish() {
+  asyncClusterExit(*this);
+  if (checker)
+    checker->finish();
+}
+
+//===----------------------------------------------------------------------===//
+// Exit
+//===----------------------------------------------------------------------===//
+
+void Cluster::exitLanes(Exec &exec, LaneMask mask) {
+  Warp &warp = exec.warp;
+  asyncLanesExit(exec, mask);
+  if (checker)
+    checker->exitThreads(warp, mask);
+  unsigned count = __builtin_popcount(mask);
+  // Arrivals of threads that are gone count no more, nor are they expected.
+  forEachLane(mask, [&](unsigned l) {
+    clusterArrived -=
+        clusterPending[warp.threadBase + l] == clusterGeneration + 1;
+  });
+  warp.live &= ~mask;
+  exec.frag->mask &= ~mask;
+  Cta &cta = *warp.cta;
+  cta.liveThreads -= count;
+  liveThreads -= count;
+  if (!warp.live)
+    --cta.liveWarps;
+  advance();
+  recheckBarriers(cta);
+}

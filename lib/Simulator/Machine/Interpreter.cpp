@@ -1,0 +1,174 @@
+//===- Interpreter.cpp - the instruction loop and divergence --------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Simulator/Machine/State.h"
+
+using namespace fa4::sim;
+
+static bool sameCalls(const Fragment &a, const Fragment &b) {
+  if (a.calls.size() != b.calls.size())
+    return false;
+  for (size_t i = 0; i < a.calls.size(); ++i)
+    if (a.calls[i].returnPc != b.calls[i].returnPc)
+      return false;
+  return true;
+}
+
+/// Merges into `index` every other fragment that stands at the same place;
+/// returns the new index.
+static unsigned mergeInto(Warp &warp, unsigned index) {
+  auto &list = warp.fragments;
+  if (list[index].arrived)
+    return index;
+  for (unsigned i = 0; i < list.size();) {
+    if (i == index || list[i].pc != list[index].pc || list[i].arrived ||
+        !sameCalls(list[i], list[index])) {
+      ++i;
+      continue;
+    }
+    list[index].mask |= list[i].mask;
+    list[index].timedOut |= list[i].timedOut;
+    list.erase(list.begin() + i);
+    if (i < index)
+      --index;
+  }
+  return index;
+}
+
+/// A fragment of `mask` at the instruction behind the current one: lanes that
+/// a blocked instruction does not concern.
+static void splitBehind(Warp &warp, unsigned index, LaneMask mask) {
+  Fragment rest = warp.fragments[index];
+  rest.mask = mask;
+  rest.pc += 1;
+  rest.arrived = rest.timedOut = rest.blockedNow = false;
+  rest.blocked = {};
+  warp.fragments[index].mask &= ~mask;
+  warp.fragments.push_back(std::move(rest));
+}
+
+void Cluster::runFragment(Warp &warp, unsigned index, uint64_t quantum,
+                          bool freeRun) {
+  const Program &program = *grid.program;
+  const Inst *insts = program.insts.data();
+  Exec exec{grid,
+            *this,
+            *warp.cta,
+            warp,
+            &warp.fragments[index],
+            0,
+            {warp.registers, program.constants()},
+            program};
+  warp.fragments[index].blockedNow = false;
+  uint64_t count = 0, lanes = 0;
+  auto block = [&](BlockReason reason) {
+    Fragment &fragment = warp.fragments[index];
+    fragment.blocked = reason;
+    fragment.blockedNow = true;
+    fragment.timedOut = false;
+    fragment.blockedEpoch = epoch;
+  };
+  for (; count < quantum; ++count) {
+    if (warp.fragments.size() > 1) {
+      index = mergeInto(warp, index);
+      // Somebody is behind us who may join us if we wait.
+      if (!freeRun && count > 0) {
+        bool behind = false;
+        for (const Fragment &other : warp.fragments)
+          behind |= runnable(other) && other.pc < warp.fragments[index].pc;
+        if (behind)
+          break;
+      }
+    }
+    Fragment &fragment = warp.fragments[index];
+    const Inst &inst = insts[fragment.pc];
+    LaneMask mask = fragment.mask;
+    if (inst.guard != Inst::noGuard) {
+      LaneMask bits =
+          *reinterpret_cast<const uint32_t *>(warp.registers + inst.guard);
+      mask &= inst.guardNegated ? ~bits : bits;
+      if (!mask) {
+        ++fragment.pc;
+        continue;
+      }
+    }
+    if (inst.flags & Inst::Aligned) {
+      if (fragment.mask != warp.live) {
+        BlockReason reason;
+        reason.kind = BlockReason::Aligned;
+        reason.value = fragment.mask;
+        block(reason);
+        break;
+      }
+      if (mask != fragment.mask) {
+        report("divergent-aligned",
+               llvm::Twine("an .aligned instruction is executed by a part of "
+                           "the warp: its guard holds for lanes 0x") +
+                   llvm::Twine::utohexstr(mask) + " of 0x" +
+                   llvm::Twine::utohexstr(warp.live),
+               {&inst, &warp, -1, noAgent});
+        if (shouldStop())
+          break;
+      }
+    }
+    exec.frag = &fragment;
+    exec.mask = mask;
+    lanes += __builtin_popcount(mask);
+    if (checker && !warp.pendingLoads.empty())
+      checker->registersRead(warp, inst);
+    Flow flow = inst.handler(exec, inst);
+    if (flow == Flow::Next) {
+      ++warp.fragments[index].pc;
+      continue;
+    }
+    if (flow == Flow::Jump) {
+      continue;
+    }
+    if (flow == Flow::Yield) {
+      ++warp.fragments[index].pc;
+      ++count;
+      break;
+    }
+    if (flow == Flow::Block) {
+      Fragment &stuck = warp.fragments[index];
+      LaneMask others = stuck.mask & ~mask;
+      block(stuck.blocked);
+      if (others && !stuck.blocked.hasTimeLimit) {
+        splitBehind(warp, index, others);
+        advance();
+      }
+      break;
+    }
+    // Exit: lanes with a false guard go on.
+    ++count;
+    exitLanes(exec, mask);
+    Fragment &left = warp.fragments[index];
+    if (!left.mask) {
+      warp.fragments.erase(warp.fragments.begin() + index);
+      break;
+    }
+    ++left.pc;
+  }
+  executed += count ? count : 1;
+  time += count;
+  stats.warpInstructions += count;
+  stats.laneInstructions += lanes;
+  warp.instructions += count;
+}
+
+MemSpace Exec::classify(uint64_t generic, uint64_t &address) {
+  uint64_t window = generic & windowMask;
+  address = generic & ~windowMask;
+  if (window == sharedWindow)
+    return MemSpace::Shared;
+  if (window == localWindow)
+    return MemSpace::Local;
+  if (window == paramWindow)
+    return MemSpace::Param;
+  address = generic;
+  return MemSpace::Global;
+}

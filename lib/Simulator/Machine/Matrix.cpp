@@ -1,0 +1,151 @@
+//===- Matrix.cpp - ldmatrix, stmatrix, movmatrix -------------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// PTX ISA, "Warp Level Matrix Instructions": 8x8 matrices of 16-bit elements
+// whose rows are at addresses that the lanes give. Lane l holds the elements
+// (l / 4, 2 * (l % 4)) and the next one of each matrix.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Access.h"
+#include <cstring>
+
+using namespace fa4::sim;
+
+namespace {
+
+struct MatrixForm {
+  MemSpace space = MemSpace::Generic;
+  unsigned count = 1;
+  bool transposed = false;
+};
+
+/// Row addresses: lane 8 * m + r gives row r of matrix m. Lanes beyond the
+/// last matrix give nothing.
+bool resolveRows(Exec &x, const Inst &inst, const MatrixForm &form,
+                 unsigned operand, bool write, LaneAccess &access) {
+  LaneMask saved = x.mask;
+  LaneMask rows = form.count == 4 ? allLanes : (1u << 8 * form.count) - 1;
+  if (saved != x.warp.live || saved != allLanes) {
+    x.report(inst, "divergent-aligned",
+             "a matrix instruction needs all 32 lanes of the warp");
+    return false;
+  }
+  x.mask = rows;
+  resolveLanes(x, inst, x.operand(inst, operand), form.space, 16, 16, write,
+               access);
+  x.mask = saved;
+  return access.ok == rows;
+}
+
+/// Element (row, column) of matrix m for register half h of lane l.
+void position(const MatrixForm &form, unsigned l, unsigned h, unsigned &row,
+              unsigned &column) {
+  row = l / 4;
+  column = 2 * (l % 4) + h;
+  if (form.transposed)
+    std::swap(row, column);
+}
+
+Flow loadMatrix(Exec &x, const Inst &inst) {
+  const MatrixForm &form = *static_cast<const MatrixForm *>(inst.extra);
+  LaneAccess access;
+  if (!resolveRows(x, inst, form, form.count, false, access))
+    return Flow::Next;
+  for (unsigned m = 0; m < form.count; ++m) {
+    uint32_t out[warpSize];
+    for (unsigned l = 0; l < warpSize; ++l) {
+      uint16_t half[2];
+      for (unsigned h = 0; h < 2; ++h) {
+        unsigned row, column;
+        position(form, l, h, row, column);
+        std::memcpy(&half[h], access.host[8 * m + row] + 2 * column, 2);
+      }
+      out[l] = half[0] | uint32_t(half[1]) << 16;
+    }
+    std::memcpy(x.write<uint32_t>(inst, m), out, sizeof(out));
+  }
+  noteAccess(x, inst, access, 16, AccessKind::Read,
+             {Semantics::Weak, Scope::Cta});
+  return Flow::Next;
+}
+
+/// Operands: address, sources.
+Flow storeMatrix(Exec &x, const Inst &inst) {
+  const MatrixForm &form = *static_cast<const MatrixForm *>(inst.extra);
+  LaneAccess access;
+  if (!resolveRows(x, inst, form, 0, true, access))
+    return Flow::Next;
+  for (unsigned m = 0; m < form.count; ++m) {
+    const uint32_t *in = x.read<uint32_t>(inst, 1 + m);
+    for (unsigned l = 0; l < warpSize; ++l)
+      for (unsigned h = 0; h < 2; ++h) {
+        unsigned row, column;
+        position(form, l, h, row, column);
+        uint16_t half = in[l] >> 16 * h;
+        std::memcpy(access.host[8 * m + row] + 2 * column, &half, 2);
+      }
+  }
+  noteAccess(x, inst, access, 16, AccessKind::Write,
+             {Semantics::Weak, Scope::Cta});
+  return Flow::Next;
+}
+
+Flow moveMatrix(Exec &x, const Inst &inst) {
+  const uint32_t *a = x.read<uint32_t>(inst, 1);
+  uint32_t out[warpSize];
+  for (unsigned l = 0; l < warpSize; ++l) {
+    out[l] = 0;
+    for (unsigned h = 0; h < 2; ++h) {
+      unsigned row = 2 * (l % 4) + h, column = l / 4;
+      uint16_t half = a[4 * row + column / 2] >> 16 * (column % 2);
+      out[l] |= uint32_t(half) << 16 * h;
+    }
+  }
+  uint32_t *d = x.write<uint32_t>(inst, 0);
+  forEachLane(x.mask, [&](unsigned l) { d[l] = out[l]; });
+  return Flow::Next;
+}
+
+bool decodeMatrix(DecodeContext &c, bool isLoad) {
+  MatrixForm form;
+  if (!c.take("sync") || !c.take("aligned") || !c.take("m8n8"))
+    return c.unsupported();
+  int n = c.takeOneOf({"x1", "x2", "x4"});
+  form.transposed = c.take("trans");
+  if (takeSpace(c, form.space) && form.space != MemSpace::Shared)
+    return c.unsupported();
+  if (n < 0 || !c.take("b16") || !c.peek().empty())
+    return c.unsupported();
+  if (c.numSources() != 2)
+    return c.error("wrong number of operands");
+  form.count = 1u << n;
+  c.inst.handler = isLoad ? loadMatrix : storeMatrix;
+  c.inst.extra = c.program().keepAlive(form);
+  if (!isLoad && !c.addAddress(0))
+    return false;
+  if (c.addVector(isLoad ? 0 : 1, 4, isLoad) != form.count)
+    return c.error("wrong number of elements");
+  return !isLoad || c.addAddress(1);
+}
+bool decodeLdmatrix(DecodeContext &c) { return decodeMatrix(c, true); }
+bool decodeStmatrix(DecodeContext &c) { return decodeMatrix(c, false); }
+bool decodeMovmatrix(DecodeContext &c) {
+  if (!c.take("sync") || !c.take("aligned") || !c.take("m8n8") ||
+      !c.take("trans") || !c.take("b16") || !c.peek().empty())
+    return c.unsupported();
+  c.inst.handler = moveMatrix;
+  return c.addOperand(0, 4, true) && c.addOperand(1, 4);
+}
+
+} // namespace
+
+void fa4::sim::registerMatrixOpcodes(OpcodeTable &table) {
+  table.add("ldmatrix", decodeLdmatrix);
+  table.add("stmatrix", decodeStmatrix);
+  table.add("movmatrix", decodeMovmatrix);
+}

@@ -1,0 +1,43 @@
+//===- Report.cpp - what a run found wrong --------------------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Simulator/Machine/Report.h"
+
+using namespace fa4::sim;
+
+void ReportSink::add(Report report) {
+  if (report.key.empty()) {
+    report.key = report.kind;
+    for (const ReportSite &site : report.sites)
+      report.key += ":" + std::to_string(site.line);
+  }
+  std::lock_guard<std::mutex> lock(mutex);
+  // Without keepGoing other workers may still be on their way to stopping:
+  // what they find then says nothing new.
+  if (!keepGoing && stop)
+    return;
+  count += report.count;
+  if (!keepGoing)
+    requestStop();
+  for (Report &known : reports)
+    if (known.key == report.key) {
+      known.count += report.count;
+      return;
+    }
+  if (reports.size() < maxDistinct)
+    reports.push_back(std::move(report));
+}
+
+uint64_t ReportSink::total() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return count;
+}
+
+std::vector<Report> ReportSink::take() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return std::move(reports);
+}

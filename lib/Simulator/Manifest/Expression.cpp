@@ -1,0 +1,386 @@
+//===- Expression.cpp - sizes as expressions ------------------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Simulator/Manifest/Expression.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include <cmath>
+#include <vector>
+
+using namespace fa4::sim;
+using llvm::StringRef;
+using llvm::Twine;
+
+struct Expression::Node {
+  enum class Kind : uint8_t { Literal, Symbol, Call } kind = Kind::Literal;
+  Number value;
+  std::string name; ///< Of the symbol, operator or function.
+  std::vector<std::shared_ptr<const Node>> arguments;
+};
+
+using Node = Expression::Node;
+using NodeRef = std::shared_ptr<const Node>;
+
+//===----------------------------------------------------------------------===//
+// Parsing
+//===----------------------------------------------------------------------===//
+
+static constexpr StringRef levels[][4] = {
+    {"||"},     {"&&"},          {"==", "!=", "", ""}, {"<=", ">=", "<", ">"},
+    {"+", "-"}, {"*", "/", "%"},
+};
+
+static unsigned argumentCount(StringRef name) {
+  if (name == "ceildiv" || name == "align" || name == "min" || name == "max")
+    return 2;
+  if (name == "sqrt" || name == "exp2" || name == "log2" || name == "float" ||
+      name == "int")
+    return 1;
+  return 0;
+}
+
+namespace {
+
+class ExpressionParser {
+public:
+  explicit ExpressionParser(StringRef text) : rest(text) {}
+
+  NodeRef run() {
+    NodeRef root = conditional();
+    skip();
+    if (root && !rest.empty())
+      return fail("unexpected '" + rest.take_front(8) + "'");
+    return root;
+  }
+  std::string message;
+
+private:
+  NodeRef fail(const Twine &text) {
+    if (message.empty())
+      message = text.str();
+    return nullptr;
+  }
+  void skip() { rest = rest.ltrim(); }
+  bool eat(StringRef token) {
+    skip();
+    return rest.consume_front(token);
+  }
+  static NodeRef call(StringRef name, std::vector<NodeRef> arguments) {
+    for (const NodeRef &argument : arguments)
+      if (!argument)
+        return nullptr;
+    auto node = std::make_shared<Node>();
+    node->kind = Node::Kind::Call;
+    node->name = name.str();
+    node->arguments = std::move(arguments);
+    return node;
+  }
+
+  NodeRef conditional() {
+    if (++depth > 64)
+      return fail("nested too deeply");
+    NodeRef condition = binary(0);
+    if (condition && eat("?")) {
+      NodeRef yes = conditional();
+      if (yes && !eat(":"))
+        return fail("expected ':'");
+      condition = call("?", {condition, yes, yes ? conditional() : nullptr});
+    }
+    --depth;
+    return condition;
+  }
+
+  NodeRef binary(unsigned level) {
+    if (level == std::size(levels))
+      return unary();
+    NodeRef left = binary(level + 1);
+    while (left) {
+      StringRef found;
+      for (StringRef op : levels[level])
+        if (!op.empty() && found.empty() && eat(op))
+          found = op;
+      if (found.empty())
+        break;
+      left = call(found, {left, binary(level + 1)});
+    }
+    return left;
+  }
+
+  NodeRef unary() {
+    if (++depth > 64)
+      return fail("nested too deeply");
+    NodeRef result;
+    if (eat("-"))
+      result = call("neg", {unary()});
+    else if (eat("!"))
+      result = call("!", {unary()});
+    else
+      result = primary();
+    --depth;
+    return result;
+  }
+
+  NodeRef primary() {
+    skip();
+    if (eat("(")) {
+      NodeRef inner = conditional();
+      if (inner && !eat(")"))
+        return fail("expected ')'");
+      return inner;
+    }
+    if (rest.empty())
+      return fail("unexpected end");
+    if (llvm::isDigit(rest[0]) || rest[0] == '.')
+      return literal();
+    StringRef name =
+        rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+    if (name.empty())
+      return fail("unexpected '" + rest.take_front(1) + "'");
+    rest = rest.drop_front(name.size());
+    if (!eat("(")) {
+      auto node = std::make_shared<Node>();
+      node->kind = Node::Kind::Symbol;
+      node->name = name.str();
+      return node;
+    }
+    return function(name);
+  }
+
+  NodeRef function(StringRef name) {
+    unsigned wanted = argumentCount(name);
+    if (!wanted)
+      return fail("unknown function '" + name + "'");
+    std::vector<NodeRef> arguments;
+    do {
+      arguments.push_back(conditional());
+      if (!arguments.back())
+        return nullptr;
+    } while (eat(","));
+    if (!eat(")"))
+      return fail("expected ')'");
+    if (arguments.size() != wanted)
+      return fail("'" + name + "' takes " + Twine(wanted) + " argument(s)");
+    return call(name, std::move(arguments));
+  }
+
+  NodeRef literal() {
+    size_t length = 0;
+    while (length < rest.size() &&
+           (llvm::isAlnum(rest[length]) || rest[length] == '.' ||
+            ((rest[length] == '-' || rest[length] == '+') && length &&
+             !rest.starts_with_insensitive("0x") &&
+             (rest[length - 1] == 'e' || rest[length - 1] == 'E'))))
+      ++length;
+    StringRef text = rest.take_front(length);
+    rest = rest.drop_front(length);
+    auto node = std::make_shared<Node>();
+    if (!text.getAsInteger(text.starts_with_insensitive("0x") ? 0 : 10,
+                           node->value.integer))
+      return node;
+    node->value.isFloat = true;
+    if (text.getAsDouble(node->value.floating, /*AllowInexact=*/true))
+      return fail("malformed number '" + text + "'");
+    return node;
+  }
+
+  StringRef rest;
+  unsigned depth = 0;
+};
+
+} // namespace
+
+Expression::Expression(int64_t value) : source(std::to_string(value)) {
+  auto node = std::make_shared<Node>();
+  node->value.integer = value;
+  root = node;
+}
+
+Expression::Expression(double value) : source(std::to_string(value)) {
+  auto node = std::make_shared<Node>();
+  node->value.isFloat = true;
+  node->value.floating = value;
+  root = node;
+}
+
+llvm::Expected<Expression> Expression::parse(StringRef text) {
+  Expression result;
+  result.source = text.str();
+  ExpressionParser parser(text);
+  result.root = parser.run();
+  if (!result.root)
+    return llvm::createStringError("expression '" + text +
+                                   "': " + parser.message);
+  return result;
+}
+
+StringRef Expression::symbol() const {
+  return root->kind == Node::Kind::Symbol ? StringRef(root->name) : StringRef();
+}
+
+//===----------------------------------------------------------------------===//
+// Evaluation
+//===----------------------------------------------------------------------===//
+
+static Number ofInteger(int64_t value) { return {false, value, 0}; }
+static Number ofDouble(double value) { return {true, 0, value}; }
+
+/// Null on success.
+static const char *apply(StringRef op, int64_t a, int64_t b, Number &result) {
+  constexpr const char *overflow = "integer overflow";
+  constexpr const char *byZero = "division by zero";
+  int64_t value = 0;
+  bool isDivision = op == "/" || op == "%" || op == "ceildiv" || op == "align";
+  if (isDivision && b == 0)
+    return byZero;
+  if (isDivision && a == INT64_MIN && b == -1)
+    return overflow;
+  if (op == "+") {
+    if (__builtin_add_overflow(a, b, &value))
+      return overflow;
+  } else if (op == "-") {
+    if (__builtin_sub_overflow(a, b, &value))
+      return overflow;
+  } else if (op == "*") {
+    if (__builtin_mul_overflow(a, b, &value))
+      return overflow;
+  } else if (op == "/") {
+    value = a / b;
+  } else if (op == "%") {
+    value = a % b;
+  } else if (op == "ceildiv" || op == "align") {
+    value = a / b + (a % b != 0 && (a < 0) == (b < 0));
+    if (op == "align" && __builtin_mul_overflow(value, b, &value))
+      return overflow;
+  } else {
+    value = op == "min" ? std::min(a, b) : std::max(a, b);
+  }
+  result = ofInteger(value);
+  return nullptr;
+}
+
+static const char *apply(StringRef op, double a, double b, Number &result) {
+  if (op == "+")
+    result = ofDouble(a + b);
+  else if (op == "-")
+    result = ofDouble(a - b);
+  else if (op == "*")
+    result = ofDouble(a * b);
+  else if (op == "/")
+    result = ofDouble(a / b);
+  else if (op == "min" || op == "max")
+    result = ofDouble(op == "min" ? std::fmin(a, b) : std::fmax(a, b));
+  else
+    return "needs integers";
+  return nullptr;
+}
+
+static bool compare(StringRef op, const Number &a, const Number &b) {
+  double x = a.asDouble(), y = b.asDouble();
+  bool exact = !a.isFloat && !b.isFloat;
+  bool less = exact ? a.integer < b.integer : x < y;
+  bool equal = exact ? a.integer == b.integer : x == y;
+  if (op == "==")
+    return equal;
+  if (op == "!=")
+    return !equal;
+  if (op == "<")
+    return less;
+  if (op == "<=")
+    return less || equal;
+  if (op == ">")
+    return !less && !equal;
+  return !less;
+}
+
+static bool isTrue(const Number &n) { return n.asDouble() != 0; }
+
+static const char *applyUnary(StringRef op, const Number &a, Number &result) {
+  double x = a.asDouble();
+  if (op == "neg" && !a.isFloat)
+    return apply("-", int64_t(0), a.integer, result);
+  if (op == "neg")
+    result = ofDouble(-x);
+  else if (op == "!")
+    result = ofInteger(!isTrue(a));
+  else if (op == "sqrt")
+    result = ofDouble(std::sqrt(x));
+  else if (op == "exp2")
+    result = ofDouble(std::exp2(x));
+  else if (op == "log2")
+    result = ofDouble(std::log2(x));
+  else if (op == "float")
+    result = ofDouble(x);
+  else if (!a.isFloat)
+    result = a;
+  else if (x >= -9.2e18 && x <= 9.2e18)
+    result = ofInteger(int64_t(x));
+  else
+    return "does not fit an integer";
+  return nullptr;
+}
+
+static llvm::Expected<Number> evaluateNode(const Node &node,
+                                           const SizeMap &sizes) {
+  if (node.kind == Node::Kind::Literal)
+    return node.value;
+  if (node.kind == Node::Kind::Symbol) {
+    auto known = sizes.find(node.name);
+    if (known == sizes.end())
+      return llvm::createStringError("size '" + Twine(node.name) +
+                                     "' has no value");
+    return ofInteger(known->second);
+  }
+  Number values[3];
+  StringRef op = node.name;
+  for (unsigned i = 0; i < node.arguments.size(); ++i) {
+    // Only the branch taken is evaluated.
+    if (op == "?" && i && (i == 1) != isTrue(values[0]))
+      continue;
+    auto value = evaluateNode(*node.arguments[i], sizes);
+    if (!value)
+      return value;
+    values[i] = *value;
+  }
+  Number result;
+  const char *problem = nullptr;
+  if (op == "?")
+    return isTrue(values[0]) ? values[1] : values[2];
+  if (op == "||" || op == "&&") {
+    bool a = isTrue(values[0]), b = isTrue(values[1]);
+    return ofInteger(op == "||" ? a || b : a && b);
+  }
+  if (op == "==" || op == "!=" || op[0] == '<' || op[0] == '>')
+    return ofInteger(compare(op, values[0], values[1]));
+  if (node.arguments.size() == 1)
+    problem = applyUnary(op, values[0], result);
+  else if (values[0].isFloat || values[1].isFloat)
+    problem = apply(op, values[0].asDouble(), values[1].asDouble(), result);
+  else
+    problem = apply(op, values[0].integer, values[1].integer, result);
+  if (problem)
+    return llvm::createStringError("'" + op + "': " + problem);
+  return result;
+}
+
+llvm::Expected<Number> Expression::evaluate(const SizeMap &sizes) const {
+  auto result = evaluateNode(*root, sizes);
+  if (result)
+    return result;
+  return llvm::createStringError("expression '" + source +
+                                 "': " + llvm::toString(result.takeError()));
+}
+
+llvm::Expected<int64_t>
+Expression::evaluateInteger(const SizeMap &sizes) const {
+  auto result = evaluate(sizes);
+  if (!result)
+    return result.takeError();
+  if (result->isFloat)
+    return llvm::createStringError("expression '" + source +
+                                   "' is not an integer");
+  return result->integer;
+}

@@ -1,0 +1,32 @@
+//===- Record.h - recorded launches as manifests ---------------*- C++ -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_SIMULATOR_MANIFEST_RECORD_H
+#define FA4_SIMULATOR_MANIFEST_RECORD_H
+
+#include "JsonReader.h"
+#include "fa4/Simulator/Manifest/Manifest.h"
+
+namespace fa4::sim {
+
+std::string resolvePath(llvm::StringRef file, llvm::StringRef relative);
+bool readDType(const JsonPlace &place, DType &type);
+/// The type of a tensor map over elements of `type`.
+std::optional<TensorMapType> tensorMapType(DType type);
+bool readTensorMap(const JsonPlace &place, TensorMapSpec &map);
+
+/// Is it one launch of a record? Those have a "kernel".
+bool isRecord(const JsonPlace &top);
+bool readRecord(const JsonPlace &top, Manifest &manifest);
+
+/// One manifest of the launches of a directory; the tensors are united.
+llvm::Expected<Manifest> joinRecords(llvm::StringRef path,
+                                     std::vector<Manifest> parts);
+
+} // namespace fa4::sim
+
+#endif // FA4_SIMULATOR_MANIFEST_RECORD_H

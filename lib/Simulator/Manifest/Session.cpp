@@ -1,0 +1,422 @@
+//===- Session.cpp - run a manifest ---------------------------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Simulator/Manifest/Session.h"
+#include "fa4/Simulator/Ptx/Parser.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
+#include <cstring>
+
+using namespace fa4::sim;
+using llvm::StringRef;
+using llvm::Twine;
+
+/// One PTX file of the session.
+struct Session::Image {
+  std::string path;
+  std::shared_ptr<const ptx::Module> module;
+  std::unique_ptr<Simulator> simulator;
+};
+
+Session::Session(Manifest manifest)
+    : spec(std::move(manifest)), memory(std::make_shared<GlobalMemory>()) {}
+
+Session::~Session() = default;
+
+llvm::Error Session::fail(const Twine &message) const {
+  return llvm::createStringError(spec.file + ": " + message);
+}
+
+const fa4::sim::ptx::Module &Session::module(size_t launch) const {
+  return *imageOf[launch]->module;
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes and shapes
+//===----------------------------------------------------------------------===//
+
+static bool isDeclared(const Manifest &manifest, StringRef size) {
+  return llvm::any_of(manifest.sizes,
+                      [&](const SizeSpec &s) { return s.name == size; });
+}
+
+llvm::Error Session::setSize(StringRef name, int64_t value) {
+  if (!isDeclared(spec, name))
+    return fail("no size or tensor is named '" + name + "'");
+  given[name] = value;
+  return llvm::Error::success();
+}
+
+llvm::Error Session::bindSize(StringRef name, int64_t value, StringRef from) {
+  auto [entry, isNew] = values.try_emplace(name, value);
+  if (isNew)
+    boundBy[name] = from.str();
+  else if (entry->second != value)
+    return fail("size '" + name + "' is " + Twine(entry->second) + " from " +
+                boundBy[name] + " but " + Twine(value) + " from " + from);
+  return llvm::Error::success();
+}
+
+static std::string shapeText(llvm::ArrayRef<int64_t> shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+llvm::Error Session::setArray(StringRef name, NpyArray array) {
+  const TensorSpec *tensor = spec.findTensor(name);
+  if (!tensor)
+    return fail("no size or tensor is named '" + name + "'");
+  if (npyMeaning(array, tensor->dtype) == NpyMeaning::None)
+    return fail("tensor '" + name + "' is " + dtypeName(tensor->dtype) +
+                "; an array of " + array.describe() + " cannot fill it");
+  if (array.shape.size() != tensor->shape.size())
+    return fail("tensor '" + name + "' has " + Twine(tensor->shape.size()) +
+                " dimensions, the array is " + array.describe());
+  arrays[name] = std::move(array);
+  return llvm::Error::success();
+}
+
+/// The call's sizes, then what arrays say, then defaults.
+llvm::Error Session::resolveSizes() {
+  for (const auto &size : given)
+    if (auto error = bindSize(size.first(), size.second, "the call"))
+      return error;
+  for (const TensorSpec &tensor : spec.tensors) {
+    auto array = arrays.find(tensor.name);
+    for (size_t i = 0; array != arrays.end() && i < tensor.shape.size(); ++i) {
+      StringRef symbol = tensor.shape[i].symbol();
+      if (symbol.empty() || !isDeclared(spec, symbol))
+        continue;
+      if (auto error = bindSize(symbol, array->second.shape[i],
+                                "the shape of '" + tensor.name + "'"))
+        return error;
+    }
+  }
+  for (const SizeSpec &size : spec.sizes) {
+    if (values.contains(size.name))
+      continue;
+    if (!size.value)
+      return fail("size '" + size.name + "' has no value; give " + size.name +
+                  "=N");
+    values[size.name] = *size.value;
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error Session::resolveTensor(const TensorSpec &tensor) {
+  constexpr int64_t limit = int64_t(1) << 40;
+  Tensor result;
+  result.spec = &tensor;
+  auto list = [&](const std::vector<Expression> &from,
+                  std::vector<int64_t> &to) -> llvm::Error {
+    for (const Expression &expression : from) {
+      auto value = expression.evaluateInteger(values);
+      if (!value)
+        return fail("tensor '" + tensor.name +
+                    "': " + llvm::toString(value.takeError()));
+      if (*value < 0 || *value > limit)
+        return fail("tensor '" + tensor.name + "': size or stride " +
+                    Twine(*value) + " is out of range");
+      to.push_back(*value);
+    }
+    return llvm::Error::success();
+  };
+  if (auto error = list(tensor.shape, result.shape))
+    return error;
+  if (auto error = list(tensor.strides, result.strides))
+    return error;
+  size_t rank = result.shape.size();
+  bool packed = result.strides.empty();
+  result.strides.resize(rank, 1);
+  __int128 last = 0, stride = 1;
+  bool empty = llvm::is_contained(result.shape, 0);
+  for (size_t d = rank; d--;) {
+    if (packed)
+      result.strides[d] = int64_t(stride);
+    stride = std::min<__int128>(stride * result.shape[d], limit);
+    last += __int128(result.strides[d]) * (result.shape[d] - 1);
+  }
+  if (!empty && last >= limit)
+    return fail("tensor '" + tensor.name + "' is too large");
+  result.bytes = empty ? 0 : uint64_t(last + 1) * dtypeBytes(tensor.dtype);
+  resolved.push_back(std::move(result));
+  auto array = arrays.find(tensor.name);
+  if (array == arrays.end() || array->second.shape == resolved.back().shape)
+    return llvm::Error::success();
+  return fail("tensor '" + tensor.name + "' has shape " +
+              shapeText(resolved.back().shape) + ", the array is " +
+              array->second.describe());
+}
+
+const Tensor &Session::tensorOf(StringRef name) const {
+  return *llvm::find_if(resolved,
+                        [&](const Tensor &t) { return t.spec->name == name; });
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// Files that the manifest names, unless the call gives an array.
+llvm::Error Session::readFiles() {
+  for (const TensorSpec &tensor : spec.tensors) {
+    if (tensor.file.empty() || arrays.contains(tensor.name))
+      continue;
+    auto array = readNpy(tensor.file);
+    if (!array)
+      return array.takeError();
+    if (auto error = setArray(tensor.name, std::move(*array)))
+      return error;
+  }
+  return llvm::Error::success();
+}
+
+/// Tensors at fixed addresses may overlap (views of one storage): they share
+/// one allocation. The others get one each.
+llvm::Error Session::allocate() {
+  std::vector<Tensor *> fixed;
+  for (Tensor &tensor : resolved)
+    if (tensor.spec->address)
+      fixed.push_back(&tensor);
+  // Ties in the order of the manifest: `resolved` is one array.
+  llvm::sort(fixed, [](const Tensor *a, const Tensor *b) {
+    return std::pair(*a->spec->address, a) < std::pair(*b->spec->address, b);
+  });
+  auto place = [&](StringRef name, uint64_t bytes,
+                   uint64_t address) -> llvm::Expected<Allocation *> {
+    auto allocation =
+        memory->allocate(name, std::max<uint64_t>(bytes, 1), address);
+    if (!allocation)
+      return fail("tensor '" + name +
+                  "': " + llvm::toString(allocation.takeError()));
+    return *allocation;
+  };
+  for (size_t i = 0; i < fixed.size();) {
+    uint64_t begin = *fixed[i]->spec->address;
+    if (begin > ~uint64_t(0) - fixed[i]->bytes)
+      return fail("tensor '" + fixed[i]->spec->name +
+                  "' reaches beyond the address space");
+    uint64_t end = begin + fixed[i]->bytes;
+    size_t first = i;
+    for (++i; i < fixed.size() && *fixed[i]->spec->address < end; ++i)
+      end = std::max(end, *fixed[i]->spec->address + fixed[i]->bytes);
+    auto allocation = place(fixed[first]->spec->name, end - begin, begin);
+    if (!allocation)
+      return allocation.takeError();
+    for (; first < i; ++first)
+      fixed[first]->address = *fixed[first]->spec->address;
+  }
+  for (Tensor &tensor : resolved) {
+    if (tensor.spec->address)
+      continue;
+    auto allocation = place(tensor.spec->name, tensor.bytes, 0);
+    if (!allocation)
+      return allocation.takeError();
+    tensor.address = (*allocation)->address;
+  }
+  return llvm::Error::success();
+}
+
+uint8_t *Session::dataOf(const Tensor &tensor) const {
+  return memory->resolve(tensor.address, tensor.bytes);
+}
+
+/// Calls f(packed index, byte offset in the tensor) for each element.
+template <typename F> static void forEachElement(const Tensor &tensor, F f) {
+  size_t rank = tensor.shape.size();
+  unsigned bytes = dtypeBytes(tensor.spec->dtype);
+  std::vector<int64_t> index(rank, 0);
+  if (tensor.bytes == 0)
+    return;
+  int64_t count = 1;
+  for (int64_t dim : tensor.shape)
+    count *= dim;
+  int64_t offset = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    f(i, uint64_t(offset) * bytes);
+    for (size_t d = rank; d--;) {
+      offset += tensor.strides[d];
+      if (++index[d] < tensor.shape[d])
+        break;
+      offset -= index[d] * tensor.strides[d];
+      index[d] = 0;
+    }
+  }
+}
+
+namespace {
+/// splitmix64, and Box-Muller on top.
+class Generator {
+public:
+  Generator(uint64_t seed, StringRef name) : state(seed) {
+    for (char c : name)
+      state = next() ^ uint8_t(c);
+  }
+  double normal() {
+    double u = uniform(), v = uniform();
+    return std::sqrt(-2 * std::log(1 - u)) * std::cos(6.283185307179586 * v);
+  }
+
+private:
+  uint64_t next() {
+    uint64_t z = state += 0x9E3779B97F4A7C15ull;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+    return z ^ (z >> 31);
+  }
+  double uniform() { return double(next() >> 11) * 0x1p-53; }
+  uint64_t state;
+};
+} // namespace
+
+/// What a tensor holds before the first launch.
+llvm::Error Session::fillTensor(Tensor &tensor, const PrepareOptions &options) {
+  const TensorSpec &s = *tensor.spec;
+  unsigned bytes = dtypeBytes(s.dtype);
+  uint8_t *data = dataOf(tensor);
+  auto array = arrays.find(s.name);
+  if (array != arrays.end()) {
+    std::vector<uint8_t> packed = toTensorBytes(array->second, s.dtype);
+    forEachElement(tensor, [&](int64_t i, uint64_t offset) {
+      std::memcpy(data + offset, &packed[i * bytes], bytes);
+    });
+    tensor.hasContents = true;
+    return llvm::Error::success();
+  }
+  bool needed = s.role == Role::In || s.role == Role::InOut;
+  Fill fill = s.fill;
+  if (fill == Fill::Default && needed && options.randomInputs &&
+      isFloat(s.dtype))
+    fill = Fill::Random;
+  if (fill == Fill::Default && s.role == Role::In)
+    return fail("tensor '" + s.name + "' has no contents; give " + s.name +
+                "=FILE.npy");
+  if (fill == Fill::Default)
+    fill = s.role == Role::Out ? Fill::Undefined : Fill::Zeros;
+  tensor.hasContents = fill != Fill::Undefined;
+  if (fill == Fill::Random && !isFloat(s.dtype))
+    return fail("tensor '" + s.name +
+                "': a random fill needs a floating-point type");
+  if (fill == Fill::Undefined || fill == Fill::Zeros)
+    return llvm::Error::success();
+  Generator generator(options.fillSeed, s.name);
+  forEachElement(tensor, [&](int64_t i, uint64_t offset) {
+    double value = fill == Fill::Random ? generator.normal()
+                   : fill == Fill::Iota ? double(i)
+                                        : s.fillValue;
+    uint64_t bits = isFloat(s.dtype) ? encodeFloat(s.dtype, value)
+                                     : uint64_t(int64_t(value));
+    for (unsigned b = 0; b < bytes; ++b)
+      data[offset + b] = uint8_t(bits >> (8 * b));
+  });
+  return llvm::Error::success();
+}
+
+llvm::Error Session::fill(const PrepareOptions &options) {
+  for (Tensor &tensor : resolved)
+    if (auto error = fillTensor(tensor, options))
+      return error;
+  for (const auto &allocation : memory->allocations()) {
+    bool defined = llvm::any_of(resolved, [&](const Tensor &tensor) {
+      return tensor.hasContents &&
+             memory->find(tensor.address) == allocation.get();
+    });
+    if (!defined)
+      undefined.push_back(allocation.get());
+  }
+  return llvm::Error::success();
+}
+
+void Session::reset() {
+  for (auto &[allocation, bytes] : snapshot)
+    std::memcpy(allocation->data, bytes.data(), bytes.size());
+  for (Allocation *allocation : undefined)
+    allocation->initialised = false;
+}
+
+//===----------------------------------------------------------------------===//
+// Preparing and running
+//===----------------------------------------------------------------------===//
+
+llvm::Error Session::loadModules() {
+  for (const LaunchSpec &launch : spec.launches) {
+    auto known = llvm::find_if(
+        images, [&](const auto &image) { return image->path == launch.ptx; });
+    if (known != images.end()) {
+      imageOf.push_back(known->get());
+      continue;
+    }
+    auto image = std::make_unique<Image>();
+    image->path = launch.ptx;
+    auto module = ptx::parseFile(launch.ptx);
+    if (!module)
+      return module.takeError();
+    image->module = *module;
+    auto simulator = Simulator::create(image->module, memory);
+    if (!simulator)
+      return simulator.takeError();
+    image->simulator = std::move(*simulator);
+    imageOf.push_back(image.get());
+    images.push_back(std::move(image));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error Session::prepare(const PrepareOptions &options) {
+  if (auto error = readFiles())
+    return error;
+  if (auto error = resolveSizes())
+    return error;
+  resolved.reserve(spec.tensors.size());
+  for (const TensorSpec &tensor : spec.tensors)
+    if (auto error = resolveTensor(tensor))
+      return error;
+  if (auto error = allocate())
+    return error;
+  if (auto error = fill(options))
+    return error;
+  arrays.clear();
+  if (auto error = loadModules())
+    return error;
+  if (auto error = makeConfigs())
+    return error;
+  for (const auto &allocation : memory->allocations())
+    snapshot.emplace_back(
+        allocation.get(),
+        std::vector<uint8_t>(allocation->data,
+                             allocation->data + allocation->bytes));
+  for (Allocation *allocation : undefined)
+    allocation->initialised = false;
+  return llvm::Error::success();
+}
+
+llvm::Expected<RunResult> Session::run(size_t launch,
+                                       const RunOptions &options) {
+  auto result = imageOf[launch]->simulator->run(configs[launch], options);
+  // What one launch leaves is defined for the next.
+  for (Allocation *allocation : undefined)
+    allocation->initialised = true;
+  if (!result)
+    return fail("launch " + Twine(launch) + ": " +
+                llvm::toString(result.takeError()));
+  return result;
+}
+
+llvm::Expected<NpyArray> Session::array(StringRef name, bool raw) const {
+  if (!isTensor(name))
+    return fail("no tensor is named '" + name + "'");
+  const Tensor &tensor = tensorOf(name);
+  unsigned bytes = dtypeBytes(tensor.spec->dtype);
+  std::vector<uint8_t> packed;
+  const uint8_t *data = dataOf(tensor);
+  forEachElement(tensor, [&](int64_t, uint64_t offset) {
+    packed.insert(packed.end(), data + offset, data + offset + bytes);
+  });
+  return fromTensorBytes(packed, tensor.spec->dtype, tensor.shape, raw);
+}

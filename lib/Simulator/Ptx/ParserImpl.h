@@ -1,0 +1,202 @@
+//===- ParserImpl.h - recursive descent over PTX tokens --------*- C++ -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_SIMULATOR_PTX_PARSERIMPL_H
+#define FA4_SIMULATOR_PTX_PARSERIMPL_H
+
+#include "Lexer.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/Twine.h"
+
+namespace fa4::sim::ptx {
+
+/// What a name means inside a function.
+struct Meaning {
+  enum class Kind : uint8_t { Registers, Variable, Label, LabelList };
+  Kind kind = Kind::Variable;
+  /// One register, or the elements of a vector register.
+  llvm::ArrayRef<const Register *> registers;
+  const Variable *variable = nullptr;
+  uint32_t index = 0; ///< Of the instruction or the label list.
+};
+
+/// A declaration of registers; they come into being when they are mentioned.
+struct RegisterDecl {
+  Type type = Type::B32;
+  unsigned vector = 1;
+  uint64_t count = 0; ///< Of a range `name<count>`; 0 for a single register.
+};
+
+/// A `{}` of a function's body; the outermost holds the parameters.
+struct BodyScope {
+  Location open;
+  llvm::StringMap<Meaning> names;
+  llvm::StringMap<RegisterDecl> registers, ranges;
+  /// Names that may be labels to come, in operands and in label lists.
+  std::vector<Operand *> operandFixups;
+  struct ListFixup {
+    uint32_t list;
+    size_t position;
+    llvm::StringRef name;
+    Location loc;
+  };
+  std::vector<ListFixup> listFixups;
+};
+
+/// The modifiers in front of a declared name.
+struct DeclSpec {
+  StateSpace space = StateSpace::Global;
+  Linkage linkage = Linkage::None;
+  std::optional<Type> type;
+  unsigned vector = 1;
+  uint32_t align = 0;
+  bool isPointer = false, pointerSpaceGiven = false;
+  StateSpace pointerSpace = StateSpace::Global;
+  uint32_t pointerAlign = 0;
+};
+
+class Parser {
+public:
+  Parser(Module &module, std::vector<Diagnostic> &diagnostics)
+      : module(module), diagnostics(diagnostics) {}
+  void run();
+
+private:
+  //===--- Tokens ---------------------------------------------------------===//
+  const Token &token(size_t ahead = 0) const {
+    return tokens[std::min(position + ahead, tokens.size() - 1)];
+  }
+  Token take() {
+    Token result = token();
+    if (position + 1 < tokens.size())
+      ++position;
+    return result;
+  }
+  bool consume(llvm::StringRef punct) {
+    if (!token().is(punct))
+      return false;
+    take();
+    return true;
+  }
+  bool expect(llvm::StringRef punct, llvm::StringRef where);
+  bool atEnd() const { return token().is(TokenKind::End); }
+  /// Records an error; false, so that callers can return it.
+  bool error(Location loc, const llvm::Twine &message);
+  bool unexpected(const llvm::Twine &wanted);
+  /// Behind the next `;`, or to a `}` or the end.
+  void skipStatement();
+  void skipRestOfLine();
+  bool skipBalanced(llvm::StringRef open, llvm::StringRef close);
+  bool tooMany() const { return diagnostics.size() >= maxDiagnostics; }
+
+  //===--- Module (ParseModule.cpp) ---------------------------------------===//
+  void parseHeader();
+  bool parseVersion();
+  bool parseTarget();
+  bool parseModuleStatement();
+  bool parseAlias();
+  bool parseFunction(Linkage linkage);
+  bool parseFunctionHeader(Function &parsed);
+  bool parseFunctionDirectives(FunctionDirectives &directives);
+  bool parseDimensions(uint32_t (&values)[3], llvm::StringRef directive);
+  bool parseCount(uint32_t &value, llvm::StringRef directive);
+  Function *mergeFunction(Function &&parsed);
+  void layOutParameters(Function &function);
+  void resolveModule();
+
+  //===--- Declarations (ParseDeclaration.cpp) ----------------------------===//
+  bool parseDeclSpec(DeclSpec &spec);
+  bool parsePointerSpec(DeclSpec &spec);
+  /// Variables up to the `;`, for module or function scope.
+  bool parseVariables(DeclSpec spec);
+  bool parseVariableDeclarator(const DeclSpec &spec, Variable &variable);
+  bool parseDims(Variable &variable);
+  bool finishVariable(Variable &variable);
+  bool declareVariable(Variable &&variable);
+  bool parseRegisters();
+  bool parseParameters(std::vector<Variable *> &list, bool results);
+  bool parsePrototypeParameters(std::vector<uint64_t> &bytes);
+  bool parseInitialiser(Variable &variable);
+  bool parseInitialiserLevel(Variable &variable, llvm::ArrayRef<uint64_t> dims,
+                             uint64_t offset, unsigned depth, uint64_t &count);
+  bool parseInitialiserValue(Variable &variable, uint64_t offset);
+  bool parseMaskedAddress(Variable &variable, uint64_t offset);
+  bool parseSymbolAddress(Relocation &relocation);
+  bool storeConstant(Variable &variable, uint64_t offset, const Constant &value,
+                     Location loc);
+
+  //===--- Constant expressions (ConstantExpression.cpp) ------------------===//
+  bool startsConstant(size_t ahead = 0) const;
+  bool parseConstant(Constant &value);
+  bool parseConditional(Constant &value);
+  bool parseBinary(Constant &value, unsigned level);
+  bool parseUnary(Constant &value);
+  bool parsePrimary(Constant &value);
+  bool parseInteger(int64_t &value, llvm::StringRef what);
+  bool parseAngleCount(uint64_t &count);
+
+  //===--- Bodies (ParseBody.cpp) -----------------------------------------===//
+  bool parseBody(Function &function);
+  bool parseBodyStatement();
+  bool parseBodyDirective();
+  bool parseLabel();
+  bool parseLabelList(const Token &name);
+  bool parseInstruction();
+  bool parseOpcode(Instruction &instruction);
+  void collectFixups(llvm::ArrayRef<Operand> operands);
+  void openScope();
+  void closeScope();
+  void resolveFixups(BodyScope &scope, BodyScope *parent);
+  bool resolveOperand(Operand &operand, const BodyScope &scope);
+  bool resolveListEntry(const BodyScope::ListFixup &fixup,
+                        const BodyScope &scope);
+  bool defineName(llvm::StringRef name, Location loc, Meaning meaning);
+  bool isDeclaredHere(llvm::StringRef name) const;
+  std::optional<Meaning> lookUp(llvm::StringRef name);
+  llvm::ArrayRef<const Register *> makeRegisters(llvm::StringRef name,
+                                                 const RegisterDecl &decl);
+
+  //===--- Operands (ParseOperand.cpp) ------------------------------------===//
+  bool parseOperand(Operand &operand, unsigned depth = 0);
+  bool parseSingleOperand(Operand &operand, unsigned depth);
+  bool parseNamed(Operand &operand);
+  bool parseSpecialRegister(Operand &operand);
+  bool parseRegisterSuffix(Operand &operand, const Meaning &meaning);
+  bool parseAddress(Operand &operand, unsigned depth);
+  bool parseIndexedSymbol(Operand &operand);
+  bool parseOffset(int64_t &offset);
+  bool parseGroup(Operand &operand, llvm::StringRef close, unsigned depth);
+  bool parseGuard(Instruction &instruction);
+  /// Complains once a name and function; parsing goes on.
+  void undeclaredRegister(const Token &name);
+  llvm::ArrayRef<Operand> store(llvm::ArrayRef<Operand> operands);
+
+  Module &module;
+  std::vector<Diagnostic> &diagnostics;
+  std::vector<Token> tokens;
+  size_t position = 0;
+  unsigned expressionDepth = 0;
+
+  // The function being parsed.
+  Function *function = nullptr;
+  std::vector<BodyScope> scopes;
+  bool sawUnresolved = false;
+  bool expectLabel = false; ///< The operands of bra name labels.
+  bool isCall = false;      ///< Parentheses are argument lists.
+  unsigned openBraces = 0;  ///< Of the instruction's operands.
+  /// A register declaration was malformed: do not complain about its names.
+  bool lostRegisters = false;
+  llvm::StringSet<> undeclared; ///< Already complained about.
+  llvm::StringMap<llvm::ArrayRef<llvm::StringRef>> opcodeWords;
+};
+
+} // namespace fa4::sim::ptx
+
+#endif // FA4_SIMULATOR_PTX_PARSERIMPL_H

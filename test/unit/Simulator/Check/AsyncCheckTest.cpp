@@ -1,0 +1,299 @@
+//===- AsyncCheckTest.cpp - asynchronous copies and tensor memory --------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CheckTest.h"
+
+using namespace fa4::sim;
+using namespace fa4::sim::test;
+
+static Launch threads(uint32_t count) {
+  Launch launch;
+  launch.threads = count;
+  return launch;
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+/// Thread 0 loads 1024 bytes; everybody reads them.
+static const char *load = R"(
+  setp.ne.u32 %p0, %thread, 0;
+  @%p0 bra ready;
+  mbarrier.init.shared.b64 [bar], 1;
+  fence.mbarrier_init.release.cluster;
+ready:
+  bar.sync 0;
+  @%p0 bra wait;
+  mbarrier.arrive.expect_tx.shared.b64 %rd0, [bar], 1024;
+  cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [data], [%out], 1024, [bar];
+wait:
+  mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
+  @!%p1 bra wait;
+  shl.b32 %r0, %thread, 2;
+  mov.u32 %r1, data;
+  add.u32 %r1, %r1, %r0;
+  ld.shared.u32 %r2, [%r1];
+)";
+
+TEST(CheckAsync, BulkLoad) {
+  EXPECT_CLEAN(load, Launch());
+  EXPECT_KIND(edit(load, "mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;\n"
+                         "  @!%p1 bra wait;"),
+              Launch(), "race");
+  EXPECT_KIND(edit(load, "[bar], 0;", "[bar], 1;"), Launch(), "race");
+  EXPECT_KIND(edit(load, "arrive.expect_tx.shared.b64 %rd0, [bar], 1024;",
+                   "arrive.shared.b64 %rd0, [bar];"),
+              Launch(), "race");
+  EXPECT_KIND(edit(load, "%rd0, [bar], 1024;", "%rd0, [bar], 2048;"), Launch(),
+              "hang");
+}
+
+/// Everybody writes, thread 0 stores 256 bytes, everybody overwrites them.
+static const char *store = R"(
+  shl.b32 %r0, %thread, 2;
+  mov.u32 %r1, data;
+  add.u32 %r1, %r1, %r0;
+  st.shared.u32 [%r1], %thread;
+  fence.proxy.async.shared::cta;
+  bar.sync 0;
+  setp.ne.u32 %p0, %thread, 0;
+  @%p0 bra join;
+  cp.async.bulk.global.shared::cta.bulk_group [%out], [data], 256;
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group.read 0;
+join:
+  bar.sync 0;
+  add.u32 %r2, %thread, 1;
+  st.shared.u32 [%r1], %r2;
+)";
+
+TEST(CheckAsync, BulkStore) {
+  EXPECT_CLEAN(store, Launch());
+  EXPECT_KIND(edit(store, "fence.proxy.async.shared::cta;"), Launch(),
+              "missing-proxy-fence");
+  // The right instruction for the wrong memory.
+  EXPECT_KIND(edit(store, "async.shared::cta;", "async.global;"), Launch(),
+              "missing-proxy-fence");
+  EXPECT_KIND(edit(store, "cp.async.bulk.wait_group.read 0;"), Launch(),
+              "missing-bulk-wait");
+  EXPECT_KIND(edit(store, "wait_group.read 0;", "wait_group.read 1;"), Launch(),
+              "missing-bulk-wait");
+  EXPECT_KIND(edit(store, "cp.async.bulk.commit_group;"), Launch(),
+              "missing-bulk-wait");
+  EXPECT_KIND(edit(store, "join:\n  bar.sync 0;", "join:"), Launch(), "race");
+}
+
+TEST(CheckAsync, FenceBehindTheBarrierCounts) {
+  std::string late = edit(edit(store, "fence.proxy.async.shared::cta;"),
+                          "cp.async.bulk.global",
+                          "fence.proxy.async.shared::cta; "
+                          "cp.async.bulk.global");
+  EXPECT_CLEAN(late, Launch());
+}
+
+TEST(CheckAsync, ResultNeedsWaitWithoutRead) {
+  std::string body = edit(store, "wait_group.read 0;",
+                          "wait_group 0; ld.global.u32 %r9, [%out];");
+  EXPECT_CLEAN(body, Launch());
+  EXPECT_KIND(edit(body, "wait_group 0;", "wait_group.read 0;"), Launch(),
+              "missing-bulk-wait");
+}
+
+TEST(CheckAsync, ExitWithCopiesOutstanding) {
+  std::string body = edit(store, "join:\n  bar.sync 0;", "join:");
+  body = edit(body, "st.shared.u32 [%r1], %r2;");
+  EXPECT_CLEAN(body, Launch());
+  EXPECT_KIND(edit(body, "cp.async.bulk.wait_group.read 0;"), Launch(),
+              "exit-with-async-outstanding");
+}
+
+TEST(CheckAsync, CpAsync) {
+  std::string body = R"(
+    shl.b32 %r0, %thread, 2;
+    mov.u32 %r1, data;
+    add.u32 %r1, %r1, %r0;
+    cvt.u64.u32 %rd0, %r0;
+    add.u64 %rd1, %out, %rd0;
+    cp.async.ca.shared.global [%r1], [%rd1], 4;
+    cp.async.commit_group;
+    cp.async.wait_group 0;
+    ld.shared.u32 %r2, [%r1];
+  )";
+  EXPECT_CLEAN(body, Launch());
+  EXPECT_KIND(edit(body, "cp.async.wait_group 0;"), Launch(),
+              "missing-async-wait");
+  EXPECT_KIND(edit(body, "cp.async.commit_group;"), Launch(),
+              "missing-async-wait");
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor memory
+//===----------------------------------------------------------------------===//
+
+/// Warp 0 stores to tensor memory, warp 4 (the same lanes) loads it, warp 0
+/// stores again.
+static const char *tensor = R"(
+  setp.ne.u32 %p0, %group, 0;
+  setp.ne.u32 %p1, %group, 4;
+  @%p0 bra allocated;
+  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32;
+allocated:
+  bar.sync 0;
+  ld.shared.u32 %r0, [slot];
+  @%p0 bra stored;
+  tcgen05.st.sync.aligned.32x32b.x2.b32 [%r0], {%thread, %thread};
+  tcgen05.wait::st.sync.aligned;
+stored:
+  bar.sync 1;
+  @%p1 bra loaded;
+  tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r1, %r2}, [%r0];
+  tcgen05.wait::ld.sync.aligned;
+loaded:
+  bar.sync 2;
+  @%p0 bra done;
+  tcgen05.st.sync.aligned.32x32b.x2.b32 [%r0], {%thread, %thread};
+  tcgen05.wait::st.sync.aligned;
+  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, 32;
+done:
+)";
+
+TEST(CheckTensor, Waits) {
+  Launch launch = threads(256);
+  EXPECT_CLEAN(tensor, launch);
+  EXPECT_KIND(edit(tensor, "tcgen05.wait::st.sync.aligned;"), launch,
+              "missing-tensor-wait");
+  EXPECT_KIND(edit(tensor, "tcgen05.wait::ld.sync.aligned;"), launch,
+              "missing-tensor-wait");
+  EXPECT_KIND(edit(tensor, "bar.sync 1;"), launch, "race");
+  // A value that has arrived was read.
+  EXPECT_CLEAN(
+      edit(tensor, "tcgen05.wait::ld.sync.aligned;", "add.u32 %r3, %r1, %r2;"),
+      launch);
+}
+
+TEST(CheckTensor, Fences) {
+  Launch launch = threads(256);
+  std::string fenced = tensor;
+  for (const char *barrier : {"bar.sync 1;", "bar.sync 2;"})
+    fenced = edit(fenced, barrier,
+                  std::string("tcgen05.fence::before_thread_sync; ") + barrier +
+                      " tcgen05.fence::after_thread_sync;");
+  EXPECT_CLEAN(fenced, launch);
+  EXPECT_KIND(edit(fenced, "tcgen05.fence::before_thread_sync;"), launch,
+              "missing-tensor-fence");
+  EXPECT_KIND(edit(fenced, "tcgen05.fence::after_thread_sync;"), launch,
+              "missing-tensor-fence");
+  launch.options.tensorFences = CheckOptions::Ignored;
+  EXPECT_CLEAN(edit(fenced, "tcgen05.fence::after_thread_sync;"), launch);
+  launch.options.tensorFences = CheckOptions::Required;
+  EXPECT_KIND(tensor, launch, "missing-tensor-fence");
+}
+
+TEST(CheckTensor, Uninitialised) {
+  EXPECT_KIND(edit(tensor, "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r0], "
+                           "{%thread, %thread};"),
+              threads(256), "uninitialised");
+}
+
+TEST(CheckTensor, Allocation) {
+  Launch launch = threads(256);
+  EXPECT_KIND(edit(tensor, "tcgen05.dealloc.cta_group::1.sync.aligned.b32 "
+                           "%r0, 32;"),
+              launch, "tmem-not-freed");
+  EXPECT_KIND(edit(tensor, "[slot], 32;", "[slot], 48;"), launch,
+              "tmem-bad-size");
+  EXPECT_KIND(edit(tensor, "{%r1, %r2}, [%r0]", "{%r1, %r2}, [%r0+31]"), launch,
+              "tmem-not-allocated");
+  EXPECT_KIND(
+      edit(tensor, "bar.sync 1;", "bar.sync 1; or.b32 %r0, %r0, 0x200000;"),
+      launch, "tmem-lane-access");
+  EXPECT_KIND(edit(tensor, "[slot], 32;",
+                   "[slot], 512; tcgen05.alloc.cta_group::1.sync.aligned."
+                   "shared::cta.b32 [slot], 32;"),
+              launch, "hang");
+  EXPECT_KIND(edit(tensor, "b32 %r0, 32;", "b32 %r0, 64;"), launch,
+              "tmem-bad-free");
+  EXPECT_KIND(
+      edit(tensor, "[slot], 32;",
+           "[slot], 32; tcgen05.relinquish_alloc_permit.cta_group::1.sync."
+           "aligned; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 "
+           "[slot], 32;"),
+      launch, "tmem-alloc-after-relinquish");
+}
+
+/// One thread multiplies zeroed tiles and commits; the warp loads the result.
+static const char *multiply = R"(
+  mov.u32 %r1, data;
+  shl.b32 %r2, %thread, 5;
+  add.u32 %r2, %r1, %r2;
+  mov.b32 %r3, 0;
+  st.shared.v4.b32 [%r2], {%r3, %r3, %r3, %r3};
+  st.shared.v4.b32 [%r2+16], {%r3, %r3, %r3, %r3};
+  fence.proxy.async.shared::cta;
+  setp.ne.u32 %p0, %thread, 0;
+  @%p0 bra ready;
+  mbarrier.init.shared.b64 [bar], 1;
+  fence.mbarrier_init.release.cluster;
+ready:
+  bar.warp.sync -1;
+  setp.ne.u32 %p1, %group, 0;
+  @%p1 bra allocated;
+  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32;
+allocated:
+  bar.sync 0;
+  ld.shared.u32 %r0, [slot];
+  @%p0 bra wait;
+  shr.u32 %r4, %r1, 4;
+  cvt.u64.u32 %rd0, %r4;
+  or.b64 %rd1, %rd0, 0x0000400800080000;
+  mov.b32 %r5, 0x08040490;
+  setp.ne.u32 %p2, 0, 0;
+  tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd1, %rd1, %r5, %p2;
+  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];
+wait:
+  mbarrier.try_wait.parity.shared.b64 %p3, [bar], 0;
+  @!%p3 bra wait;
+  shl.b32 %r7, %group, 21;
+  add.u32 %r7, %r0, %r7;
+  tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r8, %r9}, [%r7];
+  tcgen05.wait::ld.sync.aligned;
+  bar.sync 0;
+  @%p1 bra done;
+  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, 32;
+done:
+)";
+
+TEST(CheckTensor, Mma) {
+  Launch launch = threads(128);
+  EXPECT_CLEAN(multiply, launch);
+  std::string wait = "mbarrier.try_wait.parity.shared.b64 %p3, [bar], 0;\n"
+                     "  @!%p3 bra wait;";
+  EXPECT_KIND(edit(multiply, wait), launch, "race");
+  EXPECT_KIND(edit(multiply, wait, edit(wait, ", 0;", ", 1;")), launch, "race");
+  EXPECT_KIND(edit(multiply, "fence.proxy.async.shared::cta;"), launch,
+              "missing-proxy-fence");
+  EXPECT_KIND(edit(multiply, "tcgen05.commit.cta_group::1.mbarrier::arrive::"
+                             "one.shared::cluster.b64 [bar];"),
+              launch, "hang");
+  // D accumulates onto nothing.
+  EXPECT_KIND(
+      edit(multiply, "setp.ne.u32 %p2, 0, 0;", "setp.eq.u32 %p2, 0, 0;"),
+      launch, "uninitialised");
+  // The operands are overwritten while the MMA may read them.
+  EXPECT_KIND(edit(multiply, "tcgen05.commit",
+                   "st.shared.b32 [data], 1; tcgen05.commit"),
+              launch, "race");
+  EXPECT_CLEAN(edit(multiply, "bar.sync 0;\n  @%p1 bra done;",
+                    "bar.sync 0; st.shared.b32 [data], 1;\n  @%p1 bra done;"),
+               launch);
+  EXPECT_KIND(edit(multiply, "0x08040490", "0x08040494"), launch,
+              "bad-descriptor");
+  EXPECT_KIND(edit(multiply, "tcgen05.wait::ld.sync.aligned;\n  bar.sync 0;",
+                   "tcgen05.wait::ld.sync.aligned;"),
+              launch, "race");
+}

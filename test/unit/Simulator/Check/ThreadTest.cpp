@@ -1,0 +1,248 @@
+//===- ThreadTest.cpp - races of threads, and what prevents them ---------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CheckTest.h"
+
+using namespace fa4::sim;
+using namespace fa4::sim::test;
+
+/// Every thread writes its word and reads that of thread tid ^ 32.
+static const char *exchange = R"(
+  shl.b32 %r0, %thread, 2;
+  mov.u32 %r1, data;
+  add.u32 %r2, %r1, %r0;
+  st.shared.u32 [%r2], %thread;
+  bar.sync 0;
+  xor.b32 %r3, %thread, 32;
+  shl.b32 %r3, %r3, 2;
+  add.u32 %r3, %r1, %r3;
+  ld.shared.u32 %r4, [%r3];
+  cvt.u64.u32 %rd0, %r0;
+  add.u64 %rd1, %out, %rd0;
+  st.global.u32 [%rd1], %r4;
+)";
+
+TEST(Check, SharedRace) {
+  EXPECT_CLEAN(exchange, Launch());
+  EXPECT_KIND(edit(exchange, "bar.sync 0;"), Launch(), "race");
+  // The read before the next round's write needs an order as well.
+  std::string again = std::string(exchange) + "st.shared.u32 [%r2], %r4;";
+  EXPECT_KIND(again, Launch(), "race");
+  EXPECT_CLEAN(std::string(exchange) + "bar.sync 1;\n" +
+                   "st.shared.u32 [%r2], %r4;",
+               Launch());
+}
+
+TEST(Check, ReportNamesBothAccesses) {
+  Launch launch;
+  kindsOf(edit(exchange, "bar.sync 0;"), launch);
+  EXPECT_NE(launch.message.find("ld.shared.u32"), std::string::npos);
+  EXPECT_NE(launch.message.find("st.shared.u32"), std::string::npos);
+  EXPECT_NE(launch.message.find("is missing between them"), std::string::npos);
+}
+
+TEST(Check, LanesAreThreads) {
+  std::string body =
+      edit(edit(exchange, "bar.sync 0;", "bar.warp.sync -1;"),
+           "xor.b32 %r3, %thread, 32;", "xor.b32 %r3, %thread, 1;");
+  EXPECT_CLEAN(body, Launch());
+  EXPECT_KIND(edit(body, "bar.warp.sync -1;"), Launch(), "race");
+}
+
+TEST(Check, BytesOfAWordAreApart) {
+  std::string body = R"(
+    mov.u32 %r1, data;
+    add.u32 %r2, %r1, %thread;
+    st.shared.u8 [%r2], %thread;
+  )";
+  EXPECT_CLEAN(body, Launch());
+  EXPECT_KIND(edit(body, "st.shared.u8 [%r2]", "st.shared.u8 [%r1]"), Launch(),
+              "race");
+}
+
+TEST(Check, EqualValuesDoNotRace) {
+  std::string body = "mov.u32 %r0, 7; st.shared.u32 [data], %r0;";
+  EXPECT_CLEAN(body, Launch());
+  EXPECT_KIND("mov.u32 %r0, %group; st.shared.u32 [data], %r0;", Launch(),
+              "race");
+}
+
+TEST(Check, AtomicsDoNotRace) {
+  std::string body = R"(
+    st.shared.u32 [data], 0;
+    bar.sync 0;
+    red.shared.add.u32 [data], 1;
+  )";
+  EXPECT_CLEAN(body, Launch());
+  EXPECT_KIND(body + "ld.shared.u32 %r0, [data];", Launch(), "race");
+}
+
+TEST(Check, GlobalRaceOfClusters) {
+  std::string body = R"(
+    shl.b32 %r0, %thread, 2;
+    cvt.u64.u32 %rd0, %r0;
+    add.u64 %rd1, %out, %rd0;
+    st.global.u32 [%rd1], %block;
+  )";
+  Launch two;
+  two.ctas = 2;
+  EXPECT_KIND(body, two, "race");
+  EXPECT_CLEAN(
+      edit(body, "shl.b32 %r0, %thread, 2;",
+           "mad.lo.u32 %r0, %block, 64, %thread; shl.b32 %r0, %r0, 2;"),
+      two);
+}
+
+TEST(Check, Uninitialised) {
+  EXPECT_KIND("ld.shared.u32 %r0, [data];", Launch(), "uninitialised");
+  Launch quiet;
+  quiet.options.uninitialised = false;
+  EXPECT_CLEAN("ld.shared.u32 %r0, [data];", quiet);
+}
+
+/// Thread 0 writes, then arrives; thread 32 waits, then reads.
+static const char *handOver = R"(
+  setp.ne.u32 %p0, %thread, 0;
+  @%p0 bra initialised;
+  mbarrier.init.shared.b64 [bar], 1;
+initialised:
+  bar.sync 0;
+  setp.eq.u32 %p1, %thread, 32;
+  @%p1 bra consumer;
+  @%p0 bra done;
+  st.shared.u32 [data], 42;
+  mbarrier.arrive.shared.b64 %rd0, [bar];
+  bra done;
+consumer:
+  mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;
+  @!%p2 bra consumer;
+  ld.shared.u32 %r0, [data];
+done:
+)";
+
+TEST(Check, MbarrierOrders) {
+  EXPECT_CLEAN(handOver, Launch());
+  // The other parity is that of the phase before the first: no wait at all.
+  EXPECT_KIND(edit(handOver, "[bar], 0;", "[bar], 1;"), Launch(), "race");
+  EXPECT_KIND(edit(handOver,
+                   "mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;"
+                   "\n  @!%p2 bra consumer;"),
+              Launch(), "race");
+}
+
+TEST(Check, MbarrierInit) {
+  std::string body =
+      edit(handOver, "initialised:\n  bar.sync 0;", "initialised:");
+  Launch launch;
+  auto kinds = kindsOf(body, launch);
+  EXPECT_TRUE(kinds.count("mbarrier-init-race") ||
+              kinds.count("barrier-uninitialised"))
+      << launch.message;
+}
+
+TEST(Check, WaitOfOneLaneIsNoWaitOfAnother) {
+  std::string body = edit(handOver, "ld.shared.u32 %r0, [data];\ndone:",
+                          "done:\n  bar.warp.sync -1;\n"
+                          "  setp.eq.u32 %p3, %thread, 33;\n"
+                          "  @%p3 ld.shared.u32 %r0, [data];");
+  EXPECT_CLEAN(body, Launch());
+  EXPECT_KIND(edit(body, "bar.warp.sync -1;"), Launch(), "race");
+}
+
+/// CTA 1 writes into CTA 0's shared memory.
+static const char *distributed = R"(
+  setp.eq.u32 %p0, %block, 0;
+  @%p0 bra sync;
+  mov.u32 %r0, data;
+  mapa.shared::cluster.u32 %r1, %r0, 0;
+  shl.b32 %r2, %thread, 2;
+  add.u32 %r1, %r1, %r2;
+  st.shared::cluster.u32 [%r1], %thread;
+sync:
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  @!%p0 bra done;
+  ld.shared.u32 %r3, [data];
+done:
+)";
+
+TEST(Check, DistributedSharedRace) {
+  Launch pair;
+  pair.ctas = pair.cluster = 2;
+  pair.threads = 32;
+  EXPECT_CLEAN(distributed, pair);
+  // Relaxed and without a fence: threads meet, memory does not.
+  EXPECT_KIND(edit(distributed, "arrive.aligned", "arrive.relaxed.aligned"),
+              pair, "race");
+  EXPECT_CLEAN(edit(distributed, "barrier.cluster.arrive.aligned",
+                    "fence.acq_rel.cluster; "
+                    "barrier.cluster.arrive.relaxed.aligned"),
+               pair);
+}
+
+/// A remote arrival at a barrier that its own CTA initialises.
+static const char *remoteArrival = R"(
+  setp.ne.u32 %p0, %block, 0;
+  setp.ne.u32 %p1, %thread, 0;
+  or.pred %p2, %p0, %p1;
+  @%p2 bra sync;
+  mbarrier.init.shared.b64 [bar], 32;
+  fence.mbarrier_init.release.cluster;
+sync:
+  barrier.cluster.arrive.relaxed.aligned;
+  barrier.cluster.wait.aligned;
+  mov.u32 %r0, bar;
+  mapa.shared::cluster.u32 %r1, %r0, 0;
+  @!%p0 bra wait;
+  mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1];
+  bra done;
+wait:
+  mbarrier.try_wait.parity.shared.b64 %p3, [bar], 0;
+  @!%p3 bra wait;
+done:
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+)";
+
+TEST(Check, MbarrierInitFence) {
+  Launch pair;
+  pair.ctas = pair.cluster = 2;
+  pair.threads = 32;
+  EXPECT_CLEAN(remoteArrival, pair);
+  EXPECT_KIND(edit(remoteArrival, "fence.mbarrier_init.release.cluster;"), pair,
+              "mbarrier-init-race");
+}
+
+TEST(Check, ReleaseAndAcquireThroughMemory) {
+  // Thread 0 publishes a value in a flag; thread 32 spins on it.
+  std::string body = R"(
+    setp.eq.u32 %p0, %thread, 0;
+    setp.eq.u32 %p1, %thread, 32;
+    @%p0 bra producer;
+    @%p1 bra consumer;
+    bra done;
+  producer:
+    st.global.u32 [%out+64], 5;
+    st.release.gpu.global.u32 [%out], 1;
+    bra done;
+  consumer:
+    ld.acquire.gpu.global.u32 %r0, [%out];
+    setp.eq.u32 %p2, %r0, 0;
+    @%p2 bra consumer;
+    ld.global.u32 %r1, [%out+64];
+  done:
+  )";
+  EXPECT_CLEAN(body, Launch());
+  EXPECT_KIND(edit(body, "st.release.gpu", "st.relaxed.gpu"), Launch(), "race");
+  EXPECT_KIND(edit(body, "ld.acquire.gpu", "ld.relaxed.gpu"), Launch(), "race");
+  std::string fenced =
+      edit(edit(body, "st.release.gpu", "fence.acq_rel.gpu; st.relaxed.gpu"),
+           "ld.acquire.gpu", "ld.relaxed.gpu");
+  EXPECT_CLEAN(
+      edit(fenced, "ld.global.u32 %r1", "fence.acq_rel.gpu; ld.global.u32 %r1"),
+      Launch());
+}

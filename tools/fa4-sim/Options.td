@@ -1,0 +1,49 @@
+//===- Options.td - command line of fa4-sim ----------------*- tablegen -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+include "llvm/Option/OptParser.td"
+
+class Switch<string name, string help>
+    : Flag<["--"], name>, HelpText<help>;
+
+// `--name=value` and `--name value`.
+multiclass Value<string name, string meta, string help> {
+  def NAME : Separate<["--"], name>, HelpText<help>, MetaVarName<meta>;
+  def NAME#_EQ : Joined<["--"], name#"=">, Alias<!cast<Separate>(NAME)>;
+}
+
+def help : Switch<"help", "Print this text">;
+def h : Flag<["-"], "h">, Alias<help>;
+def version : Switch<"version", "Print the version">;
+
+def check : Switch<"check",
+  "Find races, missing fences and waits, uninitialised reads">;
+def keep_going : Switch<"keep-going",
+  "Go on behind the first finding and count them all">;
+def random : Switch<"random",
+  "Fill floating-point inputs that no file gives with normal numbers">;
+def raw : Switch<"raw", "Write bf16 and fp8 as their bits, not as float32">;
+def stats : Switch<"stats", "Print statistics of each launch">;
+def json : Switch<"json", "Print one JSON object instead of text">;
+def progress : Switch<"progress",
+  "Show progress though standard error is no terminal">;
+
+defm seed : Value<"seed", "N",
+  "Seed of the order in which things happen (default 0)">;
+defm seeds : Value<"seeds", "A:B",
+  "Run once for each seed from A to B, from the same memory">;
+defm fill_seed : Value<"fill-seed", "N", "Seed of --random">;
+defm threads : Value<"threads", "N",
+  "Worker threads (default: one per core)">;
+defm policy : Value<"policy", "NAME",
+  "When asynchronous work completes: random (default), eager, lazy">;
+defm max_instructions : Value<"max-instructions", "N",
+  "Give up after N warp instructions of one launch">;
+defm output : Value<"output", "NAME=FILE.npy",
+  "Write this tensor when all launches are done, whatever its role">;
+defm launches : Value<"launches", "A:B",
+  "Run only the launches from A to B (numbers from 0)">;

@@ -1,0 +1,89 @@
+//===- ReportPrinter.cpp - findings as text and JSON ----------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ReportPrinter.h"
+#include "llvm/Support/Format.h"
+
+using namespace fa4::sim;
+
+static void printSite(llvm::raw_ostream &os, const ptx::Module &module,
+                      const ReportSite &site) {
+  os << "  ";
+  if (site.line)
+    os << module.fileName << ":" << site.line << ": ";
+  os << "CTA (" << site.ctaId[0] << "," << site.ctaId[1] << "," << site.ctaId[2]
+     << ") warp " << site.warp;
+  if (site.lane >= 0)
+    os << " lane " << site.lane;
+  if (!site.what.empty())
+    os << ": " << site.what;
+  os << "\n";
+  if (site.line)
+    os << "    " << module.lineText(site.line).trim() << "\n";
+}
+
+void fa4::sim::printReport(llvm::raw_ostream &os, const ptx::Module &module,
+                           const Report &report) {
+  os << module.fileName << ":";
+  if (!report.sites.empty() && report.sites.front().line)
+    os << report.sites.front().line << ":";
+  os << " error: " << report.message << " [" << report.kind << "]\n";
+  for (const ReportSite &site : report.sites)
+    printSite(os, module, site);
+  if (report.count > 1)
+    os << "  seen " << report.count << " times\n";
+}
+
+llvm::json::Value fa4::sim::toJson(const ptx::Module &module,
+                                   const Report &report) {
+  llvm::json::Array sites;
+  for (const ReportSite &site : report.sites)
+    sites.push_back(
+        llvm::json::Object{{"line", int64_t(site.line)},
+                           {"opcode", site.opcode},
+                           {"text", module.lineText(site.line).trim().str()},
+                           {"cta", llvm::json::Array{int64_t(site.ctaId[0]),
+                                                     int64_t(site.ctaId[1]),
+                                                     int64_t(site.ctaId[2])}},
+                           {"warp", int64_t(site.warp)},
+                           {"lane", site.lane},
+                           {"what", site.what}});
+  return llvm::json::Object{{"kind", report.kind},
+                            {"message", report.message},
+                            {"file", module.fileName},
+                            {"count", int64_t(report.count)},
+                            {"sites", std::move(sites)}};
+}
+
+void fa4::sim::printStatistics(llvm::raw_ostream &os, const Statistics &s) {
+  auto line = [&](const char *name, uint64_t value) {
+    os << llvm::format("  %-20s %14llu\n", name,
+                       static_cast<unsigned long long>(value));
+  };
+  line("warp instructions", s.warpInstructions);
+  line("lane instructions", s.laneInstructions);
+  line("mma instructions", s.mmaInstructions);
+  line("mma flops", s.mmaFlops);
+  line("tma bytes", s.tmaBytes);
+  line("async operations", s.asyncOperations);
+  line("clusters", s.clusters);
+  os << llvm::format("  %-20s %14.3f\n", "seconds", s.seconds);
+  if (s.seconds > 0)
+    os << llvm::format("  %-20s %14.1f\n", "M lane instr / s",
+                       double(s.laneInstructions) / s.seconds / 1e6);
+}
+
+llvm::json::Value fa4::sim::toJson(const Statistics &s) {
+  return llvm::json::Object{{"warp_instructions", int64_t(s.warpInstructions)},
+                            {"lane_instructions", int64_t(s.laneInstructions)},
+                            {"mma_instructions", int64_t(s.mmaInstructions)},
+                            {"mma_flops", int64_t(s.mmaFlops)},
+                            {"tma_bytes", int64_t(s.tmaBytes)},
+                            {"async_operations", int64_t(s.asyncOperations)},
+                            {"clusters", int64_t(s.clusters)},
+                            {"seconds", s.seconds}};
+}

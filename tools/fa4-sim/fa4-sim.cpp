@@ -1,0 +1,393 @@
+//===- fa4-sim.cpp - run Blackwell PTX on a CPU ---------------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ReportPrinter.h"
+#include "fa4/Simulator/Check/HappensBefore.h"
+#include "fa4/Simulator/Manifest/Session.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Option/ArgList.h"
+#include "llvm/Option/OptTable.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/WithColor.h"
+#include <chrono>
+#include <mutex>
+
+using namespace fa4::sim;
+using llvm::StringRef;
+using llvm::Twine;
+
+//===----------------------------------------------------------------------===//
+// Command line
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+#define OPTTABLE_STR_TABLE_CODE
+#include "Options.inc"
+#undef OPTTABLE_STR_TABLE_CODE
+
+#define OPTTABLE_PREFIXES_TABLE_CODE
+#include "Options.inc"
+#undef OPTTABLE_PREFIXES_TABLE_CODE
+
+enum OptionId {
+  OPT_INVALID = 0,
+#define OPTION(...) LLVM_MAKE_OPT_ID(__VA_ARGS__),
+#include "Options.inc"
+#undef OPTION
+};
+
+using namespace llvm::opt;
+constexpr OptTable::Info optionInfos[] = {
+#define OPTION(...) LLVM_CONSTRUCT_OPT_INFO(__VA_ARGS__),
+#include "Options.inc"
+#undef OPTION
+};
+
+class SimOptTable : public GenericOptTable {
+public:
+  SimOptTable()
+      : GenericOptTable(OptionStrTable, OptionPrefixesTable, optionInfos) {}
+};
+
+struct Options {
+  std::string manifest;
+  std::vector<std::pair<std::string, std::string>> bindings, outputs;
+  uint64_t firstSeed = 0, lastSeed = 0, fillSeed = 0;
+  size_t firstLaunch = 0, lastLaunch = SIZE_MAX;
+  bool check = false, random = false, raw = false, stats = false, json = false,
+       progress = false;
+  RunOptions run;
+};
+
+} // namespace
+
+static bool fail(const Twine &message) {
+  llvm::WithColor::error(llvm::errs(), "fa4-sim") << message << "\n";
+  return false;
+}
+
+static bool fail(llvm::Error error) {
+  return fail(llvm::toString(std::move(error)));
+}
+
+static bool readNumber(const InputArgList &args, OptionId id, uint64_t &value) {
+  StringRef text = args.getLastArgValue(id);
+  if (!args.hasArg(id) || !text.getAsInteger(0, value))
+    return true;
+  return fail(args.getLastArg(id)->getSpelling() + " needs a number, not '" +
+              text + "'");
+}
+
+/// "A:B", or "A" for both.
+template <typename T>
+static bool readRange(const InputArgList &args, OptionId id, T &first,
+                      T &last) {
+  if (!args.hasArg(id))
+    return true;
+  auto [from, to] = args.getLastArgValue(id).split(':');
+  if (from.getAsInteger(0, first) ||
+      (to.empty() ? (last = first, false) : to.getAsInteger(0, last)) ||
+      last < first)
+    return fail(args.getLastArg(id)->getSpelling() +
+                " needs a range such as 0:9, not '" + args.getLastArgValue(id) +
+                "'");
+  return true;
+}
+
+static bool readPair(StringRef text,
+                     std::vector<std::pair<std::string, std::string>> &list) {
+  auto [name, value] = text.split('=');
+  if (name.empty() || value.empty())
+    return fail("expected NAME=VALUE, found '" + text + "'");
+  list.emplace_back(name.str(), value.str());
+  return true;
+}
+
+static bool readPolicy(const InputArgList &args, Options &options) {
+  StringRef name = args.getLastArgValue(OPT_policy, "random");
+  if (name == "random")
+    options.run.policy = SchedulePolicy::Random;
+  else if (name == "eager")
+    options.run.policy = SchedulePolicy::Eager;
+  else if (name == "lazy")
+    options.run.policy = SchedulePolicy::Lazy;
+  else
+    return fail("unknown policy '" + name + "' (known: random, eager, lazy)");
+  return true;
+}
+
+static bool readOptions(const InputArgList &args, Options &options) {
+  for (const Arg *unknown : args.filtered(OPT_UNKNOWN))
+    return fail("unknown option '" + unknown->getAsString(args) + "'");
+  std::vector<std::string> inputs = args.getAllArgValues(OPT_INPUT);
+  if (inputs.empty())
+    return fail("no manifest; try --help");
+  options.manifest = inputs.front();
+  for (size_t i = 1; i < inputs.size(); ++i)
+    if (!readPair(inputs[i], options.bindings))
+      return false;
+  for (const std::string &text : args.getAllArgValues(OPT_output))
+    if (!readPair(text, options.outputs))
+      return false;
+  uint64_t threads = 0;
+  if (!readNumber(args, OPT_seed, options.firstSeed) ||
+      !readNumber(args, OPT_fill_seed, options.fillSeed) ||
+      !readNumber(args, OPT_threads, threads) ||
+      !readNumber(args, OPT_max_instructions, options.run.maxInstructions))
+    return false;
+  if (threads > 1024)
+    return fail("--threads is out of range");
+  options.run.threads = unsigned(threads);
+  options.lastSeed = options.firstSeed;
+  if (args.hasArg(OPT_seed) && args.hasArg(OPT_seeds))
+    return fail("--seed beside --seeds");
+  if (!readRange(args, OPT_seeds, options.firstSeed, options.lastSeed) ||
+      !readRange(args, OPT_launches, options.firstLaunch, options.lastLaunch) ||
+      !readPolicy(args, options))
+    return false;
+  options.check = args.hasArg(OPT_check);
+  options.random = args.hasArg(OPT_random);
+  options.raw = args.hasArg(OPT_raw);
+  options.stats = args.hasArg(OPT_stats);
+  options.json = args.hasArg(OPT_json);
+  options.progress = args.hasArg(OPT_progress) || llvm::errs().is_displayed();
+  options.run.keepGoing = args.hasArg(OPT_keep_going);
+  if (options.check)
+    options.run.checker = happensBeforeChecker();
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes and arrays of the call
+//===----------------------------------------------------------------------===//
+
+/// `name=value` is a size when `name` is no tensor; else an array to read, or
+/// where to write a tensor of role out.
+static bool bind(Session &session, Options &options) {
+  for (const auto &[name, value] : options.bindings) {
+    const TensorSpec *tensor = session.manifest().findTensor(name);
+    if (!tensor) {
+      int64_t number;
+      if (StringRef(value).getAsInteger(0, number))
+        return fail("'" + name + "' is no tensor of " + options.manifest +
+                    ", and '" + value + "' no number for a size");
+      if (auto error = session.setSize(name, number))
+        return fail(std::move(error));
+      continue;
+    }
+    if (tensor->role == Role::Out) {
+      options.outputs.emplace_back(name, value);
+      continue;
+    }
+    auto array = readNpy(value);
+    if (!array)
+      return fail(array.takeError());
+    if (auto error = session.setArray(name, std::move(*array)))
+      return fail(std::move(error));
+  }
+  for (const auto &[name, file] : options.outputs)
+    if (!session.isTensor(name))
+      return fail(options.manifest + ": no tensor is named '" + name + "'");
+  return true;
+}
+
+static bool writeOutputs(const Session &session, const Options &options) {
+  for (const auto &[name, file] : options.outputs) {
+    auto array = session.array(name, options.raw);
+    if (!array)
+      return fail(array.takeError());
+    if (auto error = writeNpy(file, *array))
+      return fail(std::move(error));
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A line on standard error that tells how far a launch is, once it takes
+/// longer than half a second.
+class ProgressLine {
+public:
+  explicit ProgressLine(std::string title) : title(std::move(title)) {}
+  ~ProgressLine() {
+    if (shown)
+      llvm::errs() << "\r\033[K";
+  }
+  void update(uint64_t done, uint64_t total) {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto now = std::chrono::steady_clock::now();
+    if (now - last < std::chrono::milliseconds(shown ? 100 : 500))
+      return;
+    last = now;
+    shown = true;
+    llvm::errs() << "\r" << title << ": " << done << " of " << total
+                 << " clusters";
+    llvm::errs().flush();
+  }
+
+private:
+  std::string title;
+  std::mutex mutex;
+  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+  bool shown = false;
+};
+
+class Runner {
+public:
+  Runner(Session &session, const Options &options)
+      : session(session), options(options) {}
+
+  /// False after an error; findings are no errors.
+  bool runSeeds() {
+    for (uint64_t seed = options.firstSeed;; ++seed) {
+      session.reset();
+      if (!runLaunches(seed))
+        return false;
+      if (seed == options.lastSeed || (findings && !options.run.keepGoing))
+        return true;
+    }
+  }
+  uint64_t findings = 0;
+  llvm::json::Array runs;
+
+private:
+  bool runLaunches(uint64_t seed) {
+    size_t last = std::min(options.lastLaunch, session.launchCount() - 1);
+    for (size_t i = options.firstLaunch; i <= last; ++i) {
+      if (!runLaunch(seed, i))
+        return false;
+      if (findings && !options.run.keepGoing)
+        return true;
+    }
+    return true;
+  }
+
+  std::string title(uint64_t seed, size_t launch) const {
+    std::string text = "launch " + std::to_string(launch);
+    StringRef entry = session.launch(launch).entry;
+    if (!entry.empty())
+      text += " (" + entry.take_front(40).str() +
+              (entry.size() > 40 ? "...)" : ")");
+    if (options.lastSeed != options.firstSeed)
+      text += " seed " + std::to_string(seed);
+    return text;
+  }
+
+  bool runLaunch(uint64_t seed, size_t launch) {
+    RunOptions run = options.run;
+    run.seed = seed;
+    llvm::Expected<RunResult> result = [&] {
+      ProgressLine line(title(seed, launch));
+      if (options.progress)
+        run.progress = [&](uint64_t done, uint64_t total) {
+          line.update(done, total);
+        };
+      return session.run(launch, run);
+    }();
+    if (!result)
+      return fail(result.takeError());
+    findings += result->findings;
+    if (options.json)
+      return addJson(seed, launch, *result), true;
+    const ptx::Module &module = session.module(launch);
+    if (!result->ok() && options.lastSeed != options.firstSeed)
+      llvm::outs() << "seed " << seed << ":\n";
+    for (const Report &report : result->reports)
+      printReport(llvm::outs(), module, report);
+    if (options.stats) {
+      llvm::outs() << title(seed, launch) << ":\n";
+      printStatistics(llvm::outs(), result->stats);
+    }
+    llvm::outs().flush();
+    return true;
+  }
+
+  void addJson(uint64_t seed, size_t launch, const RunResult &result) {
+    const ptx::Module &module = session.module(launch);
+    llvm::json::Array reports;
+    for (const Report &report : result.reports)
+      reports.push_back(toJson(module, report));
+    llvm::json::Object run{{"seed", int64_t(seed)},
+                           {"launch", int64_t(launch)},
+                           {"entry", session.launch(launch).entry},
+                           {"findings", int64_t(result.findings)},
+                           {"reports", std::move(reports)}};
+    if (options.stats)
+      run["stats"] = toJson(result.stats);
+    runs.push_back(std::move(run));
+  }
+
+  Session &session;
+  const Options &options;
+};
+
+} // namespace
+
+/// 0 ran clean, 1 has findings, 2 could not run.
+static int runManifest(Options &options) {
+  auto manifest = readManifest(options.manifest);
+  if (!manifest)
+    return fail(manifest.takeError()), 2;
+  Session session(std::move(*manifest));
+  if (!bind(session, options))
+    return 2;
+  if (auto error = session.prepare({options.random, options.fillSeed}))
+    return fail(std::move(error)), 2;
+  if (options.firstLaunch >= session.launchCount())
+    return fail(options.manifest + " has no launch " +
+                Twine(options.firstLaunch)),
+           2;
+  Runner runner(session, options);
+  if (!runner.runSeeds())
+    return 2;
+  bool ok = runner.findings == 0;
+  if (options.json)
+    llvm::outs() << llvm::formatv("{0:2}\n",
+                                  llvm::json::Value(llvm::json::Object{
+                                      {"ok", ok},
+                                      {"findings", int64_t(runner.findings)},
+                                      {"runs", std::move(runner.runs)}}));
+  else if (!ok && options.run.keepGoing)
+    llvm::outs() << runner.findings << " findings\n";
+  // After a finding the results are not to be trusted, and not left behind.
+  if ((ok || options.run.keepGoing) && !writeOutputs(session, options))
+    return 2;
+  return ok ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  SimOptTable table;
+  unsigned missingIndex, missingCount;
+  InputArgList args = table.ParseArgs(llvm::ArrayRef(argv + 1, argc - 1),
+                                      missingIndex, missingCount);
+  if (args.hasArg(OPT_help)) {
+    table.printHelp(llvm::outs(),
+                    "fa4-sim [options] MANIFEST [SIZE=N | TENSOR=FILE.npy]...",
+                    "Runs the launches of a manifest, or of a recorded launch, "
+                    "on a CPU.");
+    llvm::outs() << "\nExit status: 0 clean, 1 findings, 2 could not run.\n";
+    return 0;
+  }
+  if (args.hasArg(OPT_version)) {
+    llvm::outs() << "fa4-sim " FA4_VERSION ", PTX ISA 8.6 to 9.x, sm_100a\n";
+    return 0;
+  }
+  if (missingCount)
+    return fail("'" + StringRef(args.getArgString(missingIndex)) +
+                "' needs a value"),
+           2;
+  Options options;
+  if (!readOptions(args, options))
+    return 2;
+  return runManifest(options);
+}
