@@ -1,7 +1,8 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Records FlashAttention-4's launches, runs them in fa4-sim, and compares with
-float64 numpy under FlashAttention's rule. Started by sim-peers."""
+"""Records FlashAttention-4's launches (and compiles a Triton kernel), runs them
+in fa4-sim, and compares with float64 numpy under FlashAttention's rule. Started
+by sim-peers."""
 import argparse
 import json
 import os
@@ -13,7 +14,7 @@ import numpy as np
 
 from attention_reference import ROUND, Attention, judge
 
-# name: (mode, arguments of record_fa4.py). `base` ones are always run.
+# name: (mode, arguments of record_fa4.py or triton_kernel.py).
 CASES = {
     "fwd-hd64-full": ("fwd", dict(hd=64, sq=512, sk=512, hq=2, hk=2)),
     "fwd-hd128-full-1024": ("fwd", dict(hd=128, sq=1024, sk=1024)),
@@ -30,6 +31,8 @@ MORE_CASES = {
     "bwd-hd128-gqa": ("bwd", dict(hq=2, hk=1)),
     "bwd-hd64-causal": ("bwd", dict(hd=64, causal=1)),
     "bwd-hd128-causal": ("bwd", dict(causal=1, sq=384, sk=384)),
+    "triton-hd128": ("triton", dict(hq=2, sk=512)),
+    "triton-hd64-specialized": ("triton", dict(hd=64, sk=384, ws=1)),
 }
 LSE_TOLERANCE = 1e-3
 
@@ -45,7 +48,8 @@ def record(directory, mode, arguments):
     if os.path.exists(stamp) and open(stamp).read() == " ".join([mode] + wanted):
         return
     here = os.path.dirname(os.path.realpath(__file__))
-    result = subprocess.run([sys.executable, here + "/record_fa4.py", directory, mode, *wanted],
+    script = [here + "/triton_kernel.py", directory] if mode == "triton" else [here + "/record_fa4.py", directory, mode]
+    result = subprocess.run([sys.executable, *script, *wanted],
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if result.returncode:
         raise RuntimeError("recording failed:\n" + result.stdout[-2000:])
@@ -56,9 +60,12 @@ def record(directory, mode, arguments):
 class Case:
     def __init__(self, name, mode, arguments, directory):
         self.name, self.mode, self.directory = name, mode, directory
+        self.arguments = arguments
         self.call = dict(hd=128, causal=0, b=1, sq=256, sk=256, hq=1, hk=1, dtype="bf16")
         self.call.update(arguments)
         self.call.setdefault("hdv", self.call["hd"])
+        if mode == "triton":
+            self.call["hk"] = self.call["hq"]
 
     def make_inputs(self, seed):
         c, rng = self.call, np.random.default_rng(seed)
@@ -80,15 +87,20 @@ class Case:
         arguments = []
         for name, array in inputs.items():
             path = f"{self.directory}/{name}.npy"
+            if self.mode == "triton":  # Heads first, and one batch.
+                array = array[0].swapaxes(0, 1)
             np.save(path, array.astype(np.float32))
             arguments.append(f"{name}={path}")
         return arguments
 
     def outputs(self):
-        return ["out", "lse"] if self.mode == "fwd" else ["dq", "dk", "dv"]
+        return ["dq", "dk", "dv"] if self.mode == "bwd" else ["out", "lse"]
 
     def read(self, name):
-        return np.load(f"{self.directory}/result-{name}.npy").astype(np.float64)
+        array = np.load(f"{self.directory}/result-{name}.npy").astype(np.float64)
+        if self.mode == "triton":
+            array = array.swapaxes(0, 1)[None] if name == "out" else array[None]
+        return array
 
     def compare(self):
         """(name, error, allowed) of each result."""
@@ -104,7 +116,8 @@ class Case:
 
     def simulate(self, options, inputs):
         outputs = [f"--output={n}={self.directory}/result-{n}.npy" for n in self.outputs()]
-        command = [options.fa4_sim, self.directory, *inputs, *outputs, "--json", "--stats"]
+        manifest = self.directory + "/kernel.json" if self.mode == "triton" else self.directory
+        command = [options.fa4_sim, manifest, *inputs, *outputs, "--json", "--stats"]
         command += ["--check"] if options.check else []
         command += [f"--seeds={options.seeds}"] if options.seeds else []
         for path in outputs:
@@ -131,7 +144,7 @@ def describe_findings(summary):
 def run_case(case, options):
     """True when everything is as it should be; prints the rows of the table."""
     try:
-        record(case.directory, case.mode, {k: v for k, v in case.call.items() if k != "hdv" or v != case.call["hd"]})
+        record(case.directory, case.mode, case.arguments)
         summary = case.simulate(options, case.make_inputs(options.data_seed))
     except (RuntimeError, subprocess.TimeoutExpired) as error:
         log(f"{case.name:24} FAILED: {error}")

@@ -444,4 +444,5 @@ void fa4::sim::registerBulkCopyOpcodes(OpcodeTable &table) {
   table.add("cp.async.bulk.wait_group", decodeWait);
   registerBulkTensorOpcodes(table);
   registerCpAsyncOpcodes(table);
+  registerStoreAsyncOpcodes(table);
 }

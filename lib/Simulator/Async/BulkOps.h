@@ -72,6 +72,7 @@ inline SyncOrder completionOrder() {
 
 void registerBulkTensorOpcodes(OpcodeTable &table);
 void registerCpAsyncOpcodes(OpcodeTable &table);
+void registerStoreAsyncOpcodes(OpcodeTable &table);
 
 } // namespace fa4::sim
 

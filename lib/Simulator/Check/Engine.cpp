@@ -362,9 +362,30 @@ void Engine::mbarrierWait(const Warp &warp, const Inst &inst, LaneMask mask,
 // Named and cluster barriers
 //===----------------------------------------------------------------------===//
 
-void Engine::barrierArrive(const Warp &warp, const Inst &, LaneMask mask,
+void Engine::barrierArrive(const Warp &warp, const Inst &inst, LaneMask mask,
                            Cta &cta, unsigned barrier, uint64_t generation) {
-  release(stateOf(warp), mask, named[cta.rank][barrier].at(generation));
+  NamedState &state = named[cta.rank][barrier];
+  if (state.current != generation) {
+    state.current = generation;
+    state.arrived.clear();
+  }
+  // (A warp that arrives and then waits as one more is known to work.)
+  LaneMask &before = state.arrived[warp.index];
+  bool arrives = inst.opcode.contains("arrive");
+  if (LaneMask twice = arrives ? before & mask : 0) {
+    uint64_t key = uint64_t(inst.line) << 32 | 0xBA44 << 8 | barrier;
+    if (reported.insert(key).second)
+      cluster.report(
+          "barrier-double-arrival",
+          formatv("the warp arrives at barrier {0} again before the threads "
+                  "that it waits for have: its count fills up without them",
+                  barrier)
+              .str(),
+          {&inst, const_cast<Warp *>(&warp), __builtin_ctz(twice), noAgent});
+  }
+  if (arrives)
+    before |= mask;
+  release(stateOf(warp), mask, state.at(generation));
 }
 
 void Engine::barrierLeave(const Warp &warp, const Inst &, LaneMask mask,

@@ -305,7 +305,11 @@ private:
   std::vector<ComponentInfo> components;
   llvm::DenseMap<uint32_t, ThreadComponents> threads;
   std::map<uint32_t, BarrierState> barriers;
-  std::vector<std::array<GenerationViews, 16>> named; // by CTA
+  struct NamedState : GenerationViews {
+    uint64_t current = ~0ull;
+    llvm::DenseMap<uint32_t, LaneMask> arrived; ///< By warp, this generation.
+  };
+  std::vector<std::array<NamedState, 16>> named; // by CTA
   GenerationViews clusterBarrier;
   std::vector<Agent> agents;
   std::vector<AgentId> freeAgents;

@@ -101,6 +101,13 @@ void Cluster::drawPolicy() {
   static constexpr unsigned quanta[] = {1, 16, 64, 64, 256, 1024};
   static constexpr unsigned weights[] = {1, 2, 8, 64, 1u << 20};
   turnsLeft = 64 + random.below(512);
+  if (grid.seed == 0 && grid.options.policy == SchedulePolicy::Random) {
+    // What hardware usually does: everybody gets a turn, copies take a while.
+    fair = true;
+    quantum = 16;
+    asyncOneIn = 4;
+    return;
+  }
   quantum = quanta[random.below(6)];
   freeRun = random.oneIn(4);
   switch (grid.options.policy) {
@@ -136,7 +143,7 @@ int Cluster::pickFragment(Warp &warp) {
 
 bool Cluster::pick(Warp *&warp, unsigned &fragment) {
   unsigned count = allWarps.size();
-  unsigned first = random.below(count);
+  unsigned first = fair ? nextWarp : random.below(count);
   for (int pass = favoured == ~0ull ? 1 : 0; pass < 2; ++pass)
     for (unsigned i = 0; i < count; ++i) {
       unsigned w = first + i < count ? first + i : first + i - count;
@@ -150,6 +157,7 @@ bool Cluster::pick(Warp *&warp, unsigned &fragment) {
         continue;
       warp = &candidate;
       fragment = best;
+      nextWarp = w + 1 < count ? w + 1 : 0;
       return true;
     }
   return false;

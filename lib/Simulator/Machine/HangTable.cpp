@@ -86,6 +86,14 @@ static std::string describe(Cluster &cluster, const Warp &warp,
                       where, why.text, why.value, b.phase, b.phase & 1,
                       b.pending, b.expected, b.tx)
             .str();
+    auto seen = warp.seenPhases.find(uint32_t(why.cta) << sharedRankShift |
+                                     why.address);
+    if (seen != warp.seenPhases.end() && b.phase >= seen->second + 3)
+      text += llvm::formatv("; this warp last saw phase {0} complete and has "
+                            "been lapped: a wait by parity may lag by one "
+                            "phase only",
+                            seen->second)
+                  .str();
     if (b.pending == 0 && b.tx < 0)
       text += " (more bytes arrived than were expected)";
     return text;

@@ -113,7 +113,8 @@ void InstructionDecoder::run() {
   for (llvm::StringRef word : ast.words.drop_front(prefix))
     modifiers.push_back(word);
   consumed.assign(modifiers.size(), false);
-  if (!family(*this)) {
+  // Modifiers that the family has not consumed make the form unknown.
+  if (!family(*this) || !rest().empty()) {
     error("unsupported instruction form '" + ast.opcode + "'");
     return;
   }

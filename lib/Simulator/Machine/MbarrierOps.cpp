@@ -117,6 +117,7 @@ Flow wait(Exec &x, const Inst &inst) {
   Cluster &cluster = x.cluster;
   LaneMask done = 0;
   BlockReason reason;
+  uint64_t phase = 0;
   uint32_t lastAddress = 0;
   Mbarrier *barrier = nullptr;
   forEachLane(x.mask, [&](unsigned l) {
@@ -139,6 +140,14 @@ Flow wait(Exec &x, const Inst &inst) {
     bool complete;
     if (form.parity) {
       complete = (barrier->phase & 1) != (operand & 1);
+      // A suspended thread resumes when the phase completes, even if the next
+      // one has completed, too, before it is scheduled.
+      const BlockReason &before = x.frag->blocked;
+      if (!complete && before.kind == BlockReason::Mbarrier &&
+          before.cta == address >> sharedRankShift &&
+          before.address == (address & sharedOffsetMask) &&
+          before.value == (operand & 1))
+        complete = barrier->phase > x.frag->token;
     } else {
       uint64_t phase = operand >> tokenShift;
       complete = barrier->phase > phase;
@@ -157,17 +166,28 @@ Flow wait(Exec &x, const Inst &inst) {
       reason.address = address & sharedOffsetMask;
       reason.value = form.parity ? operand & 1 : operand >> tokenShift;
       reason.text = form.parity ? "parity" : "phase";
+      phase = barrier->phase;
     }
   });
   // The time limit of try_wait is the system's: now and then it is none.
   if (done == 0 && form.tryWait && !x.frag->timedOut &&
-      !cluster.random.oneIn(32)) {
+      !cluster.timeLimitIsShort()) {
     reason.hasTimeLimit = true;
+    // Which phase it waits for, since when it started to wait.
+    if (x.frag->blocked.kind != BlockReason::Mbarrier)
+      x.frag->token = phase;
     return x.block(reason);
   }
   x.frag->timedOut = false;
+  x.frag->blocked = {};
   cluster.polls += done != x.mask;
   x.setPredicate(x.operand(inst, 0), done);
+  if (barrier && done && barrier->phase > 0) {
+    uint64_t seen = barrier->phase - 1;
+    if (form.parity)
+      seen -= (seen ^ x.value(inst, 2, __builtin_ctz(done))) & 1;
+    x.warp.seenPhases[lastAddress] = seen;
+  }
   if (ClusterChecker *checker = x.checker()) {
     // Groups of lanes that saw the same barrier.
     LaneMask left = done;
@@ -184,9 +204,13 @@ Flow wait(Exec &x, const Inst &inst) {
       });
       left &= ~same;
       Mbarrier *b = cluster.findMbarrier(address);
-      if (b && b->phase > 0)
-        checker->mbarrierWait(x.warp, inst, same, *cluster.ctaOfShared(address),
-                              *b, b->phase - 1, form.order);
+      if (!b || b->phase == 0)
+        continue;
+      uint64_t completed = b->phase - 1;
+      if (form.parity && ((completed ^ x.value(inst, 2, first)) & 1))
+        --completed;
+      checker->mbarrierWait(x.warp, inst, same, *cluster.ctaOfShared(address),
+                            *b, completed, form.order);
     }
   }
   return done == x.mask ? Flow::Next : Flow::Yield;

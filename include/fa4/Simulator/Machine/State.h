@@ -104,6 +104,9 @@ struct Warp {
     uint64_t address = 0;
   };
   Load recentLoads[16]; ///< By pc: tells polling from streaming.
+  /// Phase of each mbarrier (by shared address) that a wait of this warp last
+  /// saw complete: tells in a hang who was lapped.
+  llvm::DenseMap<uint32_t, uint64_t> seenPhases;
   /// Registers that an asynchronous load has yet to define (by register file
   /// offset / 128); empty most of the time. Kept by the tcgen05.ld handlers.
   llvm::SmallVector<uint32_t, 0> pendingLoads;
@@ -281,6 +284,9 @@ public:
     noteProgress();
   }
 
+  /// Does a try_wait give up at once this time?
+  bool timeLimitIsShort() { return !fair && random.oneIn(32); }
+
   /// The warp instruction count of this cluster: also its clock.
   uint64_t executed = 0;
 
@@ -314,6 +320,8 @@ private:
   // The scheduler's current habits, drawn anew every few hundred turns.
   unsigned turnsLeft = 0, asyncOneIn = 4, quantum = 64;
   bool freeRun = false;
+  bool fair = false;      ///< Seed 0: turns in order, no extremes.
+  unsigned nextWarp = 0;  ///< Whose turn is next in a fair schedule.
   uint64_t favoured = ~0ull; ///< Warps that run first.
 };
 

@@ -131,6 +131,46 @@ TEST(CheckAsync, CpAsync) {
               "missing-async-wait");
 }
 
+/// CTA 1 sends four words to CTA 0, which waits for them.
+static const char *storeAsync = R"(
+  setp.ne.u32 %p0, %block, 0;
+  setp.ne.u32 %p1, %thread, 0;
+  or.pred %p2, %p0, %p1;
+  @%p2 bra sync;
+  mbarrier.init.shared.b64 [bar], 1;
+  fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared.b64 %rd0, [bar], 16;
+sync:
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  mov.u32 %r0, data;
+  mapa.shared::cluster.u32 %r1, %r0, 0;
+  mov.u32 %r2, bar;
+  mapa.shared::cluster.u32 %r3, %r2, 0;
+  @!%p0 bra wait;
+  @%p1 bra done;
+  st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%r1], {%r0, %r1, %r2, %r3}, [%r3];
+  bra done;
+wait:
+  mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p3, [bar], 0;
+  @!%p3 bra wait;
+  ld.shared.u32 %r4, [data];
+done:
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+)";
+
+TEST(CheckAsync, StoreAsync) {
+  Launch pair = threads(32);
+  pair.ctas = pair.cluster = 2;
+  EXPECT_CLEAN(storeAsync, pair);
+  EXPECT_KIND(edit(storeAsync, "%rd0, [bar], 16;", "%rd0, [bar], 32;"), pair,
+              "hang");
+  EXPECT_KIND(edit(storeAsync, "arrive.expect_tx.shared.b64 %rd0, [bar], 16;",
+                   "arrive.shared.b64 %rd0, [bar];"),
+              pair, "race");
+}
+
 //===----------------------------------------------------------------------===//
 // Tensor memory
 //===----------------------------------------------------------------------===//
