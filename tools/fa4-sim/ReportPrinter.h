@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_TOOLS_SIM_REPORTPRINTER_H
-#define FA4_TOOLS_SIM_REPORTPRINTER_H
+#ifndef FA4_TOOLS_FA4_SIM_REPORTPRINTER_H
+#define FA4_TOOLS_FA4_SIM_REPORTPRINTER_H
 
 #include "fa4/Simulator/Machine/Simulator.h"
 #include "fa4/Simulator/Ptx/Ast.h"
@@ -26,4 +26,4 @@ llvm::json::Value toJson(const Statistics &stats);
 
 } // namespace fa4::sim
 
-#endif // FA4_TOOLS_SIM_REPORTPRINTER_H
+#endif // FA4_TOOLS_FA4_SIM_REPORTPRINTER_H

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_SIMULATOR_MANIFEST_JSONREADER_H
-#define FA4_SIMULATOR_MANIFEST_JSONREADER_H
+#ifndef FA4_LIB_SIMULATOR_MANIFEST_JSONREADER_H
+#define FA4_LIB_SIMULATOR_MANIFEST_JSONREADER_H
 
 #include "fa4/Simulator/Manifest/Expression.h"
 #include "llvm/ADT/Twine.h"
@@ -84,4 +84,4 @@ private:
 
 } // namespace fa4::sim
 
-#endif // FA4_SIMULATOR_MANIFEST_JSONREADER_H
+#endif // FA4_LIB_SIMULATOR_MANIFEST_JSONREADER_H

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_SIMULATOR_MANIFEST_RECORD_H
-#define FA4_SIMULATOR_MANIFEST_RECORD_H
+#ifndef FA4_LIB_SIMULATOR_MANIFEST_RECORD_H
+#define FA4_LIB_SIMULATOR_MANIFEST_RECORD_H
 
 #include "JsonReader.h"
 #include "fa4/Simulator/Manifest/Manifest.h"
@@ -29,4 +29,4 @@ llvm::Expected<Manifest> joinRecords(llvm::StringRef path,
 
 } // namespace fa4::sim
 
-#endif // FA4_SIMULATOR_MANIFEST_RECORD_H
+#endif // FA4_LIB_SIMULATOR_MANIFEST_RECORD_H

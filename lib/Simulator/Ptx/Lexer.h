@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_SIMULATOR_PTX_LEXER_H
-#define FA4_SIMULATOR_PTX_LEXER_H
+#ifndef FA4_LIB_SIMULATOR_PTX_LEXER_H
+#define FA4_LIB_SIMULATOR_PTX_LEXER_H
 
 #include "fa4/Simulator/Ptx/Parser.h"
 
@@ -66,4 +66,4 @@ std::optional<Constant> parseNumber(llvm::StringRef text);
 
 } // namespace fa4::sim::ptx
 
-#endif // FA4_SIMULATOR_PTX_LEXER_H
+#endif // FA4_LIB_SIMULATOR_PTX_LEXER_H

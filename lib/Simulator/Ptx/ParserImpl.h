@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_SIMULATOR_PTX_PARSERIMPL_H
-#define FA4_SIMULATOR_PTX_PARSERIMPL_H
+#ifndef FA4_LIB_SIMULATOR_PTX_PARSERIMPL_H
+#define FA4_LIB_SIMULATOR_PTX_PARSERIMPL_H
 
 #include "Lexer.h"
 #include "llvm/ADT/STLExtras.h"
@@ -199,4 +199,4 @@ private:
 
 } // namespace fa4::sim::ptx
 
-#endif // FA4_SIMULATOR_PTX_PARSERIMPL_H
+#endif // FA4_LIB_SIMULATOR_PTX_PARSERIMPL_H

@@ -172,9 +172,7 @@ public:
   static constexpr uint32_t noMbarrier = ~0u;
 
   /// issuer.lane issues an operation.
-  virtual AgentId beginAgent(AgentKind, const Actor &issuer) {
-    return noAgent;
-  }
+  virtual AgentId beginAgent(AgentKind, const Actor &issuer) { return noAgent; }
   /// `proxy`: Generic for st.async and non-bulk cp.async. `mbarrier`: the
   /// shared address of the mbarrier on which this access of a BulkLoad
   /// completes.
@@ -201,8 +199,8 @@ public:
   //===--- Tensor memory --------------------------------------------------===//
   virtual void tensorAlloc(const Warp &, const Inst &, Cta &, uint32_t column,
                            uint32_t columns) {}
-  virtual void tensorDealloc(const Warp &, const Inst &, Cta &,
-                             uint32_t column, uint32_t columns) {}
+  virtual void tensorDealloc(const Warp &, const Inst &, Cta &, uint32_t column,
+                             uint32_t columns) {}
   /// tcgen05.ld (Read) or .st (Write) of a warp.
   virtual void tensorAccess(const Warp &, const Inst &, LaneMask, AccessKind,
                             const TensorRange *, size_t count) {}
@@ -211,8 +209,7 @@ public:
   /// While a tcgen05.ld of the warp has registers to define
   /// (Warp::pendingLoads): `inst` is about to read its source registers.
   virtual void registersRead(const Warp &, const Inst &inst) {}
-  virtual void tensorFence(const Warp &, const Inst &, LaneMask, bool before) {
-  }
+  virtual void tensorFence(const Warp &, const Inst &, LaneMask, bool before) {}
 
   //===--- The end --------------------------------------------------------===//
   /// All threads have exited and all operations are complete.

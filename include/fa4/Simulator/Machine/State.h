@@ -320,8 +320,8 @@ private:
   // The scheduler's current habits, drawn anew every few hundred turns.
   unsigned turnsLeft = 0, asyncOneIn = 4, quantum = 64;
   bool freeRun = false;
-  bool fair = false;      ///< Seed 0: turns in order, no extremes.
-  unsigned nextWarp = 0;  ///< Whose turn is next in a fair schedule.
+  bool fair = false;         ///< Seed 0: turns in order, no extremes.
+  unsigned nextWarp = 0;     ///< Whose turn is next in a fair schedule.
   uint64_t favoured = ~0ull; ///< Warps that run first.
 };
 
