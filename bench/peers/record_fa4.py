@@ -5,7 +5,9 @@
 usage: record_fa4.py DIRECTORY {fwd|bwd} [NAME=VALUE]...
 
 Names: hd, hdv, b, sq, sk, hq, hk, causal, dtype (bf16 or f16), and any keyword
-of FlashAttention-4's call. Run it in an environment that has flash-attn-4 and
+of FlashAttention-4's call. With lengths_q=[...] and lengths_k=[...] (forward),
+the sequences are packed, and whoever replays the record fills cu_seqlens_q and
+cu_seqlens_k. Run it in an environment that has flash-attn-4 and
 nvidia-cutlass-dsl[cu13] (sim-peers makes one).
 
 FlashAttention-4's own host code runs on tensors without memory, against
@@ -30,14 +32,14 @@ SWIZZLES = ["none", "32B", "64B", "128B"]
 
 def parse_command_line(words):
     directory, mode, *assignments = words
-    call = dict(hd=128, hdv=None, causal=0, b=1, sq=256, sk=256, hq=1, hk=1, dtype="bf16")
+    call = dict(hd=128, hdv=None, causal=0, b=1, sq=256, sk=256, hq=1, hk=1, dtype="bf16", lengths_q=None, lengths_k=None)
     extra = {}
     for word in assignments:
         name, value = word.split("=", 1)
         if name == "dtype":
             call[name] = value
         elif name in call:
-            call[name] = int(value)
+            call[name] = json.loads(value)
         else:
             extra[name] = json.loads(value)
     call["hdv"] = call["hdv"] or call["hd"]
@@ -227,12 +229,23 @@ def main():
     interface.is_fake_mode = lambda: False
     dtype = dict(bf16=torch.bfloat16, f16=torch.float16)[call["dtype"]]
     with FakeTensorMode():
-        def new(tokens, heads, size):
-            return torch.empty(call["b"], tokens, heads, size, dtype=dtype, device="cuda")
+        packed = call["lengths_q"] is not None
+        if packed:
+            call["sq"], call["sk"] = sum(call["lengths_q"]), sum(call["lengths_k"])
 
+        def new(tokens, heads, size):
+            batch = [] if packed else [call["b"]]
+            return torch.empty(*batch, tokens, heads, size, dtype=dtype, device="cuda")
+
+        lse_shape = ([] if packed else [call["b"]]) + [call["hq"], call["sq"]]
         t = dict(q=new(call["sq"], call["hq"], call["hd"]), k=new(call["sk"], call["hk"], call["hd"]),
                  v=new(call["sk"], call["hk"], call["hdv"]), out=new(call["sq"], call["hq"], call["hdv"]),
-                 lse=torch.empty(call["b"], call["hq"], call["sq"], dtype=torch.float32, device="cuda"))
+                 lse=torch.empty(lse_shape, dtype=torch.float32, device="cuda"))
+        if packed:
+            count = len(call["lengths_q"]) + 1
+            starts = {n: torch.empty(count, dtype=torch.int32, device="cuda") for n in ("cu_seqlens_q", "cu_seqlens_k")}
+            t.update(starts)
+            extra.update(starts, max_seqlen_q=max(call["lengths_q"]), max_seqlen_k=max(call["lengths_k"]))
         if mode == "bwd":
             t.update(dout=new(call["sq"], call["hq"], call["hdv"]), **{"d" + n: torch.empty_like(t[n]) for n in "qkv"})
         for name, tensor in t.items():
@@ -245,8 +258,6 @@ def main():
             interface._flash_attn_bwd(t["q"], t["k"], t["v"], t["out"], t["dout"], t["lse"], causal=causal,
                                       dq=t["dq"], dk=t["dk"], dv=t["dv"], **extra)
     shutil.rmtree(build)
-    with open(directory + "/call.json", "w") as file:
-        json.dump(dict(mode=mode, **call, **extra), file)
 
 
 if __name__ == "__main__":

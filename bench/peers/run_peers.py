@@ -31,6 +31,8 @@ MORE_CASES = {
     "bwd-hd128-gqa": ("bwd", dict(hq=2, hk=1)),
     "bwd-hd64-causal": ("bwd", dict(hd=64, causal=1)),
     "bwd-hd128-causal": ("bwd", dict(causal=1, sq=384, sk=384)),
+    "fwd-hd128-varlen": ("fwd", dict(hq=2, lengths_q=[150, 250], lengths_k=[350, 250])),
+    "fwd-hd64-varlen-causal": ("fwd", dict(hd=64, causal=1, lengths_q=[70, 1, 200], lengths_k=[90, 300, 200])),
     "triton-hd128": ("triton", dict(hq=2, sk=512)),
     "triton-hd64-specialized": ("triton", dict(hd=64, sk=384, ws=1)),
 }
@@ -67,9 +69,19 @@ class Case:
         if mode == "triton":
             self.call["hk"] = self.call["hq"]
 
+    def sequences(self):
+        """(query tokens, key tokens) of each part that attends on its own."""
+        c = self.call
+        if "lengths_q" not in c:
+            return [(slice(0, c["sq"]), slice(0, c["sk"]))]
+        starts = [np.concatenate([[0], np.cumsum(c[n])]) for n in ("lengths_q", "lengths_k")]
+        return [tuple(slice(s[i], s[i + 1]) for s in starts) for i in range(len(c["lengths_q"]))]
+
     def make_inputs(self, seed):
         c, rng = self.call, np.random.default_rng(seed)
         rounded = ROUND[c["dtype"]]
+        if "lengths_q" in c:
+            c["sq"], c["sk"] = sum(c["lengths_q"]), sum(c["lengths_k"])
         def normal(tokens, heads, size):
             return rounded(rng.standard_normal((c["b"], tokens, heads, size)))
         q, k = normal(c["sq"], c["hq"], c["hd"]), normal(c["sk"], c["hk"], c["hd"])
@@ -78,19 +90,27 @@ class Case:
         if c["causal"]:
             right = 0
         options = dict(scale=c["hd"] ** -0.5, left=left, right=right, softcap=c.get("softcap", 0.0))
-        self.exact = Attention(q, k, v, **options)
-        self.same = Attention(q, k, v, dtype=c["dtype"], **options)
+        parts = [(q[:, tq], k[:, tk], v[:, tk]) for tq, tk in self.sequences()]
+        self.exact = [Attention(*part, **options) for part in parts]
+        self.same = [Attention(*part, dtype=c["dtype"], **options) for part in parts]
         inputs = dict(q=q, k=k, v=v)
         if self.mode == "bwd":
             self.dout = normal(c["sq"], c["hq"], c["hdv"])
-            inputs.update(out=rounded(self.exact.out()), lse=self.exact.lse, dout=self.dout)
+            inputs.update(out=rounded(self.exact[0].out()), lse=self.exact[0].lse, dout=self.dout)
         arguments = []
         for name, array in inputs.items():
             path = f"{self.directory}/{name}.npy"
             if self.mode == "triton":  # Heads first, and one batch.
                 array = array[0].swapaxes(0, 1)
+            elif "lengths_q" in c:  # Packed: no batch.
+                array = array[0]
             np.save(path, array.astype(np.float32))
             arguments.append(f"{name}={path}")
+        for name in ("lengths_q", "lengths_k"):
+            if name in c:
+                path = f"{self.directory}/{name}.npy"
+                np.save(path, np.concatenate([[0], np.cumsum(c[name])]).astype(np.int32))
+                arguments.append(f"cu_seqlens_{name[-1]}={path}")
         return arguments
 
     def outputs(self):
@@ -100,19 +120,24 @@ class Case:
         array = np.load(f"{self.directory}/result-{name}.npy").astype(np.float64)
         if self.mode == "triton":
             array = array.swapaxes(0, 1)[None] if name == "out" else array[None]
+        elif "lengths_q" in self.call:
+            array = array[None]
         return array
 
     def compare(self):
         """(name, error, allowed) of each result."""
         dtype = self.call["dtype"]
         if self.mode == "bwd":
-            exact, same = self.exact.backward(self.dout), self.same.backward(self.dout)
+            exact, same = self.exact[0].backward(self.dout), self.same[0].backward(self.dout)
             return [(n, *judge(self.read(n), e, s, dtype)) for n, e, s in zip(("dq", "dk", "dv"), exact, same)]
-        lse = self.read("lse")
-        seen = np.isfinite(self.exact.lse)
-        error = np.abs(lse - self.exact.lse)[seen].max() if np.array_equal(seen, np.isfinite(lse)) else np.inf
-        return [("out", *judge(self.read("out"), self.exact.out(), self.same.out(), dtype)),
-                ("lse", error, LSE_TOLERANCE)]
+        tokens = [tq for tq, _ in self.sequences()]
+        out, lse = self.read("out"), self.read("lse")
+        rows = [judge(out[:, t], e.out(), s.out(), dtype) for t, e, s in zip(tokens, self.exact, self.same)]
+        worst = max(rows, key=lambda row: row[0] / row[1])
+        reference = np.concatenate([e.lse for e in self.exact], axis=-1)
+        seen = np.isfinite(reference)
+        error = np.abs(lse - reference)[seen].max() if np.array_equal(seen, np.isfinite(lse)) else np.inf
+        return [("out", *worst), ("lse", error, LSE_TOLERANCE)]
 
     def simulate(self, options, inputs):
         outputs = [f"--output={n}={self.directory}/result-{n}.npy" for n in self.outputs()]

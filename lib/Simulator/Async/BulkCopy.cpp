@@ -264,9 +264,21 @@ static void issueStore(Exec &exec, const Inst &inst, const BulkForm &form,
   exec.cluster.async.issue(std::move(op));
 }
 
+/// Do two lanes issue the same store? One does for the warp then.
+static bool sameStore(Exec &exec, const Inst &inst, const BulkForm &form,
+                      unsigned a, unsigned b) {
+  for (unsigned i = 0; i < 3; ++i)
+    if (exec.value(inst, i, a) != exec.value(inst, i, b))
+      return false;
+  return form.toGlobal && !form.reduce;
+}
+
 static Flow runBulk(Exec &exec, const Inst &inst) {
   const auto &form = *static_cast<const BulkForm *>(inst.extra);
+  unsigned first = __builtin_ctz(exec.mask);
   forEachLane(exec.mask, [&](unsigned lane) {
+    if (lane != first && sameStore(exec, inst, form, first, lane))
+      return;
     if (form.toGlobal)
       issueStore(exec, inst, form, lane);
     else

@@ -65,18 +65,74 @@ bool fa4::sim::checkTensorColumns(Cluster &cluster, Cta &cta,
   return true;
 }
 
-/// Allocates in one CTA and stores the address; false when there is no room.
-static bool allocate(Exec &exec, const Inst &inst, Cta &cta, uint32_t columns,
-                     unsigned group, uint32_t warp, uint32_t &base) {
-  TensorMemory &memory = asyncState(cta).tensor;
-  auto found = memory.findFree(columns);
-  if (!found)
+/// What an allocation may not be; reports it.
+static bool checkAlloc(Exec &exec, const Inst &inst, unsigned group,
+                       uint32_t columns) {
+  const TensorMemory &memory = asyncState(exec.cta).tensor;
+  auto fail = [&](llvm::StringRef kind, const llvm::Twine &message) {
+    exec.report(inst, kind, message);
     return false;
-  base = *found;
-  for (uint32_t i = 0; i < columns; ++i)
-    memory.allocated.set(base + i);
-  memory.blocks[base] = {columns, &inst, group, warp};
+  };
+  if (columns < 32 || columns > 512 || (columns & (columns - 1)))
+    return fail("tmem-bad-size", llvm::Twine(columns) +
+                                     " columns are not a power of two in "
+                                     "32..512");
+  if (memory.relinquished)
+    return fail("tmem-alloc-after-relinquish",
+                "the CTA has given up its permit to allocate");
+  for (const auto &[base, block] : memory.blocks)
+    if (block.ctaGroup != group)
+      return fail("mixed-cta-group", "a kernel must use one cta_group for all "
+                                     "of its allocations");
   return true;
+}
+
+/// Allocates in all CTAs of the group once each has asked and has room; false
+/// before that.
+static bool allocateTogether(Exec &exec, llvm::ArrayRef<Cta *> ctas,
+                             uint32_t columns, unsigned group) {
+  for (Cta *cta : ctas) {
+    AsyncState &state = asyncState(*cta);
+    if (state.allocRequest == 0 || !state.tensor.findFree(columns))
+      return false;
+  }
+  for (Cta *cta : ctas) {
+    AsyncState &state = asyncState(*cta);
+    uint32_t base = *state.tensor.findFree(columns);
+    for (uint32_t i = 0; i < columns; ++i)
+      state.tensor.allocated.set(base + i);
+    state.tensor.blocks[base] = {columns, state.allocInst, group,
+                                 state.allocWarp};
+    state.allocBase = base;
+    state.allocDone = true;
+    state.allocRequest = 0;
+    if (ClusterChecker *checker = exec.checker())
+      checker->tensorAlloc(cta->warps[state.allocWarp], *state.allocInst, *cta,
+                           base, columns);
+  }
+  exec.cluster.advance();
+  return true;
+}
+
+/// Leaves the address in shared memory, as the whole warp.
+static void storeAddress(Exec &exec, const Inst &inst, uint32_t address,
+                         uint8_t *to, uint32_t base) {
+  std::memcpy(to, &base, 4);
+  ClusterChecker *checker = exec.checker();
+  if (!checker)
+    return;
+  unsigned lane = __builtin_ctz(exec.mask);
+  uint64_t addresses[warpSize] = {};
+  addresses[lane] = address;
+  checker->access({&exec.warp,
+                   &inst,
+                   LaneMask(1) << lane,
+                   MemSpace::Shared,
+                   AccessKind::Write,
+                   4,
+                   addresses,
+                   {Semantics::Weak, Scope::Cta}});
+  checker->warpSync(exec.warp, inst, exec.mask);
 }
 
 /// form: cta_group.
@@ -89,27 +145,9 @@ static Flow runAlloc(Exec &exec, const Inst &inst) {
   if (!address || !tensorGroup(exec, inst, group, ctas))
     return Flow::Next;
   uint8_t *to = checkShared(exec, inst, lane, *address, 4, 4, "destination");
-  if (!to)
-    return Flow::Next;
-  if (columns < 32 || columns > 512 || (columns & (columns - 1))) {
-    exec.report(
-        inst, "tmem-bad-size",
-        formatv("{0} columns are not a power of two in 32..512", columns)
-            .str());
-    return Flow::Next;
-  }
   AsyncState &own = asyncState(exec.cta);
-  if (own.tensor.relinquished) {
-    exec.report(inst, "tmem-alloc-after-relinquish",
-                "the CTA has given up its permit to allocate");
+  if (!to || (!exec.frag->arrived && !checkAlloc(exec, inst, group, columns)))
     return Flow::Next;
-  }
-  for (const auto &[base, block] : own.tensor.blocks)
-    if (block.ctaGroup != group) {
-      exec.report(inst, "mixed-cta-group",
-                  "a kernel must use one cta_group for all of its allocations");
-      return Flow::Next;
-    }
   BlockReason reason;
   reason.kind = BlockReason::TensorAlloc;
   reason.value = columns;
@@ -123,47 +161,19 @@ static Flow runAlloc(Exec &exec, const Inst &inst) {
     exec.frag->arrived = true;
     exec.cluster.advance();
   }
-  if (!own.allocDone) {
-    for (Cta *cta : ctas)
-      if (asyncState(*cta).allocRequest == 0)
-        return exec.block(reason);
-    if (asyncState(*ctas.back()).allocRequest !=
-        asyncState(*ctas.front()).allocRequest) {
-      exec.report(inst, "tmem-bad-size",
-                  "the two CTAs of the pair allocate different sizes");
-      return Flow::Next;
-    }
-    for (Cta *cta : ctas)
-      if (!asyncState(*cta).tensor.findFree(columns))
-        return exec.block(reason);
-    for (Cta *cta : ctas) {
-      AsyncState &state = asyncState(*cta);
-      allocate(exec, *state.allocInst, *cta, columns, group, state.allocWarp,
-               state.allocBase);
-      state.allocDone = true;
-      state.allocRequest = 0;
-      if (ClusterChecker *checker = exec.checker())
-        checker->tensorAlloc(cta->warps[state.allocWarp], *state.allocInst,
-                             *cta, state.allocBase, columns);
-    }
-    exec.cluster.advance();
-  }
+  for (Cta *cta : ctas)
+    if (uint32_t other = asyncState(*cta).allocRequest)
+      if (other != columns) {
+        exec.report(inst, "tmem-bad-size",
+                    "the two CTAs of the pair allocate different sizes");
+        exec.frag->arrived = false;
+        return Flow::Next;
+      }
+  if (!own.allocDone && !allocateTogether(exec, ctas, columns, group))
+    return exec.block(reason);
   own.allocDone = false;
   exec.frag->arrived = false;
-  std::memcpy(to, &own.allocBase, 4);
-  if (ClusterChecker *checker = exec.checker()) {
-    uint64_t addresses[warpSize];
-    addresses[lane] = *address;
-    checker->access({&exec.warp,
-                     &inst,
-                     LaneMask(1) << lane,
-                     MemSpace::Shared,
-                     AccessKind::Write,
-                     4,
-                     addresses,
-                     {Semantics::Weak, Scope::Cta}});
-    checker->warpSync(exec.warp, inst, exec.mask);
-  }
+  storeAddress(exec, inst, *address, to, own.allocBase);
   return Flow::Next;
 }
 

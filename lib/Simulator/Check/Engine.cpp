@@ -32,6 +32,7 @@ Engine::Engine(LaunchChecker &launch, Cluster &cluster)
       ++index;
     }
   named.resize(cluster.ctas.size());
+  exits.resize(cluster.ctas.size());
   shared.resize(cluster.ctas.size());
   tensor.resize(cluster.ctas.size());
 }
@@ -147,7 +148,19 @@ void Engine::warpSync(const Warp &warp, const Inst &, LaneMask members) {
   forEachLane(members, [&](unsigned l) { state.own[l] = all; });
 }
 
-void Engine::exitThreads(const Warp &, LaneMask) {}
+void Engine::exitThreads(const Warp &warp, LaneMask mask) {
+  Cta &cta = *warp.cta;
+  release(stateOf(warp), mask, exits[cta.rank]);
+  if (cta.liveThreads != unsigned(__builtin_popcount(mask)))
+    return;
+  const Fragment *last = nullptr;
+  for (const Fragment &fragment : warp.fragments)
+    if (fragment.mask & mask)
+      last = &fragment;
+  const Inst *inst = last ? &cluster.grid.program->insts[last->pc] : nullptr;
+  checkExit({inst, const_cast<Warp *>(&warp), __builtin_ctz(mask), noAgent},
+            cta);
+}
 
 //===----------------------------------------------------------------------===//
 // Fences

@@ -296,6 +296,7 @@ private:
   std::string missing(const Access &access, const Stamp &earlier,
                       std::string &kind);
   std::string describe(const Access &access, AccessKind kind, uint64_t address);
+  void checkExit(const Actor &actor, Cta &cta);
   void synchroniseThroughMemory(const WarpAccess &, WarpState &);
 
   LaunchChecker &launch;
@@ -311,6 +312,7 @@ private:
   };
   std::vector<std::array<NamedState, 16>> named; // by CTA
   GenerationViews clusterBarrier;
+  std::vector<View> exits; ///< What the exited threads of each CTA know.
   std::vector<Agent> agents;
   std::vector<AgentId> freeAgents;
   std::vector<std::unique_ptr<Shadow>> shared, tensor; // by CTA

@@ -273,13 +273,13 @@ bool allowed(const AtomicForm &form) {
 bool decodeAtomic(DecodeContext &c, bool returns) {
   AtomicForm form;
   form.returns = returns;
-  if (!takeOrder(c, form.order))
-    return c.unsupported();
-  if (form.order.semantics == Semantics::Weak ||
-      form.order.semantics == Semantics::Volatile)
-    return c.unsupported();
-  if (Scope scope; takeScope(c, scope))
-    form.order.scope = scope;
+  // Both are optional: .relaxed and .gpu.
+  int semantics = c.takeOneOf({"relaxed", "acquire", "release", "acq_rel"});
+  static constexpr Semantics kinds[] = {Semantics::Relaxed, Semantics::Acquire,
+                                        Semantics::Release, Semantics::AcqRel};
+  if (semantics >= 0)
+    form.order.semantics = kinds[semantics];
+  takeScope(c, form.order.scope);
   takeSpace(c, form.space);
   if (form.space == MemSpace::Local || form.space == MemSpace::Const ||
       form.space == MemSpace::Param)

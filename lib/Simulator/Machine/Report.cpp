@@ -16,12 +16,14 @@ void ReportSink::add(Report report) {
       report.key += ":" + std::to_string(site.line);
   }
   std::lock_guard<std::mutex> lock(mutex);
-  // Without keepGoing other workers may still be on their way to stopping:
-  // what they find then says nothing new.
-  if (!keepGoing && stop)
+  // Other workers may still be on their way to stopping: what they find then
+  // says nothing new.
+  if (stop)
     return;
   count += report.count;
-  if (!keepGoing)
+  // A loop over a faulty instruction would never end.
+  constexpr uint64_t enough = 20000;
+  if (!keepGoing || count >= enough)
     requestStop();
   for (Report &known : reports)
     if (known.key == report.key) {

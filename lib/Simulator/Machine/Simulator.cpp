@@ -248,7 +248,9 @@ private:
     while (auto job = take(lock)) {
       uint64_t before = job->cluster->stats.warpInstructions;
       lock.unlock();
-      Cluster::Status status = job->cluster->run(1 << 20);
+      uint64_t limit = grid.options.maxInstructions;
+      Cluster::Status status = job->cluster->run(
+          limit ? std::min<uint64_t>(limit, 1 << 20) : 1 << 20);
       lock.lock();
       --running;
       hopeful -= job->stalls == 0;

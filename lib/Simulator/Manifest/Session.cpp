@@ -303,6 +303,10 @@ llvm::Error Session::fillTensor(Tensor &tensor, const PrepareOptions &options) {
   if (fill == Fill::Random && !isFloat(s.dtype))
     return fail("tensor '" + s.name +
                 "': a random fill needs a floating-point type");
+  if (fill == Fill::Value && !isFloat(s.dtype) &&
+      (s.fillValue != std::floor(s.fillValue) ||
+       std::fabs(s.fillValue) >= 0x1p63))
+    return fail("tensor '" + s.name + "': the fill is no integer");
   if (fill == Fill::Undefined || fill == Fill::Zeros)
     return llvm::Error::success();
   Generator generator(options.fillSeed, s.name);

@@ -16,6 +16,7 @@ using llvm::StringRef;
 /// Larger objects are taken for mistakes.
 static constexpr uint64_t maxVariableBytes = uint64_t(1) << 40;
 static constexpr uint64_t maxInitialisedBytes = uint64_t(1) << 28;
+static constexpr size_t maxDimensions = 16;
 
 static std::optional<StateSpace> spaceByName(StringRef word) {
   // ".shared::cta" and ".const[2]" name the same spaces.
@@ -118,6 +119,8 @@ bool Parser::parseDims(Variable &v) {
       return false;
     if (size < 0)
       return error(loc, "negative array size");
+    if (v.dims.size() == maxDimensions)
+      return error(loc, "too many dimensions");
     v.dims.push_back(uint64_t(size));
   }
   return true;
@@ -404,8 +407,7 @@ bool Parser::parseInitialiserValue(Variable &v, uint64_t offset) {
 /// One level of braces; `dims` are the dimensions from here inwards. The first
 /// is 0 when it follows from the count.
 bool Parser::parseInitialiserLevel(Variable &v, llvm::ArrayRef<uint64_t> dims,
-                                   uint64_t offset, unsigned depth,
-                                   uint64_t &count) {
+                                   uint64_t offset, uint64_t &count) {
   uint64_t stride = typeBytes(v.type);
   for (uint64_t dim : dims.drop_front())
     stride *= dim;
@@ -426,9 +428,8 @@ bool Parser::parseInitialiserLevel(Variable &v, llvm::ArrayRef<uint64_t> dims,
     if (end > v.initialiser.size())
       v.initialiser.resize(end);
     uint64_t inner;
-    if (nested
-            ? !parseInitialiserLevel(v, dims.drop_front(), at, depth + 1, inner)
-            : !parseInitialiserValue(v, at))
+    if (nested ? !parseInitialiserLevel(v, dims.drop_front(), at, inner)
+               : !parseInitialiserValue(v, at))
       return false;
     if (nested || ++flat == perElement) {
       flat = 0;
@@ -464,7 +465,7 @@ bool Parser::parseInitialiser(Variable &v) {
   if (llvm::is_contained(llvm::ArrayRef(dims).drop_front(), 0u))
     return error(v.loc, "an array without elements has initial values");
   uint64_t count = 0;
-  if (!parseInitialiserLevel(v, dims, 0, 0, count))
+  if (!parseInitialiserLevel(v, dims, 0, count))
     return false;
   if (v.unsizedArray) {
     v.dims[0] = count;

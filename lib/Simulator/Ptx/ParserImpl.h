@@ -125,7 +125,7 @@ private:
   bool parsePrototypeParameters(std::vector<uint64_t> &bytes);
   bool parseInitialiser(Variable &variable);
   bool parseInitialiserLevel(Variable &variable, llvm::ArrayRef<uint64_t> dims,
-                             uint64_t offset, unsigned depth, uint64_t &count);
+                             uint64_t offset, uint64_t &count);
   bool parseInitialiserValue(Variable &variable, uint64_t offset);
   bool parseMaskedAddress(Variable &variable, uint64_t offset);
   bool parseSymbolAddress(Relocation &relocation);

@@ -112,6 +112,15 @@ TEST(CheckAsync, ExitWithCopiesOutstanding) {
               "exit-with-async-outstanding");
 }
 
+TEST(CheckAsync, ExitWithLoadOutstanding) {
+  // Nobody looks at what is loaded: still the CTA must not leave before it.
+  std::string wait = "mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;\n"
+                     "  @!%p1 bra wait;";
+  std::string body = edit(load, "ld.shared.u32 %r2, [%r1];");
+  EXPECT_CLEAN(body, Launch());
+  EXPECT_KIND(edit(body, wait), Launch(), "exit-with-async-outstanding");
+}
+
 TEST(CheckAsync, CpAsync) {
   std::string body = R"(
     shl.b32 %r0, %thread, 2;

@@ -307,6 +307,7 @@ TEST(Memory, Atomics) {
     red.relaxed.gpu.global.max.u32 [%rd1+4], %r1;
     mov.b32 %r3, 0f3F800000;
     red.global.add.f32 [%rd1+8], %r3;
+    atom.relaxed.global.cas.b32 %r8, [%rd1+12], 0, 17;
     red.global.add.noftz.bf16x2 [%rd1+16], 0x3F803F80;
     red.global.add.v4.f32 [%rd1+32], {%r3, %r3, %r3, %r3};
     atom.global.inc.u32 %r5, [%rd1+20], 9;
@@ -319,6 +320,7 @@ TEST(Memory, Atomics) {
   EXPECT_EQ(run[0], 512u);
   EXPECT_EQ(run[1], 63u);
   EXPECT_EQ(run[2], bits(256.f));
+  EXPECT_EQ(run[3], 17u);
   EXPECT_EQ(run[4], 0x43804380u); // 256 in bf16: exact all the way
   EXPECT_EQ(run[11], bits(256.f));
   EXPECT_EQ(run[5], 256 % 10u);

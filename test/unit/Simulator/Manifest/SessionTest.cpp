@@ -182,6 +182,20 @@ TEST_F(SessionTest, RandomFillIsReproducible) {
   EXPECT_NE(contents(1), contents(2));
 }
 
+TEST_F(SessionTest, FillMustFitTheType) {
+  auto errorOf = [&](const std::string &dtype, const std::string &fill) {
+    Session session(manifest(R"({"ptx": "k.ptx", "grid": [1], "block": [1],
+      "tensors": {"x": {"shape": [2], "dtype": ")" +
+                             dtype + R"(", "fill": )" + fill + "}}}"));
+    return prepareError(session);
+  };
+  EXPECT_EQ(errorOf("f32", "1.5"), "no error");
+  EXPECT_EQ(errorOf("i32", "1.5"), "tensor 'x': the fill is no integer");
+  EXPECT_EQ(errorOf("i32", "1e300"), "tensor 'x': the fill is no integer");
+  EXPECT_EQ(errorOf("i32", "\"random\""),
+            "tensor 'x': a random fill needs a floating-point type");
+}
+
 TEST_F(SessionTest, LaunchMustFitTheEntry) {
   Session session(manifest(R"({"ptx": "k.ptx", "grid": [1], "block": [1],
     "params": [{"value": 1}]})"));

@@ -107,6 +107,11 @@ TEST(PtxParserErrors, DepthIsBounded) {
   std::string deep(5000, '(');
   EXPECT_NE(errorsOfBody(".local .b8 a[" + deep + "1];").find("too deeply"),
             std::string::npos);
+  std::string dims;
+  for (int i = 0; i < 5000; ++i)
+    dims += "[1]";
+  EXPECT_NE(errorsOfBody(".global .b8 a" + dims + ";").find("too many dim"),
+            std::string::npos);
   std::string braces(5000, '{');
   EXPECT_NE(errorsOfBody("mov.b32 " + braces + ";").find("too deeply"),
             std::string::npos);
