@@ -16,7 +16,7 @@ FA4_STEP_PID=
 
 # What is installed with apt. Nothing else is taken from the system.
 FA4_PACKAGES=(
-  ca-certificates ccache clang-22 clang-format-22 cmake libgtest-dev
+  ca-certificates ccache clang-22 clang-format-22 cmake libgmock-dev libgtest-dev
   libmlir-22-dev lld-22 llvm-22-dev llvm-22-tools mlir-22-tools ninja-build
   python3 python3-venv)
 

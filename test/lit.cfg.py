@@ -20,14 +20,20 @@ config.name = "fa4"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".ptx", ".test"]
 # Inputs holds what tests read; unit, python and docs have runners of their own.
-config.excludes = ["Inputs", "docs", "python", "unit"]
+config.excludes = ["Inputs", "docs", "fuzz", "python", "unit"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.fa4_build_dir, "test")
 
 # Tools by name: fa4's of this build, then those of the LLVM that it is built
-# against (FileCheck, not, split-file, mlir-runner, mlir-translate...).
+# against (FileCheck, not, split-file, mlir-runner, mlir-translate...). python3
+# is that of .venv, which has numpy.
 config.environment["PATH"] = os.pathsep.join(
-    [config.fa4_tools_dir, config.llvm_tools_dir, config.environment["PATH"]]
+    [
+        config.fa4_tools_dir,
+        config.llvm_tools_dir,
+        os.path.join(config.fa4_source_dir, ".venv", "bin"),
+        config.environment["PATH"],
+    ]
 )
 for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "FA4_SEED"):
     if name in os.environ:
