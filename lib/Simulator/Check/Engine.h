@@ -101,6 +101,7 @@ struct WarpState {
   OwnSteps tensorFenced[warpSize]; ///< `steps` at tcgen05.fence::before.
   /// Views as of the last release fence, for relaxed arrivals.
   ViewRef fenced[warpSize];
+  LaneMask initFenced = 0; ///< Lanes that executed fence.mbarrier_init.
   /// What relaxed operations have observed, until an acquire fence.
   ViewRef observed;
   uint32_t firstThread = 0; ///< Component of lane 0.
