@@ -412,7 +412,7 @@ void Engine::barrierArrive(const Warp &warp, const Inst &inst, LaneMask mask,
 
 void Engine::barrierLeave(const Warp &warp, const Inst &, LaneMask mask,
                           Cta &cta, unsigned barrier, uint64_t generation) {
-  acquire(stateOf(warp), mask, named[cta.rank][barrier].at(generation));
+  acquire(stateOf(warp), mask, named[cta.rank][barrier].leaving(generation));
 }
 
 void Engine::clusterArrive(const Warp &warp, const Inst &, LaneMask mask,
@@ -432,5 +432,5 @@ void Engine::clusterArrive(const Warp &warp, const Inst &, LaneMask mask,
 
 void Engine::clusterWait(const Warp &warp, const Inst &, LaneMask mask,
                          uint64_t generation, const SyncOrder &) {
-  acquire(stateOf(warp), mask, clusterBarrier.at(generation));
+  acquire(stateOf(warp), mask, clusterBarrier.leaving(generation));
 }

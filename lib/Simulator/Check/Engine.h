@@ -152,15 +152,17 @@ struct BarrierState {
 
 /// Views of the last two generations of a barrier.
 struct GenerationViews {
-  View views[2];
-  uint64_t generation[2] = {~0ull, ~0ull};
   View &at(uint64_t g) {
-    if (generation[g & 1] != g) {
-      generation[g & 1] = g;
-      views[g & 1] = View();
-    }
-    return views[g & 1];
+    View &view = views[g];
+    // A thread may leave long after others have gone on to later generations,
+    // which need it no more (barriers with counts).
+    while (views.size() > 64)
+      views.erase(views.begin());
+    return view;
   }
+
+private:
+  std::map<uint64_t, View> views;
 };
 
 struct ThreadComponents {
