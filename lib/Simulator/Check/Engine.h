@@ -150,15 +150,21 @@ struct BarrierState {
   uint64_t lastVersion = 0;
 };
 
-/// Views of the last two generations of a barrier.
+/// What the threads that arrived knew, by generation of a barrier. A thread may
+/// leave long after others have gone on to later generations, which do without
+/// it (barriers with counts).
 struct GenerationViews {
+  /// For arrivals: `g` is the newest generation.
   View &at(uint64_t g) {
     View &view = views[g];
-    // A thread may leave long after others have gone on to later generations,
-    // which need it no more (barriers with counts).
     while (views.size() > 64)
       views.erase(views.begin());
     return view;
+  }
+  /// For those who leave; the oldest one that is kept stands for older ones.
+  const View &leaving(uint64_t g) {
+    auto it = views.lower_bound(g);
+    return it == views.end() ? at(g) : it->second;
   }
 
 private:
