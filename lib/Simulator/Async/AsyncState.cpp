@@ -142,8 +142,9 @@ void fa4::sim::asyncLanesExit(Exec &exec, LaneMask mask) {
     if (it == state.bulk.end())
       return;
     // The memory that is read goes away with the CTA; writes do not. Kernels
-    // that never commit a last store are known to work.
-    if (it->second.used > it->second.waited)
+    // that never commit a last store, or (CUTLASS's epilogues) let the last
+    // ones pend in a wait for earlier ones, are known to work.
+    if (it->second.used > std::max(it->second.waited, it->second.seen))
       exec.report(inst, "exit-with-async-outstanding",
                   "a thread exits while its bulk copies may still read shared "
                   "memory: cp.async.bulk.wait_group(.read) is missing",

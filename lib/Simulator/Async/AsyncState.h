@@ -27,6 +27,9 @@ struct CopyGroups {
   /// Behind the last committed group that holds an operation, and behind the
   /// last group that a wait knows to have been read.
   uint64_t used = 0, waited = 0;
+  /// Behind the last group that was committed before some wait, even one that
+  /// let it pend.
+  uint64_t seen = 0;
   bool openUsed = false; ///< The open group holds an operation.
   CopyGroups() { groups.emplace_back(); }
   uint64_t open() const { return first + groups.size() - 1; }

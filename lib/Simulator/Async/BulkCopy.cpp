@@ -316,7 +316,10 @@ static Flow runWaitGroup(Exec &exec, const Inst &inst) {
   forEachLane(exec.mask, [&](unsigned lane) {
     auto &map = asyncState(exec.cta).bulk;
     auto it = map.find(exec.warp.index * warpSize + lane);
-    if (it != map.end() && it->second.open() > pending)
+    if (it == map.end())
+      return;
+    it->second.seen = it->second.open();
+    if (it->second.open() > pending)
       it->second.waited =
           std::max(it->second.waited, it->second.open() - pending);
   });

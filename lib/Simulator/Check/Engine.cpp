@@ -175,6 +175,8 @@ void Engine::fence(const FenceEvent &event) {
   case FenceKind::Memory: {
     auto view = std::make_shared<View>(snapshot(state, mask));
     forEachLane(mask, [&](unsigned l) { state.fenced[l] = view; });
+    if (event.kind == FenceKind::MbarrierInit)
+      state.initFenced |= mask;
     if (state.observed && event.kind == FenceKind::Memory)
       acquire(state, mask, *state.observed);
     return;
@@ -299,6 +301,13 @@ void Engine::mbarrierInit(const Actor &actor, Cta &cta,
     WarpState &warp = stateOf(*actor.warp);
     state.initThread = threadOf(warp, actor.lane);
     state.initStep = warp.step[actor.lane];
+    // An earlier fence.mbarrier_init of this thread covers this, too; see
+    // docs/simulator-memory-model.md.
+    if (warp.initFenced >> actor.lane & 1) {
+      auto view = std::make_shared<View>(*warp.fenced[actor.lane]);
+      view->happened.raise(state.initThread, warp.step[actor.lane]++);
+      warp.fenced[actor.lane] = std::move(view);
+    }
   }
 }
 
@@ -403,7 +412,7 @@ void Engine::barrierArrive(const Warp &warp, const Inst &inst, LaneMask mask,
 
 void Engine::barrierLeave(const Warp &warp, const Inst &, LaneMask mask,
                           Cta &cta, unsigned barrier, uint64_t generation) {
-  acquire(stateOf(warp), mask, named[cta.rank][barrier].at(generation));
+  acquire(stateOf(warp), mask, named[cta.rank][barrier].leaving(generation));
 }
 
 void Engine::clusterArrive(const Warp &warp, const Inst &, LaneMask mask,
@@ -423,5 +432,5 @@ void Engine::clusterArrive(const Warp &warp, const Inst &, LaneMask mask,
 
 void Engine::clusterWait(const Warp &warp, const Inst &, LaneMask mask,
                          uint64_t generation, const SyncOrder &) {
-  acquire(stateOf(warp), mask, clusterBarrier.at(generation));
+  acquire(stateOf(warp), mask, clusterBarrier.leaving(generation));
 }

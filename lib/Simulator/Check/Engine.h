@@ -101,6 +101,7 @@ struct WarpState {
   OwnSteps tensorFenced[warpSize]; ///< `steps` at tcgen05.fence::before.
   /// Views as of the last release fence, for relaxed arrivals.
   ViewRef fenced[warpSize];
+  LaneMask initFenced = 0; ///< Lanes that executed fence.mbarrier_init.
   /// What relaxed operations have observed, until an acquire fence.
   ViewRef observed;
   uint32_t firstThread = 0; ///< Component of lane 0.
@@ -149,17 +150,25 @@ struct BarrierState {
   uint64_t lastVersion = 0;
 };
 
-/// Views of the last two generations of a barrier.
+/// What the threads that arrived knew, by generation of a barrier. A thread may
+/// leave long after others have gone on to later generations, which do without
+/// it (barriers with counts).
 struct GenerationViews {
-  View views[2];
-  uint64_t generation[2] = {~0ull, ~0ull};
+  /// For arrivals: `g` is the newest generation.
   View &at(uint64_t g) {
-    if (generation[g & 1] != g) {
-      generation[g & 1] = g;
-      views[g & 1] = View();
-    }
-    return views[g & 1];
+    View &view = views[g];
+    while (views.size() > 64)
+      views.erase(views.begin());
+    return view;
   }
+  /// For those who leave; the oldest one that is kept stands for older ones.
+  const View &leaving(uint64_t g) {
+    auto it = views.lower_bound(g);
+    return it == views.end() ? at(g) : it->second;
+  }
+
+private:
+  std::map<uint64_t, View> views;
 };
 
 struct ThreadComponents {

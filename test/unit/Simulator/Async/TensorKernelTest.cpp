@@ -348,6 +348,171 @@ TEST(TensorCopy, LoadThenStoreIsTheIdentityInBounds) {
         }
 }
 
+//===----------------------------------------------------------------------===//
+// tcgen05.ld, .st and .cp
+//===----------------------------------------------------------------------===//
+
+/// One warp: `body` between allocation and deallocation; %r3 is the tensor
+/// memory address, data 2 KiB of shared memory whose words count from 0.
+static std::string tensorKernel(const std::string &body) {
+  return header() + R"(
+.visible .entry k(.param .u64 out)
+{
+  .reg .b32 %r<64>; .reg .b64 %rd<16>; .reg .pred %p<8>;
+  .shared .align 1024 .b8 data[2048];
+  .shared .align 8 .b64 done;
+  .shared .align 4 .b32 slot;
+  ld.param.u64 %rd0, [out];
+  mov.u32 %r0, %tid.x;
+  setp.ne.u32 %p0, %r0, 0;
+  @%p0 bra ready;
+  mbarrier.init.shared.b64 [done], 1;
+  fence.mbarrier_init.release.cluster;
+ready:
+  mov.u32 %r1, data;
+  shl.b32 %r2, %r0, 2;
+  add.u32 %r2, %r1, %r2;
+  mov.u32 %r4, %r0;
+fill:
+  st.shared.u32 [%r2], %r4;
+  add.u32 %r2, %r2, 128;
+  add.u32 %r4, %r4, 32;
+  setp.lt.u32 %p1, %r4, 512;
+  @%p1 bra fill;
+  fence.proxy.async.shared::cta;
+  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32;
+  ld.shared.u32 %r3, [slot];
+  shl.b32 %r5, %r0, 4;
+  cvt.u64.u32 %rd1, %r5;
+  add.u64 %rd0, %rd0, %rd1;
+)" + body +
+         R"(
+  tcgen05.wait::ld.sync.aligned;
+  st.global.v4.b32 [%rd0], {%r10, %r11, %r12, %r13};
+  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 32;
+  ret;
+}
+)";
+}
+
+static std::vector<uint32_t> runTensorKernel(const std::string &body) {
+  Kernel kernel(tensorKernel(body));
+  EXPECT_EQ(kernel.error, "");
+  if (!kernel.simulator)
+    return std::vector<uint32_t>(128);
+  kernel.buffer("out", 512);
+  kernel.config.block = {32, 1, 1};
+  RunResult result = runChecked(kernel, 3);
+  EXPECT_EQ(reports(result), "");
+  uint32_t *out = kernel.data<uint32_t>("out");
+  return std::vector<uint32_t>(out, out + 128);
+}
+
+TEST(TensorMemory, StoreInOneShapeLoadInAnother) {
+  // Lane l holds 100 l + column, four columns.
+  auto out = runTensorKernel(R"(
+    mul.lo.u32 %r6, %r0, 100;
+    add.u32 %r7, %r6, 1; add.u32 %r8, %r6, 2; add.u32 %r9, %r6, 3;
+    tcgen05.st.sync.aligned.32x32b.x4.b32 [%r3], {%r6, %r7, %r8, %r9};
+    tcgen05.wait::st.sync.aligned;
+    tcgen05.ld.sync.aligned.16x128b.x1.b32 {%r10, %r11}, [%r3];
+    add.u32 %r20, %r3, 0x100000;
+    tcgen05.ld.sync.aligned.16x64b.x2.b32 {%r12, %r13}, [%r20];
+  )");
+  for (uint32_t t = 0; t < 32; ++t) {
+    EXPECT_EQ(out[4 * t], 100 * (t / 4) + t % 4);
+    EXPECT_EQ(out[4 * t + 1], 100 * (t / 4 + 8) + t % 4);
+    // The upper sixteen lanes, 64 bits a row.
+    uint32_t row = 16 + t / 4 + 8 * (t % 2), column = t / 2 % 2;
+    EXPECT_EQ(out[4 * t + 2], 100 * row + column);
+    EXPECT_EQ(out[4 * t + 3], 100 * row + column + 2);
+  }
+}
+
+TEST(TensorMemory, PackAndUnpack) {
+  auto out = runTensorKernel(R"(
+    shl.b32 %r6, %r0, 16;
+    or.b32 %r6, %r6, 0x1234;
+    tcgen05.st.sync.aligned.32x32b.x1.unpack::16b.b32 [%r3], %r6;
+    tcgen05.wait::st.sync.aligned;
+    tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r10, %r11}, [%r3];
+    tcgen05.ld.sync.aligned.32x32b.x1.pack::16b.b32 {%r12}, [%r3];
+    mov.u32 %r13, 0;
+  )");
+  for (uint32_t t = 0; t < 32; ++t) {
+    EXPECT_EQ(out[4 * t], 0x1234u);
+    EXPECT_EQ(out[4 * t + 1], t);
+    EXPECT_EQ(out[4 * t + 2], t << 16 | 0x1234);
+  }
+}
+
+TEST(TensorMemory, CopyFromSharedMemory) {
+  // Core matrices of 8 rows by 16 bytes behind one another: row r is words
+  // 4 r to 4 r + 3, and goes to all four quarters.
+  auto out = runTensorKernel(R"(
+    @%p0 bra wait;
+    shr.u32 %r6, %r1, 4;
+    cvt.u64.u32 %rd2, %r6;
+    or.b64 %rd2, %rd2, 0x0000400800080000;
+    tcgen05.cp.cta_group::1.32x128b.warpx4 [%r3], %rd2;
+    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];
+  wait:
+    mbarrier.try_wait.parity.shared.b64 %p2, [done], 0;
+    @!%p2 bra wait;
+    tcgen05.ld.sync.aligned.32x32b.x4.b32 {%r10, %r11, %r12, %r13}, [%r3];
+  )");
+  for (uint32_t i = 0; i < 128; ++i)
+    EXPECT_EQ(out[i], i);
+}
+
+//===----------------------------------------------------------------------===//
+// clusterlaunchcontrol
+//===----------------------------------------------------------------------===//
+
+TEST(LaunchControl, EveryCtaIsDoneOnce) {
+  Kernel kernel(header() + R"(
+.visible .entry k(.param .u64 out)
+{
+  .reg .b32 %r<16>; .reg .b64 %rd<8>; .reg .pred %p<8>; .reg .b128 %q;
+  .shared .align 16 .b8 response[16];
+  .shared .align 8 .b64 full;
+  ld.param.u64 %rd0, [out];
+  mov.u32 %r0, %ctaid.x;
+  mov.u32 %r5, 0;
+  mbarrier.init.shared.b64 [full], 1;
+  fence.mbarrier_init.release.cluster;
+next:
+  mul.wide.u32 %rd1, %r0, 4;
+  add.u64 %rd2, %rd0, %rd1;
+  red.global.add.u32 [%rd2], 1;
+  mbarrier.arrive.expect_tx.shared.b64 %rd3, [full], 16;
+  clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [response], [full];
+wait:
+  mbarrier.try_wait.parity.shared.b64 %p0, [full], %r5;
+  @!%p0 bra wait;
+  xor.b32 %r5, %r5, 1;
+  ld.shared.b128 %q, [response];
+  clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p1, %q;
+  @!%p1 bra done;
+  clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r0, %q;
+  bra next;
+done:
+  ret;
+}
+)");
+  ASSERT_EQ(kernel.error, "");
+  kernel.buffer("out", 400);
+  kernel.config.block = {1, 1, 1};
+  kernel.config.grid = {100, 1, 1};
+  for (uint64_t seed : {0, 1, 2}) {
+    std::memset(kernel.data<uint8_t>("out"), 0, 400);
+    RunResult result = runChecked(kernel, seed);
+    EXPECT_EQ(reports(result), "");
+    for (int i = 0; i < 100; ++i)
+      EXPECT_EQ(kernel.data<uint32_t>("out")[i], 1u) << i;
+  }
+}
+
 TEST(Decode, UnsupportedFormsAreNamed) {
   for (const char *form :
        {"tcgen05.mma.ws.cta_group::1.kind::f16 [%r0], %rd0, %rd0, %r0, %p0;",

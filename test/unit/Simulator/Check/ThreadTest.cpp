@@ -215,6 +215,14 @@ TEST(Check, MbarrierInitFence) {
   EXPECT_CLEAN(remoteArrival, pair);
   EXPECT_KIND(edit(remoteArrival, "fence.mbarrier_init.release.cluster;"), pair,
               "mbarrier-init-race");
+  // A fence of the thread before the initialisation counts, as CUTLASS's GEMMs
+  // need it: the instruction itself has no code in the machine.
+  const char *ordered = "  mbarrier.init.shared.b64 [bar], 32;\n"
+                        "  fence.mbarrier_init.release.cluster;\n";
+  EXPECT_CLEAN(edit(remoteArrival, ordered,
+                    "  fence.mbarrier_init.release.cluster;\n"
+                    "  mbarrier.init.shared.b64 [bar], 32;\n"),
+               pair);
 }
 
 TEST(Check, ReleaseAndAcquireThroughMemory) {
