@@ -9,4 +9,4 @@ import numpy as np
 a, b, c = (np.load(path).astype(np.float64) for path in sys.argv[1:])
 worst = np.abs(c - a @ b.T).max()
 print("max error", worst)
-sys.exit(worst > 1e-3)
+sys.exit(int(worst > 1e-3))
