@@ -17,7 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { multiprocessors = 148, sharedBytesOptIn = 232448, maxKernels = 1024, maxParams = 512 };
+enum {
+  multiprocessors = 148,
+  sharedBytesOptIn = 232448,
+  maxKernels = 1024,
+  maxParams = 512
+};
 
 static struct {
   char *names[maxKernels];
@@ -38,13 +43,16 @@ void launch_recorder_expect(int count, const size_t *bytes) {
 
 //===--- Libraries and kernels --------------------------------------------===//
 
-cudaError_t _cudaLibraryLoadData(cudaLibrary_t *library, const void *code, void *jitOptions, void *jitValues,
-                                 unsigned jitCount, void *options, void *values, unsigned count) {
+cudaError_t _cudaLibraryLoadData(cudaLibrary_t *library, const void *code,
+                                 void *jitOptions, void *jitValues,
+                                 unsigned jitCount, void *options, void *values,
+                                 unsigned count) {
   *library = (cudaLibrary_t)(uintptr_t)1;
   return cudaSuccess;
 }
 
-cudaError_t _cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, const char *name) {
+cudaError_t _cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library,
+                                  const char *name) {
   if (kernels.count == maxKernels)
     return cudaErrorMemoryAllocation;
   kernels.names[kernels.count] = strdup(name);
@@ -54,11 +62,16 @@ cudaError_t _cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, c
 
 cudaError_t _cudaLibraryUnload(cudaLibrary_t library) { return cudaSuccess; }
 cudaError_t cudaLibraryUnload(cudaLibrary_t library) { return cudaSuccess; }
-cudaError_t _cudaFuncSetAttribute(const void *function, int attribute, int value) { return cudaSuccess; }
-cudaError_t _cudaKernelSetAttributeForDevice(void *kernel, int attribute, int value, int device) {
+cudaError_t _cudaFuncSetAttribute(const void *function, int attribute,
+                                  int value) {
   return cudaSuccess;
 }
-CUresult _cuKernelGetAttribute(int *value, int attribute, void *kernel, int device) {
+cudaError_t _cudaKernelSetAttributeForDevice(void *kernel, int attribute,
+                                             int value, int device) {
+  return cudaSuccess;
+}
+CUresult _cuKernelGetAttribute(int *value, int attribute, void *kernel,
+                               int device) {
   *value = attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES ? 1024 : 0;
   return CUDA_SUCCESS;
 }
@@ -78,7 +91,9 @@ cudaError_t _cudaGetDeviceCount(int *count) {
   *count = 1;
   return cudaSuccess;
 }
-cudaError_t cudaGetDeviceCount(int *count) { return _cudaGetDeviceCount(count); }
+cudaError_t cudaGetDeviceCount(int *count) {
+  return _cudaGetDeviceCount(count);
+}
 cudaError_t _cudaDeviceGetAttribute(int *value, int attribute, int device) {
   switch (attribute) {
   case cudaDevAttrMultiProcessorCount:
@@ -97,7 +112,9 @@ cudaError_t _cudaDeviceGetAttribute(int *value, int attribute, int device) {
 }
 cudaError_t _cudaGetLastError(void) { return cudaSuccess; }
 const char *cudaGetErrorName(cudaError_t error) { return "launch recorder"; }
-const char *cudaGetErrorString(cudaError_t error) { return "a call that the launch recorder does not know"; }
+const char *cudaGetErrorString(cudaError_t error) {
+  return "a call that the launch recorder does not know";
+}
 
 //===--- Launches ---------------------------------------------------------===//
 
@@ -105,7 +122,8 @@ static void printTriple(FILE *out, const char *name, dim3 d) {
   fprintf(out, "\"%s\": [%u, %u, %u], ", name, d.x, d.y, d.z);
 }
 
-cudaError_t _cudaLaunchKernelEx(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
+cudaError_t _cudaLaunchKernelEx(const cudaLaunchConfig_t *config,
+                                const void *kernel, void **arguments) {
   FILE *out = fopen(getenv("LAUNCH_RECORD"), "a");
   if (!out)
     return cudaErrorUnknown;
@@ -120,7 +138,8 @@ cudaError_t _cudaLaunchKernelEx(const cudaLaunchConfig_t *config, const void *ke
   printTriple(out, "grid", config->gridDim);
   printTriple(out, "block", config->blockDim);
   printTriple(out, "cluster", cluster);
-  fprintf(out, "\"dynamic_smem\": %zu, \"params\": [", (size_t)config->dynamicSmemBytes);
+  fprintf(out, "\"dynamic_smem\": %zu, \"params\": [",
+          (size_t)config->dynamicSmemBytes);
   for (int i = 0; i < params.count; i++) {
     fputs(i ? ", \"" : "\"", out);
     const unsigned char *bytes = arguments[i];
