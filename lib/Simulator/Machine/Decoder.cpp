@@ -80,7 +80,8 @@ void Decoder::error(ptx::Location loc, const llvm::Twine &message) {
 }
 
 /// Shared variables of the module and of its .funcs come first, then each
-/// entry's own; dynamic shared memory starts behind the entry's.
+/// entry's own; dynamic shared memory starts behind the entry's. (Kernels take
+/// its start for aligned when they have no static variables.)
 void Decoder::layOutShared() {
   uint32_t end = sharedReservedBytes;
   auto place = [&](const ptx::Variable &v, uint32_t &at) {
@@ -96,23 +97,27 @@ void Decoder::layOutShared() {
     if (!f.isEntry)
       for (const ptx::Variable *v : f.variables)
         place(*v, end);
-  // Where dynamic memory starts must be the same for all entries that share
-  // an extern array: behind the largest.
-  uint32_t largest = end, alignment = 16;
-  for (const ptx::Function &f : module.functions) {
-    uint32_t at = end;
-    if (f.isEntry)
-      for (const ptx::Variable *v : f.variables)
-        place(*v, at);
-    largest = std::max(largest, at);
-  }
+  uint32_t alignment = 16;
   for (const ptx::Variable &v : module.allVariables)
     if (v.space == ptx::StateSpace::Shared && v.unsizedArray)
       alignment = std::max(alignment, v.align);
-  sharedEnd = alignTo(largest, alignment);
+  sharedEnd = alignTo(end, alignment);
+  for (const ptx::Function &f : module.functions) {
+    if (!f.isEntry)
+      continue;
+    uint32_t at = end;
+    for (const ptx::Variable *v : f.variables)
+      place(*v, at);
+    entrySharedEnd[&f] = alignTo(at, alignment);
+    sharedEnd = std::max(sharedEnd, entrySharedEnd[&f]);
+  }
+  placeDynamicShared(sharedEnd);
+}
+
+void Decoder::placeDynamicShared(uint32_t address) {
   for (const ptx::Variable &v : module.allVariables)
     if (v.space == ptx::StateSpace::Shared && v.unsizedArray)
-      places[&v] = {MemSpace::Shared, sharedEnd};
+      places[&v] = {MemSpace::Shared, address};
 }
 
 bool Decoder::layOutGlobals() {
@@ -142,6 +147,7 @@ bool Decoder::relocate(const ptx::Variable &variable) {
                        "' is not supported");
       continue;
     }
+    sharesDynamic |= r.variable->unsizedArray;
     uint64_t value = it->second.address + r.addend;
     if (r.generic && it->second.space == MemSpace::Shared)
       value += sharedWindow;
@@ -302,7 +308,8 @@ void Decoder::makeEntry(const ptx::Function &f, uint32_t index) {
     entry.params.push_back(
         {v->name.str(), uint32_t(v->paramOffset), uint32_t(v->bytes)});
   entry.paramBytes = f.paramBytes;
-  entry.staticSharedBytes = sharedEnd - sharedReservedBytes;
+  entry.staticSharedBytes =
+      (sharesDynamic ? sharedEnd : entrySharedEnd[&f]) - sharedReservedBytes;
   entry.localBytes = alignTo(localEnd, 16);
   const ptx::FunctionDirectives &d = f.directives;
   for (unsigned i = 0; i < 3; ++i) {
@@ -359,8 +366,15 @@ llvm::Error Decoder::run() {
       program.functions.push_back(std::move(info));
     }
     for (const ptx::Function &f : module.functions)
-      if (f.hasBody)
+      if (f.hasBody && !f.isEntry)
         decodeFunction(f);
+    for (const ptx::Function &f : module.functions) {
+      if (!f.hasBody || !f.isEntry)
+        continue;
+      if (!sharesDynamic)
+        placeDynamicShared(entrySharedEnd[&f]);
+      decodeFunction(f);
+    }
     for (auto &[inst, callee] : callFixups)
       program.insts[inst].target = program.functions[functionIndex[callee]].pc;
     checkRecursion();

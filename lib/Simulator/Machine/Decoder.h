@@ -32,6 +32,8 @@ private:
 
   void checkSizes();
   void layOutShared();
+  /// Where the module's arrays without a size start.
+  void placeDynamicShared(uint32_t address);
   void layOutFunction(const ptx::Function &function);
   bool layOutGlobals();
   bool relocate(const ptx::Variable &variable);
@@ -59,8 +61,13 @@ private:
   llvm::DenseMap<const ptx::Function *, std::vector<const ptx::Function *>>
       calls;
   const ptx::Function *current = nullptr;
-  uint32_t registerEnd = 0, localEnd = 0, sharedEnd = 0;
+  uint32_t registerEnd = 0, localEnd = 0;
+  /// Where dynamic shared memory starts: behind the largest entry, for each.
+  uint32_t sharedEnd = 0;
   llvm::DenseMap<const ptx::Function *, uint32_t> entrySharedEnd;
+  /// A .func or an initialiser names dynamic shared memory: it has to start at
+  /// one place for all entries.
+  bool sharesDynamic = false;
 
   std::map<std::pair<uint64_t, unsigned>, uint32_t> constantMap;
   std::vector<uint8_t> constantBytes;

@@ -221,6 +221,8 @@ bool InstructionDecoder::addSymbol(const ptx::Operand &op, unsigned bytes) {
   if (slotWidth(bytes) < 4)
     return error("an address where a predicate is needed");
   const VariablePlace &place = it->second;
+  if (op.variable->unsizedArray && !decoder.current->isEntry)
+    decoder.sharesDynamic = true;
   uint64_t value = place.address + op.offset;
   if (place.space != MemSpace::Shared) {
     addConstant(value, bytes < 4 ? 4 : bytes);

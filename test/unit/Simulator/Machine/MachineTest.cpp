@@ -289,6 +289,43 @@ TEST(Memory, ModuleVariables) {
   EXPECT_EQ(run[0], 106u);
 }
 
+TEST(Memory, DynamicSharedMemoryBeginsBehindTheEntrysOwn) {
+  // Static variables of one entry do not move another's dynamic memory.
+  std::string text = header() + R"(
+.extern .shared .align 16 .b8 dynamic[];
+.visible .entry small(.param .u64 p) {
+  .reg .b32 %r<2>;
+  .reg .b64 %rd<2>;
+  ld.param.u64 %rd0, [p];
+  mov.u32 %r0, dynamic;
+  st.global.u32 [%rd0], %r0;
+  ret;
+}
+.visible .entry large(.param .u64 p) {
+  .reg .b32 %r<2>;
+  .reg .b64 %rd<2>;
+  .shared .align 8 .b8 own[24];
+  ld.param.u64 %rd0, [p];
+  mov.u32 %r0, dynamic;
+  st.global.u32 [%rd0], %r0;
+  ret;
+}
+)";
+  auto start = [](const std::string &module, const char *entry) {
+    Kernel k(module);
+    EXPECT_EQ(k.error, "");
+    k.buffer("p", 4);
+    k.config.entry = entry;
+    EXPECT_EQ(reports(k.run()), "");
+    return *k.data<uint32_t>("p");
+  };
+  EXPECT_EQ(start(text, "small"), 0x400u);
+  EXPECT_EQ(start(text, "large"), 0x420u);
+  // Unless a function names it, whoever calls it.
+  text += ".func (.reg .b32 %r) where() { mov.u32 %r, dynamic; ret; }\n";
+  EXPECT_EQ(start(text, "small"), 0x420u);
+}
+
 TEST(Memory, Faults) {
   KernelRun beyond(kernel("st.global.b32 [%rd1+4096], 1;"), {1});
   EXPECT_THAT(beyond.text(), HasSubstr("out-of-bounds: access of 4 bytes "
