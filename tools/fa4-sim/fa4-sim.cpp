@@ -9,6 +9,7 @@
 #include "fa4/Simulator/Check/HappensBefore.h"
 #include "fa4/Simulator/Manifest/Session.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Option/ArgList.h"
 #include "llvm/Option/OptTable.h"
 #include "llvm/Support/InitLLVM.h"
@@ -108,6 +109,22 @@ static bool readPair(StringRef text,
   return true;
 }
 
+static bool readAllowed(const InputArgList &args,
+                        std::vector<std::string> &allowed) {
+  for (const std::string &list : args.getAllArgValues(OPT_allow)) {
+    llvm::SmallVector<StringRef> kinds;
+    StringRef(list).split(kinds, ',');
+    for (StringRef kind : kinds) {
+      if (!llvm::is_contained(checkKinds(), kind))
+        return fail("--allow: '" + kind.str() +
+                    "' is no kind of --check; they are " +
+                    llvm::join(checkKinds(), ", "));
+      allowed.push_back(kind.str());
+    }
+  }
+  return true;
+}
+
 static bool readPolicy(const InputArgList &args, Options &options) {
   StringRef name = args.getLastArgValue(OPT_policy, "random");
   if (name == "random")
@@ -157,6 +174,8 @@ static bool readOptions(const InputArgList &args, Options &options) {
   options.json = args.hasArg(OPT_json);
   options.progress = args.hasArg(OPT_progress) || llvm::errs().is_displayed();
   options.run.keepGoing = args.hasArg(OPT_keep_going);
+  if (!readAllowed(args, options.run.allowed))
+    return false;
   if (options.check)
     options.run.checker = happensBeforeChecker();
   return true;

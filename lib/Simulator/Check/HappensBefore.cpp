@@ -53,3 +53,17 @@ CheckerFactory fa4::sim::happensBeforeChecker(CheckOptions options) {
     return std::make_unique<LaunchChecker>(info, memory, sink, options);
   };
 }
+
+llvm::ArrayRef<llvm::StringLiteral> fa4::sim::checkKinds() {
+  static constexpr llvm::StringLiteral kinds[] = {"barrier-double-arrival",
+                                                  "exit-with-async-outstanding",
+                                                  "mbarrier-init-race",
+                                                  "missing-async-wait",
+                                                  "missing-bulk-wait",
+                                                  "missing-proxy-fence",
+                                                  "missing-tensor-fence",
+                                                  "missing-tensor-wait",
+                                                  "race",
+                                                  "uninitialised"};
+  return kinds;
+}

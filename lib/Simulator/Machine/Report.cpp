@@ -7,9 +7,13 @@
 
 #include "fa4/Simulator/Machine/Report.h"
 
+#include <algorithm>
+
 using namespace fa4::sim;
 
 void ReportSink::add(Report report) {
+  if (std::find(allowed.begin(), allowed.end(), report.kind) != allowed.end())
+    return;
   if (report.key.empty()) {
     report.key = report.kind;
     for (const ReportSite &site : report.sites)

@@ -347,7 +347,7 @@ static unsigned residentByMemory(const GridInfo &info) {
 llvm::Expected<RunResult> Simulator::run(const LaunchConfig &config,
                                          const RunOptions &options) {
   auto begin = std::chrono::steady_clock::now();
-  ReportSink sink(options.keepGoing);
+  ReportSink sink(options.keepGoing, options.allowed);
   Grid grid(*globalMemory, sink, options);
   if (llvm::Error error = fillGrid(grid, config, *decoded))
     return std::move(error);

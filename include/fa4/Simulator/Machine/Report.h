@@ -47,8 +47,11 @@ struct Report {
 /// Collects reports from all worker threads.
 class ReportSink {
 public:
-  explicit ReportSink(bool keepGoing, unsigned maxDistinct = 100)
-      : keepGoing(keepGoing), maxDistinct(maxDistinct) {}
+  /// Reports of the kinds in `allowed` are dropped.
+  explicit ReportSink(bool keepGoing, std::vector<std::string> allowed = {},
+                      unsigned maxDistinct = 100)
+      : allowed(std::move(allowed)), keepGoing(keepGoing),
+        maxDistinct(maxDistinct) {}
 
   void add(Report report);
   /// True once the run should stop (first error without keepGoing).
@@ -61,6 +64,7 @@ public:
 private:
   mutable std::mutex mutex;
   std::vector<Report> reports;
+  std::vector<std::string> allowed;
   uint64_t count = 0;
   bool keepGoing;
   unsigned maxDistinct;
