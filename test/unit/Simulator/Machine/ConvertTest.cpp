@@ -19,19 +19,8 @@ namespace {
 using S = std::vector<std::string>;
 const S b32x1{"b32"}, b32x2{"b32", "b32"}, b32x3{"b32", "b32", "b32"};
 
-struct Case {
-  const char *instruction;
-  const char *result;
-  std::vector<std::string> classes;
-  std::vector<uint64_t> inputs;
-  uint64_t expected;
-};
 class Conversion : public testing::TestWithParam<Case> {};
-TEST_P(Conversion, GivesTheManualsResult) {
-  const Case &c = GetParam();
-  EXPECT_EQ(evaluate1(c.instruction, c.result, c.classes, c.inputs), c.expected)
-      << c.instruction;
-}
+TEST_P(Conversion, GivesTheManualsResult) { GetParam().check(); }
 
 uint64_t f(float x) { return bits(x); }
 

@@ -120,6 +120,20 @@ inline float real(uint64_t b) {
   return x;
 }
 
+/// One instruction on one lane, and the bits that the manual says it gives.
+struct Case {
+  const char *instruction;
+  const char *result;
+  std::vector<std::string> classes;
+  std::vector<uint64_t> inputs;
+  uint64_t expected;
+
+  void check() const {
+    EXPECT_EQ(evaluate1(instruction, result, classes, inputs), expected)
+        << instruction;
+  }
+};
+
 } // namespace fa4::sim::test
 
 #endif // FA4_TEST_UNIT_SIMULATOR_MACHINE_KERNELTEST_H
