@@ -20,48 +20,34 @@ using namespace fa4::attn;
 // Regions
 //===----------------------------------------------------------------------===//
 
-static void eraseRegion(PatternRewriter &rewriter, AttentionOpInterface op,
-                        Region &region) {
-  rewriter.modifyOpInPlace(op, [&] {
-    region.dropAllReferences();
-    rewriter.eraseBlock(&region.front());
-  });
+/// A score_mod that yields its score, a mask_mod that shows every key.
+static bool isTrivial(AttentionOpInterface op, Region &region) {
+  Value yielded = region.front().getTerminator()->getOperand(0);
+  if (&region == &op.getScoreMod())
+    return yielded == region.getArgument(0);
+  return matchPattern(yielded, m_One());
 }
 
 namespace {
-/// A score_mod that yields its score is none.
-struct EraseIdentityScoreMod
+/// A region that changes nothing need not be there.
+struct EraseTrivialMods
     : public OpInterfaceRewritePattern<AttentionOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
 
   LogicalResult matchAndRewrite(AttentionOpInterface op,
                                 PatternRewriter &rewriter) const override {
-    Region &region = op.getScoreMod();
-    if (region.empty())
-      return failure();
-    Value yielded = region.front().getTerminator()->getOperand(0);
-    if (yielded != region.getArgument(0))
-      return failure();
-    eraseRegion(rewriter, op, region);
-    return success();
-  }
-};
-
-/// A mask_mod that shows every key is none.
-struct EraseTrueMaskMod
-    : public OpInterfaceRewritePattern<AttentionOpInterface> {
-  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
-
-  LogicalResult matchAndRewrite(AttentionOpInterface op,
-                                PatternRewriter &rewriter) const override {
-    Region &region = op.getMaskMod();
-    if (region.empty())
-      return failure();
-    Value yielded = region.front().getTerminator()->getOperand(0);
-    if (!matchPattern(yielded, m_One()))
-      return failure();
-    eraseRegion(rewriter, op, region);
-    return success();
+    bool changed = false;
+    for (auto [mod, numArgs] : op.getMods()) {
+      Region *region = mod;
+      if (region->empty() || !isTrivial(op, *region))
+        continue;
+      rewriter.modifyOpInPlace(op, [&] {
+        region->dropAllReferences();
+        rewriter.eraseBlock(&region->front());
+      });
+      changed = true;
+    }
+    return success(changed);
   }
 };
 
@@ -72,9 +58,7 @@ struct DropUnusedCaptures
 
   LogicalResult matchAndRewrite(AttentionOpInterface op,
                                 PatternRewriter &rewriter) const override {
-    std::pair<Region *, unsigned> mods[] = {
-        {&op.getScoreMod(), kNumScoreModArgs},
-        {&op.getMaskMod(), kNumMaskModArgs}};
+    auto mods = op.getMods();
     auto isUsed = [&](unsigned capture) {
       return llvm::any_of(mods, [&](auto &mod) {
         return !mod.first->empty() &&
@@ -340,7 +324,7 @@ private:
 
 void AttnDialect::getCanonicalizationPatterns(
     RewritePatternSet &patterns) const {
-  patterns.add<EraseIdentityScoreMod, EraseTrueMaskMod, DropUnusedCaptures,
-               MaskModToMaskAttr, DropVacuousMaskBounds, DropUnusedLse,
-               FoldTensorCastIntoOperands, RefineResultTypes>(getContext());
+  patterns.add<EraseTrivialMods, DropUnusedCaptures, MaskModToMaskAttr,
+               DropVacuousMaskBounds, DropUnusedLse, FoldTensorCastIntoOperands,
+               RefineResultTypes>(getContext());
 }

@@ -162,11 +162,10 @@ static Value extractSlice(OpBuilder &builder, Location loc, Value value,
 /// first batch and query head, which are new captures at the end.
 static void shiftRegionIndices(OpBuilder &builder, AttentionOpInterface tiled) {
   OpBuilder::InsertionGuard guard(builder);
-  std::pair<Region *, unsigned> mods[] = {{&tiled.getScoreMod(), 1u},
-                                          {&tiled.getMaskMod(), 0u}};
-  for (auto [region, firstIndex] : mods) {
+  for (auto [region, numArgs] : tiled.getMods()) {
     if (region->empty())
       continue;
+    unsigned firstIndex = numArgs - kNumIndexArgs;
     Block &block = region->front();
     builder.setInsertionPointToStart(&block);
     for (unsigned index : {0u, 1u}) {
@@ -180,10 +179,9 @@ static void shiftRegionIndices(OpBuilder &builder, AttentionOpInterface tiled) {
 }
 
 static bool usesBatchOrHead(AttentionOpInterface op) {
-  std::pair<Region *, unsigned> mods[] = {{&op.getScoreMod(), 1u},
-                                          {&op.getMaskMod(), 0u}};
-  return llvm::any_of(mods, [](auto &mod) {
-    auto [region, first] = mod;
+  return llvm::any_of(op.getMods(), [](const auto &mod) {
+    auto [region, numArgs] = mod;
+    unsigned first = numArgs - kNumIndexArgs;
     return !region->empty() && !(region->getArgument(first).use_empty() &&
                                  region->getArgument(first + 1).use_empty());
   });

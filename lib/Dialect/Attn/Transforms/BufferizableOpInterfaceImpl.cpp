@@ -155,10 +155,7 @@ private:
       newState.addRegion();
     auto memrefOp = cast<AttentionOpInterface>(rewriter.create(newState));
 
-    std::pair<Region *, unsigned> mods[] = {
-        {&op.getScoreMod(), kNumScoreModArgs},
-        {&op.getMaskMod(), kNumMaskModArgs}};
-    for (auto [number, mod] : llvm::enumerate(mods)) {
+    for (auto [number, mod] : llvm::enumerate(op.getMods())) {
       auto [region, firstCapture] = mod;
       if (region->empty())
         continue;

@@ -23,6 +23,7 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/TilingInterface.h"
+#include <array>
 #include <optional>
 
 #include "fa4/Dialect/Attn/IR/AttnDialect.h.inc"

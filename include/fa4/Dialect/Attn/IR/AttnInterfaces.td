@@ -65,6 +65,13 @@ def Attn_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
       return ::llvm::isa<::mlir::BaseMemRefType>($_op.getQ().getType());
     }
 
+    /// score_mod and mask_mod, each with the number of its block arguments in
+    /// front of the captures; the last `kNumIndexArgs` of these are indices.
+    ::std::array<::std::pair<::mlir::Region *, unsigned>, 2> getMods() {
+      return {{{&$_op.getScoreMod(), kNumScoreModArgs},
+               {&$_op.getMaskMod(), kNumMaskModArgs}}};
+    }
+
     /// Operand numbers: the captures and then the destinations come last.
     unsigned getFirstInitNumber() {
       return $_op->getNumOperands() - $_op.getInits().size();
