@@ -11,6 +11,7 @@
 #include "fa4/Dialect/Attn/Pipelines/Passes.h"
 #include "fa4/Dialect/Attn/Transforms/BufferizableOpInterfaceImpl.h"
 #include "fa4/Dialect/Attn/Transforms/Passes.h"
+#include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -18,7 +19,7 @@
 using namespace mlir;
 
 void fa4::registerDialects(DialectRegistry &registry) {
-  registry.insert<attn::AttnDialect>();
+  registry.insert<attn::AttnDialect, tile::TileDialect>();
   attn::registerBufferizableOpInterfaceExternalModels(registry);
 }
 

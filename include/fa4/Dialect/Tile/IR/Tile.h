@@ -1,0 +1,50 @@
+//===- Tile.h - the tile dialect ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// The C++ interface of the tile dialect.
+
+#ifndef FA4_DIALECT_TILE_IR_TILE_H
+#define FA4_DIALECT_TILE_IR_TILE_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "fa4/Dialect/Tile/IR/TileDialect.h.inc"
+#include "fa4/Dialect/Tile/IR/TileEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "fa4/Dialect/Tile/IR/TileAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "fa4/Dialect/Tile/IR/TileTypes.h.inc"
+
+namespace fa4::tile {
+
+/// What the operations on channels read and write.
+struct ChannelResource
+    : public mlir::SideEffects::Resource::Base<ChannelResource> {
+  llvm::StringRef getName() final { return "channel"; }
+};
+
+/// Names of the attributes of kernel arguments.
+inline constexpr llvm::StringLiteral kArgName = "tile.name";
+inline constexpr llvm::StringLiteral kArgDims = "tile.dims";
+
+} // namespace fa4::tile
+
+#define GET_OP_CLASSES
+#include "fa4/Dialect/Tile/IR/TileOps.h.inc"
+
+#endif // FA4_DIALECT_TILE_IR_TILE_H

@@ -1,0 +1,55 @@
+//===- TileAttrs.td - attributes and types of the tile dialect -*- tablegen -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_DIALECT_TILE_IR_TILEATTRS_TD
+#define FA4_DIALECT_TILE_IR_TILEATTRS_TD
+
+include "fa4/Dialect/Tile/IR/TileDialect.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+
+def Tile_MemorySpace : I32EnumAttr<"MemorySpace", "where a channel lives", [
+    I32EnumAttrCase<"smem", 0>, I32EnumAttrCase<"tmem", 1>]> {
+  let cppNamespace = "::fa4::tile";
+  let genSpecializedAttr = 0;
+}
+def Tile_MemorySpaceAttr : EnumAttr<Tile_Dialect, Tile_MemorySpace, "space">;
+
+def Tile_ExtentAttr : AttrDef<Tile_Dialect, "Extent"> {
+  let mnemonic = "extent";
+  let summary = "number of work tiles along one axis of the grid";
+  let description = [{
+    `#tile.extent<"Sq" by 256>` is `ceildiv(Sq, 256)`, where `Sq` is a name in the
+    `tile.dims` of a kernel argument; `#tile.extent<"B">` is `B`. An extent of
+    tiles of a name that is a number, `#tile.extent<"1">`, is constant.
+
+    Example:
+
+    ```mlir
+    tile.kernel @k(%x: memref<?x?xf32> {tile.name = "x", tile.dims = ["M", "N"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>, #tile.extent<"N">]} {
+    }
+    ```
+  }];
+  let parameters = (ins StringRefParameter<"size">:$size,
+                        DefaultValuedParameter<"int64_t", "1">:$tile);
+  let assemblyFormat = "`<` $size (`by` $tile^)? `>`";
+}
+
+def Tile_ChannelType : TypeDef<Tile_Dialect, "Channel"> {
+  let mnemonic = "channel";
+  let summary = "handle of a channel";
+  let description = [{
+    A channel that carries values of type `vector`, one a stage.
+
+    Example: `!tile.channel<vector<128x128xf32>>`.
+  }];
+  let parameters = (ins "::mlir::VectorType":$valueType);
+  let assemblyFormat = "`<` $valueType `>`";
+}
+
+#endif // FA4_DIALECT_TILE_IR_TILEATTRS_TD

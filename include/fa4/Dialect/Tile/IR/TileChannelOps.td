@@ -1,0 +1,227 @@
+//===- TileChannelOps.td - roles and channels -*- tablegen -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_DIALECT_TILE_IR_TILECHANNELOPS_TD
+#define FA4_DIALECT_TILE_IR_TILECHANNELOPS_TD
+
+/// Acts on the state of a channel. Each of them is ordered with every other
+/// one of its role.
+def Tile_ChannelResource : Resource<"::fa4::tile::ChannelResource">;
+defvar ChannelEffects = [MemoryEffects<[MemRead<Tile_ChannelResource>,
+                                        MemWrite<Tile_ChannelResource>]>];
+
+def Tile_ChannelOp : Tile_Op<"channel", [
+    MemoryEffects<[MemAlloc<Tile_ChannelResource>]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "a ring of buffers between roles";
+  let description = [{
+    `stages` buffers, each for one value of the channel's type, in shared memory
+    (`smem`) or tensor memory (`tmem`), used in ring order by one producer and
+    one or more consumers:
+
+    | operation | by | meaning |
+    |---|---|---|
+    | `tile.acquire` | producer | wait until the next stage is free |
+    | `tile.commit` | producer | publish a value in the next stage; asynchronous operations that write it are waited for by the consumer |
+    | `tile.wait` | consumer | wait for the next stage's value and use it |
+    | `tile.release` | consumer | the oldest stage that was waited for is free again, when all operations issued so far that read it have ended |
+
+    `initial(n)`: the first `n` waits need no commit; their value is undefined.
+
+    `in_place_of` another channel: both share one buffer, and its owner changes
+    with each commit, around a ring of roles. The one who waited for the other
+    channel may write this one and commit it; neither is acquired or released.
+    An MMA that the owner issued before still reads or writes the buffer before
+    any later one does.
+
+    The rest is set by `tile-allocate`: `offset` (bytes in shared memory, columns in
+    tensor memory, of stage 0; the others follow each other), `full` and `empty`
+    (numbers of the first of `stages` mbarriers each; `empty` is absent where no
+    one acquires).
+
+    Example:
+
+    ```mlir
+    tile.kernel @copy(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                      %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+      %tiles = tile.channel "tiles" smem stages(2) offset(0) full(0) empty(2) : <vector<128x64xbf16>>
+      tile.role @load warps(1) issue {
+        %i = tile.work_tile : index
+        %c0 = arith.constant 0 : index
+        %c128 = arith.constant 128 : index
+        %row = arith.muli %i, %c128 : index
+        tile.acquire %tiles : <vector<128x64xbf16>>
+        %v = tile.load %x[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+        tile.commit %tiles, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+      }
+      tile.role @store warps(1) issue {
+        %i = tile.work_tile : index
+        %c0 = arith.constant 0 : index
+        %c128 = arith.constant 128 : index
+        %row = arith.muli %i, %c128 : index
+        %v = tile.wait %tiles : <vector<128x64xbf16>> -> vector<128x64xbf16>
+        tile.store %v, %y[%row, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+        tile.release %tiles : <vector<128x64xbf16>>
+      }
+    }
+    ```
+  }];
+  let arguments = (ins
+    StrAttr:$label,
+    Tile_MemorySpaceAttr:$space,
+    Optional<Tile_ChannelType>:$in_place_of,
+    I64Attr:$stages,
+    OptionalAttr<I64Attr>:$initial,
+    OptionalAttr<I64Attr>:$offset,
+    OptionalAttr<I64Attr>:$full,
+    OptionalAttr<I64Attr>:$empty);
+  let results = (outs Tile_ChannelType:$channel);
+  let assemblyFormat = [{
+    $label $space `stages` `(` $stages `)` (`initial` `(` $initial^ `)`)?
+    (`in_place_of` `(` $in_place_of^ `:` type($in_place_of) `)`)?
+    (`offset` `(` $offset^ `)`)?
+    (`full` `(` $full^ `)`)? (`empty` `(` $empty^ `)`)?
+    attr-dict `:` type($channel)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::VectorType getValueType() { return getChannel().getType().getValueType(); }
+  }];
+}
+
+def Tile_RoleOp : Tile_Op<"role", [
+    HasParent<"KernelOp">, NoTerminator, SingleBlock, Symbol]> {
+  let summary = "what some warps of the CTA do";
+  let description = [{
+    The body runs once a work tile, at the same time as the bodies of all other
+    roles of the kernel. `warps` many warps run it, on lanes of tensor memory
+    that follow each other; with `issue` it is run by one thread of one warp, which
+    starts asynchronous operations only. Roles use the kernel's arguments and
+    channels; everything else they compute for themselves.
+
+    `registers` is the budget of a thread (`setmaxnreg`), `first_warp` the
+    number of the first warp in the CTA, a multiple of 4 for a role of 4 warps
+    or more. `tile-warp-specialize` sets both.
+
+    Example: see `tile.channel`.
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      tile.role @idle warps(4) first_warp(0) registers(24) {
+      }
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$warps,
+                       UnitAttr:$issue, OptionalAttr<I64Attr>:$first_warp,
+                       OptionalAttr<I64Attr>:$registers);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name `warps` `(` $warps `)` (`issue` $issue^)?
+    (`first_warp` `(` $first_warp^ `)`)? (`registers` `(` $registers^ `)`)?
+    attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_AcquireOp : Tile_Op<"acquire", ChannelEffects> {
+  let summary = "wait until the producer's next stage is free";
+  let description = [{
+    See `tile.channel`.
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
+      tile.role @producer warps(4) {
+        %v = arith.constant dense<1.0> : vector<128xf32>
+        tile.acquire %c : <vector<128xf32>>
+        tile.commit %c, %v : <vector<128xf32>>, vector<128xf32>
+      }
+      tile.role @consumer warps(4) {
+        %v = tile.wait %c : <vector<128xf32>> -> vector<128xf32>
+        tile.release %c : <vector<128xf32>>
+      }
+    }
+    ```
+  }];
+  let arguments = (ins Tile_ChannelType:$channel);
+  let assemblyFormat = "$channel attr-dict `:` type($channel)";
+}
+
+def Tile_CommitOp : Tile_Op<"commit", ChannelEffects> {
+  let summary = "publish a value in the producer's next stage";
+  let description = [{
+    See `tile.channel`; example at `tile.acquire`. The value of a `tile.load`
+    or `tile.mma` is committed by the role that issues it: the consumer's wait ends
+    when it has arrived. After `tile-distribute`, where lanes write the stage
+    themselves (`tile.write`), there is no operand.
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
+      tile.role @producer warps(4) {
+        %v = arith.constant 1.0 : f32
+        tile.acquire %c : <vector<128xf32>>
+        tile.write %v, %c : f32, <vector<128xf32>>
+        tile.commit %c : <vector<128xf32>>
+      }
+    }
+    ```
+  }];
+  let arguments = (ins Tile_ChannelType:$channel, Optional<Tile_Value>:$value);
+  let assemblyFormat = [{
+    $channel (`,` $value^)? attr-dict `:` type($channel) (`,` type($value)^)?
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_WaitOp : Tile_Op<"wait", ChannelEffects> {
+  let summary = "wait for the consumer's next value";
+  let description = [{
+    See `tile.channel`; example at `tile.acquire`. The value is the result of the wait, so
+    nothing can use it early. After `tile-distribute`, where lanes read the
+    stage themselves (`tile.read`), there is no result.
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
+      tile.role @consumer warps(4) {
+        tile.wait %c : <vector<128xf32>>
+        %v = tile.read %c : <vector<128xf32>> -> f32
+        tile.release %c : <vector<128xf32>>
+      }
+    }
+    ```
+  }];
+  let arguments = (ins Tile_ChannelType:$channel);
+  let results = (outs Optional<Tile_Value>:$value);
+  let assemblyFormat = "$channel attr-dict `:` type($channel) (`->` type($value)^)?";
+  let hasVerifier = 1;
+}
+
+def Tile_ReleaseOp : Tile_Op<"release", ChannelEffects> {
+  let summary = "free the consumer's oldest stage";
+  let description = [{
+    See `tile.channel`; example at `tile.acquire`.
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
+      tile.role @consumer warps(4) {
+        %v = tile.wait %c : <vector<128xf32>> -> vector<128xf32>
+        tile.release %c : <vector<128xf32>>
+      }
+    }
+    ```
+  }];
+  let arguments = (ins Tile_ChannelType:$channel);
+  let assemblyFormat = "$channel attr-dict `:` type($channel)";
+}
+
+#endif // FA4_DIALECT_TILE_IR_TILECHANNELOPS_TD

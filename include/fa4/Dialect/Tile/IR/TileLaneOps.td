@@ -1,0 +1,148 @@
+//===- TileLaneOps.td - one lane's view of a tile -*- tablegen -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_DIALECT_TILE_IR_TILELANEOPS_TD
+#define FA4_DIALECT_TILE_IR_TILELANEOPS_TD
+
+// After `tile-distribute` a role of 4 warps holds a tile of 128 rows as one row a
+// thread: `vector<128x64xf32>` is `vector<64xf32>`, and a value for each row
+// (`vector<128xf32>`) is an `f32`.
+
+def Tile_LaneValue : Type<Or<[IsFixedVectorOfRankPred<[1]>, F32.predicate,
+                              I32.predicate, F16.predicate, BF16.predicate]>,
+                          "a lane's part of a tile">;
+
+def Tile_RowOp : Tile_Op<"row", [Pure]> {
+  let summary = "the row of the tile that this thread holds";
+  let description = [{
+    From 0 to the number of threads of the role, exclusive. Row `r` is held by lane
+    `r % 32` of warp `r / 32` of the role: the lane of tensor memory that the
+    thread can access (PTX ISA, tcgen05 data movement, layout 32x32b).
+
+    Example:
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      tile.role @r warps(4) {
+        %row = tile.row : index
+      }
+    }
+    ```
+  }];
+  let results = (outs Index:$row);
+  let assemblyFormat = "attr-dict `:` type($row)";
+}
+
+def Tile_AnyOp : Tile_Op<"any", [Pure]> {
+  let summary = "whether a condition holds in any thread of the warp";
+  let description = [{
+    The same in all threads of a warp, all of which must execute it.
+
+    Example:
+
+    ```mlir
+    func.func @f(%c: i1) -> i1 {
+      %any = tile.any %c
+      return %any : i1
+    }
+    ```
+  }];
+  let arguments = (ins I1:$condition);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$condition attr-dict";
+}
+
+def Tile_ReadOp : Tile_Op<"read", [
+    MemoryEffects<[MemRead<Tile_ChannelResource>]>]> {
+  let summary = "read this thread's row of the current stage";
+  let description = [{
+    Columns `column` to `column + n` of this thread's row, of the stage that the
+    role has waited for last (or, where the channel is written in place, has been
+    handed). A scalar is the element of a channel of row values. A channel of values
+    that are not distributed (`all`) is read whole by each thread.
+
+    Example: see `tile.wait`.
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %c = tile.channel "c" tmem stages(1) : <vector<128x128xf32>>
+      tile.role @consumer warps(4) {
+        tile.wait %c : <vector<128x128xf32>>
+        %v = tile.read %c[32] : <vector<128x128xf32>> -> vector<32xf32>
+        tile.release %c : <vector<128x128xf32>>
+      }
+    }
+    ```
+  }];
+  let arguments = (ins Tile_ChannelType:$channel,
+                       DefaultValuedAttr<I64Attr, "0">:$column, UnitAttr:$all);
+  let results = (outs Tile_LaneValue:$value);
+  let assemblyFormat = [{
+    $channel (`[` $column^ `]`)? (`all` $all^)? attr-dict
+    `:` type($channel) `->` type($value)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_WriteOp : Tile_Op<"write", [
+    MemoryEffects<[MemWrite<Tile_ChannelResource>]>]> {
+  let summary = "write this thread's row of the current stage";
+  let description = [{
+    As `tile.read`, in the other direction: of the stage that the role will
+    commit next.
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %c = tile.channel "c" tmem stages(1) : <vector<128x64xf32>>
+      tile.role @producer warps(4) {
+        %v = arith.constant dense<1.0> : vector<32xf32>
+        tile.acquire %c : <vector<128x64xf32>>
+        tile.write %v, %c : vector<32xf32>, <vector<128x64xf32>>
+        tile.write %v, %c[32] : vector<32xf32>, <vector<128x64xf32>>
+        tile.commit %c : <vector<128x64xf32>>
+      }
+    }
+    ```
+  }];
+  let arguments = (ins Tile_LaneValue:$value, Tile_ChannelType:$channel,
+                       DefaultValuedAttr<I64Attr, "0">:$column);
+  let assemblyFormat = [{
+    $value `,` $channel (`[` $column^ `]`)? attr-dict
+    `:` type($value) `,` type($channel)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_PutOp : Tile_Op<"put"> {
+  let summary = "write this thread's element of a row tile to global memory";
+  let description = [{
+    What `tile.store` of a tile with one value a row is for one thread: `value` to
+    `dest[indices]`, with the tile's row added to index `dim`, if that is in bounds.
+
+    ```mlir
+    tile.kernel @k(%lse: memref<?xf32> {tile.name = "lse", tile.dims = ["N"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      tile.role @r warps(4) {
+        %c0 = arith.constant 0 : index
+        %v = arith.constant 1.0 : f32
+        tile.put %v, %lse[%c0] dim 0 : f32, memref<?xf32>
+      }
+    }
+    ```
+  }];
+  let arguments = (ins AnyFloat:$value,
+                       Arg<AnyNon0RankedMemRef, "the tensor", [MemWrite]>:$dest,
+                       Variadic<Index>:$indices, I64Attr:$dim);
+  let assemblyFormat = [{
+    $value `,` $dest `[` $indices `]` `dim` $dim attr-dict
+    `:` type($value) `,` type($dest)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // FA4_DIALECT_TILE_IR_TILELANEOPS_TD

@@ -1,0 +1,323 @@
+//===- TileOps.td - tile programs -*- tablegen -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_DIALECT_TILE_IR_TILEOPS_TD
+#define FA4_DIALECT_TILE_IR_TILEOPS_TD
+
+include "fa4/Dialect/Tile/IR/TileAttrs.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Tile_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Tile_Dialect, mnemonic, traits>;
+
+def Tile_Value : Type<IsFixedVectorOfRankPred<[1, 2]>,
+                      "tile (vector of rank 1 or 2)", "::mlir::VectorType">;
+def Tile_Matrix : Type<IsFixedVectorOfRankPred<[2]>,
+                       "matrix tile (vector of rank 2)", "::mlir::VectorType">;
+
+//===----------------------------------------------------------------------===//
+// Kernel
+//===----------------------------------------------------------------------===//
+
+def Tile_KernelOp : Tile_Op<"kernel", [
+    IsolatedFromAbove, SymbolTable, FunctionOpInterface, NoTerminator,
+    SingleBlock]> {
+  let summary = "a GPU kernel over work tiles";
+  let description = [{
+    A kernel that the chip named by `chip` runs, once for each work tile of
+    `grid`, one CTA each.
+
+    Arguments are memrefs (global tensors) and scalars (`f32`, `i32`, `index`).
+    A memref has `tile.name`, its name in the manifest, and `tile.dims`, one name
+    a dimension: dimensions with equal names have equal sizes, and a name that
+    is a number is a static size.
+
+    | attribute | meaning |
+    |---|---|
+    | `chip` | target description, for example `sm_100a` |
+    | `grid` | up to three `#tile.extent`: what `tile.work_tile` counts |
+    | `smem_bytes`, `tmem_columns` | what the placed channels need; set by `tile-allocate` |
+
+    Example:
+
+    ```mlir
+    // C = A B for 128x128 tiles of C.
+    tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]},
+                      %b: memref<?x?xbf16> {tile.name = "B", tile.dims = ["K", "N"]},
+                      %c: memref<?x?xbf16> {tile.name = "C", tile.dims = ["M", "N"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>, #tile.extent<"N" by 128>]} {
+      %tm, %tn = tile.work_tile : index, index
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c64 = arith.constant 64 : index
+      %c128 = arith.constant 128 : index
+      %row = arith.muli %tm, %c128 : index
+      %col = arith.muli %tn, %c128 : index
+      %k = memref.dim %a, %c1 : memref<?x?xbf16>
+      %zero = arith.constant dense<0.0> : vector<128x128xf32>
+      %acc = scf.for %i = %c0 to %k step %c64 iter_args(%x = %zero) -> (vector<128x128xf32>) {
+        %ta = tile.load %a[%row, %i] : memref<?x?xbf16> -> vector<128x64xbf16>
+        %tb = tile.load %b[%i, %col] : memref<?x?xbf16> -> vector<64x128xbf16>
+        %y = tile.mma %ta, %tb acc %x : vector<128x64xbf16>, vector<64x128xbf16> -> vector<128x128xf32>
+        scf.yield %y : vector<128x128xf32>
+      }
+      %out = arith.truncf %acc : vector<128x128xf32> to vector<128x128xbf16>
+      tile.store %out, %c[%row, %col] : vector<128x128xbf16>, memref<?x?xbf16>
+    }
+    ```
+  }];
+  let arguments = (ins
+    SymbolNameAttr:$sym_name,
+    TypeAttrOf<FunctionType>:$function_type,
+    OptionalAttr<DictArrayAttr>:$arg_attrs,
+    OptionalAttr<DictArrayAttr>:$res_attrs,
+    StrAttr:$chip,
+    TypedArrayAttrBase<Tile_ExtentAttr, "grid extents">:$grid,
+    OptionalAttr<I64Attr>:$smem_bytes,
+    OptionalAttr<I64Attr>:$tmem_columns);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() {
+      return getFunctionType().getInputs();
+    }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return {}; }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    /// Name of dimension `dim` of memref argument `arg`.
+    ::llvm::StringRef getDimName(unsigned arg, unsigned dim);
+    /// Name of argument `arg` in the manifest.
+    ::llvm::StringRef getArgName(unsigned arg);
+  }];
+}
+
+def Tile_WorkTileOp : Tile_Op<"work_tile", [Pure]> {
+  let summary = "coordinates of the work tile";
+  let description = [{
+    One coordinate for each entry of the kernel's `grid`, from 0 to the extent,
+    exclusive.
+
+    Example:
+
+    ```mlir
+    tile.kernel @k(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+      %i = tile.work_tile : index
+    }
+    ```
+  }];
+  let results = (outs Variadic<Index>:$coordinates);
+  let assemblyFormat = "attr-dict `:` type($coordinates)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Global memory
+//===----------------------------------------------------------------------===//
+
+class Tile_MemoryOp<string mnemonic, list<Trait> traits = []>
+    : Tile_Op<mnemonic, traits> {
+  let hasVerifier = 1;
+  code memoryDeclaration = [{
+    /// Dimensions of the memref that the tile spans, one a tile dimension.
+    ::llvm::SmallVector<int64_t> getTileDims();
+  }];
+}
+
+def Tile_LoadOp : Tile_MemoryOp<"load"> {
+  let summary = "read a tile of a global tensor";
+  let description = [{
+    The tile whose first element is at `indices` and which spans the dimensions
+    `dims` of the memref (default: the last ones), in this order. The other
+    dimensions have extent 1 and are dropped. **Elements out of bounds are 0.**
+
+    Example:
+
+    ```mlir
+    // Keys j .. j+127 of head h: dimensions 1 and 3 of [B, Sk, Hkv, D].
+    func.func @keys(%k: memref<?x?x?x64xbf16>, %b: index, %j: index, %h: index) -> vector<128x64xbf16> {
+      %c0 = arith.constant 0 : index
+      %t = tile.load %k[%b, %j, %h, %c0] dims [1, 3] : memref<?x?x?x64xbf16> -> vector<128x64xbf16>
+      return %t : vector<128x64xbf16>
+    }
+    ```
+  }];
+  let arguments = (ins Arg<AnyNon0RankedMemRef, "the tensor", [MemRead]>:$source,
+                       Variadic<Index>:$indices,
+                       OptionalAttr<DenseI64ArrayAttr>:$dims);
+  let results = (outs Tile_Value:$tile);
+  let assemblyFormat = [{
+    $source `[` $indices `]` (`dims` $dims^)? attr-dict
+    `:` type($source) `->` type($tile)
+  }];
+  let extraClassDeclaration = memoryDeclaration;
+}
+
+def Tile_StoreOp : Tile_MemoryOp<"store"> {
+  let summary = "write a tile of a global tensor";
+  let description = [{
+    As `tile.load`, in the other direction. **Elements out of bounds are not
+    written.**
+
+    Example:
+
+    ```mlir
+    func.func @put(%t: vector<128xf32>, %lse: memref<?x?x?xf32>, %b: index, %h: index, %i: index) {
+      tile.store %t, %lse[%b, %h, %i] : vector<128xf32>, memref<?x?x?xf32>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins Tile_Value:$tile,
+                       Arg<AnyNon0RankedMemRef, "the tensor", [MemWrite]>:$dest,
+                       Variadic<Index>:$indices,
+                       OptionalAttr<DenseI64ArrayAttr>:$dims);
+  let assemblyFormat = [{
+    $tile `,` $dest `[` $indices `]` (`dims` $dims^)? attr-dict
+    `:` type($tile) `,` type($dest)
+  }];
+  let extraClassDeclaration = memoryDeclaration;
+}
+
+def Tile_ReduceAddOp : Tile_MemoryOp<"reduce_add"> {
+  let summary = "add a tile to a global tensor";
+  let description = [{
+    As `tile.store`, but adds to what is there, element by element, atomically
+    and in no particular order among CTAs.
+
+    Example:
+
+    ```mlir
+    func.func @acc(%t: vector<128x64xf32>, %dq: memref<?x?xf32>, %i: index, %j: index) {
+      tile.reduce_add %t, %dq[%i, %j] : vector<128x64xf32>, memref<?x?xf32>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins Tile_Value:$tile,
+                       Arg<AnyNon0RankedMemRef, "the tensor", [MemRead, MemWrite]>:$dest,
+                       Variadic<Index>:$indices,
+                       OptionalAttr<DenseI64ArrayAttr>:$dims);
+  let assemblyFormat = [{
+    $tile `,` $dest `[` $indices `]` (`dims` $dims^)? attr-dict
+    `:` type($tile) `,` type($dest)
+  }];
+  let extraClassDeclaration = memoryDeclaration;
+}
+
+//===----------------------------------------------------------------------===//
+// Computation
+//===----------------------------------------------------------------------===//
+
+def Tile_MmaOp : Tile_Op<"mma", [
+    Pure, AttrSizedOperandSegments,
+    OptionalTypesMatchWith<"acc and result have one type", "result", "acc", "$_self">]> {
+  let summary = "matrix multiply-accumulate";
+  let description = [{
+    `result = A B + acc`, or `A B` without `acc`. `A` is `a`, or its transpose
+    with `transpose`; likewise `B`. Products and sums are in the result's
+    element type (f32). With `if`, `acc` is added only where the condition
+    holds, and not read otherwise.
+
+    | operand | shape | element type |
+    |---|---|---|
+    | `a` | `M x K`, `K x M` with `transpose` | bf16, f16 |
+    | `b` | `K x N`, `N x K` with `transpose` | that of `a` |
+    | `acc`, result | `M x N` | f32 |
+
+    Example:
+
+    ```mlir
+    func.func @scores(%q: vector<128x64xbf16>, %k: vector<128x64xbf16>) -> vector<128x128xf32> {
+      %s = tile.mma %q, transpose %k : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+      return %s : vector<128x128xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_Matrix:$a, Tile_Matrix:$b,
+                       Optional<Tile_Matrix>:$acc, Optional<I1>:$accumulate,
+                       UnitAttr:$transpose_a, UnitAttr:$transpose_b);
+  let results = (outs Tile_Matrix:$result);
+  let assemblyFormat = [{
+    (`transpose` $transpose_a^)? $a `,` (`transpose` $transpose_b^)? $b
+    (`acc` $acc^)? (`if` $accumulate^)? attr-dict
+    `:` type($a) `,` type($b) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    int64_t getM() { return getResult().getType().getDimSize(0); }
+    int64_t getN() { return getResult().getType().getDimSize(1); }
+    int64_t getK() { return getA().getType().getDimSize(getTransposeA() ? 0 : 1); }
+  }];
+}
+
+def Tile_RescaleOp : Tile_Op<"rescale", [
+    Pure, AllTypesMatch<["value", "result"]>]> {
+  let summary = "multiply rows, where a factor is not one";
+  let description = [{
+    `result[i, j] = value[i, j] * factor[i]`. Where all factors of the rows that
+    a warp holds are 1 the multiplication, and the memory traffic for it, is
+    skipped; the result is the same.
+
+    Example:
+
+    ```mlir
+    func.func @rescale(%o: vector<128x64xf32>, %a: vector<128xf32>) -> vector<128x64xf32> {
+      %r = tile.rescale %o, %a : vector<128x64xf32>, vector<128xf32>
+      return %r : vector<128x64xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_Matrix:$value, Tile_Value:$factor);
+  let results = (outs Tile_Matrix:$result);
+  let assemblyFormat = "$value `,` $factor attr-dict `:` type($value) `,` type($factor)";
+  let hasVerifier = 1;
+}
+
+def Tile_Exp2Op : Tile_Op<"exp2", [
+    Pure, Elementwise, SameOperandsAndResultType]> {
+  let summary = "2 to the power of x, in part by a polynomial";
+  let description = [{
+    As `math.exp2`, for rows of which some columns are computed by the special
+    function unit and others by a polynomial on the FMA pipe: column pair `p`
+    (columns `2p` and `2p + 1`) by the polynomial iff `p` is in `pairs`.
+
+    With `n = floor(x)` and `f = x - n`, the polynomial gives
+    `2^n * (1 + c[0] f + c[1] f^2 + ...)` by Horner's rule in f32; `x` below
+    -127 counts as -127. The coefficients have been derived for the
+    range [0, 1), with minimal relative error.
+
+    Example:
+
+    ```mlir
+    func.func @exp2(%x: vector<128x128xf32>) -> vector<128x128xf32> {
+      %y = tile.exp2 %x polynomial [0.695146143, 0.227564394, 0.0771190897] pairs [12, 14, 28, 30]
+        : vector<128x128xf32>
+      return %y : vector<128x128xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_Value:$operand, DenseF32ArrayAttr:$coefficients,
+                       DenseI64ArrayAttr:$pairs);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = [{
+    $operand `polynomial` $coefficients `pairs` $pairs attr-dict
+    `:` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+include "fa4/Dialect/Tile/IR/TileChannelOps.td"
+include "fa4/Dialect/Tile/IR/TileLaneOps.td"
+
+#endif // FA4_DIALECT_TILE_IR_TILEOPS_TD

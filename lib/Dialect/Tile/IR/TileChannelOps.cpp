@@ -1,0 +1,120 @@
+//===- TileChannelOps.cpp - roles, channels and lanes ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/IR/Tile.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+void ChannelOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getChannel(), getLabel());
+}
+
+LogicalResult ChannelOp::verify() {
+  if (!isa<KernelOp>((*this)->getParentOp()))
+    return emitOpError("must be directly in a tile.kernel");
+  if (getStages() < 1)
+    return emitOpError("needs at least one stage");
+  int64_t initial = getInitial().value_or(0);
+  if (initial < 0 || initial > static_cast<int64_t>(getStages()))
+    return emitOpError("starts with ")
+           << initial << " values in " << getStages() << " stages";
+  if (!getInPlaceOf())
+    return success();
+  auto other = getInPlaceOf().getDefiningOp<ChannelOp>();
+  if (!other || other.getSpace() != getSpace() ||
+      other.getStages() != getStages())
+    return emitOpError("shares the buffer of a channel of another space or "
+                       "number of stages");
+  auto bits = [](VectorType type) {
+    return type.getNumElements() * type.getElementTypeBitWidth();
+  };
+  if (bits(getValueType()) > bits(other.getValueType()))
+    return emitOpError("is larger than the channel whose buffer it shares");
+  return success();
+}
+
+LogicalResult RoleOp::verify() {
+  if (getWarps() < 1)
+    return emitOpError("needs at least one warp");
+  if (getIssue() && getWarps() != 1)
+    return emitOpError("issues from one thread, so it has one warp, not ")
+           << getWarps();
+  if (getFirstWarp() && (static_cast<int64_t>(*getFirstWarp()) < 0 ||
+                         (getWarps() >= 4 && *getFirstWarp() % 4 != 0)))
+    return emitOpError("first warp of a warpgroup must be a multiple of 4");
+  // PTX ISA, setmaxnreg: a multiple of 8 in 24..256.
+  if (auto registers = getRegisters();
+      registers && (*registers < 24 || *registers > 256 || *registers % 8))
+    return emitOpError("register budget must be a multiple of 8 from 24 to "
+                       "256, not ")
+           << *registers;
+  return success();
+}
+
+LogicalResult CommitOp::verify() {
+  if (getValue() &&
+      getValue().getType() != getChannel().getType().getValueType())
+    return emitOpError("commits ")
+           << getValue().getType() << " to a channel of "
+           << getChannel().getType().getValueType();
+  return success();
+}
+
+LogicalResult WaitOp::verify() {
+  if (getValue() &&
+      getValue().getType() != getChannel().getType().getValueType())
+    return emitOpError("gives ")
+           << getValue().getType() << " of a channel of "
+           << getChannel().getType().getValueType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Lanes
+//===----------------------------------------------------------------------===//
+
+/// A lane's part of a tile is a run of the columns of its row, or its row's
+/// value.
+static LogicalResult verifyLaneAccess(Operation *op, Type lane,
+                                      VectorType tile, int64_t column,
+                                      bool all) {
+  bool rowValue = tile.getRank() == 1 && !all;
+  int64_t columns = rowValue ? 1 : tile.getShape().back();
+  auto vector = dyn_cast<VectorType>(lane);
+  int64_t count = vector ? vector.getNumElements() : 1;
+  if (getElementTypeOrSelf(lane) != tile.getElementType() ||
+      (rowValue && vector) || column < 0 || column + count > columns)
+    return op->emitOpError("accesses ")
+           << lane << " at column " << column << " of a row of " << tile;
+  return success();
+}
+
+LogicalResult ReadOp::verify() {
+  return verifyLaneAccess(*this, getValue().getType(),
+                          getChannel().getType().getValueType(), getColumn(),
+                          getAll());
+}
+
+LogicalResult WriteOp::verify() {
+  return verifyLaneAccess(*this, getValue().getType(),
+                          getChannel().getType().getValueType(), getColumn(),
+                          /*all=*/false);
+}
+
+LogicalResult PutOp::verify() {
+  auto type = cast<MemRefType>(getDest().getType());
+  if (static_cast<int64_t>(getIndices().size()) != type.getRank() ||
+      static_cast<int64_t>(getDim()) >= type.getRank())
+    return emitOpError("needs ")
+           << type.getRank() << " indices and one of their dimensions";
+  if (getValue().getType() != type.getElementType())
+    return emitOpError("writes ")
+           << getValue().getType() << " to " << type;
+  return success();
+}

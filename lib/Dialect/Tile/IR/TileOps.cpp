@@ -1,0 +1,241 @@
+//===- TileOps.cpp - operations of the tile dialect ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+#define GET_OP_CLASSES
+#include "fa4/Dialect/Tile/IR/TileOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Kernel
+//===----------------------------------------------------------------------===//
+
+ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto functionType = [](Builder &builder, ArrayRef<Type> inputs,
+                         ArrayRef<Type> results,
+                         function_interface_impl::VariadicFlag,
+                         std::string &) {
+    return builder.getFunctionType(inputs, results);
+  };
+  if (function_interface_impl::parseFunctionOp(
+          parser, result, /*allowVariadic=*/false,
+          getFunctionTypeAttrName(result.name), functionType,
+          getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name)))
+    return failure();
+  if (result.regions.front()->empty())
+    return parser.emitError(parser.getNameLoc(), "expects a body");
+  return success();
+}
+
+void KernelOp::print(OpAsmPrinter &printer) {
+  function_interface_impl::printFunctionOp(
+      printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
+      getArgAttrsAttrName(), getResAttrsAttrName());
+}
+
+StringRef KernelOp::getArgName(unsigned arg) {
+  return getArgAttrOfType<StringAttr>(arg, kArgName).getValue();
+}
+
+StringRef KernelOp::getDimName(unsigned arg, unsigned dim) {
+  auto dims = getArgAttrOfType<ArrayAttr>(arg, kArgDims);
+  return cast<StringAttr>(dims[dim]).getValue();
+}
+
+/// A name that is a number is a static size.
+static std::optional<int64_t> staticSize(StringRef name) {
+  int64_t size;
+  if (name.getAsInteger(10, size))
+    return std::nullopt;
+  return size;
+}
+
+static LogicalResult verifyKernelArg(KernelOp op, unsigned arg,
+                                     llvm::StringSet<> &dimNames) {
+  Type type = op.getArgumentTypes()[arg];
+  auto name = op.getArgAttrOfType<StringAttr>(arg, kArgName);
+  if (!name || name.empty())
+    return op.emitOpError("argument ")
+           << arg << " needs a '" << kArgName << "' attribute";
+  auto memref = dyn_cast<MemRefType>(type);
+  if (!memref) {
+    if (type.isF32() || type.isInteger(32) || type.isIndex())
+      return success();
+    return op.emitOpError("argument '")
+           << name.getValue() << "' must be a memref, f32, i32 or index, not "
+           << type;
+  }
+  auto dims = op.getArgAttrOfType<ArrayAttr>(arg, kArgDims);
+  if (!dims || static_cast<int64_t>(dims.size()) != memref.getRank() ||
+      !llvm::all_of(dims, llvm::IsaPred<StringAttr>))
+    return op.emitOpError("argument '")
+           << name.getValue() << "' needs one name a dimension in '" << kArgDims
+           << "'";
+  for (auto [size, attr] : llvm::zip(memref.getShape(), dims)) {
+    StringRef dim = cast<StringAttr>(attr).getValue();
+    std::optional<int64_t> number = staticSize(dim);
+    if (!number)
+      dimNames.insert(dim);
+    if (number ? *number != size : !ShapedType::isDynamic(size))
+      return op.emitOpError("argument '")
+             << name.getValue() << "': dimension name '" << dim
+             << "' does not fit the memref's " << memref;
+  }
+  return success();
+}
+
+LogicalResult KernelOp::verify() {
+  if (!getFunctionType().getResults().empty())
+    return emitOpError("has no results");
+  llvm::StringSet<> dimNames, argNames;
+  for (unsigned arg = 0; arg < getNumArguments(); ++arg) {
+    if (failed(verifyKernelArg(*this, arg, dimNames)))
+      return failure();
+    if (!argNames.insert(getArgName(arg)).second)
+      return emitOpError("has two arguments of the name '")
+             << getArgName(arg) << "'";
+  }
+  if (getGrid().empty() || getGrid().size() > 3)
+    return emitOpError("needs one to three grid extents");
+  for (auto extent : getGrid().getAsRange<ExtentAttr>()) {
+    if (extent.getTile() < 1)
+      return emitOpError("grid extent needs a positive tile, not ")
+             << extent.getTile();
+    if (!dimNames.contains(extent.getSize()) && !staticSize(extent.getSize()))
+      return emitOpError("grid extent '")
+             << extent.getSize() << "' is not a dimension of an argument";
+  }
+  return success();
+}
+
+LogicalResult WorkTileOp::verify() {
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  if (!kernel)
+    return emitOpError("must be in a tile.kernel");
+  if (kernel.getGrid().size() != getNumResults())
+    return emitOpError("has ")
+           << getNumResults() << " results, but the grid has "
+           << kernel.getGrid().size() << " extents";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Global memory
+//===----------------------------------------------------------------------===//
+
+template <typename Op>
+static SmallVector<int64_t> tileDims(Op op, MemRefType memref,
+                                     VectorType tile) {
+  if (op.getDims())
+    return SmallVector<int64_t>(*op.getDims());
+  SmallVector<int64_t> dims;
+  for (int64_t dim = memref.getRank() - tile.getRank(); dim < memref.getRank();
+       ++dim)
+    dims.push_back(dim);
+  return dims;
+}
+
+template <typename Op>
+static LogicalResult verifyMemoryOp(Op op, MemRefType memref, VectorType tile) {
+  if (memref.getElementType() != tile.getElementType())
+    return op.emitOpError("tile of ")
+           << tile.getElementType() << ", but the memref holds "
+           << memref.getElementType();
+  if (static_cast<int64_t>(op.getIndices().size()) != memref.getRank())
+    return op.emitOpError("needs ")
+           << memref.getRank() << " indices, one a dimension";
+  if (tile.getRank() > memref.getRank())
+    return op.emitOpError("tile has more dimensions than the memref");
+  SmallVector<int64_t> dims = tileDims(op, memref, tile);
+  if (static_cast<int64_t>(dims.size()) != tile.getRank())
+    return op.emitOpError("needs ")
+           << tile.getRank() << " entries in dims, one a tile dimension";
+  for (auto [i, dim] : llvm::enumerate(dims)) {
+    if (dim < 0 || dim >= memref.getRank())
+      return op.emitOpError("dims names dimension ")
+             << dim << ", which the memref does not have";
+    if (llvm::is_contained(ArrayRef(dims).take_front(i), dim))
+      return op.emitOpError("dims names dimension ") << dim << " twice";
+  }
+  return success();
+}
+
+SmallVector<int64_t> LoadOp::getTileDims() {
+  return tileDims(*this, getSource().getType(), getTile().getType());
+}
+LogicalResult LoadOp::verify() {
+  return verifyMemoryOp(*this, getSource().getType(), getTile().getType());
+}
+SmallVector<int64_t> StoreOp::getTileDims() {
+  return tileDims(*this, getDest().getType(), getTile().getType());
+}
+LogicalResult StoreOp::verify() {
+  return verifyMemoryOp(*this, getDest().getType(), getTile().getType());
+}
+SmallVector<int64_t> ReduceAddOp::getTileDims() {
+  return tileDims(*this, getDest().getType(), getTile().getType());
+}
+LogicalResult ReduceAddOp::verify() {
+  return verifyMemoryOp(*this, getDest().getType(), getTile().getType());
+}
+
+//===----------------------------------------------------------------------===//
+// Computation
+//===----------------------------------------------------------------------===//
+
+LogicalResult MmaOp::verify() {
+  VectorType a = getA().getType(), b = getB().getType(),
+             result = getResult().getType();
+  if (getAccumulate() && !getAcc())
+    return emitOpError("has a condition but nothing to accumulate to");
+  if (a.getElementType() != b.getElementType())
+    return emitOpError("multiplies ")
+           << a.getElementType() << " with " << b.getElementType();
+  int64_t k = b.getDimSize(getTransposeB() ? 1 : 0);
+  if (getK() != k)
+    return emitOpError("A has ") << getK() << " columns but B has " << k
+                                 << " rows";
+  int64_t m = a.getDimSize(getTransposeA() ? 1 : 0);
+  int64_t n = b.getDimSize(getTransposeB() ? 0 : 1);
+  if (getM() != m || getN() != n)
+    return emitOpError("result must be ")
+           << m << "x" << n << ", not " << result;
+  return success();
+}
+
+LogicalResult RescaleOp::verify() {
+  VectorType factor = getFactor().getType();
+  if (factor.getRank() != 1 ||
+      factor.getDimSize(0) != getValue().getType().getDimSize(0) ||
+      factor.getElementType() != getValue().getType().getElementType())
+    return emitOpError("factor must have one element for each row of ")
+           << getValue().getType() << ", not " << factor;
+  return success();
+}
+
+LogicalResult Exp2Op::verify() {
+  if (getCoefficients().empty())
+    return emitOpError("needs coefficients");
+  if (!getOperand().getType().getElementType().isF32())
+    return emitOpError("needs f32 elements");
+  int64_t columns = getOperand().getType().getShape().back();
+  int64_t previous = -1;
+  for (int64_t pair : getPairs()) {
+    if (pair <= previous || 2 * pair + 1 >= columns)
+      return emitOpError("pairs must be ascending column pairs of ")
+             << getOperand().getType();
+    previous = pair;
+  }
+  return success();
+}
