@@ -12,6 +12,7 @@
 #include "fa4/Dialect/Attn/Transforms/BufferizableOpInterfaceImpl.h"
 #include "fa4/Dialect/Attn/Transforms/Passes.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -35,6 +36,7 @@ void fa4::registerToolDialects(DialectRegistry &registry) {
 void fa4::registerPasses() {
   attn::registerAttnPasses();
   attn::registerAttnPipelines();
+  tile::registerTilePasses();
 }
 
 void fa4::registerToolPasses() {

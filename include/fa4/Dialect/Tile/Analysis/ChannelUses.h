@@ -1,0 +1,42 @@
+//===- ChannelUses.h - who uses a channel ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_DIALECT_TILE_ANALYSIS_CHANNELUSES_H
+#define FA4_DIALECT_TILE_ANALYSIS_CHANNELUSES_H
+
+#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace fa4::tile {
+
+/// The operations on one channel, each list in program order, and the roles
+/// that they are in.
+struct ChannelUses {
+  ChannelOp channel;
+  llvm::SmallSetVector<RoleOp, 2> producers;
+  llvm::SmallSetVector<RoleOp, 2> consumers;
+  llvm::SmallVector<AcquireOp> acquires;
+  llvm::SmallVector<CommitOp> commits;
+  llvm::SmallVector<WaitOp> waits;
+  llvm::SmallVector<ReleaseOp> releases;
+  /// Reads and writes by lanes, after `tile-distribute`.
+  llvm::SmallVector<ReadOp> reads;
+  llvm::SmallVector<WriteOp> writes;
+};
+
+/// For each channel of the kernel, in the order of their definition.
+llvm::MapVector<ChannelOp, ChannelUses> collectChannelUses(KernelOp kernel);
+
+/// Channels that share one buffer through `in_place_of`: the one that owns it
+/// first, then the others in the order of their definition.
+llvm::SmallVector<llvm::SmallVector<ChannelOp>> collectBuffers(KernelOp kernel);
+
+} // namespace fa4::tile
+
+#endif // FA4_DIALECT_TILE_ANALYSIS_CHANNELUSES_H

@@ -1,0 +1,69 @@
+//===- ChannelUses.cpp - who uses a channel ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+llvm::MapVector<ChannelOp, ChannelUses>
+fa4::tile::collectChannelUses(KernelOp kernel) {
+  llvm::MapVector<ChannelOp, ChannelUses> result;
+  for (auto channel : kernel.getBody().getOps<ChannelOp>())
+    result[channel].channel = channel;
+  auto find = [&](Value channel) -> ChannelUses * {
+    auto op = channel.getDefiningOp<ChannelOp>();
+    return op ? &result[op] : nullptr;
+  };
+  for (auto role : kernel.getBody().getOps<RoleOp>())
+    role.walk([&](Operation *op) {
+      llvm::TypeSwitch<Operation *>(op)
+          .Case([&](AcquireOp op) {
+            find(op.getChannel())->acquires.push_back(op);
+            find(op.getChannel())->producers.insert(role);
+          })
+          .Case([&](CommitOp op) {
+            find(op.getChannel())->commits.push_back(op);
+            find(op.getChannel())->producers.insert(role);
+          })
+          .Case([&](WaitOp op) {
+            find(op.getChannel())->waits.push_back(op);
+            find(op.getChannel())->consumers.insert(role);
+          })
+          .Case([&](ReleaseOp op) {
+            find(op.getChannel())->releases.push_back(op);
+            find(op.getChannel())->consumers.insert(role);
+          })
+          .Case([&](ReadOp op) {
+            find(op.getChannel())->reads.push_back(op);
+          })
+          .Case([&](WriteOp op) {
+            find(op.getChannel())->writes.push_back(op);
+          });
+    });
+  return result;
+}
+
+llvm::SmallVector<llvm::SmallVector<ChannelOp>>
+fa4::tile::collectBuffers(KernelOp kernel) {
+  llvm::SmallVector<llvm::SmallVector<ChannelOp>> buffers;
+  llvm::DenseMap<ChannelOp, unsigned> bufferOf;
+  for (auto channel : kernel.getBody().getOps<ChannelOp>()) {
+    ChannelOp owner;
+    if (channel.getInPlaceOf())
+      owner = channel.getInPlaceOf().getDefiningOp<ChannelOp>();
+    auto known = owner ? bufferOf.find(owner) : bufferOf.end();
+    unsigned index = known == bufferOf.end() ? buffers.size() : known->second;
+    if (index == buffers.size())
+      buffers.emplace_back();
+    buffers[index].push_back(channel);
+    bufferOf[channel] = index;
+  }
+  return buffers;
+}
