@@ -27,6 +27,86 @@ include "mlir/Pass/PassBase.td"
 // tile-warp-specialize
 //===----------------------------------------------------------------------===//
 
+def TileWarpSpecialize : Pass<"tile-warp-specialize", "::fa4::tile::KernelOp"> {
+  let summary = "Partition a tile program into roles that talk through channels";
+  let description = [{
+    Decides from the dataflow and from where the target keeps values which warps
+    execute what, and replaces the program by `tile.role`s. Each keeps a copy of
+    the loops with its own operations; index arithmetic and constants are
+    repeated where they are needed. Every tile that one role makes and another
+    uses goes through a `tile.channel` of one stage.
+
+    | role | operations |
+    |---|---|
+    | `compute0`, `compute1`, ... | elementwise work and reductions, a role for each connected piece |
+    | `correction` | elementwise work on an accumulator in the loop that carries it, and all elementwise work after a loop with MMAs; called `epilogue` where there is only the latter |
+    | `mma`, `load` | `tile.mma`, `tile.load` |
+    | `store` | `tile.store` and `tile.reduce_add` of matrices (row values are stored by the lanes that have them) |
+    | `idle` | warps that fill the last warpgroup |
+
+    Channels are in tensor memory if the target's MMA writes there (`mma` to others)
+    or reads there (accumulators; a first operand that is not transposed), otherwise in
+    shared memory. An accumulator that another role modifies in the loop becomes a
+    pair of channels on one buffer. An accumulator that starts from zero is not read by
+    the first iteration's MMA, so that nobody has to write the zeros. A result that an
+    MMA leaves in tensor memory and that is stored as it is gets a `tile.copy`.
+
+    Registers are divided by `assignRegisterBudgets` among warpgroups, according to
+    the tile values that are live at once.
+
+    Before:
+
+    ```mlir
+    tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]},
+                      %b: memref<?x?xbf16> {tile.name = "B", tile.dims = ["K", "N"]},
+                      %c: memref<?x?xbf16> {tile.name = "C", tile.dims = ["M", "N"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>, #tile.extent<"N" by 128>]} {
+      %tm, %tn = tile.work_tile : index, index
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c64 = arith.constant 64 : index
+      %c128 = arith.constant 128 : index
+      %row = arith.muli %tm, %c128 : index
+      %col = arith.muli %tn, %c128 : index
+      %k = memref.dim %a, %c1 : memref<?x?xbf16>
+      %zero = arith.constant dense<0.0> : vector<128x128xf32>
+      %acc = scf.for %i = %c0 to %k step %c64 iter_args(%x = %zero) -> (vector<128x128xf32>) {
+        %ta = tile.load %a[%row, %i] : memref<?x?xbf16> -> vector<128x64xbf16>
+        %tb = tile.load %b[%i, %col] : memref<?x?xbf16> -> vector<64x128xbf16>
+        %y = tile.mma %ta, %tb acc %x : vector<128x64xbf16>, vector<64x128xbf16> -> vector<128x128xf32>
+        scf.yield %y : vector<128x128xf32>
+      }
+      %out = arith.truncf %acc : vector<128x128xf32> to vector<128x128xbf16>
+      tile.store %out, %c[%row, %col] : vector<128x128xbf16>, memref<?x?xbf16>
+    }
+    ```
+
+    After (without index arithmetic):
+
+    ```
+    %A = tile.channel "A" smem stages(1) : <vector<128x64xbf16>>
+    %B = tile.channel "B" smem stages(1) : <vector<64x128xbf16>>
+    %mma_epilogue = tile.channel "mma_epilogue" tmem stages(1) : <vector<128x128xf32>>
+    %epilogue_store = tile.channel "epilogue_store" smem stages(1) : <vector<128x128xbf16>>
+    tile.role @epilogue warps(4) first_warp(0) registers(..) {
+      %v = tile.wait %mma_epilogue ... %o = arith.truncf %v ... tile.commit %epilogue_store, %o
+    }
+    tile.role @mma warps(1) issue first_warp(4) registers(..) {
+      tile.acquire %mma_epilogue
+      %r = scf.for %i = ... iter_args(%x = %zero) {
+        %a = tile.wait %A    %b = tile.wait %B
+        %y = tile.mma %a, %b acc %x if %more
+        tile.release %A      tile.release %B
+        scf.yield %y
+      }
+      tile.commit %mma_epilogue, %r
+    }
+    tile.role @load ... { scf.for ... { acquire, tile.load, commit: A and B } }
+    tile.role @store ... { %t = tile.wait %epilogue_store    tile.store %t, ... }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
 
 //===----------------------------------------------------------------------===//
 // tile-schedule
