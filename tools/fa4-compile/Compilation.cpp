@@ -20,22 +20,24 @@ bool CompileOptions::wants(Artefact artefact) const {
   return llvm::is_contained(artefacts, artefact);
 }
 
-/// The name of the files of a module that has kernels. It is part of paths, and
-/// of PTX if it is a kernel's.
+/// The name of the files. It is part of paths, and of PTX if it is a kernel's.
 static FailureOr<std::string> nameOf(ModuleOp module) {
-  SmallVector<LLVM::LLVMFuncOp> kernels = kernelsOf(module);
+  FailureOr<SmallVector<LLVM::LLVMFuncOp>> found = findKernels(module);
+  if (failed(found))
+    return failure();
+  ArrayRef<LLVM::LLVMFuncOp> kernels = *found;
   if (kernels.size() > 1 && !module.getSymName())
     return module.emitError() << kernels.size()
                               << " kernels in a module without a name; the "
                                  "module's name is that of the files";
+  LLVM::LLVMFuncOp first = kernels.front();
   StringRef name =
-      kernels.size() > 1 ? *module.getSymName() : kernels.front().getSymName();
+      kernels.size() > 1 ? *module.getSymName() : first.getSymName();
   if (name.empty() || llvm::isDigit(name.front()) ||
       !llvm::all_of(name, [](char c) {
         return llvm::isAlnum(c) || c == '_' || c == '$';
       }))
-    return (kernels.size() > 1 ? module.emitError()
-                               : kernels.front().emitError())
+    return (kernels.size() > 1 ? module.emitError() : first.emitError())
            << "'" << name
            << "' is no name for PTX, which has letters, digits, _ and $";
   return name.str();
@@ -95,6 +97,9 @@ FailureOr<CompileReport> fa4::compile(ModuleOp module,
                                       TimingScope &timing, OutputFiles &files) {
   if (failed(lower(module, timing)))
     return failure();
+  FailureOr<std::string> name = nameOf(module);
+  if (failed(name))
+    return failure();
   std::string nvvm;
   if (options.wants(Artefact::NVVM))
     llvm::raw_string_ostream(nvvm) << module << "\n";
@@ -106,9 +111,6 @@ FailureOr<CompileReport> fa4::compile(ModuleOp module,
     back.llvmIR = &stream;
   FailureOr<std::string> ptx = emitPTX(module, back);
   if (failed(ptx))
-    return failure();
-  FailureOr<std::string> name = nameOf(module);
-  if (failed(name))
     return failure();
   CompileReport report;
   report.name = *name;

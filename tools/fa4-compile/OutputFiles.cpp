@@ -71,8 +71,11 @@ Error OutputFiles::write(StringRef directory) const {
   }
   if (!error)
     return error;
+  // keep() has removed the temporary file of the one that failed.
   for (TempFile &file : llvm::MutableArrayRef(written).drop_front(kept))
     llvm::consumeError(file.discard());
+  for (size_t i = 0; i + 1 < kept; ++i)
+    llvm::sys::fs::remove(pathOf(directory, files[i].name));
   if (!existed)
     llvm::sys::fs::remove(directory); // Succeeds when it is empty.
   return error;

@@ -25,8 +25,8 @@ public:
 
   /// Writes the files into `directory`, which is created if it is not there.
   /// Each is written under a temporary name first; none gets its name before
-  /// all are written. After an error, neither the temporary files nor a folder
-  /// that this call made are left.
+  /// all are written. After an error none of them is there, nor a temporary
+  /// file, nor a folder that this call made.
   llvm::Error write(llvm::StringRef directory) const;
 
   /// The contents of the only file.

@@ -133,6 +133,8 @@ static Status run(const Options &options, TimingScope &timing) {
   fa4::registerPTXTranslations(registry);
   // One kernel does not keep threads busy, and to start them takes longer.
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  // An op may be a whole kernel.
+  context.printOpOnDiagnostic(false);
   auto sourceMgr = std::make_shared<llvm::SourceMgr>();
   sourceMgr->AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   SourceMgrDiagnosticHandler diagnostics(*sourceMgr, &context);

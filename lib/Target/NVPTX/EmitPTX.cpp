@@ -24,6 +24,7 @@
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include <mutex>
@@ -83,6 +84,21 @@ private:
 };
 
 } // namespace
+
+/// Reports what LLVM gave up with. Its selector names the function at the end,
+/// and the node in the first line, with addresses that differ from run to run.
+static void reportFatal(ModuleOp module, StringRef reason) {
+  auto [text, functionName] = reason.split("\nIn function: ");
+  Operation *op = functionName.empty()
+                      ? nullptr
+                      : SymbolTable::lookupSymbolIn(module, functionName);
+  std::string message = text.split('\n').first.str();
+  llvm::Regex address("0x[0-9a-f]+(: |, )?");
+  while (address.match(message))
+    message = address.sub("", message);
+  (op ? op : module.getOperation())->emitError()
+      << "NVPTX back end: " << StringRef(message).trim();
+}
 
 /// Runs `work`. If LLVM gives up in it (report_fatal_error, a crash), false is
 /// returned and `reason` says why; what `work` owns is in no state to be
@@ -242,21 +258,23 @@ void fa4::registerPTXTranslations(DialectRegistry &registry) {
   registerNVVMDialectTranslation(registry);
 }
 
-SmallVector<LLVM::LLVMFuncOp> fa4::kernelsOf(ModuleOp module) {
+FailureOr<SmallVector<LLVM::LLVMFuncOp>> fa4::findKernels(ModuleOp module) {
   SmallVector<LLVM::LLVMFuncOp> kernels;
   for (auto function : module.getOps<LLVM::LLVMFuncOp>())
     if (!function.isExternal() &&
         function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()))
       kernels.push_back(function);
+  if (kernels.empty())
+    return module.emitError()
+           << "no kernel: no llvm.func with a body has the attribute '"
+           << NVVM::NVVMDialect::getKernelFuncAttrName() << "'";
   return kernels;
 }
 
 FailureOr<std::string> fa4::emitPTX(ModuleOp module,
                                     const EmitPTXOptions &options) {
-  if (kernelsOf(module).empty())
-    return module.emitError()
-           << "no kernel: no llvm.func with a body has the attribute '"
-           << NVVM::NVVMDialect::getKernelFuncAttrName() << "'";
+  if (failed(findKernels(module)))
+    return failure();
   std::unique_ptr<llvm::TargetMachine> machine =
       createTargetMachine(module, options);
   if (!machine)
@@ -291,11 +309,14 @@ FailureOr<std::string> fa4::emitPTX(ModuleOp module,
       },
       reason);
   if (!finished) {
+    // An error before it is the cause.
+    if (!context->getDiagHandlerPtr()->HasErrors)
+      reportFatal(module, reason);
     // Passes that were cut short still refer to these.
     (void)translated.release();
     (void)machine.release();
     (void)context.release();
-    return module.emitError() << "NVPTX back end: " << reason;
+    return failure();
   }
   if (!canGenerate)
     return module.emitError() << "the NVPTX back end writes no assembly";

@@ -79,11 +79,12 @@ public:
         if (inDirectory(directory, Twine(name) + " (" + directory + ")"))
           return found;
       }
-    if (std::optional<std::string> list = variable("PATH"))
+    if (std::optional<std::string> list = variable("PATH")) {
       for (StringRef directory : llvm::split(*list, sys::EnvPathSeparator))
         if (!directory.empty() && inDirectory(directory, ""))
           return found;
-    places.push_back("PATH");
+      places.push_back("PATH");
+    }
     if (inDirectory(search.defaultDirectory, search.defaultDirectory))
       return found;
     for (const char *name : {"VIRTUAL_ENV", "FA4_VENV"})
@@ -116,8 +117,8 @@ private:
       found = std::string(path);
       return true;
     }
-    if (!place.isTriviallyEmpty() && !place.str().empty())
-      places.push_back(place.str());
+    if (std::string name = place.str(); !name.empty())
+      places.push_back(std::move(name));
     return false;
   }
 
@@ -223,6 +224,11 @@ Expected<PtxasReport> fa4::parsePtxasLog(StringRef log) {
       readCount(text, "barriers", f.barriers);
       readCount(text, "bytes smem", f.sharedBytes);
     } else if (text.starts_with("ptxas") && text.contains("warning")) {
+      // "ptxas warning : text" or "ptxas FILE, line N; warning : text".
+      text.consume_front("ptxas");
+      text = text.ltrim();
+      if (text.consume_front("warning"))
+        text = text.ltrim(" :");
       report.advisories.push_back(text.str());
     } else if (isInfo && text.starts_with("(C")) {
       report.advisories.push_back(text.str());

@@ -41,9 +41,10 @@ struct EmitPTXOptions {
 /// module must have them before its dialects are loaded.
 void registerPTXTranslations(mlir::DialectRegistry &registry);
 
-/// The functions of `module` that are entries: `llvm.func` with `nvvm.kernel`
-/// and a body, in order.
-llvm::SmallVector<mlir::LLVM::LLVMFuncOp> kernelsOf(mlir::ModuleOp module);
+/// The functions of `module` that are entries, in order: `llvm.func` with
+/// `nvvm.kernel` and a body. An error on the module if there is none.
+mlir::FailureOr<llvm::SmallVector<mlir::LLVM::LLVMFuncOp>>
+findKernels(mlir::ModuleOp module);
 
 /// PTX text of a module in the LLVM and NVVM dialects. Operations that have no
 /// translation to LLVM IR of their own (`convert-nvvm-to-llvm`) must be gone.
