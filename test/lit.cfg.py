@@ -75,6 +75,7 @@ ptxas = os.environ.get("FA4_PTXAS") or find_ptxas()
 if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
+    config.environment["FA4_PTXAS"] = ptxas
 
 # Libraries for mlir-runner's --shared-libs: %llvm_shlib_dir/libmlir_*.so.
 config.substitutions.append(("%llvm_shlib_dir", config.llvm_lib_dir))
