@@ -16,6 +16,8 @@
 // DASH: fa4-compile: error: -o - prints one text; --emit names something else
 // RUN: not fa4-compile kernel.mlir -o out --llvm-opt-level=4 2>&1 | FileCheck %s --check-prefix=LEVEL --implicit-check-not=error:
 // LEVEL: error: no optimisation level 4; the levels are 0 to 3
+// RUN: not fa4-compile kernel.mlir -o out --llvm-passes=no-such-pass 2>&1 | FileCheck %s --check-prefix=PASSES --implicit-check-not=error:
+// PASSES: error: LLVM passes: unknown pass name 'no-such-pass'
 // RUN: not fa4-compile kernel.mlir -o out --chip=sm_1 2>&1 | FileCheck %s --check-prefix=CHIP --implicit-check-not=error:
 // CHIP: error: the NVPTX back end knows no chip 'sm_1'
 //

@@ -69,9 +69,12 @@ struct Options {
   cl::list<std::string> ptxasArguments{
       "Xptxas", cl::desc("Argument for ptxas; may be given more than once"),
       cl::value_desc("argument"), cl::cat(category)};
-  cl::opt<unsigned> optLevel{"llvm-opt-level",
-                             cl::desc("LLVM's optimisation level, 0 to 3"),
-                             cl::init(3), cl::cat(category)};
+  cl::opt<unsigned> optLevel{
+      "llvm-opt-level", cl::desc("Level of LLVM's code generation, 0 to 3"),
+      cl::init(EmitPTXOptions().optLevel), cl::cat(category)};
+  cl::opt<std::string> passes{
+      "llvm-passes", cl::desc("LLVM's passes over LLVM IR, in opt's syntax"),
+      cl::value_desc("pipeline"), cl::init(kernelPasses), cl::cat(category)};
   cl::opt<bool> keepDenormals{
       "keep-denormals", cl::desc("Do not flush subnormal f32 values to zero"),
       cl::cat(category)};
@@ -98,6 +101,7 @@ static FailureOr<CompileOptions> readOptions(const Options &options) {
                           compile.artefacts.end());
   compile.back.chip = options.chip;
   compile.back.optLevel = options.optLevel;
+  compile.back.passes = options.passes;
   compile.back.flushDenormals = !options.keepDenormals;
   compile.allowSpills = options.allowSpills;
   compile.ptxasArguments.assign(options.ptxasArguments.begin(),

@@ -218,11 +218,9 @@ static std::unique_ptr<llvm::Module> translate(ModuleOp module,
   return translated;
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
-                     unsigned level) {
-  static const llvm::OptimizationLevel levels[] = {
-      llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
-      llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
+/// False if `passes` is no pipeline; then `reason` says why.
+static bool optimize(llvm::Module &module, llvm::TargetMachine &machine,
+                     StringRef passes, std::string &reason) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager sccs;
@@ -233,7 +231,13 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, sccs, modules);
-  builder.buildPerModuleDefaultPipeline(levels[level]).run(module, modules);
+  llvm::ModulePassManager pipeline;
+  if (llvm::Error error = builder.parsePassPipeline(pipeline, passes)) {
+    reason = llvm::toString(std::move(error));
+    return false;
+  }
+  pipeline.run(module, modules);
+  return true;
 }
 
 static bool generate(llvm::Module &module, llvm::TargetMachine &machine,
@@ -295,12 +299,14 @@ FailureOr<std::string> fa4::emitPTX(ModuleOp module,
 
   std::string reason;
   llvm::SmallString<0> text;
+  std::string pipelineError;
   bool canGenerate = true;
   bool finished = runGuarded(
       [&] {
         {
           TimingScope scope = phase("LLVM optimisation");
-          optimize(*translated, *machine, options.optLevel);
+          if (!optimize(*translated, *machine, options.passes, pipelineError))
+            return;
         }
         if (options.llvmIR)
           translated->print(*options.llvmIR, nullptr);
@@ -318,6 +324,8 @@ FailureOr<std::string> fa4::emitPTX(ModuleOp module,
     (void)context.release();
     return failure();
   }
+  if (!pipelineError.empty())
+    return module.emitError() << "LLVM passes: " << pipelineError;
   if (!canGenerate)
     return module.emitError() << "the NVPTX back end writes no assembly";
   if (context->getDiagHandlerPtr()->HasErrors)
