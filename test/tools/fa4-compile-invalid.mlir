@@ -84,7 +84,7 @@ llvm.func @kernel() attributes {nvvm.kernel} { llvm.return }
 
 //--- no-kernel.mlir
 llvm.func @declared() attributes {nvvm.kernel}
-llvm.func @helper() { llvm.return }
+llvm.func @device() { llvm.return }
 
 //--- two.mlir
 module {
