@@ -12,8 +12,10 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/CSE.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 namespace fa4::tile {
@@ -154,6 +156,9 @@ static Value keepMax(CarriedMax max, double threshold) {
   Value finite = max.getFinite();
   ImplicitLocOpBuilder b(max.next.getLoc(), max.loop.getContext());
   auto splat = [&](double value) -> Value {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(
+        &max.loop->getParentOfType<KernelOp>().getBody().front());
     return arith::ConstantOp::create(
         b, DenseElementsAttr::get(type, APFloat(float(value))));
   };
@@ -162,7 +167,7 @@ static Value keepMax(CarriedMax max, double threshold) {
   SmallPtrSet<Operation *, 8> ours = {grown.getDefiningOp(), max.finite,
                                       max.isEmpty};
   if (max.scale) {
-    // It may be defined further down.
+    // A new constant, as that one may be defined further down.
     Value scale = splat(getSplat(max.scale)->convertToDouble());
     grown = arith::MulFOp::create(b, grown, scale);
   }
@@ -256,6 +261,12 @@ struct TileLazyRescale
     });
     for (CarriedMax max : found)
       rescaleAccumulators(max.loop, keepMax(max, threshold));
+    if (found.empty())
+      return;
+    // Constants that are there already.
+    IRRewriter rewriter(&getContext());
+    DominanceInfo dominance(getOperation());
+    eliminateCommonSubExpressions(rewriter, dominance, getOperation());
   }
 };
 } // namespace

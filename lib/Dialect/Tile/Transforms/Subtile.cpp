@@ -23,6 +23,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/CSE.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
@@ -275,10 +276,11 @@ private:
   void forEachChoice(ArrayRef<unsigned> classes, const Choice &outer,
                      function_ref<void(const Choice &)> visit);
 
-  void split(Block &block);
   void split(Operation *op);
+  void splitSimple(Operation *op);
   void splitLoop(scf::ForOp op);
   void splitBranch(scf::IfOp op);
+  void splitRegions(scf::IfOp op, scf::IfOp branch, const Choice *choice);
   /// A copy of `op` for one choice. `sum` is the partial result where this is a
   /// later part of a sum, or null.
   Operation *makePart(Operation *op, const Choice &choice, Value sum);
@@ -422,8 +424,8 @@ Operation *Splitter::makePart(Operation *op, const Choice &choice, Value sum) {
   return copy;
 }
 
-/// Every op whose values are cut, but for control flow.
-void Splitter::split(Operation *op) {
+/// Every op but for control flow.
+void Splitter::splitSimple(Operation *op) {
   llvm::SmallSetVector<unsigned, 4> kept, summed;
   for (Value result : op->getResults())
     kept.insert_range(cutClasses(result));
@@ -462,22 +464,16 @@ void Splitter::splitLoop(scf::ForOp op) {
     loop.getBody()->back().erase();
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  split(*op.getBody());
+  for (Operation &nested : op.getBody()->without_terminator())
+    split(&nested);
+  scf::YieldOp::create(b, op.getLoc(), allParts(op.getYieldedValues()));
   distribute(op.getResults(), loop.getResults());
 }
 
-void Splitter::splitBranch(scf::IfOp op) {
-  SmallVector<Type> types;
-  for (Value result : op.getResults()) {
-    size_t count = 1;
-    for (unsigned id : cutClasses(result))
-      count *= counts.lookup(id);
-    types.append(count, partType(result));
-  }
-  bool hasElse = !op.getElseRegion().empty();
-  auto branch = scf::IfOp::create(
-      b, op.getLoc(), types, whole.lookupOrDefault(op.getCondition()), hasElse);
-  branch->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+/// Fills the regions of `branch` with those of `op`. Yields the parts for
+/// `choice`, or all of them.
+void Splitter::splitRegions(scf::IfOp op, scf::IfOp branch,
+                            const Choice *choice) {
   OpBuilder::InsertionGuard guard(b);
   for (auto [from, to] : llvm::zip(op->getRegions(), branch->getRegions())) {
     if (from.empty())
@@ -485,22 +481,70 @@ void Splitter::splitBranch(scf::IfOp op) {
     if (!to.front().empty())
       to.front().back().erase();
     b.setInsertionPointToStart(&to.front());
-    split(from.front());
+    for (Operation &nested : from.front().without_terminator())
+      split(&nested);
+    Operation *yield = from.front().getTerminator();
+    SmallVector<Value> values;
+    for (Value operand : yield->getOperands())
+      llvm::append_range(values,
+                         choice ? SmallVector<Value>{part(operand, *choice)}
+                                : allParts(operand));
+    scf::YieldOp::create(b, yield->getLoc(), values);
   }
+}
+
+void Splitter::splitBranch(scf::IfOp op) {
+  auto create = [&](ArrayRef<Type> types) {
+    auto branch = scf::IfOp::create(
+        b, op.getLoc(), types, whole.lookupOrDefault(op.getCondition()),
+        /*withElseRegion=*/!op.getElseRegion().empty());
+    branch->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    return branch;
+  };
+  SmallVector<Type> types;
+  for (Value result : op.getResults())
+    types.push_back(partType(result));
+
+  // Without side effects and where each result has the same parts: a branch
+  // for each of them, so that what is done for one does not wait for another's.
+  llvm::SmallSetVector<unsigned, 4> kept;
+  for (Value result : op.getResults())
+    kept.insert_range(cutClasses(result));
+  bool isUniform = !kept.empty() && isMemoryEffectFree(op) &&
+                   llvm::all_of(op.getResults(), [&](Value result) {
+                     return cutClasses(result).size() == kept.size();
+                   });
+  if (isUniform) {
+    SmallVector<SmallVector<Value>> results(op.getNumResults());
+    forEachChoice(kept.getArrayRef(), {}, [&](const Choice &choice) {
+      scf::IfOp branch = create(types);
+      splitRegions(op, branch, &choice);
+      for (auto [list, result] : llvm::zip(results, branch.getResults()))
+        list.push_back(result);
+    });
+    for (auto [list, result] : llvm::zip(results, op.getResults()))
+      setParts(result, list);
+    return;
+  }
+  SmallVector<Type> allTypes;
+  for (auto [result, type] : llvm::zip(op.getResults(), types)) {
+    size_t count = 1;
+    for (unsigned id : cutClasses(result))
+      count *= counts.lookup(id);
+    allTypes.append(count, type);
+  }
+  scf::IfOp branch = create(allTypes);
+  splitRegions(op, branch, /*choice=*/nullptr);
   distribute(op.getResults(), branch.getResults());
 }
 
-void Splitter::split(Block &block) {
-  for (Operation &op : block) {
-    if (auto loop = dyn_cast<scf::ForOp>(op))
-      splitLoop(loop);
-    else if (auto branch = dyn_cast<scf::IfOp>(op))
-      splitBranch(branch);
-    else if (isa<scf::YieldOp>(op))
-      scf::YieldOp::create(b, op.getLoc(), allParts(op.getOperands()));
-    else
-      split(&op);
-  }
+/// Any op.
+void Splitter::split(Operation *op) {
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return splitLoop(loop);
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return splitBranch(branch);
+  splitSimple(op);
 }
 
 void Splitter::run() {
@@ -510,11 +554,14 @@ void Splitter::run() {
     whole.map(argument,
               fresh.addArgument(argument.getType(), argument.getLoc()));
   b.setInsertionPointToStart(&fresh);
-  split(old);
+  for (Operation &op : old)
+    split(&op);
   old.dropAllDefinedValueUses();
   old.erase();
-  // The same offsets, and constants of which all parts are equal.
+  // What is made for each part but is the same, or has no use in a part's
+  // branch.
   IRRewriter rewriter(kernel.getContext());
+  (void)runRegionDCE(rewriter, kernel->getRegions());
   DominanceInfo dominance(kernel);
   eliminateCommonSubExpressions(rewriter, dominance, kernel);
 }
