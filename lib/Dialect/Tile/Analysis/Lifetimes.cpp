@@ -28,7 +28,7 @@ static std::pair<Operation *, Operation *> inCommonBlock(Operation *a,
 }
 
 /// What is no branch may repeat its body.
-static bool isRepeated(Operation *op) {
+bool Lifetimes::isRepeated(Operation *op) {
   for (Operation *parent = op->getParentOp();
        parent && !isa<RoleOp, KernelOp>(parent); parent = parent->getParentOp())
     if (!isa<scf::IfOp>(parent))

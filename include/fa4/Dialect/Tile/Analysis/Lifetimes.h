@@ -56,6 +56,9 @@ public:
   /// in the program order of their role.
   static bool allBefore(mlir::Operation *before, mlir::Operation *after);
 
+  /// Whether `op` may run several times in one run of its role.
+  static bool isRepeated(mlir::Operation *op);
+
   /// Whether each execution of `op` is followed by one of `next`, in the
   /// program order of their role.
   bool isFollowedBy(mlir::Operation *op, mlir::Operation *next);
@@ -76,7 +79,7 @@ private:
     llvm::SmallVector<Access> accesses;
     /// What first writes a stage, for each value.
     llvm::SmallVector<Access> writes;
-    /// No access ends in a way that the analysis knows.
+    /// An access ends in a way that the analysis does not know.
     bool isLostTrackOf = false;
   };
 
