@@ -535,14 +535,6 @@ LogicalResult Distributor::run() {
   return success();
 }
 
-static llvm::DenseMap<Value, unsigned> numberBuffers(KernelOp kernel) {
-  llvm::DenseMap<Value, unsigned> bufferOf;
-  for (auto [number, buffer] : llvm::enumerate(collectBuffers(kernel)))
-    for (ChannelOp channel : buffer)
-      bufferOf[channel.getChannel()] = number;
-  return bufferOf;
-}
-
 namespace {
 struct TileDistribute
     : public fa4::tile::impl::TileDistributeBase<TileDistribute> {

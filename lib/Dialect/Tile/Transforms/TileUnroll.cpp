@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ColumnMask.h"
-#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -31,8 +31,9 @@ namespace {
 /// the next one starts.
 class Unroller {
 public:
-  Unroller(RoleOp role, int64_t fragment)
-      : role(role), fragment(fragment), masks(scalars) {}
+  Unroller(RoleOp role, int64_t fragment,
+           const llvm::DenseMap<Value, unsigned> &bufferOf)
+      : role(role), fragment(fragment), bufferOf(bufferOf), masks(scalars) {}
 
   LogicalResult run();
 
@@ -70,6 +71,9 @@ private:
   LogicalResult lowerIf(scf::IfOp op, OpBuilder &b);
   LogicalResult lowerBranch(Region &from, Region &to);
   void lowerRead(ReadOp op, OpBuilder &b);
+  void read(ReadOp op, int64_t first, int64_t last, OpBuilder &b);
+  void readAll(ReadOp op, OpBuilder &b);
+  void readBuffer(Value channel, OpBuilder &b, WriteOp write = {});
   void lowerWrite(WriteOp op, OpBuilder &b);
   void lowerReduction(vector::ReductionOp op, OpBuilder &b);
   Value reducePairs(vector::ReductionOp op, OpBuilder &b);
@@ -80,9 +84,12 @@ private:
 
   RoleOp role;
   int64_t fragment;
+  const llvm::DenseMap<Value, unsigned> &bufferOf;
   IRMapping scalars;
   llvm::DenseMap<Value, Pairs> pairs;
   ColumnMask masks;
+  /// Reads that are not complete yet, in program order.
+  llvm::SmallSetVector<ReadOp, 4> unread;
 };
 } // namespace
 
@@ -196,6 +203,8 @@ void Unroller::build(Value value, int64_t begin, int64_t end, OpBuilder &b) {
   Operation *op = value.getDefiningOp();
   if (auto slice = dyn_cast<vector::ExtractStridedSliceOp>(op))
     return buildSlice(slice, begin, end, b);
+  if (auto from = dyn_cast<ReadOp>(op))
+    return read(from, begin, end, b);
   if (Value pair = buildUniform(op, b)) {
     std::fill(known.begin(), known.end(), pair);
     return;
@@ -249,22 +258,71 @@ static SmallVector<std::pair<int64_t, int64_t>> splitAccess(int64_t begin,
   return parts;
 }
 
-void Unroller::lowerRead(ReadOp op, OpBuilder &b) {
+/// Whether column `i` of `value` is computed from column `i` of `source`.
+static bool dependsOn(Value value, Value source) {
+  if (value == source)
+    return true;
+  Operation *op = value.getDefiningOp();
+  return op && OpTrait::hasElementwiseMappableTraits(op) &&
+         llvm::any_of(op->getOperands(), [&](Value operand) {
+           return isa<VectorType>(operand.getType()) &&
+                  dependsOn(operand, source);
+         });
+}
+
+/// Reads those of pairs `first` to `last` that have not been read.
+void Unroller::read(ReadOp op, int64_t first, int64_t last, OpBuilder &b) {
   Location loc = op.getLoc();
-  Type type = op.getValue().getType();
+  Type elementType = getElementTypeOrSelf(op.getValue());
   Pairs &to = pairs[op.getValue()];
-  forFragments(type, [&](int64_t first, int64_t last) {
-    for (auto [begin, end] : splitAccess(2 * first, 2 * last)) {
-      auto part = VectorType::get({end - begin}, getElementTypeOrSelf(type));
-      Value read = ReadOp::create(b, loc, part, op.getChannel(),
-                                  op.getColumn() + begin, op.getAll());
-      for (int64_t column = begin; column < end; column += 2)
-        to[column / 2] = end - begin == 2
-                             ? read
-                             : vector::ExtractStridedSliceOp::create(
-                                   b, loc, read, column - begin, 2, 1);
-    }
-  });
+  while (first < last && to[first])
+    ++first;
+  while (last > first && to[last - 1])
+    --last;
+  for (auto [begin, end] : splitAccess(2 * first, 2 * last)) {
+    auto part = VectorType::get({end - begin}, elementType);
+    Value value = ReadOp::create(b, loc, part, op.getChannel(),
+                                 op.getColumn() + begin, op.getAll());
+    for (int64_t column = begin; column < end; column += 2)
+      to[column / 2] = end - begin == 2 ? value
+                                        : vector::ExtractStridedSliceOp::create(
+                                              b, loc, value, column - begin,
+                                              /*sizes=*/2, /*strides=*/1);
+  }
+}
+
+void Unroller::readAll(ReadOp op, OpBuilder &b) {
+  forFragments(op.getValue().getType(),
+               [&](int64_t begin, int64_t end) { read(op, begin, end, b); });
+  unread.remove(op);
+}
+
+/// A value with one use is read as it is consumed, to hold one fragment at a
+/// time. Others are held whole anyway: early reads hide their latency.
+void Unroller::lowerRead(ReadOp op, OpBuilder &b) {
+  if (op->hasOneUse())
+    unread.insert(op);
+  else
+    readAll(op, b);
+}
+
+/// Completes reads of the buffer of `channel`. Where `write` is given, only
+/// of what it is about to overwrite.
+void Unroller::readBuffer(Value channel, OpBuilder &b, WriteOp write) {
+  auto to = channel.getDefiningOp<ChannelOp>();
+  SmallVector<ReadOp> pending(unread.begin(), unread.end());
+  for (ReadOp op : pending) {
+    if (bufferOf.lookup(op.getChannel()) != bufferOf.lookup(channel))
+      continue;
+    auto from = op.getChannel().getDefiningOp<ChannelOp>();
+    bool columnwise = write && from.getValueType() == to.getValueType() &&
+                      from.getOffset() == to.getOffset() &&
+                      write.getColumn() == op.getColumn() &&
+                      write.getValue().getType() == op.getValue().getType();
+    // Each fragment of such a write needs that of the read first.
+    if (!columnwise || !dependsOn(write.getValue(), op.getValue()))
+      readAll(op, b);
+  }
 }
 
 /// A vector of the pairs, put together from 32-bit words: of narrow elements a
@@ -297,6 +355,7 @@ static Value joinPairs(ValueRange parts, Location loc, OpBuilder &b) {
 
 void Unroller::lowerWrite(WriteOp op, OpBuilder &b) {
   Value value = op.getValue();
+  readBuffer(op.getChannel(), b, op);
   forFragments(value.getType(), [&](int64_t first, int64_t last) {
     build(value, first, last, b);
     for (auto [begin, end] : splitAccess(2 * first, 2 * last)) {
@@ -466,6 +525,10 @@ LogicalResult Unroller::lowerIf(scf::IfOp op, OpBuilder &b) {
 LogicalResult Unroller::lower(Operation &op, OpBuilder &b) {
   if (op.getNumRegions())
     buildCaptured(op, b);
+  op.walk([&](Operation *inner) {
+    if (isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(inner))
+      readBuffer(inner->getOperand(0), b);
+  });
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
       .Case([&](scf::ForOp op) { return lowerFor(op, b); })
       .Case([&](scf::IfOp op) { return lowerIf(op, b); })
@@ -480,10 +543,12 @@ LogicalResult Unroller::lower(Operation &op, OpBuilder &b) {
         return success();
       })
       .Case([&](WriteOp op) {
-        if (isRow(op.getValue().getType()))
+        if (isRow(op.getValue().getType())) {
           lowerWrite(op, b);
-        else
-          b.clone(*op, scalars);
+          return success();
+        }
+        readBuffer(op.getChannel(), b);
+        b.clone(*op, scalars);
         return success();
       })
       .Case([&](ReadOp op) {
@@ -580,10 +645,13 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
           << fragment;
       return signalPassFailure();
     }
-    WalkResult result = getOperation()->walk([&](RoleOp role) {
-      if (!role.getIssue() && failed(Unroller(role, fragment).run()))
-        return WalkResult::interrupt();
-      return WalkResult::skip();
+    WalkResult result = getOperation()->walk([&](KernelOp kernel) {
+      llvm::DenseMap<Value, unsigned> bufferOf = numberBuffers(kernel);
+      for (auto role : kernel.getBody().getOps<RoleOp>())
+        if (!role.getIssue() &&
+            failed(Unroller(role, fragment, bufferOf).run()))
+          return WalkResult::interrupt();
+      return WalkResult::advance();
     });
     if (result.wasInterrupted())
       signalPassFailure();
