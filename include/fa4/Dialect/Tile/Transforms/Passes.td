@@ -181,5 +181,52 @@ def TileUnroll : Pass<"tile-unroll"> {
   ];
 }
 
+//===----------------------------------------------------------------------===//
+// lane-math-to-llvm
+//===----------------------------------------------------------------------===//
+
+def LaneMathToLLVM : Pass<"lane-math-to-llvm"> {
+  let summary = "Lower math on a thread's scalars and pairs to instructions";
+  let description = [{
+    Rewrites operations of `math`, divisions of f32 and `tile.exp2`, on scalars and
+    on vectors of two after `tile-unroll`. Functions go to the special function
+    unit, an element each; subnormal inputs and results count as 0. `tile-to-nvvm`
+    does the same with the rest of a role.
+
+    | operation | becomes | error, relative (PTX ISA, unless absolute) |
+    |---|---|---|
+    | `math.exp2` | `ex2.approx.ftz.f32` | 2^-22 |
+    | `math.exp` | `ex2` of `x log2(e)` | 2^-22, and that of the product's rounding |
+    | `math.log2`, `math.log` | `lg2.approx.ftz.f32` (`* ln 2`) | absolute 2^-22 where x is in (0.5, 2), else 2^-22 |
+    | `math.tanh` | `1 - 2 rcp(ex2(2 x log2(e)) + 1)` | absolute 2^-21 |
+    | `math.sqrt`, `math.rsqrt` | `sqrt`, `rsqrt.approx.ftz.f32` | 2^-22 |
+    | `arith.divf` with 1 | `rcp.approx.ftz.f32` | 2^-23 |
+    | `arith.divf` | `div.approx.ftz.f32` | 2^-22, for a divisor from 2^-126 to 2^126 |
+    | `tile.exp2` | clamp, `add.rm.ftz.f32x2`, `fma.f32x2`, exponent by `shl` and `add` | the polynomial's |
+    | `math.fma`, `absf`, `floor`, `ceil`, `trunc`, `roundeven`, `copysign` | LLVM's intrinsics | exact |
+
+    In f16 and bf16 a function is that of f32, rounded. Other operations of
+    `math` are errors: LLVM's back end calls libraries for them, which a GPU
+    does not have.
+
+    Before:
+
+    ```mlir
+    func.func @f(%x: vector<2xf32>) -> vector<2xf32> {
+      %y = math.exp2 %x : vector<2xf32>
+      return %y : vector<2xf32>
+    }
+    ```
+
+    After (shortened):
+
+    ```
+    %x0 = llvm.extractelement %x[%0 : i32] : vector<2xf32>
+    %y0 = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"(%x0) : (f32) -> f32
+    ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
 
 #endif // FA4_DIALECT_TILE_TRANSFORMS_PASSES_TD
