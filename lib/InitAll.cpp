@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/InitAll.h"
+#include "fa4/Conversion/TileToNVVM/Passes.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Attn/Pipelines/Passes.h"
 #include "fa4/Dialect/Attn/Transforms/BufferizableOpInterfaceImpl.h"
@@ -37,6 +38,7 @@ void fa4::registerPasses() {
   attn::registerAttnPasses();
   attn::registerAttnPipelines();
   tile::registerTilePasses();
+  tile::registerTileToNVVMPasses();
 }
 
 void fa4::registerToolPasses() {

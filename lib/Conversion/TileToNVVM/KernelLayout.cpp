@@ -79,7 +79,8 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
     // of 128 bytes (PTX ISA, cp.async.bulk.tensor).
     int64_t align = buffer.span ? 8 * buffer.span : 128;
     if (!buffer.tensorMemory &&
-        (buffer.offset % align || (buffer.stages > 1 && buffer.stageSize % align)))
+        (buffer.offset % align ||
+         (buffer.stages > 1 && buffer.stageSize % align)))
       return channel.emitOpError("must have its stages at multiples of ")
              << align << " bytes";
     if (!buffer.tensorMemory)
@@ -87,16 +88,16 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
     else if (buffer.offset + buffer.stages * buffer.stageSize > tensorColumns)
       return channel.emitOpError("ends behind the ")
              << tensorColumns << " columns of tensor memory of the kernel";
-    barrierCount = std::max(
-        barrierCount, std::max(buffer.full, buffer.empty.value_or(0)) +
-                          buffer.stages);
+    barrierCount =
+        std::max(barrierCount, std::max(buffer.full, buffer.empty.value_or(0)) +
+                                   buffer.stages);
     buffers.insert({channel, buffer});
   }
   barriers = llvm::alignTo(end, kBarrierBytes);
   tensorMemorySlot = barriers + barrierCount * kBarrierBytes;
-  sharedBytes =
-      std::max<int64_t>(tensorMemorySlot + kBarrierBytes,
-                        static_cast<int64_t>(kernel.getSmemBytes().value_or(0)));
+  sharedBytes = std::max<int64_t>(
+      tensorMemorySlot + kBarrierBytes,
+      static_cast<int64_t>(kernel.getSmemBytes().value_or(0)));
   if (sharedBytes > kMaxSharedBytes)
     return kernel.emitOpError("needs ")
            << sharedBytes << " bytes of shared memory of at most "
@@ -117,8 +118,10 @@ LogicalResult KernelLayout::countArrivals(KernelOp kernel) {
       return op.emitOpError("has more than one role that produces");
     if (!uses.producers.empty())
       buffer.fullCount = arrivals(uses.producers.front());
-    for (RoleOp role : uses.consumers)
+    for (RoleOp role : uses.consumers) {
       buffer.emptyCount += arrivals(role);
+      buffer.readAsync |= role.getIssue();
+    }
     if (buffer.empty && uses.consumers.empty())
       return op.emitOpError("is acquired, but nobody consumes it");
   }
@@ -133,7 +136,7 @@ LogicalResult KernelLayout::groupWarps(KernelOp kernel) {
       return role.emitOpError("has no 'first_warp'");
     warps = std::max<int64_t>(warps, *role.getFirstWarp() + role.getWarps());
   }
-  llvm::stable_sort(roles, [](RoleOp a, RoleOp b) {
+  llvm::sort(roles, [](RoleOp a, RoleOp b) {
     return *a.getFirstWarp() < *b.getFirstWarp();
   });
   threads = llvm::alignTo(std::max<int64_t>(warps, 1) * 32, 128);
@@ -189,8 +192,9 @@ FailureOr<KernelLayout> KernelLayout::compute(KernelOp kernel) {
   if (layout.tensorColumns &&
       (!llvm::isPowerOf2_64(layout.tensorColumns) ||
        layout.tensorColumns < 32 || layout.tensorColumns > 512))
-    return kernel.emitOpError("must have a power of two of tensor memory columns "
-                              "from 32 to 512, not ")
+    return kernel.emitOpError(
+               "must have a power of two of tensor memory columns "
+               "from 32 to 512, not ")
            << layout.tensorColumns;
   if (failed(layout.placeChannels(kernel)) ||
       failed(layout.countArrivals(kernel)) || failed(layout.groupWarps(kernel)))

@@ -14,8 +14,8 @@
 
 namespace fa4::tile {
 
-/// Bytes of the swizzle for a tile in shared memory: the widest that the bytes of
-/// its rows are a multiple of; 0 if there is none, and for tiles of rank 1.
+/// Bytes of the swizzle for a tile in shared memory: the widest that the bytes
+/// of its rows are a multiple of; 0 if there is none, and for tiles of rank 1.
 int64_t getSwizzleSpan(mlir::VectorType tile);
 
 /// Where the stages of a channel are and how a tile lies in one.
@@ -26,10 +26,11 @@ int64_t getSwizzleSpan(mlir::VectorType tile);
 /// what K-major and MN-major matrix descriptors read (PTX ISA, tcgen05, shared
 /// memory descriptor). Row values and tiles of rank 1 are packed.
 ///
-/// In tensor memory row r is lane r, and element c is in 32-bit column c or, for
-/// 16-bit elements, half of column c / 2.
+/// In tensor memory row r is lane r, and element c is in 32-bit column c or,
+/// for 16-bit elements, half of column c / 2.
 struct Buffer {
-  ChannelOp channel;
+  /// A handle; what it gives access to is not this object.
+  mutable ChannelOp channel;
   bool tensorMemory = false;
   int64_t stages = 1;
   /// Of stage 0: bytes from the start of dynamic shared memory, or columns.
@@ -45,10 +46,18 @@ struct Buffer {
   std::optional<int64_t> empty;
   /// Arrivals of a phase.
   int64_t fullCount = 1, emptyCount = 0;
+  /// Whether TMA or an MMA reads the stages, not lanes.
+  bool readAsync = false;
 
   int64_t tileBytes() const { return rows * columns * elementBytes; }
   int64_t boxes() const { return span ? columns * elementBytes / span : 1; }
   int64_t boxBytes() const { return rows * span; }
+  /// Bytes from the start of a stage to an element, before the swizzle.
+  int64_t elementOffset(int64_t row, int64_t column) const {
+    int64_t bytes = column * elementBytes;
+    return span ? bytes / span * boxBytes() + row * span + bytes % span
+                : row * columns * elementBytes + bytes;
+  }
 };
 
 /// Warps of the CTA that change their register budget together: whole

@@ -21,7 +21,7 @@ static constexpr int64_t kMaxMapRank = 5;
 static constexpr int64_t kMaxBox = 256;
 
 MemRefType KernelSignature::memrefType(unsigned argument) const {
-  return cast<MemRefType>(KernelOp(kernel).getArgumentTypes()[argument]);
+  return cast<MemRefType>(kernel.getArgumentTypes()[argument]);
 }
 
 static std::optional<int64_t> staticNumber(StringRef name) {
@@ -35,18 +35,17 @@ static std::optional<int64_t> staticNumber(StringRef name) {
 std::string KernelSignature::strideExpression(unsigned argument,
                                               int64_t dim) const {
   MemRefType type = memrefType(argument);
-  KernelOp op = kernel;
   SmallVector<int64_t> strides;
   int64_t offset;
   (void)type.getStridesAndOffset(strides, offset);
   if (!ShapedType::isDynamic(strides[dim]))
     return std::to_string(strides[dim]);
   if (!type.getLayout().isIdentity())
-    return llvm::formatv("{0}_stride{1}", op.getArgName(argument), dim);
+    return llvm::formatv("{0}_stride{1}", kernel.getArgName(argument), dim);
   int64_t number = 1;
   std::string names;
   for (int64_t inner = dim + 1; inner < type.getRank(); ++inner) {
-    StringRef name = op.getDimName(argument, inner);
+    StringRef name = kernel.getDimName(argument, inner);
     if (auto size = staticNumber(name))
       number *= *size;
     else
@@ -89,7 +88,8 @@ LogicalResult KernelSignature::addMap(Operation *op, Value memref,
   int64_t bytes = tile.getElementTypeBitWidth() / 8;
   for (int64_t dim : map.dims) {
     const auto *at = llvm::find(tileDims, dim);
-    int64_t box = at == tileDims.end() ? 1 : tile.getDimSize(at - tileDims.begin());
+    int64_t box =
+        at == tileDims.end() ? 1 : tile.getDimSize(at - tileDims.begin());
     if (dim == contiguous && map.span)
       box = map.span / bytes;
     if (box > kMaxBox)
@@ -132,9 +132,10 @@ LogicalResult KernelSignature::collectMaps() {
   });
   if (result.wasInterrupted())
     return failure();
-  SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(maps.size()));
-  llvm::stable_sort(order, [&](unsigned a, unsigned b) {
-    return maps[a].argument < maps[b].argument;
+  SmallVector<unsigned> order =
+      llvm::to_vector(llvm::seq<unsigned>(maps.size()));
+  llvm::sort(order, [&](unsigned a, unsigned b) {
+    return std::pair(maps[a].argument, a) < std::pair(maps[b].argument, b);
   });
   mapParameters.resize(maps.size());
   auto pointer = LLVM::LLVMPointerType::get(kernel.getContext());
@@ -149,19 +150,18 @@ LogicalResult KernelSignature::collectMaps() {
 }
 
 static ArrayAttr stringArray(Builder &builder, ArrayRef<std::string> strings) {
-  return builder.getArrayAttr(llvm::map_to_vector(
-      strings, [&](const std::string &s) -> Attribute {
+  return builder.getArrayAttr(
+      llvm::map_to_vector(strings, [&](const std::string &s) -> Attribute {
         return builder.getStringAttr(s);
       }));
 }
 
 DictionaryAttr KernelSignature::describeMap(const TensorMap &map) const {
   Builder builder(kernel.getContext());
-  KernelOp op = kernel;
   SmallVector<std::string> dims, strides;
   int64_t bytes = memrefType(map.argument).getElementTypeBitWidth() / 8;
   for (auto [index, dim] : llvm::enumerate(map.dims)) {
-    dims.push_back(op.getDimName(map.argument, dim).str());
+    dims.push_back(kernel.getDimName(map.argument, dim).str());
     if (index != 0)
       strides.push_back(std::to_string(bytes) + " * " +
                         strideExpression(map.argument, dim));
@@ -171,8 +171,8 @@ DictionaryAttr KernelSignature::describeMap(const TensorMap &map) const {
                       : map.span == 32 ? "32B"
                                        : "none";
   return builder.getDictionaryAttr(
-      {builder.getNamedAttr("tensor", builder.getStringAttr(
-                                          op.getArgName(map.argument))),
+      {builder.getNamedAttr("tensor",
+                            builder.getStringAttr(kernel.getArgName(map.argument))),
        builder.getNamedAttr("dims", stringArray(builder, dims)),
        builder.getNamedAttr("byte_strides", stringArray(builder, strides)),
        builder.getNamedAttr("box", builder.getI64ArrayAttr(map.box)),
@@ -196,12 +196,13 @@ LogicalResult KernelSignature::collectPointers() {
     SmallVector<int64_t> typeStrides;
     int64_t offset;
     if (failed(type.getStridesAndOffset(typeStrides, offset)))
-      return kernel.emitOpError("argument of type ") << type << " has no strides";
+      return kernel.emitOpError("argument of type ")
+             << type << " has no strides";
     pointers[argument] = parameters.size();
     addParameter(
         LLVM::LLVMPointerType::get(kernel.getContext(), /*addressSpace=*/1),
-        builder.getNamedAttr("tensor",
-                             builder.getStringAttr(kernel.getArgName(argument))));
+        builder.getNamedAttr(
+            "tensor", builder.getStringAttr(kernel.getArgName(argument))));
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
       std::string expression = strideExpression(argument, dim);
       if (!ShapedType::isDynamic(typeStrides[dim]) || strides.count(expression))
@@ -264,7 +265,7 @@ LogicalResult KernelSignature::collectSizes() {
 
 std::variant<unsigned, int64_t> KernelSignature::size(unsigned argument,
                                                       int64_t dim) const {
-  StringRef name = KernelOp(kernel).getDimName(argument, dim);
+  StringRef name = kernel.getDimName(argument, dim);
   if (auto number = staticNumber(name))
     return *number;
   return sizes.find(name)->second;
@@ -294,26 +295,26 @@ static StringRef dtypeName(Type type) {
 
 DictionaryAttr KernelSignature::describeTensors() const {
   Builder builder(kernel.getContext());
-  KernelOp op = kernel;
   llvm::DenseSet<unsigned> read, written;
-  op.walk([&](Operation *inner) {
+  kernel.walk([&](Operation *inner) {
     auto number = [](Value v) { return cast<BlockArgument>(v).getArgNumber(); };
     llvm::TypeSwitch<Operation *>(inner)
         .Case([&](LoadOp op) { read.insert(number(op.getSource())); })
-        .Case<StoreOp, PutOp>([&](auto op) { written.insert(number(op.getDest())); })
+        .Case<StoreOp, PutOp>(
+            [&](auto op) { written.insert(number(op.getDest())); })
         .Case([&](ReduceAddOp op) {
           read.insert(number(op.getDest()));
           written.insert(number(op.getDest()));
         });
   });
   SmallVector<NamedAttribute> tensors;
-  for (auto [argument, type] : llvm::enumerate(op.getArgumentTypes())) {
+  for (auto [argument, type] : llvm::enumerate(kernel.getArgumentTypes())) {
     auto memref = dyn_cast<MemRefType>(type);
     if (!memref)
       continue;
     SmallVector<std::string> shape, strideNames;
     for (int64_t dim = 0; dim < memref.getRank(); ++dim) {
-      shape.push_back(op.getDimName(argument, dim).str());
+      shape.push_back(kernel.getDimName(argument, dim).str());
       strideNames.push_back(strideExpression(argument, dim));
     }
     StringRef role = !written.contains(argument) ? "in"
@@ -325,9 +326,9 @@ DictionaryAttr KernelSignature::describeTensors() const {
         builder.getNamedAttr("shape", stringArray(builder, shape)),
         builder.getNamedAttr("role", builder.getStringAttr(role))};
     if (!memref.getLayout().isIdentity())
-      entries.push_back(builder.getNamedAttr(
-          "strides", stringArray(builder, strideNames)));
-    tensors.push_back(builder.getNamedAttr(op.getArgName(argument),
+      entries.push_back(
+          builder.getNamedAttr("strides", stringArray(builder, strideNames)));
+    tensors.push_back(builder.getNamedAttr(kernel.getArgName(argument),
                                            builder.getDictionaryAttr(entries)));
   }
   return builder.getDictionaryAttr(tensors);
@@ -353,7 +354,8 @@ static ArrayAttr collectNames(KernelOp kernel, Builder &builder) {
     (void)memref.getStridesAndOffset(strides, offset);
     for (int64_t dim = 0; dim < memref.getRank(); ++dim) {
       add(kernel.getDimName(argument, dim));
-      if (!memref.getLayout().isIdentity() && ShapedType::isDynamic(strides[dim]))
+      if (!memref.getLayout().isIdentity() &&
+          ShapedType::isDynamic(strides[dim]))
         add(kernel.getArgName(argument) + "_stride" + Twine(dim));
     }
   }
@@ -362,9 +364,8 @@ static ArrayAttr collectNames(KernelOp kernel, Builder &builder) {
 
 DictionaryAttr KernelSignature::buildManifest() const {
   Builder builder(kernel.getContext());
-  KernelOp op = kernel;
   SmallVector<std::string> grid;
-  for (auto extent : op.getGrid().getAsRange<ExtentAttr>())
+  for (auto extent : kernel.getGrid().getAsRange<ExtentAttr>())
     grid.push_back(extent.getTile() == 1
                        ? extent.getSize().str()
                        : llvm::formatv("ceildiv({0}, {1})", extent.getSize(),
@@ -374,12 +375,12 @@ DictionaryAttr KernelSignature::buildManifest() const {
   for (const Parameter &parameter : parameters)
     params.push_back(parameter.description);
   SmallVector<NamedAttribute> registers;
-  for (RoleOp role : op.getBody().getOps<RoleOp>())
+  for (RoleOp role : kernel.getBody().getOps<RoleOp>())
     if (role.getRegisters())
       registers.push_back(builder.getNamedAttr(
           role.getSymName(), builder.getI64IntegerAttr(*role.getRegisters())));
   auto resources = builder.getDictionaryAttr(
-      {builder.getNamedAttr("chip", op.getChipAttr()),
+      {builder.getNamedAttr("chip", kernel.getChipAttr()),
        builder.getNamedAttr("tmem_columns",
                             builder.getI64IntegerAttr(layout.tensorColumns)),
        builder.getNamedAttr("entry_registers",
@@ -387,11 +388,10 @@ DictionaryAttr KernelSignature::buildManifest() const {
        builder.getNamedAttr("role_registers",
                             builder.getDictionaryAttr(registers))});
   return builder.getDictionaryAttr(
-      {builder.getNamedAttr("sizes", collectNames(op, builder)),
+      {builder.getNamedAttr("sizes", collectNames(kernel, builder)),
        builder.getNamedAttr("tensors", describeTensors()),
        builder.getNamedAttr("grid", stringArray(builder, grid)),
-       builder.getNamedAttr("block",
-                            builder.getI64ArrayAttr({layout.threads})),
+       builder.getNamedAttr("block", builder.getI64ArrayAttr({layout.threads})),
        builder.getNamedAttr("dynamic_smem",
                             builder.getI64IntegerAttr(layout.sharedBytes)),
        builder.getNamedAttr("params", builder.getArrayAttr(params)),
@@ -400,10 +400,9 @@ DictionaryAttr KernelSignature::buildManifest() const {
 
 LLVM::LLVMFuncOp KernelSignature::createFunction(OpBuilder &builder) const {
   MLIRContext *context = builder.getContext();
-  KernelOp op = kernel;
   auto types = llvm::map_to_vector(parameters, [](auto &p) { return p.type; });
   auto function = LLVM::LLVMFuncOp::create(
-      builder, op.getLoc(), op.getSymName(),
+      builder, kernel.getLoc(), kernel.getSymName(),
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
   auto mapType = LLVM::LLVMArrayType::get(builder.getI8Type(), 128);
   for (auto [index, parameter] : llvm::enumerate(parameters)) {

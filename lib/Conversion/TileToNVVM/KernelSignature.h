@@ -30,8 +30,9 @@ struct TensorMap {
 };
 
 /// The parameters of a kernel, in this order: tensor maps by argument and then
-/// first use; for arguments that lanes access a pointer and the strides that they
-/// need, in elements; scalars; the sizes that the kernel asks for, by first use.
+/// first use; for arguments that lanes access a pointer and the strides that
+/// they need, in elements; scalars; the sizes that the kernel asks for, by
+/// first use.
 class KernelSignature {
 public:
   /// Emits an error on the op whose access cannot be described.
@@ -79,7 +80,8 @@ private:
   void collectScalars();
   mlir::LogicalResult collectSizes();
   void addSize(llvm::StringRef name);
-  void addParameter(mlir::Type type, llvm::ArrayRef<mlir::NamedAttribute> entries,
+  void addParameter(mlir::Type type,
+                    llvm::ArrayRef<mlir::NamedAttribute> entries,
                     bool isTensorMap = false);
   mlir::DictionaryAttr describeMap(const TensorMap &map) const;
   mlir::DictionaryAttr describeTensors() const;
@@ -87,7 +89,8 @@ private:
   std::string strideExpression(unsigned argument, int64_t dim) const;
   mlir::MemRefType memrefType(unsigned argument) const;
 
-  KernelOp kernel;
+  /// A handle; what it gives access to is not this object.
+  mutable KernelOp kernel;
   const KernelLayout &layout;
   llvm::SmallVector<TensorMap> maps;
   llvm::SmallVector<unsigned> mapParameters;

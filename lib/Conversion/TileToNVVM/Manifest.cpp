@@ -40,8 +40,7 @@ static std::optional<json::Value> toJSON(Attribute attr) {
       .Default(std::nullopt);
 }
 
-FailureOr<json::Object>
-fa4::tile::buildManifest(LLVM::LLVMFuncOp kernel) {
+FailureOr<json::Object> fa4::tile::buildManifest(LLVM::LLVMFuncOp kernel) {
   auto attr = kernel->getAttrOfType<DictionaryAttr>(kManifestAttr);
   if (!attr)
     return kernel.emitOpError("has no '") << kManifestAttr << "'";

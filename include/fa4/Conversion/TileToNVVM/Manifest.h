@@ -14,15 +14,16 @@
 
 namespace fa4::tile {
 
-/// Attribute of a kernel that `tile-to-nvvm` has made: a dictionary with the keys
-/// of a manifest of one launch (docs/simulator-manifest.md), but `sizes`, an array
-/// of names, and `resources`, what the kernel takes of its SM.
+/// Attribute of a kernel that `tile-to-nvvm` has made: a dictionary with the
+/// keys of a manifest of one launch (docs/simulator-manifest.md), but `sizes`,
+/// an array of names, and `resources`, what the kernel takes of its SM.
 inline constexpr llvm::StringLiteral kManifestAttr = "fa4.manifest";
 
 /// The manifest of `kernel`, to be written next to its PTX, whose file name the
-/// caller adds as `ptx`. `resources` is in `comment`. An error on the function if it
-/// has no such attribute, or one with something else in it.
-mlir::FailureOr<llvm::json::Object> buildManifest(mlir::LLVM::LLVMFuncOp kernel);
+/// caller adds as `ptx`. `resources` is in `comment`. An error on the function
+/// if it has no such attribute, or one with something else in it.
+mlir::FailureOr<llvm::json::Object>
+buildManifest(mlir::LLVM::LLVMFuncOp kernel);
 
 } // namespace fa4::tile
 
