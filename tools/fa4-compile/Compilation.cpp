@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compilation.h"
+#include "fa4/Conversion/TileToNVVM/Manifest.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Pass/PassManager.h"
@@ -92,6 +93,23 @@ static LogicalResult runPtxas(ModuleOp module, const CompileOptions &options,
   return success();
 }
 
+/// KERNEL.json for each kernel that says how it is launched.
+static LogicalResult addManifests(ModuleOp module, StringRef ptxName,
+                                  OutputFiles &files) {
+  for (auto kernel : module.getOps<LLVM::LLVMFuncOp>()) {
+    if (!kernel->hasAttr(tile::kManifestAttr))
+      continue;
+    FailureOr<llvm::json::Object> manifest = tile::buildManifest(kernel);
+    if (failed(manifest))
+      return failure();
+    (*manifest)["ptx"] = (ptxName + ".ptx").str();
+    files.add(
+        kernel.getSymName().str() + ".json",
+        llvm::formatv("{0:2}\n", llvm::json::Value(std::move(*manifest))));
+  }
+  return success();
+}
+
 FailureOr<CompileReport> fa4::compile(ModuleOp module,
                                       const CompileOptions &options,
                                       TimingScope &timing, OutputFiles &files) {
@@ -125,6 +143,9 @@ FailureOr<CompileReport> fa4::compile(ModuleOp module,
     if (failed(runPtxas(module, options, *ptx, report, files)))
       return failure();
   }
+  if (options.wants(Artefact::PTX) &&
+      failed(addManifests(module, *name, files)))
+    return failure();
   if (options.wants(Artefact::PTX))
     files.add(*name + ".ptx", std::move(*ptx));
   return report;

@@ -3,10 +3,8 @@
 // a constant; the output is clipped at the edges of C.
 //
 // RUN: rm -rf %t && mkdir %t
-// RUN: fa4-opt %s --tile-to-nvvm --convert-nvvm-to-llvm --reconcile-unrealized-casts -o %t/gemm.llvm.mlir
-// RUN: mlir-translate --mlir-to-llvmir %t/gemm.llvm.mlir | opt -S -O3 \
-// RUN:   | llc -march=nvptx64 -mcpu=sm_100a -mattr=+ptx90 -O3 -o %t/gemm.ptx
-// RUN: cp %S/Inputs/gemm.json %t
+// RUN: fa4-opt %s --tile-to-nvvm -o %t/gemm.mlir
+// RUN: fa4-compile %t/gemm.mlir -o %t
 // RUN: fa4-sim %t/gemm.json M=200 N=136 K=264 --random --check --seeds 0:3 --stats \
 // RUN:   --output A=%t/A.npy --output B=%t/B.npy C=%t/C.npy | FileCheck %s
 // RUN: python3 %S/Inputs/check_gemm.py %t/A.npy %t/B.npy %t/C.npy
