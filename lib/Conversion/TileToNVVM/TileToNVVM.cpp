@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
 #include "KernelLowering.h"
 #include "fa4/Conversion/TileToNVVM/Passes.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -81,6 +82,7 @@ LogicalResult convertToLLVM(LLVM::LLVMFuncOp function) {
   options.overrideIndexBitwidth(32);
   LLVMTypeConverter converter(context, options);
   RewritePatternSet patterns(context);
+  populateLaneMathToLLVM(converter, patterns);
   arith::populateArithToLLVMConversionPatterns(converter, patterns);
   cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
   populateMathToLLVMConversionPatterns(converter, patterns);
