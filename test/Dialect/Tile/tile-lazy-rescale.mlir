@@ -79,7 +79,10 @@ tile.kernel @online(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "6
     %o2 = tile.mma %pt, %tk acc %os : vector<128x128xbf16>, vector<128x64xbf16> -> vector<128x64xf32>
     scf.yield %o2, %m2, %l2 : vector<128x64xf32>, vector<128xf32>, vector<128xf32>
   }
-  tile.store %r#0, %out[%c0, %c0] : vector<128x64xf32>, memref<?x64xf32>
+  %lc = vector.shape_cast %r#2 : vector<128xf32> to vector<128x1xf32>
+  %lb = vector.broadcast %lc : vector<128x1xf32> to vector<128x64xf32>
+  %on = arith.divf %r#0, %lb : vector<128x64xf32>
+  tile.store %on, %out[%c0, %c0] : vector<128x64xf32>, memref<?x64xf32>
   %lg = math.log2 %r#2 : vector<128xf32>
   %mc = arith.mulf %r#1, %c : vector<128xf32>
   %z = arith.addf %lg, %mc : vector<128xf32>
@@ -118,12 +121,14 @@ tile.kernel @plain(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
     %l2 = arith.addf %la, %p : vector<128xf32>
     scf.yield %m2, %l2 : vector<128xf32>, vector<128xf32>
   }
-  tile.store %r#1, %x[%c0] : vector<128xf32>, memref<?xf32>
+  %log = math.log2 %r#1 : vector<128xf32>
+  %lse = arith.addf %r#0, %log : vector<128xf32>
+  tile.store %lse, %x[%c0] : vector<128xf32>, memref<?xf32>
 }
 
 // -----
 
-// Something in the loop needs the row max so far: it is left alone.
+// Something in the loop needs the row max so far: left alone, as all that follow.
 // CHECK-LABEL: tile.kernel @needs_max(
 // CHECK-NOT: arith.select
 tile.kernel @needs_max(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
@@ -131,16 +136,24 @@ tile.kernel @needs_max(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
   %c0 = arith.constant 0 : index
   %c128 = arith.constant 128 : index
   %ninf = arith.constant dense<0xFF800000> : vector<128xf32>
+  %zero = arith.constant dense<0.0> : vector<128xf32>
+  %one = arith.constant dense<1.0> : vector<128xf32>
   %n = memref.dim %x, %c0 : memref<?xf32>
-  %r:2 = scf.for %j = %c0 to %n step %c128 iter_args(%m = %ninf, %l = %ninf) -> (vector<128xf32>, vector<128xf32>) {
+  %r:2 = scf.for %j = %c0 to %n step %c128 iter_args(%m = %ninf, %l = %zero) -> (vector<128xf32>, vector<128xf32>) {
     %t = tile.load %x[%j] : memref<?xf32> -> vector<128xf32>
     tile.store %m, %x[%j] : vector<128xf32>, memref<?xf32>
     %m2 = arith.maxnumf %m, %t : vector<128xf32>
     %d = arith.subf %m, %m2 : vector<128xf32>
     %a = math.exp2 %d : vector<128xf32>
+    %e = arith.subf %t, %m2 : vector<128xf32>
+    %p = math.exp2 %e : vector<128xf32>
     %la = arith.mulf %l, %a : vector<128xf32>
-    scf.yield %m2, %la : vector<128xf32>, vector<128xf32>
+    %l2 = arith.addf %la, %p : vector<128xf32>
+    scf.yield %m2, %l2 : vector<128xf32>, vector<128xf32>
   }
+  %log = math.log2 %r#1 : vector<128xf32>
+  %lse = arith.addf %r#0, %log : vector<128xf32>
+  tile.store %lse, %x[%c0] : vector<128xf32>, memref<?xf32>
 }
 
 // -----
@@ -152,14 +165,140 @@ tile.kernel @bounded(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   %c0 = arith.constant 0 : index
   %c128 = arith.constant 128 : index
+  %ninf = arith.constant dense<0xFF800000> : vector<128xf32>
   %zero = arith.constant dense<0.0> : vector<128xf32>
+  %one = arith.constant dense<1.0> : vector<128xf32>
   %n = memref.dim %x, %c0 : memref<?xf32>
   %r:2 = scf.for %j = %c0 to %n step %c128 iter_args(%m = %zero, %l = %zero) -> (vector<128xf32>, vector<128xf32>) {
     %t = tile.load %x[%j] : memref<?xf32> -> vector<128xf32>
     %m2 = arith.maxnumf %m, %t : vector<128xf32>
     %d = arith.subf %m, %m2 : vector<128xf32>
     %a = math.exp2 %d : vector<128xf32>
+    %e = arith.subf %t, %m2 : vector<128xf32>
+    %p = math.exp2 %e : vector<128xf32>
     %la = arith.mulf %l, %a : vector<128xf32>
-    scf.yield %m2, %la : vector<128xf32>, vector<128xf32>
+    %l2 = arith.addf %la, %p : vector<128xf32>
+    scf.yield %m2, %l2 : vector<128xf32>, vector<128xf32>
   }
+  %log = math.log2 %r#1 : vector<128xf32>
+  %lse = arith.addf %r#0, %log : vector<128xf32>
+  tile.store %lse, %x[%c0] : vector<128xf32>, memref<?xf32>
+}
+
+// -----
+
+// The sum begins at 1 in units of the first reference.
+// CHECK-LABEL: tile.kernel @begins_at_one(
+// CHECK-NOT: arith.select
+tile.kernel @begins_at_one(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %ninf = arith.constant dense<0xFF800000> : vector<128xf32>
+  %zero = arith.constant dense<0.0> : vector<128xf32>
+  %one = arith.constant dense<1.0> : vector<128xf32>
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %r:2 = scf.for %j = %c0 to %n step %c128 iter_args(%m = %ninf, %l = %one) -> (vector<128xf32>, vector<128xf32>) {
+    %t = tile.load %x[%j] : memref<?xf32> -> vector<128xf32>
+    %m2 = arith.maxnumf %m, %t : vector<128xf32>
+    %d = arith.subf %m, %m2 : vector<128xf32>
+    %a = math.exp2 %d : vector<128xf32>
+    %e = arith.subf %t, %m2 : vector<128xf32>
+    %p = math.exp2 %e : vector<128xf32>
+    %la = arith.mulf %l, %a : vector<128xf32>
+    %l2 = arith.addf %la, %p : vector<128xf32>
+    scf.yield %m2, %l2 : vector<128xf32>, vector<128xf32>
+  }
+  %log = math.log2 %r#1 : vector<128xf32>
+  %lse = arith.addf %r#0, %log : vector<128xf32>
+  tile.store %lse, %x[%c0] : vector<128xf32>, memref<?xf32>
+}
+
+// -----
+
+// The sum is stored in units of the reference.
+// CHECK-LABEL: tile.kernel @stores_sum(
+// CHECK-NOT: arith.select
+tile.kernel @stores_sum(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %ninf = arith.constant dense<0xFF800000> : vector<128xf32>
+  %zero = arith.constant dense<0.0> : vector<128xf32>
+  %one = arith.constant dense<1.0> : vector<128xf32>
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %r:2 = scf.for %j = %c0 to %n step %c128 iter_args(%m = %ninf, %l = %zero) -> (vector<128xf32>, vector<128xf32>) {
+    %t = tile.load %x[%j] : memref<?xf32> -> vector<128xf32>
+    %m2 = arith.maxnumf %m, %t : vector<128xf32>
+    %d = arith.subf %m, %m2 : vector<128xf32>
+    %a = math.exp2 %d : vector<128xf32>
+    %e = arith.subf %t, %m2 : vector<128xf32>
+    %p = math.exp2 %e : vector<128xf32>
+    %la = arith.mulf %l, %a : vector<128xf32>
+    %l2 = arith.addf %la, %p : vector<128xf32>
+    scf.yield %m2, %l2 : vector<128xf32>, vector<128xf32>
+  }
+  tile.store %r#1, %x[%c0] : vector<128xf32>, memref<?xf32>
+  %log = math.log2 %r#1 : vector<128xf32>
+  %lse = arith.addf %r#0, %log : vector<128xf32>
+  tile.store %lse, %x[%c0] : vector<128xf32>, memref<?xf32>
+}
+
+// -----
+
+// The row max is a result.
+// CHECK-LABEL: tile.kernel @stores_max(
+// CHECK-NOT: arith.select
+tile.kernel @stores_max(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %ninf = arith.constant dense<0xFF800000> : vector<128xf32>
+  %zero = arith.constant dense<0.0> : vector<128xf32>
+  %one = arith.constant dense<1.0> : vector<128xf32>
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %r:2 = scf.for %j = %c0 to %n step %c128 iter_args(%m = %ninf, %l = %zero) -> (vector<128xf32>, vector<128xf32>) {
+    %t = tile.load %x[%j] : memref<?xf32> -> vector<128xf32>
+    %m2 = arith.maxnumf %m, %t : vector<128xf32>
+    %d = arith.subf %m, %m2 : vector<128xf32>
+    %a = math.exp2 %d : vector<128xf32>
+    %e = arith.subf %t, %m2 : vector<128xf32>
+    %p = math.exp2 %e : vector<128xf32>
+    %la = arith.mulf %l, %a : vector<128xf32>
+    %l2 = arith.addf %la, %p : vector<128xf32>
+    scf.yield %m2, %l2 : vector<128xf32>, vector<128xf32>
+  }
+  tile.store %r#0, %x[%c0] : vector<128xf32>, memref<?xf32>
+  %log = math.log2 %r#1 : vector<128xf32>
+  %lse = arith.addf %r#0, %log : vector<128xf32>
+  tile.store %lse, %x[%c0] : vector<128xf32>, memref<?xf32>
+}
+
+// -----
+
+// Something that is in no units of the reference is added to the sum.
+// CHECK-LABEL: tile.kernel @adds_one(
+// CHECK-NOT: arith.select
+tile.kernel @adds_one(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %ninf = arith.constant dense<0xFF800000> : vector<128xf32>
+  %zero = arith.constant dense<0.0> : vector<128xf32>
+  %one = arith.constant dense<1.0> : vector<128xf32>
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %r:2 = scf.for %j = %c0 to %n step %c128 iter_args(%m = %ninf, %l = %zero) -> (vector<128xf32>, vector<128xf32>) {
+    %t = tile.load %x[%j] : memref<?xf32> -> vector<128xf32>
+    %m2 = arith.maxnumf %m, %t : vector<128xf32>
+    %d = arith.subf %m, %m2 : vector<128xf32>
+    %a = math.exp2 %d : vector<128xf32>
+    %e = arith.subf %t, %m2 : vector<128xf32>
+    %p = math.exp2 %e : vector<128xf32>
+    %la = arith.mulf %l, %a : vector<128xf32>
+    %l2 = arith.addf %la, %one : vector<128xf32>
+    scf.yield %m2, %l2 : vector<128xf32>, vector<128xf32>
+  }
+  %log = math.log2 %r#1 : vector<128xf32>
+  %lse = arith.addf %r#0, %log : vector<128xf32>
+  tile.store %lse, %x[%c0] : vector<128xf32>, memref<?xf32>
 }
