@@ -21,8 +21,10 @@
 // The model leaves out: latencies but those named in Recurrence (of arithmetic,
 // TMEM loads and stores, and shuffles), the competition of warps for issue
 // slots inside a stage, bank and register-port conflicts, spills, barriers of
-// roles that it is not told about, and clocks that drop under load. Real time
-// is longer; which share is best holds as far as these delay all choices alike.
+// roles that it is not told about, and clocks that drop under load. Nor does it
+// use an ex2 of packed 16-bit operands where a chip has one (packedExp2): that
+// rounds before every use, not only the conversion's. Real time is longer;
+// which share is best holds as far as these delay all choices alike.
 //
 //===----------------------------------------------------------------------===//
 

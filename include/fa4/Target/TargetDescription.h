@@ -184,11 +184,6 @@ struct TargetDescription {
   /// Cycles from the issue of `shape` to a waiter's resumption after its
   /// commit: mmaCycles and the latency of one MMA.
   uint64_t mmaLatency(const MmaShape &shape) const;
-
-  /// Cycles for `operations` thread-level operations at `perClock`.
-  static double cycles(double operations, unsigned perClock) {
-    return operations / perClock;
-  }
 };
 
 /// The table of a chip ("sm_100a"), or null. The table lives forever.

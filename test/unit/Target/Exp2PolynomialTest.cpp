@@ -83,14 +83,14 @@ TEST(Exp2Polynomial, ErrorEquioscillates) {
 }
 
 /// Rounding to f32 costs nothing that matters, because later coefficients make
-/// up for earlier ones; and no neighbouring f32 coefficient does better by more
-/// than that.
+/// up for the rounding of earlier ones: rounded one by one, those of degree 6
+/// are several times worse than the best.
 TEST(Exp2Polynomial, RoundingIsRefitted) {
-  for (unsigned degree = 1; degree <= 5; ++degree) {
+  for (unsigned degree = 1; degree <= kMaxExp2Degree; ++degree) {
     SCOPED_TRACE(degree);
     Exp2Polynomial p = derive(degree);
     EXPECT_GE(p.maxRelativeError, p.minimaxError * (1 - 1e-6));
-    EXPECT_LE(p.maxRelativeError, p.minimaxError * 1.02 + 1e-8);
+    EXPECT_LE(p.maxRelativeError, p.minimaxError * 1.1);
   }
 }
 
@@ -100,6 +100,8 @@ TEST(Exp2Polynomial, WholeFunction) {
     EXPECT_NEAR(p.exp2(x) / std::exp2(double(x)), 1, 9e-5) << x;
   for (int i = -126; i < 127; ++i)
     EXPECT_EQ(p.exp2(i), std::ldexp(1.0f, i));
+  // Where x - floor(x) rounds to 1.
+  EXPECT_NEAR(p.exp2(-1e-10f), 1, 9e-5);
   for (float x : {-127.0f, -1000.0f, -INFINITY})
     EXPECT_EQ(p.exp2(x), 0.0f) << x;
 }

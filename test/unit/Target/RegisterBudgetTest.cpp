@@ -71,6 +71,27 @@ TEST(RegisterBudget, SpareRegistersGoByWeight) {
   EXPECT_EQ(budgets.warpgroups, (Budgets{200, 200, 72, 40}));
 }
 
+TEST(RegisterBudget, SpareRegistersOfEqualDemands) {
+  RoleDemand roles[] = {{4, 104, 3}, {4, 104, 1}, {4, 128}, {4, 128}};
+  RegisterBudgets budgets = assign(roles);
+  expectLegal(budgets, roles);
+  EXPECT_EQ(budgets.warpgroups, (Budgets{136, 120, 128, 128}));
+}
+
+TEST(RegisterBudget, LastGranuleGoesToTheHeaviest) {
+  RoleDemand roles[] = {{4, 120, 1}, {4, 128, 2}, {4, 128, 9}, {4, 128, 3}};
+  RegisterBudgets budgets = assign(roles);
+  expectLegal(budgets, roles);
+  EXPECT_EQ(budgets.warpgroups, (Budgets{120, 128, 136, 128}));
+}
+
+TEST(RegisterBudget, IssuersGetNoMoreThanTheyWant) {
+  RoleDemand roles[] = {{4, 30}, {4, 200, 1}};
+  RegisterBudgets budgets = assign(roles);
+  expectLegal(budgets, roles);
+  EXPECT_EQ(budgets.warpgroups, (Budgets{32, 256}));
+}
+
 TEST(RegisterBudget, ShortageIsShared) {
   RoleDemand roles[] = {{4, 240, 500}, {4, 240, 500}, {4, 96, 40}, {1, 56}};
   RegisterBudgets budgets = assign(roles);

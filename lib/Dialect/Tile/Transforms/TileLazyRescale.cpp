@@ -1,4 +1,4 @@
-//===- LazyRescale.cpp - rescale only when the row max grows much ---===//
+//===- TileLazyRescale.cpp - rescale only when the row max grows much ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
