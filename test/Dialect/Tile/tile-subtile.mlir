@@ -148,3 +148,45 @@ tile.kernel @chain(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "64
   %sum = tile.mma transpose %p, %tq acc %ones if %cond : vector<512x64xbf16>, vector<512x64xbf16> -> vector<64x64xf32>
   tile.store %sum, %o[%c0, %c0] : vector<64x64xf32>, memref<?x64xf32>
 }
+
+// -----
+
+// Control flow without results, and a branch with results of which only one is
+// cut.
+// CHECK-LABEL: tile.kernel @effects(
+// CHECK: %[[S0:.*]] = tile.mma
+// CHECK: %[[S1:.*]] = tile.mma
+// CHECK: scf.for
+// CHECK:   scf.if %{{.*}} {
+// CHECK:     tile.reduce_add %[[S0]], %{{.*}}[%[[ROW:.*]], %c0]
+// CHECK:     %[[ROW1:.*]] = arith.addi %[[ROW]], %{{.*}}
+// CHECK:     tile.reduce_add %[[S1]], %{{.*}}[%[[ROW1]], %c0]
+// CHECK-NOT: tile.reduce_add
+// CHECK: %[[X:.*]]:3 = scf.if %{{.*}} -> (vector<128x64xf32>, vector<128x64xf32>, index) {
+// CHECK: scf.yield %{{.*}}, %{{.*}}, %c0 : vector<128x64xf32>, vector<128x64xf32>, index
+// CHECK: tile.store %[[X]]#0, %{{.*}}[%[[X]]#2, %c0]
+// CHECK: tile.store %[[X]]#1,
+tile.kernel @effects(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "64"]},
+                     %o: memref<?x64xf32> {tile.name = "o", tile.dims = ["M", "64"]}, %n: index {tile.name = "n"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 256>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %tq = tile.load %q[%i, %c0] : memref<?x64xbf16> -> vector<256x64xbf16>
+  %tk = tile.load %q[%c0, %c0] : memref<?x64xbf16> -> vector<64x64xbf16>
+  %s = tile.mma %tq, transpose %tk : vector<256x64xbf16>, vector<64x64xbf16> -> vector<256x64xf32>
+  scf.for %j = %c0 to %n step %c1 {
+    %cond = arith.cmpi slt, %j, %i : index
+    scf.if %cond {
+      tile.reduce_add %s, %o[%j, %c0] : vector<256x64xf32>, memref<?x64xf32>
+    }
+  }
+  %first = arith.cmpi eq, %i, %c0 : index
+  %x, %at = scf.if %first -> (vector<256x64xf32>, index) {
+    %twice = arith.addf %s, %s : vector<256x64xf32>
+    scf.yield %twice, %c0 : vector<256x64xf32>, index
+  } else {
+    scf.yield %s, %i : vector<256x64xf32>, index
+  }
+  tile.store %x, %o[%at, %c0] : vector<256x64xf32>, memref<?x64xf32>
+}
