@@ -90,11 +90,14 @@ def TileLazyRescale : Pass<"tile-lazy-rescale", "::fa4::tile::KernelOp"> {
 
     and puts selects behind `m'` and `f`. `a` becomes 1 in rows where `m` is -inf,
     in which nothing has been summed yet. The carried `m` is then no longer the row
-    max but a reference that it exceeds by no more than the threshold: what
-    follows must be right for any reference, as sums that it normalises and `c m +
-    log2(sum)` are. Products of a carried MMA accumulator and the row
-    factor `a` become `tile.rescale`, which costs nothing in a block where all
-    factors are 1.
+    max but a reference that it exceeds by no more than the threshold. The pass
+    proves that any reference is right: it follows what depends on `m` through the
+    loop and what comes after, and leaves the loop alone unless all sums begin
+    at 0 and are in units of `2^(c m)`, and only values in which `m` cancels, as
+    `sum / l` and `c m + log2(l)`, go anywhere else.
+
+    Products of a carried MMA accumulator and the row factor `a` become
+    `tile.rescale`, which costs nothing in a block where all factors are 1.
 
     With `threshold = 0` nothing changes.
 
@@ -110,7 +113,8 @@ def TileLazyRescale : Pass<"tile-lazy-rescale", "::fa4::tile::KernelOp"> {
       %q = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
       %zero = arith.constant dense<0.0> : vector<128x64xf32>
       %ninf = arith.constant dense<0xFF800000> : vector<128xf32>
-      %r:2 = scf.for %j = %c0 to %n step %c128 iter_args(%o = %zero, %m = %ninf) -> (vector<128x64xf32>, vector<128xf32>) {
+      %none = arith.constant dense<0.0> : vector<128xf32>
+      %r:3 = scf.for %j = %c0 to %n step %c128 iter_args(%o = %zero, %m = %ninf, %l = %none) -> (vector<128x64xf32>, vector<128xf32>, vector<128xf32>) {
         %k = tile.load %x[%j, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
         %s = tile.mma %q, transpose %k : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
         %m2 = vector.multi_reduction <maxnumf>, %s, %m [1] : vector<128x128xf32> to vector<128xf32>
@@ -121,13 +125,18 @@ def TileLazyRescale : Pass<"tile-lazy-rescale", "::fa4::tile::KernelOp"> {
         %e = arith.subf %s, %m2b : vector<128x128xf32>
         %p = math.exp2 %e : vector<128x128xf32>
         %pb = arith.truncf %p : vector<128x128xf32> to vector<128x128xbf16>
+        %la = arith.mulf %l, %a : vector<128xf32>
+        %l2 = vector.multi_reduction <add>, %p, %la [1] : vector<128x128xf32> to vector<128xf32>
         %ac = vector.shape_cast %a : vector<128xf32> to vector<128x1xf32>
         %ab = vector.broadcast %ac : vector<128x1xf32> to vector<128x64xf32>
         %oa = arith.mulf %o, %ab : vector<128x64xf32>
         %o2 = tile.mma %pb, %k acc %oa : vector<128x128xbf16>, vector<128x64xbf16> -> vector<128x64xf32>
-        scf.yield %o2, %m2 : vector<128x64xf32>, vector<128xf32>
+        scf.yield %o2, %m2, %l2 : vector<128x64xf32>, vector<128xf32>, vector<128xf32>
       }
-      tile.store %r#0, %y[%c0, %c0] : vector<128x64xf32>, memref<?x64xf32>
+      %lc = vector.shape_cast %r#2 : vector<128xf32> to vector<128x1xf32>
+      %lb = vector.broadcast %lc : vector<128x1xf32> to vector<128x64xf32>
+      %on = arith.divf %r#0, %lb : vector<128x64xf32>
+      tile.store %on, %y[%c0, %c0] : vector<128x64xf32>, memref<?x64xf32>
     }
     ```
 
