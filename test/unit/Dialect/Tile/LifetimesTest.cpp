@@ -188,12 +188,32 @@ TEST_F(LifetimesTest, followsThroughSeveralRoles) {
 TEST_F(LifetimesTest, lanesReadUntilTheyRelease) {
   std::string mma = kWaitX + product("p");
   std::string use = "%v = arith.addf %q, %q : !d\n";
+  std::string tell = "%c = arith.constant dense<1.0> : !x\n"
+                     "tile.commit %z, %c : <!x>, !x\n";
+  std::string store = "tile.wait %z : <!x>\n"
+                      "%v = tile.load %in[%c0, %c0] : memref<?x128xbf16> -> "
+                      "!x\ntile.commit %y, %v : <!x>, !x\n";
+  EXPECT_TRUE(isDead("d", "y", mma, waitD("q") + use + tell, store));
+  EXPECT_FALSE(isDead("d", "y", mma, waitD("q") + tell + use, store));
+  EXPECT_FALSE(isDead("d", "y", mma,
+                      waitD("q") + use + tell + "tile.release %d : <!d>\n",
+                      store));
+}
+
+TEST_F(LifetimesTest, lanesRunAheadOfEachOther) {
   std::string write = "%c = arith.constant dense<1.0> : !x\n"
                       "tile.commit %y, %c : <!x>, !x\n";
-  EXPECT_TRUE(isDead("d", "y", mma, waitD("q") + use + write));
-  EXPECT_FALSE(isDead("d", "y", mma, waitD("q") + write + use));
-  EXPECT_FALSE(isDead("d", "y", mma,
-                      waitD("q") + use + write + "tile.release %d : <!d>\n"));
+  EXPECT_FALSE(isDead("d", "y", kWaitX + product("p"),
+                      waitD("q") + "%v = arith.addf %q, %q : !d\n" + write));
+  // One thread that issues is ordered with itself.
+  std::string store = "%w = tile.wait %z : <!x> -> !x\n" +
+                      std::string("%v = tile.load %in[%c0, %c0] : "
+                                  "memref<?x128xbf16> -> !x\n"
+                                  "tile.commit %y, %v : <!x>, !x\n");
+  EXPECT_TRUE(isDead("z", "y", "",
+                     "%c = arith.constant dense<1.0> : !x\n"
+                     "tile.commit %z, %c : <!x>, !x\n",
+                     store));
 }
 
 TEST_F(LifetimesTest, neverWithinALoop) {
