@@ -27,6 +27,8 @@ namespace {
 /// Channels that share memory, as one piece of it.
 struct Piece {
   SmallVector<ChannelOp> channels;
+  /// Others that have the memory when these do not need it.
+  SmallVector<ChannelOp> guests;
   int64_t size;
   int64_t alignment;
   int64_t offset = 0;
@@ -94,6 +96,22 @@ static bool isBelow(const Piece *a, const Piece *b) {
   return std::pair(a->offset, a) < std::pair(b->offset, b);
 }
 
+/// Whether all channels of `a` are done before any of `b` begins, or the other
+/// way round.
+static bool liveApart(const Piece &a, const Piece &b, Lifetimes &lifetimes) {
+  auto isDead = [&](const Piece &first, const Piece &second) {
+    SmallVector<ChannelOp> earlier = {first.owner()};
+    SmallVector<ChannelOp> later = {second.owner()};
+    llvm::append_range(earlier, first.guests);
+    llvm::append_range(later, second.guests);
+    return llvm::all_of(earlier, [&](ChannelOp x) {
+      return llvm::all_of(
+          later, [&](ChannelOp y) { return lifetimes.deadBefore(x, y); });
+    });
+  };
+  return isDead(a, b) || isDead(b, a);
+}
+
 /// Each piece at the lowest place where all others that are live at the same
 /// time are elsewhere, the large ones first. Where no place is left it goes
 /// beyond the limit, which the caller reports.
@@ -108,8 +126,7 @@ static void placePieces(MutableArrayRef<Piece> pieces, Lifetimes &lifetimes) {
   for (Piece *piece : bySize) {
     SmallVector<Piece *> others;
     for (Piece *other : placed)
-      if (!lifetimes.deadBefore(other->owner(), piece->owner()) &&
-          !lifetimes.deadBefore(piece->owner(), other->owner()))
+      if (!liveApart(*other, *piece, lifetimes))
         others.push_back(other);
     llvm::sort(others, isBelow);
     piece->offset = 0;
@@ -132,6 +149,8 @@ static void setOffsets(const Piece &piece) {
                ? getSmemBytes(channel.getValueType())
                : getTmemColumns(channel.getValueType());
   };
+  for (ChannelOp guest : piece.guests)
+    guest.setOffset(piece.offset);
   for (ChannelOp owner : piece.channels) {
     if (owner == piece.owner())
       owner.setOffset(piece.offset);
@@ -212,6 +231,8 @@ static LogicalResult reportTooLarge(KernelOp kernel, ArrayRef<Piece> pieces,
          << piece->size / stages;
     for (ChannelOp channel : ArrayRef(piece->channels).drop_front())
       note << ", and '" << channel.getLabel() << "' in place of it";
+    for (ChannelOp guest : piece->guests)
+      note << ", and '" << guest.getLabel() << "' between its uses";
   }
   return error;
 }
@@ -220,10 +241,18 @@ static LogicalResult placeSpace(KernelOp kernel, MemorySpace space,
                                 const TargetDescription &target,
                                 Lifetimes &lifetimes) {
   bool isShared = space == MemorySpace::smem;
+  auto guests = findRingGuests(kernel);
+  llvm::DenseSet<ChannelOp> isGuest;
+  for (auto &[host, channels] : guests)
+    isGuest.insert(channels.begin(), channels.end());
   SmallVector<Piece> pieces;
-  for (auto &channels : collectBuffers(kernel))
-    if (channels.front().getSpace() == space)
-      pieces.push_back(makePiece(channels, target));
+  for (auto &channels : collectBuffers(kernel)) {
+    if (channels.front().getSpace() != space ||
+        isGuest.contains(channels.front()))
+      continue;
+    pieces.push_back(makePiece(channels, target));
+    pieces.back().guests = guests.lookup(channels.front());
+  }
   placePieces(pieces, lifetimes);
   int64_t need = 0;
   for (const Piece &piece : pieces)
