@@ -58,6 +58,10 @@ static LogicalResult checkChannel(ChannelOp channel,
   if (!type.getElementType().isIntOrFloat())
     return channel.emitOpError("elements of ")
            << type << " have no size in memory";
+  // Sizes are products with the number of stages.
+  if (channel.getStages() > target.smemBytes / target.mbarrierBytes)
+    return channel.emitOpError("has ")
+           << channel.getStages() << " stages, more than barriers fit";
   if (channel.getSpace() != MemorySpace::tmem)
     return success();
   if (!target.hasTensorMemory())
@@ -71,6 +75,21 @@ static LogicalResult checkChannel(ChannelOp channel,
            << type.getDimSize(0) << " rows; tensor memory has "
            << target.tmemLanes << " lanes";
   return success();
+}
+
+/// Channels are known by the operation that defines them.
+static LogicalResult checkChannelUses(KernelOp kernel) {
+  WalkResult result = kernel.walk([](Operation *op) {
+    for (Value operand : op->getOperands())
+      if (isa<ChannelType>(operand.getType()) &&
+          !operand.getDefiningOp<ChannelOp>()) {
+        op->emitOpError("uses a channel that is not the result of a "
+                        "tile.channel");
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
 }
 
 static Piece makePiece(ArrayRef<ChannelOp> channels,
@@ -287,6 +306,8 @@ static LogicalResult allocate(KernelOp kernel) {
   for (auto channel : kernel.getBody().getOps<ChannelOp>())
     if (failed(checkChannel(channel, *target)))
       return failure();
+  if (failed(checkChannelUses(kernel)))
+    return failure();
   formInPlaceRings(kernel);
   dropUnusedEmptySides(kernel);
   Lifetimes lifetimes(kernel);
