@@ -9,6 +9,7 @@
 #include "InPlaceRings.h"
 #include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "fa4/Dialect/Tile/Analysis/Placement.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/TargetDescription.h"
 #include "llvm/ADT/STLExtras.h"
@@ -29,12 +30,8 @@ struct Piece {
   SmallVector<ChannelOp> channels;
   /// Others that have the memory when these do not need it.
   SmallVector<ChannelOp> guests;
-  int64_t size;
-  int64_t alignment;
-  int64_t offset = 0;
 
   ChannelOp owner() const { return channels.front(); }
-  int64_t end() const { return offset + size; }
 };
 
 struct TileAllocate : public tile::impl::TileAllocateBase<TileAllocate> {
@@ -92,27 +89,16 @@ static LogicalResult checkChannelUses(KernelOp kernel) {
   return failure(result.wasInterrupted());
 }
 
-static Piece makePiece(ArrayRef<ChannelOp> channels,
-                       const TargetDescription &target) {
-  Piece piece;
-  piece.channels.assign(channels.begin(), channels.end());
-  ChannelOp owner = channels.front();
+static PlacedBuffer getBuffer(const Piece &piece,
+                              const TargetDescription &target) {
+  ChannelOp owner = piece.owner();
+  VectorType type = owner.getValueType();
   int64_t stages = owner.getStages();
-  if (owner.getSpace() == MemorySpace::smem) {
-    piece.alignment = getSmemAlignment(owner.getValueType());
-    piece.size = stages * getSmemBytes(owner.getValueType());
-  } else {
-    // No instruction asks for more than a whole column, but loads and stores of
-    // up to 32 columns then never straddle two channels.
-    piece.alignment = target.tmemAllocationColumns;
-    piece.size = stages * getTmemColumns(owner.getValueType());
-  }
-  return piece;
-}
-
-/// Pieces are elements of one array: their addresses say who comes first.
-static bool isBelow(const Piece *a, const Piece *b) {
-  return std::pair(a->offset, a) < std::pair(b->offset, b);
+  if (owner.getSpace() == MemorySpace::smem)
+    return {stages * getSmemBytes(type), getSmemAlignment(type)};
+  // No instruction asks for more than a whole column, but loads and stores of
+  // up to 32 columns then never straddle two channels.
+  return {stages * getTmemColumns(type), target.tmemAllocationColumns};
 }
 
 /// Whether all channels of `a` are done before any of `b` begins, or the other
@@ -131,48 +117,23 @@ static bool liveApart(const Piece &a, const Piece &b, Lifetimes &lifetimes) {
   return isDead(a, b) || isDead(b, a);
 }
 
-/// Each piece at the lowest place where all others that are live at the same
-/// time are elsewhere, the large ones first. Where no place is left it goes
-/// beyond the limit, which the caller reports.
-static void placePieces(MutableArrayRef<Piece> pieces, Lifetimes &lifetimes) {
-  SmallVector<Piece *> bySize;
-  for (Piece &piece : pieces)
-    bySize.push_back(&piece);
-  llvm::sort(bySize, [](Piece *a, Piece *b) {
-    return std::pair(-a->size, a) < std::pair(-b->size, b);
-  });
-  SmallVector<Piece *> placed;
-  for (Piece *piece : bySize) {
-    SmallVector<Piece *> others;
-    for (Piece *other : placed)
-      if (!liveApart(*other, *piece, lifetimes))
-        others.push_back(other);
-    llvm::sort(others, isBelow);
-    piece->offset = 0;
-    for (Piece *other : others)
-      if (other->offset < piece->end() && piece->offset < other->end())
-        piece->offset = llvm::alignTo(other->end(), piece->alignment);
-    placed.push_back(piece);
-  }
-}
-
 //===----------------------------------------------------------------------===//
 // Attributes
 //===----------------------------------------------------------------------===//
 
 /// Channels in place of one other lie side by side in it, if they all fit: the
 /// parts of a value. Otherwise each has all of it in turn.
-static void setOffsets(const Piece &piece) {
+static void setOffsets(const Piece &piece, int64_t start) {
   auto getSize = [](ChannelOp channel) {
     return channel.getSpace() == MemorySpace::smem
                ? getSmemBytes(channel.getValueType())
                : getTmemColumns(channel.getValueType());
   };
   for (ChannelOp guest : piece.guests)
-    guest.setOffset(piece.offset);
+    guest.setOffset(start);
   for (ChannelOp owner : piece.channels) {
     if (owner == piece.owner())
-      owner.setOffset(piece.offset);
+      owner.setOffset(start);
     SmallVector<ChannelOp> parts;
     int64_t size = 0;
     for (ChannelOp channel : piece.channels)
@@ -232,50 +193,59 @@ static void dropUnusedEmptySides(KernelOp kernel) {
 //===----------------------------------------------------------------------===//
 
 static LogicalResult reportTooLarge(KernelOp kernel, ArrayRef<Piece> pieces,
+                                    ArrayRef<PlacedBuffer> buffers,
                                     MemorySpace space, int64_t need,
                                     int64_t limit) {
   InFlightDiagnostic error = kernel.emitOpError("needs ")
                              << need << " " << getUnit(space) << "; "
                              << kernel.getChip() << " has " << limit;
-  SmallVector<const Piece *> byOffset;
-  for (const Piece &piece : pieces)
-    byOffset.push_back(&piece);
-  llvm::sort(byOffset, isBelow);
-  for (const Piece *piece : byOffset) {
-    ChannelOp owner = piece->owner();
+  SmallVector<unsigned> byOffset =
+      llvm::to_vector(llvm::seq<unsigned>(0, pieces.size()));
+  llvm::sort(byOffset, [&](unsigned a, unsigned b) {
+    return std::pair(buffers[a].offset, a) < std::pair(buffers[b].offset, b);
+  });
+  for (unsigned index : byOffset) {
+    const Piece &piece = pieces[index];
+    ChannelOp owner = piece.owner();
     int64_t stages = owner.getStages();
     Diagnostic &note = error.attachNote(owner.getLoc());
-    note << piece->offset << " to " << piece->end() << ": '" << owner.getLabel()
-         << "', " << stages << (stages == 1 ? " stage" : " stages") << " of "
-         << piece->size / stages;
-    for (ChannelOp channel : ArrayRef(piece->channels).drop_front())
+    note << buffers[index].offset << " to " << buffers[index].end() << ": '"
+         << owner.getLabel() << "', " << stages
+         << (stages == 1 ? " stage" : " stages") << " of "
+         << buffers[index].size / stages;
+    for (ChannelOp channel : ArrayRef(piece.channels).drop_front())
       note << ", and '" << channel.getLabel() << "' in place of it";
-    for (ChannelOp guest : piece->guests)
+    for (ChannelOp guest : piece.guests)
       note << ", and '" << guest.getLabel() << "' between its uses";
   }
   return error;
+}
+
+/// What of the kernel's channels is in `space`.
+static SmallVector<Piece> getPieces(KernelOp kernel, MemorySpace space) {
+  auto guests = findRingGuests(kernel);
+  llvm::DenseSet<ChannelOp> isGuest;
+  for (auto &[host, channels] : guests)
+    isGuest.insert(channels.begin(), channels.end());
+  SmallVector<Piece> pieces;
+  for (auto &channels : collectBuffers(kernel))
+    if (channels.front().getSpace() == space &&
+        !isGuest.contains(channels.front()))
+      pieces.push_back({channels, guests.lookup(channels.front())});
+  return pieces;
 }
 
 static LogicalResult placeSpace(KernelOp kernel, MemorySpace space,
                                 const TargetDescription &target,
                                 Lifetimes &lifetimes) {
   bool isShared = space == MemorySpace::smem;
-  auto guests = findRingGuests(kernel);
-  llvm::DenseSet<ChannelOp> isGuest;
-  for (auto &[host, channels] : guests)
-    isGuest.insert(channels.begin(), channels.end());
-  SmallVector<Piece> pieces;
-  for (auto &channels : collectBuffers(kernel)) {
-    if (channels.front().getSpace() != space ||
-        isGuest.contains(channels.front()))
-      continue;
-    pieces.push_back(makePiece(channels, target));
-    pieces.back().guests = guests.lookup(channels.front());
-  }
-  placePieces(pieces, lifetimes);
-  int64_t need = 0;
+  SmallVector<Piece> pieces = getPieces(kernel, space);
+  SmallVector<PlacedBuffer> buffers;
   for (const Piece &piece : pieces)
-    need = std::max(need, piece.end());
+    buffers.push_back(getBuffer(piece, target));
+  int64_t need = placeFirstFit(buffers, [&](unsigned a, unsigned b) {
+    return liveApart(pieces[a], pieces[b], lifetimes);
+  });
   int64_t limit = isShared ? target.smemBytes : target.tmemColumns;
   if (isShared) {
     need = llvm::alignTo(need, kBarrierBytes);
@@ -283,9 +253,9 @@ static LogicalResult placeSpace(KernelOp kernel, MemorySpace space,
     need += kernel.getTmemColumns().value_or(0) ? kTmemAddressBytes : 0;
   }
   if (need > limit)
-    return reportTooLarge(kernel, pieces, space, need, limit);
-  for (const Piece &piece : pieces)
-    setOffsets(piece);
+    return reportTooLarge(kernel, pieces, buffers, space, need, limit);
+  for (auto [piece, buffer] : llvm::zip_equal(pieces, buffers))
+    setOffsets(piece, buffer.offset);
   if (isShared) {
     kernel.setSmemBytes(need);
   } else if (need > 0) {
@@ -320,6 +290,11 @@ void TileAllocate::runOnOperation() {
   KernelOp kernel = getOperation();
   if (failed(allocate(kernel)))
     return signalPassFailure();
-  if (print)
-    printMemoryMap(kernel, llvm::errs());
+  if (!print)
+    return;
+  // A diagnostic, because these come in the order of the kernels.
+  std::string map;
+  llvm::raw_string_ostream os(map);
+  printMemoryMap(kernel, os);
+  emitRemark(kernel.getLoc(), "memory map\n") << StringRef(map).rtrim();
 }

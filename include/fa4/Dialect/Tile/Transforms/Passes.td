@@ -118,7 +118,7 @@ def TileAllocate : Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
   }];
   let options = [
     Option<"print", "print", "bool", /*default=*/"false",
-           "Print the memory map of each kernel to standard error">
+           "Print the memory map of each kernel, as a remark">
   ];
 }
 
