@@ -31,22 +31,33 @@ public:
       : accumulator(accumulator) {}
   bool addPart(const ChannelUses &uses);
   bool addGuest(const ChannelUses &uses);
+  /// A guest that is acquired before each write of the accumulator, and written
+  /// once for each. Only one can be.
+  bool addEarlyGuest(const ChannelUses &uses);
   /// Whether nothing is overwritten before it has been read.
   bool holdsIn(RoleOp role);
+  /// The first MMA of each value of the accumulator, in program order.
+  SmallVector<Operation *> getWrites();
 
 private:
-  /// Parts that MMAs are still to read, and guests that others may read.
+  /// Parts that MMAs are still to read, guests that others may read, and
+  /// whether the early guest is still to be written.
   using State = llvm::BitVector;
   using Members = SmallVector<unsigned, 2>;
 
   bool addWrites(const ChannelUses &uses, ArrayRef<unsigned> members);
   std::optional<State> run(Block &block, State state);
   std::optional<State> run(Operation &op, State state);
+  std::optional<State> join(std::optional<State> a,
+                            const std::optional<State> &b) const;
   bool hasEvent(Operation *op);
 
   const ChannelUses &accumulator;
   unsigned numMembers = 0;
+  /// What happens once for each write of the accumulator.
   Members parts;
+  std::optional<unsigned> early;
+  llvm::SmallPtrSet<Operation *, 4> earlyWrites;
   llvm::DenseMap<Operation *, Members> overwrites;
   llvm::DenseMap<Operation *, Members> ends;
 };
@@ -74,12 +85,35 @@ bool RingOrder::addWrites(const ChannelUses &uses, ArrayRef<unsigned> members) {
   return !uses.commits.empty();
 }
 
+SmallVector<Operation *> RingOrder::getWrites() {
+  addWrites(accumulator, {});
+  SmallVector<Operation *> writes;
+  RoleOp role = ArrayRef(accumulator.producers.getArrayRef()).front();
+  role.walk([&](Operation *op) {
+    if (overwrites.contains(op))
+      writes.push_back(op);
+  });
+  return writes;
+}
+
 bool RingOrder::addGuest(const ChannelUses &uses) {
   unsigned guest = numMembers++;
   // Who may write the next one knows that the last one has been read.
   for (AcquireOp acquire : uses.acquires)
     ends[acquire].push_back(guest);
   return addWrites(uses, guest);
+}
+
+bool RingOrder::addEarlyGuest(const ChannelUses &uses) {
+  llvm::DenseMap<Operation *, Members> others;
+  std::swap(others, overwrites);
+  bool isWritten = addWrites(uses, {});
+  std::swap(others, overwrites);
+  for (auto &[write, members] : others)
+    earlyWrites.insert(write);
+  early = numMembers++;
+  parts.push_back(*early);
+  return isWritten;
 }
 
 bool RingOrder::addPart(const ChannelUses &uses) {
@@ -105,10 +139,27 @@ bool RingOrder::addPart(const ChannelUses &uses) {
 }
 
 bool RingOrder::hasEvent(Operation *op) {
-  return overwrites.contains(op) || ends.contains(op);
+  return overwrites.contains(op) || ends.contains(op) ||
+         earlyWrites.contains(op);
+}
+
+std::optional<RingOrder::State>
+RingOrder::join(std::optional<State> a, const std::optional<State> &b) const {
+  // A guest that may be in use on one way counts as in use.
+  if (!a || !b || llvm::any_of(parts, [&](unsigned part) {
+        return a->test(part) != b->test(part);
+      }))
+    return std::nullopt;
+  *a |= *b;
+  return a;
 }
 
 std::optional<RingOrder::State> RingOrder::run(Operation &op, State state) {
+  if (earlyWrites.contains(&op)) {
+    if (!state.test(*early) || state.count() != 1)
+      return std::nullopt;
+    state.reset(*early);
+  }
   if (auto write = overwrites.find(&op); write != overwrites.end()) {
     if (state.any())
       return std::nullopt;
@@ -123,16 +174,20 @@ std::optional<RingOrder::State> RingOrder::run(Operation &op, State state) {
       state.reset(member);
     }
   if (isa<scf::ForOp>(op)) {
-    // Any number of iterations, none included, must leave the same.
-    auto after = run(op.getRegion(0).front(), state);
-    return after == state ? after : std::nullopt;
+    // Any number of iterations, none included, leaves the same.
+    Block &body = op.getRegion(0).front();
+    for (;;) {
+      auto after = join(state, run(body, state));
+      if (!after || *after == state)
+        return after;
+      state = *after;
+    }
   }
   if (auto branch = dyn_cast<scf::IfOp>(op)) {
-    auto then = run(branch.getThenRegion().front(), state);
     auto otherwise = branch.getElseRegion().empty()
                          ? state
                          : run(branch.getElseRegion().front(), state);
-    return then == otherwise ? then : std::nullopt;
+    return join(run(branch.getThenRegion().front(), state), otherwise);
   }
   if (op.walk([&](Operation *inner) {
           return inner != &op && hasEvent(inner) ? WalkResult::interrupt()
@@ -269,7 +324,8 @@ static ChannelOp findAccumulator(const ChannelUses &part, const UsesMap &all) {
 /// Whether parts can lie in place of the accumulator, and guests in the same
 /// columns at other times.
 static bool isRing(ChannelOp accumulator, ArrayRef<ChannelOp> parts,
-                   ArrayRef<ChannelOp> guests, const UsesMap &all) {
+                   ArrayRef<ChannelOp> guests, const UsesMap &all,
+                   ChannelOp early = nullptr) {
   int64_t available = getTmemColumns(accumulator.getValueType());
   int64_t columns = 0;
   const ChannelUses &uses = all.find(accumulator)->second;
@@ -283,6 +339,9 @@ static bool isRing(ChannelOp accumulator, ArrayRef<ChannelOp> parts,
     if (getTmemColumns(guest.getValueType()) > available ||
         !order.addGuest(all.find(guest)->second))
       return false;
+  if (early && (getTmemColumns(early.getValueType()) > available ||
+                !order.addEarlyGuest(all.find(early)->second)))
+    return false;
   return columns <= available && order.holdsIn(uses.producers[0]);
 }
 
@@ -319,10 +378,8 @@ void fa4::tile::formInPlaceRings(KernelOp kernel) {
   }
 }
 
-llvm::MapVector<ChannelOp, SmallVector<ChannelOp>>
-fa4::tile::findRingGuests(KernelOp kernel) {
-  UsesMap all = collectChannelUses(kernel);
-  llvm::MapVector<ChannelOp, SmallVector<ChannelOp>> result;
+/// Buffers that several channels share in turn.
+static SmallVector<SmallVector<ChannelOp>> getRings(KernelOp kernel) {
   SmallVector<SmallVector<ChannelOp>> rings;
   for (auto &channels : collectBuffers(kernel))
     if (channels.size() > 1 &&
@@ -330,6 +387,73 @@ fa4::tile::findRingGuests(KernelOp kernel) {
         channels.front().getStages() == 1 &&
         !channels.front().getInitial().value_or(0))
       rings.push_back(channels);
+  return rings;
+}
+
+/// Whether consumers of `uses` release each value whatever `role` does after it
+/// has committed that value: none of them waits for anything else before, nor
+/// do those whose releases they wait for.
+static bool releasesWithout(RoleOp role, const ChannelUses &uses,
+                            const UsesMap &all) {
+  llvm::SetVector<ChannelOp> needed;
+  needed.insert(uses.channel);
+  for (unsigned i = 0; i < needed.size(); ++i) {
+    const ChannelUses &current = all.find(needed[i])->second;
+    for (RoleOp consumer : current.consumers) {
+      if (consumer == role)
+        return false;
+      // Only what follows all releases cannot hold one up.
+      auto isLater = [&](Operation *op) {
+        return llvm::all_of(current.releases, [&](ReleaseOp release) {
+          return Lifetimes::allBefore(release, op);
+        });
+      };
+      for (const auto &[channel, others] : all) {
+        for (WaitOp wait : others.waits)
+          if (channel != needed[i] && consumer->isAncestor(wait) &&
+              !isLater(wait))
+            return false;
+        for (AcquireOp acquire : others.acquires)
+          if (consumer->isAncestor(acquire) && !isLater(acquire))
+            needed.insert(channel);
+      }
+    }
+  }
+  return true;
+}
+
+bool fa4::tile::acquireGuestsEarly(KernelOp kernel) {
+  bool changed = false;
+  for (auto &channels : getRings(kernel)) {
+    UsesMap all = collectChannelUses(kernel);
+    ChannelOp accumulator = channels.front();
+    const ChannelUses &host = all.find(accumulator)->second;
+    for (const auto &[channel, uses] : all) {
+      if (!isAlone(uses, all) || uses.acquires.empty() ||
+          uses.producers != host.producers || !isIssuing(uses.producers[0]) ||
+          !isRing(accumulator, ArrayRef(channels).drop_front(), {}, all,
+                  channel) ||
+          !releasesWithout(uses.producers[0], uses, all))
+        continue;
+      for (AcquireOp acquire : uses.acquires)
+        acquire->erase();
+      for (Operation *write : RingOrder(host).getWrites()) {
+        OpBuilder builder(write);
+        AcquireOp::create(builder, write->getLoc(),
+                          ChannelOp(channel).getChannel());
+      }
+      changed = true;
+      break;
+    }
+  }
+  return changed;
+}
+
+llvm::MapVector<ChannelOp, SmallVector<ChannelOp>>
+fa4::tile::findRingGuests(KernelOp kernel) {
+  UsesMap all = collectChannelUses(kernel);
+  llvm::MapVector<ChannelOp, SmallVector<ChannelOp>> result;
+  auto rings = getRings(kernel);
   for (const auto &[channel, uses] : all) {
     if (!isAlone(uses, all) || !isIssuing(uses.producers[0]))
       continue;

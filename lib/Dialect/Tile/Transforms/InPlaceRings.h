@@ -38,6 +38,13 @@ void formInPlaceRings(KernelOp kernel);
 llvm::MapVector<ChannelOp, llvm::SmallVector<ChannelOp>>
 findRingGuests(KernelOp kernel);
 
+/// Makes guests, one a ring, of channels that are written once between two
+/// writes of the accumulator, but acquired too late: moves their acquires
+/// before the writes of the accumulator. These then wait for the guest's
+/// readers, which costs time, so it is for kernels that need the columns.
+/// Returns whether there were any.
+bool acquireGuestsEarly(KernelOp kernel);
+
 } // namespace fa4::tile
 
 #endif // FA4_LIB_DIALECT_TILE_TRANSFORMS_INPLACERINGS_H

@@ -235,17 +235,34 @@ static SmallVector<Piece> getPieces(KernelOp kernel, MemorySpace space) {
   return pieces;
 }
 
+static SmallVector<PlacedBuffer> place(ArrayRef<Piece> pieces,
+                                       const TargetDescription &target,
+                                       Lifetimes &lifetimes, int64_t &need) {
+  SmallVector<PlacedBuffer> buffers;
+  for (const Piece &piece : pieces)
+    buffers.push_back(getBuffer(piece, target));
+  need = placeFirstFit(buffers, [&](unsigned a, unsigned b) {
+    return liveApart(pieces[a], pieces[b], lifetimes);
+  });
+  return buffers;
+}
+
+/// Where columns are scarce, takes what can be had for more waiting.
+static void makeRoomInTmem(KernelOp kernel, const TargetDescription &target) {
+  Lifetimes lifetimes(kernel);
+  int64_t need = 0;
+  place(getPieces(kernel, MemorySpace::tmem), target, lifetimes, need);
+  if (need > target.tmemColumns)
+    acquireGuestsEarly(kernel);
+}
+
 static LogicalResult placeSpace(KernelOp kernel, MemorySpace space,
                                 const TargetDescription &target,
                                 Lifetimes &lifetimes) {
   bool isShared = space == MemorySpace::smem;
   SmallVector<Piece> pieces = getPieces(kernel, space);
-  SmallVector<PlacedBuffer> buffers;
-  for (const Piece &piece : pieces)
-    buffers.push_back(getBuffer(piece, target));
-  int64_t need = placeFirstFit(buffers, [&](unsigned a, unsigned b) {
-    return liveApart(pieces[a], pieces[b], lifetimes);
-  });
+  int64_t need = 0;
+  SmallVector<PlacedBuffer> buffers = place(pieces, target, lifetimes, need);
   int64_t limit = isShared ? target.smemBytes : target.tmemColumns;
   if (isShared) {
     need = llvm::alignTo(need, kBarrierBytes);
@@ -280,6 +297,7 @@ static LogicalResult allocate(KernelOp kernel) {
     return failure();
   formInPlaceRings(kernel);
   dropUnusedEmptySides(kernel);
+  makeRoomInTmem(kernel, *target);
   Lifetimes lifetimes(kernel);
   if (failed(placeSpace(kernel, MemorySpace::tmem, *target, lifetimes)))
     return failure();
