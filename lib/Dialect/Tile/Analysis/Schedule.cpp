@@ -56,10 +56,10 @@ static CommitOp commitOf(Value value) {
     if (auto mma = dyn_cast<MmaOp>(user); mma && mma.getAcc() == value)
       return commitOf(mma.getResult());
     // An accumulator that stays is committed behind the loop.
-    auto loop = dyn_cast<scf::ForOp>(user->getParentOp());
-    if (isa<scf::YieldOp>(user) && loop)
+    Operation *parent = user->getParentOp();
+    if (isa<scf::YieldOp>(user) && isa<scf::ForOp, scf::IfOp>(parent))
       for (auto [yielded, result] :
-           llvm::zip(loop.getYieldedValues(), loop.getResults()))
+           llvm::zip(user->getOperands(), parent->getResults()))
         if (yielded == value)
           return commitOf(result);
   }
