@@ -23,25 +23,32 @@ using namespace fa4::tile;
 namespace {
 using UsesMap = llvm::MapVector<ChannelOp, ChannelUses>;
 
-/// What the issuing role does to the shared columns.
+/// What the issuing role does to the columns that an accumulator, the values
+/// made of it (parts) and results of other MMAs (guests) share.
 class RingOrder {
 public:
-  RingOrder(unsigned numParts) : numParts(numParts) {}
-
-  bool addAccumulator(const ChannelUses &uses);
-  bool addPart(unsigned part, const ChannelUses &uses);
+  explicit RingOrder(const ChannelUses &accumulator)
+      : accumulator(accumulator) {}
+  bool addPart(const ChannelUses &uses);
+  bool addGuest(const ChannelUses &uses);
+  /// Whether nothing is overwritten before it has been read.
   bool holdsIn(RoleOp role);
 
 private:
-  /// Parts that are still to be read before the columns may be overwritten.
+  /// Parts that MMAs are still to read, and guests that others may read.
   using State = llvm::BitVector;
+  using Members = SmallVector<unsigned, 2>;
+
+  bool addWrites(const ChannelUses &uses, ArrayRef<unsigned> members);
   std::optional<State> run(Block &block, State state);
   std::optional<State> run(Operation &op, State state);
-  bool hasEvent(Operation &op);
+  bool hasEvent(Operation *op);
 
-  unsigned numParts;
-  llvm::SmallPtrSet<Operation *, 4> overwrites;
-  llvm::DenseMap<Operation *, SmallVector<unsigned, 2>> lastReads;
+  const ChannelUses &accumulator;
+  unsigned numMembers = 0;
+  Members parts;
+  llvm::DenseMap<Operation *, Members> overwrites;
+  llvm::DenseMap<Operation *, Members> ends;
 };
 } // namespace
 
@@ -49,7 +56,7 @@ private:
 // The issuing role
 //===----------------------------------------------------------------------===//
 
-bool RingOrder::addAccumulator(const ChannelUses &uses) {
+bool RingOrder::addWrites(const ChannelUses &uses, ArrayRef<unsigned> members) {
   for (CommitOp commit : uses.commits) {
     SmallVector<Operation *> writers = getStageWriters(commit);
     for (Operation *writer : writers) {
@@ -61,13 +68,23 @@ bool RingOrder::addAccumulator(const ChannelUses &uses) {
       if (acc && acc->getBlock() == mma->getBlock() &&
           llvm::is_contained(writers, acc))
         continue;
-      overwrites.insert(mma);
+      overwrites[mma].assign(members.begin(), members.end());
     }
   }
-  return !overwrites.empty();
+  return !uses.commits.empty();
 }
 
-bool RingOrder::addPart(unsigned part, const ChannelUses &uses) {
+bool RingOrder::addGuest(const ChannelUses &uses) {
+  unsigned guest = numMembers++;
+  // Who may write the next one knows that the last one has been read.
+  for (AcquireOp acquire : uses.acquires)
+    ends[acquire].push_back(guest);
+  return addWrites(uses, guest);
+}
+
+bool RingOrder::addPart(const ChannelUses &uses) {
+  unsigned part = numMembers++;
+  parts.push_back(part);
   for (WaitOp wait : uses.waits) {
     if (!wait.getValue())
       return false;
@@ -82,26 +99,28 @@ bool RingOrder::addPart(unsigned part, const ChannelUses &uses) {
     }
     if (!last)
       return false;
-    lastReads[last].push_back(part);
+    ends[last].push_back(part);
   }
   return !uses.waits.empty();
 }
 
-bool RingOrder::hasEvent(Operation &op) {
-  return overwrites.contains(&op) || lastReads.contains(&op);
+bool RingOrder::hasEvent(Operation *op) {
+  return overwrites.contains(op) || ends.contains(op);
 }
 
 std::optional<RingOrder::State> RingOrder::run(Operation &op, State state) {
-  if (overwrites.contains(&op)) {
+  if (auto write = overwrites.find(&op); write != overwrites.end()) {
     if (state.any())
       return std::nullopt;
-    state.set();
+    for (unsigned member : write->second)
+      state.set(member);
   }
-  if (auto reads = lastReads.find(&op); reads != lastReads.end())
-    for (unsigned part : reads->second) {
-      if (!state.test(part))
+  if (auto end = ends.find(&op); end != ends.end())
+    for (unsigned member : end->second) {
+      // A part is read once for each time that its accumulator is written.
+      if (llvm::is_contained(parts, member) && !state.test(member))
         return std::nullopt;
-      state.reset(part);
+      state.reset(member);
     }
   if (isa<scf::ForOp>(op)) {
     // Any number of iterations, none included, must leave the same.
@@ -116,8 +135,8 @@ std::optional<RingOrder::State> RingOrder::run(Operation &op, State state) {
     return then == otherwise ? then : std::nullopt;
   }
   if (op.walk([&](Operation *inner) {
-          return inner != &op && hasEvent(*inner) ? WalkResult::interrupt()
-                                                  : WalkResult::advance();
+          return inner != &op && hasEvent(inner) ? WalkResult::interrupt()
+                                                 : WalkResult::advance();
         }).wasInterrupted())
     return std::nullopt;
   return state;
@@ -132,8 +151,11 @@ std::optional<RingOrder::State> RingOrder::run(Block &block, State state) {
 }
 
 bool RingOrder::holdsIn(RoleOp role) {
-  auto end = run(role.getBody().front(), State(numParts));
-  return end && end->none();
+  if (!addWrites(accumulator, parts))
+    return false;
+  auto end = run(role.getBody().front(), State(numMembers));
+  return end &&
+         llvm::none_of(parts, [&](unsigned part) { return end->test(part); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -206,17 +228,22 @@ static bool alternateInLanes(const ChannelUses &part,
 
 static bool isIssuing(RoleOp role) { return role.getIssue(); }
 
-/// Channels between one role of MMAs and one role of lanes whose only stage is
-/// not shared yet.
-static bool isCandidate(const ChannelUses &uses, const UsesMap &all) {
+/// Channels of one producer whose only stage, in tensor memory, is not shared
+/// yet.
+static bool isAlone(const ChannelUses &uses, const UsesMap &all) {
   ChannelOp channel = uses.channel;
   return channel.getSpace() == MemorySpace::tmem && channel.getStages() == 1 &&
          !channel.getInitial().value_or(0) && !channel.getInPlaceOf() &&
-         uses.producers.size() == 1 && uses.consumers.size() == 1 &&
-         isIssuing(uses.producers[0]) != isIssuing(uses.consumers[0]) &&
+         uses.producers.size() == 1 && !uses.consumers.empty() &&
          llvm::none_of(all, [&](const auto &other) {
            return ChannelOp(other.first).getInPlaceOf() == channel.getChannel();
          });
+}
+
+/// Those between one role of MMAs and one role of lanes.
+static bool isCandidate(const ChannelUses &uses, const UsesMap &all) {
+  return isAlone(uses, all) && uses.consumers.size() == 1 &&
+         isIssuing(uses.producers[0]) != isIssuing(uses.consumers[0]);
 }
 
 /// The accumulator that `part` is made of, or null.
@@ -239,21 +266,24 @@ static ChannelOp findAccumulator(const ChannelUses &part, const UsesMap &all) {
   return best;
 }
 
+/// Whether parts can lie in place of the accumulator, and guests in the same
+/// columns at other times.
 static bool isRing(ChannelOp accumulator, ArrayRef<ChannelOp> parts,
-                   const UsesMap &all) {
+                   ArrayRef<ChannelOp> guests, const UsesMap &all) {
+  int64_t available = getTmemColumns(accumulator.getValueType());
   int64_t columns = 0;
-  RingOrder order(parts.size());
   const ChannelUses &uses = all.find(accumulator)->second;
-  if (!order.addAccumulator(uses))
-    return false;
-  for (auto [index, channel] : llvm::enumerate(parts)) {
-    ChannelOp part = channel;
+  RingOrder order(uses);
+  for (ChannelOp part : parts) {
     columns += getTmemColumns(part.getValueType());
-    if (!order.addPart(index, all.find(part)->second))
+    if (!order.addPart(all.find(part)->second))
       return false;
   }
-  return columns <= getTmemColumns(accumulator.getValueType()) &&
-         order.holdsIn(uses.producers[0]);
+  for (ChannelOp guest : guests)
+    if (getTmemColumns(guest.getValueType()) > available ||
+        !order.addGuest(all.find(guest)->second))
+      return false;
+  return columns <= available && order.holdsIn(uses.producers[0]);
 }
 
 static void shareColumns(ChannelOp accumulator, ArrayRef<ChannelOp> parts,
@@ -282,9 +312,38 @@ void fa4::tile::formInPlaceRings(KernelOp kernel) {
       if (ChannelOp accumulator = findAccumulator(uses, all))
         rings[accumulator].push_back(channel);
   for (auto &[accumulator, parts] : rings) {
-    while (!parts.empty() && !isRing(accumulator, parts, all))
+    while (!parts.empty() && !isRing(accumulator, parts, {}, all))
       parts.pop_back();
     if (!parts.empty())
       shareColumns(accumulator, parts, all);
   }
+}
+
+llvm::MapVector<ChannelOp, SmallVector<ChannelOp>>
+fa4::tile::findRingGuests(KernelOp kernel) {
+  UsesMap all = collectChannelUses(kernel);
+  llvm::MapVector<ChannelOp, SmallVector<ChannelOp>> result;
+  SmallVector<SmallVector<ChannelOp>> rings;
+  for (auto &channels : collectBuffers(kernel))
+    if (channels.size() > 1 &&
+        channels.front().getSpace() == MemorySpace::tmem &&
+        channels.front().getStages() == 1 &&
+        !channels.front().getInitial().value_or(0))
+      rings.push_back(channels);
+  for (const auto &[channel, uses] : all) {
+    if (!isAlone(uses, all) || !isIssuing(uses.producers[0]))
+      continue;
+    for (auto &channels : rings) {
+      ChannelOp accumulator = channels.front();
+      SmallVector<ChannelOp> guests = result.lookup(accumulator);
+      guests.push_back(channel);
+      if (all.find(accumulator)->second.producers.front() !=
+              uses.producers.front() ||
+          !isRing(accumulator, ArrayRef(channels).drop_front(), guests, all))
+        continue;
+      result[accumulator] = guests;
+      break;
+    }
+  }
+  return result;
 }

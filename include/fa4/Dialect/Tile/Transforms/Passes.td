@@ -205,6 +205,9 @@ def TileAllocate : Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
        and releases of both go. Lanes that write column `c` of the value must
        have read columns up to `2c + 1` of the accumulator, which is so where
        columns are computed in ascending order.
+       Another result of the same role's MMAs (`dq`) can be a guest in the columns
+       of such a pair while neither needs them: it is written after the last
+       read of `p`, and acquired again before `s` is next written.
     2. **Once.** Channels that are filled no more often than they have stages,
        outside loops, lose their acquires and releases. One CTA has one work
        tile; this would be wrong for more.
@@ -269,7 +272,7 @@ def TileAllocate : Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
   }];
   let options = [
     Option<"print", "print", "bool", /*default=*/"false",
-           "Print the memory map of each kernel to standard error">
+           "Print the memory map of each kernel, as a remark">
   ];
 }
 
