@@ -284,6 +284,27 @@ def Tile_RescaleOp : Tile_Op<"rescale", [
   let hasVerifier = 1;
 }
 
+def Tile_CopyOp : Tile_Op<"copy", [
+    Pure, AllTypesMatch<["value", "result"]>]> {
+  let summary = "a tile, moved by threads";
+  let description = [{
+    The same value: says that threads move it, where it has to go from tensor
+    memory to shared memory and nothing else is done to it on the way.
+
+    Example:
+
+    ```mlir
+    func.func @copy(%o: vector<128x64xf32>) -> vector<128x64xf32> {
+      %r = tile.copy %o : vector<128x64xf32>
+      return %r : vector<128x64xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_Value:$value);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+
 def Tile_Exp2Op : Tile_Op<"exp2", [
     Pure, Elementwise, SameOperandsAndResultType]> {
   let summary = "2 to the power of x, in part by a polynomial";
@@ -319,5 +340,6 @@ def Tile_Exp2Op : Tile_Op<"exp2", [
 
 include "fa4/Dialect/Tile/IR/TileChannelOps.td"
 include "fa4/Dialect/Tile/IR/TileLaneOps.td"
+include "fa4/Dialect/Tile/IR/TileLaunchOp.td"
 
 #endif // FA4_DIALECT_TILE_IR_TILEOPS_TD

@@ -1,0 +1,267 @@
+//===- RolePartition.cpp - which role executes what ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/RolePartition.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+/// Stores of matrices go through shared memory; those of one value a row are
+/// written by the lanes that have them.
+static bool isMatrixStore(Operation *op) {
+  if (auto store = dyn_cast<StoreOp>(op))
+    return store.getTile().getType().getRank() == 2;
+  if (auto add = dyn_cast<ReduceAddOp>(op))
+    return add.getTile().getType().getRank() == 2;
+  return false;
+}
+
+static bool isStore(Operation *op) { return isa<StoreOp, ReduceAddOp>(op); }
+
+static bool isElementwise(Operation *op) {
+  return !isa<LoadOp, MmaOp>(op) && !isMatrixStore(op);
+}
+
+static bool containsMma(Operation *op) {
+  return op->walk([](MmaOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+SmallVector<Value> RolePartition::getDataOperands(Operation *op) const {
+  llvm::SetVector<Value> used(op->operand_begin(), op->operand_end());
+  if (op->getNumRegions())
+    getUsedValuesDefinedAbove(op->getRegions(), used);
+  SmallVector<Value> result;
+  llvm::copy_if(used, std::back_inserter(result),
+                [&](Value value) { return data.contains(value); });
+  return result;
+}
+
+/// What follows from a load or an MMA is data. Loops make this a fixed point.
+void RolePartition::findData(KernelOp kernel) {
+  bool changed = true;
+  auto mark = [&](Value value) { changed |= data.insert(value).second; };
+  while (changed) {
+    changed = false;
+    kernel.walk([&](Operation *op) {
+      if (auto loop = dyn_cast<scf::ForOp>(op)) {
+        auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+        for (unsigned i = 0; i < loop.getNumResults(); ++i)
+          if (isData(loop.getInitArgs()[i]) || isData(yield.getOperand(i))) {
+            mark(loop.getRegionIterArg(i));
+            mark(loop.getResult(i));
+          }
+        return;
+      }
+      // Data that an operation's regions make may leave through its results.
+      bool yieldsData =
+          op->getNumRegions() &&
+          op->walk([&](Operation *inner) {
+              return llvm::any_of(inner->getOperands(),
+                                  [&](Value value) { return isData(value); })
+                         ? WalkResult::interrupt()
+                         : WalkResult::advance();
+            }).wasInterrupted();
+      if (isa<LoadOp, MmaOp>(op) || yieldsData || !getDataOperands(op).empty())
+        for (Value result : op->getResults())
+          mark(result);
+    });
+  }
+}
+
+LogicalResult RolePartition::collectNodes(Block &block, bool afterMma) {
+  for (Operation &op : block) {
+    if (op.hasTrait<OpTrait::IsTerminator>())
+      continue;
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      if (failed(collectNodes(*loop.getBody(), /*afterMma=*/false)))
+        return failure();
+      afterMma |= containsMma(loop);
+      continue;
+    }
+    bool isNode = isa<LoadOp, MmaOp>(op) || isStore(&op) ||
+                  !getDataOperands(&op).empty() ||
+                  llvm::any_of(op.getResults(),
+                               [&](Value value) { return isData(value); });
+    if (!isNode)
+      continue;
+    if (op.getNumRegions() &&
+        op.walk([](Operation *inner) {
+            return isa<LoadOp, MmaOp, scf::ForOp>(inner) || isStore(inner)
+                       ? WalkResult::interrupt()
+                       : WalkResult::advance();
+          }).wasInterrupted())
+      return op.emitOpError(
+          "has loads, stores, MMAs or loops in its regions; only arithmetic "
+          "can be conditional");
+    nodes.insert(&op);
+    if (afterMma && isElementwise(&op))
+      accumulatorWork.insert(&op);
+  }
+  return success();
+}
+
+/// The operation that makes the accumulator that `value` is a multiple of, as
+/// long as it is elementwise.
+static Operation *accumulatorStep(Value value) {
+  Operation *op = value.getDefiningOp();
+  return isa_and_nonnull<RescaleOp, arith::MulFOp>(op) ? op : nullptr;
+}
+
+/// In a loop, what stands between a carried accumulator and the MMA that adds
+/// to it; anywhere, what brings an MMA's result to a store.
+void RolePartition::findAccumulatorWork(KernelOp kernel) {
+  kernel.walk([&](MmaOp mma) {
+    SmallVector<Operation *> steps;
+    Value value = mma.getAcc();
+    while (Operation *op = value ? accumulatorStep(value) : nullptr) {
+      steps.push_back(op);
+      // The accumulator is the matrix that is not a broadcast.
+      value = op->getOperand(0);
+      if (isa<arith::MulFOp>(op) && !isa<BlockArgument>(value) &&
+          !accumulatorStep(value))
+        value = op->getOperand(1);
+    }
+    if (!isa_and_nonnull<BlockArgument>(value))
+      return;
+    // Broadcasts of the factors belong to the multiplication.
+    for (Operation *op : steps) {
+      accumulatorWork.insert(op);
+      correctsInLoop = true;
+      for (Value operand : op->getOperands())
+        for (Operation *def = operand.getDefiningOp();
+             def && nodes.contains(def) && def->hasOneUse() &&
+             isa<VectorType>(operand.getType()) && def->getNumOperands() == 1;
+             def = operand.getDefiningOp()) {
+          accumulatorWork.insert(def);
+          operand = def->getOperand(0);
+        }
+    }
+  });
+  for (Operation *op : nodes)
+    if (isa<CopyOp>(op))
+      accumulatorWork.insert(op);
+}
+
+ValueOrigin RolePartition::getOrigin(Value value) const {
+  ValueOrigin origin{0, {}, 0};
+  auto carried = [&](scf::ForOp loop, unsigned index) {
+    auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+    origin = getOrigin(yield.getOperand(index));
+    origin.loop = loop;
+    origin.index = index;
+    return origin;
+  };
+  if (auto arg = dyn_cast<BlockArgument>(value)) {
+    auto loop = cast<scf::ForOp>(arg.getOwner()->getParentOp());
+    return carried(loop, arg.getArgNumber() - 1);
+  }
+  if (auto loop = value.getDefiningOp<scf::ForOp>())
+    return carried(loop, cast<OpResult>(value).getResultNumber());
+  origin.role = roleOf.lookup(value.getDefiningOp());
+  return origin;
+}
+
+/// The node that makes `value`, or the next iteration's.
+static Operation *producer(Value value) {
+  if (auto arg = dyn_cast<BlockArgument>(value)) {
+    auto loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp());
+    if (!loop || arg.getArgNumber() == 0)
+      return nullptr;
+    Operation *yield = loop.getBody()->getTerminator();
+    Value next = yield->getOperand(arg.getArgNumber() - 1);
+    return next == value ? nullptr : producer(next);
+  }
+  Operation *op = value.getDefiningOp();
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return producer(loop.getBody()->getTerminator()->getOperand(
+        cast<OpResult>(value).getResultNumber()));
+  return op;
+}
+
+void RolePartition::assignRoles() {
+  // Connected pieces of elementwise work.
+  llvm::EquivalenceClasses<Operation *> pieces;
+  auto isCompute = [&](Operation *op) {
+    return nodes.contains(op) && isElementwise(op) &&
+           !accumulatorWork.contains(op);
+  };
+  for (Operation *op : nodes) {
+    if (!isCompute(op))
+      continue;
+    pieces.insert(op);
+    for (Value operand : getDataOperands(op))
+      if (Operation *def = producer(operand); def && isCompute(def))
+        pieces.unionSets(op, def);
+  }
+  auto add = [&](RoleKind kind, StringRef name) -> unsigned {
+    for (auto [i, role] : llvm::enumerate(roles))
+      if (role.name == name)
+        return i;
+    roles.push_back({kind, name.str()});
+    return roles.size() - 1;
+  };
+  llvm::DenseMap<Operation *, unsigned> pieceRole;
+  for (Operation *op : nodes)
+    if (isCompute(op)) {
+      Operation *leader = pieces.getLeaderValue(op);
+      if (!pieceRole.count(leader)) {
+        std::string name = "compute" + std::to_string(pieceRole.size());
+        pieceRole[leader] = add(RoleKind::Compute, name);
+      }
+      roleOf[op] = pieceRole[leader];
+    }
+  StringRef correction = correctsInLoop ? "correction" : "epilogue";
+  for (Operation *op : nodes)
+    if (accumulatorWork.contains(op))
+      roleOf[op] = add(RoleKind::Correction, correction);
+  for (auto [kind, name] :
+       {std::pair<RoleKind, StringRef>{RoleKind::Mma, "mma"},
+        {RoleKind::Load, "load"},
+        {RoleKind::Store, "store"}})
+    for (Operation *op : nodes)
+      if (kind == RoleKind::Mma    ? isa<MmaOp>(op)
+          : kind == RoleKind::Load ? isa<LoadOp>(op)
+                                   : isMatrixStore(op))
+        roleOf[op] = add(kind, name);
+}
+
+LogicalResult RolePartition::run(KernelOp kernel) {
+  findData(kernel);
+  if (failed(collectNodes(kernel.getBody().front(), /*afterMma=*/false)))
+    return failure();
+  findAccumulatorWork(kernel);
+  assignRoles();
+  return success();
+}
+
+FailureOr<RolePartition> RolePartition::compute(KernelOp kernel) {
+  RolePartition partition;
+  if (failed(partition.run(kernel)))
+    return failure();
+  return partition;
+}
+
+std::optional<unsigned> RolePartition::getRole(Operation *op) const {
+  auto it = roleOf.find(op);
+  if (it == roleOf.end())
+    return std::nullopt;
+  return it->second;
+}
+
+bool RolePartition::touches(Operation *op, unsigned role) const {
+  return op
+      ->walk([&](Operation *inner) {
+        return getRole(inner) == role ? WalkResult::interrupt()
+                                      : WalkResult::advance();
+      })
+      .wasInterrupted();
+}

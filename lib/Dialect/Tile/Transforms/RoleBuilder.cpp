@@ -1,0 +1,458 @@
+//===- RoleBuilder.cpp - roles and channels from a partition ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RoleBuilder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::tile;
+
+namespace {
+
+/// A value on its way from the role that makes it to one that uses it.
+struct Crossing {
+  /// As it is used: a result of an operation or a loop, or a region argument
+  /// of a loop.
+  Value value;
+  unsigned from;
+  unsigned to;
+  /// For values that a loop carries: the loop, and the number of the iter_arg.
+  scf::ForOp loop;
+  unsigned index = 0;
+  /// A carried value that is also used inside the loop: each iteration's value
+  /// crosses, and the last one is the loop's result.
+  bool eachIteration = false;
+  ChannelOp channel;
+};
+
+class RoleBuilder {
+public:
+  RoleBuilder(KernelOp kernel, const RolePartition &partition,
+              const TargetDescription &target)
+      : kernel(kernel), partition(partition), target(target) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult findCrossings(Block &block);
+  LogicalResult addCrossing(Operation *user, Value value, unsigned to);
+  LogicalResult createChannels(OpBuilder &builder);
+  MemorySpace spaceOf(const Crossing &crossing);
+  std::string labelOf(const Crossing &crossing);
+  Crossing *findHandOver(const Crossing &crossing);
+
+  void emitBlock(Block &source, OpBuilder &builder, IRMapping &map);
+  void emitLoop(scf::ForOp loop, OpBuilder &builder, IRMapping &map);
+  void emitOperation(Operation *op, OpBuilder &builder, IRMapping &map);
+  void wait(Crossing &crossing, OpBuilder &builder, IRMapping &map);
+  void placeReleases(RoleOp role);
+  bool keepsIterArg(scf::ForOp loop, unsigned index);
+
+  /// Producer's side of the crossings of `value`, or of a loop's iter_arg.
+  template <typename Fn> void forEachFrom(Value value, Fn fn);
+
+  KernelOp kernel;
+  const RolePartition &partition;
+  const TargetDescription &target;
+  SmallVector<Crossing> crossings;
+  /// The role that is being emitted.
+  unsigned role = 0;
+  bool issues = false;
+  llvm::StringMap<unsigned> labels;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Crossings
+//===----------------------------------------------------------------------===//
+
+LogicalResult RoleBuilder::addCrossing(Operation *user, Value value,
+                                       unsigned to) {
+  ValueOrigin origin = partition.getOrigin(value);
+  if (origin.role == to)
+    return success();
+  bool inLoop = isa<BlockArgument>(value);
+  for (Crossing &known : crossings) {
+    if (known.to != to)
+      continue;
+    if (origin.loop ? known.loop == origin.loop && known.index == origin.index
+                    : known.value == value) {
+      known.eachIteration |= inLoop;
+      return success();
+    }
+  }
+  crossings.push_back({value, origin.role, to, origin.loop, origin.index,
+                       inLoop, ChannelOp()});
+  return success();
+}
+
+LogicalResult RoleBuilder::findCrossings(Block &block) {
+  for (Operation &op : block) {
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      if (failed(findCrossings(*loop.getBody())))
+        return failure();
+      continue;
+    }
+    std::optional<unsigned> to = partition.getRole(&op);
+    if (!to)
+      continue;
+    for (Value value : partition.getDataOperands(&op))
+      if (failed(addCrossing(&op, value, *to)))
+        return failure();
+  }
+  return success();
+}
+
+/// The crossing of the accumulator that this one hands back: a carried
+/// accumulator comes to a role in each iteration, which multiplies it and
+/// returns it to the MMA.
+Crossing *RoleBuilder::findHandOver(const Crossing &crossing) {
+  if (crossing.loop)
+    return nullptr;
+  Value value = crossing.value;
+  bool isAccumulator = llvm::any_of(value.getUses(), [](OpOperand &use) {
+    auto mma = dyn_cast<MmaOp>(use.getOwner());
+    return mma && use.get() == mma.getAcc();
+  });
+  if (!isAccumulator)
+    return nullptr;
+  for (Crossing &other : crossings)
+    if (other.eachIteration && other.to == crossing.from &&
+        other.from == crossing.to &&
+        other.value.getType() == value.getType() &&
+        other.loop.getBody() == value.getParentBlock() &&
+        llvm::is_contained(
+            partition.getDataOperands(value.getDefiningOp()),
+            Value(other.loop.getRegionIterArg(other.index))))
+      return &other;
+  return nullptr;
+}
+
+MemorySpace RoleBuilder::spaceOf(const Crossing &crossing) {
+  RoleKind from = partition.getRoles()[crossing.from].kind;
+  RoleKind to = partition.getRoles()[crossing.to].kind;
+  if (from == RoleKind::Mma)
+    return MemorySpace::tmem;
+  if (from == RoleKind::Load || to != RoleKind::Mma)
+    return MemorySpace::smem;
+  // An MMA reads its accumulator and, as it is, its first operand there.
+  bool inTensorMemory = llvm::all_of(
+      crossing.value.getUses(), [&](OpOperand &use) {
+        auto mma = dyn_cast<MmaOp>(use.getOwner());
+        if (!mma)
+          return true;
+        if (mma.getAcc() == use.get() && mma.getB() != use.get())
+          return true;
+        return target.mma.aFromAccumulatorSpace && mma.getA() == use.get() &&
+               mma.getB() != use.get() && !mma.getTransposeA();
+      });
+  return inTensorMemory ? MemorySpace::tmem : MemorySpace::smem;
+}
+
+/// `<tensor>` for what is loaded, otherwise `<from>_<to>`; numbered when there
+/// are more.
+std::string RoleBuilder::labelOf(const Crossing &crossing) {
+  const RoleInfo &from = partition.getRoles()[crossing.from];
+  std::string base = from.name + "_" + partition.getRoles()[crossing.to].name;
+  if (auto load = crossing.value.getDefiningOp<LoadOp>())
+    if (auto arg = dyn_cast<BlockArgument>(load.getSource()))
+      base = kernel.getArgName(arg.getArgNumber()).str();
+  unsigned number = labels[base]++;
+  return number == 0 ? base : base + "_" + std::to_string(number + 1);
+}
+
+LogicalResult RoleBuilder::createChannels(OpBuilder &builder) {
+  for (Crossing &crossing : crossings) {
+    Location loc = crossing.value.getLoc();
+    auto type = dyn_cast<VectorType>(crossing.value.getType());
+    if (!type)
+      return emitError(loc, "a value of type ")
+             << crossing.value.getType() << " is made by role '"
+             << partition.getRoles()[crossing.from].name << "' and used by '"
+             << partition.getRoles()[crossing.to].name
+             << "': only tiles can cross";
+    IntegerAttr initial;
+    if (crossing.eachIteration) {
+      // Nobody hands over the first iteration's value.
+      bool undefinedAtFirst = llvm::all_of(
+          crossing.value.getUsers(),
+          [](Operation *user) { return isa<RescaleOp, arith::MulFOp>(user); });
+      if (!undefinedAtFirst ||
+          !matchPattern(crossing.loop.getInitArgs()[crossing.index],
+                        m_AnyZeroFloat()))
+        return emitError(loc, "a value that a loop carries from role '")
+               << partition.getRoles()[crossing.from].name << "' to '"
+               << partition.getRoles()[crossing.to].name
+               << "' can only be an accumulator that starts from zero";
+      initial = builder.getI64IntegerAttr(1);
+    }
+    crossing.channel = ChannelOp::create(
+        builder, loc, ChannelType::get(builder.getContext(), type),
+        builder.getStringAttr(labelOf(crossing)), spaceOf(crossing),
+        /*in_place_of=*/Value(), /*stages=*/1, initial, nullptr, nullptr,
+        nullptr);
+  }
+  for (Crossing &crossing : crossings)
+    if (Crossing *other = findHandOver(crossing)) {
+      crossing.channel.getInPlaceOfMutable().assign(
+          other->channel.getChannel());
+      crossing.channel->moveAfter(other->channel);
+    }
+  for (Crossing &crossing : crossings)
+    if (crossing.eachIteration &&
+        llvm::none_of(crossings, [&](Crossing &other) {
+          return other.channel.getInPlaceOf() ==
+                 crossing.channel.getChannel();
+        }))
+      return emitError(crossing.value.getLoc(),
+                       "a carried accumulator is read by role '")
+             << partition.getRoles()[crossing.to].name
+             << "', which does not hand it back to the MMA";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
+
+static bool isInPlace(ChannelOp channel) {
+  return channel.getInPlaceOf() || channel.getInitial();
+}
+
+static void acquire(OpBuilder &builder, ChannelOp channel) {
+  if (!isInPlace(channel))
+    AcquireOp::create(builder, channel.getLoc(), channel.getChannel());
+}
+
+static void commit(OpBuilder &builder, ChannelOp channel, Value value) {
+  CommitOp::create(builder, channel.getLoc(), channel.getChannel(), value);
+}
+
+void RoleBuilder::wait(Crossing &crossing, OpBuilder &builder, IRMapping &map) {
+  auto op = WaitOp::create(builder, crossing.channel.getLoc(),
+                           crossing.channel.getValueType(),
+                           crossing.channel.getChannel());
+  map.map(crossing.value, op.getValue());
+}
+
+void RoleBuilder::emitOperation(Operation *op, OpBuilder &builder,
+                                IRMapping &map) {
+  std::optional<unsigned> owner = partition.getRole(op);
+  if (owner && *owner != role) {
+    for (Crossing &crossing : crossings)
+      if (crossing.to == role && !crossing.loop &&
+          crossing.value.getDefiningOp() == op)
+        wait(crossing, builder, map);
+    return;
+  }
+  // Values that leave the role here: the operation's results, and what the
+  // loop around it carries to the next iteration.
+  SmallVector<std::pair<Crossing *, Value>> leaving;
+  for (Crossing &crossing : crossings) {
+    if (crossing.from != role)
+      continue;
+    Value value = crossing.value;
+    if (crossing.loop) {
+      if (!crossing.eachIteration)
+        continue;
+      value = crossing.loop.getBody()->getTerminator()->getOperand(
+          crossing.index);
+    }
+    if (value.getDefiningOp() == op)
+      leaving.push_back({&crossing, value});
+  }
+  // One asynchronous operation has one destination.
+  bool async = isa<LoadOp, MmaOp>(op);
+  for (auto [i, entry] : llvm::enumerate(leaving)) {
+    auto [crossing, value] = entry;
+    if (async) {
+      acquire(builder, crossing->channel);
+      builder.clone(*op, map);
+      commit(builder, crossing->channel, map.lookup(value));
+      continue;
+    }
+    if (i == 0)
+      builder.clone(*op, map);
+    acquire(builder, crossing->channel);
+    commit(builder, crossing->channel, map.lookup(value));
+  }
+  if (leaving.empty())
+    builder.clone(*op, map);
+}
+
+/// A role carries what it uses itself, and what it hands on after the loop.
+bool RoleBuilder::keepsIterArg(scf::ForOp loop, unsigned index) {
+  Value arg = loop.getRegionIterArg(index);
+  if (!partition.isData(arg))
+    return true;
+  if (partition.getOrigin(arg).role != role)
+    return false;
+  for (Crossing &crossing : crossings)
+    if (crossing.loop == loop && crossing.index == index &&
+        crossing.eachIteration)
+      return false;
+  return true;
+}
+
+void RoleBuilder::emitLoop(scf::ForOp loop, OpBuilder &builder,
+                           IRMapping &map) {
+  auto results = [&](auto fn) {
+    for (Crossing &crossing : crossings)
+      if (crossing.loop == loop)
+        fn(crossing);
+  };
+  auto waitForResults = [&] {
+    results([&](Crossing &crossing) {
+      if (crossing.to != role)
+        return;
+      wait(crossing, builder, map);
+      map.map(loop.getResult(crossing.index), map.lookup(crossing.value));
+    });
+  };
+  if (!partition.touches(loop, role))
+    return waitForResults();
+
+  SmallVector<unsigned> kept;
+  SmallVector<Value> inits;
+  for (unsigned i = 0; i < loop.getNumResults(); ++i)
+    if (keepsIterArg(loop, i)) {
+      kept.push_back(i);
+      inits.push_back(map.lookup(loop.getInitArgs()[i]));
+    }
+  // An accumulator that is handed over after the loop is there from before it.
+  results([&](Crossing &crossing) {
+    if (crossing.from == role && issues && !crossing.eachIteration)
+      acquire(builder, crossing.channel);
+  });
+  auto copy = scf::ForOp::create(
+      builder, loop.getLoc(), map.lookup(loop.getLowerBound()),
+      map.lookup(loop.getUpperBound()), map.lookup(loop.getStep()), inits);
+  map.map(loop.getInductionVar(), copy.getInductionVar());
+  for (auto [i, index] : llvm::enumerate(kept))
+    map.map(loop.getRegionIterArg(index), copy.getRegionIterArg(i));
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    if (copy.getBody()->mightHaveTerminator())
+      copy.getBody()->getTerminator()->erase();
+    builder.setInsertionPointToEnd(copy.getBody());
+    results([&](Crossing &crossing) {
+      if (crossing.to != role || !crossing.eachIteration)
+        return;
+      wait(crossing, builder, map);
+      map.map(loop.getRegionIterArg(crossing.index),
+              map.lookup(crossing.value));
+    });
+    emitBlock(*loop.getBody(), builder, map);
+    SmallVector<Value> yields;
+    for (unsigned index : kept)
+      yields.push_back(
+          map.lookup(loop.getBody()->getTerminator()->getOperand(index)));
+    scf::YieldOp::create(builder, loop.getLoc(), yields);
+  }
+  for (auto [i, index] : llvm::enumerate(kept))
+    map.map(loop.getResult(index), copy.getResult(i));
+  results([&](Crossing &crossing) {
+    if (crossing.from != role || crossing.eachIteration)
+      return;
+    if (!issues)
+      acquire(builder, crossing.channel);
+    commit(builder, crossing.channel, map.lookup(loop.getResult(crossing.index)));
+  });
+  waitForResults();
+}
+
+void RoleBuilder::emitBlock(Block &source, OpBuilder &builder,
+                            IRMapping &map) {
+  for (Operation &op : source)
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      emitLoop(loop, builder, map);
+    else if (!op.hasTrait<OpTrait::IsTerminator>())
+      emitOperation(&op, builder, map);
+}
+
+/// Waits sink to the first use in their block; releases stand after the last.
+void RoleBuilder::placeReleases(RoleOp role) {
+  SmallVector<WaitOp> waits;
+  role.walk([&](WaitOp op) { waits.push_back(op); });
+  for (WaitOp op : waits) {
+    Block *block = op->getBlock();
+    Operation *first = nullptr, *last = nullptr;
+    for (Operation *user : op.getValue().getUsers()) {
+      Operation *here = block->findAncestorOpInBlock(*user);
+      if (!first || here->isBeforeInBlock(first))
+        first = here;
+      if (!last || last->isBeforeInBlock(here))
+        last = here;
+    }
+    if (first)
+      op->moveBefore(first);
+    else
+      last = op;
+    auto channel = op.getChannel().getDefiningOp<ChannelOp>();
+    if (isInPlace(channel))
+      continue;
+    // What an asynchronous operation makes is published before its operands
+    // are let go.
+    while (isa_and_nonnull<CommitOp>(last->getNextNode()) &&
+           isa<MmaOp, StoreOp, ReduceAddOp>(last))
+      last = last->getNextNode();
+    OpBuilder builder(block, std::next(Block::iterator(last)));
+    ReleaseOp::create(builder, op.getLoc(), op.getChannel());
+  }
+}
+
+/// Erases what the role has copied and does not need.
+static void eraseDead(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    for (Region &region : op.getRegions())
+      for (Block &nested : region)
+        eraseDead(nested);
+    if (isOpTriviallyDead(&op))
+      op.erase();
+  }
+}
+
+LogicalResult RoleBuilder::run() {
+  Block &body = kernel.getBody().front();
+  if (failed(findCrossings(body)))
+    return failure();
+  auto builder = OpBuilder::atBlockEnd(&body);
+  Block source;
+  source.getOperations().splice(source.end(), body.getOperations());
+  LogicalResult created = createChannels(builder);
+  for (auto [i, info] : llvm::enumerate(partition.getRoles())) {
+    if (failed(created))
+      break;
+    role = i;
+    issues = info.issues();
+    auto op = RoleOp::create(
+        builder, kernel.getLoc(), StringRef(info.name), issues ? 1 : 4, issues,
+        IntegerAttr(), IntegerAttr());
+    auto inRole = OpBuilder::atBlockEnd(&op.getBody().emplaceBlock());
+    IRMapping map;
+    emitBlock(source, inRole, map);
+    eraseDead(op.getBody().front());
+    placeReleases(op);
+  }
+  source.dropAllReferences();
+  source.clear();
+  return created;
+}
+
+LogicalResult fa4::tile::buildRoles(KernelOp kernel,
+                                    const RolePartition &partition,
+                                    const TargetDescription &target) {
+  return RoleBuilder(kernel, partition, target).run();
+}

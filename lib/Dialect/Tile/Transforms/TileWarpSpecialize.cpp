@@ -1,0 +1,264 @@
+//===- TileWarpSpecialize.cpp - tile programs to roles and channels ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RoleBuilder.h"
+#include "fa4/Dialect/Tile/Analysis/RolePartition.h"
+#include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Target/RegisterBudget.h"
+#include "fa4/Target/TargetDescription.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+
+namespace fa4::tile {
+#define GEN_PASS_DEF_TILEWARPSPECIALIZE
+#include "fa4/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace fa4::tile
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::tile;
+
+//===----------------------------------------------------------------------===//
+// Accumulators that start from zero
+//===----------------------------------------------------------------------===//
+
+static bool isZero(Value value) {
+  return matchPattern(value, m_AnyZeroFloat());
+}
+
+/// The carried accumulator that `value` is a product of, if it is one:
+/// multiplication keeps zero.
+static BlockArgument carriedFactor(Value value) {
+  if (auto arg = dyn_cast<BlockArgument>(value))
+    return isa<scf::ForOp>(arg.getOwner()->getParentOp()) ? arg
+                                                          : BlockArgument();
+  Operation *op = value.getDefiningOp();
+  if (auto rescale = dyn_cast_or_null<RescaleOp>(op))
+    return carriedFactor(rescale.getValue());
+  if (auto mul = dyn_cast_or_null<arith::MulFOp>(op)) {
+    if (BlockArgument arg = carriedFactor(mul.getLhs()))
+      return arg;
+    return carriedFactor(mul.getRhs());
+  }
+  return {};
+}
+
+/// An MMA that adds to an accumulator which the loop starts from zero need not
+/// read it in the first iteration. So nobody has to write the zeros.
+static void skipZeroAccumulators(KernelOp kernel) {
+  kernel.walk([](MmaOp mma) {
+    if (!mma.getAcc() || mma.getAccumulate())
+      return;
+    BlockArgument arg = carriedFactor(mma.getAcc());
+    if (!arg || arg.getOwner() != mma->getBlock())
+      return;
+    auto loop = cast<scf::ForOp>(arg.getOwner()->getParentOp());
+    if (!isZero(loop.getInitArgs()[arg.getArgNumber() - 1]))
+      return;
+    OpBuilder builder(mma);
+    Value more =
+        arith::CmpIOp::create(builder, mma.getLoc(), arith::CmpIPredicate::ne,
+                              loop.getInductionVar(), loop.getLowerBound());
+    mma.getAccumulateMutable().assign(more);
+  });
+}
+
+/// A row of a tile is one thread's, and a role has a warpgroup of them.
+static LogicalResult checkRows(KernelOp kernel,
+                               const TargetDescription &target) {
+  WalkResult result = kernel.walk([&](MmaOp mma) -> WalkResult {
+    if (mma.getM() == target.mma.rows)
+      return WalkResult::advance();
+    return mma.emitOpError("has ")
+           << mma.getM() << " rows; the MMA of " << target.chip
+           << " that is supported has " << target.mma.rows
+           << " (see tile-subtile)";
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// A store reads shared memory, which an MMA cannot write: threads copy.
+static void copyStoredAccumulators(KernelOp kernel) {
+  kernel.walk([](Operation *op) {
+    if (!isa<StoreOp, ReduceAddOp>(op))
+      return;
+    Value tile = op->getOperand(0);
+    Value source = tile;
+    while (auto loop = source.getDefiningOp<scf::ForOp>())
+      source = loop.getBody()->getTerminator()->getOperand(
+          cast<OpResult>(source).getResultNumber());
+    if (!source.getDefiningOp<MmaOp>())
+      return;
+    OpBuilder builder(op);
+    op->setOperand(0, CopyOp::create(builder, op->getLoc(), tile));
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Registers
+//===----------------------------------------------------------------------===//
+
+/// 32-bit registers of a thread that holds one row of the tile. Indices have 32
+/// bits; conditions are bits of a mask.
+static unsigned registersOf(Value value) {
+  auto type = dyn_cast<VectorType>(value.getType());
+  if (!type || type.getRank() == 1)
+    return 1;
+  unsigned bits =
+      type.getElementType().isIndex() ? 32 : type.getElementTypeBitWidth();
+  return llvm::divideCeil(type.getDimSize(1) * bits, 32);
+}
+
+/// Splats and broadcasts are not held in registers.
+static bool isHeld(Value value) {
+  Operation *def = value.getDefiningOp();
+  return def && isa<VectorType>(value.getType()) &&
+         !isa<vector::BroadcastOp, vector::ShapeCastOp, vector::StepOp>(def) &&
+         !matchPattern(def, m_Constant());
+}
+
+/// Rows are worked on in fragments unless a reduction needs all of them at
+/// once; these are two fragments of 32 columns in flight.
+static constexpr unsigned kStreamedRegisters = 64;
+
+/// The largest number of registers that a block's tile values take at once. A
+/// result may take the place of an operand that dies, as elementwise work does.
+static unsigned peakRegisters(Block &block) {
+  llvm::DenseMap<Operation *, SmallVector<Value>> dying;
+  for (Operation &op : block)
+    for (Value result : op.getResults()) {
+      if (!isHeld(result))
+        continue;
+      Operation *last = &op;
+      for (Operation *user : result.getUsers())
+        if (Operation *here = block.findAncestorOpInBlock(*user);
+            here && last->isBeforeInBlock(here))
+          last = here;
+      dying[last].push_back(result);
+    }
+  unsigned live = 0, peak = 0;
+  for (Operation &op : block) {
+    unsigned inner = 0, results = 0;
+    for (Region &region : op.getRegions())
+      for (Block &nested : region)
+        inner = std::max(inner, peakRegisters(nested));
+    for (Value result : op.getResults())
+      results += isHeld(result) ? registersOf(result) : 0;
+    SmallVector<Value> unused;
+    for (Value value : dying[&op])
+      if (value.getDefiningOp() == &op)
+        unused.push_back(value);
+      else
+        live -= registersOf(value);
+    peak = std::max(peak, live + std::max(inner, results));
+    live += results;
+    for (Value value : unused)
+      live -= registersOf(value);
+  }
+  return peak;
+}
+
+/// What a role needs, and its weight: elementwise operations of its rows.
+static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
+  RoleDemand demand{static_cast<unsigned>(role.getWarps()), 0, 0};
+  if (role.getIssue()) {
+    demand.wantedRegisters = kRegisterSlack + 24;
+    return demand;
+  }
+  bool reduces = false;
+  unsigned peak = 0;
+  role.walk([&](Operation *op) {
+    reduces |= isa<vector::MultiDimReductionOp>(op);
+    if (op->getNumResults() == 1 && !isa<vector::BroadcastOp>(op))
+      demand.weight += registersOf(op->getResult(0));
+  });
+  peak = peakRegisters(role.getBody().front());
+  if (!reduces)
+    peak = std::min(peak, kStreamedRegisters);
+  demand.wantedRegisters =
+      std::min(peak + kRegisterSlack, target.maxRegistersPerThread);
+  return demand;
+}
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct TileWarpSpecialize
+    : public tile::impl::TileWarpSpecializeBase<TileWarpSpecialize> {
+  using TileWarpSpecializeBase::TileWarpSpecializeBase;
+
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    if (!kernel.getBody().getOps<RoleOp>().empty())
+      return;
+    const TargetDescription *target = lookupTarget(kernel.getChip());
+    if (!target) {
+      kernel.emitOpError("is for '") << kernel.getChip() << "', which is not a known chip";
+      return signalPassFailure();
+    }
+    if (target->mma.accumulatorSpace != AccumulatorSpace::TensorMemory) {
+      kernel.emitOpError("is for '")
+          << kernel.getChip()
+          << "', whose MMAs accumulate in registers: not supported yet";
+      return signalPassFailure();
+    }
+    if (failed(checkRows(kernel, *target)))
+      return signalPassFailure();
+    skipZeroAccumulators(kernel);
+    copyStoredAccumulators(kernel);
+    FailureOr<RolePartition> partition = RolePartition::compute(kernel);
+    if (failed(partition) ||
+        failed(buildRoles(kernel, *partition, *target)) ||
+        failed(assignWarps(kernel, *target)))
+      return signalPassFailure();
+  }
+
+  LogicalResult assignWarps(KernelOp kernel, const TargetDescription &target);
+};
+
+} // namespace
+
+LogicalResult
+TileWarpSpecialize::assignWarps(KernelOp kernel,
+                                const TargetDescription &target) {
+  SmallVector<RoleOp> roles(kernel.getBody().getOps<RoleOp>());
+  SmallVector<RoleDemand> demands;
+  unsigned warps = 0;
+  for (RoleOp role : roles) {
+    demands.push_back(demandOf(role, target));
+    warps += role.getWarps();
+  }
+  // All warps of a warpgroup must set their registers, those without work too.
+  unsigned whole = llvm::alignTo(warps, target.warpsPerWarpgroup());
+  if (whole != warps) {
+    auto builder = OpBuilder::atBlockEnd(&kernel.getBody().front());
+    auto idle = RoleOp::create(builder, kernel.getLoc(), StringRef("idle"),
+                               whole - warps, /*issue=*/false, IntegerAttr(),
+                               IntegerAttr());
+    idle.getBody().emplaceBlock();
+    roles.push_back(idle);
+    demands.push_back({whole - warps, 0, 0});
+  }
+  auto budgets = assignRegisterBudgets(target, demands);
+  if (!budgets)
+    return kernel.emitOpError("registers: ")
+           << llvm::toString(budgets.takeError());
+  unsigned warp = 0;
+  Builder builder(&getContext());
+  for (auto [role, registers] : llvm::zip(roles, budgets->roles)) {
+    role.setFirstWarp(warp);
+    role.setRegisters(registers);
+    warp += role.getWarps();
+  }
+  return success();
+}
