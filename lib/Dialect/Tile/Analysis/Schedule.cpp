@@ -28,6 +28,9 @@ static std::string sourceOf(Value value) {
     if (auto loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp()))
       if (OpOperand *init = loop.getTiedLoopInit(arg))
         return sourceOf(init->get());
+  if (auto loop = value.getDefiningOp<scf::ForOp>())
+    return sourceOf(
+        loop.getYieldedValues()[cast<OpResult>(value).getResultNumber()]);
   if (auto wait = value.getDefiningOp<WaitOp>())
     return channelOf(wait).getLabel().str();
   if (auto part = value.getDefiningOp<vector::ExtractStridedSliceOp>()) {
@@ -52,6 +55,13 @@ static CommitOp commitOf(Value value) {
       return commit;
     if (auto mma = dyn_cast<MmaOp>(user); mma && mma.getAcc() == value)
       return commitOf(mma.getResult());
+    // An accumulator that stays is committed behind the loop.
+    Operation *parent = user->getParentOp();
+    if (isa<scf::YieldOp>(user) && isa<scf::ForOp, scf::IfOp>(parent))
+      for (auto [yielded, result] :
+           llvm::zip(user->getOperands(), parent->getResults()))
+        if (yielded == value)
+          return commitOf(result);
   }
   return nullptr;
 }
@@ -85,6 +95,8 @@ private:
   raw_ostream &os;
   scf::ForOp loop;
   bool inLoop = false;
+  /// A heading is due before the next line.
+  bool behindLoop = false;
   llvm::DenseMap<Operation *, Place> places;
   llvm::DenseMap<Key, int64_t> count, inOneIteration;
 };
@@ -135,6 +147,9 @@ void Printer::line(StringRef name, Operation *on, const Twine &detail) {
   StringRef label;
   if (ChannelOp channel = on ? channelOf(on) : nullptr)
     label = channel.getLabel();
+  if (behindLoop)
+    os << "  then:\n";
+  behindLoop = false;
   std::string text =
       llvm::formatv("    {0,-9}{1,-10}{2,-6}", name, label, iteration(on))
           .str() +
@@ -144,6 +159,8 @@ void Printer::line(StringRef name, Operation *on, const Twine &detail) {
 
 void Printer::print(Block &block) {
   for (Operation &op : block) {
+    if (isa<scf::ForOp>(op))
+      behindLoop = false;
     if (&op == loop)
       os << "  loop, n passes (i = 0, 1, ...):\n";
     else if (isa<scf::ForOp>(op))
@@ -161,8 +178,7 @@ void Printer::print(Block &block) {
     for (Region &region : op.getRegions())
       for (Block &inner : region)
         print(inner);
-    if (isa<scf::ForOp>(op))
-      os << "  then:\n";
+    behindLoop |= isa<scf::ForOp>(op);
   }
 }
 

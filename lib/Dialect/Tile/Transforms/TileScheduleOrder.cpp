@@ -57,7 +57,7 @@ static Operation *lastUse(WaitOp wait, bool issues) {
         return nullptr;
       if (last->isBeforeInBlock(op))
         last = op;
-      if (issues && !isa<MmaOp>(op) && isPure(op))
+      if (issues && !isa<MmaOp>(op) && isMemoryEffectFree(op))
         llvm::append_range(worklist, op->getResults());
     }
   return last;
@@ -66,6 +66,15 @@ static Operation *lastUse(WaitOp wait, bool issues) {
 static void hoistReleases(Block &block, bool issues) {
   llvm::MapVector<Value, SmallVector<WaitOp>> waits;
   llvm::MapVector<Value, SmallVector<ReleaseOp>> releases;
+  // Where a loop waits or releases too, the n-th release here is not for the
+  // n-th wait here.
+  llvm::DenseSet<Value> nested;
+  for (Operation &op : block)
+    for (Region &region : op.getRegions())
+      region.walk([&](Operation *inner) {
+        if (isa<WaitOp, ReleaseOp>(inner))
+          nested.insert(inner->getOperand(0));
+      });
   for (Operation &op : block) {
     if (auto wait = dyn_cast<WaitOp>(op))
       waits[wait.getChannel()].push_back(wait);
@@ -74,7 +83,7 @@ static void hoistReleases(Block &block, bool issues) {
   }
   for (auto &[channel, list] : releases) {
     const SmallVector<WaitOp> &of = waits[channel];
-    if (of.size() != list.size())
+    if (of.size() != list.size() || nested.contains(channel))
       continue;
     Operation *previous = nullptr;
     for (auto [wait, release] : llvm::zip(of, list)) {
@@ -129,6 +138,13 @@ static Operation *beginOfValue(CommitOp commit) {
   return first;
 }
 
+/// The only acquire of a channel, if it runs once, finds its first stage free.
+static bool mayBlock(AcquireOp acquire) {
+  return acquire->getParentOfType<LoopLikeOpInterface>() ||
+         llvm::count_if(acquire.getChannel().getUsers(),
+                        llvm::IsaPred<AcquireOp>) > 1;
+}
+
 static void placeAcquires(Block &block) {
   SmallVector<AcquireOp> acquires(block.getOps<AcquireOp>());
   for (AcquireOp acquire : acquires) {
@@ -146,9 +162,9 @@ static void placeAcquires(Block &block) {
       continue;
     }
     // Earlier only where no one else could be kept waiting by it.
+    bool blocks = mayBlock(acquire);
     while (acquire->getPrevNode() && target->isBeforeInBlock(acquire) &&
-           (isPure(acquire->getPrevNode()) ||
-            isa<AcquireOp>(acquire->getPrevNode())))
+           (!blocks || isMemoryEffectFree(acquire->getPrevNode())))
       acquire->moveBefore(acquire->getPrevNode());
   }
 }
@@ -164,7 +180,8 @@ static void deferUncommitted(Block &block) {
   SetVector<Operation *> needed;
   for (Operation *op = &block.front(); op != last->getNextNode();
        op = op->getNextNode())
-    if (!isPure(op) || llvm::any_of(op->getOperands(), [](Value operand) {
+    if (!isMemoryEffectFree(op) ||
+        llvm::any_of(op->getOperands(), [](Value operand) {
           return operand.getDefiningOp<WaitOp>();
         }))
       needed.insert(op);
@@ -183,14 +200,14 @@ static void deferUncommitted(Block &block) {
 }
 
 static void tidyBlock(Block &block, bool issues) {
-  if (!issues) {
+  if (!issues)
     deferUncommitted(block);
-    placeAcquires(block);
-  }
   SmallVector<WaitOp> waits(block.getOps<WaitOp>());
   for (WaitOp wait : waits)
     sinkWait(wait);
   hoistReleases(block, issues);
+  if (!issues)
+    placeAcquires(block);
   for (Operation &op : block)
     for (Region &region : op.getRegions())
       for (Block &inner : region)
@@ -232,7 +249,7 @@ static SmallVector<LoadGroup> collectFirstLoads(Block &block, scf::ForOp loop) {
           groups.back().channel != commit.getChannel())
         return {};
       groups.back().ops.push_back(commit);
-    } else if (!isPure(&op)) {
+    } else if (!isMemoryEffectFree(&op)) {
       return {};
     }
   }
@@ -242,7 +259,7 @@ static SmallVector<LoadGroup> collectFirstLoads(Block &block, scf::ForOp loop) {
 void fa4::tile::orderFirstLoads(KernelOp kernel) {
   llvm::DenseMap<Operation *, uint64_t> number;
   kernel.walk<WalkOrder::PreOrder>(
-      [&](Operation *op) { number[op] = number.size(); });
+      [&](Operation *op) { number.insert({op, number.size()}); });
   llvm::MapVector<ChannelOp, ChannelUses> uses = collectChannelUses(kernel);
   for (auto role : kernel.getBody().getOps<RoleOp>()) {
     Block &block = role.getBody().front();
