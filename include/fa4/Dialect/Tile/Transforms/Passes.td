@@ -188,7 +188,7 @@ def TileUnroll : Pass<"tile-unroll"> {
 def LaneMathToLLVM : Pass<"lane-math-to-llvm"> {
   let summary = "Lower math on a thread's scalars and pairs to instructions";
   let description = [{
-    Rewrites operations of `math`, divisions of f32 and `tile.exp2`, on scalars and
+    Rewrites operations of `math`, divisions of f32, selections by bits and `tile.exp2`, on scalars and
     on vectors of two after `tile-unroll`. Functions go to the special function
     unit, an element each; subnormal inputs and results count as 0. `tile-to-nvvm`
     does the same with the rest of a role.
@@ -203,6 +203,7 @@ def LaneMathToLLVM : Pass<"lane-math-to-llvm"> {
     | `arith.divf` with 1 | `rcp.approx.ftz.f32` | 2^-23 |
     | `arith.divf` | `div.approx.ftz.f32` | 2^-22, for a divisor from 2^-126 to 2^126 |
     | `tile.exp2` | clamp, `add.rm.ftz.f32x2`, `fma.f32x2`, exponent by `shl` and `add` | the polynomial's |
+    | `arith.select` of f32 by a bit of a word | `and`, `setp.ne` and `selp`, which ptxas makes predicates of seven bits at a time from | exact |
     | `math.fma`, `absf`, `floor`, `ceil`, `trunc`, `roundeven`, `copysign` | LLVM's intrinsics | exact |
 
     In f16 and bf16 a function is that of f32, rounded. Other operations of
