@@ -1,0 +1,197 @@
+//===- TargetDescription.h - what a chip has, and how fast -----*- C++ -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One constant table per chip. Every heuristic of the compiler reads its
+// numbers here, so that another chip is another table. The tables, with the
+// source of each number, are in TargetDescription.cpp.
+//
+// Units: clocks are those of the SM; rates are per clock and SM and count
+// thread-level operations (one warp instruction is 32 of them); sizes are
+// bytes unless the name says words (32 bits) or columns.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_TARGET_TARGETDESCRIPTION_H
+#define FA4_TARGET_TARGETDESCRIPTION_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+
+namespace fa4 {
+
+/// Where an MMA leaves its result.
+enum class AccumulatorSpace {
+  /// 128 lanes of tensor memory beside the SM (tcgen05.mma).
+  TensorMemory,
+  /// The registers of the warpgroup that issues it (wgmma).
+  Registers,
+};
+
+/// A product of an m x k by a k x n matrix, of any size: it is cut into the
+/// chip's instructions.
+struct MmaShape {
+  unsigned m;
+  unsigned n;
+  unsigned k;
+  /// Of the elements of A and B.
+  unsigned elementBytes;
+  /// A is read from shared memory; otherwise from tensor memory (or, where
+  /// accumulators are in registers, from registers). B is always in shared
+  /// memory.
+  bool aFromShared = true;
+  /// CTAs that execute it together, 1 or 2: each has half of A's rows, half of
+  /// B's columns in its shared memory, and half of the result.
+  unsigned ctas = 1;
+};
+
+/// What the MMA unit takes.
+struct MmaUnit {
+  AccumulatorSpace accumulatorSpace;
+  /// A may be read from where accumulators live.
+  bool aFromAccumulatorSpace;
+  /// Rows of the largest instruction that one CTA executes.
+  unsigned rows;
+  /// Rows of the smallest one.
+  unsigned minRows;
+  /// Columns of the largest instruction.
+  unsigned maxColumns;
+  /// Bytes of one row of A that one instruction consumes: K times the size of
+  /// an element, the same for all element types.
+  unsigned kBytes;
+  /// Columns of the accumulator finished per clock by one instruction, over
+  /// all of its rows.
+  unsigned columnsPerClock;
+  /// Two CTAs of a cluster can execute one MMA.
+  bool pairs;
+  /// Element types of A and B with an f32 accumulator, as MLIR spells them.
+  llvm::ArrayRef<llvm::StringLiteral> elementTypes;
+};
+
+/// Thread-level operations per clock and SM of each pipe. What occupies which:
+/// MUFU: ex2, lg2, rcp. FMA: f32 add, mul, fma. ALU: max, min, select, compare,
+/// logic, shifts and shift-adds, conversions f32 -> 16 bit.
+struct PipeRates {
+  unsigned mufu;
+  unsigned fma;
+  unsigned alu;
+  /// Warp instructions issued per clock by the whole SM.
+  unsigned issueSlots;
+};
+
+/// In clocks, of one operation on an idle machine; 0 where nobody measured it.
+/// They are for ordering operations and for lower bounds of a dependence cycle,
+/// not for exact timing.
+struct Latencies {
+  /// From the issue of one MMA to a waiter's resumption, over the cycles that
+  /// the MMA itself takes: A in shared memory, A elsewhere, and the same for
+  /// an MMA of two CTAs.
+  unsigned mmaShared;
+  unsigned mma;
+  unsigned mmaPairShared;
+  unsigned mmaPair;
+  /// A TMA load of one box, from L2 or memory.
+  unsigned tma;
+  /// arrive by one warp to resumption of another that waits, and back.
+  unsigned mbarrierRoundTrip;
+  /// bar.sync of all threads of a CTA.
+  unsigned barrier;
+  /// fence.proxy.async.
+  unsigned proxyFence;
+  /// ld.shared to its use.
+  unsigned sharedLoad;
+};
+
+struct TargetDescription {
+  /// As llc's -mcpu and ptxas' -arch.
+  llvm::StringLiteral chip;
+  /// As llc's -mattr: the PTX version to write.
+  llvm::StringLiteral features;
+  /// Products that the numbers are of.
+  llvm::StringLiteral product;
+
+  unsigned smCount;
+  /// Highest SM clock. Sustained clocks under tensor load are lower.
+  unsigned clockMHz;
+  uint64_t l2Bytes;
+
+  /// Shared memory that one CTA can have.
+  unsigned smemBytes;
+  unsigned smemBytesPerClock;
+  /// Of a tile in the 128-byte swizzle, so that its pattern starts at phase 0.
+  unsigned smemTileAlignment;
+  unsigned mbarrierBytes;
+  /// bar.sync 0..n-1.
+  unsigned namedBarriers;
+
+  /// 0 x 0 where there is no tensor memory. A column is 32 bits in each lane.
+  unsigned tmemLanes;
+  unsigned tmemColumns;
+  /// Smallest allocation; allocations are powers of two.
+  unsigned tmemAllocationColumns;
+  /// tcgen05.ld and tcgen05.st, of the whole SM. UNCERTAIN: see the table.
+  unsigned tmemLoadBytesPerClock;
+  unsigned tmemStoreBytesPerClock;
+  /// tcgen05.ld.red: a row maximum as part of the load.
+  bool tmemLoadReduce;
+
+  unsigned maxThreads;
+  unsigned warpSize;
+  /// Threads that issue an MMA, or change their register count, together.
+  unsigned warpgroupSize;
+  unsigned registerFileWords;
+  /// Most that an instruction can address.
+  unsigned maxRegistersPerThread;
+  /// setmaxnreg takes multiples of this, from the least to the most.
+  unsigned registerGranule;
+  unsigned minRegisterBudget;
+  unsigned maxRegisterBudget;
+
+  MmaUnit mma;
+  PipeRates rates;
+  Latencies latency;
+  /// add, mul, fma on pairs of f32: two operations for one issue slot.
+  bool packedF32x2;
+  /// ex2 on a pair of bf16 or f16 is one MUFU operation.
+  bool packedExp2;
+  /// max and min of three operands are one ALU operation.
+  bool threeInputMax;
+
+  unsigned maxWarps() const { return maxThreads / warpSize; }
+  unsigned warpsPerWarpgroup() const { return warpgroupSize / warpSize; }
+  bool hasTensorMemory() const { return tmemColumns != 0; }
+  bool supportsMmaElementType(llvm::StringRef type) const;
+
+  /// Whether one instruction multiplies m x k by k x n (k is fixed by the
+  /// element type) with `ctas` CTAs. PTX ISA, "Matrix shape" of tcgen05.mma's
+  /// kind::f16 and of wgmma.mma_async.
+  bool isMmaInstruction(unsigned m, unsigned n, unsigned ctas = 1) const;
+
+  /// Cycles for which `shape` occupies the MMA unit when nothing else delays
+  /// it: per instruction the larger of the tensor core's own time and that of
+  /// reading its operands from shared memory. Sizes are rounded up to whole
+  /// instructions. `shape.ctas` is 2 only where mma.pairs.
+  uint64_t mmaCycles(const MmaShape &shape) const;
+
+  /// Bytes that `shape` reads from one CTA's shared memory.
+  uint64_t mmaSharedBytes(const MmaShape &shape) const;
+
+  /// Cycles from the issue of `shape` to a waiter's resumption after its
+  /// commit: mmaCycles and the latency of one MMA.
+  uint64_t mmaLatency(const MmaShape &shape) const;
+};
+
+/// The table of a chip ("sm_100a"), or null. The table lives forever.
+const TargetDescription *lookupTarget(llvm::StringRef chip);
+
+/// Chips that lookupTarget knows, in a fixed order.
+llvm::ArrayRef<llvm::StringRef> knownTargets();
+
+} // namespace fa4
+
+#endif // FA4_TARGET_TARGETDESCRIPTION_H

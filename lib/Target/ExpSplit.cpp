@@ -1,0 +1,220 @@
+//===- ExpSplit.cpp - exponentials to take from the MUFU ------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Target/ExpSplit.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+#include <utility>
+
+using namespace llvm;
+
+namespace fa4 {
+
+PipeWork &PipeWork::operator+=(const PipeWork &rhs) {
+  mufu += rhs.mufu;
+  fma += rhs.fma;
+  alu += rhs.alu;
+  conversions += rhs.conversions;
+  other += rhs.other;
+  tmemLoadBytes += rhs.tmemLoadBytes;
+  tmemStoreBytes += rhs.tmemStoreBytes;
+  return *this;
+}
+
+PipeWork PipeWork::scaled(double factor) const {
+  PipeWork result;
+  result.mufu = mufu * factor;
+  result.fma = fma * factor;
+  result.alu = alu * factor;
+  result.conversions = conversions * factor;
+  result.other = other * factor;
+  result.tmemLoadBytes = tmemLoadBytes * factor;
+  result.tmemStoreBytes = tmemStoreBytes * factor;
+  return result;
+}
+
+PipeWork emulatedPairCost(unsigned degree) {
+  PipeWork cost;
+  cost.mufu = -2;
+  cost.fma = 2.0 * (1 + 2 + degree);
+  cost.alu = 2 + 2;
+  return cost;
+}
+
+unsigned emulatablePairs(const RowWork &work) {
+  unsigned fragments = work.columns / kExpFragmentColumns;
+  return fragments ? (fragments - 1) * (kExpFragmentColumns / 2) : 0;
+}
+
+/// Cycles that `rows` threads, each with this work, keep each pipe busy.
+/// A warp's instructions go to one of the SM's partitions, of which there are
+/// as many as issue slots; fewer warps leave some idle.
+static ExpBounds resourceBounds(const TargetDescription &target,
+                                const PipeWork &work, unsigned rows) {
+  double warps = divideCeil(rows, target.warpSize);
+  double partitions = target.rates.issueSlots;
+  double share = std::min(1.0, warps / partitions);
+  double threads = rows / share;
+  double fmaInstructions = target.packedF32x2 ? work.fma / 2 : work.fma;
+  double instructions =
+      work.mufu + fmaInstructions + work.alu + work.conversions + work.other;
+  ExpBounds bounds;
+  bounds.mufu = threads * work.mufu / target.rates.mufu;
+  bounds.fma = threads * work.fma / target.rates.fma;
+  bounds.alu = threads * (work.alu + work.conversions) / target.rates.alu;
+  bounds.issue =
+      threads / target.warpSize * instructions / target.rates.issueSlots;
+  if (target.hasTensorMemory())
+    bounds.tmem =
+        std::max(threads * work.tmemLoadBytes / target.tmemLoadBytesPerClock,
+                 threads * work.tmemStoreBytes / target.tmemStoreBytesPerClock);
+  return bounds;
+}
+
+/// Cycles of one trip around the dependence cycle of one tile, per iteration.
+static double recurrenceBound(const TargetDescription &target,
+                              const RowWork &work, unsigned pairs) {
+  const Recurrence &cycle = *work.recurrence;
+  unsigned fragments = work.columns / kExpFragmentColumns;
+  unsigned lead = cycle.leadFragments ? std::min(cycle.leadFragments, fragments)
+                                      : fragments;
+  // The pairs are in all fragments but the last.
+  unsigned leadWithPairs = std::min(lead, fragments - 1);
+  double leadPairs =
+      fragments > 1 ? double(pairs) * leadWithPairs / (fragments - 1) : 0;
+
+  auto cyclesOf = [&](const PipeWork &part) {
+    return resourceBounds(target, part, work.rows).largest();
+  };
+  auto elementwise = [&](unsigned count, double emulated) {
+    PipeWork part = work.elementwise.scaled(double(count) / fragments);
+    part += emulatedPairCost(work.degree).scaled(emulated);
+    return cyclesOf(part);
+  };
+  double trip =
+      cycle.latency + cyclesOf(work.before) + elementwise(lead, leadPairs) +
+      std::max(cycle.consumerLead,
+               lead == fragments
+                   ? 0.0
+                   : elementwise(fragments - lead, pairs - leadPairs)) +
+      cycle.consumerRest + cycle.producer;
+  return trip / std::max(1u, cycle.distance);
+}
+
+ExpBounds computeExpBounds(const TargetDescription &target, const RowWork &work,
+                           unsigned pairs) {
+  PipeWork all = work.before;
+  all += work.elementwise;
+  all += work.beside;
+  all += emulatedPairCost(work.degree).scaled(pairs);
+  ExpBounds bounds = resourceBounds(target, all, work.rows * work.tiles);
+  bounds.mma = work.mmaCycles;
+  if (work.recurrence)
+    bounds.recurrence = recurrenceBound(target, work, pairs);
+  return bounds;
+}
+
+using NamedBound = std::pair<StringLiteral, double ExpBounds::*>;
+static constexpr NamedBound kBounds[] = {
+    {"MMA", &ExpBounds::mma},
+    {"MUFU", &ExpBounds::mufu},
+    {"FMA", &ExpBounds::fma},
+    {"ALU", &ExpBounds::alu},
+    {"issue", &ExpBounds::issue},
+    {"tensor memory", &ExpBounds::tmem},
+    {"recurrence", &ExpBounds::recurrence},
+};
+
+static const NamedBound &largestBound(const ExpBounds &bounds) {
+  return *std::max_element(std::begin(kBounds), std::end(kBounds),
+                           [&](const NamedBound &a, const NamedBound &b) {
+                             return bounds.*a.second < bounds.*b.second;
+                           });
+}
+
+double ExpBounds::largest() const { return this->*largestBound(*this).second; }
+
+StringRef ExpBounds::limiter() const { return largestBound(*this).first; }
+
+/// The least number of pairs whose bound is the least up to the precision.
+static unsigned choosePairs(const TargetDescription &target,
+                            const RowWork &work) {
+  SmallVector<double> bounds;
+  for (unsigned pairs = 0, end = emulatablePairs(work); pairs <= end; ++pairs)
+    bounds.push_back(computeExpBounds(target, work, pairs).largest());
+  double least = *min_element(bounds);
+  const double *first = find_if(bounds, [&](double bound) {
+    return bound <= least * (1 + kRatePrecision);
+  });
+  return first - bounds.begin();
+}
+
+Expected<ExpSplit> computeExpSplit(const TargetDescription &target,
+                                   const RowWork &work,
+                                   std::optional<unsigned> pairs) {
+  if (work.columns == 0 || work.columns % kExpFragmentColumns != 0)
+    return createStringError(
+        formatv("a row of {0} columns is not whole fragments of {1}",
+                work.columns, kExpFragmentColumns));
+  if (work.rows == 0 || work.tiles == 0)
+    return createStringError("no rows to exponentiate");
+  unsigned candidates = emulatablePairs(work);
+  if (pairs && *pairs > candidates)
+    return createStringError(
+        formatv("{0} pairs of exponentials cannot be emulated; a row of {1} "
+                "columns has {2} pairs outside of its last fragment",
+                *pairs, work.columns, candidates));
+
+  ExpSplit split;
+  split.chip = target.chip;
+  split.tiles = work.tiles;
+  split.rows = work.rows;
+  split.columns = work.columns;
+  split.degree = work.degree;
+  unsigned count = pairs ? *pairs : choosePairs(target, work);
+  // Evenly, as a line is drawn in pixels: MUFU operations between two emulated
+  // pairs hide the latency of the chains of FMAs.
+  for (unsigned i = 0; i < candidates; ++i)
+    if ((i + 1) * count / candidates != i * count / candidates)
+      split.pairs.push_back(i);
+  split.none = computeExpBounds(target, work, 0);
+  split.chosen = computeExpBounds(target, work, count);
+  return split;
+}
+
+bool ExpSplit::isEmulated(unsigned pair) const {
+  return std::binary_search(pairs.begin(), pairs.end(), pair);
+}
+
+SmallVector<unsigned> ExpSplit::pairsPerFragment() const {
+  SmallVector<unsigned> result(columns / kExpFragmentColumns, 0);
+  for (unsigned pair : pairs)
+    ++result[2 * pair / kExpFragmentColumns];
+  return result;
+}
+
+void ExpSplit::print(raw_ostream &os) const {
+  os << formatv("exp2 on {0}: {1} of {2} a row by a polynomial of degree {3} "
+                "({4:F1} %)\n",
+                chip, 2 * pairs.size(), columns, degree, 100 * share());
+  os << "pairs of each fragment: ";
+  interleaveComma(pairsPerFragment(), os);
+  os << formatv("\ncycles an iteration of {0} x {1} rows:\n", tiles, rows);
+  os << formatv("  {0,-14} {1,8} {2,8}\n", "bound", "none", "chosen");
+  for (const NamedBound &bound : kBounds)
+    if (none.*bound.second != 0 || chosen.*bound.second != 0)
+      os << formatv("  {0,-14} {1,8:F0} {2,8:F0}\n", bound.first,
+                    none.*bound.second, chosen.*bound.second);
+  os << formatv("  {0,-14} {1,8:F0} {2,8:F0}\n", "largest", none.largest(),
+                chosen.largest());
+  os << formatv("bound by: {0}, then {1}\n", none.limiter(), chosen.limiter());
+}
+
+} // namespace fa4
