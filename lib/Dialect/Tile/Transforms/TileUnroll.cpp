@@ -488,8 +488,7 @@ LogicalResult Unroller::lowerBranch(Region &from, Region &to) {
   OpBuilder b = OpBuilder::atBlockEnd(&to.front());
   if (failed(lowerBlock(from.front(), b)))
     return failure();
-  unread.remove_if(
-      [&](ReadOp op) { return op->getBlock() == &from.front(); });
+  unread.remove_if([&](ReadOp op) { return op->getBlock() == &from.front(); });
   Operation &yield = from.front().back();
   SmallVector<Value> values;
   appendFlat(yield.getOperands(), b, values);

@@ -501,6 +501,62 @@ def TileAllocate : Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
 // tile-split-exp
 //===----------------------------------------------------------------------===//
 
+def TileSplitExp : Pass<"tile-split-exp"> {
+  let summary = "Compute a share of the exponentials by a polynomial";
+  let description = [{
+    The special function unit computes fewer exponentials a clock than the FMA
+    pipe could. Rewrites each `math.exp2` of a matrix in a loop of a role that
+    holds data to `tile.exp2`, which computes some pairs of columns by a
+    polynomial. How many is computed from the target's rates and from the work of
+    one iteration, which is counted in the kernel's roles: the least number for
+    which the slowest of the MMAs, the pipes, tensor memory and the dependence
+    cycle through exponential and MMAs is as fast as it can be; 0 where the MMAs
+    are the slowest anyway. They are spread over all fragments of 32 columns but
+    the last.
+
+    The polynomial's coefficients are derived here, for the degree that the type needs
+    to which the result is rounded (bf16 and f16: 3); what stays f32 is left
+    alone.
+
+    Before:
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
+      %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
+      tile.role @r warps(4) {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        scf.for %i = %c0 to %c1 step %c1 {
+          %x = tile.wait %s : <vector<128x128xf32>> -> vector<128x128xf32>
+          %y = math.exp2 %x : vector<128x128xf32>
+          %z = arith.truncf %y : vector<128x128xf32> to vector<128x128xbf16>
+          tile.acquire %p : <vector<128x128xbf16>>
+          tile.commit %p, %z : <vector<128x128xbf16>>, vector<128x128xbf16>
+          tile.release %s : <vector<128x128xf32>>
+        }
+      }
+    }
+    ```
+
+    After (shortened):
+
+    ```
+    %y = tile.exp2 %x polynomial [0.695, 0.228, 0.077] pairs [2, 5, 8, ...] : vector<128x128xf32>
+    ```
+  }];
+  let options = [
+    Option<"pairsPerFragment", "pairs-per-fragment", "int64_t", /*default=*/"-1",
+           "Emulated pairs in each fragment of 32 columns but the last; -1 = computed">,
+    Option<"fraction", "fraction", "double", /*default=*/"-1",
+           "Emulated share of all exponentials, 0 to 1; -1 = computed">,
+    Option<"degree", "degree", "unsigned", /*default=*/"0",
+           "Degree of the polynomial; 0 = what the result's type needs">,
+    Option<"print", "print", "bool", /*default=*/"false",
+           "Print the roofline of each kernel as a table">
+  ];
+}
+
 
 //===----------------------------------------------------------------------===//
 // tile-distribute
@@ -647,7 +703,7 @@ def TileUnroll : Pass<"tile-unroll"> {
 def LaneMathToLLVM : Pass<"lane-math-to-llvm"> {
   let summary = "Lower math on a thread's scalars and pairs to instructions";
   let description = [{
-    Rewrites operations of `math`, divisions of f32 and `tile.exp2`, on scalars and
+    Rewrites operations of `math`, divisions of f32, selections by bits and `tile.exp2`, on scalars and
     on vectors of two after `tile-unroll`. Functions go to the special function
     unit, an element each; subnormal inputs and results count as 0. `tile-to-nvvm`
     does the same with the rest of a role.
@@ -662,6 +718,7 @@ def LaneMathToLLVM : Pass<"lane-math-to-llvm"> {
     | `arith.divf` with 1 | `rcp.approx.ftz.f32` | 2^-23 |
     | `arith.divf` | `div.approx.ftz.f32` | 2^-22, for a divisor from 2^-126 to 2^126 |
     | `tile.exp2` | clamp, `add.rm.ftz.f32x2`, `fma.f32x2`, exponent by `shl` and `add` | the polynomial's |
+    | `arith.select` of f32 by a bit of a word | `and`, `setp.ne` and `selp`, which ptxas makes predicates of seven bits at a time from | exact |
     | `math.fma`, `absf`, `floor`, `ceil`, `trunc`, `roundeven`, `copysign` | LLVM's intrinsics | exact |
 
     In f16 and bf16 a function is that of f32, rounded. Other operations of
