@@ -40,6 +40,12 @@ static void addSchedule(OpPassManager &pm, const KernelOptions &options) {
   pm.addNestedPass<KernelOp>(createTileSchedule(schedule));
 }
 
+static void addSplitExp(OpPassManager &pm, const KernelOptions &options) {
+  TileSplitExpOptions split;
+  split.fraction = options.expFraction;
+  pm.addNestedPass<KernelOp>(createTileSplitExp(split));
+}
+
 static void addNVVM(OpPassManager &pm, const KernelOptions &options) {
   pm.addPass(createTileToNVVM());
   pm.addPass(createConvertNVVMToLLVMPass());
@@ -63,6 +69,7 @@ static constexpr KernelLevel levels[] = {
      addKernelPass<createTileSplitLoop>},
     {"allocate", "memory and barriers of channels",
      addKernelPass<createTileAllocate>},
+    {"split-exp", "exponentials for each unit", addSplitExp},
     {"distribute", "a thread's part of each tile",
      addKernelPass<createTileDistribute>},
     {"unroll", "fragments and pairs of columns",
@@ -84,6 +91,7 @@ KernelOptions AttnToNVVMOptions::get() const {
   options.chip = chip;
   options.rescaleThreshold = rescaleThreshold;
   options.splitArrival = splitArrival;
+  options.expFraction = expFraction;
   return options;
 }
 

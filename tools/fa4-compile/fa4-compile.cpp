@@ -59,6 +59,11 @@ struct Options {
   cl::opt<bool> splitArrival{
       "split-arrival", cl::desc("Hand over operands of MMAs in two parts"),
       cl::init(KernelOptions().splitArrival), cl::cat(category)};
+  cl::opt<double> expFraction{
+      "exp-fraction",
+      cl::desc("Share of the exponentials that a polynomial computes, 0 to 1; "
+               "less than 0 = computed from the target's rates"),
+      cl::init(KernelOptions().expFraction), cl::cat(category)};
   cl::opt<bool> verifyPtx{
       "verify-ptx",
       cl::desc("Have ptxas check the PTX, also when no cubin is wanted"),
@@ -135,6 +140,7 @@ static FailureOr<CompileOptions> readOptions(const Options &options) {
   compile.kernel.chip = options.chip;
   compile.kernel.rescaleThreshold = options.rescaleThreshold;
   compile.kernel.splitArrival = options.splitArrival;
+  compile.kernel.expFraction = options.expFraction;
   compile.report = options.report;
   compile.back.chip = options.chip;
   compile.back.optLevel = options.optLevel;

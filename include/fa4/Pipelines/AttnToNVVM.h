@@ -26,6 +26,9 @@ struct KernelOptions {
   double rescaleThreshold = 8.0;
   /// tile-schedule.
   bool splitArrival = true;
+  /// tile-split-exp: share of the exponentials that go to the polynomial; less
+  /// than 0 = computed.
+  double expFraction = -1.0;
 };
 
 /// One step of the pipeline.
@@ -59,6 +62,11 @@ struct AttnToNVVMOptions
       *this, "split-arrival",
       llvm::cl::desc("Hand over operands of MMAs in two parts"),
       llvm::cl::init(KernelOptions().splitArrival)};
+  PassOptions::Option<double> expFraction{
+      *this, "exp-fraction",
+      llvm::cl::desc("Share of the exponentials that a polynomial computes, 0 "
+                     "to 1; less than 0 = computed from the target's rates"),
+      llvm::cl::init(KernelOptions().expFraction)};
   PassOptions::Option<std::string> from{
       *this, "from", llvm::cl::desc("Level that the input is at"),
       llvm::cl::init("")};
