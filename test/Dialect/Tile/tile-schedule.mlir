@@ -501,3 +501,35 @@ tile.kernel @gemm(
     tile.release %outc : <vector<128x128xbf16>>
   }
 }
+
+// One tile after the other is in registers.
+// CHECK-LABEL: tile.kernel @two
+// CHECK: tile.role @compute
+// CHECK: %[[A:.*]] = tile.wait %a
+// CHECK-NEXT: tile.acquire %x
+// CHECK-NEXT: %[[X:.*]] = arith.truncf %[[A]]
+// CHECK-NEXT: tile.commit %x, %[[X]]
+// CHECK-NEXT: tile.release %a
+// CHECK-NEXT: %[[B:.*]] = tile.wait %b
+// CHECK-NEXT: tile.acquire %y
+// CHECK-NEXT: %[[Y:.*]] = arith.truncf %[[B]]
+// CHECK-NEXT: tile.commit %y, %[[Y]]
+// CHECK-NEXT: tile.release %b
+tile.kernel @two() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %a = tile.channel "a" tmem stages(1) initial(1) : <vector<128x128xf32>>
+  %b = tile.channel "b" tmem stages(1) initial(1) : <vector<128x128xf32>>
+  %x = tile.channel "x" smem stages(1) : <vector<128x128xbf16>>
+  %y = tile.channel "y" smem stages(1) : <vector<128x128xbf16>>
+  tile.role @compute warps(4) {
+    tile.acquire %x : <vector<128x128xbf16>>
+    tile.acquire %y : <vector<128x128xbf16>>
+    %ta = tile.wait %a : <vector<128x128xf32>> -> vector<128x128xf32>
+    %tb = tile.wait %b : <vector<128x128xf32>> -> vector<128x128xf32>
+    %tx = arith.truncf %ta : vector<128x128xf32> to vector<128x128xbf16>
+    %ty = arith.truncf %tb : vector<128x128xf32> to vector<128x128xbf16>
+    tile.commit %x, %tx : <vector<128x128xbf16>>, vector<128x128xbf16>
+    tile.commit %y, %ty : <vector<128x128xbf16>>, vector<128x128xbf16>
+    tile.release %a : <vector<128x128xf32>>
+    tile.release %b : <vector<128x128xf32>>
+  }
+}

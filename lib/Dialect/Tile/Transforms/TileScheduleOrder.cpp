@@ -28,16 +28,20 @@ static bool anyBetween(Value channel, Operation *first, Operation *last) {
   return false;
 }
 
+/// The first operation of the block that uses a result of `op`.
+static Operation *firstUser(Operation *op) {
+  Operation *first = nullptr;
+  for (Operation *user : op->getUsers())
+    if (Operation *other = inBlock(op->getBlock(), user);
+        other && (!first || other->isBeforeInBlock(first)))
+      first = other;
+  return first;
+}
+
 /// Waiting later is always possible: the role has to wait anyway before it
 /// uses the value, and all that it gives to others it then gives sooner.
 static void sinkWait(WaitOp wait) {
-  Operation *first = nullptr;
-  if (!wait.getValue())
-    return;
-  for (Operation *user : wait.getValue().getUsers())
-    if (Operation *op = inBlock(wait->getBlock(), user);
-        op && (!first || op->isBeforeInBlock(first)))
-      first = op;
+  Operation *first = firstUser(wait);
   if (first && !anyBetween<WaitOp>(wait.getChannel(), wait, first))
     wait->moveBefore(first);
 }
@@ -199,9 +203,23 @@ static void deferUncommitted(Block &block) {
   }
 }
 
+/// Computes everything directly before it is used, so that of several tiles
+/// one after the other is in registers.
+static void sinkToUsers(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (auto wait = dyn_cast<WaitOp>(op))
+      sinkWait(wait);
+    else if (isMemoryEffectFree(&op) && !op.hasTrait<OpTrait::ConstantLike>())
+      if (Operation *first = firstUser(&op))
+        op.moveBefore(first);
+  }
+}
+
 static void tidyBlock(Block &block, bool issues) {
   if (!issues)
     deferUncommitted(block);
+  if (!issues && isa<RoleOp>(block.getParentOp()))
+    sinkToUsers(block);
   SmallVector<WaitOp> waits(block.getOps<WaitOp>());
   for (WaitOp wait : waits)
     sinkWait(wait);
