@@ -42,7 +42,8 @@ static Operation *firstUser(Operation *op) {
 /// uses the value, and all that it gives to others it then gives sooner.
 static void sinkWait(WaitOp wait) {
   Operation *first = firstUser(wait);
-  if (first && !anyBetween<WaitOp>(wait.getChannel(), wait, first))
+  if (first && !anyBetween<WaitOp>(wait.getChannel(), wait, first) &&
+      !anyBetween<ReleaseOp>(wait.getChannel(), wait, first))
     wait->moveBefore(first);
 }
 
@@ -203,6 +204,21 @@ static void deferUncommitted(Block &block) {
   }
 }
 
+/// `limit`, or if that is earlier the release of a waited value that `op`
+/// reads.
+static Operation *orReleaseBefore(Operation *op, Operation *limit) {
+  for (Operation *def : RoleGraph::operandOps(op))
+    if (auto wait = dyn_cast<WaitOp>(def))
+      for (Operation *next = op->getNextNode(); next != limit;
+           next = next->getNextNode())
+        if (auto release = dyn_cast<ReleaseOp>(next);
+            release && release.getChannel() == wait.getChannel()) {
+          limit = next;
+          break;
+        }
+  return limit;
+}
+
 /// Computes everything directly before it is used, so that of several tiles
 /// one after the other is in registers.
 static void sinkToUsers(Block &block) {
@@ -211,7 +227,7 @@ static void sinkToUsers(Block &block) {
       sinkWait(wait);
     else if (isMemoryEffectFree(&op) && !op.hasTrait<OpTrait::ConstantLike>())
       if (Operation *first = firstUser(&op))
-        op.moveBefore(first);
+        op.moveBefore(orReleaseBefore(&op, first));
   }
 }
 
