@@ -436,8 +436,8 @@ tile.kernel @attention(
 // CHECK: tile.wait %acc
 // CHECK-NEXT: tile.acquire %out
 // CHECK-NEXT: arith.truncf
-// CHECK-NEXT: tile.release %acc
 // CHECK-NEXT: tile.commit %out
+// CHECK-NEXT: tile.release %acc
 
 tile.kernel @gemm(
     %a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]},
@@ -499,5 +499,47 @@ tile.kernel @gemm(
     %t = tile.wait %outc : <vector<128x128xbf16>> -> vector<128x128xbf16>
     tile.store %t, %c[%row, %col] : vector<128x128xbf16>, memref<?x?xbf16>
     tile.release %outc : <vector<128x128xbf16>>
+  }
+}
+
+// One tile after the other is in registers.
+// CHECK-LABEL: tile.kernel @two
+// CHECK: tile.role @compute
+// CHECK: %[[A:.*]] = tile.wait %a
+// CHECK-NEXT: tile.acquire %x
+// CHECK-NEXT: %[[X:.*]] = arith.truncf %[[A]]
+// CHECK-NEXT: tile.commit %x, %[[X]]
+// CHECK-NEXT: tile.release %a
+// CHECK-NEXT: %[[R:.*]] = tile.wait %r
+// CHECK-NEXT: arith.negf %[[R]]
+// CHECK-NEXT: tile.release %r
+// CHECK-NEXT: %[[B:.*]] = tile.wait %b
+// CHECK-NEXT: tile.acquire %y
+// CHECK-NEXT: %[[Y:.*]] = arith.truncf %[[B]]
+// CHECK-NEXT: tile.commit %y, %[[Y]]
+// CHECK-NEXT: tile.release %b
+tile.kernel @two() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %a = tile.channel "a" tmem stages(1) initial(1) : <vector<128x128xf32>>
+  %b = tile.channel "b" tmem stages(1) initial(1) : <vector<128x128xf32>>
+  %x = tile.channel "x" smem stages(1) : <vector<128x128xbf16>>
+  %y = tile.channel "y" smem stages(1) : <vector<128x128xbf16>>
+  %r = tile.channel "r" smem stages(1) initial(1) : <vector<128xf32>>
+  %z = tile.channel "z" smem stages(1) : <vector<128xf32>>
+  tile.role @compute warps(4) {
+    tile.acquire %x : <vector<128x128xbf16>>
+    tile.acquire %y : <vector<128x128xbf16>>
+    %ta = tile.wait %a : <vector<128x128xf32>> -> vector<128x128xf32>
+    %tb = tile.wait %b : <vector<128x128xf32>> -> vector<128x128xf32>
+    %tx = arith.truncf %ta : vector<128x128xf32> to vector<128x128xbf16>
+    %ty = arith.truncf %tb : vector<128x128xf32> to vector<128x128xbf16>
+    tile.commit %x, %tx : <vector<128x128xbf16>>, vector<128x128xbf16>
+    %tr = tile.wait %r : <vector<128xf32>> -> vector<128xf32>
+    %tz = arith.negf %tr : vector<128xf32>
+    tile.release %r : <vector<128xf32>>
+    tile.commit %y, %ty : <vector<128x128xbf16>>, vector<128x128xbf16>
+    tile.acquire %z : <vector<128xf32>>
+    tile.commit %z, %tz : <vector<128xf32>>, vector<128xf32>
+    tile.release %a : <vector<128x128xf32>>
+    tile.release %b : <vector<128x128xf32>>
   }
 }

@@ -10,7 +10,7 @@
 // each value is the hash of how it was computed. Roles are first run one by
 // one, which gives their channel operations in order, as control flow depends
 // on scalars only; then all together, one operation at a time, to see whether
-// they get stuck and whether a stage is written before it is free.
+// they get stuck. No value may be used behind its release.
 
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
@@ -52,6 +52,8 @@ public:
     for (auto role : kernel.getBody().getOps<RoleOp>()) {
       trace.roles.emplace_back();
       counts.clear();
+      waited.clear();
+      released.clear();
       run(role.getBody().front());
     }
     return std::move(trace);
@@ -77,6 +79,10 @@ private:
   Trace trace;
   llvm::DenseMap<Value, uint64_t> values;
   std::map<std::pair<std::string, std::string>, uint64_t> counts;
+  /// Values that the role has waited for, by their hash, and how many of each
+  /// channel it has released.
+  std::map<uint64_t, Place> waited;
+  std::map<std::string, uint64_t> released;
 };
 } // namespace
 
@@ -107,8 +113,12 @@ void Runner::run(scf::ForOp loop) {
 /// Indices and conditions are numbers, all else is a hash.
 uint64_t Runner::evaluate(Operation *op) {
   SmallVector<uint64_t> in;
-  for (Value operand : op->getOperands())
+  for (Value operand : op->getOperands()) {
     in.push_back(values[operand]);
+    if (auto of = waited.find(in.back()); of != waited.end())
+      EXPECT_LE(released[of->second.first], of->second.second)
+          << "used behind its release: " << of->second.first;
+  }
   IntegerAttr constant;
   bool isScalar =
       op->getNumResults() == 1 && op->getResult(0).getType().isIntOrIndex();
@@ -163,6 +173,8 @@ void Runner::run(Operation *op) {
     return;
   if (isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(op))
     trace.roles.back().push_back(op);
+  if (isa<ReleaseOp>(op))
+    released[labelOf(op)]++;
   if (isa<AcquireOp, ReleaseOp>(op))
     return;
   if (auto commit = dyn_cast<CommitOp>(op)) {
@@ -170,7 +182,9 @@ void Runner::run(Operation *op) {
     return;
   }
   if (auto wait = dyn_cast<WaitOp>(op)) {
-    values[wait.getValue()] = hashOf(labelOf(op), {next(op)});
+    uint64_t number = next(op), value = hashOf(labelOf(op), {number});
+    waited[value] = {labelOf(op), number};
+    values[wait.getValue()] = value;
     return;
   }
   uint64_t value = evaluate(op);

@@ -273,7 +273,8 @@ def TileSchedule : Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
        so that the loop of a load role is pipelined like its consumer's.
     4. Waits go directly before the first use, releases directly after
        the last. In compute roles an acquire goes where the value begins to be
-       computed elementwise, and what no commit depends on behind the last one.
+       computed elementwise, and what no commit depends on behind the last one;
+       outside of loops each value is computed directly before its first use.
     5. *Stages*: rings that loads fill get as many as shared memory holds, evenly,
        up to `max-stages`. A value that is used in both stages needs two.
 
