@@ -171,8 +171,8 @@ DictionaryAttr KernelSignature::describeMap(const TensorMap &map) const {
                       : map.span == 32 ? "32B"
                                        : "none";
   return builder.getDictionaryAttr(
-      {builder.getNamedAttr("tensor",
-                            builder.getStringAttr(kernel.getArgName(map.argument))),
+      {builder.getNamedAttr(
+           "tensor", builder.getStringAttr(kernel.getArgName(map.argument))),
        builder.getNamedAttr("dims", stringArray(builder, dims)),
        builder.getNamedAttr("byte_strides", stringArray(builder, strides)),
        builder.getNamedAttr("box", builder.getI64ArrayAttr(map.box)),
