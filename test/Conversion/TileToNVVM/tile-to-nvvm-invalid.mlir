@@ -192,3 +192,17 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
   // expected-error @below {{must be in a role to be lowered}}
   %i = tile.work_tile : index
 }
+
+// -----
+
+tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c = tile.channel "c" smem stages(1) offset(0) full(0) : <vector<128x64xbf16>>
+  tile.role @r warps(1) issue first_warp(0) {
+    %c0 = arith.constant 0 : index
+    %part = memref.cast %x : memref<?x64xbf16> to memref<128x64xbf16>
+    // expected-error @below {{must access an argument of the kernel}}
+    %v = tile.load %part[%c0, %c0] : memref<128x64xbf16> -> vector<128x64xbf16>
+    tile.commit %c, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+  }
+}
