@@ -94,7 +94,7 @@ def TileSplitExp : Pass<"tile-split-exp"> {
     Option<"degree", "degree", "unsigned", /*default=*/"0",
            "Degree of the polynomial; 0 = what the result's type needs">,
     Option<"print", "print", "bool", /*default=*/"false",
-           "Print the roofline of each kernel as a table">
+           "Print the roofline of each kernel as a table, to stderr">
   ];
 }
 
