@@ -200,6 +200,7 @@ static bool isComputedFrom(Value value, Value source) {
   BackwardSliceOptions options;
   options.inclusive = true;
   options.omitBlockArguments = true;
+  options.omitUsesFromAbove = false;
   if (failed(getBackwardSlice(value, &slice, options)))
     return false;
   return slice.contains(source.getDefiningOp());

@@ -98,7 +98,7 @@ LogicalResult TileSplitExp::splitOne(math::Exp2Op op, unsigned tiles,
     return op.emitError("tile-split-exp: ")
            << llvm::toString(polynomial.takeError());
   if (print && !printed)
-    split->print(llvm::outs());
+    split->print(llvm::errs());
   if (split->pairs.empty())
     return success();
   OpBuilder b(op);

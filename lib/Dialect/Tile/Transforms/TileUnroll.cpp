@@ -643,7 +643,7 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
     if (fragment < 2 || fragment % 2) {
       getOperation()->emitError("tile-unroll: fragment must be a positive even "
                                 "number of columns, not ")
-          << fragment;
+          << fragment.getValue();
       return signalPassFailure();
     }
     WalkResult result = getOperation()->walk([&](KernelOp kernel) {
