@@ -51,8 +51,8 @@ struct TileSplitExp : public fa4::tile::impl::TileSplitExpBase<TileSplitExp> {
 
 private:
   LogicalResult splitKernel(KernelOp kernel);
-  LogicalResult splitOne(math::Exp2Op op, unsigned tiles,
-                         const TargetDescription &target, bool printed);
+  FailureOr<Exp2Op> planOne(math::Exp2Op op, unsigned tiles,
+                            const TargetDescription &target, bool printed);
   /// What the options ask for, if they do.
   std::optional<unsigned> requestedPairs(const RowWork &work);
 };
@@ -67,9 +67,10 @@ std::optional<unsigned> TileSplitExp::requestedPairs(const RowWork &work) {
   return std::nullopt;
 }
 
-LogicalResult TileSplitExp::splitOne(math::Exp2Op op, unsigned tiles,
-                                     const TargetDescription &target,
-                                     bool printed) {
+/// What `op` becomes, placed before it; nothing if it stays as it is.
+FailureOr<Exp2Op> TileSplitExp::planOne(math::Exp2Op op, unsigned tiles,
+                                        const TargetDescription &target,
+                                        bool printed) {
   auto type = cast<VectorType>(op.getType());
   // Of a type that the polynomial is not good enough for, or in columns that
   // are not whole fragments, all go to the special function unit.
@@ -79,13 +80,13 @@ LogicalResult TileSplitExp::splitOne(math::Exp2Op op, unsigned tiles,
         exp2DegreeForPrecision(significandBits(op.getResult()));
     if (!needed) {
       llvm::consumeError(needed.takeError());
-      return success();
+      return Exp2Op();
     }
     degree = *needed;
   }
   if (!type.getElementType().isF32() ||
       type.getDimSize(1) % kExpFragmentColumns != 0)
-    return success();
+    return Exp2Op();
   RowWork work = countRowWork(op, tiles, target);
   work.degree = degree;
   llvm::Expected<ExpSplit> split =
@@ -100,15 +101,12 @@ LogicalResult TileSplitExp::splitOne(math::Exp2Op op, unsigned tiles,
   if (print && !printed)
     split->print(llvm::errs());
   if (split->pairs.empty())
-    return success();
+    return Exp2Op();
   OpBuilder b(op);
   SmallVector<int64_t> pairs(split->pairs.begin(), split->pairs.end());
-  Value result = Exp2Op::create(
+  return Exp2Op::create(
       b, op.getLoc(), type, op.getOperand(),
       ArrayRef<float>(polynomial->coefficients).drop_front(), pairs);
-  op.replaceAllUsesWith(result);
-  op.erase();
-  return success();
 }
 
 LogicalResult TileSplitExp::splitKernel(KernelOp kernel) {
@@ -119,11 +117,21 @@ LogicalResult TileSplitExp::splitKernel(KernelOp kernel) {
   if (!target)
     return kernel.emitOpError("is for '")
            << kernel.getChip() << "', which has no target description";
-  bool printed = false;
+  // The roles run at the same time, so that each one's plan counts the work of
+  // the others as it is before any of them is changed.
+  SmallVector<Exp2Op> plans;
   for (math::Exp2Op op : exponentials) {
-    if (failed(splitOne(op, exponentials.size(), *target, printed)))
+    FailureOr<Exp2Op> plan =
+        planOne(op, exponentials.size(), *target, !plans.empty());
+    if (failed(plan))
       return failure();
-    printed = true;
+    plans.push_back(*plan);
+  }
+  for (auto [op, plan] : llvm::zip(exponentials, plans)) {
+    if (!plan)
+      continue;
+    op.replaceAllUsesWith(plan.getResult());
+    op.erase();
   }
   return success();
 }

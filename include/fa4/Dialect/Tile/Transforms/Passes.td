@@ -560,64 +560,6 @@ def TileSplitExp : Pass<"tile-split-exp"> {
 
 
 //===----------------------------------------------------------------------===//
-// tile-split-loops
-//===----------------------------------------------------------------------===//
-
-def TileSplitLoops : Pass<"tile-split-loops"> {
-  let summary = "Split loops where a condition on their counter changes";
-  let description = [{
-    In roles that hold data, a loop (with step 1) with a branch that gives tiles, on
-    `counter < n` or `counter >= n`, becomes two: up to `n` and from there
-    on, each with one of the ways only. Where two ways join, their values have to be
-    in the same registers, which costs a move for each element also in the iterations
-    that take the cheap way.
-
-    Runs after `tile-split-exp`, which counts the loops' work.
-
-    Before:
-
-    ```mlir
-    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-      %s = tile.channel "s" tmem stages(1) : <vector<128x64xf32>>
-      tile.role @r warps(4) {
-        %c0 = arith.constant 0 : index
-        %c1 = arith.constant 1 : index
-        %c3 = arith.constant 3 : index
-        %c8 = arith.constant 8 : index
-        %k = arith.constant dense<1.0> : vector<128x64xf32>
-        scf.for %i = %c0 to %c8 step %c1 {
-          %x = tile.wait %s : <vector<128x64xf32>> -> vector<128x64xf32>
-          %c = arith.cmpi slt, %i, %c3 : index
-          %y = scf.if %c -> (vector<128x64xf32>) {
-            %z = arith.mulf %x, %k : vector<128x64xf32>
-            scf.yield %z : vector<128x64xf32>
-          } else {
-            scf.yield %x : vector<128x64xf32>
-          }
-          tile.commit %s, %y : <vector<128x64xf32>>, vector<128x64xf32>
-        }
-      }
-    }
-    ```
-
-    After (shortened):
-
-    ```
-    scf.for %i = %c0 to %c3 step %c1 {
-      %x = tile.wait %s
-      %z = arith.mulf %x, %k
-      tile.commit %s, %z
-    }
-    scf.for %i = %c3 to %c8 step %c1 {
-      %x = tile.wait %s
-      tile.commit %s, %x
-    }
-    ```
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
-}
-
-//===----------------------------------------------------------------------===//
 // tile-distribute
 //===----------------------------------------------------------------------===//
 
