@@ -644,7 +644,8 @@ def TileUnroll : Pass<"tile-unroll"> {
 
     Reductions keep four partial results; sums and products of f32 are of
     pairs, and of other kinds each step folds in two elements (one instruction
-    for maxima and minima).
+    for maxima and minima). A sum of what is also written is formed as it is
+    written: its elements need no registers from then on.
 
     Signed comparisons of the column's number with something that is the same in all
     columns become a word of bits for 32 columns, made by shifts, and a test
