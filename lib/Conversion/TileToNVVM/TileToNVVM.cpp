@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
 #include "KernelLowering.h"
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
 #include "fa4/Conversion/TileToNVVM/Passes.h"
@@ -82,14 +81,12 @@ LogicalResult convertToLLVM(LLVM::LLVMFuncOp function) {
   options.overrideIndexBitwidth(32);
   LLVMTypeConverter converter(context, options);
   RewritePatternSet patterns(context);
-  populateLaneMathToLLVM(converter, patterns);
   arith::populateArithToLLVMConversionPatterns(converter, patterns);
   cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
   populateLaneMathToLLVM(converter, patterns);
   populateVectorToLLVMConversionPatterns(converter, patterns);
   LLVMConversionTarget target(*context);
   target.addLegalDialect<NVVM::NVVMDialect>();
-  markLaneMathIllegal(target);
   return applyFullConversion(function, target, std::move(patterns));
 }
 
