@@ -1,0 +1,160 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tables of static-vs-fa4, which starts this: registers, spills, and the loops
+of FlashAttention-4's kernels and of ours, from one ptxas and one nvdisasm.
+
+The bars are FlashAttention-4's own figures, of the cubin that it ships (CuTe-DSL
+assembles it); what ptxas makes of its PTX here is printed beside. For the
+comparison our kernel emulates as many exponentials as FlashAttention-4's; what
+fa4-compile does by default is printed, too, and held to no bar."""
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from fa4 import gpu, sass
+from fa4.cpu import CompileError, ToolNotFoundError
+
+KERNELS = ("hd64-full", "hd64-causal", "hd128-full", "hd128-causal")
+
+
+@dataclass
+class Figures:
+    registers: int | None = None
+    spills: int | None = None  # bytes stored and loaded
+    stack: int | None = None
+    instructions: int = 0
+    softmax: float | None = None  # per 128 elements
+    ex2: float | None = None
+    emulated: int | None = None
+    masked: float | None = None  # per 128 elements
+    mma: float | None = None  # per 32 MMAs
+
+
+def assemble(ptxas, ptx, cubin, chip):
+    """What ptxas says of registers, spills and stack."""
+    done = subprocess.run([ptxas, f"-arch={chip}", "-v", ptx, "-o", cubin], capture_output=True, text=True)
+    text = done.stdout + done.stderr
+    if done.returncode:
+        sys.exit(f"static-vs-fa4: ptxas rejects {ptx}:\n{text[-2000:]}")
+
+    def largest(pattern):
+        return max((int(n) for n in re.findall(pattern, text)), default=0)
+
+    spills = largest(r"(\d+) bytes spill stores") + largest(r"(\d+) bytes spill loads")
+    return Figures(largest(r"Used (\d+) registers"), spills, largest(r"(\d+) bytes stack frame"))
+
+
+def disassemble(nvdisasm, cubin, figures, masked):
+    text = subprocess.run([nvdisasm, "-c", cubin], capture_output=True, text=True, check=True).stdout
+    Path(cubin).with_suffix(".sass").write_text(text)
+    function = max(sass.parse(text), key=len)
+    figures.instructions = len(function)
+    if loops := sass.exponential_loops(function):
+        main = min(loops, key=lambda loop: loop.instructions)
+        figures.softmax, figures.ex2, figures.emulated = main.instructions, main.ex2, main.emulated
+        # A loop of its own, or another way through the same one.
+        worst = max(loop.longest for loop in loops)
+        if masked and worst > main.instructions:
+            figures.masked = worst
+    if loops := sass.mma_loops(function):
+        figures.mma = min(32 * instructions / mmas for instructions, mmas in loops)
+    return figures
+
+
+def ours(kernel, folder, options, more, pairs=None):
+    """Figures of what fa4-compile makes of the op."""
+    head_dim, mask = re.fullmatch(r"hd(\d+)-(full|causal)", kernel).groups()
+    op = gpu.Op(head_dim=int(head_dim), mask=mask)
+    flags = [f"--exp-pairs={pairs}"] if pairs is not None else []
+    try:
+        compiled = gpu.compile(op.mlir(), folder, options.chip, "ptx", [*flags, *more])
+    except (CompileError, ToolNotFoundError) as error:
+        sys.exit(f"static-vs-fa4: {kernel}: {error}")
+    figures = assemble(options.ptxas, compiled.ptx, compiled.cubin, options.chip)
+    return disassemble(options.nvdisasm, compiled.cubin, figures, mask == "causal")
+
+
+def theirs(kernel, folder, options):
+    """Figures of FlashAttention-4: as shipped, and by the ptxas of this run."""
+    masked = kernel.endswith("causal")
+    folder.mkdir(parents=True)
+    shipped, here = folder / "shipped.cubin", folder / "here.cubin"
+    shipped.write_bytes(Path(options.theirs, kernel + ".cubin").read_bytes())
+    figures = assemble(options.ptxas, f"{options.theirs}/{kernel}.ptx", here, "sm_100a")
+    return (disassemble(options.nvdisasm, shipped, Figures(), masked),
+            disassemble(options.nvdisasm, here, figures, masked))
+
+
+COLUMNS = [("regs", "registers"), ("spills", "spills"), ("stack", "stack"), ("softmax/128", "softmax"),
+           ("ex2", "ex2"), ("emulated", "emulated"), ("masked/128", "masked"), ("MMA loop/32", "mma"),
+           ("kernel", "instructions")]
+
+
+def show(value):
+    return "-" if value is None else f"{value:.0f}"
+
+
+def row(name, figures):
+    cells = (f"{show(getattr(figures, field)):>{max(len(head), 6)}}" for head, field in COLUMNS)
+    print(f"{name:36}" + " ".join(cells), flush=True)
+
+
+def bars(kernel, fa4, mine):
+    """(what, ours, at most) for each bar of one kernel."""
+    yield f"{kernel}: spilled bytes", mine.spills, 0
+    yield f"{kernel}: stack bytes", mine.stack, 0
+    yield f"{kernel}: softmax loop, {fa4.emulated} emulated", mine.softmax, fa4.softmax
+    if fa4.masked is not None:
+        yield f"{kernel}: masked block", mine.masked, fa4.masked
+    yield f"{kernel}: MMA loop per 32 MMAs", mine.mma, fa4.mma
+    # As many emulated as asked for, or the comparison is none.
+    yield f"{kernel}: MUFU.EX2 per 128", mine.ex2, fa4.ex2
+
+
+def judge(rows):
+    """Prints the bars; whether all are met."""
+    print(f"\n{'bar':44} {'ours':>7} {'FA4':>7} {'ratio':>6}")
+    good = True
+    for what, value, limit in rows:
+        met = value is not None and value <= limit
+        good &= met
+        ratio = f"{value / limit:6.3f}" if value is not None and limit else f"{'':6}"
+        missing = "not found" if value is None else "MISSED"
+        print(f"{what:44} {show(value):>7} {show(limit):>7} {ratio}  {'ok' if met else missing}")
+    return good
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="static-vs-fa4", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--theirs", required=True, help="folder that compile_fa4.py has written")
+    parser.add_argument("--ptxas", required=True)
+    parser.add_argument("--nvdisasm", required=True)
+    parser.add_argument("--chip", default="sm_100a")
+    parser.add_argument("--kernel", action="append", choices=KERNELS, help="only this one")
+    parser.add_argument("--keep", help="folder for PTX, cubins and SASS")
+    parser.add_argument("--options", nargs=argparse.REMAINDER, default=[], help="for fa4-compile")
+    options = parser.parse_args()
+    version = subprocess.run([options.ptxas, "--version"], capture_output=True, text=True, check=True).stdout
+    print("ptxas", re.search(r"V[\d.]+", version)[0], "for both; FlashAttention-4 4.0.0b36\n")
+    print(f"{'':36}" + " ".join(f"{head:>6}" for head, _ in COLUMNS))
+    with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
+        folder = Path(options.keep or scratch)
+        rows = []
+        for kernel in options.kernel or KERNELS:
+            shipped, here = theirs(kernel, folder / kernel / "fa4", options)
+            row(f"{kernel} FA4 as shipped", shipped)
+            row(f"{kernel} FA4, this ptxas", here)
+            mine = ours(kernel, folder / kernel / "same", options, options.options, shipped.emulated // 2)
+            row(f"{kernel} ours, as many emulated", mine)
+            row(f"{kernel} ours, default", ours(kernel, folder / kernel / "default", options, options.options))
+            rows += bars(kernel, shipped, mine)
+        good = judge(rows)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
