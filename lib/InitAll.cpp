@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/InitAll.h"
+#include "fa4/Conversion/Passes.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Attn/Pipelines/Passes.h"
 #include "fa4/Dialect/Attn/Transforms/BufferizableOpInterfaceImpl.h"
@@ -36,6 +37,7 @@ void fa4::registerToolDialects(DialectRegistry &registry) {
 void fa4::registerPasses() {
   attn::registerAttnPasses();
   attn::registerAttnPipelines();
+  registerConversionPasses();
   tile::registerTilePasses();
 }
 

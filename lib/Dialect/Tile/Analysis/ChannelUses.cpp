@@ -40,12 +40,9 @@ fa4::tile::collectChannelUses(KernelOp kernel) {
             find(op.getChannel())->releases.push_back(op);
             find(op.getChannel())->consumers.insert(role);
           })
-          .Case([&](ReadOp op) {
-            find(op.getChannel())->reads.push_back(op);
-          })
-          .Case([&](WriteOp op) {
-            find(op.getChannel())->writes.push_back(op);
-          });
+          .Case([&](ReadOp op) { find(op.getChannel())->reads.push_back(op); })
+          .Case(
+              [&](WriteOp op) { find(op.getChannel())->writes.push_back(op); });
     });
   return result;
 }
@@ -66,4 +63,12 @@ fa4::tile::collectBuffers(KernelOp kernel) {
     bufferOf[channel] = index;
   }
   return buffers;
+}
+
+llvm::DenseMap<Value, unsigned> fa4::tile::numberBuffers(KernelOp kernel) {
+  llvm::DenseMap<Value, unsigned> numbers;
+  for (auto [number, buffer] : llvm::enumerate(collectBuffers(kernel)))
+    for (ChannelOp channel : buffer)
+      numbers[channel.getChannel()] = number;
+  return numbers;
 }

@@ -61,8 +61,16 @@ void RolePartition::findData(KernelOp kernel) {
           }
         return;
       }
-      if (isa<LoadOp, MmaOp>(op) ||
-          (!isa<KernelOp>(op) && !getDataOperands(op).empty()))
+      // Data that an operation's regions make may leave through its results.
+      bool yieldsData =
+          op->getNumRegions() &&
+          op->walk([&](Operation *inner) {
+              return llvm::any_of(inner->getOperands(),
+                                  [&](Value value) { return isData(value); })
+                         ? WalkResult::interrupt()
+                         : WalkResult::advance();
+            }).wasInterrupted();
+      if (isa<LoadOp, MmaOp>(op) || yieldsData || !getDataOperands(op).empty())
         for (Value result : op->getResults())
           mark(result);
     });
@@ -80,7 +88,9 @@ LogicalResult RolePartition::collectNodes(Block &block, bool afterMma) {
       continue;
     }
     bool isNode = isa<LoadOp, MmaOp>(op) || isStore(&op) ||
-                  !getDataOperands(&op).empty();
+                  !getDataOperands(&op).empty() ||
+                  llvm::any_of(op.getResults(),
+                               [&](Value value) { return isData(value); });
     if (!isNode)
       continue;
     if (op.getNumRegions() &&

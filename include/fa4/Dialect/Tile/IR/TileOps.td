@@ -340,5 +340,6 @@ def Tile_Exp2Op : Tile_Op<"exp2", [
 
 include "fa4/Dialect/Tile/IR/TileChannelOps.td"
 include "fa4/Dialect/Tile/IR/TileLaneOps.td"
+include "fa4/Dialect/Tile/IR/TileLaunchOp.td"
 
 #endif // FA4_DIALECT_TILE_IR_TILEOPS_TD

@@ -1,0 +1,261 @@
+//===- AttnToTile.cpp - attention ops to tile kernels ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Conversion/AttnToTile/AttnToTile.h"
+#include "SdpaProgram.h"
+#include "fa4/Conversion/Passes.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace fa4 {
+#define GEN_PASS_DEF_ATTNTOTILE
+#define GEN_PASS_DEF_ATTNPRINTSUPPORT
+#include "fa4/Conversion/Passes.h.inc"
+} // namespace fa4
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::attn;
+
+//===----------------------------------------------------------------------===//
+// The kernel's signature
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Collects the arguments of a kernel.
+class Signature {
+public:
+  explicit Signature(MLIRContext *context) : builder(context) {}
+
+  /// A tensor or memref; `letters` are the names of its dimensions that are not
+  /// static.
+  void addData(StringRef name, Type type, ArrayRef<StringRef> letters) {
+    auto shaped = cast<ShapedType>(type);
+    SmallVector<Attribute> dims;
+    for (auto [size, letter] : llvm::zip(shaped.getShape(), letters))
+      dims.push_back(builder.getStringAttr(
+          ShapedType::isDynamic(size) ? letter.str() : std::to_string(size)));
+    if (!isa<MemRefType>(type))
+      type = MemRefType::get(shaped.getShape(), shaped.getElementType());
+    add(name, type,
+        builder.getNamedAttr(tile::kArgDims, builder.getArrayAttr(dims)));
+  }
+  void addScalar(StringRef name, Type type) { add(name, type, {}); }
+
+  StringRef getDim(unsigned argument, unsigned dim) const {
+    auto attrs = cast<DictionaryAttr>(attributes[argument]);
+    auto dims = attrs.getAs<ArrayAttr>(tile::kArgDims);
+    return cast<StringAttr>(dims[dim]).getValue();
+  }
+
+  tile::KernelOp createKernel(OpBuilder &b, Location loc, StringRef name,
+                              StringRef chip, ArrayRef<Attribute> grid) {
+    auto kernel = tile::KernelOp::create(
+        b, loc, name, builder.getFunctionType(types, {}),
+        builder.getArrayAttr(attributes), /*res_attrs=*/ArrayAttr(), chip,
+        builder.getArrayAttr(grid), /*smem_bytes=*/IntegerAttr(),
+        /*tmem_columns=*/IntegerAttr());
+    Block &body = kernel.getBody().emplaceBlock();
+    for (Type type : types)
+      body.addArgument(type, loc);
+    return kernel;
+  }
+
+private:
+  void add(StringRef name, Type type, std::optional<NamedAttribute> more) {
+    NamedAttrList list;
+    list.append(tile::kArgName, builder.getStringAttr(name));
+    if (more)
+      list.append(*more);
+    types.push_back(type);
+    attributes.push_back(list.getDictionary(builder.getContext()));
+  }
+
+  Builder builder;
+  SmallVector<Type> types;
+  SmallVector<Attribute> attributes;
+};
+} // namespace
+
+static Signature getSignature(SdpaOp op, ValueRange outputs) {
+  DimOrder order = getDimOrder(op.getLayout());
+  auto letters = [&](StringRef seq, StringRef head) {
+    SmallVector<StringRef> names(order.rank, "D");
+    names[*order.batch] = "B";
+    names[order.seq] = seq;
+    names[order.head] = head;
+    return names;
+  };
+  Signature signature(op.getContext());
+  signature.addData("q", op.getQ().getType(), letters("Sq", "Hq"));
+  signature.addData("k", op.getK().getType(), letters("Sk", "Hkv"));
+  signature.addData("v", op.getV().getType(), letters("Sk", "Hkv"));
+  signature.addData("out", outputs[0].getType(), letters("Sq", "Hq"));
+  if (op.hasLse())
+    signature.addData("lse", outputs[1].getType(), {"B", "Hq", "Sq"});
+  for (auto [i, capture] : llvm::enumerate(op.getCaptures()))
+    signature.addScalar(llvm::formatv("capture{0}", i).str(),
+                        capture.getType());
+  return signature;
+}
+
+/// The destinations, or new tensors of the results' sizes.
+static SmallVector<Value> getDestinations(OpBuilder &b, SdpaOp op) {
+  SmallVector<Value> destinations(op.getInits());
+  if (!destinations.empty())
+    return destinations;
+  ReifiedRankedShapedTypeDims shapes;
+  LogicalResult reified = op.reifyResultShapes(b, shapes);
+  (void)reified; // Cannot fail on tensors.
+  for (auto [shape, type] : llvm::zip(shapes, op->getResultTypes())) {
+    auto tensor = cast<RankedTensorType>(type);
+    Value empty =
+        tensor::EmptyOp::create(b, op.getLoc(), shape, tensor.getElementType());
+    if (empty.getType() != type)
+      empty = tensor::CastOp::create(b, op.getLoc(), type, empty);
+    destinations.push_back(empty);
+  }
+  return destinations;
+}
+
+//===----------------------------------------------------------------------===//
+// attn-to-tile
+//===----------------------------------------------------------------------===//
+
+/// Folds and removes what the program has twice.
+static void simplify(tile::KernelOp kernel) {
+  // Nothing is left to do where the greedy driver gives up early.
+  (void)applyPatternsGreedily(kernel, FrozenRewritePatternSet());
+  IRRewriter rewriter(kernel.getContext());
+  DominanceInfo dominance(kernel);
+  eliminateCommonSubExpressions(rewriter, dominance, kernel);
+}
+
+static void convert(SdpaOp op, const TargetDescription &target,
+                    SymbolTable &symbols) {
+  Operation *function = op->getParentOfType<FunctionOpInterface>();
+  OpBuilder b(op);
+  SmallVector<Value> destinations = getDestinations(b, op);
+  Signature signature = getSignature(op, destinations);
+  DimOrder order = getDimOrder(op.getLayout());
+
+  auto q = cast<ShapedType>(op.getQ().getType());
+  int64_t queries = q.getDimSize(order.seq);
+  AttentionTiles tiles = chooseAttentionTiles(
+      target, q.getShape().back(),
+      ShapedType::isDynamic(queries) ? std::nullopt : std::optional(queries));
+  Attribute grid[] = {
+      tile::ExtentAttr::get(b.getContext(), signature.getDim(0, order.seq),
+                            tiles.rows),
+      tile::ExtentAttr::get(b.getContext(), signature.getDim(0, order.head), 1),
+      tile::ExtentAttr::get(b.getContext(), signature.getDim(0, *order.batch),
+                            1)};
+  OpBuilder detached(b.getContext());
+  tile::KernelOp kernel = signature.createKernel(
+      detached, op.getLoc(),
+      (SymbolTable::getSymbolName(function).getValue() + "_kernel").str(),
+      target.chip, grid);
+  symbols.insert(kernel, function->getIterator());
+  buildSdpaProgram(op, kernel, tiles);
+  simplify(kernel);
+
+  auto launch = tile::LaunchOp::create(
+      b, op.getLoc(), op->getResultTypes(), kernel.getSymName(),
+      ValueRange{op.getQ(), op.getK(), op.getV()}, destinations,
+      op.getCaptures());
+  op->replaceAllUsesWith(launch);
+  op->erase();
+}
+
+namespace {
+struct AttnToTile : public fa4::impl::AttnToTileBase<AttnToTile> {
+  using AttnToTileBase::AttnToTileBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    const TargetDescription *target = lookupTarget(chip);
+    if (!target) {
+      module.emitError("no target '")
+          << chip << "'; known are " << llvm::join(knownTargets(), ", ");
+      return signalPassFailure();
+    }
+    SmallVector<AttentionOpInterface> ops;
+    module.walk([&](AttentionOpInterface op) { ops.push_back(op); });
+    bool failed = false;
+    for (AttentionOpInterface op : ops)
+      failed |= mlir::failed(check(op, *target));
+    if (failed)
+      return signalPassFailure();
+    SymbolTable symbols(module);
+    for (AttentionOpInterface op : ops)
+      convert(cast<SdpaOp>(op.getOperation()), *target, symbols);
+  }
+
+  LogicalResult check(AttentionOpInterface op,
+                      const TargetDescription &target) {
+    auto function = op->getParentOfType<FunctionOpInterface>();
+    if (!function || function->getParentOp() != getOperation())
+      return op->emitOpError("must be in a function of the module");
+    return checkLegality(op, target);
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// attn-print-support
+//===----------------------------------------------------------------------===//
+
+struct AttnPrintSupport
+    : public fa4::impl::AttnPrintSupportBase<AttnPrintSupport> {
+  void runOnOperation() override {
+    std::vector<std::string> reasons;
+    size_t width = 0;
+    SmallVector<std::pair<StringRef, AttentionOpInterface>> ops;
+    getOperation().walk([&](AttentionOpInterface op) {
+      auto function = op->getParentOfType<FunctionOpInterface>();
+      StringRef name = function ? function.getName() : "(no function)";
+      width = std::max(width, name.size());
+      ops.push_back({name, op});
+    });
+    raw_ostream &os = llvm::outs();
+    os.indent(width);
+    for (StringRef chip : knownTargets())
+      os << "  " << chip;
+    os << "\n";
+    for (auto [name, op] : ops) {
+      os << llvm::left_justify(name, width);
+      for (StringRef chip : knownTargets())
+        os << "  " << llvm::left_justify(cell(op, chip, reasons), chip.size());
+      os << "\n";
+    }
+    os << "\n";
+    for (auto [i, reason] : llvm::enumerate(reasons))
+      os << "(" << i + 1 << ") " << reason << "\n";
+    markAllAnalysesPreserved();
+  }
+
+  /// `yes`, or the number of the reason, which is added to `reasons`.
+  static std::string cell(AttentionOpInterface op, StringRef chip,
+                          std::vector<std::string> &reasons) {
+    std::optional<std::string> reason =
+        explainUnsupported(op, *lookupTarget(chip));
+    if (!reason)
+      return "yes";
+    auto found = llvm::find(reasons, *reason);
+    size_t number = found - reasons.begin() + 1;
+    if (number > reasons.size())
+      reasons.push_back(*reason);
+    return llvm::formatv("({0})", number);
+  }
+};
+} // namespace

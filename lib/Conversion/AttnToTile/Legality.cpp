@@ -1,0 +1,190 @@
+//===- Legality.cpp - which attention ops have a tile program ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModVectorizer.h"
+#include "fa4/Conversion/AttnToTile/AttnToTile.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::attn;
+
+using Reason = std::optional<std::string>;
+
+/// Fragments of a row that lanes load and store at a time, and the unit in
+/// which matrices are cut for the copy engine: 32 elements of 16 bits are the
+/// 64-byte swizzle.
+static constexpr int64_t kHeadDimStep = 32;
+/// Query tiles of one CTA with which the MMA unit is kept busy while lanes work
+/// on the other tile's scores.
+static constexpr int64_t kQueryTiles = 2;
+/// The copy engine wants strides in units of 16 bytes (PTX ISA, tensor maps).
+static constexpr int64_t kStrideBytes = 16;
+/// Indices are 32 bits, and a bound is added to a position in the sequence.
+static constexpr int64_t kMaxBand = int64_t(1) << 30;
+
+template <typename T> static std::string print(T value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << value;
+  return text;
+}
+
+AttentionTiles fa4::chooseAttentionTiles(const TargetDescription &target,
+                                         int64_t headDim,
+                                         std::optional<int64_t> queries) {
+  int64_t native = target.mma.rows, keys = target.mma.rows;
+  int64_t inTensorMemory = target.tmemColumns / (keys + headDim);
+  // A lane holds its row of scores and, for a part of the row, what it becomes.
+  int64_t inRegisters = target.registerFileWords / (native * (keys + keys / 2));
+  int64_t tiles = std::min({inTensorMemory, inRegisters, kQueryTiles});
+  if (queries)
+    tiles = std::min(tiles,
+                     std::max<int64_t>(1, llvm::divideCeil(*queries, native)));
+  return {tiles * native, keys};
+}
+
+static Reason checkElementTypes(SdpaOp op, const TargetDescription &target) {
+  Type element = cast<ShapedType>(op.getQ().getType()).getElementType();
+  if (!isa<BFloat16Type, Float16Type>(element) ||
+      !target.supportsMmaElementType(print(element)))
+    return llvm::formatv("elements of {0}: only bf16 and f16", print(element));
+  Value out = op.getInits().empty() ? op.getOut() : op.getInits().front();
+  Type outElement = cast<ShapedType>(out.getType()).getElementType();
+  if (outElement != element)
+    return llvm::formatv("out of {0} for inputs of {1}", print(outElement),
+                         print(element));
+  return std::nullopt;
+}
+
+static Reason checkHeadDim(SdpaOp op, const TargetDescription &target) {
+  auto headDim = [](Value value) {
+    return cast<ShapedType>(value.getType()).getShape().back();
+  };
+  int64_t dim = headDim(op.getQ()), dimV = headDim(op.getV());
+  if (ShapedType::isDynamic(dim) || ShapedType::isDynamic(dimV) ||
+      ShapedType::isDynamic(headDim(op.getK())))
+    return "a dynamic head dim";
+  if (dim != dimV)
+    return llvm::formatv("head dims {0} of q and k, {1} of v", dim, dimV);
+  if (dim % kHeadDimStep != 0)
+    return llvm::formatv("head dim {0}: only multiples of {1}", dim,
+                         kHeadDimStep);
+  int64_t rows = chooseAttentionTiles(target, dim, std::nullopt).rows;
+  if (rows < kQueryTiles * target.mma.rows)
+    return llvm::formatv("head dim {0}: scores and outputs of {1} query tiles "
+                         "exceed the {2} columns of tensor memory",
+                         dim, kQueryTiles, target.tmemColumns);
+  return std::nullopt;
+}
+
+static Reason checkLengths(SdpaOp op) {
+  if (getDimOrder(op.getLayout()).isPacked())
+    return llvm::formatv("sequences packed by cu_seqlens (layout {0})",
+                         stringifyLayout(op.getLayout()));
+  if (op.getSeqlensK())
+    return "key lengths by sequence (seqlens_k)";
+  return std::nullopt;
+}
+
+static Reason checkBand(SdpaOp op) {
+  MaskAttr mask = op.getMaskAttr();
+  if (!mask)
+    return std::nullopt;
+  for (std::optional<int64_t> bound : {mask.getLeft(), mask.getRight()})
+    if (bound && (*bound > kMaxBand || *bound < -kMaxBand))
+      return llvm::formatv("a mask that reaches {0} keys, more than {1}",
+                           *bound, kMaxBand);
+  return std::nullopt;
+}
+
+/// `strided` where the copy engine reads or writes it.
+static Reason checkMemory(StringRef name, Type type, bool byCopyEngine) {
+  auto shaped = cast<ShapedType>(type);
+  for (int64_t size : shaped.getShape())
+    if (size == 0)
+      return llvm::formatv("'{0}' has no elements", name);
+  auto memref = dyn_cast<MemRefType>(type);
+  if (!memref)
+    return std::nullopt;
+  if (memref.getMemorySpace())
+    return llvm::formatv("'{0}' is in memory space {1}", name,
+                         print(memref.getMemorySpace()));
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(memref.getStridesAndOffset(strides, offset)))
+    return llvm::formatv("'{0}' has a layout other than strides", name);
+  if (strides.back() != 1)
+    return llvm::formatv("the innermost stride of '{0}' is not 1", name);
+  if (!byCopyEngine)
+    return std::nullopt;
+  int64_t bytes = memref.getElementTypeBitWidth() / 8;
+  for (int64_t stride : ArrayRef(strides).drop_back())
+    if (!ShapedType::isDynamic(stride) && stride * bytes % kStrideBytes != 0)
+      return llvm::formatv("'{0}' has a stride of {1} bytes, not a multiple of "
+                           "{2}",
+                           name, stride * bytes, kStrideBytes);
+  return std::nullopt;
+}
+
+static Reason checkOperands(SdpaOp op) {
+  std::pair<StringRef, Value> data[] = {
+      {"q", op.getQ()}, {"k", op.getK()}, {"v", op.getV()}};
+  for (auto [name, value] : data)
+    if (Reason reason = checkMemory(name, value.getType(), true))
+      return reason;
+  StringRef names[] = {"out", "lse"};
+  for (auto [i, init] : llvm::enumerate(op.getInits()))
+    if (Reason reason = checkMemory(names[i], init.getType(), i == 0))
+      return reason;
+  return std::nullopt;
+}
+
+static Reason checkRegions(SdpaOp op) {
+  for (Type type : op.getCaptures().getTypes())
+    if (!type.isF32() && !type.isInteger(32) && !type.isIndex())
+      return llvm::formatv("a capture of type {0}: only f32, i32 and index",
+                           print(type));
+  for (Region *region : {&op.getScoreMod(), &op.getMaskMod()}) {
+    if (region->empty())
+      continue;
+    if (Operation *bad = findUnvectorizable(*region))
+      return llvm::formatv("'{0}' in {1}: only elementwise operations on "
+                           "numbers of up to 32 bits and index",
+                           bad->getName().getStringRef(),
+                           region == &op.getScoreMod() ? "score_mod"
+                                                       : "mask_mod");
+  }
+  return std::nullopt;
+}
+
+Reason fa4::explainUnsupported(AttentionOpInterface op,
+                               const TargetDescription &target) {
+  auto sdpa = dyn_cast<SdpaOp>(op.getOperation());
+  if (!sdpa)
+    return "gradients have no kernel yet";
+  if (target.mma.accumulatorSpace != AccumulatorSpace::TensorMemory)
+    return "targets without tensor memory have no kernel yet";
+  if (sdpa.getSinks())
+    return "sinks";
+  for (Reason reason : {checkElementTypes(sdpa, target), checkLengths(sdpa),
+                        checkHeadDim(sdpa, target), checkBand(sdpa),
+                        checkOperands(sdpa), checkRegions(sdpa)})
+    if (reason)
+      return reason;
+  return std::nullopt;
+}
+
+LogicalResult fa4::checkLegality(AttentionOpInterface op,
+                                 const TargetDescription &target) {
+  if (Reason reason = explainUnsupported(op, target))
+    return op->emitOpError("not supported on ")
+           << target.chip << ": " << *reason;
+  return success();
+}

@@ -1,0 +1,89 @@
+//===- ModVectorizer.cpp - score_mod and mask_mod regions on tiles ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModVectorizer.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+using namespace mlir;
+using namespace fa4;
+
+static bool isElementType(Type type) {
+  return type.isIndex() ||
+         (type.isIntOrFloat() && type.getIntOrFloatBitWidth() <= 32);
+}
+
+static bool isVectorizable(Operation *op) {
+  if (!llvm::all_of(op->getOperandTypes(), isElementType) ||
+      !llvm::all_of(op->getResultTypes(), isElementType))
+    return false;
+  if (isa<arith::ConstantOp>(op))
+    return true;
+  return isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
+         OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() > 0;
+}
+
+Operation *fa4::findUnvectorizable(Region &region) {
+  for (Operation &op : region.front().without_terminator())
+    if (!isVectorizable(&op))
+      return &op;
+  return nullptr;
+}
+
+Value fa4::broadcastTo(ImplicitLocOpBuilder &b, TileValue value, bool overRows,
+                       bool overColumns, int64_t rows, int64_t columns) {
+  if (value.overRows == overRows && value.overColumns == overColumns)
+    return value.value;
+  SmallVector<int64_t> shape;
+  if (overRows)
+    shape.push_back(rows);
+  if (overColumns)
+    shape.push_back(columns);
+  Type element = getElementTypeOrSelf(value.value.getType());
+  Value source = value.value;
+  // A broadcast aligns trailing dimensions.
+  if (value.overRows && overColumns)
+    source = vector::ShapeCastOp::create(b, VectorType::get({rows, 1}, element),
+                                         source);
+  return vector::BroadcastOp::create(b, VectorType::get(shape, element),
+                                     source);
+}
+
+TileValue fa4::inlineMod(ImplicitLocOpBuilder &b, Region &region,
+                         ArrayRef<TileValue> arguments, int64_t rows,
+                         int64_t columns) {
+  DenseMap<Value, TileValue> values;
+  for (auto [argument, value] : llvm::zip(region.getArguments(), arguments))
+    values[argument] = value;
+  for (Operation &op : region.front().without_terminator()) {
+    bool overRows = false, overColumns = false;
+    for (Value operand : op.getOperands()) {
+      overRows |= values.at(operand).overRows;
+      overColumns |= values.at(operand).overColumns;
+    }
+    SmallVector<Value> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(broadcastTo(b, values.at(operand), overRows,
+                                     overColumns, rows, columns));
+    SmallVector<int64_t> shape;
+    if (overRows)
+      shape.push_back(rows);
+    if (overColumns)
+      shape.push_back(columns);
+    Operation *copy = b.insert(op.clone());
+    copy->setOperands(operands);
+    if (!shape.empty())
+      for (OpResult result : copy->getResults())
+        result.setType(VectorType::get(shape, result.getType()));
+    for (auto [result, vector] : llvm::zip(op.getResults(), copy->getResults()))
+      values[result] = {vector, overRows, overColumns};
+  }
+  return values.at(region.front().getTerminator()->getOperand(0));
+}

@@ -1,0 +1,413 @@
+//===- SdpaProgram.cpp - the tile program of attention ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SdpaProgram.h"
+#include "ModVectorizer.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::attn;
+
+static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+static constexpr double kLog2E = 1.4426950408889634;
+static constexpr double kLn2 = 0.6931471805599453;
+
+namespace {
+/// What the loop over key blocks carries.
+struct SoftmaxState {
+  /// rows x head dim: sum of p v.
+  Value sum;
+  /// Row max of the scores so far, and row sum of p.
+  Value max, normalizer;
+};
+
+class SdpaProgram {
+public:
+  SdpaProgram(SdpaOp op, tile::KernelOp kernel, const AttentionTiles &tiles)
+      : op(op), kernel(kernel), order(getDimOrder(op.getLayout())),
+        rows(tiles.rows), keys(tiles.keys), b(op.getLoc(), op.getContext()) {
+    b.setInsertionPointToStart(&kernel.getBody().front());
+    q = kernel.getArgument(0);
+    k = kernel.getArgument(1);
+    v = kernel.getArgument(2);
+    out = kernel.getArgument(3);
+    lse = op.hasLse() ? kernel.getArgument(4) : BlockArgument();
+    captures = kernel.getArguments().drop_front(op.hasLse() ? 5 : 4);
+    headDim = cast<MemRefType>(q.getType()).getShape().back();
+    chooseScale();
+  }
+
+  void build();
+
+private:
+  void chooseScale();
+  void computePosition();
+  void computeKeyBlocks();
+  SoftmaxState buildLoop(Value queries);
+  SoftmaxState buildStep(Value queries, Value j, SoftmaxState state);
+  Value applyMods(Value scores, Value firstKey);
+  Value isMasked(Value j);
+  Value maskScores(Value scores, Value j, Value firstKey);
+  Value visibleKeys(Value firstKey);
+  void store(SoftmaxState state);
+
+  // Index arithmetic, folded.
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(b, value);
+  }
+  template <typename Op> Value fold(Value x, Value y) {
+    return b.createOrFold<Op>(x, y);
+  }
+  Value add(Value x, Value y) { return fold<arith::AddIOp>(x, y); }
+  Value add(Value x, int64_t y) { return add(x, index(y)); }
+  Value sub(Value x, Value y) { return fold<arith::SubIOp>(x, y); }
+  Value min(Value x, Value y) { return fold<arith::MinSIOp>(x, y); }
+  Value max(Value x, int64_t y) { return fold<arith::MaxSIOp>(x, index(y)); }
+  Value blocksBelow(Value key) {
+    return fold<arith::FloorDivSIOp>(key, index(keys));
+  }
+  Value blocksUpTo(Value key) {
+    return fold<arith::CeilDivSIOp>(key, index(keys));
+  }
+  Value size(Value memref, unsigned dim) {
+    return b.createOrFold<memref::DimOp>(memref, index(dim));
+  }
+
+  // Tiles.
+  VectorType f32Rows() { return VectorType::get({rows}, b.getF32Type()); }
+  VectorType f32Tile(int64_t columns) {
+    return VectorType::get({rows, columns}, b.getF32Type());
+  }
+  Value splat(VectorType type, double value) {
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(type, APFloat(float(value))));
+  }
+  Value overColumns(Value rowValues, int64_t columns) {
+    return broadcastTo(b, {rowValues, /*overRows=*/true}, true, true, rows,
+                       columns);
+  }
+  /// 0, 1, ... n - 1, plus `start`.
+  Value positions(int64_t n, Value start);
+  Value less(Value x, Value y, arith::CmpIPredicate predicate) {
+    return arith::CmpIOp::create(b, predicate, x, y);
+  }
+  Value loadTile(Value memref, int64_t size, Value position, Value atHead);
+  SmallVector<Value> indices(Value position, Value atHead);
+  SmallVector<int64_t> tileDims() { return {order.seq, order.dim}; }
+
+  SdpaOp op;
+  tile::KernelOp kernel;
+  DimOrder order;
+  int64_t rows, keys, headDim;
+  ImplicitLocOpBuilder b;
+  Value q, k, v, out, lse;
+  ValueRange captures;
+
+  /// Applied to q.k in front of score_mod; no product where absent.
+  std::optional<double> preScale;
+  /// Factor of the (modified) score in the exponent of 2.
+  double exponentScale;
+
+  Value batch, head, kvHead;
+  Value firstRow;
+  Value numQueries, numKeys;
+  Value zero, one;
+  /// Of the loop: number of blocks, and the one that comes first.
+  Value numBlocks, lastBlock;
+  /// Blocks j < maskedBelow and j >= maskedFrom (if any) are masked.
+  Value maskedBelow, maskedFrom;
+  /// Row r of the tile sees keys from firstSeen + r up to lastSeen + r. Null
+  /// without such a bound.
+  Value firstSeen, lastSeen;
+};
+} // namespace
+
+/// The row max of q.k is that of the scores only for a positive factor.
+void SdpaProgram::chooseScale() {
+  FloatAttr attr = op.getScaleAttr();
+  double scale =
+      attr ? attr.getValueAsDouble() : 1.0 / std::sqrt(double(headDim));
+  if (scale > 0 && op.getScoreMod().empty()) {
+    exponentScale = scale * kLog2E;
+    return;
+  }
+  preScale = scale;
+  exponentScale = kLog2E;
+}
+
+void SdpaProgram::computePosition() {
+  zero = index(0);
+  one = index(1);
+  Type type = b.getIndexType();
+  auto tile = tile::WorkTileOp::create(b, TypeRange{type, type, type});
+  firstRow = fold<arith::MulIOp>(tile.getResult(0), index(rows));
+  head = tile.getResult(1);
+  batch = tile.getResult(2);
+  Value group = fold<arith::DivUIOp>(size(q, order.head), size(k, order.head));
+  kvHead = fold<arith::DivUIOp>(head, group);
+  numQueries = size(q, order.seq);
+  numKeys = size(k, order.seq);
+}
+
+/// Blocks [first, last] hold every key that some row of the tile sees. Where
+/// there is none, one block remains, whose keys are all masked.
+void SdpaProgram::computeKeyBlocks() {
+  MaskAttr mask = op.getMaskAttr();
+  Value endOfKeys = numKeys, endOfFull = numKeys;
+  Value firstBlock = zero;
+  if (mask) {
+    Value diagonal = firstRow;
+    if (mask.getAlignment() == MaskAlignment::BottomRight)
+      diagonal = add(firstRow, sub(numKeys, numQueries));
+    if (mask.getRight()) {
+      lastSeen = add(diagonal, *mask.getRight());
+      endOfKeys = min(add(lastSeen, rows), numKeys);
+      endOfFull = min(add(lastSeen, 1), numKeys);
+    }
+    if (mask.getLeft()) {
+      firstSeen = sub(diagonal, index(*mask.getLeft()));
+      firstBlock = max(blocksBelow(firstSeen), 0);
+    }
+  }
+  numBlocks = max(sub(blocksUpTo(endOfKeys), firstBlock), 1);
+  Value endBlock = add(firstBlock, numBlocks);
+  lastBlock = sub(endBlock, one);
+  // Blocks below fullBlocks have no key beyond a row's last; those from
+  // firstFull on none before a row's first. j counts down from the last block.
+  Value fullBlocks = max(blocksBelow(endOfFull), 0);
+  maskedBelow = sub(endBlock, fullBlocks);
+  if (!firstSeen)
+    return;
+  Value firstFull = max(blocksUpTo(add(firstSeen, rows - 1)), 0);
+  maskedFrom = sub(endBlock, firstFull);
+}
+
+SmallVector<Value> SdpaProgram::indices(Value position, Value atHead) {
+  SmallVector<Value> result(order.rank);
+  result[*order.batch] = batch;
+  result[order.seq] = position;
+  result[order.head] = atHead;
+  result[order.dim] = zero;
+  return result;
+}
+
+Value SdpaProgram::loadTile(Value memref, int64_t size, Value position,
+                            Value atHead) {
+  Type element = cast<MemRefType>(memref.getType()).getElementType();
+  return tile::LoadOp::create(b, VectorType::get({size, headDim}, element),
+                              memref, indices(position, atHead),
+                              b.getDenseI64ArrayAttr(tileDims()));
+}
+
+Value SdpaProgram::positions(int64_t n, Value start) {
+  auto type = VectorType::get({n}, b.getIndexType());
+  Value steps = vector::StepOp::create(b, type);
+  Value starts = vector::BroadcastOp::create(b, type, start);
+  return arith::AddIOp::create(b, steps, starts);
+}
+
+//===----------------------------------------------------------------------===//
+// Scores
+//===----------------------------------------------------------------------===//
+
+/// The scores after score_mod and mask_mod.
+Value SdpaProgram::applyMods(Value scores, Value firstKey) {
+  if (preScale)
+    scores = arith::MulFOp::create(b, scores, splat(f32Tile(keys), *preScale));
+  if (op.getScoreMod().empty() && op.getMaskMod().empty())
+    return scores;
+  SmallVector<TileValue> arguments = {
+      {scores, true, true},
+      {batch},
+      {head},
+      {positions(rows, firstRow), /*overRows=*/true},
+      {positions(keys, firstKey), false, /*overColumns=*/true}};
+  for (Value capture : captures)
+    arguments.push_back({capture});
+  auto inlined = [&](Region &region, ArrayRef<TileValue> values) {
+    return broadcastTo(b, inlineMod(b, region, values, rows, keys), true, true,
+                       rows, keys);
+  };
+  if (!op.getScoreMod().empty())
+    scores = inlined(op.getScoreMod(), arguments);
+  if (!op.getMaskMod().empty()) {
+    Value visible = inlined(op.getMaskMod(), ArrayRef(arguments).drop_front());
+    scores = arith::SelectOp::create(b, visible, scores,
+                                     splat(f32Tile(keys), -kInfinity));
+  }
+  return scores;
+}
+
+/// Whether block j has keys that not all rows see; null if none has.
+Value SdpaProgram::isMasked(Value j) {
+  using Predicate = arith::CmpIPredicate;
+  Value masked;
+  if (getConstantIntValue(maskedBelow) != int64_t(0))
+    masked = less(j, maskedBelow, Predicate::slt);
+  if (maskedFrom) {
+    Value low = less(j, maskedFrom, Predicate::sge);
+    masked = masked ? Value(arith::OrIOp::create(b, masked, low)) : low;
+  }
+  return masked;
+}
+
+Value SdpaProgram::maskScores(Value scores, Value j, Value firstKey) {
+  Value masked = isMasked(j);
+  if (!masked)
+    return scores;
+  auto branch = scf::IfOp::create(b, scores.getType(), masked,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value kept = arith::SelectOp::create(b, visibleKeys(firstKey), scores,
+                                       splat(f32Tile(keys), -kInfinity));
+  scf::YieldOp::create(b, kept);
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, scores);
+  return branch.getResult(0);
+}
+
+/// One comparison of the column with a limit of the row for each side of the
+/// band.
+Value SdpaProgram::visibleKeys(Value firstKey) {
+  using Predicate = arith::CmpIPredicate;
+  auto rowType = VectorType::get({rows}, b.getIndexType());
+  auto tileType = VectorType::get({rows, keys}, b.getIndexType());
+  Value columns = vector::BroadcastOp::create(
+      b, tileType,
+      vector::StepOp::create(b, VectorType::get({keys}, b.getIndexType())));
+  Value lastKey = sub(sub(numKeys, firstKey), one);
+  Value lastKeys =
+      vector::BroadcastOp::create(b, lastSeen ? rowType : tileType, lastKey);
+  if (lastSeen)
+    lastKeys =
+        overColumns(arith::MinSIOp::create(
+                        b, positions(rows, sub(lastSeen, firstKey)), lastKeys),
+                    keys);
+  Value visible = less(columns, lastKeys, Predicate::sle);
+  if (firstSeen) {
+    Value first = positions(rows, sub(firstSeen, firstKey));
+    Value notBefore = less(columns, overColumns(first, keys), Predicate::sge);
+    visible = arith::AndIOp::create(b, visible, notBefore);
+  }
+  return visible;
+}
+
+//===----------------------------------------------------------------------===//
+// Softmax
+//===----------------------------------------------------------------------===//
+
+SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
+                                    SoftmaxState state) {
+  Value firstKey = fold<arith::MulIOp>(sub(lastBlock, j), index(keys));
+  Value tk = loadTile(k, keys, firstKey, kvHead);
+  Value scores = tile::MmaOp::create(
+      b, f32Tile(keys), queries, tk, /*acc=*/Value(), /*accumulate=*/Value(),
+      /*transpose_a=*/false, /*transpose_b=*/true);
+  scores = maskScores(applyMods(scores, firstKey), j, firstKey);
+
+  SoftmaxState next;
+  next.max = vector::MultiDimReductionOp::create(
+      b, scores, state.max, ArrayRef<bool>{false, true},
+      vector::CombiningKind::MAXNUMF);
+  // exp2(-inf - 0) is 0 where exp2(-inf - -inf) is not a number.
+  Value rowZero = splat(f32Rows(), 0.0);
+  Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, next.max,
+                                      splat(f32Rows(), -kInfinity));
+  Value finiteMax = arith::SelectOp::create(b, empty, rowZero, next.max);
+  Value grown = arith::SubFOp::create(b, state.max, finiteMax);
+  Value exponent =
+      arith::MulFOp::create(b, grown, splat(f32Rows(), exponentScale));
+  Value factor = math::Exp2Op::create(b, exponent);
+
+  Value shift =
+      arith::MulFOp::create(b, finiteMax, splat(f32Rows(), -exponentScale));
+  Value exponents = math::FmaOp::create(
+      b, scores, splat(f32Tile(keys), exponentScale), overColumns(shift, keys));
+  Value p = math::Exp2Op::create(b, exponents);
+  Type element = cast<MemRefType>(v.getType()).getElementType();
+  Value narrow =
+      arith::TruncFOp::create(b, VectorType::get({rows, keys}, element), p);
+  Value scaled = arith::MulFOp::create(b, state.normalizer, factor);
+  next.normalizer = vector::MultiDimReductionOp::create(
+      b, p, scaled, ArrayRef<bool>{false, true}, vector::CombiningKind::ADD);
+
+  Value tv = loadTile(v, keys, firstKey, kvHead);
+  Value rescaled =
+      arith::MulFOp::create(b, state.sum, overColumns(factor, headDim));
+  next.sum = tile::MmaOp::create(b, f32Tile(headDim), narrow, tv, rescaled,
+                                 /*accumulate=*/Value(), /*transpose_a=*/false,
+                                 /*transpose_b=*/false);
+  return next;
+}
+
+SoftmaxState SdpaProgram::buildLoop(Value queries) {
+  Value init[] = {splat(f32Tile(headDim), 0.0), splat(f32Rows(), -kInfinity),
+                  splat(f32Rows(), 0.0)};
+  auto loop = scf::ForOp::create(b, zero, numBlocks, one, init);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  ValueRange carried = loop.getRegionIterArgs();
+  SoftmaxState next = buildStep(queries, loop.getInductionVar(),
+                                {carried[0], carried[1], carried[2]});
+  scf::YieldOp::create(b, ValueRange{next.sum, next.max, next.normalizer});
+  return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
+}
+
+/// out = sum / normalizer and lse = ln(2) (c max + log2 normalizer), or 0 and
+/// -inf for a row that sees no key.
+void SdpaProgram::store(SoftmaxState state) {
+  Value rowZero = splat(f32Rows(), 0.0);
+  Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
+                                      state.normalizer, rowZero);
+  Value quotient =
+      arith::DivFOp::create(b, splat(f32Rows(), 1.0), state.normalizer);
+  Value inverse = arith::SelectOp::create(b, empty, rowZero, quotient);
+  Value normalized =
+      arith::MulFOp::create(b, state.sum, overColumns(inverse, headDim));
+  Type element = cast<MemRefType>(out.getType()).getElementType();
+  Value narrow = arith::TruncFOp::create(
+      b, VectorType::get({rows, headDim}, element), normalized);
+  tile::StoreOp::create(b, narrow, out, indices(firstRow, head),
+                        b.getDenseI64ArrayAttr(tileDims()));
+  if (!lse)
+    return;
+  Value log = math::Log2Op::create(b, state.normalizer);
+  Value scaledMax =
+      arith::MulFOp::create(b, state.max, splat(f32Rows(), exponentScale));
+  Value base2 = arith::AddFOp::create(b, log, scaledMax);
+  Value natural = arith::MulFOp::create(b, base2, splat(f32Rows(), kLn2));
+  Value result =
+      arith::SelectOp::create(b, empty, splat(f32Rows(), -kInfinity), natural);
+  SmallVector<Value> at(order.lseRank());
+  at[*order.lseBatch()] = batch;
+  at[order.lseHead()] = head;
+  at[order.lseSeq()] = firstRow;
+  tile::StoreOp::create(b, result, lse, at, /*dims=*/DenseI64ArrayAttr());
+}
+
+void SdpaProgram::build() {
+  computePosition();
+  computeKeyBlocks();
+  store(buildLoop(loadTile(q, rows, firstRow, head)));
+}
+
+void fa4::buildSdpaProgram(SdpaOp op, tile::KernelOp kernel,
+                           const AttentionTiles &tiles) {
+  SdpaProgram(op, kernel, tiles).build();
+}

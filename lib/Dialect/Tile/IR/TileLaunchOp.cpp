@@ -1,0 +1,56 @@
+//===- TileLaunchOp.cpp - running a tile kernel ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/IR/Tile.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+void LaunchOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  auto add = [&](MutableOperandRange operands, MemoryEffects::Effect *effect) {
+    for (OpOperand &operand : operands)
+      if (isa<BaseMemRefType>(operand.get().getType()))
+        effects.emplace_back(effect, &operand,
+                             SideEffects::DefaultResource::get());
+  };
+  add(getInputsMutable(), MemoryEffects::Read::get());
+  // A kernel need not write all of a destination, and may add to it.
+  add(getInitsMutable(), MemoryEffects::Read::get());
+  add(getInitsMutable(), MemoryEffects::Write::get());
+}
+
+/// Whether a value of type `type` can be passed as an argument of type
+/// `argument`.
+static bool fits(Type type, Type argument) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return type == argument;
+  auto memref = dyn_cast<MemRefType>(argument);
+  return memref && memref.getLayout().isIdentity() &&
+         memref.getShape() == tensor.getShape() &&
+         memref.getElementType() == tensor.getElementType();
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  auto kernel =
+      symbolTable.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError("'") << getKernel() << "' is not a tile.kernel";
+  ArrayRef<Type> arguments = kernel.getArgumentTypes();
+  if (arguments.size() != getNumOperands())
+    return emitOpError("passes ")
+           << getNumOperands() << " values to a kernel with "
+           << arguments.size() << " arguments";
+  for (auto [i, type, argument] : llvm::enumerate(getOperandTypes(), arguments))
+    if (!fits(type, argument))
+      return emitOpError("passes ") << type << " as '" << kernel.getArgName(i)
+                                    << "', which is " << argument;
+  return success();
+}

@@ -1,0 +1,66 @@
+// RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-warp-specialize))' --split-input-file --verify-diagnostics --mlir-print-op-on-diagnostic=false
+
+// expected-error @below {{is for 'sm_80', which is not a known chip}}
+tile.kernel @k() attributes {chip = "sm_80", grid = [#tile.extent<"1">]} {
+  %i = tile.work_tile : index
+}
+
+// -----
+
+// expected-error @below {{is for 'sm_90a', whose MMAs accumulate in registers: not supported yet}}
+tile.kernel @k() attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
+  %i = tile.work_tile : index
+}
+
+// -----
+
+tile.kernel @conditional_load(%x: memref<?x128xf32> {tile.name = "x", tile.dims = ["N", "128"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %i = tile.work_tile : index
+  %first = arith.cmpi eq, %i, %c0 : index
+  %zero = arith.constant dense<0.0> : vector<128x128xf32>
+  // expected-error @below {{'scf.if' op has loads, stores, MMAs or loops in its regions; only arithmetic can be conditional}}
+  %v = scf.if %first -> (vector<128x128xf32>) {
+    %t = tile.load %x[%c0, %c0] : memref<?x128xf32> -> vector<128x128xf32>
+    scf.yield %t : vector<128x128xf32>
+  } else {
+    scf.yield %zero : vector<128x128xf32>
+  }
+  tile.store %v, %x[%i, %c0] : vector<128x128xf32>, memref<?x128xf32>
+}
+
+// -----
+
+// The accumulator starts from a loaded tile, which nobody could put into tensor memory.
+tile.kernel @carried(%x: memref<?x128xbf16> {tile.name = "x", tile.dims = ["N", "128"]},
+                     %y: memref<?x128xf32> {tile.name = "y", tile.dims = ["N", "128"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %two = arith.constant dense<2.0> : vector<128x128xf32>
+  %i = tile.work_tile : index
+  %a = tile.load %x[%i, %c0] : memref<?x128xbf16> -> vector<128x128xbf16>
+  %init = arith.constant dense<1.0> : vector<128x128xf32>
+  // expected-error @below {{a value that a loop carries from role 'mma' to 'correction' can only be an accumulator that starts from zero}}
+  %r = scf.for %j = %c0 to %i step %c1 iter_args(%o = %init) -> (vector<128x128xf32>) {
+    %s = arith.mulf %o, %two : vector<128x128xf32>
+    %m = tile.mma %a, %a acc %s : vector<128x128xbf16>, vector<128x128xbf16> -> vector<128x128xf32>
+    scf.yield %m : vector<128x128xf32>
+  }
+  tile.store %r, %y[%i, %c0] : vector<128x128xf32>, memref<?x128xf32>
+}
+
+// -----
+
+tile.kernel @rows(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                  %y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 256>]} {
+  %c0 = arith.constant 0 : index
+  %i = tile.work_tile : index
+  %a = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<256x64xbf16>
+  %b = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<64x64xbf16>
+  // expected-error @below {{'tile.mma' op has 256 rows; the MMA of sm_100a that is supported has 128 (see tile-subtile)}}
+  %m = tile.mma %a, %b : vector<256x64xbf16>, vector<64x64xbf16> -> vector<256x64xf32>
+  tile.store %m, %y[%i, %c0] : vector<256x64xf32>, memref<?x64xf32>
+}
