@@ -39,15 +39,18 @@ static Element fromFloat(float x) {
 #define GLOBAL __attribute__((address_space(1)))
 
 __attribute__((device_kernel)) void
-KERNEL(GLOBAL const Element *q, GLOBAL const Element *k, GLOBAL const Element *v, GLOBAL Element *out, GLOBAL float *lse,
-       int Sq, int Sk, int Hq, int Hkv, int qToken, int qHead, int kToken,
-       int kHead, float scale) {
+KERNEL(GLOBAL const Element *q, GLOBAL const Element *k,
+       GLOBAL const Element *v, GLOBAL Element *out, GLOBAL float *lse, int Sq,
+       int Sk, int Hq, int Hkv, int qToken, int qHead, int kToken, int kHead,
+       float scale) {
   int row = __nvvm_read_ptx_sreg_ctaid_x() * 128 + __nvvm_read_ptx_sreg_tid_x();
-  int head = __nvvm_read_ptx_sreg_ctaid_y(), batch = __nvvm_read_ptx_sreg_ctaid_z();
+  int head = __nvvm_read_ptx_sreg_ctaid_y(),
+      batch = __nvvm_read_ptx_sreg_ctaid_z();
   if (row >= Sq)
     return;
   int group = MISTAKE == WRONG_HEAD ? head % Hkv : head / (Hq / Hkv);
-  long mine = (long)batch * Sq * Hq * HEAD_DIM + (long)row * qToken + (long)head * qHead;
+  long mine = (long)batch * Sq * Hq * HEAD_DIM + (long)row * qToken +
+              (long)head * qHead;
   long keys = (long)batch * Sk * Hkv * HEAD_DIM + (long)group * kHead;
   int end = Sk;
   if (CAUSAL) {
@@ -65,8 +68,9 @@ KERNEL(GLOBAL const Element *q, GLOBAL const Element *k, GLOBAL const Element *v
     for (int d = 0; d < HEAD_DIM; ++d)
       score += toFloat(q[mine + d]) * toFloat(k[keys + (long)j * kToken + d]);
     score *= scale;
-    // Without a new max the sums overflow when scores rise.
-    float next = MISTAKE == LATE_MAX && j > 0 ? max : __builtin_fmaxf(max, score);
+    // The first score as the max: the sums overflow where others are larger.
+    float next =
+        MISTAKE == LATE_MAX && j > 0 ? max : __builtin_fmaxf(max, score);
     float old = __nvvm_ex2_approx_ftz_f(1.44269504f * (max - next));
     float p = __nvvm_ex2_approx_ftz_f(1.44269504f * (score - next));
     max = next;
@@ -80,5 +84,6 @@ KERNEL(GLOBAL const Element *q, GLOBAL const Element *k, GLOBAL const Element *v
   for (int d = 0; d < HEAD_DIM; ++d)
     out[mine + d] = fromFloat(sums[d] * factor);
   long at = ((long)batch * Hq + head) * Sq + row;
-  lse[MISTAKE == RACE ? at / 2 : at] = max + 0.693147181f * __nvvm_lg2_approx_ftz_f(sum);
+  lse[MISTAKE == RACE ? at / 2 : at] =
+      max + 0.693147181f * __nvvm_lg2_approx_ftz_f(sum);
 }
