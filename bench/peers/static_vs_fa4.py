@@ -36,16 +36,11 @@ class Figures:
 
 def assemble(ptxas, ptx, cubin, chip):
     """What ptxas says of registers, spills and stack."""
-    done = subprocess.run([ptxas, f"-arch={chip}", "-v", ptx, "-o", cubin], capture_output=True, text=True)
-    text = done.stdout + done.stderr
-    if done.returncode:
-        sys.exit(f"static-vs-fa4: ptxas rejects {ptx}:\n{text[-2000:]}")
-
-    def largest(pattern):
-        return max((int(n) for n in re.findall(pattern, text)), default=0)
-
-    spills = largest(r"(\d+) bytes spill stores") + largest(r"(\d+) bytes spill loads")
-    return Figures(largest(r"Used (\d+) registers"), spills, largest(r"(\d+) bytes stack frame"))
+    try:
+        said = gpu.assemble(ptx, chip, ptxas, cubin)
+    except CompileError as error:
+        sys.exit(f"static-vs-fa4: {error}")
+    return Figures(said.registers, said.spill_stores + said.spill_loads, said.stack)
 
 
 def disassemble(nvdisasm, cubin, figures, masked):

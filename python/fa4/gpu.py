@@ -8,11 +8,13 @@
     out, lse = gpu.simulate(kernel, {"q": q, "k": k, "v": v}, ["out", "lse"], check=True)
 
 The tools are looked for in the environment (FA4_COMPILE and FA4_SIM are their
-paths), in the release build, in PATH.
+paths), in the release build, in PATH; ptxas where fa4-compile looks for it.
 """
 
+import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -179,3 +181,64 @@ def _findings(done):
         for report in run["reports"]
     ]
     return "\n".join(lines[:5]) or done.stderr.strip()[-2000:]
+
+
+# ---------------------------------------------------------------------------
+# ptxas
+# ---------------------------------------------------------------------------
+
+
+def find_ptxas() -> str | None:
+    """The path of ptxas, where fa4-compile looks for it."""
+    if given := os.environ.get("FA4_PTXAS"):
+        return given
+    roots = (os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"))
+    folders = [f"{root}/bin" for root in roots if root]
+    folders += [os.environ.get("PATH", ""), "/usr/local/cuda/bin"]
+    venvs = (os.environ.get("VIRTUAL_ENV"), os.environ.get("FA4_VENV"), ROOT / ".venv")
+    for venv in filter(None, venvs):
+        for package in ("cu13", "cuda_nvcc"):
+            site = f"{venv}/lib/python3*/site-packages"
+            folders += sorted(glob.glob(f"{site}/nvidia/{package}/bin"))
+    return shutil.which("ptxas", path=os.pathsep.join(folders))
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """What ptxas says of a file: the most of any function, in bytes."""
+
+    registers: int
+    spill_stores: int
+    spill_loads: int
+    stack: int
+    advice: tuple  # warnings, and what it has ignored
+
+
+def assemble(
+    ptx: Path, chip: str, ptxas: str | None = None, cubin: Path | None = None
+) -> Assembled:
+    """Runs ptxas. Raises CompileError with its message."""
+    ptxas = ptxas or find_ptxas()
+    if not ptxas:
+        raise ToolNotFoundError("ptxas not found")
+    with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
+        done = subprocess.run(
+            [ptxas, f"-arch={chip}", "-v", ptx, "-o", cubin or f"{scratch}/cubin"],
+            capture_output=True,
+            text=True,
+        )
+    text = done.stdout + done.stderr
+    if done.returncode:
+        raise CompileError(f"ptxas rejects {ptx}:\n{text[-2000:]}")
+
+    def most(pattern):
+        return max((int(n) for n in re.findall(pattern, text)), default=0)
+
+    advice = re.findall(r"^.*(?:warning|ignored|advisory).*$", text, re.I | re.M)
+    return Assembled(
+        most(r"Used (\d+) registers"),
+        most(r"(\d+) bytes spill stores"),
+        most(r"(\d+) bytes spill loads"),
+        most(r"(\d+) bytes stack frame"),
+        tuple(advice),
+    )
