@@ -43,20 +43,20 @@ def assemble(ptxas, ptx, cubin, chip):
     return Figures(said.registers, said.spill_stores + said.spill_loads, said.stack)
 
 
-def disassemble(nvdisasm, cubin, figures, masked):
+def disassemble(nvdisasm, cubin, figures):
     text = subprocess.run([nvdisasm, "-c", cubin], capture_output=True, text=True, check=True).stdout
     Path(cubin).with_suffix(".sass").write_text(text)
     function = max(sass.parse(text), key=len)
     figures.instructions = len(function)
-    if loops := sass.exponential_loops(function):
-        main = min(loops, key=lambda loop: loop.instructions)
+    # A kernel may have a loop for each of several roles: the worst one counts.
+    loops = sass.exponential_loops(function)
+    if plain := [loop for loop in loops if not loop.masked]:
+        main = max(plain, key=lambda loop: loop.instructions)
         figures.softmax, figures.ex2, figures.emulated = main.instructions, main.ex2, main.emulated
-        # A loop of its own, or another way through the same one.
-        worst = max(loop.longest for loop in loops)
-        if masked and worst > main.instructions:
-            figures.masked = worst
+    figures.masked = max((loop.instructions for loop in loops if loop.masked), default=None)
     if loops := sass.mma_loops(function):
-        figures.mma = min(32 * instructions / mmas for instructions, mmas in loops)
+        most = max(mmas for _, mmas in loops)
+        figures.mma = max(32 * instructions / mmas for instructions, mmas in loops if mmas == most)
     return figures
 
 
@@ -70,18 +70,17 @@ def ours(kernel, folder, options, more, pairs=None):
     except (CompileError, ToolNotFoundError) as error:
         sys.exit(f"static-vs-fa4: {kernel}: {error}")
     figures = assemble(options.ptxas, compiled.ptx, compiled.cubin, options.chip)
-    return disassemble(options.nvdisasm, compiled.cubin, figures, mask == "causal")
+    return disassemble(options.nvdisasm, compiled.cubin, figures)
 
 
 def theirs(kernel, folder, options):
     """Figures of FlashAttention-4: as shipped, and by the ptxas of this run."""
-    masked = kernel.endswith("causal")
     folder.mkdir(parents=True)
     shipped, here = folder / "shipped.cubin", folder / "here.cubin"
     shipped.write_bytes(Path(options.theirs, kernel + ".cubin").read_bytes())
     figures = assemble(options.ptxas, f"{options.theirs}/{kernel}.ptx", here, "sm_100a")
-    return (disassemble(options.nvdisasm, shipped, Figures(), masked),
-            disassemble(options.nvdisasm, here, figures, masked))
+    return (disassemble(options.nvdisasm, shipped, Figures()),
+            disassemble(options.nvdisasm, here, figures))
 
 
 COLUMNS = [("regs", "registers"), ("spills", "spills"), ("stack", "stack"), ("softmax/128", "softmax"),

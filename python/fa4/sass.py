@@ -292,11 +292,12 @@ def parse(text: str) -> list[Function]:
 
 @dataclass
 class Exponentials:
-    """A loop that turns scores into probabilities, per 128 of them."""
+    """A way through a loop that turns scores into probabilities, per 128 of them.
+    `masked`: it selects between scores, element by element."""
 
     instructions: float
-    longest: float
     ex2: float
+    masked: bool
     elements: int
 
     @property
@@ -308,22 +309,37 @@ class Exponentials:
 
 def exponential_loops(function: Function) -> list[Exponentials]:
     """Innermost loops that convert at least 32 pairs of f32 to a 16-bit type
-    (the probabilities, two an instruction) and have exponentials."""
+    (the probabilities, two an instruction) and have exponentials. A loop that
+    masks in some of its iterations is there twice."""
     found = []
     for loop in function.all_loops():
-        if any(_pairs(child) >= 32 for child in loop.nested()):
+        if any(_pairs(child.shortest) >= 32 for child in loop.nested()):
             continue
-        pairs, ex2 = _pairs(loop), loop.count("MUFU.EX2")
-        if pairs < 32 or ex2 < 16:
-            continue
-        scale = 128 / (2 * pairs)
-        longest = len(loop.longest) * 64 / max(_pairs(loop, "longest"), 1)
-        found.append(Exponentials(len(loop.shortest) * scale, longest, ex2 * scale, 2 * pairs))
+        ways = [_exponentials(loop.shortest)]
+        if ways[0] and not ways[0].masked:
+            longest = _exponentials(loop.longest)
+            ways += [longest] if longest and longest.masked else []
+        found += filter(None, ways)
     return found
 
 
-def _pairs(loop, path="shortest"):
-    return loop.count("F2FP", path)
+def _exponentials(path):
+    pairs, ex2 = _pairs(path), sum(i.matches("MUFU.EX2") for i in path)
+    if pairs < 32 or ex2 < 16:
+        return None
+    scale = 64 / pairs
+    masked = scale * sum(map(_selects, path)) >= 64
+    return Exponentials(len(path) * scale, ex2 * scale, masked, 2 * pairs)
+
+
+def _pairs(path):
+    return sum(i.matches("F2FP") for i in path)
+
+
+def _selects(instruction):
+    if instruction.matches("FSEL") or instruction.matches("SEL"):
+        return True
+    return instruction.conditional and instruction.falls_through and not instruction.target
 
 
 def is_mma(instruction: Instruction) -> bool:

@@ -178,7 +178,7 @@ def test_exponential_loops():
 
 
 def test_masked_branch():
-    (loop,) = sass.exponential_loops(parse(f"""
+    plain, masked = sass.exponential_loops(parse(f"""
         .L_x_0:
         {exponentials(113, 64, 300)}
         @P0 BRA `(.L_x_1)
@@ -186,7 +186,23 @@ def test_masked_branch():
         .L_x_1:
         @P1 BRA `(.L_x_0)
         EXIT"""))  # fmt: skip
-    assert (loop.instructions, loop.longest) == (479, 607)
+    assert (plain.instructions, plain.masked) == (479, False)
+    assert (masked.instructions, masked.masked) == (607, True)
+
+
+def test_masked_loop():
+    """By moves with a guard, as good as a select."""
+    plain, masked = sass.exponential_loops(parse(f"""
+        .L_x_0:
+        {exponentials(113, 64)}
+        @P1 BRA `(.L_x_0)
+        .L_x_1:
+        {exponentials(113, 64)}
+        {repeat("@!P0 MOV R1, R2", 128)}
+        @P1 BRA `(.L_x_1)
+        EXIT"""))  # fmt: skip
+    assert (plain.masked, masked.masked) == (False, True)
+    assert (plain.instructions, masked.instructions) == (178, 306)
 
 
 def test_mma_loops():
