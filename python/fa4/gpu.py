@@ -108,7 +108,7 @@ def compile(
     text: str,
     folder: Path,
     chip: str = "sm_100a",
-    emit: str = "ptx,json",
+    emit: str = "ptx",
     options: Sequence[str] = (),
 ) -> Kernel:
     """Runs fa4-compile on the text of a module that has one kernel; its files
