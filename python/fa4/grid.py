@@ -32,8 +32,9 @@ HEADS = {"mha": (2, 2), "gqa4": (8, 2), "mqa": (3, 1)}
 HEAD_DIMS = (64, 128)
 LAYOUTS = ("bshd", "bhsd")
 LSE_TOLERANCE = 1e-3
-# Work of one simulated second: query x key pairs of one head at head dim 128.
-PAIRS_PER_SECOND = 2**20 / 0.3
+# Work of one second with all checks: query x key pairs of one head at head dim
+# 128. Seen on two cores that had other work, too.
+PAIRS_PER_SECOND = 2**20 / 0.5
 QUICK_WORK = 256 * 512
 
 
