@@ -88,13 +88,16 @@ def main():
                 mine[kind] += measured.measure(kind, options.repeat - count)
         print(f"seconds, median of {options.repeat} and {options.fa4_repeat} runs (least to most); "
               f"{os.cpu_count()} processors; FlashAttention-4's import: {fa4['import']:.2f}\n")
-        print(f"{'kernel':14} {'FA4':>22}  {'':5} {'ours':>24} {'times faster':>13} {'bar':>5}")
+        print(f"{'kernel':14} {'FA4':>22}  {'':5} {'ours':>24} {'times faster':>13} {'bar':>5}"
+              f"  {'(least)':>8}")
         for kernel, mine in zip(kernels, times):
             for kind, bar in BARS.items():
                 ratio = statistics.median(fa4[kernel]) / statistics.median(mine[kind])
+                # Where the machine has other work, the least of each says more.
+                least = min(fa4[kernel]) / min(mine[kind])
                 good &= ratio >= bar
                 print(f"{kernel:14} {spread(fa4[kernel]):>22}  {kind:5} {spread(mine[kind]):>24} {ratio:13.1f} "
-                      f"{bar:5.0f}  {'ok' if ratio >= bar else 'MISSED'}")
+                      f"{bar:5.0f}  {least:8.1f}  {'ok' if ratio >= bar else 'MISSED'}")
         if options.phases:
             for measured in runs:
                 print(f"\n{measured.kernel}\n{measured.phases()}")
