@@ -8,12 +8,14 @@
 
 #include "fa4/InitAll.h"
 #include "fa4/Conversion/Passes.h"
+#include "fa4/Conversion/TileToNVVM/Passes.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Attn/Pipelines/Passes.h"
 #include "fa4/Dialect/Attn/Transforms/BufferizableOpInterfaceImpl.h"
 #include "fa4/Dialect/Attn/Transforms/Passes.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Pipelines/AttnToNVVM.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -39,6 +41,8 @@ void fa4::registerPasses() {
   attn::registerAttnPipelines();
   registerConversionPasses();
   tile::registerTilePasses();
+  tile::registerTileToNVVMPasses();
+  registerAttnToNVVMPipeline();
 }
 
 void fa4::registerToolPasses() {

@@ -26,9 +26,10 @@ namespace fa4 {
 /// that vectorises: which values are packed is decided before.
 inline constexpr const char *kernelPasses =
     "cgscc(inline),globaldce,"
-    "function(sroa,early-cse<memssa>,simplifycfg,instcombine,"
+    "function(sroa,early-cse<memssa>,simplifycfg,"
+    "instcombine<no-verify-fixpoint>,"
     "loop-mssa(loop-rotate,licm),loop(indvars,loop-unroll-full),"
-    "early-cse<memssa>,instcombine,simplifycfg)";
+    "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)";
 
 struct EmitPTXOptions {
   /// The back end's name of the chip, e.g. `sm_100a` or `sm_103a`.

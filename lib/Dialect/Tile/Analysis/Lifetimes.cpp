@@ -288,9 +288,11 @@ void Lifetimes::addEventsAfter(const Access &access, Events &events) {
 
 bool Lifetimes::happensBefore(const Access &access, const Events &events,
                               const Access &write) {
-  // MMAs of one role execute in order, so nothing need be observed.
-  if (access.role == write.role && (!access.isMma || write.isMma) &&
-      allBefore(access.op, write.op))
+  // MMAs of one role execute in order, so nothing need be observed. Lanes, on
+  // the other hand, run ahead of each other: one may write where another has
+  // not read yet.
+  if (access.role == write.role && RoleOp(write.role).getIssue() &&
+      (!access.isMma || write.isMma) && allBefore(access.op, write.op))
     return true;
   return llvm::any_of(events, [&](const Event &event) {
     if (event.second != write.role)

@@ -10,7 +10,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -28,6 +28,9 @@ static std::string sourceOf(Value value) {
     if (auto loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp()))
       if (OpOperand *init = loop.getTiedLoopInit(arg))
         return sourceOf(init->get());
+  if (auto loop = value.getDefiningOp<scf::ForOp>())
+    return sourceOf(
+        loop.getYieldedValues()[cast<OpResult>(value).getResultNumber()]);
   if (auto wait = value.getDefiningOp<WaitOp>())
     return channelOf(wait).getLabel().str();
   if (auto part = value.getDefiningOp<vector::ExtractStridedSliceOp>()) {
@@ -52,6 +55,13 @@ static CommitOp commitOf(Value value) {
       return commit;
     if (auto mma = dyn_cast<MmaOp>(user); mma && mma.getAcc() == value)
       return commitOf(mma.getResult());
+    // An accumulator that stays is committed behind the loop.
+    Operation *parent = user->getParentOp();
+    if (isa<scf::YieldOp>(user) && isa<scf::ForOp, scf::IfOp>(parent))
+      for (auto [yielded, result] :
+           llvm::zip(user->getOperands(), parent->getResults()))
+        if (yielded == value)
+          return commitOf(result);
   }
   return nullptr;
 }
@@ -59,7 +69,8 @@ static CommitOp commitOf(Value value) {
 namespace {
 class Printer {
 public:
-  Printer(RoleOp role, raw_ostream &os) : role(role), os(os) {}
+  Printer(RoleOp role, size_t width, raw_ostream &os)
+      : role(role), width(width), os(os) {}
 
   void print() {
     os << "role @" << role.getSymName() << "\n";
@@ -82,9 +93,13 @@ private:
   void line(StringRef name, Operation *on, const Twine &detail);
 
   RoleOp role;
+  /// Of the longest label.
+  size_t width;
   raw_ostream &os;
   scf::ForOp loop;
   bool inLoop = false;
+  /// A heading is due before the next line.
+  bool behindLoop = false;
   llvm::DenseMap<Operation *, Place> places;
   llvm::DenseMap<Key, int64_t> count, inOneIteration;
 };
@@ -135,15 +150,21 @@ void Printer::line(StringRef name, Operation *on, const Twine &detail) {
   StringRef label;
   if (ChannelOp channel = on ? channelOf(on) : nullptr)
     label = channel.getLabel();
-  std::string text =
-      llvm::formatv("    {0,-9}{1,-10}{2,-6}", name, label, iteration(on))
-          .str() +
-      detail.str();
+  if (behindLoop)
+    os << "  then:\n";
+  behindLoop = false;
+  std::string text;
+  llvm::raw_string_ostream line(text);
+  line << "    " << llvm::left_justify(name, 12)
+       << llvm::left_justify(label, width + 2)
+       << llvm::left_justify(iteration(on), 6) << detail;
   os << StringRef(text).rtrim() << "\n";
 }
 
 void Printer::print(Block &block) {
   for (Operation &op : block) {
+    if (isa<scf::ForOp>(op))
+      behindLoop = false;
     if (&op == loop)
       os << "  loop, n passes (i = 0, 1, ...):\n";
     else if (isa<scf::ForOp>(op))
@@ -161,21 +182,23 @@ void Printer::print(Block &block) {
     for (Region &region : op.getRegions())
       for (Block &inner : region)
         print(inner);
-    if (isa<scf::ForOp>(op))
-      os << "  then:\n";
+    behindLoop |= isa<scf::ForOp>(op);
   }
 }
 
 void fa4::tile::printSchedule(KernelOp kernel, llvm::raw_ostream &os) {
   os << "schedule of @" << kernel.getSymName() << "\n";
+  size_t width = 0;
+  for (auto channel : kernel.getBody().getOps<ChannelOp>())
+    width = std::max(width, channel.getLabel().size());
   for (auto role : kernel.getBody().getOps<RoleOp>())
     if (!role.getBody().front().empty())
-      Printer(role, os).print();
+      Printer(role, width, os).print();
   os << "channels\n";
   for (auto channel : kernel.getBody().getOps<ChannelOp>()) {
-    os << llvm::formatv("    {0,-10}{1,-6}{2} x {3}", channel.getLabel(),
-                        stringifyMemorySpace(channel.getSpace()),
-                        channel.getStages(), channel.getValueType());
+    os << "    " << llvm::left_justify(channel.getLabel(), width + 2)
+       << stringifyMemorySpace(channel.getSpace()) << "  "
+       << channel.getStages() << " x " << channel.getValueType();
     if (channel.getInPlaceOf())
       os << " in place of "
          << channel.getInPlaceOf().getDefiningOp<ChannelOp>().getLabel();

@@ -28,17 +28,22 @@ static bool anyBetween(Value channel, Operation *first, Operation *last) {
   return false;
 }
 
+/// The first operation of the block that uses a result of `op`.
+static Operation *firstUser(Operation *op) {
+  Operation *first = nullptr;
+  for (Operation *user : op->getUsers())
+    if (Operation *other = inBlock(op->getBlock(), user);
+        other && (!first || other->isBeforeInBlock(first)))
+      first = other;
+  return first;
+}
+
 /// Waiting later is always possible: the role has to wait anyway before it
 /// uses the value, and all that it gives to others it then gives sooner.
 static void sinkWait(WaitOp wait) {
-  Operation *first = nullptr;
-  if (!wait.getValue())
-    return;
-  for (Operation *user : wait.getValue().getUsers())
-    if (Operation *op = inBlock(wait->getBlock(), user);
-        op && (!first || op->isBeforeInBlock(first)))
-      first = op;
-  if (first && !anyBetween<WaitOp>(wait.getChannel(), wait, first))
+  Operation *first = firstUser(wait);
+  if (first && !anyBetween<WaitOp>(wait.getChannel(), wait, first) &&
+      !anyBetween<ReleaseOp>(wait.getChannel(), wait, first))
     wait->moveBefore(first);
 }
 
@@ -57,7 +62,7 @@ static Operation *lastUse(WaitOp wait, bool issues) {
         return nullptr;
       if (last->isBeforeInBlock(op))
         last = op;
-      if (issues && !isa<MmaOp>(op) && isPure(op))
+      if (issues && !isa<MmaOp>(op) && isMemoryEffectFree(op))
         llvm::append_range(worklist, op->getResults());
     }
   return last;
@@ -66,6 +71,15 @@ static Operation *lastUse(WaitOp wait, bool issues) {
 static void hoistReleases(Block &block, bool issues) {
   llvm::MapVector<Value, SmallVector<WaitOp>> waits;
   llvm::MapVector<Value, SmallVector<ReleaseOp>> releases;
+  // Where a loop waits or releases too, the n-th release here is not for the
+  // n-th wait here.
+  llvm::DenseSet<Value> nested;
+  for (Operation &op : block)
+    for (Region &region : op.getRegions())
+      region.walk([&](Operation *inner) {
+        if (isa<WaitOp, ReleaseOp>(inner))
+          nested.insert(inner->getOperand(0));
+      });
   for (Operation &op : block) {
     if (auto wait = dyn_cast<WaitOp>(op))
       waits[wait.getChannel()].push_back(wait);
@@ -74,7 +88,7 @@ static void hoistReleases(Block &block, bool issues) {
   }
   for (auto &[channel, list] : releases) {
     const SmallVector<WaitOp> &of = waits[channel];
-    if (of.size() != list.size())
+    if (of.size() != list.size() || nested.contains(channel))
       continue;
     Operation *previous = nullptr;
     for (auto [wait, release] : llvm::zip(of, list)) {
@@ -129,6 +143,13 @@ static Operation *beginOfValue(CommitOp commit) {
   return first;
 }
 
+/// The only acquire of a channel, if it runs once, finds its first stage free.
+static bool mayBlock(AcquireOp acquire) {
+  return acquire->getParentOfType<LoopLikeOpInterface>() ||
+         llvm::count_if(acquire.getChannel().getUsers(),
+                        llvm::IsaPred<AcquireOp>) > 1;
+}
+
 static void placeAcquires(Block &block) {
   SmallVector<AcquireOp> acquires(block.getOps<AcquireOp>());
   for (AcquireOp acquire : acquires) {
@@ -146,9 +167,9 @@ static void placeAcquires(Block &block) {
       continue;
     }
     // Earlier only where no one else could be kept waiting by it.
+    bool blocks = mayBlock(acquire);
     while (acquire->getPrevNode() && target->isBeforeInBlock(acquire) &&
-           (isPure(acquire->getPrevNode()) ||
-            isa<AcquireOp>(acquire->getPrevNode())))
+           (!blocks || isMemoryEffectFree(acquire->getPrevNode())))
       acquire->moveBefore(acquire->getPrevNode());
   }
 }
@@ -164,7 +185,8 @@ static void deferUncommitted(Block &block) {
   SetVector<Operation *> needed;
   for (Operation *op = &block.front(); op != last->getNextNode();
        op = op->getNextNode())
-    if (!isPure(op) || llvm::any_of(op->getOperands(), [](Value operand) {
+    if (!isMemoryEffectFree(op) ||
+        llvm::any_of(op->getOperands(), [](Value operand) {
           return operand.getDefiningOp<WaitOp>();
         }))
       needed.insert(op);
@@ -182,15 +204,44 @@ static void deferUncommitted(Block &block) {
   }
 }
 
-static void tidyBlock(Block &block, bool issues) {
-  if (!issues) {
-    deferUncommitted(block);
-    placeAcquires(block);
+/// `limit`, or if that is earlier the release of a waited value that `op`
+/// reads.
+static Operation *orReleaseBefore(Operation *op, Operation *limit) {
+  for (Operation *def : RoleGraph::operandOps(op))
+    if (auto wait = dyn_cast<WaitOp>(def))
+      for (Operation *next = op->getNextNode(); next != limit;
+           next = next->getNextNode())
+        if (auto release = dyn_cast<ReleaseOp>(next);
+            release && release.getChannel() == wait.getChannel()) {
+          limit = next;
+          break;
+        }
+  return limit;
+}
+
+/// Computes everything directly before it is used, so that of several tiles
+/// one after the other is in registers.
+static void sinkToUsers(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (auto wait = dyn_cast<WaitOp>(op))
+      sinkWait(wait);
+    else if (isMemoryEffectFree(&op) && !op.hasTrait<OpTrait::ConstantLike>())
+      if (Operation *first = firstUser(&op))
+        op.moveBefore(orReleaseBefore(&op, first));
   }
+}
+
+static void tidyBlock(Block &block, bool issues) {
+  if (!issues)
+    deferUncommitted(block);
+  if (!issues && isa<RoleOp>(block.getParentOp()))
+    sinkToUsers(block);
   SmallVector<WaitOp> waits(block.getOps<WaitOp>());
   for (WaitOp wait : waits)
     sinkWait(wait);
   hoistReleases(block, issues);
+  if (!issues)
+    placeAcquires(block);
   for (Operation &op : block)
     for (Region &region : op.getRegions())
       for (Block &inner : region)
@@ -232,7 +283,7 @@ static SmallVector<LoadGroup> collectFirstLoads(Block &block, scf::ForOp loop) {
           groups.back().channel != commit.getChannel())
         return {};
       groups.back().ops.push_back(commit);
-    } else if (!isPure(&op)) {
+    } else if (!isMemoryEffectFree(&op)) {
       return {};
     }
   }
@@ -242,7 +293,7 @@ static SmallVector<LoadGroup> collectFirstLoads(Block &block, scf::ForOp loop) {
 void fa4::tile::orderFirstLoads(KernelOp kernel) {
   llvm::DenseMap<Operation *, uint64_t> number;
   kernel.walk<WalkOrder::PreOrder>(
-      [&](Operation *op) { number[op] = number.size(); });
+      [&](Operation *op) { number.insert({op, number.size()}); });
   llvm::MapVector<ChannelOp, ChannelUses> uses = collectChannelUses(kernel);
   for (auto role : kernel.getBody().getOps<RoleOp>()) {
     Block &block = role.getBody().front();

@@ -316,21 +316,17 @@ static void reorder(const LoopPlan &plan) {
 void fa4::tile::applyPlan(const LoopPlan &plan, RequiredStages &required) {
   if (!plan.isPipelined())
     return reorder(plan);
-  // A value that is waited for one iteration ahead of its release shares the
-  // ring with the next.
-  llvm::MapVector<Value, std::pair<unsigned, unsigned>> span;
+  // A value that is waited for before the last iteration's is released needs a
+  // stage of its own.
   for (Operation *op : plan.order) {
-    unsigned stage = plan.stage.lookup(op);
-    if (auto wait = dyn_cast<WaitOp>(op))
-      span.insert({wait.getChannel(), {stage, stage}});
-  }
-  for (Operation *op : plan.order)
-    if (auto release = dyn_cast<ReleaseOp>(op))
-      if (auto it = span.find(release.getChannel()); it != span.end())
-        it->second.second = std::max(it->second.second, plan.stage.lookup(op));
-  for (auto &[channel, stages] : span) {
-    int64_t &least = required[channel.getDefiningOp<ChannelOp>()];
-    least = std::max<int64_t>(least, 1 + stages.second - stages.first);
+    auto wait = dyn_cast<WaitOp>(op);
+    if (!wait || plan.stage.lookup(op) != 0)
+      continue;
+    for (Operation *later : ArrayRef(plan.order).drop_front(plan.indexOf(op)))
+      if (auto release = dyn_cast<ReleaseOp>(later);
+          release && release.getChannel() == wait.getChannel() &&
+          plan.stage.lookup(release) != 0)
+        required[wait.getChannel().getDefiningOp<ChannelOp>()] = 2;
   }
   Pipeliner(plan).run();
 }

@@ -53,7 +53,7 @@ public:
       : loop(loop), body(loop.getBody()), graph(graph) {
     plan.loop = loop;
     for (Operation &op : body->without_terminator())
-      if (!isChannelOp(&op) && (isa<MmaOp>(op) || !isPure(&op)))
+      if (!isChannelOp(&op) && (isa<MmaOp>(op) || !isMemoryEffectFree(&op)))
         anchors.push_back(&op);
     for (Value yielded : body->getTerminator()->getOperands())
       if (Operation *def = yielded.getDefiningOp();
@@ -85,6 +85,7 @@ private:
   void attach();
   void attachOne(Operation *op);
   bool touches(Operation *anchor, Value channel);
+  double readyAt(WaitOp wait, const LoopPlans &plans);
   double neededAt(LoadOp load, const LoopPlans &plans, unsigned &stage);
 
   scf::ForOp loop;
@@ -281,6 +282,37 @@ LogicalResult Planner::planMmas() {
   return success();
 }
 
+/// When the first operation that uses the value of `wait` together with
+/// something that depends on a planned loop can run, as a position in the order
+/// of that loop; -1 if nothing does.
+double Planner::readyAt(WaitOp wait, const LoopPlans &plans) {
+  auto lastBehind = [&](Operation *user) {
+    double last = -1;
+    SmallVector<Operation *> worklist = {user};
+    llvm::DenseSet<Operation *> seen;
+    while (!worklist.empty()) {
+      Operation *op = worklist.pop_back_val();
+      if (!seen.insert(op).second)
+        continue;
+      auto planned = plans.find(dyn_cast<scf::ForOp>(op->getParentOp()));
+      if (planned != plans.end())
+        last = std::max(last, planned->second.indexOf(op) + 0.5);
+      llvm::append_range(worklist, graph.predecessors(op, /*order=*/false));
+    }
+    return last;
+  };
+  double first = -1;
+  SetVector<Operation *> users;
+  users.insert(wait);
+  for (unsigned i = 0; i < users.size(); ++i)
+    for (Operation *user : users[i]->getUsers())
+      if (Operation *op = wait->getBlock()->findAncestorOpInBlock(*user);
+          op && users.insert(op))
+        if (double at = lastBehind(op); at >= 0 && (first < 0 || at < first))
+          first = at;
+  return first;
+}
+
 /// When the value of `load` is first used, as a position in the order of the
 /// planned loop that waits for it or that feeds its consumer, and in `stage`
 /// the stage there.
@@ -302,25 +334,7 @@ double Planner::neededAt(LoadOp load, const LoopPlans &plans, unsigned &stage) {
                  consumer->second.stage.lookup(wait));
         continue;
       }
-      // Another role needs it when it has its other operands.
-      double ready = -1;
-      SmallVector<Operation *> worklist;
-      if (Operation *user = wait.getValue() && !wait.getValue().use_empty()
-                                ? wait->getBlock()->findAncestorOpInBlock(
-                                      **wait.getValue().user_begin())
-                                : nullptr)
-        worklist.push_back(user);
-      llvm::DenseSet<Operation *> seen;
-      while (!worklist.empty()) {
-        Operation *op = worklist.pop_back_val();
-        if (!seen.insert(op).second)
-          continue;
-        auto planned = plans.find(dyn_cast<scf::ForOp>(op->getParentOp()));
-        if (planned != plans.end())
-          ready = std::max(ready, planned->second.indexOf(op) + 0.5);
-        llvm::append_range(worklist, graph.predecessors(op, /*order=*/false));
-      }
-      consider(ready, 0);
+      consider(readyAt(wait, plans), 0);
     }
   }
   return first;

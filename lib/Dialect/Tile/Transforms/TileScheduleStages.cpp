@@ -7,25 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileSchedule.h"
-#include "llvm/Support/MathExtras.h"
+#include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
+#include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "fa4/Dialect/Tile/Analysis/Placement.h"
 
 using namespace mlir;
 using namespace fa4::tile;
 using fa4::TargetDescription;
-
-/// Row values are read by lanes, one each; they need no more than a cache
-/// line's alignment.
-static constexpr int64_t kRowAlignment = 128;
-/// The address of the tensor memory, which its allocation writes to.
-static constexpr int64_t kAddressBytes = 16;
-
-static int64_t stageBytes(ChannelOp channel, const TargetDescription &target) {
-  VectorType type = channel.getValueType();
-  int64_t bytes = llvm::divideCeil(
-      type.getNumElements() * type.getElementTypeBitWidth(), 8);
-  return llvm::alignTo(bytes, type.getRank() == 1 ? kRowAlignment
-                                                  : target.smemTileAlignment);
-}
 
 /// Whether the channel is a ring that loads fill in a loop.
 static bool isLoadRing(const ChannelUses &uses) {
@@ -41,17 +29,43 @@ static bool isLoadRing(const ChannelUses &uses) {
   return inLoop;
 }
 
-/// Shared memory of all channels with their present stages.
-static int64_t sharedBytes(KernelOp kernel, const TargetDescription &target) {
-  int64_t bytes = kAddressBytes;
-  for (auto channel : kernel.getBody().getOps<ChannelOp>()) {
-    int64_t stages = channel.getStages();
-    bytes += 2 * stages * target.mbarrierBytes;
-    if (channel.getSpace() == MemorySpace::smem && !channel.getInPlaceOf())
-      bytes += stages * stageBytes(channel, target);
+namespace {
+/// What shared memory `tile-allocate` will need, for any numbers of stages.
+class SharedMemory {
+public:
+  explicit SharedMemory(KernelOp kernel) : kernel(kernel) {
+    Lifetimes lifetimes(kernel);
+    for (SmallVector<ChannelOp> &buffer : collectBuffers(kernel))
+      if (buffer.front().getSpace() == MemorySpace::smem)
+        owners.push_back(buffer.front());
+    for (ChannelOp a : owners)
+      for (ChannelOp b : owners)
+        dead.push_back(a != b && lifetimes.deadBefore(a, b));
   }
-  return bytes;
-}
+
+  int64_t bytes() const {
+    SmallVector<PlacedBuffer> buffers;
+    for (ChannelOp owner : owners)
+      buffers.push_back({static_cast<int64_t>(owner.getStages()) *
+                             getSmemBytes(owner.getValueType()),
+                         getSmemAlignment(owner.getValueType())});
+    unsigned count = owners.size();
+    int64_t total = placeFirstFit(buffers, [&](unsigned a, unsigned b) {
+      return dead[a * count + b] || dead[b * count + a];
+    });
+    // A full and an empty barrier a stage.
+    for (auto channel : kernel.getBody().getOps<ChannelOp>())
+      total += 2 * channel.getStages() * kBarrierBytes;
+    return total + kTmemAddressBytes;
+  }
+
+private:
+  mutable KernelOp kernel;
+  mutable SmallVector<ChannelOp> owners;
+  /// Whether the row's buffer is dead before the column's is written.
+  SmallVector<bool> dead;
+};
+} // namespace
 
 void fa4::tile::chooseStages(KernelOp kernel, const TargetDescription &target,
                              const RequiredStages &required,
@@ -70,15 +84,16 @@ void fa4::tile::chooseStages(KernelOp kernel, const TargetDescription &target,
   for (auto &[channel, uses] : collectChannelUses(kernel))
     if (isLoadRing(uses))
       rings.push_back(channel);
-  // One more each, until that does not fit; the first ones of the last round
-  // are those that are needed first.
+  // One more each, until that does not fit; those of the last round are the
+  // first ones.
+  SharedMemory memory(kernel);
   bool all = !rings.empty();
   while (all)
     for (ChannelOp ring : rings) {
       int64_t stages = ring.getStages();
       ring.setStages(stages + 1);
       if (stages < maxStages &&
-          sharedBytes(kernel, target) <= static_cast<int64_t>(target.smemBytes))
+          memory.bytes() <= static_cast<int64_t>(target.smemBytes))
         continue;
       ring.setStages(stages);
       all = false;

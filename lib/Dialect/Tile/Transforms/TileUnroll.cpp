@@ -488,8 +488,7 @@ LogicalResult Unroller::lowerBranch(Region &from, Region &to) {
   OpBuilder b = OpBuilder::atBlockEnd(&to.front());
   if (failed(lowerBlock(from.front(), b)))
     return failure();
-  unread.remove_if(
-      [&](ReadOp op) { return op->getBlock() == &from.front(); });
+  unread.remove_if([&](ReadOp op) { return op->getBlock() == &from.front(); });
   Operation &yield = from.front().back();
   SmallVector<Value> values;
   appendFlat(yield.getOperands(), b, values);
@@ -644,7 +643,7 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
     if (fragment < 2 || fragment % 2) {
       getOperation()->emitError("tile-unroll: fragment must be a positive even "
                                 "number of columns, not ")
-          << fragment;
+          << fragment.getValue();
       return signalPassFailure();
     }
     WalkResult result = getOperation()->walk([&](KernelOp kernel) {

@@ -9,7 +9,8 @@
 // Order between uses of different channels, across roles. One run of the roles
 // is one work tile; nothing is said about the next one.
 //
-// What is ordered: operations of one role by program order; and the last commit
+// What is ordered: operations of one issuing thread by program order (lanes of
+// one role are not ordered with each other); and the last commit
 // to a channel before the last wait for it of each consumer, if both are proven
 // to be equally many. An access `A` of role `r` therefore happens before
 // everything in role `s` that follows all waits for channel `x`, if each
