@@ -88,16 +88,14 @@ static LogicalResult lower(ModuleOp module, const CompileOptions &options,
                            TimingScope &timing,
                            std::vector<std::pair<StringRef, std::string>> &ir,
                            RunReport &report) {
-  if (!hasKernelsToLower(module))
-    return runPasses(module, timing, [](OpPassManager &passes) {
-      passes.addPass(createConvertNVVMToLLVMPass());
-      passes.addPass(createReconcileUnrealizedCastsPass());
-    });
+  ArrayRef<KernelLevel> levels = getKernelLevels();
   if (failed(checkStart(module, options)))
     return failure();
-  ArrayRef<KernelLevel> levels = getKernelLevels();
-  for (unsigned i = options.from ? *options.from + 1 : 0; i < levels.size();
-       ++i) {
+  // What is in the LLVM dialect already takes the last step only.
+  unsigned first = options.from ? *options.from + 1 : 0;
+  if (!hasKernelsToLower(module))
+    first = levels.size() - 1;
+  for (unsigned i = first; i < levels.size(); ++i) {
     if (failed(runPasses(module, timing, [&](OpPassManager &passes) {
           levels[i].addPasses(passes, options.kernel);
         })))

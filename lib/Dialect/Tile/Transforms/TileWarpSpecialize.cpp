@@ -76,10 +76,9 @@ static LogicalResult checkRows(KernelOp kernel,
   WalkResult result = kernel.walk([&](MmaOp mma) -> WalkResult {
     if (mma.getM() == target.mma.rows)
       return WalkResult::advance();
-    return mma.emitOpError("has ")
-           << mma.getM() << " rows; the MMA of " << target.chip
-           << " that is supported has " << target.mma.rows
-           << " (see tile-subtile)";
+    return mma.emitOpError("has ") << mma.getM() << " rows; the MMA of "
+                                   << target.chip << " that is supported has "
+                                   << target.mma.rows << " (see tile-subtile)";
   });
   return failure(result.wasInterrupted());
 }
@@ -203,7 +202,8 @@ struct TileWarpSpecialize
       return;
     const TargetDescription *target = lookupTarget(kernel.getChip());
     if (!target) {
-      kernel.emitOpError("is for '") << kernel.getChip() << "', which is not a known chip";
+      kernel.emitOpError("is for '")
+          << kernel.getChip() << "', which is not a known chip";
       return signalPassFailure();
     }
     if (target->mma.accumulatorSpace != AccumulatorSpace::TensorMemory) {
@@ -217,8 +217,7 @@ struct TileWarpSpecialize
     skipZeroAccumulators(kernel);
     copyStoredAccumulators(kernel);
     FailureOr<RolePartition> partition = RolePartition::compute(kernel);
-    if (failed(partition) ||
-        failed(buildRoles(kernel, *partition, *target)) ||
+    if (failed(partition) || failed(buildRoles(kernel, *partition, *target)) ||
         failed(assignWarps(kernel, *target)))
       return signalPassFailure();
   }
@@ -228,9 +227,8 @@ struct TileWarpSpecialize
 
 } // namespace
 
-LogicalResult
-TileWarpSpecialize::assignWarps(KernelOp kernel,
-                                const TargetDescription &target) {
+LogicalResult TileWarpSpecialize::assignWarps(KernelOp kernel,
+                                              const TargetDescription &target) {
   SmallVector<RoleOp> roles(kernel.getBody().getOps<RoleOp>());
   SmallVector<RoleDemand> demands;
   unsigned warps = 0;
