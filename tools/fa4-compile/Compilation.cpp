@@ -229,9 +229,9 @@ static llvm::json::Object describeOrigin(ModuleOp module,
       llvm::SHA256::hash(llvm::arrayRefFromStringRef(text));
   described.erase("chip");
   described.erase("version");
-  return {{"options", std::move(described)},
-          {"version", FA4_VERSION},
-          {"hash", llvm::toHex(hash, /*LowerCase=*/true)}};
+  return llvm::json::Object{{"options", std::move(described)},
+                            {"version", FA4_VERSION},
+                            {"hash", llvm::toHex(hash, /*LowerCase=*/true)}};
 }
 
 /// PTX and what is made of it.
