@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RoleBuilder.h"
+#include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
 #include "fa4/Dialect/Tile/Analysis/RolePartition.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/RegisterBudget.h"
@@ -50,23 +51,41 @@ static BlockArgument carriedFactor(Value value) {
   return {};
 }
 
+/// After a loop that may have had no iteration, nobody has written the zeros
+/// that the accumulator started from either.
+static void selectZeros(scf::ForOp loop, unsigned index) {
+  OpBuilder builder(loop);
+  builder.setInsertionPointAfter(loop);
+  Value ran =
+      arith::CmpIOp::create(builder, loop.getLoc(), arith::CmpIPredicate::slt,
+                            loop.getLowerBound(), loop.getUpperBound());
+  Value result = loop.getResult(index);
+  auto select = arith::SelectOp::create(builder, loop.getLoc(), ran, result,
+                                        loop.getInitArgs()[index]);
+  result.replaceAllUsesExcept(select, select);
+}
+
 /// An MMA that adds to an accumulator which the loop starts from zero need not
 /// read it in the first iteration. So nobody has to write the zeros.
 static void skipZeroAccumulators(KernelOp kernel) {
-  kernel.walk([](MmaOp mma) {
+  ExecutionCounts counts;
+  kernel.walk([&](MmaOp mma) {
     if (!mma.getAcc() || mma.getAccumulate())
       return;
     BlockArgument arg = carriedFactor(mma.getAcc());
     if (!arg || arg.getOwner() != mma->getBlock())
       return;
     auto loop = cast<scf::ForOp>(arg.getOwner()->getParentOp());
-    if (!isZero(loop.getInitArgs()[arg.getArgNumber() - 1]))
+    unsigned index = arg.getArgNumber() - 1;
+    if (!isZero(loop.getInitArgs()[index]))
       return;
     OpBuilder builder(mma);
     Value more =
         arith::CmpIOp::create(builder, mma.getLoc(), arith::CmpIPredicate::ne,
                               loop.getInductionVar(), loop.getLowerBound());
     mma.getAccumulateMutable().assign(more);
+    if (!loop.getResult(index).use_empty() && !counts.runsAtLeastOnce(loop))
+      selectZeros(loop, index);
   });
 }
 
