@@ -1,0 +1,81 @@
+//===- ExecutionCounts.h - how often operations of a role run ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each role computes its loop bounds for itself. To say that two roles do
+// something equally often, counts are compared as polynomials over what the
+// bounds are computed from: a loop over [0, n - 1) and what is peeled off it
+// together run as often as a loop over [0, n) of another role.
+//
+// Index arithmetic is taken to be exact: a size of a tensor or a number of
+// blocks never wraps around.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_DIALECT_TILE_ANALYSIS_EXECUTIONCOUNTS_H
+#define FA4_DIALECT_TILE_ANALYSIS_EXECUTIONCOUNTS_H
+
+#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
+#include <map>
+#include <vector>
+
+namespace fa4::tile {
+
+/// A polynomial with integer coefficients over atoms, values that are known
+/// only as a whole. A monomial is the sorted list of its atoms; none has the
+/// coefficient 0.
+using Polynomial = std::map<std::vector<unsigned>, int64_t>;
+
+class ExecutionCounts {
+public:
+  /// How often `op` runs in one run of its role. Equal polynomials mean equal
+  /// counts, whatever the values of the atoms; the converse need not hold. A
+  /// product of a loop's count and something that depends on its induction
+  /// variable stands for the sum over the loop.
+  Polynomial getCount(mlir::Operation *op);
+
+  /// Whether the loop's body surely runs at least once each time.
+  bool runsAtLeastOnce(mlir::scf::ForOp loop);
+
+  /// The value of an index or integer.
+  Polynomial getValue(mlir::Value value);
+
+  /// Whether `a >= 0` is proven.
+  bool isNonNegative(const Polynomial &a) { return isNonNegative(a, 0); }
+
+  static Polynomial constant(int64_t value);
+  static Polynomial add(const Polynomial &a, const Polynomial &b,
+                        int64_t factor = 1);
+  static Polynomial multiply(const Polynomial &a, const Polynomial &b);
+
+private:
+  /// What is known of an atom beyond its name.
+  struct Atom {
+    enum Kind { Opaque, NonNegative, Min, Max } kind;
+    Polynomial operands[2];
+    Atom(Kind kind = Opaque) : kind(kind) {}
+  };
+
+  Polynomial computeValue(mlir::Value value);
+  Polynomial getTripCount(mlir::scf::ForOp loop);
+  Polynomial getAtom(const std::string &key, Atom atom);
+  Polynomial getUniqueAtom();
+  /// An operation without effects, by its name, attributes and operands.
+  Polynomial getOperationAtom(mlir::OpResult result);
+  bool isNonNegative(const Polynomial &a, unsigned depth);
+
+  std::vector<Atom> atoms;
+  llvm::StringMap<unsigned> atomOf;
+  llvm::DenseMap<mlir::Value, Polynomial> values;
+};
+
+} // namespace fa4::tile
+
+#endif // FA4_DIALECT_TILE_ANALYSIS_EXECUTIONCOUNTS_H

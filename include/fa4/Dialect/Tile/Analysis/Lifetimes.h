@@ -1,0 +1,124 @@
+//===- Lifetimes.h - whose memory is free when ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Order between uses of different channels, across roles. One run of the roles
+// is one work tile; nothing is said about the next one.
+//
+// What is ordered: operations of one issuing thread by program order (lanes of
+// one role are not ordered with each other); and the last commit
+// to a channel before the last wait for it of each consumer, if both are proven
+// to be equally many. An access `A` of role `r` therefore happens before
+// everything in role `s` that follows all waits for channel `x`, if each
+// execution of `A` is followed by a commit to `x`; and so on through more
+// channels.
+//
+// When an access has ended (PTX ISA, "tcgen05 memory consistency model" and
+// "mbarrier"):
+//
+// | access | has ended |
+// |---|---|
+// | operand or accumulator of an MMA | for later MMAs of the same role: at
+// once, they execute in order; for others: at a commit of an MMA's result that
+// the role issues later | | by lanes | at the role's last release, and its last
+// use of the waited value | | source of a TMA store | at a later release of the
+// channel by that role | | written by the producer | with the consumers' wait
+// for it |
+//
+// "Not proven" and "not so" are the same answer: false.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_DIALECT_TILE_ANALYSIS_LIFETIMES_H
+#define FA4_DIALECT_TILE_ANALYSIS_LIFETIMES_H
+
+#include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace fa4::tile {
+
+class Lifetimes {
+public:
+  /// The analysis refers to the kernel's operations: it holds until one of them
+  /// is added, moved or erased.
+  explicit Lifetimes(KernelOp kernel);
+
+  /// Whether every access to the buffer of `a` happens before the buffer of `b`
+  /// is first written, for all values of the kernel's arguments. A buffer is
+  /// that of all channels which share it through `in_place_of`.
+  bool deadBefore(ChannelOp a, ChannelOp b);
+
+  /// Whether every execution of `before` precedes every execution of `after`,
+  /// in the program order of their role.
+  static bool allBefore(mlir::Operation *before, mlir::Operation *after);
+
+  /// Whether `op` may run several times in one run of its role.
+  static bool isRepeated(mlir::Operation *op);
+
+  /// Whether each execution of `op` is followed by one of `next`, in the
+  /// program order of their role.
+  bool isFollowedBy(mlir::Operation *op, mlir::Operation *next);
+
+private:
+  /// "The last wait for this channel in this role has returned."
+  using Event = std::pair<ChannelOp, RoleOp>;
+  using Events = llvm::SetVector<Event>;
+
+  struct Access {
+    mlir::Operation *op;
+    RoleOp role;
+    /// Ends when an MMA's commit is observed, not when it was issued.
+    bool isMma;
+  };
+  struct Buffer {
+    llvm::SmallVector<ChannelOp> channels;
+    llvm::SmallVector<Access> accesses;
+    /// What first writes a stage, for each value.
+    llvm::SmallVector<Access> writes;
+    /// An access ends in a way that the analysis does not know.
+    bool isLostTrackOf = false;
+  };
+
+  void collectAccesses(const ChannelUses &uses, Buffer &buffer);
+  void collectUses(WaitOp wait, const ChannelUses &uses, Buffer &buffer);
+  void collectWrites(const ChannelUses &uses, Buffer &buffer);
+  void addStoreSource(mlir::Operation *store, const ChannelUses &uses,
+                      Buffer &buffer);
+
+  /// Commits by `producer`, values it starts with and waits by `consumer` are
+  /// equally many.
+  bool isBalanced(const ChannelUses &uses, RoleOp consumer);
+  /// Everything that a commit after `access` makes known.
+  void addEventsAfter(const Access &access, Events &events);
+  bool happensBefore(const Access &access, const Events &events,
+                     const Access &write);
+
+  llvm::MapVector<ChannelOp, ChannelUses> uses;
+  llvm::SmallVector<Buffer> buffers;
+  llvm::DenseMap<ChannelOp, unsigned> bufferOf;
+  ExecutionCounts counts;
+  std::map<std::pair<mlir::Operation *, mlir::Operation *>, bool> balanced;
+};
+
+/// Whether consumers learn through `commit` that all MMAs which the role has
+/// issued so far are complete: it publishes the result of an MMA.
+bool isMmaCommit(CommitOp commit);
+
+/// The operations that write the stage which `commit` publishes, before any
+/// other of the value's computation: the asynchronous operations of the value
+/// (for MMAs all that accumulate into it), or the operation whose result lanes
+/// write. The first lies in the role of the commit.
+llvm::SmallVector<mlir::Operation *> getStageWriters(CommitOp commit);
+
+/// The MMAs and other operations that read the memory behind `value`, an
+/// operand in an `issue` role, also through slices, loops and branches.
+llvm::SmallVector<mlir::OpOperand *> getHandleUses(mlir::Value value);
+
+} // namespace fa4::tile
+
+#endif // FA4_DIALECT_TILE_ANALYSIS_LIFETIMES_H

@@ -1,0 +1,342 @@
+//===- Lifetimes.cpp - whose memory is free when ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+//===----------------------------------------------------------------------===//
+// Program order
+//===----------------------------------------------------------------------===//
+
+/// The ancestors of both in the innermost block that has both.
+static std::pair<Operation *, Operation *> inCommonBlock(Operation *a,
+                                                         Operation *b) {
+  for (; a && a->getBlock(); a = a->getParentOp())
+    if (Operation *other = a->getBlock()->findAncestorOpInBlock(*b))
+      return {a, other};
+  return {nullptr, nullptr};
+}
+
+/// What is no branch may repeat its body.
+bool Lifetimes::isRepeated(Operation *op) {
+  for (Operation *parent = op->getParentOp();
+       parent && !isa<RoleOp, KernelOp>(parent); parent = parent->getParentOp())
+    if (!isa<scf::IfOp>(parent))
+      return true;
+  return false;
+}
+
+bool Lifetimes::allBefore(Operation *before, Operation *after) {
+  auto [a, b] = inCommonBlock(before, after);
+  return a && a != b && a->isBeforeInBlock(b) && !isRepeated(a);
+}
+
+bool Lifetimes::isFollowedBy(Operation *op, Operation *next) {
+  auto [a, b] = inCommonBlock(op, next);
+  if (!a || a == b || !a->isBeforeInBlock(b))
+    return false;
+  // `next` must run whenever its ancestor does.
+  for (Operation *inner = next; inner != b;) {
+    inner = inner->getParentOp();
+    auto loop = dyn_cast<scf::ForOp>(inner);
+    if (!loop || !counts.runsAtLeastOnce(loop))
+      return false;
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Dataflow inside a role
+//===----------------------------------------------------------------------===//
+
+/// Operations whose result is a part or another view of their operand.
+static bool isView(Operation *op) {
+  return isa<vector::ExtractStridedSliceOp, vector::ShapeCastOp>(op);
+}
+
+SmallVector<OpOperand *> fa4::tile::getHandleUses(Value value) {
+  SmallVector<OpOperand *> result;
+  SmallVector<Value> worklist = {value};
+  llvm::SmallPtrSet<Value, 8> seen;
+  auto push = [&](Value next) {
+    if (seen.insert(next).second)
+      worklist.push_back(next);
+  };
+  while (!worklist.empty()) {
+    for (OpOperand &use : worklist.pop_back_val().getUses()) {
+      Operation *user = use.getOwner();
+      Operation *parent = user->getParentOp();
+      if (isView(user)) {
+        push(user->getResult(0));
+      } else if (auto loop = dyn_cast<scf::ForOp>(user);
+                 loop && loop.getTiedLoopRegionIterArg(&use)) {
+        push(loop.getTiedLoopRegionIterArg(&use));
+        push(loop.getTiedLoopResult(&use));
+      } else if (isa<scf::YieldOp>(user) &&
+                 isa<scf::ForOp, scf::IfOp>(parent)) {
+        unsigned index = use.getOperandNumber();
+        push(parent->getResult(index));
+        if (auto loop = dyn_cast<scf::ForOp>(parent))
+          push(loop.getRegionIterArg(index));
+      } else {
+        result.push_back(&use);
+      }
+    }
+  }
+  return result;
+}
+
+/// Operations whose results `value` may be, through slices, loops, branches
+/// and, for MMAs, accumulators. Values that enter the role have none.
+static SmallVector<Operation *> getSources(Value value) {
+  llvm::SetVector<Operation *> sources;
+  SmallVector<Value> worklist = {value};
+  llvm::SmallPtrSet<Value, 8> seen;
+  while (!worklist.empty()) {
+    Value next = worklist.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    if (auto argument = dyn_cast<BlockArgument>(next)) {
+      auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+      if (loop && argument != loop.getInductionVar()) {
+        worklist.push_back(loop.getTiedLoopInit(argument)->get());
+        worklist.push_back(loop.getTiedLoopYieldedValue(argument)->get());
+      }
+      continue;
+    }
+    Operation *op = next.getDefiningOp();
+    unsigned index = cast<OpResult>(next).getResultNumber();
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      worklist.push_back(loop.getRegionIterArg(index));
+    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      worklist.push_back(branch.thenYield().getOperand(index));
+      worklist.push_back(branch.elseYield().getOperand(index));
+    } else if (isView(op)) {
+      worklist.push_back(op->getOperand(0));
+    } else {
+      sources.insert(op);
+      if (auto mma = dyn_cast<MmaOp>(op); mma && mma.getAcc())
+        worklist.push_back(mma.getAcc());
+    }
+  }
+  return sources.takeVector();
+}
+
+bool fa4::tile::isMmaCommit(CommitOp commit) {
+  if (!commit.getValue() || !commit->getParentOfType<RoleOp>().getIssue())
+    return false;
+  bool hasMma = false;
+  for (Operation *source : getSources(commit.getValue())) {
+    hasMma |= isa<MmaOp>(source);
+    // An accumulator starts from zero, or from what another role made of it.
+    if (!isa<MmaOp, WaitOp>(source) &&
+        !source->hasTrait<OpTrait::ConstantLike>())
+      return false;
+  }
+  return hasMma;
+}
+
+SmallVector<Operation *> fa4::tile::getStageWriters(CommitOp commit) {
+  SmallVector<Operation *> writers;
+  if (!commit.getValue())
+    return writers;
+  if (commit->getParentOfType<RoleOp>().getIssue()) {
+    for (Operation *source : getSources(commit.getValue()))
+      if (!isa<WaitOp>(source) && !source->hasTrait<OpTrait::ConstantLike>())
+        writers.push_back(source);
+    if (writers.empty())
+      writers.push_back(commit);
+    return writers;
+  }
+  // Lanes cannot write what does not exist yet.
+  Value value = commit.getValue();
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isView(op)) {
+      // A constant exists from the start, but is nobody's to write earlier.
+      writers.push_back(op->hasTrait<OpTrait::ConstantLike>() ? commit : op);
+      return writers;
+    }
+    value = op->getOperand(0);
+  }
+  writers.push_back(&cast<BlockArgument>(value).getOwner()->front());
+  return writers;
+}
+
+//===----------------------------------------------------------------------===//
+// Accesses to buffers
+//===----------------------------------------------------------------------===//
+
+void Lifetimes::addStoreSource(Operation *store, const ChannelUses &uses,
+                               Buffer &buffer) {
+  RoleOp role = store->getParentOfType<RoleOp>();
+  bool isReleased = false;
+  for (ReleaseOp release : uses.releases)
+    if (release->getParentOfType<RoleOp>() == role) {
+      isReleased |= isFollowedBy(store, release);
+      buffer.accesses.push_back({release, role, /*isMma=*/false});
+    }
+  buffer.isLostTrackOf |= !isReleased;
+}
+
+void Lifetimes::collectUses(WaitOp wait, const ChannelUses &uses,
+                            Buffer &buffer) {
+  RoleOp role = wait->getParentOfType<RoleOp>();
+  buffer.accesses.push_back({wait, role, /*isMma=*/false});
+  if (!wait.getValue())
+    return;
+  if (!role.getIssue()) {
+    SmallVector<Operation *> users(wait.getValue().getUsers());
+    for (unsigned i = 0; i < users.size(); ++i) {
+      buffer.accesses.push_back({users[i], role, /*isMma=*/false});
+      if (isView(users[i]))
+        llvm::append_range(users, users[i]->getUsers());
+    }
+    return;
+  }
+  for (OpOperand *use : getHandleUses(wait.getValue())) {
+    Operation *user = use->getOwner();
+    if (isa<StoreOp, ReduceAddOp>(user))
+      addStoreSource(user, uses, buffer);
+    else
+      buffer.accesses.push_back({user, role, isa<MmaOp>(user)});
+  }
+}
+
+void Lifetimes::collectAccesses(const ChannelUses &uses, Buffer &buffer) {
+  // Values that nobody waits for may arrive at any time.
+  buffer.isLostTrackOf |= uses.consumers.empty();
+  for (RoleOp consumer : uses.consumers)
+    buffer.isLostTrackOf |= !isBalanced(uses, consumer);
+  for (WaitOp wait : uses.waits)
+    collectUses(wait, uses, buffer);
+  for (ReadOp read : uses.reads)
+    buffer.accesses.push_back(
+        {read, read->getParentOfType<RoleOp>(), /*isMma=*/false});
+  for (ReleaseOp release : uses.releases)
+    if (auto role = release->getParentOfType<RoleOp>(); !role.getIssue())
+      buffer.accesses.push_back({release, role, /*isMma=*/false});
+}
+
+void Lifetimes::collectWrites(const ChannelUses &uses, Buffer &buffer) {
+  for (CommitOp commit : uses.commits) {
+    RoleOp role = commit->getParentOfType<RoleOp>();
+    for (Operation *writer : getStageWriters(commit))
+      buffer.writes.push_back({writer, role, isa<MmaOp>(writer)});
+  }
+  for (WriteOp write : uses.writes)
+    buffer.writes.push_back(
+        {write, write->getParentOfType<RoleOp>(), /*isMma=*/false});
+}
+
+Lifetimes::Lifetimes(KernelOp kernel) : uses(collectChannelUses(kernel)) {
+  for (auto &channels : collectBuffers(kernel)) {
+    Buffer &buffer = buffers.emplace_back();
+    buffer.channels = channels;
+    for (ChannelOp channel : channels) {
+      bufferOf[channel] = buffers.size() - 1;
+      collectAccesses(uses.find(channel)->second, buffer);
+      collectWrites(uses.find(channel)->second, buffer);
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Order across roles
+//===----------------------------------------------------------------------===//
+
+bool Lifetimes::isBalanced(const ChannelUses &uses, RoleOp consumer) {
+  auto [known, isNew] =
+      balanced.try_emplace({ChannelOp(uses.channel), consumer}, false);
+  if (!isNew)
+    return known->second;
+  Polynomial made = ExecutionCounts::constant(
+      ChannelOp(uses.channel).getInitial().value_or(0));
+  for (CommitOp commit : uses.commits)
+    made = ExecutionCounts::add(made, counts.getCount(commit));
+  Polynomial waited;
+  for (WaitOp wait : uses.waits)
+    if (wait->getParentOfType<RoleOp>() == consumer)
+      waited = ExecutionCounts::add(waited, counts.getCount(wait));
+  known->second = uses.producers.size() <= 1 && made == waited;
+  return known->second;
+}
+
+void Lifetimes::addEventsAfter(const Access &access, Events &events) {
+  for (auto &[channel, channelUses] : uses) {
+    bool isKnown = llvm::any_of(channelUses.commits, [&](CommitOp commit) {
+      return commit->getParentOfType<RoleOp>() == access.role &&
+             (!access.isMma || isMmaCommit(commit)) &&
+             isFollowedBy(access.op, commit);
+    });
+    if (!isKnown)
+      continue;
+    for (RoleOp consumer : channelUses.consumers)
+      if (isBalanced(channelUses, consumer))
+        events.insert({channel, consumer});
+  }
+}
+
+bool Lifetimes::happensBefore(const Access &access, const Events &events,
+                              const Access &write) {
+  // MMAs of one role execute in order, so nothing need be observed. Lanes, on
+  // the other hand, run ahead of each other: one may write where another has
+  // not read yet.
+  if (access.role == write.role && RoleOp(write.role).getIssue() &&
+      (!access.isMma || write.isMma) && allBefore(access.op, write.op))
+    return true;
+  return llvm::any_of(events, [&](const Event &event) {
+    if (event.second != write.role)
+      return false;
+    return llvm::all_of(uses.find(event.first)->second.waits, [&](WaitOp wait) {
+      return wait->getParentOfType<RoleOp>() != write.role ||
+             allBefore(wait, write.op) ||
+             (wait.getOperation() == write.op && !isRepeated(wait));
+    });
+  });
+}
+
+bool Lifetimes::deadBefore(ChannelOp a, ChannelOp b) {
+  const Buffer &first = buffers[bufferOf.find(a)->second];
+  const Buffer &second = buffers[bufferOf.find(b)->second];
+  if (&first == &second || first.isLostTrackOf)
+    return false;
+  for (const Access &access : first.accesses) {
+    Events events;
+    addEventsAfter(access, events);
+    // The vector grows while it is read.
+    for (unsigned i = 0; i < events.size(); ++i) {
+      auto [channel, role] = events[i];
+      llvm::SmallVector<WaitOp> waits;
+      for (WaitOp wait : uses.find(channel)->second.waits)
+        if (wait->getParentOfType<RoleOp>() == role)
+          waits.push_back(wait);
+      // All of them, because which is the last one may depend on the sizes.
+      Events next;
+      for (auto [index, wait] : llvm::enumerate(waits)) {
+        Events after;
+        addEventsAfter({wait, role, /*isMma=*/false}, after);
+        if (index == 0)
+          next = after;
+        else
+          next.remove_if(
+              [&](const Event &event) { return !after.contains(event); });
+      }
+      events.insert(next.begin(), next.end());
+    }
+    if (!llvm::all_of(second.writes, [&](const Access &write) {
+          return happensBefore(access, events, write);
+        }))
+      return false;
+  }
+  return true;
+}

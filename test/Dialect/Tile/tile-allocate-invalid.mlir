@@ -1,0 +1,61 @@
+// RUN: fa4-opt %s --split-input-file --tile-allocate --verify-diagnostics
+
+// expected-error @+1 {{is for 'sm_1', of which there is no description}}
+tile.kernel @chip() attributes {chip = "sm_1", grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" smem stages(1) : <vector<128xf32>>
+}
+
+// -----
+
+tile.kernel @no_tensor_memory() attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
+  // expected-error @+1 {{lives in tensor memory, which sm_90a does not have}}
+  %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
+}
+
+// -----
+
+tile.kernel @rank() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @+1 {{in tensor memory must be a matrix, not 'vector<128xf32>'}}
+  %s = tile.channel "s" tmem stages(1) : <vector<128xf32>>
+}
+
+// -----
+
+tile.kernel @rows() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @+1 {{has 256 rows; tensor memory has 128 lanes}}
+  %s = tile.channel "s" tmem stages(1) : <vector<256x128xf32>>
+}
+
+// -----
+
+tile.kernel @elements() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @+1 {{elements of 'vector<128xindex>' have no size in memory}}
+  %s = tile.channel "s" smem stages(1) : <vector<128xindex>>
+}
+
+// -----
+
+// Limits count what comes with the channels: here 13 barriers.
+
+// expected-error @+1 {{needs 232552 bytes of shared memory; sm_100a has 232448}}
+tile.kernel @full() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-note @+1 {{0 to 131072: 'a', 4 stages of 32768}}
+  %a = tile.channel "a" smem stages(4) : <vector<128x128xbf16>>
+  // expected-note @+1 {{131072 to 229376: 'b', 3 stages of 32768}}
+  %b = tile.channel "b" smem stages(3) : <vector<128x128xbf16>>
+  // expected-note @+1 {{229376 to 232448: 'c', 6 stages of 512}}
+  %c = tile.channel "c" smem stages(6) : <vector<128xf32>>
+}
+
+// -----
+
+// expected-error @+1 {{needs 640 columns of tensor memory; sm_100a has 512}}
+tile.kernel @columns() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-note @+1 {{0 to 256: 's', 2 stages of 128, and 'r' in place of it}}
+  %s = tile.channel "s" tmem stages(2) : <vector<128x128xf32>>
+  %r = tile.channel "r" tmem stages(2) in_place_of(%s : !tile.channel<vector<128x128xf32>>) : <vector<128x128xf32>>
+  // expected-note @+1 {{256 to 512: 'o', 1 stage of 256}}
+  %o = tile.channel "o" tmem stages(1) : <vector<128x256xf32>>
+  // expected-note @+1 {{512 to 640: 'p', 2 stages of 64}}
+  %p = tile.channel "p" tmem stages(2) : <vector<128x128xbf16>>
+}
