@@ -40,12 +40,9 @@ fa4::tile::collectChannelUses(KernelOp kernel) {
             find(op.getChannel())->releases.push_back(op);
             find(op.getChannel())->consumers.insert(role);
           })
-          .Case([&](ReadOp op) {
-            find(op.getChannel())->reads.push_back(op);
-          })
-          .Case([&](WriteOp op) {
-            find(op.getChannel())->writes.push_back(op);
-          });
+          .Case([&](ReadOp op) { find(op.getChannel())->reads.push_back(op); })
+          .Case(
+              [&](WriteOp op) { find(op.getChannel())->writes.push_back(op); });
     });
   return result;
 }

@@ -112,6 +112,160 @@ def TileWarpSpecialize : Pass<"tile-warp-specialize", "::fa4::tile::KernelOp"> {
 // tile-schedule
 //===----------------------------------------------------------------------===//
 
+def TileSchedule : Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
+  let summary = "Software-pipeline the roles of a kernel and choose stages";
+  let description = [{
+    Decides the order of operations in each role of a kernel, from the dataflow
+    of all roles.
+
+    1. *Split arrival* (`split-arrival`): a matrix that a compute role commits
+       and that is only ever the A operand of MMAs is committed in two parts
+       along K, three quarters of the columns (in multiples of 32) and the rest,
+       so that the MMA of the first part runs while the second is computed.
+    2. *Pipelining*: in a loop of MMAs, what depends on a round trip through
+       other roles in the same iteration is of stage 1, all else of stage 0. The
+       loop becomes a prologue (stage 0 of iteration 0), a loop of one iteration
+       less (stage 1 of iteration i, stage 0 of i + 1) and an epilogue. Older
+       iterations come first; an MMA of stage 0 whose result has one
+       buffer follows the operations of the last iteration that consume what
+       was made of the buffer's last value, so that the buffer, or what was
+       put in its place, is free. A loop that may not run at all is put under a
+       condition.
+    3. *Loads* are issued in the order in which their consumers wait for them,
+       so that the loop of a load role is pipelined like its consumer's.
+    4. Waits go directly before the first use, releases directly after
+       the last. In compute roles an acquire goes where the value begins to be
+       computed elementwise, and what no commit depends on behind the last one.
+    5. *Stages*: rings that loads fill get as many as shared memory holds, evenly,
+       up to `max-stages`. A value that is used in both stages needs two.
+
+    Expects one loop a role for each channel; a loop for which this does not
+    hold is left in its order, with a remark. The order does not deadlock if the
+    order of the input does not.
+
+    Before:
+
+    ```mlir
+    tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %a = tile.channel "a" smem stages(1) : <vector<128x64xbf16>>
+      %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
+      %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
+      %o = tile.channel "o" tmem stages(1) : <vector<128x64xf32>>
+      tile.role @mma warps(1) issue {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c8 = arith.constant 8 : index
+        scf.for %i = %c0 to %c8 step %c1 {
+          %ta = tile.wait %a : <vector<128x64xbf16>> -> vector<128x64xbf16>
+          tile.acquire %s : <vector<128x128xf32>>
+          %ts = tile.mma %ta, transpose %ta : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+          tile.commit %s, %ts : <vector<128x128xf32>>, vector<128x128xf32>
+          %tp = tile.wait %p : <vector<128x128xbf16>> -> vector<128x128xbf16>
+          tile.acquire %o : <vector<128x64xf32>>
+          %to = tile.mma %tp, %ta : vector<128x128xbf16>, vector<128x64xbf16> -> vector<128x64xf32>
+          tile.commit %o, %to : <vector<128x64xf32>>, vector<128x64xf32>
+          tile.release %p : <vector<128x128xbf16>>
+          tile.release %a : <vector<128x64xbf16>>
+        }
+      }
+      tile.role @compute warps(4) {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c8 = arith.constant 8 : index
+        scf.for %i = %c0 to %c8 step %c1 {
+          %ts = tile.wait %s : <vector<128x128xf32>> -> vector<128x128xf32>
+          %tp = arith.truncf %ts : vector<128x128xf32> to vector<128x128xbf16>
+          tile.release %s : <vector<128x128xf32>>
+          tile.acquire %p : <vector<128x128xbf16>>
+          tile.commit %p, %tp : <vector<128x128xbf16>>, vector<128x128xbf16>
+        }
+      }
+    }
+    ```
+
+    After (role `@mma`, with `split-arrival=false`):
+
+    ```
+    wait a; acquire s; %s0 = mma; commit s
+    scf.for %i = %c0 to %c7 step %c1 iter_args(%ta = ...) {
+      wait p; acquire o; mma %tp, %ta; commit o; release p; release a
+      %next = wait a; acquire s; mma %next, transpose %next; commit s
+      scf.yield %next
+    }
+    wait p; acquire o; mma; commit o; release p; release a
+    ```
+  }];
+  let options = [
+    Option<"splitArrival", "split-arrival", "bool", /*default=*/"true",
+           "Commit A operands of MMAs in two parts">,
+    Option<"maxStages", "max-stages", "int64_t", /*default=*/"8",
+           "Most stages of a ring that loads fill">,
+    Option<"print", "print", "bool", /*default=*/"false",
+           "Print the schedule as a table to stderr">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// tile-split-loop
+//===----------------------------------------------------------------------===//
+
+def TileSplitLoop : Pass<"tile-split-loop", "::fa4::tile::KernelOp"> {
+  let summary = "Split loops of compute roles where a condition changes";
+  let description = [{
+    A loop of a compute role with an `scf.if` whose condition compares the
+    induction variable with a value from outside of the loop (`slt`, `sle`,
+    `sgt`, `sge`), or is the `ori` or `andi` of two such comparisons in opposite
+    directions, becomes two or three loops that follow each other, in each of which
+    the condition is constant and the branch gone: blocks that need a mask, then
+    blocks that do not. The bounds are clamped to those of the loop, so that each
+    iteration runs once and in order.
+
+    Before:
+
+    ```mlir
+    tile.kernel @k(%n: index {tile.name = "n"}, %m: index {tile.name = "m"})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      tile.role @compute warps(4) {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %one = arith.constant dense<1.0> : vector<128xf32>
+        %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %one) -> (vector<128xf32>) {
+          %masked = arith.cmpi slt, %i, %m : index
+          %y = scf.if %masked -> (vector<128xf32>) {
+            %z = arith.addf %x, %one : vector<128xf32>
+            scf.yield %z : vector<128xf32>
+          } else {
+            scf.yield %x : vector<128xf32>
+          }
+          scf.yield %y : vector<128xf32>
+        }
+      }
+    }
+    ```
+
+    After:
+
+    ```
+    %low = arith.maxsi %m, %c0 : index
+    %mid = arith.minsi %low, %n : index
+    %r0 = scf.for %i = %c0 to %mid step %c1 iter_args(%x = %one) -> (vector<128xf32>) {
+      %z = arith.addf %x, %one : vector<128xf32>
+      scf.yield %z : vector<128xf32>
+    }
+    %r = scf.for %i = %mid to %n step %c1 iter_args(%x = %r0) -> (vector<128xf32>) {
+      scf.yield %x : vector<128xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+
 
 //===----------------------------------------------------------------------===//
 // tile-allocate

@@ -1,0 +1,35 @@
+//===- Placement.h - first-fit placement of buffers ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_DIALECT_TILE_ANALYSIS_PLACEMENT_H
+#define FA4_DIALECT_TILE_ANALYSIS_PLACEMENT_H
+
+#include "mlir/Support/LLVM.h"
+#include <cstdint>
+
+namespace fa4::tile {
+
+/// A run of bytes or columns.
+struct PlacedBuffer {
+  int64_t size;
+  int64_t alignment;
+  int64_t offset = 0;
+
+  int64_t end() const { return offset + size; }
+};
+
+/// Puts each buffer at the lowest place where all others that it may not share
+/// memory with are elsewhere: the large ones first, equal ones in their
+/// order. Returns the end of the highest one. `mayShare` gets the indices of
+/// two buffers.
+int64_t placeFirstFit(llvm::MutableArrayRef<PlacedBuffer> buffers,
+                      llvm::function_ref<bool(unsigned, unsigned)> mayShare);
+
+} // namespace fa4::tile
+
+#endif // FA4_DIALECT_TILE_ANALYSIS_PLACEMENT_H

@@ -1,0 +1,187 @@
+//===- RoleGraph.cpp - dataflow between the loops of roles ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/RoleGraph.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+namespace {
+/// One end of a channel: the operations of one role on it.
+struct End {
+  scf::ForOp loop;
+  SmallVector<Operation *> inLoop;
+  int64_t before = 0;
+};
+} // namespace
+
+/// Sorts the operations of one end into those before, in and after the one
+/// loop of the role in which some are. Fails where there is more than one such
+/// loop, or the number of operations depends on a condition.
+static FailureOr<End> collectEnd(ArrayRef<Operation *> ops) {
+  End end;
+  for (Operation *op : ops)
+    if (auto loop = dyn_cast<scf::ForOp>(op->getParentOp())) {
+      if (end.loop && end.loop != loop)
+        return failure();
+      end.loop = loop;
+      end.inLoop.push_back(op);
+    }
+  if (!end.loop)
+    return end;
+  for (Operation *op : ops) {
+    if (op->getParentOp() == end.loop)
+      continue;
+    if (op->getBlock() != end.loop->getBlock())
+      return failure();
+    if (op->isBeforeInBlock(end.loop))
+      ++end.before;
+  }
+  return end;
+}
+
+template <typename Op>
+static FailureOr<End> collectEndIn(RoleOp role, ArrayRef<Op> ops) {
+  SmallVector<Operation *> inRole;
+  for (Op op : ops)
+    if (op->template getParentOfType<RoleOp>() == role)
+      inRole.push_back(op);
+  return collectEnd(inRole);
+}
+
+RoleGraph::RoleGraph(KernelOp kernel) {
+  for (auto &[channel, uses] : collectChannelUses(kernel))
+    connect(uses);
+}
+
+void RoleGraph::connect(const ChannelUses &uses) {
+  ChannelOp channel = uses.channel;
+  for (RoleOp producer : uses.producers)
+    for (RoleOp consumer : uses.consumers) {
+      auto from = collectEndIn<CommitOp>(producer, uses.commits);
+      auto to = collectEndIn<WaitOp>(consumer, uses.waits);
+      if (failed(from) || failed(to) || uses.producers.size() > 1 ||
+          from->inLoop.size() != to->inLoop.size()) {
+        irregular.insert(channel);
+        continue;
+      }
+      int64_t count = from->inLoop.size();
+      int64_t ahead =
+          channel.getInitial().value_or(0) + from->before - to->before;
+      for (auto [m, commit] : llvm::enumerate(from->inLoop))
+        for (auto [w, wait] : llvm::enumerate(to->inLoop)) {
+          // The commit's number is the wait's when the wait is this many
+          // iterations later, times `count`.
+          int64_t distance =
+              ahead + static_cast<int64_t>(m) - static_cast<int64_t>(w);
+          if (distance != 0)
+            continue;
+          commits[wait].push_back(cast<CommitOp>(commit));
+          waits[commit].push_back(cast<WaitOp>(wait));
+        }
+      if (count && ahead < 0)
+        irregular.insert(channel);
+    }
+}
+
+ArrayRef<CommitOp> RoleGraph::commitsOf(WaitOp wait) const {
+  auto it = commits.find(wait);
+  return it == commits.end() ? ArrayRef<CommitOp>() : it->second;
+}
+
+ArrayRef<WaitOp> RoleGraph::waitsOf(CommitOp commit) const {
+  auto it = waits.find(commit);
+  return it == waits.end() ? ArrayRef<WaitOp>() : it->second;
+}
+
+ChannelOp RoleGraph::irregularChannel(scf::ForOp loop) const {
+  ChannelOp found;
+  loop.walk([&](Operation *op) {
+    if (!isa<WaitOp, CommitOp>(op))
+      return WalkResult::advance();
+    auto channel = op->getOperand(0).getDefiningOp<ChannelOp>();
+    if (!irregular.contains(channel))
+      return WalkResult::advance();
+    found = channel;
+    return WalkResult::interrupt();
+  });
+  return found;
+}
+
+SmallVector<Operation *> RoleGraph::operandOps(Operation *op) {
+  SetVector<Value> values(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), values);
+  SmallVector<Operation *> ops;
+  for (Value value : values)
+    if (Operation *def = value.getDefiningOp();
+        def && def->getBlock() == op->getBlock())
+      ops.push_back(def);
+  return ops;
+}
+
+SmallVector<Operation *> RoleGraph::predecessors(Operation *op,
+                                                 bool order) const {
+  SmallVector<Operation *> result = operandOps(op);
+  if (auto wait = dyn_cast<WaitOp>(op))
+    llvm::append_range(result, commitsOf(wait));
+  if (order)
+    for (Operation *before = op->getPrevNode(); before;
+         before = before->getPrevNode())
+      if (isa<WaitOp, AcquireOp>(before)) {
+        result.push_back(before);
+        break;
+      }
+  return result;
+}
+
+namespace {
+/// Longest paths by memoised depth-first search. A value is -1 where no path
+/// begins in the role.
+class LongestTrips {
+public:
+  LongestTrips(const RoleGraph &graph, RoleOp role)
+      : graph(graph), role(role) {}
+
+  int visit(Operation *op) {
+    auto [it, inserted] = trips.try_emplace(op, kActive);
+    if (!inserted) {
+      cyclic |= it->second == kActive;
+      return it->second;
+    }
+    bool inRole = op->getParentOfType<RoleOp>() == role;
+    int most = inRole ? 0 : -1;
+    for (Operation *before : graph.predecessors(op, /*order=*/!inRole)) {
+      int sofar = visit(before);
+      bool enters = inRole && before->getParentOfType<RoleOp>() != role;
+      most = std::max(most, enters && sofar >= 0 ? sofar + 1 : sofar);
+    }
+    return trips[op] = most;
+  }
+
+  bool cyclic = false;
+
+private:
+  static constexpr int kActive = -2;
+  const RoleGraph &graph;
+  RoleOp role;
+  llvm::DenseMap<Operation *, int> trips;
+};
+} // namespace
+
+FailureOr<llvm::DenseMap<Operation *, unsigned>>
+RoleGraph::roundTrips(scf::ForOp loop) const {
+  LongestTrips longest(*this, loop->getParentOfType<RoleOp>());
+  llvm::DenseMap<Operation *, unsigned> result;
+  for (Operation &op : loop.getBody()->without_terminator())
+    if (int trips = longest.visit(&op); trips > 0)
+      result[&op] = trips;
+  if (longest.cyclic)
+    return failure();
+  return result;
+}

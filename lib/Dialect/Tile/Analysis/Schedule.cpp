@@ -1,0 +1,200 @@
+//===- Schedule.cpp - the schedule of a kernel as a table ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/Schedule.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+static ChannelOp channelOf(Operation *op) {
+  if (!isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(op))
+    return nullptr;
+  return op->getOperand(0).getDefiningOp<ChannelOp>();
+}
+
+/// Where the tile that an operation reads comes from: the channel, and the
+/// part of the value.
+static std::string sourceOf(Value value) {
+  if (auto arg = dyn_cast<BlockArgument>(value))
+    if (auto loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp()))
+      if (OpOperand *init = loop.getTiedLoopInit(arg))
+        return sourceOf(init->get());
+  if (auto loop = value.getDefiningOp<scf::ForOp>())
+    return sourceOf(
+        loop.getYieldedValues()[cast<OpResult>(value).getResultNumber()]);
+  if (auto wait = value.getDefiningOp<WaitOp>())
+    return channelOf(wait).getLabel().str();
+  if (auto part = value.getDefiningOp<vector::ExtractStridedSliceOp>()) {
+    std::string text = sourceOf(part.getSource()) + "[";
+    llvm::raw_string_ostream os(text);
+    llvm::interleaveComma(llvm::zip(part.getOffsets().getAsRange<IntegerAttr>(),
+                                    part.getSizes().getAsRange<IntegerAttr>()),
+                          os, [&](auto range) {
+                            auto [offset, size] = range;
+                            os << offset.getInt() << ":"
+                               << offset.getInt() + size.getInt();
+                          });
+    return text + "]";
+  }
+  return "-";
+}
+
+/// The commit of what an operation makes, through MMAs that accumulate to it.
+static CommitOp commitOf(Value value) {
+  for (Operation *user : value.getUsers()) {
+    if (auto commit = dyn_cast<CommitOp>(user))
+      return commit;
+    if (auto mma = dyn_cast<MmaOp>(user); mma && mma.getAcc() == value)
+      return commitOf(mma.getResult());
+    // An accumulator that stays is committed behind the loop.
+    auto loop = dyn_cast<scf::ForOp>(user->getParentOp());
+    if (isa<scf::YieldOp>(user) && loop)
+      for (auto [yielded, result] :
+           llvm::zip(loop.getYieldedValues(), loop.getResults()))
+        if (yielded == value)
+          return commitOf(result);
+  }
+  return nullptr;
+}
+
+namespace {
+class Printer {
+public:
+  Printer(RoleOp role, raw_ostream &os) : role(role), os(os) {}
+
+  void print() {
+    os << "role @" << role.getSymName() << "\n";
+    number(role.getBody().front());
+    print(role.getBody().front());
+  }
+
+private:
+  /// An operation's place among those of its kind on its channel: in a loop
+  /// (`i`), before or behind it.
+  struct Place {
+    enum { Before, In, Behind } where;
+    int64_t number;
+  };
+  using Key = std::pair<ChannelOp, OperationName>;
+
+  void number(Block &block);
+  void print(Block &block);
+  std::string iteration(Operation *op);
+  void line(StringRef name, Operation *on, const Twine &detail);
+
+  RoleOp role;
+  raw_ostream &os;
+  scf::ForOp loop;
+  bool inLoop = false;
+  /// A heading is due before the next line.
+  bool behindLoop = false;
+  llvm::DenseMap<Operation *, Place> places;
+  llvm::DenseMap<Key, int64_t> count, inOneIteration;
+};
+} // namespace
+
+void Printer::number(Block &block) {
+  for (Operation &op : block) {
+    if (ChannelOp channel = channelOf(&op)) {
+      Key key = {channel, op.getName()};
+      places[&op] = {inLoop ? Place::In
+                     : loop ? Place::Behind
+                            : Place::Before,
+                     count[key]++};
+      if (inLoop)
+        ++inOneIteration[key];
+    }
+    auto nested = dyn_cast<scf::ForOp>(op);
+    bool enters = nested && !loop;
+    if (enters) {
+      loop = nested;
+      inLoop = true;
+    }
+    for (Region &region : op.getRegions())
+      for (Block &inner : region)
+        number(inner);
+    if (enters)
+      inLoop = false;
+  }
+}
+
+std::string Printer::iteration(Operation *op) {
+  if (!op || !places.count(op))
+    return "";
+  int64_t each = inOneIteration.lookup({channelOf(op), op->getName()});
+  Place place = places.lookup(op);
+  if (!each)
+    return "";
+  if (place.where == Place::Before)
+    return std::to_string(place.number / each);
+  // Those in the loop have been counted once.
+  int64_t ahead =
+      (place.number - (place.where == Place::Behind ? each : 0)) / each;
+  std::string base = place.where == Place::In ? "i" : "n";
+  return ahead ? base + "+" + std::to_string(ahead) : base;
+}
+
+void Printer::line(StringRef name, Operation *on, const Twine &detail) {
+  StringRef label;
+  if (ChannelOp channel = on ? channelOf(on) : nullptr)
+    label = channel.getLabel();
+  if (behindLoop)
+    os << "  then:\n";
+  behindLoop = false;
+  std::string text =
+      llvm::formatv("    {0,-9}{1,-10}{2,-6}", name, label, iteration(on))
+          .str() +
+      detail.str();
+  os << StringRef(text).rtrim() << "\n";
+}
+
+void Printer::print(Block &block) {
+  for (Operation &op : block) {
+    if (isa<scf::ForOp>(op))
+      behindLoop = false;
+    if (&op == loop)
+      os << "  loop, n passes (i = 0, 1, ...):\n";
+    else if (isa<scf::ForOp>(op))
+      os << "  loop:\n";
+    if (channelOf(&op))
+      line(op.getName().stripDialect(), &op, "");
+    if (auto mma = dyn_cast<MmaOp>(op))
+      line("mma", commitOf(mma.getResult()),
+           sourceOf(mma.getA()) + (mma.getTransposeA() ? "^T" : "") + " * " +
+               sourceOf(mma.getB()) + (mma.getTransposeB() ? "^T" : ""));
+    if (auto load = dyn_cast<LoadOp>(op))
+      line("load", commitOf(load.getTile()), "");
+    if (isa<StoreOp, ReduceAddOp>(op))
+      line(op.getName().stripDialect(), nullptr, sourceOf(op.getOperand(0)));
+    for (Region &region : op.getRegions())
+      for (Block &inner : region)
+        print(inner);
+    behindLoop |= isa<scf::ForOp>(op);
+  }
+}
+
+void fa4::tile::printSchedule(KernelOp kernel, llvm::raw_ostream &os) {
+  os << "schedule of @" << kernel.getSymName() << "\n";
+  for (auto role : kernel.getBody().getOps<RoleOp>())
+    if (!role.getBody().front().empty())
+      Printer(role, os).print();
+  os << "channels\n";
+  for (auto channel : kernel.getBody().getOps<ChannelOp>()) {
+    os << llvm::formatv("    {0,-10}{1,-6}{2} x {3}", channel.getLabel(),
+                        stringifyMemorySpace(channel.getSpace()),
+                        channel.getStages(), channel.getValueType());
+    if (channel.getInPlaceOf())
+      os << " in place of "
+         << channel.getInPlaceOf().getDefiningOp<ChannelOp>().getLabel();
+    os << "\n";
+  }
+}

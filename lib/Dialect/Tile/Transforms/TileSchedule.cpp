@@ -1,0 +1,50 @@
+//===- TileSchedule.cpp - software pipelining of roles ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileSchedule.h"
+#include "fa4/Dialect/Tile/Analysis/Schedule.h"
+#include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace fa4::tile {
+#define GEN_PASS_DEF_TILESCHEDULE
+#include "fa4/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace fa4::tile
+
+using namespace mlir;
+using namespace fa4::tile;
+
+namespace {
+struct TileSchedule : public fa4::tile::impl::TileScheduleBase<TileSchedule> {
+  using TileScheduleBase::TileScheduleBase;
+
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    const fa4::TargetDescription *target = fa4::lookupTarget(kernel.getChip());
+    if (!target) {
+      kernel.emitError("no description of chip '") << kernel.getChip() << "'";
+      return signalPassFailure();
+    }
+    if (splitArrival)
+      splitArrivals(kernel);
+    auto plans = planLoops(kernel, RoleGraph(kernel));
+    if (failed(plans))
+      return signalPassFailure();
+    RequiredStages required;
+    for (auto &[loop, plan] : *plans)
+      applyPlan(plan, required);
+    for (auto role : kernel.getBody().getOps<RoleOp>())
+      tidyRole(role);
+    orderFirstLoads(kernel);
+    chooseStages(kernel, *target, required, maxStages);
+    if (print)
+      printSchedule(kernel, llvm::errs());
+  }
+};
+} // namespace

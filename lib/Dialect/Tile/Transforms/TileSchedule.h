@@ -1,0 +1,85 @@
+//===- TileSchedule.h - parts of the scheduling pass ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_DIALECT_TILE_TRANSFORMS_TILESCHEDULE_H
+#define FA4_LIB_DIALECT_TILE_TRANSFORMS_TILESCHEDULE_H
+
+#include "fa4/Dialect/Tile/Analysis/RoleGraph.h"
+#include "fa4/Target/TargetDescription.h"
+
+namespace fa4::tile {
+
+/// Stages that each channel needs for the order of operations to be possible.
+using RequiredStages = llvm::MapVector<ChannelOp, int64_t>;
+
+//===----------------------------------------------------------------------===//
+// Split arrival (TileScheduleSplit.cpp)
+//===----------------------------------------------------------------------===//
+
+/// Replaces each channel from a compute role whose values are only ever the A
+/// operand of MMAs by two, the first with the leading columns.
+void splitArrivals(KernelOp kernel);
+
+//===----------------------------------------------------------------------===//
+// The order in a loop (TileSchedulePlan.cpp)
+//===----------------------------------------------------------------------===//
+
+/// The steady state of a loop of an issue role: its operations in the order in
+/// which one pass of the new loop executes them, those of stage 0 one
+/// iteration ahead of those of stage 1.
+///
+/// Pure operations (indices, conditions, parts of tiles) are in no order: they
+/// are computed where they are needed, for the iteration that needs them.
+struct LoopPlan {
+  mlir::scf::ForOp loop;
+  llvm::SmallVector<mlir::Operation *> order;
+  llvm::DenseMap<mlir::Operation *, unsigned> stage;
+
+  bool isPipelined() const;
+  /// Position in `order`.
+  unsigned indexOf(mlir::Operation *op) const;
+};
+
+using LoopPlans = llvm::MapVector<mlir::scf::ForOp, LoopPlan>;
+
+/// Plans every loop of issue roles that has MMAs, then those of loads, in the
+/// order of their consumers. Loops that cannot be planned get a remark and
+/// stay as they are. Fails where the roles wait for each other in a circle.
+llvm::FailureOr<LoopPlans> planLoops(KernelOp kernel, const RoleGraph &graph);
+
+//===----------------------------------------------------------------------===//
+// Rewriting (TileSchedulePipeline.cpp, TileScheduleOrder.cpp)
+//===----------------------------------------------------------------------===//
+
+/// Rewrites a loop to its plan: in its order, and where it has two stages as
+/// prologue, loop of one iteration less, and epilogue.
+void applyPlan(const LoopPlan &plan, RequiredStages &required);
+
+/// In each block of the role: waits directly before the first use of their
+/// value, releases directly after the last, and in compute roles acquires
+/// where the value to commit begins to be computed, and what feeds no
+/// commit behind the last commit.
+void tidyRole(RoleOp role);
+
+/// Before the loop of a role that only loads: loads in the order in which
+/// their consumers wait for them.
+void orderFirstLoads(KernelOp kernel);
+
+//===----------------------------------------------------------------------===//
+// Stages (TileScheduleStages.cpp)
+//===----------------------------------------------------------------------===//
+
+/// Gives channels that are filled by loads in loops as many stages as shared
+/// memory holds, evenly, up to `maxStages`, and every channel those of
+/// `required`.
+void chooseStages(KernelOp kernel, const TargetDescription &target,
+                  const RequiredStages &required, int64_t maxStages);
+
+} // namespace fa4::tile
+
+#endif // FA4_LIB_DIALECT_TILE_TRANSFORMS_TILESCHEDULE_H

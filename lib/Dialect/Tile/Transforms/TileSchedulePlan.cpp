@@ -1,0 +1,466 @@
+//===- TileSchedulePlan.cpp - order of operations in a loop ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileSchedule.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+bool LoopPlan::isPipelined() const {
+  return llvm::any_of(stage, [](auto entry) { return entry.second != 0; });
+}
+
+unsigned LoopPlan::indexOf(Operation *op) const {
+  return llvm::find(order, op) - order.begin();
+}
+
+static bool isChannelOp(Operation *op) {
+  return isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(op);
+}
+
+template <typename Op>
+static SmallVector<Op> opsOn(Value channel, Block *block) {
+  SmallVector<Op> ops;
+  for (auto op : block->getOps<Op>())
+    if (op.getChannel() == channel)
+      ops.push_back(op);
+  return ops;
+}
+
+/// The operation of kind `To` that goes with `op`: the one of the same number
+/// on the channel in the block.
+template <typename To, typename From> static To partnerOf(From op) {
+  SmallVector<From> from = opsOn<From>(op.getChannel(), op->getBlock());
+  SmallVector<To> to = opsOn<To>(op.getChannel(), op->getBlock());
+  if (from.size() != to.size())
+    return nullptr;
+  return to[llvm::find(from, op) - from.begin()];
+}
+
+namespace {
+/// Plans one loop. Anchors are the operations that do something: MMAs, memory
+/// accesses, anything with side effects but on channels. They are ordered
+/// first, and the operations on channels go to them.
+class Planner {
+public:
+  Planner(scf::ForOp loop, const RoleGraph &graph)
+      : loop(loop), body(loop.getBody()), graph(graph) {
+    plan.loop = loop;
+    for (Operation &op : body->without_terminator())
+      if (!isChannelOp(&op) && (isa<MmaOp>(op) || !isMemoryEffectFree(&op)))
+        anchors.push_back(&op);
+    for (Value yielded : body->getTerminator()->getOperands())
+      if (Operation *def = yielded.getDefiningOp();
+          def && def->getBlock() == body && !isChannelOp(def) &&
+          !llvm::is_contained(anchors, def))
+        anchors.push_back(def);
+    llvm::sort(anchors, [](Operation *a, Operation *b) {
+      return a->isBeforeInBlock(b);
+    });
+  }
+
+  /// Null, or why the loop stays as it is.
+  const char *unsupported();
+  LogicalResult planMmas();
+  void planLoads(const LoopPlans &plans);
+
+  LoopPlan plan;
+  bool hasMma() { return llvm::any_of(anchors, llvm::IsaPred<MmaOp>); }
+  bool hasLoad() { return llvm::any_of(anchors, llvm::IsaPred<LoadOp>); }
+
+private:
+  SmallVector<Operation *> anchorsUsing(Value value);
+  SmallVector<Operation *> anchorsBehind(Value value);
+  Operation *firstWriter(Value value);
+  SmallVector<Operation *> freeing(Operation *anchor);
+  SmallVector<Operation *> blocking(WaitOp consumer);
+  unsigned slotOf(Operation *anchor, ArrayRef<Operation *> older);
+  void mergeStages();
+  void attach();
+  void attachOne(Operation *op);
+  bool touches(Operation *anchor, Value channel);
+  double readyAt(WaitOp wait, const LoopPlans &plans);
+  double neededAt(LoadOp load, const LoopPlans &plans, unsigned &stage);
+
+  scf::ForOp loop;
+  Block *body;
+  const RoleGraph &graph;
+  SmallVector<Operation *> anchors;
+  llvm::DenseMap<Operation *, unsigned> slots;
+  llvm::DenseMap<Operation *, SmallVector<Operation *>> before, after;
+};
+} // namespace
+
+const char *Planner::unsupported() {
+  for (Value yielded : body->getTerminator()->getOperands())
+    if (Operation *def = yielded.getDefiningOp();
+        !def || def->getBlock() != body || isa<WaitOp>(def))
+      return "it hands on a value that no operation of the iteration makes";
+  return nullptr;
+}
+
+/// Anchors that use `value` in the same iteration, through pure operations.
+SmallVector<Operation *> Planner::anchorsUsing(Value value) {
+  SetVector<Operation *> users;
+  SmallVector<Value> worklist = {value};
+  llvm::DenseSet<Operation *> seen;
+  while (!worklist.empty())
+    for (Operation *user : worklist.pop_back_val().getUsers()) {
+      Operation *op = body->findAncestorOpInBlock(*user);
+      if (!op || !seen.insert(op).second)
+        continue;
+      if (llvm::is_contained(anchors, op))
+        users.insert(op);
+      else if (!isChannelOp(op))
+        llvm::append_range(worklist, op->getResults());
+    }
+  SmallVector<Operation *> sorted = users.takeVector();
+  llvm::sort(sorted,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return sorted;
+}
+
+/// Anchors of which `value` is made in the same iteration, through pure
+/// operations.
+SmallVector<Operation *> Planner::anchorsBehind(Value value) {
+  SetVector<Operation *> found;
+  SmallVector<Operation *> worklist;
+  if (Operation *def = value.getDefiningOp(); def && def->getBlock() == body)
+    worklist.push_back(def);
+  while (!worklist.empty()) {
+    Operation *op = worklist.pop_back_val();
+    if (llvm::is_contained(anchors, op))
+      found.insert(op);
+    else if (!isChannelOp(op))
+      llvm::append_range(worklist, RoleGraph::operandOps(op));
+  }
+  return found.takeVector();
+}
+
+/// The first of the MMAs that accumulate to what becomes `value`.
+Operation *Planner::firstWriter(Value value) {
+  SmallVector<Operation *> writers = anchorsBehind(value);
+  if (writers.empty())
+    return nullptr;
+  Operation *first = writers.front();
+  while (auto mma = dyn_cast<MmaOp>(first)) {
+    auto previous =
+        mma.getAcc() ? mma.getAcc().getDefiningOp<MmaOp>() : MmaOp();
+    if (!previous || previous->getBlock() != body)
+      break;
+    first = previous;
+  }
+  return first;
+}
+
+/// Anchors that consume what other roles make of the value of `anchor` as soon
+/// as they have it: with them the value, and what takes its place, is no
+/// longer needed.
+SmallVector<Operation *> Planner::freeing(Operation *anchor) {
+  SmallVector<Operation *> result;
+  for (auto commit : body->getOps<CommitOp>()) {
+    if (!commit.getValue() ||
+        !llvm::is_contained(anchorsBehind(commit.getValue()), anchor) ||
+        commit.getChannel().getDefiningOp<ChannelOp>().getStages() != 1)
+      continue;
+    for (WaitOp wait : graph.waitsOf(commit)) {
+      llvm::append_range(result, blocking(wait));
+      llvm::DenseMap<Operation *, Operation *> latest;
+      for (Operation &op : *wait->getBlock()) {
+        Operation *last = isa<WaitOp>(op) ? &op : nullptr;
+        for (Operation *def : RoleGraph::operandOps(&op))
+          if (Operation *other = latest.lookup(def);
+              other && (!last || last->isBeforeInBlock(other)))
+            last = other;
+        latest[&op] = last;
+        auto answer = dyn_cast<CommitOp>(op);
+        if (!answer || last != wait)
+          continue;
+        for (WaitOp back : graph.waitsOf(answer))
+          if (back->getBlock() == body)
+            llvm::append_range(result, anchorsUsing(back.getValue()));
+      }
+    }
+  }
+  return result;
+}
+
+/// Anchors that must be issued before the consumer that waits in `wait`
+/// releases the value: otherwise both roles would wait for each other.
+SmallVector<Operation *> Planner::blocking(WaitOp wait) {
+  SmallVector<Operation *> result, worklist;
+  if (auto release = partnerOf<ReleaseOp>(wait))
+    worklist.push_back(release);
+  llvm::DenseSet<Operation *> seen;
+  while (!worklist.empty()) {
+    Operation *op = worklist.pop_back_val();
+    if (!seen.insert(op).second)
+      continue;
+    bool here = op->getBlock() == body;
+    if (here && llvm::is_contained(anchors, op))
+      result.push_back(op);
+    llvm::append_range(worklist, graph.predecessors(op, /*order=*/!here));
+  }
+  return result;
+}
+
+/// Whether `anchor` is between the operations of the iteration on `channel`.
+bool Planner::touches(Operation *anchor, Value channel) {
+  for (auto commit : opsOn<CommitOp>(channel, body))
+    if (commit.getValue() &&
+        llvm::is_contained(anchorsBehind(commit.getValue()), anchor))
+      return true;
+  for (auto wait : opsOn<WaitOp>(channel, body))
+    if (wait.getValue() &&
+        llvm::is_contained(anchorsUsing(wait.getValue()), anchor))
+      return true;
+  return false;
+}
+
+/// How many of the stage-1 anchors `older` of an iteration come before
+/// `anchor`, of stage 0 of the next.
+unsigned Planner::slotOf(Operation *anchor, ArrayRef<Operation *> older) {
+  unsigned slot = 0;
+  auto notBefore = [&](Operation *op) {
+    if (auto it = llvm::find(older, op); it != older.end())
+      slot = std::max<unsigned>(slot, it - older.begin() + 1);
+    else if (plan.stage.lookup(op) == 0 && op->isBeforeInBlock(anchor))
+      slot = std::max(slot, slots.lookup(op));
+  };
+  for (Operation *op : freeing(anchor))
+    notBefore(op);
+  // Values of the last iteration, and of this one.
+  for (auto [arg, yielded] : llvm::zip(loop.getRegionIterArgs(),
+                                       body->getTerminator()->getOperands()))
+    if (llvm::is_contained(anchorsUsing(arg), anchor))
+      for (Operation *op : anchorsBehind(yielded))
+        notBefore(op);
+  for (Value operand : anchor->getOperands())
+    for (Operation *op : anchorsBehind(operand))
+      notBefore(op);
+  // Rings keep the order of iterations.
+  for (auto channel : body->getParentOp()
+                          ->getParentOfType<KernelOp>()
+                          .getBody()
+                          .getOps<ChannelOp>())
+    if (touches(anchor, channel))
+      for (Operation *op : anchors)
+        if (op != anchor && touches(op, channel) &&
+            (opsOn<CommitOp>(channel, body).size() > 1 ||
+             opsOn<WaitOp>(channel, body).size() > 1))
+          notBefore(op);
+  return slot;
+}
+
+LogicalResult Planner::planMmas() {
+  auto trips = graph.roundTrips(loop);
+  if (failed(trips))
+    return failure();
+  // Two stages: more would need more stages of what MMAs write, for which
+  // tensor memory has no room at the tile sizes in use.
+  for (Operation &op : body->without_terminator())
+    plan.stage[&op] = std::min(trips->lookup(&op), 1u);
+  SmallVector<Operation *> older, younger;
+  for (Operation *op : anchors)
+    (plan.stage[op] ? older : younger).push_back(op);
+  for (Operation *op : younger)
+    slots[op] = slotOf(op, older);
+  for (unsigned slot = 0; slot <= older.size(); ++slot) {
+    for (Operation *op : younger)
+      if (slots[op] == slot)
+        plan.order.push_back(op);
+    if (slot < older.size())
+      plan.order.push_back(older[slot]);
+  }
+  attach();
+  return success();
+}
+
+/// When the first operation that uses the value of `wait` together with
+/// something that depends on a planned loop can run, as a position in the order
+/// of that loop; -1 if nothing does.
+double Planner::readyAt(WaitOp wait, const LoopPlans &plans) {
+  auto lastBehind = [&](Operation *user) {
+    double last = -1;
+    SmallVector<Operation *> worklist = {user};
+    llvm::DenseSet<Operation *> seen;
+    while (!worklist.empty()) {
+      Operation *op = worklist.pop_back_val();
+      if (!seen.insert(op).second)
+        continue;
+      auto planned = plans.find(dyn_cast<scf::ForOp>(op->getParentOp()));
+      if (planned != plans.end())
+        last = std::max(last, planned->second.indexOf(op) + 0.5);
+      llvm::append_range(worklist, graph.predecessors(op, /*order=*/false));
+    }
+    return last;
+  };
+  double first = -1;
+  SetVector<Operation *> users;
+  users.insert(wait);
+  for (unsigned i = 0; i < users.size(); ++i)
+    for (Operation *user : users[i]->getUsers())
+      if (Operation *op = wait->getBlock()->findAncestorOpInBlock(*user);
+          op && users.insert(op))
+        if (double at = lastBehind(op); at >= 0 && (first < 0 || at < first))
+          first = at;
+  return first;
+}
+
+/// When the value of `load` is first used, as a position in the order of the
+/// planned loop that waits for it or that feeds its consumer, and in `stage`
+/// the stage there.
+double Planner::neededAt(LoadOp load, const LoopPlans &plans, unsigned &stage) {
+  double first = std::numeric_limits<double>::infinity();
+  auto consider = [&](double at, unsigned atStage) {
+    if (at < first) {
+      first = at;
+      stage = atStage;
+    }
+  };
+  for (auto commit : body->getOps<CommitOp>()) {
+    if (commit.getValue() != load.getTile())
+      continue;
+    for (WaitOp wait : graph.waitsOf(commit)) {
+      auto consumer = plans.find(cast<scf::ForOp>(wait->getParentOp()));
+      if (consumer != plans.end()) {
+        consider(consumer->second.indexOf(wait),
+                 consumer->second.stage.lookup(wait));
+        continue;
+      }
+      consider(readyAt(wait, plans), 0);
+    }
+  }
+  return first;
+}
+
+void Planner::planLoads(const LoopPlans &plans) {
+  llvm::DenseMap<Operation *, double> at;
+  for (Operation &op : body->without_terminator())
+    plan.stage[&op] = 0;
+  for (Operation *op : anchors) {
+    unsigned stage = 0;
+    auto load = dyn_cast<LoadOp>(op);
+    at[op] = load ? neededAt(load, plans, stage) : 0;
+    plan.stage[op] = stage;
+  }
+  plan.order = anchors;
+  llvm::sort(plan.order, [&](Operation *a, Operation *b) {
+    return at[a] != at[b] ? at[a] < at[b] : a->isBeforeInBlock(b);
+  });
+  // Nothing is gained by loading ahead of oneself with one stage only.
+  if (llvm::all_of(anchors, [&](Operation *op) { return plan.stage[op]; }))
+    for (Operation *op : anchors)
+      plan.stage[op] = 0;
+  attach();
+}
+
+/// Puts an operation on a channel before or behind an anchor.
+void Planner::attachOne(Operation *op) {
+  auto put = [&](Operation *anchor, bool isBefore) {
+    plan.stage[op] = plan.stage[anchor];
+    (isBefore ? before : after)[anchor].push_back(op);
+  };
+  auto at = [&](Operation *anchor) { return plan.indexOf(anchor); };
+  auto usersOf = [&](WaitOp wait) {
+    return wait && wait.getValue() ? anchorsUsing(wait.getValue())
+                                   : SmallVector<Operation *>();
+  };
+  // The first user in time, which has the least stage.
+  auto time = [&](Operation *anchor) {
+    return plan.stage[anchor] * plan.order.size() + at(anchor);
+  };
+  auto earlier = [&](Operation *a, Operation *b) { return time(a) < time(b); };
+  SmallVector<Operation *> users;
+  if (auto wait = dyn_cast<WaitOp>(op)) {
+    users = usersOf(wait);
+    if (!users.empty())
+      return put(*llvm::min_element(users, earlier), true);
+  } else if (auto release = dyn_cast<ReleaseOp>(op)) {
+    users = usersOf(partnerOf<WaitOp>(release));
+    if (!users.empty())
+      return put(*llvm::max_element(users, earlier), false);
+  } else if (auto commit = dyn_cast<CommitOp>(op)) {
+    if (commit.getValue())
+      users = anchorsBehind(commit.getValue());
+    if (!users.empty())
+      return put(*llvm::max_element(users, earlier), false);
+  } else if (auto acquire = dyn_cast<AcquireOp>(op)) {
+    auto commit = partnerOf<CommitOp>(acquire);
+    if (Operation *writer = commit && commit.getValue()
+                                ? firstWriter(commit.getValue())
+                                : nullptr)
+      return put(writer, true);
+  }
+  // One that belongs to no anchor keeps its place beside its neighbour.
+  bool isBefore = isa<WaitOp, AcquireOp>(op);
+  for (Operation *other = op; other;
+       other = isBefore ? other->getNextNode() : other->getPrevNode())
+    if (llvm::is_contained(anchors, other))
+      return put(other, isBefore);
+  put(isBefore ? anchors.back() : anchors.front(), !isBefore);
+}
+
+void Planner::attach() {
+  SmallVector<Operation *> ordered = plan.order;
+  for (Operation &op : body->without_terminator())
+    if (isChannelOp(&op))
+      attachOne(&op);
+  plan.order.clear();
+  for (Operation *anchor : ordered) {
+    llvm::append_range(plan.order, before[anchor]);
+    plan.order.push_back(anchor);
+    llvm::append_range(plan.order, after[anchor]);
+  }
+  llvm::DenseMap<Operation *, unsigned> stage;
+  for (Operation *op : plan.order)
+    stage[op] = plan.stage[op];
+  plan.stage = std::move(stage);
+}
+
+FailureOr<LoopPlans> fa4::tile::planLoops(KernelOp kernel,
+                                          const RoleGraph &graph) {
+  LoopPlans plans;
+  SmallVector<scf::ForOp> loads;
+  for (auto role : kernel.getBody().getOps<RoleOp>()) {
+    if (!role.getIssue())
+      continue;
+    for (auto loop : role.getBody().getOps<scf::ForOp>()) {
+      Planner planner(loop, graph);
+      if (!planner.hasMma() && planner.hasLoad())
+        loads.push_back(loop);
+      if (!planner.hasMma())
+        continue;
+      if (ChannelOp channel = graph.irregularChannel(loop)) {
+        loop.emitRemark("not pipelined: the commits and waits of channel '")
+            << channel.getLabel() << "' cannot be numbered";
+        continue;
+      }
+      if (const char *reason = planner.unsupported()) {
+        loop.emitRemark("not pipelined: ") << reason;
+        continue;
+      }
+      if (failed(planner.planMmas()))
+        return loop.emitError("deadlock: operations of one iteration wait for "
+                              "each other in a circle through other roles");
+      plans.insert({loop, std::move(planner.plan)});
+    }
+  }
+  LoopPlans loadPlans;
+  for (scf::ForOp loop : loads) {
+    Planner planner(loop, graph);
+    if (graph.irregularChannel(loop) || planner.unsupported())
+      continue;
+    planner.planLoads(plans);
+    loadPlans.insert({loop, std::move(planner.plan)});
+  }
+  for (auto &[loop, plan] : loadPlans)
+    plans.insert({loop, std::move(plan)});
+  return plans;
+}

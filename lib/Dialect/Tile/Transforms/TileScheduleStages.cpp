@@ -1,0 +1,101 @@
+//===- TileScheduleStages.cpp - stages from the memory budget ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileSchedule.h"
+#include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
+#include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "fa4/Dialect/Tile/Analysis/Placement.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+using fa4::TargetDescription;
+
+/// Whether the channel is a ring that loads fill in a loop.
+static bool isLoadRing(const ChannelUses &uses) {
+  ChannelOp channel = uses.channel;
+  if (channel.getSpace() != MemorySpace::smem || channel.getInPlaceOf())
+    return false;
+  bool inLoop = false;
+  for (CommitOp commit : uses.commits) {
+    if (!commit.getValue() || !commit.getValue().getDefiningOp<LoadOp>())
+      return false;
+    inLoop |= commit->getParentOfType<scf::ForOp>() != nullptr;
+  }
+  return inLoop;
+}
+
+namespace {
+/// What shared memory `tile-allocate` will need, for any numbers of stages.
+class SharedMemory {
+public:
+  explicit SharedMemory(KernelOp kernel) : kernel(kernel) {
+    Lifetimes lifetimes(kernel);
+    for (SmallVector<ChannelOp> &buffer : collectBuffers(kernel))
+      if (buffer.front().getSpace() == MemorySpace::smem)
+        owners.push_back(buffer.front());
+    for (ChannelOp a : owners)
+      for (ChannelOp b : owners)
+        dead.push_back(a != b && lifetimes.deadBefore(a, b));
+  }
+
+  int64_t bytes() const {
+    SmallVector<PlacedBuffer> buffers;
+    for (ChannelOp owner : owners)
+      buffers.push_back({static_cast<int64_t>(owner.getStages()) *
+                             getSmemBytes(owner.getValueType()),
+                         getSmemAlignment(owner.getValueType())});
+    unsigned count = owners.size();
+    int64_t total = placeFirstFit(buffers, [&](unsigned a, unsigned b) {
+      return dead[a * count + b] || dead[b * count + a];
+    });
+    // A full and an empty barrier a stage.
+    for (auto channel : kernel.getBody().getOps<ChannelOp>())
+      total += 2 * channel.getStages() * kBarrierBytes;
+    return total + kTmemAddressBytes;
+  }
+
+private:
+  mutable KernelOp kernel;
+  mutable SmallVector<ChannelOp> owners;
+  /// Whether the row's buffer is dead before the column's is written.
+  SmallVector<bool> dead;
+};
+} // namespace
+
+void fa4::tile::chooseStages(KernelOp kernel, const TargetDescription &target,
+                             const RequiredStages &required,
+                             int64_t maxStages) {
+  for (SmallVector<ChannelOp> &buffer : collectBuffers(kernel)) {
+    int64_t stages = 1;
+    for (ChannelOp channel : buffer) {
+      stages = std::max<int64_t>(stages, channel.getStages());
+      if (auto it = required.find(channel); it != required.end())
+        stages = std::max(stages, it->second);
+    }
+    for (ChannelOp channel : buffer)
+      channel.setStages(stages);
+  }
+  SmallVector<ChannelOp> rings;
+  for (auto &[channel, uses] : collectChannelUses(kernel))
+    if (isLoadRing(uses))
+      rings.push_back(channel);
+  // One more each, until that does not fit; those of the last round are the
+  // first ones.
+  SharedMemory memory(kernel);
+  bool all = !rings.empty();
+  while (all)
+    for (ChannelOp ring : rings) {
+      int64_t stages = ring.getStages();
+      ring.setStages(stages + 1);
+      if (stages < maxStages &&
+          memory.bytes() <= static_cast<int64_t>(target.smemBytes))
+        continue;
+      ring.setStages(stages);
+      all = false;
+    }
+}

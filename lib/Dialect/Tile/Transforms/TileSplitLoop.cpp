@@ -1,0 +1,201 @@
+//===- TileSplitLoop.cpp - loops in which conditions are constant ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+namespace fa4::tile {
+#define GEN_PASS_DEF_TILESPLITLOOP
+#include "fa4/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace fa4::tile
+
+using namespace mlir;
+using namespace fa4::tile;
+
+namespace {
+/// A comparison of the induction variable: `holdsBelow` for all iterations
+/// below `bound` (or up to it, with `inclusive`), the opposite from there on.
+struct Threshold {
+  Value bound;
+  bool inclusive;
+  bool holdsBelow;
+};
+
+/// A condition, in the order of iterations: constant up to each of the
+/// thresholds, with the other value from there on.
+struct Phases {
+  SmallVector<Threshold, 2> ends;
+  bool first;
+};
+} // namespace
+
+static std::optional<Threshold> matchThreshold(Value condition,
+                                               scf::ForOp loop) {
+  auto compare = condition.getDefiningOp<arith::CmpIOp>();
+  if (!compare)
+    return std::nullopt;
+  Value lhs = compare.getLhs(), rhs = compare.getRhs();
+  arith::CmpIPredicate predicate = compare.getPredicate();
+  if (rhs == loop.getInductionVar()) {
+    std::swap(lhs, rhs);
+    switch (predicate) {
+    case arith::CmpIPredicate::slt:
+      predicate = arith::CmpIPredicate::sgt;
+      break;
+    case arith::CmpIPredicate::sle:
+      predicate = arith::CmpIPredicate::sge;
+      break;
+    case arith::CmpIPredicate::sgt:
+      predicate = arith::CmpIPredicate::slt;
+      break;
+    case arith::CmpIPredicate::sge:
+      predicate = arith::CmpIPredicate::sle;
+      break;
+    default:
+      return std::nullopt;
+    }
+  }
+  if (lhs != loop.getInductionVar() || !loop.isDefinedOutsideOfLoop(rhs))
+    return std::nullopt;
+  switch (predicate) {
+  case arith::CmpIPredicate::slt:
+    return Threshold{rhs, false, true};
+  case arith::CmpIPredicate::sle:
+    return Threshold{rhs, true, true};
+  case arith::CmpIPredicate::sgt:
+    return Threshold{rhs, true, false};
+  case arith::CmpIPredicate::sge:
+    return Threshold{rhs, false, false};
+  default:
+    return std::nullopt;
+  }
+}
+
+/// A comparison, or two of opposite directions. With `ori` the one that holds
+/// first comes first (true, false, true), with `andi` the other one (false,
+/// true, false); where the two ranges overlap or leave no gap, the middle
+/// phase is empty and that is right too.
+static std::optional<Phases> matchCondition(Value condition, scf::ForOp loop) {
+  if (auto threshold = matchThreshold(condition, loop))
+    return Phases{{*threshold}, threshold->holdsBelow};
+  Operation *def = condition.getDefiningOp();
+  if (!isa_and_nonnull<arith::OrIOp, arith::AndIOp>(def))
+    return std::nullopt;
+  auto a = matchThreshold(def->getOperand(0), loop);
+  auto b = matchThreshold(def->getOperand(1), loop);
+  if (!a || !b || a->holdsBelow == b->holdsBelow)
+    return std::nullopt;
+  bool first = isa<arith::OrIOp>(def);
+  if (a->holdsBelow != first)
+    std::swap(a, b);
+  return Phases{{*a, *b}, first};
+}
+
+/// The induction variable of the first iteration that is not below the
+/// threshold, in [begin, end].
+static Value firstBeyond(OpBuilder &builder, scf::ForOp loop, Threshold at,
+                         Value begin) {
+  Location loc = loop.getLoc();
+  Value bound = at.bound, step = loop.getStep();
+  if (at.inclusive) {
+    Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+    bound = arith::AddIOp::create(builder, loc, bound, one);
+  }
+  bound = arith::MaxSIOp::create(builder, loc, bound, begin);
+  if (!isConstantIntValue(step, 1)) {
+    Value span = arith::SubIOp::create(builder, loc, bound, begin);
+    Value steps = arith::CeilDivSIOp::create(builder, loc, span, step);
+    Value offset = arith::MulIOp::create(builder, loc, steps, step);
+    bound = arith::AddIOp::create(builder, loc, begin, offset);
+  }
+  // Past the end by less than a step is the end for the loop that begins here.
+  return arith::MinSIOp::create(builder, loc, bound, loop.getUpperBound());
+}
+
+/// Replaces a branch by what it does when the condition is `value`.
+static void takeBranch(scf::IfOp branch, bool value) {
+  Region &region = value ? branch.getThenRegion() : branch.getElseRegion();
+  if (!region.empty()) {
+    Block &block = region.front();
+    Operation *yield = block.getTerminator();
+    branch.replaceAllUsesWith(SmallVector<Value>(yield->getOperands()));
+    yield->erase();
+    branch->getBlock()->getOperations().splice(branch->getIterator(),
+                                               block.getOperations());
+  }
+  branch.erase();
+}
+
+/// Splits the loop at the condition and gives the loops it became.
+static SmallVector<scf::ForOp> split(scf::ForOp loop, Value condition,
+                                     const Phases &phases) {
+  OpBuilder builder(loop);
+  SmallVector<unsigned> positions;
+  for (auto [i, op] : llvm::enumerate(*loop.getBody()))
+    if (auto branch = dyn_cast<scf::IfOp>(op);
+        branch && branch.getCondition() == condition)
+      positions.push_back(i);
+  SmallVector<scf::ForOp> pieces;
+  Value begin = loop.getLowerBound();
+  SmallVector<Value> carried(loop.getInitArgs());
+  for (unsigned i = 0; i <= phases.ends.size(); ++i) {
+    Value end = i < phases.ends.size()
+                    ? firstBeyond(builder, loop, phases.ends[i], begin)
+                    : loop.getUpperBound();
+    auto piece = cast<scf::ForOp>(builder.clone(*loop));
+    piece.setLowerBound(begin);
+    piece.setUpperBound(end);
+    piece.getInitArgsMutable().assign(carried);
+    SmallVector<scf::IfOp> branches;
+    for (unsigned position : positions)
+      branches.push_back(
+          cast<scf::IfOp>(*std::next(piece.getBody()->begin(), position)));
+    for (scf::IfOp branch : branches)
+      takeBranch(branch, phases.first == (i % 2 == 0));
+    carried = SmallVector<Value>(piece.getResults());
+    begin = end;
+    pieces.push_back(piece);
+  }
+  loop.replaceAllUsesWith(carried);
+  loop.erase();
+  return pieces;
+}
+
+/// Operations that only the conditions used.
+static void eraseDead(scf::ForOp loop) {
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(*loop.getBody())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+namespace {
+struct TileSplitLoop
+    : public fa4::tile::impl::TileSplitLoopBase<TileSplitLoop> {
+  void runOnOperation() override {
+    SmallVector<scf::ForOp> worklist;
+    for (auto role : getOperation().getBody().getOps<RoleOp>())
+      if (!role.getIssue())
+        role.walk([&](scf::ForOp loop) { worklist.push_back(loop); });
+    while (!worklist.empty()) {
+      scf::ForOp loop = worklist.pop_back_val();
+      for (auto branch : loop.getBody()->getOps<scf::IfOp>())
+        if (auto phases = matchCondition(branch.getCondition(), loop)) {
+          for (scf::ForOp piece : split(loop, branch.getCondition(), *phases)) {
+            eraseDead(piece);
+            worklist.push_back(piece);
+          }
+          break;
+        }
+    }
+  }
+};
+} // namespace
