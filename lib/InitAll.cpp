@@ -8,6 +8,7 @@
 
 #include "fa4/InitAll.h"
 #include "fa4/Conversion/Passes.h"
+#include "fa4/Conversion/TileToNVVM/Passes.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Attn/Pipelines/Passes.h"
 #include "fa4/Dialect/Attn/Transforms/BufferizableOpInterfaceImpl.h"
@@ -39,6 +40,7 @@ void fa4::registerPasses() {
   attn::registerAttnPipelines();
   registerConversionPasses();
   tile::registerTilePasses();
+  tile::registerTileToNVVMPasses();
 }
 
 void fa4::registerToolPasses() {

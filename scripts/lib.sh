@@ -13,6 +13,8 @@ FA4_LLVM_BIN=/usr/lib/llvm-22/bin
 FA4_VENV=$FA4_ROOT/.venv
 FA4_LOGS=$FA4_ROOT/build/logs
 FA4_STEP_PID=
+# Has ptxas, under NVIDIA's licence, and serves where there is no CUDA toolkit.
+FA4_PTXAS_WHEEL=nvidia-cuda-nvcc==13.0.88
 
 # What is installed with apt. Nothing else is taken from the system.
 FA4_PACKAGES=(
@@ -151,6 +153,10 @@ ensure_packages() {
 # Python
 #===------------------------------------------------------------------------===#
 
+pip_network_failed() {
+  grep -qE 'NewConnectionError|Name or service|name resolution|Network is unreachable|ConnectTimeout|Read timed out' "$1"
+}
+
 create_venv() { rm -rf "$FA4_VENV" && /usr/bin/python3 -m venv "$FA4_VENV"; }
 
 # ensure_venv: .venv with the pinned packages of python/requirements-test.txt. A
@@ -171,12 +177,45 @@ ensure_venv() {
   if ! run_logged "$log" "$FA4_VENV/bin/python" -m pip install \
     --disable-pip-version-check -r "$requirements"; then
     tail -n 20 "$log" | sed 's/^/    | /' >&2
-    if grep -qE 'NewConnectionError|Name or service|name resolution|Network is unreachable|ConnectTimeout|Read timed out' "$log"; then
+    if pip_network_failed "$log"; then
       die "no network, or PyPI did not answer (${log#"$FA4_ROOT"/})"
     fi
     die "pip could not install python/requirements-test.txt (${log#"$FA4_ROOT"/})"
   fi
   printf '%s' "$wanted" >"$stamp"
+}
+
+# find_ptxas: its path, or nothing; the places of fa4-compile, which are listed in
+# include/fa4/Target/NVPTX/Ptxas.h.
+find_ptxas() {
+  local path
+  for path in "${FA4_PTXAS-}" "${CUDA_HOME:+$CUDA_HOME/bin/ptxas}" \
+    "${CUDA_PATH:+$CUDA_PATH/bin/ptxas}" "${CUDA_ROOT:+$CUDA_ROOT/bin/ptxas}" \
+    "$(command -v ptxas)" /usr/local/cuda/bin/ptxas \
+    "$FA4_VENV"/lib/python3*/site-packages/nvidia/{cu13,cuda_nvcc}/bin/ptxas; do
+    if [ -n "$path" ] && [ -f "$path" ] && [ -x "$path" ]; then
+      printf '%s\n' "$path"
+      return
+    fi
+  done
+}
+
+# ensure_ptxas: ptxas for the cubins, from PyPI where there is no toolkit. Only
+# cubins need it: without it, one line says so, and all else goes on.
+ensure_ptxas() {
+  local log=$FA4_LOGS/pip-ptxas.log why="pip could not install it"
+  if [ -n "$(find_ptxas)" ]; then
+    return
+  fi
+  mkdir -p "$FA4_LOGS"
+  say "installing ptxas into .venv: $FA4_PTXAS_WHEEL"
+  # What the wheel depends on serves nvcc, not ptxas.
+  if ! run_logged "$log" "$FA4_VENV/bin/python" -m pip install --no-deps \
+    --retries 1 --timeout 20 --disable-pip-version-check "$FA4_PTXAS_WHEEL" ||
+    [ -z "$(find_ptxas)" ]; then
+    ! pip_network_failed "$log" || why="no network, or PyPI did not answer"
+    say "no ptxas ($why; ${log#"$FA4_ROOT"/}): no cubins, and the tests that need it are skipped"
+  fi
 }
 
 #===------------------------------------------------------------------------===#
@@ -206,6 +245,6 @@ build() {
 export_tools() {
   export PYTHONUTF8=1
   export FA4_OPT=$FA4_ROOT/build/$1/bin/fa4-opt
-  export FA4_LLVM_BIN
+  export FA4_LLVM_BIN FA4_VENV
   export PYTHONPATH=$FA4_ROOT/python${PYTHONPATH:+:$PYTHONPATH}
 }

@@ -4,13 +4,14 @@ Environment:
   FA4_VERIFY_ROUNDTRIP=1  each fa4-opt gets --verify-roundtrip: what it has
                           parsed is printed, as text and as bytecode, parsed
                           again and compared
-  FA4_PTXAS               ptxas to use, if it is not on PATH
+  FA4_PTXAS               ptxas to use, if fa4-compile would not find it
 """
 
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+import glob
 import os
 import shutil
 
@@ -52,10 +53,29 @@ if os.environ.get("FA4_VERIFY_ROUNDTRIP", "0") not in ("", "0"):
 if "address" in config.fa4_sanitize:
     config.available_features.add("asan")
 
-ptxas = os.environ.get("FA4_PTXAS") or shutil.which("ptxas")
+def find_ptxas():
+    """As fa4-compile finds it (fa4/Target/NVPTX/Ptxas.h), with .venv for the wheel."""
+    folders = [
+        os.path.join(os.environ[root], "bin")
+        for root in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT")
+        if os.environ.get(root)
+    ]
+    folders += [os.environ["PATH"], "/usr/local/cuda/bin"]
+    venvs = [os.environ.get("VIRTUAL_ENV"), os.environ.get("FA4_VENV")]
+    venvs.append(os.path.join(config.fa4_source_dir, ".venv"))
+    for venv in filter(None, venvs):
+        for package in ("cu13", "cuda_nvcc"):
+            folders += sorted(
+                glob.glob(f"{venv}/lib/python3*/site-packages/nvidia/{package}/bin")
+            )
+    return shutil.which("ptxas", path=os.pathsep.join(folders))
+
+
+ptxas = os.environ.get("FA4_PTXAS") or find_ptxas()
 if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
+    config.environment["FA4_PTXAS"] = ptxas
 
 # Libraries for mlir-runner's --shared-libs: %llvm_shlib_dir/libmlir_*.so.
 config.substitutions.append(("%llvm_shlib_dir", config.llvm_lib_dir))

@@ -8,6 +8,12 @@
 // RUN:   --output A=%t/A.npy --output B=%t/B.npy C=%t/C.npy | FileCheck %s
 // RUN: python3 %S/Inputs/check_gemm.py %t/A.npy %t/B.npy %t/C.npy
 //
+// The same through fa4-compile.
+// RUN: rm %t/gemm_sm100.ptx %t/C.npy && fa4-compile %s -o %t
+// RUN: fa4-sim %t/gemm_sm100.json M=256 N=128 K=320 --random --check --seeds 0:9 --stats \
+// RUN:   --output A=%t/A.npy --output B=%t/B.npy C=%t/C.npy | FileCheck %s
+// RUN: python3 %S/Inputs/check_gemm.py %t/A.npy %t/B.npy %t/C.npy
+//
 // 2 tiles x 5 K tiles x 4 instructions of 128x128x16.
 // CHECK-COUNT-10: mma instructions{{ +}}40
 //

@@ -50,3 +50,17 @@ tile.kernel @carried(%x: memref<?x128xbf16> {tile.name = "x", tile.dims = ["N", 
   }
   tile.store %r, %y[%i, %c0] : vector<128x128xf32>, memref<?x128xf32>
 }
+
+// -----
+
+tile.kernel @rows(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                  %y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 256>]} {
+  %c0 = arith.constant 0 : index
+  %i = tile.work_tile : index
+  %a = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<256x64xbf16>
+  %b = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<64x64xbf16>
+  // expected-error @below {{'tile.mma' op has 256 rows; the MMA of sm_100a that is supported has 128 (see tile-subtile)}}
+  %m = tile.mma %a, %b : vector<256x64xbf16>, vector<64x64xbf16> -> vector<256x64xf32>
+  tile.store %m, %y[%i, %c0] : vector<256x64xf32>, memref<?x64xf32>
+}

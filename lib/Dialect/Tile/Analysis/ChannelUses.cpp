@@ -64,3 +64,11 @@ fa4::tile::collectBuffers(KernelOp kernel) {
   }
   return buffers;
 }
+
+llvm::DenseMap<Value, unsigned> fa4::tile::numberBuffers(KernelOp kernel) {
+  llvm::DenseMap<Value, unsigned> numbers;
+  for (auto [number, buffer] : llvm::enumerate(collectBuffers(kernel)))
+    for (ChannelOp channel : buffer)
+      numbers[channel.getChannel()] = number;
+  return numbers;
+}

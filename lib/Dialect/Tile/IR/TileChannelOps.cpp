@@ -69,9 +69,8 @@ LogicalResult CommitOp::verify() {
 LogicalResult WaitOp::verify() {
   if (getValue() &&
       getValue().getType() != getChannel().getType().getValueType())
-    return emitOpError("gives ")
-           << getValue().getType() << " of a channel of "
-           << getChannel().getType().getValueType();
+    return emitOpError("gives ") << getValue().getType() << " of a channel of "
+                                 << getChannel().getType().getValueType();
   return success();
 }
 
@@ -81,9 +80,8 @@ LogicalResult WaitOp::verify() {
 
 /// A lane's part of a tile is a run of the columns of its row, or its row's
 /// value.
-static LogicalResult verifyLaneAccess(Operation *op, Type lane,
-                                      VectorType tile, int64_t column,
-                                      bool all) {
+static LogicalResult verifyLaneAccess(Operation *op, Type lane, VectorType tile,
+                                      int64_t column, bool all) {
   bool rowValue = tile.getRank() == 1 && !all;
   int64_t columns = rowValue ? 1 : tile.getShape().back();
   auto vector = dyn_cast<VectorType>(lane);
@@ -114,7 +112,6 @@ LogicalResult PutOp::verify() {
     return emitOpError("needs ")
            << type.getRank() << " indices and one of their dimensions";
   if (getValue().getType() != type.getElementType())
-    return emitOpError("writes ")
-           << getValue().getType() << " to " << type;
+    return emitOpError("writes ") << getValue().getType() << " to " << type;
   return success();
 }

@@ -24,8 +24,7 @@ using namespace fa4::tile;
 ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   auto functionType = [](Builder &builder, ArrayRef<Type> inputs,
                          ArrayRef<Type> results,
-                         function_interface_impl::VariadicFlag,
-                         std::string &) {
+                         function_interface_impl::VariadicFlag, std::string &) {
     return builder.getFunctionType(inputs, results);
   };
   if (function_interface_impl::parseFunctionOp(
@@ -204,8 +203,8 @@ LogicalResult MmaOp::verify() {
            << a.getElementType() << " with " << b.getElementType();
   int64_t k = b.getDimSize(getTransposeB() ? 1 : 0);
   if (getK() != k)
-    return emitOpError("A has ") << getK() << " columns but B has " << k
-                                 << " rows";
+    return emitOpError("A has ")
+           << getK() << " columns but B has " << k << " rows";
   int64_t m = a.getDimSize(getTransposeA() ? 1 : 0);
   int64_t n = b.getDimSize(getTransposeB() ? 0 : 1);
   if (getM() != m || getN() != n)

@@ -70,6 +70,20 @@ static void skipZeroAccumulators(KernelOp kernel) {
   });
 }
 
+/// A row of a tile is one thread's, and a role has a warpgroup of them.
+static LogicalResult checkRows(KernelOp kernel,
+                               const TargetDescription &target) {
+  WalkResult result = kernel.walk([&](MmaOp mma) -> WalkResult {
+    if (mma.getM() == target.mma.rows)
+      return WalkResult::advance();
+    return mma.emitOpError("has ")
+           << mma.getM() << " rows; the MMA of " << target.chip
+           << " that is supported has " << target.mma.rows
+           << " (see tile-subtile)";
+  });
+  return failure(result.wasInterrupted());
+}
+
 /// A store reads shared memory, which an MMA cannot write: threads copy.
 static void copyStoredAccumulators(KernelOp kernel) {
   kernel.walk([](Operation *op) {
@@ -198,6 +212,8 @@ struct TileWarpSpecialize
           << "', whose MMAs accumulate in registers: not supported yet";
       return signalPassFailure();
     }
+    if (failed(checkRows(kernel, *target)))
+      return signalPassFailure();
     skipZeroAccumulators(kernel);
     copyStoredAccumulators(kernel);
     FailureOr<RolePartition> partition = RolePartition::compute(kernel);

@@ -37,6 +37,9 @@ llvm::MapVector<ChannelOp, ChannelUses> collectChannelUses(KernelOp kernel);
 /// first, then the others in the order of their definition.
 llvm::SmallVector<llvm::SmallVector<ChannelOp>> collectBuffers(KernelOp kernel);
 
+/// The index in `collectBuffers` of the buffer of each channel's value.
+llvm::DenseMap<mlir::Value, unsigned> numberBuffers(KernelOp kernel);
+
 } // namespace fa4::tile
 
 #endif // FA4_DIALECT_TILE_ANALYSIS_CHANNELUSES_H

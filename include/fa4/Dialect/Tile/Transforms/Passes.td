@@ -17,10 +17,139 @@ include "mlir/Pass/PassBase.td"
 // tile-subtile
 //===----------------------------------------------------------------------===//
 
+def TileSubtile : Pass<"tile-subtile", "::fa4::tile::KernelOp"> {
+  let summary = "Cut MMAs into ones of the target's rows";
+  let description = [{
+    Where an MMA has more rows than one of the target's, cuts the dimension that
+    these rows are into equal parts, wherever it leads: through elementwise
+    operations, reductions, broadcasts, loops and branches to loads and stores,
+    which get an offset. Everything that depends on the rows is there once for each
+    part afterwards, in the order of the original operations; what does not (keys,
+    values) is shared by all parts. Along the rows of one MMA another may sum: it
+    becomes a sequence of MMAs that add to the first one's result.
+
+    A kernel without such MMAs is left as it is. An operation that cannot work on
+    parts is an error.
+
+    Before:
+
+    ```mlir
+    tile.kernel @scores(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "64"]},
+                        %k: memref<?x64xbf16> {tile.name = "k", tile.dims = ["N", "64"]},
+                        %m: memref<?xf32> {tile.name = "m", tile.dims = ["M"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 256>]} {
+      %i = tile.work_tile : index
+      %c0 = arith.constant 0 : index
+      %c256 = arith.constant 256 : index
+      %zero = arith.constant dense<0.0> : vector<256xf32>
+      %row = arith.muli %i, %c256 : index
+      %tq = tile.load %q[%row, %c0] : memref<?x64xbf16> -> vector<256x64xbf16>
+      %tk = tile.load %k[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+      %s = tile.mma %tq, transpose %tk : vector<256x64xbf16>, vector<128x64xbf16> -> vector<256x128xf32>
+      %max = vector.multi_reduction <maxnumf>, %s, %zero [1] : vector<256x128xf32> to vector<256xf32>
+      tile.store %max, %m[%row] : vector<256xf32>, memref<?xf32>
+    }
+    ```
+
+    After (shortened):
+
+    ```
+    %tq0 = tile.load %q[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    %row1 = arith.addi %row, %c128 : index
+    %tq1 = tile.load %q[%row1, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    %tk = tile.load %k[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    %s0 = tile.mma %tq0, transpose %tk : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+    %s1 = tile.mma %tq1, transpose %tk : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+    ...
+    tile.store %max1, %m[%row1] : vector<128xf32>, memref<?xf32>
+    ```
+  }];
+}
+
 
 //===----------------------------------------------------------------------===//
 // tile-lazy-rescale
 //===----------------------------------------------------------------------===//
+
+def TileLazyRescale : Pass<"tile-lazy-rescale", "::fa4::tile::KernelOp"> {
+  let summary = "Rescale accumulators only when the row max has grown much";
+  let description = [{
+    An online softmax keeps sums in units of `2^(c m)`, where `m` is the row max so
+    far, and multiplies them by `a = 2^(c (m - m'))` when it grows to `m'`. Any `m`
+    will do as long as nothing overflows. So this pass keeps the old `m` in rows
+    where `c (m' - m) <= threshold` (FlashAttention-4, arXiv 2603.05451): there `a`
+    is 1, and sums are at most `2^threshold` times as large.
+
+    It looks for a loop that carries a row max `m` from -inf,
+
+    ```
+    m' = rowmax(x) joined with m       (vector.multi_reduction <maxnumf>)
+    f  = m' or 0 where m' is -inf      (optional: arith.cmpf oeq, arith.select)
+    a  = exp2((m - f) * c)             c > 0, a splat constant; optional
+    ```
+
+    and puts selects behind `m'` and `f`. `a` becomes 1 in rows where `m` is -inf,
+    in which nothing has been summed yet. The carried `m` is then no longer the row
+    max but a reference that it exceeds by no more than the threshold: what
+    follows must be right for any reference, as sums that it normalises and `c m +
+    log2(sum)` are. Products of a carried MMA accumulator and the row
+    factor `a` become `tile.rescale`, which costs nothing in a block where all
+    factors are 1.
+
+    With `threshold = 0` nothing changes.
+
+    Before:
+
+    ```mlir
+    tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                   %y: memref<?x64xf32> {tile.name = "y", tile.dims = ["M", "64"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>]} {
+      %c0 = arith.constant 0 : index
+      %c128 = arith.constant 128 : index
+      %n = memref.dim %x, %c0 : memref<?x64xbf16>
+      %q = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+      %zero = arith.constant dense<0.0> : vector<128x64xf32>
+      %ninf = arith.constant dense<0xFF800000> : vector<128xf32>
+      %r:2 = scf.for %j = %c0 to %n step %c128 iter_args(%o = %zero, %m = %ninf) -> (vector<128x64xf32>, vector<128xf32>) {
+        %k = tile.load %x[%j, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+        %s = tile.mma %q, transpose %k : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+        %m2 = vector.multi_reduction <maxnumf>, %s, %m [1] : vector<128x128xf32> to vector<128xf32>
+        %d = arith.subf %m, %m2 : vector<128xf32>
+        %a = math.exp2 %d : vector<128xf32>
+        %m2c = vector.shape_cast %m2 : vector<128xf32> to vector<128x1xf32>
+        %m2b = vector.broadcast %m2c : vector<128x1xf32> to vector<128x128xf32>
+        %e = arith.subf %s, %m2b : vector<128x128xf32>
+        %p = math.exp2 %e : vector<128x128xf32>
+        %pb = arith.truncf %p : vector<128x128xf32> to vector<128x128xbf16>
+        %ac = vector.shape_cast %a : vector<128xf32> to vector<128x1xf32>
+        %ab = vector.broadcast %ac : vector<128x1xf32> to vector<128x64xf32>
+        %oa = arith.mulf %o, %ab : vector<128x64xf32>
+        %o2 = tile.mma %pb, %k acc %oa : vector<128x128xbf16>, vector<128x64xbf16> -> vector<128x64xf32>
+        scf.yield %o2, %m2 : vector<128x64xf32>, vector<128xf32>
+      }
+      tile.store %r#0, %y[%c0, %c0] : vector<128x64xf32>, memref<?x64xf32>
+    }
+    ```
+
+    After (shortened):
+
+    ```
+    %m1 = vector.multi_reduction <maxnumf>, %s, %m [1] : vector<128x128xf32> to vector<128xf32>
+    %grown = arith.subf %m1, %m : vector<128xf32>
+    %keep = arith.cmpf ole, %grown, %threshold : vector<128xf32>
+    %m2 = arith.select %keep, %m, %m1 : vector<128xi1>, vector<128xf32>
+    ...
+    %fresh = arith.cmpf oeq, %m, %ninf : vector<128xf32>
+    %a2 = arith.select %fresh, %one, %a : vector<128xi1>, vector<128xf32>
+    ...
+    %oa = tile.rescale %o, %a2 : vector<128x64xf32>, vector<128xf32>
+    ```
+  }];
+  let options = [
+    Option<"threshold", "threshold", "double", /*default=*/"8.0",
+           "Growth of the row max, in units of log2, up to which it is ignored; 0 = none">
+  ];
+}
 
 
 //===----------------------------------------------------------------------===//
@@ -363,10 +492,186 @@ def TileAllocate : Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
 // tile-distribute
 //===----------------------------------------------------------------------===//
 
+def TileDistribute : Pass<"tile-distribute"> {
+  let summary = "Give each thread of a role its part of every tile";
+  let description = [{
+    In roles that hold data (all but those with `issue`), which have as many
+    threads as the tiles have rows, each thread gets the row that it can access
+    in tensor memory: a matrix `vector<128x64xf32>` becomes `vector<64xf32>`, a
+    vector with one element a row becomes that element, and one with an element
+    a column stays whole. Which of the two a vector of rank 1 is follows from
+    where it comes from and how it is used; where it would have to be both,
+    there is an error.
+
+    `tile.wait` gives no value any more: `tile.read` reads the stage where the
+    value is first used, and before its stage changes hands. `tile.commit` is
+    preceded by a `tile.write`. A `tile.rescale` of a value that is handed on in
+    its own buffer reads and writes it only in warps that have a factor other
+    than 1.
+
+    The order of elements in `vector.multi_reduction` is taken as unspecified.
+
+    Before:
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %s = tile.channel "s" tmem stages(1) : <vector<128x64xf32>>
+      %p = tile.channel "p" tmem stages(1) : <vector<128x64xbf16>>
+      tile.role @r warps(4) {
+        %c = arith.constant dense<0.0> : vector<128xf32>
+        %x = tile.wait %s : <vector<128x64xf32>> -> vector<128x64xf32>
+        %m = vector.multi_reduction <maxnumf>, %x, %c [1] : vector<128x64xf32> to vector<128xf32>
+        %mc = vector.shape_cast %m : vector<128xf32> to vector<128x1xf32>
+        %mb = vector.broadcast %mc : vector<128x1xf32> to vector<128x64xf32>
+        %d = arith.subf %x, %mb : vector<128x64xf32>
+        %y = arith.truncf %d : vector<128x64xf32> to vector<128x64xbf16>
+        tile.acquire %p : <vector<128x64xbf16>>
+        tile.commit %p, %y : <vector<128x64xbf16>>, vector<128x64xbf16>
+        tile.release %s : <vector<128x64xf32>>
+      }
+    }
+    ```
+
+    After:
+
+    ```
+    tile.role @r warps(4) {
+      %c = arith.constant 0.0 : f32
+      tile.wait %s : <vector<128x64xf32>>
+      %x = tile.read %s : <vector<128x64xf32>> -> vector<64xf32>
+      %m = vector.reduction <maxnumf>, %x, %c fastmath<reassoc> : vector<64xf32> into f32
+      %mb = vector.broadcast %m : f32 to vector<64xf32>
+      %d = arith.subf %x, %mb : vector<64xf32>
+      %y = arith.truncf %d : vector<64xf32> to vector<64xbf16>
+      tile.acquire %p : <vector<128x64xbf16>>
+      tile.write %y, %p : vector<64xbf16>, <vector<128x64xbf16>>
+      tile.commit %p : <vector<128x64xbf16>>
+      tile.release %s : <vector<128x64xf32>>
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
 
 //===----------------------------------------------------------------------===//
 // tile-unroll
 //===----------------------------------------------------------------------===//
 
+def TileUnroll : Pass<"tile-unroll"> {
+  let summary = "Split a thread's rows into fragments of column pairs";
+  let description = [{
+    After `tile-distribute`: every vector of `n` columns becomes `n / 2` vectors
+    of two, which packed instructions (f32x2, conversion to two narrow values)
+    work on. What has no effect is placed where something that has one needs it,
+    fragment by fragment: a fragment goes through all its operations before the
+    next one starts, so that its registers are free early. Reads and
+    writes of channels become one a fragment.
+
+    Reductions keep four partial results; sums and products of f32 are of
+    pairs, and of other kinds each step folds in two elements (one instruction
+    for maxima and minima).
+
+    Signed comparisons of the column's number with something that is the same in all
+    columns become a word of bits for 32 columns, made by shifts, and a test
+    of one bit an element: ptxas moves the bits to predicates several at a time.
+    Sums of indices are taken not to overflow.
+
+    Before:
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %s = tile.channel "s" tmem stages(1) : <vector<128x4xf32>>
+      %p = tile.channel "p" tmem stages(1) : <vector<128x4xbf16>>
+      tile.role @r warps(4) {
+        tile.wait %s : <vector<128x4xf32>>
+        %x = tile.read %s : <vector<128x4xf32>> -> vector<4xf32>
+        %y = math.exp2 %x : vector<4xf32>
+        %z = arith.truncf %y : vector<4xf32> to vector<4xbf16>
+        tile.acquire %p : <vector<128x4xbf16>>
+        tile.write %z, %p : vector<4xbf16>, <vector<128x4xbf16>>
+        tile.commit %p : <vector<128x4xbf16>>
+        tile.release %s : <vector<128x4xf32>>
+      }
+    }
+    ```
+
+    After (shortened, `fragment=2`):
+
+    ```
+    tile.wait %s : <vector<128x4xf32>>
+    %x0 = tile.read %s : <vector<128x4xf32>> -> vector<2xf32>
+    %x1 = tile.read %s[2] : <vector<128x4xf32>> -> vector<2xf32>
+    tile.acquire %p : <vector<128x4xbf16>>
+    %y0 = math.exp2 %x0 : vector<2xf32>
+    %z0 = arith.truncf %y0 : vector<2xf32> to vector<2xbf16>
+    tile.write %z0, %p : vector<2xbf16>, <vector<128x4xbf16>>
+    %y1 = math.exp2 %x1 : vector<2xf32>
+    %z1 = arith.truncf %y1 : vector<2xf32> to vector<2xbf16>
+    tile.write %z1, %p[2] : vector<2xbf16>, <vector<128x4xbf16>>
+    tile.commit %p : <vector<128x4xbf16>>
+    tile.release %s : <vector<128x4xf32>>
+    ```
+  }];
+  let options = [
+    Option<"fragment", "fragment", "int64_t", /*default=*/"32",
+           "Columns of a fragment">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// lane-math-to-llvm
+//===----------------------------------------------------------------------===//
+
+def LaneMathToLLVM : Pass<"lane-math-to-llvm"> {
+  let summary = "Lower math on a thread's scalars and pairs to instructions";
+  let description = [{
+    Rewrites operations of `math`, divisions of f32 and `tile.exp2`, on scalars and
+    on vectors of two after `tile-unroll`. Functions go to the special function
+    unit, an element each; subnormal inputs and results count as 0. `tile-to-nvvm`
+    does the same with the rest of a role.
+
+    | operation | becomes | error, relative (PTX ISA, unless absolute) |
+    |---|---|---|
+    | `math.exp2` | `ex2.approx.ftz.f32` | 2^-22 |
+    | `math.exp` | `ex2` of `x log2(e)` | 2^-22, and that of the product's rounding |
+    | `math.log2`, `math.log` | `lg2.approx.ftz.f32` (`* ln 2`) | absolute 2^-22 where x is in (0.5, 2), else 2^-22 |
+    | `math.tanh` | `1 - 2 rcp(ex2(2 x log2(e)) + 1)` | absolute 2^-21 |
+    | `math.sqrt`, `math.rsqrt` | `sqrt`, `rsqrt.approx.ftz.f32` | 2^-22 |
+    | `arith.divf` with 1 | `rcp.approx.ftz.f32` | 2^-23 |
+    | `arith.divf` | `div.approx.ftz.f32` | 2^-22, for a divisor from 2^-126 to 2^126 |
+    | `tile.exp2` | clamp, `add.rm.ftz.f32x2`, `fma.f32x2`, exponent by `shl` and `add` | the polynomial's |
+    | `math.fma`, `absf`, `floor`, `ceil`, `trunc`, `roundeven`, `copysign` | LLVM's intrinsics | exact |
+
+    In f16 and bf16 a function is that of f32, rounded. Other operations of
+    `math` are errors: LLVM's back end calls libraries for them, which a GPU
+    does not have.
+
+    Before:
+
+    ```mlir
+    func.func @f(%x: vector<2xf32>) -> vector<2xf32> {
+      %y = math.exp2 %x : vector<2xf32>
+      return %y : vector<2xf32>
+    }
+    ```
+
+    After (shortened):
+
+    ```
+    %x0 = llvm.extractelement %x[%0 : i32] : vector<2xf32>
+    %y0 = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"(%x0) : (f32) -> f32
+    ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
 
 #endif // FA4_DIALECT_TILE_TRANSFORMS_PASSES_TD

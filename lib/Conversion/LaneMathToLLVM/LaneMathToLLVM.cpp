@@ -1,0 +1,268 @@
+//===- LaneMathToLLVM.cpp - arithmetic of a GPU thread as LLVM dialect ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
+#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
+#include "mlir/Conversion/LLVMCommon/VectorPattern.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace fa4::tile {
+#define GEN_PASS_DEF_LANEMATHTOLLVM
+#include "fa4/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace fa4::tile
+
+using namespace mlir;
+using namespace fa4::tile;
+
+static constexpr llvm::StringLiteral kExp2 = "llvm.nvvm.ex2.approx.ftz.f32";
+static constexpr llvm::StringLiteral kLog2 = "llvm.nvvm.lg2.approx.ftz.f";
+static constexpr llvm::StringLiteral kReciprocal = "llvm.nvvm.rcp.approx.ftz.f";
+static constexpr llvm::StringLiteral kDivide = "llvm.nvvm.div.approx.ftz.f";
+static constexpr llvm::StringLiteral kSqrt = "llvm.nvvm.sqrt.approx.ftz.f";
+static constexpr llvm::StringLiteral kRsqrt = "llvm.nvvm.rsqrt.approx.ftz.f";
+
+/// Scalar or one-dimensional vector of a float type up to 32 bits.
+static bool isLaneFloat(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  Type element = getElementTypeOrSelf(type);
+  return (!vector || (vector.getRank() == 1 && !vector.isScalable())) &&
+         isa<Float32Type, Float16Type, BFloat16Type>(element);
+}
+
+static Value call(ImplicitLocOpBuilder &b, StringRef intrinsic,
+                  ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(b, b.getF32Type(),
+                                       b.getStringAttr(intrinsic), operands)
+      .getResults();
+}
+
+static Value constant(ImplicitLocOpBuilder &b, Type type, double value) {
+  Attribute element = b.getF32FloatAttr(static_cast<float>(value));
+  auto vector = dyn_cast<VectorType>(type);
+  return LLVM::ConstantOp::create(b, type,
+                                  vector
+                                      ? DenseElementsAttr::get(vector, element)
+                                      : cast<TypedAttr>(element));
+}
+
+/// `scalar` of each element of the operands, which are all of one f32 type.
+static Value mapElements(ImplicitLocOpBuilder &b, ValueRange operands,
+                         llvm::function_ref<Value(ValueRange)> scalar) {
+  auto vector = dyn_cast<VectorType>(operands.front().getType());
+  if (!vector)
+    return scalar(operands);
+  Value result = LLVM::PoisonOp::create(b, vector);
+  for (int64_t i = 0; i < vector.getNumElements(); ++i) {
+    Value index = LLVM::ConstantOp::create(b, b.getI32IntegerAttr(i));
+    SmallVector<Value> elements;
+    for (Value operand : operands)
+      elements.push_back(LLVM::ExtractElementOp::create(b, operand, index));
+    result = LLVM::InsertElementOp::create(b, result, scalar(elements), index);
+  }
+  return result;
+}
+
+namespace {
+/// An operation of f32 on the special function unit. Of narrower types the
+/// result is that of f32, rounded.
+template <typename Op>
+class SpecialFunction : public ConvertOpToLLVMPattern<Op> {
+public:
+  using Build = Value (*)(ImplicitLocOpBuilder &, Value);
+
+  SpecialFunction(const LLVMTypeConverter &converter, Build build)
+      : ConvertOpToLLVMPattern<Op>(converter, /*benefit=*/2), build(build) {}
+
+  LogicalResult
+  matchAndRewrite(Op op, typename Op::Adaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Type type = adaptor.getOperand().getType();
+    if (!isLaneFloat(type))
+      return rewriter.notifyMatchFailure(op, "not f32, f16 or bf16");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value x = adaptor.getOperand();
+    bool narrow = !getElementTypeOrSelf(type).isF32();
+    Type wide = b.getF32Type();
+    if (auto vector = dyn_cast<VectorType>(type))
+      wide = vector.clone(wide);
+    if (narrow)
+      x = LLVM::FPExtOp::create(b, wide, x);
+    Value result = build(b, x);
+    if (narrow)
+      result = LLVM::FPTruncOp::create(b, type, result);
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+
+private:
+  Build build;
+};
+
+/// `a / b`: a reciprocal if `a` is 1.
+class Divide : public ConvertOpToLLVMPattern<arith::DivFOp> {
+public:
+  explicit Divide(const LLVMTypeConverter &converter)
+      : ConvertOpToLLVMPattern(converter, /*benefit=*/2) {}
+
+  LogicalResult
+  matchAndRewrite(arith::DivFOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Type type = adaptor.getLhs().getType();
+    if (!isLaneFloat(type) || !getElementTypeOrSelf(type).isF32())
+      return rewriter.notifyMatchFailure(op, "not f32");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value result =
+        matchPattern(op.getLhs(), m_OneFloat())
+            ? mapElements(b, adaptor.getRhs(),
+                          [&](ValueRange x) { return call(b, kReciprocal, x); })
+            : mapElements(b, {adaptor.getLhs(), adaptor.getRhs()},
+                          [&](ValueRange x) { return call(b, kDivide, x); });
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+};
+
+/// A pair by the polynomial. See `tile.exp2` for the formula.
+class Exp2Polynomial : public ConvertOpToLLVMPattern<Exp2Op> {
+public:
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult
+  matchAndRewrite(Exp2Op op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<VectorType>(adaptor.getOperand().getType());
+    if (type.getShape() != ArrayRef<int64_t>{2} ||
+        op.getPairs() != ArrayRef<int64_t>{0})
+      return rewriter.notifyMatchFailure(op, "not one pair");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    rewriter.replaceOp(op,
+                       lower(b, adaptor.getOperand(), op.getCoefficients()));
+    return success();
+  }
+
+private:
+  static Value lower(ImplicitLocOpBuilder &b, Value x,
+                     ArrayRef<float> coefficients);
+};
+} // namespace
+
+Value Exp2Polynomial::lower(ImplicitLocOpBuilder &b, Value x,
+                            ArrayRef<float> coefficients) {
+  auto type = cast<VectorType>(x.getType());
+  auto bits = VectorType::get({2}, b.getI32Type());
+  // Below, the exponent would be taken from 0.
+  Value clamped = LLVM::MaxNumOp::create(b, x, constant(b, type, -127.0));
+  // With this added the lowest bit of the mantissa counts ones; rounded down,
+  // the low bits are floor(x) in two's complement.
+  Value shifter = constant(b, type, 0x1.8p23);
+  Value shifted =
+      LLVM::InlineAsmOp::create(
+          b, type, ValueRange{clamped, shifter}, "add.rm.ftz.f32x2 $0, $1, $2;",
+          "=l,l,l",
+          /*has_side_effects=*/false, /*is_align_stack=*/false,
+          LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+          .getResult(0);
+  Value floor = LLVM::FSubOp::create(b, shifted, shifter);
+  Value fraction = LLVM::FSubOp::create(b, clamped, floor);
+  Value sum = constant(b, type, coefficients.back());
+  for (float coefficient : llvm::reverse(coefficients.drop_back()))
+    sum = LLVM::FMAOp::create(b, sum, fraction, constant(b, type, coefficient));
+  sum = LLVM::FMAOp::create(b, sum, fraction, constant(b, type, 1.0));
+  // The integer goes to the exponent; bits above it are shifted out.
+  Value mantissaBits = LLVM::ConstantOp::create(
+      b, bits, DenseElementsAttr::get(bits, b.getI32IntegerAttr(23)));
+  Value exponent = LLVM::ShlOp::create(
+      b, LLVM::BitcastOp::create(b, bits, shifted), mantissaBits);
+  Value result =
+      LLVM::AddOp::create(b, exponent, LLVM::BitcastOp::create(b, bits, sum));
+  return LLVM::BitcastOp::create(b, type, result);
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+template <const llvm::StringLiteral &Intrinsic>
+static Value callEach(ImplicitLocOpBuilder &b, Value x) {
+  return mapElements(b, x, [&](ValueRange x) { return call(b, Intrinsic, x); });
+}
+
+static Value buildExp(ImplicitLocOpBuilder &b, Value x) {
+  Value log2e = constant(b, x.getType(), llvm::numbers::log2e);
+  return callEach<kExp2>(b, LLVM::FMulOp::create(b, x, log2e));
+}
+
+static Value buildLog(ImplicitLocOpBuilder &b, Value x) {
+  Value ln2 = constant(b, x.getType(), llvm::numbers::ln2);
+  return LLVM::FMulOp::create(b, callEach<kLog2>(b, x), ln2);
+}
+
+/// 1 - 2 / (e^2x + 1). tanh.approx has an error of 2^-11, which a factor that
+/// caps scores makes one of them.
+static Value buildTanh(ImplicitLocOpBuilder &b, Value x) {
+  Type type = x.getType();
+  Value scale = constant(b, type, 2 * llvm::numbers::log2e);
+  Value exp = callEach<kExp2>(b, LLVM::FMulOp::create(b, x, scale));
+  Value one = constant(b, type, 1.0);
+  Value inverse = callEach<kReciprocal>(b, LLVM::FAddOp::create(b, exp, one));
+  return LLVM::FMAOp::create(b, inverse, constant(b, type, -2.0), one);
+}
+
+void fa4::tile::populateLaneMathToLLVM(const LLVMTypeConverter &converter,
+                                       RewritePatternSet &patterns) {
+  patterns.add<SpecialFunction<math::Exp2Op>>(converter, callEach<kExp2>);
+  patterns.add<SpecialFunction<math::ExpOp>>(converter, buildExp);
+  patterns.add<SpecialFunction<math::Log2Op>>(converter, callEach<kLog2>);
+  patterns.add<SpecialFunction<math::LogOp>>(converter, buildLog);
+  patterns.add<SpecialFunction<math::TanhOp>>(converter, buildTanh);
+  patterns.add<SpecialFunction<math::SqrtOp>>(converter, callEach<kSqrt>);
+  patterns.add<SpecialFunction<math::RsqrtOp>>(converter, callEach<kRsqrt>);
+  patterns.add<Divide, Exp2Polynomial,
+               VectorConvertToLLVMPattern<math::FmaOp, LLVM::FMAOp>,
+               VectorConvertToLLVMPattern<math::AbsFOp, LLVM::FAbsOp>,
+               VectorConvertToLLVMPattern<math::FloorOp, LLVM::FFloorOp>,
+               VectorConvertToLLVMPattern<math::CeilOp, LLVM::FCeilOp>,
+               VectorConvertToLLVMPattern<math::TruncOp, LLVM::FTruncOp>,
+               VectorConvertToLLVMPattern<math::RoundEvenOp, LLVM::RoundEvenOp>,
+               VectorConvertToLLVMPattern<math::CopySignOp, LLVM::CopySignOp>>(
+      converter);
+}
+
+void fa4::tile::markLaneMathIllegal(ConversionTarget &target) {
+  target.addIllegalDialect<math::MathDialect>();
+  target.addIllegalOp<Exp2Op>();
+  target.addDynamicallyLegalOp<arith::DivFOp>([](arith::DivFOp op) {
+    return !getElementTypeOrSelf(op.getType()).isF32();
+  });
+}
+
+namespace {
+struct LaneMathToLLVM
+    : public fa4::tile::impl::LaneMathToLLVMBase<LaneMathToLLVM> {
+  void runOnOperation() override {
+    LLVMTypeConverter converter(&getContext());
+    RewritePatternSet patterns(&getContext());
+    populateLaneMathToLLVM(converter, patterns);
+    ConversionTarget target(getContext());
+    target.addLegalDialect<LLVM::LLVMDialect>();
+    markLaneMathIllegal(target);
+    if (failed(applyPartialConversion(getOperation(), target,
+                                      std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,193 @@
+//===- ChannelOps.cpp - channels to mbarriers ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// The order that makes a hand-over visible is that of the PTX ISA, memory
+// consistency model, proxies, and tcgen05 memory consistency model.
+
+#include "RoleLowering.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+Value RoleLowering::barrier(int64_t first, Value stage) {
+  Value dynamic;
+  if (stage)
+    dynamic = arith::MulIOp::create(builder, loc, stage, constant(8));
+  return sharedPointer(layout.barriers + 8 * first, dynamic);
+}
+
+void RoleLowering::spin(Value barrier, Value parity) {
+  scf::WhileOp::create(
+      builder, loc, TypeRange(), ValueRange(),
+      [&](OpBuilder &builder, Location loc, ValueRange) {
+        Value done = NVVM::MBarrierTryWaitOp::create(
+            builder, loc, builder.getI1Type(), barrier, parity, Value());
+        Value again = arith::XOrIOp::create(
+            builder, loc, done,
+            arith::ConstantIntOp::create(builder, loc, builder.getI1Type(), 1));
+        scf::ConditionOp::create(builder, loc, again, ValueRange());
+      },
+      [&](OpBuilder &builder, Location loc, ValueRange) {
+        scf::YieldOp::create(builder, loc);
+      });
+}
+
+LogicalResult RoleLowering::lowerAcquire(AcquireOp op) {
+  auto channel = op.getChannel().getDefiningOp<ChannelOp>();
+  const Buffer &buffer = layout.buffer(channel);
+  if (!buffer.empty)
+    return success();
+  RingPosition position = positions.get(channel, RingUse::Acquire);
+  Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
+  // A new ring is free, so the wait for the round before the first one passes;
+  // one that starts with values has to be drained first.
+  bool startsFree = channel.getInitial().value_or(0) == 0;
+  spin(
+      barrier(*buffer.empty, stage),
+      RingPositions::parity(builder, loc, position, buffer.stages, startsFree));
+  if (buffer.tensorMemory)
+    NVVM::Tcgen05FenceOp::create(builder, loc,
+                                 NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+  positions.advance(channel, RingUse::Acquire);
+  return success();
+}
+
+LogicalResult RoleLowering::lowerWait(WaitOp op) {
+  auto channel = op.getChannel().getDefiningOp<ChannelOp>();
+  const Buffer &buffer = layout.buffer(channel);
+  if (bool(op.getValue()) != role.getIssue())
+    return role.getIssue()
+               ? op.emitOpError("must have a result in a role that issues")
+               : op.emitOpError("must not have a result in a role of lanes "
+                                "(tile-distribute)");
+  RingPosition position = positions.get(channel, RingUse::Wait);
+  Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
+  // The first round of a ring that starts with values has no commits.
+  bool startsFull = channel.getInitial().value_or(0) != 0;
+  spin(
+      barrier(buffer.full, stage),
+      RingPositions::parity(builder, loc, position, buffer.stages, startsFull));
+  if (buffer.tensorMemory)
+    NVVM::Tcgen05FenceOp::create(builder, loc,
+                                 NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+  positions.advance(channel, RingUse::Wait);
+  if (op.getValue())
+    handles[op.getValue()] = {channel, stage, 0, 0};
+  return success();
+}
+
+/// All threads of the role arrive, once what they did to the stage can be seen.
+void RoleLowering::arriveFromLanes(const Buffer &buffer, Value barrier) {
+  if (buffer.tensorMemory) {
+    finishTensorLoads();
+    finishTensorStores();
+    NVVM::Tcgen05FenceOp::create(builder, loc,
+                                 NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
+  }
+  NVVM::MBarrierArriveOp::create(builder, loc, Type(), barrier, Value());
+}
+
+LogicalResult RoleLowering::lowerCommit(CommitOp op) {
+  auto channel = op.getChannel().getDefiningOp<ChannelOp>();
+  const Buffer &buffer = layout.buffer(channel);
+  if (bool(op.getValue()) != role.getIssue())
+    return role.getIssue()
+               ? op.emitOpError("must have a value in a role that issues")
+               : op.emitOpError("must not have a value in a role of lanes "
+                                "(tile-distribute)");
+  RingPosition position = positions.get(channel, RingUse::Commit);
+  Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
+  Value full = barrier(buffer.full, stage);
+  positions.advance(channel, RingUse::Commit);
+  if (!op.getValue()) {
+    if (!buffer.tensorMemory && buffer.readAsync)
+      NVVM::FenceProxyOp::create(
+          builder, loc, NVVM::ProxyKind::async_shared,
+          NVVM::SharedSpaceAttr::get(builder.getContext(),
+                                     NVVM::SharedSpace::shared_cta));
+    arriveFromLanes(buffer, full);
+    return success();
+  }
+  if (auto load = op.getValue().getDefiningOp<LoadOp>()) {
+    if (buffer.tensorMemory)
+      return op.emitOpError("loads to tensor memory");
+    loadTile(load, buffer, stage, full);
+    return success();
+  }
+  // Without a channel: an accumulator that a loop has carried.
+  auto handle = handles.find(op.getValue());
+  if (handle == handles.end() ||
+      op.getValue().getDefiningOp<arith::ConstantOp>() ||
+      (handle->second.channel && handle->second.channel != channel))
+    return op.emitOpError("hands on a tile that is in another channel");
+  NVVM::Tcgen05CommitOp::create(builder, loc, full, Value());
+  return success();
+}
+
+/// Whether a tile that was waited for is used by an op of type `Op`, perhaps
+/// as a part, or behind loops that carry it.
+template <typename Op> static bool reaches(Value value, DenseSet<Value> &seen) {
+  if (!seen.insert(value).second)
+    return false;
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (isa<Op>(user))
+      return true;
+    if (isa<vector::ExtractStridedSliceOp>(user) &&
+        reaches<Op>(user->getResult(0), seen))
+      return true;
+    if (auto loop = dyn_cast<scf::ForOp>(user))
+      if (BlockArgument arg = loop.getTiedLoopRegionIterArg(&use))
+        if (reaches<Op>(arg, seen) ||
+            reaches<Op>(loop.getTiedLoopResult(arg), seen))
+          return true;
+    if (auto loop = dyn_cast<scf::ForOp>(user->getParentOp());
+        loop && isa<scf::YieldOp>(user)) {
+      unsigned number = use.getOperandNumber();
+      if (reaches<Op>(loop.getRegionIterArg(number), seen) ||
+          reaches<Op>(loop.getResult(number), seen))
+        return true;
+    }
+  }
+  return false;
+}
+
+template <typename Op> static bool feeds(RoleOp role, Value channel) {
+  DenseSet<Value> seen;
+  for (Operation *user : channel.getUsers())
+    if (auto wait = dyn_cast<WaitOp>(user))
+      if (wait->getParentOfType<RoleOp>() == role && wait.getValue() &&
+          reaches<Op>(wait.getValue(), seen))
+        return true;
+  return false;
+}
+
+LogicalResult RoleLowering::lowerRelease(ReleaseOp op) {
+  auto channel = op.getChannel().getDefiningOp<ChannelOp>();
+  const Buffer &buffer = layout.buffer(channel);
+  if (!buffer.empty)
+    return success();
+  RingPosition position = positions.get(channel, RingUse::Release);
+  Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
+  positions.advance(channel, RingUse::Release);
+  Value empty = barrier(*buffer.empty, stage);
+  if (!role.getIssue()) {
+    arriveFromLanes(buffer, empty);
+    return success();
+  }
+  if (feeds<StoreOp>(role, channel.getChannel()) ||
+      feeds<ReduceAddOp>(role, channel.getChannel()))
+    waitForStores(/*read=*/true);
+  if (feeds<MmaOp>(role, channel.getChannel()))
+    NVVM::Tcgen05CommitOp::create(builder, loc, empty, Value());
+  else
+    NVVM::MBarrierArriveOp::create(builder, loc, Type(), empty, Value());
+  return success();
+}

@@ -1,0 +1,203 @@
+//===- KernelLayout.cpp - where a kernel keeps what ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelLayout.h"
+#include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+/// CUDA Programming Guide, technical specifications of compute capability 10.0.
+static constexpr int64_t kMaxSharedBytes = 232448;
+static constexpr int64_t kMaxThreads = 1024;
+static constexpr int64_t kRegisters = 65536;
+/// PTX ISA, setmaxnreg: the least budget there is.
+static constexpr int64_t kMinRegisters = 24;
+static constexpr int64_t kBarrierBytes = 8;
+
+int64_t fa4::tile::getSwizzleSpan(VectorType tile) {
+  if (tile.getRank() != 2)
+    return 0;
+  int64_t rowBytes = tile.getDimSize(1) * tile.getElementTypeBitWidth() / 8;
+  for (int64_t span : {128, 64, 32})
+    if (rowBytes % span == 0)
+      return span;
+  return 0;
+}
+
+static LogicalResult describeTile(Buffer &buffer) {
+  VectorType type = buffer.channel.getValueType();
+  int64_t bits = type.getElementTypeBitWidth();
+  if (bits != 16 && bits != 32)
+    return buffer.channel.emitOpError("has elements of ")
+           << bits << " bits; only 16 and 32 can be lowered";
+  buffer.elementBytes = bits / 8;
+  buffer.rows = type.getDimSize(0);
+  buffer.columns = type.getRank() == 2 ? type.getDimSize(1) : 1;
+  if (buffer.tensorMemory) {
+    buffer.stageSize = llvm::divideCeil(buffer.columns * bits, 32);
+    return success();
+  }
+  buffer.stageSize = buffer.tileBytes();
+  if (type.getRank() != 2)
+    return success();
+  buffer.span = getSwizzleSpan(type);
+  if (!buffer.span)
+    return buffer.channel.emitOpError(
+        "has rows that are no multiple of 32 bytes in shared memory");
+  return success();
+}
+
+LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
+  int64_t end = 0;
+  for (auto channel : kernel.getBody().getOps<ChannelOp>()) {
+    Buffer buffer;
+    buffer.channel = channel;
+    buffer.tensorMemory = channel.getSpace() == MemorySpace::tmem;
+    buffer.stages = channel.getStages();
+    if (!channel.getOffset() || !channel.getFull())
+      return channel.emitOpError("is not placed: it needs 'offset' and 'full' "
+                                 "(tile-allocate)");
+    buffer.offset = *channel.getOffset();
+    buffer.full = *channel.getFull();
+    if (auto empty = channel.getEmpty())
+      buffer.empty = *empty;
+    int64_t initial = channel.getInitial().value_or(0);
+    if (initial != 0 && initial != buffer.stages)
+      return channel.emitOpError("starts with ")
+             << initial << " of " << buffer.stages
+             << " values; only none or all can be lowered";
+    if (failed(describeTile(buffer)))
+      return failure();
+    // The pattern of a swizzle starts anew each 8 rows; TMA writes to multiples
+    // of 128 bytes (PTX ISA, cp.async.bulk.tensor).
+    int64_t align = buffer.span ? 8 * buffer.span : 128;
+    if (!buffer.tensorMemory &&
+        (buffer.offset % align ||
+         (buffer.stages > 1 && buffer.stageSize % align)))
+      return channel.emitOpError("must have its stages at multiples of ")
+             << align << " bytes";
+    if (!buffer.tensorMemory)
+      end = std::max(end, buffer.offset + buffer.stages * buffer.stageSize);
+    else if (buffer.offset + buffer.stages * buffer.stageSize > tensorColumns)
+      return channel.emitOpError("ends behind the ")
+             << tensorColumns << " columns of tensor memory of the kernel";
+    barrierCount =
+        std::max(barrierCount, std::max(buffer.full, buffer.empty.value_or(0)) +
+                                   buffer.stages);
+    buffers.insert({channel, buffer});
+  }
+  barriers = llvm::alignTo(end, kBarrierBytes);
+  tensorMemorySlot = barriers + barrierCount * kBarrierBytes;
+  sharedBytes = std::max<int64_t>(
+      tensorMemorySlot + kBarrierBytes,
+      static_cast<int64_t>(kernel.getSmemBytes().value_or(0)));
+  if (sharedBytes > kMaxSharedBytes)
+    return kernel.emitOpError("needs ")
+           << sharedBytes << " bytes of shared memory of at most "
+           << kMaxSharedBytes;
+  return success();
+}
+
+/// Arrivals of a role at a barrier, a phase: of its one thread, or of all.
+static int64_t arrivals(RoleOp role) {
+  return role.getIssue() ? 1 : 32 * static_cast<int64_t>(role.getWarps());
+}
+
+LogicalResult KernelLayout::countArrivals(KernelOp kernel) {
+  for (auto &[channel, uses] : collectChannelUses(kernel)) {
+    Buffer &buffer = buffers.find(channel)->second;
+    ChannelOp op = channel;
+    if (uses.producers.size() > 1)
+      return op.emitOpError("has more than one role that produces");
+    if (!uses.producers.empty())
+      buffer.fullCount = arrivals(uses.producers.front());
+    for (RoleOp role : uses.consumers) {
+      buffer.emptyCount += arrivals(role);
+      buffer.readAsync |= role.getIssue();
+    }
+    if (buffer.empty && uses.consumers.empty())
+      return op.emitOpError("is acquired, but nobody consumes it");
+  }
+  return success();
+}
+
+LogicalResult KernelLayout::groupWarps(KernelOp kernel) {
+  SmallVector<RoleOp> roles(kernel.getBody().getOps<RoleOp>());
+  int64_t warps = 0;
+  for (RoleOp role : roles) {
+    if (!role.getFirstWarp())
+      return role.emitOpError("has no 'first_warp'");
+    warps = std::max<int64_t>(warps, *role.getFirstWarp() + role.getWarps());
+  }
+  llvm::sort(roles, [](RoleOp a, RoleOp b) {
+    return *a.getFirstWarp() < *b.getFirstWarp();
+  });
+  threads = llvm::alignTo(std::max<int64_t>(warps, 1) * 32, 128);
+  if (threads > kMaxThreads)
+    return kernel.emitOpError("needs ")
+           << threads << " threads of at most " << kMaxThreads;
+  entryRegisters =
+      std::min<int64_t>(llvm::alignDown(kRegisters / threads, 8), 256);
+
+  int64_t end = 0;
+  for (RoleOp role : roles) {
+    int64_t first = *role.getFirstWarp();
+    if (first < end)
+      return role.emitOpError("has warps of another role");
+    end = first + role.getWarps();
+    int64_t groupFirst = llvm::alignDown(first, 4);
+    if (groups.empty() || groups.back().endWarp <= groupFirst) {
+      // Warps of nobody.
+      if (int64_t before = groups.empty() ? 0 : groups.back().endWarp;
+          before < groupFirst)
+        groups.push_back({before, groupFirst, {}, std::nullopt});
+      groups.push_back({groupFirst, groupFirst, {}, std::nullopt});
+    }
+    WarpGroup &group = groups.back();
+    group.endWarp = llvm::alignTo(end, 4);
+    group.roles.push_back(role);
+    std::optional<int64_t> registers;
+    if (role.getRegisters())
+      registers = *role.getRegisters();
+    if (group.roles.size() > 1 && group.registers != registers)
+      return role.emitOpError("has another register budget than a role of the "
+                              "same warpgroup");
+    group.registers = registers;
+  }
+  bool budgets = llvm::any_of(groups, [](auto &g) { return g.registers; });
+  int64_t total = 0;
+  for (WarpGroup &group : groups) {
+    if (budgets && !group.registers)
+      group.registers = group.roles.empty() ? kMinRegisters : entryRegisters;
+    if (budgets)
+      total += (group.endWarp - group.firstWarp) * 32 * *group.registers;
+  }
+  if (total > kRegisters)
+    return kernel.emitOpError("has register budgets of ")
+           << total << " registers of " << kRegisters;
+  return success();
+}
+
+FailureOr<KernelLayout> KernelLayout::compute(KernelOp kernel) {
+  KernelLayout layout;
+  layout.tensorColumns = kernel.getTmemColumns().value_or(0);
+  // PTX ISA, tcgen05.alloc.
+  if (layout.tensorColumns &&
+      (!llvm::isPowerOf2_64(layout.tensorColumns) ||
+       layout.tensorColumns < 32 || layout.tensorColumns > 512))
+    return kernel.emitOpError(
+               "must have a power of two of tensor memory columns "
+               "from 32 to 512, not ")
+           << layout.tensorColumns;
+  if (failed(layout.placeChannels(kernel)) ||
+      failed(layout.countArrivals(kernel)) || failed(layout.groupWarps(kernel)))
+    return failure();
+  return layout;
+}

@@ -1,0 +1,102 @@
+//===- KernelLayout.h - where a kernel keeps what ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_CONVERSION_TILETONVVM_KERNELLAYOUT_H
+#define FA4_LIB_CONVERSION_TILETONVVM_KERNELLAYOUT_H
+
+#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace fa4::tile {
+
+/// Bytes of the swizzle for a tile in shared memory: the widest that the bytes
+/// of its rows are a multiple of; 0 if there is none, and for tiles of rank 1.
+int64_t getSwizzleSpan(mlir::VectorType tile);
+
+/// Where the stages of a channel are and how a tile lies in one.
+///
+/// A matrix in shared memory is a row of boxes side by side, each of all rows
+/// and of `span` bytes of them, rows packed, and then swizzled over `span`
+/// bytes: what one TMA box is (CUDA driver API, cuTensorMapEncodeTiled), and
+/// what K-major and MN-major matrix descriptors read (PTX ISA, tcgen05, shared
+/// memory descriptor). Row values and tiles of rank 1 are packed.
+///
+/// In tensor memory row r is lane r, and element c is in 32-bit column c or,
+/// for 16-bit elements, half of column c / 2.
+struct Buffer {
+  /// A handle; what it gives access to is not this object.
+  mutable ChannelOp channel;
+  bool tensorMemory = false;
+  int64_t stages = 1;
+  /// Of stage 0: bytes from the start of dynamic shared memory, or columns.
+  int64_t offset = 0;
+  /// Distance of stages: bytes or columns.
+  int64_t stageSize = 0;
+  int64_t rows = 0, columns = 1;
+  int64_t elementBytes = 0;
+  /// Bytes of a row in a box; 0 if the tile is packed.
+  int64_t span = 0;
+  /// Numbers of the first barriers; no `empty` where nobody acquires.
+  int64_t full = 0;
+  std::optional<int64_t> empty;
+  /// Arrivals of a phase.
+  int64_t fullCount = 1, emptyCount = 0;
+  /// Whether TMA or an MMA reads the stages, not lanes.
+  bool readAsync = false;
+
+  int64_t tileBytes() const { return rows * columns * elementBytes; }
+  int64_t boxes() const { return span ? columns * elementBytes / span : 1; }
+  int64_t boxBytes() const { return rows * span; }
+  /// Bytes from the start of a stage to an element, before the swizzle.
+  int64_t elementOffset(int64_t row, int64_t column) const {
+    int64_t bytes = column * elementBytes;
+    return span ? bytes / span * boxBytes() + row * span + bytes % span
+                : row * columns * elementBytes + bytes;
+  }
+};
+
+/// Warps of the CTA that change their register budget together: whole
+/// warpgroups (PTX ISA, setmaxnreg).
+struct WarpGroup {
+  int64_t firstWarp = 0, endWarp = 0;
+  llvm::SmallVector<RoleOp> roles;
+  std::optional<int64_t> registers;
+};
+
+/// What is decided about a placed kernel before any code is made.
+class KernelLayout {
+public:
+  /// Emits an error on the op that is not placed, or cannot be.
+  static mlir::FailureOr<KernelLayout> compute(KernelOp kernel);
+
+  const Buffer &buffer(ChannelOp channel) const {
+    return buffers.find(channel)->second;
+  }
+  const Buffer &buffer(mlir::Value channel) const {
+    return buffer(channel.getDefiningOp<ChannelOp>());
+  }
+
+  llvm::MapVector<ChannelOp, Buffer> buffers;
+  llvm::SmallVector<WarpGroup> groups;
+  int64_t threads = 0;
+  /// Registers of a thread when the kernel starts.
+  int64_t entryRegisters = 0;
+  /// Bytes from the start of dynamic shared memory.
+  int64_t barriers = 0, tensorMemorySlot = 0, sharedBytes = 0;
+  int64_t barrierCount = 0;
+  int64_t tensorColumns = 0;
+
+private:
+  mlir::LogicalResult placeChannels(KernelOp kernel);
+  mlir::LogicalResult countArrivals(KernelOp kernel);
+  mlir::LogicalResult groupWarps(KernelOp kernel);
+};
+
+} // namespace fa4::tile
+
+#endif // FA4_LIB_CONVERSION_TILETONVVM_KERNELLAYOUT_H

@@ -1,0 +1,227 @@
+//===- KernelLowering.cpp - one kernel to one function ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelLowering.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+/// The warps that set the kernel up. Each CTA has at least four.
+static constexpr int64_t kBarrierWarp = 0;
+static constexpr int64_t kTensorMemoryWarp = 1;
+
+Value KernelLowering::constant(int64_t value) {
+  return arith::ConstantIntOp::create(builder, loc, builder.getI32Type(),
+                                      value);
+}
+
+Value KernelLowering::shared(int64_t offset) {
+  return LLVM::GEPOp::create(builder, loc, values.sharedMemory.getType(),
+                             builder.getI8Type(), values.sharedMemory,
+                             LLVM::GEPArg(static_cast<int32_t>(offset)));
+}
+
+scf::IfOp KernelLowering::onWarp(int64_t warp) {
+  Value is = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                   values.warp, constant(warp));
+  return scf::IfOp::create(builder, loc, is, /*withElseRegion=*/false);
+}
+
+/// elect.sync through a branch: ptxas then knows that one thread is active, and
+/// issues each asynchronous instruction as it is, not in a loop over the active
+/// lanes. The others wait at the join, as what follows may be for whole warps.
+LogicalResult
+KernelLowering::inOneThread(llvm::function_ref<LogicalResult()> body) {
+  Value elected =
+      NVVM::ElectSyncOp::create(builder, loc, builder.getI1Type(), Value());
+  auto branch =
+      scf::IfOp::create(builder, loc, elected, /*withElseRegion=*/false);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    if (failed(body()))
+      return failure();
+  }
+  NVVM::SyncWarpOp::create(builder, loc, constant(-1));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Before and after the roles
+//===----------------------------------------------------------------------===//
+
+void KernelLowering::findWarp() {
+  Type i32 = builder.getI32Type();
+  values.thread = NVVM::ThreadIdXOp::create(builder, loc, i32);
+  Value warp = arith::ShRUIOp::create(builder, loc, values.thread, constant(5));
+  // The same number, but the compiler sees that it is uniform.
+  values.warp =
+      NVVM::ShflOp::create(builder, loc, i32, constant(-1), warp, constant(0),
+                           constant(31), NVVM::ShflKind::idx, UnitAttr());
+}
+
+void KernelLowering::initBarriers() {
+  for (unsigned parameter : signature.tensorMapParameters())
+    NVVM::PrefetchOp::create(builder, loc, /*cacheLevel=*/nullptr,
+                             /*evictPriority=*/nullptr,
+                             values.function.getArgument(parameter),
+                             /*predicate=*/Value(), builder.getUnitAttr(),
+                             /*uniform=*/nullptr,
+                             /*in_param_space=*/builder.getUnitAttr());
+  auto init = [&](int64_t first, int64_t stages, int64_t count) {
+    for (int64_t stage = 0; stage < stages; ++stage)
+      NVVM::MBarrierInitOp::create(
+          builder, loc, shared(layout.barriers + 8 * (first + stage)),
+          constant(count), Value());
+  };
+  for (const auto &[channel, buffer] : layout.buffers) {
+    init(buffer.full, buffer.stages, buffer.fullCount);
+    if (buffer.empty)
+      init(*buffer.empty, buffer.stages, buffer.emptyCount);
+  }
+  // Makes the inits visible to asynchronous copies (PTX ISA,
+  // fence.mbarrier_init).
+  NVVM::FenceMbarrierInitOp::create(builder, loc);
+}
+
+void KernelLowering::allocateTensorMemory() {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(onWarp(kTensorMemoryWarp).thenBlock());
+  NVVM::Tcgen05AllocOp::create(builder, loc, shared(layout.tensorMemorySlot),
+                               constant(layout.tensorColumns));
+  NVVM::Tcgen05RelinquishAllocPermitOp::create(builder, loc);
+}
+
+void KernelLowering::setUp() {
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(onWarp(kBarrierWarp).thenBlock());
+    (void)inOneThread([&] {
+      initBarriers();
+      return success();
+    });
+  }
+  if (layout.tensorColumns) {
+    allocateTensorMemory();
+    NVVM::Tcgen05FenceOp::create(builder, loc,
+                                 NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
+  }
+  NVVM::BarrierOp::create(builder, loc);
+  if (!layout.tensorColumns)
+    return;
+  NVVM::Tcgen05FenceOp::create(builder, loc,
+                               NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+  values.tensorMemory =
+      LLVM::LoadOp::create(builder, loc, builder.getI32Type(),
+                           shared(layout.tensorMemorySlot), /*alignment=*/4);
+}
+
+void KernelLowering::tearDown() {
+  if (!layout.tensorColumns)
+    return;
+  NVVM::Tcgen05FenceOp::create(builder, loc,
+                               NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
+  NVVM::BarrierOp::create(builder, loc);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(onWarp(kTensorMemoryWarp).thenBlock());
+  NVVM::Tcgen05FenceOp::create(builder, loc,
+                               NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+  Value address = LLVM::IntToPtrOp::create(
+      builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), 6),
+      values.tensorMemory);
+  NVVM::Tcgen05DeallocOp::create(builder, loc, address,
+                                 constant(layout.tensorColumns));
+}
+
+//===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelLowering::lowerRole(RoleOp role) {
+  auto body = [&] {
+    return RoleLowering(builder, role, layout, signature, values).lower();
+  };
+  return role.getIssue() ? inOneThread(body) : body();
+}
+
+/// The warp is one of the group's or behind all of its roles.
+LogicalResult KernelLowering::dispatchRole(ArrayRef<RoleOp> roles) {
+  if (roles.empty())
+    return success();
+  RoleOp role = roles.front();
+  int64_t first = *role.getFirstWarp();
+  Value number =
+      arith::SubIOp::create(builder, loc, values.warp, constant(first));
+  Value is = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                                   number, constant(role.getWarps()));
+  auto branch = scf::IfOp::create(builder, loc, is,
+                                  /*withElseRegion=*/roles.size() > 1);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  if (failed(lowerRole(role)))
+    return failure();
+  if (roles.size() == 1)
+    return success();
+  builder.setInsertionPointToStart(branch.elseBlock());
+  return dispatchRole(roles.drop_front());
+}
+
+/// PTX ISA, setmaxnreg: all warps of a warpgroup execute the same instruction.
+void KernelLowering::setRegisters(const WarpGroup &group) {
+  if (!group.registers || *group.registers == layout.entryRegisters)
+    return;
+  NVVM::SetMaxRegisterOp::create(builder, loc, *group.registers,
+                                 *group.registers > layout.entryRegisters
+                                     ? NVVM::SetMaxRegisterAction::increase
+                                     : NVVM::SetMaxRegisterAction::decrease);
+}
+
+LogicalResult KernelLowering::dispatchGroup(size_t index) {
+  const WarpGroup &group = layout.groups[index];
+  bool last = index + 1 == layout.groups.size();
+  OpBuilder::InsertionGuard guard(builder);
+  scf::IfOp branch;
+  if (!last) {
+    Value is = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                                     values.warp, constant(group.endWarp));
+    branch = scf::IfOp::create(builder, loc, is, /*withElseRegion=*/true);
+    builder.setInsertionPointToStart(branch.thenBlock());
+  }
+  setRegisters(group);
+  auto covers = [&](RoleOp role) {
+    int64_t first = *role.getFirstWarp();
+    return first == group.firstWarp &&
+           first + static_cast<int64_t>(role.getWarps()) == group.endWarp;
+  };
+  bool whole = group.roles.size() == 1 && covers(group.roles.front());
+  if (failed(whole ? lowerRole(group.roles.front())
+                   : dispatchRole(group.roles)))
+    return failure();
+  if (last)
+    return success();
+  builder.setInsertionPointToStart(branch.elseBlock());
+  return dispatchGroup(index + 1);
+}
+
+FailureOr<LLVM::LLVMFuncOp> KernelLowering::lower(LLVM::GlobalOp sharedMemory) {
+  values.function = signature.createFunction(builder);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(values.function.addEntryBlock(builder));
+  values.sharedMemory = LLVM::AddressOfOp::create(builder, loc, sharedMemory);
+  values.sharedAddress = LLVM::PtrToIntOp::create(
+      builder, loc, builder.getI32Type(), values.sharedMemory);
+  findWarp();
+  setUp();
+  if (!layout.groups.empty() && failed(dispatchGroup(0)))
+    return failure();
+  tearDown();
+  LLVM::ReturnOp::create(builder, loc, ValueRange());
+  return values.function;
+}

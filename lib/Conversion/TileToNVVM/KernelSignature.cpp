@@ -1,0 +1,440 @@
+//===- KernelSignature.cpp - parameters of a kernel ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelSignature.h"
+#include "fa4/Conversion/TileToNVVM/Manifest.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+/// CUDA driver API, cuTensorMapEncodeTiled.
+static constexpr int64_t kMaxMapRank = 5;
+static constexpr int64_t kMaxBox = 256;
+
+MemRefType KernelSignature::memrefType(unsigned argument) const {
+  return cast<MemRefType>(kernel.getArgumentTypes()[argument]);
+}
+
+static std::optional<int64_t> staticNumber(StringRef name) {
+  int64_t number;
+  if (name.getAsInteger(10, number))
+    return std::nullopt;
+  return number;
+}
+
+/// Of a dimension, in elements: over the manifest's sizes.
+std::string KernelSignature::strideExpression(unsigned argument,
+                                              int64_t dim) const {
+  MemRefType type = memrefType(argument);
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  (void)type.getStridesAndOffset(strides, offset);
+  if (!ShapedType::isDynamic(strides[dim]))
+    return std::to_string(strides[dim]);
+  if (!type.getLayout().isIdentity())
+    return llvm::formatv("{0}_stride{1}", kernel.getArgName(argument), dim);
+  int64_t number = 1;
+  std::string names;
+  for (int64_t inner = dim + 1; inner < type.getRank(); ++inner) {
+    StringRef name = kernel.getDimName(argument, inner);
+    if (auto size = staticNumber(name))
+      number *= *size;
+    else
+      names += (names.empty() ? "" : " * ") + name.str();
+  }
+  return number == 1 ? names : std::to_string(number) + " * " + names;
+}
+
+void KernelSignature::addParameter(Type type, ArrayRef<NamedAttribute> entries,
+                                   bool isTensorMap) {
+  parameters.push_back(
+      {type, DictionaryAttr::get(kernel.getContext(), entries), isTensorMap});
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor maps
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelSignature::addMap(Operation *op, Value memref,
+                                      VectorType tile,
+                                      ArrayRef<int64_t> tileDims) {
+  auto type = cast<MemRefType>(memref.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(type.getStridesAndOffset(strides, offset)) ||
+      strides[tileDims.back()] != 1)
+    return op->emitOpError("copies tiles whose columns are not contiguous in ")
+           << type;
+  if (type.getRank() > kMaxMapRank)
+    return op->emitOpError("accesses a tensor of more than ")
+           << kMaxMapRank << " dimensions";
+  TensorMap map;
+  map.argument = cast<BlockArgument>(memref).getArgNumber();
+  map.span = getSwizzleSpan(tile);
+  int64_t contiguous = tileDims.back();
+  map.dims.push_back(contiguous);
+  for (int64_t dim = type.getRank() - 1; dim >= 0; --dim)
+    if (dim != contiguous)
+      map.dims.push_back(dim);
+  int64_t bytes = tile.getElementTypeBitWidth() / 8;
+  for (int64_t dim : map.dims) {
+    const auto *at = llvm::find(tileDims, dim);
+    int64_t box =
+        at == tileDims.end() ? 1 : tile.getDimSize(at - tileDims.begin());
+    if (dim == contiguous && map.span)
+      box = map.span / bytes;
+    if (box > kMaxBox)
+      return op->emitOpError("copies ")
+             << box << " elements of a dimension at once; at most " << kMaxBox
+             << " can be";
+    map.box.push_back(box);
+  }
+  if (map.box.front() * bytes % 16)
+    return op->emitOpError("copies rows that are no multiple of 16 bytes");
+  auto *known = llvm::find(maps, map);
+  mapOf[op] = known - maps.begin();
+  if (known == maps.end())
+    maps.push_back(map);
+  return success();
+}
+
+/// A null type if the op does not copy a tile by TMA.
+static std::tuple<Value, VectorType, SmallVector<int64_t>>
+copiedTile(Operation *op) {
+  using Result = std::tuple<Value, VectorType, SmallVector<int64_t>>;
+  return llvm::TypeSwitch<Operation *, Result>(op)
+      .Case([](LoadOp op) {
+        return Result(op.getSource(), op.getTile().getType(), op.getTileDims());
+      })
+      .Case<StoreOp, ReduceAddOp>([](auto op) {
+        return Result(op.getDest(), op.getTile().getType(), op.getTileDims());
+      })
+      .Default(Result());
+}
+
+LogicalResult KernelSignature::collectMaps() {
+  SmallVector<Operation *> ops;
+  WalkResult result = kernel.walk([&](Operation *op) {
+    auto [memref, tile, dims] = copiedTile(op);
+    if (!tile)
+      return WalkResult::advance();
+    ops.push_back(op);
+    return WalkResult(addMap(op, memref, tile, dims));
+  });
+  if (result.wasInterrupted())
+    return failure();
+  SmallVector<unsigned> order =
+      llvm::to_vector(llvm::seq<unsigned>(maps.size()));
+  llvm::sort(order, [&](unsigned a, unsigned b) {
+    return std::pair(maps[a].argument, a) < std::pair(maps[b].argument, b);
+  });
+  mapParameters.resize(maps.size());
+  auto pointer = LLVM::LLVMPointerType::get(kernel.getContext());
+  Builder builder(kernel.getContext());
+  for (unsigned index : order) {
+    mapParameters[index] = parameters.size();
+    addParameter(pointer,
+                 builder.getNamedAttr("tensormap", describeMap(maps[index])),
+                 /*isTensorMap=*/true);
+  }
+  return success();
+}
+
+static ArrayAttr stringArray(Builder &builder, ArrayRef<std::string> strings) {
+  return builder.getArrayAttr(
+      llvm::map_to_vector(strings, [&](const std::string &s) -> Attribute {
+        return builder.getStringAttr(s);
+      }));
+}
+
+DictionaryAttr KernelSignature::describeMap(const TensorMap &map) const {
+  Builder builder(kernel.getContext());
+  SmallVector<std::string> dims, strides;
+  int64_t bytes = memrefType(map.argument).getElementTypeBitWidth() / 8;
+  for (auto [index, dim] : llvm::enumerate(map.dims)) {
+    dims.push_back(kernel.getDimName(map.argument, dim).str());
+    if (index != 0)
+      strides.push_back(std::to_string(bytes) + " * " +
+                        strideExpression(map.argument, dim));
+  }
+  StringRef swizzle = map.span == 128  ? "128B"
+                      : map.span == 64 ? "64B"
+                      : map.span == 32 ? "32B"
+                                       : "none";
+  return builder.getDictionaryAttr(
+      {builder.getNamedAttr("tensor",
+                            builder.getStringAttr(kernel.getArgName(map.argument))),
+       builder.getNamedAttr("dims", stringArray(builder, dims)),
+       builder.getNamedAttr("byte_strides", stringArray(builder, strides)),
+       builder.getNamedAttr("box", builder.getI64ArrayAttr(map.box)),
+       builder.getNamedAttr("swizzle", builder.getStringAttr(swizzle))});
+}
+
+//===----------------------------------------------------------------------===//
+// Pointers, scalars, sizes
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelSignature::collectPointers() {
+  Builder builder(kernel.getContext());
+  llvm::SmallSetVector<unsigned, 4> accessed;
+  kernel.walk([&](PutOp op) {
+    accessed.insert(cast<BlockArgument>(op.getDest()).getArgNumber());
+  });
+  SmallVector<unsigned> arguments = accessed.takeVector();
+  llvm::sort(arguments);
+  for (unsigned argument : arguments) {
+    MemRefType type = memrefType(argument);
+    SmallVector<int64_t> typeStrides;
+    int64_t offset;
+    if (failed(type.getStridesAndOffset(typeStrides, offset)))
+      return kernel.emitOpError("argument of type ")
+             << type << " has no strides";
+    pointers[argument] = parameters.size();
+    addParameter(
+        LLVM::LLVMPointerType::get(kernel.getContext(), /*addressSpace=*/1),
+        builder.getNamedAttr(
+            "tensor", builder.getStringAttr(kernel.getArgName(argument))));
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      std::string expression = strideExpression(argument, dim);
+      if (!ShapedType::isDynamic(typeStrides[dim]) || strides.count(expression))
+        continue;
+      strides[expression] = parameters.size();
+      addParameter(
+          builder.getI64Type(),
+          {builder.getNamedAttr("value", builder.getStringAttr(expression)),
+           builder.getNamedAttr("type", builder.getStringAttr("i64"))});
+    }
+  }
+  return success();
+}
+
+void KernelSignature::collectScalars() {
+  Builder builder(kernel.getContext());
+  for (auto [argument, type] : llvm::enumerate(kernel.getArgumentTypes())) {
+    if (isa<MemRefType>(type))
+      continue;
+    scalars[argument] = parameters.size();
+    Type lowered = type.isIndex() ? builder.getI32Type() : type;
+    addParameter(
+        lowered,
+        {builder.getNamedAttr(
+             "value", builder.getStringAttr(kernel.getArgName(argument))),
+         builder.getNamedAttr(
+             "type", builder.getStringAttr(type.isF32() ? "f32" : "i32"))});
+  }
+}
+
+void KernelSignature::addSize(StringRef name) {
+  if (staticNumber(name) || sizes.count(name))
+    return;
+  Builder builder(kernel.getContext());
+  sizes[name] = parameters.size();
+  addParameter(builder.getI32Type(),
+               {builder.getNamedAttr("value", builder.getStringAttr(name)),
+                builder.getNamedAttr("type", builder.getStringAttr("i32"))});
+}
+
+LogicalResult KernelSignature::collectSizes() {
+  WalkResult result = kernel.walk([&](Operation *op) {
+    if (auto put = dyn_cast<PutOp>(op))
+      addSize(kernel.getDimName(
+          cast<BlockArgument>(put.getDest()).getArgNumber(), put.getDim()));
+    auto dim = dyn_cast<memref::DimOp>(op);
+    if (!dim)
+      return WalkResult::advance();
+    auto source = dyn_cast<BlockArgument>(dim.getSource());
+    if (!source || source.getOwner()->getParentOp() != kernel ||
+        !dim.getConstantIndex())
+      return WalkResult(
+          op->emitOpError("must have a constant index into an argument of the "
+                          "kernel to be lowered"));
+    addSize(kernel.getDimName(source.getArgNumber(), *dim.getConstantIndex()));
+    return WalkResult::advance();
+  });
+  return success(!result.wasInterrupted());
+}
+
+std::variant<unsigned, int64_t> KernelSignature::size(unsigned argument,
+                                                      int64_t dim) const {
+  StringRef name = kernel.getDimName(argument, dim);
+  if (auto number = staticNumber(name))
+    return *number;
+  return sizes.find(name)->second;
+}
+
+std::variant<unsigned, int64_t> KernelSignature::stride(unsigned argument,
+                                                        int64_t dim) const {
+  std::string expression = strideExpression(argument, dim);
+  if (auto number = staticNumber(expression))
+    return *number;
+  return strides.find(expression)->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Manifest and function
+//===----------------------------------------------------------------------===//
+
+static StringRef dtypeName(Type type) {
+  return llvm::TypeSwitch<Type, StringRef>(type)
+      .Case([](BFloat16Type) { return "bf16"; })
+      .Case([](Float16Type) { return "f16"; })
+      .Case([](Float32Type) { return "f32"; })
+      .Case([](Float8E4M3FNType) { return "e4m3"; })
+      .Case([](Float8E5M2Type) { return "e5m2"; })
+      .Default([](Type) { return "i32"; });
+}
+
+DictionaryAttr KernelSignature::describeTensors() const {
+  Builder builder(kernel.getContext());
+  llvm::DenseSet<unsigned> read, written;
+  kernel.walk([&](Operation *inner) {
+    auto number = [](Value v) { return cast<BlockArgument>(v).getArgNumber(); };
+    llvm::TypeSwitch<Operation *>(inner)
+        .Case([&](LoadOp op) { read.insert(number(op.getSource())); })
+        .Case<StoreOp, PutOp>(
+            [&](auto op) { written.insert(number(op.getDest())); })
+        .Case([&](ReduceAddOp op) {
+          read.insert(number(op.getDest()));
+          written.insert(number(op.getDest()));
+        });
+  });
+  SmallVector<NamedAttribute> tensors;
+  for (auto [argument, type] : llvm::enumerate(kernel.getArgumentTypes())) {
+    auto memref = dyn_cast<MemRefType>(type);
+    if (!memref)
+      continue;
+    SmallVector<std::string> shape, strideNames;
+    for (int64_t dim = 0; dim < memref.getRank(); ++dim) {
+      shape.push_back(kernel.getDimName(argument, dim).str());
+      strideNames.push_back(strideExpression(argument, dim));
+    }
+    StringRef role = !written.contains(argument) ? "in"
+                     : read.contains(argument)   ? "inout"
+                                                 : "out";
+    SmallVector<NamedAttribute> entries = {
+        builder.getNamedAttr(
+            "dtype", builder.getStringAttr(dtypeName(memref.getElementType()))),
+        builder.getNamedAttr("shape", stringArray(builder, shape)),
+        builder.getNamedAttr("role", builder.getStringAttr(role))};
+    if (!memref.getLayout().isIdentity())
+      entries.push_back(
+          builder.getNamedAttr("strides", stringArray(builder, strideNames)));
+    tensors.push_back(builder.getNamedAttr(kernel.getArgName(argument),
+                                           builder.getDictionaryAttr(entries)));
+  }
+  return builder.getDictionaryAttr(tensors);
+}
+
+/// Everything that an expression may name: sizes, free strides, scalars.
+static ArrayAttr collectNames(KernelOp kernel, Builder &builder) {
+  SmallVector<Attribute> names;
+  llvm::StringSet<> seen;
+  auto add = [&](const Twine &twine) {
+    std::string name = twine.str();
+    if (!staticNumber(name) && seen.insert(name).second)
+      names.push_back(builder.getStringAttr(name));
+  };
+  for (auto [argument, type] : llvm::enumerate(kernel.getArgumentTypes())) {
+    auto memref = dyn_cast<MemRefType>(type);
+    if (!memref) {
+      add(kernel.getArgName(argument));
+      continue;
+    }
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    (void)memref.getStridesAndOffset(strides, offset);
+    for (int64_t dim = 0; dim < memref.getRank(); ++dim) {
+      add(kernel.getDimName(argument, dim));
+      if (!memref.getLayout().isIdentity() &&
+          ShapedType::isDynamic(strides[dim]))
+        add(kernel.getArgName(argument) + "_stride" + Twine(dim));
+    }
+  }
+  return builder.getArrayAttr(names);
+}
+
+DictionaryAttr KernelSignature::buildManifest() const {
+  Builder builder(kernel.getContext());
+  SmallVector<std::string> grid;
+  for (auto extent : kernel.getGrid().getAsRange<ExtentAttr>())
+    grid.push_back(extent.getTile() == 1
+                       ? extent.getSize().str()
+                       : llvm::formatv("ceildiv({0}, {1})", extent.getSize(),
+                                       extent.getTile())
+                             .str());
+  SmallVector<Attribute> params;
+  for (const Parameter &parameter : parameters)
+    params.push_back(parameter.description);
+  SmallVector<NamedAttribute> registers;
+  for (RoleOp role : kernel.getBody().getOps<RoleOp>())
+    if (role.getRegisters())
+      registers.push_back(builder.getNamedAttr(
+          role.getSymName(), builder.getI64IntegerAttr(*role.getRegisters())));
+  auto resources = builder.getDictionaryAttr(
+      {builder.getNamedAttr("chip", kernel.getChipAttr()),
+       builder.getNamedAttr("tmem_columns",
+                            builder.getI64IntegerAttr(layout.tensorColumns)),
+       builder.getNamedAttr("entry_registers",
+                            builder.getI64IntegerAttr(layout.entryRegisters)),
+       builder.getNamedAttr("role_registers",
+                            builder.getDictionaryAttr(registers))});
+  return builder.getDictionaryAttr(
+      {builder.getNamedAttr("sizes", collectNames(kernel, builder)),
+       builder.getNamedAttr("tensors", describeTensors()),
+       builder.getNamedAttr("grid", stringArray(builder, grid)),
+       builder.getNamedAttr("block", builder.getI64ArrayAttr({layout.threads})),
+       builder.getNamedAttr("dynamic_smem",
+                            builder.getI64IntegerAttr(layout.sharedBytes)),
+       builder.getNamedAttr("params", builder.getArrayAttr(params)),
+       builder.getNamedAttr("resources", resources)});
+}
+
+LLVM::LLVMFuncOp KernelSignature::createFunction(OpBuilder &builder) const {
+  MLIRContext *context = builder.getContext();
+  auto types = llvm::map_to_vector(parameters, [](auto &p) { return p.type; });
+  auto function = LLVM::LLVMFuncOp::create(
+      builder, kernel.getLoc(), kernel.getSymName(),
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
+  auto mapType = LLVM::LLVMArrayType::get(builder.getI8Type(), 128);
+  for (auto [index, parameter] : llvm::enumerate(parameters)) {
+    if (!parameter.isTensorMap)
+      continue;
+    function.setArgAttr(index, LLVM::LLVMDialect::getByValAttrName(),
+                        TypeAttr::get(mapType));
+    function.setArgAttr(index, LLVM::LLVMDialect::getAlignAttrName(),
+                        builder.getI64IntegerAttr(128));
+    function.setArgAttr(index, NVVM::NVVMDialect::getGridConstantAttrName(),
+                        builder.getUnitAttr());
+  }
+  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
+                    builder.getUnitAttr());
+  // ptxas ignores setmaxnreg unless it knows the registers at entry, which it
+  // computes from these two.
+  function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                    builder.getDenseI32ArrayAttr(
+                        {static_cast<int32_t>(layout.threads), 1, 1}));
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                    builder.getI32IntegerAttr(1));
+  function->setAttr(kManifestAttr, buildManifest());
+  return function;
+}
+
+FailureOr<KernelSignature>
+KernelSignature::compute(KernelOp kernel, const KernelLayout &layout) {
+  KernelSignature signature(kernel, layout);
+  if (failed(signature.collectMaps()) || failed(signature.collectPointers()))
+    return failure();
+  signature.collectScalars();
+  if (failed(signature.collectSizes()))
+    return failure();
+  return signature;
+}

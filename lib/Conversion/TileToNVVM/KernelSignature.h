@@ -1,0 +1,105 @@
+//===- KernelSignature.h - parameters of a kernel ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_CONVERSION_TILETONVVM_KERNELSIGNATURE_H
+#define FA4_LIB_CONVERSION_TILETONVVM_KERNELSIGNATURE_H
+
+#include "KernelLayout.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace fa4::tile {
+
+/// How tiles of one shape are copied to and from a tensor: one tensor map.
+struct TensorMap {
+  unsigned argument = 0;
+  /// Dimensions of the memref, the contiguous one first, as the map has them.
+  llvm::SmallVector<int64_t> dims;
+  llvm::SmallVector<int64_t> box;
+  int64_t span = 0;
+
+  bool operator==(const TensorMap &other) const {
+    return argument == other.argument && dims == other.dims &&
+           box == other.box && span == other.span;
+  }
+};
+
+/// The parameters of a kernel, in this order: tensor maps by argument and then
+/// first use; for arguments that lanes access a pointer and the strides that
+/// they need, in elements; scalars; the sizes that the kernel asks for, by
+/// first use.
+class KernelSignature {
+public:
+  /// Emits an error on the op whose access cannot be described.
+  static mlir::FailureOr<KernelSignature> compute(KernelOp kernel,
+                                                  const KernelLayout &layout);
+
+  const TensorMap &tensorMap(mlir::Operation *memoryOp) const {
+    return maps[mapOf.find(memoryOp)->second];
+  }
+  /// Numbers of parameters.
+  unsigned mapParameter(mlir::Operation *memoryOp) const {
+    return mapParameters[mapOf.find(memoryOp)->second];
+  }
+  unsigned pointerParameter(unsigned argument) const {
+    return pointers.find(argument)->second;
+  }
+  unsigned scalarParameter(unsigned argument) const {
+    return scalars.find(argument)->second;
+  }
+  /// The parameter, or the number where the size or stride is static.
+  std::variant<unsigned, int64_t> size(unsigned argument, int64_t dim) const;
+  std::variant<unsigned, int64_t> stride(unsigned argument, int64_t dim) const;
+
+  llvm::ArrayRef<unsigned> tensorMapParameters() const { return mapParameters; }
+  /// The function of the kernel, empty, with its parameters, launch bounds and
+  /// `fa4.manifest`.
+  mlir::LLVM::LLVMFuncOp createFunction(mlir::OpBuilder &builder) const;
+
+private:
+  explicit KernelSignature(KernelOp kernel, const KernelLayout &layout)
+      : kernel(kernel), layout(layout) {}
+
+  struct Parameter {
+    mlir::Type type;
+    /// As the manifest has it.
+    mlir::DictionaryAttr description;
+    bool isTensorMap = false;
+  };
+
+  mlir::LogicalResult collectMaps();
+  mlir::LogicalResult addMap(mlir::Operation *op, mlir::Value memref,
+                             mlir::VectorType tile,
+                             llvm::ArrayRef<int64_t> tileDims);
+  mlir::LogicalResult collectPointers();
+  void collectScalars();
+  mlir::LogicalResult collectSizes();
+  void addSize(llvm::StringRef name);
+  void addParameter(mlir::Type type,
+                    llvm::ArrayRef<mlir::NamedAttribute> entries,
+                    bool isTensorMap = false);
+  mlir::DictionaryAttr describeMap(const TensorMap &map) const;
+  mlir::DictionaryAttr describeTensors() const;
+  mlir::DictionaryAttr buildManifest() const;
+  std::string strideExpression(unsigned argument, int64_t dim) const;
+  mlir::MemRefType memrefType(unsigned argument) const;
+
+  /// A handle; what it gives access to is not this object.
+  mutable KernelOp kernel;
+  const KernelLayout &layout;
+  llvm::SmallVector<TensorMap> maps;
+  llvm::SmallVector<unsigned> mapParameters;
+  llvm::DenseMap<mlir::Operation *, unsigned> mapOf;
+  llvm::SmallVector<Parameter> parameters;
+  llvm::DenseMap<unsigned, unsigned> pointers, scalars;
+  llvm::StringMap<unsigned> sizes, strides;
+};
+
+} // namespace fa4::tile
+
+#endif // FA4_LIB_CONVERSION_TILETONVVM_KERNELSIGNATURE_H

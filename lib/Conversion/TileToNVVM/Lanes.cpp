@@ -1,0 +1,340 @@
+//===- Lanes.cpp - reads and writes of lanes ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RoleLowering.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+/// Registers of one tcgen05.ld or .st (PTX ISA, shape 32x32b).
+static constexpr int64_t kMaxWords = 128;
+/// Bytes of one access to shared memory.
+static constexpr int64_t kChunk = 16;
+
+/// PTX ISA, tcgen05.wait::ld: until then the columns may not be overwritten.
+void RoleLowering::finishTensorLoads() {
+  if (loadsPending)
+    NVVM::Tcgen05WaitOp::create(builder, loc, NVVM::Tcgen05WaitKind::LOAD);
+  loadsPending = false;
+  pendingValues.clear();
+}
+
+void RoleLowering::finishTensorStores() {
+  if (storesPending)
+    NVVM::Tcgen05WaitOp::create(builder, loc, NVVM::Tcgen05WaitKind::STORE);
+  storesPending = false;
+}
+
+/// The row that the thread holds, as an i32.
+Value RoleLowering::row() {
+  return add(values.thread, -32 * static_cast<int64_t>(*role.getFirstWarp()));
+}
+
+static int64_t bytesOf(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  int64_t bits = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
+  return bits / 8 * (vector ? vector.getNumElements() : 1);
+}
+
+static Type wordsType(OpBuilder &builder, int64_t words) {
+  Type i32 = builder.getI32Type();
+  return words == 1 ? i32 : Type(VectorType::get(words, i32));
+}
+
+/// The largest parts of powers of two.
+static SmallVector<int64_t> splitWords(int64_t words) {
+  SmallVector<int64_t> parts;
+  for (; words != 0; words -= parts.back())
+    parts.push_back(
+        std::min<int64_t>(llvm::bit_floor<uint64_t>(words), kMaxWords));
+  return parts;
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor memory
+//===----------------------------------------------------------------------===//
+
+/// Of the thread's warp: a warp accesses the 32 lanes that its number says (PTX
+/// ISA, tcgen05, data movement, access restrictions).
+Value RoleLowering::laneAddress(const Buffer &buffer, Value stage,
+                                int64_t column) {
+  Value quarter = arith::AndIOp::create(builder, loc, values.warp, constant(3));
+  Value lane = arith::ShLIOp::create(builder, loc, quarter, constant(21));
+  Value address = tensorAddress(buffer, stage, column);
+  Value sum = arith::AddIOp::create(builder, loc, address, lane);
+  return LLVM::IntToPtrOp::create(
+      builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), 6), sum);
+}
+
+static LogicalResult checkTensorAccess(Operation *op, RoleOp role,
+                                       const Buffer &buffer, Type type,
+                                       int64_t column) {
+  if (buffer.rows != 32 * static_cast<int64_t>(role.getWarps()) ||
+      role.getWarps() != 4)
+    return op->emitOpError("accesses tensor memory of ")
+           << buffer.rows << " rows by " << role.getWarps()
+           << " warps; only 128 rows by 4 can be lowered";
+  if (bytesOf(type) % 4 != 0 || column * buffer.elementBytes % 4 != 0)
+    return op->emitOpError("accesses a part of a 32-bit column");
+  return success();
+}
+
+FailureOr<Value> RoleLowering::readTensorMemory(ReadOp op,
+                                                const Buffer &buffer) {
+  Type type = op.getValue().getType();
+  int64_t column = op.getColumn();
+  if (failed(checkTensorAccess(op, role, buffer, type, column)))
+    return failure();
+  RingPosition position = positions.get(buffer.channel, RingUse::Wait);
+  --position.offset;
+  Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
+  int64_t words = bytesOf(type) / 4;
+  int64_t first = column * buffer.elementBytes / 4, done = 0;
+  Value all;
+  SmallVector<int64_t> parts = splitWords(words);
+  for (int64_t part : parts) {
+    Value value = NVVM::Tcgen05LdOp::create(
+        builder, loc, wordsType(builder, part), /*pack=*/false,
+        NVVM::Tcgen05LdStShape::SHAPE_32X32B,
+        laneAddress(buffer, stage, first + done), /*offset=*/Value());
+    if (parts.size() == 1) {
+      all = value;
+      break;
+    }
+    if (!all)
+      all = LLVM::PoisonOp::create(builder, loc, wordsType(builder, words));
+    if (part == 1)
+      value = vector::BroadcastOp::create(
+          builder, loc, VectorType::get(1, builder.getI32Type()), value);
+    all = vector::InsertStridedSliceOp::create(builder, loc, value, all,
+                                               ArrayRef<int64_t>{done},
+                                               ArrayRef<int64_t>{1});
+    done += part;
+  }
+  loadsPending = true;
+  return all;
+}
+
+LogicalResult RoleLowering::writeTensorMemory(WriteOp op,
+                                              const Buffer &buffer) {
+  Value value = mapping.lookupOrDefault(op.getValue());
+  int64_t column = op.getColumn();
+  if (failed(checkTensorAccess(op, role, buffer, value.getType(), column)))
+    return failure();
+  // The columns may be those of a tile that is being read.
+  finishTensorLoads();
+  Value stage = RingPositions::stage(
+      builder, loc, positions.get(buffer.channel, RingUse::Commit),
+      buffer.stages);
+  int64_t words = bytesOf(value.getType()) / 4;
+  int64_t first = column * buffer.elementBytes / 4, done = 0;
+  Value all =
+      LLVM::BitcastOp::create(builder, loc, wordsType(builder, words), value);
+  SmallVector<int64_t> parts = splitWords(words);
+  for (int64_t part : parts) {
+    Value piece = all;
+    if (parts.size() > 1)
+      piece = vector::ExtractStridedSliceOp::create(
+          builder, loc, all, ArrayRef<int64_t>{done}, ArrayRef<int64_t>{part},
+          ArrayRef<int64_t>{1});
+    if (parts.size() > 1 && part == 1)
+      piece = vector::ExtractOp::create(builder, loc, piece, int64_t(0));
+    NVVM::Tcgen05StOp::create(builder, loc, /*unpack=*/false,
+                              NVVM::Tcgen05LdStShape::SHAPE_32X32B,
+                              laneAddress(buffer, stage, first + done), piece,
+                              /*offset=*/Value());
+    done += part;
+  }
+  storesPending = true;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+LogicalResult RoleLowering::checkChunks(Operation *op, const Buffer &buffer,
+                                        Type type, int64_t column) {
+  if (bytesOf(type) % kChunk != 0 || column * buffer.elementBytes % kChunk != 0)
+    return op->emitOpError("accesses a part of 16 bytes of a swizzled row");
+  return success();
+}
+
+/// To 16 bytes of the thread's row of a swizzled matrix.
+Value RoleLowering::chunkPointer(const Buffer &buffer, Value stage,
+                                 int64_t column) {
+  int64_t bytes = column * buffer.elementBytes;
+  // The start of a stage is a multiple of 8 spans, so the swizzle only depends
+  // on the row: bits 4.. of the address ^= bits 7.. of it, inside of the span.
+  Value start =
+      arith::MulIOp::create(builder, loc, row(), constant(buffer.span));
+  Value pattern = arith::AndIOp::create(
+      builder, loc, arith::ShRUIOp::create(builder, loc, start, constant(3)),
+      constant(buffer.span - 16));
+  Value swizzled = arith::OrIOp::create(builder, loc, start, pattern);
+  Value chunk = arith::XOrIOp::create(builder, loc, swizzled,
+                                      constant(bytes % buffer.span));
+  if (stage)
+    chunk = arith::AddIOp::create(
+        builder, loc, chunk,
+        arith::MulIOp::create(builder, loc, stage, constant(buffer.stageSize)));
+  return sharedPointer(buffer.offset + bytes / buffer.span * buffer.boxBytes(),
+                       chunk);
+}
+
+/// To the thread's element of a tile of row values.
+Value RoleLowering::rowPointer(const Buffer &buffer, Value stage) {
+  Value offset =
+      arith::MulIOp::create(builder, loc, row(), constant(buffer.elementBytes));
+  if (stage)
+    offset = arith::AddIOp::create(
+        builder, loc, offset,
+        arith::MulIOp::create(builder, loc, stage, constant(buffer.stageSize)));
+  return sharedPointer(buffer.offset, offset);
+}
+
+LogicalResult RoleLowering::lowerRead(ReadOp op) {
+  if (role.getIssue())
+    return op.emitOpError("is in a role that only issues");
+  const Buffer &buffer = layout.buffer(op.getChannel());
+  Type type = op.getValue().getType();
+  int64_t column = op.getColumn();
+  if (buffer.tensorMemory) {
+    FailureOr<Value> words = readTensorMemory(op, buffer);
+    if (failed(words))
+      return failure();
+    mapping.map(op.getValue(),
+                LLVM::BitcastOp::create(builder, loc, type, *words));
+    pendingValues.insert(op.getValue());
+    return success();
+  }
+  RingPosition position = positions.get(buffer.channel, RingUse::Wait);
+  --position.offset;
+  Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
+  if (!buffer.span) {
+    // Without a swizzle a tile is in order.
+    bool vector = isa<VectorType>(type);
+    Value pointer =
+        op.getAll() || vector
+            ? stagePointer(buffer, stage, column * buffer.elementBytes)
+            : rowPointer(buffer, stage);
+    int64_t align =
+        std::gcd(kChunk, std::gcd(column * buffer.elementBytes, bytesOf(type)));
+    mapping.map(op.getValue(),
+                LLVM::LoadOp::create(builder, loc, type, pointer, align));
+    return success();
+  }
+  if (failed(checkChunks(op, buffer, type, column)))
+    return failure();
+  int64_t words = bytesOf(type) / 4;
+  auto chunkType = VectorType::get(kChunk / 4, builder.getI32Type());
+  Value all = LLVM::PoisonOp::create(builder, loc, wordsType(builder, words));
+  for (int64_t word = 0; word < words; word += kChunk / 4) {
+    Value pointer =
+        chunkPointer(buffer, stage, column + word * 4 / buffer.elementBytes);
+    Value chunk =
+        LLVM::LoadOp::create(builder, loc, chunkType, pointer, kChunk);
+    all = vector::InsertStridedSliceOp::create(builder, loc, chunk, all,
+                                               ArrayRef<int64_t>{word},
+                                               ArrayRef<int64_t>{1});
+  }
+  mapping.map(op.getValue(), LLVM::BitcastOp::create(builder, loc, type, all));
+  return success();
+}
+
+LogicalResult RoleLowering::lowerWrite(WriteOp op) {
+  if (role.getIssue())
+    return op.emitOpError("is in a role that only issues");
+  const Buffer &buffer = layout.buffer(op.getChannel());
+  int64_t column = op.getColumn();
+  if (pendingValues.contains(op.getValue()))
+    finishTensorLoads();
+  if (buffer.tensorMemory)
+    return writeTensorMemory(op, buffer);
+  Value value = mapping.lookupOrDefault(op.getValue());
+  Value stage = RingPositions::stage(
+      builder, loc, positions.get(buffer.channel, RingUse::Commit),
+      buffer.stages);
+  if (!buffer.span) {
+    LLVM::StoreOp::create(builder, loc, value, rowPointer(buffer, stage),
+                          buffer.elementBytes);
+    return success();
+  }
+  if (failed(checkChunks(op, buffer, value.getType(), column)))
+    return failure();
+  int64_t words = bytesOf(value.getType()) / 4;
+  Value all =
+      LLVM::BitcastOp::create(builder, loc, wordsType(builder, words), value);
+  for (int64_t word = 0; word < words; word += kChunk / 4) {
+    Value chunk = vector::ExtractStridedSliceOp::create(
+        builder, loc, all, ArrayRef<int64_t>{word},
+        ArrayRef<int64_t>{kChunk / 4}, ArrayRef<int64_t>{1});
+    LLVM::StoreOp::create(
+        builder, loc, chunk,
+        chunkPointer(buffer, stage, column + word * 4 / buffer.elementBytes),
+        kChunk);
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Others
+//===----------------------------------------------------------------------===//
+
+void RoleLowering::lowerAny(AnyOp op) {
+  Value any = NVVM::VoteSyncOp::create(
+      builder, loc, builder.getI1Type(), constant(-1),
+      mapping.lookupOrDefault(op.getCondition()), NVVM::VoteSyncKind::any);
+  mapping.map(op.getResult(), any);
+}
+
+LogicalResult RoleLowering::lowerPut(PutOp op) {
+  if (role.getIssue())
+    return op.emitOpError("is in a role that only issues");
+  if (pendingValues.contains(op.getValue()))
+    finishTensorLoads();
+  unsigned number = cast<BlockArgument>(op.getDest()).getArgNumber();
+  auto number32 = [&](std::variant<unsigned, int64_t> value) {
+    return std::holds_alternative<unsigned>(value)
+               ? argument(std::get<unsigned>(value))
+               : constant(std::get<int64_t>(value));
+  };
+  Type i64 = builder.getI64Type();
+  Value offset, inBounds;
+  for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
+    Value at = toI32(mapping.lookupOrDefault(index));
+    if (dim == op.getDim()) {
+      at = arith::AddIOp::create(builder, loc, at, row());
+      inBounds =
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, at,
+                                number32(signature.size(number, dim)));
+    }
+    Value wide = arith::ExtSIOp::create(builder, loc, i64, at);
+    auto stride = signature.stride(number, dim);
+    Value step = std::holds_alternative<unsigned>(stride)
+                     ? argument(std::get<unsigned>(stride))
+                     : arith::ConstantIntOp::create(builder, loc, i64,
+                                                    std::get<int64_t>(stride));
+    Value term = arith::MulIOp::create(builder, loc, wide, step);
+    offset = offset ? arith::AddIOp::create(builder, loc, offset, term) : term;
+  }
+  Value base = argument(signature.pointerParameter(number));
+  Value value = mapping.lookupOrDefault(op.getValue());
+  auto branch =
+      scf::IfOp::create(builder, loc, inBounds, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  Value pointer =
+      LLVM::GEPOp::create(builder, loc, base.getType(), value.getType(), base,
+                          LLVM::GEPArg(offset));
+  LLVM::StoreOp::create(builder, loc, value, pointer);
+  return success();
+}

@@ -1,0 +1,63 @@
+//===- Manifest.cpp - how a kernel is launched ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Conversion/TileToNVVM/Manifest.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+namespace json = llvm::json;
+
+static std::optional<json::Value> toJSON(Attribute attr) {
+  using Result = std::optional<json::Value>;
+  return llvm::TypeSwitch<Attribute, Result>(attr)
+      .Case([](StringAttr attr) { return Result(attr.getValue()); })
+      .Case([](IntegerAttr attr) { return Result(attr.getInt()); })
+      .Case([](ArrayAttr attr) -> Result {
+        json::Array array;
+        for (Attribute element : attr) {
+          Result value = toJSON(element);
+          if (!value)
+            return std::nullopt;
+          array.push_back(std::move(*value));
+        }
+        return Result(std::move(array));
+      })
+      .Case([](DictionaryAttr attr) -> Result {
+        json::Object object;
+        for (NamedAttribute entry : attr) {
+          Result value = toJSON(entry.getValue());
+          if (!value)
+            return std::nullopt;
+          object[entry.getName().getValue()] = std::move(*value);
+        }
+        return Result(std::move(object));
+      })
+      .Default(std::nullopt);
+}
+
+FailureOr<json::Object> fa4::tile::buildManifest(LLVM::LLVMFuncOp kernel) {
+  auto attr = kernel->getAttrOfType<DictionaryAttr>(kManifestAttr);
+  if (!attr)
+    return kernel.emitOpError("has no '") << kManifestAttr << "'";
+  auto names = attr.getAs<ArrayAttr>("sizes");
+  std::optional<json::Value> value = toJSON(attr);
+  if (!value || !names || !llvm::all_of(names, llvm::IsaPred<StringAttr>))
+    return kernel.emitOpError("has a '") << kManifestAttr << "' that is none";
+  json::Object object = std::move(*value->getAsObject());
+  json::Object sizes;
+  for (auto name : names.getAsRange<StringAttr>())
+    sizes[name.getValue()] = nullptr;
+  object["sizes"] = std::move(sizes);
+  object["entry"] = kernel.getSymName();
+  if (auto resources = object.find("resources"); resources != object.end()) {
+    json::Value comment = std::move(resources->second);
+    object.erase("resources");
+    object["comment"] = std::move(comment);
+  }
+  return object;
+}

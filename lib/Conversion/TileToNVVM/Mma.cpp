@@ -1,0 +1,231 @@
+//===- Mma.cpp - matrix multiply-accumulate ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RoleLowering.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+/// Columns of A of one instruction, of 16-bit elements (PTX ISA, tcgen05.mma,
+/// matrix shape).
+static constexpr int64_t kStep = 16;
+
+/// An operand in shared memory (a matrix descriptor) or tensor memory.
+struct RoleLowering::MatrixOperand {
+  const Buffer *buffer = nullptr;
+  Handle handle;
+  /// The K dimension is along the rows of the tile in memory.
+  bool majorK = true;
+  /// Low word of the descriptor, or address, of the first element of the stage.
+  Value base;
+  int64_t high = 0;
+
+  bool inTensorMemory() const { return buffer->tensorMemory; }
+  /// Units of 16 bytes, or columns, to K step `step`.
+  int64_t offset(int64_t step) const {
+    int64_t row = handle.row, column = handle.column;
+    (majorK ? column : row) += step * kStep;
+    if (inTensorMemory())
+      return column * buffer->elementBytes / 4;
+    return buffer->elementOffset(row, column) / 16;
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+Value RoleLowering::tensorAddress(const Buffer &buffer, Value stage,
+                                  int64_t column) {
+  Value address = values.tensorMemory;
+  if (stage)
+    address = arith::AddIOp::create(
+        builder, loc, address,
+        arith::MulIOp::create(builder, loc, stage, constant(buffer.stageSize)));
+  return add(address, buffer.offset + column);
+}
+
+/// PTX ISA, tcgen05, shared memory descriptor. Only the low word depends on the
+/// address: 16-byte units in bits 0-13, and a sum that stays below 2^14.
+LogicalResult RoleLowering::describeOperand(MmaOp op, Value value, bool majorK,
+                                            MatrixOperand &operand) {
+  auto found = handles.find(value);
+  if (found == handles.end() || !found->second.channel)
+    return op.emitOpError("multiplies a tile that is in no channel");
+  operand.handle = found->second;
+  operand.buffer = &layout.buffer(operand.handle.channel);
+  operand.majorK = majorK;
+  const Buffer &buffer = *operand.buffer;
+  if (buffer.elementBytes != 2)
+    return op.emitOpError("multiplies elements other than bf16 and f16");
+  if (buffer.tensorMemory) {
+    if (value != op.getA() || !majorK || operand.handle.row != 0)
+      return op.emitOpError(
+          "can have only A, not transposed, in tensor memory");
+    operand.base = tensorAddress(buffer, operand.handle.stage, 0);
+    return success();
+  }
+  int64_t columnBytes = operand.handle.column * buffer.elementBytes;
+  if (operand.handle.row % 8 != 0 ||
+      columnBytes % (majorK ? 32 : buffer.span) != 0)
+    return op.emitOpError("multiplies a part of a tile that does not begin "
+                          "where the swizzle allows");
+  // Leading dimension: between blocks of `span` bytes along M or N; not used
+  // with K along the rows. Stride dimension: between groups of 8 rows.
+  int64_t leading = majorK ? 1 : buffer.boxBytes() / 16;
+  int64_t stride = 8 * buffer.span / 16;
+  int64_t swizzle = buffer.span == 128 ? 2 : buffer.span == 64 ? 4 : 6;
+  operand.high = stride | int64_t(1) << 14 | swizzle << 29;
+  Value start = arith::ShRUIOp::create(
+      builder, loc, add(values.sharedAddress, buffer.offset), constant(4));
+  operand.base = add(start, leading << 16);
+  if (operand.handle.stage)
+    operand.base = arith::AddIOp::create(
+        builder, loc, operand.base,
+        arith::MulIOp::create(builder, loc, operand.handle.stage,
+                              constant(buffer.stageSize / 16)));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The result
+//===----------------------------------------------------------------------===//
+
+/// Where a value that MMAs accumulate ends up: the commit of it.
+static CommitOp findCommit(Value value, DenseSet<Value> &seen) {
+  if (!seen.insert(value).second)
+    return {};
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    CommitOp found;
+    if (auto commit = dyn_cast<CommitOp>(user))
+      return commit;
+    if (auto mma = dyn_cast<MmaOp>(user); mma && mma.getAcc() == value)
+      found = findCommit(mma.getResult(), seen);
+    if (auto loop = dyn_cast<scf::ForOp>(user))
+      if (BlockArgument arg = loop.getTiedLoopRegionIterArg(&use)) {
+        found = findCommit(arg, seen);
+        if (!found)
+          found = findCommit(loop.getTiedLoopResult(arg), seen);
+      }
+    if (isa<scf::YieldOp>(user) && isa<scf::ForOp>(user->getParentOp())) {
+      auto loop = cast<scf::ForOp>(user->getParentOp());
+      found = findCommit(loop.getRegionIterArg(use.getOperandNumber()), seen);
+      if (!found)
+        found = findCommit(loop.getResult(use.getOperandNumber()), seen);
+    }
+    if (found)
+      return found;
+  }
+  return {};
+}
+
+/// Sets `enable` to whether the first K step adds to what is there; null means
+/// that it does not.
+LogicalResult RoleLowering::checkAccumulator(MmaOp op, ChannelOp destination,
+                                             Value &enable) {
+  if (!op.getAcc() || matchPattern(op.getAcc(), m_AnyZeroFloat()))
+    return success();
+  auto handle = handles.find(op.getAcc());
+  if (handle == handles.end())
+    return op.emitOpError("accumulates to a tile that is in no channel");
+  ChannelOp source = handle->second.channel;
+  if (!source && !op.getAccumulate())
+    return op.emitOpError("accumulates to a loop's tile that begins with zero: "
+                          "needs a condition");
+  if (source) {
+    const Buffer &from = layout.buffer(source),
+                 &to = layout.buffer(destination);
+    if (!from.tensorMemory || from.offset != to.offset ||
+        from.stages != to.stages || from.stageSize != to.stageSize)
+      return op.emitOpError("accumulates to a tile that is not where its "
+                            "result is committed");
+  }
+  enable =
+      op.getAccumulate()
+          ? mapping.lookupOrDefault(op.getAccumulate())
+          : arith::ConstantIntOp::create(builder, loc, builder.getI1Type(), 1);
+  return success();
+}
+
+/// PTX ISA, tcgen05, instruction descriptor for .kind::f16, with f32 results.
+static int64_t instructionDescriptor(MmaOp op) {
+  int64_t format = op.getA().getType().getElementType().isBF16();
+  return int64_t(1) << 4 | format << 7 | format << 10 |
+         int64_t(op.getTransposeA()) << 15 |
+         int64_t(!op.getTransposeB()) << 16 | op.getN() / 8 << 17 |
+         op.getM() / 16 << 24;
+}
+
+static LogicalResult checkShape(MmaOp op) {
+  int64_t m = op.getM(), n = op.getN(), k = op.getK();
+  if (m != 128 && m != 64)
+    return op.emitOpError("has M = ") << m << "; only 64 and 128 can be issued";
+  if (n % 16 != 0 || n > 256)
+    return op.emitOpError("has N = ")
+           << n << "; only multiples of 16 up to 256 can be issued";
+  if (k % kStep != 0)
+    return op.emitOpError("has K = ")
+           << k << "; only multiples of " << kStep << " can be issued";
+  Type element = op.getA().getType().getElementType();
+  if (!element.isBF16() && !element.isF16())
+    return op.emitOpError("multiplies elements of ") << element;
+  return success();
+}
+
+LogicalResult RoleLowering::lowerMma(MmaOp op) {
+  DenseSet<Value> seen;
+  CommitOp commit = findCommit(op.getResult(), seen);
+  if (!role.getIssue() || !commit || commit->getParentOfType<RoleOp>() != role)
+    return op.emitOpError("must be in a role that issues, and its result be "
+                          "committed there");
+  auto destination = commit.getChannel().getDefiningOp<ChannelOp>();
+  const Buffer &buffer = layout.buffer(destination);
+  if (!buffer.tensorMemory || buffer.elementBytes != 4)
+    return op.emitOpError("must be committed as f32 to tensor memory");
+  MatrixOperand a, b;
+  Value enable;
+  if (failed(checkShape(op)) ||
+      failed(describeOperand(op, op.getA(), !op.getTransposeA(), a)) ||
+      failed(describeOperand(op, op.getB(), op.getTransposeB(), b)) ||
+      failed(checkAccumulator(op, destination, enable)))
+    return failure();
+
+  Value stage = RingPositions::stage(
+      builder, loc, positions.get(destination, RingUse::Commit), buffer.stages);
+  auto tensorPointer = LLVM::LLVMPointerType::get(builder.getContext(), 6);
+  Type i64 = builder.getI64Type();
+  auto at = [&](const MatrixOperand &operand, int64_t step) -> Value {
+    Value low = add(operand.base, operand.offset(step));
+    if (operand.inTensorMemory())
+      return LLVM::IntToPtrOp::create(builder, loc, tensorPointer, low);
+    Value high =
+        arith::ConstantIntOp::create(builder, loc, i64, operand.high << 32);
+    return arith::OrIOp::create(
+        builder, loc, arith::ExtUIOp::create(builder, loc, i64, low), high);
+  };
+  Value result = LLVM::IntToPtrOp::create(builder, loc, tensorPointer,
+                                          tensorAddress(buffer, stage, 0));
+  Value descriptor = constant(instructionDescriptor(op));
+  Type i1 = builder.getI1Type();
+  for (int64_t step = 0; step < op.getK() / kStep; ++step) {
+    bool first = step == 0;
+    if (!enable || !first)
+      enable = arith::ConstantIntOp::create(builder, loc, i1, !first);
+    NVVM::Tcgen05MMAOp::create(
+        builder, loc, NVVM::Tcgen05MMAKind::F16, NVVM::CTAGroupKind::CTA_1,
+        NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false, result,
+        at(a, step), at(b, step), descriptor, enable,
+        /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
+  }
+  handles[op.getResult()] = {destination, stage, 0, 0};
+  return success();
+}

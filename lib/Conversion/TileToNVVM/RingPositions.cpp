@@ -1,0 +1,193 @@
+//===- RingPositions.cpp - where a role is in its channels ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RingPositions.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+static std::pair<Operation *, unsigned> slot(RingPositions::Key key) {
+  return {key.first, static_cast<unsigned>(key.second)};
+}
+
+RingPosition RingPositions::get(ChannelOp channel, RingUse use) const {
+  return positions.lookup(slot({channel, use}));
+}
+
+void RingPositions::advance(ChannelOp channel, RingUse use) {
+  ++positions[slot({channel, use})].offset;
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+static Value constant(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIntOp::create(builder, loc, builder.getI32Type(),
+                                      value);
+}
+
+Value RingPositions::materialize(OpBuilder &builder, Location loc,
+                                 const RingPosition &position) {
+  if (!position.base)
+    return constant(builder, loc, position.offset);
+  if (position.offset == 0)
+    return position.base;
+  return arith::AddIOp::create(builder, loc, position.base,
+                               constant(builder, loc, position.offset));
+}
+
+Value RingPositions::stage(OpBuilder &builder, Location loc,
+                           const RingPosition &position, int64_t stages) {
+  if (stages == 1)
+    return {};
+  if (!position.base)
+    return constant(builder, loc, position.offset % stages);
+  Value count = materialize(builder, loc, position);
+  if (llvm::isPowerOf2_64(stages))
+    return arith::AndIOp::create(builder, loc, count,
+                                 constant(builder, loc, stages - 1));
+  return arith::RemUIOp::create(builder, loc, count,
+                                constant(builder, loc, stages));
+}
+
+Value RingPositions::parity(OpBuilder &builder, Location loc,
+                            const RingPosition &position, int64_t stages,
+                            bool flip) {
+  if (!position.base)
+    return constant(builder, loc, (position.offset / stages + flip) % 2);
+  // Adding a round flips the parity.
+  Value count = materialize(
+      builder, loc, {position.base, position.offset + (flip ? stages : 0)});
+  if (llvm::isPowerOf2_64(stages)) {
+    if (stages > 1)
+      count = arith::ShRUIOp::create(
+          builder, loc, count, constant(builder, loc, llvm::Log2_64(stages)));
+  } else {
+    count = arith::DivUIOp::create(builder, loc, count,
+                                   constant(builder, loc, stages));
+  }
+  return arith::AndIOp::create(builder, loc, count, constant(builder, loc, 1));
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+std::optional<RingPositions::Key> RingPositions::keyOf(Operation *op) const {
+  auto key = [&](Value channel, RingUse use) -> std::optional<Key> {
+    auto defining = channel.getDefiningOp<ChannelOp>();
+    bool guarded = use == RingUse::Acquire || use == RingUse::Release;
+    if (guarded && !layout->buffer(defining).empty)
+      return std::nullopt;
+    return Key(defining, use);
+  };
+  return llvm::TypeSwitch<Operation *, std::optional<Key>>(op)
+      .Case(
+          [&](AcquireOp op) { return key(op.getChannel(), RingUse::Acquire); })
+      .Case([&](CommitOp op) { return key(op.getChannel(), RingUse::Commit); })
+      .Case([&](WaitOp op) { return key(op.getChannel(), RingUse::Wait); })
+      .Case(
+          [&](ReleaseOp op) { return key(op.getChannel(), RingUse::Release); })
+      .Default(std::nullopt);
+}
+
+SmallVector<RingPositions::Key> RingPositions::keysOf(Region &region) const {
+  llvm::SmallSetVector<std::pair<Operation *, unsigned>, 8> keys;
+  region.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto key = keyOf(op))
+      keys.insert(slot(*key));
+  });
+  return llvm::map_to_vector(keys, [](auto key) {
+    return Key(key.first, static_cast<RingUse>(key.second));
+  });
+}
+
+std::optional<int64_t> RingPositions::advanceOf(Operation *op, Key key) const {
+  if (auto used = keyOf(op))
+    return *used == key;
+  if (op->getNumRegions() == 0)
+    return 0;
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    std::optional<int64_t> each = advanceOf(loop.getRegion(), key);
+    if (each == 0)
+      return 0;
+    std::optional<APInt> trips = loop.getStaticTripCount();
+    if (!each || !trips)
+      return std::nullopt;
+    return *each * trips->getSExtValue();
+  }
+  std::optional<int64_t> first = advanceOf(op->getRegion(0), key);
+  for (Region &region : op->getRegions().drop_front())
+    if (advanceOf(region, key) != first)
+      return std::nullopt;
+  return first;
+}
+
+std::optional<int64_t> RingPositions::advanceOf(Region &region, Key key) const {
+  int64_t sum = 0;
+  if (region.empty())
+    return sum;
+  for (Operation &op : region.front()) {
+    std::optional<int64_t> each = advanceOf(&op, key);
+    if (!each)
+      return std::nullopt;
+    sum += *each;
+  }
+  return sum;
+}
+
+SmallVector<RingPositions::Group>
+RingPositions::groupsOf(scf::ForOp loop) const {
+  SmallVector<Group> groups;
+  SmallVector<std::optional<int64_t>> advances;
+  for (Key key : keysOf(loop.getRegion())) {
+    RingPosition position = get(cast<ChannelOp>(key.first), key.second);
+    std::optional<int64_t> advance = advanceOf(loop.getRegion(), key);
+    size_t index = 0;
+    for (; index < groups.size(); ++index)
+      if (advance && advances[index] == advance &&
+          groups[index].entry.base == position.base)
+        break;
+    if (index == groups.size()) {
+      groups.push_back({{}, position});
+      advances.push_back(advance);
+    }
+    Group &group = groups[index];
+    group.members.push_back({key, position.offset - group.entry.offset});
+  }
+  return groups;
+}
+
+void RingPositions::enter(const Group &group, Value counter) {
+  for (auto [key, delta] : group.members)
+    positions[slot(key)] = {counter, delta};
+}
+
+RingPosition RingPositions::current(const Group &group) const {
+  auto [key, delta] = group.members.front();
+  RingPosition position = positions.lookup(slot(key));
+  position.offset -= delta;
+  return position;
+}
+
+SmallVector<RingPositions::Key> RingPositions::unevenKeys(scf::IfOp op) const {
+  llvm::SmallSetVector<std::pair<Operation *, unsigned>, 8> keys;
+  for (Region *region : op.getRegions())
+    for (Key key : keysOf(*region))
+      if (!advanceOf(op.getOperation(), key))
+        keys.insert(slot(key));
+  return llvm::map_to_vector(keys, [](auto key) {
+    return Key(key.first, static_cast<RingUse>(key.second));
+  });
+}

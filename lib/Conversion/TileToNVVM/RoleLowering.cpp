@@ -1,0 +1,330 @@
+//===- RoleLowering.cpp - what a role does, for its threads ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RoleLowering.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+//===----------------------------------------------------------------------===//
+// Small values
+//===----------------------------------------------------------------------===//
+
+Value RoleLowering::constant(int64_t value) {
+  return arith::ConstantIntOp::create(builder, loc, builder.getI32Type(),
+                                      value);
+}
+
+Value RoleLowering::add(Value value, int64_t number) {
+  return number == 0
+             ? value
+             : arith::AddIOp::create(builder, loc, value, constant(number));
+}
+
+Value RoleLowering::toI32(Value index) {
+  return arith::IndexCastOp::create(builder, loc, builder.getI32Type(), index);
+}
+
+Value RoleLowering::toIndex(Value number) {
+  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                    number);
+}
+
+Value RoleLowering::sharedPointer(int64_t offset, Value dynamic) {
+  Value pointer = values.sharedMemory;
+  Type type = pointer.getType(), byte = builder.getI8Type();
+  if (dynamic)
+    pointer = LLVM::GEPOp::create(builder, loc, type, byte, pointer,
+                                  LLVM::GEPArg(dynamic));
+  if (offset != 0)
+    pointer = LLVM::GEPOp::create(builder, loc, type, byte, pointer,
+                                  LLVM::GEPArg(static_cast<int32_t>(offset)));
+  return pointer;
+}
+
+Value RoleLowering::stagePointer(const Buffer &buffer, Value stage,
+                                 int64_t offset) {
+  Value dynamic;
+  if (stage)
+    dynamic =
+        arith::MulIOp::create(builder, loc, stage, constant(buffer.stageSize));
+  return sharedPointer(buffer.offset + offset, dynamic);
+}
+
+//===----------------------------------------------------------------------===//
+// Operations that only this dialect's values make special
+//===----------------------------------------------------------------------===//
+
+/// Whether the op computes with tiles where there are only handles of them.
+static bool touchesTiles(Operation &op) {
+  auto isTile = [](Type type) { return isa<VectorType>(type); };
+  return llvm::any_of(op.getOperandTypes(), isTile) ||
+         llvm::any_of(op.getResultTypes(), isTile);
+}
+
+LogicalResult RoleLowering::copy(Operation &op) {
+  if (role.getIssue() && touchesTiles(op))
+    return op.emitOpError("computes with tiles in a role that only issues");
+  if (op.getNumRegions() != 0 || isa<TileDialect>(op.getDialect()))
+    if (!isa<Exp2Op>(op))
+      return op.emitOpError("cannot be lowered here");
+  if (llvm::any_of(op.getOperands(), [&](Value operand) {
+        return pendingValues.contains(operand);
+      }))
+    finishTensorLoads();
+  builder.clone(op, mapping);
+  return success();
+}
+
+LogicalResult RoleLowering::lowerConstant(arith::ConstantOp op) {
+  if (!role.getIssue() || !isa<VectorType>(op.getType()))
+    return copy(*op);
+  if (!matchPattern(op.getResult(), m_AnyZeroFloat()))
+    return op.emitOpError("is a tile that no channel holds, and not zero");
+  handles[op] = Handle();
+  return success();
+}
+
+LogicalResult RoleLowering::lowerWorkTile(WorkTileOp op) {
+  Type i32 = builder.getI32Type();
+  for (auto [axis, result] : llvm::enumerate(op.getResults())) {
+    Value id;
+    if (axis == 0)
+      id = NVVM::BlockIdXOp::create(builder, loc, i32);
+    else if (axis == 1)
+      id = NVVM::BlockIdYOp::create(builder, loc, i32);
+    else
+      id = NVVM::BlockIdZOp::create(builder, loc, i32);
+    mapping.map(result, toIndex(id));
+  }
+  return success();
+}
+
+LogicalResult RoleLowering::lowerDim(memref::DimOp op) {
+  auto size = signature.size(cast<BlockArgument>(op.getSource()).getArgNumber(),
+                             *op.getConstantIndex());
+  Value number = std::holds_alternative<unsigned>(size)
+                     ? argument(std::get<unsigned>(size))
+                     : constant(std::get<int64_t>(size));
+  mapping.map(op.getResult(), toIndex(number));
+  return success();
+}
+
+LogicalResult RoleLowering::lowerSlice(vector::ExtractStridedSliceOp op) {
+  if (!role.getIssue())
+    return copy(*op);
+  auto source = handles.find(op.getSource());
+  if (source == handles.end() || op.hasNonUnitStrides() ||
+      op.getSourceVectorType().getRank() != 2)
+    return op.emitOpError("is no part of a tile in a channel");
+  Handle part = source->second;
+  SmallVector<int64_t> offsets;
+  op.getOffsets(offsets);
+  part.row += offsets[0];
+  part.column += offsets.size() > 1 ? offsets[1] : 0;
+  handles[op] = part;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+LogicalResult RoleLowering::lowerFor(scf::ForOp op) {
+  finishTensorLoads();
+  finishTensorStores();
+  // Tiles are carried by the number of their stage, if there is a choice.
+  SmallVector<Value> inits;
+  auto carriesStage = [](const Handle &handle) { return bool(handle.stage); };
+  SmallVector<Handle> entries(op.getInitArgs().size());
+  for (auto [init, entry] : llvm::zip_equal(op.getInitArgs(), entries)) {
+    if (!role.getIssue() || !isa<VectorType>(init.getType())) {
+      inits.push_back(mapping.lookupOrDefault(init));
+      continue;
+    }
+    entry = handles.lookup(init);
+    if (carriesStage(entry))
+      inits.push_back(entry.stage);
+  }
+  SmallVector<RingPositions::Group> groups = positions.groupsOf(op);
+  for (auto &group : groups)
+    inits.push_back(RingPositions::materialize(builder, loc, group.entry));
+
+  auto loop = scf::ForOp::create(builder, loc,
+                                 mapping.lookupOrDefault(op.getLowerBound()),
+                                 mapping.lookupOrDefault(op.getUpperBound()),
+                                 mapping.lookupOrDefault(op.getStep()), inits);
+  auto bind = [&](ValueRange from, ValueRange to) {
+    for (auto [value, entry] : llvm::zip_equal(from, entries)) {
+      if (!role.getIssue() || !isa<VectorType>(value.getType())) {
+        mapping.map(value, to.front());
+        to = to.drop_front();
+        continue;
+      }
+      Handle &handle = handles[value] = entry;
+      if (!carriesStage(entry))
+        continue;
+      handle.stage = to.front();
+      to = to.drop_front();
+    }
+    for (auto [group, counter] : llvm::zip_equal(groups, to))
+      positions.enter(group, counter);
+  };
+  mapping.map(op.getInductionVar(), loop.getInductionVar());
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  bind(op.getRegionIterArgs(), loop.getRegionIterArgs());
+  if (failed(lowerBlock(*op.getBody())))
+    return failure();
+
+  SmallVector<Value> yielded;
+  auto yield = cast<scf::YieldOp>(op.getBody()->getTerminator());
+  for (auto [value, entry] : llvm::zip_equal(yield.getOperands(), entries)) {
+    if (!role.getIssue() || !isa<VectorType>(value.getType())) {
+      yielded.push_back(mapping.lookupOrDefault(value));
+      continue;
+    }
+    Handle handle = handles.lookup(value);
+    if (entry.channel &&
+        (handle.channel != entry.channel || handle.row != entry.row ||
+         handle.column != entry.column))
+      return yield.emitOpError("carries a tile of another channel than the one "
+                               "that the loop begins with");
+    if (carriesStage(entry))
+      yielded.push_back(handle.stage);
+  }
+  for (auto &group : groups)
+    yielded.push_back(
+        RingPositions::materialize(builder, loc, positions.current(group)));
+  if (loop.getNumResults() != 0)
+    scf::YieldOp::create(builder, loc, yielded);
+  bind(op.getResults(), loop.getResults());
+  return success();
+}
+
+LogicalResult RoleLowering::lowerBranch(Region &region,
+                                        ArrayRef<RingPositions::Key> keys) {
+  if (!region.empty() && failed(lowerBlock(region.front())))
+    return failure();
+  SmallVector<Value> yielded;
+  if (!region.empty())
+    for (Value value : region.front().getTerminator()->getOperands())
+      yielded.push_back(mapping.lookupOrDefault(value));
+  for (auto [channel, use] : keys)
+    yielded.push_back(RingPositions::materialize(
+        builder, loc, positions.get(cast<ChannelOp>(channel), use)));
+  if (!yielded.empty())
+    scf::YieldOp::create(builder, loc, yielded);
+  return success();
+}
+
+LogicalResult RoleLowering::lowerIf(scf::IfOp op) {
+  finishTensorLoads();
+  finishTensorStores();
+  if (role.getIssue() && touchesTiles(*op))
+    return op.emitOpError("chooses between tiles in a role that only issues");
+  SmallVector<RingPositions::Key> keys = positions.unevenKeys(op);
+  SmallVector<Type> types(op.getResultTypes());
+  types.append(keys.size(), builder.getI32Type());
+  bool hasElse = !op.getElseRegion().empty() || !keys.empty();
+  auto branch = scf::IfOp::create(
+      builder, loc, types, mapping.lookupOrDefault(op.getCondition()), hasElse);
+  RingPositions before = positions;
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    if (failed(lowerBranch(op.getThenRegion(), keys)))
+      return failure();
+    if (hasElse) {
+      // Even positions end up alike in both branches.
+      std::swap(before, positions);
+      builder.setInsertionPointToStart(branch.elseBlock());
+      if (failed(lowerBranch(op.getElseRegion(), keys)))
+        return failure();
+    }
+  }
+  ValueRange results = branch.getResults();
+  mapping.map(op.getResults(), results.take_front(op.getNumResults()));
+  for (auto [key, counter] :
+       llvm::zip_equal(keys, results.drop_front(op.getNumResults())))
+    positions.enter({{{key, 0}}, {}}, counter);
+  return success();
+}
+
+LogicalResult RoleLowering::lowerOp(Operation &op) {
+  loc = op.getLoc();
+  return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+      .Case([&](scf::ForOp op) { return lowerFor(op); })
+      .Case([&](scf::IfOp op) { return lowerIf(op); })
+      .Case([&](arith::ConstantOp op) { return lowerConstant(op); })
+      .Case([&](WorkTileOp op) { return lowerWorkTile(op); })
+      .Case([&](memref::DimOp op) { return lowerDim(op); })
+      .Case([&](vector::ExtractStridedSliceOp op) { return lowerSlice(op); })
+      .Case([&](AcquireOp op) { return lowerAcquire(op); })
+      .Case([&](CommitOp op) { return lowerCommit(op); })
+      .Case([&](WaitOp op) { return lowerWait(op); })
+      .Case([&](ReleaseOp op) { return lowerRelease(op); })
+      // Issued where it is committed: the barrier must expect the bytes first.
+      .Case([&](LoadOp op) -> LogicalResult {
+        if (!role.getIssue())
+          return op.emitOpError("is in a role that does not issue");
+        if (!llvm::all_of(op->getUsers(), llvm::IsaPred<CommitOp>))
+          return op.emitOpError("is used by more than a commit");
+        return success();
+      })
+      .Case<StoreOp, ReduceAddOp>([&](auto op) {
+        return lowerStore(op, op.getTile(), op.getIndices());
+      })
+      .Case([&](MmaOp op) { return lowerMma(op); })
+      .Case([&](RowOp op) {
+        mapping.map(op.getResult(), toIndex(row()));
+        return success();
+      })
+      .Case([&](AnyOp op) {
+        lowerAny(op);
+        return success();
+      })
+      .Case([&](ReadOp op) { return lowerRead(op); })
+      .Case([&](WriteOp op) { return lowerWrite(op); })
+      .Case([&](PutOp op) { return lowerPut(op); })
+      .Default([&](Operation *op) { return copy(*op); });
+}
+
+LogicalResult RoleLowering::lowerBlock(Block &block) {
+  for (Operation &op : block) {
+    if (op.hasTrait<OpTrait::IsTerminator>())
+      break;
+    if (failed(lowerOp(op)))
+      return failure();
+  }
+  // What a region leaves behind is complete: no one after it knows whether it
+  // ran.
+  finishTensorLoads();
+  finishTensorStores();
+  return success();
+}
+
+LogicalResult RoleLowering::lower() {
+  auto kernel = cast<KernelOp>(role->getParentOp());
+  for (BlockArgument arg : kernel.getBody().getArguments()) {
+    if (isa<MemRefType>(arg.getType()))
+      continue;
+    Value value = argument(signature.scalarParameter(arg.getArgNumber()));
+    mapping.map(arg, arg.getType().isIndex() ? toIndex(value) : value);
+  }
+  if (failed(lowerBlock(role.getBody().front())))
+    return failure();
+  if (stores)
+    waitForStores(/*read=*/false);
+  return success();
+}

@@ -1,0 +1,146 @@
+//===- RoleLowering.h - what a role does, for its threads ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_CONVERSION_TILETONVVM_ROLELOWERING_H
+#define FA4_LIB_CONVERSION_TILETONVVM_ROLELOWERING_H
+
+#include "KernelLayout.h"
+#include "KernelSignature.h"
+#include "RingPositions.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace fa4::tile {
+
+/// What the prologue computes for all roles.
+struct KernelValues {
+  mlir::LLVM::LLVMFuncOp function;
+  /// Start of dynamic shared memory, as a pointer and as an i32.
+  mlir::Value sharedMemory, sharedAddress;
+  /// Address of the first column of tensor memory (i32), if the kernel has any.
+  mlir::Value tensorMemory;
+  /// Number of the thread and, the same in all its threads, of the warp (i32).
+  mlir::Value thread, warp;
+};
+
+/// A tile in a role that issues: the stage of a channel, or a part of it.
+struct Handle {
+  /// Null: a tile of zeros that nothing holds.
+  ChannelOp channel;
+  /// i32; null in a ring of one.
+  mlir::Value stage;
+  /// First row and column of the part.
+  int64_t row = 0, column = 0;
+};
+
+/// Makes the code of one role: upstream operations that compute are copied,
+/// those of the tile dialect become NVVM's. Structured control flow stays
+/// structured.
+class RoleLowering {
+public:
+  RoleLowering(mlir::OpBuilder &builder, RoleOp role,
+               const KernelLayout &layout, const KernelSignature &signature,
+               const KernelValues &values)
+      : builder(builder), role(role), layout(layout), signature(signature),
+        values(values), positions(layout), loc(role.getLoc()) {}
+
+  /// At the builder's insertion point. Emits an error on the op that it cannot
+  /// lower.
+  mlir::LogicalResult lower();
+
+private:
+  // RoleLowering.cpp: control flow and what is copied.
+  mlir::LogicalResult lowerBlock(mlir::Block &block);
+  mlir::LogicalResult lowerOp(mlir::Operation &op);
+  mlir::LogicalResult lowerFor(mlir::scf::ForOp op);
+  mlir::LogicalResult lowerIf(mlir::scf::IfOp op);
+  mlir::LogicalResult lowerBranch(mlir::Region &region,
+                                  llvm::ArrayRef<RingPositions::Key> keys);
+  mlir::LogicalResult copy(mlir::Operation &op);
+  mlir::LogicalResult lowerConstant(mlir::arith::ConstantOp op);
+  mlir::LogicalResult lowerWorkTile(WorkTileOp op);
+  mlir::LogicalResult lowerDim(mlir::memref::DimOp op);
+  mlir::LogicalResult lowerSlice(mlir::vector::ExtractStridedSliceOp op);
+
+  // ChannelOps.cpp: the protocol of channels.
+  mlir::LogicalResult lowerAcquire(AcquireOp op);
+  mlir::LogicalResult lowerCommit(CommitOp op);
+  mlir::LogicalResult lowerWait(WaitOp op);
+  mlir::LogicalResult lowerRelease(ReleaseOp op);
+  void arriveFromLanes(const Buffer &buffer, mlir::Value barrier);
+  void spin(mlir::Value barrier, mlir::Value parity);
+  mlir::Value barrier(int64_t first, mlir::Value stage);
+
+  // TensorCopies.cpp: TMA.
+  void loadTile(LoadOp op, const Buffer &buffer, mlir::Value stage,
+                mlir::Value barrier);
+  mlir::LogicalResult lowerStore(mlir::Operation *op, mlir::Value tile,
+                                 mlir::ValueRange indices);
+  llvm::SmallVector<mlir::Value>
+  coordinates(mlir::Operation *op, mlir::ValueRange indices, int64_t box);
+  void waitForStores(bool read);
+
+  // Mma.cpp
+  struct MatrixOperand;
+  mlir::LogicalResult lowerMma(MmaOp op);
+  mlir::LogicalResult describeOperand(MmaOp op, mlir::Value value, bool majorK,
+                                      MatrixOperand &operand);
+  mlir::LogicalResult checkAccumulator(MmaOp op, ChannelOp destination,
+                                       mlir::Value &enable);
+  mlir::Value tensorAddress(const Buffer &buffer, mlir::Value stage,
+                            int64_t column);
+
+  // Lanes.cpp
+  mlir::LogicalResult lowerRead(ReadOp op);
+  mlir::LogicalResult lowerWrite(WriteOp op);
+  mlir::LogicalResult lowerPut(PutOp op);
+  void lowerAny(AnyOp op);
+  mlir::FailureOr<mlir::Value> readTensorMemory(ReadOp op,
+                                                const Buffer &buffer);
+  mlir::LogicalResult writeTensorMemory(WriteOp op, const Buffer &buffer);
+  mlir::LogicalResult checkChunks(mlir::Operation *op, const Buffer &buffer,
+                                  mlir::Type type, int64_t column);
+  mlir::Value chunkPointer(const Buffer &buffer, mlir::Value stage,
+                           int64_t column);
+  mlir::Value rowPointer(const Buffer &buffer, mlir::Value stage);
+  mlir::Value laneAddress(const Buffer &buffer, mlir::Value stage,
+                          int64_t column);
+  mlir::Value row();
+  void finishTensorLoads();
+  void finishTensorStores();
+
+  mlir::Value constant(int64_t value);
+  mlir::Value add(mlir::Value value, int64_t constant);
+  mlir::Value toI32(mlir::Value index);
+  mlir::Value toIndex(mlir::Value number);
+  mlir::Value sharedPointer(int64_t offset, mlir::Value dynamic = {});
+  /// Of a stage, plus a constant.
+  mlir::Value stagePointer(const Buffer &buffer, mlir::Value stage,
+                           int64_t offset = 0);
+  mlir::Value argument(unsigned number) {
+    return mlir::LLVM::LLVMFuncOp(values.function).getArgument(number);
+  }
+
+  mlir::OpBuilder &builder;
+  RoleOp role;
+  const KernelLayout &layout;
+  const KernelSignature &signature;
+  const KernelValues &values;
+  RingPositions positions;
+  mlir::Location loc;
+  mlir::IRMapping mapping;
+  llvm::DenseMap<mlir::Value, Handle> handles;
+  /// Tensor memory accesses of lanes that have been started but not waited for.
+  bool loadsPending = false, storesPending = false;
+  llvm::DenseSet<mlir::Value> pendingValues;
+  bool stores = false;
+};
+
+} // namespace fa4::tile
+
+#endif // FA4_LIB_CONVERSION_TILETONVVM_ROLELOWERING_H

@@ -1,0 +1,78 @@
+//===- TensorCopies.cpp - tiles between tensors and shared memory ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RoleLowering.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+/// Of box `box` of a tile, in the order of the tensor map.
+SmallVector<Value> RoleLowering::coordinates(Operation *op, ValueRange indices,
+                                             int64_t box) {
+  const TensorMap &map = signature.tensorMap(op);
+  SmallVector<Value> result;
+  for (auto [number, dim] : llvm::enumerate(map.dims)) {
+    Value index = toI32(mapping.lookupOrDefault(indices[dim]));
+    result.push_back(number == 0 ? add(index, box * map.box.front()) : index);
+  }
+  return result;
+}
+
+/// One instruction a box; the barrier completes with the last byte of all.
+void RoleLowering::loadTile(LoadOp op, const Buffer &buffer, Value stage,
+                            Value barrier) {
+  NVVM::MBarrierArriveExpectTxOp::create(builder, loc, Type(), barrier,
+                                         constant(buffer.tileBytes()),
+                                         NVVM::MemScopeKind::CTA,
+                                         /*relaxed=*/false, Value());
+  Value map = argument(signature.mapParameter(op));
+  for (int64_t box = 0; box < buffer.boxes(); ++box)
+    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+        builder, loc, stagePointer(buffer, stage, box * buffer.boxBytes()), map,
+        coordinates(op, op.getIndices(), box), barrier,
+        /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(),
+        /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE, /*isCTAOnly=*/true,
+        /*group=*/nullptr, /*predicate=*/Value());
+}
+
+LogicalResult RoleLowering::lowerStore(Operation *op, Value tile,
+                                       ValueRange indices) {
+  auto handle = handles.find(tile);
+  if (!role.getIssue() || handle == handles.end() || !handle->second.channel)
+    return op->emitOpError("must be of a tile in a channel, in a role that "
+                           "issues");
+  const Buffer &buffer = layout.buffer(handle->second.channel);
+  if (buffer.tensorMemory || handle->second.row != 0 ||
+      handle->second.column != 0 ||
+      tile.getType() != buffer.channel.getValueType())
+    return op->emitOpError("must be of a whole tile in shared memory");
+  Value map = argument(signature.mapParameter(op));
+  for (int64_t box = 0; box < buffer.boxes(); ++box) {
+    Value source =
+        stagePointer(buffer, handle->second.stage, box * buffer.boxBytes());
+    SmallVector<Value> at = coordinates(op, indices, box);
+    if (isa<ReduceAddOp>(op))
+      NVVM::CpAsyncBulkTensorReduceOp::create(
+          builder, loc, map, source, NVVM::TMAReduxKind::ADD,
+          NVVM::TMAStoreMode::TILE, at, /*l2CacheHint=*/Value());
+    else
+      NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
+          builder, loc, map, source, at, /*l2CacheHint=*/Value(),
+          NVVM::TMAStoreMode::TILE, /*predicate=*/Value());
+  }
+  NVVM::CpAsyncBulkCommitGroupOp::create(builder, loc);
+  stores = true;
+  return success();
+}
+
+/// Until the stores issued so far have read their tiles, or have ended.
+void RoleLowering::waitForStores(bool read) {
+  NVVM::CpAsyncBulkWaitGroupOp::create(
+      builder, loc, /*group=*/0, read ? builder.getUnitAttr() : UnitAttr());
+}

@@ -1,0 +1,125 @@
+//===- TileToNVVM.cpp - kernels of the tile dialect to functions ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelLowering.h"
+#include "fa4/Conversion/TileToNVVM/Passes.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace fa4::tile {
+#define GEN_PASS_DEF_TILETONVVM
+#include "fa4/Conversion/TileToNVVM/Passes.h.inc"
+} // namespace fa4::tile
+
+using namespace mlir;
+using namespace fa4::tile;
+
+namespace {
+
+struct TileToNVVMPass : fa4::tile::impl::TileToNVVMBase<TileToNVVMPass> {
+  using TileToNVVMBase::TileToNVVMBase;
+  void runOnOperation() override;
+
+private:
+  LogicalResult lowerKernel(KernelOp kernel, LLVM::GlobalOp sharedMemory);
+};
+
+/// External, because LLVM removes the stores to an array that only descriptors
+/// read; 1024 bytes aligned, for the widest swizzle.
+LLVM::GlobalOp createSharedMemory(ModuleOp module) {
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  return LLVM::GlobalOp::create(
+      builder, module.getLoc(),
+      LLVM::LLVMArrayType::get(builder.getI8Type(), 0),
+      /*isConstant=*/false, LLVM::Linkage::External, "fa4_shared_memory",
+      Attribute(), /*alignment=*/1024, /*addrSpace=*/3);
+}
+
+/// scf to branches; operations that have no counterpart in LLVM to such that
+/// do.
+LogicalResult expand(LLVM::LLVMFuncOp function) {
+  MLIRContext *context = function.getContext();
+  RewritePatternSet patterns(context);
+  arith::populateCeilFloorDivExpandOpsPatterns(patterns);
+  vector::populateVectorInsertExtractStridedSliceTransforms(patterns);
+  vector::populateVectorBroadcastLoweringPatterns(patterns);
+  vector::populateVectorStepLoweringPatterns(patterns);
+  vector::populateVectorRankReducingFMAPattern(patterns);
+  GreedyRewriteConfig config;
+  config.enableFolding(true);
+  if (failed(applyPatternsGreedily(function, std::move(patterns), config)))
+    return function.emitError("cannot expand its operations");
+
+  RewritePatternSet branches(context);
+  populateSCFToControlFlowConversionPatterns(branches);
+  ConversionTarget target(*context);
+  target.addIllegalDialect<scf::SCFDialect>();
+  target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+  return applyPartialConversion(function, target, std::move(branches));
+}
+
+LogicalResult convertToLLVM(LLVM::LLVMFuncOp function) {
+  MLIRContext *context = function.getContext();
+  LowerToLLVMOptions options(context);
+  options.overrideIndexBitwidth(32);
+  LLVMTypeConverter converter(context, options);
+  RewritePatternSet patterns(context);
+  arith::populateArithToLLVMConversionPatterns(converter, patterns);
+  cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+  populateMathToLLVMConversionPatterns(converter, patterns);
+  populateVectorToLLVMConversionPatterns(converter, patterns);
+  LLVMConversionTarget target(*context);
+  target.addLegalDialect<NVVM::NVVMDialect>();
+  return applyFullConversion(function, target, std::move(patterns));
+}
+
+LogicalResult TileToNVVMPass::lowerKernel(KernelOp kernel,
+                                          LLVM::GlobalOp sharedMemory) {
+  FailureOr<KernelLayout> layout = KernelLayout::compute(kernel);
+  if (failed(layout))
+    return failure();
+  FailureOr<KernelSignature> signature =
+      KernelSignature::compute(kernel, *layout);
+  if (failed(signature))
+    return failure();
+  OpBuilder builder(kernel);
+  FailureOr<LLVM::LLVMFuncOp> function =
+      KernelLowering(builder, kernel, *layout, *signature).lower(sharedMemory);
+  if (failed(function))
+    return failure();
+  kernel.erase();
+  return success(succeeded(expand(*function)) &&
+                 succeeded(convertToLLVM(*function)));
+}
+
+void TileToNVVMPass::runOnOperation() {
+  ModuleOp module = getOperation();
+  SmallVector<KernelOp> kernels(module.getOps<KernelOp>());
+  if (kernels.empty())
+    return;
+  LLVM::GlobalOp sharedMemory = createSharedMemory(module);
+  for (KernelOp kernel : kernels)
+    if (failed(lowerKernel(kernel, sharedMemory)))
+      return signalPassFailure();
+  module->setAttr(LLVM::LLVMDialect::getTargetTripleAttrName(),
+                  StringAttr::get(&getContext(), "nvptx64-nvidia-cuda"));
+}
+
+} // namespace

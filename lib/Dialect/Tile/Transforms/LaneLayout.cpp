@@ -1,0 +1,166 @@
+//===- LaneLayout.cpp - how a tile's elements are spread over lanes ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LaneLayout.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+static int64_t rankOf(Value value) {
+  auto type = dyn_cast<VectorType>(value.getType());
+  return type ? type.getRank() : 0;
+}
+
+bool LaneLayouts::isFree(Value value) {
+  if (rankOf(value) != 1)
+    return false;
+  Operation *op = value.getDefiningOp();
+  if (auto constant = dyn_cast_or_null<arith::ConstantOp>(op))
+    return isa<SplatElementsAttr>(constant.getValue());
+  if (auto broadcast = dyn_cast_or_null<vector::BroadcastOp>(op))
+    return rankOf(broadcast.getSource()) == 0;
+  return isa_and_nonnull<vector::StepOp>(op);
+}
+
+LaneLayout LaneLayouts::get(Value value) const {
+  auto type = cast<VectorType>(value.getType());
+  if (type.getRank() == 2)
+    return type.getDimSize(0) == threads ? LaneLayout::Rows : LaneLayout::Whole;
+  if (auto known = rank1.find(value); known != rank1.end())
+    return known->second;
+  return type.getDimSize(0) == threads ? LaneLayout::Rows : LaneLayout::Whole;
+}
+
+/// Propagates layouts of vectors of rank 1 until nothing changes. All rules are
+/// equalities, so the order in which they are applied does not matter.
+struct LaneLayouts::Inference {
+  LaneLayouts &layouts;
+  bool changed = true;
+  LogicalResult result = success();
+
+  void require(Operation *op, Value value, LaneLayout layout) {
+    if (rankOf(value) != 1 || isFree(value) || failed(result))
+      return;
+    auto [known, isNew] = layouts.rank1.try_emplace(value, layout);
+    changed |= isNew;
+    int64_t size = cast<VectorType>(value.getType()).getDimSize(0);
+    if (known->second != layout)
+      result = op->emitOpError("uses a tile both as one element a thread and "
+                               "as a whole: it needs two lane layouts");
+    else if (isNew && layout == LaneLayout::Rows && size != layouts.threads)
+      result = op->emitOpError("has ")
+               << size << " rows for " << layouts.threads << " threads";
+  }
+
+  void same(Operation *op, Value a, Value b) {
+    if (auto known = layouts.rank1.find(a); known != layouts.rank1.end())
+      require(op, b, known->second);
+    if (auto known = layouts.rank1.find(b); known != layouts.rank1.end())
+      require(op, a, known->second);
+  }
+
+  void visit(Operation *op);
+  void visitFor(scf::ForOp op);
+};
+
+void LaneLayouts::Inference::visitFor(scf::ForOp op) {
+  for (auto [init, arg, yielded, result] :
+       llvm::zip(op.getInitArgs(), op.getRegionIterArgs(),
+                 op.getYieldedValues(), op.getResults())) {
+    same(op, init, arg);
+    same(op, arg, yielded);
+    same(op, arg, result);
+  }
+}
+
+void LaneLayouts::Inference::visit(Operation *op) {
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](scf::ForOp op) { visitFor(op); })
+      .Case([&](scf::IfOp op) {
+        for (OpResult result : op.getResults()) {
+          unsigned i = result.getResultNumber();
+          same(op, result, op.thenYield().getOperand(i));
+          same(op, result, op.elseYield().getOperand(i));
+        }
+      })
+      .Case([&](vector::BroadcastOp op) {
+        if (rankOf(op.getResult()) == 2)
+          require(op, op.getSource(), LaneLayout::Whole);
+        else
+          same(op, op.getSource(), op.getResult());
+      })
+      .Case([&](vector::ShapeCastOp op) {
+        if (rankOf(op.getSource()) == rankOf(op.getResult()))
+          return;
+        Value vector =
+            rankOf(op.getSource()) == 1 ? op.getSource() : op.getResult();
+        Value matrix =
+            rankOf(op.getSource()) == 1 ? op.getResult() : op.getSource();
+        bool column = cast<VectorType>(matrix.getType()).getShape().back() == 1;
+        require(op, vector, column ? LaneLayout::Rows : LaneLayout::Whole);
+      })
+      .Case([&](vector::MultiDimReductionOp op) {
+        require(op, op.getAcc(), LaneLayout::Rows);
+        require(op, op.getDest(), LaneLayout::Rows);
+      })
+      .Case([&](vector::ExtractStridedSliceOp op) {
+        require(op, op.getSource(), LaneLayout::Whole);
+        require(op, op.getResult(), LaneLayout::Whole);
+      })
+      .Case(
+          [&](RescaleOp op) { require(op, op.getFactor(), LaneLayout::Rows); })
+      .Case([&](StoreOp op) { require(op, op.getTile(), LaneLayout::Rows); })
+      .Case([&](CommitOp op) {
+        if (op.getValue())
+          require(op, op.getValue(), LaneLayout::Rows);
+      })
+      .Default([&](Operation *op) {
+        if (!OpTrait::hasElementwiseMappableTraits(op) && !isa<Exp2Op>(op))
+          return;
+        for (Value operand : op->getOperands())
+          if (rankOf(operand) == 1)
+            same(op, operand, op->getResult(0));
+      });
+}
+
+static LogicalResult verifyMatrices(RoleOp role, int64_t threads) {
+  WalkResult walk = role.walk([&](Operation *op) {
+    for (Value result : op->getResults()) {
+      auto type = dyn_cast<VectorType>(result.getType());
+      if (!type || type.getRank() == 1)
+        continue;
+      if (type.getRank() != 2 || type.isScalable() ||
+          (type.getDimSize(0) != threads && type.getDimSize(0) != 1)) {
+        op->emitOpError("gives ") << type << " in a role of " << threads
+                                  << " threads, which need one row each";
+        return WalkResult::interrupt();
+      }
+    }
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+FailureOr<LaneLayouts> LaneLayouts::infer(RoleOp role) {
+  LaneLayouts layouts;
+  layouts.threads = 32 * role.getWarps();
+  if (failed(verifyMatrices(role, layouts.threads)))
+    return failure();
+  Inference inference{layouts};
+  while (inference.changed && succeeded(inference.result)) {
+    inference.changed = false;
+    role.walk([&](Operation *op) { inference.visit(op); });
+  }
+  if (failed(inference.result))
+    return failure();
+  return layouts;
+}

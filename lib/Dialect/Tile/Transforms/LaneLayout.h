@@ -1,0 +1,53 @@
+//===- LaneLayout.h - how a tile's elements are spread over lanes ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_DIALECT_TILE_TRANSFORMS_LANELAYOUT_H
+#define FA4_LIB_DIALECT_TILE_TRANSFORMS_LANELAYOUT_H
+
+#include "fa4/Dialect/Tile/IR/Tile.h"
+
+namespace fa4::tile {
+
+/// How the threads of a role hold a tile value.
+enum class LaneLayout {
+  /// Dimension 0 is over the threads, one index each; the other is whole in
+  /// each thread. The layout of tensor memory (32x32b).
+  Rows,
+  /// Each thread holds all of it.
+  Whole
+};
+
+/// Layouts of the values in a role that holds data. That of a matrix follows
+/// from its shape: one row a thread, or one row in all. That of a vector of
+/// rank 1 is inferred from where it comes from and how it is used.
+class LaneLayouts {
+public:
+  /// Infers all layouts of `role`. Where a value would need two, or has rows
+  /// that the threads do not, reports an error and fails.
+  static llvm::FailureOr<LaneLayouts> infer(RoleOp role);
+
+  /// Threads of the role.
+  int64_t getThreads() const { return threads; }
+
+  LaneLayout get(mlir::Value value) const;
+
+  /// Values that can be had in any layout for nothing, so that each use has its
+  /// own: constants and steps of rank 1, and scalars broadcast to rank 1.
+  static bool isFree(mlir::Value value);
+
+private:
+  LaneLayouts() = default;
+  struct Inference;
+
+  int64_t threads = 0;
+  llvm::DenseMap<mlir::Value, LaneLayout> rank1;
+};
+
+} // namespace fa4::tile
+
+#endif // FA4_LIB_DIALECT_TILE_TRANSFORMS_LANELAYOUT_H

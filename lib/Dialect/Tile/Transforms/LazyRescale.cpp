@@ -1,0 +1,272 @@
+//===- LazyRescale.cpp - rescale only when the row max grows much ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/CSE.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+namespace fa4::tile {
+#define GEN_PASS_DEF_TILELAZYRESCALE
+#include "fa4/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace fa4::tile
+
+using namespace mlir;
+using namespace fa4::tile;
+
+namespace {
+/// A row max that a loop carries, and the factor for what has been summed in
+/// units of it. Names as in the pass's description.
+struct CarriedMax {
+  scf::ForOp loop;
+  /// m and m'.
+  Value carried, next;
+  /// f, its select and the comparison; null where f is m'.
+  arith::SelectOp finite;
+  arith::CmpFOp isEmpty;
+  /// m - f.
+  arith::SubFOp difference;
+  /// c; null for 1.
+  Value scale;
+  /// a.
+  math::Exp2Op factor;
+
+  Value getFinite() { return finite ? finite.getResult() : next; }
+};
+} // namespace
+
+/// The one value of a constant vector.
+static std::optional<APFloat> getSplat(Value value) {
+  SplatElementsAttr splat;
+  if (!matchPattern(value, m_Constant(&splat)) ||
+      !isa<FloatType>(splat.getElementType()))
+    return std::nullopt;
+  return splat.getSplatValue<APFloat>();
+}
+
+static bool isNegativeInfinity(Value value) {
+  std::optional<APFloat> splat = getSplat(value);
+  return splat && splat->isInfinity() && splat->isNegative();
+}
+
+/// Whether `value` is the larger of `carried` and something else.
+static bool joinsMax(Value value, Value carried) {
+  Operation *op = value.getDefiningOp();
+  if (auto reduction = dyn_cast_if_present<vector::MultiDimReductionOp>(op))
+    return (reduction.getKind() == vector::CombiningKind::MAXNUMF ||
+            reduction.getKind() == vector::CombiningKind::MAXIMUMF) &&
+           reduction.getAcc() == carried;
+  return isa_and_present<arith::MaxNumFOp, arith::MaximumFOp>(op) &&
+         llvm::is_contained(op->getOperands(), carried);
+}
+
+/// Matches f = (next == -inf) ? 0 : next.
+static bool matchFinite(Value value, CarriedMax &max) {
+  if (value == max.next)
+    return true;
+  auto select = value.getDefiningOp<arith::SelectOp>();
+  if (!select || select.getFalseValue() != max.next)
+    return false;
+  auto compare = select.getCondition().getDefiningOp<arith::CmpFOp>();
+  std::optional<APFloat> zero = getSplat(select.getTrueValue());
+  if (!compare || compare.getPredicate() != arith::CmpFPredicate::OEQ ||
+      compare.getLhs() != max.next || !isNegativeInfinity(compare.getRhs()) ||
+      !zero || !zero->isZero())
+    return false;
+  max.finite = select;
+  max.isEmpty = compare;
+  return true;
+}
+
+/// Matches a = exp2(difference * c).
+static bool matchFactor(arith::SubFOp difference, CarriedMax &max) {
+  Value exponent = difference;
+  if (!exponent.hasOneUse())
+    return false;
+  if (auto product = dyn_cast<arith::MulFOp>(*exponent.user_begin())) {
+    max.scale =
+        product.getLhs() == exponent ? product.getRhs() : product.getLhs();
+    std::optional<APFloat> scale = getSplat(max.scale);
+    if (!scale ||
+        !(scale->isFinite() && !scale->isNegative() && scale->isNonZero()))
+      return false;
+    exponent = product;
+    if (!exponent.hasOneUse())
+      return false;
+  }
+  max.factor = dyn_cast<math::Exp2Op>(*exponent.user_begin());
+  return bool(max.factor);
+}
+
+/// Values that replace m' and f are made where both are known.
+static bool areUsesBelow(CarriedMax max) {
+  Operation *definition = max.getFinite().getDefiningOp();
+  return llvm::all_of(max.next.getUsers(), [&](Operation *user) {
+    if (user == max.finite || user == max.isEmpty)
+      return true;
+    Operation *ancestor = definition->getBlock()->findAncestorOpInBlock(*user);
+    return ancestor && definition->isBeforeInBlock(ancestor);
+  });
+}
+
+static std::optional<CarriedMax> matchCarriedMax(scf::ForOp loop, unsigned i) {
+  CarriedMax max;
+  max.loop = loop;
+  max.carried = loop.getRegionIterArgs()[i];
+  max.next = loop.getYieldedValues()[i];
+  auto type = dyn_cast<VectorType>(max.carried.getType());
+  if (!type || type.getRank() != 1 || !type.getElementType().isF32() ||
+      !isNegativeInfinity(loop.getInitArgs()[i]) ||
+      !joinsMax(max.next, max.carried))
+    return std::nullopt;
+  for (Operation *user : max.carried.getUsers()) {
+    if (user == max.next.getDefiningOp())
+      continue;
+    auto difference = dyn_cast<arith::SubFOp>(user);
+    // Whatever else depends on m may need the true max.
+    if (!difference || max.difference || difference.getLhs() != max.carried)
+      return std::nullopt;
+    max.difference = difference;
+  }
+  if (!max.difference || !matchFinite(max.difference.getRhs(), max) ||
+      !matchFactor(max.difference, max) ||
+      max.next.getDefiningOp()->getBlock() != loop.getBody() ||
+      max.getFinite().getDefiningOp()->getBlock() != loop.getBody() ||
+      !areUsesBelow(max))
+    return std::nullopt;
+  return max;
+}
+
+/// Keeps m where it would grow by no more than the threshold. Returns the new
+/// factor.
+static Value keepMax(CarriedMax max, double threshold) {
+  auto type = cast<VectorType>(max.carried.getType());
+  Value finite = max.getFinite();
+  ImplicitLocOpBuilder b(max.next.getLoc(), max.loop.getContext());
+  auto splat = [&](double value) -> Value {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(
+        &max.loop->getParentOfType<KernelOp>().getBody().front());
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(type, APFloat(float(value))));
+  };
+  b.setInsertionPointAfterValue(finite);
+  Value grown = arith::SubFOp::create(b, finite, max.carried);
+  SmallPtrSet<Operation *, 8> ours = {grown.getDefiningOp(), max.finite,
+                                      max.isEmpty};
+  if (max.scale) {
+    // A new constant, as that one may be defined further down.
+    Value scale = splat(getSplat(max.scale)->convertToDouble());
+    grown = arith::MulFOp::create(b, grown, scale);
+  }
+  Value keep = arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, grown,
+                                     splat(threshold));
+  Value next = arith::SelectOp::create(b, keep, max.carried, max.next);
+  ours.insert(next.getDefiningOp());
+  Value newFinite = next;
+  if (max.finite) {
+    newFinite = arith::SelectOp::create(b, keep, max.carried, finite);
+    ours.insert(newFinite.getDefiningOp());
+  }
+  if (max.finite)
+    finite.replaceAllUsesExcept(newFinite, ours);
+  Value previous = max.next;
+  previous.replaceAllUsesExcept(next, ours);
+
+  // Nothing has been summed in units of -inf, so any factor is right: 1 is the
+  // one that costs nothing.
+  b.setInsertionPointAfter(max.factor);
+  Value none = splat(-std::numeric_limits<float>::infinity());
+  Value isFresh =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, max.carried, none);
+  Value factor = max.factor;
+  auto select = arith::SelectOp::create(b, isFresh, splat(1.0), factor);
+  factor.replaceAllUsesExcept(select, select);
+  return select;
+}
+
+/// The row factors that are broadcast to `matrix`, or null.
+static Value getRowFactors(Value matrix) {
+  auto broadcast = matrix.getDefiningOp<vector::BroadcastOp>();
+  if (!broadcast)
+    return {};
+  auto cast = broadcast.getSource().getDefiningOp<vector::ShapeCastOp>();
+  auto type = cast ? cast.getResultVectorType() : VectorType();
+  if (!cast || cast.getSourceVectorType().getRank() != 1 ||
+      type.getRank() != 2 || type.getDimSize(1) != 1)
+    return {};
+  return cast.getSource();
+}
+
+/// Products of accumulators that `loop` carries and rows of `factor`.
+static void rescaleAccumulators(scf::ForOp loop, Value factor) {
+  SmallVector<arith::MulFOp> products;
+  for (Operation &op : *loop.getBody())
+    if (auto product = dyn_cast<arith::MulFOp>(op))
+      products.push_back(product);
+  for (arith::MulFOp product : products) {
+    Value accumulator = product.getLhs(), rows = product.getRhs();
+    if (getRowFactors(accumulator) == factor)
+      std::swap(accumulator, rows);
+    auto argument = dyn_cast<BlockArgument>(accumulator);
+    if (getRowFactors(rows) != factor || !argument ||
+        argument.getOwner() != loop.getBody() || !product->hasOneUse())
+      continue;
+    auto mma = dyn_cast<MmaOp>(*product->user_begin());
+    if (!mma || mma.getAcc() != product)
+      continue;
+    OpBuilder b(product);
+    product.replaceAllUsesWith(
+        Value(RescaleOp::create(b, product.getLoc(), accumulator, factor)));
+    auto broadcast = rows.getDefiningOp();
+    Operation *cast = broadcast->getOperand(0).getDefiningOp();
+    product.erase();
+    for (Operation *dead : {broadcast, cast})
+      if (dead->use_empty())
+        dead->erase();
+  }
+}
+
+namespace {
+struct TileLazyRescale
+    : public fa4::tile::impl::TileLazyRescaleBase<TileLazyRescale> {
+  using TileLazyRescaleBase::TileLazyRescaleBase;
+
+  void runOnOperation() override {
+    if (!(threshold >= 0)) {
+      getOperation().emitError("tile-lazy-rescale: the threshold must not be "
+                               "negative, got ")
+          << threshold;
+      return signalPassFailure();
+    }
+    if (threshold == 0)
+      return;
+    SmallVector<CarriedMax> found;
+    getOperation().walk([&](scf::ForOp loop) {
+      for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
+        if (std::optional<CarriedMax> max = matchCarriedMax(loop, i))
+          found.push_back(*max);
+    });
+    for (CarriedMax max : found)
+      rescaleAccumulators(max.loop, keepMax(max, threshold));
+    if (found.empty())
+      return;
+    // Constants that are there already.
+    IRRewriter rewriter(&getContext());
+    DominanceInfo dominance(getOperation());
+    eliminateCommonSubExpressions(rewriter, dominance, getOperation());
+  }
+};
+} // namespace

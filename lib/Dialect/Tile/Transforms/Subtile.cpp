@@ -1,0 +1,641 @@
+//===- Subtile.cpp - MMAs of the target's rows ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Dimensions of values that an operation relates to each other (the rows of an
+// MMA's A and of its result, those of a matrix and of the vector that is
+// broadcast to it) form a class. A class is cut as a whole, so each operation
+// is repeated once for each combination of parts of the classes it touches.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Target/TargetDescription.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/CSE.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace fa4::tile {
+#define GEN_PASS_DEF_TILESUBTILE
+#include "fa4/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace fa4::tile
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::tile;
+
+//===----------------------------------------------------------------------===//
+// Classes of dimensions
+//===----------------------------------------------------------------------===//
+
+namespace {
+class Dimensions {
+public:
+  void addBlock(Block &block) {
+    for (Operation &op : block)
+      addOp(&op);
+  }
+
+  /// Number of the class of dimension `dim` of `value`, once all of the kernel
+  /// has been added.
+  unsigned classOf(Value value, unsigned dim) {
+    return classes.getLeaderValue(number(value, dim));
+  }
+  /// Classes of the dimensions of `value`; none if it is no vector.
+  SmallVector<unsigned> classesOf(Value value);
+  /// An operation that cannot be repeated for parts of the class, or null.
+  Operation *lockOf(unsigned leader);
+
+private:
+  using Key = std::pair<Value, unsigned>;
+
+  unsigned number(Value value, unsigned dim) {
+    auto [it, isNew] =
+        numbers.try_emplace(Key(value, dim), unsigned(numbers.size()));
+    if (isNew)
+      classes.insert(it->second);
+    return it->second;
+  }
+  void join(Value x, unsigned xDim, Value y, unsigned yDim) {
+    classes.unionSets(number(x, xDim), number(y, yDim));
+  }
+  void joinAll(Value x, Value y);
+  void lock(Value value, Operation *op);
+  void lockOperandsAndResults(Operation *op);
+  void addOp(Operation *op);
+  void addMma(MmaOp op);
+  void addReduction(vector::MultiDimReductionOp op);
+  void addBroadcast(vector::BroadcastOp op);
+  void addShapeCast(vector::ShapeCastOp op);
+  void addElementwise(Operation *op);
+  void addLoop(scf::ForOp op);
+  void addBranch(scf::IfOp op);
+
+  DenseMap<Key, unsigned> numbers;
+  llvm::EquivalenceClasses<unsigned> classes;
+  SmallVector<std::pair<unsigned, Operation *>> locks;
+};
+} // namespace
+
+static ArrayRef<int64_t> shapeOf(Value value) {
+  auto type = dyn_cast<VectorType>(value.getType());
+  return type ? type.getShape() : ArrayRef<int64_t>();
+}
+
+SmallVector<unsigned> Dimensions::classesOf(Value value) {
+  SmallVector<unsigned> result;
+  for (unsigned dim = 0; dim < shapeOf(value).size(); ++dim)
+    result.push_back(classOf(value, dim));
+  return result;
+}
+
+Operation *Dimensions::lockOf(unsigned leader) {
+  for (auto [number, op] : locks)
+    if (classes.getLeaderValue(number) == leader)
+      return op;
+  return nullptr;
+}
+
+void Dimensions::joinAll(Value x, Value y) {
+  for (unsigned dim = 0; dim < shapeOf(x).size(); ++dim)
+    join(x, dim, y, dim);
+}
+
+void Dimensions::lock(Value value, Operation *op) {
+  for (unsigned dim = 0; dim < shapeOf(value).size(); ++dim)
+    locks.push_back({number(value, dim), op});
+}
+
+void Dimensions::lockOperandsAndResults(Operation *op) {
+  for (Value operand : op->getOperands())
+    lock(operand, op);
+  for (Value result : op->getResults())
+    lock(result, op);
+}
+
+void Dimensions::addMma(MmaOp op) {
+  unsigned aRows = op.getTransposeA() ? 1 : 0;
+  unsigned bRows = op.getTransposeB() ? 1 : 0;
+  join(op.getA(), aRows, op.getResult(), 0);
+  join(op.getB(), 1 - bRows, op.getResult(), 1);
+  join(op.getA(), 1 - aRows, op.getB(), bRows);
+  if (op.getAcc())
+    joinAll(op.getAcc(), op.getResult());
+}
+
+void Dimensions::addReduction(vector::MultiDimReductionOp op) {
+  unsigned kept = 0;
+  for (auto [dim, reduced] : llvm::enumerate(op.getReductionMask()))
+    if (!reduced)
+      join(op.getSource(), dim, op.getDest(), kept++);
+  joinAll(op.getAcc(), op.getDest());
+}
+
+void Dimensions::addBroadcast(vector::BroadcastOp op) {
+  ArrayRef<int64_t> from = shapeOf(op.getSource()),
+                    to = shapeOf(op.getVector());
+  unsigned added = to.size() - from.size();
+  for (unsigned dim = 0; dim < from.size(); ++dim)
+    if (from[dim] == to[added + dim])
+      join(op.getSource(), dim, op.getVector(), added + dim);
+}
+
+/// Only dimensions of size 1 may come or go.
+void Dimensions::addShapeCast(vector::ShapeCastOp op) {
+  ArrayRef<int64_t> from = shapeOf(op.getSource()),
+                    to = shapeOf(op.getResult());
+  auto longDims = [](ArrayRef<int64_t> shape) {
+    return llvm::filter_to_vector(
+        llvm::seq<unsigned>(shape.size()),
+        [&](unsigned dim) { return shape[dim] != 1; });
+  };
+  SmallVector<unsigned> fromDims = longDims(from), toDims = longDims(to);
+  if (fromDims.size() != toDims.size())
+    return lockOperandsAndResults(op);
+  for (auto [x, y] : llvm::zip(fromDims, toDims))
+    if (from[x] != to[y])
+      return lockOperandsAndResults(op);
+  for (auto [x, y] : llvm::zip(fromDims, toDims))
+    join(op.getSource(), x, op.getResult(), y);
+}
+
+void Dimensions::addElementwise(Operation *op) {
+  Value result = op->getResult(0);
+  auto joinVector = [&](Value value) {
+    if (isa<VectorType>(value.getType()))
+      joinAll(value, result);
+  };
+  llvm::for_each(op->getOperands(), joinVector);
+  llvm::for_each(op->getResults(), joinVector);
+  // Says what happens to which column.
+  if (auto exp2 = dyn_cast<Exp2Op>(op))
+    locks.push_back(
+        {number(result, exp2.getResult().getType().getRank() - 1), op});
+}
+
+void Dimensions::addLoop(scf::ForOp op) {
+  ValueRange yielded = op.getYieldedValues();
+  for (unsigned i = 0; i < op.getNumResults(); ++i) {
+    joinAll(op.getInitArgs()[i], op.getResult(i));
+    joinAll(op.getRegionIterArgs()[i], op.getResult(i));
+    joinAll(yielded[i], op.getResult(i));
+  }
+  addBlock(*op.getBody());
+}
+
+void Dimensions::addBranch(scf::IfOp op) {
+  for (Region &region : op->getRegions()) {
+    if (region.empty())
+      continue;
+    Operation *yield = region.front().getTerminator();
+    for (auto [value, result] :
+         llvm::zip(yield->getOperands(), op.getResults()))
+      joinAll(value, result);
+    addBlock(region.front());
+  }
+}
+
+void Dimensions::addOp(Operation *op) {
+  if (auto mma = dyn_cast<MmaOp>(op))
+    return addMma(mma);
+  if (auto reduction = dyn_cast<vector::MultiDimReductionOp>(op))
+    return addReduction(reduction);
+  if (auto broadcast = dyn_cast<vector::BroadcastOp>(op))
+    return addBroadcast(broadcast);
+  if (auto cast = dyn_cast<vector::ShapeCastOp>(op))
+    return addShapeCast(cast);
+  if (auto rescale = dyn_cast<RescaleOp>(op)) {
+    joinAll(rescale.getValue(), rescale.getResult());
+    return join(rescale.getFactor(), 0, rescale.getResult(), 0);
+  }
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return addLoop(loop);
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return addBranch(branch);
+  if (OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() > 0)
+    return addElementwise(op);
+  // Each part of these is made from its position alone.
+  if (isa<LoadOp, StoreOp, ReduceAddOp, vector::StepOp, scf::YieldOp>(op))
+    return;
+  SplatElementsAttr splat;
+  if (matchPattern(op, m_Constant(&splat)))
+    return;
+  op->walk([&](Operation *nested) { lockOperandsAndResults(nested); });
+}
+
+//===----------------------------------------------------------------------===//
+// Rewriting
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Number of parts of each class that is cut.
+using PartCounts = llvm::SmallMapVector<unsigned, int64_t, 4>;
+/// One part of each of some classes.
+using Choice = llvm::SmallMapVector<unsigned, int64_t, 4>;
+
+class Splitter {
+public:
+  Splitter(KernelOp kernel, Dimensions &dimensions, const PartCounts &counts)
+      : kernel(kernel), dimensions(dimensions), counts(counts),
+        b(kernel.getContext()) {}
+
+  void run();
+
+private:
+  /// Classes of the dimensions of `value` that are cut, in their order.
+  SmallVector<unsigned> cutClasses(Value value) {
+    SmallVector<unsigned> classes = dimensions.classesOf(value);
+    llvm::erase_if(classes, [&](unsigned id) { return !counts.contains(id); });
+    return classes;
+  }
+  Type partType(Value value);
+  /// The part of `value` for `choice`; all of it where nothing is cut.
+  Value part(Value value, const Choice &choice);
+  /// All parts, by the first cut dimension and then the next.
+  SmallVector<Value> allParts(Value value);
+  SmallVector<Value> allParts(ValueRange values);
+  void setParts(Value value, ArrayRef<Value> parts);
+  /// Gives each of `values` as many of `parts` as it has.
+  void distribute(ValueRange values, ValueRange parts);
+  /// Calls `visit` for each choice of parts of `classes`, the last varying
+  /// fastest.
+  void forEachChoice(ArrayRef<unsigned> classes, const Choice &outer,
+                     function_ref<void(const Choice &)> visit);
+
+  void split(Operation *op);
+  void splitSimple(Operation *op);
+  void splitLoop(scf::ForOp op);
+  void splitBranch(scf::IfOp op);
+  void splitRegions(scf::IfOp op, scf::IfOp branch, const Choice *choice);
+  /// A copy of `op` for one choice. `sum` is the partial result where this is a
+  /// later part of a sum, or null.
+  Operation *makePart(Operation *op, const Choice &choice, Value sum);
+  void setIndices(Operation *copy, Operation *op, const Choice &choice);
+  Operation *makeStep(vector::StepOp op, const Choice &choice);
+
+  KernelOp kernel;
+  Dimensions &dimensions;
+  const PartCounts &counts;
+  OpBuilder b;
+  IRMapping whole;
+  DenseMap<Value, SmallVector<Value>> parts;
+};
+} // namespace
+
+Type Splitter::partType(Value value) {
+  auto type = dyn_cast<VectorType>(value.getType());
+  if (!type)
+    return value.getType();
+  SmallVector<int64_t> shape(type.getShape());
+  for (auto [size, id] : llvm::zip(shape, dimensions.classesOf(value)))
+    if (counts.contains(id))
+      size /= counts.lookup(id);
+  return VectorType::get(shape, type.getElementType());
+}
+
+Value Splitter::part(Value value, const Choice &choice) {
+  SmallVector<unsigned> classes = cutClasses(value);
+  if (classes.empty())
+    return whole.lookupOrDefault(value);
+  int64_t index = 0;
+  for (unsigned id : classes)
+    index = index * counts.lookup(id) + choice.lookup(id);
+  return parts.at(value)[index];
+}
+
+SmallVector<Value> Splitter::allParts(Value value) {
+  if (cutClasses(value).empty())
+    return {whole.lookupOrDefault(value)};
+  return parts.at(value);
+}
+
+SmallVector<Value> Splitter::allParts(ValueRange values) {
+  SmallVector<Value> result;
+  for (Value value : values)
+    llvm::append_range(result, allParts(value));
+  return result;
+}
+
+void Splitter::setParts(Value value, ArrayRef<Value> newParts) {
+  if (cutClasses(value).empty())
+    whole.map(value, newParts.front());
+  else
+    parts[value].assign(newParts.begin(), newParts.end());
+}
+
+void Splitter::distribute(ValueRange values, ValueRange newParts) {
+  for (Value value : values) {
+    size_t count = 1;
+    for (unsigned id : cutClasses(value))
+      count *= counts.lookup(id);
+    setParts(value, llvm::to_vector(newParts.take_front(count)));
+    newParts = newParts.drop_front(count);
+  }
+}
+
+void Splitter::forEachChoice(ArrayRef<unsigned> classes, const Choice &outer,
+                             function_ref<void(const Choice &)> visit) {
+  if (classes.empty())
+    return visit(outer);
+  Choice choice = outer;
+  for (int64_t i = 0; i < counts.lookup(classes.front()); ++i) {
+    choice[classes.front()] = i;
+    forEachChoice(classes.drop_front(), choice, visit);
+  }
+}
+
+/// A part begins at another index along the dimensions that are cut.
+void Splitter::setIndices(Operation *copy, Operation *op,
+                          const Choice &choice) {
+  auto shift = [&](auto memoryOp, Value tile) {
+    MutableOperandRange indices = memoryOp.getIndicesMutable();
+    SmallVector<unsigned> classes = dimensions.classesOf(tile);
+    for (auto [id, size, dim] :
+         llvm::zip(classes, shapeOf(tile), memoryOp.getTileDims())) {
+      int64_t number = choice.lookup(id);
+      if (number == 0)
+        continue;
+      Value offset = arith::ConstantIndexOp::create(
+          b, op->getLoc(), number * (size / counts.lookup(id)));
+      OpOperand &index = indices[dim];
+      index.set(arith::AddIOp::create(b, op->getLoc(), index.get(), offset));
+    }
+  };
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(copy);
+  if (auto load = dyn_cast<LoadOp>(copy))
+    shift(load, op->getResult(0));
+  else if (auto store = dyn_cast<StoreOp>(copy))
+    shift(store, op->getOperand(0));
+  else if (auto add = dyn_cast<ReduceAddOp>(copy))
+    shift(add, op->getOperand(0));
+}
+
+Operation *Splitter::makeStep(vector::StepOp op, const Choice &choice) {
+  auto type = cast<VectorType>(partType(op));
+  Operation *step = vector::StepOp::create(b, op.getLoc(), type);
+  int64_t number = choice.lookup(dimensions.classOf(op, 0));
+  if (number == 0)
+    return step;
+  auto offset = DenseElementsAttr::get(
+      type, b.getIndexAttr(number * type.getNumElements()));
+  return arith::AddIOp::create(
+      b, op.getLoc(), step->getResult(0),
+      arith::ConstantOp::create(b, op.getLoc(), offset));
+}
+
+Operation *Splitter::makePart(Operation *op, const Choice &choice, Value sum) {
+  if (auto step = dyn_cast<vector::StepOp>(op))
+    return makeStep(step, choice);
+  Operation *copy = b.insert(op->cloneWithoutRegions());
+  for (OpOperand &operand : copy->getOpOperands())
+    operand.set(part(operand.get(), choice));
+  for (auto [result, original] :
+       llvm::zip(copy->getResults(), op->getResults()))
+    result.setType(partType(original));
+  if (auto constant = dyn_cast<arith::ConstantOp>(copy)) {
+    auto splat = cast<SplatElementsAttr>(constant.getValue());
+    constant.setValueAttr(
+        splat.resizeSplat(cast<ShapedType>(constant.getType())));
+  }
+  setIndices(copy, op, choice);
+  if (!sum)
+    return copy;
+  if (auto mma = dyn_cast<MmaOp>(copy)) {
+    mma.getAccMutable().assign(sum);
+    mma.getAccumulateMutable().clear();
+  } else {
+    cast<vector::MultiDimReductionOp>(copy).getAccMutable().assign(sum);
+  }
+  return copy;
+}
+
+/// Every op but for control flow.
+void Splitter::splitSimple(Operation *op) {
+  llvm::SmallSetVector<unsigned, 4> kept, summed;
+  for (Value result : op->getResults())
+    kept.insert_range(cutClasses(result));
+  for (Value operand : op->getOperands())
+    for (unsigned id : cutClasses(operand))
+      if (!kept.contains(id))
+        summed.insert(id);
+  if (kept.empty() && summed.empty()) {
+    b.clone(*op, whole);
+    return;
+  }
+  SmallVector<SmallVector<Value>> results(op->getNumResults());
+  forEachChoice(kept.getArrayRef(), {}, [&](const Choice &outer) {
+    Operation *last = nullptr;
+    forEachChoice(summed.getArrayRef(), outer, [&](const Choice &choice) {
+      bool isLater = last && last->getNumResults() > 0;
+      last = makePart(op, choice, isLater ? last->getResult(0) : Value());
+    });
+    for (auto [list, result] : llvm::zip(results, last->getResults()))
+      list.push_back(result);
+  });
+  for (auto [list, result] : llvm::zip(results, op->getResults()))
+    setParts(result, list);
+}
+
+void Splitter::splitLoop(scf::ForOp op) {
+  auto loop = scf::ForOp::create(
+      b, op.getLoc(), whole.lookupOrDefault(op.getLowerBound()),
+      whole.lookupOrDefault(op.getUpperBound()),
+      whole.lookupOrDefault(op.getStep()), allParts(op.getInitArgs()));
+  loop->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  whole.map(op.getInductionVar(), loop.getInductionVar());
+  distribute(op.getRegionIterArgs(), loop.getRegionIterArgs());
+  // A loop that carries nothing has its terminator.
+  if (!loop.getBody()->empty())
+    loop.getBody()->back().erase();
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  for (Operation &nested : op.getBody()->without_terminator())
+    split(&nested);
+  scf::YieldOp::create(b, op.getLoc(), allParts(op.getYieldedValues()));
+  distribute(op.getResults(), loop.getResults());
+}
+
+/// Fills the regions of `branch` with those of `op`. Yields the parts for
+/// `choice`, or all of them.
+void Splitter::splitRegions(scf::IfOp op, scf::IfOp branch,
+                            const Choice *choice) {
+  OpBuilder::InsertionGuard guard(b);
+  for (auto [from, to] : llvm::zip(op->getRegions(), branch->getRegions())) {
+    if (from.empty())
+      continue;
+    if (!to.front().empty())
+      to.front().back().erase();
+    b.setInsertionPointToStart(&to.front());
+    for (Operation &nested : from.front().without_terminator())
+      split(&nested);
+    Operation *yield = from.front().getTerminator();
+    SmallVector<Value> values;
+    for (Value operand : yield->getOperands())
+      llvm::append_range(values,
+                         choice ? SmallVector<Value>{part(operand, *choice)}
+                                : allParts(operand));
+    scf::YieldOp::create(b, yield->getLoc(), values);
+  }
+}
+
+void Splitter::splitBranch(scf::IfOp op) {
+  auto create = [&](ArrayRef<Type> types) {
+    auto branch = scf::IfOp::create(
+        b, op.getLoc(), types, whole.lookupOrDefault(op.getCondition()),
+        /*withElseRegion=*/!op.getElseRegion().empty());
+    branch->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    return branch;
+  };
+  SmallVector<Type> types;
+  for (Value result : op.getResults())
+    types.push_back(partType(result));
+
+  // Without side effects and where each result has the same parts: a branch
+  // for each of them, so that what is done for one does not wait for another's.
+  llvm::SmallSetVector<unsigned, 4> kept;
+  for (Value result : op.getResults())
+    kept.insert_range(cutClasses(result));
+  bool isUniform = !kept.empty() && isMemoryEffectFree(op) &&
+                   llvm::all_of(op.getResults(), [&](Value result) {
+                     return cutClasses(result).size() == kept.size();
+                   });
+  if (isUniform) {
+    SmallVector<SmallVector<Value>> results(op.getNumResults());
+    forEachChoice(kept.getArrayRef(), {}, [&](const Choice &choice) {
+      scf::IfOp branch = create(types);
+      splitRegions(op, branch, &choice);
+      for (auto [list, result] : llvm::zip(results, branch.getResults()))
+        list.push_back(result);
+    });
+    for (auto [list, result] : llvm::zip(results, op.getResults()))
+      setParts(result, list);
+    return;
+  }
+  SmallVector<Type> allTypes;
+  for (auto [result, type] : llvm::zip(op.getResults(), types)) {
+    size_t count = 1;
+    for (unsigned id : cutClasses(result))
+      count *= counts.lookup(id);
+    allTypes.append(count, type);
+  }
+  scf::IfOp branch = create(allTypes);
+  splitRegions(op, branch, /*choice=*/nullptr);
+  distribute(op.getResults(), branch.getResults());
+}
+
+/// Any op.
+void Splitter::split(Operation *op) {
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return splitLoop(loop);
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return splitBranch(branch);
+  splitSimple(op);
+}
+
+void Splitter::run() {
+  Block &old = kernel.getBody().front();
+  Block &fresh = kernel.getBody().emplaceBlock();
+  for (BlockArgument argument : old.getArguments())
+    whole.map(argument,
+              fresh.addArgument(argument.getType(), argument.getLoc()));
+  b.setInsertionPointToStart(&fresh);
+  for (Operation &op : old)
+    split(&op);
+  old.dropAllDefinedValueUses();
+  old.erase();
+  // What is made for each part but is the same, or has no use in a part's
+  // branch.
+  IRRewriter rewriter(kernel.getContext());
+  (void)runRegionDCE(rewriter, kernel->getRegions());
+  DominanceInfo dominance(kernel);
+  eliminateCommonSubExpressions(rewriter, dominance, kernel);
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// Which classes are cut, and for which MMA.
+static LogicalResult findOversizeRows(KernelOp kernel, Dimensions &dimensions,
+                                      int64_t rows, PartCounts &counts,
+                                      DenseMap<unsigned, MmaOp> &reasons) {
+  WalkResult walk = kernel.walk([&](MmaOp op) -> WalkResult {
+    if (op.getM() <= rows)
+      return WalkResult::advance();
+    if (op.getM() % rows != 0)
+      return op.emitOpError("has ")
+             << op.getM() << " rows, which is no multiple of the target's "
+             << rows;
+    unsigned id = dimensions.classOf(op.getResult(), 0);
+    counts[id] = op.getM() / rows;
+    reasons.try_emplace(id, op);
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+static LogicalResult refuse(Operation *op, MmaOp reason, int64_t parts) {
+  InFlightDiagnostic diag = op->emitOpError("cannot be cut into ")
+                            << parts
+                            << " parts, which an MMA of too many rows asks for";
+  diag.attachNote(reason.getLoc()) << "the MMA is here";
+  return diag;
+}
+
+/// Each operation must know how to work on parts.
+static LogicalResult checkCuts(KernelOp kernel, Dimensions &dimensions,
+                               const PartCounts &counts,
+                               const DenseMap<unsigned, MmaOp> &reasons) {
+  for (auto [id, parts] : counts)
+    if (Operation *op = dimensions.lockOf(id))
+      return refuse(op, reasons.lookup(id), parts);
+  WalkResult walk = kernel.walk([&](Operation *op) -> WalkResult {
+    for (Value result : op->getResults()) {
+      SmallVector<unsigned> classes = dimensions.classesOf(result);
+      if (classes.size() == 2 && classes[0] == classes[1] &&
+          counts.contains(classes[0]))
+        return refuse(op, reasons.lookup(classes[0]),
+                      counts.lookup(classes[0]));
+    }
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+namespace {
+struct TileSubtile : public fa4::tile::impl::TileSubtileBase<TileSubtile> {
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    const TargetDescription *target = lookupTarget(kernel.getChip());
+    if (!target) {
+      kernel.emitOpError("no target '") << kernel.getChip() << "'";
+      return signalPassFailure();
+    }
+    Dimensions dimensions;
+    dimensions.addBlock(kernel.getBody().front());
+    PartCounts counts;
+    DenseMap<unsigned, MmaOp> reasons;
+    if (failed(findOversizeRows(kernel, dimensions, target->mma.rows, counts,
+                                reasons)) ||
+        failed(checkCuts(kernel, dimensions, counts, reasons)))
+      return signalPassFailure();
+    if (!counts.empty())
+      Splitter(kernel, dimensions, counts).run();
+  }
+};
+} // namespace

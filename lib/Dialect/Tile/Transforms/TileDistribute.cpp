@@ -1,0 +1,558 @@
+//===- TileDistribute.cpp - from tiles to one thread's part of them ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LaneLayout.h"
+#include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Iterators.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace fa4::tile {
+#define GEN_PASS_DEF_TILEDISTRIBUTE
+#include "fa4/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace fa4::tile
+
+using namespace mlir;
+using namespace fa4::tile;
+
+namespace {
+/// Rewrites the body of one role. The new body is built next to the old one,
+/// which is then dropped.
+class Distributor {
+public:
+  Distributor(RoleOp role, LaneLayouts layouts,
+              const llvm::DenseMap<Value, unsigned> &bufferOf)
+      : role(role), layouts(std::move(layouts)), bufferOf(bufferOf) {}
+
+  LogicalResult run();
+
+private:
+  Type laneType(Value value) const {
+    return laneType(value, layouts.get(value));
+  }
+  Type laneType(Value value, LaneLayout layout) const;
+  /// What this thread has of `value`. `layout` says which form of a value that
+  /// can be had in any.
+  Value lane(Value value, LaneLayout layout);
+  Value lane(Value value);
+  void setLane(Value value, Value to) { map.map(value, to); }
+
+  LogicalResult lowerBlock(Block &block, OpBuilder &b);
+  LogicalResult lower(Operation &op, OpBuilder &b);
+  LogicalResult lowerFor(scf::ForOp op, OpBuilder &b);
+  LogicalResult lowerIf(scf::IfOp op, OpBuilder &b);
+  LogicalResult lowerBranch(Region &from, Region &to, ValueRange results);
+  LogicalResult lowerConstant(arith::ConstantOp op, OpBuilder &b);
+  void lowerStep(vector::StepOp op, OpBuilder &b);
+  LogicalResult lowerBroadcast(vector::BroadcastOp op, OpBuilder &b);
+  LogicalResult lowerShapeCast(vector::ShapeCastOp op);
+  LogicalResult lowerSlice(vector::ExtractStridedSliceOp op, OpBuilder &b);
+  LogicalResult lowerReduction(vector::MultiDimReductionOp op, OpBuilder &b);
+  LogicalResult lowerElementwise(Operation &op, OpBuilder &b);
+  LogicalResult lowerWait(WaitOp op, OpBuilder &b);
+  LogicalResult lowerCommit(CommitOp op, OpBuilder &b);
+  LogicalResult lowerRescale(RescaleOp op, OpBuilder &b);
+  LogicalResult lowerStore(StoreOp op, OpBuilder &b);
+  void commitRescaled(CommitOp commit, RescaleOp rescale, OpBuilder &b);
+  Value rowsToScale(RescaleOp op, OpBuilder &b);
+
+  void read(WaitOp wait, OpBuilder &b);
+  void readUsed(Operation &op, OpBuilder &b);
+  void readBuffer(Value channel, OpBuilder &b);
+
+  RoleOp role;
+  LaneLayouts layouts;
+  const llvm::DenseMap<Value, unsigned> &bufferOf;
+  /// Old values to what a thread has of them; for free values, their `Rows`
+  /// form, while `whole` has the other.
+  IRMapping map, whole;
+  /// Waits whose values have not been read yet, in program order.
+  llvm::SmallSetVector<WaitOp, 4> unread;
+  /// Rescalings that the commit of their result does in place.
+  llvm::DenseSet<Operation *> inPlace;
+};
+} // namespace
+
+Type Distributor::laneType(Value value, LaneLayout layout) const {
+  auto type = dyn_cast<VectorType>(value.getType());
+  if (!type)
+    return value.getType();
+  if (type.getRank() == 1)
+    return layout == LaneLayout::Rows ? type.getElementType() : Type(type);
+  int64_t columns = type.getDimSize(1);
+  if (layout == LaneLayout::Rows && columns == 1)
+    return type.getElementType();
+  return VectorType::get({columns}, type.getElementType());
+}
+
+Value Distributor::lane(Value value, LaneLayout layout) {
+  if (layout == LaneLayout::Whole && LaneLayouts::isFree(value))
+    return whole.lookup(value);
+  return map.lookupOrDefault(value);
+}
+
+Value Distributor::lane(Value value) {
+  if (!isa<VectorType>(value.getType()))
+    return map.lookupOrDefault(value);
+  return lane(value, layouts.get(value));
+}
+
+//===----------------------------------------------------------------------===//
+// Channels
+//===----------------------------------------------------------------------===//
+
+void Distributor::read(WaitOp wait, OpBuilder &b) {
+  unread.remove(wait);
+  Value value = wait.getValue();
+  bool all = layouts.get(value) == LaneLayout::Whole;
+  setLane(value, ReadOp::create(b, wait.getLoc(), laneType(value),
+                                wait.getChannel(), /*column=*/0, all));
+}
+
+/// Reads what `op` or a region of it uses, and what would be gone after it.
+void Distributor::readUsed(Operation &op, OpBuilder &b) {
+  SmallVector<WaitOp> pending(unread.begin(), unread.end());
+  for (WaitOp wait : pending) {
+    bool used = llvm::any_of(wait.getValue().getUsers(), [&](Operation *user) {
+      return op.isAncestor(user) && !inPlace.contains(user);
+    });
+    if (used)
+      read(wait, b);
+  }
+  if (op.getNumRegions())
+    op.walk([&](Operation *inner) {
+      if (isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(inner))
+        readBuffer(inner->getOperand(0), b);
+    });
+}
+
+/// Reads the values in the buffer of `channel`, whose owner is to change.
+void Distributor::readBuffer(Value channel, OpBuilder &b) {
+  unsigned buffer = bufferOf.lookup(channel);
+  SmallVector<WaitOp> pending(unread.begin(), unread.end());
+  for (WaitOp wait : pending)
+    if (bufferOf.lookup(wait.getChannel()) == buffer &&
+        !wait.getValue().use_empty())
+      read(wait, b);
+}
+
+LogicalResult Distributor::lowerWait(WaitOp op, OpBuilder &b) {
+  readBuffer(op.getChannel(), b);
+  WaitOp::create(b, op.getLoc(), /*value=*/Type(), op.getChannel());
+  if (!op.getValue())
+    return success();
+  unread.insert(op);
+  // One element: early costs no registers and hides its latency.
+  if (isa<FloatType, IntegerType, IndexType>(laneType(op.getValue())) &&
+      !op.getValue().use_empty())
+    read(op, b);
+  return success();
+}
+
+Value Distributor::rowsToScale(RescaleOp op, OpBuilder &b) {
+  Location loc = op.getLoc();
+  Value factor = lane(op.getFactor(), LaneLayout::Rows);
+  Value one =
+      arith::ConstantOp::create(b, loc, b.getFloatAttr(factor.getType(), 1.0));
+  Value differs =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, factor, one);
+  return AnyOp::create(b, loc, b.getI1Type(), differs);
+}
+
+static Value scaleRow(OpBuilder &b, Location loc, Value row, Value factor) {
+  if (row.getType() != factor.getType())
+    factor = vector::BroadcastOp::create(b, loc, row.getType(), factor);
+  return arith::MulFOp::create(b, loc, row, factor);
+}
+
+/// A value that is rescaled and handed on in its own buffer is touched only
+/// where a row of the warp has a factor.
+void Distributor::commitRescaled(CommitOp commit, RescaleOp rescale,
+                                 OpBuilder &b) {
+  Location loc = rescale.getLoc();
+  Value any = rowsToScale(rescale, b);
+  auto branch = scf::IfOp::create(b, loc, any);
+  OpBuilder then = branch.getThenBodyBuilder();
+  auto wait = rescale.getValue().getDefiningOp<WaitOp>();
+  if (wait && unread.contains(wait))
+    read(wait, then);
+  Value factor = lane(rescale.getFactor(), LaneLayout::Rows);
+  Value scaled = scaleRow(then, loc, lane(rescale.getValue()), factor);
+  WriteOp::create(then, commit.getLoc(), scaled, commit.getChannel(),
+                  /*column=*/0);
+  CommitOp::create(b, commit.getLoc(), commit.getChannel(), /*value=*/Value());
+}
+
+LogicalResult Distributor::lowerRescale(RescaleOp op, OpBuilder &b) {
+  // Skipping is for the memory traffic; a product in registers is as quick as
+  // the branch around it.
+  if (!inPlace.contains(op))
+    setLane(op.getResult(), scaleRow(b, op.getLoc(), lane(op.getValue()),
+                                     lane(op.getFactor(), LaneLayout::Rows)));
+  return success();
+}
+
+LogicalResult Distributor::lowerCommit(CommitOp op, OpBuilder &b) {
+  Value value = op.getValue();
+  if (value)
+    if (auto rescale = value.getDefiningOp<RescaleOp>();
+        rescale && inPlace.contains(rescale)) {
+      commitRescaled(op, rescale, b);
+      return success();
+    }
+  readBuffer(op.getChannel(), b);
+  if (value) {
+    if (layouts.get(value) == LaneLayout::Whole && !LaneLayouts::isFree(value))
+      return op.emitOpError("commits a tile that each thread holds as a whole; "
+                            "a channel takes one row a thread");
+    WriteOp::create(b, op.getLoc(), lane(value, LaneLayout::Rows),
+                    op.getChannel(), /*column=*/0);
+  }
+  CommitOp::create(b, op.getLoc(), op.getChannel(), /*value=*/Value());
+  return success();
+}
+
+LogicalResult Distributor::lowerStore(StoreOp op, OpBuilder &b) {
+  if (op.getTile().getType().getRank() != 1)
+    return op.emitOpError("stores a matrix from the registers of role '")
+           << role.getSymName()
+           << "'; commit it to a channel, whose consumer stores it";
+  SmallVector<Value> indices;
+  for (Value index : op.getIndices())
+    indices.push_back(lane(index));
+  PutOp::create(b, op.getLoc(), lane(op.getTile(), LaneLayout::Rows),
+                op.getDest(), indices, op.getTileDims().front());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+LogicalResult Distributor::lowerConstant(arith::ConstantOp op, OpBuilder &b) {
+  auto type = dyn_cast<VectorType>(op.getType());
+  if (!type) {
+    b.clone(*op, map);
+    return success();
+  }
+  auto build = [&](TypedAttr attr) -> Value {
+    return arith::ConstantOp::create(b, op.getLoc(), attr);
+  };
+  auto splat = dyn_cast<SplatElementsAttr>(op.getValue());
+  LaneLayout layout = layouts.get(op);
+  if (!splat) {
+    if (layout == LaneLayout::Rows)
+      return op.emitOpError("differs from row to row, but all threads of a "
+                            "role run the same code");
+    setLane(op, build(cast<DenseElementsAttr>(op.getValue())
+                          .reshape(cast<VectorType>(laneType(op)))));
+    return success();
+  }
+  auto element = cast<TypedAttr>(splat.getSplatValue<Attribute>());
+  auto inLayout = [&](LaneLayout layout) {
+    auto vector = dyn_cast<VectorType>(laneType(op, layout));
+    return build(vector ? DenseElementsAttr::get(vector, Attribute(element))
+                        : element);
+  };
+  if (LaneLayouts::isFree(op)) {
+    map.map(op.getResult(), inLayout(LaneLayout::Rows));
+    whole.map(op.getResult(), inLayout(LaneLayout::Whole));
+  } else {
+    setLane(op, inLayout(layout));
+  }
+  return success();
+}
+
+void Distributor::lowerStep(vector::StepOp op, OpBuilder &b) {
+  map.map(op.getResult(),
+          RowOp::create(b, op.getLoc(), b.getIndexType()).getResult());
+  whole.map(op.getResult(),
+            vector::StepOp::create(b, op.getLoc(), op.getType()).getResult());
+}
+
+LogicalResult Distributor::lowerBroadcast(vector::BroadcastOp op,
+                                          OpBuilder &b) {
+  auto toVector = [&](Value from, Type type) -> Value {
+    if (from.getType() == type)
+      return from;
+    return vector::BroadcastOp::create(b, op.getLoc(), type, from);
+  };
+  if (LaneLayouts::isFree(op.getResult())) {
+    Value scalar = lane(op.getSource());
+    map.map(op.getResult(), scalar);
+    whole.map(op.getResult(), toVector(scalar, op.getType()));
+    return success();
+  }
+  bool vector = isa<VectorType>(op.getSource().getType()) &&
+                cast<VectorType>(op.getSource().getType()).getRank() == 1;
+  Value source =
+      vector ? lane(op.getSource(), LaneLayout::Whole) : lane(op.getSource());
+  setLane(op.getResult(), toVector(source, laneType(op.getResult())));
+  return success();
+}
+
+LogicalResult Distributor::lowerShapeCast(vector::ShapeCastOp op) {
+  LaneLayout layout = layouts.get(op.getResult());
+  if (op.getResult().getType().getRank() == 1 &&
+      op.getSource().getType().getRank() == 2)
+    layout = layouts.get(op.getSource());
+  Value source = lane(op.getSource(), layout);
+  if (source.getType() != laneType(op.getResult(), layout))
+    return op.emitOpError("moves elements from row to row, but each thread "
+                          "holds its own");
+  setLane(op.getResult(), source);
+  return success();
+}
+
+LogicalResult Distributor::lowerSlice(vector::ExtractStridedSliceOp op,
+                                      OpBuilder &b) {
+  auto numbers = [](ArrayAttr attr) {
+    return llvm::map_to_vector(attr.getAsRange<IntegerAttr>(),
+                               [](IntegerAttr a) { return a.getInt(); });
+  };
+  SmallVector<int64_t> offsets = numbers(op.getOffsets()),
+                       sizes = numbers(op.getSizes()),
+                       strides = numbers(op.getStrides());
+  VectorType type = op.getSourceVectorType();
+  bool columnsOnly = type.getRank() == 1 ||
+                     (offsets[0] == 0 && sizes[0] == type.getDimSize(0));
+  if (!columnsOnly)
+    return op.emitOpError("takes some of the rows, but each thread holds one");
+  Value source = lane(op.getSource(), layouts.get(op.getResult()));
+  if (static_cast<int64_t>(offsets.size()) < type.getRank())
+    setLane(op.getResult(), source);
+  else if (isa<VectorType>(laneType(op.getResult())))
+    setLane(op.getResult(), vector::ExtractStridedSliceOp::create(
+                                b, op.getLoc(), source, offsets.back(),
+                                sizes.back(), strides.back()));
+  else
+    setLane(op.getResult(),
+            vector::ExtractOp::create(b, op.getLoc(), source, offsets.back()));
+  return success();
+}
+
+LogicalResult Distributor::lowerReduction(vector::MultiDimReductionOp op,
+                                          OpBuilder &b) {
+  if (op.getSourceVectorType().getRank() != 2 ||
+      op.getReductionDims() != ArrayRef<int64_t>{1} ||
+      layouts.get(op.getSource()) != LaneLayout::Rows)
+    return op.emitOpError(
+        "reduces over rows, which different threads hold; only reductions of a "
+        "matrix over its columns ([1]) are supported");
+  Value source = lane(op.getSource());
+  Value acc = lane(op.getAcc(), LaneLayout::Rows);
+  Value result;
+  // The order of a tile's elements in a reduction is not specified.
+  if (isa<VectorType>(source.getType()))
+    result = vector::ReductionOp::create(b, op.getLoc(), op.getKind(), source,
+                                         acc, arith::FastMathFlags::reassoc);
+  else
+    result =
+        vector::makeArithReduction(b, op.getLoc(), op.getKind(), acc, source);
+  setLane(op.getDest(), result);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Everything else
+//===----------------------------------------------------------------------===//
+
+LogicalResult Distributor::lowerElementwise(Operation &op, OpBuilder &b) {
+  Value result = op.getResult(0);
+  LaneLayout layout = layouts.get(result);
+  SmallVector<Value> operands;
+  for (Value operand : op.getOperands())
+    operands.push_back(lane(operand, layout));
+  Operation *copy = b.create(op.getLoc(), op.getName().getIdentifier(),
+                             operands, laneType(result), op.getAttrs());
+  setLane(result, copy->getResult(0));
+  return success();
+}
+
+LogicalResult Distributor::lowerFor(scf::ForOp op, OpBuilder &b) {
+  SmallVector<Value> inits;
+  for (auto [init, arg] : llvm::zip(op.getInitArgs(), op.getRegionIterArgs()))
+    inits.push_back(isa<VectorType>(arg.getType())
+                        ? lane(init, layouts.get(arg))
+                        : lane(init));
+  auto loop =
+      scf::ForOp::create(b, op.getLoc(), lane(op.getLowerBound()),
+                         lane(op.getUpperBound()), lane(op.getStep()), inits);
+  loop->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  setLane(op.getInductionVar(), loop.getInductionVar());
+  for (auto [from, to] :
+       llvm::zip(op.getRegionIterArgs(), loop.getRegionIterArgs()))
+    setLane(from, to);
+  // Built with a terminator where there are no values to carry.
+  if (!loop.getBody()->empty())
+    loop.getBody()->back().erase();
+  for (auto [from, to] : llvm::zip(op.getResults(), loop.getResults()))
+    setLane(from, to);
+  return lowerBranch(op.getRegion(), loop.getRegion(), op.getResults());
+}
+
+LogicalResult Distributor::lowerIf(scf::IfOp op, OpBuilder &b) {
+  SmallVector<Type> types;
+  for (Value result : op.getResults())
+    types.push_back(isa<VectorType>(result.getType()) ? laneType(result)
+                                                      : result.getType());
+  auto branch =
+      scf::IfOp::create(b, op.getLoc(), types, lane(op.getCondition()),
+                        /*addThenBlock=*/true,
+                        /*addElseBlock=*/!op.getElseRegion().empty());
+  for (auto [from, to] : llvm::zip(op.getResults(), branch.getResults()))
+    setLane(from, to);
+  for (auto [from, to] : llvm::zip(op->getRegions(), branch->getRegions())) {
+    if (from.empty())
+      continue;
+    if (!to.front().empty())
+      to.front().back().erase();
+    if (failed(lowerBranch(from, to, op.getResults())))
+      return failure();
+  }
+  return success();
+}
+
+/// Lowers a region of a structured op that yields `results`.
+LogicalResult Distributor::lowerBranch(Region &from, Region &to,
+                                       ValueRange results) {
+  OpBuilder b = OpBuilder::atBlockEnd(&to.front());
+  if (failed(lowerBlock(from.front(), b)))
+    return failure();
+  Operation &yield = from.front().back();
+  readUsed(yield, b);
+  SmallVector<Value> values;
+  for (auto [value, result] : llvm::zip(yield.getOperands(), results))
+    values.push_back(isa<VectorType>(result.getType())
+                         ? lane(value, layouts.get(result))
+                         : lane(value));
+  scf::YieldOp::create(b, yield.getLoc(), values);
+  return success();
+}
+
+static bool hasTiles(Operation &op) {
+  auto isTile = llvm::IsaPred<VectorType>;
+  return llvm::any_of(op.getOperandTypes(), isTile) ||
+         llvm::any_of(op.getResultTypes(), isTile);
+}
+
+LogicalResult Distributor::lower(Operation &op, OpBuilder &b) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+      .Case([&](WaitOp op) { return lowerWait(op, b); })
+      .Case([&](CommitOp op) { return lowerCommit(op, b); })
+      .Case<AcquireOp, ReleaseOp>([&](auto op) {
+        readBuffer(op.getChannel(), b);
+        b.clone(*op, map);
+        return success();
+      })
+      .Case([&](RescaleOp op) { return lowerRescale(op, b); })
+      .Case([&](StoreOp op) { return lowerStore(op, b); })
+      .Case([&](scf::ForOp op) { return lowerFor(op, b); })
+      .Case([&](scf::IfOp op) { return lowerIf(op, b); })
+      .Case([&](arith::ConstantOp op) { return lowerConstant(op, b); })
+      .Case([&](vector::StepOp op) {
+        lowerStep(op, b);
+        return success();
+      })
+      .Case([&](vector::BroadcastOp op) { return lowerBroadcast(op, b); })
+      .Case([&](vector::ShapeCastOp op) { return lowerShapeCast(op); })
+      .Case([&](vector::ExtractStridedSliceOp op) { return lowerSlice(op, b); })
+      .Case(
+          [&](vector::MultiDimReductionOp op) { return lowerReduction(op, b); })
+      .Default([&](Operation *op) -> LogicalResult {
+        if (op->getNumRegions() == 0 && !hasTiles(*op)) {
+          b.clone(*op, map);
+          return success();
+        }
+        bool elementwise =
+            OpTrait::hasElementwiseMappableTraits(op) || isa<Exp2Op>(op);
+        if (elementwise && op->getNumResults() == 1)
+          return lowerElementwise(*op, b);
+        return op->emitOpError("is not supported on tiles held by the threads "
+                               "of role '")
+               << role.getSymName() << "'";
+      });
+}
+
+LogicalResult Distributor::lowerBlock(Block &block, OpBuilder &b) {
+  for (Operation &op : block) {
+    if (op.hasTrait<OpTrait::IsTerminator>())
+      break;
+    readUsed(op, b);
+    if (failed(lower(op, b)))
+      return failure();
+  }
+  return success();
+}
+
+/// Rescalings of a waited value that are only committed, in the same block and
+/// the same buffer.
+static void collectInPlace(RoleOp role,
+                           const llvm::DenseMap<Value, unsigned> &bufferOf,
+                           llvm::DenseSet<Operation *> &inPlace) {
+  role.walk([&](RescaleOp op) {
+    auto wait = op.getValue().getDefiningOp<WaitOp>();
+    if (!wait || !op->hasOneUse())
+      return;
+    auto commit = dyn_cast<CommitOp>(*op->user_begin());
+    if (commit && commit->getBlock() == op->getBlock() &&
+        wait->getBlock() == op->getBlock() &&
+        bufferOf.lookup(commit.getChannel()) ==
+            bufferOf.lookup(wait.getChannel()))
+      inPlace.insert(op);
+  });
+}
+
+/// Erases what has been built in case it was needed (forms of free values).
+static void eraseUnused(RoleOp role) {
+  role.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+    if (isOpTriviallyDead(op))
+      op->erase();
+  });
+}
+
+LogicalResult Distributor::run() {
+  collectInPlace(role, bufferOf, inPlace);
+  Block &old = role.getBody().front();
+  OpBuilder b = OpBuilder::atBlockEnd(&role.getBody().emplaceBlock());
+  if (failed(lowerBlock(old, b))) {
+    role.getBody().back().erase();
+    return failure();
+  }
+  old.dropAllReferences();
+  old.erase();
+  eraseUnused(role);
+  return success();
+}
+
+namespace {
+struct TileDistribute
+    : public fa4::tile::impl::TileDistributeBase<TileDistribute> {
+  void runOnOperation() override {
+    WalkResult result = getOperation()->walk([](KernelOp kernel) {
+      llvm::DenseMap<Value, unsigned> bufferOf = numberBuffers(kernel);
+      for (auto role : kernel.getBody().getOps<RoleOp>()) {
+        if (role.getIssue())
+          continue;
+        FailureOr<LaneLayouts> layouts = LaneLayouts::infer(role);
+        if (failed(layouts) ||
+            failed(Distributor(role, *layouts, bufferOf).run()))
+          return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+};
+} // namespace

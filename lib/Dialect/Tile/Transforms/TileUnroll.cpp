@@ -1,0 +1,662 @@
+//===- TileUnroll.cpp - a thread's row in fragments of column pairs ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ColumnMask.h"
+#include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace fa4::tile {
+#define GEN_PASS_DEF_TILEUNROLL
+#include "fa4/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace fa4::tile
+
+using namespace mlir;
+using namespace fa4::tile;
+
+namespace {
+/// Rewrites the body of one role. Each vector becomes pairs of columns. What
+/// has no effect is built when something that has one needs it, fragment by
+/// fragment: that gives the order in which a fragment goes all the way before
+/// the next one starts.
+class Unroller {
+public:
+  Unroller(RoleOp role, int64_t fragment,
+           const llvm::DenseMap<Value, unsigned> &bufferOf)
+      : role(role), fragment(fragment), bufferOf(bufferOf), masks(scalars) {}
+
+  LogicalResult run();
+
+private:
+  /// Pairs of columns of a vector; null those that are not built yet.
+  using Pairs = SmallVector<Value, 0>;
+
+  static bool isRow(Type type) { return isa<VectorType>(type); }
+  static int64_t numPairs(Type type) {
+    return cast<VectorType>(type).getNumElements() / 2;
+  }
+  static VectorType pairType(Type type) {
+    return VectorType::get({2}, cast<VectorType>(type).getElementType());
+  }
+  /// Calls `body(begin, end)` for the pairs of each fragment of a row.
+  void forFragments(Type type, llvm::function_ref<void(int64_t, int64_t)> body);
+
+  /// Builds pairs `begin` to `end` of `value`.
+  void build(Value value, int64_t begin, int64_t end, OpBuilder &b);
+  void buildAll(Value value, OpBuilder &b);
+  void buildCaptured(Operation &op, OpBuilder &b);
+  void buildSlice(vector::ExtractStridedSliceOp op, int64_t begin, int64_t end,
+                  OpBuilder &b);
+  Value buildUniform(Operation *op, OpBuilder &b);
+  Value buildPair(Operation *op, int64_t pair, OpBuilder &b);
+  Value buildSelect(arith::SelectOp op, int64_t pair, OpBuilder &b);
+  Value buildMask(Value mask, int64_t pair, OpBuilder &b);
+  Value getPair(Value value, int64_t pair) { return pairs[value][pair]; }
+  Value getScalar(Value value) { return scalars.lookupOrDefault(value); }
+  Value element(Value value, int64_t column, OpBuilder &b);
+
+  LogicalResult lowerBlock(Block &block, OpBuilder &b);
+  LogicalResult lower(Operation &op, OpBuilder &b);
+  LogicalResult lowerFor(scf::ForOp op, OpBuilder &b);
+  LogicalResult lowerIf(scf::IfOp op, OpBuilder &b);
+  LogicalResult lowerBranch(Region &from, Region &to);
+  void lowerRead(ReadOp op, OpBuilder &b);
+  void read(ReadOp op, int64_t first, int64_t last, OpBuilder &b);
+  void readAll(ReadOp op, OpBuilder &b);
+  void readBuffer(Value channel, OpBuilder &b, WriteOp write = {});
+  void lowerWrite(WriteOp op, OpBuilder &b);
+  void lowerReduction(vector::ReductionOp op, OpBuilder &b);
+  Value reducePairs(vector::ReductionOp op, OpBuilder &b);
+  Value reduceElements(vector::ReductionOp op, OpBuilder &b);
+
+  void appendFlat(ValueRange values, OpBuilder &b, SmallVectorImpl<Value> &out);
+  void mapFlat(ValueRange from, ValueRange to);
+
+  RoleOp role;
+  int64_t fragment;
+  const llvm::DenseMap<Value, unsigned> &bufferOf;
+  IRMapping scalars;
+  llvm::DenseMap<Value, Pairs> pairs;
+  ColumnMask masks;
+  /// Reads that are not complete yet, in program order.
+  llvm::SmallSetVector<ReadOp, 4> unread;
+};
+} // namespace
+
+void Unroller::forFragments(Type type,
+                            llvm::function_ref<void(int64_t, int64_t)> body) {
+  int64_t count = numPairs(type);
+  for (int64_t begin = 0; begin < count; begin += fragment / 2)
+    body(begin, std::min(begin + fragment / 2, count));
+}
+
+//===----------------------------------------------------------------------===//
+// Values without effects, when needed
+//===----------------------------------------------------------------------===//
+
+Value Unroller::element(Value value, int64_t column, OpBuilder &b) {
+  return vector::ExtractOp::create(b, value.getLoc(),
+                                   getPair(value, column / 2), column % 2);
+}
+
+Value Unroller::buildMask(Value mask, int64_t pair, OpBuilder &b) {
+  Value low = masks.getBit(mask, 2 * pair, b);
+  Value high = masks.getBit(mask, 2 * pair + 1, b);
+  return vector::FromElementsOp::create(
+      b, mask.getLoc(), pairType(mask.getType()), ValueRange{low, high});
+}
+
+/// A selection by bits of a word is one of scalars: the bits become predicates.
+Value Unroller::buildSelect(arith::SelectOp op, int64_t pair, OpBuilder &b) {
+  SmallVector<Value, 2> elements;
+  for (int64_t column : {2 * pair, 2 * pair + 1}) {
+    Value bit = masks.getBit(op.getCondition(), column, b);
+    elements.push_back(arith::SelectOp::create(
+        b, op.getLoc(), bit, element(op.getTrueValue(), column, b),
+        element(op.getFalseValue(), column, b)));
+  }
+  return vector::FromElementsOp::create(b, op.getLoc(), pairType(op.getType()),
+                                        elements);
+}
+
+/// The condition of a selection is taken bit by bit, if it is there as bits.
+static bool isBitOperand(OpOperand &operand) {
+  auto select = dyn_cast<arith::SelectOp>(operand.getOwner());
+  return select && operand.getOperandNumber() == 0 &&
+         ColumnMask::isColumnMask(operand.get());
+}
+
+/// A pair that all pairs of the value are equal to, or null.
+Value Unroller::buildUniform(Operation *op, OpBuilder &b) {
+  VectorType type = pairType(op->getResult(0).getType());
+  if (auto broadcast = dyn_cast<vector::BroadcastOp>(op))
+    return vector::BroadcastOp::create(b, op->getLoc(), type,
+                                       getScalar(broadcast.getSource()));
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
+      return arith::ConstantOp::create(b, op->getLoc(),
+                                       splat.resizeSplat(type));
+  return nullptr;
+}
+
+Value Unroller::buildPair(Operation *op, int64_t pair, OpBuilder &b) {
+  if (auto step = dyn_cast<vector::StepOp>(op))
+    return arith::ConstantOp::create(
+        b, op->getLoc(),
+        DenseElementsAttr::get(
+            pairType(step.getType()),
+            ArrayRef<Attribute>{b.getIndexAttr(2 * pair),
+                                b.getIndexAttr(2 * pair + 1)}));
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    auto values =
+        cast<DenseElementsAttr>(constant.getValue()).getValues<Attribute>();
+    return arith::ConstantOp::create(
+        b, op->getLoc(),
+        DenseElementsAttr::get(
+            pairType(op->getResult(0).getType()),
+            ArrayRef<Attribute>{values[2 * pair], values[2 * pair + 1]}));
+  }
+  if (auto select = dyn_cast<arith::SelectOp>(op);
+      select && isBitOperand(select.getConditionMutable()))
+    return buildSelect(select, pair, b);
+  Value result = op->getResult(0);
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(isRow(operand.getType()) ? getPair(operand, pair)
+                                                : getScalar(operand));
+  if (auto exp2 = dyn_cast<Exp2Op>(op)) {
+    if (!llvm::is_contained(exp2.getPairs(), pair))
+      return math::Exp2Op::create(b, op->getLoc(), operands.front());
+    return Exp2Op::create(b, op->getLoc(), operands.front().getType(),
+                          operands.front(), exp2.getCoefficients(),
+                          ArrayRef<int64_t>{0});
+  }
+  return b
+      .create(op->getLoc(), op->getName().getIdentifier(), operands,
+              pairType(result.getType()), op->getAttrs())
+      ->getResult(0);
+}
+
+void Unroller::buildSlice(vector::ExtractStridedSliceOp op, int64_t begin,
+                          int64_t end, OpBuilder &b) {
+  int64_t offset = cast<IntegerAttr>(op.getOffsets()[0]).getInt() / 2;
+  build(op.getSource(), begin + offset, end + offset, b);
+  for (int64_t pair = begin; pair < end; ++pair)
+    pairs[op.getResult()][pair] = getPair(op.getSource(), pair + offset);
+}
+
+void Unroller::build(Value value, int64_t begin, int64_t end, OpBuilder &b) {
+  Pairs &known = pairs[value];
+  if (llvm::all_of(llvm::seq(begin, end),
+                   [&](int64_t pair) { return bool(known[pair]); }))
+    return;
+  Operation *op = value.getDefiningOp();
+  if (auto slice = dyn_cast<vector::ExtractStridedSliceOp>(op))
+    return buildSlice(slice, begin, end, b);
+  if (auto from = dyn_cast<ReadOp>(op))
+    return read(from, begin, end, b);
+  if (Value pair = buildUniform(op, b)) {
+    std::fill(known.begin(), known.end(), pair);
+    return;
+  }
+  bool isMask = ColumnMask::isColumnMask(value);
+  for (OpOperand &operand : op->getOpOperands())
+    if (isRow(operand.get().getType()) && !isMask && !isBitOperand(operand))
+      build(operand.get(), begin, end, b);
+  for (int64_t pair = begin; pair < end; ++pair)
+    if (!known[pair])
+      known[pair] = isMask ? buildMask(value, pair, b) : buildPair(op, pair, b);
+}
+
+void Unroller::buildAll(Value value, OpBuilder &b) {
+  forFragments(value.getType(), [&](int64_t begin, int64_t end) {
+    build(value, begin, end, b);
+  });
+}
+
+/// What the regions of `op` use must be there before it.
+void Unroller::buildCaptured(Operation &op, OpBuilder &b) {
+  op.walk([&](Operation *inner) {
+    if (inner == &op)
+      return;
+    for (Value operand : inner->getOperands()) {
+      if (!isRow(operand.getType()) ||
+          op.isAncestor(operand.getParentBlock()->getParentOp()))
+        continue;
+      if (ColumnMask::isColumnMask(operand))
+        masks.makeWords(operand, b);
+      else
+        buildAll(operand, b);
+    }
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Channels and reductions
+//===----------------------------------------------------------------------===//
+
+/// `columns` in parts whose sizes are powers of two, as tensor memory and
+/// vector accesses of shared memory want it.
+static SmallVector<std::pair<int64_t, int64_t>> splitAccess(int64_t begin,
+                                                            int64_t end) {
+  SmallVector<std::pair<int64_t, int64_t>> parts;
+  while (begin < end) {
+    int64_t size = int64_t(llvm::bit_floor(uint64_t(end - begin)));
+    parts.emplace_back(begin, begin + size);
+    begin += size;
+  }
+  return parts;
+}
+
+/// Whether column `i` of `value` is computed from column `i` of `source`.
+static bool dependsOn(Value value, Value source) {
+  if (value == source)
+    return true;
+  Operation *op = value.getDefiningOp();
+  return op && OpTrait::hasElementwiseMappableTraits(op) &&
+         llvm::any_of(op->getOperands(), [&](Value operand) {
+           return isa<VectorType>(operand.getType()) &&
+                  dependsOn(operand, source);
+         });
+}
+
+/// Reads those of pairs `first` to `last` that have not been read.
+void Unroller::read(ReadOp op, int64_t first, int64_t last, OpBuilder &b) {
+  Location loc = op.getLoc();
+  Type elementType = getElementTypeOrSelf(op.getValue());
+  Pairs &to = pairs[op.getValue()];
+  while (first < last && to[first])
+    ++first;
+  while (last > first && to[last - 1])
+    --last;
+  for (auto [begin, end] : splitAccess(2 * first, 2 * last)) {
+    auto part = VectorType::get({end - begin}, elementType);
+    Value value = ReadOp::create(b, loc, part, op.getChannel(),
+                                 op.getColumn() + begin, op.getAll());
+    for (int64_t column = begin; column < end; column += 2)
+      to[column / 2] = end - begin == 2 ? value
+                                        : vector::ExtractStridedSliceOp::create(
+                                              b, loc, value, column - begin,
+                                              /*sizes=*/2, /*strides=*/1);
+  }
+}
+
+void Unroller::readAll(ReadOp op, OpBuilder &b) {
+  forFragments(op.getValue().getType(),
+               [&](int64_t begin, int64_t end) { read(op, begin, end, b); });
+  unread.remove(op);
+}
+
+/// A value with one use is read as it is consumed, to hold one fragment at a
+/// time. Others are held whole anyway: early reads hide their latency.
+void Unroller::lowerRead(ReadOp op, OpBuilder &b) {
+  if (op->hasOneUse())
+    unread.insert(op);
+  else
+    readAll(op, b);
+}
+
+/// Completes reads of the buffer of `channel`. Where `write` is given, only
+/// of what it is about to overwrite.
+void Unroller::readBuffer(Value channel, OpBuilder &b, WriteOp write) {
+  auto to = channel.getDefiningOp<ChannelOp>();
+  SmallVector<ReadOp> pending(unread.begin(), unread.end());
+  for (ReadOp op : pending) {
+    if (bufferOf.lookup(op.getChannel()) != bufferOf.lookup(channel))
+      continue;
+    auto from = op.getChannel().getDefiningOp<ChannelOp>();
+    bool columnwise = write && from.getValueType() == to.getValueType() &&
+                      from.getOffset() == to.getOffset() &&
+                      write.getColumn() == op.getColumn() &&
+                      write.getValue().getType() == op.getValue().getType();
+    // Each fragment of such a write needs that of the read first.
+    if (!columnwise || !dependsOn(write.getValue(), op.getValue()))
+      readAll(op, b);
+  }
+}
+
+/// A vector of the pairs, put together from 32-bit words: of narrow elements a
+/// pair is one, which nothing needs to take apart.
+static Value joinPairs(ValueRange parts, Location loc, OpBuilder &b) {
+  if (parts.size() == 1)
+    return parts.front();
+  auto pair = cast<VectorType>(parts.front().getType());
+  unsigned bits = pair.getElementTypeBitWidth();
+  auto joined = VectorType::get({static_cast<int64_t>(2 * parts.size())},
+                                pair.getElementType());
+  SmallVector<Value> elements;
+  auto word = VectorType::get({1}, b.getI32Type());
+  for (Value part : parts) {
+    if (bits == 16) {
+      Value cast = vector::BitCastOp::create(b, loc, word, part);
+      elements.push_back(vector::ExtractOp::create(b, loc, cast, 0));
+      continue;
+    }
+    elements.push_back(vector::ExtractOp::create(b, loc, part, 0));
+    elements.push_back(vector::ExtractOp::create(b, loc, part, 1));
+  }
+  if (bits != 16)
+    return vector::FromElementsOp::create(b, loc, joined, elements);
+  auto words =
+      VectorType::get({static_cast<int64_t>(parts.size())}, b.getI32Type());
+  Value all = vector::FromElementsOp::create(b, loc, words, elements);
+  return vector::BitCastOp::create(b, loc, joined, all);
+}
+
+void Unroller::lowerWrite(WriteOp op, OpBuilder &b) {
+  Value value = op.getValue();
+  readBuffer(op.getChannel(), b, op);
+  forFragments(value.getType(), [&](int64_t first, int64_t last) {
+    build(value, first, last, b);
+    for (auto [begin, end] : splitAccess(2 * first, 2 * last)) {
+      ArrayRef<Value> parts =
+          ArrayRef<Value>(pairs[value]).slice(begin / 2, (end - begin) / 2);
+      WriteOp::create(b, op.getLoc(), joinPairs(parts, op.getLoc(), b),
+                      op.getChannel(), op.getColumn() + begin);
+    }
+  });
+}
+
+/// Independent partial results: enough to hide the latency of one.
+static constexpr unsigned kAccumulators = 4;
+
+static Value combine(vector::ReductionOp op, Value a, Value b,
+                     OpBuilder &builder) {
+  return vector::makeArithReduction(builder, op.getLoc(), op.getKind(), a, b);
+}
+
+/// The tree over `values`.
+static Value combineAll(vector::ReductionOp op, SmallVector<Value> values,
+                        OpBuilder &b) {
+  while (values.size() > 1) {
+    SmallVector<Value> next;
+    for (size_t i = 0; i + 1 < values.size(); i += 2)
+      next.push_back(combine(op, values[i], values[i + 1], b));
+    if (values.size() % 2)
+      next.push_back(values.back());
+    values = std::move(next);
+  }
+  return values.front();
+}
+
+/// Reduces pairs to a pair, and it to an element: for what the FMA pipe does
+/// on two f32 at once.
+Value Unroller::reducePairs(vector::ReductionOp op, OpBuilder &b) {
+  SmallVector<Value> acc(
+      std::min<int64_t>(kAccumulators, numPairs(op.getVector().getType())));
+  forFragments(op.getVector().getType(), [&](int64_t begin, int64_t end) {
+    build(op.getVector(), begin, end, b);
+    for (int64_t pair = begin; pair < end; ++pair) {
+      Value &partial = acc[pair % acc.size()];
+      Value next = getPair(op.getVector(), pair);
+      partial = partial ? combine(op, partial, next, b) : next;
+    }
+  });
+  Value pair = combineAll(op, acc, b);
+  Value low = vector::ExtractOp::create(b, op.getLoc(), pair, 0);
+  Value high = vector::ExtractOp::create(b, op.getLoc(), pair, 1);
+  return combine(op, low, high, b);
+}
+
+/// Each step folds two elements into an accumulator, which is one instruction
+/// with three operands for maxima and minima.
+Value Unroller::reduceElements(vector::ReductionOp op, OpBuilder &b) {
+  SmallVector<Value> acc(
+      std::min<int64_t>(kAccumulators, numPairs(op.getVector().getType())));
+  if (op.getAcc())
+    acc[0] = getScalar(op.getAcc());
+  forFragments(op.getVector().getType(), [&](int64_t begin, int64_t end) {
+    build(op.getVector(), begin, end, b);
+    for (int64_t pair = begin; pair < end; ++pair) {
+      Value &partial = acc[pair % acc.size()];
+      for (int64_t column : {2 * pair, 2 * pair + 1}) {
+        Value next = element(op.getVector(), column, b);
+        partial = partial ? combine(op, partial, next, b) : next;
+      }
+    }
+  });
+  Value result = acc[0];
+  for (Value partial : ArrayRef<Value>(acc).drop_front())
+    result = combine(op, result, partial, b);
+  return result;
+}
+
+void Unroller::lowerReduction(vector::ReductionOp op, OpBuilder &b) {
+  using Kind = vector::CombiningKind;
+  bool packed = op.getDest().getType().isF32() &&
+                (op.getKind() == Kind::ADD || op.getKind() == Kind::MUL);
+  Value result = packed ? reducePairs(op, b) : reduceElements(op, b);
+  if (packed && op.getAcc())
+    result = combine(op, getScalar(op.getAcc()), result, b);
+  scalars.map(op.getDest(), result);
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+void Unroller::appendFlat(ValueRange values, OpBuilder &b,
+                          SmallVectorImpl<Value> &out) {
+  for (Value value : values) {
+    if (!isRow(value.getType())) {
+      out.push_back(getScalar(value));
+      continue;
+    }
+    buildAll(value, b);
+    llvm::append_range(out, pairs[value]);
+  }
+}
+
+static void appendTypes(TypeRange from, SmallVectorImpl<Type> &out) {
+  for (Type type : from) {
+    auto row = dyn_cast<VectorType>(type);
+    if (!row) {
+      out.push_back(type);
+      continue;
+    }
+    out.append(row.getNumElements() / 2,
+               VectorType::get({2}, row.getElementType()));
+  }
+}
+
+void Unroller::mapFlat(ValueRange from, ValueRange to) {
+  for (Value value : from) {
+    if (!isRow(value.getType())) {
+      scalars.map(value, to.front());
+      to = to.drop_front();
+      continue;
+    }
+    int64_t count = numPairs(value.getType());
+    pairs[value] = llvm::to_vector_of<Value, 0>(to.take_front(count));
+    to = to.drop_front(count);
+  }
+}
+
+LogicalResult Unroller::lowerBranch(Region &from, Region &to) {
+  if (!to.front().empty())
+    to.front().back().erase();
+  OpBuilder b = OpBuilder::atBlockEnd(&to.front());
+  if (failed(lowerBlock(from.front(), b)))
+    return failure();
+  unread.remove_if(
+      [&](ReadOp op) { return op->getBlock() == &from.front(); });
+  Operation &yield = from.front().back();
+  SmallVector<Value> values;
+  appendFlat(yield.getOperands(), b, values);
+  scf::YieldOp::create(b, yield.getLoc(), values);
+  return success();
+}
+
+LogicalResult Unroller::lowerFor(scf::ForOp op, OpBuilder &b) {
+  SmallVector<Value> inits;
+  appendFlat(op.getInitArgs(), b, inits);
+  auto loop = scf::ForOp::create(b, op.getLoc(), getScalar(op.getLowerBound()),
+                                 getScalar(op.getUpperBound()),
+                                 getScalar(op.getStep()), inits);
+  loop->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  scalars.map(op.getInductionVar(), loop.getInductionVar());
+  mapFlat(op.getRegionIterArgs(), loop.getRegionIterArgs());
+  mapFlat(op.getResults(), loop.getResults());
+  return lowerBranch(op.getRegion(), loop.getRegion());
+}
+
+LogicalResult Unroller::lowerIf(scf::IfOp op, OpBuilder &b) {
+  SmallVector<Type> types;
+  appendTypes(op.getResultTypes(), types);
+  auto branch =
+      scf::IfOp::create(b, op.getLoc(), types, getScalar(op.getCondition()),
+                        /*addThenBlock=*/true,
+                        /*addElseBlock=*/!op.getElseRegion().empty());
+  mapFlat(op.getResults(), branch.getResults());
+  for (auto [from, to] : llvm::zip(op->getRegions(), branch->getRegions()))
+    if (!from.empty() && failed(lowerBranch(from, to)))
+      return failure();
+  return success();
+}
+
+LogicalResult Unroller::lower(Operation &op, OpBuilder &b) {
+  if (op.getNumRegions())
+    buildCaptured(op, b);
+  op.walk([&](Operation *inner) {
+    if (isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(inner))
+      readBuffer(inner->getOperand(0), b);
+  });
+  return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+      .Case([&](scf::ForOp op) { return lowerFor(op, b); })
+      .Case([&](scf::IfOp op) { return lowerIf(op, b); })
+      .Case([&](vector::ReductionOp op) {
+        lowerReduction(op, b);
+        return success();
+      })
+      .Case([&](vector::ExtractOp op) {
+        int64_t column = op.getStaticPosition().front();
+        build(op.getSource(), column / 2, column / 2 + 1, b);
+        scalars.map(op.getResult(), element(op.getSource(), column, b));
+        return success();
+      })
+      .Case([&](WriteOp op) {
+        if (isRow(op.getValue().getType())) {
+          lowerWrite(op, b);
+          return success();
+        }
+        readBuffer(op.getChannel(), b);
+        b.clone(*op, scalars);
+        return success();
+      })
+      .Case([&](ReadOp op) {
+        if (isRow(op.getValue().getType()))
+          lowerRead(op, b);
+        else
+          b.clone(*op, scalars);
+        return success();
+      })
+      .Default([&](Operation *op) -> LogicalResult {
+        if (op->getNumResults() == 1 && isRow(op->getResult(0).getType()))
+          return success(); // built when needed
+        b.clone(*op, scalars);
+        return success();
+      });
+}
+
+LogicalResult Unroller::lowerBlock(Block &block, OpBuilder &b) {
+  for (Operation &op : block) {
+    if (op.hasTrait<OpTrait::IsTerminator>())
+      break;
+    if (failed(lower(op, b)))
+      return failure();
+  }
+  return success();
+}
+
+static bool isSupported(Operation *op) {
+  if (isa<scf::ForOp, scf::IfOp, scf::YieldOp, vector::StepOp,
+          arith::ConstantOp, vector::ReductionOp, ReadOp, WriteOp, Exp2Op>(op))
+    return true;
+  if (auto broadcast = dyn_cast<vector::BroadcastOp>(op))
+    return !isa<VectorType>(broadcast.getSource().getType());
+  if (auto slice = dyn_cast<vector::ExtractStridedSliceOp>(op)) {
+    auto isOdd = [](Attribute a) { return cast<IntegerAttr>(a).getInt() % 2; };
+    return !llvm::any_of(slice.getOffsets(), isOdd) &&
+           !slice.hasNonUnitStrides();
+  }
+  if (auto extract = dyn_cast<vector::ExtractOp>(op))
+    return !extract.hasDynamicPosition();
+  return OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() == 1;
+}
+
+/// Everything that can go wrong does so here, before anything is rewritten.
+static LogicalResult checkRows(RoleOp role) {
+  WalkResult walk = role.walk([&](Operation *op) {
+    bool hasRow = false;
+    auto check = [&](Type type) {
+      auto row = dyn_cast<VectorType>(type);
+      hasRow |= bool(row);
+      if (!row || (row.getRank() == 1 && !row.isScalable() &&
+                   row.getNumElements() % 2 == 0))
+        return true;
+      op->emitOpError("has ") << row << ", not an even number of columns";
+      return false;
+    };
+    if (!llvm::all_of(op->getOperandTypes(), check) ||
+        !llvm::all_of(op->getResultTypes(), check))
+      return WalkResult::interrupt();
+    if (!hasRow || isSupported(op))
+      return WalkResult::advance();
+    op->emitOpError("cannot be split into pairs of columns");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+LogicalResult Unroller::run() {
+  if (failed(checkRows(role)))
+    return failure();
+  auto allocate = [&](Value value) {
+    if (isRow(value.getType()))
+      pairs[value].resize(numPairs(value.getType()));
+  };
+  role.walk([&](Operation *op) { llvm::for_each(op->getResults(), allocate); });
+  role.walk(
+      [&](Block *block) { llvm::for_each(block->getArguments(), allocate); });
+  Block &old = role.getBody().front();
+  OpBuilder b = OpBuilder::atBlockEnd(&role.getBody().emplaceBlock());
+  LogicalResult result = lowerBlock(old, b);
+  old.dropAllReferences();
+  old.erase();
+  return result;
+}
+
+namespace {
+struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
+  using TileUnrollBase::TileUnrollBase;
+
+  void runOnOperation() override {
+    if (fragment < 2 || fragment % 2) {
+      getOperation()->emitError("tile-unroll: fragment must be a positive even "
+                                "number of columns, not ")
+          << fragment;
+      return signalPassFailure();
+    }
+    WalkResult result = getOperation()->walk([&](KernelOp kernel) {
+      llvm::DenseMap<Value, unsigned> bufferOf = numberBuffers(kernel);
+      for (auto role : kernel.getBody().getOps<RoleOp>())
+        if (!role.getIssue() &&
+            failed(Unroller(role, fragment, bufferOf).run()))
+          return WalkResult::interrupt();
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+};
+} // namespace

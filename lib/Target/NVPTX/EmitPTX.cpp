@@ -1,0 +1,334 @@
+//===- EmitPTX.cpp - from the LLVM dialect to PTX, in process -------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Target/NVPTX/EmitPTX.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/Regex.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include <mutex>
+
+using namespace mlir;
+using fa4::EmitPTXOptions;
+
+static const char *const kTriple = "nvptx64-nvidia-cuda";
+
+//===----------------------------------------------------------------------===//
+// Diagnostics of LLVM
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Turns what LLVM reports into diagnostics on the function it is about.
+class DiagnosticsToMLIR final : public llvm::DiagnosticHandler {
+public:
+  explicit DiagnosticsToMLIR(ModuleOp module) : module(module) {}
+
+  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    llvm::DiagnosticPrinterRawOStream printer(stream);
+    info.print(printer);
+    StringRef message = StringRef(text).trim();
+    switch (info.getSeverity()) {
+    case llvm::DS_Error:
+      HasErrors = true;
+      opOf(info)->emitError() << "NVPTX back end: " << message;
+      break;
+    case llvm::DS_Warning:
+      opOf(info)->emitWarning() << "NVPTX back end: " << message;
+      break;
+    case llvm::DS_Remark:
+    case llvm::DS_Note:
+      break;
+    }
+    return true;
+  }
+
+private:
+  Operation *opOf(const llvm::DiagnosticInfo &info) {
+    // The base class of the two cannot be asked for.
+    const llvm::DiagnosticInfoWithLocationBase *located =
+        llvm::dyn_cast<llvm::DiagnosticInfoUnsupported>(&info);
+    if (!located)
+      located = llvm::dyn_cast<llvm::DiagnosticInfoResourceLimit>(&info);
+    if (located)
+      if (Operation *function = SymbolTable::lookupSymbolIn(
+              module, located->getFunction().getName()))
+        return function;
+    return module;
+  }
+
+  ModuleOp module;
+};
+
+} // namespace
+
+/// Reports what LLVM gave up with. Its selector names the function at the end,
+/// and the node in the first line, with addresses that differ from run to run.
+static void reportFatal(ModuleOp module, StringRef reason) {
+  auto [text, functionName] = reason.split("\nIn function: ");
+  Operation *op = functionName.empty()
+                      ? nullptr
+                      : SymbolTable::lookupSymbolIn(module, functionName);
+  std::string message = text.split('\n').first.str();
+  llvm::Regex address("0x[0-9a-f]+(: |, )?");
+  while (address.match(message))
+    message = address.sub("", message);
+  (op ? op : module.getOperation())->emitError()
+      << "NVPTX back end: " << StringRef(message).trim();
+}
+
+/// Runs `work`. If LLVM gives up in it (report_fatal_error, a crash), false is
+/// returned and `reason` says why; what `work` owns is in no state to be
+/// destroyed then.
+static bool runGuarded(llvm::function_ref<void()> work, std::string &reason) {
+  // The handler and the recovery are the process's.
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
+  llvm::ScopedFatalErrorHandler handler(
+      [](void *userData, const char *message, bool) {
+        *static_cast<std::string *>(userData) = message;
+        if (auto *context = llvm::CrashRecoveryContext::GetCurrent())
+          context->HandleExit(1);
+      },
+      &reason);
+  llvm::CrashRecoveryContext::Enable();
+  llvm::CrashRecoveryContext recovery;
+  bool ok = recovery.RunSafely(work);
+  llvm::CrashRecoveryContext::Disable();
+  if (!ok && reason.empty())
+    reason = "crashed with status " + std::to_string(recovery.RetCode);
+  return ok;
+}
+
+//===----------------------------------------------------------------------===//
+// The target
+//===----------------------------------------------------------------------===//
+
+static const llvm::Target *nvptxTarget(std::string &error) {
+  static const bool initialized = [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    return true;
+  }();
+  (void)initialized;
+  return llvm::TargetRegistry::lookupTarget(llvm::Triple(kTriple), error);
+}
+
+/// LLVM itself only warns about names that it does not know, on stderr.
+static LogicalResult checkSubtarget(ModuleOp module, const llvm::Target &target,
+                                    const EmitPTXOptions &options) {
+  std::unique_ptr<llvm::MCSubtargetInfo> info(
+      target.createMCSubtargetInfo(llvm::Triple(kTriple), "", ""));
+  if (!info->isCPUStringValid(options.chip))
+    return module.emitError()
+           << "the NVPTX back end knows no chip '" << options.chip << "'";
+  for (StringRef feature : llvm::split(options.features, ',')) {
+    StringRef name = feature;
+    bool known =
+        feature.empty() ||
+        ((name.consume_front("+") || name.consume_front("-")) &&
+         llvm::any_of(info->getAllProcessorFeatures(),
+                      [&](const auto &entry) { return name == entry.Key; }));
+    if (!known)
+      return module.emitError()
+             << "the NVPTX back end knows no feature '" << feature << "'";
+  }
+  return success();
+}
+
+static std::unique_ptr<llvm::TargetMachine>
+createTargetMachine(ModuleOp module, const EmitPTXOptions &options) {
+  std::string error;
+  const llvm::Target *target = nvptxTarget(error);
+  if (!target) {
+    module.emitError() << "LLVM was built without NVPTX: " << error;
+    return nullptr;
+  }
+  if (failed(checkSubtarget(module, *target, options)))
+    return nullptr;
+  std::optional<llvm::CodeGenOptLevel> level =
+      llvm::CodeGenOpt::getLevel(int(options.optLevel));
+  if (!level) {
+    module.emitError() << "no optimisation level " << options.optLevel
+                       << "; the levels are 0 to 3";
+    return nullptr;
+  }
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      llvm::Triple(kTriple), options.chip, options.features,
+      llvm::TargetOptions(), std::nullopt, std::nullopt, *level));
+}
+
+//===----------------------------------------------------------------------===//
+// Phases
+//===----------------------------------------------------------------------===//
+
+static std::unique_ptr<llvm::Module> translate(ModuleOp module,
+                                               llvm::LLVMContext &context,
+                                               llvm::TargetMachine &machine,
+                                               const EmitPTXOptions &options) {
+  // Verified here, as the translation prints what it finds to stderr.
+  std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(
+      module, context, "fa4", /*disableVerification=*/true);
+  if (!translated)
+    return nullptr;
+  const llvm::Triple &triple = translated->getTargetTriple();
+  if (!triple.empty() && !triple.isNVPTX()) {
+    module.emitError() << "target triple '" << triple.str()
+                       << "' is not one of NVPTX";
+    return nullptr;
+  }
+  translated->setTargetTriple(llvm::Triple(kTriple));
+  translated->setDataLayout(machine.createDataLayout());
+  if (options.flushDenormals)
+    for (llvm::Function &function : *translated)
+      if (!function.isDeclaration() &&
+          !function.hasFnAttribute("denormal-fp-math-f32"))
+        function.addFnAttr("denormal-fp-math-f32", "preserve-sign");
+  std::string errors;
+  llvm::raw_string_ostream stream(errors);
+  if (llvm::verifyModule(*translated, &stream)) {
+    module.emitError() << "invalid LLVM IR: " << StringRef(errors).trim();
+    return nullptr;
+  }
+  return translated;
+}
+
+/// False if `passes` is no pipeline; then `reason` says why.
+static bool optimize(llvm::Module &module, llvm::TargetMachine &machine,
+                     StringRef passes, std::string &reason) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager sccs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(sccs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, sccs, modules);
+  llvm::ModulePassManager pipeline;
+  if (llvm::Error error = builder.parsePassPipeline(pipeline, passes)) {
+    reason = llvm::toString(std::move(error));
+    return false;
+  }
+  pipeline.run(module, modules);
+  return true;
+}
+
+static bool generate(llvm::Module &module, llvm::TargetMachine &machine,
+                     llvm::SmallVectorImpl<char> &text) {
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr,
+                                  llvm::CodeGenFileType::AssemblyFile,
+                                  /*DisableVerify=*/true))
+    return false;
+  passes.run(module);
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Interface
+//===----------------------------------------------------------------------===//
+
+void fa4::registerPTXTranslations(DialectRegistry &registry) {
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+}
+
+FailureOr<SmallVector<LLVM::LLVMFuncOp>> fa4::findKernels(ModuleOp module) {
+  SmallVector<LLVM::LLVMFuncOp> kernels;
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+    if (!function.isExternal() &&
+        function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()))
+      kernels.push_back(function);
+  if (kernels.empty())
+    return module.emitError()
+           << "no kernel: no llvm.func with a body has the attribute '"
+           << NVVM::NVVMDialect::getKernelFuncAttrName() << "'";
+  return kernels;
+}
+
+FailureOr<std::string> fa4::emitPTX(ModuleOp module,
+                                    const EmitPTXOptions &options) {
+  if (failed(findKernels(module)))
+    return failure();
+  std::unique_ptr<llvm::TargetMachine> machine =
+      createTargetMachine(module, options);
+  if (!machine)
+    return failure();
+  auto phase = [&](StringRef name) {
+    return options.timing ? options.timing->nest(name) : TimingScope();
+  };
+
+  auto context = std::make_unique<llvm::LLVMContext>();
+  context->setDiagnosticHandler(std::make_unique<DiagnosticsToMLIR>(module));
+  std::unique_ptr<llvm::Module> translated;
+  {
+    TimingScope scope = phase("Translation to LLVM IR");
+    translated = translate(module, *context, *machine, options);
+  }
+  if (!translated)
+    return failure();
+
+  std::string reason;
+  llvm::SmallString<0> text;
+  std::string pipelineError;
+  bool canGenerate = true;
+  bool finished = runGuarded(
+      [&] {
+        {
+          TimingScope scope = phase("LLVM optimisation");
+          if (!optimize(*translated, *machine, options.passes, pipelineError))
+            return;
+        }
+        if (options.llvmIR)
+          translated->print(*options.llvmIR, nullptr);
+        TimingScope scope = phase("NVPTX code generation");
+        canGenerate = generate(*translated, *machine, text);
+      },
+      reason);
+  if (!finished) {
+    // An error before it is the cause.
+    if (!context->getDiagHandlerPtr()->HasErrors)
+      reportFatal(module, reason);
+    // Passes that were cut short still refer to these.
+    (void)translated.release();
+    (void)machine.release();
+    (void)context.release();
+    return failure();
+  }
+  if (!pipelineError.empty())
+    return module.emitError() << "LLVM passes: " << pipelineError;
+  if (!canGenerate)
+    return module.emitError() << "the NVPTX back end writes no assembly";
+  if (context->getDiagHandlerPtr()->HasErrors)
+    return failure();
+  return std::string(text);
+}

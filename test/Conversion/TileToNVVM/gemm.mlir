@@ -1,0 +1,81 @@
+// A placed GEMM, C = A B, from tiles with roles and channels to PTX, simulated.
+// B is read along its columns (MN-major), A along its rows. The epilogue adds
+// a constant; the output is clipped at the edges of C.
+//
+// RUN: rm -rf %t && mkdir %t
+// RUN: fa4-opt %s --tile-to-nvvm -o %t/gemm.mlir
+// RUN: fa4-compile %t/gemm.mlir -o %t
+// RUN: fa4-sim %t/gemm.json M=200 N=136 K=264 --random --check --seeds 0:3 --stats \
+// RUN:   --output A=%t/A.npy --output B=%t/B.npy C=%t/C.npy | FileCheck %s
+// RUN: python3 %S/Inputs/check_gemm.py %t/A.npy %t/B.npy %t/C.npy
+
+// 2 x 2 tiles x 5 K tiles x 4 instructions.
+// CHECK-COUNT-4: mma instructions{{ +}}80
+tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]},
+                  %b: memref<?x?xbf16> {tile.name = "B", tile.dims = ["K", "N"]},
+                  %c: memref<?x?xbf16> {tile.name = "C", tile.dims = ["M", "N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>, #tile.extent<"N" by 128>],
+                tmem_columns = 128 : i64} {
+  %ta = tile.channel "a" smem stages(2) offset(0) full(0) empty(2) : <vector<128x64xbf16>>
+  %tb = tile.channel "b" smem stages(2) offset(32768) full(4) empty(6) : <vector<64x128xbf16>>
+  %acc = tile.channel "acc" tmem stages(1) offset(0) full(8) : <vector<128x128xf32>>
+  %out = tile.channel "out" smem stages(1) offset(65536) full(9) : <vector<128x128xbf16>>
+
+  tile.role @load warps(1) issue first_warp(4) registers(48) {
+    %tm, %tn = tile.work_tile : index, index
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    %c128 = arith.constant 128 : index
+    %row = arith.muli %tm, %c128 : index
+    %col = arith.muli %tn, %c128 : index
+    %k = memref.dim %a, %c1 : memref<?x?xbf16>
+    scf.for %i = %c0 to %k step %c64 {
+      tile.acquire %ta : <vector<128x64xbf16>>
+      %va = tile.load %a[%row, %i] : memref<?x?xbf16> -> vector<128x64xbf16>
+      tile.commit %ta, %va : <vector<128x64xbf16>>, vector<128x64xbf16>
+      tile.acquire %tb : <vector<64x128xbf16>>
+      %vb = tile.load %b[%i, %col] : memref<?x?xbf16> -> vector<64x128xbf16>
+      tile.commit %tb, %vb : <vector<64x128xbf16>>, vector<64x128xbf16>
+    }
+  }
+  tile.role @mma warps(1) issue first_warp(5) registers(48) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    %k = memref.dim %a, %c1 : memref<?x?xbf16>
+    %zero = arith.constant dense<0.0> : vector<128x128xf32>
+    %sum = scf.for %i = %c0 to %k step %c64 iter_args(%x = %zero) -> (vector<128x128xf32>) {
+      %more = arith.cmpi ne, %i, %c0 : index
+      %va = tile.wait %ta : <vector<128x64xbf16>> -> vector<128x64xbf16>
+      %vb = tile.wait %tb : <vector<64x128xbf16>> -> vector<64x128xbf16>
+      %y = tile.mma %va, %vb acc %x if %more : vector<128x64xbf16>, vector<64x128xbf16> -> vector<128x128xf32>
+      tile.release %ta : <vector<128x64xbf16>>
+      tile.release %tb : <vector<64x128xbf16>>
+      scf.yield %y : vector<128x128xf32>
+    }
+    tile.commit %acc, %sum : <vector<128x128xf32>>, vector<128x128xf32>
+  }
+  tile.role @epilogue warps(4) first_warp(0) registers(128) {
+    %half = arith.constant dense<0.5> : vector<64xf32>
+    tile.wait %acc : <vector<128x128xf32>>
+    %x0 = tile.read %acc : <vector<128x128xf32>> -> vector<64xf32>
+    %y0 = arith.addf %x0, %half : vector<64xf32>
+    %z0 = arith.truncf %y0 : vector<64xf32> to vector<64xbf16>
+    tile.write %z0, %out : vector<64xbf16>, <vector<128x128xbf16>>
+    %x1 = tile.read %acc[64] : <vector<128x128xf32>> -> vector<64xf32>
+    %y1 = arith.addf %x1, %half : vector<64xf32>
+    %z1 = arith.truncf %y1 : vector<64xf32> to vector<64xbf16>
+    tile.write %z1, %out[64] : vector<64xbf16>, <vector<128x128xbf16>>
+    tile.commit %out : <vector<128x128xbf16>>
+  }
+  tile.role @store warps(1) issue first_warp(6) registers(48) {
+    %tm, %tn = tile.work_tile : index, index
+    %c128 = arith.constant 128 : index
+    %row = arith.muli %tm, %c128 : index
+    %col = arith.muli %tn, %c128 : index
+    %v = tile.wait %out : <vector<128x128xbf16>> -> vector<128x128xbf16>
+    tile.store %v, %c[%row, %col] : vector<128x128xbf16>, memref<?x?xbf16>
+    tile.release %out : <vector<128x128xbf16>>
+  }
+}

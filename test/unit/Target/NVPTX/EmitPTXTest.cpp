@@ -1,0 +1,100 @@
+//===- EmitPTXTest.cpp - the interface to the NVPTX back end --------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the lit tests of fa4-compile cannot see: several emissions in a process,
+// also behind one in which LLVM gave up, and options that the tool lacks.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Target/NVPTX/EmitPTX.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "gtest/gtest.h"
+#include <thread>
+
+using namespace mlir;
+using namespace fa4;
+
+namespace {
+
+const char *const kAdd = R"(
+llvm.func @add(%p: !llvm.ptr<1>, %v: f32) attributes {nvvm.kernel} {
+  %l = llvm.load %p : !llvm.ptr<1> -> f32
+  %s = llvm.fadd %l, %v : f32
+  llvm.store %s, %p : f32, !llvm.ptr<1>
+  llvm.return
+})";
+
+/// LLVM has no instruction for a sine that need not be fast.
+const char *const kSine = R"(
+llvm.func @sine(%p: !llvm.ptr<1>, %v: f32) attributes {nvvm.kernel} {
+  %s = llvm.intr.sin(%v) : (f32) -> f32
+  llvm.store %s, %p : f32, !llvm.ptr<1>
+  llvm.return
+})";
+
+/// The PTX of MLIR text, or its diagnostics, a line each.
+std::string emit(const char *text, const EmitPTXOptions &options = {}) {
+  DialectRegistry registry;
+  registry.insert<LLVM::LLVMDialect, NVVM::NVVMDialect>();
+  registerPTXTranslations(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  std::string errors;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    errors += diagnostic.str() + "\n";
+  });
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+  if (!module)
+    return errors;
+  FailureOr<std::string> ptx = emitPTX(*module, options);
+  EXPECT_EQ(failed(ptx), !errors.empty());
+  return succeeded(ptx) ? *ptx : errors;
+}
+
+TEST(EmitPTX, AgainAfterLLVMGaveUp) {
+  std::string before = emit(kAdd);
+  EXPECT_NE(before.find(".entry add("), std::string::npos) << before;
+  EXPECT_EQ(emit(kSine), "NVPTX back end: Cannot select: f32 = fsin\n");
+  EXPECT_EQ(emit(kSine), "NVPTX back end: Cannot select: f32 = fsin\n");
+  EXPECT_EQ(emit(kAdd), before);
+}
+
+TEST(EmitPTX, FromSeveralThreads) {
+  std::string expected = emit(kAdd);
+  std::vector<std::string> results(4);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < results.size(); ++i)
+    threads.emplace_back([&, i] { results[i] = emit(i % 2 ? kSine : kAdd); });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (size_t i = 0; i < results.size(); ++i)
+    EXPECT_EQ(results[i],
+              i % 2 ? "NVPTX back end: Cannot select: f32 = fsin\n" : expected);
+}
+
+TEST(EmitPTX, Options) {
+  EmitPTXOptions options;
+  std::string llvmIR;
+  llvm::raw_string_ostream stream(llvmIR);
+  options.llvmIR = &stream;
+  options.features = "+ptx88";
+  options.chip = "sm_103a";
+  std::string ptx = emit(kAdd, options);
+  EXPECT_NE(ptx.find(".version 8.8\n.target sm_103a"), std::string::npos)
+      << ptx;
+  EXPECT_NE(llvmIR.find("define ptx_kernel void @add"), std::string::npos);
+  options.features = "+ptx90,+avx";
+  EXPECT_EQ(emit(kAdd, options),
+            "the NVPTX back end knows no feature '+avx'\n");
+  options.features = "ptx90";
+  EXPECT_EQ(emit(kAdd, options),
+            "the NVPTX back end knows no feature 'ptx90'\n");
+}
+
+} // namespace

@@ -1,0 +1,185 @@
+//===- fa4-compile.cpp - compile attention for Blackwell ------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compilation.h"
+#include "fa4/InitAll.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace fa4;
+using namespace mlir;
+namespace cl = llvm::cl;
+
+//===----------------------------------------------------------------------===//
+// Command line
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Exit statuses; 0 when everything was written.
+enum Status { kOk = 0, kRejected = 1, kCannotRun = 2 };
+
+/// Made in main, so that nothing but the command line pays for them.
+struct Options {
+  cl::OptionCategory category{"fa4-compile options"};
+  cl::opt<std::string> input{cl::Positional, cl::desc("<input.mlir>"),
+                             cl::init("-"), cl::cat(category)};
+  cl::opt<std::string> output{
+      "o", cl::desc("Folder of the results; - prints the only one"),
+      cl::value_desc("folder"), cl::init("."), cl::cat(category)};
+  cl::opt<std::string> chip{"chip", cl::desc("Chip to compile for"),
+                            cl::value_desc("sm_100a"), cl::init("sm_100a"),
+                            cl::cat(category)};
+  cl::list<Artefact> emit{
+      "emit", cl::desc("What to write, comma-separated (default: ptx)"),
+      cl::CommaSeparated,
+      cl::values(
+          clEnumValN(Artefact::NVVM, "nvvm",
+                     "<kernel>.nvvm.mlir: the LLVM dialect"),
+          clEnumValN(Artefact::LLVM, "llvm", "<kernel>.ll: LLVM IR, optimised"),
+          clEnumValN(Artefact::PTX, "ptx", "<kernel>.ptx"),
+          clEnumValN(Artefact::Cubin, "cubin", "<kernel>.cubin, by ptxas")),
+      cl::cat(category)};
+  cl::opt<bool> verifyPtx{
+      "verify-ptx",
+      cl::desc("Have ptxas check the PTX, also when no cubin is wanted"),
+      cl::cat(category)};
+  cl::opt<bool> allowSpills{
+      "allow-spills",
+      cl::desc("Warn of spills and stack that ptxas reports, instead of "
+               "refusing the kernel"),
+      cl::cat(category)};
+  cl::opt<std::string> ptxas{
+      "ptxas",
+      cl::desc("ptxas to use (default: FA4_PTXAS, then that of CUDA_HOME, "
+               "CUDA_PATH, CUDA_ROOT, PATH, /usr/local/cuda, or of the wheel "
+               "nvidia-cuda-nvcc in VIRTUAL_ENV, FA4_VENV or .venv)"),
+      cl::value_desc("path"), cl::cat(category)};
+  cl::list<std::string> ptxasArguments{
+      "Xptxas", cl::desc("Argument for ptxas; may be given more than once"),
+      cl::value_desc("argument"), cl::cat(category)};
+  cl::opt<unsigned> optLevel{
+      "llvm-opt-level", cl::desc("Level of LLVM's code generation, 0 to 3"),
+      cl::init(EmitPTXOptions().optLevel), cl::cat(category)};
+  cl::opt<std::string> passes{
+      "llvm-passes", cl::desc("LLVM's passes over LLVM IR, in opt's syntax"),
+      cl::value_desc("pipeline"), cl::init(kernelPasses), cl::cat(category)};
+  cl::opt<bool> keepDenormals{
+      "keep-denormals", cl::desc("Do not flush subnormal f32 values to zero"),
+      cl::cat(category)};
+  cl::opt<bool> report{
+      "report", cl::desc("Print what the kernels use (to stderr with -o -)"),
+      cl::cat(category)};
+};
+
+} // namespace
+
+static Status fail(const llvm::Twine &message) {
+  llvm::WithColor::error(llvm::errs(), "fa4-compile") << message << "\n";
+  return kCannotRun;
+}
+
+/// The options that compile() has, and ptxas if it will be run.
+static FailureOr<CompileOptions> readOptions(const Options &options) {
+  CompileOptions compile;
+  compile.artefacts.assign(options.emit.begin(), options.emit.end());
+  if (compile.artefacts.empty())
+    compile.artefacts.push_back(Artefact::PTX);
+  llvm::sort(compile.artefacts);
+  compile.artefacts.erase(llvm::unique(compile.artefacts),
+                          compile.artefacts.end());
+  compile.back.chip = options.chip;
+  compile.back.optLevel = options.optLevel;
+  compile.back.passes = options.passes;
+  compile.back.flushDenormals = !options.keepDenormals;
+  compile.allowSpills = options.allowSpills;
+  compile.ptxasArguments.assign(options.ptxasArguments.begin(),
+                                options.ptxasArguments.end());
+  if (options.output == "-" &&
+      (compile.artefacts.size() > 1 || compile.wants(Artefact::Cubin)))
+    return fail("-o - prints one text; --emit names something else"), failure();
+  if (options.verifyPtx || compile.wants(Artefact::Cubin)) {
+    llvm::Expected<std::string> ptxas = findPtxas(options.ptxas);
+    if (!ptxas)
+      return fail(llvm::toString(ptxas.takeError())), failure();
+    compile.ptxas = std::move(*ptxas);
+  }
+  return compile;
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+static Status run(const Options &options, TimingScope &timing) {
+  FailureOr<CompileOptions> compileOptions = readOptions(options);
+  if (failed(compileOptions))
+    return kCannotRun;
+  std::string reason;
+  std::unique_ptr<llvm::MemoryBuffer> buffer =
+      openInputFile(options.input, &reason);
+  if (!buffer)
+    return fail(reason);
+
+  DialectRegistry registry;
+  fa4::registerToolDialects(registry);
+  fa4::registerPTXTranslations(registry);
+  // One kernel does not keep threads busy, and to start them takes longer.
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  // An op may be a whole kernel.
+  context.printOpOnDiagnostic(false);
+  auto sourceMgr = std::make_shared<llvm::SourceMgr>();
+  sourceMgr->AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
+  SourceMgrDiagnosticHandler diagnostics(*sourceMgr, &context);
+  OwningOpRef<ModuleOp> module;
+  {
+    TimingScope scope = timing.nest("Parser");
+    module = parseSourceFile<ModuleOp>(sourceMgr, &context);
+  }
+  if (!module)
+    return kRejected;
+
+  OutputFiles files;
+  FailureOr<CompileReport> report =
+      compile(*module, *compileOptions, timing, files);
+  if (failed(report))
+    return kRejected;
+  bool print = options.output == "-";
+  if (print)
+    llvm::outs() << files.only();
+  else if (llvm::Error error = files.write(options.output))
+    return fail(llvm::toString(std::move(error)));
+  if (options.report)
+    report->print(print ? llvm::errs() : llvm::outs());
+  return kOk;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
+    os << "fa4-compile " FA4_VERSION ", LLVM " LLVM_VERSION_STRING "\n";
+  });
+  Options options;
+  registerDefaultTimingManagerCLOptions();
+  cl::HideUnrelatedOptions(options.category);
+  cl::extrahelp exitStatus("\nExit status: 0 written, 1 the input was refused, "
+                           "2 could not run.\n");
+  if (!cl::ParseCommandLineOptions(
+          argc, argv, "Compiles kernels to PTX and cubins.\n", &llvm::errs()))
+    return kCannotRun;
+  DefaultTimingManager timingManager;
+  applyDefaultTimingManagerCLOptions(timingManager);
+  TimingScope timing = timingManager.getRootScope();
+  return run(options, timing);
+}
