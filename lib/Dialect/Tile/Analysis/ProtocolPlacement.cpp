@@ -153,10 +153,6 @@ Finding checkWarps(const ProtocolModel &model,
     return reject(model.kernel,
                   formatv("roles have {0} registers in all; {1} has {2}",
                           registers, target.chip, target.registerFileWords));
-  for (size_t warp = 0; warp < ofGroup.size() * target.warpsPerWarpgroup();
-       ++warp)
-    if (!ofWarp[warp])
-      return reject(model.kernel, formatv("warp {0} belongs to no role", warp));
   return {};
 }
 

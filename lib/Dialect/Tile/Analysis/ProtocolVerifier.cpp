@@ -301,9 +301,10 @@ void Verifier::appendChannel(const Machine &machine, unsigned channel,
   const ChannelState &state = machine.channels[channel];
   int64_t stages = model.channels[channel].stages;
   key.push_back(rotates[channel] ? -1 : state.committed % stages);
-  key.push_back(state.acquired - state.committed);
+  key.push_back(isAcquired[channel] ? state.acquired - state.committed : 0);
   for (auto [waited, released] : llvm::zip(state.waited, state.released))
-    key.append({state.committed - waited, state.committed - released});
+    key.append({state.committed - waited,
+                isReleased[channel] ? state.committed - released : 0});
   for (int64_t i = 0; i < stages; ++i) {
     const SlotState &slot = machine.slots[slotOf(channel, state.committed + i)];
     bool isFresh = slot.content >= state.committed - 2 * stages;
@@ -494,9 +495,9 @@ void Verifier::access(Machine &machine, unsigned role,
     });
   case Agent::Mma:
     join(machine.mmas[role], clock);
-    clock = machine.mmas[role];
     record.agent = mmaAgent(role);
     record.time = ++machine.mmas[role][mmaAgent(role)];
+    clock = machine.mmas[role];
     return accessAll([](StageUse) {});
   case Agent::Copy:
     return accessAll([&](StageUse use) {
@@ -819,7 +820,8 @@ fa4::tile::verifyProtocol(const ProtocolModel &model,
   return Verifier(model, statistics ? *statistics : unused).run();
 }
 
-LogicalResult fa4::tile::verifyProtocol(KernelOp kernel) {
+LogicalResult fa4::tile::verifyProtocol(KernelOp kernel,
+                                        ProtocolStatistics *statistics) {
   if (kernel.getBody().getOps<RoleOp>().empty())
     return success();
   FailureOr<ProtocolModel> model = ProtocolModel::build(kernel);
@@ -827,7 +829,7 @@ LogicalResult fa4::tile::verifyProtocol(KernelOp kernel) {
     return failure();
   std::optional<ProtocolFinding> finding = verifyPlacement(*model);
   if (!finding)
-    finding = verifyProtocol(*model);
+    finding = verifyProtocol(*model, statistics);
   if (!finding)
     return success();
   finding->emit();

@@ -25,8 +25,13 @@ struct TileVerifyProtocol
   using TileVerifyProtocolBase::TileVerifyProtocolBase;
 
   void runOnOperation() override {
-    if (failed(verifyProtocol(getOperation())))
+    ProtocolStatistics statistics;
+    if (failed(verifyProtocol(getOperation(), &statistics)))
       signalPassFailure();
+    if (print)
+      llvm::errs() << "@" << getOperation().getSymName() << ": "
+                   << statistics.steps << " steps, " << statistics.states
+                   << " states\n";
     markAllAnalysesPreserved();
   }
 };

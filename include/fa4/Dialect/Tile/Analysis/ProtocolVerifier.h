@@ -87,7 +87,8 @@ verifyProtocol(const ProtocolModel &model,
 std::optional<ProtocolFinding> verifyPlacement(const ProtocolModel &model);
 
 /// Both, with errors emitted.
-mlir::LogicalResult verifyProtocol(KernelOp kernel);
+mlir::LogicalResult verifyProtocol(KernelOp kernel,
+                                   ProtocolStatistics *statistics = nullptr);
 
 } // namespace fa4::tile
 

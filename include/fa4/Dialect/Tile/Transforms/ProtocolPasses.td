@@ -51,6 +51,10 @@ def TileVerifyProtocol : Pass<"tile-verify-protocol", "::fa4::tile::KernelOp"> {
     After: the same. Without `tile.wait` and `tile.release` in a loop of
     `@consumer`, for example, the error is: channel "c": 1 values are committed, ...
   }];
+  let options = [
+    Option<"print", "print", "bool", /*default=*/"false",
+           "Print the size of each kernel's proof to standard error">
+  ];
 }
 
 def TileExploreProtocol : Pass<"tile-explore-protocol", "::fa4::tile::KernelOp"> {
