@@ -106,6 +106,12 @@ void RoleCursor::assign(const Step::Assignments &assignments) {
 }
 
 void RoleCursor::makeEvent(const Step &step) {
+  if (step.strength == Step::Dropped) {
+    if (step.result != -1)
+      environment[step.result] = {int(step.channel),
+                                  counts[step.channel][2] - 1};
+    return;
+  }
   next = ProtocolEvent();
   next.kind = step.kind;
   next.step = &step;

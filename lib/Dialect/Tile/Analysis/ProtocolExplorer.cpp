@@ -307,7 +307,8 @@ void Explorer::preparePhases(unsigned role, unsigned number) {
   const ProtocolChannel &channel = model.channels[event.channel];
   unsigned phase = channelOfSlot.size() + slotOf(event.channel, event.position);
   Item &item = items[role][number];
-  if (event.kind == StepKind::Wait && event.position >= channel.initial)
+  if (event.kind == StepKind::Wait && event.position >= channel.initial &&
+      event.step->strength == Step::Full)
     item.footprint.reads.set(phase);
   if (event.kind == StepKind::Commit &&
       event.position - channel.stages >= channel.initial) {
@@ -426,6 +427,8 @@ std::optional<Transition> Explorer::blocker(const State &state,
   Transition self{Transition::Thread, role};
   const ProtocolEvent &event = traces[role][state.next[role]];
   const ProtocolChannel &channel = model.channels[event.channel];
+  if (event.step->strength == Step::Weak)
+    return {};
   if (event.kind == StepKind::Wait && event.position >= channel.initial) {
     // Without a commit it waits for itself: forever.
     const Place *place = find(commits, event.channel, event.position);
@@ -606,7 +609,9 @@ void Explorer::checkPhase(const State &state, unsigned role, unsigned number) {
     return;
   for (unsigned consumer : channel.consumers) {
     const Place *place = find(waits[consumer], event.channel, previous);
-    if (!place || state.next[consumer] <= place->event)
+    bool isWeak =
+        place && traces[consumer][place->event].step->strength == Step::Weak;
+    if (!isWeak && (!place || state.next[consumer] <= place->event))
       report(event.step->op,
              formatv("channel \"{0}\": commit overtakes a wait by {1}",
                      channel.label, name(consumer)));

@@ -371,6 +371,8 @@ void Verifier::appendClocks(const Machine &machine,
 bool Verifier::isEnabled(const Machine &machine, unsigned role) const {
   const ProtocolEvent &event = machine.cursors[role].event();
   const ChannelState &state = machine.channels[event.channel];
+  if (event.step->strength == Step::Weak)
+    return true;
   if (event.kind == StepKind::Wait)
     return event.position < state.committed;
   if (event.kind == StepKind::Acquire) {
@@ -386,7 +388,7 @@ void Verifier::acquire(Machine &machine, unsigned role,
   ChannelState &state = machine.channels[event.channel];
   int64_t stages = model.channels[event.channel].stages;
   state.acquired = event.position + 1;
-  if (event.position < stages)
+  if (event.position < stages || event.step->strength == Step::Weak)
     return;
   for (const auto &releases : state.releases)
     join(machine.lanes[role], releases[event.position % stages]);
@@ -434,6 +436,12 @@ void Verifier::wait(Machine &machine, unsigned role,
   ChannelState &state = machine.channels[event.channel];
   unsigned index = consumerIndex(event.channel, role);
   int64_t stage = event.position % channel.stages;
+  if (event.step->strength == Step::Weak) {
+    // It is not there to be overtaken.
+    state.waited[index] = event.position + 1;
+    state.waits[index][stage] = 0;
+    return;
+  }
   if (event.position >= channel.initial)
     join(machine.lanes[role], state.commits[stage]);
   state.waited[index] = event.position + 1;

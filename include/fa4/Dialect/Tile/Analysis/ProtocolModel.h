@@ -125,6 +125,10 @@ struct Step {
   /// Commit: the asynchronous accesses that it waits for.
   Agent completes = Agent::Lanes;
 
+  /// Acquire and Wait, in mutants only: does not wait (`Weak`), and does not
+  /// even advance (`Dropped`: the previous stage is used again).
+  enum Strength { Full, Weak, Dropped } strength = Full;
+
   /// If: a condition. Loop: number of the loop.
   unsigned number = 0;
   /// (variable, its new value; -1 is a value that is in no stage): Copy, and a
