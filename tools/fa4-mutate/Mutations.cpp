@@ -226,7 +226,8 @@ static void addNumber(std::vector<Mutation> &result, StringRef kind,
 std::vector<Mutation> fa4::tile::mutateAttributes(KernelOp kernel) {
   std::vector<Mutation> result;
   SmallVector<ChannelOp> channels(kernel.getBody().getOps<ChannelOp>());
-  for (auto [i, channel] : llvm::enumerate(channels)) {
+  for (unsigned i = 0; i < channels.size(); ++i) {
+    ChannelOp channel = channels[i];
     auto add = [&](StringRef kind, StringRef attribute,
                    std::optional<int64_t> value) {
       addNumber(result, kind, channel, channel.getLabel(), attribute, value);
