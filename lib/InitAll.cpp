@@ -15,6 +15,7 @@
 #include "fa4/Dialect/Attn/Transforms/Passes.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Pipelines/AttnToNVVM.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -41,6 +42,7 @@ void fa4::registerPasses() {
   registerConversionPasses();
   tile::registerTilePasses();
   tile::registerTileToNVVMPasses();
+  registerAttnToNVVMPipeline();
 }
 
 void fa4::registerToolPasses() {

@@ -8,6 +8,10 @@
 
 #include "Compilation.h"
 #include "fa4/Conversion/TileToNVVM/Manifest.h"
+#include "fa4/Dialect/Attn/IR/Attn.h"
+#include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "fa4/Dialect/Tile/Analysis/Schedule.h"
+#include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Pass/PassManager.h"
@@ -21,37 +25,127 @@ bool CompileOptions::wants(Artefact artefact) const {
   return llvm::is_contained(artefacts, artefact);
 }
 
-/// The name of the files. It is part of paths, and of PTX if it is a kernel's.
-static FailureOr<std::string> nameOf(ModuleOp module) {
-  FailureOr<SmallVector<LLVM::LLVMFuncOp>> found = findKernels(module);
-  if (failed(found))
-    return failure();
-  ArrayRef<LLVM::LLVMFuncOp> kernels = *found;
-  if (kernels.size() > 1 && !module.getSymName())
-    return module.emitError() << kernels.size()
-                              << " kernels in a module without a name; the "
-                                 "module's name is that of the files";
-  LLVM::LLVMFuncOp first = kernels.front();
-  StringRef name =
-      kernels.size() > 1 ? *module.getSymName() : first.getSymName();
-  if (name.empty() || llvm::isDigit(name.front()) ||
-      !llvm::all_of(name, [](char c) {
+/// A name that can be part of paths, and of PTX.
+static LogicalResult checkName(Operation *op, StringRef name) {
+  if (!name.empty() && !llvm::isDigit(name.front()) &&
+      llvm::all_of(name, [](char c) {
         return llvm::isAlnum(c) || c == '_' || c == '$';
       }))
-    return (kernels.size() > 1 ? module.emitError() : first.emitError())
-           << "'" << name
-           << "' is no name for PTX, which has letters, digits, _ and $";
-  return name.str();
+    return success();
+  return op->emitError()
+         << "'" << name
+         << "' is no name for PTX, which has letters, digits, _ and $";
 }
 
-/// Down to what has a translation to LLVM IR.
-static LogicalResult lower(ModuleOp module, TimingScope &timing) {
+//===----------------------------------------------------------------------===//
+// Down to the LLVM dialect
+//===----------------------------------------------------------------------===//
+
+static LogicalResult runPasses(ModuleOp module, TimingScope &timing,
+                               llvm::function_ref<void(OpPassManager &)> add) {
   PassManager passes(module.getContext());
   passes.enableTiming(timing);
-  passes.addPass(createConvertNVVMToLLVMPass());
-  passes.addPass(createReconcileUnrealizedCastsPass());
+  add(passes);
   return passes.run(module);
 }
+
+/// Attention ops or kernels above the LLVM dialect.
+static bool hasKernelsToLower(ModuleOp module) {
+  return module
+      .walk([](Operation *op) {
+        return isa<attn::AttentionOpInterface, tile::KernelOp>(op)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Passes that plan do not plan what has been planned.
+static LogicalResult checkStart(ModuleOp module,
+                                const CompileOptions &options) {
+  if (options.from)
+    return success();
+  for (auto kernel : module.getOps<tile::KernelOp>())
+    if (!kernel.getBody().getOps<tile::RoleOp>().empty())
+      return kernel.emitError(
+          "has roles already; --from=LEVEL says which level it is at");
+  return success();
+}
+
+/// The tables of a kernel that the level has completed.
+static void addTables(ModuleOp module, StringRef level, std::string &tables) {
+  llvm::raw_string_ostream os(tables);
+  for (auto kernel : module.getOps<tile::KernelOp>()) {
+    if (level == "schedule")
+      tile::printSchedule(kernel, os);
+    if (level == "allocate")
+      tile::printMemoryMap(kernel, os);
+  }
+}
+
+/// Runs the pipeline, and keeps the IR of the levels that are to be written.
+static LogicalResult lower(ModuleOp module, const CompileOptions &options,
+                           TimingScope &timing,
+                           std::vector<std::pair<StringRef, std::string>> &ir,
+                           RunReport &report) {
+  if (!hasKernelsToLower(module))
+    return runPasses(module, timing, [](OpPassManager &passes) {
+      passes.addPass(createConvertNVVMToLLVMPass());
+      passes.addPass(createReconcileUnrealizedCastsPass());
+    });
+  if (failed(checkStart(module, options)))
+    return failure();
+  ArrayRef<KernelLevel> levels = getKernelLevels();
+  for (unsigned i = options.from ? *options.from + 1 : 0; i < levels.size();
+       ++i) {
+    if (failed(runPasses(module, timing, [&](OpPassManager &passes) {
+          levels[i].addPasses(passes, options.kernel);
+        })))
+      return failure();
+    if (options.report)
+      addTables(module, levels[i].name, report.tables);
+    if (!llvm::is_contained(options.levels, i))
+      continue;
+    ir.push_back({levels[i].name, ""});
+    llvm::raw_string_ostream(ir.back().second) << module << "\n";
+  }
+  return success();
+}
+
+/// Modules for the back end: what is not in the LLVM dialect stays on the host.
+/// Kernels of a module without a name get one each.
+static FailureOr<std::vector<OwningOpRef<ModuleOp>>> split(ModuleOp module) {
+  FailureOr<SmallVector<LLVM::LLVMFuncOp>> kernels = findKernels(module);
+  if (failed(kernels))
+    return failure();
+  bool together = module.getSymName() || kernels->size() == 1;
+  std::vector<OwningOpRef<ModuleOp>> result;
+  for (LLVM::LLVMFuncOp kernel : *kernels) {
+    OwningOpRef<ModuleOp> part = ModuleOp::create(module.getLoc());
+    (*part)->setAttrs(module->getAttrs());
+    if (kernels->size() == 1 || !module.getSymName())
+      part->setSymName(kernel.getSymName());
+    Operation *named = part->getSymName() == kernel.getSymName()
+                           ? kernel.getOperation()
+                           : module.getOperation();
+    if (failed(checkName(named, *part->getSymName())))
+      return failure();
+    OpBuilder builder = OpBuilder::atBlockEnd(part->getBody());
+    for (Operation &op : *module.getBody()) {
+      bool other = llvm::is_contained(*kernels, &op) && &op != kernel;
+      if (op.getDialect() == kernel->getDialect() && (together || !other))
+        builder.clone(op);
+    }
+    result.push_back(std::move(part));
+    if (together)
+      break;
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// From the LLVM dialect on
+//===----------------------------------------------------------------------===//
 
 /// Spills and stack cost more than any schedule gains: an error on the kernel,
 /// unless they are allowed.
@@ -110,17 +204,13 @@ static LogicalResult addManifests(ModuleOp module, StringRef ptxName,
   return success();
 }
 
-FailureOr<CompileReport> fa4::compile(ModuleOp module,
-                                      const CompileOptions &options,
-                                      TimingScope &timing, OutputFiles &files) {
-  if (failed(lower(module, timing)))
-    return failure();
-  FailureOr<std::string> name = nameOf(module);
-  if (failed(name))
-    return failure();
-  std::string nvvm;
-  if (options.wants(Artefact::NVVM))
-    llvm::raw_string_ostream(nvvm) << module << "\n";
+/// PTX and what is made of it.
+static FailureOr<CompileReport> emit(ModuleOp module,
+                                     const CompileOptions &options,
+                                     TimingScope &timing, OutputFiles &files) {
+  CompileReport report;
+  report.name = module.getSymName()->str();
+  report.chip = options.back.chip;
   std::string llvmIR;
   llvm::raw_string_ostream stream(llvmIR);
   EmitPTXOptions back = options.back;
@@ -130,25 +220,48 @@ FailureOr<CompileReport> fa4::compile(ModuleOp module,
   FailureOr<std::string> ptx = emitPTX(module, back);
   if (failed(ptx))
     return failure();
-  CompileReport report;
-  report.name = *name;
-  report.chip = options.back.chip;
   report.ptxBytes = ptx->size();
-  if (options.wants(Artefact::NVVM))
-    files.add(*name + ".nvvm.mlir", std::move(nvvm));
   if (options.wants(Artefact::LLVM))
-    files.add(*name + ".ll", std::move(llvmIR));
+    files.add(report.name + ".ll", std::move(llvmIR));
   if (!options.ptxas.empty()) {
     TimingScope scope = timing.nest("ptxas");
     if (failed(runPtxas(module, options, *ptx, report, files)))
       return failure();
   }
-  if (options.wants(Artefact::PTX) &&
-      failed(addManifests(module, *name, files)))
+  if (!options.wants(Artefact::PTX))
+    return report;
+  if (failed(addManifests(module, report.name, files)))
     return failure();
-  if (options.wants(Artefact::PTX))
-    files.add(*name + ".ptx", std::move(*ptx));
+  files.add(report.name + ".ptx", std::move(*ptx));
   return report;
+}
+
+FailureOr<RunReport> fa4::compile(ModuleOp module,
+                                  const CompileOptions &options,
+                                  TimingScope &timing, OutputFiles &files) {
+  RunReport report;
+  std::vector<std::pair<StringRef, std::string>> ir;
+  if (failed(lower(module, options, timing, ir, report)))
+    return failure();
+  FailureOr<std::vector<OwningOpRef<ModuleOp>>> parts = split(module);
+  if (failed(parts))
+    return failure();
+  for (auto &[level, text] : ir)
+    files.add(*parts->front()->getSymName() + "." + level + ".mlir",
+              std::move(text));
+  for (OwningOpRef<ModuleOp> &part : *parts) {
+    FailureOr<CompileReport> file = emit(*part, options, timing, files);
+    if (failed(file))
+      return failure();
+    report.files.push_back(std::move(*file));
+  }
+  return report;
+}
+
+void RunReport::print(llvm::raw_ostream &os) const {
+  os << tables;
+  for (const CompileReport &file : files)
+    file.print(os);
 }
 
 void CompileReport::print(llvm::raw_ostream &os) const {

@@ -10,27 +10,37 @@
 #define FA4_TOOLS_FA4_COMPILE_COMPILATION_H
 
 #include "OutputFiles.h"
+#include "fa4/Pipelines/AttnToNVVM.h"
 #include "fa4/Target/NVPTX/EmitPTX.h"
 #include "fa4/Target/NVPTX/Ptxas.h"
 
 namespace fa4 {
 
-/// What can be written, in the order in which it comes into being.
-enum class Artefact { NVVM, LLVM, PTX, Cubin };
+/// What is written after the levels of the pipeline, in the order in which it
+/// comes into being.
+enum class Artefact { LLVM, PTX, Cubin };
 
 struct CompileOptions {
+  /// Levels of the pipeline (getKernelLevels) whose IR is written.
+  std::vector<unsigned> levels;
   std::vector<Artefact> artefacts;
+  /// Level that the input is at; none for attention ops, or for a kernel that
+  /// is in the LLVM dialect.
+  std::optional<unsigned> from;
+  KernelOptions kernel;
   EmitPTXOptions back;
   /// ptxas to run, of findPtxas; none is run when empty.
   std::string ptxas;
   std::vector<std::string> ptxasArguments;
   /// Spills and stack are warnings, not errors.
   bool allowSpills = false;
+  /// Keep what the schedule and the memory map of each kernel are.
+  bool report = false;
 
   bool wants(Artefact artefact) const;
 };
 
-/// What --report prints.
+/// What --report prints, of one PTX file.
 struct CompileReport {
   std::string name, chip;
   size_t ptxBytes = 0;
@@ -40,13 +50,22 @@ struct CompileReport {
   void print(llvm::raw_ostream &os) const;
 };
 
-/// Compiles `module`, which is changed, and adds the artefacts to `files` as
-/// NAME.EXTENSION. NAME is the kernel's symbol, or the module's if it has more
-/// than one kernel. Errors are diagnostics.
-mlir::FailureOr<CompileReport> compile(mlir::ModuleOp module,
-                                       const CompileOptions &options,
-                                       mlir::TimingScope &timing,
-                                       OutputFiles &files);
+/// Of a run: the tables of the pipeline, and what became of each file.
+struct RunReport {
+  std::string tables;
+  std::vector<CompileReport> files;
+
+  void print(llvm::raw_ostream &os) const;
+};
+
+/// Compiles `module`, which is changed, and adds the artefacts to `files`: a
+/// level's IR as MODULE.LEVEL.mlir, everything else as KERNEL.EXTENSION, where
+/// kernels in a module that has a name are in one file of that name. MODULE is
+/// the module's name, or that of its first kernel. Errors are diagnostics.
+mlir::FailureOr<RunReport> compile(mlir::ModuleOp module,
+                                   const CompileOptions &options,
+                                   mlir::TimingScope &timing,
+                                   OutputFiles &files);
 
 } // namespace fa4
 

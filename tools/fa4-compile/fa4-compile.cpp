@@ -41,16 +41,29 @@ struct Options {
   cl::opt<std::string> chip{"chip", cl::desc("Chip to compile for"),
                             cl::value_desc("sm_100a"), cl::init("sm_100a"),
                             cl::cat(category)};
-  cl::list<Artefact> emit{
-      "emit", cl::desc("What to write, comma-separated (default: ptx)"),
-      cl::CommaSeparated,
-      cl::values(
-          clEnumValN(Artefact::NVVM, "nvvm",
-                     "<kernel>.nvvm.mlir: the LLVM dialect"),
-          clEnumValN(Artefact::LLVM, "llvm", "<kernel>.ll: LLVM IR, optimised"),
-          clEnumValN(Artefact::PTX, "ptx", "<kernel>.ptx"),
-          clEnumValN(Artefact::Cubin, "cubin", "<kernel>.cubin, by ptxas")),
-      cl::cat(category)};
+  cl::list<std::string> emit{
+      "emit",
+      cl::desc("What to write, comma-separated (default: ptx). A level of the "
+               "pipeline (see below): <kernel>.<level>.mlir. llvm: LLVM IR, "
+               "<kernel>.ll. ptx: <kernel>.ptx, and <kernel>.json for fa4-sim. "
+               "cubin: <kernel>.cubin, by ptxas"),
+      cl::value_desc("what"), cl::CommaSeparated, cl::cat(category)};
+  cl::opt<std::string> from{
+      "from", cl::desc("Level of the pipeline that the input is at"),
+      cl::value_desc("level"), cl::cat(category)};
+  cl::opt<double> rescaleThreshold{
+      "rescale-threshold",
+      cl::desc("How far, in powers of two, a row's maximum may grow before the "
+               "accumulator is rescaled; 0 = at once"),
+      cl::init(KernelOptions().rescaleThreshold), cl::cat(category)};
+  cl::opt<bool> splitArrival{
+      "split-arrival", cl::desc("Hand over operands of MMAs in two parts"),
+      cl::init(KernelOptions().splitArrival), cl::cat(category)};
+  cl::opt<double> expFraction{
+      "exp-fraction",
+      cl::desc("Share of the exponentials that a polynomial computes, 0 to 1; "
+               "less than 0 = computed from the target's rates"),
+      cl::init(KernelOptions().expFraction), cl::cat(category)};
   cl::opt<bool> verifyPtx{
       "verify-ptx",
       cl::desc("Have ptxas check the PTX, also when no cubin is wanted"),
@@ -90,15 +103,45 @@ static Status fail(const llvm::Twine &message) {
   return kCannotRun;
 }
 
+/// What --emit names.
+static FailureOr<CompileOptions> readEmit(const Options &options) {
+  CompileOptions compile;
+  for (const std::string &name : options.emit) {
+    auto artefact = llvm::StringSwitch<std::optional<Artefact>>(name)
+                        .Case("llvm", Artefact::LLVM)
+                        .Case("ptx", Artefact::PTX)
+                        .Case("cubin", Artefact::Cubin)
+                        .Default(std::nullopt);
+    std::optional<unsigned> level = findKernelLevel(name);
+    if (!artefact && !level)
+      return fail("--emit: there is no level or artefact '" + name + "'"),
+             failure();
+    if (artefact && !compile.wants(*artefact))
+      compile.artefacts.push_back(*artefact);
+    if (level && !llvm::is_contained(compile.levels, *level))
+      compile.levels.push_back(*level);
+  }
+  if (options.emit.empty())
+    compile.artefacts.push_back(Artefact::PTX);
+  if (options.from.empty())
+    return compile;
+  compile.from = findKernelLevel(options.from);
+  if (!compile.from)
+    return fail("--from: there is no level '" + options.from + "'"), failure();
+  return compile;
+}
+
 /// The options that compile() has, and ptxas if it will be run.
 static FailureOr<CompileOptions> readOptions(const Options &options) {
-  CompileOptions compile;
-  compile.artefacts.assign(options.emit.begin(), options.emit.end());
-  if (compile.artefacts.empty())
-    compile.artefacts.push_back(Artefact::PTX);
-  llvm::sort(compile.artefacts);
-  compile.artefacts.erase(llvm::unique(compile.artefacts),
-                          compile.artefacts.end());
+  FailureOr<CompileOptions> emit = readEmit(options);
+  if (failed(emit))
+    return failure();
+  CompileOptions &compile = *emit;
+  compile.kernel.chip = options.chip;
+  compile.kernel.rescaleThreshold = options.rescaleThreshold;
+  compile.kernel.splitArrival = options.splitArrival;
+  compile.kernel.expFraction = options.expFraction;
+  compile.report = options.report;
   compile.back.chip = options.chip;
   compile.back.optLevel = options.optLevel;
   compile.back.passes = options.passes;
@@ -107,7 +150,8 @@ static FailureOr<CompileOptions> readOptions(const Options &options) {
   compile.ptxasArguments.assign(options.ptxasArguments.begin(),
                                 options.ptxasArguments.end());
   if (options.output == "-" &&
-      (compile.artefacts.size() > 1 || compile.wants(Artefact::Cubin)))
+      (compile.artefacts.size() + compile.levels.size() > 1 ||
+       compile.wants(Artefact::Cubin)))
     return fail("-o - prints one text; --emit names something else"), failure();
   if (options.verifyPtx || compile.wants(Artefact::Cubin)) {
     llvm::Expected<std::string> ptxas = findPtxas(options.ptxas);
@@ -115,7 +159,7 @@ static FailureOr<CompileOptions> readOptions(const Options &options) {
       return fail(llvm::toString(ptxas.takeError())), failure();
     compile.ptxas = std::move(*ptxas);
   }
-  return compile;
+  return emit;
 }
 
 //===----------------------------------------------------------------------===//
@@ -151,7 +195,7 @@ static Status run(const Options &options, TimingScope &timing) {
     return kRejected;
 
   OutputFiles files;
-  FailureOr<CompileReport> report =
+  FailureOr<RunReport> report =
       compile(*module, *compileOptions, timing, files);
   if (failed(report))
     return kRejected;
@@ -175,6 +219,11 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(options.category);
   cl::extrahelp exitStatus("\nExit status: 0 written, 1 the input was refused, "
                            "2 could not run.\n");
+  std::string levels = "\nLevels:";
+  for (const KernelLevel &level : getKernelLevels())
+    levels += ("\n  " + level.name + ": " + level.description).str();
+  levels += "\n";
+  cl::extrahelp levelHelp(levels);
   if (!cl::ParseCommandLineOptions(
           argc, argv, "Compiles kernels to PTX and cubins.\n", &llvm::errs()))
     return kCannotRun;

@@ -240,10 +240,8 @@ std::vector<Mutation> fa4::tile::mutateAttributes(KernelOp kernel) {
     add("initial", "initial", initial + 1);
     if (initial > 0)
       add("initial", "initial", initial - 1);
-    // To where another channel is, and half a stage on.
-    ChannelOp next = channels[(i + 1) % channels.size()];
-    ChannelOp far = channels[(i + channels.size() / 2) % channels.size()];
-    for (ChannelOp other : {next, far})
+    // To where another channel is, and a little on.
+    for (ChannelOp other : channels)
       if (channel.getOffset() && other.getOffset() &&
           other.getSpace() == channel.getSpace())
         add("offset", "offset", *other.getOffset());

@@ -233,10 +233,13 @@ struct AttnPrintSupport
       os << "  " << chip;
     os << "\n";
     for (auto [name, op] : ops) {
-      os << llvm::left_justify(name, width);
+      std::string line;
+      llvm::raw_string_ostream text(line);
+      text << llvm::left_justify(name, width);
       for (StringRef chip : knownTargets())
-        os << "  " << llvm::left_justify(cell(op, chip, reasons), chip.size());
-      os << "\n";
+        text << "  "
+             << llvm::left_justify(cell(op, chip, reasons), chip.size());
+      os << StringRef(line).rtrim() << "\n";
     }
     os << "\n";
     for (auto [i, reason] : llvm::enumerate(reasons))

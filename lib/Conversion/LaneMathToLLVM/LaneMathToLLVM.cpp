@@ -9,6 +9,7 @@
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Conversion/ArithCommon/AttrToLLVMConverter.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Conversion/LLVMCommon/VectorPattern.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -136,6 +137,51 @@ public:
   }
 };
 
+/// Whether `op` selects an f32 by one bit of an i32.
+static bool isBitSelect(arith::SelectOp op, Value &word, APInt &bit) {
+  auto compare = op.getCondition().getDefiningOp<arith::CmpIOp>();
+  if (!op.getType().isF32() || !compare ||
+      compare.getPredicate() != arith::CmpIPredicate::ne ||
+      !matchPattern(compare.getRhs(), m_Zero()))
+    return false;
+  auto both = compare.getLhs().getDefiningOp<arith::AndIOp>();
+  if (!both || !both.getType().isInteger(32) ||
+      !matchPattern(both.getRhs(), m_ConstantInt(&bit)))
+    return false;
+  word = both.getLhs();
+  return bit.isPowerOf2();
+}
+
+/// ptxas moves bits of a register to predicates, several at a time, where they
+/// are tested by `and` and `setp.ne`. LLVM would make shifts of these.
+class BitSelect : public ConvertOpToLLVMPattern<arith::SelectOp> {
+public:
+  explicit BitSelect(const LLVMTypeConverter &converter)
+      : ConvertOpToLLVMPattern(converter, /*benefit=*/2) {}
+
+  LogicalResult
+  matchAndRewrite(arith::SelectOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Value word;
+    APInt bit;
+    if (!isBitSelect(op, word, bit))
+      return rewriter.notifyMatchFailure(op, "not by a bit");
+    Value mask = LLVM::ConstantOp::create(
+        rewriter, op.getLoc(),
+        rewriter.getI32IntegerAttr(static_cast<int32_t>(bit.getSExtValue())));
+    auto select = LLVM::InlineAsmOp::create(
+        rewriter, op.getLoc(), op.getType(),
+        ValueRange{adaptor.getTrueValue(), adaptor.getFalseValue(),
+                   rewriter.getRemappedValue(word), mask},
+        "{ .reg .pred p; .reg .b32 t; and.b32 t, $3, $4; setp.ne.b32 p, t, 0; "
+        "selp.f32 $0, $1, $2, p; }",
+        "=f,f,f,r,n", /*has_side_effects=*/false, /*is_align_stack=*/false,
+        LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+    rewriter.replaceOp(op, select.getResults());
+    return success();
+  }
+};
+
 /// A pair by the polynomial. See `tile.exp2` for the formula.
 class Exp2Polynomial : public ConvertOpToLLVMPattern<Exp2Op> {
 public:
@@ -222,6 +268,10 @@ static Value buildTanh(ImplicitLocOpBuilder &b, Value x) {
   return LLVM::FMAOp::create(b, inverse, constant(b, type, -2.0), one);
 }
 
+template <typename From, typename To>
+using Direct =
+    VectorConvertToLLVMPattern<From, To, arith::AttrConvertFastMathToLLVM>;
+
 void fa4::tile::populateLaneMathToLLVM(const LLVMTypeConverter &converter,
                                        RewritePatternSet &patterns) {
   patterns.add<SpecialFunction<math::Exp2Op>>(converter, callEach<kExp2>);
@@ -231,20 +281,23 @@ void fa4::tile::populateLaneMathToLLVM(const LLVMTypeConverter &converter,
   patterns.add<SpecialFunction<math::TanhOp>>(converter, buildTanh);
   patterns.add<SpecialFunction<math::SqrtOp>>(converter, callEach<kSqrt>);
   patterns.add<SpecialFunction<math::RsqrtOp>>(converter, callEach<kRsqrt>);
-  patterns.add<Divide, Exp2Polynomial,
-               VectorConvertToLLVMPattern<math::FmaOp, LLVM::FMAOp>,
-               VectorConvertToLLVMPattern<math::AbsFOp, LLVM::FAbsOp>,
-               VectorConvertToLLVMPattern<math::FloorOp, LLVM::FFloorOp>,
-               VectorConvertToLLVMPattern<math::CeilOp, LLVM::FCeilOp>,
-               VectorConvertToLLVMPattern<math::TruncOp, LLVM::FTruncOp>,
-               VectorConvertToLLVMPattern<math::RoundEvenOp, LLVM::RoundEvenOp>,
-               VectorConvertToLLVMPattern<math::CopySignOp, LLVM::CopySignOp>>(
-      converter);
+  patterns.add<
+      BitSelect, Divide, Exp2Polynomial, Direct<math::FmaOp, LLVM::FMAOp>,
+      Direct<math::AbsFOp, LLVM::FAbsOp>, Direct<math::FloorOp, LLVM::FFloorOp>,
+      Direct<math::CeilOp, LLVM::FCeilOp>,
+      Direct<math::TruncOp, LLVM::FTruncOp>,
+      Direct<math::RoundEvenOp, LLVM::RoundEvenOp>,
+      Direct<math::CopySignOp, LLVM::CopySignOp>>(converter);
 }
 
 void fa4::tile::markLaneMathIllegal(ConversionTarget &target) {
   target.addIllegalDialect<math::MathDialect>();
   target.addIllegalOp<Exp2Op>();
+  target.addDynamicallyLegalOp<arith::SelectOp>([](arith::SelectOp op) {
+    Value word;
+    APInt bit;
+    return !isBitSelect(op, word, bit);
+  });
   target.addDynamicallyLegalOp<arith::DivFOp>([](arith::DivFOp op) {
     return !getElementTypeOrSelf(op.getType()).isF32();
   });

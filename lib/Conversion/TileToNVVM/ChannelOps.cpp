@@ -17,10 +17,7 @@ using namespace mlir;
 using namespace fa4::tile;
 
 Value RoleLowering::barrier(int64_t first, Value stage) {
-  Value dynamic;
-  if (stage)
-    dynamic = arith::MulIOp::create(builder, loc, stage, constant(8));
-  return sharedPointer(layout.barriers + 8 * first, dynamic);
+  return elementPointer(layout.barriers + 8 * first, 8, stage);
 }
 
 void RoleLowering::spin(Value barrier, Value parity) {

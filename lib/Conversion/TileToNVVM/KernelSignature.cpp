@@ -20,6 +20,11 @@ using namespace fa4::tile;
 static constexpr int64_t kMaxMapRank = 5;
 static constexpr int64_t kMaxBox = 256;
 
+static bool isArgument(Value memref) {
+  auto argument = dyn_cast<BlockArgument>(memref);
+  return argument && isa<KernelOp>(argument.getOwner()->getParentOp());
+}
+
 MemRefType KernelSignature::memrefType(unsigned argument) const {
   return cast<MemRefType>(kernel.getArgumentTypes()[argument]);
 }
@@ -67,6 +72,8 @@ void KernelSignature::addParameter(Type type, ArrayRef<NamedAttribute> entries,
 LogicalResult KernelSignature::addMap(Operation *op, Value memref,
                                       VectorType tile,
                                       ArrayRef<int64_t> tileDims) {
+  if (!isArgument(memref))
+    return op->emitOpError("must access an argument of the kernel");
   auto type = cast<MemRefType>(memref.getType());
   SmallVector<int64_t> strides;
   int64_t offset;
@@ -171,8 +178,8 @@ DictionaryAttr KernelSignature::describeMap(const TensorMap &map) const {
                       : map.span == 32 ? "32B"
                                        : "none";
   return builder.getDictionaryAttr(
-      {builder.getNamedAttr("tensor",
-                            builder.getStringAttr(kernel.getArgName(map.argument))),
+      {builder.getNamedAttr(
+           "tensor", builder.getStringAttr(kernel.getArgName(map.argument))),
        builder.getNamedAttr("dims", stringArray(builder, dims)),
        builder.getNamedAttr("byte_strides", stringArray(builder, strides)),
        builder.getNamedAttr("box", builder.getI64ArrayAttr(map.box)),
@@ -186,9 +193,15 @@ DictionaryAttr KernelSignature::describeMap(const TensorMap &map) const {
 LogicalResult KernelSignature::collectPointers() {
   Builder builder(kernel.getContext());
   llvm::SmallSetVector<unsigned, 4> accessed;
-  kernel.walk([&](PutOp op) {
+  WalkResult result = kernel.walk([&](PutOp op) {
+    if (!isArgument(op.getDest()))
+      return WalkResult(
+          op.emitOpError("must access an argument of the kernel"));
     accessed.insert(cast<BlockArgument>(op.getDest()).getArgNumber());
+    return WalkResult::advance();
   });
+  if (result.wasInterrupted())
+    return failure();
   SmallVector<unsigned> arguments = accessed.takeVector();
   llvm::sort(arguments);
   for (unsigned argument : arguments) {

@@ -52,13 +52,19 @@ Value RoleLowering::sharedPointer(int64_t offset, Value dynamic) {
   return pointer;
 }
 
+Value RoleLowering::elementPointer(int64_t offset, int64_t size, Value number) {
+  if (!number)
+    return sharedPointer(offset);
+  APInt known;
+  if (matchPattern(number, m_ConstantInt(&known)))
+    return sharedPointer(offset + known.getSExtValue() * size);
+  return sharedPointer(
+      offset, arith::MulIOp::create(builder, loc, number, constant(size)));
+}
+
 Value RoleLowering::stagePointer(const Buffer &buffer, Value stage,
                                  int64_t offset) {
-  Value dynamic;
-  if (stage)
-    dynamic =
-        arith::MulIOp::create(builder, loc, stage, constant(buffer.stageSize));
-  return sharedPointer(buffer.offset + offset, dynamic);
+  return elementPointer(buffer.offset + offset, buffer.stageSize, stage);
 }
 
 //===----------------------------------------------------------------------===//
@@ -322,6 +328,12 @@ LogicalResult RoleLowering::lower() {
     Value value = argument(signature.scalarParameter(arg.getArgNumber()));
     mapping.map(arg, arg.getType().isIndex() ? toIndex(value) : value);
   }
+  // Constants, which canonicalization moves out of the roles.
+  auto isHere = [&](Operation *user) { return role->isProperAncestor(user); };
+  for (Operation &op : kernel.getBody().front())
+    if (!isa<ChannelOp, RoleOp>(op) && llvm::any_of(op.getUsers(), isHere) &&
+        failed(lowerOp(op)))
+      return failure();
   if (failed(lowerBlock(role.getBody().front())))
     return failure();
   if (stores)

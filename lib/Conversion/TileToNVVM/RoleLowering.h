@@ -119,6 +119,8 @@ private:
   mlir::Value toI32(mlir::Value index);
   mlir::Value toIndex(mlir::Value number);
   mlir::Value sharedPointer(int64_t offset, mlir::Value dynamic = {});
+  /// To element `number` (i32, null: 0) of an array at `offset`.
+  mlir::Value elementPointer(int64_t offset, int64_t size, mlir::Value number);
   /// Of a stage, plus a constant.
   mlir::Value stagePointer(const Buffer &buffer, mlir::Value stage,
                            int64_t offset = 0);

@@ -56,7 +56,7 @@ tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
     }
     tile.commit %acc, %sum : <vector<128x128xf32>>, vector<128x128xf32>
   }
-  tile.role @epilogue warps(4) first_warp(0) registers(128) {
+  tile.role @epilogue warps(4) first_warp(0) registers(160) {
     %half = arith.constant dense<0.5> : vector<64xf32>
     tile.wait %acc : <vector<128x128xf32>>
     %x0 = tile.read %acc : <vector<128x128xf32>> -> vector<64xf32>

@@ -27,7 +27,8 @@ namespace fa4::tile {
 void populateLaneMathToLLVM(const mlir::LLVMTypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
 
-/// Marks as illegal what the patterns are for, and all other of `math`, so that
+/// Marks as illegal what the patterns are for (`arith.select` and `arith.divf`: of
+/// some operands), and all other of `math`, so that
 /// an operation without a pattern is an error on it.
 void markLaneMathIllegal(mlir::ConversionTarget &target);
 

@@ -35,7 +35,8 @@ Finding checkOffsets(const ProtocolModel &model,
     KernelOp kernel = model.kernel;
     int64_t limit = isTensor
                         ? kernel.getTmemColumns().value_or(target.tmemColumns)
-                        : kernel.getSmemBytes().value_or(target.smemBytes);
+                        : (kernel.getSmemBytes() ? getBarrierOffset(kernel)
+                                                 : target.smemBytes);
     int64_t end = channel.offset + channel.stages * channel.size;
     if (channel.offset < 0 || end > limit)
       return reject(op, formatv("channel \"{0}\" ends at {1} of {2} {3}",

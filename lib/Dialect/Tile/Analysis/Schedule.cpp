@@ -10,7 +10,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -56,10 +56,10 @@ static CommitOp commitOf(Value value) {
     if (auto mma = dyn_cast<MmaOp>(user); mma && mma.getAcc() == value)
       return commitOf(mma.getResult());
     // An accumulator that stays is committed behind the loop.
-    auto loop = dyn_cast<scf::ForOp>(user->getParentOp());
-    if (isa<scf::YieldOp>(user) && loop)
+    Operation *parent = user->getParentOp();
+    if (isa<scf::YieldOp>(user) && isa<scf::ForOp, scf::IfOp>(parent))
       for (auto [yielded, result] :
-           llvm::zip(loop.getYieldedValues(), loop.getResults()))
+           llvm::zip(user->getOperands(), parent->getResults()))
         if (yielded == value)
           return commitOf(result);
   }
@@ -69,7 +69,8 @@ static CommitOp commitOf(Value value) {
 namespace {
 class Printer {
 public:
-  Printer(RoleOp role, raw_ostream &os) : role(role), os(os) {}
+  Printer(RoleOp role, size_t width, raw_ostream &os)
+      : role(role), width(width), os(os) {}
 
   void print() {
     os << "role @" << role.getSymName() << "\n";
@@ -92,6 +93,8 @@ private:
   void line(StringRef name, Operation *on, const Twine &detail);
 
   RoleOp role;
+  /// Of the longest label.
+  size_t width;
   raw_ostream &os;
   scf::ForOp loop;
   bool inLoop = false;
@@ -150,10 +153,11 @@ void Printer::line(StringRef name, Operation *on, const Twine &detail) {
   if (behindLoop)
     os << "  then:\n";
   behindLoop = false;
-  std::string text =
-      llvm::formatv("    {0,-9}{1,-10}{2,-6}", name, label, iteration(on))
-          .str() +
-      detail.str();
+  std::string text;
+  llvm::raw_string_ostream line(text);
+  line << "    " << llvm::left_justify(name, 12)
+       << llvm::left_justify(label, width + 2)
+       << llvm::left_justify(iteration(on), 6) << detail;
   os << StringRef(text).rtrim() << "\n";
 }
 
@@ -184,14 +188,17 @@ void Printer::print(Block &block) {
 
 void fa4::tile::printSchedule(KernelOp kernel, llvm::raw_ostream &os) {
   os << "schedule of @" << kernel.getSymName() << "\n";
+  size_t width = 0;
+  for (auto channel : kernel.getBody().getOps<ChannelOp>())
+    width = std::max(width, channel.getLabel().size());
   for (auto role : kernel.getBody().getOps<RoleOp>())
     if (!role.getBody().front().empty())
-      Printer(role, os).print();
+      Printer(role, width, os).print();
   os << "channels\n";
   for (auto channel : kernel.getBody().getOps<ChannelOp>()) {
-    os << llvm::formatv("    {0,-10}{1,-6}{2} x {3}", channel.getLabel(),
-                        stringifyMemorySpace(channel.getSpace()),
-                        channel.getStages(), channel.getValueType());
+    os << "    " << llvm::left_justify(channel.getLabel(), width + 2)
+       << stringifyMemorySpace(channel.getSpace()) << "  "
+       << channel.getStages() << " x " << channel.getValueType();
     if (channel.getInPlaceOf())
       os << " in place of "
          << channel.getInPlaceOf().getDefiningOp<ChannelOp>().getLabel();

@@ -39,8 +39,12 @@ static bool fits(Type type, Type argument) {
 }
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
-  auto kernel =
-      symbolTable.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  Operation *symbol =
+      symbolTable.lookupNearestSymbolFrom(*this, getKernelAttr());
+  // A kernel that has been lowered: its parameters are no longer the tensors.
+  if (symbol && symbol->hasAttr("nvvm.kernel"))
+    return success();
+  auto kernel = dyn_cast_or_null<KernelOp>(symbol);
   if (!kernel)
     return emitOpError("'") << getKernel() << "' is not a tile.kernel";
   ArrayRef<Type> arguments = kernel.getArgumentTypes();

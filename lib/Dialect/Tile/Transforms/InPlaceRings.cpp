@@ -23,25 +23,43 @@ using namespace fa4::tile;
 namespace {
 using UsesMap = llvm::MapVector<ChannelOp, ChannelUses>;
 
-/// What the issuing role does to the shared columns.
+/// What the issuing role does to the columns that an accumulator, the values
+/// made of it (parts) and results of other MMAs (guests) share.
 class RingOrder {
 public:
-  RingOrder(unsigned numParts) : numParts(numParts) {}
-
-  bool addAccumulator(const ChannelUses &uses);
-  bool addPart(unsigned part, const ChannelUses &uses);
+  explicit RingOrder(const ChannelUses &accumulator)
+      : accumulator(accumulator) {}
+  bool addPart(const ChannelUses &uses);
+  bool addGuest(const ChannelUses &uses);
+  /// A guest that is acquired before each write of the accumulator, and written
+  /// once for each. Only one can be.
+  bool addEarlyGuest(const ChannelUses &uses);
+  /// Whether nothing is overwritten before it has been read.
   bool holdsIn(RoleOp role);
+  /// The first MMA of each value of the accumulator, in program order.
+  SmallVector<Operation *> getWrites();
 
 private:
-  /// Parts that are still to be read before the columns may be overwritten.
+  /// Parts that MMAs are still to read, guests that others may read, and
+  /// whether the early guest is still to be written.
   using State = llvm::BitVector;
+  using Members = SmallVector<unsigned, 2>;
+
+  bool addWrites(const ChannelUses &uses, ArrayRef<unsigned> members);
   std::optional<State> run(Block &block, State state);
   std::optional<State> run(Operation &op, State state);
-  bool hasEvent(Operation &op);
+  std::optional<State> join(std::optional<State> a,
+                            const std::optional<State> &b) const;
+  bool hasEvent(Operation *op);
 
-  unsigned numParts;
-  llvm::SmallPtrSet<Operation *, 4> overwrites;
-  llvm::DenseMap<Operation *, SmallVector<unsigned, 2>> lastReads;
+  const ChannelUses &accumulator;
+  unsigned numMembers = 0;
+  /// What happens once for each write of the accumulator.
+  Members parts;
+  std::optional<unsigned> early;
+  llvm::SmallPtrSet<Operation *, 4> earlyWrites;
+  llvm::DenseMap<Operation *, Members> overwrites;
+  llvm::DenseMap<Operation *, Members> ends;
 };
 } // namespace
 
@@ -49,7 +67,7 @@ private:
 // The issuing role
 //===----------------------------------------------------------------------===//
 
-bool RingOrder::addAccumulator(const ChannelUses &uses) {
+bool RingOrder::addWrites(const ChannelUses &uses, ArrayRef<unsigned> members) {
   for (CommitOp commit : uses.commits) {
     SmallVector<Operation *> writers = getStageWriters(commit);
     for (Operation *writer : writers) {
@@ -61,13 +79,46 @@ bool RingOrder::addAccumulator(const ChannelUses &uses) {
       if (acc && acc->getBlock() == mma->getBlock() &&
           llvm::is_contained(writers, acc))
         continue;
-      overwrites.insert(mma);
+      overwrites[mma].assign(members.begin(), members.end());
     }
   }
-  return !overwrites.empty();
+  return !uses.commits.empty();
 }
 
-bool RingOrder::addPart(unsigned part, const ChannelUses &uses) {
+SmallVector<Operation *> RingOrder::getWrites() {
+  addWrites(accumulator, {});
+  SmallVector<Operation *> writes;
+  RoleOp role = ArrayRef(accumulator.producers.getArrayRef()).front();
+  role.walk([&](Operation *op) {
+    if (overwrites.contains(op))
+      writes.push_back(op);
+  });
+  return writes;
+}
+
+bool RingOrder::addGuest(const ChannelUses &uses) {
+  unsigned guest = numMembers++;
+  // Who may write the next one knows that the last one has been read.
+  for (AcquireOp acquire : uses.acquires)
+    ends[acquire].push_back(guest);
+  return addWrites(uses, guest);
+}
+
+bool RingOrder::addEarlyGuest(const ChannelUses &uses) {
+  llvm::DenseMap<Operation *, Members> others;
+  std::swap(others, overwrites);
+  bool isWritten = addWrites(uses, {});
+  std::swap(others, overwrites);
+  for (auto &[write, members] : others)
+    earlyWrites.insert(write);
+  early = numMembers++;
+  parts.push_back(*early);
+  return isWritten;
+}
+
+bool RingOrder::addPart(const ChannelUses &uses) {
+  unsigned part = numMembers++;
+  parts.push_back(part);
   for (WaitOp wait : uses.waits) {
     if (!wait.getValue())
       return false;
@@ -82,42 +133,65 @@ bool RingOrder::addPart(unsigned part, const ChannelUses &uses) {
     }
     if (!last)
       return false;
-    lastReads[last].push_back(part);
+    ends[last].push_back(part);
   }
   return !uses.waits.empty();
 }
 
-bool RingOrder::hasEvent(Operation &op) {
-  return overwrites.contains(&op) || lastReads.contains(&op);
+bool RingOrder::hasEvent(Operation *op) {
+  return overwrites.contains(op) || ends.contains(op) ||
+         earlyWrites.contains(op);
+}
+
+std::optional<RingOrder::State>
+RingOrder::join(std::optional<State> a, const std::optional<State> &b) const {
+  // A guest that may be in use on one way counts as in use.
+  if (!a || !b || llvm::any_of(parts, [&](unsigned part) {
+        return a->test(part) != b->test(part);
+      }))
+    return std::nullopt;
+  *a |= *b;
+  return a;
 }
 
 std::optional<RingOrder::State> RingOrder::run(Operation &op, State state) {
-  if (overwrites.contains(&op)) {
+  if (earlyWrites.contains(&op)) {
+    if (!state.test(*early) || state.count() != 1)
+      return std::nullopt;
+    state.reset(*early);
+  }
+  if (auto write = overwrites.find(&op); write != overwrites.end()) {
     if (state.any())
       return std::nullopt;
-    state.set();
+    for (unsigned member : write->second)
+      state.set(member);
   }
-  if (auto reads = lastReads.find(&op); reads != lastReads.end())
-    for (unsigned part : reads->second) {
-      if (!state.test(part))
+  if (auto end = ends.find(&op); end != ends.end())
+    for (unsigned member : end->second) {
+      // A part is read once for each time that its accumulator is written.
+      if (llvm::is_contained(parts, member) && !state.test(member))
         return std::nullopt;
-      state.reset(part);
+      state.reset(member);
     }
   if (isa<scf::ForOp>(op)) {
-    // Any number of iterations, none included, must leave the same.
-    auto after = run(op.getRegion(0).front(), state);
-    return after == state ? after : std::nullopt;
+    // Any number of iterations, none included, leaves the same.
+    Block &body = op.getRegion(0).front();
+    for (;;) {
+      auto after = join(state, run(body, state));
+      if (!after || *after == state)
+        return after;
+      state = *after;
+    }
   }
   if (auto branch = dyn_cast<scf::IfOp>(op)) {
-    auto then = run(branch.getThenRegion().front(), state);
     auto otherwise = branch.getElseRegion().empty()
                          ? state
                          : run(branch.getElseRegion().front(), state);
-    return then == otherwise ? then : std::nullopt;
+    return join(run(branch.getThenRegion().front(), state), otherwise);
   }
   if (op.walk([&](Operation *inner) {
-          return inner != &op && hasEvent(*inner) ? WalkResult::interrupt()
-                                                  : WalkResult::advance();
+          return inner != &op && hasEvent(inner) ? WalkResult::interrupt()
+                                                 : WalkResult::advance();
         }).wasInterrupted())
     return std::nullopt;
   return state;
@@ -132,8 +206,11 @@ std::optional<RingOrder::State> RingOrder::run(Block &block, State state) {
 }
 
 bool RingOrder::holdsIn(RoleOp role) {
-  auto end = run(role.getBody().front(), State(numParts));
-  return end && end->none();
+  if (!addWrites(accumulator, parts))
+    return false;
+  auto end = run(role.getBody().front(), State(numMembers));
+  return end &&
+         llvm::none_of(parts, [&](unsigned part) { return end->test(part); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -206,17 +283,22 @@ static bool alternateInLanes(const ChannelUses &part,
 
 static bool isIssuing(RoleOp role) { return role.getIssue(); }
 
-/// Channels between one role of MMAs and one role of lanes whose only stage is
-/// not shared yet.
-static bool isCandidate(const ChannelUses &uses, const UsesMap &all) {
+/// Channels of one producer whose only stage, in tensor memory, is not shared
+/// yet.
+static bool isAlone(const ChannelUses &uses, const UsesMap &all) {
   ChannelOp channel = uses.channel;
   return channel.getSpace() == MemorySpace::tmem && channel.getStages() == 1 &&
          !channel.getInitial().value_or(0) && !channel.getInPlaceOf() &&
-         uses.producers.size() == 1 && uses.consumers.size() == 1 &&
-         isIssuing(uses.producers[0]) != isIssuing(uses.consumers[0]) &&
+         uses.producers.size() == 1 && !uses.consumers.empty() &&
          llvm::none_of(all, [&](const auto &other) {
            return ChannelOp(other.first).getInPlaceOf() == channel.getChannel();
          });
+}
+
+/// Those between one role of MMAs and one role of lanes.
+static bool isCandidate(const ChannelUses &uses, const UsesMap &all) {
+  return isAlone(uses, all) && uses.consumers.size() == 1 &&
+         isIssuing(uses.producers[0]) != isIssuing(uses.consumers[0]);
 }
 
 /// The accumulator that `part` is made of, or null.
@@ -239,21 +321,28 @@ static ChannelOp findAccumulator(const ChannelUses &part, const UsesMap &all) {
   return best;
 }
 
+/// Whether parts can lie in place of the accumulator, and guests in the same
+/// columns at other times.
 static bool isRing(ChannelOp accumulator, ArrayRef<ChannelOp> parts,
-                   const UsesMap &all) {
+                   ArrayRef<ChannelOp> guests, const UsesMap &all,
+                   ChannelOp early = nullptr) {
+  int64_t available = getTmemColumns(accumulator.getValueType());
   int64_t columns = 0;
-  RingOrder order(parts.size());
   const ChannelUses &uses = all.find(accumulator)->second;
-  if (!order.addAccumulator(uses))
-    return false;
-  for (auto [index, channel] : llvm::enumerate(parts)) {
-    ChannelOp part = channel;
+  RingOrder order(uses);
+  for (ChannelOp part : parts) {
     columns += getTmemColumns(part.getValueType());
-    if (!order.addPart(index, all.find(part)->second))
+    if (!order.addPart(all.find(part)->second))
       return false;
   }
-  return columns <= getTmemColumns(accumulator.getValueType()) &&
-         order.holdsIn(uses.producers[0]);
+  for (ChannelOp guest : guests)
+    if (getTmemColumns(guest.getValueType()) > available ||
+        !order.addGuest(all.find(guest)->second))
+      return false;
+  if (early && (getTmemColumns(early.getValueType()) > available ||
+                !order.addEarlyGuest(all.find(early)->second)))
+    return false;
+  return columns <= available && order.holdsIn(uses.producers[0]);
 }
 
 static void shareColumns(ChannelOp accumulator, ArrayRef<ChannelOp> parts,
@@ -282,9 +371,103 @@ void fa4::tile::formInPlaceRings(KernelOp kernel) {
       if (ChannelOp accumulator = findAccumulator(uses, all))
         rings[accumulator].push_back(channel);
   for (auto &[accumulator, parts] : rings) {
-    while (!parts.empty() && !isRing(accumulator, parts, all))
+    while (!parts.empty() && !isRing(accumulator, parts, {}, all))
       parts.pop_back();
     if (!parts.empty())
       shareColumns(accumulator, parts, all);
   }
+}
+
+/// Buffers that several channels share in turn.
+static SmallVector<SmallVector<ChannelOp>> getRings(KernelOp kernel) {
+  SmallVector<SmallVector<ChannelOp>> rings;
+  for (auto &channels : collectBuffers(kernel))
+    if (channels.size() > 1 &&
+        channels.front().getSpace() == MemorySpace::tmem &&
+        channels.front().getStages() == 1 &&
+        !channels.front().getInitial().value_or(0))
+      rings.push_back(channels);
+  return rings;
+}
+
+/// Whether consumers of `uses` release each value whatever `role` does after it
+/// has committed that value: none of them waits for anything else before, nor
+/// do those whose releases they wait for.
+static bool releasesWithout(RoleOp role, const ChannelUses &uses,
+                            const UsesMap &all) {
+  llvm::SetVector<ChannelOp> needed;
+  needed.insert(uses.channel);
+  for (unsigned i = 0; i < needed.size(); ++i) {
+    const ChannelUses &current = all.find(needed[i])->second;
+    for (RoleOp consumer : current.consumers) {
+      if (consumer == role)
+        return false;
+      // Only what follows all releases cannot hold one up.
+      auto isLater = [&](Operation *op) {
+        return llvm::all_of(current.releases, [&](ReleaseOp release) {
+          return Lifetimes::allBefore(release, op);
+        });
+      };
+      for (const auto &[channel, others] : all) {
+        for (WaitOp wait : others.waits)
+          if (channel != needed[i] && consumer->isAncestor(wait) &&
+              !isLater(wait))
+            return false;
+        for (AcquireOp acquire : others.acquires)
+          if (consumer->isAncestor(acquire) && !isLater(acquire))
+            needed.insert(channel);
+      }
+    }
+  }
+  return true;
+}
+
+bool fa4::tile::acquireGuestsEarly(KernelOp kernel) {
+  bool changed = false;
+  for (auto &channels : getRings(kernel)) {
+    UsesMap all = collectChannelUses(kernel);
+    ChannelOp accumulator = channels.front();
+    const ChannelUses &host = all.find(accumulator)->second;
+    for (const auto &[channel, uses] : all) {
+      if (!isAlone(uses, all) || uses.acquires.empty() ||
+          uses.producers != host.producers || !isIssuing(uses.producers[0]) ||
+          !isRing(accumulator, ArrayRef(channels).drop_front(), {}, all,
+                  channel) ||
+          !releasesWithout(uses.producers[0], uses, all))
+        continue;
+      for (AcquireOp acquire : uses.acquires)
+        acquire->erase();
+      for (Operation *write : RingOrder(host).getWrites()) {
+        OpBuilder builder(write);
+        AcquireOp::create(builder, write->getLoc(),
+                          ChannelOp(channel).getChannel());
+      }
+      changed = true;
+      break;
+    }
+  }
+  return changed;
+}
+
+llvm::MapVector<ChannelOp, SmallVector<ChannelOp>>
+fa4::tile::findRingGuests(KernelOp kernel) {
+  UsesMap all = collectChannelUses(kernel);
+  llvm::MapVector<ChannelOp, SmallVector<ChannelOp>> result;
+  auto rings = getRings(kernel);
+  for (const auto &[channel, uses] : all) {
+    if (!isAlone(uses, all) || !isIssuing(uses.producers[0]))
+      continue;
+    for (auto &channels : rings) {
+      ChannelOp accumulator = channels.front();
+      SmallVector<ChannelOp> guests = result.lookup(accumulator);
+      guests.push_back(channel);
+      if (all.find(accumulator)->second.producers.front() !=
+              uses.producers.front() ||
+          !isRing(accumulator, ArrayRef(channels).drop_front(), guests, all))
+        continue;
+      result[accumulator] = guests;
+      break;
+    }
+  }
+  return result;
 }

@@ -11,6 +11,7 @@
 #define FA4_LIB_DIALECT_TILE_TRANSFORMS_INPLACERINGS_H
 
 #include "fa4/Dialect/Tile/IR/Tile.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace fa4::tile {
 
@@ -28,6 +29,21 @@ namespace fa4::tile {
 ///
 /// Where several `s` would do, the one that is waited for last.
 void formInPlaceRings(KernelOp kernel);
+
+/// For the accumulators of such rings, other results of the same role's MMAs
+/// that can have their columns at other times: in program order, whatever the
+/// trip counts, the guest is written when all parts have been read, and the
+/// accumulator when the guest has been acquired again, so that its readers are
+/// done. Acquires and releases of guests stay as they are.
+llvm::MapVector<ChannelOp, llvm::SmallVector<ChannelOp>>
+findRingGuests(KernelOp kernel);
+
+/// Makes guests, one a ring, of channels that are written once between two
+/// writes of the accumulator, but acquired too late: moves their acquires
+/// before the writes of the accumulator. These then wait for the guest's
+/// readers, which costs time, so it is for kernels that need the columns.
+/// Returns whether there were any.
+bool acquireGuestsEarly(KernelOp kernel);
 
 } // namespace fa4::tile
 

@@ -109,6 +109,8 @@ void LaneLayouts::Inference::visit(Operation *op) {
         require(op, vector, column ? LaneLayout::Rows : LaneLayout::Whole);
       })
       .Case([&](vector::MultiDimReductionOp op) {
+        if (op.getReductionDims() != ArrayRef<int64_t>{1})
+          return;
         require(op, op.getAcc(), LaneLayout::Rows);
         require(op, op.getDest(), LaneLayout::Rows);
       })

@@ -9,6 +9,7 @@
 #include "InPlaceRings.h"
 #include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "fa4/Dialect/Tile/Analysis/Placement.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/TargetDescription.h"
 #include "llvm/ADT/STLExtras.h"
@@ -27,12 +28,10 @@ namespace {
 /// Channels that share memory, as one piece of it.
 struct Piece {
   SmallVector<ChannelOp> channels;
-  int64_t size;
-  int64_t alignment;
-  int64_t offset = 0;
+  /// Others that have the memory when these do not need it.
+  SmallVector<ChannelOp> guests;
 
   ChannelOp owner() const { return channels.front(); }
-  int64_t end() const { return offset + size; }
 };
 
 struct TileAllocate : public tile::impl::TileAllocateBase<TileAllocate> {
@@ -56,6 +55,10 @@ static LogicalResult checkChannel(ChannelOp channel,
   if (!type.getElementType().isIntOrFloat())
     return channel.emitOpError("elements of ")
            << type << " have no size in memory";
+  // Sizes are products with the number of stages.
+  if (channel.getStages() > target.smemBytes / target.mbarrierBytes)
+    return channel.emitOpError("has ")
+           << channel.getStages() << " stages, more than barriers fit";
   if (channel.getSpace() != MemorySpace::tmem)
     return success();
   if (!target.hasTensorMemory())
@@ -71,53 +74,47 @@ static LogicalResult checkChannel(ChannelOp channel,
   return success();
 }
 
-static Piece makePiece(ArrayRef<ChannelOp> channels,
-                       const TargetDescription &target) {
-  Piece piece;
-  piece.channels.assign(channels.begin(), channels.end());
-  ChannelOp owner = channels.front();
-  int64_t stages = owner.getStages();
-  if (owner.getSpace() == MemorySpace::smem) {
-    piece.alignment = getSmemAlignment(owner.getValueType());
-    piece.size = stages * getSmemBytes(owner.getValueType());
-  } else {
-    // No instruction asks for more than a whole column, but loads and stores of
-    // up to 32 columns then never straddle two channels.
-    piece.alignment = target.tmemAllocationColumns;
-    piece.size = stages * getTmemColumns(owner.getValueType());
-  }
-  return piece;
-}
-
-/// Pieces are elements of one array: their addresses say who comes first.
-static bool isBelow(const Piece *a, const Piece *b) {
-  return std::pair(a->offset, a) < std::pair(b->offset, b);
-}
-
-/// Each piece at the lowest place where all others that are live at the same
-/// time are elsewhere, the large ones first. Where no place is left it goes
-/// beyond the limit, which the caller reports.
-static void placePieces(MutableArrayRef<Piece> pieces, Lifetimes &lifetimes) {
-  SmallVector<Piece *> bySize;
-  for (Piece &piece : pieces)
-    bySize.push_back(&piece);
-  llvm::sort(bySize, [](Piece *a, Piece *b) {
-    return std::pair(-a->size, a) < std::pair(-b->size, b);
+/// Channels are known by the operation that defines them.
+static LogicalResult checkChannelUses(KernelOp kernel) {
+  WalkResult result = kernel.walk([](Operation *op) {
+    for (Value operand : op->getOperands())
+      if (isa<ChannelType>(operand.getType()) &&
+          !operand.getDefiningOp<ChannelOp>()) {
+        op->emitOpError("uses a channel that is not the result of a "
+                        "tile.channel");
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
   });
-  SmallVector<Piece *> placed;
-  for (Piece *piece : bySize) {
-    SmallVector<Piece *> others;
-    for (Piece *other : placed)
-      if (!lifetimes.deadBefore(other->owner(), piece->owner()) &&
-          !lifetimes.deadBefore(piece->owner(), other->owner()))
-        others.push_back(other);
-    llvm::sort(others, isBelow);
-    piece->offset = 0;
-    for (Piece *other : others)
-      if (other->offset < piece->end() && piece->offset < other->end())
-        piece->offset = llvm::alignTo(other->end(), piece->alignment);
-    placed.push_back(piece);
-  }
+  return failure(result.wasInterrupted());
+}
+
+static PlacedBuffer getBuffer(const Piece &piece,
+                              const TargetDescription &target) {
+  ChannelOp owner = piece.owner();
+  VectorType type = owner.getValueType();
+  int64_t stages = owner.getStages();
+  if (owner.getSpace() == MemorySpace::smem)
+    return {stages * getSmemBytes(type), getSmemAlignment(type)};
+  // No instruction asks for more than a whole column, but loads and stores of
+  // up to 32 columns then never straddle two channels.
+  return {stages * getTmemColumns(type), target.tmemAllocationColumns};
+}
+
+/// Whether all channels of `a` are done before any of `b` begins, or the other
+/// way round.
+static bool liveApart(const Piece &a, const Piece &b, Lifetimes &lifetimes) {
+  auto isDead = [&](const Piece &first, const Piece &second) {
+    SmallVector<ChannelOp> earlier = {first.owner()};
+    SmallVector<ChannelOp> later = {second.owner()};
+    llvm::append_range(earlier, first.guests);
+    llvm::append_range(later, second.guests);
+    return llvm::all_of(earlier, [&](ChannelOp x) {
+      return llvm::all_of(
+          later, [&](ChannelOp y) { return lifetimes.deadBefore(x, y); });
+    });
+  };
+  return isDead(a, b) || isDead(b, a);
 }
 
 //===----------------------------------------------------------------------===//
@@ -126,15 +123,17 @@ static void placePieces(MutableArrayRef<Piece> pieces, Lifetimes &lifetimes) {
 
 /// Channels in place of one other lie side by side in it, if they all fit: the
 /// parts of a value. Otherwise each has all of it in turn.
-static void setOffsets(const Piece &piece) {
+static void setOffsets(const Piece &piece, int64_t start) {
   auto getSize = [](ChannelOp channel) {
     return channel.getSpace() == MemorySpace::smem
                ? getSmemBytes(channel.getValueType())
                : getTmemColumns(channel.getValueType());
   };
+  for (ChannelOp guest : piece.guests)
+    guest.setOffset(start);
   for (ChannelOp owner : piece.channels) {
     if (owner == piece.owner())
-      owner.setOffset(piece.offset);
+      owner.setOffset(start);
     SmallVector<ChannelOp> parts;
     int64_t size = 0;
     for (ChannelOp channel : piece.channels)
@@ -194,40 +193,76 @@ static void dropUnusedEmptySides(KernelOp kernel) {
 //===----------------------------------------------------------------------===//
 
 static LogicalResult reportTooLarge(KernelOp kernel, ArrayRef<Piece> pieces,
+                                    ArrayRef<PlacedBuffer> buffers,
                                     MemorySpace space, int64_t need,
                                     int64_t limit) {
   InFlightDiagnostic error = kernel.emitOpError("needs ")
                              << need << " " << getUnit(space) << "; "
                              << kernel.getChip() << " has " << limit;
-  SmallVector<const Piece *> byOffset;
-  for (const Piece &piece : pieces)
-    byOffset.push_back(&piece);
-  llvm::sort(byOffset, isBelow);
-  for (const Piece *piece : byOffset) {
-    ChannelOp owner = piece->owner();
+  SmallVector<unsigned> byOffset =
+      llvm::to_vector(llvm::seq<unsigned>(0, pieces.size()));
+  llvm::sort(byOffset, [&](unsigned a, unsigned b) {
+    return std::pair(buffers[a].offset, a) < std::pair(buffers[b].offset, b);
+  });
+  for (unsigned index : byOffset) {
+    const Piece &piece = pieces[index];
+    ChannelOp owner = piece.owner();
     int64_t stages = owner.getStages();
     Diagnostic &note = error.attachNote(owner.getLoc());
-    note << piece->offset << " to " << piece->end() << ": '" << owner.getLabel()
-         << "', " << stages << (stages == 1 ? " stage" : " stages") << " of "
-         << piece->size / stages;
-    for (ChannelOp channel : ArrayRef(piece->channels).drop_front())
+    note << buffers[index].offset << " to " << buffers[index].end() << ": '"
+         << owner.getLabel() << "', " << stages
+         << (stages == 1 ? " stage" : " stages") << " of "
+         << buffers[index].size / stages;
+    for (ChannelOp channel : ArrayRef(piece.channels).drop_front())
       note << ", and '" << channel.getLabel() << "' in place of it";
+    for (ChannelOp guest : piece.guests)
+      note << ", and '" << guest.getLabel() << "' between its uses";
   }
   return error;
+}
+
+/// What of the kernel's channels is in `space`.
+static SmallVector<Piece> getPieces(KernelOp kernel, MemorySpace space) {
+  auto guests = findRingGuests(kernel);
+  llvm::DenseSet<ChannelOp> isGuest;
+  for (auto &[host, channels] : guests)
+    isGuest.insert(channels.begin(), channels.end());
+  SmallVector<Piece> pieces;
+  for (auto &channels : collectBuffers(kernel))
+    if (channels.front().getSpace() == space &&
+        !isGuest.contains(channels.front()))
+      pieces.push_back({channels, guests.lookup(channels.front())});
+  return pieces;
+}
+
+static SmallVector<PlacedBuffer> place(ArrayRef<Piece> pieces,
+                                       const TargetDescription &target,
+                                       Lifetimes &lifetimes, int64_t &need) {
+  SmallVector<PlacedBuffer> buffers;
+  for (const Piece &piece : pieces)
+    buffers.push_back(getBuffer(piece, target));
+  need = placeFirstFit(buffers, [&](unsigned a, unsigned b) {
+    return liveApart(pieces[a], pieces[b], lifetimes);
+  });
+  return buffers;
+}
+
+/// Where columns are scarce, takes what can be had for more waiting.
+static void makeRoomInTmem(KernelOp kernel, const TargetDescription &target) {
+  Lifetimes lifetimes(kernel);
+  int64_t need = 0;
+  place(getPieces(kernel, MemorySpace::tmem), target, lifetimes, need);
+  if (need > target.tmemColumns)
+    acquireGuestsEarly(kernel);
 }
 
 static LogicalResult placeSpace(KernelOp kernel, MemorySpace space,
                                 const TargetDescription &target,
                                 Lifetimes &lifetimes) {
   bool isShared = space == MemorySpace::smem;
-  SmallVector<Piece> pieces;
-  for (auto &channels : collectBuffers(kernel))
-    if (channels.front().getSpace() == space)
-      pieces.push_back(makePiece(channels, target));
-  placePieces(pieces, lifetimes);
+  SmallVector<Piece> pieces = getPieces(kernel, space);
   int64_t need = 0;
-  for (const Piece &piece : pieces)
-    need = std::max(need, piece.end());
+  SmallVector<PlacedBuffer> buffers = place(pieces, target, lifetimes, need);
   int64_t limit = isShared ? target.smemBytes : target.tmemColumns;
   if (isShared) {
     need = llvm::alignTo(need, kBarrierBytes);
@@ -235,9 +270,9 @@ static LogicalResult placeSpace(KernelOp kernel, MemorySpace space,
     need += kernel.getTmemColumns().value_or(0) ? kTmemAddressBytes : 0;
   }
   if (need > limit)
-    return reportTooLarge(kernel, pieces, space, need, limit);
-  for (const Piece &piece : pieces)
-    setOffsets(piece);
+    return reportTooLarge(kernel, pieces, buffers, space, need, limit);
+  for (auto [piece, buffer] : llvm::zip_equal(pieces, buffers))
+    setOffsets(piece, buffer.offset);
   if (isShared) {
     kernel.setSmemBytes(need);
   } else if (need > 0) {
@@ -258,8 +293,11 @@ static LogicalResult allocate(KernelOp kernel) {
   for (auto channel : kernel.getBody().getOps<ChannelOp>())
     if (failed(checkChannel(channel, *target)))
       return failure();
+  if (failed(checkChannelUses(kernel)))
+    return failure();
   formInPlaceRings(kernel);
   dropUnusedEmptySides(kernel);
+  makeRoomInTmem(kernel, *target);
   Lifetimes lifetimes(kernel);
   if (failed(placeSpace(kernel, MemorySpace::tmem, *target, lifetimes)))
     return failure();
@@ -270,6 +308,11 @@ void TileAllocate::runOnOperation() {
   KernelOp kernel = getOperation();
   if (failed(allocate(kernel)))
     return signalPassFailure();
-  if (print)
-    printMemoryMap(kernel, llvm::errs());
+  if (!print)
+    return;
+  // A diagnostic, because these come in the order of the kernels.
+  std::string map;
+  llvm::raw_string_ostream os(map);
+  printMemoryMap(kernel, os);
+  emitRemark(kernel.getLoc(), "memory map\n") << StringRef(map).rtrim();
 }

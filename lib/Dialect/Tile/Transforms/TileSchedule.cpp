@@ -43,8 +43,13 @@ struct TileSchedule : public fa4::tile::impl::TileScheduleBase<TileSchedule> {
       tidyRole(role);
     orderFirstLoads(kernel);
     chooseStages(kernel, *target, required, maxStages);
-    if (print)
-      printSchedule(kernel, llvm::errs());
+    if (print) {
+      // Kernels are scheduled in parallel; tables must not mix.
+      std::string table;
+      llvm::raw_string_ostream os(table);
+      printSchedule(kernel, os);
+      llvm::errs() << table;
+    }
   }
 };
 } // namespace

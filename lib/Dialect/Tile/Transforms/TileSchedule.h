@@ -63,7 +63,8 @@ void applyPlan(const LoopPlan &plan, RequiredStages &required);
 /// In each block of the role: waits directly before the first use of their
 /// value, releases directly after the last, and in compute roles acquires
 /// where the value to commit begins to be computed, and what feeds no
-/// commit behind the last commit.
+/// commit behind the last commit; outside of loops every value directly before
+/// its first use.
 void tidyRole(RoleOp role);
 
 /// Before the loop of a role that only loads: loads in the order in which

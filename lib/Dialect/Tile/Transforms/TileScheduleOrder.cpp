@@ -28,17 +28,22 @@ static bool anyBetween(Value channel, Operation *first, Operation *last) {
   return false;
 }
 
+/// The first operation of the block that uses a result of `op`.
+static Operation *firstUser(Operation *op) {
+  Operation *first = nullptr;
+  for (Operation *user : op->getUsers())
+    if (Operation *other = inBlock(op->getBlock(), user);
+        other && (!first || other->isBeforeInBlock(first)))
+      first = other;
+  return first;
+}
+
 /// Waiting later is always possible: the role has to wait anyway before it
 /// uses the value, and all that it gives to others it then gives sooner.
 static void sinkWait(WaitOp wait) {
-  Operation *first = nullptr;
-  if (!wait.getValue())
-    return;
-  for (Operation *user : wait.getValue().getUsers())
-    if (Operation *op = inBlock(wait->getBlock(), user);
-        op && (!first || op->isBeforeInBlock(first)))
-      first = op;
-  if (first && !anyBetween<WaitOp>(wait.getChannel(), wait, first))
+  Operation *first = firstUser(wait);
+  if (first && !anyBetween<WaitOp>(wait.getChannel(), wait, first) &&
+      !anyBetween<ReleaseOp>(wait.getChannel(), wait, first))
     wait->moveBefore(first);
 }
 
@@ -199,9 +204,38 @@ static void deferUncommitted(Block &block) {
   }
 }
 
+/// `limit`, or if that is earlier the release of a waited value that `op`
+/// reads.
+static Operation *orReleaseBefore(Operation *op, Operation *limit) {
+  for (Operation *def : RoleGraph::operandOps(op))
+    if (auto wait = dyn_cast<WaitOp>(def))
+      for (Operation *next = op->getNextNode(); next != limit;
+           next = next->getNextNode())
+        if (auto release = dyn_cast<ReleaseOp>(next);
+            release && release.getChannel() == wait.getChannel()) {
+          limit = next;
+          break;
+        }
+  return limit;
+}
+
+/// Computes everything directly before it is used, so that of several tiles
+/// one after the other is in registers.
+static void sinkToUsers(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (auto wait = dyn_cast<WaitOp>(op))
+      sinkWait(wait);
+    else if (isMemoryEffectFree(&op) && !op.hasTrait<OpTrait::ConstantLike>())
+      if (Operation *first = firstUser(&op))
+        op.moveBefore(orReleaseBefore(&op, first));
+  }
+}
+
 static void tidyBlock(Block &block, bool issues) {
   if (!issues)
     deferUncommitted(block);
+  if (!issues && isa<RoleOp>(block.getParentOp()))
+    sinkToUsers(block);
   SmallVector<WaitOp> waits(block.getOps<WaitOp>());
   for (WaitOp wait : waits)
     sinkWait(wait);

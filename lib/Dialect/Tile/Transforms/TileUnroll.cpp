@@ -14,6 +14,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace fa4::tile {
@@ -76,6 +77,9 @@ private:
   void readBuffer(Value channel, OpBuilder &b, WriteOp write = {});
   void lowerWrite(WriteOp op, OpBuilder &b);
   void lowerReduction(vector::ReductionOp op, OpBuilder &b);
+  void foldPairs(vector::ReductionOp op, int64_t begin, int64_t end,
+                 OpBuilder &b);
+  void foldEarly(WriteOp write, OpBuilder &b);
   Value reducePairs(vector::ReductionOp op, OpBuilder &b);
   Value reduceElements(vector::ReductionOp op, OpBuilder &b);
 
@@ -88,6 +92,12 @@ private:
   IRMapping scalars;
   llvm::DenseMap<Value, Pairs> pairs;
   ColumnMask masks;
+  /// Reductions of pairs that have begun.
+  struct Partial {
+    SmallVector<Value> acc;
+    llvm::BitVector folded;
+  };
+  llvm::DenseMap<Operation *, Partial> partials;
   /// Reads that are not complete yet, in program order.
   llvm::SmallSetVector<ReadOp, 4> unread;
 };
@@ -263,7 +273,7 @@ static bool dependsOn(Value value, Value source) {
   if (value == source)
     return true;
   Operation *op = value.getDefiningOp();
-  return op && OpTrait::hasElementwiseMappableTraits(op) &&
+  return op && (OpTrait::hasElementwiseMappableTraits(op) || isa<Exp2Op>(op)) &&
          llvm::any_of(op->getOperands(), [&](Value operand) {
            return isa<VectorType>(operand.getType()) &&
                   dependsOn(operand, source);
@@ -364,6 +374,7 @@ void Unroller::lowerWrite(WriteOp op, OpBuilder &b) {
       WriteOp::create(b, op.getLoc(), joinPairs(parts, op.getLoc(), b),
                       op.getChannel(), op.getColumn() + begin);
     }
+    foldEarly(op, b);
   });
 }
 
@@ -389,20 +400,47 @@ static Value combineAll(vector::ReductionOp op, SmallVector<Value> values,
   return values.front();
 }
 
-/// Reduces pairs to a pair, and it to an element: for what the FMA pipe does
-/// on two f32 at once.
+/// Sums and products that the FMA pipe does on two f32 at once.
+static bool isPacked(vector::ReductionOp op) {
+  using Kind = vector::CombiningKind;
+  return op.getDest().getType().isF32() &&
+         (op.getKind() == Kind::ADD || op.getKind() == Kind::MUL);
+}
+
+/// Folds those of pairs `begin` to `end` that are built, and have not been
+/// folded, into the partial results.
+void Unroller::foldPairs(vector::ReductionOp op, int64_t begin, int64_t end,
+                         OpBuilder &b) {
+  Partial &partial = partials[op];
+  int64_t count = numPairs(op.getVector().getType());
+  partial.folded.resize(count);
+  partial.acc.resize(std::min<int64_t>(kAccumulators, count));
+  for (int64_t pair = begin; pair < end; ++pair) {
+    Value next = getPair(op.getVector(), pair);
+    if (!next || partial.folded[pair])
+      continue;
+    partial.folded.set(pair);
+    Value &acc = partial.acc[pair % partial.acc.size()];
+    acc = acc ? combine(op, acc, next, b) : next;
+  }
+}
+
+/// Folds what a write has built into later reductions of its block: without
+/// this, each of its columns would need a register until then.
+void Unroller::foldEarly(WriteOp write, OpBuilder &b) {
+  for (Operation *op = write->getNextNode(); op; op = op->getNextNode())
+    if (auto reduction = dyn_cast<vector::ReductionOp>(op);
+        reduction && isPacked(reduction))
+      foldPairs(reduction, 0, numPairs(reduction.getVector().getType()), b);
+}
+
+/// Reduces pairs to a pair, and it to an element.
 Value Unroller::reducePairs(vector::ReductionOp op, OpBuilder &b) {
-  SmallVector<Value> acc(
-      std::min<int64_t>(kAccumulators, numPairs(op.getVector().getType())));
   forFragments(op.getVector().getType(), [&](int64_t begin, int64_t end) {
     build(op.getVector(), begin, end, b);
-    for (int64_t pair = begin; pair < end; ++pair) {
-      Value &partial = acc[pair % acc.size()];
-      Value next = getPair(op.getVector(), pair);
-      partial = partial ? combine(op, partial, next, b) : next;
-    }
+    foldPairs(op, begin, end, b);
   });
-  Value pair = combineAll(op, acc, b);
+  Value pair = combineAll(op, partials[op].acc, b);
   Value low = vector::ExtractOp::create(b, op.getLoc(), pair, 0);
   Value high = vector::ExtractOp::create(b, op.getLoc(), pair, 1);
   return combine(op, low, high, b);
@@ -432,9 +470,7 @@ Value Unroller::reduceElements(vector::ReductionOp op, OpBuilder &b) {
 }
 
 void Unroller::lowerReduction(vector::ReductionOp op, OpBuilder &b) {
-  using Kind = vector::CombiningKind;
-  bool packed = op.getDest().getType().isF32() &&
-                (op.getKind() == Kind::ADD || op.getKind() == Kind::MUL);
+  bool packed = isPacked(op);
   Value result = packed ? reducePairs(op, b) : reduceElements(op, b);
   if (packed && op.getAcc())
     result = combine(op, getScalar(op.getAcc()), result, b);
@@ -488,8 +524,7 @@ LogicalResult Unroller::lowerBranch(Region &from, Region &to) {
   OpBuilder b = OpBuilder::atBlockEnd(&to.front());
   if (failed(lowerBlock(from.front(), b)))
     return failure();
-  unread.remove_if(
-      [&](ReadOp op) { return op->getBlock() == &from.front(); });
+  unread.remove_if([&](ReadOp op) { return op->getBlock() == &from.front(); });
   Operation &yield = from.front().back();
   SmallVector<Value> values;
   appendFlat(yield.getOperands(), b, values);
@@ -644,7 +679,7 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
     if (fragment < 2 || fragment % 2) {
       getOperation()->emitError("tile-unroll: fragment must be a positive even "
                                 "number of columns, not ")
-          << fragment;
+          << fragment.getValue();
       return signalPassFailure();
     }
     WalkResult result = getOperation()->walk([&](KernelOp kernel) {

@@ -9,6 +9,7 @@
 #ifndef FA4_DIALECT_TILE_IR_TILELAUNCHOP_TD
 #define FA4_DIALECT_TILE_IR_TILELAUNCHOP_TD
 
+include "fa4/Dialect/Tile/IR/TileOps.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 
 def Tile_Data : Type<

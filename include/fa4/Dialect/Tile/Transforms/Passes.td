@@ -91,11 +91,14 @@ def TileLazyRescale : Pass<"tile-lazy-rescale", "::fa4::tile::KernelOp"> {
 
     and puts selects behind `m'` and `f`. `a` becomes 1 in rows where `m` is -inf,
     in which nothing has been summed yet. The carried `m` is then no longer the row
-    max but a reference that it exceeds by no more than the threshold: what
-    follows must be right for any reference, as sums that it normalises and `c m +
-    log2(sum)` are. Products of a carried MMA accumulator and the row
-    factor `a` become `tile.rescale`, which costs nothing in a block where all
-    factors are 1.
+    max but a reference that it exceeds by no more than the threshold. The pass
+    proves that any reference is right: it follows what depends on `m` through the
+    loop and what comes after, and leaves the loop alone unless all sums begin
+    at 0 and are in units of `2^(c m)`, and only values in which `m` cancels, as
+    `sum / l` and `c m + log2(l)`, go anywhere else.
+
+    Products of a carried MMA accumulator and the row factor `a` become
+    `tile.rescale`, which costs nothing in a block where all factors are 1.
 
     With `threshold = 0` nothing changes.
 
@@ -111,7 +114,8 @@ def TileLazyRescale : Pass<"tile-lazy-rescale", "::fa4::tile::KernelOp"> {
       %q = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
       %zero = arith.constant dense<0.0> : vector<128x64xf32>
       %ninf = arith.constant dense<0xFF800000> : vector<128xf32>
-      %r:2 = scf.for %j = %c0 to %n step %c128 iter_args(%o = %zero, %m = %ninf) -> (vector<128x64xf32>, vector<128xf32>) {
+      %none = arith.constant dense<0.0> : vector<128xf32>
+      %r:3 = scf.for %j = %c0 to %n step %c128 iter_args(%o = %zero, %m = %ninf, %l = %none) -> (vector<128x64xf32>, vector<128xf32>, vector<128xf32>) {
         %k = tile.load %x[%j, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
         %s = tile.mma %q, transpose %k : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
         %m2 = vector.multi_reduction <maxnumf>, %s, %m [1] : vector<128x128xf32> to vector<128xf32>
@@ -122,13 +126,18 @@ def TileLazyRescale : Pass<"tile-lazy-rescale", "::fa4::tile::KernelOp"> {
         %e = arith.subf %s, %m2b : vector<128x128xf32>
         %p = math.exp2 %e : vector<128x128xf32>
         %pb = arith.truncf %p : vector<128x128xf32> to vector<128x128xbf16>
+        %la = arith.mulf %l, %a : vector<128xf32>
+        %l2 = vector.multi_reduction <add>, %p, %la [1] : vector<128x128xf32> to vector<128xf32>
         %ac = vector.shape_cast %a : vector<128xf32> to vector<128x1xf32>
         %ab = vector.broadcast %ac : vector<128x1xf32> to vector<128x64xf32>
         %oa = arith.mulf %o, %ab : vector<128x64xf32>
         %o2 = tile.mma %pb, %k acc %oa : vector<128x128xbf16>, vector<128x64xbf16> -> vector<128x64xf32>
-        scf.yield %o2, %m2 : vector<128x64xf32>, vector<128xf32>
+        scf.yield %o2, %m2, %l2 : vector<128x64xf32>, vector<128xf32>, vector<128xf32>
       }
-      tile.store %r#0, %y[%c0, %c0] : vector<128x64xf32>, memref<?x64xf32>
+      %lc = vector.shape_cast %r#2 : vector<128xf32> to vector<128x1xf32>
+      %lb = vector.broadcast %lc : vector<128x1xf32> to vector<128x64xf32>
+      %on = arith.divf %r#0, %lb : vector<128x64xf32>
+      tile.store %on, %y[%c0, %c0] : vector<128x64xf32>, memref<?x64xf32>
     }
     ```
 
@@ -265,7 +274,8 @@ def TileSchedule : Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
        so that the loop of a load role is pipelined like its consumer's.
     4. Waits go directly before the first use, releases directly after
        the last. In compute roles an acquire goes where the value begins to be
-       computed elementwise, and what no commit depends on behind the last one.
+       computed elementwise, and what no commit depends on behind the last one;
+       outside of loops each value is computed directly before its first use.
     5. *Stages*: rings that loads fill get as many as shared memory holds, evenly,
        up to `max-stages`. A value that is used in both stages needs two.
 
@@ -415,6 +425,11 @@ def TileAllocate : Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
        and releases of both go. Lanes that write column `c` of the value must
        have read columns up to `2c + 1` of the accumulator, which is so where
        columns are computed in ascending order.
+       Another result of the same role's MMAs (`dq`) can be a guest in the columns
+       of such a pair while neither needs them: it is written after the last
+       read of `p`, and acquired again before `s` is next written.
+       Only where there are too few columns, acquires of such a result move to
+       before the writes of `s`, if its readers depend on nothing else.
     2. **Once.** Channels that are filled no more often than they have stages,
        outside loops, lose their acquires and releases. One CTA has one work
        tile; this would be wrong for more.
@@ -479,7 +494,7 @@ def TileAllocate : Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
   }];
   let options = [
     Option<"print", "print", "bool", /*default=*/"false",
-           "Print the memory map of each kernel to standard error">
+           "Print the memory map of each kernel, as a remark">
   ];
 }
 
@@ -487,6 +502,62 @@ def TileAllocate : Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
 //===----------------------------------------------------------------------===//
 // tile-split-exp
 //===----------------------------------------------------------------------===//
+
+def TileSplitExp : Pass<"tile-split-exp"> {
+  let summary = "Compute a share of the exponentials by a polynomial";
+  let description = [{
+    The special function unit computes fewer exponentials a clock than the FMA
+    pipe could. Rewrites each `math.exp2` of a matrix in a loop of a role that
+    holds data to `tile.exp2`, which computes some pairs of columns by a
+    polynomial. How many is computed from the target's rates and from the work of
+    one iteration, which is counted in the kernel's roles: the least number for
+    which the slowest of the MMAs, the pipes, tensor memory and the dependence
+    cycle through exponential and MMAs is as fast as it can be; 0 where the MMAs
+    are the slowest anyway. They are spread over all fragments of 32 columns but
+    the last.
+
+    The polynomial's coefficients are derived here, for the degree that the type needs
+    to which the result is rounded (bf16 and f16: 3); what stays f32 is left
+    alone.
+
+    Before:
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
+      %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
+      tile.role @r warps(4) {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        scf.for %i = %c0 to %c1 step %c1 {
+          %x = tile.wait %s : <vector<128x128xf32>> -> vector<128x128xf32>
+          %y = math.exp2 %x : vector<128x128xf32>
+          %z = arith.truncf %y : vector<128x128xf32> to vector<128x128xbf16>
+          tile.acquire %p : <vector<128x128xbf16>>
+          tile.commit %p, %z : <vector<128x128xbf16>>, vector<128x128xbf16>
+          tile.release %s : <vector<128x128xf32>>
+        }
+      }
+    }
+    ```
+
+    After (shortened):
+
+    ```
+    %y = tile.exp2 %x polynomial [0.695, 0.228, 0.077] pairs [2, 5, 8, ...] : vector<128x128xf32>
+    ```
+  }];
+  let options = [
+    Option<"pairsPerFragment", "pairs-per-fragment", "int64_t", /*default=*/"-1",
+           "Emulated pairs in each fragment of 32 columns but the last; -1 = computed">,
+    Option<"fraction", "fraction", "double", /*default=*/"-1",
+           "Emulated share of all exponentials, 0 to 1; -1 = computed">,
+    Option<"degree", "degree", "unsigned", /*default=*/"0",
+           "Degree of the polynomial; 0 = what the result's type needs">,
+    Option<"print", "print", "bool", /*default=*/"false",
+           "Print the roofline of each kernel as a table, to stderr">
+  ];
+}
 
 
 //===----------------------------------------------------------------------===//
@@ -574,7 +645,8 @@ def TileUnroll : Pass<"tile-unroll"> {
 
     Reductions keep four partial results; sums and products of f32 are of
     pairs, and of other kinds each step folds in two elements (one instruction
-    for maxima and minima).
+    for maxima and minima). A sum of what is also written is formed as it is
+    written: its elements need no registers from then on.
 
     Signed comparisons of the column's number with something that is the same in all
     columns become a word of bits for 32 columns, made by shifts, and a test
@@ -634,7 +706,7 @@ def TileUnroll : Pass<"tile-unroll"> {
 def LaneMathToLLVM : Pass<"lane-math-to-llvm"> {
   let summary = "Lower math on a thread's scalars and pairs to instructions";
   let description = [{
-    Rewrites operations of `math`, divisions of f32 and `tile.exp2`, on scalars and
+    Rewrites operations of `math`, divisions of f32, selections by bits and `tile.exp2`, on scalars and
     on vectors of two after `tile-unroll`. Functions go to the special function
     unit, an element each; subnormal inputs and results count as 0. `tile-to-nvvm`
     does the same with the rest of a role.
@@ -649,6 +721,7 @@ def LaneMathToLLVM : Pass<"lane-math-to-llvm"> {
     | `arith.divf` with 1 | `rcp.approx.ftz.f32` | 2^-23 |
     | `arith.divf` | `div.approx.ftz.f32` | 2^-22, for a divisor from 2^-126 to 2^126 |
     | `tile.exp2` | clamp, `add.rm.ftz.f32x2`, `fma.f32x2`, exponent by `shl` and `add` | the polynomial's |
+    | `arith.select` of f32 by a bit of a word | `and`, `setp.ne` and `selp`, which ptxas makes predicates of seven bits at a time from | exact |
     | `math.fma`, `absf`, `floor`, `ceil`, `trunc`, `roundeven`, `copysign` | LLVM's intrinsics | exact |
 
     In f16 and bf16 a function is that of f32, rounded. Other operations of

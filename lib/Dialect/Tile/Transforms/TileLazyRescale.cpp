@@ -1,4 +1,4 @@
-//===- LazyRescale.cpp - rescale only when the row max grows much ---===//
+//===- TileLazyRescale.cpp - rescale only when the row max grows much ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ReferenceAnalysis.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -46,15 +47,6 @@ struct CarriedMax {
   Value getFinite() { return finite ? finite.getResult() : next; }
 };
 } // namespace
-
-/// The one value of a constant vector.
-static std::optional<APFloat> getSplat(Value value) {
-  SplatElementsAttr splat;
-  if (!matchPattern(value, m_Constant(&splat)) ||
-      !isa<FloatType>(splat.getElementType()))
-    return std::nullopt;
-  return splat.getSplatValue<APFloat>();
-}
 
 static bool isNegativeInfinity(Value value) {
   std::optional<APFloat> splat = getSplat(value);
@@ -149,6 +141,80 @@ static std::optional<CarriedMax> matchCarriedMax(scf::ForOp loop, unsigned i) {
   return max;
 }
 
+/// The factors of rows that are broadcast to `matrix`, or null.
+static Value getRowFactors(Value matrix) {
+  auto broadcast = matrix.getDefiningOp<vector::BroadcastOp>();
+  if (!broadcast)
+    return {};
+  auto cast = broadcast.getSource().getDefiningOp<vector::ShapeCastOp>();
+  auto type = cast ? cast.getResultVectorType() : VectorType();
+  if (!cast || cast.getSourceVectorType().getRank() != 1 ||
+      type.getRank() != 2 || type.getDimSize(1) != 1)
+    return {};
+  return cast.getSource();
+}
+
+/// Whether nothing that the kernel does depends on which reference m is, as
+/// long as what is summed is in units of it.
+static bool isAnyReferenceRight(CarriedMax max) {
+  APFloat one(1.0f);
+  ReferenceAnalysis analysis(max.scale ? *getSplat(max.scale) : one);
+  Dependence reference{max.scale ? Dependence::Log : Dependence::ScaledLog, 1};
+  analysis.set(max.next, reference);
+  analysis.set(max.getFinite(), reference);
+  analysis.set(max.factor, Dependence{Dependence::Factor});
+  // The factor's operands lead from m and m' to it and nowhere else.
+  Operation *exponent = max.factor.getOperand().getDefiningOp();
+  for (Operation *op :
+       {max.next.getDefiningOp(), exponent, max.difference.getOperation(),
+        max.factor.getOperation()})
+    analysis.ignore(op);
+  if (max.finite) {
+    analysis.ignore(max.finite);
+    analysis.ignore(max.isEmpty);
+  }
+
+  // What is multiplied by the factor is a sum. It begins at 0, so that the
+  // factor of the first block is of no account.
+  SmallVector<unsigned> sums;
+  for (BlockArgument argument : max.loop.getRegionIterArgs()) {
+    unsigned i = argument.getArgNumber() - 1;
+    bool isSum = llvm::any_of(argument.getUsers(), [&](Operation *user) {
+      auto product = dyn_cast<arith::MulFOp>(user);
+      if (!product)
+        return false;
+      Value other =
+          product.getLhs() == argument ? product.getRhs() : product.getLhs();
+      return other == max.factor || getRowFactors(other) == max.factor;
+    });
+    if (!isSum)
+      continue;
+    std::optional<APFloat> init = getSplat(max.loop.getInitArgs()[i]);
+    if (!init || !init->isZero())
+      return false;
+    analysis.set(argument, Dependence{Dependence::OldSum});
+    sums.push_back(i);
+  }
+  for (Operation &op : max.loop.getBody()->without_terminator())
+    if (failed(analysis.visit(&op)))
+      return false;
+  for (auto [i, value] : llvm::enumerate(max.loop.getYieldedValues())) {
+    std::optional<Dependence> yielded = analysis.get(value);
+    if (llvm::is_contained(sums, i)) {
+      if (!yielded || yielded->kind != Dependence::Linear ||
+          yielded->degree != 1)
+        return false;
+    } else if (value != max.next && yielded) {
+      return false;
+    }
+    analysis.set(max.loop.getResult(i), yielded);
+  }
+  for (Operation *op = max.loop->getNextNode(); op; op = op->getNextNode())
+    if (failed(analysis.visit(op)))
+      return false;
+  return true;
+}
+
 /// Keeps m where it would grow by no more than the threshold. Returns the new
 /// factor.
 static Value keepMax(CarriedMax max, double threshold) {
@@ -195,19 +261,6 @@ static Value keepMax(CarriedMax max, double threshold) {
   auto select = arith::SelectOp::create(b, isFresh, splat(1.0), factor);
   factor.replaceAllUsesExcept(select, select);
   return select;
-}
-
-/// The row factors that are broadcast to `matrix`, or null.
-static Value getRowFactors(Value matrix) {
-  auto broadcast = matrix.getDefiningOp<vector::BroadcastOp>();
-  if (!broadcast)
-    return {};
-  auto cast = broadcast.getSource().getDefiningOp<vector::ShapeCastOp>();
-  auto type = cast ? cast.getResultVectorType() : VectorType();
-  if (!cast || cast.getSourceVectorType().getRank() != 1 ||
-      type.getRank() != 2 || type.getDimSize(1) != 1)
-    return {};
-  return cast.getSource();
 }
 
 /// Products of accumulators that `loop` carries and rows of `factor`.
@@ -257,7 +310,8 @@ struct TileLazyRescale
     getOperation().walk([&](scf::ForOp loop) {
       for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
         if (std::optional<CarriedMax> max = matchCarriedMax(loop, i))
-          found.push_back(*max);
+          if (isAnyReferenceRight(*max))
+            found.push_back(*max);
     });
     for (CarriedMax max : found)
       rescaleAccumulators(max.loop, keepMax(max, threshold));

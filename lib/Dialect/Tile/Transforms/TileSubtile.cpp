@@ -1,4 +1,4 @@
-//===- Subtile.cpp - MMAs of the target's rows ---===//
+//===- TileSubtile.cpp - MMAs of the target's rows ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,0 +1,88 @@
+//===- AttnToNVVM.h - attention ops to GPU kernels ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// The whole way from attention ops to kernels in the LLVM and NVVM dialects, as
+// a sequence of levels. Each level is the IR after one pass, and a place where
+// one can stop, look, edit, and go on.
+
+#ifndef FA4_PIPELINES_ATTNTONVVM_H
+#define FA4_PIPELINES_ATTNTONVVM_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace fa4 {
+
+/// What the passes of the pipeline can be told. The defaults are those of the
+/// passes.
+struct KernelOptions {
+  std::string chip = "sm_100a";
+  /// tile-lazy-rescale, log2 units; 0 rescales with each new maximum.
+  double rescaleThreshold = 8.0;
+  /// tile-schedule.
+  bool splitArrival = true;
+  /// tile-split-exp: share of the exponentials that go to the polynomial; less
+  /// than 0 = computed.
+  double expFraction = -1.0;
+};
+
+/// One step of the pipeline.
+struct KernelLevel {
+  /// Of the IR that the step leaves; also of its pass, without prefix.
+  llvm::StringLiteral name;
+  /// For people: what that IR is.
+  llvm::StringLiteral description;
+  void (*addPasses)(mlir::OpPassManager &pm, const KernelOptions &options);
+};
+
+/// The levels in their order. The input of the first one is a module with
+/// attention ops.
+llvm::ArrayRef<KernelLevel> getKernelLevels();
+
+/// The number of the level of this name, if there is one.
+std::optional<unsigned> findKernelLevel(llvm::StringRef name);
+
+/// Options of `attn-to-nvvm`.
+struct AttnToNVVMOptions
+    : public mlir::PassPipelineOptions<AttnToNVVMOptions> {
+  PassOptions::Option<std::string> chip{
+      *this, "chip", llvm::cl::desc("Target: sm_100a, sm_103a"),
+      llvm::cl::init(KernelOptions().chip)};
+  PassOptions::Option<double> rescaleThreshold{
+      *this, "rescale-threshold",
+      llvm::cl::desc("How far, in powers of two, a row's maximum may grow "
+                     "before the accumulator is rescaled; 0 = at once"),
+      llvm::cl::init(KernelOptions().rescaleThreshold)};
+  PassOptions::Option<bool> splitArrival{
+      *this, "split-arrival",
+      llvm::cl::desc("Hand over operands of MMAs in two parts"),
+      llvm::cl::init(KernelOptions().splitArrival)};
+  PassOptions::Option<double> expFraction{
+      *this, "exp-fraction",
+      llvm::cl::desc("Share of the exponentials that a polynomial computes, 0 "
+                     "to 1; less than 0 = computed from the target's rates"),
+      llvm::cl::init(KernelOptions().expFraction)};
+  PassOptions::Option<std::string> from{
+      *this, "from", llvm::cl::desc("Level that the input is at"),
+      llvm::cl::init("")};
+  PassOptions::Option<std::string> to{
+      *this, "to", llvm::cl::desc("Last level to go to"), llvm::cl::init("")};
+
+  KernelOptions get() const;
+};
+
+/// Adds the passes of all levels after `from` up to `to`.
+void buildAttnToNVVMPipeline(mlir::OpPassManager &pm,
+                             const AttnToNVVMOptions &options);
+
+/// Registers `attn-to-nvvm`.
+void registerAttnToNVVMPipeline();
+
+} // namespace fa4
+
+#endif // FA4_PIPELINES_ATTNTONVVM_H

@@ -1,0 +1,216 @@
+//===- ReferenceAnalysis.cpp - what depends on an online reference ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ReferenceAnalysis.h"
+#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+std::optional<APFloat> fa4::tile::getSplat(Value value) {
+  SplatElementsAttr splat;
+  if (!value || !matchPattern(value, m_Constant(&splat)) ||
+      !isa<FloatType>(splat.getElementType()))
+    return std::nullopt;
+  return splat.getSplatValue<APFloat>();
+}
+
+void ReferenceAnalysis::set(Value value, std::optional<Dependence> dependence) {
+  dependences.erase(value);
+  if (dependence)
+    dependences.try_emplace(value, *dependence);
+}
+
+std::optional<Dependence> ReferenceAnalysis::get(Value value) const {
+  auto found = dependences.find(value);
+  if (found == dependences.end())
+    return std::nullopt;
+  return found->second;
+}
+
+static bool isLog(const Dependence &x) {
+  return x.kind == Dependence::Log || x.kind == Dependence::ScaledLog;
+}
+
+/// A degree of 0 is no dependence.
+static std::optional<Dependence> make(Dependence::Kind kind, int degree) {
+  if (degree == 0)
+    return std::nullopt;
+  return Dependence{kind, degree};
+}
+
+/// 0 stays 0 in all units, and infinity infinity whatever is added to it.
+static bool isFixedPoint(Value value, const Dependence &of) {
+  std::optional<APFloat> splat = getSplat(value);
+  return splat && ((of.kind == Dependence::Linear && splat->isZero()) ||
+                   (isLog(of) && splat->isInfinity()));
+}
+
+ReferenceAnalysis::Result ReferenceAnalysis::multiply(Value x, Value y) const {
+  std::optional<Dependence> dx = get(x), dy = get(y);
+  if (!dx && !dy)
+    return Result(std::optional<Dependence>());
+  if (!dx) {
+    std::swap(x, y);
+    std::swap(dx, dy);
+  }
+  if (dy) {
+    if ((dx->kind == Dependence::OldSum && dy->kind == Dependence::Factor) ||
+        (dx->kind == Dependence::Factor && dy->kind == Dependence::OldSum))
+      return make(Dependence::Linear, 1);
+    if (dx->kind != Dependence::Linear || dy->kind != Dependence::Linear)
+      return std::nullopt;
+    return make(Dependence::Linear, dx->degree + dy->degree);
+  }
+  if (dx->kind == Dependence::Linear)
+    return dx;
+  std::optional<APFloat> constant = getSplat(y);
+  if (dx->kind != Dependence::Log || !constant)
+    return std::nullopt;
+  if (constant->bitwiseIsEqual(scale))
+    return make(Dependence::ScaledLog, dx->degree);
+  if (constant->bitwiseIsEqual(neg(scale)))
+    return make(Dependence::ScaledLog, -dx->degree);
+  return std::nullopt;
+}
+
+ReferenceAnalysis::Result ReferenceAnalysis::add(std::optional<Dependence> x,
+                                                 std::optional<Dependence> y,
+                                                 Value xValue, Value yValue,
+                                                 bool subtract) const {
+  if (!x && !y)
+    return Result(std::optional<Dependence>());
+  Dependence::Kind kind = x ? x->kind : y->kind;
+  if (x && y && x->kind != y->kind)
+    return std::nullopt;
+  int sign = subtract ? -1 : 1;
+  if (kind == Dependence::Log || kind == Dependence::ScaledLog)
+    return make(kind, (x ? x->degree : 0) + sign * (y ? y->degree : 0));
+  if (kind != Dependence::Linear)
+    return std::nullopt;
+  if (x && y && x->degree != y->degree)
+    return std::nullopt;
+  if (!x && !isFixedPoint(xValue, *y))
+    return std::nullopt;
+  if (!y && !isFixedPoint(yValue, *x))
+    return std::nullopt;
+  return x ? x : y;
+}
+
+/// What is the one or the other.
+ReferenceAnalysis::Result ReferenceAnalysis::merge(Value x, Value y) const {
+  std::optional<Dependence> dx = get(x), dy = get(y);
+  if (!dx && !dy)
+    return Result(std::optional<Dependence>());
+  if (dx && dy) {
+    if (dx->kind != dy->kind || dx->degree != dy->degree)
+      return std::nullopt;
+    return dx;
+  }
+  if (!isFixedPoint(dx ? y : x, dx ? *dx : *dy))
+    return std::nullopt;
+  return dx ? dx : dy;
+}
+
+ReferenceAnalysis::Result ReferenceAnalysis::combine(Operation *op) const {
+  auto operand = [&](unsigned i) { return op->getOperand(i); };
+  auto sum = [&](Result x, Value yValue, bool subtract,
+                 Value xValue) -> Result {
+    if (!x)
+      return std::nullopt;
+    return add(*x, get(yValue), xValue, yValue, subtract);
+  };
+  using Case = Result;
+  return llvm::TypeSwitch<Operation *, Result>(op)
+      .Case([&](arith::MulFOp) { return multiply(operand(0), operand(1)); })
+      .Case([&](arith::AddFOp) {
+        return sum(get(operand(0)), operand(1), false, operand(0));
+      })
+      .Case([&](arith::SubFOp) {
+        return sum(get(operand(0)), operand(1), true, operand(0));
+      })
+      .Case([&](math::FmaOp) {
+        return sum(multiply(operand(0), operand(1)), operand(2), false,
+                   Value());
+      })
+      .Case([&](arith::DivFOp) -> Case {
+        std::optional<Dependence> x = get(operand(0)), y = get(operand(1));
+        if ((x && x->kind != Dependence::Linear) ||
+            (y && y->kind != Dependence::Linear))
+          return std::nullopt;
+        return make(Dependence::Linear,
+                    (x ? x->degree : 0) - (y ? y->degree : 0));
+      })
+      .Case([&](math::Exp2Op) -> Case {
+        std::optional<Dependence> x = get(operand(0));
+        if (x->kind != Dependence::ScaledLog)
+          return std::nullopt;
+        return make(Dependence::Linear, -x->degree);
+      })
+      .Case([&](math::Log2Op) -> Case {
+        std::optional<Dependence> x = get(operand(0));
+        if (x->kind != Dependence::Linear)
+          return std::nullopt;
+        return make(Dependence::ScaledLog, -x->degree);
+      })
+      .Case<vector::ShapeCastOp, vector::BroadcastOp>(
+          [&](auto) { return get(operand(0)); })
+      .Case<arith::TruncFOp, arith::ExtFOp>([&](auto) -> Case {
+        std::optional<Dependence> x = get(operand(0));
+        if (x->kind != Dependence::Linear)
+          return std::nullopt;
+        return x;
+      })
+      .Case([&](arith::SelectOp) { return merge(operand(1), operand(2)); })
+      .Case([&](arith::CmpFOp) -> Case {
+        std::optional<Dependence> x = get(operand(0));
+        if (!x || !isFixedPoint(operand(1), *x))
+          return std::nullopt;
+        return std::optional<Dependence>();
+      })
+      .Case([&](vector::MultiDimReductionOp reduction) -> Case {
+        std::optional<Dependence> x = get(reduction.getSource());
+        if (reduction.getKind() != vector::CombiningKind::ADD ||
+            (x && x->kind != Dependence::Linear))
+          return std::nullopt;
+        return sum(x, reduction.getAcc(), false, Value());
+      })
+      .Case([&](MmaOp mma) -> Case {
+        Result product = multiply(mma.getA(), mma.getB());
+        if (!mma.getAcc() || !product)
+          return product;
+        if (*product && (*product)->kind != Dependence::Linear)
+          return std::nullopt;
+        return sum(product, mma.getAcc(), false, Value());
+      })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+LogicalResult ReferenceAnalysis::visit(Operation *op) {
+  if (ignored.contains(op))
+    return success();
+  bool usesAny = false;
+  op->walk([&](Operation *nested) {
+    for (Value operand : nested->getOperands())
+      usesAny |= bool(get(operand));
+  });
+  if (!usesAny)
+    return success();
+  if (op->getNumResults() != 1 || op->getNumRegions() != 0)
+    return failure();
+  Result result = combine(op);
+  if (!result)
+    return failure();
+  set(op->getResult(0), *result);
+  return success();
+}

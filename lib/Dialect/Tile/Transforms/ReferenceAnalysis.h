@@ -1,0 +1,71 @@
+//===- ReferenceAnalysis.h - what depends on an online reference ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_DIALECT_TILE_TRANSFORMS_REFERENCEANALYSIS_H
+#define FA4_LIB_DIALECT_TILE_TRANSFORMS_REFERENCEANALYSIS_H
+
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include <optional>
+
+namespace fa4::tile {
+
+/// The one value of a constant vector of floats.
+std::optional<llvm::APFloat> getSplat(mlir::Value value);
+
+/// How values depend on a row reference m that sums are kept in units of: of a
+/// value x that would be x0 for m = 0,
+///
+///   Linear:    x = x0 * 2^(-degree * c * m)     sums of exponentials
+///   Log:       x = x0 + degree * m              scores and the reference
+///   itself ScaledLog: x = x0 + degree * c * m          exponents OldSum:    a
+///   sum in units of the previous reference Factor:    what makes a sum in the
+///   new units of one in the old ones
+struct Dependence {
+  enum Kind { Linear, Log, ScaledLog, OldSum, Factor } kind;
+  int degree = 0;
+};
+
+/// Follows dependences from values that are given through operations in program
+/// order. A program whose visible effects depend on no such value gives the
+/// same results, but for rounding, for any reference.
+class ReferenceAnalysis {
+public:
+  /// `scale` is c.
+  explicit ReferenceAnalysis(llvm::APFloat scale) : scale(scale) {}
+
+  void set(mlir::Value value, std::optional<Dependence> dependence);
+  /// Nothing for a value that does not depend on the reference.
+  std::optional<Dependence> get(mlir::Value value) const;
+  /// Operations that are understood already.
+  void ignore(mlir::Operation *op) { ignored.insert(op); }
+
+  /// Sets what the results of `op` depend on. Fails if that has none of the
+  /// above forms, or if `op` does something else with a dependent value.
+  llvm::LogicalResult visit(mlir::Operation *op);
+
+private:
+  /// Nothing if it has no form; else as get().
+  using Result = std::optional<std::optional<Dependence>>;
+
+  Result combine(mlir::Operation *op) const;
+  Result multiply(mlir::Value x, mlir::Value y) const;
+  Result add(std::optional<Dependence> x, std::optional<Dependence> y,
+             mlir::Value xValue, mlir::Value yValue, bool subtract) const;
+  Result merge(mlir::Value x, mlir::Value y) const;
+
+  llvm::APFloat scale;
+  llvm::DenseMap<mlir::Value, Dependence> dependences;
+  llvm::SmallPtrSet<mlir::Operation *, 8> ignored;
+};
+
+} // namespace fa4::tile
+
+#endif // FA4_LIB_DIALECT_TILE_TRANSFORMS_REFERENCEANALYSIS_H

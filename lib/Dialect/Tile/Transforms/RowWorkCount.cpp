@@ -1,0 +1,302 @@
+//===- RowWorkCount.cpp - the work of a tile program's iteration ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowWorkCount.h"
+#include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+using fa4::PipeWork;
+using fa4::Recurrence;
+using fa4::RowWork;
+using fa4::TargetDescription;
+
+/// Instructions of a wait (address, test, branch) or an arrival.
+static constexpr double kChannelInstructions = 4;
+
+static bool isMatrix(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector && vector.getRank() == 2;
+}
+
+/// Elements of a tile that one thread holds.
+static double columnsOf(Type type) {
+  return isMatrix(type) ? cast<VectorType>(type).getDimSize(1) : 1;
+}
+
+static bool isTensorMemory(Value channel) {
+  auto op = channel.getDefiningOp<ChannelOp>();
+  return op && op.getSpace() == MemorySpace::tmem;
+}
+
+/// Bytes of one row of a tile.
+static double rowBytes(Type type) {
+  return columnsOf(type) * cast<VectorType>(type).getElementTypeBitWidth() / 8;
+}
+
+static PipeWork reductionWork(vector::MultiDimReductionOp op,
+                              const TargetDescription &target) {
+  PipeWork work;
+  double columns = columnsOf(op.getSource().getType());
+  using Kind = vector::CombiningKind;
+  if (op.getKind() == Kind::ADD || op.getKind() == Kind::MUL)
+    work.fma = columns;
+  else
+    work.alu = target.threeInputMax ? columns / 2 : columns;
+  return work;
+}
+
+/// Of one operation without regions, for one row. Scalars are computed once a
+/// warp or less and do not count.
+static PipeWork operationWork(Operation *op, const TargetDescription &target) {
+  PipeWork work;
+  bool tile = llvm::any_of(op->getResultTypes(), llvm::IsaPred<VectorType>);
+  double columns = tile ? columnsOf(op->getResult(0).getType()) : 0;
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](vector::MultiDimReductionOp op) {
+        work = reductionWork(op, target);
+      })
+      .Case([&](WaitOp op) {
+        work.other = kChannelInstructions;
+        if (op.getValue() && isTensorMemory(op.getChannel()) &&
+            !op.getValue().use_empty() &&
+            !llvm::all_of(op.getValue().getUsers(), llvm::IsaPred<RescaleOp>))
+          work.tmemLoadBytes = rowBytes(op.getValue().getType());
+      })
+      .Case([&](CommitOp op) {
+        work.other = kChannelInstructions;
+        if (op.getValue() && isTensorMemory(op.getChannel()) &&
+            !op.getValue().getDefiningOp<RescaleOp>())
+          work.tmemStoreBytes = rowBytes(op.getValue().getType());
+      })
+      .Case<AcquireOp, ReleaseOp>(
+          [&](auto) { work.other = kChannelInstructions; })
+      // Rarely needed; the test of the factor is.
+      .Case([&](RescaleOp) { work.alu = 1; })
+      .Case<math::Exp2Op, math::ExpOp, math::LogOp, math::Log2Op, math::SqrtOp,
+            math::RsqrtOp, arith::DivFOp>([&](auto) { work.mufu = columns; })
+      .Case([&](math::TanhOp) {
+        work.mufu = 2 * columns;
+        work.fma = 3 * columns;
+      })
+      .Case<arith::AddFOp, arith::SubFOp, arith::MulFOp, math::FmaOp>(
+          [&](auto) { work.fma = columns; })
+      .Case([&](arith::TruncFOp) { work.conversions = columns / 2; })
+      .Case<vector::BroadcastOp, vector::ShapeCastOp, vector::StepOp,
+            vector::ExtractStridedSliceOp, arith::ConstantOp>([](auto) {})
+      .Default([&](Operation *) { work.alu = columns; });
+  return work;
+}
+
+static double total(const PipeWork &work) {
+  return work.mufu + work.fma + work.alu + work.conversions + work.other +
+         work.tmemLoadBytes + work.tmemStoreBytes;
+}
+
+/// Of a block's operations and what is in them, given to `add` one by one.
+static void
+forWork(Block &block, const TargetDescription &target,
+        llvm::function_ref<void(Operation *, const PipeWork &)> add) {
+  auto sum = [&](Region &region) {
+    PipeWork work;
+    if (!region.empty())
+      forWork(region.front(), target,
+              [&](Operation *, const PipeWork &w) { work += w; });
+    return work;
+  };
+  for (Operation &op : block) {
+    if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      PipeWork then = sum(branch.getThenRegion()),
+               otherwise = sum(branch.getElseRegion());
+      add(&op, total(then) < total(otherwise) ? then : otherwise);
+    } else if (op.getNumRegions() == 0) {
+      add(&op, operationWork(&op, target));
+    } else {
+      for (Region &region : op.getRegions())
+        add(&op, sum(region));
+    }
+  }
+}
+
+/// Outermost loops of a role.
+static auto loopsOf(RoleOp role) { return role.getBody().getOps<scf::ForOp>(); }
+
+/// The parts of the exponential's own iteration. The order is that of the
+/// program, in which fragments are taken one by one between reductions.
+static void countOwnRole(math::Exp2Op exp, Block &body, RowWork &work,
+                         const TargetDescription &target) {
+  Operation *position = body.findAncestorOpInBlock(*exp);
+  // Of several exponentials in one block, each has what follows the last one.
+  bool after = false, pastReduction = false;
+  PipeWork pending;
+  forWork(body, target, [&](Operation *op, const PipeWork &amount) {
+    bool matrix = llvm::any_of(op->getResultTypes(), isMatrix);
+    after |= op == position;
+    if (!after) {
+      if (isa<vector::MultiDimReductionOp>(op)) {
+        work.before += pending;
+        pending = {};
+        pastReduction = true;
+        work.before += amount;
+      } else if (matrix && pastReduction && !isa<WaitOp>(op)) {
+        pending += amount;
+      } else {
+        work.before += amount;
+      }
+      return;
+    }
+    auto commit = dyn_cast<CommitOp>(op);
+    bool along =
+        op == position ||
+        (matrix && OpTrait::hasElementwiseMappableTraits(op)) ||
+        (commit && commit.getValue() && isMatrix(commit.getValue().getType()));
+    (along ? work.elementwise : work.beside) += amount;
+  });
+  work.elementwise += pending;
+}
+
+//===----------------------------------------------------------------------===//
+// MMAs
+//===----------------------------------------------------------------------===//
+
+/// The channel that an operand of an MMA is the value of, through slices.
+static ChannelOp channelOf(Value operand) {
+  while (auto slice = operand.getDefiningOp<vector::ExtractStridedSliceOp>())
+    operand = slice.getSource();
+  auto wait = operand.getDefiningOp<WaitOp>();
+  return wait ? wait.getChannel().getDefiningOp<ChannelOp>() : ChannelOp();
+}
+
+static double cyclesOf(MmaOp op, const TargetDescription &target) {
+  ChannelOp a = channelOf(op.getA());
+  unsigned bytes = op.getA().getType().getElementTypeBitWidth() / 8;
+  return static_cast<double>(target.mmaCycles(
+      {static_cast<unsigned>(op.getM()), static_cast<unsigned>(op.getN()),
+       static_cast<unsigned>(op.getK()), bytes,
+       /*aFromShared=*/!a || a.getSpace() == MemorySpace::smem}));
+}
+
+static SmallVector<MmaOp> mmasInLoops(KernelOp kernel) {
+  SmallVector<MmaOp> mmas;
+  for (auto role : kernel.getBody().getOps<RoleOp>())
+    for (scf::ForOp loop : loopsOf(role))
+      loop.walk([&](MmaOp op) { mmas.push_back(op); });
+  return mmas;
+}
+
+/// Whether `value` is computed from `source`.
+static bool isComputedFrom(Value value, Value source) {
+  llvm::SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.omitBlockArguments = true;
+  options.omitUsesFromAbove = false;
+  if (failed(getBackwardSlice(value, &slice, options)))
+    return false;
+  return slice.contains(source.getDefiningOp());
+}
+
+/// The cycle exponential -> MMA of it -> MMA of the next tile -> exponential,
+/// if the program has one.
+static std::optional<Recurrence>
+findRecurrence(math::Exp2Op exp, RoleOp role, ArrayRef<MmaOp> mmas,
+               const TargetDescription &target) {
+  SmallVector<ChannelOp> results;
+  ChannelOp source;
+  role.walk([&](Operation *op) {
+    if (auto commit = dyn_cast<CommitOp>(op)) {
+      if (commit.getValue() && isMatrix(commit.getValue().getType()) &&
+          isComputedFrom(commit.getValue(), exp.getResult()))
+        results.push_back(commit.getChannel().getDefiningOp<ChannelOp>());
+    } else if (auto wait = dyn_cast<WaitOp>(op)) {
+      if (wait.getValue() && isMatrix(wait.getValue().getType()) && !source &&
+          isComputedFrom(exp.getResult(), wait.getValue()))
+        source = wait.getChannel().getDefiningOp<ChannelOp>();
+    }
+  });
+  if (!source || results.empty())
+    return std::nullopt;
+  Recurrence recurrence;
+  recurrence.distance = source.getStages();
+  SmallVector<MmaOp> consumers;
+  for (MmaOp mma : mmas) {
+    if (llvm::is_contained(results, channelOf(mma.getA())) ||
+        llvm::is_contained(results, channelOf(mma.getB())))
+      consumers.push_back(mma);
+    for (Operation *user : mma->getUsers())
+      if (auto commit = dyn_cast<CommitOp>(user);
+          commit && commit.getChannel() == source.getChannel())
+        recurrence.producer = cyclesOf(mma, target);
+  }
+  if (consumers.empty() || recurrence.producer == 0)
+    return std::nullopt;
+  for (auto [i, mma] : llvm::enumerate(consumers))
+    (i == 0 ? recurrence.consumerLead : recurrence.consumerRest) +=
+        cyclesOf(mma, target);
+  if (consumers.size() > 1)
+    recurrence.leadFragments =
+        columnsOf(results.front().getValueType()) / fa4::kExpFragmentColumns;
+  recurrence.latency =
+      target.latency.mmaShared + target.latency.mbarrierRoundTrip;
+  return recurrence;
+}
+
+//===----------------------------------------------------------------------===//
+// The whole
+//===----------------------------------------------------------------------===//
+
+SmallVector<math::Exp2Op> fa4::tile::collectTileExponentials(KernelOp kernel) {
+  SmallVector<math::Exp2Op> result;
+  for (auto role : kernel.getBody().getOps<RoleOp>())
+    if (!role.getIssue())
+      for (scf::ForOp loop : loopsOf(role))
+        loop.walk([&](math::Exp2Op op) {
+          if (isMatrix(op.getType()))
+            result.push_back(op);
+        });
+  return result;
+}
+
+RowWork fa4::tile::countRowWork(math::Exp2Op exp, unsigned tiles,
+                                const TargetDescription &target) {
+  auto kernel = exp->getParentOfType<KernelOp>();
+  auto own = exp->getParentOfType<RoleOp>();
+  RowWork work;
+  work.tiles = tiles;
+  work.rows = cast<VectorType>(exp.getType()).getDimSize(0);
+  work.columns = cast<VectorType>(exp.getType()).getDimSize(1);
+  for (auto role : kernel.getBody().getOps<RoleOp>()) {
+    if (role.getIssue())
+      continue;
+    PipeWork others;
+    bool hasExponential = false;
+    for (scf::ForOp loop : loopsOf(role)) {
+      if (loop->isAncestor(exp)) {
+        countOwnRole(exp, *loop.getBody(), work, target);
+        continue;
+      }
+      loop.walk(
+          [&](math::Exp2Op op) { hasExponential |= isMatrix(op.getType()); });
+      forWork(*loop.getBody(), target,
+              [&](Operation *, const PipeWork &amount) { others += amount; });
+    }
+    // A role with an exponential of its own is a tile that is counted as such.
+    if (role != own && !hasExponential)
+      work.beside += others.scaled(1.0 / tiles);
+  }
+  SmallVector<MmaOp> mmas = mmasInLoops(kernel);
+  for (MmaOp mma : mmas)
+    work.mmaCycles += cyclesOf(mma, target);
+  work.recurrence = findRecurrence(exp, own, mmas, target);
+  return work;
+}

@@ -1,0 +1,137 @@
+//===- TileSplitExp.cpp - exponentials for two pipes ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowWorkCount.h"
+#include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Target/Exp2Polynomial.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Builders.h"
+
+namespace fa4::tile {
+#define GEN_PASS_DEF_TILESPLITEXP
+#include "fa4/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace fa4::tile
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::tile;
+
+/// Significant bits of the narrowest type that the value is rounded to, if all
+/// that is precise in is sums of it; f32's if nothing rounds it.
+static unsigned significandBits(Value value) {
+  unsigned bits = llvm::APFloat::semanticsPrecision(
+      cast<FloatType>(getElementTypeOrSelf(value)).getFloatSemantics());
+  for (Operation *user : value.getUsers())
+    if (auto truncate = dyn_cast<arith::TruncFOp>(user))
+      bits = std::min(
+          bits, llvm::APFloat::semanticsPrecision(
+                    cast<FloatType>(getElementTypeOrSelf(truncate.getType()))
+                        .getFloatSemantics()));
+  return bits;
+}
+
+namespace {
+struct TileSplitExp : public fa4::tile::impl::TileSplitExpBase<TileSplitExp> {
+  using TileSplitExpBase::TileSplitExpBase;
+
+  void runOnOperation() override {
+    WalkResult result = getOperation()->walk([&](KernelOp kernel) {
+      return failed(splitKernel(kernel)) ? WalkResult::interrupt()
+                                         : WalkResult::skip();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult splitKernel(KernelOp kernel);
+  FailureOr<Exp2Op> planOne(math::Exp2Op op, unsigned tiles,
+                            const TargetDescription &target, bool printed);
+  /// What the options ask for, if they do.
+  std::optional<unsigned> requestedPairs(const RowWork &work);
+};
+} // namespace
+
+std::optional<unsigned> TileSplitExp::requestedPairs(const RowWork &work) {
+  unsigned fragments = work.columns / kExpFragmentColumns;
+  if (pairsPerFragment >= 0)
+    return pairsPerFragment * (fragments ? fragments - 1 : 0);
+  if (fraction >= 0)
+    return static_cast<unsigned>(fraction * work.columns / 2 + 0.5);
+  return std::nullopt;
+}
+
+/// What `op` becomes, placed before it; nothing if it stays as it is.
+FailureOr<Exp2Op> TileSplitExp::planOne(math::Exp2Op op, unsigned tiles,
+                                        const TargetDescription &target,
+                                        bool printed) {
+  auto type = cast<VectorType>(op.getType());
+  // Of a type that the polynomial is not good enough for, or in columns that
+  // are not whole fragments, all go to the special function unit.
+  unsigned degree = this->degree;
+  if (degree == 0) {
+    llvm::Expected<unsigned> needed =
+        exp2DegreeForPrecision(significandBits(op.getResult()));
+    if (!needed) {
+      llvm::consumeError(needed.takeError());
+      return Exp2Op();
+    }
+    degree = *needed;
+  }
+  if (!type.getElementType().isF32() ||
+      type.getDimSize(1) % kExpFragmentColumns != 0)
+    return Exp2Op();
+  RowWork work = countRowWork(op, tiles, target);
+  work.degree = degree;
+  llvm::Expected<ExpSplit> split =
+      computeExpSplit(target, work, requestedPairs(work));
+  if (!split)
+    return op.emitError("tile-split-exp: ")
+           << llvm::toString(split.takeError());
+  llvm::Expected<Exp2Polynomial> polynomial = deriveExp2Polynomial(degree);
+  if (!polynomial)
+    return op.emitError("tile-split-exp: ")
+           << llvm::toString(polynomial.takeError());
+  if (print && !printed)
+    split->print(llvm::errs());
+  if (split->pairs.empty())
+    return Exp2Op();
+  OpBuilder b(op);
+  SmallVector<int64_t> pairs(split->pairs.begin(), split->pairs.end());
+  return Exp2Op::create(
+      b, op.getLoc(), type, op.getOperand(),
+      ArrayRef<float>(polynomial->coefficients).drop_front(), pairs);
+}
+
+LogicalResult TileSplitExp::splitKernel(KernelOp kernel) {
+  SmallVector<math::Exp2Op> exponentials = collectTileExponentials(kernel);
+  if (exponentials.empty())
+    return success();
+  const TargetDescription *target = lookupTarget(kernel.getChip());
+  if (!target)
+    return kernel.emitOpError("is for '")
+           << kernel.getChip() << "', which has no target description";
+  // The roles run at the same time, so that each one's plan counts the work of
+  // the others as it is before any of them is changed.
+  SmallVector<Exp2Op> plans;
+  for (math::Exp2Op op : exponentials) {
+    FailureOr<Exp2Op> plan =
+        planOne(op, exponentials.size(), *target, !plans.empty());
+    if (failed(plan))
+      return failure();
+    plans.push_back(*plan);
+  }
+  for (auto [op, plan] : llvm::zip(exponentials, plans)) {
+    if (!plan)
+      continue;
+    op.replaceAllUsesWith(plan.getResult());
+    op.erase();
+  }
+  return success();
+}

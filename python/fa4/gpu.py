@@ -1,0 +1,244 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compile `attn.sdpa` for a GPU with fa4-compile, and run it in fa4-sim.
+
+    op = gpu.Op(head_dim=128, mask="causal", dtype="bf16")
+    kernel = gpu.compile(op.mlir(), Path("out"), chip="sm_100a")
+    out, lse = gpu.simulate(kernel, {"q": q, "k": k, "v": v}, ["out", "lse"], check=True)
+
+The tools are looked for in the environment (FA4_COMPILE and FA4_SIM are their
+paths), in the release build, in PATH; ptxas where fa4-compile looks for it.
+"""
+
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+
+from fa4.cpu import CompileError, ToolNotFoundError
+from fa4.reference import Mask
+
+ROOT = Path(__file__).resolve().parents[2]
+DTYPES = {"bf16": np.dtype(ml_dtypes.bfloat16), "f16": np.dtype(np.float16)}
+MASKS = {
+    "full": None,
+    "causal": Mask.causal("bottom_right"),
+    "causal-top-left": Mask.causal("top_left"),
+}
+
+
+class SimulationError(RuntimeError):
+    """fa4-sim found something, or could not run; the message is its own."""
+
+
+def find_tool(name: str) -> str:
+    """The path of fa4-compile or fa4-sim."""
+    variable = name.replace("-", "_").upper()
+    if given := os.environ.get(variable):
+        if not os.access(given, os.X_OK):
+            raise ToolNotFoundError(f"{variable} is {given}, which cannot be run")
+        return given
+    built = ROOT / "build" / "release" / "bin" / name
+    found = str(built) if os.access(built, os.X_OK) else shutil.which(name)
+    if not found:
+        raise ToolNotFoundError(f"{name} not found: build it, or name it in {variable}")
+    return found
+
+
+@dataclass(frozen=True)
+class Op:
+    """An `attn.sdpa` on memrefs, all sizes but the head dim dynamic, which
+    writes the LSE too."""
+
+    head_dim: int = 128
+    mask: str = "full"
+    dtype: str = "bf16"
+    layout: str = "bshd"
+
+    @property
+    def name(self):
+        mask = self.mask.replace("-", "_")
+        return f"fwd_hd{self.head_dim}_{mask}_{self.dtype}_{self.layout}"
+
+    @property
+    def form(self):
+        """The reference's keywords."""
+        return {"layout": self.layout, "mask": MASKS[self.mask]}
+
+    def shape(self, batch, tokens, heads):
+        sizes = {"b": batch, "s": tokens, "h": heads, "d": self.head_dim}
+        return tuple(sizes[letter] for letter in self.layout)
+
+    def mlir(self):
+        data = f"memref<?x?x?x{self.head_dim}x{self.dtype}>"
+        lse = "memref<?x?x?xf32>"
+        mask = MASKS[self.mask]
+        clause = f" mask<causal, {mask.alignment}>" if mask else ""
+        return f"""func.func @{self.name}(
+    %q: {data}, %k: {data}, %v: {data},
+    %out: {data}, %lse: {lse}) {{
+  attn.sdpa %q, %k, %v layout<{self.layout}>{clause}
+    outs(%out, %lse : {data}, {lse})
+    : {data}, {data}, {data}
+  return
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The files of one kernel; `cubin` only if it was asked for."""
+
+    manifest: Path
+    ptx: Path
+    cubin: Path
+
+
+def compile(
+    text: str,
+    folder: Path,
+    chip: str = "sm_100a",
+    emit: str = "ptx",
+    options: Sequence[str] = (),
+) -> Kernel:
+    """Runs fa4-compile on the text of a module that has one kernel; its files
+    go to `folder`, which is emptied. Raises CompileError with the tool's
+    message."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    source = folder / "op.mlir"
+    source.write_text(text)
+    command = [find_tool("fa4-compile"), source, f"--chip={chip}", f"--emit={emit}"]
+    done = subprocess.run(
+        [*command, "-o", folder, *options], capture_output=True, text=True
+    )
+    if done.returncode:
+        raise CompileError(done.stderr.strip() or f"exit status {done.returncode}")
+    found = sorted(folder.glob("*.ptx"))
+    if len(found) != 1:
+        raise CompileError(f"fa4-compile wrote {len(found)} PTX files, expected one")
+    return Kernel(*(found[0].with_suffix(s) for s in (".json", ".ptx", ".cubin")))
+
+
+def to_npy(path: Path, array: np.ndarray):
+    """As fa4-sim reads it: bf16 as raw bits."""
+    bf16 = array.dtype == DTYPES["bf16"]
+    np.save(path, array.view(np.uint16) if bf16 else array)
+
+
+def simulate(
+    kernel: Kernel,
+    inputs: dict,
+    results: dict,
+    seeds: tuple[int, int] = (0, 0),
+    check: bool = True,
+    options: Sequence[str] = (),
+    timeout: float | None = None,
+) -> dict:
+    """Runs the kernel once for each seed from the first to the last, both
+    included. `inputs` is name -> array, `results` name -> dtype. Returns what
+    the last run wrote, name -> array. Raises SimulationError when any run has a
+    finding."""
+    with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
+        command = [find_tool("fa4-sim"), str(kernel.manifest), "--json"]
+        for name, array in inputs.items():
+            to_npy(Path(scratch, name + ".npy"), array)
+            command.append(f"{name}={scratch}/{name}.npy")
+        command += [f"--output={name}={scratch}/{name}.npy" for name in results]
+        command += [f"--seeds={seeds[0]}:{seeds[1]}", *options]
+        command += ["--check"] if check else []
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=timeout
+            )
+        except subprocess.TimeoutExpired:
+            raise SimulationError(f"no result after {timeout} s") from None
+        if done.returncode:
+            raise SimulationError(_findings(done))
+        arrays = {n: np.load(f"{scratch}/{n}.npy").astype(t) for n, t in results.items()}
+    return arrays
+
+
+def _findings(done):
+    """What fa4-sim says, in a few lines."""
+    try:
+        runs = json.loads(done.stdout)["runs"]
+    except (ValueError, KeyError):
+        return done.stderr.strip()[-2000:] or f"exit status {done.returncode}"
+    lines = [
+        f"seed {run['seed']}: [{report['kind']}] {report['message'].splitlines()[0]}"
+        for run in runs
+        for report in run["reports"]
+    ]
+    return "\n".join(lines[:5]) or done.stderr.strip()[-2000:]
+
+
+# ---------------------------------------------------------------------------
+# ptxas
+# ---------------------------------------------------------------------------
+
+
+def find_ptxas() -> str | None:
+    """The path of ptxas, where fa4-compile looks for it."""
+    if given := os.environ.get("FA4_PTXAS"):
+        return given
+    roots = (os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"))
+    folders = [f"{root}/bin" for root in roots if root]
+    folders += [os.environ.get("PATH", ""), "/usr/local/cuda/bin"]
+    venvs = (os.environ.get("VIRTUAL_ENV"), os.environ.get("FA4_VENV"), ROOT / ".venv")
+    for venv in filter(None, venvs):
+        for package in ("cu13", "cuda_nvcc"):
+            site = f"{venv}/lib/python3*/site-packages"
+            folders += sorted(glob.glob(f"{site}/nvidia/{package}/bin"))
+    return shutil.which("ptxas", path=os.pathsep.join(folders))
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """What ptxas says of a file: the most of any function, in bytes."""
+
+    registers: int
+    spill_stores: int
+    spill_loads: int
+    stack: int
+    advice: tuple  # warnings, and what it has ignored
+
+
+def assemble(
+    ptx: Path, chip: str, ptxas: str | None = None, cubin: Path | None = None
+) -> Assembled:
+    """Runs ptxas. Raises CompileError with its message."""
+    ptxas = ptxas or find_ptxas()
+    if not ptxas:
+        raise ToolNotFoundError("ptxas not found")
+    with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
+        done = subprocess.run(
+            [ptxas, f"-arch={chip}", "-v", ptx, "-o", cubin or f"{scratch}/cubin"],
+            capture_output=True,
+            text=True,
+        )
+    text = done.stdout + done.stderr
+    if done.returncode:
+        raise CompileError(f"ptxas rejects {ptx}:\n{text[-2000:]}")
+
+    def most(pattern):
+        return max((int(n) for n in re.findall(pattern, text)), default=0)
+
+    advice = re.findall(r"^.*(?:warning|ignored|advisory).*$", text, re.I | re.M)
+    return Assembled(
+        most(r"Used (\d+) registers"),
+        most(r"(\d+) bytes spill stores"),
+        most(r"(\d+) bytes spill loads"),
+        most(r"(\d+) bytes stack frame"),
+        tuple(advice),
+    )

@@ -1,0 +1,257 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The correctness grid of forward attention: FlashAttention's test pairs of
+(Sq, Sk) up to 2048, each with all forms of the op and several kinds of input,
+compiled by fa4-compile, run in fa4-sim with all checks, and held to
+FlashAttention's rule against float64. `bench/grid` is its command line.
+
+Each form is compiled once: sizes are dynamic. A case is one form, one pair, one
+choice of heads and one kind of input; it is simulated under several schedules
+(seeds), other ones for each kind of input."""
+
+import itertools
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from fa4 import gpu, reference
+
+# (Sq, Sk) of FlashAttention-4's dense tests.
+PAIRS = (
+    (1, 1), (3, 3), (64, 32), (64, 128), (64, 1), (128, 128), (128, 192),
+    (256, 256), (255, 256), (239, 1), (799, 3), (113, 203), (113, 128),
+    (128, 217), (113, 211), (108, 256), (256, 512), (384, 256), (640, 128),
+    (512, 256), (1024, 1024), (1023, 1024), (1024, 1023), (2048, 2048),
+)  # fmt: skip
+# Query heads, key/value heads.
+HEADS = {"mha": (2, 2), "gqa4": (8, 2), "mqa": (3, 1)}
+HEAD_DIMS = (64, 128)
+LAYOUTS = ("bshd", "bhsd")
+LSE_TOLERANCE = 1e-3
+# Work of one second with all checks: query x key pairs of one head at head dim
+# 128. Seen on two cores that had other work, too.
+PAIRS_PER_SECOND = 2**20 / 0.5
+QUICK_WORK = 256 * 512
+
+
+# ---------------------------------------------------------------------------
+# Inputs
+# ---------------------------------------------------------------------------
+
+
+def _normal(rng, *shapes):
+    """q, k, v, token-major: [B, S, H, D]."""
+    return tuple(rng.standard_normal(shape) for shape in shapes)
+
+
+def _large(rng, *shapes):
+    """Scores up to 200 and more in magnitude: their deviation is 60."""
+    q, k, v = _normal(rng, *shapes)
+    return 60 * q, k, v
+
+
+def _constant(rng, *shapes):
+    """Every score is the same, and so is every row of out."""
+    return tuple(np.full(shape, rng.uniform(-1, 1)) for shape in shapes)
+
+
+def _steps(rng, blocks, shapes):
+    """Scores around 12 `blocks`, whose deviation is that of 0.1 times normal
+    inputs: more than the 8 powers of two by which a running max may lag."""
+    q, k, v = _normal(rng, *shapes)
+    head_dim = q.shape[-1]
+    direction = rng.choice([-1.0, 1.0], head_dim)
+    step = 12 / np.sqrt(head_dim)
+    k = 0.3 * k + step * blocks[:, None, None] * direction
+    return 0.3 * q + direction, k, v
+
+
+def _rising(rng, *shapes):
+    """The row max rises from each block of 128 keys to the next."""
+    return _steps(rng, np.arange(shapes[1][1]) // 128, shapes)
+
+
+def _falling(rng, *shapes):
+    """Likewise for who goes from the last key to the first."""
+    blocks = np.arange(shapes[1][1]) // 128
+    return _steps(rng, blocks[-1] - blocks, shapes)
+
+
+INPUTS = {
+    "normal": _normal,
+    "large": _large,
+    "constant": _constant,
+    "rising": _rising,
+    "falling": _falling,
+}
+
+
+# ---------------------------------------------------------------------------
+# Cases
+# ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    head_dim: int
+    mask: str
+    dtype: str
+    layout: str
+    pair: tuple
+    heads: str
+    inputs: str
+
+    @property
+    def op(self):
+        return gpu.Op(self.head_dim, self.mask, self.dtype, self.layout)
+
+    @property
+    def batch(self):
+        """Large ones find their second sequence in the small ones."""
+        return 1 if self.pair[0] * self.pair[1] > QUICK_WORK else 2
+
+    def __str__(self):
+        sq, sk = self.pair
+        form = f"hd{self.head_dim}-{self.mask}-{self.dtype}-{self.layout}"
+        return f"{form}-{self.heads}-{sq}x{sk}-{self.inputs}"
+
+    def seeds(self, count):
+        """First and last schedule: other ones for each kind of input."""
+        first = list(INPUTS).index(self.inputs) * count
+        return first, first + count - 1
+
+    def seconds(self, count):
+        """What `count` schedules and the reference take, roughly."""
+        sq, sk = (-(-n // 128) * 128 for n in self.pair)
+        work = self.batch * HEADS[self.heads][0] * sq * sk * (self.head_dim + 64) / 192
+        seen = 0.6 if self.mask != "full" and min(sq, sk) > 256 else 1.0
+        return 0.2 + (seen * count + 0.5) * work / PAIRS_PER_SECOND
+
+    def draw(self, seed):
+        """q, k, v in the op's dtype and layout."""
+        hq, hkv = HEADS[self.heads]
+        sq, sk = self.pair
+        shapes = [
+            (self.batch, tokens, heads, self.head_dim)
+            for tokens, heads in ((sq, hq), (sk, hkv), (sk, hkv))
+        ]
+        rng = np.random.default_rng([seed, zlib.crc32(str(self).encode())])
+        order = ["bshd".index(letter) for letter in self.layout]
+        return tuple(
+            np.ascontiguousarray(x.transpose(order)).astype(gpu.DTYPES[self.dtype])
+            for x in INPUTS[self.inputs](rng, *shapes)
+        )
+
+
+PARAMETERS = {
+    "head_dim": HEAD_DIMS,
+    "mask": tuple(gpu.MASKS),
+    "dtype": tuple(gpu.DTYPES),
+    "layout": LAYOUTS,
+    "pair": PAIRS,
+    "heads": tuple(HEADS),
+    "inputs": tuple(INPUTS),
+}
+
+
+def full_cases() -> list[Case]:
+    """All of them, the quick ones first."""
+    cases = [Case(*values) for values in itertools.product(*PARAMETERS.values())]
+    return sorted(cases, key=lambda case: case.seconds(1))
+
+
+def quick_cases() -> list[Case]:
+    """Small pairs only, but each value of each parameter with each value of
+    each other one."""
+    small = tuple(pair for pair in PAIRS if pair[0] * pair[1] <= QUICK_WORK)
+    return [Case(**case) for case in pairwise(PARAMETERS | {"pair": small})]
+
+
+def pairwise(parameters: dict) -> list[dict]:
+    """Few choices of a value for each parameter, so that any two values of two
+    parameters are in one of them. Greedy, always the same."""
+    names = list(parameters)
+    open_pairs = {
+        ((a, x), (b, y)): None
+        for a, b in itertools.combinations(names, 2)
+        for x in parameters[a]
+        for y in parameters[b]
+    }
+
+    def covered(choice, name, value):
+        """Open pairs of `value` with what is chosen."""
+        both = ((other, choice[other]) for other in choice)
+        keys = (
+            ((o, v), (name, value))
+            if names.index(o) < names.index(name)
+            else ((name, value), (o, v))
+            for o, v in both
+        )
+        return [key for key in keys if key in open_pairs]
+
+    used = {(name, value): 0 for name in names for value in parameters[name]}
+    choices = []
+    while open_pairs:
+        choice = dict(next(iter(open_pairs)))
+        for name in sorted(names, key=lambda n: -len(parameters[n])):
+            if name not in choice:
+                choice[name] = max(
+                    parameters[name],
+                    key=lambda v: (len(covered(choice, name, v)), -used[name, v]),
+                )
+        for (a, x), (b, y) in itertools.combinations(
+            [(name, choice[name]) for name in names], 2
+        ):
+            open_pairs.pop(((a, x), (b, y)), None)
+        for name in names:
+            used[name, choice[name]] += 1
+        choices.append({name: choice[name] for name in names})
+    return choices
+
+
+def operations(cases: Iterable[Case]) -> list[gpu.Op]:
+    """The distinct ops, in order."""
+    return list(dict.fromkeys(case.op for case in cases))
+
+
+# ---------------------------------------------------------------------------
+# Running
+# ---------------------------------------------------------------------------
+
+
+class Outcome(NamedTuple):
+    """Of a case that has passed: errors and what was allowed."""
+
+    out: reference.Errors
+    lse: reference.Errors
+
+
+def run_case(
+    case: Case,
+    kernel: gpu.Kernel,
+    schedules: int = 1,
+    data_seed: int = 0,
+    timeout: float | None = None,
+) -> Outcome:
+    """Raises gpu.SimulationError or AssertionError, which say what is wrong."""
+    q, k, v = case.draw(data_seed)
+    results = gpu.simulate(
+        kernel,
+        {"q": q, "k": k, "v": v},
+        {"out": q.dtype, "lse": np.dtype(np.float32)},
+        seeds=case.seeds(schedules),
+        options=["--threads", "1"],
+        timeout=timeout,
+    )
+    form = case.op.form
+    out, lse = reference.sdpa(q, k, v, **form)
+    same_out, _ = reference.sdpa_same_dtype(q, k, v, **form)
+    floor = LSE_TOLERANCE + reference.rounding_floor(lse, np.float32)
+    return Outcome(
+        reference.check(results["out"], out, same_out, "out"),
+        reference.check(results["lse"], lse, lse, "lse", floor=floor),
+    )

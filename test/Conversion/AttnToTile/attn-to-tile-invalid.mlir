@@ -1,0 +1,195 @@
+// RUN: fa4-opt %s --attn-to-tile --split-input-file --verify-diagnostics
+// RUN: not fa4-opt %s --attn-to-tile=chip=sm_42 2>&1 | FileCheck --dump-input=never %s
+
+// CHECK: error: no target 'sm_42'; known are sm_{{.*}}, sm_
+
+func.func @f32(%x: tensor<1x64x1x64xf32>) -> tensor<1x64x1x64xf32> {
+  // expected-error @+1 {{not supported on sm_100a: elements of f32: only bf16 and f16}}
+  %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x64xf32>, tensor<1x64x1x64xf32>, tensor<1x64x1x64xf32> -> tensor<1x64x1x64xf32>
+  return %o : tensor<1x64x1x64xf32>
+}
+
+// -----
+
+func.func @fp8(%x: tensor<1x64x1x64xf8E4M3FN>) -> tensor<1x64x1x64xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: elements of f8E4M3FN: only bf16 and f16}}
+  %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x64xf8E4M3FN>, tensor<1x64x1x64xf8E4M3FN>, tensor<1x64x1x64xf8E4M3FN> -> tensor<1x64x1x64xbf16>
+  return %o : tensor<1x64x1x64xbf16>
+}
+
+// -----
+
+func.func @out_type(%x: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xf32> {
+  // expected-error @+1 {{not supported on sm_100a: out of f32 for inputs of bf16}}
+  %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xf32>
+  return %o : tensor<1x64x1x64xf32>
+}
+
+// -----
+
+func.func @dynamic_dim(%x: tensor<1x64x1x?xbf16>) -> tensor<1x64x1x?xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: a dynamic head dim}}
+  %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x?xbf16>, tensor<1x64x1x?xbf16>, tensor<1x64x1x?xbf16> -> tensor<1x64x1x?xbf16>
+  return %o : tensor<1x64x1x?xbf16>
+}
+
+// -----
+
+func.func @two_dims(%x: tensor<1x64x1x128xbf16>, %v: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: head dims 128 of q and k, 64 of v}}
+  %o = attn.sdpa %x, %x, %v layout<bshd> : tensor<1x64x1x128xbf16>, tensor<1x64x1x128xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
+  return %o : tensor<1x64x1x64xbf16>
+}
+
+// -----
+
+func.func @dim72(%x: tensor<1x64x1x72xbf16>) -> tensor<1x64x1x72xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: head dim 72: only multiples of 32}}
+  %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x72xbf16>, tensor<1x64x1x72xbf16>, tensor<1x64x1x72xbf16> -> tensor<1x64x1x72xbf16>
+  return %o : tensor<1x64x1x72xbf16>
+}
+
+// -----
+
+func.func @dim256(%x: tensor<1x640x1x256xbf16>) -> tensor<1x640x1x256xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: head dim 256: scores and outputs of 2 query tiles exceed the 512 columns of tensor memory}}
+  %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x640x1x256xbf16>, tensor<1x640x1x256xbf16>, tensor<1x640x1x256xbf16> -> tensor<1x640x1x256xbf16>
+  return %o : tensor<1x640x1x256xbf16>
+}
+
+// -----
+
+func.func @packed(%x: tensor<64x1x64xbf16>, %cu: tensor<3xi32>) -> tensor<64x1x64xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: sequences packed by cu_seqlens (layout thd)}}
+  %o = attn.sdpa %x, %x, %x layout<thd> cu_seqlens(%cu, %cu : tensor<3xi32>, tensor<3xi32>) : tensor<64x1x64xbf16>, tensor<64x1x64xbf16>, tensor<64x1x64xbf16> -> tensor<64x1x64xbf16>
+  return %o : tensor<64x1x64xbf16>
+}
+
+// -----
+
+func.func @lengths(%x: tensor<1x64x1x64xbf16>, %n: tensor<1xi32>) -> tensor<1x64x1x64xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: key lengths by sequence (seqlens_k)}}
+  %o = attn.sdpa %x, %x, %x layout<bshd> seqlens_k(%n : tensor<1xi32>) : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
+  return %o : tensor<1x64x1x64xbf16>
+}
+
+// -----
+
+func.func @sinks(%x: tensor<1x64x1x64xbf16>, %s: tensor<1xf32>) -> tensor<1x64x1x64xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: sinks}}
+  %o = attn.sdpa %x, %x, %x layout<bshd> sinks(%s : tensor<1xf32>) : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
+  return %o : tensor<1x64x1x64xbf16>
+}
+
+// -----
+
+func.func @far(%x: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: a mask that reaches 4000000000 keys, more than 1073741824}}
+  %o = attn.sdpa %x, %x, %x layout<bshd> mask<causal, left = 4000000000, top_left> : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
+  return %o : tensor<1x64x1x64xbf16>
+}
+
+// -----
+
+func.func @empty(%q: tensor<1x64x1x64xbf16>, %x: tensor<1x0x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: 'k' has no elements}}
+  %o = attn.sdpa %q, %x, %x layout<bshd> : tensor<1x64x1x64xbf16>, tensor<1x0x1x64xbf16>, tensor<1x0x1x64xbf16> -> tensor<1x64x1x64xbf16>
+  return %o : tensor<1x64x1x64xbf16>
+}
+
+// -----
+
+func.func @capture(%x: memref<1x64x1x64xbf16>, %a: memref<8xf32>) {
+  // expected-error @+1 {{not supported on sm_100a: a capture of type memref<8xf32>: only f32, i32 and index}}
+  attn.sdpa %x, %x, %x layout<bshd> captures(%a : memref<8xf32>) outs(%x : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+    mask_mod(%b: index, %h: index, %i: index, %j: index, %m: memref<8xf32>) {
+      %t = arith.constant true
+      attn.yield %t : i1
+    }
+  return
+}
+
+// -----
+
+func.func @control_flow(%x: memref<1x64x1x64xbf16>) {
+  // expected-error @+1 {{not supported on sm_100a: 'scf.if' in score_mod: only elementwise operations on numbers of up to 32 bits and index}}
+  attn.sdpa %x, %x, %x layout<bshd> outs(%x : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
+      %c = arith.cmpi slt, %i, %j : index
+      %r = scf.if %c -> (f32) {
+        scf.yield %s : f32
+      } else {
+        %n = arith.negf %s : f32
+        scf.yield %n : f32
+      }
+      attn.yield %r : f32
+    }
+  return
+}
+
+// -----
+
+func.func @wide(%x: memref<1x64x1x64xbf16>) {
+  // expected-error @+1 {{not supported on sm_100a: 'arith.index_cast' in mask_mod: only elementwise operations on numbers of up to 32 bits and index}}
+  attn.sdpa %x, %x, %x layout<bshd> outs(%x : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+    mask_mod(%b: index, %h: index, %i: index, %j: index) {
+      %w = arith.index_cast %i : index to i64
+      %c = arith.cmpi eq, %w, %w : i64
+      attn.yield %c : i1
+    }
+  return
+}
+
+// -----
+
+func.func @columns(%x: memref<1x64x1x64xbf16, strided<[4096, 1, 4096, 64]>>, %y: memref<1x64x1x64xbf16>) {
+  // expected-error @+1 {{not supported on sm_100a: the innermost stride of 'k' is not 1}}
+  attn.sdpa %y, %x, %y layout<bshd> outs(%y : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16, strided<[4096, 1, 4096, 64]>>, memref<1x64x1x64xbf16>
+  return
+}
+
+// -----
+
+func.func @stride(%x: memref<1x64x1x64xbf16, strided<[4160, 65, 65, 1]>>, %y: memref<1x64x1x64xbf16>) {
+  // expected-error @+1 {{not supported on sm_100a: 'v' has a stride of 130 bytes, not a multiple of 16}}
+  attn.sdpa %y, %y, %x layout<bshd> outs(%y : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16, strided<[4160, 65, 65, 1]>>
+  return
+}
+
+// -----
+
+func.func @layout(%x: memref<1x64x1x64xbf16, affine_map<(a, b, c, d) -> (a, b floordiv 2, c, d)>>, %y: memref<1x64x1x64xbf16>) {
+  // expected-error @+1 {{not supported on sm_100a: 'q' has a layout other than strides}}
+  attn.sdpa %x, %y, %y layout<bshd> outs(%y : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16, affine_map<(a, b, c, d) -> (a, b floordiv 2, c, d)>>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+  return
+}
+
+// -----
+
+func.func @space(%x: memref<1x64x1x64xbf16>, %y: memref<1x64x1x64xbf16, 3>) {
+  // expected-error @+1 {{not supported on sm_100a: 'out' is in memory space 3 : i64}}
+  attn.sdpa %x, %x, %x layout<bshd> outs(%y : memref<1x64x1x64xbf16, 3>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+  return
+}
+
+// -----
+
+func.func @gradient(%x: memref<1x64x1x64xbf16>, %lse: memref<1x1x64xf32>) {
+  // expected-error @+1 {{not supported on sm_100a: gradients have no kernel yet}}
+  attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd>
+    outs(%x, %x, %x : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>)
+    : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x1x64xf32>
+  return
+}
+
+// -----
+
+module @outer {
+  module @inner {
+    func.func @nested(%x: memref<1x64x1x64xbf16>) {
+      // expected-error @+1 {{must be in a function of the module}}
+      attn.sdpa %x, %x, %x layout<bshd> outs(%x : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+      return
+    }
+  }
+}

@@ -1,0 +1,23 @@
+// RUN: fa4-opt %s --lane-math-to-llvm --split-input-file --verify-diagnostics
+
+func.func @no_instruction(%x: f32) -> f32 {
+  // expected-error @below {{failed to legalize operation 'math.erf'}}
+  %y = math.erf %x : f32
+  return %y : f32
+}
+
+// -----
+
+func.func @wide(%x: f64) -> f64 {
+  // expected-error @below {{failed to legalize operation 'math.exp2'}}
+  %y = math.exp2 %x : f64
+  return %y : f64
+}
+
+// -----
+
+func.func @not_unrolled(%x: vector<4xf32>) -> vector<4xf32> {
+  // expected-error @below {{failed to legalize operation 'tile.exp2'}}
+  %y = tile.exp2 %x polynomial [0.7, 0.3] pairs [0] : vector<4xf32>
+  return %y : vector<4xf32>
+}

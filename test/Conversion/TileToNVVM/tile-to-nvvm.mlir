@@ -1,0 +1,109 @@
+// RUN: fa4-opt %s --tile-to-nvvm --split-input-file | FileCheck %s
+
+// One tensor map a tensor, box and swizzle; then the size that is asked for.
+// The manifest says the same.
+//
+// CHECK: llvm.mlir.global external @fa4_shared_memory() {addr_space = 3 : i32, alignment = 1024 : i64}
+// CHECK-LABEL: llvm.func @copy(
+// CHECK-SAME: %[[X:arg0]]: !llvm.ptr {llvm.align = 128 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}
+// CHECK-SAME: %[[Y:arg1]]: !llvm.ptr {
+// CHECK-SAME: %[[M:arg2]]: i32)
+// CHECK-SAME: block = [128], dynamic_smem = 65576 : i64
+// CHECK-SAME: grid = ["ceildiv(N, 128)"]
+// CHECK-SAME: {tensormap = {box = [64, 1, 128], byte_strides = ["2 * 128", "2 * 128 * M"], dims = ["128", "M", "N"], swizzle = "128B", tensor = "x"}}
+// CHECK-SAME: {type = "i32", value = "M"}
+// CHECK-SAME: nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 128, 1, 1>
+//
+// Two warps of one warpgroup have one budget, set once.
+// CHECK-COUNT-4: nvvm.mbarrier.init
+// CHECK: nvvm.fence.mbarrier.init
+// CHECK: nvvm.setmaxregister decrease 48
+// CHECK-NOT: nvvm.setmaxregister
+//
+// The loads of a stage: the barrier expects all bytes, then two boxes of 64 columns.
+// CHECK: nvvm.elect.sync
+// CHECK: nvvm.mbarrier.try_wait
+// CHECK: nvvm.mbarrier.arrive.expect_tx %[[FULL:[0-9]+]], %{{[0-9]+}} :
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{[0-9]+}}, %[[X]], %[[FULL]], box
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{[0-9]+}}, %[[X]], %[[FULL]], box
+// CHECK: nvvm.bar.warp.sync
+//
+// The stores read the stage before it is released.
+// CHECK: nvvm.mbarrier.try_wait
+// CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %[[Y]]
+// CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta %[[Y]]
+// CHECK: nvvm.cp.async.bulk.commit.group
+// CHECK: nvvm.cp.async.bulk.wait_group 0 {read}
+// CHECK: nvvm.mbarrier.arrive
+// CHECK: nvvm.cp.async.bulk.wait_group 0{{$}}
+tile.kernel @copy(%x: memref<?x?x128xbf16> {tile.name = "x", tile.dims = ["N", "M", "128"]},
+                  %y: memref<?x?x128xbf16> {tile.name = "y", tile.dims = ["N", "M", "128"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %tiles = tile.channel "tiles" smem stages(2) offset(0) full(0) empty(2) : <vector<128x128xbf16>>
+  tile.role @load warps(1) issue first_warp(0) registers(48) {
+    %i = tile.work_tile : index
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c128 = arith.constant 128 : index
+    %m = memref.dim %x, %c1 : memref<?x?x128xbf16>
+    %row = arith.muli %i, %c128 : index
+    scf.for %j = %c0 to %m step %c1 {
+      tile.acquire %tiles : <vector<128x128xbf16>>
+      %v = tile.load %x[%row, %j, %c0] dims [0, 2] : memref<?x?x128xbf16> -> vector<128x128xbf16>
+      tile.commit %tiles, %v : <vector<128x128xbf16>>, vector<128x128xbf16>
+    }
+  }
+  tile.role @store warps(1) issue first_warp(1) registers(48) {
+    %i = tile.work_tile : index
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c128 = arith.constant 128 : index
+    %m = memref.dim %x, %c1 : memref<?x?x128xbf16>
+    %row = arith.muli %i, %c128 : index
+    scf.for %j = %c0 to %m step %c1 {
+      %v = tile.wait %tiles : <vector<128x128xbf16>> -> vector<128x128xbf16>
+      tile.store %v, %y[%row, %j, %c0] dims [0, 2] : vector<128x128xbf16>, memref<?x?x128xbf16>
+      tile.release %tiles : <vector<128x128xbf16>>
+    }
+  }
+}
+
+// -----
+
+// What lanes write to tensor memory is complete before they arrive, and what
+// they read before they give the stage back.
+//
+// CHECK-LABEL: llvm.func @lanes(
+// CHECK: nvvm.tcgen05.alloc
+// CHECK-NEXT: nvvm.tcgen05.relinquish_alloc_permit
+// CHECK: nvvm.tcgen05.st
+// CHECK: nvvm.tcgen05.wait <store>
+// CHECK: nvvm.tcgen05.fence <before>
+// CHECK: nvvm.mbarrier.arrive
+// CHECK: nvvm.mbarrier.try_wait
+// CHECK: nvvm.tcgen05.fence <after>
+// CHECK: %[[LD:[0-9]+]] = nvvm.tcgen05.ld
+// CHECK: nvvm.tcgen05.wait <load>
+// CHECK: nvvm.tcgen05.fence <before>
+// CHECK: nvvm.mbarrier.arrive
+// CHECK: nvvm.tcgen05.dealloc
+tile.kernel @lanes(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 32 : i64} {
+  %c = tile.channel "c" tmem stages(1) offset(0) full(0) empty(1) : <vector<128x32xf32>>
+  tile.role @writer warps(4) first_warp(0) {
+    %v = arith.constant dense<1.0> : vector<32xf32>
+    tile.acquire %c : <vector<128x32xf32>>
+    tile.write %v, %c : vector<32xf32>, <vector<128x32xf32>>
+    tile.commit %c : <vector<128x32xf32>>
+  }
+  tile.role @reader warps(4) first_warp(4) {
+    %i = tile.work_tile : index
+    %c128 = arith.constant 128 : index
+    %row = arith.muli %i, %c128 : index
+    tile.wait %c : <vector<128x32xf32>>
+    %v = tile.read %c : <vector<128x32xf32>> -> vector<32xf32>
+    %e = vector.extract %v[3] : f32 from vector<32xf32>
+    tile.release %c : <vector<128x32xf32>>
+    tile.put %e, %y[%row] dim 0 : f32, memref<?xf32>
+  }
+}

@@ -1,0 +1,38 @@
+// RUN: fa4-opt %s --pass-pipeline='builtin.module(attn-to-tile,tile.kernel(tile-subtile,tile-lazy-rescale))' | FileCheck --dump-input=never %s
+// The same at any time, and through text between the passes.
+// RUN: fa4-opt %s --attn-to-tile | fa4-opt --pass-pipeline='builtin.module(tile.kernel(tile-subtile))' | fa4-opt --pass-pipeline='builtin.module(tile.kernel(tile-lazy-rescale))' -o %t.piped
+// RUN: fa4-opt %s --pass-pipeline='builtin.module(attn-to-tile,tile.kernel(tile-subtile,tile-lazy-rescale))' -o %t.whole
+// RUN: diff %t.piped %t.whole
+
+// Two query tiles that share keys and values, each with its own mask, maximum
+// and rescaling.
+// CHECK-LABEL: tile.kernel @gqa_kernel
+// CHECK: %[[Q0:.*]] = tile.load {{.*}} -> vector<128x128xbf16>
+// CHECK: %[[Q1:.*]] = tile.load {{.*}} -> vector<128x128xbf16>
+// CHECK: %[[R:.*]]:6 = scf.for {{.*}} iter_args(%[[O0:.*]] = %{{.*}}, %[[O1:.*]] = %{{.*}}, %[[M0:.*]] = %{{.*}}, %[[M1:.*]] = %{{.*}}, %[[L0:.*]] = %{{.*}}, %[[L1:.*]] = %{{.*}})
+// CHECK:   %[[K:.*]] = tile.load {{.*}} -> vector<128x128xbf16>
+// CHECK:   %[[S0:.*]] = tile.mma %[[Q0]], transpose %[[K]]
+// CHECK:   %[[S1:.*]] = tile.mma %[[Q1]], transpose %[[K]]
+// CHECK:   %[[X0:.*]] = scf.if
+// CHECK:   %[[X1:.*]] = scf.if
+// CHECK-DAG: %[[N0:.*]] = vector.multi_reduction <maxnumf>, %[[X0]], %[[M0]] [1]
+// CHECK-DAG: %[[N1:.*]] = vector.multi_reduction <maxnumf>, %[[X1]], %[[M1]] [1]
+// CHECK-DAG: %[[NEXT0:.*]] = arith.select %{{.*}}, %[[M0]], %[[N0]]
+// CHECK-DAG: %[[NEXT1:.*]] = arith.select %{{.*}}, %[[M1]], %[[N1]]
+// CHECK:   %[[V:.*]] = tile.load {{.*}} -> vector<128x128xbf16>
+// CHECK-NOT: tile.load
+// CHECK:   %[[OS0:.*]] = tile.rescale %[[O0]], %[[A0:.*]] :
+// CHECK:   %[[OS1:.*]] = tile.rescale %[[O1]], %[[A1:.*]] :
+// CHECK:   %[[P0:.*]] = tile.mma %{{.*}}, %[[V]] acc %[[OS0]]
+// CHECK:   %[[P1:.*]] = tile.mma %{{.*}}, %[[V]] acc %[[OS1]]
+// CHECK:   scf.yield %[[P0]], %[[P1]], %[[NEXT0]], %[[NEXT1]], %{{.*}}, %{{.*}} :
+// CHECK-COUNT-4: tile.store
+// CHECK-NOT: tile.store
+// CHECK-NOT: vector<256
+// CHECK: tile.launch
+func.func @gqa(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x128xbf16>) -> (tensor<?x?x?x128xbf16>, tensor<?x?x?xf32>) {
+  %out, %lse = attn.sdpa %q, %k, %v layout<bshd> mask<causal, bottom_right>
+    : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>
+      -> tensor<?x?x?x128xbf16>, tensor<?x?x?xf32>
+  return %out, %lse : tensor<?x?x?x128xbf16>, tensor<?x?x?xf32>
+}

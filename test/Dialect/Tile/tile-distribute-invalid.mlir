@@ -1,0 +1,94 @@
+// RUN: fa4-opt %s --tile-distribute --split-input-file --verify-diagnostics
+
+tile.kernel @layouts() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
+  %o = tile.channel "o" tmem stages(1) : <vector<128x128xf32>>
+  tile.role @r warps(4) {
+    %v = tile.wait %c : <vector<128xf32>> -> vector<128xf32>
+    %col = vector.broadcast %v : vector<128xf32> to vector<128x128xf32>
+    // expected-error @below {{uses a tile both as one element a thread and as a whole}}
+    %vc = vector.shape_cast %v : vector<128xf32> to vector<128x1xf32>
+    %row = vector.broadcast %vc : vector<128x1xf32> to vector<128x128xf32>
+    %z = arith.addf %col, %row : vector<128x128xf32>
+    tile.commit %o, %z : <vector<128x128xf32>>, vector<128x128xf32>
+  }
+}
+
+// -----
+
+tile.kernel @rows() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" tmem stages(1) : <vector<64x64xf32>>
+  tile.role @r warps(4) {
+    // expected-error @below {{gives 'vector<64x64xf32>' in a role of 128 threads, which need one row each}}
+    %v = tile.wait %c : <vector<64x64xf32>> -> vector<64x64xf32>
+  }
+}
+
+// -----
+
+tile.kernel @row_values() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" smem stages(1) : <vector<64xf32>>
+  tile.role @r warps(4) {
+    %v = tile.wait %c : <vector<64xf32>> -> vector<64xf32>
+    // expected-error @below {{has 64 rows for 128 threads}}
+    tile.commit %c, %v : <vector<64xf32>>, vector<64xf32>
+  }
+}
+
+// -----
+
+tile.kernel @over_rows() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" tmem stages(1) : <vector<128x64xf32>>
+  tile.role @r warps(4) {
+    %z = arith.constant dense<0.0> : vector<64xf32>
+    %v = tile.wait %c : <vector<128x64xf32>> -> vector<128x64xf32>
+    // expected-error @below {{reduces over rows, which different threads hold}}
+    %s = vector.multi_reduction <add>, %v, %z [0] : vector<128x64xf32> to vector<64xf32>
+  }
+}
+
+// -----
+
+tile.kernel @transpose() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" tmem stages(1) : <vector<128x128xf32>>
+  tile.role @r warps(4) {
+    %v = tile.wait %c : <vector<128x128xf32>> -> vector<128x128xf32>
+    // expected-error @below {{is not supported on tiles held by the threads of role 'r'}}
+    %t = vector.transpose %v, [1, 0] : vector<128x128xf32> to vector<128x128xf32>
+  }
+}
+
+// -----
+
+tile.kernel @store(%x: memref<?x?xf32> {tile.name = "x", tile.dims = ["M", "N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" tmem stages(1) : <vector<128x64xf32>>
+  tile.role @r warps(4) {
+    %c0 = arith.constant 0 : index
+    %v = tile.wait %c : <vector<128x64xf32>> -> vector<128x64xf32>
+    // expected-error @below {{stores a matrix from the registers of role 'r'; commit it to a channel}}
+    tile.store %v, %x[%c0, %c0] : vector<128x64xf32>, memref<?x?xf32>
+  }
+}
+
+// -----
+
+tile.kernel @some_rows() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" tmem stages(1) : <vector<128x128xf32>>
+  tile.role @r warps(4) {
+    %v = tile.wait %c : <vector<128x128xf32>> -> vector<128x128xf32>
+    // expected-error @below {{takes some of the rows, but each thread holds one}}
+    %s = vector.extract_strided_slice %v {offsets = [3], sizes = [1], strides = [1]} : vector<128x128xf32> to vector<1x128xf32>
+  }
+}
+
+// -----
+
+tile.kernel @each_row() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" tmem stages(1) : <vector<32x2xf32>>
+  tile.role @r warps(1) {
+    // expected-error @below {{differs from row to row, but all threads of a role run the same code}}
+    %k = arith.constant dense<"0x000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F"> : vector<32x2xf32>
+    tile.commit %c, %k : <vector<32x2xf32>>, vector<32x2xf32>
+  }
+}

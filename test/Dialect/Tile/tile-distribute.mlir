@@ -1,0 +1,169 @@
+// RUN: fa4-opt %s --tile-distribute --split-input-file | FileCheck %s --dump-input=never
+
+// A matrix is a row a thread, a row value a scalar. The read is where the value is
+// first used, and row values are written as they are.
+// CHECK-LABEL: tile.kernel @rows
+tile.kernel @rows(%lse: memref<?x?xf32> {tile.name = "lse", tile.dims = ["H", "N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %s = tile.channel "s" tmem stages(1) : <vector<128x64xf32>>
+  %p = tile.channel "p" tmem stages(1) : <vector<128x64xbf16>>
+  %pa = tile.channel "pa" tmem stages(1) : <vector<128x32xbf16>>
+  %m = tile.channel "m" smem stages(1) : <vector<128xf32>>
+  // An issue role's values are handles, not data.
+  // CHECK: tile.role @issue
+  // CHECK: %[[H:.*]] = tile.wait %p : <vector<128x64xbf16>> -> vector<128x64xbf16>
+  tile.role @issue warps(1) issue {
+    %h = tile.wait %p : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    tile.release %p : <vector<128x64xbf16>>
+  }
+  // CHECK: tile.role @compute
+  tile.role @compute warps(4) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    // A constant has the form that each use needs.
+    // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32
+    // CHECK-DAG: %[[TWO:.*]] = arith.constant dense<2.000000e+00> : vector<64xf32>
+    %zero = arith.constant dense<0.0> : vector<128xf32>
+    %two = arith.constant dense<2.0> : vector<128x64xf32>
+    // CHECK: %[[R:.*]]:2 = scf.for {{.*}} iter_args(%[[M0:.*]] = %[[ZERO]], %[[L0:.*]] = %[[ZERO]]) -> (f32, f32)
+    %r:2 = scf.for %i = %c0 to %c8 step %c1 iter_args(%m0 = %zero, %l0 = %zero) -> (vector<128xf32>, vector<128xf32>) {
+      // CHECK: tile.wait %s
+      // CHECK-NEXT: %[[C:.*]] = arith.cmpi
+      // CHECK-NEXT: %[[X:.*]] = tile.read %s : <vector<128x64xf32>> -> vector<64xf32>
+      // CHECK-NEXT: %[[M1:.*]] = vector.reduction <maxnumf>, %[[X]], %[[M0]] fastmath<reassoc> : vector<64xf32> into f32
+      %x = tile.wait %s : <vector<128x64xf32>> -> vector<128x64xf32>
+      %c = arith.cmpi eq, %i, %c0 : index
+      %m1 = vector.multi_reduction <maxnumf>, %x, %m0 [1] : vector<128x64xf32> to vector<128xf32>
+      // CHECK: %[[Y:.*]] = scf.if %[[C]] -> (vector<64xf32>) {
+      // CHECK:   scf.yield %[[TWO]] : vector<64xf32>
+      %y = scf.if %c -> (vector<128x64xf32>) {
+        scf.yield %two : vector<128x64xf32>
+      } else {
+        scf.yield %x : vector<128x64xf32>
+      }
+      // CHECK: %[[MB:.*]] = vector.broadcast %[[M1]] : f32 to vector<64xf32>
+      // CHECK: %[[Z:.*]] = math.fma %[[Y]], %[[TWO]], %[[MB]] : vector<64xf32>
+      %mc = vector.shape_cast %m1 : vector<128xf32> to vector<128x1xf32>
+      %mb = vector.broadcast %mc : vector<128x1xf32> to vector<128x64xf32>
+      %z = math.fma %y, %two, %mb : vector<128x64xf32>
+      // CHECK: %[[ZT:.*]] = arith.truncf %[[Z]] : vector<64xf32> to vector<64xbf16>
+      %zt = arith.truncf %z : vector<128x64xf32> to vector<128x64xbf16>
+      tile.release %s : <vector<128x64xf32>>
+      // CHECK: tile.acquire %pa
+      // CHECK: %[[PART:.*]] = vector.extract_strided_slice %[[ZT]] {offsets = [32], sizes = [32], strides = [1]}
+      // CHECK: tile.write %[[PART]], %pa : vector<32xbf16>, <vector<128x32xbf16>>
+      // CHECK-NEXT: tile.commit %pa : <vector<128x32xbf16>>
+      tile.acquire %pa : <vector<128x32xbf16>>
+      %part = vector.extract_strided_slice %zt {offsets = [0, 32], sizes = [128, 32], strides = [1, 1]} : vector<128x64xbf16> to vector<128x32xbf16>
+      tile.commit %pa, %part : <vector<128x32xbf16>>, vector<128x32xbf16>
+      // CHECK: %[[L1:.*]] = vector.reduction <add>, %[[Z]], %[[L0]]
+      %l1 = vector.multi_reduction <add>, %z, %l0 [1] : vector<128x64xf32> to vector<128xf32>
+      // CHECK: scf.yield %[[M1]], %[[L1]] : f32, f32
+      scf.yield %m1, %l1 : vector<128xf32>, vector<128xf32>
+    }
+    // CHECK: tile.acquire %m
+    // CHECK-NEXT: tile.write %[[R]]#0, %m : f32, <vector<128xf32>>
+    // CHECK-NEXT: tile.commit %m
+    tile.acquire %m : <vector<128xf32>>
+    tile.commit %m, %r#0 : <vector<128xf32>>, vector<128xf32>
+    // CHECK: tile.put %[[R]]#1, %{{.*}}[%{{.*}}, %{{.*}}] dim 1 : f32, memref<?x?xf32>
+    tile.store %r#1, %lse[%c1, %c0] : vector<128xf32>, memref<?x?xf32>
+  }
+}
+
+// -----
+
+// The step of the rows is the thread's row, that of the columns a whole vector; so is
+// a vector that is read to be used along columns.
+// CHECK-LABEL: tile.kernel @columns
+tile.kernel @columns() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
+  %d = tile.channel "d" smem stages(1) : <vector<128xf32>>
+  %f = tile.channel "f" smem stages(1) : <vector<128xf32>>
+  %o = tile.channel "o" tmem stages(1) : <vector<128x128xf32>>
+  tile.role @compute warps(4) {
+    %c3 = arith.constant 3 : index
+    // CHECK-DAG: %[[ROW:.*]] = tile.row : index
+    // CHECK-DAG: %[[COLS:.*]] = vector.step : vector<128xindex>
+    %step = vector.step : vector<128xindex>
+    // CHECK: %[[LIM:.*]] = arith.addi %[[ROW]], %{{.*}} : index
+    %limv = vector.broadcast %c3 : index to vector<128xindex>
+    %lim = arith.addi %step, %limv : vector<128xindex>
+    %limc = vector.shape_cast %lim : vector<128xindex> to vector<128x1xindex>
+    // CHECK: %[[LIMB:.*]] = vector.broadcast %[[LIM]] : index to vector<128xindex>
+    %limb = vector.broadcast %limc : vector<128x1xindex> to vector<128x128xindex>
+    %colb = vector.broadcast %step : vector<128xindex> to vector<128x128xindex>
+    // CHECK: %[[KEEP:.*]] = arith.cmpi sle, %[[COLS]], %[[LIMB]] : vector<128xindex>
+    %keep = arith.cmpi sle, %colb, %limb : vector<128x128xindex>
+    // CHECK: tile.wait %d
+    // CHECK: tile.wait %f
+    // CHECK-NEXT: %[[F:.*]] = tile.read %f : <vector<128xf32>> -> f32
+    // CHECK: %[[D:.*]] = tile.read %d all : <vector<128xf32>> -> vector<128xf32>
+    // CHECK: %[[X:.*]] = tile.read %s
+    // CHECK: %[[Y:.*]] = arith.subf %[[X]], %[[D]] : vector<128xf32>
+    // CHECK: arith.select %[[KEEP]], %[[Y]], %{{.*}} : vector<128xi1>, vector<128xf32>
+    %dv = tile.wait %d : <vector<128xf32>> -> vector<128xf32>
+    %fv = tile.wait %f : <vector<128xf32>> -> vector<128xf32>
+    %db = vector.broadcast %dv : vector<128xf32> to vector<128x128xf32>
+    %x = tile.wait %s : <vector<128x128xf32>> -> vector<128x128xf32>
+    %y = arith.subf %x, %db : vector<128x128xf32>
+    %fc = vector.shape_cast %fv : vector<128xf32> to vector<128x1xf32>
+    %fb = vector.broadcast %fc : vector<128x1xf32> to vector<128x128xf32>
+    %z = arith.select %keep, %y, %fb : vector<128x128xi1>, vector<128x128xf32>
+    tile.acquire %o : <vector<128x128xf32>>
+    tile.commit %o, %z : <vector<128x128xf32>>, vector<128x128xf32>
+    tile.release %s : <vector<128x128xf32>>
+    tile.release %d : <vector<128xf32>>
+    tile.release %f : <vector<128xf32>>
+  }
+}
+
+// -----
+
+// An accumulator that is handed on in its buffer is read and written only where a
+// row of the warp has a factor. A product is always computed.
+// CHECK-LABEL: tile.kernel @rescale
+tile.kernel @rescale() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %a = tile.channel "a" smem stages(1) : <vector<128xf32>>
+  %o = tile.channel "o" tmem stages(1) initial(1) : <vector<128x64xf32>>
+  %or = tile.channel "or" tmem stages(1) in_place_of(%o : !tile.channel<vector<128x64xf32>>) : <vector<128x64xf32>>
+  tile.role @correct warps(4) {
+    // CHECK: tile.wait %a
+    // CHECK-NEXT: %[[A:.*]] = tile.read %a
+    // CHECK-NEXT: tile.wait %o
+    // CHECK-NEXT: %[[ONE:.*]] = arith.constant 1.000000e+00 : f32
+    // CHECK-NEXT: %[[DIFFERS:.*]] = arith.cmpf une, %[[A]], %[[ONE]]
+    // CHECK-NEXT: %[[ANY:.*]] = tile.any %[[DIFFERS]]
+    // CHECK-NEXT: scf.if %[[ANY]] {
+    // CHECK-NEXT:   %[[X:.*]] = tile.read %o
+    // CHECK-NEXT:   %[[AB:.*]] = vector.broadcast %[[A]]
+    // CHECK-NEXT:   %[[Y:.*]] = arith.mulf %[[X]], %[[AB]]
+    // CHECK-NEXT:   tile.write %[[Y]], %or
+    // CHECK-NEXT: }
+    // CHECK-NEXT: tile.commit %or
+    %av = tile.wait %a : <vector<128xf32>> -> vector<128xf32>
+    %ov = tile.wait %o : <vector<128x64xf32>> -> vector<128x64xf32>
+    %os = tile.rescale %ov, %av : vector<128x64xf32>, vector<128xf32>
+    tile.commit %or, %os : <vector<128x64xf32>>, vector<128x64xf32>
+    // CHECK: tile.wait %o
+    // CHECK-NOT: scf.if
+    // CHECK: %[[X2:.*]] = tile.read %o
+    // CHECK: %[[Y2:.*]] = arith.mulf %[[X2]]
+    // CHECK: tile.write %[[Y2]], %or
+    %ac = vector.shape_cast %av : vector<128xf32> to vector<128x1xf32>
+    %ab = vector.broadcast %ac : vector<128x1xf32> to vector<128x64xf32>
+    %ov2 = tile.wait %o : <vector<128x64xf32>> -> vector<128x64xf32>
+    %os2 = arith.mulf %ov2, %ab : vector<128x64xf32>
+    tile.commit %or, %os2 : <vector<128x64xf32>>, vector<128x64xf32>
+    // A value that is used after its stage is released is read before.
+    // CHECK: tile.wait %o
+    // CHECK-NEXT: %[[LATE:.*]] = tile.read %o
+    // CHECK-NEXT: tile.release %o
+    // CHECK-NEXT: tile.write %[[LATE]], %or
+    %ov3 = tile.wait %o : <vector<128x64xf32>> -> vector<128x64xf32>
+    tile.release %o : <vector<128x64xf32>>
+    tile.commit %or, %ov3 : <vector<128x64xf32>>, vector<128x64xf32>
+    tile.release %a : <vector<128xf32>>
+  }
+}

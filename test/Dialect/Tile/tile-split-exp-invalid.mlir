@@ -1,0 +1,32 @@
+// RUN: fa4-opt %s --tile-split-exp --split-input-file --verify-diagnostics
+// RUN: not fa4-opt %s --tile-split-exp=fraction=0.9 --split-input-file 2>&1 | FileCheck %s --dump-input=never --check-prefix=SHARE
+// RUN: not fa4-opt %s --tile-split-exp=degree=9 --split-input-file 2>&1 | FileCheck %s --dump-input=never --check-prefix=DEGREE
+
+// SHARE: error: tile-split-exp: {{.*}}pairs
+// DEGREE: error: tile-split-exp: {{.*}}degree
+
+tile.kernel @good() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  tile.role @r warps(4) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %x = arith.constant dense<0.0> : vector<128x64xf32>
+    scf.for %i = %c0 to %c1 step %c1 {
+      %y = math.exp2 %x : vector<128x64xf32>
+      %z = arith.truncf %y : vector<128x64xf32> to vector<128x64xbf16>
+    }
+  }
+}
+
+// -----
+
+// expected-error @below {{is for 'sm_1', which has no target description}}
+tile.kernel @chip() attributes {chip = "sm_1", grid = [#tile.extent<"1">]} {
+  tile.role @r warps(4) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %x = arith.constant dense<0.0> : vector<128x64xf32>
+    scf.for %i = %c0 to %c1 step %c1 {
+      %y = math.exp2 %x : vector<128x64xf32>
+    }
+  }
+}

@@ -1,0 +1,97 @@
+// RUN: fa4-opt %s --tile-split-exp=print=true 2>%t.table | FileCheck %s --dump-input=never --check-prefix=FAST
+// RUN: FileCheck %s --dump-input=never --check-prefix=TABLE < %t.table
+// RUN: sed -e s/sm_100a/sm_103a/ -e '/"s" tmem/s/stages(1)/stages(3)/' %s | fa4-opt --tile-split-exp | FileCheck %s --dump-input=never --check-prefix=NONE
+// RUN: fa4-opt %s --tile-split-exp=pairs-per-fragment=2 | FileCheck %s --dump-input=never --check-prefix=SIX
+// RUN: fa4-opt %s --tile-split-exp=fraction=0.125 | FileCheck %s --dump-input=never --check-prefix=EIGHT
+// RUN: fa4-opt %s --tile-split-exp="fraction=0.125 degree=2" | FileCheck %s --dump-input=never --check-prefix=QUADRATIC
+
+// The work of an iteration is counted from the roles: one product of 128x128x64
+// from shared memory (256 cycles) and one of 128x64x128 from tensor memory (256).
+// For each of 128 rows: 128 exponentials and one of a row value in another role;
+// 128 products and 128 for the sum; 128 halved for the maximum, 64 conversions.
+// Masks, in the longer branch, and the scalar work do not count.
+// TABLE: exp2 on sm_100a: {{[1-9][0-9]*}} of 128 a row by a polynomial of degree 3
+// TABLE: cycles an iteration of 1 x 128 rows:
+// TABLE: MMA                 512      512
+// TABLE: MUFU               1032
+// TABLE: FMA                 256
+// TABLE: ALU                 256
+// TABLE: recurrence
+
+// On the chip with the faster unit, and with three stages for the dependence cycle, the
+// exponentials are no bottleneck.
+// NONE-NOT: tile.exp2
+// FAST: tile.role @compute
+// FAST: tile.exp2 %{{.*}} polynomial [6.95{{[0-9]+}}e-01, 2.27{{[0-9]+}}e-01, 7.7{{[0-9]+}}e-02] pairs [{{.*}}] : vector<128x128xf32>
+// A row value, or a matrix outside of the loop, is left alone.
+// FAST: math.exp2 %{{.*}} : vector<128x128xf32>
+// FAST: tile.role @other
+// FAST: math.exp2 %{{.*}} : vector<128xf32>
+// SIX: tile.exp2 %{{.*}} pairs [{{[0-9]+}}, {{[0-9]+}}, {{[0-9]+}}, {{[0-9]+}}, {{[0-9]+}}, {{[0-9]+}}] :
+// EIGHT: tile.exp2 %{{.*}} pairs [5, 11, 17, 23, 29, 35, 41, 47] :
+// QUADRATIC: tile.exp2 %{{.*}} polynomial [6.{{[0-9]+}}e-01, 3.{{[0-9]+}}e-01] pairs
+tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %q = tile.channel "q" smem stages(1) : <vector<128x64xbf16>>
+  %v = tile.channel "v" smem stages(1) : <vector<128x64xbf16>>
+  %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
+  %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
+  %o = tile.channel "o" tmem stages(1) : <vector<128x64xf32>>
+  %m = tile.channel "m" smem stages(1) : <vector<128xf32>>
+  tile.role @mma warps(1) issue {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %tq = tile.wait %q : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    scf.for %i = %c0 to %c1 step %c1 {
+      %ts = tile.mma %tq, transpose %tq : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+      tile.acquire %s : <vector<128x128xf32>>
+      tile.commit %s, %ts : <vector<128x128xf32>>, vector<128x128xf32>
+      %tp = tile.wait %p : <vector<128x128xbf16>> -> vector<128x128xbf16>
+      %tv = tile.wait %v : <vector<128x64xbf16>> -> vector<128x64xbf16>
+      %to = tile.mma %tp, %tv : vector<128x128xbf16>, vector<128x64xbf16> -> vector<128x64xf32>
+      tile.acquire %o : <vector<128x64xf32>>
+      tile.commit %o, %to : <vector<128x64xf32>>, vector<128x64xf32>
+      tile.release %p : <vector<128x128xbf16>>
+      tile.release %v : <vector<128x64xbf16>>
+    }
+  }
+  tile.role @compute warps(4) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %zero = arith.constant dense<0.0> : vector<128xf32>
+    %two = arith.constant dense<2.0> : vector<128x128xf32>
+    %r = scf.for %i = %c0 to %c1 step %c1 iter_args(%a = %zero) -> (vector<128xf32>) {
+      %x0 = tile.wait %s : <vector<128x128xf32>> -> vector<128x128xf32>
+      %first = arith.cmpi eq, %i, %c0 : index
+      %x = scf.if %first -> (vector<128x128xf32>) {
+        %masked = arith.maxnumf %x0, %two : vector<128x128xf32>
+        scf.yield %masked : vector<128x128xf32>
+      } else {
+        scf.yield %x0 : vector<128x128xf32>
+      }
+      %mx = vector.multi_reduction <maxnumf>, %x, %a [1] : vector<128x128xf32> to vector<128xf32>
+      tile.acquire %m : <vector<128xf32>>
+      tile.commit %m, %mx : <vector<128xf32>>, vector<128xf32>
+      %y = arith.mulf %x, %two : vector<128x128xf32>
+      %e = math.exp2 %y : vector<128x128xf32>
+      %t = arith.truncf %e : vector<128x128xf32> to vector<128x128xbf16>
+      tile.acquire %p : <vector<128x128xbf16>>
+      tile.commit %p, %t : <vector<128x128xbf16>>, vector<128x128xbf16>
+      tile.release %s : <vector<128x128xf32>>
+      %l = vector.multi_reduction <add>, %e, %a [1] : vector<128x128xf32> to vector<128xf32>
+      scf.yield %l : vector<128xf32>
+    }
+    %e2 = math.exp2 %two : vector<128x128xf32>
+    %t2 = arith.truncf %e2 : vector<128x128xf32> to vector<128x128xbf16>
+    tile.acquire %p : <vector<128x128xbf16>>
+    tile.commit %p, %t2 : <vector<128x128xbf16>>, vector<128x128xbf16>
+  }
+  tile.role @other warps(4) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    scf.for %i = %c0 to %c1 step %c1 {
+      %mv = tile.wait %m : <vector<128xf32>> -> vector<128xf32>
+      %me = math.exp2 %mv : vector<128xf32>
+      tile.release %m : <vector<128xf32>>
+    }
+  }
+}

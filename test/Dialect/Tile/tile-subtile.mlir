@@ -1,0 +1,192 @@
+// RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-subtile))' --split-input-file | FileCheck --dump-input=never %s
+// MMAs of the target's rows: nothing changes.
+// RUN: fa4-opt %S/backward-program.mlir -o %t.before
+// RUN: fa4-opt %S/backward-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-subtile))' -o %t.after
+// RUN: diff %t.before %t.after
+// The parts need no further cut.
+// RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-subtile))' --split-input-file -o %t.once
+// RUN: fa4-opt %t.once --pass-pipeline='builtin.module(tile.kernel(tile-subtile))' --split-input-file -o %t.twice
+// RUN: diff %t.once %t.twice
+
+// A product with a tile of 256 x 128: both parts share B.
+// CHECK-LABEL: tile.kernel @gemm(
+// CHECK-SAME: %[[A:[^ ]*]]: memref<?x?xbf16>
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<128x128xf32>
+// CHECK-DAG: %[[BIAS:.*]] = arith.constant dense<1.000000e+00> : vector<128x128xf32>
+// CHECK: %[[ROW0:.*]] = arith.muli
+// CHECK: %[[R:.*]]:2 = scf.for {{.*}} iter_args(%[[X0:.*]] = %[[ZERO]], %[[X1:.*]] = %[[ZERO]]) -> (vector<128x128xf32>, vector<128x128xf32>)
+// CHECK:   %[[A0:.*]] = tile.load %[[A]][%[[ROW0]], %{{.*}}] : {{.*}} -> vector<128x64xbf16>
+// CHECK:   %[[ROW1:.*]] = arith.addi %[[ROW0]], %c128
+// CHECK:   %[[A1:.*]] = tile.load %[[A]][%[[ROW1]], %{{.*}}] : {{.*}} -> vector<128x64xbf16>
+// CHECK:   %[[B:.*]] = tile.load {{.*}} -> vector<64x128xbf16>
+// CHECK-NOT: tile.load
+// CHECK:   %[[Y0:.*]] = tile.mma %[[A0]], %[[B]] acc %[[X0]]
+// CHECK:   %[[Y1:.*]] = tile.mma %[[A1]], %[[B]] acc %[[X1]]
+// CHECK:   scf.yield %[[Y0]], %[[Y1]]
+// CHECK: %[[S0:.*]] = arith.addf %[[R]]#0, %[[BIAS]]
+// CHECK: %[[S1:.*]] = arith.addf %[[R]]#1, %[[BIAS]]
+// CHECK: %[[T0:.*]] = arith.truncf %[[S0]]
+// CHECK: %[[T1:.*]] = arith.truncf %[[S1]]
+// CHECK: tile.store %[[T0]], %{{.*}}[%[[ROW0]], %[[COL:.*]]]
+// CHECK: %[[AT1:.*]] = arith.addi %[[ROW0]], %{{.*}}
+// CHECK: tile.store %[[T1]], %{{.*}}[%[[AT1]], %[[COL]]]
+tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]},
+                  %b: memref<?x?xbf16> {tile.name = "B", tile.dims = ["K", "N"]},
+                  %c: memref<?x?xbf16> {tile.name = "C", tile.dims = ["M", "N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 256>, #tile.extent<"N" by 128>]} {
+  %zero = arith.constant dense<0.0> : vector<256x128xf32>
+  %bias = arith.constant dense<1.0> : vector<256x128xf32>
+  %tm, %tn = tile.work_tile : index, index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %c256 = arith.constant 256 : index
+  %row = arith.muli %tm, %c256 : index
+  %col = arith.muli %tn, %c128 : index
+  %k = memref.dim %a, %c1 : memref<?x?xbf16>
+  %acc = scf.for %i = %c0 to %k step %c64 iter_args(%x = %zero) -> (vector<256x128xf32>) {
+    %ta = tile.load %a[%row, %i] : memref<?x?xbf16> -> vector<256x64xbf16>
+    %tb = tile.load %b[%i, %col] : memref<?x?xbf16> -> vector<64x128xbf16>
+    %y = tile.mma %ta, %tb acc %x : vector<256x64xbf16>, vector<64x128xbf16> -> vector<256x128xf32>
+    scf.yield %y : vector<256x128xf32>
+  }
+  %sum = arith.addf %acc, %bias : vector<256x128xf32>
+  %out = arith.truncf %sum : vector<256x128xf32> to vector<256x128xbf16>
+  tile.store %out, %c[%row, %col] : vector<256x128xbf16>, memref<?x?xbf16>
+}
+
+// -----
+
+// Rows of vectors follow: indices, reductions, broadcasts, a branch for each
+// part, and a vector in memory.
+// CHECK-LABEL: tile.kernel @rows(
+// CHECK: tile.load %{{.*}}[%[[ROW:.*]], %c0]
+// CHECK: %[[ROW1:.*]] = arith.addi %[[ROW]], %{{.*}}
+// CHECK: tile.load %{{.*}}[%[[ROW1]], %c0]
+// CHECK: %[[S0:.*]] = tile.mma
+// CHECK: %[[S1:.*]] = tile.mma
+// CHECK: %[[X0:.*]] = scf.if %[[COND:.*]] -> (vector<128x64xf32>) {
+// CHECK:   %[[STEP0:.*]] = vector.step : vector<128xindex>
+// CHECK-NOT: arith.addi %[[STEP0]]
+// CHECK:   %[[KEEP0:.*]] = arith.cmpi
+// CHECK:   arith.select %[[KEEP0]], %[[S0]]
+// CHECK: } else {
+// CHECK:   scf.yield %[[S0]]
+// CHECK: %[[X1:.*]] = scf.if %[[COND]] -> (vector<128x64xf32>) {
+// CHECK:   %[[STEP1:.*]] = vector.step : vector<128xindex>
+// CHECK:   %[[OFF:.*]] = arith.constant dense<128> : vector<128xindex>
+// CHECK:   arith.addi %[[STEP1]], %[[OFF]]
+// CHECK:   %[[KEEP1:.*]] = arith.cmpi
+// CHECK:   arith.select %[[KEEP1]], %[[S1]]
+// CHECK: %[[M0:.*]] = vector.multi_reduction <maxnumf>, %[[X0]], %[[Z:.*]] [1] : vector<128x64xf32> to vector<128xf32>
+// CHECK: %[[M1:.*]] = vector.multi_reduction <maxnumf>, %[[X1]], %[[Z]] [1] : vector<128x64xf32> to vector<128xf32>
+// CHECK: %[[R0:.*]] = tile.rescale %[[X0]], %[[M0]]
+// CHECK: %[[R1:.*]] = tile.rescale %[[X1]], %[[M1]]
+// CHECK: %[[C0:.*]] = vector.multi_reduction <add>, %[[R0]], %[[Z64:.*]] [0] : vector<128x64xf32> to vector<64xf32>
+// The sum over the rows takes in one part after the other.
+// CHECK: %[[C1:.*]] = vector.multi_reduction <add>, %[[R1]], %[[C0]] [0] : vector<128x64xf32> to vector<64xf32>
+// CHECK: tile.store %[[M0]], %{{.*}}[%[[ROW]]] : vector<128xf32>
+// CHECK: tile.store %[[M1]], %{{.*}}[%[[ROW1]]] : vector<128xf32>
+// CHECK: tile.store %[[C1]], %{{.*}}[%c0] : vector<64xf32>
+// CHECK-NOT: tile.store
+tile.kernel @rows(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "64"]},
+                  %m: memref<?xf32> {tile.name = "m", tile.dims = ["M"]}, %n: index {tile.name = "n"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 256>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c256 = arith.constant 256 : index
+  %zero = arith.constant dense<0.0> : vector<256xf32>
+  %zero64 = arith.constant dense<0.0> : vector<64xf32>
+  %none = arith.constant dense<0.0> : vector<256x64xf32>
+  %row = arith.muli %i, %c256 : index
+  %tq = tile.load %q[%row, %c0] : memref<?x64xbf16> -> vector<256x64xbf16>
+  %tk = tile.load %q[%c0, %c0] : memref<?x64xbf16> -> vector<64x64xbf16>
+  %s = tile.mma %tq, transpose %tk : vector<256x64xbf16>, vector<64x64xbf16> -> vector<256x64xf32>
+  %cond = arith.cmpi slt, %row, %n : index
+  %x = scf.if %cond -> (vector<256x64xf32>) {
+    %rows = vector.step : vector<256xindex>
+    %cols = vector.step : vector<64xindex>
+    %rowsc = vector.shape_cast %rows : vector<256xindex> to vector<256x1xindex>
+    %rowsb = vector.broadcast %rowsc : vector<256x1xindex> to vector<256x64xindex>
+    %colsb = vector.broadcast %cols : vector<64xindex> to vector<256x64xindex>
+    %keep = arith.cmpi sle, %colsb, %rowsb : vector<256x64xindex>
+    %sm = arith.select %keep, %s, %none : vector<256x64xi1>, vector<256x64xf32>
+    scf.yield %sm : vector<256x64xf32>
+  } else {
+    scf.yield %s : vector<256x64xf32>
+  }
+  %max = vector.multi_reduction <maxnumf>, %x, %zero [1] : vector<256x64xf32> to vector<256xf32>
+  %scaled = tile.rescale %x, %max : vector<256x64xf32>, vector<256xf32>
+  %sums = vector.multi_reduction <add>, %scaled, %zero64 [0] : vector<256x64xf32> to vector<64xf32>
+  tile.store %max, %m[%row] : vector<256xf32>, memref<?xf32>
+  tile.store %sums, %m[%c0] : vector<64xf32>, memref<?xf32>
+}
+
+// -----
+
+// Rows of one MMA that another one sums over: a sequence of MMAs. Four parts.
+// CHECK-LABEL: tile.kernel @chain(
+// CHECK-COUNT-4: tile.mma %{{.*}}, transpose %[[K:.*]] : vector<128x64xbf16>, vector<64x64xbf16> -> vector<128x64xf32>
+// CHECK-COUNT-4: arith.truncf
+// CHECK: %[[S0:.*]] = tile.mma transpose %{{.*}}, %{{.*}} acc %[[ACC:.*]] if %[[COND:.*]] : vector<128x64xbf16>, vector<128x64xbf16> -> vector<64x64xf32>
+// CHECK: %[[S1:.*]] = tile.mma transpose %{{.*}}, %{{.*}} acc %[[S0]] : vector<128x64xbf16>
+// CHECK: %[[S2:.*]] = tile.mma transpose %{{.*}}, %{{.*}} acc %[[S1]] : vector<128x64xbf16>
+// CHECK: %[[S3:.*]] = tile.mma transpose %{{.*}}, %{{.*}} acc %[[S2]] : vector<128x64xbf16>
+// CHECK: tile.store %[[S3]]
+tile.kernel @chain(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "64"]},
+                   %o: memref<?x64xf32> {tile.name = "o", tile.dims = ["M", "64"]}, %n: index {tile.name = "n"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 512>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %ones = arith.constant dense<1.0> : vector<64x64xf32>
+  %tq = tile.load %q[%i, %c0] : memref<?x64xbf16> -> vector<512x64xbf16>
+  %tk = tile.load %q[%c0, %c0] : memref<?x64xbf16> -> vector<64x64xbf16>
+  %cond = arith.cmpi slt, %i, %n : index
+  %s = tile.mma %tq, transpose %tk : vector<512x64xbf16>, vector<64x64xbf16> -> vector<512x64xf32>
+  %p = arith.truncf %s : vector<512x64xf32> to vector<512x64xbf16>
+  %sum = tile.mma transpose %p, %tq acc %ones if %cond : vector<512x64xbf16>, vector<512x64xbf16> -> vector<64x64xf32>
+  tile.store %sum, %o[%c0, %c0] : vector<64x64xf32>, memref<?x64xf32>
+}
+
+// -----
+
+// Control flow without results, and a branch with results of which only one is
+// cut.
+// CHECK-LABEL: tile.kernel @effects(
+// CHECK: %[[S0:.*]] = tile.mma
+// CHECK: %[[S1:.*]] = tile.mma
+// CHECK: scf.for
+// CHECK:   scf.if %{{.*}} {
+// CHECK:     tile.reduce_add %[[S0]], %{{.*}}[%[[ROW:.*]], %c0]
+// CHECK:     %[[ROW1:.*]] = arith.addi %[[ROW]], %{{.*}}
+// CHECK:     tile.reduce_add %[[S1]], %{{.*}}[%[[ROW1]], %c0]
+// CHECK-NOT: tile.reduce_add
+// CHECK: %[[X:.*]]:3 = scf.if %{{.*}} -> (vector<128x64xf32>, vector<128x64xf32>, index) {
+// CHECK: scf.yield %{{.*}}, %{{.*}}, %c0 : vector<128x64xf32>, vector<128x64xf32>, index
+// CHECK: tile.store %[[X]]#0, %{{.*}}[%[[X]]#2, %c0]
+// CHECK: tile.store %[[X]]#1,
+tile.kernel @effects(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "64"]},
+                     %o: memref<?x64xf32> {tile.name = "o", tile.dims = ["M", "64"]}, %n: index {tile.name = "n"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 256>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %tq = tile.load %q[%i, %c0] : memref<?x64xbf16> -> vector<256x64xbf16>
+  %tk = tile.load %q[%c0, %c0] : memref<?x64xbf16> -> vector<64x64xbf16>
+  %s = tile.mma %tq, transpose %tk : vector<256x64xbf16>, vector<64x64xbf16> -> vector<256x64xf32>
+  scf.for %j = %c0 to %n step %c1 {
+    %cond = arith.cmpi slt, %j, %i : index
+    scf.if %cond {
+      tile.reduce_add %s, %o[%j, %c0] : vector<256x64xf32>, memref<?x64xf32>
+    }
+  }
+  %first = arith.cmpi eq, %i, %c0 : index
+  %x, %at = scf.if %first -> (vector<256x64xf32>, index) {
+    %twice = arith.addf %s, %s : vector<256x64xf32>
+    scf.yield %twice, %c0 : vector<256x64xf32>, index
+  } else {
+    scf.yield %s, %i : vector<256x64xf32>, index
+  }
+  tile.store %x, %o[%at, %c0] : vector<256x64xf32>, memref<?x64xf32>
+}

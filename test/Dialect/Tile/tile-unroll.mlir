@@ -1,0 +1,218 @@
+// RUN: fa4-opt %s --tile-unroll=fragment=4 --split-input-file | FileCheck %s --dump-input=never
+// RUN: fa4-opt %s --tile-unroll --split-input-file | FileCheck %s --dump-input=never --check-prefix=WIDE
+
+// Reads come first, as the value is used twice. The maximum folds two elements a
+// step in four accumulators. Each fragment goes from its fma to its write
+// before the next one, and into the partial sums.
+// CHECK-LABEL: tile.kernel @row
+tile.kernel @row() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" tmem stages(1) : <vector<128x12xf32>>
+  %p = tile.channel "p" tmem stages(1) : <vector<128x12xbf16>>
+  %l = tile.channel "l" smem stages(1) : <vector<128xf32>>
+  tile.role @compute warps(4) {
+    %k = arith.constant dense<2.0> : vector<12xf32>
+    %m0 = arith.constant 0.0 : f32
+    // CHECK: tile.wait %s
+    // CHECK-NEXT: %[[R0:.*]] = tile.read %s : <vector<128x12xf32>> -> vector<4xf32>
+    // CHECK-NEXT: %[[X0:.*]] = vector.extract_strided_slice %[[R0]] {offsets = [0], sizes = [2], strides = [1]}
+    // CHECK-NEXT: %[[X1:.*]] = vector.extract_strided_slice %[[R0]] {offsets = [2]
+    // CHECK-NEXT: %[[R1:.*]] = tile.read %s[4]
+    // CHECK: %[[R2:.*]] = tile.read %s[8]
+    // A fragment of 12 columns is read as 8 and 4.
+    // WIDE: tile.read %s : <vector<128x12xf32>> -> vector<8xf32>
+    // WIDE: tile.read %s[8] : <vector<128x12xf32>> -> vector<4xf32>
+    tile.wait %s : <vector<128x12xf32>>
+    %x = tile.read %s : <vector<128x12xf32>> -> vector<12xf32>
+    // CHECK: %[[X00:.*]] = vector.extract %[[X0]][0]
+    // CHECK-NEXT: %[[A0:.*]] = arith.maxnumf %[[X00]], %{{.*}} : f32
+    // CHECK-NEXT: %[[X01:.*]] = vector.extract %[[X0]][1]
+    // CHECK-NEXT: %[[A1:.*]] = arith.maxnumf %[[A0]], %[[X01]] : f32
+    // The other accumulators start with their first element, and the fifth pair
+    // goes to the first one again. Three steps join them.
+    // CHECK-COUNT-3: arith.maxnumf
+    // CHECK: arith.maxnumf %[[A1]], %{{.*}} : f32
+    // CHECK-COUNT-6: arith.maxnumf
+    // CHECK-NOT: arith.maxnumf
+    %m = vector.reduction <maxnumf>, %x, %m0 : vector<12xf32> into f32
+    // CHECK: tile.release %s
+    tile.release %s : <vector<128x12xf32>>
+    %mb = vector.broadcast %m : f32 to vector<12xf32>
+    %y = math.fma %x, %k, %mb : vector<12xf32>
+    %e = tile.exp2 %y polynomial [0.7, 0.3] pairs [1, 4] : vector<12xf32>
+    %z = arith.truncf %e : vector<12xf32> to vector<12xbf16>
+    // CHECK: tile.acquire %p
+    // CHECK: %[[MB:.*]] = vector.broadcast %{{.*}} : f32 to vector<2xf32>
+    // CHECK-NEXT: %[[Y0:.*]] = math.fma %[[X0]], %{{.*}}, %[[MB]] : vector<2xf32>
+    // CHECK-NEXT: %[[Y1:.*]] = math.fma %[[X1]]
+    // CHECK-NEXT: %[[E0:.*]] = math.exp2 %[[Y0]]
+    // CHECK-NEXT: %[[E1:.*]] = tile.exp2 %[[Y1]] polynomial [7.000000e-01, 3.000000e-01] pairs [0]
+    // CHECK-NEXT: %[[Z0:.*]] = arith.truncf %[[E0]]
+    // CHECK-NEXT: %[[Z1:.*]] = arith.truncf %[[E1]]
+    // CHECK-NEXT: %[[B0:.*]] = vector.bitcast %[[Z0]] : vector<2xbf16> to vector<1xi32>
+    // CHECK-NEXT: %[[W0:.*]] = vector.extract %[[B0]][0]
+    // CHECK-NEXT: %[[B1:.*]] = vector.bitcast %[[Z1]]
+    // CHECK-NEXT: %[[W1:.*]] = vector.extract %[[B1]][0]
+    // CHECK-NEXT: %[[W:.*]] = vector.from_elements %[[W0]], %[[W1]] : vector<2xi32>
+    // CHECK-NEXT: %[[P:.*]] = vector.bitcast %[[W]] : vector<2xi32> to vector<4xbf16>
+    // CHECK-NEXT: tile.write %[[P]], %p : vector<4xbf16>
+    // CHECK-NEXT: math.fma
+    // CHECK: tile.write {{.*}}, %p[4]
+    // CHECK-NEXT: math.fma
+    // CHECK-NEXT: math.fma
+    // CHECK-NEXT: tile.exp2
+    // CHECK-NEXT: math.exp2
+    // CHECK: tile.write {{.*}}, %p[8]
+    // CHECK-COUNT-2: arith.addf {{.*}} : vector<2xf32>
+    // CHECK: tile.commit %p
+    tile.acquire %p : <vector<128x12xbf16>>
+    tile.write %z, %p : vector<12xbf16>, <vector<128x12xbf16>>
+    tile.commit %p : <vector<128x12xbf16>>
+    // CHECK-COUNT-3: arith.addf {{.*}} : vector<2xf32>
+    // CHECK-COUNT-2: arith.addf {{.*}} : f32
+    // CHECK-NOT: arith.addf
+    // CHECK: tile.write {{.*}}, %l : f32
+    %sum = vector.reduction <add>, %e, %m : vector<12xf32> into f32
+    tile.acquire %l : <vector<128xf32>>
+    tile.write %sum, %l : f32, <vector<128xf32>>
+    tile.commit %l : <vector<128xf32>>
+  }
+}
+
+// -----
+
+// A value with one use is read as it is used, a fragment at a time, also when it is
+// written back in place. What is written first must not be read after.
+// CHECK-LABEL: tile.kernel @in_place
+tile.kernel @in_place() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %o = tile.channel "o" tmem stages(1) : <vector<128x8xf32>>
+  %or = tile.channel "or" tmem stages(1) in_place_of(%o : !tile.channel<vector<128x8xf32>>) : <vector<128x8xf32>>
+  tile.role @correct warps(4) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %a = arith.constant dense<2.0> : vector<8xf32>
+    // CHECK: scf.for
+    // CHECK: tile.wait %o
+    // CHECK-NEXT: tile.read %o : <vector<128x8xf32>> -> vector<4xf32>
+    // CHECK-COUNT-2: arith.mulf
+    // CHECK: tile.write {{.*}}, %or : vector<4xf32>
+    // CHECK-NEXT: tile.read %o[4]
+    // CHECK-COUNT-2: arith.mulf
+    // CHECK: tile.write {{.*}}, %or[4]
+    // CHECK-NEXT: tile.commit %or
+    scf.for %i = %c0 to %c1 step %c1 {
+      tile.wait %o : <vector<128x8xf32>>
+      %x = tile.read %o : <vector<128x8xf32>> -> vector<8xf32>
+      %y = arith.mulf %x, %a : vector<8xf32>
+      tile.write %y, %or : vector<8xf32>, <vector<128x8xf32>>
+      tile.commit %or : <vector<128x8xf32>>
+    }
+    // CHECK: tile.wait %o
+    // CHECK-NEXT: tile.read %o : <vector<128x8xf32>> -> vector<4xf32>
+    // CHECK: tile.read %o[4]
+    // CHECK: tile.write {{.*}}, %or
+    // CHECK: tile.write {{.*}}, %or[4]
+    // CHECK-NEXT: tile.commit %or
+    // CHECK: arith.mulf
+    // CHECK: tile.write
+    tile.wait %o : <vector<128x8xf32>>
+    %x = tile.read %o : <vector<128x8xf32>> -> vector<8xf32>
+    tile.write %a, %or : vector<8xf32>, <vector<128x8xf32>>
+    tile.commit %or : <vector<128x8xf32>>
+    tile.wait %o : <vector<128x8xf32>>
+    %y = arith.mulf %x, %a : vector<8xf32>
+    tile.write %y, %or : vector<8xf32>, <vector<128x8xf32>>
+    tile.commit %or : <vector<128x8xf32>>
+  }
+}
+
+// -----
+
+// Comparisons of the column with a scalar are a word for 32 columns: ones shifted by how
+// far the limit is from the word's end or begin. Rows become loop and branch
+// values of pairs.
+// CHECK-LABEL: tile.kernel @mask
+tile.kernel @mask() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" tmem stages(1) : <vector<128x64xf32>>
+  tile.role @compute warps(4) {
+    %c = arith.constant true
+    %ninf = arith.constant dense<0xFF800000> : vector<64xf32>
+    %row = tile.row : index
+    tile.wait %s : <vector<128x64xf32>>
+    %x = tile.read %s : <vector<128x64xf32>> -> vector<64xf32>
+    // CHECK: %[[ROW:.*]] = tile.row
+    // CHECK: %[[IF:.*]]:32 = scf.if %{{.*}} -> (vector<2xf32>, {{.*}}vector<2xf32>) {
+    %y = scf.if %c -> (vector<64xf32>) {
+      %cols = vector.step : vector<64xindex>
+      %one = arith.constant dense<1> : vector<64xindex>
+      %rowb = vector.broadcast %row : index to vector<64xindex>
+      // column <= row + 1, column > row - 1
+      %lim = arith.addi %rowb, %one : vector<64xindex>
+      %keep = arith.cmpi sle, %cols, %lim : vector<64xindex>
+      %low = arith.subi %rowb, %one : vector<64xindex>
+      %left = arith.cmpi slt, %low, %cols : vector<64xindex>
+      %both = arith.andi %keep, %left : vector<64xi1>
+      // CHECK: %[[ROW32:.*]] = arith.index_cast %[[ROW]] : index to i32
+      // CHECK-NEXT: %[[TWO:.*]] = arith.constant 2 : i32
+      // CHECK-NEXT: %[[LIM:.*]] = arith.addi %[[ROW32]], %[[TWO]] : i32
+      // CHECK-NEXT: %[[END:.*]] = arith.constant 32 : i32
+      // CHECK-NEXT: %[[PAST:.*]] = arith.subi %[[END]], %[[LIM]] : i32
+      // CHECK: %[[AMOUNT:.*]] = arith.maxsi %[[PAST]], %{{.*}} : i32
+      // CHECK-NEXT: %[[UP:.*]] = arith.shrui %{{.*}}, %[[AMOUNT]] : i32
+      // CHECK-NEXT: %[[IN:.*]] = arith.cmpi ult, %[[AMOUNT]], %{{.*}} : i32
+      // CHECK-NEXT: %[[UPPER:.*]] = arith.select %[[IN]], %[[UP]], %{{.*}} : i32
+      // The limit of the other, row - 1 + 1, is the row.
+      // CHECK: %[[LOWLIM:.*]] = arith.index_cast %[[ROW]] : index to i32
+      // CHECK: %[[BEFORE:.*]] = arith.subi %[[LOWLIM]], %{{.*}} : i32
+      // CHECK: arith.shli
+      // CHECK: %[[LOWER:.*]] = arith.select
+      // CHECK-NEXT: %[[WORD:.*]] = arith.andi %[[UPPER]], %[[LOWER]] : i32
+      // CHECK-NEXT: %[[BIT:.*]] = arith.constant 1 : i32
+      // CHECK-NEXT: %[[ZERO:.*]] = arith.constant 0 : i32
+      // CHECK-NEXT: %[[AND:.*]] = arith.andi %[[WORD]], %[[BIT]] : i32
+      // CHECK-NEXT: %[[SET:.*]] = arith.cmpi ne, %[[AND]], %[[ZERO]] : i32
+      // CHECK: arith.select %[[SET]], %{{.*}}, %{{.*}} : f32
+      // CHECK: arith.constant -2147483648 : i32
+      // The second word.
+      // CHECK: %[[END2:.*]] = arith.constant 64 : i32
+      // CHECK-NEXT: arith.subi %[[END2]], %[[LIM]] : i32
+      %z = arith.select %both, %x, %ninf : vector<64xi1>, vector<64xf32>
+      scf.yield %z : vector<64xf32>
+    } else {
+      scf.yield %x : vector<64xf32>
+    }
+    // CHECK: tile.release %s
+    // CHECK: vector.extract %[[IF]]#0[0]
+    tile.release %s : <vector<128x64xf32>>
+    tile.acquire %s : <vector<128x64xf32>>
+    tile.write %y, %s : vector<64xf32>, <vector<128x64xf32>>
+    tile.commit %s : <vector<128x64xf32>>
+  }
+}
+
+// -----
+
+// Any other condition is computed for each column.
+// CHECK-LABEL: tile.kernel @no_mask
+tile.kernel @no_mask() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" tmem stages(1) : <vector<128x4xf32>>
+  tile.role @compute warps(4) {
+    %x = arith.constant dense<[0.0, 1.0, 2.0, 3.0]> : vector<4xf32>
+    %ninf = arith.constant dense<0xFF800000> : vector<4xf32>
+    %row = tile.row : index
+    %cols = vector.step : vector<4xindex>
+    %rowb = vector.broadcast %row : index to vector<4xindex>
+    // CHECK: arith.constant dense<[0, 1]> : vector<2xindex>
+    // CHECK: arith.constant dense<[2, 3]> : vector<2xindex>
+    // CHECK: %[[ROWB:.*]] = vector.broadcast %{{.*}} : index to vector<2xindex>
+    // CHECK: %[[X:.*]] = arith.xori %{{.*}}, %[[ROWB]] : vector<2xindex>
+    // CHECK: arith.cmpi slt, %[[X]], %[[ROWB]] : vector<2xindex>
+    // CHECK: arith.constant dense<[2.000000e+00, 3.000000e+00]>
+    // CHECK: arith.select {{.*}} : vector<2xi1>, vector<2xf32>
+    %mixed = arith.xori %cols, %rowb : vector<4xindex>
+    %keep = arith.cmpi slt, %mixed, %rowb : vector<4xindex>
+    %z = arith.select %keep, %x, %ninf : vector<4xi1>, vector<4xf32>
+    tile.acquire %s : <vector<128x4xf32>>
+    tile.write %z, %s : vector<4xf32>, <vector<128x4xf32>>
+    tile.commit %s : <vector<128x4xf32>>
+  }
+}

@@ -1,0 +1,90 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""No kernel that fa4-compile makes of the grid's ops spills or has a stack, and
+ptxas has nothing to say against its register budgets."""
+
+import pytest
+
+from fa4 import gpu, grid
+from fa4.cpu import CompileError, ToolNotFoundError
+
+try:
+    COMPILER = gpu.find_tool("fa4-compile")
+except ToolNotFoundError:
+    COMPILER = None
+
+needs_ptxas = pytest.mark.skipif(not gpu.find_ptxas(), reason="needs ptxas")
+
+
+@needs_ptxas
+@pytest.mark.skipif(not COMPILER, reason="needs fa4-compile")
+@pytest.mark.parametrize("chip", ["sm_100a", "sm_103a"])
+@pytest.mark.parametrize(
+    "op", [pytest.param(op, id=op.name) for op in grid.operations(grid.full_cases())]
+)
+def test_no_local_memory(op, chip, tmp_path):
+    # ptxas is run here: fa4-compile has an option that lets spills pass.
+    kernel = gpu.compile(op.mlir(), tmp_path / "kernel", chip)
+    said = gpu.assemble(kernel.ptx, chip)
+    assert (said.spill_stores, said.spill_loads, said.stack) == (0, 0, 0), said
+    assert said.advice == (), said
+    assert 0 < said.registers <= 255
+
+
+HEAD = """
+.version 8.7
+.target sm_100a
+.address_size 64
+.visible .entry kernel(.param .u64 out, .param .u32 at)
+"""
+
+# An array that is indexed by what is not known.
+STACK = """{
+  .local .align 16 .b8 array[64];
+  .reg .b64 %rd<6>;
+  .reg .b32 %r<4>;
+  ld.param.u64 %rd1, [out];
+  ld.param.u32 %r1, [at];
+  mov.u64 %rd2, array;
+  mul.wide.u32 %rd3, %r1, 4;
+  add.u64 %rd4, %rd2, %rd3;
+  st.local.u32 [%rd4], %r1;
+  ld.local.u32 %r2, [array+16];
+  st.global.u32 [%rd1], %r2;
+  ret;
+}
+"""
+
+
+def spilling(count):
+    """More values alive than there are registers."""
+    names = range(2, count + 2)
+    lines = [f"  ld.volatile.global.u32 %r{n}, [%rd1+{4 * n}];" for n in names]
+    lines += ["  bar.sync 0;"]
+    lines += [f"  st.volatile.global.u32 [%rd1+{4 * n}], %r{n};" for n in names]
+    body = "\n".join(lines)
+    return f"{{\n  .reg .b64 %rd<2>;\n  .reg .b32 %r<{count + 2}>;\n  ld.param.u64 %rd1, [out];\n{body}\n  ret;\n}}\n"
+
+
+@needs_ptxas
+def test_the_gate_sees_it(tmp_path):
+    file = tmp_path / "kernel.ptx"
+    file.write_text(HEAD + "{\n  ret;\n}\n")
+    plain = gpu.assemble(file, "sm_100a")
+    assert plain.registers > 0
+    assert (plain.spill_stores, plain.spill_loads, plain.stack) == (0, 0, 0)
+    assert plain.advice == ()
+    file.write_text(HEAD + STACK)
+    assert gpu.assemble(file, "sm_100a").stack == 64
+    file.write_text(HEAD + spilling(300))
+    spilled = gpu.assemble(file, "sm_100a")
+    assert spilled.spill_stores > 0 and spilled.spill_loads > 0
+
+
+@needs_ptxas
+def test_what_ptxas_rejects(tmp_path):
+    file = tmp_path / "kernel.ptx"
+    file.write_text(HEAD + "{\n  nonsense;\n}\n")
+    with pytest.raises(CompileError, match=r"rejects .*kernel\.ptx"):
+        gpu.assemble(file, "sm_100a")
