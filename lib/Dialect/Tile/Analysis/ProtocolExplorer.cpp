@@ -42,6 +42,8 @@ struct Footprint {
 };
 
 struct ValueUse {
+  unsigned channel;
+  /// Half of a stage: see Explorer.
   unsigned slot;
   unsigned value;
   /// Writes of the value that have been done: before a read, after a write.
@@ -51,7 +53,7 @@ struct ValueUse {
 /// An event with all that its execution needs.
 struct Item {
   SmallVector<ValueUse, 3> reads;
-  std::optional<ValueUse> write;
+  SmallVector<ValueUse, 2> writes;
   Footprint footprint;
   /// Of the role's MMAs and tensor-core arrivals, those before this event.
   unsigned queuedBefore = 0;
@@ -82,7 +84,16 @@ struct Transition {
   }
 };
 
-/// One choice of all numbers of passes.
+/// A thread of a role. Roles that compute have two, which stand for all lanes:
+/// nothing orders them with each other but the protocol.
+struct Thread {
+  unsigned role;
+  /// -1: the only one.
+  int lane;
+};
+
+/// One choice of all numbers of passes. A stage has two halves, the rows of
+/// either lane; asynchronous operations access both.
 class Explorer {
 public:
   Explorer(const ProtocolModel &model, std::vector<Trace> traces,
@@ -95,6 +106,9 @@ private:
     unsigned event = 0;
   };
 
+  using Places = SmallVector<Place, 2>;
+  using PlaceMap = std::map<std::pair<unsigned, int64_t>, Places>;
+
   void checkCounts();
   void checkRole(unsigned role);
   void prepare();
@@ -105,14 +119,24 @@ private:
   unsigned slotOf(unsigned channel, int64_t position) const {
     return firstSlot[channel] + position % model.channels[channel].stages;
   }
+  /// Number of the first half; the other one's follows.
   unsigned valueOf(StageUse use) {
     auto key = std::make_pair(unsigned(use.channel), use.position);
-    return valueNumbers.try_emplace(key, valueNumbers.size() + 1).first->second;
+    unsigned number = valueNumbers.try_emplace(key, 2 * valueNumbers.size() + 2)
+                          .first->second;
+    readsOf.resize(2 * valueNumbers.size() + 2);
+    writesOf.resize(2 * valueNumbers.size() + 2);
+    return number;
   }
-  const Place *find(const std::map<std::pair<unsigned, int64_t>, Place> &places,
-                    unsigned channel, int64_t position) const {
+  bool isDone(const State &state, ArrayRef<Place> places) const {
+    return llvm::all_of(
+        places, [&](Place place) { return isIssuedAndEnded(state, place); });
+  }
+  /// One for each lane; empty if there is none.
+  static ArrayRef<Place> find(const PlaceMap &places, unsigned channel,
+                              int64_t position) {
     auto it = places.find({channel, position});
-    return it == places.end() ? nullptr : &it->second;
+    return it == places.end() ? ArrayRef<Place>() : it->second;
   }
 
   bool isIssuedAndEnded(const State &state, Place place) const;
@@ -139,12 +163,16 @@ private:
   }
   std::string hash(const State &state) const;
 
-  std::string name(unsigned role) const { return "@" + model.roles[role].name; }
+  std::string name(unsigned thread) const {
+    return "@" + model.roles[threads[thread].role].name;
+  }
   const std::string &label(unsigned channel) const {
     return model.channels[channel].label;
   }
 
   const ProtocolModel &model;
+  SmallVector<Thread> threads;
+  /// Of each thread, as everything that follows.
   std::vector<Trace> traces;
   const ExplorerOptions &options;
   ExplorerStatistics &statistics;
@@ -157,9 +185,9 @@ private:
   std::vector<std::vector<Footprint>> threadRest, queueRest;
   std::map<std::pair<unsigned, int64_t>, unsigned> valueNumbers;
   std::vector<unsigned> readsOf, writesOf;
-  std::map<std::pair<unsigned, int64_t>, Place> commits;
+  PlaceMap commits;
   /// Of each role.
-  std::vector<std::map<std::pair<unsigned, int64_t>, Place>> waits, releases;
+  std::vector<PlaceMap> waits, releases;
   std::optional<ProtocolFinding> finding;
 };
 
@@ -169,21 +197,30 @@ private:
 // Preparation
 //===----------------------------------------------------------------------===//
 
-Explorer::Explorer(const ProtocolModel &model, std::vector<Trace> someTraces,
+Explorer::Explorer(const ProtocolModel &model, std::vector<Trace> roleTraces,
                    const ExplorerOptions &options,
                    ExplorerStatistics &statistics)
-    : model(model), traces(std::move(someTraces)), options(options),
-      statistics(statistics), isAcquired(model.channels.size(), false),
-      items(traces.size()), queues(traces.size()), threadRest(traces.size()),
-      queueRest(traces.size()), waits(traces.size()), releases(traces.size()) {
+    : model(model), options(options), statistics(statistics),
+      isAcquired(model.channels.size(), false), waits(model.roles.size()),
+      releases(model.roles.size()) {
   for (auto [i, channel] : llvm::enumerate(model.channels)) {
     firstSlot.push_back(channelOfSlot.size());
     channelOfSlot.append(channel.stages, i);
   }
-  for (const Trace &trace : traces)
-    for (const ProtocolEvent &event : trace)
+  for (unsigned role = 0; role < roleTraces.size(); ++role) {
+    for (const ProtocolEvent &event : roleTraces[role])
       if (event.kind == StepKind::Acquire)
         isAcquired[event.channel] = true;
+    bool hasLanes = !model.roles[role].issues;
+    for (int lane = hasLanes ? 0 : -1; lane <= (hasLanes ? 1 : -1); ++lane) {
+      threads.push_back({role, lane});
+      traces.push_back(roleTraces[role]);
+    }
+  }
+  items.resize(traces.size());
+  queues.resize(traces.size());
+  threadRest.resize(traces.size());
+  queueRest.resize(traces.size());
 }
 
 /// What a role does wrong whatever the others do.
@@ -220,7 +257,7 @@ void Explorer::checkRole(unsigned role) {
       if (event.readsNothing)
         report(event.step->op, "reads a value that nobody writes");
       for (StageUse use : event.reads)
-        if (model.channels[use.channel].producer != int(role) &&
+        if (model.channels[use.channel].producer != int(threads[role].role) &&
             counts[use.channel].released > use.position)
           report(event.step->op, formatv("channel \"{0}\": read after release",
                                          label(use.channel)));
@@ -242,10 +279,10 @@ void Explorer::checkCounts() {
            : kind == StepKind::Wait   ? 2
                                       : 3;
   };
-  for (auto [role, trace] : llvm::enumerate(traces))
+  for (auto [thread, trace] : llvm::zip(threads, traces))
     for (const ProtocolEvent &event : trace)
-      if (event.kind != StepKind::Access)
-        ++counts[event.channel][kindOf(event.kind)][role];
+      if (event.kind != StepKind::Access && thread.lane <= 0)
+        ++counts[event.channel][kindOf(event.kind)][thread.role];
   for (unsigned i = 0; i < model.channels.size(); ++i) {
     const ProtocolChannel &channel = model.channels[i];
     auto total = [&](unsigned kind, int role) {
@@ -268,34 +305,54 @@ void Explorer::checkCounts() {
   }
 }
 
-void Explorer::prepareAccess(unsigned role, unsigned number) {
-  const ProtocolEvent &event = traces[role][number];
-  Item &item = items[role][number];
-  auto use = [&](StageUse stage) {
-    ValueUse result{slotOf(stage.channel, stage.position), valueOf(stage), 0};
-    readsOf.resize(valueNumbers.size() + 1);
-    writesOf.resize(valueNumbers.size() + 1);
-    return result;
+void Explorer::prepareAccess(unsigned thread, unsigned number) {
+  const ProtocolEvent &event = traces[thread][number];
+  Item &item = items[thread][number];
+  int lane = threads[thread].lane;
+  auto halves = [&](StageUse stage, auto function) {
+    for (unsigned half = 0; half < 2; ++half)
+      if (lane == -1 || unsigned(lane) == half)
+        function(ValueUse{unsigned(stage.channel),
+                          2 * slotOf(stage.channel, stage.position) + half,
+                          valueOf(stage) + half, 0});
   };
-  for (StageUse stage : event.reads) {
-    ValueUse read = use(stage);
-    // The producer sees what it has written so far, others all of it.
-    bool isOwn = model.channels[stage.channel].producer == int(role);
-    read.writes = isOwn ? writesOf[read.value] : ~0u;
-    ++readsOf[read.value];
-    item.reads.push_back(read);
-    item.footprint.reads.set(read.slot);
-  }
-  if (event.write) {
-    item.write = use(*event.write);
-    item.write->writes = ++writesOf[item.write->value];
-    const ProtocolChannel &channel = model.channels[event.write->channel];
-    for (unsigned slot = 0; slot < channelOfSlot.size(); ++slot)
-      if (model.overlap(
-              event.write->channel, event.write->position % channel.stages,
-              channelOfSlot[slot], slot - firstSlot[channelOfSlot[slot]]))
-        item.footprint.writes.set(slot);
-  }
+  for (StageUse stage : event.reads)
+    halves(stage, [&](ValueUse read) {
+      // The producer sees what it has written so far, others all of it.
+      bool isOwn =
+          model.channels[read.channel].producer == int(threads[thread].role);
+      read.writes = isOwn ? writesOf[read.value] : ~0u;
+      ++readsOf[read.value];
+      item.reads.push_back(read);
+      item.footprint.reads.set(read.slot);
+    });
+  if (!event.write)
+    return;
+  halves(*event.write, [&](ValueUse write) {
+    write.writes = ++writesOf[write.value];
+    item.writes.push_back(write);
+  });
+  auto stageOf = [&](StageUse use) {
+    return use.position % model.channels[use.channel].stages;
+  };
+  for (StageUse operand :
+       ArrayRef(event.reads).take_front(event.step->reads.size()))
+    if (model.overlap(operand.channel, stageOf(operand), event.write->channel,
+                      stageOf(*event.write)))
+      report(event.step->op, formatv("channel \"{0}\": written over an operand",
+                                     label(event.write->channel)));
+  // Rows are lanes in tensor memory. In shared memory, rows of one channel may
+  // be anywhere in another one.
+  const ProtocolChannel &channel = model.channels[event.write->channel];
+  unsigned own = slotOf(event.write->channel, event.write->position);
+  for (unsigned slot = 0; slot < channelOfSlot.size(); ++slot)
+    if (model.overlap(
+            event.write->channel, event.write->position % channel.stages,
+            channelOfSlot[slot], slot - firstSlot[channelOfSlot[slot]]))
+      for (unsigned half = 0; half < 2; ++half)
+        if (lane == -1 || unsigned(lane) == half ||
+            (!channel.inTensorMemory && slot != own))
+          item.footprint.writes.set(2 * slot + half);
 }
 
 /// Without acquires nothing but the rest of the protocol keeps a commit from
@@ -305,7 +362,8 @@ void Explorer::preparePhases(unsigned role, unsigned number) {
   if (isAcquired[event.channel])
     return;
   const ProtocolChannel &channel = model.channels[event.channel];
-  unsigned phase = channelOfSlot.size() + slotOf(event.channel, event.position);
+  unsigned phase =
+      2 * channelOfSlot.size() + slotOf(event.channel, event.position);
   Item &item = items[role][number];
   if (event.kind == StepKind::Wait && event.position >= channel.initial &&
       event.step->strength == Step::Full)
@@ -320,19 +378,16 @@ void Explorer::preparePhases(unsigned role, unsigned number) {
 }
 
 void Explorer::prepare() {
-  readsOf.assign(1, 0);
-  writesOf.assign(1, 0);
   for (auto [i, channel] : llvm::enumerate(model.channels))
     for (int64_t position = 0; position < channel.initial; ++position)
       valueOf({int(i), position});
-  readsOf.resize(valueNumbers.size() + 1);
-  writesOf.resize(valueNumbers.size() + 1);
   for (unsigned role = 0; role < traces.size(); ++role) {
     items[role].resize(traces[role].size());
-    bool issues = model.roles[role].issues;
+    bool issues = model.roles[threads[role].role].issues;
+    unsigned ofRole = threads[role].role;
     for (auto [number, event] : llvm::enumerate(traces[role])) {
       Item &item = items[role][number];
-      item.footprint.resize(2 * channelOfSlot.size());
+      item.footprint.resize(3 * channelOfSlot.size());
       item.queuedBefore = queues[role].size();
       auto key = std::make_pair(event.channel, event.position);
       Place place{int(role), unsigned(number)};
@@ -341,14 +396,14 @@ void Explorer::prepare() {
         item.isQueued = event.step->agent == Agent::Mma;
         item.isCopy = event.step->agent == Agent::Copy;
       } else if (event.kind == StepKind::Commit) {
-        commits[key] = place;
+        commits[key].push_back(place);
         // The arrival is an entry of the queue.
         item.isQueued = event.step->completes == Agent::Mma;
       } else if (event.kind == StepKind::Release) {
-        releases[role][key] = place;
+        releases[ofRole][key].push_back(place);
         item.isQueued = issues && !queues[role].empty();
       } else if (event.kind == StepKind::Wait) {
-        waits[role][key] = place;
+        waits[ofRole][key].push_back(place);
       }
       bool ends = event.kind == StepKind::Release ||
                   (event.kind == StepKind::Commit &&
@@ -372,7 +427,7 @@ void Explorer::prepare() {
 void Explorer::prepareSuffixes() {
   for (unsigned role = 0; role < traces.size(); ++role) {
     Footprint rest;
-    rest.resize(2 * channelOfSlot.size());
+    rest.resize(3 * channelOfSlot.size());
     threadRest[role].assign(traces[role].size() + 1, rest);
     for (unsigned i = traces[role].size(); i-- > 0;) {
       if (!items[role][i].isQueued)
@@ -431,20 +486,22 @@ std::optional<Transition> Explorer::blocker(const State &state,
     return {};
   if (event.kind == StepKind::Wait && event.position >= channel.initial) {
     // Without a commit it waits for itself: forever.
-    const Place *place = find(commits, event.channel, event.position);
-    if (!place)
+    ArrayRef<Place> places = find(commits, event.channel, event.position);
+    if (places.empty())
       return self;
-    if (!isIssuedAndEnded(state, *place))
-      return needed(state, *place);
+    for (Place place : places)
+      if (!isIssuedAndEnded(state, place))
+        return needed(state, place);
   }
   if (event.kind == StepKind::Acquire && event.position >= channel.stages)
     for (unsigned consumer : channel.consumers) {
-      const Place *place = find(releases[consumer], event.channel,
-                                event.position - channel.stages);
-      if (!place)
+      ArrayRef<Place> places = find(releases[consumer], event.channel,
+                                    event.position - channel.stages);
+      if (places.empty())
         return self;
-      if (!isIssuedAndEnded(state, *place))
-        return needed(state, *place);
+      for (Place place : places)
+        if (!isIssuedAndEnded(state, place))
+          return needed(state, place);
     }
   return {};
 }
@@ -567,35 +624,36 @@ SmallVector<Transition> Explorer::choose(const State &state) const {
 // Execution
 //===----------------------------------------------------------------------===//
 
-void Explorer::performAccess(State &state, unsigned role, unsigned number) {
-  const Item &item = items[role][number];
-  const ProtocolEvent &event = traces[role][number];
-  for (auto [read, use] : llvm::zip(item.reads, event.reads)) {
+void Explorer::performAccess(State &state, unsigned thread, unsigned number) {
+  const Item &item = items[thread][number];
+  const ProtocolEvent &event = traces[thread][number];
+  for (ValueUse read : item.reads) {
     auto [value, writes] = state.slots[read.slot];
     if (value != read.value || writes != read.writes)
       report(event.step->op,
              formatv("channel \"{0}\": {1} reads a stage that does not contain "
                      "the value",
-                     label(use.channel), name(role)));
+                     label(read.channel), name(thread)));
     ++state.readsDone[read.value];
   }
-  if (!item.write)
+  if (item.writes.empty())
     return;
   for (unsigned slot : item.footprint.writes.set_bits()) {
-    if (slot >= channelOfSlot.size())
-      continue;
     unsigned value = state.slots[slot].first;
-    if (value != 0 && value != item.write->value &&
-        state.readsDone[value] < readsOf[value])
+    bool isOwn = llvm::any_of(item.writes, [&](const ValueUse &write) {
+      return write.value == value;
+    });
+    if (value != 0 && !isOwn && state.readsDone[value] < readsOf[value])
       report(
           event.step->op,
           formatv("channel \"{0}\": {1} overwrites a value of channel \"{2}\" "
                   "that is still to be read",
-                  label(event.write->channel), name(role),
-                  label(channelOfSlot[slot])));
+                  label(event.write->channel), name(thread),
+                  label(channelOfSlot[slot / 2])));
     state.slots[slot] = {0, 0};
   }
-  state.slots[item.write->slot] = {item.write->value, item.write->writes};
+  for (ValueUse write : item.writes)
+    state.slots[write.slot] = {write.value, write.writes};
 }
 
 /// The commit `event` counts now: is there a wait for the phase before?
@@ -605,16 +663,18 @@ void Explorer::checkPhase(const State &state, unsigned role, unsigned number) {
   int64_t previous = event.position - channel.stages;
   if (isAcquired[event.channel] || previous < channel.initial)
     return;
-  if (!isIssuedAndEnded(state, {int(role), number}))
+  if (!isDone(state, find(commits, event.channel, event.position)))
     return;
   for (unsigned consumer : channel.consumers) {
-    const Place *place = find(waits[consumer], event.channel, previous);
-    bool isWeak =
-        place && traces[consumer][place->event].step->strength == Step::Weak;
-    if (!isWeak && (!place || state.next[consumer] <= place->event))
+    bool isSeen = llvm::all_of(
+        find(waits[consumer], event.channel, previous), [&](Place place) {
+          return state.next[place.role] > place.event ||
+                 traces[place.role][place.event].step->strength == Step::Weak;
+        });
+    if (!isSeen || find(waits[consumer], event.channel, previous).empty())
       report(event.step->op,
              formatv("channel \"{0}\": commit overtakes a wait by {1}",
-                     channel.label, name(consumer)));
+                     channel.label, "@" + model.roles[consumer].name));
   }
 }
 
@@ -642,9 +702,9 @@ void Explorer::execute(State &state, const Transition &transition) {
   if (event.kind == StepKind::Commit)
     checkPhase(state, role, number);
   if (transition.kind == Transition::Copy && event.write)
-    if (const Place *place =
-            find(commits, event.write->channel, event.write->position))
-      checkPhase(state, place->role, place->event);
+    for (Place place :
+         find(commits, event.write->channel, event.write->position))
+      checkPhase(state, place.role, place.event);
 }
 
 std::string Explorer::hash(const State &state) const {
@@ -687,11 +747,13 @@ std::optional<ProtocolFinding> Explorer::run() {
   first.next.assign(traces.size(), 0);
   first.ended.assign(traces.size(), 0);
   first.copies.resize(traces.size());
-  first.slots.assign(channelOfSlot.size(), {0, 0});
-  first.readsDone.assign(valueNumbers.size() + 1, 0);
+  first.slots.assign(2 * channelOfSlot.size(), {0, 0});
+  first.readsDone.assign(readsOf.size(), 0);
   for (auto [i, channel] : llvm::enumerate(model.channels))
     for (int64_t position = 0; position < channel.initial; ++position)
-      first.slots[slotOf(i, position)] = {valueOf({int(i), position}), 0};
+      for (unsigned half = 0; half < 2; ++half)
+        first.slots[2 * slotOf(i, position) + half] = {
+            valueOf({int(i), position}) + half, 0};
   llvm::StringSet<> seen;
   std::vector<State> stack{first};
   while (!stack.empty() && !finding) {

@@ -87,6 +87,9 @@ private:
   unsigned slotOf(unsigned channel, int64_t position) const {
     return firstSlot[channel] + position % model.channels[channel].stages;
   }
+  int64_t stageOf(StageUse use) const {
+    return use.position % model.channels[use.channel].stages;
+  }
   unsigned consumerIndex(unsigned channel, unsigned role) const {
     const auto &consumers = model.channels[channel].consumers;
     return llvm::find(consumers, role) - consumers.begin();
@@ -133,7 +136,8 @@ private:
   }
   void report(const Machine &machine, Operation *op, std::string message);
   void note(Operation *op, std::string message) {
-    finding->notes.push_back({op, std::move(message)});
+    finding->notes.insert(finding->notes.begin() + details++,
+                          {op, std::move(message)});
   }
   void reportDeadlock(const Machine &machine);
   /// The role whose step `role` waits for.
@@ -153,6 +157,8 @@ private:
   std::deque<Machine> queue;
   std::set<std::vector<int64_t>> seen;
   std::optional<ProtocolFinding> finding;
+  /// Notes that come before those on numbers of passes.
+  unsigned details = 0;
 };
 
 } // namespace
@@ -475,6 +481,15 @@ void Verifier::access(Machine &machine, unsigned role,
   if (event.readsNothing)
     return report(machine, event.step->op,
                   "reads a value that no one has written");
+  // Operands come first, then an accumulator, which may be in the same place.
+  for (unsigned i = 0; event.write && i < event.step->reads.size(); ++i)
+    if (model.overlap(event.reads[i].channel, stageOf(event.reads[i]),
+                      event.write->channel, stageOf(*event.write)))
+      return report(machine, event.step->op,
+                    formatv("channel \"{0}\": {1} overwrites an operand of the "
+                            "operation itself (channel \"{2}\")",
+                            label(event.write->channel), roleName(role),
+                            label(event.reads[i].channel)));
   Record record;
   record.role = role;
   record.op = event.step->op;
@@ -756,13 +771,15 @@ void Verifier::report(const Machine &machine, Operation *op,
 }
 
 void Verifier::notePasses(const Machine &machine) {
-  for (auto [i, loop] : llvm::enumerate(model.loops)) {
+  for (const ProtocolLoop &loop : model.loops) {
     LinearForm trips = machine.facts.simplify(loop.trips);
     auto least = machine.facts.lowerBound(trips);
     int64_t known = std::max<int64_t>(least ? *least : 0, 0);
-    note(loop.op,
-         formatv("{0} makes {1}{2} passes of this loop", roleName(loop.role),
-                 trips.isConstant() ? "" : "at least ", known));
+    finding->notes.push_back(
+        {loop.op,
+         formatv("{0} makes {1}{2} pass{3} of this loop", roleName(loop.role),
+                 trips.isConstant() ? "" : "at least ", known,
+                 known == 1 ? "" : "es")});
   }
 }
 
