@@ -63,6 +63,7 @@ tile.kernel @overlap(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "
   }
   tile.role @compute warps(4) first_warp(0) registers(64) {
     %v = tile.wait %in : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    // expected-note @below {{the access, which nothing orders before the write}}
     %w = arith.addf %v, %v : vector<128x64xbf16>
     // expected-error @below {{channel "out": @compute may overwrite a stage while @compute reads it (channel "in")}}
     tile.commit %out, %w : <vector<128x64xbf16>>, vector<128x64xbf16>

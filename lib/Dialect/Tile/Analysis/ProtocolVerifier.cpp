@@ -273,7 +273,8 @@ bool Verifier::isNew(const Machine &machine) {
           machine.cursors[model.loops[condition.loop].role];
       if (cursor.isLeft(condition.loop))
         continue;
-      pass = std::max<int64_t>(cursor.passes(condition.loop), 0);
+      // The pass under way may not have asked yet.
+      pass = std::max<int64_t>(cursor.passes(condition.loop) - 1, 0);
     }
     auto truth = decideForGood(machine.facts, condition, pass);
     key.push_back(truth ? *truth : 2);

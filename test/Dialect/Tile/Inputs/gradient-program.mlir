@@ -1,8 +1,6 @@
 // The gradient of attention as a tile program, with at least one block of queries:
 // accumulators that start from zero are written by the first pass.
 
-tile.kernel @backward
-// CHECK: tile.reduce_add
 tile.kernel @backward(
     %q: memref<?x?x?x128xbf16> {tile.name = "q", tile.dims = ["B", "Sq", "H", "128"]},
     %k: memref<?x?x?x128xbf16> {tile.name = "k", tile.dims = ["B", "Sk", "H", "128"]},
