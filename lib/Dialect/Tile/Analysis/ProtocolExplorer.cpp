@@ -211,7 +211,7 @@ Explorer::Explorer(const ProtocolModel &model, std::vector<Trace> roleTraces,
     for (const ProtocolEvent &event : roleTraces[role])
       if (event.kind == StepKind::Acquire)
         isAcquired[event.channel] = true;
-    bool hasLanes = !model.roles[role].issues;
+    bool hasLanes = options.lanes && !model.roles[role].issues;
     for (int lane = hasLanes ? 0 : -1; lane <= (hasLanes ? 1 : -1); ++lane) {
       threads.push_back({role, lane});
       traces.push_back(roleTraces[role]);

@@ -44,8 +44,11 @@ struct ExplorerOptions {
   int64_t maxPasses = 0;
   /// In all; the exploration gives up after that many.
   uint64_t maxStates = 2000000;
-  /// Explore every interleaving.
+  /// Leave out what persistent sets allow to.
   bool reduce = true;
+  /// Two lanes for each role that computes, in any order; otherwise they go in
+  /// lockstep.
+  bool lanes = true;
 };
 
 struct ExplorerStatistics {
