@@ -10,6 +10,7 @@
 #define FA4_DIALECT_TILE_TRANSFORMS_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
+include "fa4/Dialect/Tile/Transforms/ProtocolPasses.td"
 
 // In the order of the pipeline.
 
