@@ -8,7 +8,6 @@
 
 #include "fa4/Pipelines/AttnToNVVM.h"
 #include "fa4/Conversion/Passes.h"
-#include "fa4/Conversion/TileToNVVM/Passes.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
@@ -60,8 +59,7 @@ static void addKernelPass(OpPassManager &pm, const KernelOptions &) {
 static constexpr KernelLevel levels[] = {
     {"tile", "tile programs", addTile},
     {"subtile", "MMAs of the target's size", addKernelPass<createTileSubtile>},
-    {"lazy-rescale", "accumulators are rescaled when it pays",
-     addLazyRescale},
+    {"lazy-rescale", "accumulators are rescaled when it pays", addLazyRescale},
     {"warp-specialize", "roles and channels",
      addKernelPass<createTileWarpSpecialize>},
     {"schedule", "pipelined roles, stages", addSchedule},

@@ -10,6 +10,7 @@
 #include "fa4/Conversion/TileToNVVM/Manifest.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "fa4/Dialect/Tile/Analysis/RowWork.h"
 #include "fa4/Dialect/Tile/Analysis/Schedule.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
@@ -78,6 +79,8 @@ static void addTables(ModuleOp module, StringRef level, std::string &tables) {
   for (auto kernel : module.getOps<tile::KernelOp>()) {
     if (level == "schedule")
       tile::printSchedule(kernel, os);
+    if (level == "split-exp")
+      tile::printRoofline(kernel, os);
     if (level == "allocate")
       tile::printMemoryMap(kernel, os);
   }

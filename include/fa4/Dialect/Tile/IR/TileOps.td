@@ -20,6 +20,10 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 class Tile_Op<string mnemonic, list<Trait> traits = []>
     : Op<Tile_Dialect, mnemonic, traits>;
 
+/// Acts on the state of a channel. Each of them is ordered with every other
+/// one of its role.
+def Tile_ChannelResource : Resource<"::fa4::tile::ChannelResource">;
+
 def Tile_Value : Type<IsFixedVectorOfRankPred<[1, 2]>,
                       "tile (vector of rank 1 or 2)", "::mlir::VectorType">;
 def Tile_Matrix : Type<IsFixedVectorOfRankPred<[2]>,
