@@ -86,21 +86,31 @@ static void addTables(ModuleOp module, StringRef level, std::string &tables) {
   }
 }
 
+/// Levels that are to be written and that the input is past are an error.
+static LogicalResult checkLevels(ModuleOp module,
+                                 const CompileOptions &options,
+                                 unsigned first) {
+  for (unsigned level : options.levels)
+    if (level < first)
+      return module.emitError("is past the level '")
+             << getKernelLevels()[level].name << "', which --emit asks for";
+  return success();
+}
+
 /// Runs the pipeline, and keeps the IR of the levels that are to be written.
 static LogicalResult lower(ModuleOp module, const CompileOptions &options,
                            TimingScope &timing,
                            std::vector<std::pair<StringRef, std::string>> &ir,
                            RunReport &report) {
-  if (!hasKernelsToLower(module))
-    return runPasses(module, timing, [](OpPassManager &passes) {
-      passes.addPass(createConvertNVVMToLLVMPass());
-      passes.addPass(createReconcileUnrealizedCastsPass());
-    });
-  if (failed(checkStart(module, options)))
-    return failure();
   ArrayRef<KernelLevel> levels = getKernelLevels();
-  for (unsigned i = options.from ? *options.from + 1 : 0; i < levels.size();
-       ++i) {
+  // What is in the LLVM dialect already goes through the last level only.
+  unsigned first = options.from ? *options.from + 1 : 0;
+  if (!hasKernelsToLower(module))
+    first = levels.size() - 1;
+  if (failed(checkLevels(module, options, first)) ||
+      failed(checkStart(module, options)))
+    return failure();
+  for (unsigned i = first; i < levels.size(); ++i) {
     if (failed(runPasses(module, timing, [&](OpPassManager &passes) {
           levels[i].addPasses(passes, options.kernel);
         })))
