@@ -121,7 +121,7 @@ def test_matrix_is_kept(name, chip):
             assert f"`{mnemonic}`" in ASSEMBLY, f"{mnemonic} is not in fa4-compile.md"
         return
     assert done.returncode == 1 and not done.stdout
-    assert re.search(r"^-:\d+:\d+: error: .*" + re.escape(reason), done.stderr, re.M)
+    assert re.search(r"^<stdin>:\d+:\d+: error: .*" + re.escape(reason), done.stderr, re.M)
 
 
 # ---------------------------------------------------------------------------

@@ -336,7 +336,7 @@ def Tile_Exp2Op : Tile_Op<"exp2", [
                        DenseI64ArrayAttr:$pairs);
   let results = (outs Tile_Value:$result);
   let assemblyFormat = [{
-    $operand `polynomial` $coefficients `pairs` $pairs attr-dict
+    $operand `polynomial` custom<Coefficients>($coefficients) `pairs` $pairs attr-dict
     `:` type($result)
   }];
   let hasVerifier = 1;
