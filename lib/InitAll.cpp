@@ -8,13 +8,12 @@
 
 #include "fa4/InitAll.h"
 #include "fa4/Conversion/Passes.h"
-#include "fa4/Conversion/TileToNVVM/Passes.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
-#include "fa4/Dialect/Attn/Pipelines/Passes.h"
 #include "fa4/Dialect/Attn/Transforms/BufferizableOpInterfaceImpl.h"
 #include "fa4/Dialect/Attn/Transforms/Passes.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Pipelines/AttnToLLVM.h"
 #include "fa4/Pipelines/AttnToNVVM.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -38,10 +37,9 @@ void fa4::registerToolDialects(DialectRegistry &registry) {
 
 void fa4::registerPasses() {
   attn::registerAttnPasses();
-  attn::registerAttnPipelines();
   registerConversionPasses();
   tile::registerTilePasses();
-  tile::registerTileToNVVMPasses();
+  registerAttnToLLVMPipeline();
   registerAttnToNVVMPipeline();
 }
 

@@ -8,7 +8,6 @@
 
 #include "fa4/Pipelines/AttnToNVVM.h"
 #include "fa4/Conversion/Passes.h"
-#include "fa4/Conversion/TileToNVVM/Passes.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"

@@ -8,7 +8,7 @@
     out, lse = gpu.simulate(kernel, {"q": q, "k": k, "v": v}, ["out", "lse"], check=True)
 
 The tools are looked for in the environment (FA4_COMPILE and FA4_SIM are their
-paths), in the release build, in PATH; ptxas where fa4-compile looks for it.
+paths), next to FA4_OPT or else in the release build, in PATH; ptxas where fa4-compile looks for it.
 """
 
 import glob
@@ -48,7 +48,9 @@ def find_tool(name: str) -> str:
         if not os.access(given, os.X_OK):
             raise ToolNotFoundError(f"{variable} is {given}, which cannot be run")
         return given
-    built = ROOT / "build" / "release" / "bin" / name
+    fa4_opt = os.environ.get("FA4_OPT")
+    folder = Path(fa4_opt).parent if fa4_opt else ROOT / "build" / "release" / "bin"
+    built = folder / name
     found = str(built) if os.access(built, os.X_OK) else shutil.which(name)
     if not found:
         raise ToolNotFoundError(f"{name} not found: build it, or name it in {variable}")
@@ -97,11 +99,13 @@ class Op:
 
 @dataclass(frozen=True)
 class Kernel:
-    """The files of one kernel; `cubin` only if it was asked for."""
+    """The files of one kernel; `cubin` only if it was asked for. `report` is what
+    fa4-compile printed: with `--report`, its tables."""
 
     manifest: Path
     ptx: Path
     cubin: Path
+    report: str = ""
 
 
 def compile(
@@ -127,7 +131,8 @@ def compile(
     found = sorted(folder.glob("*.ptx"))
     if len(found) != 1:
         raise CompileError(f"fa4-compile wrote {len(found)} PTX files, expected one")
-    return Kernel(*(found[0].with_suffix(s) for s in (".json", ".ptx", ".cubin")))
+    files = (found[0].with_suffix(s) for s in (".json", ".ptx", ".cubin"))
+    return Kernel(*files, report=done.stdout)
 
 
 def to_npy(path: Path, array: np.ndarray):

@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from fa4 import demo
+from fa4 import demo, gpu
+from fa4.cpu import ToolNotFoundError
 
 HALF = "tensor<?x?x?x?xf16>"
 OTHER = f"""
@@ -19,32 +20,94 @@ func.func @other(%q: {HALF}, %k: {HALF}, %v: {HALF}) -> {HALF} {{
 """
 
 
+def are_there(*tools):
+    try:
+        return all(map(gpu.find_tool, tools))
+    except ToolNotFoundError:
+        return False
+
+
+needs_tools = pytest.mark.skipif(
+    not are_there("fa4-compile", "fa4-sim"), reason="needs fa4-compile and fa4-sim"
+)
+
+
+def sections(said):
+    """What the demo has said under each heading."""
+    return re.split(r"^== .* ==$", said, flags=re.MULTILINE)[1:]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Where the kernel goes: not where another test's does."""
+    monkeypatch.setattr(demo, "FOLDER", tmp_path / "kernel")
+    return tmp_path / "kernel"
+
+
 def run(*arguments):
     return demo.main([str(argument) for argument in arguments])
 
 
-def test_example(capsys):
+# A result that is within what is allowed.
+GOOD = r"  (\w+) .* max error \S+, allowed \S+: ok"
+
+
+@needs_tools
+def test_example(capsys, folder):
     assert run("--sizes", "B=2,Sq=9,Sk=12", "--sizes", "Sq=1", "--seed", "3") == 0
-    said = capsys.readouterr().out
-    assert demo.EXAMPLE.read_text() in said
-    assert "seed 3\nB = 2, Sq = 9, Sk = 12, Hq = 32, Hkv = 8, D = 128" in said
-    pattern = r"  (\w+) .* max error \S+, allowed \S+: ok"
-    assert re.findall(pattern, said) == ["out", "lse"] * 2
+    op, decided, simulated, on_cpu = sections(capsys.readouterr().out)
+    assert demo.EXAMPLE.read_text() in op
+    tables = ("schedule of @", "roofline of @", ": shared memory", ": tensor memory")
+    places = [decided.index(table) for table in tables]
+    assert places == sorted(places)
+    assert re.search(r"op to PTX for sm_100a in \d+\.\d+ s", decided)
+    assert "causal_gqa_kernel.schedule.mlir" in decided
+    assert (folder / "causal_gqa_kernel.ptx").exists()
+    for part in (simulated, on_cpu):
+        assert "B = 2, Sq = 9, Sk = 12, Hq = 32, Hkv = 8, D = 128" in part
+        assert re.findall(GOOD, part) == ["out", "lse"] * 2
+    assert simulated.count("no race, no missing fence, no hang") == 2
+    assert "Seed 3\nall results are within it\n" in on_cpu
+
+
+@needs_tools
+def test_finding_fails(capsys, monkeypatch):
+    """A kernel that signals before it has written is found out."""
+
+    def compile(*arguments):
+        kernel = real(*arguments)
+        text = kernel.ptx.read_text()
+        kernel.ptx.write_text(re.sub(r"\n\ttcgen05\.wait::st\S*;", "", text))
+        assert kernel.ptx.read_text() != text
+        return kernel
+
+    real = demo.gpu.compile
+    monkeypatch.setattr(demo.gpu, "compile", compile)
+    assert run("--sizes", "Sq=9,Sk=12") == 1
+    _, _, simulated, on_cpu = sections(capsys.readouterr().out)
+    assert re.search(r"^  seed \d+: \[.*: FAILED", simulated, re.DOTALL | re.MULTILINE)
+    assert re.findall(GOOD, on_cpu) == ["out", "lse"]
+    assert on_cpu.endswith("FAILED: see above\n")
 
 
 def test_other_form(tmp_path, capsys):
     file = tmp_path / "other.mlir"
     file.write_text(OTHER)
     assert run(file, "--sizes", "Sq=20,Sk=30,Dv=7") == 0
-    assert "out (1, 8, 20, 7)" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "no GPU kernel for this op" in said
+    assert "out (1, 8, 20, 7)" in said
 
 
+@needs_tools
 def test_too_large_an_error_fails(tmp_path, capsys, monkeypatch):
     """The example against the reference of another op."""
     found = demo.find_form
     monkeypatch.setattr(demo, "find_form", lambda text: found(text) | {"scale": 1.0})
     assert run("--sizes", "Sq=9,Sk=12") == 1
-    assert re.search(r"  out: .* elements are off; .*: FAILED", capsys.readouterr().out)
+    _, _, simulated, on_cpu = sections(capsys.readouterr().out)
+    for part in (simulated, on_cpu):
+        assert re.search(r"  out: .* elements are off; .*: FAILED", part)
 
 
 @pytest.mark.parametrize("text, message", [

@@ -10,6 +10,10 @@
 //
 // RUN: not fa4-compile kernel.mlir -o out --emit=sass 2>&1 | FileCheck %s --check-prefix=EMIT
 // EMIT: fa4-compile: error: --emit: there is no level or artefact 'sass'
+// RUN: not fa4-compile kernel.mlir -o out --from=sass 2>&1 | FileCheck %s --check-prefix=FROM
+// FROM: fa4-compile: error: --from: there is no level 'sass'
+// RUN: not fa4-compile kernel.mlir -o out --emit=schedule 2>&1 | FileCheck %s --check-prefix=PAST --implicit-check-not=error:
+// PAST: error: is past the level 'schedule', which --emit asks for
 // RUN: not fa4-compile kernel.mlir -o out --no-such-option 2>&1 | FileCheck %s --check-prefix=OPTION
 // OPTION: Unknown command line argument '--no-such-option'
 // RUN: not fa4-compile kernel.mlir -o - --emit=ptx,llvm 2>&1 | FileCheck %s --check-prefix=DASH

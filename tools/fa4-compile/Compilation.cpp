@@ -10,6 +10,7 @@
 #include "fa4/Conversion/TileToNVVM/Manifest.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "fa4/Dialect/Tile/Analysis/RowWork.h"
 #include "fa4/Dialect/Tile/Analysis/Schedule.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
@@ -79,9 +80,21 @@ static void addTables(ModuleOp module, StringRef level, std::string &tables) {
   for (auto kernel : module.getOps<tile::KernelOp>()) {
     if (level == "schedule")
       tile::printSchedule(kernel, os);
+    if (level == "split-exp")
+      tile::printRoofline(kernel, os);
     if (level == "allocate")
       tile::printMemoryMap(kernel, os);
   }
+}
+
+/// Levels that are to be written and that the input is past are an error.
+static LogicalResult checkLevels(ModuleOp module, const CompileOptions &options,
+                                 unsigned first) {
+  for (unsigned level : options.levels)
+    if (level < first)
+      return module.emitError("is past the level '")
+             << getKernelLevels()[level].name << "', which --emit asks for";
+  return success();
 }
 
 /// Runs the pipeline, and keeps the IR of the levels that are to be written.
@@ -90,12 +103,13 @@ static LogicalResult lower(ModuleOp module, const CompileOptions &options,
                            std::vector<std::pair<StringRef, std::string>> &ir,
                            RunReport &report) {
   ArrayRef<KernelLevel> levels = getKernelLevels();
-  if (failed(checkStart(module, options)))
-    return failure();
-  // What is in the LLVM dialect already takes the last step only.
+  // What is in the LLVM dialect already goes through the last level only.
   unsigned first = options.from ? *options.from + 1 : 0;
   if (!hasKernelsToLower(module))
     first = levels.size() - 1;
+  if (failed(checkLevels(module, options, first)) ||
+      failed(checkStart(module, options)))
+    return failure();
   for (unsigned i = first; i < levels.size(); ++i) {
     if (failed(runPasses(module, timing, [&](OpPassManager &passes) {
           levels[i].addPasses(passes, options.kernel);
@@ -261,7 +275,8 @@ static FailureOr<CompileReport> emit(ModuleOp module,
   }
   if (!options.wants(Artefact::PTX))
     return report;
-  if (failed(addManifests(module, report.name, origin, files)))
+  if (options.manifests &&
+      failed(addManifests(module, report.name, origin, files)))
     return failure();
   files.add(report.name + ".ptx", std::move(*ptx));
   return report;

@@ -34,6 +34,8 @@ struct CompileOptions {
   std::vector<std::string> ptxasArguments;
   /// Spills and stack are warnings, not errors.
   bool allowSpills = false;
+  /// With PTX, how each kernel is launched.
+  bool manifests = true;
   /// Keep what the schedule and the memory map of each kernel are.
   bool report = false;
 

@@ -11,6 +11,7 @@
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,10 +30,11 @@ public:
   /// file, nor a folder that this call made.
   llvm::Error write(llvm::StringRef directory) const;
 
-  /// The contents of the only file.
-  llvm::StringRef only() const {
-    assert(files.size() == 1 && "more files than one");
-    return files.front().contents;
+  /// The contents of the only file; nothing if there are several.
+  std::optional<llvm::StringRef> only() const {
+    if (files.size() != 1)
+      return std::nullopt;
+    return llvm::StringRef(files.front().contents);
   }
 
 private:

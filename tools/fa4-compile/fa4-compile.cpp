@@ -141,6 +141,7 @@ static FailureOr<CompileOptions> readOptions(const Options &options) {
   compile.kernel.rescaleThreshold = options.rescaleThreshold;
   compile.kernel.splitArrival = options.splitArrival;
   compile.kernel.expFraction = options.expFraction;
+  compile.manifests = options.output != "-";
   compile.report = options.report;
   compile.back.chip = options.chip;
   compile.back.optLevel = options.optLevel;
@@ -200,8 +201,10 @@ static Status run(const Options &options, TimingScope &timing) {
   if (failed(report))
     return kRejected;
   bool print = options.output == "-";
+  if (print && !files.only())
+    return fail("-o - prints one text; there are several kernels");
   if (print)
-    llvm::outs() << files.only();
+    llvm::outs() << *files.only();
   else if (llvm::Error error = files.write(options.output))
     return fail(llvm::toString(std::move(error)));
   if (options.report)

@@ -127,4 +127,132 @@ def AttnPrintSupport : Pass<"attn-print-support", "::mlir::ModuleOp"> {
   }];
 }
 
+//===----------------------------------------------------------------------===//
+// tile-to-nvvm
+//===----------------------------------------------------------------------===//
+
+def TileToNVVM : Pass<"tile-to-nvvm", "::mlir::ModuleOp"> {
+  let summary = "Lower kernels of the tile dialect to the LLVM and NVVM dialects";
+  let description = [{
+    Each `tile.kernel` becomes an `llvm.func` of its name with `nvvm.kernel`. It
+    must be placed (`tile-allocate`), and its roles of four warps be distributed
+    (`tile-distribute`, `tile-unroll`).
+
+    - **Parameters**: tensor maps, one for each tensor, box and swizzle; pointers
+      and strides of tensors that lanes write (`tile.put`); scalars; sizes
+      (`memref.dim`). `fa4.manifest` on the function says what they are.
+    - **Roles** are chosen by warp. Each warpgroup sets its register budget; a role
+      that issues runs in one elected thread.
+    - **Channels** are mbarriers. How often a role has used a ring is a constant in
+      straight-line code; what advances alike in a loop is one loop-carried counter.
+    - **Loads and stores** are TMA instructions, one for each box of as many columns as
+      the swizzle spans; **MMAs** are `tcgen05.mma`, one for each 16 of K. A load is
+      issued at its commit.
+    - **Lanes** access tensor memory by `tcgen05.ld` and `.st`, shared memory by
+      loads and stores at swizzled addresses. Fences and waits are where a value
+      is handed on.
+
+    `index` is 32 bits wide. An accumulator that starts with zero in a loop is
+    undefined if the loop has no iteration.
+
+    Before:
+
+    ```mlir
+    tile.kernel @copy(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                      %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800} {
+      %tiles = tile.channel "tiles" smem stages(2) offset(0) full(0) empty(2) : <vector<128x64xbf16>>
+      tile.role @load warps(1) issue first_warp(0) {
+        %i = tile.work_tile : index
+        %c0 = arith.constant 0 : index
+        %c128 = arith.constant 128 : index
+        %row = arith.muli %i, %c128 : index
+        tile.acquire %tiles : <vector<128x64xbf16>>
+        %v = tile.load %x[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+        tile.commit %tiles, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+      }
+      tile.role @store warps(1) issue first_warp(1) {
+        %i = tile.work_tile : index
+        %c0 = arith.constant 0 : index
+        %c128 = arith.constant 128 : index
+        %row = arith.muli %i, %c128 : index
+        %v = tile.wait %tiles : <vector<128x64xbf16>> -> vector<128x64xbf16>
+        tile.store %v, %y[%row, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+        tile.release %tiles : <vector<128x64xbf16>>
+      }
+    }
+    ```
+
+    After, in short:
+
+    ```
+    llvm.func @copy(%arg0: !llvm.ptr {...}, %arg1: !llvm.ptr {...}) attributes {fa4.manifest = {...}, nvvm.kernel, ...} {
+      ...                                       // barriers are set up
+      llvm.cond_br %is_warp_0, ^load, ^other
+    ^load:
+      %elected = nvvm.elect.sync -> i1
+      llvm.cond_br %elected, ^wait, ^join
+    ^wait:
+      %free = nvvm.mbarrier.try_wait %empty, %c1 : !llvm.ptr<3>, i32 -> i1
+      llvm.cond_br %free, ^issue, ^wait
+    ^issue:
+      nvvm.mbarrier.arrive.expect_tx %full, %c16384 : !llvm.ptr<3>, i32
+      nvvm.cp.async.bulk.tensor.shared.cluster.global %tile, %arg0, %full, box[%c0, %row] ...
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::cf::ControlFlowDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect"
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// lane-math-to-llvm
+//===----------------------------------------------------------------------===//
+
+def LaneMathToLLVM : Pass<"lane-math-to-llvm"> {
+  let summary = "Lower math on a thread's scalars and pairs to instructions";
+  let description = [{
+    Rewrites operations of `math`, divisions of f32, selections by bits and `tile.exp2`, on scalars and
+    on vectors of two after `tile-unroll`. Functions go to the special function
+    unit, an element each; subnormal inputs and results count as 0. `tile-to-nvvm`
+    does the same with the rest of a role.
+
+    | operation | becomes | error, relative (PTX ISA, unless absolute) |
+    |---|---|---|
+    | `math.exp2` | `ex2.approx.ftz.f32` | 2^-22 |
+    | `math.exp` | `ex2` of `x log2(e)` | 2^-22, and that of the product's rounding |
+    | `math.log2`, `math.log` | `lg2.approx.ftz.f32` (`* ln 2`) | absolute 2^-22 where x is in (0.5, 2), else 2^-22 |
+    | `math.tanh` | `1 - 2 rcp(ex2(2 x log2(e)) + 1)` | absolute 2^-21 |
+    | `math.sqrt`, `math.rsqrt` | `sqrt`, `rsqrt.approx.ftz.f32` | 2^-22 |
+    | `arith.divf` with 1 | `rcp.approx.ftz.f32` | 2^-23 |
+    | `arith.divf` | `div.approx.ftz.f32` | 2^-22, for a divisor from 2^-126 to 2^126 |
+    | `tile.exp2` | clamp, `add.rm.ftz.f32x2`, `fma.f32x2`, exponent by `shl` and `add` | the polynomial's |
+    | `arith.select` of f32 by a bit of a word | `and`, `setp.ne` and `selp`, which ptxas makes predicates of seven bits at a time from | exact |
+    | `math.fma`, `absf`, `floor`, `ceil`, `trunc`, `roundeven`, `copysign` | LLVM's intrinsics | exact |
+
+    In f16 and bf16 a function is that of f32, rounded. Other operations of
+    `math` are errors: LLVM's back end calls libraries for them, which a GPU
+    does not have.
+
+    Before:
+
+    ```mlir
+    func.func @f(%x: vector<2xf32>) -> vector<2xf32> {
+      %y = math.exp2 %x : vector<2xf32>
+      return %y : vector<2xf32>
+    }
+    ```
+
+    After (shortened):
+
+    ```
+    %x0 = llvm.extractelement %x[%0 : i32] : vector<2xf32>
+    %y0 = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"(%x0) : (f32) -> f32
+    ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 #endif // FA4_CONVERSION_PASSES_TD

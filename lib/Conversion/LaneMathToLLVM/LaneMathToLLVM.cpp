@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
+#include "fa4/Conversion/Passes.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
-#include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Conversion/ArithCommon/AttrToLLVMConverter.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Conversion/LLVMCommon/VectorPattern.h"
@@ -21,10 +21,10 @@
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
-namespace fa4::tile {
+namespace fa4 {
 #define GEN_PASS_DEF_LANEMATHTOLLVM
-#include "fa4/Dialect/Tile/Transforms/Passes.h.inc"
-} // namespace fa4::tile
+#include "fa4/Conversion/Passes.h.inc"
+} // namespace fa4
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -304,8 +304,7 @@ void fa4::tile::markLaneMathIllegal(ConversionTarget &target) {
 }
 
 namespace {
-struct LaneMathToLLVM
-    : public fa4::tile::impl::LaneMathToLLVMBase<LaneMathToLLVM> {
+struct LaneMathToLLVM : public fa4::impl::LaneMathToLLVMBase<LaneMathToLLVM> {
   void runOnOperation() override {
     LLVMTypeConverter converter(&getContext());
     RewritePatternSet patterns(&getContext());

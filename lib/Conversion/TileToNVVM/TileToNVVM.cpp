@@ -8,7 +8,7 @@
 
 #include "KernelLowering.h"
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
-#include "fa4/Conversion/TileToNVVM/Passes.h"
+#include "fa4/Conversion/Passes.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
@@ -23,17 +23,17 @@
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
-namespace fa4::tile {
+namespace fa4 {
 #define GEN_PASS_DEF_TILETONVVM
-#include "fa4/Conversion/TileToNVVM/Passes.h.inc"
-} // namespace fa4::tile
+#include "fa4/Conversion/Passes.h.inc"
+} // namespace fa4
 
 using namespace mlir;
 using namespace fa4::tile;
 
 namespace {
 
-struct TileToNVVMPass : fa4::tile::impl::TileToNVVMBase<TileToNVVMPass> {
+struct TileToNVVMPass : fa4::impl::TileToNVVMBase<TileToNVVMPass> {
   using TileToNVVMBase::TileToNVVMBase;
   void runOnOperation() override;
 

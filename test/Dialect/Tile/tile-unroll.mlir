@@ -38,14 +38,14 @@ tile.kernel @row() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
     tile.release %s : <vector<128x12xf32>>
     %mb = vector.broadcast %m : f32 to vector<12xf32>
     %y = math.fma %x, %k, %mb : vector<12xf32>
-    %e = tile.exp2 %y polynomial [0.7, 0.3] pairs [1, 4] : vector<12xf32>
+    %e = tile.exp2 %y polynomial [0.695146143, 0.3] pairs [1, 4] : vector<12xf32>
     %z = arith.truncf %e : vector<12xf32> to vector<12xbf16>
     // CHECK: tile.acquire %p
     // CHECK: %[[MB:.*]] = vector.broadcast %{{.*}} : f32 to vector<2xf32>
     // CHECK-NEXT: %[[Y0:.*]] = math.fma %[[X0]], %{{.*}}, %[[MB]] : vector<2xf32>
     // CHECK-NEXT: %[[Y1:.*]] = math.fma %[[X1]]
     // CHECK-NEXT: %[[E0:.*]] = math.exp2 %[[Y0]]
-    // CHECK-NEXT: %[[E1:.*]] = tile.exp2 %[[Y1]] polynomial [7.000000e-01, 3.000000e-01] pairs [0]
+    // CHECK-NEXT: %[[E1:.*]] = tile.exp2 %[[Y1]] polynomial [0.695146143, 3.000000e-01] pairs [0]
     // CHECK-NEXT: %[[Z0:.*]] = arith.truncf %[[E0]]
     // CHECK-NEXT: %[[Z1:.*]] = arith.truncf %[[E1]]
     // CHECK-NEXT: %[[B0:.*]] = vector.bitcast %[[Z0]] : vector<2xbf16> to vector<1xi32>

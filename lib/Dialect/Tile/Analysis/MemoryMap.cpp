@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <map>
@@ -47,26 +48,36 @@ int64_t fa4::tile::getTmemAddressOffset(KernelOp kernel) {
          (kernel.getTmemColumns().value_or(0) ? kTmemAddressBytes : 0);
 }
 
+/// A line of the map; the label is padded to `width`.
+static void printLine(int64_t from, int64_t to, StringRef label, size_t width,
+                      ChannelOp channel, int64_t size, raw_ostream &os) {
+  os << llvm::formatv("  {0,7} {1,7}  {2}  {3,6} x {4}", from, to,
+                      llvm::left_justify(label, width), channel.getStages(),
+                      size);
+  if (channel.getInPlaceOf())
+    os.indent(7 - std::to_string(size).size())
+        << "in place of "
+        << channel.getInPlaceOf().getDefiningOp<ChannelOp>().getLabel();
+  os << "\n";
+}
+
 static void printSpace(KernelOp kernel, MemorySpace space, raw_ostream &os) {
   // By offset, and where that is shared in the order of definition.
   std::multimap<int64_t, ChannelOp> channels;
-  for (auto channel : kernel.getBody().getOps<ChannelOp>())
+  size_t width = StringRef("channel").size();
+  for (auto channel : kernel.getBody().getOps<ChannelOp>()) {
+    width = std::max(width, channel.getLabel().size());
     if (channel.getSpace() == space && channel.getOffset())
       channels.emplace(*channel.getOffset(), channel);
-  constexpr const char *line = "  {0,7} {1,7}  {2,-10} {3,6} x {4,-6} {5}\n";
-  os << llvm::formatv(line, "from", "to", "channel", "stages", "size", "");
+  }
+  os << llvm::formatv("  {0,7} {1,7}  {2}  {3,6} x size\n", "from", "to",
+                      llvm::left_justify("channel", width), "stages");
   for (auto [from, channel] : channels) {
     int64_t size = space == MemorySpace::smem
                        ? getSmemBytes(channel.getValueType())
                        : getTmemColumns(channel.getValueType());
-    std::string where;
-    if (channel.getInPlaceOf())
-      where = ("in place of " +
-               channel.getInPlaceOf().getDefiningOp<ChannelOp>().getLabel())
-                  .str();
-    os << llvm::formatv(line, from,
-                        from + static_cast<int64_t>(channel.getStages()) * size,
-                        channel.getLabel(), channel.getStages(), size, where);
+    int64_t to = from + static_cast<int64_t>(channel.getStages()) * size;
+    printLine(from, to, channel.getLabel(), width, channel, size, os);
   }
 }
 

@@ -14,6 +14,32 @@
 using namespace mlir;
 using namespace fa4::tile;
 
+/// With all of their digits: upstream prints arrays of f32 with seven.
+static void printCoefficients(OpAsmPrinter &printer, Operation *,
+                              DenseF32ArrayAttr coefficients) {
+  printer << "[";
+  llvm::interleaveComma(coefficients.asArrayRef(), printer, [&](float value) {
+    printer.printFloat(APFloat(value));
+  });
+  printer << "]";
+}
+
+static ParseResult parseCoefficients(OpAsmParser &parser,
+                                     DenseF32ArrayAttr &coefficients) {
+  SmallVector<float> values;
+  auto parseOne = [&]() -> ParseResult {
+    APFloat value(0.0f);
+    if (parser.parseFloat(APFloat::IEEEsingle(), value))
+      return failure();
+    values.push_back(value.convertToFloat());
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOne))
+    return failure();
+  coefficients = DenseF32ArrayAttr::get(parser.getContext(), values);
+  return success();
+}
+
 #define GET_OP_CLASSES
 #include "fa4/Dialect/Tile/IR/TileOps.cpp.inc"
 

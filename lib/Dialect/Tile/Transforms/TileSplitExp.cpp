@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowWorkCount.h"
+#include "fa4/Dialect/Tile/Analysis/RowWork.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/Exp2Polynomial.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Builders.h"
 
@@ -52,7 +53,7 @@ struct TileSplitExp : public fa4::tile::impl::TileSplitExpBase<TileSplitExp> {
 private:
   LogicalResult splitKernel(KernelOp kernel);
   FailureOr<Exp2Op> planOne(math::Exp2Op op, unsigned tiles,
-                            const TargetDescription &target, bool printed);
+                            const TargetDescription &target);
   /// What the options ask for, if they do.
   std::optional<unsigned> requestedPairs(const RowWork &work);
 };
@@ -69,8 +70,7 @@ std::optional<unsigned> TileSplitExp::requestedPairs(const RowWork &work) {
 
 /// What `op` becomes, placed before it; nothing if it stays as it is.
 FailureOr<Exp2Op> TileSplitExp::planOne(math::Exp2Op op, unsigned tiles,
-                                        const TargetDescription &target,
-                                        bool printed) {
+                                        const TargetDescription &target) {
   auto type = cast<VectorType>(op.getType());
   // Of a type that the polynomial is not good enough for, or in columns that
   // are not whole fragments, all go to the special function unit.
@@ -98,8 +98,6 @@ FailureOr<Exp2Op> TileSplitExp::planOne(math::Exp2Op op, unsigned tiles,
   if (!polynomial)
     return op.emitError("tile-split-exp: ")
            << llvm::toString(polynomial.takeError());
-  if (print && !printed)
-    split->print(llvm::errs());
   if (split->pairs.empty())
     return Exp2Op();
   OpBuilder b(op);
@@ -110,7 +108,10 @@ FailureOr<Exp2Op> TileSplitExp::planOne(math::Exp2Op op, unsigned tiles,
 }
 
 LogicalResult TileSplitExp::splitKernel(KernelOp kernel) {
-  SmallVector<math::Exp2Op> exponentials = collectTileExponentials(kernel);
+  SmallVector<math::Exp2Op> exponentials;
+  for (Operation *op : collectTileExponentials(kernel))
+    if (auto exp = dyn_cast<math::Exp2Op>(op))
+      exponentials.push_back(exp);
   if (exponentials.empty())
     return success();
   const TargetDescription *target = lookupTarget(kernel.getChip());
@@ -121,8 +122,7 @@ LogicalResult TileSplitExp::splitKernel(KernelOp kernel) {
   // the others as it is before any of them is changed.
   SmallVector<Exp2Op> plans;
   for (math::Exp2Op op : exponentials) {
-    FailureOr<Exp2Op> plan =
-        planOne(op, exponentials.size(), *target, !plans.empty());
+    FailureOr<Exp2Op> plan = planOne(op, exponentials.size(), *target);
     if (failed(plan))
       return failure();
     plans.push_back(*plan);
@@ -133,5 +133,7 @@ LogicalResult TileSplitExp::splitKernel(KernelOp kernel) {
     op.replaceAllUsesWith(plan.getResult());
     op.erase();
   }
+  if (print)
+    printRoofline(kernel, llvm::errs());
   return success();
 }

@@ -9,9 +9,8 @@
 #ifndef FA4_DIALECT_TILE_IR_TILECHANNELOPS_TD
 #define FA4_DIALECT_TILE_IR_TILECHANNELOPS_TD
 
-/// Acts on the state of a channel. Each of them is ordered with every other
-/// one of its role.
-def Tile_ChannelResource : Resource<"::fa4::tile::ChannelResource">;
+include "fa4/Dialect/Tile/IR/TileOps.td"
+
 defvar ChannelEffects = [MemoryEffects<[MemRead<Tile_ChannelResource>,
                                         MemWrite<Tile_ChannelResource>]>];
 

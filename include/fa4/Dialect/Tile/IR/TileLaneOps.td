@@ -9,6 +9,8 @@
 #ifndef FA4_DIALECT_TILE_IR_TILELANEOPS_TD
 #define FA4_DIALECT_TILE_IR_TILELANEOPS_TD
 
+include "fa4/Dialect/Tile/IR/TileOps.td"
+
 // After `tile-distribute` a role of 4 warps holds a tile of 128 rows as one row a
 // thread: `vector<128x64xf32>` is `vector<64xf32>`, and a value for each row
 // (`vector<128xf32>`) is an `f32`.

@@ -20,6 +20,10 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 class Tile_Op<string mnemonic, list<Trait> traits = []>
     : Op<Tile_Dialect, mnemonic, traits>;
 
+/// Acts on the state of a channel. Each of them is ordered with every other
+/// one of its role.
+def Tile_ChannelResource : Resource<"::fa4::tile::ChannelResource">;
+
 def Tile_Value : Type<IsFixedVectorOfRankPred<[1, 2]>,
                       "tile (vector of rank 1 or 2)", "::mlir::VectorType">;
 def Tile_Matrix : Type<IsFixedVectorOfRankPred<[2]>,
@@ -332,7 +336,7 @@ def Tile_Exp2Op : Tile_Op<"exp2", [
                        DenseI64ArrayAttr:$pairs);
   let results = (outs Tile_Value:$result);
   let assemblyFormat = [{
-    $operand `polynomial` $coefficients `pairs` $pairs attr-dict
+    $operand `polynomial` custom<Coefficients>($coefficients) `pairs` $pairs attr-dict
     `:` type($result)
   }];
   let hasVerifier = 1;

@@ -9,7 +9,6 @@
 #ifndef FA4_DIALECT_TILE_TRANSFORMS_PASSES_H
 #define FA4_DIALECT_TILE_TRANSFORMS_PASSES_H
 
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/Pass.h"
 
 namespace fa4::tile {

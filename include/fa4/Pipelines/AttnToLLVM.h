@@ -1,4 +1,4 @@
-//===- Passes.h - pipelines for the attn dialect -------------------------===//
+//===- AttnToLLVM.h - attention ops on the CPU ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_DIALECT_ATTN_PIPELINES_PASSES_H
-#define FA4_DIALECT_ATTN_PIPELINES_PASSES_H
+#ifndef FA4_PIPELINES_ATTNTOLLVM_H
+#define FA4_PIPELINES_ATTNTOLLVM_H
 
 #include "mlir/Pass/PassOptions.h"
 
@@ -15,11 +15,10 @@ namespace mlir {
 class OpPassManager;
 } // namespace mlir
 
-namespace fa4::attn {
+namespace fa4 {
 
 /// Options of `attn-to-llvm`.
-struct AttnToLLVMPipelineOptions
-    : public mlir::PassPipelineOptions<AttnToLLVMPipelineOptions> {
+struct AttnToLLVMOptions : public mlir::PassPipelineOptions<AttnToLLVMOptions> {
   PassOptions::Option<int64_t> queryBlock{
       *this, "query-block",
       llvm::cl::desc(
@@ -36,11 +35,11 @@ struct AttnToLLVMPipelineOptions
 /// to the LLVM dialect. Decomposes, bufferizes with identity layouts at
 /// function boundaries, inserts deallocations, and lowers linalg to loops.
 void buildAttnToLLVMPipeline(mlir::OpPassManager &pm,
-                             const AttnToLLVMPipelineOptions &options);
+                             const AttnToLLVMOptions &options);
 
 /// Registers `attn-to-llvm`.
-void registerAttnPipelines();
+void registerAttnToLLVMPipeline();
 
-} // namespace fa4::attn
+} // namespace fa4
 
-#endif // FA4_DIALECT_ATTN_PIPELINES_PASSES_H
+#endif // FA4_PIPELINES_ATTNTOLLVM_H

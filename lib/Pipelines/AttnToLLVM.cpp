@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Dialect/Attn/Pipelines/Passes.h"
+#include "fa4/Pipelines/AttnToLLVM.h"
 #include "fa4/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -60,12 +60,12 @@ static void addLoweringToLLVM(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-void fa4::attn::buildAttnToLLVMPipeline(
-    OpPassManager &pm, const AttnToLLVMPipelineOptions &options) {
-  AttnDecomposeOptions decompose;
+void fa4::buildAttnToLLVMPipeline(OpPassManager &pm,
+                                  const AttnToLLVMOptions &options) {
+  attn::AttnDecomposeOptions decompose;
   decompose.queryBlock = options.queryBlock;
   pm.addPass(createCanonicalizerPass());
-  pm.addPass(createAttnDecompose(decompose));
+  pm.addPass(attn::createAttnDecompose(decompose));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   addBufferization(pm);
@@ -74,8 +74,8 @@ void fa4::attn::buildAttnToLLVMPipeline(
   addLoweringToLLVM(pm);
 }
 
-void fa4::attn::registerAttnPipelines() {
-  PassPipelineRegistration<AttnToLLVMPipelineOptions>(
+void fa4::registerAttnToLLVMPipeline() {
+  PassPipelineRegistration<AttnToLLVMOptions>(
       "attn-to-llvm",
       "Lower attention ops and the upstream ops around them to the LLVM "
       "dialect, for a CPU",

@@ -1,4 +1,4 @@
-//===- RowWorkCount.cpp - the work of a tile program's iteration ---===//
+//===- RowWork.cpp - the work of a tile program's iteration ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,13 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowWorkCount.h"
+#include "fa4/Dialect/Tile/Analysis/RowWork.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -83,8 +85,9 @@ static PipeWork operationWork(Operation *op, const TargetDescription &target) {
           [&](auto) { work.other = kChannelInstructions; })
       // Rarely needed; the test of the factor is.
       .Case([&](RescaleOp) { work.alu = 1; })
-      .Case<math::Exp2Op, math::ExpOp, math::LogOp, math::Log2Op, math::SqrtOp,
-            math::RsqrtOp, arith::DivFOp>([&](auto) { work.mufu = columns; })
+      .Case<Exp2Op, math::Exp2Op, math::ExpOp, math::LogOp, math::Log2Op,
+            math::SqrtOp, math::RsqrtOp, arith::DivFOp>(
+          [&](auto) { work.mufu = columns; })
       .Case([&](math::TanhOp) {
         work.mufu = 2 * columns;
         work.fma = 3 * columns;
@@ -133,7 +136,7 @@ static auto loopsOf(RoleOp role) { return role.getBody().getOps<scf::ForOp>(); }
 
 /// The parts of the exponential's own iteration. The order is that of the
 /// program, in which fragments are taken one by one between reductions.
-static void countOwnRole(math::Exp2Op exp, Block &body, RowWork &work,
+static void countOwnRole(Operation *exp, Block &body, RowWork &work,
                          const TargetDescription &target) {
   Operation *position = body.findAncestorOpInBlock(*exp);
   // Of several exponentials in one block, each has what follows the last one.
@@ -209,18 +212,18 @@ static bool isComputedFrom(Value value, Value source) {
 /// The cycle exponential -> MMA of it -> MMA of the next tile -> exponential,
 /// if the program has one.
 static std::optional<Recurrence>
-findRecurrence(math::Exp2Op exp, RoleOp role, ArrayRef<MmaOp> mmas,
+findRecurrence(Operation *exp, RoleOp role, ArrayRef<MmaOp> mmas,
                const TargetDescription &target) {
   SmallVector<ChannelOp> results;
   ChannelOp source;
   role.walk([&](Operation *op) {
     if (auto commit = dyn_cast<CommitOp>(op)) {
       if (commit.getValue() && isMatrix(commit.getValue().getType()) &&
-          isComputedFrom(commit.getValue(), exp.getResult()))
+          isComputedFrom(commit.getValue(), exp->getResult(0)))
         results.push_back(commit.getChannel().getDefiningOp<ChannelOp>());
     } else if (auto wait = dyn_cast<WaitOp>(op)) {
       if (wait.getValue() && isMatrix(wait.getValue().getType()) && !source &&
-          isComputedFrom(exp.getResult(), wait.getValue()))
+          isComputedFrom(exp->getResult(0), wait.getValue()))
         source = wait.getChannel().getDefiningOp<ChannelOp>();
     }
   });
@@ -255,26 +258,31 @@ findRecurrence(math::Exp2Op exp, RoleOp role, ArrayRef<MmaOp> mmas,
 // The whole
 //===----------------------------------------------------------------------===//
 
-SmallVector<math::Exp2Op> fa4::tile::collectTileExponentials(KernelOp kernel) {
-  SmallVector<math::Exp2Op> result;
+bool fa4::tile::isTileExponential(Operation *op) {
+  return isa<Exp2Op, math::Exp2Op>(op) && isMatrix(op->getResult(0).getType());
+}
+
+SmallVector<Operation *> fa4::tile::collectTileExponentials(KernelOp kernel) {
+  SmallVector<Operation *> result;
   for (auto role : kernel.getBody().getOps<RoleOp>())
     if (!role.getIssue())
       for (scf::ForOp loop : loopsOf(role))
-        loop.walk([&](math::Exp2Op op) {
-          if (isMatrix(op.getType()))
+        loop.walk([&](Operation *op) {
+          if (isTileExponential(op))
             result.push_back(op);
         });
   return result;
 }
 
-RowWork fa4::tile::countRowWork(math::Exp2Op exp, unsigned tiles,
+RowWork fa4::tile::countRowWork(Operation *exp, unsigned tiles,
                                 const TargetDescription &target) {
   auto kernel = exp->getParentOfType<KernelOp>();
   auto own = exp->getParentOfType<RoleOp>();
+  auto type = cast<VectorType>(exp->getResult(0).getType());
   RowWork work;
   work.tiles = tiles;
-  work.rows = cast<VectorType>(exp.getType()).getDimSize(0);
-  work.columns = cast<VectorType>(exp.getType()).getDimSize(1);
+  work.rows = type.getDimSize(0);
+  work.columns = type.getDimSize(1);
   for (auto role : kernel.getBody().getOps<RoleOp>()) {
     if (role.getIssue())
       continue;
@@ -286,7 +294,7 @@ RowWork fa4::tile::countRowWork(math::Exp2Op exp, unsigned tiles,
         continue;
       }
       loop.walk(
-          [&](math::Exp2Op op) { hasExponential |= isMatrix(op.getType()); });
+          [&](Operation *op) { hasExponential |= isTileExponential(op); });
       forWork(*loop.getBody(), target,
               [&](Operation *, const PipeWork &amount) { others += amount; });
     }
@@ -299,4 +307,30 @@ RowWork fa4::tile::countRowWork(math::Exp2Op exp, unsigned tiles,
     work.mmaCycles += cyclesOf(mma, target);
   work.recurrence = findRecurrence(exp, own, mmas, target);
   return work;
+}
+
+void fa4::tile::printRoofline(KernelOp kernel, raw_ostream &os) {
+  const TargetDescription *target = fa4::lookupTarget(kernel.getChip());
+  SmallVector<Operation *> exponentials = collectTileExponentials(kernel);
+  if (!target || exponentials.empty())
+    return;
+  // Those of the other tiles are like the first.
+  Operation *exp = exponentials.front();
+  RowWork work = countRowWork(exp, exponentials.size(), *target);
+  fa4::ExpSplit split;
+  if (auto op = dyn_cast<Exp2Op>(exp)) {
+    work.degree = op.getCoefficients().size();
+    split.pairs.assign(op.getPairs().begin(), op.getPairs().end());
+  }
+  split.chip = target->chip;
+  split.tiles = work.tiles;
+  split.rows = work.rows;
+  split.columns = work.columns;
+  split.degree = work.degree;
+  split.none = computeExpBounds(*target, work, 0);
+  split.chosen = computeExpBounds(*target, work, split.pairs.size());
+  os << "roofline of @" << kernel.getSymName() << "\n";
+  split.print(os);
+  os << llvm::formatv("MMAs are busy in {0:P0} of it at most\n",
+                      split.chosen.mma / split.chosen.largest());
 }

@@ -1,4 +1,4 @@
-//===- RowWorkCount.h - the work of a tile program's iteration ---===//
+//===- RowWork.h - the work of a tile program's iteration ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,18 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_LIB_DIALECT_TILE_TRANSFORMS_ROWWORKCOUNT_H
-#define FA4_LIB_DIALECT_TILE_TRANSFORMS_ROWWORKCOUNT_H
+#ifndef FA4_DIALECT_TILE_ANALYSIS_ROWWORK_H
+#define FA4_DIALECT_TILE_ANALYSIS_ROWWORK_H
 
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Target/ExpSplit.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 
 namespace fa4::tile {
 
+/// Whether this is `math.exp2` or `tile.exp2` of a matrix.
+bool isTileExponential(mlir::Operation *op);
+
 /// Exponentials of matrices that threads hold, in loops of a kernel's roles, in
 /// program order.
-llvm::SmallVector<mlir::math::Exp2Op> collectTileExponentials(KernelOp kernel);
+llvm::SmallVector<mlir::Operation *> collectTileExponentials(KernelOp kernel);
 
 /// What one iteration of the kernel's roles takes around `exp`, which is one of
 /// `tiles` exponentials of a kernel: what its own role does for the tile, its
@@ -25,12 +27,21 @@ llvm::SmallVector<mlir::math::Exp2Op> collectTileExponentials(KernelOp kernel);
 /// cycle from the exponential through the MMAs that consume it and make its
 /// tile.
 ///
+/// All exponentials count as the special function unit's, those of `tile.exp2`
+/// too: what the polynomial costs is computeExpBounds' to add.
+///
 /// Counts operations in loops. Of the branches of an `scf.if` the one with less
 /// work is taken to be the usual one: masks are for a few blocks only; so are
 /// rescalings of accumulators.
-fa4::RowWork countRowWork(mlir::math::Exp2Op exp, unsigned tiles,
+fa4::RowWork countRowWork(mlir::Operation *exp, unsigned tiles,
                           const fa4::TargetDescription &target);
+
+/// Prints what bounds an iteration of the kernel's loops around its
+/// exponentials: cycles on each unit, with all exponentials on the special
+/// function unit and as they are distributed in the IR. Nothing for a kernel
+/// that has no roles, no such exponentials or no target description.
+void printRoofline(KernelOp kernel, llvm::raw_ostream &os);
 
 } // namespace fa4::tile
 
-#endif // FA4_LIB_DIALECT_TILE_TRANSFORMS_ROWWORKCOUNT_H
+#endif // FA4_DIALECT_TILE_ANALYSIS_ROWWORK_H

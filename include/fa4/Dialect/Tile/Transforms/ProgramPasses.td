@@ -1,0 +1,162 @@
+//===- ProgramPasses.td - passes on tile programs -*- tablegen -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// Kernels without roles: the dataflow of whole tiles.
+
+#ifndef FA4_DIALECT_TILE_TRANSFORMS_PROGRAMPASSES_TD
+#define FA4_DIALECT_TILE_TRANSFORMS_PROGRAMPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+//===----------------------------------------------------------------------===//
+// tile-subtile
+//===----------------------------------------------------------------------===//
+
+def TileSubtile : Pass<"tile-subtile", "::fa4::tile::KernelOp"> {
+  let summary = "Cut MMAs into ones of the target's rows";
+  let description = [{
+    Where an MMA has more rows than one of the target's, cuts the dimension that
+    these rows are into equal parts, wherever it leads: through elementwise
+    operations, reductions, broadcasts, loops and branches to loads and stores,
+    which get an offset. Everything that depends on the rows is there once for each
+    part afterwards, in the order of the original operations; what does not (keys,
+    values) is shared by all parts. Along the rows of one MMA another may sum: it
+    becomes a sequence of MMAs that add to the first one's result.
+
+    A kernel without such MMAs is left as it is. An operation that cannot work on
+    parts is an error.
+
+    Before:
+
+    ```mlir
+    tile.kernel @scores(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "64"]},
+                        %k: memref<?x64xbf16> {tile.name = "k", tile.dims = ["N", "64"]},
+                        %m: memref<?xf32> {tile.name = "m", tile.dims = ["M"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 256>]} {
+      %i = tile.work_tile : index
+      %c0 = arith.constant 0 : index
+      %c256 = arith.constant 256 : index
+      %zero = arith.constant dense<0.0> : vector<256xf32>
+      %row = arith.muli %i, %c256 : index
+      %tq = tile.load %q[%row, %c0] : memref<?x64xbf16> -> vector<256x64xbf16>
+      %tk = tile.load %k[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+      %s = tile.mma %tq, transpose %tk : vector<256x64xbf16>, vector<128x64xbf16> -> vector<256x128xf32>
+      %max = vector.multi_reduction <maxnumf>, %s, %zero [1] : vector<256x128xf32> to vector<256xf32>
+      tile.store %max, %m[%row] : vector<256xf32>, memref<?xf32>
+    }
+    ```
+
+    After (shortened):
+
+    ```
+    %tq0 = tile.load %q[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    %row1 = arith.addi %row, %c128 : index
+    %tq1 = tile.load %q[%row1, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    %tk = tile.load %k[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    %s0 = tile.mma %tq0, transpose %tk : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+    %s1 = tile.mma %tq1, transpose %tk : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+    ...
+    tile.store %max1, %m[%row1] : vector<128xf32>, memref<?xf32>
+    ```
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// tile-lazy-rescale
+//===----------------------------------------------------------------------===//
+
+def TileLazyRescale : Pass<"tile-lazy-rescale", "::fa4::tile::KernelOp"> {
+  let summary = "Rescale accumulators only when the row max has grown much";
+  let description = [{
+    An online softmax keeps sums in units of `2^(c m)`, where `m` is the row max so
+    far, and multiplies them by `a = 2^(c (m - m'))` when it grows to `m'`. Any `m`
+    will do as long as nothing overflows. So this pass keeps the old `m` in rows
+    where `c (m' - m) <= threshold` (FlashAttention-4, arXiv 2603.05451): there `a`
+    is 1, and sums are at most `2^threshold` times as large.
+
+    It looks for a loop that carries a row max `m` from -inf,
+
+    ```
+    m' = rowmax(x) joined with m       (vector.multi_reduction <maxnumf>)
+    f  = m' or 0 where m' is -inf      (optional: arith.cmpf oeq, arith.select)
+    a  = exp2((m - f) * c)             c > 0, a splat constant; optional
+    ```
+
+    and puts selects behind `m'` and `f`. `a` becomes 1 in rows where `m` is -inf,
+    in which nothing has been summed yet. The carried `m` is then no longer the row
+    max but a reference that it exceeds by no more than the threshold. The pass
+    proves that any reference is right: it follows what depends on `m` through the
+    loop and what comes after, and leaves the loop alone unless all sums begin
+    at 0 and are in units of `2^(c m)`, and only values in which `m` cancels, as
+    `sum / l` and `c m + log2(l)`, go anywhere else.
+
+    Products of a carried MMA accumulator and the row factor `a` become
+    `tile.rescale`, which costs nothing in a block where all factors are 1.
+
+    With `threshold = 0` nothing changes.
+
+    Before:
+
+    ```mlir
+    tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                   %y: memref<?x64xf32> {tile.name = "y", tile.dims = ["M", "64"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>]} {
+      %c0 = arith.constant 0 : index
+      %c128 = arith.constant 128 : index
+      %n = memref.dim %x, %c0 : memref<?x64xbf16>
+      %q = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+      %zero = arith.constant dense<0.0> : vector<128x64xf32>
+      %ninf = arith.constant dense<0xFF800000> : vector<128xf32>
+      %none = arith.constant dense<0.0> : vector<128xf32>
+      %r:3 = scf.for %j = %c0 to %n step %c128 iter_args(%o = %zero, %m = %ninf, %l = %none) -> (vector<128x64xf32>, vector<128xf32>, vector<128xf32>) {
+        %k = tile.load %x[%j, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+        %s = tile.mma %q, transpose %k : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+        %m2 = vector.multi_reduction <maxnumf>, %s, %m [1] : vector<128x128xf32> to vector<128xf32>
+        %d = arith.subf %m, %m2 : vector<128xf32>
+        %a = math.exp2 %d : vector<128xf32>
+        %m2c = vector.shape_cast %m2 : vector<128xf32> to vector<128x1xf32>
+        %m2b = vector.broadcast %m2c : vector<128x1xf32> to vector<128x128xf32>
+        %e = arith.subf %s, %m2b : vector<128x128xf32>
+        %p = math.exp2 %e : vector<128x128xf32>
+        %pb = arith.truncf %p : vector<128x128xf32> to vector<128x128xbf16>
+        %la = arith.mulf %l, %a : vector<128xf32>
+        %l2 = vector.multi_reduction <add>, %p, %la [1] : vector<128x128xf32> to vector<128xf32>
+        %ac = vector.shape_cast %a : vector<128xf32> to vector<128x1xf32>
+        %ab = vector.broadcast %ac : vector<128x1xf32> to vector<128x64xf32>
+        %oa = arith.mulf %o, %ab : vector<128x64xf32>
+        %o2 = tile.mma %pb, %k acc %oa : vector<128x128xbf16>, vector<128x64xbf16> -> vector<128x64xf32>
+        scf.yield %o2, %m2, %l2 : vector<128x64xf32>, vector<128xf32>, vector<128xf32>
+      }
+      %lc = vector.shape_cast %r#2 : vector<128xf32> to vector<128x1xf32>
+      %lb = vector.broadcast %lc : vector<128x1xf32> to vector<128x64xf32>
+      %on = arith.divf %r#0, %lb : vector<128x64xf32>
+      tile.store %on, %y[%c0, %c0] : vector<128x64xf32>, memref<?x64xf32>
+    }
+    ```
+
+    After (shortened):
+
+    ```
+    %m1 = vector.multi_reduction <maxnumf>, %s, %m [1] : vector<128x128xf32> to vector<128xf32>
+    %grown = arith.subf %m1, %m : vector<128xf32>
+    %keep = arith.cmpf ole, %grown, %threshold : vector<128xf32>
+    %m2 = arith.select %keep, %m, %m1 : vector<128xi1>, vector<128xf32>
+    ...
+    %fresh = arith.cmpf oeq, %m, %ninf : vector<128xf32>
+    %a2 = arith.select %fresh, %one, %a : vector<128xi1>, vector<128xf32>
+    ...
+    %oa = tile.rescale %o, %a2 : vector<128x64xf32>, vector<128xf32>
+    ```
+  }];
+  let options = [
+    Option<"threshold", "threshold", "double", /*default=*/"8.0",
+           "Growth of the row max, in units of log2, up to which it is ignored; 0 = none">
+  ];
+}
+
+#endif // FA4_DIALECT_TILE_TRANSFORMS_PROGRAMPASSES_TD

@@ -1,0 +1,354 @@
+//===- RolePasses.td - passes on roles and channels -*- tablegen -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// Who computes what, in which order, on which unit, and where it lives.
+
+#ifndef FA4_DIALECT_TILE_TRANSFORMS_ROLEPASSES_TD
+#define FA4_DIALECT_TILE_TRANSFORMS_ROLEPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+//===----------------------------------------------------------------------===//
+// tile-warp-specialize
+//===----------------------------------------------------------------------===//
+
+def TileWarpSpecialize : Pass<"tile-warp-specialize", "::fa4::tile::KernelOp"> {
+  let summary = "Partition a tile program into roles that talk through channels";
+  let description = [{
+    Decides from the dataflow and from where the target keeps values which warps
+    execute what, and replaces the program by `tile.role`s. Each keeps a copy of
+    the loops with its own operations; index arithmetic and constants are
+    repeated where they are needed. Every tile that one role makes and another
+    uses goes through a `tile.channel` of one stage.
+
+    | role | operations |
+    |---|---|
+    | `compute0`, `compute1`, ... | elementwise work and reductions, a role for each connected piece |
+    | `correction` | elementwise work on an accumulator in the loop that carries it, and all elementwise work after a loop with MMAs; called `epilogue` where there is only the latter |
+    | `mma`, `load` | `tile.mma`, `tile.load` |
+    | `store` | `tile.store` and `tile.reduce_add` of matrices (row values are stored by the lanes that have them) |
+    | `idle` | warps that fill the last warpgroup |
+
+    Channels are in tensor memory if the target's MMA writes there (`mma` to others)
+    or reads there (accumulators; a first operand that is not transposed), otherwise in
+    shared memory. An accumulator that another role modifies in the loop becomes a
+    pair of channels on one buffer. An accumulator that starts from zero is not read by
+    the first iteration's MMA, so that nobody has to write the zeros. A result that an
+    MMA leaves in tensor memory and that is stored as it is gets a `tile.copy`.
+
+    Registers are divided by `assignRegisterBudgets` among warpgroups, according to
+    the tile values that are live at once.
+
+    Before:
+
+    ```mlir
+    tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]},
+                      %b: memref<?x?xbf16> {tile.name = "B", tile.dims = ["K", "N"]},
+                      %c: memref<?x?xbf16> {tile.name = "C", tile.dims = ["M", "N"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>, #tile.extent<"N" by 128>]} {
+      %tm, %tn = tile.work_tile : index, index
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c64 = arith.constant 64 : index
+      %c128 = arith.constant 128 : index
+      %row = arith.muli %tm, %c128 : index
+      %col = arith.muli %tn, %c128 : index
+      %k = memref.dim %a, %c1 : memref<?x?xbf16>
+      %zero = arith.constant dense<0.0> : vector<128x128xf32>
+      %acc = scf.for %i = %c0 to %k step %c64 iter_args(%x = %zero) -> (vector<128x128xf32>) {
+        %ta = tile.load %a[%row, %i] : memref<?x?xbf16> -> vector<128x64xbf16>
+        %tb = tile.load %b[%i, %col] : memref<?x?xbf16> -> vector<64x128xbf16>
+        %y = tile.mma %ta, %tb acc %x : vector<128x64xbf16>, vector<64x128xbf16> -> vector<128x128xf32>
+        scf.yield %y : vector<128x128xf32>
+      }
+      %out = arith.truncf %acc : vector<128x128xf32> to vector<128x128xbf16>
+      tile.store %out, %c[%row, %col] : vector<128x128xbf16>, memref<?x?xbf16>
+    }
+    ```
+
+    After (without index arithmetic):
+
+    ```
+    %A = tile.channel "A" smem stages(1) : <vector<128x64xbf16>>
+    %B = tile.channel "B" smem stages(1) : <vector<64x128xbf16>>
+    %mma_epilogue = tile.channel "mma_epilogue" tmem stages(1) : <vector<128x128xf32>>
+    %epilogue_store = tile.channel "epilogue_store" smem stages(1) : <vector<128x128xbf16>>
+    tile.role @epilogue warps(4) first_warp(0) registers(..) {
+      %v = tile.wait %mma_epilogue ... %o = arith.truncf %v ... tile.commit %epilogue_store, %o
+    }
+    tile.role @mma warps(1) issue first_warp(4) registers(..) {
+      tile.acquire %mma_epilogue
+      %r = scf.for %i = ... iter_args(%x = %zero) {
+        %a = tile.wait %A    %b = tile.wait %B
+        %y = tile.mma %a, %b acc %x if %more
+        tile.release %A      tile.release %B
+        scf.yield %y
+      }
+      tile.commit %mma_epilogue, %r
+    }
+    tile.role @load ... { scf.for ... { acquire, tile.load, commit: A and B } }
+    tile.role @store ... { %t = tile.wait %epilogue_store    tile.store %t, ... }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// tile-schedule
+//===----------------------------------------------------------------------===//
+
+def TileSchedule : Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
+  let summary = "Software-pipeline the roles of a kernel and choose stages";
+  let description = [{
+    Decides the order of operations in each role of a kernel, from the dataflow
+    of all roles.
+
+    1. *Split arrival* (`split-arrival`): a matrix that a compute role commits
+       and that is only ever the A operand of MMAs is committed in two parts
+       along K, three quarters of the columns (in multiples of 32) and the rest,
+       so that the MMA of the first part runs while the second is computed.
+    2. *Pipelining*: in a loop of MMAs, what depends on a round trip through
+       other roles in the same iteration is of stage 1, all else of stage 0. The
+       loop becomes a prologue (stage 0 of iteration 0), a loop of one iteration
+       less (stage 1 of iteration i, stage 0 of i + 1) and an epilogue. Older
+       iterations come first; an MMA of stage 0 whose result has one
+       buffer follows the operations of the last iteration that consume what
+       was made of the buffer's last value, so that the buffer, or what was
+       put in its place, is free. A loop that may not run at all is put under a
+       condition.
+    3. *Loads* are issued in the order in which their consumers wait for them,
+       so that the loop of a load role is pipelined like its consumer's.
+    4. Waits go directly before the first use, releases directly after
+       the last. In compute roles an acquire goes where the value begins to be
+       computed elementwise, and what no commit depends on behind the last one;
+       outside of loops each value is computed directly before its first use.
+    5. *Stages*: rings that loads fill get as many as shared memory holds, evenly,
+       up to `max-stages`. A value that is used in both stages needs two.
+
+    Expects one loop a role for each channel; a loop for which this does not
+    hold is left in its order, with a remark. The order does not deadlock if the
+    order of the input does not.
+
+    Before:
+
+    ```mlir
+    tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %a = tile.channel "a" smem stages(1) : <vector<128x64xbf16>>
+      %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
+      %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
+      %o = tile.channel "o" tmem stages(1) : <vector<128x64xf32>>
+      tile.role @mma warps(1) issue {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c8 = arith.constant 8 : index
+        scf.for %i = %c0 to %c8 step %c1 {
+          %ta = tile.wait %a : <vector<128x64xbf16>> -> vector<128x64xbf16>
+          tile.acquire %s : <vector<128x128xf32>>
+          %ts = tile.mma %ta, transpose %ta : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+          tile.commit %s, %ts : <vector<128x128xf32>>, vector<128x128xf32>
+          %tp = tile.wait %p : <vector<128x128xbf16>> -> vector<128x128xbf16>
+          tile.acquire %o : <vector<128x64xf32>>
+          %to = tile.mma %tp, %ta : vector<128x128xbf16>, vector<128x64xbf16> -> vector<128x64xf32>
+          tile.commit %o, %to : <vector<128x64xf32>>, vector<128x64xf32>
+          tile.release %p : <vector<128x128xbf16>>
+          tile.release %a : <vector<128x64xbf16>>
+        }
+      }
+      tile.role @compute warps(4) {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c8 = arith.constant 8 : index
+        scf.for %i = %c0 to %c8 step %c1 {
+          %ts = tile.wait %s : <vector<128x128xf32>> -> vector<128x128xf32>
+          %tp = arith.truncf %ts : vector<128x128xf32> to vector<128x128xbf16>
+          tile.release %s : <vector<128x128xf32>>
+          tile.acquire %p : <vector<128x128xbf16>>
+          tile.commit %p, %tp : <vector<128x128xbf16>>, vector<128x128xbf16>
+        }
+      }
+    }
+    ```
+
+    After (role `@mma`, with `split-arrival=false`):
+
+    ```
+    wait a; acquire s; %s0 = mma; commit s
+    scf.for %i = %c0 to %c7 step %c1 iter_args(%ta = ...) {
+      wait p; acquire o; mma %tp, %ta; commit o; release p; release a
+      %next = wait a; acquire s; mma %next, transpose %next; commit s
+      scf.yield %next
+    }
+    wait p; acquire o; mma; commit o; release p; release a
+    ```
+  }];
+  let options = [
+    Option<"splitArrival", "split-arrival", "bool", /*default=*/"true",
+           "Commit A operands of MMAs in two parts">,
+    Option<"maxStages", "max-stages", "int64_t", /*default=*/"8",
+           "Most stages of a ring that loads fill">,
+    Option<"print", "print", "bool", /*default=*/"false",
+           "Print the schedule as a table to stderr">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// tile-split-exp
+//===----------------------------------------------------------------------===//
+
+def TileSplitExp : Pass<"tile-split-exp"> {
+  let summary = "Compute a share of the exponentials by a polynomial";
+  let description = [{
+    The special function unit computes fewer exponentials a clock than the FMA
+    pipe could. Rewrites each `math.exp2` of a matrix in a loop of a role that
+    holds data to `tile.exp2`, which computes some pairs of columns by a
+    polynomial. How many is computed from the target's rates and from the work of
+    one iteration, which is counted in the kernel's roles: the least number for
+    which the slowest of the MMAs, the pipes, tensor memory and the dependence
+    cycle through exponential and MMAs is as fast as it can be; 0 where the MMAs
+    are the slowest anyway. They are spread over all fragments of 32 columns but
+    the last.
+
+    The polynomial's coefficients are derived here, for the degree that the type needs
+    to which the result is rounded (bf16 and f16: 3); what stays f32 is left
+    alone.
+
+    Before:
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
+      %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
+      tile.role @r warps(4) {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        scf.for %i = %c0 to %c1 step %c1 {
+          %x = tile.wait %s : <vector<128x128xf32>> -> vector<128x128xf32>
+          %y = math.exp2 %x : vector<128x128xf32>
+          %z = arith.truncf %y : vector<128x128xf32> to vector<128x128xbf16>
+          tile.acquire %p : <vector<128x128xbf16>>
+          tile.commit %p, %z : <vector<128x128xbf16>>, vector<128x128xbf16>
+          tile.release %s : <vector<128x128xf32>>
+        }
+      }
+    }
+    ```
+
+    After (shortened):
+
+    ```
+    %y = tile.exp2 %x polynomial [0.695, 0.228, 0.077] pairs [2, 5, 8, ...] : vector<128x128xf32>
+    ```
+  }];
+  let options = [
+    Option<"pairsPerFragment", "pairs-per-fragment", "int64_t", /*default=*/"-1",
+           "Emulated pairs in each fragment of 32 columns but the last; -1 = computed">,
+    Option<"fraction", "fraction", "double", /*default=*/"-1",
+           "Emulated share of all exponentials, 0 to 1; -1 = computed">,
+    Option<"degree", "degree", "unsigned", /*default=*/"0",
+           "Degree of the polynomial; 0 = what the result's type needs">,
+    Option<"print", "print", "bool", /*default=*/"false",
+           "Print the roofline of each kernel as a table, to stderr">
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// tile-allocate
+//===----------------------------------------------------------------------===//
+
+def TileAllocate : Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
+  let summary = "Give channels memory and barriers";
+  let description = [{
+    Places the channels of a kernel of roles: sets `offset`, `full` and `empty`
+    of each, and `smem_bytes` and `tmem_columns` of the kernel.
+
+    1. **In place.** What a role of lanes computes from an accumulator in tensor
+       memory and hands back as the left operand of MMAs (`p` from `s`) becomes
+       `in_place_of` it, at its first columns, if the program orders the two:
+       the lanes have read the accumulator when they commit, and in the role of
+       the MMAs writing the one and reading the other take turns. The acquires
+       and releases of both go. Lanes that write column `c` of the value must
+       have read columns up to `2c + 1` of the accumulator, which is so where
+       columns are computed in ascending order.
+       Another result of the same role's MMAs (`dq`) can be a guest in the columns
+       of such a pair while neither needs them: it is written after the last
+       read of `p`, and acquired again before `s` is next written.
+       Only where there are too few columns, acquires of such a result move to
+       before the writes of `s`, if its readers depend on nothing else.
+    2. **Once.** Channels that are filled no more often than they have stages,
+       outside loops, lose their acquires and releases. One CTA has one work
+       tile; this would be wrong for more.
+    3. **Offsets.** Large ones first, each at the lowest offset where no other
+       is live at the same time. That two are not is proven from the order of
+       operations in roles and of commits and waits between them; otherwise
+       they lie apart. Matrices in shared memory are aligned to 1024 bytes and
+       row values to 128; channels in tensor memory to 32 columns. Behind the
+       channels lie the mbarriers, 8 bytes each, and the word that receives the
+       address of tensor memory. Tensor memory is allocated in powers of two.
+    4. **Barriers.** Numbered in the order of the channels: `stages` many `full`
+       ones, and as many `empty` ones if someone acquires.
+
+    What does not fit the chip is an error on the kernel, with a note of its
+    place for each channel.
+
+    Before:
+
+    ```mlir
+    tile.kernel @rows(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                      %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+      %in = tile.channel "in" smem stages(1) : <vector<128x64xbf16>>
+      %out = tile.channel "out" smem stages(1) : <vector<128x64xbf16>>
+      tile.role @load warps(1) issue {
+        %i = tile.work_tile : index
+        %c0 = arith.constant 0 : index
+        %c128 = arith.constant 128 : index
+        %row = arith.muli %i, %c128 : index
+        tile.acquire %in : <vector<128x64xbf16>>
+        %v = tile.load %x[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+        tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+      }
+      tile.role @compute warps(4) {
+        %v = tile.wait %in : <vector<128x64xbf16>> -> vector<128x64xbf16>
+        %w = arith.addf %v, %v : vector<128x64xbf16>
+        tile.release %in : <vector<128x64xbf16>>
+        tile.acquire %out : <vector<128x64xbf16>>
+        tile.commit %out, %w : <vector<128x64xbf16>>, vector<128x64xbf16>
+      }
+      tile.role @store warps(1) issue {
+        %i = tile.work_tile : index
+        %c0 = arith.constant 0 : index
+        %c128 = arith.constant 128 : index
+        %row = arith.muli %i, %c128 : index
+        %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+        tile.store %v, %y[%row, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+        tile.release %out : <vector<128x64xbf16>>
+      }
+    }
+    ```
+
+    After (shortened):
+
+    ```
+    tile.kernel @rows(...) attributes {..., smem_bytes = 32784 : i64} {
+      %in = tile.channel "in" smem stages(1) offset(0) full(0) : <vector<128x64xbf16>>
+      %out = tile.channel "out" smem stages(1) offset(16384) full(1) : <vector<128x64xbf16>>
+      ... // without acquire and release
+    }
+    ```
+  }];
+  let options = [
+    Option<"print", "print", "bool", /*default=*/"false",
+           "Print the memory map of each kernel, as a remark">
+  ];
+}
+
+#endif // FA4_DIALECT_TILE_TRANSFORMS_ROLEPASSES_TD
