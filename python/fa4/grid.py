@@ -179,10 +179,16 @@ def turn(case: Case) -> str:
 
 
 def full_cases() -> list[Case]:
-    """All of them, the quick ones first. Large ones take turns with the layout:
-    each is run with one of them."""
+    """All of them, the quick ones first. Large ones take turns with the layout,
+    and leave the alignment of causal masks to the small ones: it hardly matters
+    where there are about as many queries as keys."""
     cases = [Case(*values) for values in itertools.product(*PARAMETERS.values())]
-    cases = [case for case in cases if not case.is_large or case.layout == turn(case)]
+    cases = [
+        case
+        for case in cases
+        if not case.is_large
+        or (case.layout == turn(case) and case.mask != "causal-top-left")
+    ]
     return sorted(cases, key=lambda case: case.seconds(1))
 
 

@@ -99,7 +99,7 @@ def test_full():
     assert len(FULL) == len(set(map(str, FULL)))
     everything = np.prod([len(v) for v in grid.PARAMETERS.values()])
     large = [case for case in FULL if case.is_large]
-    assert len(FULL) + len(large) == everything
+    assert len(FULL) + 2 * len(large) == everything
     assert {case.layout for case in large} == set(grid.LAYOUTS)
     assert len(grid.operations(FULL)) == 24
     assert any(max(case.pair) == 2048 for case in FULL)

@@ -177,6 +177,27 @@ static void eraseDead(scf::ForOp loop) {
       op.erase();
 }
 
+/// A branch that passes a waited value on was its last use; now those of the
+/// branch's result are. The release moves behind them.
+static void sinkReleases(Block &block) {
+  llvm::DenseMap<Value, WaitOp> waited;
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (auto wait = dyn_cast<WaitOp>(op))
+      waited[wait.getChannel()] = wait;
+    auto release = dyn_cast<ReleaseOp>(op);
+    WaitOp wait = release ? waited.lookup(release.getChannel()) : WaitOp();
+    if (!wait || !wait.getValue())
+      continue;
+    Operation *last = release;
+    for (Operation *user : wait.getValue().getUsers())
+      if (Operation *here = block.findAncestorOpInBlock(*user);
+          here && last->isBeforeInBlock(here))
+        last = here;
+    if (last != release)
+      release->moveAfter(last);
+  }
+}
+
 namespace {
 struct TileSplitLoop
     : public fa4::tile::impl::TileSplitLoopBase<TileSplitLoop> {
@@ -191,6 +212,7 @@ struct TileSplitLoop
         if (auto phases = matchCondition(branch.getCondition(), loop)) {
           for (scf::ForOp piece : split(loop, branch.getCondition(), *phases)) {
             eraseDead(piece);
+            sinkReleases(*piece.getBody());
             worklist.push_back(piece);
           }
           break;

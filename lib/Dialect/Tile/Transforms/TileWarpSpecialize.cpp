@@ -60,9 +60,17 @@ static void selectZeros(scf::ForOp loop, unsigned index) {
       arith::CmpIOp::create(builder, loop.getLoc(), arith::CmpIPredicate::slt,
                             loop.getLowerBound(), loop.getUpperBound());
   Value result = loop.getResult(index);
-  auto select = arith::SelectOp::create(builder, loop.getLoc(), ran, result,
-                                        loop.getInitArgs()[index]);
-  result.replaceAllUsesExcept(select, select);
+  auto branch = scf::IfOp::create(
+      builder, loop.getLoc(), ran,
+      [&](OpBuilder &then, Location loc) {
+        scf::YieldOp::create(then, loc, result);
+      },
+      [&](OpBuilder &otherwise, Location loc) {
+        scf::YieldOp::create(otherwise, loc, loop.getInitArgs()[index]);
+      });
+  result.replaceUsesWithIf(branch.getResult(0), [&](OpOperand &use) {
+    return !branch->isAncestor(use.getOwner());
+  });
 }
 
 /// An MMA that adds to an accumulator which the loop starts from zero need not
