@@ -60,8 +60,7 @@ static void addKernelPass(OpPassManager &pm, const KernelOptions &) {
 static constexpr KernelLevel levels[] = {
     {"tile", "tile programs", addTile},
     {"subtile", "MMAs of the target's size", addKernelPass<createTileSubtile>},
-    {"lazy-rescale", "accumulators are rescaled when it pays",
-     addLazyRescale},
+    {"lazy-rescale", "accumulators are rescaled when it pays", addLazyRescale},
     {"warp-specialize", "roles and channels",
      addKernelPass<createTileWarpSpecialize>},
     {"schedule", "pipelined roles, stages", addSchedule},

@@ -29,6 +29,8 @@ PAIRS = (
 )  # fmt: skip
 # Query heads, key/value heads.
 HEADS = {"mha": (2, 2), "gqa4": (8, 2), "mqa": (3, 1)}
+# Of large cases, which find a second key/value head in the small ones.
+LARGE_HEADS = {"mha": (2, 2), "gqa4": (4, 1), "mqa": (3, 1)}
 HEAD_DIMS = (64, 128)
 LAYOUTS = ("bshd", "bhsd")
 LSE_TOLERANCE = 1e-3
@@ -110,9 +112,17 @@ class Case:
         return gpu.Op(self.head_dim, self.mask, self.dtype, self.layout)
 
     @property
+    def is_large(self):
+        return self.pair[0] * self.pair[1] > QUICK_WORK
+
+    @property
     def batch(self):
         """Large ones find their second sequence in the small ones."""
-        return 1 if self.pair[0] * self.pair[1] > QUICK_WORK else 2
+        return 1 if self.is_large else 2
+
+    @property
+    def head_counts(self):
+        return (LARGE_HEADS if self.is_large else HEADS)[self.heads]
 
     def __str__(self):
         sq, sk = self.pair
@@ -127,13 +137,13 @@ class Case:
     def seconds(self, count):
         """What `count` schedules and the reference take, roughly."""
         sq, sk = (-(-n // 128) * 128 for n in self.pair)
-        work = self.batch * HEADS[self.heads][0] * sq * sk * (self.head_dim + 64) / 192
+        work = self.batch * self.head_counts[0] * sq * sk * (self.head_dim + 64) / 192
         seen = 0.6 if self.mask != "full" and min(sq, sk) > 256 else 1.0
         return 0.2 + (seen * count + 0.5) * work / PAIRS_PER_SECOND
 
     def draw(self, seed):
         """q, k, v in the op's dtype and layout."""
-        hq, hkv = HEADS[self.heads]
+        hq, hkv = self.head_counts
         sq, sk = self.pair
         shapes = [
             (self.batch, tokens, heads, self.head_dim)
@@ -158,9 +168,21 @@ PARAMETERS = {
 }
 
 
+def turn(case: Case) -> str:
+    """The layout that a large case is run with."""
+    chosen = sum(
+        values.index(getattr(case, name))
+        for name, values in PARAMETERS.items()
+        if name not in ("layout", "inputs")
+    )
+    return LAYOUTS[chosen % len(LAYOUTS)]
+
+
 def full_cases() -> list[Case]:
-    """All of them, the quick ones first."""
+    """All of them, the quick ones first. Large ones take turns with the layout:
+    each is run with one of them."""
     cases = [Case(*values) for values in itertools.product(*PARAMETERS.values())]
+    cases = [case for case in cases if not case.is_large or case.layout == turn(case)]
     return sorted(cases, key=lambda case: case.seconds(1))
 
 

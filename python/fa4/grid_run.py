@@ -161,7 +161,8 @@ Each case is simulated with all checks under {options.seeds} schedules; the {len
 {options.seeds * len(grid.INPUTS)} different ones. A case passes if there is no finding, if
 max |out - float64| <= 2 max |same dtype - float64| + floor (FlashAttention's rule), and if the LSE is within 1e-3 and
 the rounding of f32. Kinds of input: {', '.join(grid.INPUTS)}. Layouts: {', '.join(grid.LAYOUTS)}. Heads (query, key/value):
-{', '.join(f'{name} {pair[0]}, {pair[1]}' for name, pair in grid.HEADS.items())}. Rows that see no key are those of causal masks where Sq > Sk.
+{', '.join(f'{name} {pair[0]}, {pair[1]}' for name, pair in grid.HEADS.items())}
+({', '.join(f'{name} {pair[0]}, {pair[1]}' for name, pair in grid.LARGE_HEADS.items())} where Sq Sk > {grid.QUICK_WORK}, with one of the layouts). Rows that see no key are those of causal masks where Sq > Sk.
 
 {table(cases, results)}
 """

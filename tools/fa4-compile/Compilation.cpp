@@ -18,6 +18,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/SHA256.h"
 
 using namespace fa4;
 using namespace mlir;
@@ -94,16 +95,14 @@ static LogicalResult lower(ModuleOp module, const CompileOptions &options,
                            TimingScope &timing,
                            std::vector<std::pair<StringRef, std::string>> &ir,
                            RunReport &report) {
-  if (!hasKernelsToLower(module))
-    return runPasses(module, timing, [](OpPassManager &passes) {
-      passes.addPass(createConvertNVVMToLLVMPass());
-      passes.addPass(createReconcileUnrealizedCastsPass());
-    });
+  ArrayRef<KernelLevel> levels = getKernelLevels();
   if (failed(checkStart(module, options)))
     return failure();
-  ArrayRef<KernelLevel> levels = getKernelLevels();
-  for (unsigned i = options.from ? *options.from + 1 : 0; i < levels.size();
-       ++i) {
+  // What is in the LLVM dialect already takes the last step only.
+  unsigned first = options.from ? *options.from + 1 : 0;
+  if (!hasKernelsToLower(module))
+    first = levels.size() - 1;
+  for (unsigned i = first; i < levels.size(); ++i) {
     if (failed(runPasses(module, timing, [&](OpPassManager &passes) {
           levels[i].addPasses(passes, options.kernel);
         })))
@@ -197,7 +196,9 @@ static LogicalResult runPtxas(ModuleOp module, const CompileOptions &options,
 }
 
 /// KERNEL.json for each kernel that says how it is launched.
+/// Its comment says what made it (`origin`), beside what it needs.
 static LogicalResult addManifests(ModuleOp module, StringRef ptxName,
+                                  const llvm::json::Object &origin,
                                   OutputFiles &files) {
   for (auto kernel : module.getOps<LLVM::LLVMFuncOp>()) {
     if (!kernel->hasAttr(tile::kManifestAttr))
@@ -206,6 +207,9 @@ static LogicalResult addManifests(ModuleOp module, StringRef ptxName,
     if (failed(manifest))
       return failure();
     (*manifest)["ptx"] = (ptxName + ".ptx").str();
+    if (llvm::json::Object *comment = manifest->getObject("comment"))
+      for (const auto &[key, value] : origin)
+        comment->try_emplace(key, value);
     files.add(
         kernel.getSymName().str() + ".json",
         llvm::formatv("{0:2}\n", llvm::json::Value(std::move(*manifest))));
@@ -213,9 +217,36 @@ static LogicalResult addManifests(ModuleOp module, StringRef ptxName,
   return success();
 }
 
+/// What decides the output: the options, and a hash of them, the input and the
+/// version.
+static llvm::json::Object describeOrigin(ModuleOp module,
+                                         const CompileOptions &options) {
+  llvm::json::Object described{
+      {"version", FA4_VERSION},
+      {"chip", options.back.chip},
+      {"rescale_threshold", options.kernel.rescaleThreshold},
+      {"split_arrival", options.kernel.splitArrival},
+      {"exp_fraction", options.kernel.expFraction},
+      {"llvm_opt_level", options.back.optLevel},
+      {"llvm_passes", options.back.passes},
+      {"flush_denormals", options.back.flushDenormals}};
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os, OpPrintingFlags().assumeVerified());
+  os << llvm::json::Value(llvm::json::Object(described));
+  std::array<uint8_t, 32> hash =
+      llvm::SHA256::hash(llvm::arrayRefFromStringRef(text));
+  described.erase("chip");
+  described.erase("version");
+  return llvm::json::Object{{"options", std::move(described)},
+                            {"version", FA4_VERSION},
+                            {"hash", llvm::toHex(hash, /*LowerCase=*/true)}};
+}
+
 /// PTX and what is made of it.
 static FailureOr<CompileReport> emit(ModuleOp module,
                                      const CompileOptions &options,
+                                     const llvm::json::Object &origin,
                                      TimingScope &timing, OutputFiles &files) {
   CompileReport report;
   report.name = module.getSymName()->str();
@@ -239,7 +270,7 @@ static FailureOr<CompileReport> emit(ModuleOp module,
   }
   if (!options.wants(Artefact::PTX))
     return report;
-  if (failed(addManifests(module, report.name, files)))
+  if (failed(addManifests(module, report.name, origin, files)))
     return failure();
   files.add(report.name + ".ptx", std::move(*ptx));
   return report;
@@ -249,6 +280,9 @@ FailureOr<RunReport> fa4::compile(ModuleOp module,
                                   const CompileOptions &options,
                                   TimingScope &timing, OutputFiles &files) {
   RunReport report;
+  llvm::json::Object origin;
+  if (options.wants(Artefact::PTX))
+    origin = describeOrigin(module, options);
   std::vector<std::pair<StringRef, std::string>> ir;
   if (failed(lower(module, options, timing, ir, report)))
     return failure();
@@ -259,7 +293,7 @@ FailureOr<RunReport> fa4::compile(ModuleOp module,
     files.add(*parts->front()->getSymName() + "." + level + ".mlir",
               std::move(text));
   for (OwningOpRef<ModuleOp> &part : *parts) {
-    FailureOr<CompileReport> file = emit(*part, options, timing, files);
+    FailureOr<CompileReport> file = emit(*part, options, origin, timing, files);
     if (failed(file))
       return failure();
     report.files.push_back(std::move(*file));

@@ -48,8 +48,7 @@ llvm::ArrayRef<KernelLevel> getKernelLevels();
 std::optional<unsigned> findKernelLevel(llvm::StringRef name);
 
 /// Options of `attn-to-nvvm`.
-struct AttnToNVVMOptions
-    : public mlir::PassPipelineOptions<AttnToNVVMOptions> {
+struct AttnToNVVMOptions : public mlir::PassPipelineOptions<AttnToNVVMOptions> {
   PassOptions::Option<std::string> chip{
       *this, "chip", llvm::cl::desc("Target: sm_100a, sm_103a"),
       llvm::cl::init(KernelOptions().chip)};

@@ -1,6 +1,7 @@
 // RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-warp-specialize))' --split-input-file | FileCheck %s
 
-// An accumulator that stays with the MMAs over the loop is handed over once.
+// An accumulator that stays with the MMAs over the loop is handed over once. It
+// is zero where the loop has no iteration, in which nobody would write it.
 
 // CHECK-LABEL: tile.kernel @gemm
 // CHECK-DAG:   %[[A:.*]] = tile.channel "A" smem stages(1) : <vector<128x64xbf16>>
@@ -8,9 +9,12 @@
 // CHECK-DAG:   %[[ACC:.*]] = tile.channel "mma_epilogue" tmem stages(1) : <vector<128x128xf32>>
 // CHECK-DAG:   %[[OUT:.*]] = tile.channel "epilogue_store" smem stages(1) : <vector<128x128xbf16>>
 // CHECK:       tile.role @epilogue warps(4) first_warp(0)
+// CHECK:         %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<128x128xf32>
+// CHECK:         %[[RAN:.*]] = arith.cmpi slt
 // CHECK-NEXT:    %[[V:.*]] = tile.wait %[[ACC]]
-// CHECK-NEXT:    %[[T:.*]] = arith.truncf %[[V]]
+// CHECK-NEXT:    %[[VZ:.*]] = arith.select %[[RAN]], %[[V]], %[[ZERO]]
 // CHECK-NEXT:    tile.release %[[ACC]]
+// CHECK-NEXT:    %[[T:.*]] = arith.truncf %[[VZ]]
 // CHECK-NEXT:    tile.acquire %[[OUT]]
 // CHECK-NEXT:    tile.commit %[[OUT]], %[[T]]
 // CHECK:       tile.role @mma warps(1) issue first_warp(4)

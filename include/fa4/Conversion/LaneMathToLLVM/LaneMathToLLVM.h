@@ -1,4 +1,5 @@
-//===- LaneMathToLLVM.h - arithmetic of a GPU thread in the LLVM dialect ---===//
+//===- LaneMathToLLVM.h - arithmetic of a GPU thread in the LLVM dialect
+//---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,18 +19,18 @@ class LLVMTypeConverter;
 
 namespace fa4::tile {
 
-/// Patterns for `math` operations, `arith.divf` of f32 and `tile.exp2` on scalars
-/// and vectors of two, with the special function unit's instructions (PTX ISA,
-/// ex2, lg2, rcp, div.approx, sqrt, rsqrt; all flush subnormals). See
+/// Patterns for `math` operations, `arith.divf` of f32 and `tile.exp2` on
+/// scalars and vectors of two, with the special function unit's instructions
+/// (PTX ISA, ex2, lg2, rcp, div.approx, sqrt, rsqrt; all flush subnormals). See
 /// `lane-math-to-llvm` for what each becomes and its error. They have a higher
-/// benefit than upstream's, which may be in the same set; upstream's patterns for
-/// `math` should not be: the NVPTX back end has no code for many of them.
+/// benefit than upstream's, which may be in the same set; upstream's patterns
+/// for `math` should not be: the NVPTX back end has no code for many of them.
 void populateLaneMathToLLVM(const mlir::LLVMTypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
 
-/// Marks as illegal what the patterns are for (`arith.select` and `arith.divf`: of
-/// some operands), and all other of `math`, so that
-/// an operation without a pattern is an error on it.
+/// Marks as illegal what the patterns are for (`arith.select` and `arith.divf`:
+/// of some operands), and all other of `math`, so that an operation without a
+/// pattern is an error on it.
 void markLaneMathIllegal(mlir::ConversionTarget &target);
 
 } // namespace fa4::tile

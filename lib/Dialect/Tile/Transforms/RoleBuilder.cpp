@@ -93,8 +93,8 @@ LogicalResult RoleBuilder::addCrossing(Operation *user, Value value,
       return success();
     }
   }
-  crossings.push_back({value, origin.role, to, origin.loop, origin.index,
-                       inLoop, ChannelOp()});
+  crossings.push_back(
+      {value, origin.role, to, origin.loop, origin.index, inLoop, ChannelOp()});
   return success();
 }
 
@@ -130,12 +130,10 @@ Crossing *RoleBuilder::findHandOver(const Crossing &crossing) {
     return nullptr;
   for (Crossing &other : crossings)
     if (other.eachIteration && other.to == crossing.from &&
-        other.from == crossing.to &&
-        other.value.getType() == value.getType() &&
+        other.from == crossing.to && other.value.getType() == value.getType() &&
         other.loop.getBody() == value.getParentBlock() &&
-        llvm::is_contained(
-            partition.getDataOperands(value.getDefiningOp()),
-            Value(other.loop.getRegionIterArg(other.index))))
+        llvm::is_contained(partition.getDataOperands(value.getDefiningOp()),
+                           Value(other.loop.getRegionIterArg(other.index))))
       return &other;
   return nullptr;
 }
@@ -148,8 +146,8 @@ MemorySpace RoleBuilder::spaceOf(const Crossing &crossing) {
   if (from == RoleKind::Load || to != RoleKind::Mma)
     return MemorySpace::smem;
   // An MMA reads its accumulator and, as it is, its first operand there.
-  bool inTensorMemory = llvm::all_of(
-      crossing.value.getUses(), [&](OpOperand &use) {
+  bool inTensorMemory =
+      llvm::all_of(crossing.value.getUses(), [&](OpOperand &use) {
         auto mma = dyn_cast<MmaOp>(use.getOwner());
         if (!mma)
           return true;
@@ -186,9 +184,10 @@ LogicalResult RoleBuilder::createChannels(OpBuilder &builder) {
     IntegerAttr initial;
     if (crossing.eachIteration) {
       // Nobody hands over the first iteration's value.
-      bool undefinedAtFirst = llvm::all_of(
-          crossing.value.getUsers(),
-          [](Operation *user) { return isa<RescaleOp, arith::MulFOp>(user); });
+      bool undefinedAtFirst =
+          llvm::all_of(crossing.value.getUsers(), [](Operation *user) {
+            return isa<RescaleOp, arith::MulFOp>(user);
+          });
       if (!undefinedAtFirst ||
           !matchPattern(crossing.loop.getInitArgs()[crossing.index],
                         m_AnyZeroFloat()))
@@ -213,8 +212,7 @@ LogicalResult RoleBuilder::createChannels(OpBuilder &builder) {
   for (Crossing &crossing : crossings)
     if (crossing.eachIteration &&
         llvm::none_of(crossings, [&](Crossing &other) {
-          return other.channel.getInPlaceOf() ==
-                 crossing.channel.getChannel();
+          return other.channel.getInPlaceOf() == crossing.channel.getChannel();
         }))
       return emitError(crossing.value.getLoc(),
                        "a carried accumulator is read by role '")
@@ -267,8 +265,8 @@ void RoleBuilder::emitOperation(Operation *op, OpBuilder &builder,
     if (crossing.loop) {
       if (!crossing.eachIteration)
         continue;
-      value = crossing.loop.getBody()->getTerminator()->getOperand(
-          crossing.index);
+      value =
+          crossing.loop.getBody()->getTerminator()->getOperand(crossing.index);
     }
     if (value.getDefiningOp() == op)
       leaving.push_back({&crossing, value});
@@ -368,13 +366,13 @@ void RoleBuilder::emitLoop(scf::ForOp loop, OpBuilder &builder,
       return;
     if (!issues)
       acquire(builder, crossing.channel);
-    commit(builder, crossing.channel, map.lookup(loop.getResult(crossing.index)));
+    commit(builder, crossing.channel,
+           map.lookup(loop.getResult(crossing.index)));
   });
   waitForResults();
 }
 
-void RoleBuilder::emitBlock(Block &source, OpBuilder &builder,
-                            IRMapping &map) {
+void RoleBuilder::emitBlock(Block &source, OpBuilder &builder, IRMapping &map) {
   for (Operation &op : source)
     if (auto loop = dyn_cast<scf::ForOp>(op))
       emitLoop(loop, builder, map);
@@ -437,9 +435,9 @@ LogicalResult RoleBuilder::run() {
       break;
     role = i;
     issues = info.issues();
-    auto op = RoleOp::create(
-        builder, kernel.getLoc(), StringRef(info.name), issues ? 1 : 4, issues,
-        IntegerAttr(), IntegerAttr());
+    auto op =
+        RoleOp::create(builder, kernel.getLoc(), StringRef(info.name),
+                       issues ? 1 : 4, issues, IntegerAttr(), IntegerAttr());
     auto inRole = OpBuilder::atBlockEnd(&op.getBody().emplaceBlock());
     IRMapping map;
     emitBlock(source, inRole, map);

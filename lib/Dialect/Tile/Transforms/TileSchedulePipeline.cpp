@@ -12,34 +12,13 @@
 // iteration that needs them.
 
 #include "TileSchedule.h"
+#include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace fa4::tile;
-
-/// A constant that `value` is never below, if one is known.
-static std::optional<int64_t> lowerBound(Value value) {
-  if (auto constant = getConstantIntValue(value))
-    return constant;
-  if (auto max = value.getDefiningOp<arith::MaxSIOp>()) {
-    auto a = lowerBound(max.getLhs()), b = lowerBound(max.getRhs());
-    return a && b ? std::max(*a, *b) : a ? a : b;
-  }
-  if (auto min = value.getDefiningOp<arith::MinSIOp>()) {
-    auto a = lowerBound(min.getLhs()), b = lowerBound(min.getRhs());
-    if (a && b)
-      return std::min(*a, *b);
-  }
-  return std::nullopt;
-}
-
-static bool runsAtLeastOnce(scf::ForOp loop) {
-  auto begin = getConstantIntValue(loop.getLowerBound());
-  auto end = lowerBound(loop.getUpperBound());
-  return begin && end && *end > *begin;
-}
 
 namespace {
 /// A value of an earlier pass of the new loop: of an operation in the body, or
@@ -266,7 +245,7 @@ void Pipeliner::run() {
 
   OpBuilder builder(loop);
   SmallVector<Value> results;
-  if (runsAtLeastOnce(loop)) {
+  if (ExecutionCounts().runsAtLeastOnce(loop)) {
     results = emitLoop(builder);
   } else {
     Location loc = loop.getLoc();

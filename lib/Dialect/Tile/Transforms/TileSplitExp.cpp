@@ -104,9 +104,9 @@ FailureOr<Exp2Op> TileSplitExp::planOne(math::Exp2Op op, unsigned tiles,
     return Exp2Op();
   OpBuilder b(op);
   SmallVector<int64_t> pairs(split->pairs.begin(), split->pairs.end());
-  return Exp2Op::create(
-      b, op.getLoc(), type, op.getOperand(),
-      ArrayRef<float>(polynomial->coefficients).drop_front(), pairs);
+  return Exp2Op::create(b, op.getLoc(), type, op.getOperand(),
+                        ArrayRef<float>(polynomial->coefficients).drop_front(),
+                        pairs);
 }
 
 LogicalResult TileSplitExp::splitKernel(KernelOp kernel) {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RoleBuilder.h"
+#include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
 #include "fa4/Dialect/Tile/Analysis/RolePartition.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/RegisterBudget.h"
@@ -50,23 +51,41 @@ static BlockArgument carriedFactor(Value value) {
   return {};
 }
 
+/// After a loop that may have had no iteration, nobody has written the zeros
+/// that the accumulator started from either.
+static void selectZeros(scf::ForOp loop, unsigned index) {
+  OpBuilder builder(loop);
+  builder.setInsertionPointAfter(loop);
+  Value ran =
+      arith::CmpIOp::create(builder, loop.getLoc(), arith::CmpIPredicate::slt,
+                            loop.getLowerBound(), loop.getUpperBound());
+  Value result = loop.getResult(index);
+  auto select = arith::SelectOp::create(builder, loop.getLoc(), ran, result,
+                                        loop.getInitArgs()[index]);
+  result.replaceAllUsesExcept(select, select);
+}
+
 /// An MMA that adds to an accumulator which the loop starts from zero need not
 /// read it in the first iteration. So nobody has to write the zeros.
 static void skipZeroAccumulators(KernelOp kernel) {
-  kernel.walk([](MmaOp mma) {
+  ExecutionCounts counts;
+  kernel.walk([&](MmaOp mma) {
     if (!mma.getAcc() || mma.getAccumulate())
       return;
     BlockArgument arg = carriedFactor(mma.getAcc());
     if (!arg || arg.getOwner() != mma->getBlock())
       return;
     auto loop = cast<scf::ForOp>(arg.getOwner()->getParentOp());
-    if (!isZero(loop.getInitArgs()[arg.getArgNumber() - 1]))
+    unsigned index = arg.getArgNumber() - 1;
+    if (!isZero(loop.getInitArgs()[index]))
       return;
     OpBuilder builder(mma);
     Value more =
         arith::CmpIOp::create(builder, mma.getLoc(), arith::CmpIPredicate::ne,
                               loop.getInductionVar(), loop.getLowerBound());
     mma.getAccumulateMutable().assign(more);
+    if (!loop.getResult(index).use_empty() && !counts.runsAtLeastOnce(loop))
+      selectZeros(loop, index);
   });
 }
 
@@ -76,10 +95,9 @@ static LogicalResult checkRows(KernelOp kernel,
   WalkResult result = kernel.walk([&](MmaOp mma) -> WalkResult {
     if (mma.getM() == target.mma.rows)
       return WalkResult::advance();
-    return mma.emitOpError("has ")
-           << mma.getM() << " rows; the MMA of " << target.chip
-           << " that is supported has " << target.mma.rows
-           << " (see tile-subtile)";
+    return mma.emitOpError("has ") << mma.getM() << " rows; the MMA of "
+                                   << target.chip << " that is supported has "
+                                   << target.mma.rows << " (see tile-subtile)";
   });
   return failure(result.wasInterrupted());
 }
@@ -203,7 +221,8 @@ struct TileWarpSpecialize
       return;
     const TargetDescription *target = lookupTarget(kernel.getChip());
     if (!target) {
-      kernel.emitOpError("is for '") << kernel.getChip() << "', which is not a known chip";
+      kernel.emitOpError("is for '")
+          << kernel.getChip() << "', which is not a known chip";
       return signalPassFailure();
     }
     if (target->mma.accumulatorSpace != AccumulatorSpace::TensorMemory) {
@@ -217,8 +236,7 @@ struct TileWarpSpecialize
     skipZeroAccumulators(kernel);
     copyStoredAccumulators(kernel);
     FailureOr<RolePartition> partition = RolePartition::compute(kernel);
-    if (failed(partition) ||
-        failed(buildRoles(kernel, *partition, *target)) ||
+    if (failed(partition) || failed(buildRoles(kernel, *partition, *target)) ||
         failed(assignWarps(kernel, *target)))
       return signalPassFailure();
   }
@@ -228,9 +246,8 @@ struct TileWarpSpecialize
 
 } // namespace
 
-LogicalResult
-TileWarpSpecialize::assignWarps(KernelOp kernel,
-                                const TargetDescription &target) {
+LogicalResult TileWarpSpecialize::assignWarps(KernelOp kernel,
+                                              const TargetDescription &target) {
   SmallVector<RoleOp> roles(kernel.getBody().getOps<RoleOp>());
   SmallVector<RoleDemand> demands;
   unsigned warps = 0;

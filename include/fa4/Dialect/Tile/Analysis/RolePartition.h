@@ -89,7 +89,8 @@ private:
 
   llvm::SmallVector<RoleInfo> roles;
   llvm::DenseSet<mlir::Value> data;
-  /// Data operations in program order. An scf.if is one of them, with all that is in it.
+  /// Data operations in program order. An scf.if is one of them, with all that
+  /// is in it.
   llvm::SetVector<mlir::Operation *> nodes;
   /// Elementwise work that is for the correction role.
   llvm::DenseSet<mlir::Operation *> accumulatorWork;

@@ -17,9 +17,7 @@ def Tile_MemorySpace : I32EnumAttr<"MemorySpace", "where a channel lives", [
   let cppNamespace = "::fa4::tile";
   let genSpecializedAttr = 0;
 }
-def Tile_MemorySpaceAttr : EnumAttr<Tile_Dialect, Tile_MemorySpace, "space"> {
-  let assemblyFormat = "`` $value";
-}
+def Tile_MemorySpaceAttr : EnumAttr<Tile_Dialect, Tile_MemorySpace, "space">;
 
 def Tile_ExtentAttr : AttrDef<Tile_Dialect, "Extent"> {
   let mnemonic = "extent";

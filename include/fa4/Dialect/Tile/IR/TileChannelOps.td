@@ -83,7 +83,7 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     OptionalAttr<I64Attr>:$empty);
   let results = (outs Tile_ChannelType:$channel);
   let assemblyFormat = [{
-    $label $space `stages` `(` $stages `)` (`initial` `(` $initial^ `)`)?
+    $label `` $space `stages` `(` $stages `)` (`initial` `(` $initial^ `)`)?
     (`in_place_of` `(` $in_place_of^ `:` type($in_place_of) `)`)?
     (`offset` `(` $offset^ `)`)?
     (`full` `(` $full^ `)`)? (`empty` `(` $empty^ `)`)?
