@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mlir/InitAllPasses.h"
 #include "fa4/Conversion/Passes.h"
 #include "fa4/Conversion/TileToNVVM/Passes.h"
 #include "fa4/Dialect/Attn/Pipelines/Passes.h"
@@ -18,7 +19,6 @@
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/InitAll.h"
 #include "fa4/Pipelines/AttnToNVVM.h"
-#include "mlir/InitAllPasses.h"
 
 using namespace mlir;
 

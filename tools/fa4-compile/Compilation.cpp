@@ -117,8 +117,9 @@ static LogicalResult lower(ModuleOp module, const CompileOptions &options,
   return success();
 }
 
-/// Modules for the back end, which take the kernels out of `module`: what is not
-/// in the LLVM dialect stays on the host. Kernels of a module without a name get one each.
+/// Modules for the back end, which take the kernels out of `module`: what is
+/// not in the LLVM dialect stays on the host. Kernels of a module without a
+/// name get one each.
 static FailureOr<std::vector<OwningOpRef<ModuleOp>>> split(ModuleOp module) {
   FailureOr<SmallVector<LLVM::LLVMFuncOp>> kernels = findKernels(module);
   if (failed(kernels))
