@@ -22,6 +22,12 @@ if(FA4_SANITIZE)
   target_link_options(fa4_options INTERFACE -fsanitize=${FA4_SANITIZE})
 endif()
 
+function(fa4_link_names result)
+  list(TRANSFORM ARGN REPLACE "^MLIR$" fa4_mlir)
+  list(TRANSFORM ARGN REPLACE "^LLVM$" fa4_llvm)
+  set(${result} ${ARGN} PARENT_SCOPE)
+endfunction()
+
 # fa4_add_library(NAME SOURCES... [DEPENDS tablegen targets] [LINK libraries]
 #                 [PCH header])
 # A static, position-independent library. Nothing here links MLIR or LLVM by
@@ -30,18 +36,52 @@ function(fa4_add_library name)
   cmake_parse_arguments(ARG "" "PCH" "DEPENDS;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  target_link_libraries(${name} PRIVATE fa4_options PUBLIC ${ARG_LINK})
+  fa4_link_names(links ${ARG_LINK})
+  target_link_libraries(${name} PRIVATE fa4_options PUBLIC ${links})
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
   fa4_use_pch(${name} "${ARG_PCH}")
 endfunction()
 
-# fa4_add_tool(NAME SOURCES... [LINK libraries] [PCH target])
+# fa4_mlir and fa4_llvm: what LINK of MLIR and LLVM means. The shared libraries,
+# but for an executable with the property FA4_STATIC_LLVM the archives. The
+# imported targets of the archives are not used, as they lead to the shared
+# libraries; lld takes archives in any order.
+file(GLOB FA4_MLIR_ARCHIVES "${LLVM_LIBRARY_DIR}/libMLIR*.a")
+list(FILTER FA4_MLIR_ARCHIVES EXCLUDE REGEX "/libMLIR(CAPI|Test)")
+file(GLOB FA4_LLVM_ARCHIVES "${LLVM_LIBRARY_DIR}/libLLVM*.a")
+# Of what LLVM needs only the libraries themselves are sure to be there.
+find_library(FA4_ZLIB NAMES z libz.so.1)
+find_library(FA4_ZSTD NAMES zstd libzstd.so.1)
+if(FA4_MLIR_ARCHIVES AND FA4_LLVM_ARCHIVES AND FA4_ZLIB AND FA4_ZSTD AND
+   CMAKE_EXE_LINKER_FLAGS MATCHES "lld" AND NOT FA4_SANITIZE)
+  set(FA4_HAS_ARCHIVES ON)
+endif()
+foreach(library MLIR LLVM)
+  string(TOLOWER "fa4_${library}" name)
+  set(archives ${FA4_${library}_ARCHIVES})
+  if(library STREQUAL "LLVM")
+    list(APPEND archives "${FA4_ZLIB}" "${FA4_ZSTD}")
+  endif()
+  add_library(${name} INTERFACE)
+  target_link_libraries(${name} INTERFACE
+    "$<IF:$<BOOL:$<TARGET_PROPERTY:FA4_STATIC_LLVM>>,${archives},${library}>")
+endforeach()
+
+# fa4_add_tool(NAME SOURCES... [LINK libraries] [PCH target] [STATIC])
+# STATIC: MLIR and LLVM become part of it, where there are archives of them. A
+# fifth of the time of a short run goes to relocating the shared libraries.
 function(fa4_add_tool name)
-  cmake_parse_arguments(ARG "" "PCH" "DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "STATIC" "PCH" "DEPENDS;LINK" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
-  target_link_libraries(${name} PRIVATE fa4_options ${ARG_LINK})
+  fa4_link_names(links ${ARG_LINK})
+  target_link_libraries(${name} PRIVATE fa4_options ${links})
+  if(ARG_STATIC AND FA4_HAS_ARCHIVES)
+    set_target_properties(${name} PROPERTIES FA4_STATIC_LLVM ON)
+    # Without symbols, and at a fixed address: nothing to relocate.
+    target_link_options(${name} PRIVATE -no-pie LINKER:--gc-sections LINKER:-s)
+  endif()
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()

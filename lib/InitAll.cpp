@@ -1,4 +1,4 @@
-//===- InitAll.cpp - registration of everything --------------------------===//
+//===- InitAll.cpp - registration of all dialects ------------------------===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,17 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/InitAll.h"
-#include "fa4/Conversion/Passes.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Attn/Transforms/BufferizableOpInterfaceImpl.h"
-#include "fa4/Dialect/Attn/Transforms/Passes.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
-#include "fa4/Dialect/Tile/Transforms/Passes.h"
-#include "fa4/Pipelines/AttnToLLVM.h"
-#include "fa4/Pipelines/AttnToNVVM.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
-#include "mlir/InitAllPasses.h"
 
 using namespace mlir;
 
@@ -33,17 +27,4 @@ void fa4::registerToolDialects(DialectRegistry &registry) {
   // 20 ms at start.
   registerAllDialects(registry);
   registerAllExtensions(registry);
-}
-
-void fa4::registerPasses() {
-  attn::registerAttnPasses();
-  registerConversionPasses();
-  tile::registerTilePasses();
-  registerAttnToLLVMPipeline();
-  registerAttnToNVVMPipeline();
-}
-
-void fa4::registerToolPasses() {
-  registerPasses();
-  registerAllPasses();
 }

@@ -15,6 +15,7 @@
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -47,8 +48,13 @@ static LogicalResult runPasses(ModuleOp module, TimingScope &timing,
                                llvm::function_ref<void(OpPassManager &)> add) {
   PassManager passes(module.getContext());
   passes.enableTiming(timing);
+  // Once for all passes of a level: verification takes as long as some passes.
+  passes.enableVerifier(false);
   add(passes);
-  return passes.run(module);
+  if (failed(passes.run(module)))
+    return failure();
+  TimingScope scope = timing.nest("Verifier");
+  return verify(module);
 }
 
 /// Attention ops or kernels above the LLVM dialect.
@@ -125,8 +131,9 @@ static LogicalResult lower(ModuleOp module, const CompileOptions &options,
   return success();
 }
 
-/// Modules for the back end: what is not in the LLVM dialect stays on the host.
-/// Kernels of a module without a name get one each.
+/// Modules for the back end, which take the kernels out of `module`: what is
+/// not in the LLVM dialect stays on the host. Kernels of a module without a
+/// name get one each.
 static FailureOr<std::vector<OwningOpRef<ModuleOp>>> split(ModuleOp module) {
   FailureOr<SmallVector<LLVM::LLVMFuncOp>> kernels = findKernels(module);
   if (failed(kernels))
@@ -144,9 +151,12 @@ static FailureOr<std::vector<OwningOpRef<ModuleOp>>> split(ModuleOp module) {
     if (failed(checkName(named, *part->getSymName())))
       return failure();
     OpBuilder builder = OpBuilder::atBlockEnd(part->getBody());
-    for (Operation &op : *module.getBody()) {
-      bool other = llvm::is_contained(*kernels, &op) && &op != kernel;
-      if (op.getDialect() == kernel->getDialect() && (together || !other))
+    for (Operation &op : llvm::make_early_inc_range(*module.getBody())) {
+      if (op.getDialect() != kernel->getDialect())
+        continue;
+      if (together || &op == kernel)
+        op.moveBefore(part->getBody(), part->getBody()->end());
+      else if (!llvm::is_contained(*kernels, &op))
         builder.clone(op);
     }
     result.push_back(std::move(part));

@@ -23,13 +23,13 @@ namespace fa4 {
 /// Calls are inlined; what lowering leaves (constants and addresses computed
 /// again, branches on them, invariants in loops) is cleaned up; loops get the
 /// form that ptxas unrolls best, and short ones are unrolled. There is nothing
-/// that vectorises: which values are packed is decided before.
+/// that vectorises: which values are packed is decided before. What a second
+/// combiner and memory SSA in CSE would add ptxas does, too.
 inline constexpr const char *kernelPasses =
     "cgscc(inline),globaldce,"
-    "function(sroa,early-cse<memssa>,simplifycfg,"
-    "instcombine<no-verify-fixpoint>,"
+    "function(sroa,early-cse,simplifycfg,instsimplify,"
     "loop-mssa(loop-rotate,licm),loop(indvars,loop-unroll-full),"
-    "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)";
+    "early-cse,instcombine<no-verify-fixpoint>,simplifycfg)";
 
 struct EmitPTXOptions {
   /// The back end's name of the chip, e.g. `sm_100a` or `sm_103a`.
