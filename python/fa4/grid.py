@@ -173,7 +173,7 @@ def turn(case: Case) -> str:
     chosen = sum(
         values.index(getattr(case, name))
         for name, values in PARAMETERS.items()
-        if name != "layout"
+        if name not in ("layout", "inputs")
     )
     return LAYOUTS[chosen % len(LAYOUTS)]
 

@@ -97,7 +97,10 @@ def test_quick_is_part_of_full():
 
 def test_full():
     assert len(FULL) == len(set(map(str, FULL)))
-    assert len(FULL) == np.prod([len(v) for v in grid.PARAMETERS.values()])
+    everything = np.prod([len(v) for v in grid.PARAMETERS.values()])
+    large = [case for case in FULL if case.is_large]
+    assert len(FULL) + len(large) == everything
+    assert {case.layout for case in large} == set(grid.LAYOUTS)
     assert len(grid.operations(FULL)) == 24
     assert any(max(case.pair) == 2048 for case in FULL)
     # Rows that see no key.

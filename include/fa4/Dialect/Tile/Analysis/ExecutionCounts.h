@@ -44,6 +44,10 @@ public:
   /// Whether the loop's body surely runs at least once each time.
   bool runsAtLeastOnce(mlir::scf::ForOp loop);
 
+  /// How many passes the loop makes each time; an atom where that is not a
+  /// polynomial.
+  Polynomial getTripCount(mlir::scf::ForOp loop);
+
   /// The value of an index or integer.
   Polynomial getValue(mlir::Value value);
 
@@ -64,7 +68,6 @@ private:
   };
 
   Polynomial computeValue(mlir::Value value);
-  Polynomial getTripCount(mlir::scf::ForOp loop);
   Polynomial getAtom(const std::string &key, Atom atom);
   Polynomial getUniqueAtom();
   /// An operation without effects, by its name, attributes and operands.

@@ -13,5 +13,6 @@
 include "fa4/Dialect/Tile/Transforms/ProgramPasses.td"
 include "fa4/Dialect/Tile/Transforms/RolePasses.td"
 include "fa4/Dialect/Tile/Transforms/LanePasses.td"
+include "fa4/Dialect/Tile/Transforms/ProtocolPasses.td"
 
 #endif // FA4_DIALECT_TILE_TRANSFORMS_PASSES_TD

@@ -1,0 +1,69 @@
+//===- ProtocolExplorer.h - all interleavings of a kernel's roles ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs the protocol of a kernel in every order that the hardware may choose,
+// for small numbers of passes: an independent check of ProtocolVerifier, with
+// which it shares nothing but ProtocolModel. It has no notion of order between
+// accesses: it executes them, and looks at what is in the stages.
+//
+// The state is the next step of each role, the MMAs of each role that have
+// ended, the TMA operations that have, and what each stage contains. A step of
+// a role, the end of the oldest MMA of a role and the end of any TMA operation
+// are the transitions; an asynchronous access happens as a whole at its end,
+// which may be any time after its issue. A value is known by its channel, its
+// position and how many of its writes have been done.
+//
+// Found are: states without a transition in which roles have not ended; a read
+// of a stage that does not contain the complete value; a write to what contains
+// a value that will still be read; a commit that overtakes a wait by a whole
+// phase of an mbarrier; numbers of commits, waits, acquires and releases that
+// differ at the end.
+//
+// Partial-order reduction by persistent sets (Godefroid, LNCS 1032, 1996,
+// chapter 4): steps on channels commute with all others and never disable one;
+// accesses conflict if they touch the same memory and one writes. States are
+// kept, so that none is explored twice.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_DIALECT_TILE_ANALYSIS_PROTOCOLEXPLORER_H
+#define FA4_DIALECT_TILE_ANALYSIS_PROTOCOLEXPLORER_H
+
+#include "fa4/Dialect/Tile/Analysis/ProtocolVerifier.h"
+
+namespace fa4::tile {
+
+struct ExplorerOptions {
+  /// Loops make so many passes at most; 0: more than the longest ring has
+  /// stages.
+  int64_t maxPasses = 0;
+  /// In all; the exploration gives up after that many.
+  uint64_t maxStates = 2000000;
+  /// Leave out what persistent sets allow to.
+  bool reduce = true;
+  /// Two lanes for each role that computes, in any order; otherwise they go in
+  /// lockstep.
+  bool lanes = true;
+};
+
+struct ExplorerStatistics {
+  uint64_t states = 0;
+  uint64_t transitions = 0;
+  /// Different numbers of passes.
+  uint64_t cases = 0;
+  /// Not everything was explored.
+  bool gaveUp = false;
+};
+
+std::optional<ProtocolFinding>
+exploreProtocol(const ProtocolModel &model, const ExplorerOptions &options = {},
+                ExplorerStatistics *statistics = nullptr);
+
+} // namespace fa4::tile
+
+#endif // FA4_DIALECT_TILE_ANALYSIS_PROTOCOLEXPLORER_H

@@ -1,0 +1,263 @@
+//===- ProtocolModel.h - roles as programs of synchronisation ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What is left of a kernel of roles and channels when values and addresses in
+// global memory are dropped: each role is a structured program (sequences,
+// counted loops, uniform branches) of operations on channels and of accesses to
+// their stages. ProtocolVerifier and ProtocolExplorer work on it, and have
+// nothing else in common.
+//
+// Numbers of passes and conditions are linear forms over unknown integers. An
+// unknown stands for a value that the roles compute in the same way
+// (ExecutionCounts), so `n` of one role and `n - 1` of another are related.
+//
+// Accesses, at the tile level: a role that issues starts asynchronous ones
+// (tile.mma, tile.load, tile.store), whose matrix operands are stages that it
+// has waited for and whose result is written into the stage that it will
+// commit. Other roles read a stage wherever they use the value of its wait, and
+// write one right before its commit. After `tile-distribute`, tile.read and
+// tile.write are the accesses.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_DIALECT_TILE_ANALYSIS_PROTOCOLMODEL_H
+#define FA4_DIALECT_TILE_ANALYSIS_PROTOCOLMODEL_H
+
+#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "llvm/ADT/SmallVector.h"
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fa4::tile {
+
+/// `constant + sum of coefficient * unknown`; no coefficient is 0.
+struct LinearForm {
+  std::map<unsigned, int64_t> terms;
+  int64_t constant = 0;
+
+  bool isConstant() const { return terms.empty(); }
+  /// Adds `factor * other`.
+  void add(const LinearForm &other, int64_t factor = 1);
+};
+
+/// `form + slope * i <predicate> 0`, where `i` counts the passes of `loop`.
+struct ProtocolCondition {
+  enum Predicate { Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual };
+  Predicate predicate;
+  LinearForm form;
+  int64_t slope = 0;
+  /// Index of a loop; -1 where there is no slope.
+  int loop = -1;
+};
+
+struct ProtocolLoop {
+  mlir::Operation *op;
+  unsigned role;
+  LinearForm trips;
+  /// What is known: that many passes at least.
+  int64_t atLeast = 0;
+};
+
+/// Bytes of shared memory, columns of tensor memory; before allocation, of an
+/// address space in which the buffers lie side by side.
+struct ProtocolChannel {
+  ChannelOp op;
+  std::string label;
+  int64_t stages = 1;
+  int64_t initial = 0;
+  bool inTensorMemory = false;
+  int64_t offset = 0;
+  /// Distance of stages.
+  int64_t size = 0;
+  /// Role that acquires and commits; -1 where nobody does.
+  int producer = -1;
+  /// Roles that wait and release, in their order in the kernel.
+  llvm::SmallVector<unsigned, 2> consumers;
+
+  bool hasConsumer(unsigned role) const {
+    return llvm::is_contained(consumers, role);
+  }
+};
+
+enum class StepKind { Acquire, Commit, Wait, Release, Access, Copy, Loop, If };
+
+/// Who accesses memory.
+enum class Agent {
+  /// The threads of the role, in program order.
+  Lanes,
+  /// The tensor core: in the order of issue, at any time after it.
+  Mma,
+  /// A TMA load or store: at any time after its issue, in no order.
+  Copy,
+};
+
+struct Step {
+  Step(StepKind kind, mlir::Operation *op, unsigned channel = 0)
+      : kind(kind), op(op), channel(channel) {}
+
+  StepKind kind;
+  mlir::Operation *op;
+  /// Of Acquire, Commit, Wait, Release.
+  unsigned channel;
+  /// Variable of the role that names the stage which Wait returns or Access
+  /// writes; -1 where nothing uses it.
+  int result = -1;
+
+  // Access.
+  Agent agent = Agent::Lanes;
+  /// Variables whose stages are read.
+  llvm::SmallVector<unsigned, 2> reads;
+  /// Channels of which the stage that the role waited for last is read.
+  llvm::SmallVector<unsigned, 1> readsLast;
+  /// Accumulator, and the condition under which it is read (-1: always).
+  int accumulator = -1;
+  int accumulate = -1;
+  /// Channel whose next stage to commit is written; -1: none.
+  int writes = -1;
+
+  /// Commit: the asynchronous accesses that it waits for.
+  Agent completes = Agent::Lanes;
+
+  /// Acquire and Wait, in mutants only: does not wait (`Weak`), and does not
+  /// even advance (`Dropped`: the previous stage is used again).
+  enum Strength { Full, Weak, Dropped } strength = Full;
+
+  /// If: a condition. Loop: number of the loop.
+  unsigned number = 0;
+  /// (variable, its new value; -1 is a value that is in no stage): Copy, and a
+  /// loop on entry and at the end of each pass. All at once.
+  using Assignments = llvm::SmallVector<std::pair<unsigned, int>, 2>;
+  Assignments assignments, back;
+  std::vector<Step> body, elseBody;
+};
+
+struct ProtocolRole {
+  RoleOp op;
+  std::string name;
+  bool issues = false;
+  unsigned variables = 0;
+  std::vector<Step> body;
+};
+
+struct ProtocolModel {
+  KernelOp kernel;
+  std::vector<ProtocolRole> roles;
+  std::vector<ProtocolChannel> channels;
+  std::vector<ProtocolLoop> loops;
+  std::vector<ProtocolCondition> conditions;
+  /// Number of unknowns.
+  unsigned unknowns = 0;
+
+  /// An error on the first operation whose protocol cannot be said: two
+  /// producers, a channel that only one side uses, a matrix operand that was
+  /// not waited for, bounds or branches that depend on data.
+  static mlir::FailureOr<ProtocolModel> build(KernelOp kernel);
+
+  /// Whether two stages share memory.
+  bool overlap(unsigned channel, int64_t stage, unsigned other,
+               int64_t otherStage) const;
+};
+
+//===----------------------------------------------------------------------===//
+// Running a role
+//===----------------------------------------------------------------------===//
+
+/// A value in a stage: the `position`-th of its channel.
+struct StageUse {
+  int channel = -1;
+  int64_t position = 0;
+  bool operator==(const StageUse &other) const {
+    return channel == other.channel && position == other.position;
+  }
+};
+
+/// One thing that a role does. Positions of a channel count from 0 for the
+/// first value, `initial` ones included.
+struct ProtocolEvent {
+  StepKind kind = StepKind::Access;
+  const Step *step = nullptr;
+  /// Of Acquire, Commit, Wait, Release.
+  unsigned channel = 0;
+  int64_t position = 0;
+  llvm::SmallVector<StageUse, 3> reads;
+  std::optional<StageUse> write;
+  /// Reads an accumulator that nobody has written.
+  bool readsNothing = false;
+  /// Passes of the enclosing loops, outermost first.
+  llvm::SmallVector<int64_t, 1> iteration;
+};
+
+/// What a role asks before it can go on.
+struct ProtocolQuestion {
+  enum Kind { None, AnotherPass, Condition } kind = None;
+  /// Of the loop or the condition.
+  unsigned number = 0;
+  /// AnotherPass: passes so far. Condition: pass of its loop.
+  int64_t pass = 0;
+};
+
+/// Where a role is: a value that can be copied.
+class RoleCursor {
+public:
+  RoleCursor(const ProtocolModel &model, unsigned role);
+
+  /// The next event, if none is fetched already; false at the end of the role
+  /// or where `question` has to be answered first.
+  bool fetch();
+  const ProtocolEvent &event() const { return next; }
+  /// The event has happened.
+  void pop() { isFetched = false; }
+
+  bool isAtEnd() const { return !isFetched && stack.empty(); }
+  const ProtocolQuestion &question() const { return asked; }
+  void answer(bool yes);
+
+  /// Passes of a loop of this role that were begun; -1: not reached.
+  int64_t passes(unsigned loop) const { return loopPasses[loop]; }
+  bool isLeft(unsigned loop) const { return loopLeft[loop]; }
+
+  int64_t acquired(unsigned channel) const { return counts[channel][0]; }
+  int64_t committed(unsigned channel) const { return counts[channel][1]; }
+  int64_t waited(unsigned channel) const { return counts[channel][2]; }
+  int64_t released(unsigned channel) const { return counts[channel][3]; }
+
+  llvm::ArrayRef<StageUse> variables() const { return environment; }
+  /// A number for each place in the program.
+  void appendPlace(llvm::SmallVectorImpl<int64_t> &key) const;
+
+private:
+  struct Frame {
+    const std::vector<Step> *steps;
+    unsigned next;
+    /// Null in a branch and at the top.
+    const Step *loop;
+  };
+  void advance(const Step &step);
+  void makeEvent(const Step &step);
+  void makeAccess(const Step &step);
+  void assign(const Step::Assignments &assignments);
+
+  const ProtocolModel *model;
+  llvm::SmallVector<Frame, 4> stack;
+  llvm::SmallVector<StageUse> environment;
+  llvm::SmallVector<std::array<int64_t, 4>> counts;
+  llvm::SmallVector<int64_t> loopPasses;
+  llvm::SmallVector<bool> loopLeft;
+  ProtocolEvent next;
+  bool isFetched = false;
+  ProtocolQuestion asked;
+  /// The step that asks, and its answer.
+  const Step *asking = nullptr;
+  std::optional<bool> answered;
+};
+
+} // namespace fa4::tile
+
+#endif // FA4_DIALECT_TILE_ANALYSIS_PROTOCOLMODEL_H

@@ -1,0 +1,95 @@
+//===- ProtocolVerifier.h - proof of a kernel's synchronisation ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Decides for all numbers of passes of all loops whether the roles of a kernel
+//
+//  - never wait for each other forever,
+//  - never access a stage, or what overlaps it, while another access that
+//    conflicts may be under way, and read nothing but the value they waited
+//    for,
+//  - commit, wait for, release and acquire the same number of values, no value
+//    before the stage is acquired, none after it is released.
+//
+// Why one run decides. A channel has one producer, and each role is one program
+// whose branches are uniform. So the k-th wait always takes what the k-th
+// commit left, and the (k+stages)-th acquire what the k-th release left, in
+// every interleaving: enabled steps never disable each other. Hence all maximal
+// runs end in the same state (deadlock is decided by any of them), and the
+// order that synchronisation enforces ("happens before") is the same in all of
+// them. Two accesses race iff that order does not relate them. It is tracked
+// with vector clocks, one component for each role's program order, one for each
+// role's tensor-core operations, which run in the order of issue, and one for
+// each stage's TMA operations, which may end in any order.
+//
+// When something has ended (PTX ISA, tcgen05.commit, mbarrier, cp.async.bulk):
+//
+// | step of a role that issues | is seen when |
+// |---|---|
+// | commit of an MMA's result | all MMAs that the role issued before have ended
+// | | commit of a load | the load has written the stage | | release | all MMAs
+// issued before, and all stores of this stage, have ended |
+//
+// Lanes of a role are not ordered with each other: shared memory that one of
+// them accessed is known to be free to the others only after they have waited
+// for something that follows a commit or release by all of them. Tensor memory
+// that a lane accesses is its own.
+//
+// Why all numbers of passes. The canonical run (the first role that can take a
+// step takes it) decides at the end of each pass whether there is another
+// one, unless what is known of the trip counts, linear forms with common
+// unknowns, decides. Both answers are followed. A state is what can influence
+// the future: places of the roles, passes left (up to a shift of the unknowns),
+// tokens and contents of stages relative to the ring positions, and which of
+// the clocks cover which of the accesses that are still of interest. What
+// follows from equal states is equal, so a state is followed once. Channels are
+// bounded, so there are finitely many; a kernel without a finite proof is
+// rejected at `kMaxProtocolSteps`.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_DIALECT_TILE_ANALYSIS_PROTOCOLVERIFIER_H
+#define FA4_DIALECT_TILE_ANALYSIS_PROTOCOLVERIFIER_H
+
+#include "fa4/Dialect/Tile/Analysis/ProtocolModel.h"
+
+namespace fa4::tile {
+
+/// Steps of roles after which the verifier gives up.
+inline constexpr uint64_t kMaxProtocolSteps = 1000000;
+
+/// Why a kernel is rejected: an error and notes.
+struct ProtocolFinding {
+  mlir::Operation *op;
+  std::string message;
+  std::vector<std::pair<mlir::Operation *, std::string>> notes;
+
+  void emit() const;
+};
+
+struct ProtocolStatistics {
+  uint64_t steps = 0;
+  uint64_t states = 0;
+};
+
+/// The first finding, for the fewest passes of loops.
+std::optional<ProtocolFinding>
+verifyProtocol(const ProtocolModel &model,
+               ProtocolStatistics *statistics = nullptr);
+
+/// What a placed kernel takes of the chip: offsets in range and stages that
+/// only share memory where the protocol above may order them, barriers of their
+/// own for each channel, warps and registers of the roles.
+std::optional<ProtocolFinding> verifyPlacement(const ProtocolModel &model);
+
+/// Both, with errors emitted.
+mlir::LogicalResult verifyProtocol(KernelOp kernel,
+                                   ProtocolStatistics *statistics = nullptr);
+
+} // namespace fa4::tile
+
+#endif // FA4_DIALECT_TILE_ANALYSIS_PROTOCOLVERIFIER_H

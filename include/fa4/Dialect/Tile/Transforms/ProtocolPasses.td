@@ -1,0 +1,92 @@
+//===- ProtocolPasses.td - passes that check roles and channels -*- tablegen -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_DIALECT_TILE_TRANSFORMS_PROTOCOLPASSES_TD
+#define FA4_DIALECT_TILE_TRANSFORMS_PROTOCOLPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def TileVerifyProtocol : Pass<"tile-verify-protocol", "::fa4::tile::KernelOp"> {
+  let summary = "Prove that roles neither deadlock nor race";
+  let description = [{
+    For kernels of roles, from `tile-warp-specialize` to `tile-allocate`: proves,
+    for all numbers of passes of their loops, that no role waits forever, that
+    accesses to one stage, or to what shares its memory, are ordered, that what
+    is read is the value that was waited for, and that each channel is used in
+    balance. `ProtocolVerifier.h` says how. Of a placed kernel it also checks
+    offsets, capacity, barriers, warps and registers. Kernels without roles
+    are left alone.
+
+    A rejection is one error, with notes: which role waits for whom, or
+    which two accesses nothing orders, and how many passes the loops make.
+
+    Assumed is that lowering gives each operation its meaning (arrival counts,
+    byte counts, fences), and that numbers of passes do not overflow. Not supported,
+    and errors: channels used in loops in loops, and under conditions that are not
+    comparisons of numbers of passes.
+
+    Before:
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
+      tile.role @producer warps(4) {
+        %v = arith.constant dense<1.0> : vector<128xf32>
+        tile.acquire %c : <vector<128xf32>>
+        tile.commit %c, %v : <vector<128xf32>>, vector<128xf32>
+      }
+      tile.role @consumer warps(4) {
+        %v = tile.wait %c : <vector<128xf32>> -> vector<128xf32>
+        %w = arith.addf %v, %v : vector<128xf32>
+        tile.release %c : <vector<128xf32>>
+      }
+    }
+    ```
+
+    After: the same. Without `tile.wait` and `tile.release` in a loop of
+    `@consumer`, for example, the error is: channel "c": 1 values are committed, ...
+  }];
+  let options = [
+    Option<"print", "print", "bool", /*default=*/"false",
+           "Print the size of each kernel's proof to standard error">
+  ];
+}
+
+def TileExploreProtocol : Pass<"tile-explore-protocol", "::fa4::tile::KernelOp"> {
+  let summary = "Run the roles' protocol in every order";
+  let description = [{
+    The same claim as `tile-verify-protocol` for small numbers of passes, by
+    running all interleavings of the roles and of the asynchronous operations
+    that they start. `ProtocolExplorer.h` says how. It is slower and proves less: it is
+    there to check `tile-verify-protocol`.
+
+    Before:
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      tile.role @idle warps(4) {
+      }
+    }
+    ```
+
+    After: the same.
+  }];
+  let options = [
+    Option<"maxPasses", "max-passes", "int64_t", /*default=*/"0",
+           "Passes that a loop makes at most (0: 2 more than the longest ring "
+           "has stages)">,
+    Option<"maxStates", "max-states", "uint64_t", /*default=*/"2000000",
+           "States after which to give up">,
+    Option<"reduce", "reduce", "bool", /*default=*/"true",
+           "Leave out interleavings that differ by the order of independent steps">,
+    Option<"print", "print", "bool", /*default=*/"false",
+           "Print the number of states to standard error">
+  ];
+}
+
+#endif // FA4_DIALECT_TILE_TRANSFORMS_PROTOCOLPASSES_TD

@@ -1,0 +1,906 @@
+//===- ProtocolExplorer.cpp - all interleavings of a kernel's roles ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/ProtocolExplorer.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <set>
+
+using namespace mlir;
+using namespace fa4::tile;
+using llvm::formatv;
+
+namespace {
+
+using Trace = std::vector<ProtocolEvent>;
+
+/// Memory that a transition touches, and, for channels that nobody acquires,
+/// the phases of their barriers.
+struct Footprint {
+  llvm::BitVector reads, writes;
+
+  void resize(unsigned size) {
+    reads.resize(size);
+    writes.resize(size);
+  }
+  bool isEmpty() const { return reads.none() && writes.none(); }
+  void add(const Footprint &other) {
+    reads |= other.reads;
+    writes |= other.writes;
+  }
+  bool conflicts(const Footprint &other) const {
+    return writes.anyCommon(other.writes) || writes.anyCommon(other.reads) ||
+           reads.anyCommon(other.writes);
+  }
+};
+
+struct ValueUse {
+  unsigned channel;
+  /// Half of a stage: see Explorer.
+  unsigned slot;
+  unsigned value;
+  /// Writes of the value that have been done: before a read, after a write.
+  unsigned writes;
+};
+
+/// An event with all that its execution needs.
+struct Item {
+  SmallVector<ValueUse, 3> reads;
+  SmallVector<ValueUse, 2> writes;
+  Footprint footprint;
+  /// Of the role's MMAs and tensor-core arrivals, those before this event.
+  unsigned queuedBefore = 0;
+  /// TMA operations of the role (their events) that a commit or release waits
+  /// for.
+  SmallVector<unsigned, 1> copies;
+  bool isQueued = false, isCopy = false;
+};
+
+struct State {
+  /// Events that each role has executed, and ended entries of its MMA queue.
+  SmallVector<unsigned, 8> next, ended;
+  /// Of each role, TMA operations that were issued and have not ended.
+  SmallVector<SmallVector<unsigned, 2>, 8> copies;
+  /// Value and number of writes; value 0 is none.
+  SmallVector<std::pair<unsigned, unsigned>, 32> slots;
+  /// Reads of each value that have been done. Follows from the rest.
+  SmallVector<unsigned, 64> readsDone;
+};
+
+struct Transition {
+  enum Kind { Thread, Queue, Copy } kind;
+  unsigned role;
+  /// Of Copy.
+  unsigned event = 0;
+  bool operator<(const Transition &o) const {
+    return std::tie(kind, role, event) < std::tie(o.kind, o.role, o.event);
+  }
+};
+
+/// A thread of a role. Roles that compute have two, which stand for all lanes:
+/// nothing orders them with each other but the protocol.
+struct Thread {
+  unsigned role;
+  /// -1: the only one.
+  int lane;
+};
+
+/// One choice of all numbers of passes. A stage has two halves, the rows of
+/// either lane; asynchronous operations access both.
+class Explorer {
+public:
+  Explorer(const ProtocolModel &model, std::vector<Trace> traces,
+           const ExplorerOptions &options, ExplorerStatistics &statistics);
+  std::optional<ProtocolFinding> run();
+
+private:
+  struct Place {
+    int role = -1;
+    unsigned event = 0;
+  };
+
+  using Places = SmallVector<Place, 2>;
+  using PlaceMap = std::map<std::pair<unsigned, int64_t>, Places>;
+
+  void checkCounts();
+  void checkRole(unsigned role);
+  void prepare();
+  void prepareAccess(unsigned role, unsigned event);
+  void preparePhases(unsigned role, unsigned event);
+  void prepareSuffixes();
+
+  unsigned slotOf(unsigned channel, int64_t position) const {
+    return firstSlot[channel] + position % model.channels[channel].stages;
+  }
+  /// Number of the first half; the other one's follows.
+  unsigned valueOf(StageUse use) {
+    auto key = std::make_pair(unsigned(use.channel), use.position);
+    unsigned number = valueNumbers.try_emplace(key, 2 * valueNumbers.size() + 2)
+                          .first->second;
+    readsOf.resize(2 * valueNumbers.size() + 2);
+    writesOf.resize(2 * valueNumbers.size() + 2);
+    return number;
+  }
+  bool isDone(const State &state, ArrayRef<Place> places) const {
+    return llvm::all_of(
+        places, [&](Place place) { return isIssuedAndEnded(state, place); });
+  }
+  /// One for each lane; empty if there is none.
+  static ArrayRef<Place> find(const PlaceMap &places, unsigned channel,
+                              int64_t position) {
+    auto it = places.find({channel, position});
+    return it == places.end() ? ArrayRef<Place>() : it->second;
+  }
+
+  bool isIssuedAndEnded(const State &state, Place place) const;
+  /// What has to happen before `place` counts as done.
+  Transition needed(const State &state, Place place) const;
+  /// A transition without which the role's next event cannot be executed; none
+  /// if it can.
+  std::optional<Transition> blocker(const State &state, unsigned role) const;
+  bool isEnabled(const State &state, const Transition &transition) const;
+  const Item &itemOf(const State &state, const Transition &transition) const;
+  SmallVector<Transition> processes(const State &state) const;
+  bool mayConflict(const State &state, const Footprint &footprint,
+                   const Transition &process) const;
+  SmallVector<Transition> closure(const State &state, Transition seed) const;
+  SmallVector<Transition> choose(const State &state) const;
+
+  void execute(State &state, const Transition &transition);
+  void performAccess(State &state, unsigned role, unsigned event);
+  void checkPhase(const State &state, unsigned role, unsigned event);
+  void reportDeadlock(const State &state);
+  void report(Operation *op, std::string message) {
+    if (!finding)
+      finding = ProtocolFinding{op, std::move(message), {}};
+  }
+  std::string hash(const State &state) const;
+
+  std::string name(unsigned thread) const {
+    return "@" + model.roles[threads[thread].role].name;
+  }
+  const std::string &label(unsigned channel) const {
+    return model.channels[channel].label;
+  }
+
+  const ProtocolModel &model;
+  SmallVector<Thread> threads;
+  /// Of each thread, as everything that follows.
+  std::vector<Trace> traces;
+  const ExplorerOptions &options;
+  ExplorerStatistics &statistics;
+  SmallVector<unsigned> firstSlot, channelOfSlot;
+  SmallVector<bool> isAcquired;
+  std::vector<std::vector<Item>> items;
+  std::vector<std::vector<unsigned>> queues;
+  /// Footprints of what is left, from each event (threads, with TMA operations
+  /// to be issued) and from each queue entry on.
+  std::vector<std::vector<Footprint>> threadRest, queueRest;
+  std::map<std::pair<unsigned, int64_t>, unsigned> valueNumbers;
+  std::vector<unsigned> readsOf, writesOf;
+  PlaceMap commits;
+  /// Of each role.
+  std::vector<PlaceMap> waits, releases;
+  std::optional<ProtocolFinding> finding;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Preparation
+//===----------------------------------------------------------------------===//
+
+Explorer::Explorer(const ProtocolModel &model, std::vector<Trace> roleTraces,
+                   const ExplorerOptions &options,
+                   ExplorerStatistics &statistics)
+    : model(model), options(options), statistics(statistics),
+      isAcquired(model.channels.size(), false), waits(model.roles.size()),
+      releases(model.roles.size()) {
+  for (auto [i, channel] : llvm::enumerate(model.channels)) {
+    firstSlot.push_back(channelOfSlot.size());
+    channelOfSlot.append(channel.stages, i);
+  }
+  for (unsigned role = 0; role < roleTraces.size(); ++role) {
+    for (const ProtocolEvent &event : roleTraces[role])
+      if (event.kind == StepKind::Acquire)
+        isAcquired[event.channel] = true;
+    bool hasLanes = options.lanes && !model.roles[role].issues;
+    for (int lane = hasLanes ? 0 : -1; lane <= (hasLanes ? 1 : -1); ++lane) {
+      threads.push_back({role, lane});
+      traces.push_back(roleTraces[role]);
+    }
+  }
+  items.resize(traces.size());
+  queues.resize(traces.size());
+  threadRest.resize(traces.size());
+  queueRest.resize(traces.size());
+}
+
+/// What a role does wrong whatever the others do.
+void Explorer::checkRole(unsigned role) {
+  struct Counts {
+    int64_t acquired, waited = 0, released = 0;
+  };
+  SmallVector<Counts> counts;
+  for (const ProtocolChannel &channel : model.channels)
+    counts.push_back({channel.initial});
+  for (const ProtocolEvent &event : traces[role]) {
+    Counts &count = counts[event.channel];
+    auto complain = [&](StringRef what) {
+      report(event.step->op,
+             formatv("channel \"{0}\": {1}", label(event.channel), what));
+    };
+    switch (event.kind) {
+    case StepKind::Acquire:
+      ++count.acquired;
+      break;
+    case StepKind::Commit:
+      if (isAcquired[event.channel] && count.acquired <= event.position)
+        complain("commit without acquire");
+      break;
+    case StepKind::Wait:
+      ++count.waited;
+      break;
+    case StepKind::Release:
+      ++count.released;
+      if (count.waited < count.released)
+        complain("release without wait");
+      break;
+    default:
+      if (event.readsNothing)
+        report(event.step->op, "reads a value that nobody writes");
+      for (StageUse use : event.reads)
+        if (model.channels[use.channel].producer != int(threads[role].role) &&
+            counts[use.channel].released > use.position)
+          report(event.step->op, formatv("channel \"{0}\": read after release",
+                                         label(use.channel)));
+      if (event.write && isAcquired[event.write->channel] &&
+          counts[event.write->channel].acquired <= event.write->position)
+        report(event.step->op, formatv("channel \"{0}\": write without acquire",
+                                       label(event.write->channel)));
+    }
+  }
+}
+
+void Explorer::checkCounts() {
+  // acquire, commit, wait, release; by role for the latter two.
+  SmallVector<std::array<std::map<unsigned, int64_t>, 4>> counts(
+      model.channels.size());
+  auto kindOf = [](StepKind kind) {
+    return kind == StepKind::Acquire  ? 0
+           : kind == StepKind::Commit ? 1
+           : kind == StepKind::Wait   ? 2
+                                      : 3;
+  };
+  for (auto [thread, trace] : llvm::zip(threads, traces))
+    for (const ProtocolEvent &event : trace)
+      if (event.kind != StepKind::Access && thread.lane <= 0)
+        ++counts[event.channel][kindOf(event.kind)][thread.role];
+  for (unsigned i = 0; i < model.channels.size(); ++i) {
+    const ProtocolChannel &channel = model.channels[i];
+    auto total = [&](unsigned kind, int role) {
+      return role == -1 ? 0 : counts[i][kind][role];
+    };
+    int64_t committed = total(1, channel.producer) + channel.initial;
+    bool isBalanced = true;
+    bool hasEmptySide = isAcquired[i] || !counts[i][3].empty();
+    if (hasEmptySide)
+      isBalanced &= total(0, channel.producer) + channel.initial == committed;
+    for (unsigned consumer : channel.consumers) {
+      isBalanced &= total(2, consumer) == committed;
+      if (hasEmptySide)
+        isBalanced &= total(3, consumer) == committed;
+    }
+    if (!isBalanced)
+      report(channel.op,
+             formatv("channel \"{0}\": tokens are left over at the end",
+                     channel.label));
+  }
+}
+
+void Explorer::prepareAccess(unsigned thread, unsigned number) {
+  const ProtocolEvent &event = traces[thread][number];
+  Item &item = items[thread][number];
+  int lane = threads[thread].lane;
+  auto halves = [&](StageUse stage, auto function) {
+    for (unsigned half = 0; half < 2; ++half)
+      if (lane == -1 || unsigned(lane) == half)
+        function(ValueUse{unsigned(stage.channel),
+                          2 * slotOf(stage.channel, stage.position) + half,
+                          valueOf(stage) + half, 0});
+  };
+  for (StageUse stage : event.reads)
+    halves(stage, [&](ValueUse read) {
+      // The producer sees what it has written so far, others all of it.
+      bool isOwn =
+          model.channels[read.channel].producer == int(threads[thread].role);
+      read.writes = isOwn ? writesOf[read.value] : ~0u;
+      ++readsOf[read.value];
+      item.reads.push_back(read);
+      item.footprint.reads.set(read.slot);
+    });
+  if (!event.write)
+    return;
+  halves(*event.write, [&](ValueUse write) {
+    write.writes = ++writesOf[write.value];
+    item.writes.push_back(write);
+  });
+  auto stageOf = [&](StageUse use) {
+    return use.position % model.channels[use.channel].stages;
+  };
+  for (StageUse operand :
+       ArrayRef(event.reads).take_front(event.step->reads.size()))
+    if (model.overlap(operand.channel, stageOf(operand), event.write->channel,
+                      stageOf(*event.write)))
+      report(event.step->op, formatv("channel \"{0}\": written over an operand",
+                                     label(event.write->channel)));
+  // Rows are lanes in tensor memory. In shared memory, rows of one channel may
+  // be anywhere in another one.
+  const ProtocolChannel &channel = model.channels[event.write->channel];
+  unsigned own = slotOf(event.write->channel, event.write->position);
+  for (unsigned slot = 0; slot < channelOfSlot.size(); ++slot)
+    if (model.overlap(
+            event.write->channel, event.write->position % channel.stages,
+            channelOfSlot[slot], slot - firstSlot[channelOfSlot[slot]]))
+      for (unsigned half = 0; half < 2; ++half)
+        if (lane == -1 || unsigned(lane) == half ||
+            (!channel.inTensorMemory && slot != own))
+          item.footprint.writes.set(2 * slot + half);
+}
+
+/// Without acquires nothing but the rest of the protocol keeps a commit from
+/// overtaking a wait. Waits look at the phase that commits change.
+void Explorer::preparePhases(unsigned role, unsigned number) {
+  const ProtocolEvent &event = traces[role][number];
+  if (isAcquired[event.channel])
+    return;
+  const ProtocolChannel &channel = model.channels[event.channel];
+  unsigned phase =
+      2 * channelOfSlot.size() + slotOf(event.channel, event.position);
+  Item &item = items[role][number];
+  if (event.kind == StepKind::Wait && event.position >= channel.initial &&
+      event.step->strength == Step::Full)
+    item.footprint.reads.set(phase);
+  if (event.kind == StepKind::Commit &&
+      event.position - channel.stages >= channel.initial) {
+    item.footprint.writes.set(phase);
+    // A load may be what ends last.
+    for (unsigned copy : item.copies)
+      items[role][copy].footprint.writes.set(phase);
+  }
+}
+
+void Explorer::prepare() {
+  for (auto [i, channel] : llvm::enumerate(model.channels))
+    for (int64_t position = 0; position < channel.initial; ++position)
+      valueOf({int(i), position});
+  for (unsigned role = 0; role < traces.size(); ++role) {
+    items[role].resize(traces[role].size());
+    bool issues = model.roles[threads[role].role].issues;
+    unsigned ofRole = threads[role].role;
+    for (auto [number, event] : llvm::enumerate(traces[role])) {
+      Item &item = items[role][number];
+      item.footprint.resize(3 * channelOfSlot.size());
+      item.queuedBefore = queues[role].size();
+      auto key = std::make_pair(event.channel, event.position);
+      Place place{int(role), unsigned(number)};
+      if (event.kind == StepKind::Access) {
+        prepareAccess(role, number);
+        item.isQueued = event.step->agent == Agent::Mma;
+        item.isCopy = event.step->agent == Agent::Copy;
+      } else if (event.kind == StepKind::Commit) {
+        commits[key].push_back(place);
+        // The arrival is an entry of the queue.
+        item.isQueued = event.step->completes == Agent::Mma;
+      } else if (event.kind == StepKind::Release) {
+        releases[ofRole][key].push_back(place);
+        item.isQueued = issues && !queues[role].empty();
+      } else if (event.kind == StepKind::Wait) {
+        waits[ofRole][key].push_back(place);
+      }
+      bool ends = event.kind == StepKind::Release ||
+                  (event.kind == StepKind::Commit &&
+                   event.step->completes == Agent::Copy);
+      for (unsigned other = 0; ends && issues && other < number; ++other)
+        if (items[role][other].isCopy) {
+          const ProtocolEvent &copy = traces[role][other];
+          StageUse use{int(event.channel), event.position};
+          if (copy.write == use || llvm::is_contained(copy.reads, use))
+            item.copies.push_back(other);
+        }
+      if (item.isQueued)
+        queues[role].push_back(number);
+      if (event.kind != StepKind::Access)
+        preparePhases(role, number);
+    }
+  }
+  prepareSuffixes();
+}
+
+void Explorer::prepareSuffixes() {
+  for (unsigned role = 0; role < traces.size(); ++role) {
+    Footprint rest;
+    rest.resize(3 * channelOfSlot.size());
+    threadRest[role].assign(traces[role].size() + 1, rest);
+    for (unsigned i = traces[role].size(); i-- > 0;) {
+      if (!items[role][i].isQueued)
+        rest.add(items[role][i].footprint);
+      threadRest[role][i] = rest;
+    }
+    rest.reads.reset();
+    rest.writes.reset();
+    queueRest[role].assign(queues[role].size() + 1, rest);
+    for (unsigned i = queues[role].size(); i-- > 0;) {
+      rest.add(items[role][queues[role][i]].footprint);
+      queueRest[role][i] = rest;
+    }
+  }
+  for (std::vector<Item> &list : items)
+    for (Item &item : list)
+      for (ValueUse &read : item.reads)
+        if (read.writes == ~0u)
+          read.writes = writesOf[read.value];
+}
+
+//===----------------------------------------------------------------------===//
+// Transitions
+//===----------------------------------------------------------------------===//
+
+bool Explorer::isIssuedAndEnded(const State &state, Place place) const {
+  const Item &item = items[place.role][place.event];
+  if (state.next[place.role] <= place.event)
+    return false;
+  if (item.isQueued && state.ended[place.role] <= item.queuedBefore)
+    return false;
+  return llvm::none_of(item.copies, [&](unsigned copy) {
+    return llvm::is_contained(state.copies[place.role], copy);
+  });
+}
+
+Transition Explorer::needed(const State &state, Place place) const {
+  unsigned role = place.role;
+  const Item &item = items[role][place.event];
+  if (state.next[role] <= place.event)
+    return {Transition::Thread, role};
+  if (item.isQueued && state.ended[role] <= item.queuedBefore)
+    return {Transition::Queue, role};
+  for (unsigned copy : item.copies)
+    if (llvm::is_contained(state.copies[role], copy))
+      return {Transition::Copy, role, copy};
+  llvm_unreachable("done");
+}
+
+std::optional<Transition> Explorer::blocker(const State &state,
+                                            unsigned role) const {
+  Transition self{Transition::Thread, role};
+  const ProtocolEvent &event = traces[role][state.next[role]];
+  const ProtocolChannel &channel = model.channels[event.channel];
+  if (event.step->strength == Step::Weak)
+    return {};
+  if (event.kind == StepKind::Wait && event.position >= channel.initial) {
+    // Without a commit it waits for itself: forever.
+    ArrayRef<Place> places = find(commits, event.channel, event.position);
+    if (places.empty())
+      return self;
+    for (Place place : places)
+      if (!isIssuedAndEnded(state, place))
+        return needed(state, place);
+  }
+  if (event.kind == StepKind::Acquire && event.position >= channel.stages)
+    for (unsigned consumer : channel.consumers) {
+      ArrayRef<Place> places = find(releases[consumer], event.channel,
+                                    event.position - channel.stages);
+      if (places.empty())
+        return self;
+      for (Place place : places)
+        if (!isIssuedAndEnded(state, place))
+          return needed(state, place);
+    }
+  return {};
+}
+
+bool Explorer::isEnabled(const State &state,
+                         const Transition &transition) const {
+  unsigned role = transition.role;
+  switch (transition.kind) {
+  case Transition::Thread:
+    return state.next[role] < traces[role].size() && !blocker(state, role);
+  case Transition::Queue:
+    return state.ended[role] < queues[role].size() &&
+           queues[role][state.ended[role]] < state.next[role];
+  case Transition::Copy:
+    return true;
+  }
+  llvm_unreachable("covered");
+}
+
+const Item &Explorer::itemOf(const State &state,
+                             const Transition &transition) const {
+  unsigned role = transition.role;
+  switch (transition.kind) {
+  case Transition::Thread:
+    return items[role][state.next[role]];
+  case Transition::Queue:
+    return items[role][queues[role][state.ended[role]]];
+  case Transition::Copy:
+    return items[role][transition.event];
+  }
+  llvm_unreachable("covered");
+}
+
+SmallVector<Transition> Explorer::processes(const State &state) const {
+  SmallVector<Transition> result;
+  for (unsigned role = 0; role < traces.size(); ++role) {
+    if (state.next[role] < traces[role].size())
+      result.push_back({Transition::Thread, role});
+    if (state.ended[role] < queues[role].size())
+      result.push_back({Transition::Queue, role});
+    for (unsigned copy : state.copies[role])
+      result.push_back({Transition::Copy, role, copy});
+  }
+  return result;
+}
+
+bool Explorer::mayConflict(const State &state, const Footprint &footprint,
+                           const Transition &process) const {
+  unsigned role = process.role;
+  switch (process.kind) {
+  case Transition::Thread:
+    return footprint.conflicts(threadRest[role][state.next[role]]);
+  case Transition::Queue:
+    return footprint.conflicts(queueRest[role][state.ended[role]]);
+  case Transition::Copy:
+    return footprint.conflicts(items[role][process.event].footprint);
+  }
+  llvm_unreachable("covered");
+}
+
+/// Whether a thread's next event takes effect at its end, not at its issue.
+static bool isDeferred(const Item &item) {
+  return item.isQueued || item.isCopy;
+}
+
+/// Enabled transitions of a set of processes: nothing that the others ever do
+/// conflicts with these, and nothing that they do enables more of them.
+SmallVector<Transition> Explorer::closure(const State &state,
+                                          Transition seed) const {
+  SmallVector<Transition> members{seed}, enabled;
+  std::set<Transition> known{seed};
+  auto add = [&](Transition process) {
+    if (known.insert(process).second)
+      members.push_back(process);
+  };
+  SmallVector<Transition> all = processes(state);
+  for (size_t i = 0; i < members.size(); ++i) {
+    Transition process = members[i];
+    if (!isEnabled(state, process)) {
+      if (process.kind == Transition::Queue)
+        add({Transition::Thread, process.role});
+      else if (state.next[process.role] < traces[process.role].size())
+        add(*blocker(state, process.role));
+      continue;
+    }
+    enabled.push_back(process);
+    const Item &item = itemOf(state, process);
+    if (process.kind == Transition::Thread && isDeferred(item))
+      continue;
+    for (const Transition &other : all)
+      if (!known.count(other) && mayConflict(state, item.footprint, other))
+        add(other);
+  }
+  return enabled;
+}
+
+SmallVector<Transition> Explorer::choose(const State &state) const {
+  SmallVector<Transition> enabled;
+  for (const Transition &transition : processes(state))
+    if (isEnabled(state, transition))
+      enabled.push_back(transition);
+  if (!options.reduce)
+    return enabled;
+  SmallVector<Transition> best = enabled;
+  for (const Transition &transition : enabled) {
+    if (best.size() == 1)
+      break;
+    const Item &item = itemOf(state, transition);
+    bool isLocal = item.footprint.isEmpty() ||
+                   (transition.kind == Transition::Thread && isDeferred(item));
+    SmallVector<Transition> set = isLocal ? SmallVector<Transition>{transition}
+                                          : closure(state, transition);
+    if (set.size() < best.size())
+      best = std::move(set);
+  }
+  return best;
+}
+
+//===----------------------------------------------------------------------===//
+// Execution
+//===----------------------------------------------------------------------===//
+
+void Explorer::performAccess(State &state, unsigned thread, unsigned number) {
+  const Item &item = items[thread][number];
+  const ProtocolEvent &event = traces[thread][number];
+  for (ValueUse read : item.reads) {
+    auto [value, writes] = state.slots[read.slot];
+    if (value != read.value || writes != read.writes)
+      report(event.step->op,
+             formatv("channel \"{0}\": {1} reads a stage that does not contain "
+                     "the value",
+                     label(read.channel), name(thread)));
+    ++state.readsDone[read.value];
+  }
+  if (item.writes.empty())
+    return;
+  for (unsigned slot : item.footprint.writes.set_bits()) {
+    unsigned value = state.slots[slot].first;
+    bool isOwn = llvm::any_of(item.writes, [&](const ValueUse &write) {
+      return write.value == value;
+    });
+    if (value != 0 && !isOwn && state.readsDone[value] < readsOf[value])
+      report(
+          event.step->op,
+          formatv("channel \"{0}\": {1} overwrites a value of channel \"{2}\" "
+                  "that is still to be read",
+                  label(event.write->channel), name(thread),
+                  label(channelOfSlot[slot / 2])));
+    state.slots[slot] = {0, 0};
+  }
+  for (ValueUse write : item.writes)
+    state.slots[write.slot] = {write.value, write.writes};
+}
+
+/// The commit `event` counts now: is there a wait for the phase before?
+void Explorer::checkPhase(const State &state, unsigned role, unsigned number) {
+  const ProtocolEvent &event = traces[role][number];
+  const ProtocolChannel &channel = model.channels[event.channel];
+  int64_t previous = event.position - channel.stages;
+  if (isAcquired[event.channel] || previous < channel.initial)
+    return;
+  if (!isDone(state, find(commits, event.channel, event.position)))
+    return;
+  for (unsigned consumer : channel.consumers) {
+    bool isSeen = llvm::all_of(
+        find(waits[consumer], event.channel, previous), [&](Place place) {
+          return state.next[place.role] > place.event ||
+                 traces[place.role][place.event].step->strength == Step::Weak;
+        });
+    if (!isSeen || find(waits[consumer], event.channel, previous).empty())
+      report(event.step->op,
+             formatv("channel \"{0}\": commit overtakes a wait by {1}",
+                     channel.label, "@" + model.roles[consumer].name));
+  }
+}
+
+void Explorer::execute(State &state, const Transition &transition) {
+  ++statistics.transitions;
+  unsigned role = transition.role;
+  unsigned number = transition.event;
+  if (transition.kind == Transition::Thread) {
+    number = state.next[role]++;
+    const Item &item = items[role][number];
+    if (item.isQueued)
+      return;
+    if (item.isCopy) {
+      state.copies[role].push_back(number);
+      return;
+    }
+  } else if (transition.kind == Transition::Queue) {
+    number = queues[role][state.ended[role]++];
+  } else {
+    llvm::erase(state.copies[role], number);
+  }
+  const ProtocolEvent &event = traces[role][number];
+  if (event.kind == StepKind::Access)
+    performAccess(state, role, number);
+  if (event.kind == StepKind::Commit)
+    checkPhase(state, role, number);
+  if (transition.kind == Transition::Copy && event.write)
+    for (Place place :
+         find(commits, event.write->channel, event.write->position))
+      checkPhase(state, place.role, place.event);
+}
+
+std::string Explorer::hash(const State &state) const {
+  std::string key;
+  auto append = [&](uint32_t number) {
+    key.append(reinterpret_cast<const char *>(&number), sizeof(number));
+  };
+  for (unsigned role = 0; role < traces.size(); ++role) {
+    append(state.next[role]);
+    append(state.ended[role]);
+    append(state.copies[role].size());
+    for (unsigned copy : state.copies[role])
+      append(copy);
+  }
+  for (auto [value, writes] : state.slots) {
+    append(value);
+    append(writes);
+  }
+  return key;
+}
+
+void Explorer::reportDeadlock(const State &state) {
+  for (unsigned role = 0; role < traces.size(); ++role) {
+    if (state.next[role] == traces[role].size())
+      continue;
+    const ProtocolEvent &event = traces[role][state.next[role]];
+    report(event.step->op, formatv("channel \"{0}\": {1} never goes on",
+                                   label(event.channel), name(role)));
+    finding->notes.push_back({event.step->op, name(role) + " is stuck here"});
+  }
+}
+
+std::optional<ProtocolFinding> Explorer::run() {
+  for (unsigned role = 0; role < traces.size() && !finding; ++role)
+    checkRole(role);
+  if (finding)
+    return finding;
+  prepare();
+  State first;
+  first.next.assign(traces.size(), 0);
+  first.ended.assign(traces.size(), 0);
+  first.copies.resize(traces.size());
+  first.slots.assign(2 * channelOfSlot.size(), {0, 0});
+  first.readsDone.assign(readsOf.size(), 0);
+  for (auto [i, channel] : llvm::enumerate(model.channels))
+    for (int64_t position = 0; position < channel.initial; ++position)
+      for (unsigned half = 0; half < 2; ++half)
+        first.slots[2 * slotOf(i, position) + half] = {
+            valueOf({int(i), position}) + half, 0};
+  llvm::StringSet<> seen;
+  std::vector<State> stack{first};
+  while (!stack.empty() && !finding) {
+    State state = std::move(stack.back());
+    stack.pop_back();
+    if (++statistics.states > options.maxStates) {
+      statistics.gaveUp = true;
+      break;
+    }
+    SmallVector<Transition> transitions = choose(state);
+    if (transitions.empty() && !processes(state).empty())
+      reportDeadlock(state);
+    for (const Transition &transition : llvm::reverse(transitions)) {
+      State next = state;
+      execute(next, transition);
+      for (auto &copies : next.copies)
+        llvm::sort(copies);
+      if (seen.insert(hash(next)).second)
+        stack.push_back(std::move(next));
+    }
+  }
+  if (!finding)
+    checkCounts();
+  return std::move(finding);
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers of passes
+//===----------------------------------------------------------------------===//
+
+using Values = SmallVector<int64_t>;
+
+static int64_t evaluate(const LinearForm &form, const Values &values) {
+  int64_t sum = form.constant;
+  for (auto [unknown, coefficient] : form.terms)
+    sum += coefficient * values[unknown];
+  return sum;
+}
+
+static bool holds(const ProtocolCondition &condition, int64_t value) {
+  switch (condition.predicate) {
+  case ProtocolCondition::Equal:
+    return value == 0;
+  case ProtocolCondition::NotEqual:
+    return value != 0;
+  case ProtocolCondition::Less:
+    return value < 0;
+  case ProtocolCondition::LessEqual:
+    return value <= 0;
+  case ProtocolCondition::Greater:
+    return value > 0;
+  case ProtocolCondition::GreaterEqual:
+    return value >= 0;
+  }
+  llvm_unreachable("covered");
+}
+
+static std::vector<Trace> makeTraces(const ProtocolModel &model,
+                                     const Values &values) {
+  std::vector<Trace> traces(model.roles.size());
+  for (unsigned role = 0; role < model.roles.size(); ++role) {
+    RoleCursor cursor(model, role);
+    while (!cursor.isAtEnd()) {
+      if (cursor.fetch()) {
+        traces[role].push_back(cursor.event());
+        cursor.pop();
+      } else if (!cursor.isAtEnd()) {
+        const ProtocolQuestion &question = cursor.question();
+        if (question.kind == ProtocolQuestion::AnotherPass) {
+          cursor.answer(question.pass <
+                        evaluate(model.loops[question.number].trips, values));
+        } else {
+          const auto &condition = model.conditions[question.number];
+          cursor.answer(holds(condition, evaluate(condition.form, values) +
+                                             condition.slope * question.pass));
+        }
+      }
+    }
+  }
+  return traces;
+}
+
+/// Values of the unknowns with which no loop makes more than `maxPasses`
+/// passes, one of each kind; few passes first.
+static std::vector<Values> chooseValues(const ProtocolModel &model,
+                                        int64_t maxPasses) {
+  std::map<Values, Values> found;
+  Values values(model.unknowns, -1);
+  while (true) {
+    bool isPossible = true;
+    Values key(1, 0);
+    for (const ProtocolLoop &loop : model.loops) {
+      int64_t trips = evaluate(loop.trips, values);
+      isPossible &= trips >= loop.atLeast && trips <= maxPasses;
+      key.front() += trips;
+      key.push_back(trips);
+    }
+    for (const ProtocolCondition &condition : model.conditions)
+      key.push_back(evaluate(condition.form, values));
+    if (isPossible)
+      found.try_emplace(key, values);
+    unsigned digit = 0;
+    while (digit < values.size() && ++values[digit] > maxPasses + 1)
+      values[digit++] = -1;
+    if (digit == values.size())
+      break;
+  }
+  std::vector<Values> result;
+  for (auto &[key, value] : found)
+    result.push_back(value);
+  return result;
+}
+
+std::optional<ProtocolFinding>
+fa4::tile::exploreProtocol(const ProtocolModel &model,
+                           const ExplorerOptions &options,
+                           ExplorerStatistics *statistics) {
+  ExplorerStatistics unused;
+  ExplorerStatistics &counts = statistics ? *statistics : unused;
+  int64_t maxPasses = options.maxPasses;
+  if (maxPasses == 0) {
+    for (const ProtocolChannel &channel : model.channels)
+      maxPasses = std::max(maxPasses, channel.stages);
+    maxPasses += 2;
+    for (const ProtocolLoop &loop : model.loops)
+      if (loop.trips.isConstant())
+        maxPasses = std::max(maxPasses, loop.trips.constant);
+  }
+  // More unknowns are not combined exhaustively.
+  if (model.unknowns > 5) {
+    counts.gaveUp = true;
+    return {};
+  }
+  for (const Values &values : chooseValues(model, maxPasses)) {
+    ++counts.cases;
+    auto finding =
+        Explorer(model, makeTraces(model, values), options, counts).run();
+    if (finding) {
+      for (const ProtocolLoop &loop : model.loops)
+        finding->notes.push_back(
+            {loop.op, formatv("@{0} makes {1} passes of this loop",
+                              model.roles[loop.role].name,
+                              evaluate(loop.trips, values))});
+      return finding;
+    }
+    if (counts.gaveUp)
+      return {};
+  }
+  return {};
+}

@@ -1,0 +1,863 @@
+//===- ProtocolVerifier.cpp - proof of a kernel's synchronisation ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/ProtocolVerifier.h"
+#include "ProtocolFacts.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <deque>
+#include <set>
+
+using namespace mlir;
+using namespace fa4::tile;
+using llvm::formatv;
+
+void ProtocolFinding::emit() const {
+  InFlightDiagnostic diagnostic = op->emitError(message);
+  for (const auto &[at, note] : notes)
+    diagnostic.attachNote(at->getLoc()) << note;
+}
+
+namespace {
+
+using Clock = SmallVector<int32_t>;
+
+void join(Clock &clock, const Clock &other) {
+  for (auto [a, b] : llvm::zip(clock, other))
+    a = std::max(a, b);
+}
+
+/// An access that later ones may conflict with.
+struct Record {
+  int agent = -1;
+  int32_t time = 0;
+  unsigned role = 0;
+  Operation *op = nullptr;
+  int64_t pass = -1;
+};
+
+struct SlotState {
+  /// Position of the value, -1 if it is overwritten or was never written.
+  int64_t content = -1;
+  Record overwriter;
+  Record lastWrite;
+  SmallVector<Record, 2> reads;
+};
+
+struct ChannelState {
+  int64_t acquired = 0, committed = 0;
+  /// Of each consumer.
+  SmallVector<int64_t, 1> waited, released;
+  /// What a wait or acquire learns, by position modulo stages.
+  SmallVector<Clock> commits;
+  SmallVector<SmallVector<Clock>, 1> releases;
+  /// Time of each consumer's wait, by position modulo stages.
+  SmallVector<SmallVector<int32_t>, 1> waits;
+};
+
+struct Machine {
+  std::vector<RoleCursor> cursors;
+  ProtocolFacts facts;
+  /// Of each role: its lanes, and its MMAs.
+  SmallVector<Clock> lanes, mmas;
+  SmallVector<int32_t> copies;
+  std::vector<ChannelState> channels;
+  std::vector<SlotState> slots;
+};
+
+class Verifier {
+public:
+  Verifier(const ProtocolModel &model, ProtocolStatistics &statistics);
+  std::optional<ProtocolFinding> run();
+
+private:
+  // Components of a clock.
+  unsigned roleCount() const { return model.roles.size(); }
+  int mmaAgent(unsigned role) const { return roleCount() + role; }
+  /// All lanes of a role.
+  int allLanesAgent(unsigned role) const { return 2 * roleCount() + role; }
+  int copyAgent(unsigned slot) const { return 3 * roleCount() + slot; }
+
+  unsigned slotOf(unsigned channel, int64_t position) const {
+    return firstSlot[channel] + position % model.channels[channel].stages;
+  }
+  int64_t stageOf(StageUse use) const {
+    return use.position % model.channels[use.channel].stages;
+  }
+  unsigned consumerIndex(unsigned channel, unsigned role) const {
+    const auto &consumers = model.channels[channel].consumers;
+    return llvm::find(consumers, role) - consumers.begin();
+  }
+
+  Machine start() const;
+  void advance(Machine machine);
+  /// False: both answers are possible and have been queued, or the state has
+  /// been seen.
+  bool answer(Machine &machine, unsigned role);
+  bool isNew(const Machine &machine);
+  void appendClocks(const Machine &machine,
+                    SmallVectorImpl<int64_t> &key) const;
+  void appendChannel(const Machine &machine, unsigned channel,
+                     SmallVectorImpl<int64_t> &key) const;
+
+  bool isEnabled(const Machine &machine, unsigned role) const;
+  void execute(Machine &machine, unsigned role);
+  void acquire(Machine &machine, unsigned role, const ProtocolEvent &event);
+  void commit(Machine &machine, unsigned role, const ProtocolEvent &event);
+  void wait(Machine &machine, unsigned role, const ProtocolEvent &event);
+  void release(Machine &machine, unsigned role, const ProtocolEvent &event);
+  void access(Machine &machine, unsigned role, const ProtocolEvent &event);
+  void read(Machine &machine, const Record &record, const Clock &clock,
+            StageUse use);
+  void write(Machine &machine, const Record &record, const Clock &clock,
+             StageUse use);
+  bool knows(const Clock &clock, const Record &by, unsigned slot,
+             const Record &record, unsigned recordSlot) const;
+  void checkEnd(const Machine &machine);
+
+  // Findings.
+  std::string roleName(unsigned role) const {
+    return "@" + model.roles[role].name;
+  }
+  const std::string &label(unsigned channel) const {
+    return model.channels[channel].label;
+  }
+  static std::string inPass(int64_t pass) {
+    return pass < 0 ? "" : formatv(" in pass {0} of its loop", pass + 1).str();
+  }
+  static int64_t passOf(const ProtocolEvent &event) {
+    return event.iteration.empty() ? -1 : event.iteration.back();
+  }
+  void report(const Machine &machine, Operation *op, std::string message);
+  void note(Operation *op, std::string message) {
+    finding->notes.insert(finding->notes.begin() + details++,
+                          {op, std::move(message)});
+  }
+  void reportDeadlock(const Machine &machine);
+  /// The role whose step `role` waits for.
+  unsigned culprit(const Machine &machine, unsigned role) const;
+  std::string describeBlocked(const Machine &machine, unsigned role) const;
+  void notePasses(const Machine &machine);
+
+  const ProtocolModel &model;
+  ProtocolStatistics &statistics;
+  SmallVector<unsigned> firstSlot;
+  SmallVector<unsigned> channelOfSlot;
+  SmallVector<SmallVector<unsigned>> overlapping;
+  /// Stages may be renamed: none shares memory with another channel.
+  SmallVector<bool> rotates;
+  SmallVector<bool> isAcquired, isReleased;
+  SmallVector<bool> hasMmas;
+  std::deque<Machine> queue;
+  std::set<std::vector<int64_t>> seen;
+  std::optional<ProtocolFinding> finding;
+  /// Notes that come before those on numbers of passes.
+  unsigned details = 0;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+static void visit(const std::vector<Step> &steps,
+                  llvm::function_ref<void(const Step &)> function) {
+  for (const Step &step : steps) {
+    function(step);
+    visit(step.body, function);
+    visit(step.elseBody, function);
+  }
+}
+
+Verifier::Verifier(const ProtocolModel &model, ProtocolStatistics &statistics)
+    : model(model), statistics(statistics),
+      isAcquired(model.channels.size(), false),
+      isReleased(model.channels.size(), false),
+      hasMmas(model.roles.size(), false) {
+  for (auto [i, channel] : llvm::enumerate(model.channels)) {
+    firstSlot.push_back(channelOfSlot.size());
+    channelOfSlot.append(channel.stages, i);
+  }
+  overlapping.resize(channelOfSlot.size());
+  rotates.assign(model.channels.size(), true);
+  for (unsigned a = 0; a < channelOfSlot.size(); ++a)
+    for (unsigned b = 0; b < channelOfSlot.size(); ++b) {
+      unsigned channelA = channelOfSlot[a], channelB = channelOfSlot[b];
+      if (!model.overlap(channelA, a - firstSlot[channelA], channelB,
+                         b - firstSlot[channelB]))
+        continue;
+      overlapping[a].push_back(b);
+      if (a != b)
+        rotates[channelA] = rotates[channelB] = false;
+    }
+  for (auto [i, role] : llvm::enumerate(model.roles))
+    visit(role.body, [&, i = i](const Step &step) {
+      if (step.kind == StepKind::Acquire)
+        isAcquired[step.channel] = true;
+      if (step.kind == StepKind::Release)
+        isReleased[step.channel] = true;
+      if (step.kind == StepKind::Access && step.agent == Agent::Mma)
+        hasMmas[i] = true;
+    });
+}
+
+Machine Verifier::start() const {
+  Machine machine;
+  unsigned size = 3 * roleCount() + channelOfSlot.size();
+  for (unsigned role = 0; role < roleCount(); ++role) {
+    machine.cursors.emplace_back(model, role);
+    machine.lanes.emplace_back(size, 0);
+    machine.mmas.emplace_back(size, 0);
+  }
+  machine.copies.assign(channelOfSlot.size(), 0);
+  machine.slots.resize(channelOfSlot.size());
+  for (auto [i, channel] : llvm::enumerate(model.channels)) {
+    ChannelState &state = machine.channels.emplace_back();
+    unsigned consumers = channel.consumers.size();
+    state.acquired = state.committed = channel.initial;
+    state.waited.assign(consumers, 0);
+    state.released.assign(consumers, 0);
+    state.commits.assign(channel.stages, Clock(size, 0));
+    state.releases.assign(consumers,
+                          SmallVector<Clock>(channel.stages, Clock(size, 0)));
+    state.waits.assign(consumers, SmallVector<int32_t>(channel.stages, 0));
+    for (int64_t position = 0; position < channel.initial; ++position)
+      machine.slots[slotOf(i, position)].content = position;
+  }
+  for (const ProtocolLoop &loop : model.loops) {
+    LinearForm form = loop.trips;
+    form.constant -= loop.atLeast;
+    machine.facts.assume(form);
+  }
+  return machine;
+}
+
+/// Whether `condition` has one value in this and all later passes.
+static std::optional<bool> decideForGood(const ProtocolFacts &facts,
+                                         const ProtocolCondition &condition,
+                                         int64_t pass) {
+  LinearForm form = condition.form;
+  form.constant += condition.slope * pass;
+  std::optional<bool> now = facts.decide(condition.predicate, form);
+  if (!now || condition.slope == 0)
+    return now;
+  bool isRising = condition.slope > 0;
+  auto bound = isRising ? facts.lowerBound(form) : facts.upperBound(form);
+  bool hasPassedZero = bound && (isRising ? *bound > 0 : *bound < 0);
+  return hasPassedZero ? now : std::nullopt;
+}
+
+bool Verifier::isNew(const Machine &machine) {
+  SmallVector<int64_t> key;
+  std::vector<LinearForm> forms;
+  for (auto [i, loop] : llvm::enumerate(model.loops)) {
+    const RoleCursor &cursor = machine.cursors[loop.role];
+    key.push_back(cursor.isLeft(i));
+    if (cursor.isLeft(i))
+      continue;
+    LinearForm left = loop.trips;
+    left.constant -= std::max<int64_t>(cursor.passes(i), 0);
+    forms.push_back(left);
+  }
+  for (const ProtocolCondition &condition : model.conditions) {
+    int64_t pass = 0;
+    if (condition.loop != -1) {
+      const RoleCursor &cursor =
+          machine.cursors[model.loops[condition.loop].role];
+      if (cursor.isLeft(condition.loop))
+        continue;
+      // The pass under way may not have asked yet.
+      pass = std::max<int64_t>(cursor.passes(condition.loop) - 1, 0);
+    }
+    auto truth = decideForGood(machine.facts, condition, pass);
+    key.push_back(truth ? *truth : 2);
+    if (truth)
+      continue;
+    LinearForm form = condition.form;
+    form.constant += condition.slope * pass;
+    forms.push_back(form);
+  }
+  machine.facts.appendKey(std::move(forms), key);
+  for (const RoleCursor &cursor : machine.cursors) {
+    cursor.appendPlace(key);
+    for (StageUse use : cursor.variables()) {
+      key.push_back(use.channel);
+      if (use.channel == -1)
+        continue;
+      // What is longer ago than the ring is wrong, however long.
+      int64_t age = machine.channels[use.channel].committed - use.position;
+      key.push_back(std::min(age, model.channels[use.channel].stages + 2));
+    }
+  }
+  for (unsigned channel = 0; channel < model.channels.size(); ++channel)
+    appendChannel(machine, channel, key);
+  appendClocks(machine, key);
+  statistics.states = seen.size();
+  return seen.insert(std::vector<int64_t>(key.begin(), key.end())).second;
+}
+
+void Verifier::appendChannel(const Machine &machine, unsigned channel,
+                             SmallVectorImpl<int64_t> &key) const {
+  const ChannelState &state = machine.channels[channel];
+  int64_t stages = model.channels[channel].stages;
+  key.push_back(rotates[channel] ? -1 : state.committed % stages);
+  key.push_back(isAcquired[channel] ? state.acquired - state.committed : 0);
+  for (auto [waited, released] : llvm::zip(state.waited, state.released))
+    key.append({state.committed - waited,
+                isReleased[channel] ? state.committed - released : 0});
+  for (int64_t i = 0; i < stages; ++i) {
+    const SlotState &slot = machine.slots[slotOf(channel, state.committed + i)];
+    bool isFresh = slot.content >= state.committed - 2 * stages;
+    key.push_back(isFresh ? state.committed - slot.content : -1000);
+  }
+}
+
+void Verifier::appendClocks(const Machine &machine,
+                            SmallVectorImpl<int64_t> &key) const {
+  // Tokens that someone can still take, in the order of positions.
+  SmallVector<const Clock *> clocks;
+  for (const auto *group : {&machine.lanes, &machine.mmas})
+    for (const Clock &clock : *group)
+      clocks.push_back(&clock);
+  for (auto [i, state] : llvm::enumerate(machine.channels)) {
+    int64_t stages = model.channels[i].stages;
+    int64_t oldest = state.committed;
+    for (auto [waited, released, releases] :
+         llvm::zip(state.waited, state.released, state.releases)) {
+      oldest = std::min(oldest, waited);
+      for (int64_t position = std::max<int64_t>(state.acquired - stages, 0);
+           isAcquired[i] && position < released; ++position)
+        clocks.push_back(&releases[position % stages]);
+    }
+    for (int64_t position = std::max(oldest, state.committed - stages);
+         position < state.committed; ++position)
+      clocks.push_back(&state.commits[position % stages]);
+  }
+  auto append = [&](const Record &record, bool isCopy) {
+    key.push_back(isCopy ? -2 : record.agent);
+    if (record.agent == -1)
+      return;
+    int64_t bits = 0;
+    for (auto [i, clock] : llvm::enumerate(clocks)) {
+      bits = bits * 2 + ((*clock)[record.agent] >= record.time);
+      if (i % 60 == 59) {
+        key.push_back(bits);
+        bits = 0;
+      }
+    }
+    key.push_back(bits);
+  };
+  int firstCopy = 3 * roleCount();
+  for (auto [i, state] : llvm::enumerate(machine.channels)) {
+    int64_t stages = model.channels[i].stages;
+    for (int64_t stage = 0; stage < stages; ++stage) {
+      int64_t position = state.committed + stage;
+      const SlotState &slot = machine.slots[slotOf(i, position)];
+      append(slot.lastWrite, slot.lastWrite.agent >= firstCopy);
+      key.push_back(slot.reads.size());
+      for (const Record &record : slot.reads)
+        append(record, record.agent >= firstCopy);
+      for (auto [k, waits] : llvm::enumerate(state.waits))
+        append({int(model.channels[i].consumers[k]), waits[position % stages]},
+               false);
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+bool Verifier::isEnabled(const Machine &machine, unsigned role) const {
+  const ProtocolEvent &event = machine.cursors[role].event();
+  const ChannelState &state = machine.channels[event.channel];
+  if (event.step->strength == Step::Weak)
+    return true;
+  if (event.kind == StepKind::Wait)
+    return event.position < state.committed;
+  if (event.kind == StepKind::Acquire) {
+    int64_t needed = event.position - model.channels[event.channel].stages;
+    return llvm::all_of(state.released,
+                        [&](int64_t released) { return released > needed; });
+  }
+  return true;
+}
+
+void Verifier::acquire(Machine &machine, unsigned role,
+                       const ProtocolEvent &event) {
+  ChannelState &state = machine.channels[event.channel];
+  int64_t stages = model.channels[event.channel].stages;
+  state.acquired = event.position + 1;
+  if (event.position < stages || event.step->strength == Step::Weak)
+    return;
+  for (const auto &releases : state.releases)
+    join(machine.lanes[role], releases[event.position % stages]);
+}
+
+void Verifier::commit(Machine &machine, unsigned role,
+                      const ProtocolEvent &event) {
+  const ProtocolChannel &channel = model.channels[event.channel];
+  ChannelState &state = machine.channels[event.channel];
+  int64_t stage = event.position % channel.stages;
+  if (isAcquired[event.channel] && state.acquired <= event.position)
+    return report(machine, event.step->op,
+                  formatv("channel \"{0}\": commits a stage that the role has "
+                          "not acquired",
+                          channel.label));
+  Clock &lanes = machine.lanes[role];
+  Clock token = lanes;
+  if (event.step->completes == Agent::Mma)
+    join(token, machine.mmas[role]);
+  unsigned slot = slotOf(event.channel, event.position);
+  if (event.step->completes == Agent::Copy)
+    token[copyAgent(slot)] = machine.copies[slot];
+  if (!model.roles[role].issues)
+    token[allLanesAgent(role)] = lanes[role];
+  // An mbarrier tells one phase from the next, not from the one after: the
+  // consumers must have seen the previous phase of this stage.
+  int64_t previous = event.position - channel.stages;
+  for (auto [i, waits] : llvm::enumerate(state.waits))
+    if (previous >= channel.initial &&
+        (state.waited[i] <= previous ||
+         token[channel.consumers[i]] < waits[stage])) {
+      report(machine, event.step->op,
+             formatv("channel \"{0}\": a value is committed before {1} has "
+                     "surely waited for the previous one in this stage",
+                     channel.label, roleName(channel.consumers[i])));
+      return;
+    }
+  state.commits[stage] = std::move(token);
+  state.committed = event.position + 1;
+}
+
+void Verifier::wait(Machine &machine, unsigned role,
+                    const ProtocolEvent &event) {
+  const ProtocolChannel &channel = model.channels[event.channel];
+  ChannelState &state = machine.channels[event.channel];
+  unsigned index = consumerIndex(event.channel, role);
+  int64_t stage = event.position % channel.stages;
+  if (event.step->strength == Step::Weak) {
+    // It is not there to be overtaken.
+    state.waited[index] = event.position + 1;
+    state.waits[index][stage] = 0;
+    return;
+  }
+  if (event.position >= channel.initial)
+    join(machine.lanes[role], state.commits[stage]);
+  state.waited[index] = event.position + 1;
+  state.waits[index][stage] = ++machine.lanes[role][role];
+}
+
+void Verifier::release(Machine &machine, unsigned role,
+                       const ProtocolEvent &event) {
+  const ProtocolChannel &channel = model.channels[event.channel];
+  ChannelState &state = machine.channels[event.channel];
+  unsigned index = consumerIndex(event.channel, role);
+  if (state.waited[index] <= event.position)
+    return report(machine, event.step->op,
+                  formatv("channel \"{0}\": releases a stage that the role has "
+                          "not waited for",
+                          channel.label));
+  Clock token = machine.lanes[role];
+  if (!model.roles[role].issues)
+    token[allLanesAgent(role)] = token[role];
+  if (hasMmas[role])
+    join(token, machine.mmas[role]);
+  unsigned slot = slotOf(event.channel, event.position);
+  if (model.roles[role].issues)
+    token[copyAgent(slot)] = machine.copies[slot];
+  state.releases[index][event.position % channel.stages] = std::move(token);
+  state.released[index] = event.position + 1;
+}
+
+void Verifier::access(Machine &machine, unsigned role,
+                      const ProtocolEvent &event) {
+  if (event.readsNothing)
+    return report(machine, event.step->op,
+                  "reads a value that no one has written");
+  // Operands come first, then an accumulator, which may be in the same place.
+  for (unsigned i = 0; event.write && i < event.step->reads.size(); ++i)
+    if (model.overlap(event.reads[i].channel, stageOf(event.reads[i]),
+                      event.write->channel, stageOf(*event.write)))
+      return report(machine, event.step->op,
+                    formatv("channel \"{0}\": {1} overwrites an operand of the "
+                            "operation itself (channel \"{2}\")",
+                            label(event.write->channel), roleName(role),
+                            label(event.reads[i].channel)));
+  Record record;
+  record.role = role;
+  record.op = event.step->op;
+  record.pass = passOf(event);
+  Clock clock = machine.lanes[role];
+  int32_t time = ++machine.lanes[role][role];
+  auto accessAll = [&](auto tick) {
+    for (StageUse use : event.reads) {
+      tick(use);
+      read(machine, record, clock, use);
+      if (finding)
+        return;
+    }
+    if (event.write) {
+      tick(*event.write);
+      write(machine, record, clock, *event.write);
+    }
+  };
+  switch (event.step->agent) {
+  case Agent::Lanes:
+    return accessAll([&](StageUse use) {
+      bool isOwn = model.channels[use.channel].inTensorMemory ||
+                   model.roles[role].issues;
+      record.agent = isOwn ? int(role) : allLanesAgent(role);
+      record.time = time;
+    });
+  case Agent::Mma:
+    join(machine.mmas[role], clock);
+    record.agent = mmaAgent(role);
+    record.time = ++machine.mmas[role][mmaAgent(role)];
+    clock = machine.mmas[role];
+    return accessAll([](StageUse) {});
+  case Agent::Copy:
+    return accessAll([&](StageUse use) {
+      unsigned slot = slotOf(use.channel, use.position);
+      record.agent = copyAgent(slot);
+      record.time = ++machine.copies[slot];
+    });
+  }
+}
+
+bool Verifier::knows(const Clock &clock, const Record &by, unsigned slot,
+                     const Record &record, unsigned recordSlot) const {
+  if (record.agent == -1 || clock[record.agent] >= record.time)
+    return true;
+  // A lane accesses the same bytes of one stage each time.
+  return by.agent == record.agent && by.agent == allLanesAgent(by.role) &&
+         slot == recordSlot;
+}
+
+void Verifier::read(Machine &machine, const Record &record, const Clock &clock,
+                    StageUse use) {
+  const ProtocolChannel &channel = model.channels[use.channel];
+  const ChannelState &state = machine.channels[use.channel];
+  unsigned slotNumber = slotOf(use.channel, use.position);
+  SlotState &slot = machine.slots[slotNumber];
+  bool isConsumer =
+      channel.hasConsumer(record.role) && channel.producer != int(record.role);
+  if (isConsumer &&
+      use.position < state.released[consumerIndex(use.channel, record.role)])
+    return report(machine, record.op,
+                  formatv("channel \"{0}\": a stage is read after its release",
+                          channel.label));
+  for (unsigned other : overlapping[slotNumber]) {
+    const Record &write = machine.slots[other].lastWrite;
+    if (knows(clock, record, slotNumber, write, other))
+      continue;
+    report(machine, record.op,
+           formatv("channel \"{0}\": {1} may read a stage{2} while {3} writes "
+                   "it (channel \"{4}\")",
+                   channel.label, roleName(record.role), inPass(record.pass),
+                   roleName(write.role), label(channelOfSlot[other])));
+    return note(write.op, "the write" + inPass(write.pass) +
+                              ", which nothing orders before the read");
+  }
+  if (slot.content != use.position) {
+    report(machine, record.op,
+           formatv("channel \"{0}\": {1} reads a value that {2}", channel.label,
+                   roleName(record.role),
+                   slot.overwriter.op && slot.content == -1
+                       ? "has been overwritten"
+                       : "is not there: it was not written before"));
+    if (slot.overwriter.op && slot.content == -1)
+      note(slot.overwriter.op, "overwritten by " +
+                                   roleName(slot.overwriter.role) +
+                                   inPass(slot.overwriter.pass));
+    return;
+  }
+  for (Record &old : slot.reads)
+    if (old.agent == record.agent) {
+      old = record;
+      return;
+    }
+  slot.reads.push_back(record);
+}
+
+void Verifier::write(Machine &machine, const Record &record, const Clock &clock,
+                     StageUse use) {
+  const ProtocolChannel &channel = model.channels[use.channel];
+  unsigned slotNumber = slotOf(use.channel, use.position);
+  if (isAcquired[use.channel] &&
+      machine.channels[use.channel].acquired <= use.position)
+    return report(machine, record.op,
+                  formatv("channel \"{0}\": writes a stage that the role has "
+                          "not acquired",
+                          channel.label));
+  auto check = [&](const Record &old, unsigned other, StringRef what) {
+    if (finding || knows(clock, record, slotNumber, old, other))
+      return;
+    report(machine, record.op,
+           formatv("channel \"{0}\": {1} may overwrite a stage{2} while {3} "
+                   "{4} it (channel \"{5}\")",
+                   channel.label, roleName(record.role), inPass(record.pass),
+                   roleName(old.role), what, label(channelOfSlot[other])));
+    note(old.op, ("the access" + inPass(old.pass) +
+                  ", which nothing orders before the write"));
+  };
+  for (unsigned other : overlapping[slotNumber]) {
+    SlotState &slot = machine.slots[other];
+    check(slot.lastWrite, other, "writes");
+    for (const Record &old : slot.reads)
+      check(old, other, "reads");
+    if (other != slotNumber) {
+      slot.content = -1;
+      slot.overwriter = record;
+    }
+  }
+  SlotState &slot = machine.slots[slotNumber];
+  slot.content = use.position;
+  slot.lastWrite = record;
+  slot.reads.clear();
+}
+
+void Verifier::execute(Machine &machine, unsigned role) {
+  ++statistics.steps;
+  RoleCursor &cursor = machine.cursors[role];
+  const ProtocolEvent &event = cursor.event();
+  switch (event.kind) {
+  case StepKind::Acquire:
+    acquire(machine, role, event);
+    break;
+  case StepKind::Commit:
+    commit(machine, role, event);
+    break;
+  case StepKind::Wait:
+    wait(machine, role, event);
+    break;
+  case StepKind::Release:
+    release(machine, role, event);
+    break;
+  default:
+    access(machine, role, event);
+  }
+  cursor.pop();
+}
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+bool Verifier::answer(Machine &machine, unsigned role) {
+  RoleCursor &cursor = machine.cursors[role];
+  ProtocolQuestion question = cursor.question();
+  bool isLoop = question.kind == ProtocolQuestion::AnotherPass;
+  if (isLoop && !isNew(machine))
+    return false;
+  LinearForm form;
+  auto predicate = ProtocolCondition::Greater;
+  if (isLoop) {
+    form = model.loops[question.number].trips;
+    form.constant -= question.pass;
+  } else {
+    const ProtocolCondition &condition = model.conditions[question.number];
+    predicate = condition.predicate;
+    form = condition.form;
+    form.constant += condition.slope * question.pass;
+  }
+  if (auto known = machine.facts.decide(predicate, form)) {
+    cursor.answer(*known);
+    return true;
+  }
+  // What can be below, equal to or above 0.
+  auto holds = [&](int sign) {
+    LinearForm value;
+    value.constant = sign;
+    return *ProtocolFacts().decide(predicate, value);
+  };
+  for (int sign : {0, 1, -1}) {
+    if (isLoop && sign < 0)
+      continue;
+    Machine next = machine;
+    LinearForm strict;
+    strict.add(form, sign);
+    strict.constant -= 1;
+    if (sign == 0) {
+      if (!next.facts.assumeZero(form)) {
+        report(machine, isLoop ? model.loops[question.number].op : model.kernel,
+               "runs as often as a multiple of an unknown says: not supported "
+               "by the protocol verifier");
+        return false;
+      }
+    } else {
+      next.facts.assume(strict);
+    }
+    if (!next.facts.isFeasible())
+      continue;
+    next.cursors[role].answer(holds(sign));
+    queue.push_back(std::move(next));
+  }
+  return false;
+}
+
+void Verifier::advance(Machine machine) {
+  while (!finding) {
+    bool hasMoved = false, isDone = true;
+    for (unsigned role = 0; role < roleCount() && !hasMoved; ++role) {
+      RoleCursor &cursor = machine.cursors[role];
+      while (!cursor.fetch() && !cursor.isAtEnd())
+        if (!answer(machine, role))
+          return;
+      if (cursor.isAtEnd())
+        continue;
+      isDone = false;
+      if (!isEnabled(machine, role))
+        continue;
+      execute(machine, role);
+      hasMoved = true;
+    }
+    if (statistics.steps > kMaxProtocolSteps)
+      return report(
+          machine, model.kernel,
+          formatv("protocol not proven in {0} steps", kMaxProtocolSteps));
+    if (isDone)
+      return checkEnd(machine);
+    if (!hasMoved)
+      return reportDeadlock(machine);
+  }
+}
+
+void Verifier::checkEnd(const Machine &machine) {
+  for (auto [i, state] : llvm::enumerate(machine.channels)) {
+    const ProtocolChannel &channel = model.channels[i];
+    auto differ = [&](StringRef what, int64_t a, StringRef than, int64_t b) {
+      if (!finding && a != b)
+        report(machine, channel.op,
+               formatv("channel \"{0}\": {1} values are {2}, but {3} {4}",
+                       channel.label, a, what, b, than));
+    };
+    for (auto [k, consumer] : llvm::enumerate(channel.consumers)) {
+      differ("committed", state.committed,
+             "waited for by " + roleName(consumer), state.waited[k]);
+      if (isAcquired[i] || isReleased[i])
+        differ("waited for by " + roleName(consumer), state.waited[k],
+               "released", state.released[k]);
+    }
+    if (isAcquired[i] || isReleased[i])
+      differ("committed", state.committed, "acquired", state.acquired);
+  }
+}
+
+std::optional<ProtocolFinding> Verifier::run() {
+  queue.push_back(start());
+  while (!queue.empty() && !finding) {
+    Machine machine = std::move(queue.front());
+    queue.pop_front();
+    advance(std::move(machine));
+  }
+  return std::move(finding);
+}
+
+//===----------------------------------------------------------------------===//
+// Findings
+//===----------------------------------------------------------------------===//
+
+void Verifier::report(const Machine &machine, Operation *op,
+                      std::string message) {
+  finding = ProtocolFinding{op, std::move(message), {}};
+  notePasses(machine);
+}
+
+void Verifier::notePasses(const Machine &machine) {
+  for (const ProtocolLoop &loop : model.loops) {
+    LinearForm trips = machine.facts.simplify(loop.trips);
+    auto least = machine.facts.lowerBound(trips);
+    int64_t known = std::max<int64_t>(least ? *least : 0, 0);
+    finding->notes.push_back(
+        {loop.op,
+         formatv("{0} makes {1}{2} pass{3} of this loop", roleName(loop.role),
+                 trips.isConstant() ? "" : "at least ", known,
+                 known == 1 ? "" : "es")});
+  }
+}
+
+unsigned Verifier::culprit(const Machine &machine, unsigned role) const {
+  const ProtocolEvent &event = machine.cursors[role].event();
+  const ProtocolChannel &channel = model.channels[event.channel];
+  if (event.kind == StepKind::Wait)
+    return channel.producer;
+  const ChannelState &state = machine.channels[event.channel];
+  for (auto [i, consumer] : llvm::enumerate(channel.consumers))
+    if (state.released[i] <= event.position - channel.stages)
+      return consumer;
+  return role;
+}
+
+std::string Verifier::describeBlocked(const Machine &machine,
+                                      unsigned role) const {
+  const ProtocolEvent &event = machine.cursors[role].event();
+  int64_t stages = model.channels[event.channel].stages;
+  bool isWait = event.kind == StepKind::Wait;
+  unsigned other = culprit(machine, role);
+  return formatv("{0}{1} waits for {2} number {3} of channel \"{4}\" by {5}{6}",
+                 roleName(role), inPass(passOf(event)),
+                 isWait ? "commit" : "release",
+                 isWait ? event.position + 1 : event.position - stages + 1,
+                 label(event.channel), roleName(other),
+                 machine.cursors[other].isAtEnd() ? ", which has ended" : "")
+      .str();
+}
+
+void Verifier::reportDeadlock(const Machine &machine) {
+  // Who waits for whom, from the first that is stuck on to a cycle or the end
+  // of a role.
+  unsigned role = 0;
+  while (machine.cursors[role].isAtEnd())
+    ++role;
+  SmallVector<unsigned> chain;
+  while (!machine.cursors[role].isAtEnd() && !llvm::is_contained(chain, role)) {
+    chain.push_back(role);
+    role = culprit(machine, role);
+  }
+  // What leads to the cycle is not part of it.
+  if (auto *start = llvm::find(chain, role); start != chain.end())
+    chain.erase(chain.begin(), start);
+  else
+    chain.erase(chain.begin(), chain.end() - 1);
+  const ProtocolEvent &event = machine.cursors[chain.front()].event();
+  finding =
+      ProtocolFinding{event.step->op,
+                      formatv("channel \"{0}\": {1} waits forever",
+                              label(event.channel), roleName(chain.front())),
+                      {}};
+  for (unsigned blocked : chain)
+    note(machine.cursors[blocked].event().step->op,
+         describeBlocked(machine, blocked));
+  notePasses(machine);
+}
+
+std::optional<ProtocolFinding>
+fa4::tile::verifyProtocol(const ProtocolModel &model,
+                          ProtocolStatistics *statistics) {
+  ProtocolStatistics unused;
+  return Verifier(model, statistics ? *statistics : unused).run();
+}
+
+LogicalResult fa4::tile::verifyProtocol(KernelOp kernel,
+                                        ProtocolStatistics *statistics) {
+  if (kernel.getBody().getOps<RoleOp>().empty())
+    return success();
+  FailureOr<ProtocolModel> model = ProtocolModel::build(kernel);
+  if (failed(model))
+    return failure();
+  std::optional<ProtocolFinding> finding = verifyPlacement(*model);
+  if (!finding)
+    finding = verifyProtocol(*model, statistics);
+  if (!finding)
+    return success();
+  finding->emit();
+  return failure();
+}

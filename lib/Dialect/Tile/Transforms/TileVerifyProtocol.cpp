@@ -1,0 +1,75 @@
+//===- TileVerifyProtocol.cpp - prove or explore the roles' protocol ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/ProtocolExplorer.h"
+#include "fa4/Dialect/Tile/Transforms/Passes.h"
+
+namespace fa4::tile {
+#define GEN_PASS_DEF_TILEVERIFYPROTOCOL
+#define GEN_PASS_DEF_TILEEXPLOREPROTOCOL
+#include "fa4/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace fa4::tile
+
+using namespace mlir;
+using namespace fa4::tile;
+
+namespace {
+
+struct TileVerifyProtocol
+    : public fa4::tile::impl::TileVerifyProtocolBase<TileVerifyProtocol> {
+  using TileVerifyProtocolBase::TileVerifyProtocolBase;
+
+  void runOnOperation() override {
+    ProtocolStatistics statistics;
+    if (failed(verifyProtocol(getOperation(), &statistics)))
+      signalPassFailure();
+    if (print)
+      llvm::errs() << "@" << getOperation().getSymName() << ": "
+                   << statistics.steps << " steps, " << statistics.states
+                   << " states\n";
+    markAllAnalysesPreserved();
+  }
+};
+
+struct TileExploreProtocol
+    : public fa4::tile::impl::TileExploreProtocolBase<TileExploreProtocol> {
+  using TileExploreProtocolBase::TileExploreProtocolBase;
+
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    markAllAnalysesPreserved();
+    if (kernel.getBody().getOps<RoleOp>().empty())
+      return;
+    FailureOr<ProtocolModel> model = ProtocolModel::build(kernel);
+    if (failed(model))
+      return signalPassFailure();
+    std::optional<ProtocolFinding> finding = verifyPlacement(*model);
+    ExplorerStatistics statistics;
+    if (!finding) {
+      ExplorerOptions options;
+      options.maxPasses = maxPasses;
+      options.maxStates = maxStates;
+      options.reduce = reduce;
+      finding = exploreProtocol(*model, options, &statistics);
+    }
+    if (print)
+      llvm::errs() << "@" << kernel.getSymName() << ": " << statistics.cases
+                   << " cases, " << statistics.states << " states\n";
+    if (finding) {
+      finding->emit();
+      return signalPassFailure();
+    }
+    if (statistics.gaveUp) {
+      kernel.emitError("protocol has more interleavings or unknown trip counts "
+                       "than were explored");
+      signalPassFailure();
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,114 @@
+// Attention as a tile program: causal (bottom right), grouped heads, LSE.
+
+tile.kernel @attention(
+    %q: memref<?x?x?x128xbf16> {tile.name = "q", tile.dims = ["B", "Sq", "Hq", "128"]},
+    %k: memref<?x?x?x128xbf16> {tile.name = "k", tile.dims = ["B", "Sk", "Hkv", "128"]},
+    %v: memref<?x?x?x128xbf16> {tile.name = "v", tile.dims = ["B", "Sk", "Hkv", "128"]},
+    %out: memref<?x?x?x128xbf16> {tile.name = "out", tile.dims = ["B", "Sq", "Hq", "128"]},
+    %lse: memref<?x?x?xf32> {tile.name = "lse", tile.dims = ["B", "Hq", "Sq"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"Sq" by 256>, #tile.extent<"Hq">, #tile.extent<"B">]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %c256 = arith.constant 256 : index
+  %neg_inf = arith.constant 0xFF800000 : f32
+  %c = arith.constant 0.127517432 : f32        // scale * log2(e)
+  %cneg = arith.constant dense<-0.127517432> : vector<256xf32>
+  %ccol = arith.constant dense<0.127517432> : vector<256xf32>
+  %cs = arith.constant dense<0.127517432> : vector<256x128xf32>
+  %vninf = arith.constant dense<0xFF800000> : vector<256x128xf32>
+  %rninf = arith.constant dense<0xFF800000> : vector<256xf32>
+  %rzero = arith.constant dense<0.0> : vector<256xf32>
+  %rone = arith.constant dense<1.0> : vector<256xf32>
+  %ozero = arith.constant dense<0.0> : vector<256x128xf32>
+  %ln2 = arith.constant dense<0.693147182> : vector<256xf32>
+
+  %qt, %h, %b = tile.work_tile : index, index, index
+  %row0 = arith.muli %qt, %c256 : index
+  %hq = memref.dim %q, %c2 : memref<?x?x?x128xbf16>
+  %hkv = memref.dim %k, %c2 : memref<?x?x?x128xbf16>
+  %group = arith.divui %hq, %hkv : index
+  %hk = arith.divui %h, %group : index
+  %sq = memref.dim %q, %c1 : memref<?x?x?x128xbf16>
+  %sk = memref.dim %k, %c1 : memref<?x?x?x128xbf16>
+
+  // key blocks: [0, n), descending; the first n_masked of them need the mask
+  %shift = arith.subi %sk, %sq : index                      // bottom_right
+  %row_end = arith.addi %row0, %c256 : index
+  %see_end = arith.addi %row_end, %shift : index            // first key that no row of the tile sees
+  %end = arith.minsi %see_end, %sk : index
+  %n0 = arith.ceildivsi %end, %c128 : index
+  %n = arith.maxsi %n0, %c1 : index                         // one block, fully masked, where no key is visible
+  %see_all = arith.addi %row0, %shift : index               // the first row sees keys <= see_all
+  %see_all1 = arith.addi %see_all, %c1 : index
+  %full_end = arith.minsi %see_all1, %sk : index            // keys below are seen by all rows
+  %n_full0 = arith.floordivsi %full_end, %c128 : index
+  %n_full = arith.maxsi %n_full0, %c0 : index
+  %n_masked = arith.subi %n, %n_full : index
+
+  %tq = tile.load %q[%b, %row0, %h, %c0] dims [1, 3] : memref<?x?x?x128xbf16> -> vector<256x128xbf16>
+  %last = arith.subi %n, %c1 : index
+  %r:3 = scf.for %j = %c0 to %n step %c1
+      iter_args(%o = %ozero, %m = %rninf, %l = %rzero) -> (vector<256x128xf32>, vector<256xf32>, vector<256xf32>) {
+    %blk = arith.subi %last, %j : index
+    %col0 = arith.muli %blk, %c128 : index
+    %tk = tile.load %k[%b, %col0, %hk, %c0] dims [1, 3] : memref<?x?x?x128xbf16> -> vector<128x128xbf16>
+    %s = tile.mma %tq, transpose %tk : vector<256x128xbf16>, vector<128x128xbf16> -> vector<256x128xf32>
+    %masked = arith.cmpi slt, %j, %n_masked : index
+    %x = scf.if %masked -> (vector<256x128xf32>) {
+      %rows = vector.step : vector<256xindex>
+      %cols = vector.step : vector<128xindex>
+      %lim0 = arith.subi %see_all, %col0 : index            // row r sees columns <= r + lim0 of this block
+      %limv = vector.broadcast %lim0 : index to vector<256xindex>
+      %lim = arith.addi %rows, %limv : vector<256xindex>
+      %rem = arith.subi %sk, %col0 : index
+      %rem1 = arith.subi %rem, %c1 : index
+      %remv = vector.broadcast %rem1 : index to vector<256xindex>
+      %lim2 = arith.minsi %lim, %remv : vector<256xindex>
+      %lim2c = vector.shape_cast %lim2 : vector<256xindex> to vector<256x1xindex>
+      %limb = vector.broadcast %lim2c : vector<256x1xindex> to vector<256x128xindex>
+      %colb = vector.broadcast %cols : vector<128xindex> to vector<256x128xindex>
+      %keep = arith.cmpi sle, %colb, %limb : vector<256x128xindex>
+      %sm = arith.select %keep, %s, %vninf : vector<256x128xi1>, vector<256x128xf32>
+      scf.yield %sm : vector<256x128xf32>
+    } else {
+      scf.yield %s : vector<256x128xf32>
+    }
+    %m2 = vector.multi_reduction <maxnumf>, %x, %m [1] : vector<256x128xf32> to vector<256xf32>
+    %empty = arith.cmpf oeq, %m2, %rninf : vector<256xf32>
+    %msafe = arith.select %empty, %rzero, %m2 : vector<256xi1>, vector<256xf32>
+    %d = arith.subf %m, %msafe : vector<256xf32>
+    %dc = arith.mulf %d, %ccol : vector<256xf32>
+    %a = math.exp2 %dc : vector<256xf32>
+    %nm = arith.mulf %msafe, %cneg : vector<256xf32>
+    %nmc = vector.shape_cast %nm : vector<256xf32> to vector<256x1xf32>
+    %nmb = vector.broadcast %nmc : vector<256x1xf32> to vector<256x128xf32>
+    %y = math.fma %x, %cs, %nmb : vector<256x128xf32>
+    %p = math.exp2 %y : vector<256x128xf32>
+    %pt = arith.truncf %p : vector<256x128xf32> to vector<256x128xbf16>
+    %la = arith.mulf %l, %a : vector<256xf32>
+    %l2 = vector.multi_reduction <add>, %p, %la [1] : vector<256x128xf32> to vector<256xf32>
+    %tv = tile.load %v[%b, %col0, %hk, %c0] dims [1, 3] : memref<?x?x?x128xbf16> -> vector<128x128xbf16>
+    %ac = vector.shape_cast %a : vector<256xf32> to vector<256x1xf32>
+    %ab = vector.broadcast %ac : vector<256x1xf32> to vector<256x128xf32>
+    %os = arith.mulf %o, %ab : vector<256x128xf32>
+    %o2 = tile.mma %pt, %tv acc %os : vector<256x128xbf16>, vector<128x128xbf16> -> vector<256x128xf32>
+    scf.yield %o2, %m2, %l2 : vector<256x128xf32>, vector<256xf32>, vector<256xf32>
+  }
+  // out = o / l, 0 where no key is visible;  lse = ln2 * (m c + log2 l)
+  %none = arith.cmpf oeq, %r#2, %rzero : vector<256xf32>
+  %inv0 = arith.divf %rone, %r#2 : vector<256xf32>
+  %inv = arith.select %none, %rzero, %inv0 : vector<256xi1>, vector<256xf32>
+  %invc = vector.shape_cast %inv : vector<256xf32> to vector<256x1xf32>
+  %invb = vector.broadcast %invc : vector<256x1xf32> to vector<256x128xf32>
+  %of = arith.mulf %r#0, %invb : vector<256x128xf32>
+  %ot = arith.truncf %of : vector<256x128xf32> to vector<256x128xbf16>
+  tile.store %ot, %out[%b, %row0, %h, %c0] dims [1, 3] : vector<256x128xbf16>, memref<?x?x?x128xbf16>
+  %lg = math.log2 %r#2 : vector<256xf32>
+  %mc = arith.mulf %r#1, %ccol : vector<256xf32>
+  %z = arith.addf %lg, %mc : vector<256xf32>
+  %lf = arith.mulf %z, %ln2 : vector<256xf32>
+  %lsev = arith.select %none, %rninf, %lf : vector<256xi1>, vector<256xf32>
+  tile.store %lsev, %lse[%b, %h, %row0] : vector<256xf32>, memref<?x?x?xf32>
+}

@@ -1,0 +1,206 @@
+// RUN: fa4-opt %s --tile-verify-protocol --split-input-file --verify-diagnostics
+// Each run changes a few lines of the kernel in Inputs/protocol.mlir; placements are at the end.
+
+// A missing wait, release, acquire, commit.
+// RUN: sed -e '/#wait-o$/d' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NO-WAIT
+// NO-WAIT: error: channel "o" is committed, but no role waits for it
+// RUN: sed -e '/#release$/d' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NO-RELEASE
+// NO-RELEASE: error: channel "u": 1 values are waited for by @lanes, but 0 released
+// NO-RELEASE: note: @load makes 1 pass of this loop
+// RUN: sed -e '/#acquire$/d' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NO-ACQUIRE
+// NO-ACQUIRE: error: channel "u": 1 values are committed, but 0 acquired
+// RUN: sed -e '/#commit$/d' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NO-COMMIT
+// NO-COMMIT: error: channel "u" is never committed
+// A release before the MMA that reads the stage, and a read after the release.
+// RUN: sed -e '/#late-release$/d' -e 's,//+early-release ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=EARLY-RELEASE
+// EARLY-RELEASE: error: channel "k": a stage is read after its release
+// RUN: sed -e 's,//+read-after-release ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=READ-AFTER-RELEASE
+// READ-AFTER-RELEASE: error: channel "u": a stage is read after its release
+// A commit before the last write, and twice.
+// RUN: sed -e 's,//+early-commit ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=EARLY-COMMIT
+// EARLY-COMMIT: error: makes a value that is committed to no channel
+// RUN: sed -e 's,//+second-commit ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=SECOND-COMMIT
+// SECOND-COMMIT: error: channel "u": commits a stage that the role has not acquired
+// Two roles that wait for each other.
+// RUN: sed -e '/#wait-u$/d' -e 's,//+swapped-waits ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=SWAPPED-WAITS
+// SWAPPED-WAITS: error: channel "p": @mma waits forever
+// SWAPPED-WAITS: note: @mma in pass 1 of its loop waits for commit number 1 of channel "p" by @lanes
+// SWAPPED-WAITS: note: @lanes in pass 1 of its loop waits for commit number 1 of channel "u" by @mma
+// SWAPPED-WAITS: note: @load makes 1 pass of this loop
+// A ring that is shorter than what a role waits for at once.
+// RUN: sed -e '/#two-stages$/d' -e 's,//+one-stage ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=ONE-STAGE
+// ONE-STAGE: error: channel "k": @load waits forever
+// ONE-STAGE: note: @load in pass 1 of its loop waits for release number 1 of channel "k" by @mma
+// ONE-STAGE: note: @mma in pass 1 of its loop waits for commit number 2 of channel "k" by @load
+// A wait outside of the loop, and a loop with another bound.
+// RUN: sed -e '/#wait-inside$/d' -e 's,//+wait-outside ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=WAIT-OUTSIDE
+// WAIT-OUTSIDE: error: channel "k": @mma waits forever
+// WAIT-OUTSIDE: note: @mma waits for commit number 1 of channel "k" by @load, which has ended
+// WAIT-OUTSIDE: note: @load makes 0 passes of this loop
+// RUN: sed -e '/#trips$/d' -e 's,//+other-trips ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=OTHER-TRIPS
+// OTHER-TRIPS: error: channel "o": @store waits forever
+// OTHER-TRIPS: note: @store in pass 1 of its loop waits for commit number 1 of channel "o" by @lanes, which has ended
+// Two producers.
+// RUN: sed -e 's,//+two-producers ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=TWO-PRODUCERS
+// TWO-PRODUCERS: error: channel "o" has two producers, @lanes and @other
+// In place of what is still read, or is written by who reads it.
+// RUN: sed -e 's,//+late-read ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=LATE-READ
+// LATE-READ: error: channel "s": @lanes reads a value that has been overwritten
+// LATE-READ: note: overwritten by @lanes in pass 1 of its loop
+// RUN: sed -e '/#in-place$/d' -e 's,//+wrong-place ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=WRONG-PLACE
+// WRONG-PLACE: error: channel "u": @mma overwrites an operand of the operation itself (channel "p")
+
+// Lanes read `in` and write `out`, whose rows lie elsewhere.
+tile.kernel @overlap(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                  %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32784 : i64} {
+  %in = tile.channel "in" smem stages(1) offset(0) full(0) : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) offset(0) full(1) : <vector<128x64xbf16>>
+  tile.role @load warps(1) issue first_warp(4) registers(48) {
+    %c0 = arith.constant 0 : index
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+  }
+  tile.role @compute warps(4) first_warp(0) registers(64) {
+    %v = tile.wait %in : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    // expected-note @below {{the access, which nothing orders before the write}}
+    %w = arith.addf %v, %v : vector<128x64xbf16>
+    // expected-error @below {{channel "out": @compute may overwrite a stage while @compute reads it (channel "in")}}
+    tile.commit %out, %w : <vector<128x64xbf16>>, vector<128x64xbf16>
+  }
+  tile.role @store warps(1) issue first_warp(5) registers(48) {
+    %c0 = arith.constant 0 : index
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+  }
+}
+
+// -----
+
+// Into the barriers.
+tile.kernel @beyond(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                  %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32784 : i64} {
+  %in = tile.channel "in" smem stages(1) offset(0) full(0) : <vector<128x64xbf16>>
+  // expected-error @below {{channel "out" ends at 33792 of 32768 bytes}}
+  %out = tile.channel "out" smem stages(1) offset(17408) full(1) : <vector<128x64xbf16>>
+  tile.role @load warps(1) issue first_warp(4) registers(48) {
+    %c0 = arith.constant 0 : index
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+  }
+  tile.role @compute warps(4) first_warp(0) registers(64) {
+    %v = tile.wait %in : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    %w = arith.addf %v, %v : vector<128x64xbf16>
+    tile.commit %out, %w : <vector<128x64xbf16>>, vector<128x64xbf16>
+  }
+  tile.role @store warps(1) issue first_warp(5) registers(48) {
+    %c0 = arith.constant 0 : index
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+  }
+}
+
+// -----
+
+// A swizzled tile.
+tile.kernel @unaligned(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                  %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 34000 : i64} {
+  %in = tile.channel "in" smem stages(1) offset(0) full(0) : <vector<128x64xbf16>>
+  // expected-error @below {{channel "out" is at 16512, which is not a multiple of 1024}}
+  %out = tile.channel "out" smem stages(1) offset(16512) full(1) : <vector<128x64xbf16>>
+  tile.role @load warps(1) issue first_warp(4) registers(48) {
+    %c0 = arith.constant 0 : index
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+  }
+  tile.role @compute warps(4) first_warp(0) registers(64) {
+    %v = tile.wait %in : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    %w = arith.addf %v, %v : vector<128x64xbf16>
+    tile.commit %out, %w : <vector<128x64xbf16>>, vector<128x64xbf16>
+  }
+  tile.role @store warps(1) issue first_warp(5) registers(48) {
+    %c0 = arith.constant 0 : index
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+  }
+}
+
+// -----
+
+// One barrier for two channels.
+tile.kernel @barrier(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                  %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32776 : i64} {
+  %in = tile.channel "in" smem stages(1) offset(0) full(0) : <vector<128x64xbf16>>
+  // expected-error @below {{channel "out" uses barrier 0, which is one of channel "in"}}
+  %out = tile.channel "out" smem stages(1) offset(16384) full(0) : <vector<128x64xbf16>>
+  tile.role @load warps(1) issue first_warp(4) registers(48) {
+    %c0 = arith.constant 0 : index
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+  }
+  tile.role @compute warps(4) first_warp(0) registers(64) {
+    %v = tile.wait %in : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    %w = arith.addf %v, %v : vector<128x64xbf16>
+    tile.commit %out, %w : <vector<128x64xbf16>>, vector<128x64xbf16>
+  }
+  tile.role @store warps(1) issue first_warp(5) registers(48) {
+    %c0 = arith.constant 0 : index
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+  }
+}
+
+// -----
+
+// Warps of two roles.
+tile.kernel @warps(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                  %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32784 : i64} {
+  %in = tile.channel "in" smem stages(1) offset(0) full(0) : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) offset(16384) full(1) : <vector<128x64xbf16>>
+  tile.role @load warps(1) issue first_warp(4) registers(48) {
+    %c0 = arith.constant 0 : index
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+  }
+  // expected-error @below {{@compute has warp 4, which is one of @load}}
+  tile.role @compute warps(4) first_warp(4) registers(64) {
+    %v = tile.wait %in : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    %w = arith.addf %v, %v : vector<128x64xbf16>
+    tile.commit %out, %w : <vector<128x64xbf16>>, vector<128x64xbf16>
+  }
+  tile.role @store warps(1) issue first_warp(5) registers(48) {
+    %c0 = arith.constant 0 : index
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+  }
+}
+
+// -----
+
+// Budgets differ in a warpgroup.
+tile.kernel @registers(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                  %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32784 : i64} {
+  %in = tile.channel "in" smem stages(1) offset(0) full(0) : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) offset(16384) full(1) : <vector<128x64xbf16>>
+  tile.role @load warps(1) issue first_warp(4) registers(48) {
+    %c0 = arith.constant 0 : index
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+  }
+  tile.role @compute warps(4) first_warp(0) registers(64) {
+    %v = tile.wait %in : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    %w = arith.addf %v, %v : vector<128x64xbf16>
+    tile.commit %out, %w : <vector<128x64xbf16>>, vector<128x64xbf16>
+  }
+  // expected-error @below {{@store has 56 registers in warpgroup 1, whose other warps have 48}}
+  tile.role @store warps(1) issue first_warp(5) registers(56) {
+    %c0 = arith.constant 0 : index
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+  }
+}

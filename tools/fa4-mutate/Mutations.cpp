@@ -1,0 +1,273 @@
+//===- Mutations.cpp - small faults in a kernel's protocol ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Mutations.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+using llvm::formatv;
+
+using Steps = std::vector<Step>;
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A sequence of steps, and where the loop that it is the body of stands.
+struct StepBlock {
+  Steps *steps;
+  Steps *outer;
+  unsigned loop;
+  unsigned role;
+};
+
+} // namespace
+
+static void collectBlocks(Steps &steps, Steps *outer, unsigned loop,
+                          unsigned role, std::vector<StepBlock> &result) {
+  result.push_back({&steps, outer, loop, role});
+  for (unsigned i = 0; i < steps.size(); ++i) {
+    bool isLoop = steps[i].kind == StepKind::Loop;
+    collectBlocks(steps[i].body, isLoop ? &steps : nullptr, i, role, result);
+    collectBlocks(steps[i].elseBody, nullptr, i, role, result);
+  }
+}
+
+/// The same order for each copy of a model.
+static std::vector<StepBlock> collectBlocks(ProtocolModel &model) {
+  std::vector<StepBlock> result;
+  for (auto [i, role] : llvm::enumerate(model.roles))
+    collectBlocks(role.body, nullptr, 0, i, result);
+  return result;
+}
+
+static StringRef nameOf(StepKind kind) {
+  switch (kind) {
+  case StepKind::Acquire:
+    return "acquire";
+  case StepKind::Commit:
+    return "commit";
+  case StepKind::Wait:
+    return "wait";
+  case StepKind::Release:
+    return "release";
+  case StepKind::Access:
+    return "access";
+  case StepKind::Copy:
+    return "copy";
+  case StepKind::Loop:
+    return "loop";
+  case StepKind::If:
+    return "branch";
+  }
+  llvm_unreachable("covered");
+}
+
+static bool isOnChannel(const Step &step) {
+  return step.kind == StepKind::Acquire || step.kind == StepKind::Commit ||
+         step.kind == StepKind::Wait || step.kind == StepKind::Release;
+}
+
+static std::string describe(const ProtocolModel &model, const Step &step) {
+  std::string what = nameOf(step.kind).str();
+  if (isOnChannel(step))
+    return what + " " + model.channels[step.channel].label;
+  return what;
+}
+
+namespace {
+
+class StepMutator {
+public:
+  explicit StepMutator(const ProtocolModel &model) : model(model) {}
+
+  std::vector<Mutation> run() {
+    ProtocolModel copy = model;
+    std::vector<StepBlock> blocks = collectBlocks(copy);
+    for (auto [i, block] : llvm::enumerate(blocks))
+      for (unsigned index = 0; index < block.steps->size(); ++index)
+        if (isOnChannel((*block.steps)[index]))
+          mutate(i, index, block);
+    return std::move(result);
+  }
+
+private:
+  using Change = std::function<void(StepBlock, unsigned)>;
+
+  void add(StringRef kind, unsigned block, unsigned index,
+           const StepBlock &where, std::string detail, Change change) {
+    Mutation mutation;
+    mutation.kind = kind.str();
+    mutation.text =
+        formatv("@{0} step {1}.{2} {3}{4}", model.roles[where.role].name, block,
+                index, describe(model, (*where.steps)[index]), detail);
+    mutation.changeModel = [=](ProtocolModel &copy) {
+      change(collectBlocks(copy)[block], index);
+    };
+    result.push_back(std::move(mutation));
+  }
+
+  void mutate(unsigned number, unsigned index, const StepBlock &block);
+
+  const ProtocolModel &model;
+  std::vector<Mutation> result;
+};
+
+} // namespace
+
+static void moveStep(Steps &from, unsigned index, Steps &to, unsigned place) {
+  Step step = from[index];
+  from.erase(from.begin() + index);
+  to.insert(to.begin() + place, std::move(step));
+}
+
+void StepMutator::mutate(unsigned number, unsigned index,
+                         const StepBlock &block) {
+  const Steps &steps = *block.steps;
+  const Step &step = steps[index];
+  auto add = [&](StringRef kind, std::string detail, Change change) {
+    this->add(kind, number, index, block, std::move(detail), std::move(change));
+  };
+  add("drop", "", [](StepBlock b, unsigned i) {
+    Step &step = (*b.steps)[i];
+    if (step.kind == StepKind::Wait)
+      step.strength = Step::Dropped;
+    else
+      b.steps->erase(b.steps->begin() + i);
+  });
+  if (step.kind == StepKind::Wait || step.kind == StepKind::Acquire)
+    add("weaken", "",
+        [](StepBlock b, unsigned i) { (*b.steps)[i].strength = Step::Weak; });
+  add("duplicate", "", [](StepBlock b, unsigned i) {
+    Step step = (*b.steps)[i];
+    b.steps->insert(b.steps->begin() + i, std::move(step));
+  });
+  // A pair of steps is exchanged once.
+  if (index + 1 < steps.size() && steps[index + 1].kind != StepKind::Loop)
+    add("swap", " with next: " + describe(model, steps[index + 1]),
+        [](StepBlock b, unsigned i) {
+          std::swap((*b.steps)[i], (*b.steps)[i + 1]);
+        });
+  if (index > 0 && !isOnChannel(steps[index - 1]) &&
+      steps[index - 1].kind != StepKind::Loop)
+    add("swap", " with previous: " + describe(model, steps[index - 1]),
+        [](StepBlock b, unsigned i) {
+          std::swap((*b.steps)[i - 1], (*b.steps)[i]);
+        });
+  if (index > 1)
+    add("move", " to the front",
+        [](StepBlock b, unsigned i) { moveStep(*b.steps, i, *b.steps, 0); });
+  if (index + 2 < steps.size())
+    add("move", " to the back", [](StepBlock b, unsigned i) {
+      moveStep(*b.steps, i, *b.steps, b.steps->size() - 1);
+    });
+  if (block.outer) {
+    add("leave loop", " to before it", [](StepBlock b, unsigned i) {
+      Step step = (*b.steps)[i];
+      b.steps->erase(b.steps->begin() + i);
+      // Last: it moves the loop, and the block with it.
+      b.outer->insert(b.outer->begin() + b.loop, std::move(step));
+    });
+    add("leave loop", " to behind it", [](StepBlock b, unsigned i) {
+      Step step = (*b.steps)[i];
+      b.steps->erase(b.steps->begin() + i);
+      b.outer->insert(b.outer->begin() + b.loop + 1, std::move(step));
+    });
+  }
+  for (int side : {-1, 1}) {
+    unsigned loop = index - side;
+    if (loop >= steps.size() || steps[loop].kind != StepKind::Loop)
+      continue;
+    add("enter loop",
+        side > 0 ? " before it, at its end" : " behind it, at its start",
+        [side](StepBlock b, unsigned i) {
+          Steps &body = (*b.steps)[i - side].body;
+          moveStep(*b.steps, i, body, side > 0 ? body.size() : 0);
+        });
+  }
+}
+
+std::vector<Mutation> fa4::tile::mutateSteps(const ProtocolModel &model) {
+  return StepMutator(model).run();
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+static void addNumber(std::vector<Mutation> &result, StringRef kind,
+                      Operation *op, StringRef name, StringRef attribute,
+                      std::optional<int64_t> value) {
+  auto old = op->getAttrOfType<IntegerAttr>(attribute);
+  if (value && old && old.getInt() == *value)
+    return;
+  Mutation mutation;
+  mutation.kind = kind.str();
+  mutation.text = formatv("{0}: {1}", name, attribute);
+  mutation.text += old ? formatv(" {0}", old.getInt()).str() : " none";
+  mutation.text += value ? formatv(" to {0}", *value).str() : " to none";
+  mutation.op = op;
+  mutation.attribute = attribute.str();
+  if (value)
+    mutation.value = Builder(op->getContext()).getI64IntegerAttr(*value);
+  result.push_back(std::move(mutation));
+}
+
+std::vector<Mutation> fa4::tile::mutateAttributes(KernelOp kernel) {
+  std::vector<Mutation> result;
+  SmallVector<ChannelOp> channels(kernel.getBody().getOps<ChannelOp>());
+  for (unsigned i = 0; i < channels.size(); ++i) {
+    ChannelOp channel = channels[i];
+    auto add = [&](StringRef kind, StringRef attribute,
+                   std::optional<int64_t> value) {
+      addNumber(result, kind, channel, channel.getLabel(), attribute, value);
+    };
+    int64_t stages = channel.getStages();
+    add("stages", "stages", stages + 1);
+    if (stages > 1)
+      add("stages", "stages", stages - 1);
+    int64_t initial = channel.getInitial().value_or(0);
+    add("initial", "initial", initial + 1);
+    if (initial > 0)
+      add("initial", "initial", initial - 1);
+    // To where another channel is, and a little on.
+    for (ChannelOp other : channels)
+      if (channel.getOffset() && other.getOffset() &&
+          other.getSpace() == channel.getSpace())
+        add("offset", "offset", *other.getOffset());
+    if (channel.getOffset())
+      for (int64_t delta : {-32, 32, 1024, 16384})
+        add("offset", "offset", int64_t(*channel.getOffset()) + delta);
+    for (StringRef attribute : {"full", "empty"})
+      if (auto number = channel->getAttrOfType<IntegerAttr>(attribute)) {
+        add("barrier", attribute, number.getInt() + 1);
+        add("barrier", attribute, number.getInt() - 1);
+        add("barrier", attribute, std::nullopt);
+      }
+  }
+  for (auto role : kernel.getBody().getOps<RoleOp>()) {
+    auto add = [&](StringRef attribute, int64_t value) {
+      addNumber(result, attribute == "registers" ? "registers" : "warps", role,
+                role.getSymName(), attribute, value);
+    };
+    if (auto first = role.getFirstWarp())
+      for (int64_t delta : {-4, -1, 1, 4})
+        add("first_warp", int64_t(*first) + delta);
+    if (auto registers = role.getRegisters())
+      for (int64_t delta : {-8, 8, 64})
+        add("registers", int64_t(*registers) + delta);
+    add("warps", role.getWarps() + 1);
+    add("warps", role.getWarps() + 4);
+  }
+  return result;
+}
