@@ -39,6 +39,8 @@
 // NO-KERNEL: error: no kernel: no llvm.func with a body has the attribute 'nvvm.kernel'
 // Kernels of a module without a name are in a file each.
 // RUN: fa4-compile two.mlir -o two && ls two/a.ptx two/b.ptx
+// RUN: not fa4-compile two.mlir -o - 2>&1 | FileCheck %s --check-prefix=SEVERAL
+// SEVERAL: fa4-compile: error: -o - prints one text; there are several kernels
 // RUN: sed 's/module/module @pair/' two.mlir | fa4-compile -o named && ls named/pair.ptx
 // RUN: sed 's/module/module @"a b"/' two.mlir | not fa4-compile -o out 2>&1 | FileCheck %s --check-prefix=MODULE-NAME
 // MODULE-NAME: error: 'a b' is no name for PTX, which has letters, digits, _ and $

@@ -17,7 +17,24 @@ def Tile_MemorySpace : I32EnumAttr<"MemorySpace", "where a channel lives", [
   let cppNamespace = "::fa4::tile";
   let genSpecializedAttr = 0;
 }
-def Tile_MemorySpaceAttr : EnumAttr<Tile_Dialect, Tile_MemorySpace, "space">;
+def Tile_MemorySpaceAttr : EnumAttr<Tile_Dialect, Tile_MemorySpace, "space"> {
+  let summary = "where a channel lives";
+  let description = [{
+    `smem` is shared memory, which loads, stores and MMAs read and write by
+    themselves. `tmem` is tensor memory, 128 lanes of 512 columns of 32 bits (PTX ISA,
+    "Tensor Memory"): MMAs write their results there, and read accumulators and the
+    first operand.
+
+    Example:
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %k = tile.channel "k" smem stages(3) : <vector<128x128xbf16>>
+      %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
+    }
+    ```
+  }];
+}
 
 def Tile_ExtentAttr : AttrDef<Tile_Dialect, "Extent"> {
   let mnemonic = "extent";
@@ -46,7 +63,16 @@ def Tile_ChannelType : TypeDef<Tile_Dialect, "Channel"> {
   let description = [{
     A channel that carries values of type `vector`, one a stage.
 
-    Example: `!tile.channel<vector<128x128xf32>>`.
+    Example: the type of `%s` is `!tile.channel<vector<128x128xf32>>`.
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
+      tile.role @r warps(4) {
+        %v = tile.wait %s : <vector<128x128xf32>> -> vector<128x128xf32>
+      }
+    }
+    ```
   }];
   let parameters = (ins "::mlir::VectorType":$valueType);
   let assemblyFormat = "`<` $valueType `>`";
