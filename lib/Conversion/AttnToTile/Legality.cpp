@@ -8,6 +8,7 @@
 
 #include "ModVectorizer.h"
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
+#include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -154,12 +155,17 @@ static Reason checkRegions(SdpaOp op) {
   for (Region *region : {&op.getScoreMod(), &op.getMaskMod()}) {
     if (region->empty())
       continue;
-    if (Operation *bad = findUnvectorizable(*region))
-      return llvm::formatv("'{0}' in {1}: only elementwise operations on "
-                           "numbers of up to 32 bits and index",
-                           bad->getName().getStringRef(),
-                           region == &op.getScoreMod() ? "score_mod"
-                                                       : "mask_mod");
+    Operation *bad = findUnvectorizable(*region);
+    if (!bad)
+      continue;
+    StringRef name = bad->getName().getStringRef();
+    StringRef where = region == &op.getScoreMod() ? "score_mod" : "mask_mod";
+    if (isElementwise(bad))
+      return llvm::formatv("'{0}' in {1}: a thread has no code for it", name,
+                           where);
+    return llvm::formatv("'{0}' in {1}: only elementwise operations on numbers "
+                         "of up to 32 bits and index",
+                         name, where);
   }
   return std::nullopt;
 }

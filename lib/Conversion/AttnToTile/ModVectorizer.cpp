@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModVectorizer.h"
+#include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -20,14 +21,16 @@ static bool isElementType(Type type) {
          (type.isIntOrFloat() && type.getIntOrFloatBitWidth() <= 32);
 }
 
+bool fa4::isElementwise(Operation *op) {
+  return llvm::all_of(op->getOperandTypes(), isElementType) &&
+         llvm::all_of(op->getResultTypes(), isElementType) &&
+         (isa<arith::ConstantOp>(op) ||
+          (isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
+           OpTrait::hasElementwiseMappableTraits(op)));
+}
+
 static bool isVectorizable(Operation *op) {
-  if (!llvm::all_of(op->getOperandTypes(), isElementType) ||
-      !llvm::all_of(op->getResultTypes(), isElementType))
-    return false;
-  if (isa<arith::ConstantOp>(op))
-    return true;
-  return isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
-         OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() > 0;
+  return isElementwise(op) && op->getNumResults() == 1 && tile::isLaneMath(op);
 }
 
 Operation *fa4::findUnvectorizable(Region &region) {

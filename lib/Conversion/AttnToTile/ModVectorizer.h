@@ -24,8 +24,12 @@ struct TileValue {
   bool overColumns = false;
 };
 
+/// Whether an operation is one of arith or math on numbers of up to 32 bits and
+/// index, element by element.
+bool isElementwise(mlir::Operation *op);
+
 /// The first operation of a score_mod or mask_mod region that cannot be applied
-/// to vectors element by element, or null.
+/// to vectors element by element, or for which there is no code; or null.
 mlir::Operation *findUnvectorizable(mlir::Region &region);
 
 /// `value` as a vector over rows and/or columns, at least those that it varies

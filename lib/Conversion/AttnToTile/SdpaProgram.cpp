@@ -59,7 +59,8 @@ private:
   void computePosition();
   void computeKeyBlocks();
   SoftmaxState buildLoop(Value queries);
-  SoftmaxState buildStep(Value queries, Value j, SoftmaxState state);
+  SoftmaxState buildStep(Value queries, Value j,
+                         std::optional<SoftmaxState> state);
   Value applyMods(Value scores, Value firstKey);
   Value isMasked(Value j);
   Value maskScores(Value scores, Value j, Value firstKey);
@@ -312,8 +313,9 @@ Value SdpaProgram::visibleKeys(Value firstKey) {
 // Softmax
 //===----------------------------------------------------------------------===//
 
+/// The state behind block j; there is none before the only block.
 SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
-                                    SoftmaxState state) {
+                                    std::optional<SoftmaxState> state) {
   Value firstKey = fold<arith::MulIOp>(sub(lastBlock, j), index(keys));
   Value tk = loadTile(k, keys, firstKey, kvHead);
   Value scores = tile::MmaOp::create(
@@ -322,18 +324,20 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
   scores = maskScores(applyMods(scores, firstKey), j, firstKey);
 
   SoftmaxState next;
-  next.max = vector::MultiDimReductionOp::create(
-      b, scores, state.max, ArrayRef<bool>{false, true},
-      vector::CombiningKind::MAXNUMF);
-  // exp2(-inf - 0) is 0 where exp2(-inf - -inf) is not a number.
   Value rowZero = splat(f32Rows(), 0.0);
+  next.max = vector::MultiDimReductionOp::create(
+      b, scores, state ? state->max : splat(f32Rows(), -kInfinity),
+      ArrayRef<bool>{false, true}, vector::CombiningKind::MAXNUMF);
+  // exp2(-inf - 0) is 0 where exp2(-inf - -inf) is not a number.
   Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, next.max,
                                       splat(f32Rows(), -kInfinity));
   Value finiteMax = arith::SelectOp::create(b, empty, rowZero, next.max);
-  Value grown = arith::SubFOp::create(b, state.max, finiteMax);
-  Value exponent =
-      arith::MulFOp::create(b, grown, splat(f32Rows(), exponentScale));
-  Value factor = math::Exp2Op::create(b, exponent);
+  Value factor, normalizer = rowZero;
+  if (state) {
+    Value grown = arith::SubFOp::create(b, state->max, finiteMax);
+    factor = math::Exp2Op::create(
+        b, arith::MulFOp::create(b, grown, splat(f32Rows(), exponentScale)));
+  }
 
   Value shift =
       arith::MulFOp::create(b, finiteMax, splat(f32Rows(), -exponentScale));
@@ -343,13 +347,17 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
   Type element = cast<MemRefType>(v.getType()).getElementType();
   Value narrow =
       arith::TruncFOp::create(b, VectorType::get({rows, keys}, element), p);
-  Value scaled = arith::MulFOp::create(b, state.normalizer, factor);
+  if (state)
+    normalizer = arith::MulFOp::create(b, state->normalizer, factor);
   next.normalizer = vector::MultiDimReductionOp::create(
-      b, p, scaled, ArrayRef<bool>{false, true}, vector::CombiningKind::ADD);
+      b, p, normalizer, ArrayRef<bool>{false, true},
+      vector::CombiningKind::ADD);
 
   Value tv = loadTile(v, keys, firstKey, kvHead);
-  Value rescaled =
-      arith::MulFOp::create(b, state.sum, overColumns(factor, headDim));
+  Value rescaled;
+  if (state)
+    rescaled =
+        arith::MulFOp::create(b, state->sum, overColumns(factor, headDim));
   next.sum = tile::MmaOp::create(b, f32Tile(headDim), narrow, tv, rescaled,
                                  /*accumulate=*/Value(), /*transpose_a=*/false,
                                  /*transpose_b=*/false);
@@ -357,14 +365,18 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
 }
 
 SoftmaxState SdpaProgram::buildLoop(Value queries) {
+  // A loop of one step would leave a sum that begins with zero times a factor.
+  if (getConstantIntValue(numBlocks) == int64_t(1))
+    return buildStep(queries, zero, std::nullopt);
   Value init[] = {splat(f32Tile(headDim), 0.0), splat(f32Rows(), -kInfinity),
                   splat(f32Rows(), 0.0)};
   auto loop = scf::ForOp::create(b, zero, numBlocks, one, init);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   ValueRange carried = loop.getRegionIterArgs();
-  SoftmaxState next = buildStep(queries, loop.getInductionVar(),
-                                {carried[0], carried[1], carried[2]});
+  SoftmaxState next =
+      buildStep(queries, loop.getInductionVar(),
+                SoftmaxState{carried[0], carried[1], carried[2]});
   scf::YieldOp::create(b, ValueRange{next.sum, next.max, next.normalizer});
   return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
 }

@@ -303,6 +303,22 @@ void fa4::tile::markLaneMathIllegal(ConversionTarget &target) {
   });
 }
 
+bool fa4::tile::isLaneMath(Operation *op) {
+  auto isLaneType = [](Type type) {
+    Type element = getElementTypeOrSelf(type);
+    return !isa<FloatType>(element) ||
+           isa<Float32Type, Float16Type, BFloat16Type>(element);
+  };
+  if (!llvm::all_of(op->getOperandTypes(), isLaneType) ||
+      !llvm::all_of(op->getResultTypes(), isLaneType))
+    return false;
+  return !isa<math::MathDialect>(op->getDialect()) ||
+         isa<math::Exp2Op, math::ExpOp, math::Log2Op, math::LogOp, math::TanhOp,
+             math::SqrtOp, math::RsqrtOp, math::FmaOp, math::AbsFOp,
+             math::FloorOp, math::CeilOp, math::TruncOp, math::RoundEvenOp,
+             math::CopySignOp>(op);
+}
+
 namespace {
 struct LaneMathToLLVM : public fa4::impl::LaneMathToLLVMBase<LaneMathToLLVM> {
   void runOnOperation() override {

@@ -193,3 +193,42 @@ module @outer {
     }
   }
 }
+
+// -----
+
+func.func @sine(%x: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: 'math.sin' in score_mod: a thread has no code for it}}
+  %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
+      %r = math.sin %s : f32
+      attn.yield %r : f32
+    }
+  return %o : tensor<1x64x1x64xbf16>
+}
+
+// -----
+
+func.func @fp8_inside(%x: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: 'arith.truncf' in score_mod: a thread has no code for it}}
+  %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
+      %n = arith.truncf %s : f32 to f8E4M3FN
+      %r = arith.extf %n : f8E4M3FN to f32
+      attn.yield %r : f32
+    }
+  return %o : tensor<1x64x1x64xbf16>
+}
+
+// -----
+
+func.func @two_results(%x: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: 'arith.addui_extended' in score_mod: a thread has no code for it}}
+  %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
+      %n = arith.index_cast %i : index to i32
+      %sum, %carry = arith.addui_extended %n, %n : i32, i1
+      %r = arith.sitofp %sum : i32 to f32
+      attn.yield %r : f32
+    }
+  return %o : tensor<1x64x1x64xbf16>
+}

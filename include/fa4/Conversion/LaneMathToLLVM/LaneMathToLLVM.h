@@ -33,6 +33,10 @@ void populateLaneMathToLLVM(const mlir::LLVMTypeConverter &converter,
 /// pattern is an error on it.
 void markLaneMathIllegal(mlir::ConversionTarget &target);
 
+/// Whether an elementwise operation of `arith` or `math` has code for lanes:
+/// by these patterns or, of `arith`, by upstream's.
+bool isLaneMath(mlir::Operation *op);
+
 } // namespace fa4::tile
 
 #endif // FA4_CONVERSION_LANEMATHTOLLVM_LANEMATHTOLLVM_H

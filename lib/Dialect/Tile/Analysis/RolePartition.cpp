@@ -45,7 +45,9 @@ SmallVector<Value> RolePartition::getDataOperands(Operation *op) const {
   return result;
 }
 
-/// What follows from a load or an MMA is data. Loops make this a fixed point.
+/// What follows from a load or an MMA is data, and so are an MMA's operands and
+/// what is stored: whoever issues has no lanes to compute them with. Loops make
+/// this a fixed point.
 void RolePartition::findData(KernelOp kernel) {
   bool changed = true;
   auto mark = [&](Value value) { changed |= data.insert(value).second; };
@@ -70,6 +72,12 @@ void RolePartition::findData(KernelOp kernel) {
                          ? WalkResult::interrupt()
                          : WalkResult::advance();
             }).wasInterrupted();
+      if (auto mma = dyn_cast<MmaOp>(op)) {
+        mark(mma.getA());
+        mark(mma.getB());
+      }
+      if (isMatrixStore(op))
+        mark(op->getOperand(0));
       if (isa<LoadOp, MmaOp>(op) || yieldsData || !getDataOperands(op).empty())
         for (Value result : op->getResults())
           mark(result);

@@ -411,14 +411,99 @@ void RoleBuilder::placeReleases(RoleOp role) {
   }
 }
 
+/// Whether `value` reaches nothing that has an effect. Collects the operands of
+/// the terminator of `loop` that it reaches.
+static bool reachesYieldOnly(scf::ForOp loop, Value value,
+                             llvm::SmallDenseSet<unsigned> &yielded) {
+  SmallVector<Value> work = {value};
+  llvm::SmallDenseSet<Value> seen;
+  while (!work.empty()) {
+    Value next = work.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    for (OpOperand &use : next.getUses()) {
+      Operation *user = use.getOwner();
+      if (user == loop.getBody()->getTerminator()) {
+        yielded.insert(use.getOperandNumber());
+        continue;
+      }
+      if (user->hasTrait<OpTrait::IsTerminator>())
+        user = user->getParentOp();
+      if (!isMemoryEffectFree(user))
+        return false;
+      llvm::append_range(work, user->getResults());
+      for (Region &region : user->getRegions())
+        llvm::append_range(work, region.getArguments());
+    }
+  }
+  return true;
+}
+
+/// Numbers of the iter_args that nothing but such iter_args needs.
+static llvm::SmallDenseSet<unsigned> findDeadIterArgs(scf::ForOp loop) {
+  llvm::SmallDenseSet<unsigned> dead;
+  llvm::SmallDenseMap<unsigned, llvm::SmallDenseSet<unsigned>> yields;
+  for (unsigned i = 0; i < loop.getNumResults(); ++i)
+    if (loop.getResult(i).use_empty() &&
+        reachesYieldOnly(loop, loop.getRegionIterArg(i), yields[i]))
+      dead.insert(i);
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (unsigned i = 0; i < loop.getNumResults(); ++i)
+      if (dead.contains(i) && !llvm::all_of(yields[i], [&](unsigned to) {
+            return dead.contains(to);
+          }))
+        changed |= dead.erase(i);
+  }
+  return dead;
+}
+
+static scf::ForOp dropDeadIterArgs(scf::ForOp loop) {
+  llvm::SmallDenseSet<unsigned> dead = findDeadIterArgs(loop);
+  if (dead.empty())
+    return loop;
+  auto isKept = [&](unsigned i) { return !dead.contains(i); };
+  auto kept = llvm::to_vector(llvm::make_filter_range(
+      llvm::seq<unsigned>(loop.getNumResults()), isKept));
+  auto inits = llvm::map_to_vector(
+      kept, [&](unsigned i) -> Value { return loop.getInitArgs()[i]; });
+  OpBuilder builder(loop);
+  auto copy = scf::ForOp::create(builder, loop.getLoc(), loop.getLowerBound(),
+                                 loop.getUpperBound(), loop.getStep(), inits);
+  copy->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  if (!copy.getBody()->empty())
+    copy.getBody()->back().erase();
+  loop.getInductionVar().replaceAllUsesWith(copy.getInductionVar());
+  for (auto [number, i] : llvm::enumerate(kept)) {
+    loop.getResult(i).replaceAllUsesWith(copy.getResult(number));
+    loop.getRegionIterArg(i).replaceAllUsesWith(copy.getRegionIterArg(number));
+  }
+  // What still uses these is erased with them.
+  for (unsigned i : dead)
+    loop.getRegionIterArg(i).replaceAllUsesWith(loop.getInitArgs()[i]);
+  auto yielded = llvm::map_to_vector(
+      kept, [&](unsigned i) -> Value { return loop.getYieldedValues()[i]; });
+  loop.getBody()->getTerminator()->erase();
+  copy.getBody()->getOperations().splice(copy.getBody()->end(),
+                                         loop.getBody()->getOperations());
+  auto end = OpBuilder::atBlockEnd(copy.getBody());
+  scf::YieldOp::create(end, copy.getLoc(), yielded);
+  loop.erase();
+  return copy;
+}
+
 /// Erases what the role has copied and does not need.
 static void eraseDead(Block &block) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
-    for (Region &region : op.getRegions())
+  for (Operation &each : llvm::make_early_inc_range(llvm::reverse(block))) {
+    Operation *op = &each;
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      op = dropDeadIterArgs(loop);
+    for (Region &region : op->getRegions())
       for (Block &nested : region)
         eraseDead(nested);
-    if (isOpTriviallyDead(&op))
-      op.erase();
+    if (isOpTriviallyDead(op))
+      op->erase();
   }
 }
 

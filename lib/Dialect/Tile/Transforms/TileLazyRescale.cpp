@@ -215,30 +215,30 @@ static bool isAnyReferenceRight(CarriedMax max) {
   return true;
 }
 
-/// Keeps m where it would grow by no more than the threshold. Returns the new
-/// factor.
-static Value keepMax(CarriedMax max, double threshold) {
+static Value splat(CarriedMax max, double value) {
+  OpBuilder b = OpBuilder::atBlockBegin(
+      &max.loop->getParentOfType<KernelOp>().getBody().front());
   auto type = cast<VectorType>(max.carried.getType());
+  return arith::ConstantOp::create(
+      b, max.next.getLoc(),
+      DenseElementsAttr::get(type, APFloat(float(value))));
+}
+
+/// Keeps m where it would grow by no more than the threshold.
+static void keepMax(CarriedMax max, double threshold) {
   Value finite = max.getFinite();
   ImplicitLocOpBuilder b(max.next.getLoc(), max.loop.getContext());
-  auto splat = [&](double value) -> Value {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(
-        &max.loop->getParentOfType<KernelOp>().getBody().front());
-    return arith::ConstantOp::create(
-        b, DenseElementsAttr::get(type, APFloat(float(value))));
-  };
   b.setInsertionPointAfterValue(finite);
   Value grown = arith::SubFOp::create(b, finite, max.carried);
   SmallPtrSet<Operation *, 8> ours = {grown.getDefiningOp(), max.finite,
                                       max.isEmpty};
   if (max.scale) {
     // A new constant, as that one may be defined further down.
-    Value scale = splat(getSplat(max.scale)->convertToDouble());
+    Value scale = splat(max, getSplat(max.scale)->convertToDouble());
     grown = arith::MulFOp::create(b, grown, scale);
   }
   Value keep = arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, grown,
-                                     splat(threshold));
+                                     splat(max, threshold));
   Value next = arith::SelectOp::create(b, keep, max.carried, max.next);
   ours.insert(next.getDefiningOp());
   Value newFinite = next;
@@ -250,15 +250,18 @@ static Value keepMax(CarriedMax max, double threshold) {
     finite.replaceAllUsesExcept(newFinite, ours);
   Value previous = max.next;
   previous.replaceAllUsesExcept(next, ours);
+}
 
-  // Nothing has been summed in units of -inf, so any factor is right: 1 is the
-  // one that costs nothing.
+/// Nothing has been summed in units of -inf, so any factor is right: 1 is the
+/// one that costs nothing. Returns the new factor.
+static Value ignoreFreshSums(CarriedMax max) {
+  ImplicitLocOpBuilder b(max.next.getLoc(), max.loop.getContext());
   b.setInsertionPointAfter(max.factor);
-  Value none = splat(-std::numeric_limits<float>::infinity());
+  Value none = splat(max, -std::numeric_limits<float>::infinity());
   Value isFresh =
       arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, max.carried, none);
   Value factor = max.factor;
-  auto select = arith::SelectOp::create(b, isFresh, splat(1.0), factor);
+  auto select = arith::SelectOp::create(b, isFresh, splat(max, 1.0), factor);
   factor.replaceAllUsesExcept(select, select);
   return select;
 }
@@ -304,8 +307,6 @@ struct TileLazyRescale
           << threshold;
       return signalPassFailure();
     }
-    if (threshold == 0)
-      return;
     SmallVector<CarriedMax> found;
     getOperation().walk([&](scf::ForOp loop) {
       for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
@@ -313,8 +314,11 @@ struct TileLazyRescale
           if (isAnyReferenceRight(*max))
             found.push_back(*max);
     });
-    for (CarriedMax max : found)
-      rescaleAccumulators(max.loop, keepMax(max, threshold));
+    for (CarriedMax max : found) {
+      if (threshold > 0)
+        keepMax(max, threshold);
+      rescaleAccumulators(max.loop, ignoreFreshSums(max));
+    }
     if (found.empty())
       return;
     // Constants that are there already.

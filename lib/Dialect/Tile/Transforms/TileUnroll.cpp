@@ -239,13 +239,17 @@ void Unroller::buildCaptured(Operation &op, OpBuilder &b) {
   op.walk([&](Operation *inner) {
     if (inner == &op)
       return;
-    for (Value operand : inner->getOperands()) {
+    bool isMask = inner->getNumResults() == 1 &&
+                  ColumnMask::isColumnMask(inner->getResult(0));
+    for (OpOperand &use : inner->getOpOperands()) {
+      Value operand = use.get();
       if (!isRow(operand.getType()) ||
           op.isAncestor(operand.getParentBlock()->getParentOp()))
         continue;
-      if (ColumnMask::isColumnMask(operand))
+      bool asBits = ColumnMask::isColumnMask(operand);
+      if (asBits)
         masks.makeWords(operand, b);
-      else
+      if (!asBits || !(isMask || isBitOperand(use)))
         buildAll(operand, b);
     }
   });

@@ -98,7 +98,7 @@ def TileLazyRescale : Pass<"tile-lazy-rescale", "::fa4::tile::KernelOp"> {
     Products of a carried MMA accumulator and the row factor `a` become
     `tile.rescale`, which costs nothing in a block where all factors are 1.
 
-    With `threshold = 0` nothing changes.
+    With `threshold = 0` the reference is always the row max, as it was.
 
     Before:
 

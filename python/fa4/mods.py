@@ -1,0 +1,328 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""score_mod and mask_mod as expressions that are both MLIR and numpy.
+
+An expression is a nested tuple: (operation, operand, ...). Leaves are the
+region's arguments ("s",), ("b",), ("h",), ("i",), ("j",), captures
+("capture", n, type) and constants ("const", value, type). What an operation
+takes and gives is in OPERATIONS; `typeof` says the type of an expression.
+
+    softcap = ("arith.mulf", ("math.tanh", ("arith.divf", S, f32(20))), f32(20))
+    region(softcap, ["f32"], "score_mod")    # the region's text
+    evaluate(softcap, arguments, np.float64)  # the same on arrays
+
+Integers wrap as those of 32 bits do, `index` too: GPU kernels count with 32
+bits, so that an index must stay in their range to mean the same everywhere."""
+
+import math
+
+import ml_dtypes
+import numpy as np
+
+S, B, H, I, J = ("s",), ("b",), ("h",), ("i",), ("j",)
+LEAVES = {"s": "f32", "b": "index", "h": "index", "i": "index", "j": "index"}
+
+
+def f32(value):
+    return ("const", float(np.float32(value)), "f32")
+
+
+def i32(value):
+    return ("const", int(value), "i32")
+
+
+def index(value):
+    return ("const", int(value), "index")
+
+
+def capture(n, type):
+    return ("capture", n, type)
+
+
+# ---------------------------------------------------------------------------
+# Operations: result type, operand types, meaning
+# ---------------------------------------------------------------------------
+
+
+def _wrap(x):
+    return ((np.asarray(x).astype(np.int64) + 2**31) & 0xFFFFFFFF) - 2**31
+
+
+def _unsigned(x):
+    return np.asarray(x).astype(np.int64) & 0xFFFFFFFF
+
+
+def _truncated(f):
+    """Division as C has it, from division of magnitudes."""
+
+    def divide(x, y):
+        x, y = np.asarray(x), np.asarray(y)
+        q = np.abs(x) // np.abs(y) * np.sign(x) * np.sign(y)
+        return f(x, y, q)
+
+    return divide
+
+
+def _through(dtype):
+    return lambda x: x.astype(dtype).astype(x.dtype)
+
+
+_erf = np.vectorize(math.erf, otypes=[float])
+_FLOAT = {
+    "arith.addf": lambda x, y: x + y,
+    "arith.subf": lambda x, y: x - y,
+    "arith.mulf": lambda x, y: x * y,
+    "arith.divf": lambda x, y: x / y,
+    "arith.maximumf": np.maximum,
+    "arith.minimumf": np.minimum,
+    "arith.maxnumf": np.fmax,
+    "arith.minnumf": np.fmin,
+    "arith.negf": lambda x: -x,
+    "math.absf": np.abs,
+    "math.tanh": np.tanh,
+    "math.exp": np.exp,
+    "math.exp2": np.exp2,
+    "math.log": np.log,
+    "math.log2": np.log2,
+    "math.sqrt": np.sqrt,
+    "math.rsqrt": lambda x: 1 / np.sqrt(x),
+    "math.fma": lambda x, y, z: x * y + z,
+    "math.copysign": np.copysign,
+    "math.floor": np.floor,
+    "math.ceil": np.ceil,
+    "math.trunc": np.trunc,
+    "math.roundeven": np.round,
+    # No kernel has these yet: an error, or else right.
+    "math.round": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
+    "math.sin": np.sin,
+    "math.cos": np.cos,
+    "math.erf": _erf,
+    "math.log1p": np.log1p,
+    "math.expm1": np.expm1,
+    "math.atan": np.arctan,
+    "math.sinh": np.sinh,
+    "math.powf": np.power,
+    "math.log10": np.log10,
+    "math.cbrt": np.cbrt,
+}
+_INTEGER = {
+    "arith.addi": lambda x, y: x + y,
+    "arith.subi": lambda x, y: x - y,
+    "arith.muli": lambda x, y: x * y,
+    "arith.divsi": _truncated(lambda x, y, q: q),
+    "arith.remsi": _truncated(lambda x, y, q: x - q * y),
+    "arith.floordivsi": lambda x, y: x // y,
+    "arith.ceildivsi": lambda x, y: -(-x // y),
+    "arith.divui": lambda x, y: _unsigned(x) // _unsigned(y),
+    "arith.remui": lambda x, y: _unsigned(x) % _unsigned(y),
+    "arith.ceildivui": lambda x, y: -(-_unsigned(x) // _unsigned(y)),
+    "arith.maxsi": np.maximum,
+    "arith.minsi": np.minimum,
+    "arith.maxui": lambda x, y: np.maximum(_unsigned(x), _unsigned(y)),
+    "arith.minui": lambda x, y: np.minimum(_unsigned(x), _unsigned(y)),
+    "arith.andi": lambda x, y: x & y,
+    "arith.ori": lambda x, y: x | y,
+    "arith.xori": lambda x, y: x ^ y,
+    "arith.shli": lambda x, y: x << y,
+    "arith.shrsi": lambda x, y: x >> y,
+    "arith.shrui": lambda x, y: _unsigned(x) >> y,
+    "math.absi": np.abs,
+    # As above.
+    "math.ctpop": lambda x: np.bitwise_count(_unsigned(x)).astype(np.int64),
+    "math.ctlz": lambda x: 32 - np.ceil(np.log2(_unsigned(x) + 1)).astype(np.int64),
+    "math.ipowi": lambda x, y: np.power(x, y),
+}
+_COMPARE_I = {
+    "eq": lambda x, y: x == y,
+    "ne": lambda x, y: x != y,
+    "slt": lambda x, y: x < y,
+    "sle": lambda x, y: x <= y,
+    "sgt": lambda x, y: x > y,
+    "sge": lambda x, y: x >= y,
+    "ult": lambda x, y: _unsigned(x) < _unsigned(y),
+    "ule": lambda x, y: _unsigned(x) <= _unsigned(y),
+    "ugt": lambda x, y: _unsigned(x) > _unsigned(y),
+    "uge": lambda x, y: _unsigned(x) >= _unsigned(y),
+}
+_COMPARE_F = {
+    "oeq": lambda x, y: x == y,
+    "une": lambda x, y: x != y,
+    "olt": lambda x, y: x < y,
+    "ole": lambda x, y: x <= y,
+    "ogt": lambda x, y: x > y,
+    "oge": lambda x, y: x >= y,
+    "ult": lambda x, y: ~(x >= y),
+    "ord": lambda x, y: (x == x) & (y == y),
+    "uno": lambda x, y: (x != x) | (y != y),
+}
+# Name -> (text of the conversion, from, to, meaning).
+_CONVERT = {
+    "to_i32": ("arith.index_cast", "index", "i32", lambda x: x),
+    "to_index": ("arith.index_cast", "i32", "index", lambda x: x),
+    "to_indexui": ("arith.index_castui", "i32", "index", _unsigned),
+    "sitofp": ("arith.sitofp", "i32", "f32", lambda x: x),
+    "uitofp": ("arith.uitofp", "i32", "f32", _unsigned),
+    "fptosi": ("arith.fptosi", "f32", "i32", lambda x: np.trunc(x).astype(np.int64)),
+    "fptoui": ("arith.fptoui", "f32", "i32", lambda x: np.trunc(x).astype(np.int64)),
+    "extui": ("arith.extui", "i1", "i32", lambda x: x),
+    "extsi": ("arith.extsi", "i1", "i32", lambda x: -np.asarray(x).astype(np.int64)),
+    "bits": ("arith.bitcast", "f32", "i32",
+             lambda x: np.asarray(x).astype(np.float32).view(np.int32).astype(np.int64)),
+}  # fmt: skip
+# There and back again: name -> (down, up, narrow type, meaning).
+_NARROW = {
+    "bf16": ("arith.truncf", "arith.extf", "bf16", _through(ml_dtypes.bfloat16)),
+    "f16": ("arith.truncf", "arith.extf", "f16", _through(np.float16)),
+    "i8": ("arith.trunci", "arith.extsi", "i8", lambda x: ((x + 128) & 255) - 128),
+    "u8": ("arith.trunci", "arith.extui", "i8", lambda x: x & 255),
+    "i16": ("arith.trunci", "arith.extsi", "i16", lambda x: ((x + 2**15) & 0xFFFF) - 2**15),
+    "u16": ("arith.trunci", "arith.extui", "i16", lambda x: x & 0xFFFF),
+}  # fmt: skip
+
+
+def typeof(expression):
+    name = expression[0]
+    if name in LEAVES:
+        return LEAVES[name]
+    if name in ("const", "capture"):
+        return expression[2]
+    if name in _CONVERT:
+        return _CONVERT[name][2]
+    if name in ("cmpi", "cmpf"):
+        return "i1"
+    return typeof(expression[2 if name == "select" else 1])
+
+
+def operands(expression):
+    return [part for part in expression[1:] if isinstance(part, tuple)]
+
+
+# ---------------------------------------------------------------------------
+# As MLIR
+# ---------------------------------------------------------------------------
+
+
+def _constant(value, type):
+    if type == "i1":
+        return "true" if value else "false"
+    if type != "f32":
+        return f"{value} : {type}"
+    bits = int(np.float32(value).view(np.uint32))
+    return f"0x{bits:08X} : f32"
+
+
+class _Printer:
+    def __init__(self):
+        self.lines, self.names = [], {}
+
+    def define(self, text):
+        name = f"%x{len(self.lines)}"
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def name(self, e):
+        if e not in self.names:
+            self.names[e] = self.build(e)
+        return self.names[e]
+
+    def build(self, e):
+        name, type = e[0], typeof(e)
+        if name in LEAVES:
+            return f"%{name}"
+        if name == "capture":
+            return f"%c{e[1]}"
+        if name == "const":
+            return self.define(f"arith.constant {_constant(e[1], type)}")
+        args = [self.name(part) for part in operands(e)]
+        if name in _CONVERT:
+            text, source, to, _ = _CONVERT[name]
+            return self.define(f"{text} {args[0]} : {source} to {to}")
+        if name in _NARROW:
+            down, up, narrow, _ = _NARROW[name]
+            small = self.define(f"{down} {args[0]} : {type} to {narrow}")
+            return self.define(f"{up} {small} : {narrow} to {type}")
+        if name in ("cmpi", "cmpf"):
+            of = typeof(e[2])
+            return self.define(f"arith.{name} {e[1]}, {', '.join(args)} : {of}")
+        name = "arith.select" if name == "select" else name
+        if name == "math.ipowi":
+            return self.define(f"{name} {', '.join(args)} : {type}")
+        return self.define(f"{name} {', '.join(args)} : {type}")
+
+
+def region(expression, captures, kind):
+    """Text of the region; `kind` is score_mod or mask_mod."""
+    printer = _Printer()
+    result = printer.name(expression)
+    arguments = ["%s: f32"] if kind == "score_mod" else []
+    arguments += [f"%{letter}: index" for letter in "bhij"]
+    arguments += [f"%c{n}: {type}" for n, type in enumerate(captures)]
+    lines = [*printer.lines, f"attn.yield {result} : {typeof(expression)}"]
+    body = "".join(f"\n      {line}" for line in lines)
+    return f"{kind}({', '.join(arguments)}) {{{body}\n    }}"
+
+
+# ---------------------------------------------------------------------------
+# As numpy
+# ---------------------------------------------------------------------------
+
+
+def evaluate(expression, arguments, compute):
+    """`arguments` is letter -> array or number, and "captures" -> numbers;
+    floats are of type `compute`."""
+    known = {}
+
+    def value(e):
+        if e not in known:
+            known[e] = cast(find(e), typeof(e))
+        return known[e]
+
+    def cast(x, type):
+        if type == "f32":
+            return np.asarray(x).astype(compute)
+        return np.asarray(x).astype(bool) if type == "i1" else _wrap(x)
+
+    def find(e):
+        name = e[0]
+        if name in LEAVES:
+            return arguments[name]
+        if name == "capture":
+            return arguments["captures"][e[1]]
+        if name == "const":
+            return e[1]
+        args = [value(part) for part in operands(e)]
+        if name == "select":
+            return np.where(*args)
+        if name == "cmpi":
+            return _COMPARE_I[e[1]](*args)
+        if name == "cmpf":
+            return _COMPARE_F[e[1]](*args)
+        table = next(t for t in (_FLOAT, _INTEGER, _CONVERT, _NARROW) if name in t)
+        if typeof(e) == "i1":
+            return {"arith.andi": np.logical_and, "arith.ori": np.logical_or,
+                    "arith.xori": np.logical_xor}[name](*args)  # fmt: skip
+        meaning = table[name] if callable(table[name]) else table[name][-1]
+        return meaning(*args)
+
+    with np.errstate(all="ignore"):
+        return value(expression)
+
+
+def score_function(expression):
+    """For `fa4.reference`."""
+
+    def score_mod(s, b, h, i, j, *captures):
+        named = dict(s=s, b=b, h=h, i=i, j=j, captures=captures)
+        return np.broadcast_to(evaluate(expression, named, s.dtype), s.shape)
+
+    return score_mod
+
+
+def mask_function(expression):
+    def mask_mod(b, h, i, j, *captures):
+        named = dict(b=b, h=h, i=i, j=j, captures=captures)
+        shape = np.broadcast(i, j).shape
+        return np.broadcast_to(evaluate(expression, named, np.float64), shape)
+
+    return mask_mod

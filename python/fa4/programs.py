@@ -1,0 +1,265 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A call of `attn.sdpa` in any form that has a kernel, from its text to the
+comparison of what the simulator wrote with float64.
+
+    program = Program(head_dim=64, sizes=Sizes(2, 5, 300, 4, 2), mask=Mask.causal("top_left"))
+    outcome = run(program, Path("out"))        # compiled, simulated, compared
+"""
+
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from fa4 import gpu, grid, mods, reference
+from fa4.reference import Mask
+
+
+class Sizes(NamedTuple):
+    """Of one call. Heads of q are `group` times those of k and v."""
+
+    b: int = 1
+    sq: int = 64
+    sk: int = 64
+    hkv: int = 1
+    group: int = 1
+
+    @property
+    def hq(self):
+        return self.hkv * self.group
+
+
+@dataclass(frozen=True)
+class Program:
+    """One form of the op, and a call. All is static and contiguous, or dynamic,
+    as `static` and `strided` say: letters B, Sq, Sk, Hq, Hkv of the sizes that
+    are static; data operand -> "static" or "dynamic" strides, which leave gaps."""
+
+    head_dim: int = 64
+    dtype: str = "bf16"
+    layout: str = "bshd"
+    sizes: Sizes = Sizes()
+    mask: Mask | None = None
+    scale: float | None = None
+    score: tuple | None = None
+    visible: tuple | None = None
+    captures: tuple = ()  # (type, value)
+    lse: bool = True
+    kind: str = "memref"  # or "tensor"
+    static: frozenset = frozenset()
+    strided: tuple = ()  # (operand, kind)
+    inputs: str = "normal"
+    chip: str = "sm_100a"
+    options: tuple = ()
+
+    # -- Types ---------------------------------------------------------------
+
+    def letters(self, operand):
+        if operand == "lse":
+            return ["B", "Hq", "Sq"]
+        seq, head = ("Sq", "Hq") if operand in ("q", "out") else ("Sk", "Hkv")
+        names = {"b": "B", "s": seq, "h": head, "d": "D"}
+        return [names[letter] for letter in self.layout]
+
+    def shape(self, operand):
+        sizes = self.sizes
+        values = {"B": sizes.b, "Sq": sizes.sq, "Sk": sizes.sk, "Hq": sizes.hq}
+        values |= {"Hkv": sizes.hkv, "D": self.head_dim}
+        return tuple(values[letter] for letter in self.letters(operand))
+
+    def strides(self, operand):
+        """In elements, with gaps of 8 elements (16 bytes) between rows, and of
+        a row between those: None where the operand is contiguous."""
+        if operand not in dict(self.strided):
+            return None
+        stride, strides = 1, []
+        for size in reversed(self.shape(operand)):
+            strides.insert(0, stride)
+            stride = (stride * size + 15) // 8 * 8
+        return strides
+
+    def type(self, operand):
+        element = "f32" if operand == "lse" else self.dtype
+        dims = "".join(
+            f"{size}x" if letter == "D" or letter in self.static else "?x"
+            for letter, size in zip(self.letters(operand), self.shape(operand))
+        )
+        layout = ""
+        if strides := self.strides(operand):
+            if dict(self.strided)[operand] == "dynamic":
+                strides = ["?"] * (len(strides) - 1) + [1]
+            layout = f", strided<[{', '.join(map(str, strides))}]>"
+        return f"{self.kind}<{dims}{element}{layout}>"
+
+    # -- Text ----------------------------------------------------------------
+
+    @property
+    def results(self):
+        return ["out", "lse"] if self.lse else ["out"]
+
+    def clauses(self):
+        text = f"layout<{self.layout}>"
+        if mask := self.mask:
+            words = ["causal"] if mask.right == 0 else ["window"]
+            words += [] if mask.left is None else [f"left = {mask.left}"]
+            if mask.right not in (None, 0):
+                words.append(f"right = {mask.right}")
+            text += f" mask<{', '.join(words)}, {mask.alignment}>"
+        if self.scale is not None:
+            text += f" scale({np.float32(self.scale):.9e})"
+        if self.captures:
+            names = ", ".join(f"%c{n}" for n in range(len(self.captures)))
+            types = ", ".join(type for type, _ in self.captures)
+            text += f" captures({names} : {types})"
+        return text
+
+    def regions(self):
+        types = [type for type, _ in self.captures]
+        text = ""
+        for expression, kind in ((self.score, "score_mod"), (self.visible, "mask_mod")):
+            if expression is not None:
+                text += "\n    " + mods.region(expression, types, kind)
+        return text
+
+    def mlir(self):
+        inputs = ["q", "k", "v"]
+        memref = self.kind == "memref"
+        arguments = inputs + (self.results if memref else [])
+        text = ", ".join(f"%{name}: {self.type(name)}" for name in arguments)
+        for n, (type, _) in enumerate(self.captures):
+            text += f", %c{n}: {type}"
+        types = ", ".join(self.type(name) for name in inputs)
+        names = ", ".join(f"%{name}" for name in self.results)
+        out = ", ".join(self.type(name) for name in self.results)
+        if memref:
+            return (
+                f"func.func @program({text}) {{\n  attn.sdpa %q, %k, %v {self.clauses()}\n"
+                f"    outs({names} : {out}) : {types}{self.regions()}\n  return\n}}\n"
+            )
+        return (
+            f"func.func @program({text}) -> ({out}) {{\n  {names} = attn.sdpa %q, %k, %v "
+            f"{self.clauses()}\n    : {types} -> {out}{self.regions()}\n"
+            f"  return {names} : {out}\n}}\n"
+        )
+
+    # -- Numbers -------------------------------------------------------------
+
+    def form(self):
+        """The reference's keywords."""
+        form = dict(layout=self.layout, mask=self.mask, scale=self.scale)
+        if self.score is not None:
+            form["score_mod"] = mods.score_function(self.score)
+        if self.visible is not None:
+            form["mask_mod"] = mods.mask_function(self.visible)
+        if self.captures:
+            form["captures"] = tuple(value for _, value in self.captures)
+        return form
+
+    def draw(self, seed):
+        """q, k, v in the op's dtype and layout."""
+        sizes = self.sizes
+        shapes = [
+            (sizes.b, tokens, heads, self.head_dim)
+            for tokens, heads in ((sizes.sq, sizes.hq), *[(sizes.sk, sizes.hkv)] * 2)
+        ]
+        rng = np.random.default_rng([seed, zlib.crc32(repr(self).encode())])
+        order = ["bshd".index(letter) for letter in self.layout]
+        return tuple(
+            np.ascontiguousarray(x.transpose(order)).astype(gpu.DTYPES[self.dtype])
+            for x in grid.INPUTS[self.inputs](rng, *shapes)
+        )
+
+    def call(self, kernel: gpu.Kernel):
+        """The sizes and strides that the manifest leaves open, for fa4-sim."""
+        sizes = self.sizes
+        values = dict(B=sizes.b, Sq=sizes.sq, Sk=sizes.sk, Hq=sizes.hq, Hkv=sizes.hkv)
+        for operand, _ in self.strided:
+            for dim, stride in enumerate(self.strides(operand)):
+                values[f"{operand}_stride{dim}"] = stride
+        known = json.loads(kernel.manifest.read_text())["sizes"]
+        return [f"{name}={values[name]}" for name in known]
+
+
+# ---------------------------------------------------------------------------
+# Running
+# ---------------------------------------------------------------------------
+
+
+class Failed(Exception):
+    """`stage` is compile, ptxas, simulate or compare."""
+
+    def __init__(self, stage, message):
+        super().__init__(f"{stage}: {message}")
+        self.stage, self.message = stage, message
+
+
+def compare(program: Program, results: dict, arrays: Sequence, floor=grid.LSE_TOLERANCE):
+    """FlashAttention's rule, for out and the LSE. Raises AssertionError."""
+    form = program.form()
+    out, lse = reference.sdpa(*arrays, **form)
+    same_out, same_lse = reference.sdpa_same_dtype(*arrays, **form)
+    reference.check(results["out"], out, same_out, "out")
+    if program.lse:
+        floor = floor + reference.rounding_floor(lse, np.float32)
+        reference.check(results["lse"], lse, same_lse, "lse", floor=floor)
+
+
+def bind(kernel: gpu.Kernel, program: Program):
+    """Writes the captures' values into the manifest: those of fa4-sim's command
+    line are integers."""
+    manifest = json.loads(kernel.manifest.read_text())
+    for n, (type, value) in enumerate(program.captures):
+        bits = np.array(value, np.float32 if type == "f32" else np.int32).tobytes().hex()
+        for place, parameter in enumerate(manifest["params"]):
+            if parameter.get("value") == f"capture{n}":
+                manifest["params"][place] = {"bytes": bits}
+        manifest["sizes"].pop(f"capture{n}", None)
+    kernel.manifest.write_text(json.dumps(manifest))
+
+
+def run(
+    program: Program,
+    folder: Path,
+    seeds: tuple[int, int] = (0, 1),
+    ptxas: bool = False,
+    data_seed: int = 0,
+    timeout: float | None = 300,
+):
+    """Compiles (and assembles, with `ptxas`), simulates under the schedules of
+    `seeds` and compares. Raises Failed."""
+    try:
+        kernel = gpu.compile(program.mlir(), folder, program.chip, options=program.options)
+    except gpu.CompileError as error:
+        raise Failed("compile", str(error)) from None
+    if ptxas:
+        try:
+            said = gpu.assemble(kernel.ptx, program.chip)
+        except gpu.CompileError as error:
+            raise Failed("ptxas", str(error)) from None
+        if said.spill_stores or said.spill_loads or said.stack or said.advice:
+            raise Failed("ptxas", str(said))
+    arrays = program.draw(data_seed)
+    dtypes = {"out": arrays[0].dtype, "lse": np.dtype(np.float32)}
+    bind(kernel, program)
+    try:
+        results = gpu.simulate(
+            kernel,
+            dict(zip("qkv", arrays)),
+            {name: dtypes[name] for name in program.results},
+            seeds=seeds,
+            options=["--threads", "1", *program.call(kernel)],
+            timeout=timeout,
+        )
+    except gpu.SimulationError as error:
+        raise Failed("simulate", str(error)) from None
+    try:
+        compare(program, results, arrays)
+    except AssertionError as error:
+        raise Failed("compare", str(error)) from None
+
