@@ -192,7 +192,8 @@ class Program:
 
 
 class Failed(Exception):
-    """`stage` is compile, ptxas, simulate or compare."""
+    """`stage` is compile, ptxas, simulate, compare, or spills, when all else is
+    right."""
 
     def __init__(self, stage, message):
         super().__init__(f"{stage}: {message}")
@@ -237,13 +238,15 @@ def run(
         kernel = gpu.compile(program.mlir(), folder, program.chip, options=program.options)
     except gpu.CompileError as error:
         raise Failed("compile", str(error)) from None
+    spills = 0
     if ptxas:
         try:
             said = gpu.assemble(kernel.ptx, program.chip)
         except gpu.CompileError as error:
             raise Failed("ptxas", str(error)) from None
-        if said.spill_stores or said.spill_loads or said.stack or said.advice:
+        if said.advice:
             raise Failed("ptxas", str(said))
+        spills = said.spill_stores or said.spill_loads or said.stack
     arrays = program.draw(data_seed)
     dtypes = {"out": arrays[0].dtype, "lse": np.dtype(np.float32)}
     bind(kernel, program)
@@ -262,4 +265,6 @@ def run(
         compare(program, results, arrays)
     except AssertionError as error:
         raise Failed("compare", str(error)) from None
+    if spills:
+        raise Failed("spills", str(said))
 

@@ -265,12 +265,18 @@ LogicalResult KernelSignature::collectSizes() {
     if (!dim)
       return WalkResult::advance();
     auto source = dyn_cast<BlockArgument>(dim.getSource());
-    if (!source || source.getOwner()->getParentOp() != kernel ||
-        !dim.getConstantIndex())
+    std::optional<int64_t> index = dim.getConstantIndex();
+    if (!source || source.getOwner()->getParentOp() != kernel || !index)
       return WalkResult(
           op->emitOpError("must have a constant index into an argument of the "
                           "kernel to be lowered"));
-    addSize(kernel.getDimName(source.getArgNumber(), *dim.getConstantIndex()));
+    // The operation's own verifier leaves this to be undefined behaviour.
+    int64_t rank = cast<MemRefType>(source.getType()).getRank();
+    if (*index < 0 || *index >= rank)
+      return WalkResult(op->emitOpError("asks for size ")
+                        << *index << " of a tensor of " << rank
+                        << " dimensions");
+    addSize(kernel.getDimName(source.getArgNumber(), *index));
     return WalkResult::advance();
   });
   return success(!result.wasInterrupted());

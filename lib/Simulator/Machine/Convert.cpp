@@ -101,10 +101,10 @@ void integerRange(Type t, __int128 &low, __int128 &high) {
 
 uint64_t storeInteger(Type t, __int128 value) {
   uint64_t bits = uint64_t(value);
+  unsigned unused = 64 - 8 * typeBytes[unsigned(t)];
   // Sign-extended into the slot, so that a wider register gets it right.
-  return bits & (typeBytes[unsigned(t)] == 8
-                     ? ~0ull
-                     : (1ull << 8 * typeBytes[unsigned(t)]) - 1);
+  return isSigned(t) ? uint64_t(int64_t(bits << unused) >> unused)
+                     : bits << unused >> unused;
 }
 
 /// Nearest-even of the host or the form's mode, in one rounding.

@@ -206,3 +206,14 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     tile.commit %c, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
 }
+
+// -----
+
+tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  tile.role @r warps(1) issue first_warp(0) {
+    %c2 = arith.constant 2 : index
+    // expected-error @below {{asks for size 2 of a tensor of 2 dimensions}}
+    %n = memref.dim %x, %c2 : memref<?x64xbf16>
+  }
+}

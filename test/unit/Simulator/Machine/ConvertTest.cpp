@@ -76,7 +76,16 @@ INSTANTIATE_TEST_SUITE_P(
             "cvt.rna.tf32.f32 %d, %a;", "b32", b32x1, {0x3F801000}, 0x3F802000},
         Case{"cvt.rn.tf32.f32 %d, %a;", "b32", b32x1, {0x3F801000}, 0x3F800000},
         Case{"cvt.rn.bf16.s32 %d, %a;", "b16", b32x1, {257}, 0x4380},
-        Case{"cvt.rzi.u16.f16 %d, %a;", "b16", {"b16"}, {0x4248}, 3}));
+        Case{"cvt.rzi.u16.f16 %d, %a;", "b16", {"b16"}, {0x4248}, 3},
+        // A result that is narrower than its register is extended.
+        Case{"cvt.s8.s32 %d, %a;", "b16", b32x1, {0x1FF}, 0xFFFF},
+        Case{"cvt.u8.s32 %d, %a;", "b16", b32x1, {0x1FF}, 0xFF},
+        Case{"cvt.s8.s32 %d, %a;", "b32", b32x1, {0x80}, 0xFFFFFF80},
+        Case{"{.reg .b16 %x; cvt.s8.s32 %x, %a; cvt.rn.f32.s16 %d, %x;}",
+             "b32",
+             b32x1,
+             {0xFE},
+             f(-2.f)}));
 
 INSTANTIATE_TEST_SUITE_P(
     Packed, Conversion,

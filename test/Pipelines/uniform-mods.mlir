@@ -1,0 +1,42 @@
+// Mods that do not depend on what one would expect.
+//
+// RUN: fa4-opt %s --split-input-file --attn-to-nvvm -o /dev/null
+// RUN: fa4-opt %s --split-input-file --attn-to-nvvm=to=warp-specialize | FileCheck --dump-input=never %s
+
+// Scores without a product of q and k: p is still computed by lanes, and the role
+// that issues MMAs carries no tile of numbers.
+// CHECK-LABEL: tile.kernel @constant_score_kernel
+// CHECK: tile.channel "compute0_mma" tmem
+// CHECK: tile.role @compute0 warps(4)
+// CHECK: math.exp2 {{.*}} : vector<128x128xf32>
+// CHECK: tile.role @mma warps(1) issue
+// CHECK-NOT: arith.constant dense
+// CHECK-NOT: iter_args
+// CHECK: tile.mma
+// CHECK: tile.role @load
+func.func @constant_score(%x: memref<?x?x?x64xbf16>, %o: memref<?x?x?x64xbf16>, %c: f32) {
+  attn.sdpa %x, %x, %x layout<bshd> captures(%c : f32) outs(%o : memref<?x?x?x64xbf16>)
+    : memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %n: f32) {
+      attn.yield %n : f32
+    }
+  return
+}
+
+// -----
+
+// A constant mask that is a value here and a condition there, in the loops of
+// both kinds of blocks.
+// CHECK-LABEL: tile.kernel @constant_mask_kernel
+func.func @constant_mask(%x: memref<?x?x?x64xbf16>, %o: memref<?x?x?x64xbf16>) {
+  attn.sdpa %x, %x, %x layout<bshd> outs(%o : memref<?x?x?x64xbf16>)
+    : memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>
+    mask_mod(%b: index, %h: index, %i: index, %j: index) {
+      %late = arith.cmpi ult, %b, %j : index
+      %first = arith.cmpi sge, %h, %b : index
+      %never = arith.constant false
+      %r = arith.select %late, %first, %never : i1
+      attn.yield %r : i1
+    }
+  return
+}
