@@ -147,7 +147,9 @@ StringRef ExpBounds::limiter() const { return largestBound(*this).first; }
 static unsigned choosePairs(const TargetDescription &target,
                             const RowWork &work) {
   SmallVector<double> bounds;
-  for (unsigned pairs = 0, end = emulatablePairs(work); pairs <= end; ++pairs)
+  unsigned end =
+      std::min(emulatablePairs(work), work.columns / 2 / kExpShareLimit);
+  for (unsigned pairs = 0; pairs <= end; ++pairs)
     bounds.push_back(computeExpBounds(target, work, pairs).largest());
   double least = *min_element(bounds);
   const double *first = find_if(bounds, [&](double bound) {

@@ -142,12 +142,21 @@ static unsigned registersOf(Value value) {
   return llvm::divideCeil(type.getDimSize(1) * bits, 32);
 }
 
-/// Splats and broadcasts are not held in registers.
+/// Splats are not held in registers, and a row's value that is broadcast along
+/// the row is one register; a column's value for each row is as many as there
+/// are columns.
 static bool isHeld(Value value) {
   Operation *def = value.getDefiningOp();
-  return def && isa<VectorType>(value.getType()) &&
-         !isa<vector::BroadcastOp, vector::ShapeCastOp, vector::StepOp>(def) &&
-         !matchPattern(def, m_Constant());
+  if (!def || !isa<VectorType>(value.getType()) ||
+      isa<vector::ShapeCastOp, vector::StepOp>(def) ||
+      matchPattern(def, m_Constant()))
+    return false;
+  auto broadcast = dyn_cast<vector::BroadcastOp>(def);
+  if (!broadcast)
+    return true;
+  auto source = dyn_cast<VectorType>(broadcast.getSourceType());
+  return source && source.getShape().back() != 1 &&
+         !broadcast.getSource().getDefiningOp<vector::StepOp>();
 }
 
 /// Rows are worked on in fragments unless a reduction needs all of them at
@@ -191,7 +200,8 @@ static unsigned peakRegisters(Block &block) {
   return peak;
 }
 
-/// What a role needs, and its weight: elementwise operations of its rows.
+/// What a role needs, and its weight: elementwise operations of its rows. A
+/// row that is reduced is there as a whole, beside what it is converted to.
 static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
   RoleDemand demand{static_cast<unsigned>(role.getWarps()), 0, 0};
   if (role.getIssue()) {
@@ -199,18 +209,45 @@ static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
     return demand;
   }
   bool reduces = false;
-  unsigned peak = 0;
+  unsigned row = 0;
   role.walk([&](Operation *op) {
-    reduces |= isa<vector::MultiDimReductionOp>(op);
+    reduces |= isa<vector::MultiDimReductionOp, vector::ReductionOp>(op);
+    for (Value result : op->getResults())
+      row = std::max(row, registersOf(result));
     if (op->getNumResults() == 1 && !isa<vector::BroadcastOp>(op))
       demand.weight += registersOf(op->getResult(0));
   });
-  peak = peakRegisters(role.getBody().front());
-  if (!reduces)
-    peak = std::min(peak, kStreamedRegisters);
+  unsigned peak = peakRegisters(role.getBody().front());
+  peak = reduces ? std::max(peak, row + row / 2)
+                 : std::min(peak, kStreamedRegisters);
   demand.wantedRegisters =
       std::min(peak + kRegisterSlack, target.maxRegistersPerThread);
   return demand;
+}
+
+/// Roles that do alike for other rows get alike, so that a difference of a few
+/// operations does not cost a third role its registers.
+static void levelDemands(ArrayRef<RoleOp> roles,
+                         MutableArrayRef<RoleDemand> demands) {
+  auto isAlike = [&](RoleOp a, RoleOp b) {
+    auto counts = [](RoleOp role) {
+      std::array<unsigned, 3> result = {0, 0, 0};
+      role.walk([&](Operation *op) {
+        result[0] += isa<WaitOp>(op);
+        result[1] += isa<CommitOp>(op);
+        result[2] += isa<vector::MultiDimReductionOp, vector::ReductionOp>(op);
+      });
+      return result;
+    };
+    return !a.getIssue() && !b.getIssue() && counts(a) == counts(b);
+  };
+  for (unsigned i = 0; i < roles.size(); ++i)
+    for (unsigned j = 0; j < roles.size(); ++j)
+      if (isAlike(roles[i], roles[j])) {
+        demands[i].wantedRegisters =
+            std::max(demands[i].wantedRegisters, demands[j].wantedRegisters);
+        demands[i].weight = std::max(demands[i].weight, demands[j].weight);
+      }
 }
 
 //===----------------------------------------------------------------------===//
@@ -263,6 +300,7 @@ LogicalResult TileWarpSpecialize::assignWarps(KernelOp kernel,
     demands.push_back(demandOf(role, target));
     warps += role.getWarps();
   }
+  levelDemands(roles, demands);
   // All warps of a warpgroup must set their registers, those without work too.
   unsigned whole = llvm::alignTo(warps, target.warpsPerWarpgroup());
   if (whole != warps) {
