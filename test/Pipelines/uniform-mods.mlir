@@ -40,3 +40,34 @@ func.func @constant_mask(%x: memref<?x?x?x64xbf16>, %o: memref<?x?x?x64xbf16>) {
     }
   return
 }
+
+// -----
+
+// What a loop leaves behind is a number that every role can compute for itself;
+// the role that stores it has nothing else to do in the loop.
+// CHECK-LABEL: tile.kernel @count
+// CHECK: tile.role @compute0
+// CHECK: %[[N:.*]] = scf.for
+// CHECK: arith.addf
+// CHECK: vector.broadcast %[[N]]
+tile.kernel @count(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                   %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["M", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %none = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
+  %n = memref.dim %x, %c0 : memref<?x64xbf16>
+  %count = scf.for %j = %c0 to %n step %c128 iter_args(%sum = %none) -> (f32) {
+    %more = arith.addf %sum, %one : f32
+    scf.yield %more : f32
+  }
+  %q = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+  %s = tile.mma %q, transpose %q : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+  %counts = vector.broadcast %count : f32 to vector<128x128xf32>
+  %t = arith.mulf %s, %counts : vector<128x128xf32>
+  %h = arith.truncf %t : vector<128x128xf32> to vector<128x128xbf16>
+  %o = tile.mma %h, %q : vector<128x128xbf16>, vector<128x64xbf16> -> vector<128x64xf32>
+  %r = arith.truncf %o : vector<128x64xf32> to vector<128x64xbf16>
+  tile.store %r, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+}

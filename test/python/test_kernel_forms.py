@@ -82,6 +82,17 @@ MASK_MODS = {
     "uniform": dict(visible=("select", ("cmpi", "ult", B, J), ("cmpi", "sge", H, B), NEVER)),
     "with score_mod": dict(visible=NEAR, score=capped(S, f32(3)), mask=Mask(BR, 100, None)),
 }  # fmt: skip
+# Bounds that mean "none": differences with them do not have 32 bits.
+FARTHEST = {"most": 2**31 - 1, "least": -(2**31)}
+FAR = {
+    f"{name} {predicate} {kind}": dict(visible=("cmpi", predicate, J, bound), captures=captures)
+    for name, value in FARTHEST.items()
+    for predicate in ("slt", "sge", "sgt")
+    for kind, bound, captures in (
+        ("captured", capture(0, "index"), (("index", value),)),
+        ("constant", index(value), ()),
+    )
+}
 BANDS = {
     "left, top left": Mask(TL, 20, None), "left, bottom right": Mask(BR, 20, None),
     "right, top left": Mask(TL, None, 30), "right, bottom right": Mask(BR, None, 30),
@@ -141,7 +152,7 @@ INPUTS = {
     "rising, f16": dict(inputs="rising", dtype="f16", sizes=Sizes(1, 130, 390)),
 }  # fmt: skip
 
-TABLES = dict(score=SCORE_MODS, mask=MASK_MODS, band=BANDS, layout=LAYOUTS, heads=HEADS,
+TABLES = dict(score=SCORE_MODS, mask=MASK_MODS, far=FAR, band=BANDS, layout=LAYOUTS, heads=HEADS,
               lengths=LENGTHS, options=OPTIONS, inputs=INPUTS)  # fmt: skip
 TABLES["band"] = {name: dict(mask=mask) for name, mask in BANDS.items()}
 CASES = {f"{table}-{name}": form for table, forms in TABLES.items() for name, form in forms.items()}

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ColumnMask.h"
+#include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -116,21 +117,51 @@ static AffineColumn solveForColumn(arith::CmpIOp op, bool &upper) {
   return limit;
 }
 
+/// What sizes and positions stay within, so that sums of a few have 32 bits.
+static constexpr int64_t kMaxPosition = int64_t(1) << 29;
+
+/// Whether nothing that the caller of the kernel chooses freely is in `value`.
+static bool isPosition(Value value) {
+  SetVector<Value> values;
+  values.insert(value);
+  for (unsigned i = 0; i < values.size(); ++i) {
+    Value next = values[i];
+    APInt constant;
+    if (matchPattern(next, m_ConstantInt(&constant))) {
+      if (constant.abs().sgt(kMaxPosition))
+        return false;
+    } else if (auto argument = dyn_cast<BlockArgument>(next)) {
+      if (isa<KernelOp>(argument.getOwner()->getParentOp()) &&
+          !isa<MemRefType>(next.getType()))
+        return false;
+    } else {
+      values.insert_range(next.getDefiningOp()->getOperands());
+    }
+  }
+  return true;
+}
+
 static Value materialize(const AffineColumn &affine, const IRMapping &scalars,
                          ImplicitLocOpBuilder &b) {
+  bool wide = std::abs(affine.constant) > kMaxPosition ||
+              !llvm::all_of(affine.terms,
+                            [](auto &term) { return isPosition(term.first); });
+  Type type = wide ? b.getI64Type() : b.getI32Type();
   Value sum;
-  auto toI32 = [&](Value value) -> Value {
+  auto convert = [&](Value value) -> Value {
     value = scalars.lookupOrDefault(value);
-    if (value.getType().isInteger(32))
+    if (value.getType() == type)
       return value;
     if (value.getType().isIndex())
-      return arith::IndexCastOp::create(b, b.getI32Type(), value);
-    return arith::TruncIOp::create(b, b.getI32Type(), value);
+      return arith::IndexCastOp::create(b, type, value);
+    if (value.getType().getIntOrFloatBitWidth() > type.getIntOrFloatBitWidth())
+      return arith::TruncIOp::create(b, type, value);
+    return arith::ExtSIOp::create(b, type, value);
   };
   for (auto [term, sign] : affine.terms) {
-    Value value = toI32(term);
+    Value value = convert(term);
     if (!sum && sign < 0)
-      sum = arith::ConstantIntOp::create(b, b.getI32Type(), 0);
+      sum = arith::ConstantIntOp::create(b, type, 0);
     if (!sum)
       sum = value;
     else if (sign > 0)
@@ -138,13 +169,18 @@ static Value materialize(const AffineColumn &affine, const IRMapping &scalars,
     else
       sum = arith::SubIOp::create(b, sum, value);
   }
-  Value constant =
-      arith::ConstantIntOp::create(b, b.getI32Type(), affine.constant);
+  Value constant = arith::ConstantIntOp::create(b, type, affine.constant);
   if (!sum)
-    return constant;
-  if (affine.constant == 0)
+    sum = constant;
+  else if (affine.constant != 0)
+    sum = arith::AddIOp::create(b, sum, constant);
+  if (!wide)
     return sum;
-  return arith::AddIOp::create(b, sum, constant);
+  // No column is beyond these.
+  Value low = arith::ConstantIntOp::create(b, type, -kMaxPosition);
+  Value high = arith::ConstantIntOp::create(b, type, kMaxPosition);
+  sum = arith::MinSIOp::create(b, arith::MaxSIOp::create(b, sum, low), high);
+  return arith::TruncIOp::create(b, b.getI32Type(), sum);
 }
 
 /// All ones, shifted by `amount` in 0.., where a shift by 32 or more gives 0.

@@ -319,7 +319,11 @@ void RoleBuilder::emitLoop(scf::ForOp loop, OpBuilder &builder,
       map.map(loop.getResult(crossing.index), map.lookup(crossing.value));
     });
   };
-  if (!partition.touches(loop, role))
+  // What is no data is computed where it is used.
+  bool mayNeedResult = llvm::any_of(loop.getResults(), [&](Value result) {
+    return !partition.isData(result) && !result.use_empty();
+  });
+  if (!partition.touches(loop, role) && !mayNeedResult)
     return waitForResults();
 
   SmallVector<unsigned> kept;
