@@ -166,7 +166,9 @@ SPILL = {"mask-blocks", "score-a capture", "score-constant", "score-of the key o
 @pytest.mark.parametrize("name", CASES)
 def test_form(name, tmp_path):
     program = Program(**(DEFAULT | CASES[name]))
-    assemble = bool(gpu.find_ptxas()) and name not in SPILL
+    # ptxas takes longer than all else.
+    chosen = MANY or list(CASES).index(name) % 4 == 0
+    assemble = bool(gpu.find_ptxas()) and chosen and name not in SPILL
     run(program, tmp_path / "kernel", seeds=(0, 9 if MANY else 1), ptxas=assemble)
 
 

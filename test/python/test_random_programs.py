@@ -28,7 +28,7 @@ needs_tools = pytest.mark.skipif(
 
 
 @needs_tools
-@pytest.mark.parametrize("number", range(20))
+@pytest.mark.parametrize("number", range(16))
 def test_program(number, tmp_path):
     result = random_programs.run_number(11, number, tmp_path, ptxas=False)
     assert not result.error
