@@ -43,10 +43,10 @@ namespace fa4 {
 /// row is whole fragments.
 inline constexpr unsigned kExpFragmentColumns = 32;
 
-/// At most one in so many pairs is emulated unless more are asked for. The model
-/// has no bound for registers, of which each pair in flight takes about ten
-/// more: with 46 of 128 exponentials emulated ptxas 13.0 and 13.5 spill some
-/// kernels at 192 registers, with 32 none that were tried.
+/// At most one in so many pairs is emulated unless more are asked for. The
+/// model has no bound for registers, of which each pair in flight takes about
+/// ten more: with 46 of 128 exponentials emulated ptxas 13.0 and 13.5 spill
+/// some kernels at 192 registers, with 32 none that were tried.
 inline constexpr unsigned kExpShareLimit = 4;
 
 /// The rates in the tables are known to about this precision (measured: 15.93
