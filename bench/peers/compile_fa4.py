@@ -21,6 +21,8 @@ import sys
 import time
 import warnings
 
+from b200 import HardwareInfo
+
 SHAPE = dict(b=2, s=4096, h=16)
 
 
@@ -44,21 +46,6 @@ def main():
     import cutlass
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
-
-    class HardwareInfo:
-        """What the driver would say of a B200."""
-
-        def __init__(self, device_id=0):
-            pass
-
-        def get_device_multiprocessor_count(self):
-            return 148
-
-        def get_max_active_clusters(self, size):
-            return 148 // size
-
-        def get_l2_cache_size_in_bytes(self):
-            return 126 << 20
 
     cutlass.utils.HardwareInfo = HardwareInfo
     from flash_attn.cute import interface

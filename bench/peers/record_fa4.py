@@ -26,6 +26,8 @@ import sys
 import sysconfig
 import warnings
 
+from b200 import HardwareInfo
+
 FIRST_ADDRESS, ADDRESS_STEP = 0x7000_0000_0000, 1 << 32
 SWIZZLES = ["none", "32B", "64B", "128B"]
 
@@ -204,21 +206,6 @@ def main():
     import torch
     import tvm_ffi
     from torch._subclasses.fake_tensor import FakeTensorMode
-
-    class HardwareInfo:
-        """What the driver would say of a B200."""
-
-        def __init__(self, device_id=0):
-            pass
-
-        def get_device_multiprocessor_count(self):
-            return 148
-
-        def get_max_active_clusters(self, size):
-            return 148 // size
-
-        def get_l2_cache_size_in_bytes(self):
-            return 126 << 20
 
     cutlass.utils.HardwareInfo = HardwareInfo
     library = ctypes.CDLL(recorder, mode=ctypes.RTLD_GLOBAL)  # Before CuTe-DSL's own runtime is loaded.

@@ -117,11 +117,22 @@ LogicalResult RolePartition::collectNodes(Block &block, bool afterMma) {
   return success();
 }
 
-/// The operation that makes the accumulator that `value` is a multiple of, as
-/// long as it is elementwise.
-static Operation *accumulatorStep(Value value) {
+BlockArgument
+fa4::tile::findCarriedFactor(Value value, SmallVectorImpl<Operation *> *steps) {
+  if (auto arg = dyn_cast<BlockArgument>(value))
+    return isa<scf::ForOp>(arg.getOwner()->getParentOp()) ? arg
+                                                          : BlockArgument();
   Operation *op = value.getDefiningOp();
-  return isa_and_nonnull<RescaleOp, arith::MulFOp>(op) ? op : nullptr;
+  BlockArgument arg;
+  if (auto rescale = dyn_cast<RescaleOp>(op)) {
+    arg = findCarriedFactor(rescale.getValue(), steps);
+  } else if (auto mul = dyn_cast<arith::MulFOp>(op)) {
+    arg = findCarriedFactor(mul.getLhs(), steps);
+    arg = arg ? arg : findCarriedFactor(mul.getRhs(), steps);
+  }
+  if (arg && steps)
+    steps->push_back(op);
+  return arg;
 }
 
 /// In a loop, what stands between a carried accumulator and the MMA that adds
@@ -129,16 +140,7 @@ static Operation *accumulatorStep(Value value) {
 void RolePartition::findAccumulatorWork(KernelOp kernel) {
   kernel.walk([&](MmaOp mma) {
     SmallVector<Operation *> steps;
-    Value value = mma.getAcc();
-    while (Operation *op = value ? accumulatorStep(value) : nullptr) {
-      steps.push_back(op);
-      // The accumulator is the matrix that is not a broadcast.
-      value = op->getOperand(0);
-      if (isa<arith::MulFOp>(op) && !isa<BlockArgument>(value) &&
-          !accumulatorStep(value))
-        value = op->getOperand(1);
-    }
-    if (!isa_and_nonnull<BlockArgument>(value))
+    if (!mma.getAcc() || !findCarriedFactor(mma.getAcc(), &steps))
       return;
     // Broadcasts of the factors belong to the multiplication.
     for (Operation *op : steps) {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RoleBuilder.h"
+#include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -390,18 +391,11 @@ void RoleBuilder::placeReleases(RoleOp role) {
   role.walk([&](WaitOp op) { waits.push_back(op); });
   for (WaitOp op : waits) {
     Block *block = op->getBlock();
-    Operation *first = nullptr, *last = nullptr;
-    for (Operation *user : op.getValue().getUsers()) {
-      Operation *here = block->findAncestorOpInBlock(*user);
-      if (!first || here->isBeforeInBlock(first))
-        first = here;
-      if (!last || last->isBeforeInBlock(here))
-        last = here;
-    }
-    if (first)
+    Operation *last = op;
+    if (Operation *first = getFirstUser(op.getValue(), *block)) {
       op->moveBefore(first);
-    else
-      last = op;
+      last = getLastUser(op.getValue(), *block);
+    }
     auto channel = op.getChannel().getDefiningOp<ChannelOp>();
     if (isInPlace(channel))
       continue;

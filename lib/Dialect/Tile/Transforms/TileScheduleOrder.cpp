@@ -7,16 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileSchedule.h"
+#include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace fa4::tile;
-
-/// The operation of `block` that `user` is, or is in.
-static Operation *inBlock(Block *block, Operation *user) {
-  return block->findAncestorOpInBlock(*user);
-}
 
 /// Whether an operation of kind `Op` on `channel` is in (first, last).
 template <typename Op>
@@ -28,20 +24,10 @@ static bool anyBetween(Value channel, Operation *first, Operation *last) {
   return false;
 }
 
-/// The first operation of the block that uses a result of `op`.
-static Operation *firstUser(Operation *op) {
-  Operation *first = nullptr;
-  for (Operation *user : op->getUsers())
-    if (Operation *other = inBlock(op->getBlock(), user);
-        other && (!first || other->isBeforeInBlock(first)))
-      first = other;
-  return first;
-}
-
 /// Waiting later is always possible: the role has to wait anyway before it
 /// uses the value, and all that it gives to others it then gives sooner.
 static void sinkWait(WaitOp wait) {
-  Operation *first = firstUser(wait);
+  Operation *first = getFirstUser(wait->getResults(), *wait->getBlock());
   if (first && !anyBetween<WaitOp>(wait.getChannel(), wait, first) &&
       !anyBetween<ReleaseOp>(wait.getChannel(), wait, first))
     wait->moveBefore(first);
@@ -57,7 +43,7 @@ static Operation *lastUse(WaitOp wait, bool issues) {
     worklist.push_back(wait.getValue());
   while (!worklist.empty())
     for (Operation *user : worklist.pop_back_val().getUsers()) {
-      Operation *op = inBlock(wait->getBlock(), user);
+      Operation *op = wait->getBlock()->findAncestorOpInBlock(*user);
       if (!op || op->hasTrait<OpTrait::IsTerminator>())
         return nullptr;
       if (last->isBeforeInBlock(op))
@@ -226,7 +212,7 @@ static void sinkToUsers(Block &block) {
     if (auto wait = dyn_cast<WaitOp>(op))
       sinkWait(wait);
     else if (isMemoryEffectFree(&op) && !op.hasTrait<OpTrait::ConstantLike>())
-      if (Operation *first = firstUser(&op))
+      if (Operation *first = getFirstUser(op.getResults(), block))
         op.moveBefore(orReleaseBefore(&op, first));
   }
 }

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -188,12 +189,8 @@ static void sinkReleases(Block &block) {
     WaitOp wait = release ? waited.lookup(release.getChannel()) : WaitOp();
     if (!wait || !wait.getValue())
       continue;
-    Operation *last = release;
-    for (Operation *user : wait.getValue().getUsers())
-      if (Operation *here = block.findAncestorOpInBlock(*user);
-          here && last->isBeforeInBlock(here))
-        last = here;
-    if (last != release)
+    Operation *last = getLastUser(wait.getValue(), block);
+    if (last && release->isBeforeInBlock(last))
       release->moveAfter(last);
   }
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RoleBuilder.h"
+#include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
 #include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
 #include "fa4/Dialect/Tile/Analysis/RolePartition.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
@@ -16,6 +17,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
+#include <map>
 
 namespace fa4::tile {
 #define GEN_PASS_DEF_TILEWARPSPECIALIZE
@@ -32,23 +34,6 @@ using namespace fa4::tile;
 
 static bool isZero(Value value) {
   return matchPattern(value, m_AnyZeroFloat());
-}
-
-/// The carried accumulator that `value` is a product of, if it is one:
-/// multiplication keeps zero.
-static BlockArgument carriedFactor(Value value) {
-  if (auto arg = dyn_cast<BlockArgument>(value))
-    return isa<scf::ForOp>(arg.getOwner()->getParentOp()) ? arg
-                                                          : BlockArgument();
-  Operation *op = value.getDefiningOp();
-  if (auto rescale = dyn_cast_or_null<RescaleOp>(op))
-    return carriedFactor(rescale.getValue());
-  if (auto mul = dyn_cast_or_null<arith::MulFOp>(op)) {
-    if (BlockArgument arg = carriedFactor(mul.getLhs()))
-      return arg;
-    return carriedFactor(mul.getRhs());
-  }
-  return {};
 }
 
 /// After a loop that may have had no iteration, nobody has written the zeros
@@ -80,7 +65,8 @@ static void skipZeroAccumulators(KernelOp kernel) {
   kernel.walk([&](MmaOp mma) {
     if (!mma.getAcc() || mma.getAccumulate())
       return;
-    BlockArgument arg = carriedFactor(mma.getAcc());
+    // Multiplication keeps zero.
+    BlockArgument arg = findCarriedFactor(mma.getAcc());
     if (!arg || arg.getOwner() != mma->getBlock())
       return;
     auto loop = cast<scf::ForOp>(arg.getOwner()->getParentOp());
@@ -171,12 +157,8 @@ static unsigned peakRegisters(Block &block) {
     for (Value result : op.getResults()) {
       if (!isHeld(result))
         continue;
-      Operation *last = &op;
-      for (Operation *user : result.getUsers())
-        if (Operation *here = block.findAncestorOpInBlock(*user);
-            here && last->isBeforeInBlock(here))
-          last = here;
-      dying[last].push_back(result);
+      Operation *last = getLastUser(result, block);
+      dying[last ? last : &op].push_back(result);
     }
   unsigned live = 0, peak = 0;
   for (Operation &op : block) {
@@ -229,25 +211,31 @@ static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
 /// operations does not cost a third role its registers.
 static void levelDemands(ArrayRef<RoleOp> roles,
                          MutableArrayRef<RoleDemand> demands) {
-  auto isAlike = [&](RoleOp a, RoleOp b) {
-    auto counts = [](RoleOp role) {
-      std::array<unsigned, 3> result = {0, 0, 0};
-      role.walk([&](Operation *op) {
-        result[0] += isa<WaitOp>(op);
-        result[1] += isa<CommitOp>(op);
-        result[2] += isa<vector::MultiDimReductionOp, vector::ReductionOp>(op);
-      });
-      return result;
-    };
-    return !a.getIssue() && !b.getIssue() && counts(a) == counts(b);
-  };
-  for (unsigned i = 0; i < roles.size(); ++i)
-    for (unsigned j = 0; j < roles.size(); ++j)
-      if (isAlike(roles[i], roles[j])) {
-        demands[i].wantedRegisters =
-            std::max(demands[i].wantedRegisters, demands[j].wantedRegisters);
-        demands[i].weight = std::max(demands[i].weight, demands[j].weight);
-      }
+  // Waits, commits and reductions: what roles that do alike have as many of.
+  std::map<std::array<unsigned, 3>, SmallVector<RoleDemand *>> alike;
+  for (auto [i, demand] : llvm::enumerate(demands)) {
+    RoleOp role = roles[i];
+    if (role.getIssue())
+      continue;
+    std::array<unsigned, 3> counts = {0, 0, 0};
+    role.walk([&](Operation *op) {
+      counts[0] += isa<WaitOp>(op);
+      counts[1] += isa<CommitOp>(op);
+      counts[2] += isa<vector::MultiDimReductionOp, vector::ReductionOp>(op);
+    });
+    alike[counts].push_back(&demand);
+  }
+  for (auto &[counts, group] : alike) {
+    unsigned wanted = 0, weight = 0;
+    for (RoleDemand *demand : group) {
+      wanted = std::max(wanted, demand->wantedRegisters);
+      weight = std::max(weight, demand->weight);
+    }
+    for (RoleDemand *demand : group) {
+      demand->wantedRegisters = wanted;
+      demand->weight = weight;
+    }
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -58,6 +58,13 @@ struct ValueOrigin {
   unsigned index = 0;
 };
 
+/// The value that a loop carries and that `value` is a multiple of
+/// (`tile.rescale` and `arith.mulf`), if it is one. `steps` gets the
+/// multiplications.
+mlir::BlockArgument
+findCarriedFactor(mlir::Value value,
+                  llvm::SmallVectorImpl<mlir::Operation *> *steps = nullptr);
+
 class RolePartition {
 public:
   /// Emits an error on the first operation that has no place.

@@ -1,0 +1,35 @@
+//===- BlockUsers.cpp - where a block uses values ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
+
+using namespace mlir;
+
+/// The user that is `isBetter` than all others.
+template <typename Fn>
+static Operation *findUser(ValueRange values, Block &block, Fn isBetter) {
+  Operation *best = nullptr;
+  for (Value value : values)
+    for (Operation *user : value.getUsers())
+      if (Operation *here = block.findAncestorOpInBlock(*user);
+          here && (!best || isBetter(here, best)))
+        best = here;
+  return best;
+}
+
+Operation *fa4::tile::getFirstUser(ValueRange values, Block &block) {
+  return findUser(values, block, [](Operation *a, Operation *b) {
+    return a->isBeforeInBlock(b);
+  });
+}
+
+Operation *fa4::tile::getLastUser(ValueRange values, Block &block) {
+  return findUser(values, block, [](Operation *a, Operation *b) {
+    return b->isBeforeInBlock(a);
+  });
+}
