@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/ProtocolExplorer.h"
+#include "ProtocolCases.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -19,7 +20,10 @@ using llvm::formatv;
 
 namespace {
 
-using Trace = std::vector<ProtocolEvent>;
+using Trace = ProtocolTrace;
+
+/// Different numbers of passes that are explored at most.
+constexpr size_t kMaxCases = 20000;
 
 /// Memory that a transition touches, and, for channels that nobody acquires,
 /// the phases of their barriers.
@@ -780,91 +784,11 @@ std::optional<ProtocolFinding> Explorer::run() {
   return std::move(finding);
 }
 
-//===----------------------------------------------------------------------===//
-// Numbers of passes
-//===----------------------------------------------------------------------===//
-
-using Values = SmallVector<int64_t>;
-
-static int64_t evaluate(const LinearForm &form, const Values &values) {
-  int64_t sum = form.constant;
-  for (auto [unknown, coefficient] : form.terms)
-    sum += coefficient * values[unknown];
-  return sum;
-}
-
-static bool holds(const ProtocolCondition &condition, int64_t value) {
-  switch (condition.predicate) {
-  case ProtocolCondition::Equal:
-    return value == 0;
-  case ProtocolCondition::NotEqual:
-    return value != 0;
-  case ProtocolCondition::Less:
-    return value < 0;
-  case ProtocolCondition::LessEqual:
-    return value <= 0;
-  case ProtocolCondition::Greater:
-    return value > 0;
-  case ProtocolCondition::GreaterEqual:
-    return value >= 0;
-  }
-  llvm_unreachable("covered");
-}
-
-static std::vector<Trace> makeTraces(const ProtocolModel &model,
-                                     const Values &values) {
-  std::vector<Trace> traces(model.roles.size());
-  for (unsigned role = 0; role < model.roles.size(); ++role) {
-    RoleCursor cursor(model, role);
-    while (!cursor.isAtEnd()) {
-      if (cursor.fetch()) {
-        traces[role].push_back(cursor.event());
-        cursor.pop();
-      } else if (!cursor.isAtEnd()) {
-        const ProtocolQuestion &question = cursor.question();
-        if (question.kind == ProtocolQuestion::AnotherPass) {
-          cursor.answer(question.pass <
-                        evaluate(model.loops[question.number].trips, values));
-        } else {
-          const auto &condition = model.conditions[question.number];
-          cursor.answer(holds(condition, evaluate(condition.form, values) +
-                                             condition.slope * question.pass));
-        }
-      }
-    }
-  }
-  return traces;
-}
-
-/// Values of the unknowns with which no loop makes more than `maxPasses`
-/// passes, one of each kind; few passes first.
-static std::vector<Values> chooseValues(const ProtocolModel &model,
-                                        int64_t maxPasses) {
-  std::map<Values, Values> found;
-  Values values(model.unknowns, -1);
-  while (true) {
-    bool isPossible = true;
-    Values key(1, 0);
-    for (const ProtocolLoop &loop : model.loops) {
-      int64_t trips = evaluate(loop.trips, values);
-      isPossible &= trips >= loop.atLeast && trips <= maxPasses;
-      key.front() += trips;
-      key.push_back(trips);
-    }
-    for (const ProtocolCondition &condition : model.conditions)
-      key.push_back(evaluate(condition.form, values));
-    if (isPossible)
-      found.try_emplace(key, values);
-    unsigned digit = 0;
-    while (digit < values.size() && ++values[digit] > maxPasses + 1)
-      values[digit++] = -1;
-    if (digit == values.size())
-      break;
-  }
-  std::vector<Values> result;
-  for (auto &[key, value] : found)
-    result.push_back(value);
-  return result;
+static std::string listPasses(llvm::ArrayRef<int64_t> passes) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::interleave(passes, os, ", then ");
+  return text + (passes.size() == 1 && passes[0] == 1 ? " pass" : " passes");
 }
 
 std::optional<ProtocolFinding>
@@ -873,30 +797,35 @@ fa4::tile::exploreProtocol(const ProtocolModel &model,
                            ExplorerStatistics *statistics) {
   ExplorerStatistics unused;
   ExplorerStatistics &counts = statistics ? *statistics : unused;
-  int64_t maxPasses = options.maxPasses;
+  bool isNested = llvm::any_of(
+      model.loops, [](const ProtocolLoop &loop) { return loop.inside > 0; });
+  int64_t maxPasses = options.maxPasses, maxOuterPasses = maxPasses;
   if (maxPasses == 0) {
     for (const ProtocolChannel &channel : model.channels)
       maxPasses = std::max(maxPasses, channel.stages);
-    maxPasses += 2;
-    for (const ProtocolLoop &loop : model.loops)
-      if (loop.trips.isConstant())
-        maxPasses = std::max(maxPasses, loop.trips.constant);
+    maxPasses += isNested ? 1 : 2;
+    maxOuterPasses = 3;
   }
-  // More unknowns are not combined exhaustively.
-  if (model.unknowns > 5) {
+  for (const ProtocolLoop &loop : model.loops)
+    if (loop.trips.isConstant()) {
+      int64_t &limit = loop.inside ? maxOuterPasses : maxPasses;
+      limit = std::max(limit, loop.trips.constant);
+    }
+  auto cases = findProtocolCases(model, maxPasses, maxOuterPasses, kMaxCases);
+  if (!cases) {
     counts.gaveUp = true;
     return {};
   }
-  for (const Values &values : chooseValues(model, maxPasses)) {
+  for (ProtocolCase &choice : *cases) {
     ++counts.cases;
     auto finding =
-        Explorer(model, makeTraces(model, values), options, counts).run();
+        Explorer(model, std::move(choice.traces), options, counts).run();
     if (finding) {
-      for (const ProtocolLoop &loop : model.loops)
+      for (auto [loop, passes] : llvm::zip(model.loops, choice.passes))
         finding->notes.push_back(
-            {loop.op, formatv("@{0} makes {1} passes of this loop",
-                              model.roles[loop.role].name,
-                              evaluate(loop.trips, values))});
+            {loop.op,
+             formatv("@{0} makes {1} of this loop", model.roles[loop.role].name,
+                     passes.empty() ? "no passes" : listPasses(passes))});
       return finding;
     }
     if (counts.gaveUp)

@@ -8,6 +8,7 @@
 
 #include "fa4/Dialect/Tile/Analysis/ProtocolVerifier.h"
 #include "ProtocolFacts.h"
+#include "ProtocolSites.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -77,6 +78,13 @@ public:
   std::optional<ProtocolFinding> run();
 
 private:
+  /// Whether no passes decide an unknown of the form.
+  bool isPlain(const LinearForm &form) const {
+    return llvm::all_of(form.terms, [&](const auto &term) {
+      return model.depths[term.first.number()] == 0;
+    });
+  }
+
   // Components of a clock.
   unsigned roleCount() const { return model.roles.size(); }
   int mmaAgent(unsigned role) const { return roleCount() + role; }
@@ -100,7 +108,8 @@ private:
   /// False: both answers are possible and have been queued, or the state has
   /// been seen.
   bool answer(Machine &machine, unsigned role);
-  bool isNew(const Machine &machine);
+  bool isNew(Machine &machine);
+  void appendNumbers(Machine &machine, SmallVectorImpl<int64_t> &key) const;
   void appendClocks(const Machine &machine,
                     SmallVectorImpl<int64_t> &key) const;
   void appendChannel(const Machine &machine, unsigned channel,
@@ -231,60 +240,26 @@ Machine Verifier::start() const {
     for (int64_t position = 0; position < channel.initial; ++position)
       machine.slots[slotOf(i, position)].content = position;
   }
-  for (const ProtocolLoop &loop : model.loops) {
-    LinearForm form = loop.trips;
-    form.constant -= loop.atLeast;
-    machine.facts.assume(form);
-  }
+  for (const ProtocolLoop &loop : model.loops)
+    if (isPlain(loop.trips)) {
+      LinearForm form = loop.trips;
+      form.constant -= loop.atLeast;
+      machine.facts.assume(form);
+    }
   return machine;
 }
 
-/// Whether `condition` has one value in this and all later passes.
-static std::optional<bool> decideForGood(const ProtocolFacts &facts,
-                                         const ProtocolCondition &condition,
-                                         int64_t pass) {
-  LinearForm form = condition.form;
-  form.constant += condition.slope * pass;
-  std::optional<bool> now = facts.decide(condition.predicate, form);
-  if (!now || condition.slope == 0)
-    return now;
-  bool isRising = condition.slope > 0;
-  auto bound = isRising ? facts.lowerBound(form) : facts.upperBound(form);
-  bool hasPassedZero = bound && (isRising ? *bound > 0 : *bound < 0);
-  return hasPassedZero ? now : std::nullopt;
+/// What can still be asked of numbers of passes, and what is known of them.
+void Verifier::appendNumbers(Machine &machine,
+                             SmallVectorImpl<int64_t> &key) const {
+  ProtocolSites sites(model, machine.cursors, machine.facts);
+  machine.facts.forget([&](Unknown unknown) { return sites.isOver(unknown); });
+  sites.appendKey(key);
 }
 
-bool Verifier::isNew(const Machine &machine) {
+bool Verifier::isNew(Machine &machine) {
   SmallVector<int64_t> key;
-  std::vector<LinearForm> forms;
-  for (auto [i, loop] : llvm::enumerate(model.loops)) {
-    const RoleCursor &cursor = machine.cursors[loop.role];
-    key.push_back(cursor.isLeft(i));
-    if (cursor.isLeft(i))
-      continue;
-    LinearForm left = loop.trips;
-    left.constant -= std::max<int64_t>(cursor.passes(i), 0);
-    forms.push_back(left);
-  }
-  for (const ProtocolCondition &condition : model.conditions) {
-    int64_t pass = 0;
-    if (condition.loop != -1) {
-      const RoleCursor &cursor =
-          machine.cursors[model.loops[condition.loop].role];
-      if (cursor.isLeft(condition.loop))
-        continue;
-      // The pass under way may not have asked yet.
-      pass = std::max<int64_t>(cursor.passes(condition.loop) - 1, 0);
-    }
-    auto truth = decideForGood(machine.facts, condition, pass);
-    key.push_back(truth ? *truth : 2);
-    if (truth)
-      continue;
-    LinearForm form = condition.form;
-    form.constant += condition.slope * pass;
-    forms.push_back(form);
-  }
-  machine.facts.appendKey(std::move(forms), key);
+  appendNumbers(machine, key);
   for (const RoleCursor &cursor : machine.cursors) {
     cursor.appendPlace(key);
     for (StageUse use : cursor.variables()) {
@@ -660,12 +635,19 @@ bool Verifier::answer(Machine &machine, unsigned role) {
   LinearForm form;
   auto predicate = ProtocolCondition::Greater;
   if (isLoop) {
-    form = model.loops[question.number].trips;
+    const ProtocolLoop &loop = model.loops[question.number];
+    form = model.instantiate(loop.trips, cursor.instance(loop.parents));
+    if (question.pass == 0) {
+      form.constant -= loop.atLeast;
+      machine.facts.assume(form);
+      form.constant += loop.atLeast;
+    }
     form.constant -= question.pass;
   } else {
     const ProtocolCondition &condition = model.conditions[question.number];
     predicate = condition.predicate;
-    form = condition.form;
+    form =
+        model.instantiate(condition.form, cursor.instance(condition.parents));
     form.constant += condition.slope * question.pass;
   }
   if (auto known = machine.facts.decide(predicate, form)) {
@@ -773,14 +755,23 @@ void Verifier::report(const Machine &machine, Operation *op,
 
 void Verifier::notePasses(const Machine &machine) {
   for (const ProtocolLoop &loop : model.loops) {
-    LinearForm trips = machine.facts.simplify(loop.trips);
+    const RoleCursor &cursor = machine.cursors[loop.role];
+    if (!llvm::all_of(loop.parents,
+                      [&](unsigned outer) { return cursor.isIn(outer); }))
+      continue;
+    LinearForm trips = machine.facts.simplify(
+        model.instantiate(loop.trips, cursor.instance(loop.parents)));
     auto least = machine.facts.lowerBound(trips);
     int64_t known = std::max<int64_t>(least ? *least : 0, 0);
+    std::string where;
+    if (!loop.parents.empty())
+      where = formatv(" in pass {0} of the one around it",
+                      cursor.passes(loop.parents.back()));
     finding->notes.push_back(
         {loop.op,
-         formatv("{0} makes {1}{2} pass{3} of this loop", roleName(loop.role),
-                 trips.isConstant() ? "" : "at least ", known,
-                 known == 1 ? "" : "es")});
+         formatv("{0} makes {1}{2} pass{3} of this loop{4}",
+                 roleName(loop.role), trips.isConstant() ? "" : "at least ",
+                 known, known == 1 ? "" : "es", where)});
   }
 }
 
