@@ -12,6 +12,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <deque>
 #include <set>
 
 using namespace mlir;
@@ -160,6 +161,7 @@ private:
   void execute(State &state, const Transition &transition);
   void performAccess(State &state, unsigned role, unsigned event);
   void checkPhase(const State &state, unsigned role, unsigned event);
+  std::string describeBlocked(const State &state, unsigned thread) const;
   void reportDeadlock(const State &state);
   void report(Operation *op, std::string message) {
     if (!finding)
@@ -730,15 +732,37 @@ std::string Explorer::hash(const State &state) const {
   return key;
 }
 
+std::string Explorer::describeBlocked(const State &state,
+                                      unsigned thread) const {
+  const ProtocolEvent &event = traces[thread][state.next[thread]];
+  const ProtocolChannel &channel = model.channels[event.channel];
+  bool isWait = event.kind == StepKind::Wait;
+  unsigned by = blocker(state, thread)->role;
+  std::string whom = by == thread ? "which never comes" : "by " + name(by);
+  return formatv("{0} waits for {1} number {2} of channel \"{3}\"{4} {5}",
+                 name(thread), isWait ? "commit" : "release",
+                 isWait ? event.position + 1
+                        : event.position - channel.stages + 1,
+                 channel.label, by == thread ? "," : "", whom);
+}
+
+/// Who waits for whom: a cycle, or what never comes.
 void Explorer::reportDeadlock(const State &state) {
-  for (unsigned role = 0; role < traces.size(); ++role) {
-    if (state.next[role] == traces[role].size())
-      continue;
-    const ProtocolEvent &event = traces[role][state.next[role]];
-    report(event.step->op, formatv("channel \"{0}\": {1} never goes on",
-                                   label(event.channel), name(role)));
-    finding->notes.push_back({event.step->op, name(role) + " is stuck here"});
+  unsigned thread = 0;
+  while (state.next[thread] == traces[thread].size())
+    ++thread;
+  SmallVector<unsigned> chain;
+  while (!llvm::is_contained(chain, thread)) {
+    chain.push_back(thread);
+    thread = blocker(state, thread)->role;
   }
+  chain.erase(chain.begin(), llvm::find(chain, thread));
+  const ProtocolEvent &event = traces[thread][state.next[thread]];
+  report(event.step->op, formatv("channel \"{0}\": {1} never goes on",
+                                 label(event.channel), name(thread)));
+  for (unsigned blocked : chain)
+    finding->notes.push_back({traces[blocked][state.next[blocked]].step->op,
+                              describeBlocked(state, blocked)});
 }
 
 std::optional<ProtocolFinding> Explorer::run() {
@@ -759,10 +783,11 @@ std::optional<ProtocolFinding> Explorer::run() {
         first.slots[2 * slotOf(i, position) + half] = {
             valueOf({int(i), position}) + half, 0};
   llvm::StringSet<> seen;
-  std::vector<State> stack{first};
-  while (!stack.empty() && !finding) {
-    State state = std::move(stack.back());
-    stack.pop_back();
+  // Breadth first: what is found is found after the fewest steps.
+  std::deque<State> queue{first};
+  while (!queue.empty() && !finding) {
+    State state = std::move(queue.front());
+    queue.pop_front();
     if (++statistics.states > options.maxStates) {
       statistics.gaveUp = true;
       break;
@@ -770,13 +795,13 @@ std::optional<ProtocolFinding> Explorer::run() {
     SmallVector<Transition> transitions = choose(state);
     if (transitions.empty() && !processes(state).empty())
       reportDeadlock(state);
-    for (const Transition &transition : llvm::reverse(transitions)) {
+    for (const Transition &transition : transitions) {
       State next = state;
       execute(next, transition);
       for (auto &copies : next.copies)
         llvm::sort(copies);
       if (seen.insert(hash(next)).second)
-        stack.push_back(std::move(next));
+        queue.push_back(std::move(next));
     }
   }
   if (!finding)

@@ -104,6 +104,7 @@ private:
   }
 
   Machine start() const;
+  SmallVector<unsigned> orderRoles(const Machine &machine) const;
   void advance(Machine machine);
   /// False: both answers are possible and have been queued, or the state has
   /// been seen.
@@ -126,6 +127,7 @@ private:
             StageUse use);
   void write(Machine &machine, const Record &record, const Clock &clock,
              StageUse use);
+  std::string describeMissing(const Record &old, unsigned role) const;
   bool knows(const Clock &clock, const Record &by, unsigned slot,
              const Record &record, unsigned recordSlot) const;
   void checkEnd(const Machine &machine);
@@ -163,6 +165,7 @@ private:
   SmallVector<bool> rotates;
   SmallVector<bool> isAcquired, isReleased;
   SmallVector<bool> hasMmas;
+  bool hasNestedLoops;
   std::deque<Machine> queue;
   std::set<std::vector<int64_t>> seen;
   std::optional<ProtocolFinding> finding;
@@ -206,6 +209,8 @@ Verifier::Verifier(const ProtocolModel &model, ProtocolStatistics &statistics)
       if (a != b)
         rotates[channelA] = rotates[channelB] = false;
     }
+  hasNestedLoops = llvm::any_of(
+      model.loops, [](const ProtocolLoop &loop) { return loop.inside > 0; });
   for (auto [i, role] : llvm::enumerate(model.roles))
     visit(role.body, [&, i = i](const Step &step) {
       if (step.kind == StepKind::Acquire)
@@ -516,6 +521,19 @@ bool Verifier::knows(const Clock &clock, const Record &by, unsigned slot,
          slot == recordSlot;
 }
 
+/// What `role` would have to have done after the access.
+std::string Verifier::describeMissing(const Record &old, unsigned role) const {
+  bool isLanes =
+      old.agent < int(roleCount()) || old.agent == allLanesAgent(old.role);
+  if (old.role != role)
+    return formatv("{0} has waited for no commit or release by {1} that "
+                   "follows {2}",
+                   roleName(role), roleName(old.role),
+                   isLanes ? "it" : "its end");
+  return isLanes ? "other lanes of the role may come later"
+                 : "the role has waited for nothing that follows its end";
+}
+
 void Verifier::read(Machine &machine, const Record &record, const Clock &clock,
                     StageUse use) {
   const ProtocolChannel &channel = model.channels[use.channel];
@@ -539,7 +557,8 @@ void Verifier::read(Machine &machine, const Record &record, const Clock &clock,
                    channel.label, roleName(record.role), inPass(record.pass),
                    roleName(write.role), label(channelOfSlot[other])));
     return note(write.op, "the write" + inPass(write.pass) +
-                              ", which nothing orders before the read");
+                              ", which nothing orders before the read: " +
+                              describeMissing(write, record.role));
   }
   if (slot.content != use.position) {
     report(machine, record.op,
@@ -580,8 +599,9 @@ void Verifier::write(Machine &machine, const Record &record, const Clock &clock,
                    "{4} it (channel \"{5}\")",
                    channel.label, roleName(record.role), inPass(record.pass),
                    roleName(old.role), what, label(channelOfSlot[other])));
-    note(old.op, ("the access" + inPass(old.pass) +
-                  ", which nothing orders before the write"));
+    note(old.op, "the access" + inPass(old.pass) +
+                     ", which nothing orders before the write: " +
+                     describeMissing(old, record.role));
   };
   for (unsigned other : overlapping[slotNumber]) {
     SlotState &slot = machine.slots[other];
@@ -685,10 +705,31 @@ bool Verifier::answer(Machine &machine, unsigned role) {
   return false;
 }
 
+/// Roles in the order in which they may take a step: those first that are
+/// behind in loops with loops in them, which may be passes in which nothing
+/// happens.
+SmallVector<unsigned> Verifier::orderRoles(const Machine &machine) const {
+  SmallVector<unsigned> order = llvm::to_vector(llvm::seq(0u, roleCount()));
+  if (!hasNestedLoops)
+    return order;
+  SmallVector<SmallVector<int64_t, 2>> passes(roleCount());
+  for (auto [i, loop] : llvm::enumerate(model.loops)) {
+    const RoleCursor &cursor = machine.cursors[loop.role];
+    if (loop.inside > 0 && cursor.isIn(i))
+      passes[loop.role].push_back(cursor.passes(i) + loop.firstPass);
+  }
+  llvm::sort(order, [&](unsigned a, unsigned b) {
+    return std::tie(passes[a], a) < std::tie(passes[b], b);
+  });
+  return order;
+}
+
 void Verifier::advance(Machine machine) {
   while (!finding) {
     bool hasMoved = false, isDone = true;
-    for (unsigned role = 0; role < roleCount() && !hasMoved; ++role) {
+    for (unsigned role : orderRoles(machine)) {
+      if (hasMoved)
+        break;
       RoleCursor &cursor = machine.cursors[role];
       while (!cursor.fetch() && !cursor.isAtEnd())
         if (!answer(machine, role))
