@@ -44,7 +44,7 @@
 
 // Work tiles with numbers of blocks of their own; the proof is small.
 // RUN: fa4-opt %S/Inputs/persistent.mlir --tile-verify-protocol=print=true --tile-explore-protocol -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=SMALL
-// SMALL: @persistent: {{[0-9]{2,4}}} steps
+// SMALL: @persistent: {{([0-9]{2,4})}} steps
 // The MMAs that read the stage were issued before.
 // RUN: sed -e '/#release-q$/d' -e 's,//+early-release ,,' %S/Inputs/persistent.mlir | fa4-opt --tile-verify-protocol --tile-explore-protocol -o /dev/null
 // The second tile overwrites the accumulator.

@@ -9,7 +9,7 @@
 // An accumulator that the first pass starts is not written where there is none: its
 // epilogue may take it only under that condition.
 // RUN: sed 's/%n = arith.maxsi %blocks, %c1/%n = arith.maxsi %blocks, %c0/' %S/Inputs/gemm-program.mlir | fa4-opt --pass-pipeline='builtin.module(tile.kernel(tile-warp-specialize,tile-verify-protocol,tile-explore-protocol))' -o %t.gemm
-// RUN: sed 's/scf.yield %cst/scf.yield %1/' %t.gemm | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=EMPTY
+// RUN: sed 's/scf.yield %cst/scf.yield %3/' %t.gemm | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=EMPTY
 // EMPTY: error: channel "mma_epilogue": @epilogue reads a value that is not there: it was not written before
 // EMPTY: note: @mma makes 0 passes of this loop
 

@@ -79,6 +79,8 @@ CaseFinder::CaseFinder(const ProtocolModel &model, int64_t maxPasses,
   };
   for (const ProtocolLoop &loop : model.loops)
     mark(loop.trips);
+  for (const auto &[unknown, form] : model.clamped)
+    mark(form);
   for (const ProtocolCondition &condition : model.conditions)
     if (condition.predicate != ProtocolCondition::NotEqual ||
         condition.form.terms.size() != 1 || condition.form.constant != 0 ||
@@ -91,6 +93,14 @@ CaseFinder::CaseFinder(const ProtocolModel &model, int64_t maxPasses,
 std::optional<int64_t> CaseFinder::evaluate(const LinearForm &form) {
   int64_t sum = form.constant;
   for (auto [unknown, coefficient] : form.terms) {
+    if (auto it = model.clamped.find(unknown.number());
+        it != model.clamped.end()) {
+      auto value = evaluate(model.instantiate(it->second, unknown.passes()));
+      if (!value)
+        return std::nullopt;
+      sum += coefficient * std::max<int64_t>(*value, 0);
+      continue;
+    }
     auto it = values.find(unknown);
     if (it == values.end()) {
       missing = unknown;

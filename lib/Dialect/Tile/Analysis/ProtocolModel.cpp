@@ -466,8 +466,19 @@ LogicalResult ModelBuilder::addLoop(scf::ForOp loop, Steps &steps) {
     return failure();
   ProtocolLoop &info = model.loops[step.number];
   info.trips = *form;
+  Polynomial length =
+      ExecutionCounts::add(counts.getValue(loop.getUpperBound()),
+                           counts.getValue(loop.getLowerBound()), -1);
+  if (getConstantIntValue(loop.getStep()) == 1 && length != trips) {
+    FailureOr<LinearForm> unclamped =
+        toForm(length, info.parents.size(), true, loop);
+    if (failed(unclamped))
+      return failure();
+    model.clamped[form->terms.begin()->first.number()] = *unclamped;
+  }
   info.inside = model.loops.size() - step.number - 1;
   info.firstPass = counts.getPass(loop).offset;
+  info.atLeast = counts.runsAtLeastOnce(loop);
   for (int64_t least : {1, 2})
     if (counts.isNonNegative(
             ExecutionCounts::add(trips, ExecutionCounts::constant(least), -1)))

@@ -106,6 +106,7 @@ private:
   Machine start() const;
   SmallVector<unsigned> orderRoles(const Machine &machine) const;
   void advance(Machine machine);
+  void relateClamped(ProtocolFacts &facts, const LinearForm &form) const;
   /// False: both answers are possible and have been queued, or the state has
   /// been seen.
   bool answer(Machine &machine, unsigned role);
@@ -250,6 +251,7 @@ Machine Verifier::start() const {
       LinearForm form = loop.trips;
       form.constant -= loop.atLeast;
       machine.facts.assume(form);
+      relateClamped(machine.facts, loop.trips);
     }
   return machine;
 }
@@ -646,6 +648,26 @@ void Verifier::execute(Machine &machine, unsigned role) {
 // Runs
 //===----------------------------------------------------------------------===//
 
+/// What follows for unknowns of the form that are numbers or 0.
+void Verifier::relateClamped(ProtocolFacts &facts,
+                             const LinearForm &form) const {
+  for (auto [unknown, coefficient] : form.terms) {
+    auto it = model.clamped.find(unknown.number());
+    if (it == model.clamped.end())
+      continue;
+    LinearForm length = model.instantiate(it->second, unknown.passes());
+    auto lower = facts.lowerBound(length), upper = facts.upperBound(length);
+    LinearForm value;
+    value.terms[unknown] = 1;
+    if (!upper || *upper > 0)
+      value.add(length, -1);
+    if ((lower && *lower >= 0) || (upper && *upper <= 0))
+      facts.assumeZero(value);
+    else
+      facts.assume(value);
+  }
+}
+
 bool Verifier::answer(Machine &machine, unsigned role) {
   RoleCursor &cursor = machine.cursors[role];
   ProtocolQuestion question = cursor.question();
@@ -670,6 +692,7 @@ bool Verifier::answer(Machine &machine, unsigned role) {
         model.instantiate(condition.form, cursor.instance(condition.parents));
     form.constant += condition.slope * question.pass;
   }
+  relateClamped(machine.facts, form);
   if (auto known = machine.facts.decide(predicate, form)) {
     cursor.answer(*known);
     return true;

@@ -186,6 +186,9 @@ struct ProtocolModel {
   /// Of each unknown, how many of the loops around a use decide it.
   llvm::SmallVector<unsigned> depths;
 
+  /// Unknowns that are this form where it is not negative, and 0 elsewhere.
+  std::map<unsigned, LinearForm> clamped;
+
   /// The form with each unknown replaced by its value in `passes`.
   LinearForm instantiate(const LinearForm &form,
                          llvm::ArrayRef<int64_t> passes) const;
