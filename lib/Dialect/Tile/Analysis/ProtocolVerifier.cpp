@@ -659,9 +659,12 @@ void Verifier::relateClamped(ProtocolFacts &facts,
     auto lower = facts.lowerBound(length), upper = facts.upperBound(length);
     LinearForm value;
     value.terms[unknown] = 1;
-    if (!upper || *upper > 0)
+    auto least = facts.lowerBound(value);
+    bool isLength = (lower && *lower >= 0) || (least && *least > 0);
+    bool isZero = !isLength && upper && *upper <= 0;
+    if (!isZero)
       value.add(length, -1);
-    if ((lower && *lower >= 0) || (upper && *upper <= 0))
+    if (isLength || isZero)
       facts.assumeZero(value);
     else
       facts.assume(value);
@@ -720,6 +723,7 @@ bool Verifier::answer(Machine &machine, unsigned role) {
     } else {
       next.facts.assume(strict);
     }
+    relateClamped(next.facts, form);
     if (!next.facts.isFeasible())
       continue;
     next.cursors[role].answer(holds(sign));
