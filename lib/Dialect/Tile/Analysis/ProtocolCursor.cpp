@@ -157,7 +157,7 @@ void RoleCursor::makeEvent(const Step &step) {
 
 void RoleCursor::makeAccess(const Step &step) {
   auto read = [&](StageUse use) {
-    if (use.channel == -1)
+    if (use.channel == -1 || use.position < 0)
       next.readsNothing = true;
     else
       next.reads.push_back(use);
