@@ -247,6 +247,13 @@ bool ExecutionCounts::isNonNegative(const Polynomial &a, unsigned depth) {
   return false;
 }
 
+bool ExecutionCounts::isNonNegative(const Polynomial &a) {
+  auto [it, isUnknown] = proofs.try_emplace(a, false);
+  if (isUnknown)
+    it->second = isNonNegative(a, 0);
+  return it->second;
+}
+
 bool ExecutionCounts::runsAtLeastOnce(scf::ForOp loop) {
   Polynomial length =
       add(getValue(loop.getUpperBound()), getValue(loop.getLowerBound()), -1);

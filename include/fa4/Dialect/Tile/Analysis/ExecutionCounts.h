@@ -77,7 +77,7 @@ public:
   Polynomial getValue(mlir::Value value);
 
   /// Whether `a >= 0` is proven.
-  bool isNonNegative(const Polynomial &a) { return isNonNegative(a, 0); }
+  bool isNonNegative(const Polynomial &a);
 
   static Polynomial constant(int64_t value);
   static Polynomial add(const Polynomial &a, const Polynomial &b,
@@ -106,6 +106,7 @@ private:
   std::vector<Atom> atoms;
   llvm::StringMap<unsigned> atomOf;
   llvm::DenseMap<mlir::Value, Polynomial> values;
+  std::map<Polynomial, bool> proofs;
 };
 
 } // namespace fa4::tile
