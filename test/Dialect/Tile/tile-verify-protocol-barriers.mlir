@@ -784,3 +784,32 @@ tile.kernel @next_pass(%y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N",
     }
   }
 }
+
+// -----
+
+// PTX ISA, mbarrier: counts from 1 to 2^20 - 1.
+tile.kernel @zero() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @below {{has arrivals(0), not from 1 to 1048575}}
+  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(0) : <vector<128xf32>>
+}
+
+// -----
+
+tile.kernel @too_many() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @below {{has bytes(1048576), not from 1 to 1048575}}
+  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) bytes(1048576) : <vector<128xf32>>
+}
+
+// -----
+
+tile.kernel @nothing_full() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @below {{counts what arrives at 'full' barriers, but has none}}
+  %c = "tile.channel"() <{label = "c", space = #tile<space smem>, stages = 1 : i64, full_bytes = 512 : i64}> : () -> !tile.channel<vector<128xf32>>
+}
+
+// -----
+
+tile.kernel @nothing_empty() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @below {{counts what arrives at 'empty' barriers, but has none}}
+  %c = "tile.channel"() <{label = "c", space = #tile<space smem>, stages = 1 : i64, empty_arrivals = 1 : i64}> : () -> !tile.channel<vector<128xf32>>
+}
