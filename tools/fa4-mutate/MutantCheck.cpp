@@ -22,6 +22,8 @@ MutantResult MutantChecker::check(const ProtocolModel &model) {
     result.rule = finding->message;
     return result;
   }
+  if (limits.rulesOnly)
+    return result;
   auto begin = Clock::now();
   if (auto finding = verifyProtocol(model)) {
     result.verifier = Verdict::Rejected;
