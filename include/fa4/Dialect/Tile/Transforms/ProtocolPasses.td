@@ -19,8 +19,9 @@ def TileVerifyProtocol : Pass<"tile-verify-protocol", "::fa4::tile::KernelOp"> {
     accesses to one stage, or to what shares its memory, are ordered, that what
     is read is the value that was waited for, and that each channel is used in
     balance. `ProtocolVerifier.h` says how. Of a placed kernel it also checks
-    offsets, capacity, barriers, warps and registers. Kernels without roles
-    are left alone.
+    offsets, capacity, barriers and what completes a phase of them (arrivals, bytes),
+    warps and registers; of a distributed one also that lanes fence what they
+    write for asynchronous operations. Kernels without roles are left alone.
 
     A rejection is one error, with notes: which role waits for whom, or
     which two accesses nothing orders, and how many passes the loops make.
@@ -31,8 +32,8 @@ def TileVerifyProtocol : Pass<"tile-verify-protocol", "::fa4::tile::KernelOp"> {
     outer induction variable are the same in all roles that compute them alike for
     the same pass, and may be anything in the next one.
 
-    Assumed is that lowering gives each operation its meaning (arrival counts,
-    byte counts, fences), and that numbers of passes do not overflow. Not supported,
+    Assumed is that lowering gives each operation its meaning (who arrives where,
+    fences of tensor memory), and that numbers of passes do not overflow. Not supported,
     and an error: numbers of passes and conditions that the induction variables of
     more than two loops decide. What is a number of passes of one loop only by way
     of two others' (the first tile is peeled, say, and its blocks are counted
