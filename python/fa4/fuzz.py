@@ -23,6 +23,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from fa4.cpu import ToolNotFoundError
 from fa4.gpu import ROOT, find_tool
 
 INPUTS = ROOT / "test" / "fuzz" / "Inputs"
@@ -129,17 +130,18 @@ def _of_levels(names, folder):
         for path in sorted((folder / form).iterdir()):
             level = path.name.split(".")[-2]
             for name in names:
-                passes = name.startswith("tile-")
-                if passes or name in ("", f"attn-to-nvvm{{from={level}}}"):
+                whole = form == "plain" and name == f"attn-to-nvvm{{from={level}}}"
+                if not name or name.startswith("tile-") or whole:
                     yield name, path.read_text()
 
 
 def make_seeds(folder):
     """For the target `opt`: from the tests, the examples and the compiler."""
     names = pipelines()
-    folder.mkdir(parents=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        for name, text in [*_of_tests(names), *_of_levels(names, Path(scratch))]:
+    with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
+        made = [*_of_tests(names), *_of_levels(names, Path(scratch))]
+        folder.mkdir(parents=True)
+        for name, text in made:
             data = f"{HEAD} {name}\n{text}".encode()
             if len(data) <= TARGETS["opt"].max_len:
                 (folder / hashlib.sha256(data).hexdigest()[:16]).write_bytes(data)
@@ -227,7 +229,7 @@ def options(target, failures):
     chosen = TARGETS[target]
     return [
         f"-max_len={chosen.max_len}", f"-timeout={chosen.timeout}", "-rss_limit_mb=3000",
-        "-len_control=0", "-print_final_stats=1", f"-artifact_prefix={failures}/",
+        "-len_control=0", "-print_final_stats=1", "-close_fd_mask=1", f"-artifact_prefix={failures}/",
     ]  # fmt: skip
 
 
@@ -374,7 +376,7 @@ def main(words=None):
             build()
         for target in targets:
             corpora(target)
-    except (OSError, subprocess.CalledProcessError) as error:
+    except (OSError, ToolNotFoundError, subprocess.CalledProcessError) as error:
         print(f"fuzz: {error}", file=sys.stderr)
         return 2
     ledger = BUILD / "ledger.jsonl"

@@ -78,6 +78,24 @@ static const Word *pick(TextMutator &mutator, ArrayRef<Word> words,
   return fit.empty() ? nullptr : fit[mutator.below(fit.size())];
 }
 
+/// Sometimes everywhere: a type or shape that changes in one place only does
+/// not verify.
+static std::string replaceWord(TextMutator &mutator, StringRef text,
+                               ArrayRef<Word> words, const Word &at,
+                               StringRef by) {
+  if (mutator.below(3))
+    return replace(text, at.begin, at.size, by);
+  std::string result;
+  size_t end = 0;
+  for (const Word &word : words) {
+    if (textOf(text, word) != textOf(text, at))
+      continue;
+    result += text.slice(end, word.begin).str() + by.str();
+    end = word.begin + word.size;
+  }
+  return result + text.substr(end).str();
+}
+
 /// Another word of the same kind; sometimes none, or twice the same.
 std::string TextMutator::changeWord(StringRef text, StringRef donor) {
   SmallVector<Word> words = lex(text);
@@ -99,7 +117,7 @@ std::string TextMutator::changeWord(StringRef text, StringRef donor) {
   });
   if (!other)
     return text.str();
-  return replace(text, at->begin, at->size, textOf(donor, *other));
+  return replaceWord(*this, text, words, *at, textOf(donor, *other));
 }
 
 //===----------------------------------------------------------------------===//
@@ -164,18 +182,7 @@ std::string TextMutator::changeNumber(StringRef text) {
   std::string by = number(textOf(text, *at));
   if (below(3) == 0)
     by = textOf(text, *pick(*this, words, isNumber)).str();
-  // Sometimes everywhere: a shape that changes in one place does not verify.
-  if (below(3))
-    return replace(text, at->begin, at->size, by);
-  std::string result;
-  size_t end = 0;
-  for (const Word &word : words) {
-    if (!isNumber(word) || textOf(text, word) != textOf(text, *at))
-      continue;
-    result += text.slice(end, word.begin).str() + by;
-    end = word.begin + word.size;
-  }
-  return result + text.substr(end).str();
+  return replaceWord(*this, text, words, *at, by);
 }
 
 //===----------------------------------------------------------------------===//

@@ -38,7 +38,7 @@ private:
   std::string changeNumber(llvm::StringRef text);
   std::string number(llvm::StringRef old);
 
-  std::minstd_rand random;
+  std::mt19937 random;
 };
 
 } // namespace fa4::fuzz

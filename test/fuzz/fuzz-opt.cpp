@@ -15,7 +15,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "IRMutator.h"
 #include "TextMutator.h"
+#include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/InitAll.h"
 #include "fa4/Pipelines/AttnToNVVM.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -98,9 +100,11 @@ static void checkRoundTrip(ModuleOp module) {
 }
 
 static void run(ModuleOp module, StringRef pipeline, const unsigned &errors) {
-  PassManager passes(module.getContext(), ModuleOp::getOperationName(),
-                     PassManager::Nesting::Implicit);
-  if (failed(parsePassPipeline(pipeline, passes)))
+  PassManager passes(module.getContext());
+  bool ofKernel =
+      pipeline.starts_with("tile-") && !pipeline.starts_with("tile-to-");
+  OpPassManager &nest = ofKernel ? passes.nest<fa4::tile::KernelOp>() : passes;
+  if (failed(parsePassPipeline(pipeline, nest)))
     fail("no such pipeline", pipeline);
   if (failed(passes.run(module)) != (errors != 0))
     fail("a failure without an error, or an error without failure", pipeline);
@@ -174,8 +178,28 @@ static std::pair<StringRef, StringRef> split(StringRef text) {
   return findPipeline(text) ? text.split('\n') : std::pair(StringRef(), text);
 }
 
-static std::string join(StringRef head, StringRef body) {
-  return (head.empty() ? kHead : head).str() + "\n" + body.str();
+static std::string withHead(StringRef head, StringRef body) {
+  return (head.empty() ? StringRef(kHead) : head).str() + "\n" + body.str();
+}
+
+static std::string mutateBytes(StringRef text, size_t maxSize) {
+  std::string bytes = text.str();
+  bytes.resize(maxSize);
+  auto *raw = reinterpret_cast<uint8_t *>(bytes.data());
+  bytes.resize(LLVMFuzzerMutate(raw, std::min(text.size(), maxSize), maxSize));
+  return bytes;
+}
+
+/// Nothing if the text does not parse.
+static std::string mutateIR(StringRef text, TextMutator &random) {
+  MLIRContext context(getDialects(), MLIRContext::Threading::DISABLED);
+  ScopedDiagnosticHandler quiet(&context,
+                                [](Diagnostic &) { return success(); });
+  auto module = parseSourceString<ModuleOp>(text.str(), &context);
+  if (!module)
+    return "";
+  fa4::fuzz::mutate(*module, random);
+  return print(*module);
 }
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
@@ -183,22 +207,18 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
   TextMutator mutator(seed);
   auto [head, body] =
       split(StringRef(reinterpret_cast<const char *>(data), size));
-  switch (mutator.below(LLVMFuzzerMutate ? 16 : 15)) {
-  case 0: {
+  size_t choice = mutator.below(LLVMFuzzerMutate ? 32 : 31);
+  if (choice == 0) {
     ArrayRef<std::string> all = getPipelines();
     std::string other = (kHead + " " + all[mutator.below(all.size())]).str();
-    return keep(join(other, body), data, maxSize);
+    return keep(withHead(other, body), data, maxSize);
   }
-  case 15: {
-    std::string bytes = body.str();
-    bytes.resize(maxSize);
-    auto *raw = reinterpret_cast<uint8_t *>(bytes.data());
-    bytes.resize(LLVMFuzzerMutate(raw, body.size(), maxSize));
-    return keep(join(head, bytes), data, maxSize);
-  }
-  default:
-    return keep(join(head, mutator.mutate(body)), data, maxSize);
-  }
+  if (choice == 31)
+    return keep(withHead(head, mutateBytes(body, maxSize)), data, maxSize);
+  if (choice < 16)
+    if (std::string changed = mutateIR(body, mutator); !changed.empty())
+      return keep(withHead(head, changed), data, maxSize);
+  return keep(withHead(head, mutator.mutate(body)), data, maxSize);
 }
 
 extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t *data, size_t size,
@@ -210,5 +230,5 @@ extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t *data, size_t size,
       split(StringRef(reinterpret_cast<const char *>(data), size));
   StringRef donor =
       split(StringRef(reinterpret_cast<const char *>(more), moreSize)).second;
-  return keep(join(head, mutator.cross(body, donor)), out, maxSize);
+  return keep(withHead(head, mutator.cross(body, donor)), out, maxSize);
 }

@@ -14,6 +14,7 @@
 
 #include "AttnReduction.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Reducer/ReductionPatternInterface.h"
 #include "mlir/Reducer/Tester.h"
@@ -116,7 +117,8 @@ struct SimplifyAttention
 };
 
 struct AttnReduction : public DialectReductionPatternInterface {
-  using DialectReductionPatternInterface::DialectReductionPatternInterface;
+  explicit AttnReduction(Dialect *dialect)
+      : DialectReductionPatternInterface(dialect) {}
 
   void populateReductionPatterns(RewritePatternSet &) const override {}
   void populateReductionPatternsWithTester(RewritePatternSet &patterns,
