@@ -45,8 +45,28 @@ static void changeOperand(Operation *op, TextMutator &random) {
     operand.set(values[random.below(values.size())]);
 }
 
+/// Whether something outside of the op, which was inside before, uses a value
+/// of its regions.
+static bool isUsedOutside(Operation *op) {
+  auto isUsed = [&](Value value) {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      return !op->isProperAncestor(user);
+    });
+  };
+  return op
+      ->walk([&](Block *block) {
+        bool used = llvm::any_of(block->getArguments(), isUsed);
+        for (Operation &inner : *block)
+          used |= llvm::any_of(inner.getResults(), isUsed);
+        return used ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 /// With other values in the place of its results.
 static void erase(Operation *op, TextMutator &random) {
+  if (isUsedOutside(op))
+    return;
   for (OpResult result : op->getResults()) {
     if (result.use_empty())
       continue;
