@@ -108,7 +108,7 @@ static Attribute changeNumber(IntegerAttr attr, TextMutator &random) {
 
 /// Drops or changes one, or takes that of another op.
 static void changeAttribute(Operation *op, ArrayRef<Operation *> ops,
-                            TextMutator &random) {
+                            TextMutator &random, bool &generic) {
   ArrayRef<NamedAttribute> attrs = op->getAttrs();
   if (attrs.empty())
     return;
@@ -116,6 +116,9 @@ static void changeAttribute(Operation *op, ArrayRef<Operation *> ops,
   auto integer = dyn_cast<IntegerAttr>(attr.getValue());
   if (random.below(10) == 0) {
     op->removeAttr(attr.getName());
+    // Without an attribute that has a default, some upstream ops verify, and
+    // print in no other form.
+    generic = true;
   } else if (integer && random.below(2)) {
     op->setAttr(attr.getName(), changeNumber(integer, random));
   } else {
@@ -130,13 +133,13 @@ static void changeAttribute(Operation *op, ArrayRef<Operation *> ops,
 }
 
 static void change(Operation *op, ArrayRef<Operation *> ops,
-                   TextMutator &random) {
+                   TextMutator &random, bool &generic) {
   switch (random.below(6)) {
   case 0:
   case 1:
     return changeOperand(op, random);
   case 2:
-    return changeAttribute(op, ops, random);
+    return changeAttribute(op, ops, random, generic);
   case 3:
     if (op->hasTrait<OpTrait::IsTerminator>())
       return;
@@ -150,7 +153,8 @@ static void change(Operation *op, ArrayRef<Operation *> ops,
   }
 }
 
-void fa4::fuzz::mutate(ModuleOp module, TextMutator &random) {
+std::string fa4::fuzz::mutate(ModuleOp module, TextMutator &random) {
+  bool generic = false;
   do {
     SmallVector<Operation *> ops;
     module->walk([&](Operation *op) {
@@ -158,7 +162,12 @@ void fa4::fuzz::mutate(ModuleOp module, TextMutator &random) {
         ops.push_back(op);
     });
     if (ops.empty())
-      return;
-    change(ops[random.below(ops.size())], ops, random);
+      break;
+    change(ops[random.below(ops.size())], ops, random, generic);
   } while (random.below(2));
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  OpPrintingFlags flags;
+  module.print(os, generic ? flags.printGenericOpForm() : flags);
+  return text;
 }

@@ -17,8 +17,8 @@
 
 namespace fa4::fuzz {
 
-/// Changes one op or a few.
-void mutate(mlir::ModuleOp module, TextMutator &random);
+/// Changes one op or a few, and prints the module.
+std::string mutate(mlir::ModuleOp module, TextMutator &random);
 
 } // namespace fa4::fuzz
 

@@ -198,8 +198,7 @@ static std::string mutateIR(StringRef text, TextMutator &random) {
   auto module = parseSourceString<ModuleOp>(text.str(), &context);
   if (!module)
     return "";
-  fa4::fuzz::mutate(*module, random);
-  return print(*module);
+  return fa4::fuzz::mutate(*module, random);
 }
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
