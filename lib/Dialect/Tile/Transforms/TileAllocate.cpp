@@ -53,9 +53,6 @@ static StringRef getUnit(MemorySpace space) {
 static LogicalResult checkChannel(ChannelOp channel,
                                   const TargetDescription &target) {
   VectorType type = channel.getValueType();
-  if (!type.getElementType().isIntOrFloat())
-    return channel.emitOpError("elements of ")
-           << type << " have no size in memory";
   // Sizes are products with the number of stages.
   if (channel.getStages() > target.smemBytes / target.mbarrierBytes)
     return channel.emitOpError("has ")
