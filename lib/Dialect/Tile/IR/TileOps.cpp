@@ -124,14 +124,18 @@ static LogicalResult verifyKernelArg(KernelOp op, unsigned arg,
 /// What any chip has is far less; bytes and sums of them do not overflow.
 static constexpr uint64_t kMaxElements = 1 << 20;
 
-static LogicalResult verifyTileSize(Operation *op, Type type) {
+static LogicalResult verifyValueType(Operation *op, Type type) {
   if (auto channel = dyn_cast<ChannelType>(type)) {
-    type = channel.getValueType();
-    if (!channel.getValueType().getRank() ||
-        channel.getValueType().isScalable())
-      return op->emitOpError("needs a channel of one or more static "
+    // Channels are known by the operation that defines them.
+    if (!isa<ChannelOp>(op))
+      return op->emitOpError("has a channel that is not the result of a "
+                             "tile.channel");
+    VectorType value = channel.getValueType();
+    if (!value.getRank() || value.isScalable())
+      return op->emitOpError("needs values of one or more static "
                              "dimensions, not ")
-             << type;
+             << value;
+    type = value;
   }
   auto tile = dyn_cast<VectorType>(type);
   if (!tile)
@@ -145,15 +149,16 @@ static LogicalResult verifyTileSize(Operation *op, Type type) {
   return success();
 }
 
-static LogicalResult verifyTileSizes(KernelOp kernel) {
+static LogicalResult verifyValueTypes(KernelOp kernel) {
   WalkResult result = kernel->walk([](Operation *op) {
     for (Type type : op->getResultTypes())
-      if (failed(verifyTileSize(op, type)))
+      if (failed(verifyValueType(op, type)))
         return WalkResult::interrupt();
     for (Region &region : op->getRegions())
-      for (Type type : region.getArgumentTypes())
-        if (failed(verifyTileSize(op, type)))
-          return WalkResult::interrupt();
+      for (Block &block : region)
+        for (Type type : block.getArgumentTypes())
+          if (failed(verifyValueType(op, type)))
+            return WalkResult::interrupt();
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
@@ -196,7 +201,7 @@ LogicalResult KernelOp::verify() {
   if (failed(verifyGrid(*this, dimNames)))
     return failure();
   // Before the operations are verified, some of which count elements.
-  return verifyTileSizes(*this);
+  return verifyValueTypes(*this);
 }
 
 LogicalResult WorkTileOp::verify() {

@@ -72,21 +72,6 @@ static LogicalResult checkChannel(ChannelOp channel,
   return success();
 }
 
-/// Channels are known by the operation that defines them.
-static LogicalResult checkChannelUses(KernelOp kernel) {
-  WalkResult result = kernel.walk([](Operation *op) {
-    for (Value operand : op->getOperands())
-      if (isa<ChannelType>(operand.getType()) &&
-          !operand.getDefiningOp<ChannelOp>()) {
-        op->emitOpError("uses a channel that is not the result of a "
-                        "tile.channel");
-        return WalkResult::interrupt();
-      }
-    return WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
-}
-
 static PlacedBuffer getBuffer(const Piece &piece,
                               const TargetDescription &target) {
   ChannelOp owner = piece.owner();
@@ -316,8 +301,6 @@ static LogicalResult allocate(KernelOp kernel) {
   for (auto channel : kernel.getBody().getOps<ChannelOp>())
     if (failed(checkChannel(channel, *target)))
       return failure();
-  if (failed(checkChannelUses(kernel)))
-    return failure();
   formInPlaceRings(kernel);
   dropUnusedEmptySides(kernel);
   makeRoomInTmem(kernel, *target);

@@ -1,6 +1,6 @@
 // RUN: fa4-opt %s --split-input-file --verify-diagnostics
 
-// What no chip has is refused before anything is computed with it.
+// What no chip has is refused before anything is computed with it; a channel is what its op defines.
 
 tile.kernel @elements(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
@@ -24,22 +24,37 @@ tile.kernel @most() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
 
 // -----
 
-tile.kernel @carried(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+tile.kernel @ring() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   // expected-error @+1 {{'tile.channel' op has a tile of more than 1048576 elements: 'vector<1048577xf32>'}}
   %s = tile.channel "s" smem stages(1) : <vector<1048577xf32>>
 }
 
 // -----
 
+tile.kernel @carried(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" smem stages(1) : <vector<128xf32>>
+  tile.role @r warps(4) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    // expected-error @+1 {{'scf.for' op has a channel that is not the result of a tile.channel}}
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%c = %s) -> (!tile.channel<vector<128xf32>>) {
+      tile.wait %c : <vector<128xf32>>
+      scf.yield %c : !tile.channel<vector<128xf32>>
+    }
+  }
+}
+
+// -----
+
 tile.kernel @rank() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  // expected-error @+1 {{needs a channel of one or more static dimensions, not 'vector<f32>'}}
+  // expected-error @+1 {{needs values of one or more static dimensions, not 'vector<f32>'}}
   %s = tile.channel "s" smem stages(1) : <vector<f32>>
 }
 
 // -----
 
 tile.kernel @scalable() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  // expected-error @+1 {{needs a channel of one or more static dimensions, not 'vector<[128]xf32>'}}
+  // expected-error @+1 {{needs values of one or more static dimensions, not 'vector<[128]xf32>'}}
   %s = tile.channel "s" smem stages(1) : <vector<[128]xf32>>
 }
 
