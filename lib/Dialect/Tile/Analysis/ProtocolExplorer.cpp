@@ -846,6 +846,7 @@ fa4::tile::exploreProtocol(const ProtocolModel &model,
     auto finding =
         Explorer(model, std::move(choice.traces), options, counts).run();
     if (finding) {
+      finding->passes = choice.total();
       for (auto [loop, passes] : llvm::zip(model.loops, choice.passes))
         finding->notes.push_back(
             {loop.op,

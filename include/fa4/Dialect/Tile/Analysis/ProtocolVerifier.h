@@ -67,6 +67,8 @@ struct ProtocolFinding {
   mlir::Operation *op;
   std::string message;
   std::vector<std::pair<mlir::Operation *, std::string>> notes;
+  /// Of all loops, where numbers of passes were tried.
+  int64_t passes = 0;
 
   void emit() const;
 };
