@@ -61,6 +61,21 @@ void Verifier::report(const Machine &machine, Operation *op,
   notePasses(machine);
 }
 
+void Verifier::reportReadOfNothing(const Machine &machine, unsigned role,
+                                   const ProtocolEvent &event) {
+  for (unsigned channel : event.step->readsLast)
+    return report(machine, event.step->op,
+                  formatv("channel \"{0}\": {1} reads a stage before it has "
+                          "waited for one",
+                          label(channel), roleName(role)));
+  std::string where;
+  if (event.write)
+    where = formatv("channel \"{0}\": ", label(event.write->channel));
+  report(machine, event.step->op,
+         formatv("{0}{1} reads a value that no one has written", where,
+                 roleName(role)));
+}
+
 /// What `role` has waited for in the memory of `slot`, and why that does not
 /// follow what `oldRole` did or will do.
 void Verifier::noteOrder(const Machine &machine, unsigned role,

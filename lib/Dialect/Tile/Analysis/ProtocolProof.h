@@ -157,6 +157,8 @@ private:
     finding->notes.insert(finding->notes.begin() + details++,
                           {op, std::move(message)});
   }
+  void reportReadOfNothing(const Machine &machine, unsigned role,
+                           const ProtocolEvent &event);
   void noteOrder(const Machine &machine, unsigned role, unsigned oldRole,
                  int old, unsigned slot);
   void noteStep(const Machine &machine, int role, StepKind kind,

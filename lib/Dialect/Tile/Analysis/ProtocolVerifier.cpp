@@ -315,13 +315,7 @@ void Verifier::release(Machine &machine, unsigned role,
 void Verifier::access(Machine &machine, unsigned role,
                       const ProtocolEvent &event) {
   if (event.readsNothing)
-    return report(machine, event.step->op,
-                  formatv("{0}{1} reads a value that no one has written",
-                          event.write ? formatv("channel \"{0}\": ",
-                                                label(event.write->channel))
-                                            .str()
-                                      : "",
-                          roleName(role)));
+    return reportReadOfNothing(machine, role, event);
   // Operands come first, then an accumulator, which may be in the same place.
   for (unsigned i = 0; event.write && i < event.step->reads.size(); ++i)
     if (model.overlap(event.reads[i].channel, stageOf(event.reads[i]),
