@@ -2,7 +2,7 @@
 //
 // RUN: fa4-opt %s --verify-protocol --split-input-file --verify-diagnostics
 
-// What is computed from arguments and the work tile is.
+// What is computed from arguments and the work tile is. In passes without a wait no role runs ahead of the others.
 tile.kernel @uniform(%n: index {tile.name = "n"})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
@@ -12,9 +12,9 @@ tile.kernel @uniform(%n: index {tile.name = "n"})
     %c1 = arith.constant 1 : index
     %most = tile.work_tile : index
     %end = arith.minsi %n, %most : index
-    %more = arith.cmpi sgt, %n, %c1 : index
-    scf.if %more {
-      scf.for %i = %c0 to %end step %c1 {
+    scf.for %i = %c0 to %end step %c1 {
+      %more = arith.cmpi sgt, %n, %c1 : index
+      scf.if %more {
         tile.acquire %c : <vector<128xf32>>
         tile.commit %c, %v : <vector<128xf32>>, vector<128xf32>
       }
@@ -25,9 +25,9 @@ tile.kernel @uniform(%n: index {tile.name = "n"})
     %c1 = arith.constant 1 : index
     %most = tile.work_tile : index
     %end = arith.minsi %n, %most : index
-    %more = arith.cmpi sgt, %n, %c1 : index
-    scf.if %more {
-      scf.for %i = %c0 to %end step %c1 {
+    scf.for %i = %c0 to %end step %c1 {
+      %more = arith.cmpi sgt, %n, %c1 : index
+      scf.if %more {
         %v = tile.wait %c : <vector<128xf32>> -> vector<128xf32>
         tile.release %c : <vector<128xf32>>
       }

@@ -101,6 +101,8 @@ private:
 
   Machine start() const;
   llvm::SmallVector<unsigned> orderRoles(const Machine &machine) const;
+  /// Reports that there is no proof within the limits.
+  bool isExhausted(const Machine &machine);
   void advance(Machine machine);
   void enqueue(Machine machine) {
     int64_t passes = countPasses(machine);
@@ -178,7 +180,8 @@ private:
   llvm::SmallVector<bool> rotates;
   llvm::SmallVector<bool> isAcquired, isReleased;
   llvm::SmallVector<bool> hasMmas;
-  bool hasNestedLoops;
+  /// Of each loop: it may make a pass in which its role waits for no one.
+  llvm::SmallVector<bool> mayIdle;
   /// By the number of passes, then in the order of their making.
   std::multimap<int64_t, Machine> queue;
   ProtocolHistory history;

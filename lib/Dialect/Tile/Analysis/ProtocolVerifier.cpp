@@ -33,6 +33,15 @@ static void visit(const std::vector<Step> &steps,
   }
 }
 
+/// Whether each way through the steps waits for another role.
+static bool alwaysWaits(const std::vector<Step> &steps) {
+  return llvm::any_of(steps, [](const Step &step) {
+    return step.kind == StepKind::Acquire || step.kind == StepKind::Wait ||
+           (step.kind == StepKind::If && alwaysWaits(step.body) &&
+            alwaysWaits(step.elseBody));
+  });
+}
+
 Verifier::Verifier(const ProtocolModel &model, ProtocolStatistics &statistics)
     : model(model), statistics(statistics),
       isAcquired(model.channels.size(), false),
@@ -54,10 +63,12 @@ Verifier::Verifier(const ProtocolModel &model, ProtocolStatistics &statistics)
       if (a != b)
         rotates[channelA] = rotates[channelB] = false;
     }
-  hasNestedLoops = llvm::any_of(
-      model.loops, [](const ProtocolLoop &loop) { return loop.inside > 0; });
+  for (const ProtocolLoop &loop : model.loops)
+    mayIdle.push_back(loop.inside > 0);
   for (auto [i, role] : llvm::enumerate(model.roles))
     visit(role.body, [&, i = i](const Step &step) {
+      if (step.kind == StepKind::Loop && !alwaysWaits(step.body))
+        mayIdle[step.number] = true;
       if (step.kind == StepKind::Acquire)
         isAcquired[step.channel] = true;
       if (step.kind == StepKind::Release)
@@ -574,7 +585,7 @@ bool Verifier::answer(Machine &machine, unsigned role) {
   RoleCursor &cursor = machine.cursors[role];
   ProtocolQuestion question = cursor.question();
   bool isLoop = question.kind == ProtocolQuestion::AnotherPass;
-  if (isLoop && !isNew(machine))
+  if (isLoop && (!isNew(machine) || isExhausted(machine)))
     return false;
   LinearForm form;
   auto predicate = ProtocolCondition::Greater;
@@ -632,22 +643,31 @@ bool Verifier::answer(Machine &machine, unsigned role) {
 }
 
 /// Roles in the order in which they may take a step: those first that are
-/// behind in loops with loops in them, which may be passes in which nothing
-/// happens.
+/// behind in loops that may idle, lest one runs ahead without end.
 SmallVector<unsigned> Verifier::orderRoles(const Machine &machine) const {
   SmallVector<unsigned> order = llvm::to_vector(llvm::seq(0u, roleCount()));
-  if (!hasNestedLoops)
+  if (llvm::none_of(mayIdle, [](bool idle) { return idle; }))
     return order;
   SmallVector<SmallVector<int64_t, 2>> passes(roleCount());
   for (auto [i, loop] : llvm::enumerate(model.loops)) {
     const RoleCursor &cursor = machine.cursors[loop.role];
-    if (loop.inside > 0 && cursor.isIn(i))
+    if (mayIdle[i] && cursor.isIn(i))
       passes[loop.role].push_back(cursor.passes(i) + loop.firstPass);
   }
   llvm::sort(order, [&](unsigned a, unsigned b) {
     return std::tie(passes[a], a) < std::tie(passes[b], b);
   });
   return order;
+}
+
+bool Verifier::isExhausted(const Machine &machine) {
+  if (statistics.steps <= kMaxProtocolSteps &&
+      seen.size() <= kMaxProtocolStates)
+    return false;
+  report(machine, model.kernel,
+         formatv("protocol not proven in {0} steps and {1} states",
+                 statistics.steps, seen.size()));
+  return true;
 }
 
 void Verifier::advance(Machine machine) {
@@ -668,10 +688,8 @@ void Verifier::advance(Machine machine) {
       execute(machine, role);
       hasMoved = true;
     }
-    if (statistics.steps > kMaxProtocolSteps)
-      return report(
-          machine, model.kernel,
-          formatv("protocol not proven in {0} steps", kMaxProtocolSteps));
+    if (isExhausted(machine))
+      return;
     if (isDone)
       return checkEnd(machine);
     if (!hasMoved)

@@ -30,9 +30,9 @@
 //
 // | step of a role that issues | is seen when |
 // |---|---|
-// | commit of an MMA's result | all MMAs that the role issued before have ended
-// | | commit of a load | the load has written the stage | | release | all MMAs
-// issued before, and all stores of this stage, have ended |
+// | commit of an MMA's result | all MMAs that the role issued before have ended |
+// | commit of a load | the load has written the stage |
+// | release | all MMAs issued before, and all stores of this stage, have ended |
 //
 // Lanes of a role are not ordered with each other: shared memory that one of
 // them accessed is known to be free to the others only after they have waited
@@ -40,7 +40,8 @@
 // that a lane accesses is its own.
 //
 // Why all numbers of passes. The canonical run (the first role that can take a
-// step takes it) decides at the end of each pass whether there is another
+// step takes it, those before others that are behind in loops whose passes may
+// not wait for anyone) decides at the end of each pass whether there is another
 // one, unless what is known of the trip counts, linear forms with common
 // unknowns, decides. Both answers are followed. A state is what can influence
 // the future: places of the roles, passes left (up to a shift of the unknowns),
@@ -48,7 +49,7 @@
 // the clocks cover which of the accesses that are still of interest. What
 // follows from equal states is equal, so a state is followed once. Channels are
 // bounded, so there are finitely many; a kernel without a finite proof is
-// rejected at `kMaxProtocolSteps`.
+// rejected at `kMaxProtocolSteps` or `kMaxProtocolStates`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,8 +60,9 @@
 
 namespace fa4::tile {
 
-/// Steps of roles after which the verifier gives up.
+/// Steps of roles, and states, after which the verifier gives up.
 inline constexpr uint64_t kMaxProtocolSteps = 1000000;
+inline constexpr uint64_t kMaxProtocolStates = 50000;
 
 /// Why a kernel is rejected: an error and notes.
 struct ProtocolFinding {
