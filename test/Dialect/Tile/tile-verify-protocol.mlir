@@ -2,6 +2,14 @@
 // is proven in few steps.
 // RUN: fa4-opt %S/Inputs/attention-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-lazy-rescale,tile-warp-specialize,tile-verify-protocol{print=true},tile-explore-protocol{max-passes=2},tile-schedule,tile-verify-protocol,tile-explore-protocol{max-passes=2},tile-split-loop,tile-allocate,tile-verify-protocol,tile-explore-protocol{max-passes=2}))' -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=ATTENTION
 // ATTENTION: @attention: {{([0-9]{3})}} steps
+// With lanes that write part of what they hand on, in its own buffer.
+// RUN: fa4-opt %S/Inputs/attention-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-lazy-rescale,tile-warp-specialize,tile-schedule,tile-split-loop,tile-allocate),tile-distribute,tile.kernel(tile-verify-protocol{print=true},tile-explore-protocol{max-passes=2}))' -o %t.lanes 2>&1 | FileCheck %s --dump-input=never --check-prefix=LANES
+// LANES: @attention: {{([0-9]{3,4})}} steps
+// Buffers of another type, or that hold nothing, cannot be handed on; nor can parts.
+// RUN: sed '/tile.write .*%compute0_mma.0/d' %t.lanes | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NOT-WRITTEN
+// NOT-WRITTEN: error: channel "compute0_mma.0": @mma reads a value that
+// RUN: sed '/tile.wait %mma_correction :/d' %t.lanes | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NOT-WAITED
+// NOT-WAITED: error: channel
 // RUN: fa4-opt %S/Inputs/gradient-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-warp-specialize,tile-verify-protocol{print=true},tile-explore-protocol))' -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=GRADIENT
 // GRADIENT: @backward: {{([0-9]{2,4})}} steps
 // RUN: fa4-opt %S/Inputs/gemm-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-warp-specialize,tile-verify-protocol{print=true},tile-explore-protocol,tile-schedule,tile-allocate,tile-verify-protocol,tile-explore-protocol))' -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=GEMM

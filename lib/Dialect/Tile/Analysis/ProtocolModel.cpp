@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/ProtocolModel.h"
+#include "ProtocolLanes.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
@@ -124,6 +125,8 @@ private:
   DenseMap<Operation *, unsigned> roleIndex;
   DenseMap<Operation *, unsigned> loopIndex;
   DenseMap<Value, unsigned> variables;
+  /// Reads in front of a branch that matter only in one of its regions.
+  DenseMap<Region *, Steps> readsOf;
   ExecutionCounts counts{ExecutionCounts::Induction::Passes};
   /// By monomial and depth.
   std::map<std::pair<std::vector<unsigned>, unsigned>, unsigned> unknownOf;
@@ -233,9 +236,11 @@ LogicalResult ModelBuilder::addRole(RoleOp op) {
   role->issues = op.getIssue();
   role->variables = 1;
   variables.clear();
-  if (failed(verifyUniformity(op)))
+  if (failed(verifyUniformity(op)) ||
+      failed(addBlock(op.getBody().front(), role->body)))
     return failure();
-  return addBlock(op.getBody().front(), role->body);
+  return role->issues ? success()
+                      : completeLaneCommits(model, roleIndex.lookup(op));
 }
 
 LogicalResult ModelBuilder::addBlock(Block &block, Steps &steps) {
@@ -281,6 +286,28 @@ void ModelBuilder::addLaneReads(Operation &op, Steps &steps) {
     steps.push_back(std::move(step));
 }
 
+/// The region of a branch behind `read` that has all uses of it, if its stage
+/// does not change hands before. If the branch is not taken, it may be
+/// anything.
+static Region *findUser(ReadOp read) {
+  Region *user = nullptr;
+  for (Operation *op : read.getValue().getUsers()) {
+    while (op->getParentOp() && !isa<scf::IfOp>(op->getParentOp()))
+      op = op->getParentOp();
+    Region *region = op->getParentOp() ? op->getParentRegion() : nullptr;
+    if (!region || (user && user != region) ||
+        region->getParentOp()->getBlock() != read->getBlock())
+      return nullptr;
+    user = region;
+  }
+  for (Operation *op = read->getNextNode(); user && op != user->getParentOp();
+       op = op->getNextNode())
+    if (op->getNumRegions() != 0 ||
+        isa<AcquireOp, CommitOp, WaitOp, ReleaseOp, WriteOp>(op))
+      return nullptr;
+  return user;
+}
+
 LogicalResult ModelBuilder::addChannelOperation(Operation &op, Steps &steps) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
       .Case([&](AcquireOp acquire) {
@@ -303,7 +330,8 @@ LogicalResult ModelBuilder::addChannelOperation(Operation &op, Steps &steps) {
       .Case([&](ReadOp read) {
         Step step(StepKind::Access, &op);
         step.readsLast.push_back(channelOf(read.getChannel()));
-        steps.push_back(std::move(step));
+        Region *user = findUser(read);
+        (user ? readsOf[user] : steps).push_back(std::move(step));
         return success();
       })
       .Case([&](WriteOp write) {
@@ -511,6 +539,7 @@ LogicalResult ModelBuilder::addIf(scf::IfOp branch, Steps &steps) {
     Steps &body = isElse ? step.elseBody : step.body;
     if (region.empty())
       continue;
+    body = readsOf.lookup(&region);
     if (failed(addBlock(region.front(), body)))
       return failure();
   }
@@ -535,6 +564,15 @@ LogicalResult ModelBuilder::addIf(scf::IfOp branch, Steps &steps) {
   }
   if (step.body.empty() && step.elseBody.empty())
     return success();
+  unsigned roleNumber = role - model.roles.data();
+  if (!role->issues && step.elseBody.empty() &&
+      !comparesTrips(branch.getCondition()) &&
+      mayHandOn(model, roleNumber, step.body)) {
+    addHandOnReads(model, roleNumber, branch, step.body, steps);
+    model.conditions.resize(conditions);
+    flatten(step.body, steps);
+    return success();
+  }
   bool isNeeded = needsStructure(step.body) || needsStructure(step.elseBody);
   // Threads that read more than they do only make the check stricter.
   if (!isNeeded && !comparesTrips(branch.getCondition())) {

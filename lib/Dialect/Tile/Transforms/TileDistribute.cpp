@@ -574,7 +574,7 @@ struct TileDistribute
   void runOnOperation() override {
     WalkResult result = getOperation()->walk([&](KernelOp kernel) {
       if (failed(distribute(kernel)) ||
-          (verify && failed(verifyPlacement(kernel))))
+          (verify && failed(verifyProtocol(kernel))))
         return WalkResult::interrupt();
       return WalkResult::advance();
     });

@@ -90,9 +90,6 @@ verifyProtocol(const ProtocolModel &model,
 /// own for each channel, warps and registers of the roles.
 std::optional<ProtocolFinding> verifyPlacement(const ProtocolModel &model);
 
-/// The same, with errors emitted.
-mlir::LogicalResult verifyPlacement(KernelOp kernel);
-
 /// Both, with errors emitted.
 mlir::LogicalResult verifyProtocol(KernelOp kernel,
                                    ProtocolStatistics *statistics = nullptr);

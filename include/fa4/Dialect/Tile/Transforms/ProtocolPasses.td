@@ -14,7 +14,7 @@ include "mlir/Pass/PassBase.td"
 def TileVerifyProtocol : Pass<"tile-verify-protocol", "::fa4::tile::KernelOp"> {
   let summary = "Prove that roles neither deadlock nor race";
   let description = [{
-    For kernels of roles, from `tile-warp-specialize` to `tile-allocate`: proves,
+    For kernels of roles, from `tile-warp-specialize` to `tile-distribute`: proves,
     for all numbers of passes of their loops, that no role waits forever, that
     accesses to one stage, or to what shares its memory, are ordered, that what
     is read is the value that was waited for, and that each channel is used in
@@ -24,9 +24,18 @@ def TileVerifyProtocol : Pass<"tile-verify-protocol", "::fa4::tile::KernelOp"> {
     write for asynchronous operations. Kernels without roles are left alone.
 
     A rejection is one error, with notes: which role waits for whom, or
-    which two accesses nothing orders, and how many passes the loops make.
-    `tile-schedule` and `tile-allocate` do the same at their end, unless they are
-    told `verify=false`; `fa4-opt --verify-protocol` does it for a module.
+    which two accesses nothing orders, what the later role has waited for before and
+    up to where that leads, and how many passes the loops make: the fewest with
+    which it happens.
+    `tile-schedule`, `tile-allocate` and `tile-distribute` do the same at their end,
+    unless they are told `verify=false`; `fa4-opt --verify-protocol` does it for a
+    module.
+
+    A distributed role that commits a buffer in the place of a value of the same type
+    that it has waited for hands on what is there, whether its lanes have written it
+    or not. All columns of any other stage must be written before the commit; lanes
+    that write part of a stage while they read the rest, as after `tile-unroll`, are
+    not supported.
 
     Loops may be in loops. Numbers of passes, and conditions, that depend on an
     outer induction variable are the same in all roles that compute them alike for

@@ -1,0 +1,174 @@
+//===- ProtocolLanes.cpp - what commits of distributed roles hand on ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProtocolLanes.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+/// The channel whose value the role has, if it has one, in the place and the
+/// form of those of `number`; -1 if there is none.
+static int findHandedOn(const ProtocolModel &model, unsigned role,
+                        unsigned number) {
+  const ProtocolChannel &channel = model.channels[number];
+  ChannelOp op = channel.op;
+  if (!op.getInPlaceOf())
+    return -1;
+  for (auto [i, other] : llvm::enumerate(model.channels)) {
+    ChannelOp from = other.op;
+    bool isSamePlace = from.getChannel() == op.getInPlaceOf() ||
+                       from.getInPlaceOf() == op.getInPlaceOf();
+    if (i != number && isSamePlace && other.offset == channel.offset &&
+        other.stages == channel.stages &&
+        from.getValueType() == op.getValueType() && other.hasConsumer(role) &&
+        other.producer != int(role))
+      return i;
+  }
+  return -1;
+}
+
+bool fa4::tile::mayHandOn(const ProtocolModel &model, unsigned role,
+                          ArrayRef<Step> steps) {
+  bool writes = false;
+  for (const Step &step : steps) {
+    if (step.kind != StepKind::Access || step.agent != Agent::Lanes)
+      return false;
+    if (step.writes == -1)
+      continue;
+    writes = true;
+    if (!isa<WriteOp>(step.op) || findHandedOn(model, role, step.writes) == -1)
+      return false;
+  }
+  return writes;
+}
+
+void fa4::tile::addHandOnReads(const ProtocolModel &model, unsigned role,
+                               Operation *op, ArrayRef<Step> steps,
+                               std::vector<Step> &to) {
+  Step read(StepKind::Access, op);
+  for (const Step &step : steps)
+    if (step.writes != -1)
+      read.readsLast.push_back(findHandedOn(model, role, step.writes));
+  to.push_back(std::move(read));
+}
+
+namespace {
+
+/// Follows which columns of the next stage have been written.
+class LaneCommits {
+public:
+  LaneCommits(const ProtocolModel &model, unsigned role)
+      : model(model), role(role) {}
+
+  /// By channel; all that is in it has been written on each path.
+  using Written = std::map<unsigned, llvm::BitVector>;
+
+  LogicalResult complete(std::vector<Step> &steps, Written &written) const;
+
+private:
+  void write(const Step &step, Written &written) const;
+  /// Steps to insert before a commit, if any.
+  LogicalResult commit(const Step &step, Written &written,
+                       std::vector<Step> &before) const;
+
+  const ProtocolModel &model;
+  unsigned role;
+};
+
+} // namespace
+
+void LaneCommits::write(const Step &step, Written &written) const {
+  ChannelOp channel = model.channels[step.writes].op;
+  VectorType type = channel.getValueType();
+  unsigned columns = type.getNumElements(), first = 0, count = columns;
+  if (auto op = dyn_cast<WriteOp>(step.op)) {
+    auto part = dyn_cast<VectorType>(op.getValue().getType());
+    if (!part) {
+      count = columns;
+    } else {
+      // Columns of a row; of what is not distributed, elements.
+      count = part.getNumElements();
+      first = op.getColumn();
+      if (type.getRank() == 2)
+        columns = type.getDimSize(1);
+    }
+  }
+  llvm::BitVector &done = written[step.writes];
+  done.resize(columns);
+  if (first < columns)
+    done.set(first, std::min(first + count, columns));
+}
+
+LogicalResult LaneCommits::commit(const Step &step, Written &written,
+                                  std::vector<Step> &before) const {
+  auto it = written.find(step.channel);
+  if (it != written.end()) {
+    bool isWhole = it->second.all();
+    written.erase(it);
+    if (isWhole)
+      return success();
+    return step.op->emitError("channel \"")
+           << model.channels[step.channel].label
+           << "\": commits a stage of which some columns are not written";
+  }
+  int from = findHandedOn(model, role, step.channel);
+  if (from == -1)
+    return success();
+  Step handOn(StepKind::Access, step.op);
+  handOn.readsLast.push_back(from);
+  handOn.writes = step.channel;
+  before.push_back(std::move(handOn));
+  return success();
+}
+
+/// Forgets what is not in `other`.
+static void keepOnly(LaneCommits::Written &written,
+                     const LaneCommits::Written &other) {
+  for (auto it = written.begin(); it != written.end();)
+    it = other.count(it->first) ? std::next(it) : written.erase(it);
+}
+
+LogicalResult LaneCommits::complete(std::vector<Step> &steps,
+                                    Written &written) const {
+  std::vector<Step> result;
+  for (Step &step : steps) {
+    if (step.kind == StepKind::Access && step.writes != -1)
+      write(step, written);
+    if (step.kind == StepKind::Commit && failed(commit(step, written, result)))
+      return failure();
+    if (step.kind == StepKind::Loop) {
+      // A pass may not rely on what has been written before it.
+      Written inside = written;
+      for (auto &[channel, columns] : inside)
+        columns.reset();
+      if (failed(complete(step.body, inside)))
+        return failure();
+      keepOnly(written, inside);
+    }
+    if (step.kind == StepKind::If) {
+      Written other = written;
+      if (failed(complete(step.body, written)) ||
+          failed(complete(step.elseBody, other)))
+        return failure();
+      keepOnly(written, other);
+      for (auto &[channel, columns] : written)
+        columns &= other[channel];
+    }
+    result.push_back(std::move(step));
+  }
+  steps = std::move(result);
+  return success();
+}
+
+LogicalResult fa4::tile::completeLaneCommits(ProtocolModel &model,
+                                             unsigned role) {
+  LaneCommits::Written written;
+  return LaneCommits(model, role).complete(model.roles[role].body, written);
+}
