@@ -64,3 +64,35 @@ tile.kernel @rows(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"
   %m = tile.mma %a, %b : vector<256x64xbf16>, vector<64x64xbf16> -> vector<256x64xf32>
   tile.store %m, %y[%i, %c0] : vector<256x64xf32>, memref<?x64xf32>
 }
+
+// -----
+
+// Nothing in the loop makes what it carries.
+tile.kernel @handed_on(%x: memref<?x128xf32> {tile.name = "x", tile.dims = ["N", "128"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %i = tile.work_tile : index
+  %init = arith.constant dense<1.0> : vector<128x128xf32>
+  // expected-error @below {{carries 'vector<128x128xf32>', which no operation in it makes}}
+  %r = scf.for %j = %c0 to %i step %c1 iter_args(%o = %init) -> (vector<128x128xf32>) {
+    scf.yield %o : vector<128x128xf32>
+  }
+  tile.store %r, %x[%i, %c0] : vector<128x128xf32>, memref<?x128xf32>
+}
+
+// -----
+
+tile.kernel @swapped(%x: memref<?x128xf32> {tile.name = "x", tile.dims = ["N", "128"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %i = tile.work_tile : index
+  %a = tile.load %x[%i, %c0] : memref<?x128xf32> -> vector<128x128xf32>
+  %b = tile.load %x[%c0, %c0] : memref<?x128xf32> -> vector<128x128xf32>
+  // expected-error @below {{carries 'vector<128x128xf32>', which no operation in it makes}}
+  %r:2 = scf.for %j = %c0 to %i step %c1 iter_args(%o = %a, %p = %b) -> (vector<128x128xf32>, vector<128x128xf32>) {
+    scf.yield %p, %o : vector<128x128xf32>, vector<128x128xf32>
+  }
+  tile.store %r#0, %x[%i, %c0] : vector<128x128xf32>, memref<?x128xf32>
+}

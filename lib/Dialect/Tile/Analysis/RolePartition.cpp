@@ -85,12 +85,45 @@ void RolePartition::findData(KernelOp kernel) {
   }
 }
 
+/// Whether an operation gives the value, or the next iteration's: not so where
+/// loops only hand values around.
+static bool isMade(Value value) {
+  llvm::SmallDenseSet<Value> seen;
+  while (seen.insert(value).second) {
+    auto loop = value.getDefiningOp<scf::ForOp>();
+    unsigned index = 0;
+    if (auto arg = dyn_cast<BlockArgument>(value)) {
+      loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp());
+      if (!loop || arg.getArgNumber() == 0)
+        return false;
+      index = arg.getArgNumber() - 1;
+    } else if (!loop) {
+      return true;
+    } else {
+      index = cast<OpResult>(value).getResultNumber();
+    }
+    value = loop.getYieldedValues()[index];
+  }
+  return false;
+}
+
+static LogicalResult checkCarried(const RolePartition &partition,
+                                  scf::ForOp loop) {
+  for (auto [arg, result] :
+       llvm::zip(loop.getRegionIterArgs(), loop.getResults()))
+    if ((partition.isData(arg) || partition.isData(result)) && !isMade(result))
+      return loop.emitOpError("carries ")
+             << arg.getType() << ", which no operation in it makes";
+  return success();
+}
+
 LogicalResult RolePartition::collectNodes(Block &block, bool afterMma) {
   for (Operation &op : block) {
     if (op.hasTrait<OpTrait::IsTerminator>())
       continue;
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      if (failed(collectNodes(*loop.getBody(), /*afterMma=*/false)))
+      if (failed(checkCarried(*this, loop)) ||
+          failed(collectNodes(*loop.getBody(), /*afterMma=*/false)))
         return failure();
       afterMma |= containsMma(loop);
       continue;
