@@ -2,7 +2,7 @@
 
 A ```mlir block is a module that fa4-opt accepts. A block under the comment
 
-    <!-- fa4-opt ARGUMENTS -->  (or fa4-compile)
+    <!-- fa4-opt ARGUMENTS -->  (or fa4-compile; `not` before it if it fails)
 
 is instead what this command prints (a shell pipeline, run at the top of the
 repository), so that a page shows the IR that the tools produce, whole or cut
@@ -27,7 +27,7 @@ LLVM_BIN = pathlib.Path(os.environ.get("FA4_LLVM_BIN") or "/usr/lib/llvm-22/bin"
 FA4_OPT = pathlib.Path(
     os.environ.get("FA4_OPT") or ROOT / "build" / "release" / "bin" / "fa4-opt"
 )
-COMMAND = re.compile(r"<!--\s*(fa4-(?:opt|compile)\s.*?)\s*-->", re.DOTALL)
+COMMAND = re.compile(r"<!--\s*((?:not )?fa4-(?:opt|compile)\s.*?)\s*-->", re.DOTALL)
 
 
 @dataclasses.dataclass
