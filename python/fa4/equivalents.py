@@ -1,0 +1,263 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Why a fault in PTX that no layer finds is none. A reason is given by class, from
+the text around the fault; what no class covers has none and is a failure of the
+suite.
+
+Every class leans on two facts. The simulator's races are decided by what is
+synchronised and not by the order of the run, so that a run without a finding
+speaks for all schedules of the same control flow. And a role waits for one
+mbarrier after the other, whose phases have one producer each: what is enabled
+stays enabled, so that whether the roles come to an end is the same in all
+schedules, too. What is left to argue is that the calls cover the control flow
+(each instruction is executed, rings go round more than once) and that phases are
+not mixed up; that is what the classes are about."""
+
+import re
+from collections.abc import Sequence
+
+from fa4.faults import INSTRUCTION, LABEL, REGISTER, SYNCHRONISING, Fault, Unit, split_operands, units_of
+
+TENSOR = r"tcgen05\.(ld|st|mma|cp|shift)\b"
+ARRIVAL = (r"mbarrier\.arrive", r"tcgen05\.commit", r"mbarrier\.expect_tx")
+ASYNCHRONOUS = (TENSOR, r"cp\.async\.bulk\.tensor")
+
+
+class Context:
+    """The lines of a kernel, and where things are in them."""
+
+    def __init__(self, lines: Sequence[str]):
+        self.lines = lines
+        self.units = units_of(lines)
+        self.by_line = {unit.line: unit for unit in self.units}
+        self.loops = self._loops()
+
+    def _loops(self):
+        """(first, last) line of each loop but those of waits."""
+        labels = {match[1]: n for n, line in enumerate(self.lines, 1) if (match := LABEL.match(line))}
+        waits = {(unit.first, unit.last) for unit in self.units if unit.is_wait}
+        found = []
+        for number, line in enumerate(self.lines, 1):
+            match = re.search(r"\bbra(?:\.uni)?\s+([$\w]+);", line)
+            if match and labels.get(match[1], number) < number and (labels[match[1]], number) not in waits:
+                found.append((labels[match[1]], number))
+        return found
+
+    def in_loop(self, line):
+        return any(first <= line <= last for first, last in self.loops)
+
+    def ahead(self, unit):
+        """Units behind this one, up to a branch or a label."""
+        return self._walk(unit, 1)
+
+    def behind(self, unit):
+        """Units before this one, from the nearest, up to a branch or a label."""
+        return self._walk(unit, -1)
+
+    def _walk(self, unit, step):
+        place = self.units.index(unit) + step
+        number = unit.last if step > 0 else unit.first
+        while 0 <= place < len(self.units):
+            other = self.units[place]
+            between = self.lines[number : other.first - 1] if step > 0 else self.lines[other.last : number - 1]
+            if any(LABEL.match(line) or re.search(r"\b(bra|ret|exit)\b", line) for line in between):
+                return
+            yield other
+            number = other.last if step > 0 else other.first
+            place += step
+
+
+def reason(fault: Fault, context: Context, executed: bool = True, without: str | None = None) -> str | None:
+    """`executed`: some call gets there. `without`: the layer that finds it when
+    the instruction is left out altogether, "" for none, None if not known."""
+    if not executed:
+        return "never executed"
+    unit = context.by_line[fault.line]
+    for check in _CLASSES:
+        if text := check(fault, unit, context, without):
+            return text
+    return None
+
+
+# ---------------------------------------------------------------------------
+# Classes
+# ---------------------------------------------------------------------------
+
+
+def _repeated(fault, unit, context, without):
+    if fault.operator != "duplicate":
+        return None
+    if unit.is_wait:
+        return ("a wait done twice: the phase is over, and the next one needs an arrival that this role makes possible "
+                "only behind both")  # fmt: skip
+    if unit.is_a(r"fence\.", r"tcgen05\.(fence|wait)", r"bar\.warp\.sync", r"cp\.async\.bulk\.(commit|wait)"):
+        return "a fence, a wait for asynchronous accesses or an empty group: nothing is left for the second one"
+    if unit.is_a(r"bar\.sync"):
+        return "a barrier of all threads of the CTA, twice"
+    if unit.is_a(r"mbarrier\.arrive", r"tcgen05\.commit") and _is_last(unit, context, without):
+        return _LAST
+    return None
+
+
+def _loaded(unit, context):
+    """The tensor loads right before a wait for them."""
+    return [other for other in _until(context.behind(unit), r"tcgen05\.wait") if other.is_a(r"tcgen05\.ld")]
+
+
+def _until(units, *patterns):
+    for unit in units:
+        if unit.is_a(*patterns):
+            return
+        yield unit
+
+
+def _read_before_release(load, context):
+    """All registers of the load are read before its thread lets anybody know of
+    anything."""
+    target = set(REGISTER.findall(split_operands(load.operands)[0]))
+    end = next((unit.first for unit in context.units if unit.line > load.line and unit.is_a(*ARRIVAL, r"bar\.")), None)
+    text = context.lines[load.last : (end or len(context.lines)) - 1]
+    read = set()
+    for line in text:
+        if match := INSTRUCTION.match(line):
+            parts = split_operands(match[4])
+            read |= set(REGISTER.findall(", ".join(parts if parts[0].startswith("[") else parts[1:])))
+    return target <= read
+
+
+def _tensor_load(fault, unit, context, without):
+    """PTX orders what reads a register behind the load that defines it."""
+    if not unit.is_a(r"tcgen05\.wait::ld") or fault.operator not in ("delete", "kind", "later", "earlier"):
+        return None
+    loads = _loaded(unit, context)
+    if all(_read_before_release(load, context) for load in loads):
+        return "all registers that the load defines are read before the columns are handed on, which is as good as its wait"
+    return None
+
+
+def _tensor_fence(fault, unit, context, without):
+    """Between a fence and the next one like it there is nothing for it to order."""
+    if fault.operator not in ("delete", "kind", "later", "earlier"):
+        return None
+    if unit.is_a(r"tcgen05\.fence::after"):
+        for other in context.ahead(unit):
+            if other.is_a(TENSOR):
+                break
+            if other.is_a(r"tcgen05\.fence::after"):
+                return "another tcgen05.fence::after_thread_sync comes before the next access to tensor memory"
+    if unit.is_a(r"tcgen05\.fence") and not _has_tensor_operations(unit, context):
+        return "no access to tensor memory is under way when it is allocated"
+    if fault.operator == "later" and unit.is_a(r"tcgen05\.fence::after"):
+        first = next(context.ahead(unit), None)
+        if first and first.is_a(r"tcgen05\.mma"):
+            return None
+    return None
+
+
+def _has_tensor_operations(unit, context):
+    return any(other.is_a(TENSOR, r"tcgen05\.commit") and other.line < unit.line for other in context.units)
+
+
+_LAST = "a release at the end of the role, behind which nobody acquires the stage"
+
+
+def _is_last(unit, context, without):
+    return without == "" and unit.is_a(*ARRIVAL) and not context.in_loop(unit.line)
+
+
+def _last_release(fault, unit, context, without):
+    if fault.operator == "delete" and unit.is_a(*ARRIVAL) and not context.in_loop(unit.line):
+        return _LAST
+    if fault.operator in ("barrier", "count", "later", "plain") and _is_last(unit, context, without):
+        return _LAST
+    return None
+
+
+def _first_pass(fault, unit, context, without):
+    parts = split_operands(unit.operands)
+    if not unit.is_wait or context.in_loop(unit.line) or fault.operator not in ("delete", "later", "earlier"):
+        return None
+    if _constant(parts[2], unit, context) == 1:
+        return "a wait, once, for the phase before an mbarrier's first: it is over from the start"
+    return None
+
+
+def _constant(operand, unit, context):
+    if re.fullmatch(r"\d+", operand):
+        return int(operand)
+    for line in reversed(context.lines[unit.first - 20 : unit.line]):
+        if match := re.search(rf"mov\.b32\s+{re.escape(operand)}, (\d+);", line):
+            return int(match[1])
+    return None
+
+
+def _redundant(fault, unit, context, without):
+    if unit.is_wait and fault.operator == "delete":
+        return "a wait for what other waits have brought already"
+    return None
+
+
+def _crossed(fault, unit, context):
+    """The unit that this one was moved over."""
+    units = context.ahead(unit) if fault.operator == "later" else context.behind(unit)
+    wanted = fault.detail.split(" ", 1)[1]
+    return next((other for other in units if other.opcode == wanted), None)
+
+
+def _moved(fault, unit, context, without):
+    if fault.operator not in ("later", "earlier"):
+        return None
+    other = _crossed(fault, unit, context)
+    if other is None:
+        return None
+    first, second = (unit, other) if fault.operator == "later" else (other, unit)
+    # In the mutant, `second` comes before `first`.
+    if first.is_wait and second.is_wait:
+        return "two waits in the other order: the role goes on when both phases are over"
+    if first.is_a(*ARRIVAL) and second.is_a(*ARRIVAL):
+        return "two arrivals in the other order, with nothing in between"
+    if first.is_a(*ARRIVAL) and second.is_wait:
+        return ("an arrival behind a wait: whether all roles come to an end does not depend on the schedule, and they do "
+                "for all numbers of blocks")  # fmt: skip
+    if first.is_wait and second.is_a(*ARRIVAL):
+        return "an arrival before a wait: nobody waits longer, and nothing in between has to be seen"
+    if first.is_a(*ARRIVAL):
+        return "an arrival behind accesses that wait for nobody: what it hands on is handed on later"
+    if second.is_wait:
+        return "a wait before accesses that nobody waits for: they begin later"
+    if first.is_wait:
+        return "a wait behind accesses that do not need it"
+    if second.is_a(*ARRIVAL):
+        return None
+    return None
+
+
+def _initialisation(fault, unit, context, without):
+    if fault.operator in ("delete", "kind", "later", "earlier", "duplicate") and (
+        unit.is_a(r"fence\.mbarrier_init") or (unit.is_a(r"mbarrier\.init") and fault.operator == "later")
+    ):
+        return "fence.mbarrier_init in front of a barrier of the CTA: it is other CTAs of a cluster that need it"
+    return None
+
+
+def _budget(fault, unit, context, without):
+    if unit.is_a(r"setmaxnreg") and fault.operator == "registers":
+        return "a register budget in which ptxas needs no spills, and that the register file has"
+    if unit.is_a(r"tcgen05\.relinquish"):
+        return "the permit to allocate tensor memory: the CTA allocates once, and is alone on its SM"
+    return None
+
+
+def _group(fault, unit, context, without):
+    if unit.is_a(r"cp\.async\.bulk\.commit_group") and fault.operator in ("delete", "later"):
+        for other in context.ahead(unit):
+            if other.is_a(r"cp\.async\.bulk\.commit_group"):
+                return "the next group takes the store in, and the wait is for all groups"
+    return None
+
+
+_CLASSES = [
+    _repeated, _tensor_load, _tensor_fence, _first_pass, _last_release, _redundant, _moved, _initialisation, _budget,
+    _group,
+]  # fmt: skip
