@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Mutations.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -16,6 +17,53 @@ using namespace fa4::tile;
 using llvm::formatv;
 
 using Steps = std::vector<Step>;
+
+//===----------------------------------------------------------------------===//
+// Changes of the IR
+//===----------------------------------------------------------------------===//
+
+LogicalResult IRChange::apply(const IRMapping &copies) const {
+  Operation *target = copies.lookup(op);
+  Operation *place = anchor ? copies.lookup(anchor) : nullptr;
+  switch (kind) {
+  case Erase:
+    if (!target->use_empty())
+      return failure();
+    target->erase();
+    return success();
+  case Duplicate:
+    OpBuilder(target).clone(*target);
+    return success();
+  case MoveBefore:
+  case MoveBehind:
+    if (Operation *ancestor = target->getBlock()->findAncestorOpInBlock(*place))
+      place = ancestor;
+    if (place == target)
+      return failure();
+    if (kind == MoveBefore)
+      target->moveBefore(place);
+    else
+      target->moveAfter(place);
+    return success();
+  case MoveToStart:
+  case MoveToEnd: {
+    Block &body = place->getRegion(0).front();
+    if (kind == MoveToStart)
+      target->moveBefore(&body, body.begin());
+    else
+      target->moveBefore(body.getTerminator());
+    return success();
+  }
+  case SetAttributes:
+    for (const auto &[name, value] : attributes)
+      if (value)
+        target->setAttr(name, value);
+      else
+        target->removeAttr(name);
+    return success();
+  }
+  llvm_unreachable("covered");
+}
 
 //===----------------------------------------------------------------------===//
 // Steps
@@ -105,7 +153,8 @@ private:
   using Change = std::function<void(StepBlock, unsigned)>;
 
   void add(StringRef kind, unsigned block, unsigned index,
-           const StepBlock &where, std::string detail, Change change) {
+           const StepBlock &where, std::string detail, Change change,
+           std::optional<IRChange> changeIR) {
     Mutation mutation;
     mutation.kind = kind.str();
     mutation.text =
@@ -114,10 +163,13 @@ private:
     mutation.changeModel = [=](ProtocolModel &copy) {
       change(collectBlocks(copy)[block], index);
     };
+    mutation.changeIR = std::move(changeIR);
     result.push_back(std::move(mutation));
   }
 
   void mutate(unsigned number, unsigned index, const StepBlock &block);
+  void mutateAcrossLoops(unsigned number, unsigned index,
+                         const StepBlock &block);
 
   const ProtocolModel &model;
   std::vector<Mutation> result;
@@ -135,54 +187,79 @@ void StepMutator::mutate(unsigned number, unsigned index,
                          const StepBlock &block) {
   const Steps &steps = *block.steps;
   const Step &step = steps[index];
-  auto add = [&](StringRef kind, std::string detail, Change change) {
-    this->add(kind, number, index, block, std::move(detail), std::move(change));
+  auto add = [&](StringRef kind, std::string detail,
+                 std::optional<IRChange> changeIR, Change change) {
+    this->add(kind, number, index, block, std::move(detail), std::move(change),
+              std::move(changeIR));
   };
-  add("drop", "", [](StepBlock b, unsigned i) {
-    Step &step = (*b.steps)[i];
-    if (step.kind == StepKind::Wait)
-      step.strength = Step::Dropped;
-    else
-      b.steps->erase(b.steps->begin() + i);
-  });
+  auto move = [&](IRChange::Kind kind, const Step &anchor) {
+    return IRChange{kind, step.op, anchor.op, {}};
+  };
+  add("drop", "", IRChange{IRChange::Erase, step.op, nullptr, {}},
+      [](StepBlock b, unsigned i) {
+        Step &step = (*b.steps)[i];
+        if (step.kind == StepKind::Wait)
+          step.strength = Step::Dropped;
+        else
+          b.steps->erase(b.steps->begin() + i);
+      });
   if (step.kind == StepKind::Wait || step.kind == StepKind::Acquire)
-    add("weaken", "",
+    add("weaken", "", std::nullopt,
         [](StepBlock b, unsigned i) { (*b.steps)[i].strength = Step::Weak; });
-  add("duplicate", "", [](StepBlock b, unsigned i) {
-    Step step = (*b.steps)[i];
-    b.steps->insert(b.steps->begin() + i, std::move(step));
-  });
+  add("duplicate", "", IRChange{IRChange::Duplicate, step.op, nullptr, {}},
+      [](StepBlock b, unsigned i) {
+        Step step = (*b.steps)[i];
+        b.steps->insert(b.steps->begin() + i, std::move(step));
+      });
   // A pair of steps is exchanged once.
   if (index + 1 < steps.size() && steps[index + 1].kind != StepKind::Loop)
     add("swap", " with next: " + describe(model, steps[index + 1]),
+        move(IRChange::MoveBehind, steps[index + 1]),
         [](StepBlock b, unsigned i) {
           std::swap((*b.steps)[i], (*b.steps)[i + 1]);
         });
   if (index > 0 && !isOnChannel(steps[index - 1]) &&
       steps[index - 1].kind != StepKind::Loop)
     add("swap", " with previous: " + describe(model, steps[index - 1]),
+        move(IRChange::MoveBefore, steps[index - 1]),
         [](StepBlock b, unsigned i) {
           std::swap((*b.steps)[i - 1], (*b.steps)[i]);
         });
   if (index > 1)
-    add("move", " to the front",
+    add("move", " to the front", move(IRChange::MoveBefore, steps.front()),
         [](StepBlock b, unsigned i) { moveStep(*b.steps, i, *b.steps, 0); });
   if (index + 2 < steps.size())
-    add("move", " to the back", [](StepBlock b, unsigned i) {
-      moveStep(*b.steps, i, *b.steps, b.steps->size() - 1);
-    });
+    add("move", " to the back", move(IRChange::MoveBehind, steps.back()),
+        [](StepBlock b, unsigned i) {
+          moveStep(*b.steps, i, *b.steps, b.steps->size() - 1);
+        });
+  mutateAcrossLoops(number, index, block);
+}
+
+void StepMutator::mutateAcrossLoops(unsigned number, unsigned index,
+                                    const StepBlock &block) {
+  const Steps &steps = *block.steps;
+  auto add = [&](StringRef kind, std::string detail, IRChange::Kind change,
+                 Operation *loop, Change changeModel) {
+    this->add(kind, number, index, block, std::move(detail),
+              std::move(changeModel),
+              IRChange{change, steps[index].op, loop, {}});
+  };
   if (block.outer) {
-    add("leave loop", " to before it", [](StepBlock b, unsigned i) {
-      Step step = (*b.steps)[i];
-      b.steps->erase(b.steps->begin() + i);
-      // Last: it moves the loop, and the block with it.
-      b.outer->insert(b.outer->begin() + b.loop, std::move(step));
-    });
-    add("leave loop", " to behind it", [](StepBlock b, unsigned i) {
-      Step step = (*b.steps)[i];
-      b.steps->erase(b.steps->begin() + i);
-      b.outer->insert(b.outer->begin() + b.loop + 1, std::move(step));
-    });
+    Operation *loop = (*block.outer)[block.loop].op;
+    add("leave loop", " to before it", IRChange::MoveBefore, loop,
+        [](StepBlock b, unsigned i) {
+          Step step = (*b.steps)[i];
+          b.steps->erase(b.steps->begin() + i);
+          // Last: it moves the loop, and the block with it.
+          b.outer->insert(b.outer->begin() + b.loop, std::move(step));
+        });
+    add("leave loop", " to behind it", IRChange::MoveBehind, loop,
+        [](StepBlock b, unsigned i) {
+          Step step = (*b.steps)[i];
+          b.steps->erase(b.steps->begin() + i);
+          b.outer->insert(b.outer->begin() + b.loop + 1, std::move(step));
+        });
   }
   for (int side : {-1, 1}) {
     unsigned loop = index - side;
@@ -190,6 +267,7 @@ void StepMutator::mutate(unsigned number, unsigned index,
       continue;
     add("enter loop",
         side > 0 ? " before it, at its end" : " behind it, at its start",
+        side > 0 ? IRChange::MoveToEnd : IRChange::MoveToStart, steps[loop].op,
         [side](StepBlock b, unsigned i) {
           Steps &body = (*b.steps)[i - side].body;
           moveStep(*b.steps, i, body, side > 0 ? body.size() : 0);
@@ -216,11 +294,37 @@ static void addNumber(std::vector<Mutation> &result, StringRef kind,
   mutation.text = formatv("{0}: {1}", name, attribute);
   mutation.text += old ? formatv(" {0}", old.getInt()).str() : " none";
   mutation.text += value ? formatv(" to {0}", *value).str() : " to none";
-  mutation.op = op;
-  mutation.attribute = attribute.str();
+  Attribute number;
   if (value)
-    mutation.value = Builder(op->getContext()).getI64IntegerAttr(*value);
+    number = Builder(op->getContext()).getI64IntegerAttr(*value);
+  IRChange change{IRChange::SetAttributes, op, nullptr, {}};
+  change.attributes.push_back({attribute.str(), number});
+  // No barriers, no counts of what arrives there.
+  if (!value && (attribute == "full" || attribute == "empty"))
+    for (StringRef count : {"_arrivals", "_bytes"})
+      change.attributes.push_back({(attribute + count).str(), nullptr});
+  mutation.changeIR = std::move(change);
   result.push_back(std::move(mutation));
+}
+
+/// What completes a phase of barriers.
+static void addCounts(std::vector<Mutation> &result, ChannelOp channel) {
+  auto add = [&](StringRef kind, StringRef attribute,
+                 std::optional<int64_t> value) {
+    addNumber(result, kind, channel, channel.getLabel(), attribute, value);
+  };
+  for (StringRef attribute : {"full_arrivals", "empty_arrivals"})
+    if (auto count = channel->getAttrOfType<IntegerAttr>(attribute)) {
+      add("arrivals", attribute, count.getInt() + 1);
+      if (count.getInt() > 1)
+        add("arrivals", attribute, count.getInt() - 1);
+      add("arrivals", attribute, std::nullopt);
+    }
+  if (auto bytes = channel.getFullBytes()) {
+    add("bytes", "full_bytes", int64_t(*bytes) / 2);
+    add("bytes", "full_bytes", int64_t(*bytes) * 2);
+    add("bytes", "full_bytes", std::nullopt);
+  }
 }
 
 std::vector<Mutation> fa4::tile::mutateAttributes(KernelOp kernel) {
@@ -254,6 +358,7 @@ std::vector<Mutation> fa4::tile::mutateAttributes(KernelOp kernel) {
         add("barrier", attribute, number.getInt() - 1);
         add("barrier", attribute, std::nullopt);
       }
+    addCounts(result, channel);
   }
   for (auto role : kernel.getBody().getOps<RoleOp>()) {
     auto add = [&](StringRef attribute, int64_t value) {
@@ -269,5 +374,63 @@ std::vector<Mutation> fa4::tile::mutateAttributes(KernelOp kernel) {
     add("warps", role.getWarps() + 1);
     add("warps", role.getWarps() + 4);
   }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Fences
+//===----------------------------------------------------------------------===//
+
+/// What a fence may be moved past, and it matters.
+static bool isOrdered(Operation *op) {
+  return op->getNumRegions() != 0 ||
+         isa<AcquireOp, CommitOp, WaitOp, ReleaseOp, ReadOp, WriteOp>(op);
+}
+
+static void mutateFence(FenceOp fence, std::vector<Mutation> &result) {
+  SmallVector<Operation *> before, behind;
+  for (Operation &op : *fence->getBlock())
+    if (isOrdered(&op))
+      (op.isBeforeInBlock(fence) ? before : behind).push_back(&op);
+  std::string name =
+      formatv("@{0} fence", fence->getParentOfType<RoleOp>().getSymName());
+  for (Operation *op : behind)
+    if (auto commit = dyn_cast<CommitOp>(op)) {
+      name += " of commit ";
+      name += commit.getChannel().getDefiningOp<ChannelOp>().getLabel();
+      break;
+    }
+  auto add = [&](StringRef kind, const llvm::Twine &detail,
+                 IRChange::Kind change, Operation *anchor = nullptr) {
+    Mutation mutation;
+    mutation.kind = kind.str();
+    mutation.text = (name + detail).str();
+    mutation.changeIR = IRChange{change, fence, anchor, {}};
+    result.push_back(std::move(mutation));
+  };
+  add("drop fence", "", IRChange::Erase);
+  if (!before.empty())
+    add("move fence",
+        " before previous: " + before.back()->getName().getStringRef(),
+        IRChange::MoveBefore, before.back());
+  if (before.size() > 1)
+    add("move fence", " to the front", IRChange::MoveBefore, before.front());
+  if (!behind.empty())
+    add("move fence",
+        " behind next: " + behind.front()->getName().getStringRef(),
+        IRChange::MoveBehind, behind.front());
+  if (behind.size() > 1)
+    add("move fence", " to the back", IRChange::MoveBehind, behind.back());
+  if (isa<scf::ForOp>(fence->getParentOp())) {
+    add("move fence", " to before the loop", IRChange::MoveBefore,
+        fence->getParentOp());
+    add("move fence", " to behind the loop", IRChange::MoveBehind,
+        fence->getParentOp());
+  }
+}
+
+std::vector<Mutation> fa4::tile::mutateFences(KernelOp kernel) {
+  std::vector<Mutation> result;
+  kernel.walk([&](FenceOp fence) { mutateFence(fence, result); });
   return result;
 }

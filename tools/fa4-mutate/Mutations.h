@@ -10,9 +10,35 @@
 #define FA4_TOOLS_FA4_MUTATE_MUTATIONS_H
 
 #include "fa4/Dialect/Tile/Analysis/ProtocolModel.h"
+#include "mlir/IR/IRMapping.h"
 #include <functional>
 
 namespace fa4::tile {
+
+/// A change of a kernel's operations.
+struct IRChange {
+  enum Kind {
+    Erase,
+    /// A copy before the operation.
+    Duplicate,
+    /// Before or behind `anchor`, or what holds it in `op`'s block.
+    MoveBefore,
+    MoveBehind,
+    /// Into the body of loop `anchor`.
+    MoveToStart,
+    MoveToEnd,
+    /// `attributes`; a null value removes one.
+    SetAttributes,
+  };
+  Kind kind;
+  mlir::Operation *op;
+  mlir::Operation *anchor = nullptr;
+  llvm::SmallVector<std::pair<std::string, mlir::Attribute>, 1> attributes;
+
+  /// In a copy of the IR, given the copy of each operation. Fails where the
+  /// operations cannot be changed so; what was made may also be invalid.
+  llvm::LogicalResult apply(const mlir::IRMapping &copies) const;
+};
 
 /// One change of a kernel's protocol.
 struct Mutation {
@@ -20,12 +46,10 @@ struct Mutation {
   std::string kind;
   /// What it changes, for people.
   std::string text;
-  /// Changes a copy of the model, or (null) ...
+  /// Changes a copy of the model; null for a mutation that is one of the IR.
   std::function<void(ProtocolModel &)> changeModel;
-  /// ... an attribute of an operation: name and new value, null to remove it.
-  mlir::Operation *op = nullptr;
-  std::string attribute;
-  mlir::Attribute value;
+  /// The same in the IR, if the IR can say it.
+  std::optional<IRChange> changeIR;
 };
 
 /// All mutations of one step on a channel: left out, without its wait, done
@@ -34,8 +58,12 @@ struct Mutation {
 std::vector<Mutation> mutateSteps(const ProtocolModel &model);
 
 /// All mutations of an attribute of channels and roles: stages, initial,
-/// in_place_of, offset, full, empty, first_warp, warps, registers.
+/// offset, full, empty, arrivals and bytes of a phase, first_warp, warps,
+/// registers.
 std::vector<Mutation> mutateAttributes(KernelOp kernel);
+
+/// All mutations of a fence in a role of lanes: left out, or moved.
+std::vector<Mutation> mutateFences(KernelOp kernel);
 
 } // namespace fa4::tile
 

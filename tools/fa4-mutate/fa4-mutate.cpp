@@ -6,17 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Mutations.h"
-#include "fa4/Dialect/Tile/Analysis/ProtocolExplorer.h"
+#include "MutantCheck.h"
 #include "fa4/InitAll.h"
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
-#include <chrono>
+#include "llvm/Support/JSON.h"
+#include <limits>
 #include <map>
 
 using namespace mlir;
@@ -31,6 +30,16 @@ static cl::list<std::string>
 static cl::opt<bool> listAll("list", cl::cat(category),
                              cl::desc("Print each mutant and its verdicts"));
 static cl::opt<bool>
+    asJson("json", cl::cat(category),
+           cl::desc("Print a JSON object a line for each mutant, no table"));
+static cl::opt<std::string>
+    only("only", cl::value_desc("N[:M]"), cl::cat(category),
+         cl::desc("Only mutant N, or N to M, counted from 0"));
+static cl::opt<std::string> emitIR(
+    "emit", cl::value_desc("N[:M]"), cl::cat(category),
+    cl::desc("Print mutant N as IR, or those of N to M that the IR can say, "
+             "with '// -----' between them. Asks nobody for a verdict"));
+static cl::opt<bool>
     listSurvivors("survivors", cl::cat(category),
                   cl::desc("Print the mutants that nothing rejects"));
 static cl::opt<int64_t>
@@ -42,26 +51,6 @@ static cl::opt<uint64_t>
 
 namespace {
 
-enum class Verdict { Accepted, Rejected, Unknown };
-
-struct Result {
-  /// Rejected before any run: by the operations' verifiers, the model or the
-  /// placement.
-  std::string rule;
-  Verdict verifier = Verdict::Accepted;
-  Verdict explorer = Verdict::Accepted;
-  std::string verifierSays, explorerSays;
-
-  bool isKilled() const {
-    return !rule.empty() || verifier == Verdict::Rejected ||
-           explorer == Verdict::Rejected;
-  }
-  bool disagrees() const {
-    return verifier != explorer && verifier != Verdict::Unknown &&
-           explorer != Verdict::Unknown;
-  }
-};
-
 struct Counts {
   unsigned mutants = 0, byRules = 0, byBoth = 0, survivors = 0, disagree = 0,
            unknown = 0;
@@ -72,79 +61,25 @@ using Table =
 
 } // namespace
 
-static double seconds(std::chrono::steady_clock::time_point since) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - since)
-      .count();
-}
+/// Numbers of mutants.
+struct NumberRange {
+  uint64_t first = 0, last = std::numeric_limits<uint64_t>::max();
+  bool contains(uint64_t number) const {
+    return first <= number && number <= last;
+  }
+};
 
-static double verifierSeconds = 0, slowestVerifier = 0;
-
-static Result check(const ProtocolModel &model) {
-  Result result;
-  if (auto finding = verifyPlacement(model)) {
-    result.rule = finding->message;
-    return result;
-  }
-  auto begin = std::chrono::steady_clock::now();
-  if (auto finding = verifyProtocol(model)) {
-    result.verifier = Verdict::Rejected;
-    result.verifierSays = finding->message;
-  }
-  double time = seconds(begin);
-  verifierSeconds += time;
-  slowestVerifier = std::max(slowestVerifier, time);
-  ExplorerOptions options;
-  options.maxPasses = maxPasses;
-  options.maxStates = maxStates;
-  ExplorerStatistics statistics;
-  // Lanes in any order take many more states: only where they may matter.
-  options.lanes = false;
-  auto finding = exploreProtocol(model, options, &statistics);
-  if (!finding && result.verifier == Verdict::Rejected) {
-    options.lanes = true;
-    statistics = {};
-    finding = exploreProtocol(model, options, &statistics);
-  }
-  if (finding) {
-    result.explorer = Verdict::Rejected;
-    result.explorerSays = finding->message;
-  } else if (statistics.gaveUp) {
-    result.explorer = Verdict::Unknown;
-  }
-  return result;
-}
-
-static Result checkMutant(const ProtocolModel &original,
-                          const Mutation &mutation) {
-  if (mutation.changeModel) {
-    ProtocolModel copy = original;
-    mutation.changeModel(copy);
-    return check(copy);
-  }
-  Attribute old = mutation.op->getAttr(mutation.attribute);
-  auto set = [&](Attribute value) {
-    if (value)
-      mutation.op->setAttr(mutation.attribute, value);
-    else
-      mutation.op->removeAttr(mutation.attribute);
-  };
-  set(mutation.value);
-  Result result;
-  FailureOr<ProtocolModel> model = failure();
-  {
-    ScopedDiagnosticHandler handler(mutation.op->getContext(),
-                                    [&](Diagnostic &diagnostic) {
-                                      if (result.rule.empty())
-                                        result.rule = diagnostic.str();
-                                      return success();
-                                    });
-    if (succeeded(mlir::verify(original.kernel)))
-      model = ProtocolModel::build(original.kernel);
-  }
-  if (succeeded(model))
-    result = check(*model);
-  set(old);
-  return result;
+static NumberRange parseRange(StringRef option, StringRef text) {
+  NumberRange range;
+  if (text.empty())
+    return range;
+  auto [first, last] = text.split(':');
+  if (!text.contains(':'))
+    last = first;
+  if (first.getAsInteger(10, range.first) || last.getAsInteger(10, range.last))
+    llvm::reportFatalUsageError("--" + option + "=" + text +
+                                ": expected N or N:M");
+  return range;
 }
 
 static StringRef name(Verdict verdict) {
@@ -153,8 +88,10 @@ static StringRef name(Verdict verdict) {
                                         : "gave up";
 }
 
-static void print(const Mutation &mutation, const Result &result) {
-  llvm::outs() << mutation.kind << ": " << mutation.text << "\n";
+static void print(uint64_t number, const Mutation &mutation,
+                  const MutantResult &result) {
+  llvm::outs() << number << " " << mutation.kind << ": " << mutation.text
+               << "\n";
   if (!result.rule.empty()) {
     llvm::outs() << "    rule: " << result.rule << "\n";
     return;
@@ -164,32 +101,119 @@ static void print(const Mutation &mutation, const Result &result) {
                << name(result.explorer) << " " << result.explorerSays << "\n";
 }
 
-static bool mutateKernel(KernelOp kernel, Table &table) {
+static void printJson(uint64_t number, StringRef kernel,
+                      const Mutation &mutation, const MutantResult &result,
+                      bool isExpressible) {
+  llvm::json::Object object{
+      {"number", number},
+      {"kernel", kernel},
+      {"kind", mutation.kind},
+      {"text", mutation.text},
+      {"expressible", isExpressible},
+      {"killed", result.isKilled()},
+  };
+  if (!result.rule.empty()) {
+    object["rule"] = result.rule;
+  } else {
+    object["verifier"] = name(result.verifier);
+    object["explorer"] = name(result.explorer);
+    object["verifier_says"] = result.verifierSays;
+    object["explorer_says"] = result.explorerSays;
+  }
+  llvm::outs() << llvm::json::Value(std::move(object)) << "\n";
+}
+
+namespace {
+
+class MutationTest {
+public:
+  bool runKernel(KernelOp kernel);
+  /// Whether no verdicts differ.
+  bool finish() const;
+
+private:
+  bool emit(MutantChecker &checker, uint64_t number, const Mutation &mutation);
+  void ask(MutantChecker &checker, uint64_t number, const Mutation &mutation);
+
+  NumberRange range = parseRange(emitIR.empty() ? "only" : "emit",
+                                 emitIR.empty() ? only : emitIR);
+  uint64_t next = 0, emitted = 0;
+  StringRef kernelName;
+  Table table;
+  double seconds = 0, slowest = 0;
+};
+
+} // namespace
+
+/// False if the one mutant that is asked for cannot be said.
+bool MutationTest::emit(MutantChecker &checker, uint64_t number,
+                        const Mutation &mutation) {
+  MutantModule mutant = checker.express(mutation);
+  if (!mutant.module) {
+    if (range.first != range.last)
+      return true;
+    llvm::errs() << "error: mutant " << number << ", " << mutation.kind << ": "
+                 << mutation.text << ", has no IR\n";
+    return false;
+  }
+  if (emitted++ != 0)
+    llvm::outs() << "// -----\n";
+  llvm::outs() << "// mutant " << number << " of @" << kernelName << ", "
+               << mutation.kind << ": " << mutation.text << "\n";
+  mutant.module->print(llvm::outs());
+  llvm::outs() << "\n";
+  return true;
+}
+
+void MutationTest::ask(MutantChecker &checker, uint64_t number,
+                       const Mutation &mutation) {
+  MutantResult result = checker.check(mutation);
+  Counts &counts = table[mutation.kind];
+  ++counts.mutants;
+  counts.byRules += !result.rule.empty();
+  counts.byBoth += result.verifier == Verdict::Rejected &&
+                   result.explorer == Verdict::Rejected;
+  counts.survivors += !result.isKilled();
+  counts.disagree += result.disagrees();
+  counts.unknown += result.explorer == Verdict::Unknown;
+  if (asJson)
+    printJson(number, kernelName, mutation, result,
+              bool(checker.express(mutation).module));
+  else if (listAll || result.disagrees() ||
+           (listSurvivors && !result.isKilled()))
+    print(number, mutation, result);
+}
+
+bool MutationTest::runKernel(KernelOp kernel) {
   FailureOr<ProtocolModel> model = ProtocolModel::build(kernel);
   if (failed(model))
     return false;
-  Result original = check(*model);
-  if (original.isKilled() || original.explorer != Verdict::Accepted) {
-    kernel.emitError("is rejected itself: ")
-        << original.rule << original.verifierSays << original.explorerSays;
-    return false;
+  kernelName = kernel.getSymName();
+  MutantChecker checker(*model, {maxPasses, maxStates});
+  if (emitIR.empty()) {
+    MutantResult original = checker.check(*model);
+    if (original.isKilled() || original.explorer != Verdict::Accepted) {
+      kernel.emitError("is rejected itself: ")
+          << original.rule << original.verifierSays << original.explorerSays;
+      return false;
+    }
   }
   std::vector<Mutation> mutations = mutateSteps(*model);
   llvm::append_range(mutations, mutateAttributes(kernel));
+  llvm::append_range(mutations, mutateFences(kernel));
+  bool isGood = true;
   for (const Mutation &mutation : mutations) {
-    Result result = checkMutant(*model, mutation);
-    Counts &counts = table[mutation.kind];
-    ++counts.mutants;
-    counts.byRules += !result.rule.empty();
-    counts.byBoth += result.verifier == Verdict::Rejected &&
-                     result.explorer == Verdict::Rejected;
-    counts.survivors += !result.isKilled();
-    counts.disagree += result.disagrees();
-    counts.unknown += result.explorer == Verdict::Unknown;
-    if (listAll || result.disagrees() || (listSurvivors && !result.isKilled()))
-      print(mutation, result);
+    uint64_t number = next++;
+    if (!range.contains(number))
+      continue;
+    if (emitIR.empty())
+      ask(checker, number, mutation);
+    else
+      isGood &= emit(checker, number, mutation);
   }
-  return true;
+  seconds += checker.seconds;
+  slowest = std::max(slowest, checker.slowest);
+  return isGood;
 }
 
 static void printTable(const Table &table) {
@@ -214,6 +238,22 @@ static void printTable(const Table &table) {
   row("all", sum);
 }
 
+bool MutationTest::finish() const {
+  if (range.first != 0 && range.first >= next) {
+    llvm::errs() << "error: there are " << next << " mutants\n";
+    return false;
+  }
+  if (!emitIR.empty())
+    return true;
+  if (!asJson) {
+    printTable(table);
+    llvm::outs() << formatv("\nverifier: {0:f1} ms in all, {1:f1} ms at most\n",
+                            seconds * 1e3, slowest * 1e3);
+  }
+  return llvm::all_of(
+      table, [](const auto &entry) { return entry.second.disagree == 0; });
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
@@ -226,7 +266,7 @@ int main(int argc, char **argv) {
   fa4::registerToolDialects(registry);
   MLIRContext context(registry);
   context.printOpOnDiagnostic(false);
-  Table table;
+  MutationTest test;
   bool isGood = true;
   for (const std::string &file : inputs) {
     OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(file, &context);
@@ -234,13 +274,9 @@ int main(int argc, char **argv) {
       return 1;
     module->walk([&](KernelOp kernel) {
       if (!kernel.getBody().getOps<RoleOp>().empty())
-        isGood &= mutateKernel(kernel, table);
+        isGood &= test.runKernel(kernel);
     });
   }
-  printTable(table);
-  llvm::outs() << formatv("\nverifier: {0:f1} ms in all, {1:f1} ms at most\n",
-                          verifierSeconds * 1e3, slowestVerifier * 1e3);
-  for (const auto &[name, counts] : table)
-    isGood &= counts.disagree == 0;
-  return isGood ? 0 : 1;
+  bool agrees = test.finish();
+  return isGood && agrees ? 0 : 1;
 }

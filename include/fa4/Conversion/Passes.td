@@ -143,14 +143,16 @@ def TileToNVVM : Pass<"tile-to-nvvm", "::mlir::ModuleOp"> {
       (`memref.dim`). `fa4.manifest` on the function says what they are.
     - **Roles** are chosen by warp. Each warpgroup sets its register budget; a role
       that issues runs in one elected thread.
-    - **Channels** are mbarriers. How often a role has used a ring is a constant in
+    - **Channels** are mbarriers, which complete as their `arrivals` and `bytes` say.
+      How often a role has used a ring is a constant in
       straight-line code; what advances alike in a loop is one loop-carried counter.
     - **Loads and stores** are TMA instructions, one for each box of as many columns as
       the swizzle spans; **MMAs** are `tcgen05.mma`, one for each 16 of K. A load is
       issued at its commit.
     - **Lanes** access tensor memory by `tcgen05.ld` and `.st`, shared memory by
-      loads and stores at swizzled addresses. Fences and waits are where a value
-      is handed on.
+      loads and stores at swizzled addresses. `tile.fence` is `fence.proxy.async`.
+      No operation says, but what a value is handed on by contains: `tcgen05.wait`
+      and `tcgen05.fence`, and before a release the wait until stores have read.
 
     `index` is 32 bits wide. An accumulator that starts with zero in a loop is
     undefined if the loop has no iteration.
@@ -161,7 +163,7 @@ def TileToNVVM : Pass<"tile-to-nvvm", "::mlir::ModuleOp"> {
     tile.kernel @copy(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                       %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
         attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800} {
-      %tiles = tile.channel "tiles" smem stages(2) offset(0) full(0) empty(2) : <vector<128x64xbf16>>
+      %tiles = tile.channel "tiles" smem stages(2) offset(0) full(0) arrivals(1) bytes(16384) empty(2) arrivals(1) : <vector<128x64xbf16>>
       tile.role @load warps(1) issue first_warp(0) {
         %i = tile.work_tile : index
         %c0 = arith.constant 0 : index

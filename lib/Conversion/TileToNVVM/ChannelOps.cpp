@@ -10,6 +10,7 @@
 // consistency model, proxies, and tcgen05 memory consistency model.
 
 #include "RoleLowering.h"
+#include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -104,19 +105,13 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
   Value full = barrier(buffer.full, stage);
   positions.advance(channel, RingUse::Commit);
   if (!op.getValue()) {
-    if (!buffer.tensorMemory && buffer.readAsync)
-      NVVM::FenceProxyOp::create(
-          builder, loc, NVVM::ProxyKind::async_shared,
-          NVVM::SharedSpaceAttr::get(builder.getContext(),
-                                     NVVM::SharedSpace::shared_cta));
     arriveFromLanes(buffer, full);
     return success();
   }
   if (auto load = op.getValue().getDefiningOp<LoadOp>()) {
     if (buffer.tensorMemory)
       return op.emitOpError("loads to tensor memory");
-    loadTile(load, buffer, stage, full);
-    return success();
+    return loadTile(load, buffer, stage, full);
   }
   // Without a channel: an accumulator that a loop has carried.
   auto handle = handles.find(op.getValue());
@@ -126,44 +121,6 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
     return op.emitOpError("hands on a tile that is in another channel");
   NVVM::Tcgen05CommitOp::create(builder, loc, full, Value());
   return success();
-}
-
-/// Whether a tile that was waited for is used by an op of type `Op`, perhaps
-/// as a part, or behind loops that carry it.
-template <typename Op> static bool reaches(Value value, DenseSet<Value> &seen) {
-  if (!seen.insert(value).second)
-    return false;
-  for (OpOperand &use : value.getUses()) {
-    Operation *user = use.getOwner();
-    if (isa<Op>(user))
-      return true;
-    if (isa<vector::ExtractStridedSliceOp>(user) &&
-        reaches<Op>(user->getResult(0), seen))
-      return true;
-    if (auto loop = dyn_cast<scf::ForOp>(user))
-      if (BlockArgument arg = loop.getTiedLoopRegionIterArg(&use))
-        if (reaches<Op>(arg, seen) ||
-            reaches<Op>(loop.getTiedLoopResult(arg), seen))
-          return true;
-    if (auto loop = dyn_cast<scf::ForOp>(user->getParentOp());
-        loop && isa<scf::YieldOp>(user)) {
-      unsigned number = use.getOperandNumber();
-      if (reaches<Op>(loop.getRegionIterArg(number), seen) ||
-          reaches<Op>(loop.getResult(number), seen))
-        return true;
-    }
-  }
-  return false;
-}
-
-template <typename Op> static bool feeds(RoleOp role, Value channel) {
-  DenseSet<Value> seen;
-  for (Operation *user : channel.getUsers())
-    if (auto wait = dyn_cast<WaitOp>(user))
-      if (wait->getParentOfType<RoleOp>() == role && wait.getValue() &&
-          reaches<Op>(wait.getValue(), seen))
-        return true;
-  return false;
 }
 
 LogicalResult RoleLowering::lowerRelease(ReleaseOp op) {
@@ -179,10 +136,9 @@ LogicalResult RoleLowering::lowerRelease(ReleaseOp op) {
     arriveFromLanes(buffer, empty);
     return success();
   }
-  if (feeds<StoreOp>(role, channel.getChannel()) ||
-      feeds<ReduceAddOp>(role, channel.getChannel()))
+  if (feeds<StoreOp, ReduceAddOp>(role, channel))
     waitForStores(/*read=*/true);
-  if (feeds<MmaOp>(role, channel.getChannel()))
+  if (feeds<MmaOp>(role, channel))
     NVVM::Tcgen05CommitOp::create(builder, loc, empty, Value());
   else
     NVVM::MBarrierArriveOp::create(builder, loc, Type(), empty, Value());

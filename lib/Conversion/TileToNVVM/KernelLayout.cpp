@@ -8,6 +8,7 @@
 
 #include "KernelLayout.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -19,17 +20,6 @@ static constexpr int64_t kMaxThreads = 1024;
 static constexpr int64_t kRegisters = 65536;
 /// PTX ISA, setmaxnreg: the least budget there is.
 static constexpr int64_t kMinRegisters = 24;
-static constexpr int64_t kBarrierBytes = 8;
-
-int64_t fa4::tile::getSwizzleSpan(VectorType tile) {
-  if (tile.getRank() != 2)
-    return 0;
-  int64_t rowBytes = tile.getDimSize(1) * tile.getElementTypeBitWidth() / 8;
-  for (int64_t span : {128, 64, 32})
-    if (rowBytes % span == 0)
-      return span;
-  return 0;
-}
 
 static LogicalResult describeTile(Buffer &buffer) {
   VectorType type = buffer.channel.getValueType();
@@ -54,6 +44,26 @@ static LogicalResult describeTile(Buffer &buffer) {
   return success();
 }
 
+LogicalResult KernelLayout::placeBarriers(ChannelOp channel, Buffer &buffer) {
+  if (!channel.getFullArrivals())
+    return channel.emitOpError("does not say how many 'arrivals' complete a "
+                               "phase of its 'full' barriers (tile-allocate)");
+  buffer.full = *channel.getFull();
+  buffer.fullArrivals = *channel.getFullArrivals();
+  if (auto empty = channel.getEmpty()) {
+    if (!channel.getEmptyArrivals())
+      return channel.emitOpError("does not say how many 'arrivals' complete a "
+                                 "phase of its 'empty' barriers "
+                                 "(tile-allocate)");
+    buffer.empty = *empty;
+    buffer.emptyArrivals = *channel.getEmptyArrivals();
+  }
+  barrierCount =
+      std::max(barrierCount,
+               std::max(buffer.full, buffer.empty.value_or(0)) + buffer.stages);
+  return success();
+}
+
 LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
   int64_t end = 0;
   for (auto channel : kernel.getBody().getOps<ChannelOp>()) {
@@ -65,9 +75,8 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
       return channel.emitOpError("is not placed: it needs 'offset' and 'full' "
                                  "(tile-allocate)");
     buffer.offset = *channel.getOffset();
-    buffer.full = *channel.getFull();
-    if (auto empty = channel.getEmpty())
-      buffer.empty = *empty;
+    if (failed(placeBarriers(channel, buffer)))
+      return failure();
     int64_t initial = channel.getInitial().value_or(0);
     if (initial != 0 && initial != buffer.stages)
       return channel.emitOpError("starts with ")
@@ -88,9 +97,6 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
     else if (buffer.offset + buffer.stages * buffer.stageSize > tensorColumns)
       return channel.emitOpError("ends behind the ")
              << tensorColumns << " columns of tensor memory of the kernel";
-    barrierCount =
-        std::max(barrierCount, std::max(buffer.full, buffer.empty.value_or(0)) +
-                                   buffer.stages);
     buffers.insert({channel, buffer});
   }
   barriers = llvm::alignTo(end, kBarrierBytes);
@@ -105,24 +111,12 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
   return success();
 }
 
-/// Arrivals of a role at a barrier, a phase: of its one thread, or of all.
-static int64_t arrivals(RoleOp role) {
-  return role.getIssue() ? 1 : 32 * static_cast<int64_t>(role.getWarps());
-}
-
-LogicalResult KernelLayout::countArrivals(KernelOp kernel) {
+static LogicalResult checkSides(KernelOp kernel) {
   for (auto &[channel, uses] : collectChannelUses(kernel)) {
-    Buffer &buffer = buffers.find(channel)->second;
     ChannelOp op = channel;
     if (uses.producers.size() > 1)
       return op.emitOpError("has more than one role that produces");
-    if (!uses.producers.empty())
-      buffer.fullCount = arrivals(uses.producers.front());
-    for (RoleOp role : uses.consumers) {
-      buffer.emptyCount += arrivals(role);
-      buffer.readAsync |= role.getIssue();
-    }
-    if (buffer.empty && uses.consumers.empty())
+    if (op.getEmpty() && uses.consumers.empty())
       return op.emitOpError("is acquired, but nobody consumes it");
   }
   return success();
@@ -196,8 +190,8 @@ FailureOr<KernelLayout> KernelLayout::compute(KernelOp kernel) {
                "must have a power of two of tensor memory columns "
                "from 32 to 512, not ")
            << layout.tensorColumns;
-  if (failed(layout.placeChannels(kernel)) ||
-      failed(layout.countArrivals(kernel)) || failed(layout.groupWarps(kernel)))
+  if (failed(layout.placeChannels(kernel)) || failed(checkSides(kernel)) ||
+      failed(layout.groupWarps(kernel)))
     return failure();
   return layout;
 }

@@ -14,10 +14,6 @@
 
 namespace fa4::tile {
 
-/// Bytes of the swizzle for a tile in shared memory: the widest that the bytes
-/// of its rows are a multiple of; 0 if there is none, and for tiles of rank 1.
-int64_t getSwizzleSpan(mlir::VectorType tile);
-
 /// Where the stages of a channel are and how a tile lies in one.
 ///
 /// A matrix in shared memory is a row of boxes side by side, each of all rows
@@ -44,10 +40,8 @@ struct Buffer {
   /// Numbers of the first barriers; no `empty` where nobody acquires.
   int64_t full = 0;
   std::optional<int64_t> empty;
-  /// Arrivals of a phase.
-  int64_t fullCount = 1, emptyCount = 0;
-  /// Whether TMA or an MMA reads the stages, not lanes.
-  bool readAsync = false;
+  /// Of a phase.
+  int64_t fullArrivals = 0, emptyArrivals = 0;
 
   int64_t tileBytes() const { return rows * columns * elementBytes; }
   int64_t boxes() const { return span ? columns * elementBytes / span : 1; }
@@ -93,7 +87,7 @@ public:
 
 private:
   mlir::LogicalResult placeChannels(KernelOp kernel);
-  mlir::LogicalResult countArrivals(KernelOp kernel);
+  mlir::LogicalResult placeBarriers(ChannelOp channel, Buffer &buffer);
   mlir::LogicalResult groupWarps(KernelOp kernel);
 };
 

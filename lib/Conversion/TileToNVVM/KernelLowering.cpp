@@ -82,9 +82,9 @@ void KernelLowering::initBarriers() {
           constant(count), Value());
   };
   for (const auto &[channel, buffer] : layout.buffers) {
-    init(buffer.full, buffer.stages, buffer.fullCount);
+    init(buffer.full, buffer.stages, buffer.fullArrivals);
     if (buffer.empty)
-      init(*buffer.empty, buffer.stages, buffer.emptyCount);
+      init(*buffer.empty, buffer.stages, buffer.emptyArrivals);
   }
   // Makes the inits visible to asynchronous copies (PTX ISA,
   // fence.mbarrier_init).

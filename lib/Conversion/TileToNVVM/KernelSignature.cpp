@@ -8,6 +8,7 @@
 
 #include "KernelSignature.h"
 #include "fa4/Conversion/TileToNVVM/Manifest.h"
+#include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"

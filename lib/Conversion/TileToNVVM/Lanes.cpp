@@ -296,6 +296,16 @@ void RoleLowering::lowerAny(AnyOp op) {
   mapping.map(op.getResult(), any);
 }
 
+LogicalResult RoleLowering::lowerFence(FenceOp op) {
+  if (role.getIssue())
+    return op.emitOpError("is in a role that only issues");
+  NVVM::FenceProxyOp::create(
+      builder, loc, NVVM::ProxyKind::async_shared,
+      NVVM::SharedSpaceAttr::get(builder.getContext(),
+                                 NVVM::SharedSpace::shared_cta));
+  return success();
+}
+
 LogicalResult RoleLowering::lowerPut(PutOp op) {
   if (role.getIssue())
     return op.emitOpError("is in a role that only issues");

@@ -303,6 +303,7 @@ LogicalResult RoleLowering::lowerOp(Operation &op) {
       .Case([&](ReadOp op) { return lowerRead(op); })
       .Case([&](WriteOp op) { return lowerWrite(op); })
       .Case([&](PutOp op) { return lowerPut(op); })
+      .Case([&](FenceOp op) { return lowerFence(op); })
       .Default([&](Operation *op) { return copy(*op); });
 }
 

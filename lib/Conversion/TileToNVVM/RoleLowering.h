@@ -77,8 +77,8 @@ private:
   mlir::Value barrier(int64_t first, mlir::Value stage);
 
   // TensorCopies.cpp: TMA.
-  void loadTile(LoadOp op, const Buffer &buffer, mlir::Value stage,
-                mlir::Value barrier);
+  mlir::LogicalResult loadTile(LoadOp op, const Buffer &buffer,
+                               mlir::Value stage, mlir::Value barrier);
   mlir::LogicalResult lowerStore(mlir::Operation *op, mlir::Value tile,
                                  mlir::ValueRange indices);
   llvm::SmallVector<mlir::Value>
@@ -99,6 +99,7 @@ private:
   mlir::LogicalResult lowerRead(ReadOp op);
   mlir::LogicalResult lowerWrite(WriteOp op);
   mlir::LogicalResult lowerPut(PutOp op);
+  mlir::LogicalResult lowerFence(FenceOp op);
   void lowerAny(AnyOp op);
   mlir::FailureOr<mlir::Value> readTensorMemory(ReadOp op,
                                                 const Buffer &buffer);

@@ -25,12 +25,16 @@ SmallVector<Value> RoleLowering::coordinates(Operation *op, ValueRange indices,
 }
 
 /// One instruction a box; the barrier completes with the last byte of all.
-void RoleLowering::loadTile(LoadOp op, const Buffer &buffer, Value stage,
-                            Value barrier) {
-  NVVM::MBarrierArriveExpectTxOp::create(builder, loc, Type(), barrier,
-                                         constant(buffer.tileBytes()),
-                                         NVVM::MemScopeKind::CTA,
-                                         /*relaxed=*/false, Value());
+LogicalResult RoleLowering::loadTile(LoadOp op, const Buffer &buffer,
+                                     Value stage, Value barrier) {
+  std::optional<uint64_t> bytes = buffer.channel.getFullBytes();
+  if (!bytes)
+    return buffer.channel.emitOpError(
+        "does not say how many 'bytes' loads put into a stage "
+        "(tile-allocate)");
+  NVVM::MBarrierArriveExpectTxOp::create(
+      builder, loc, Type(), barrier, constant(*bytes), NVVM::MemScopeKind::CTA,
+      /*relaxed=*/false, Value());
   Value map = argument(signature.mapParameter(op));
   for (int64_t box = 0; box < buffer.boxes(); ++box)
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
@@ -39,6 +43,7 @@ void RoleLowering::loadTile(LoadOp op, const Buffer &buffer, Value stage,
         /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(),
         /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE, /*isCTAOnly=*/true,
         /*group=*/nullptr, /*predicate=*/Value());
+  return success();
 }
 
 LogicalResult RoleLowering::lowerStore(Operation *op, Value tile,

@@ -16,10 +16,10 @@ tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
                   %c: memref<?x?xbf16> {tile.name = "C", tile.dims = ["M", "N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>, #tile.extent<"N" by 128>],
                 tmem_columns = 128 : i64} {
-  %ta = tile.channel "a" smem stages(2) offset(0) full(0) empty(2) : <vector<128x64xbf16>>
-  %tb = tile.channel "b" smem stages(2) offset(32768) full(4) empty(6) : <vector<64x128xbf16>>
-  %acc = tile.channel "acc" tmem stages(1) offset(0) full(8) : <vector<128x128xf32>>
-  %out = tile.channel "out" smem stages(1) offset(65536) full(9) : <vector<128x128xbf16>>
+  %ta = tile.channel "a" smem stages(2) offset(0) full(0) arrivals(1) bytes(16384) empty(2) arrivals(1) : <vector<128x64xbf16>>
+  %tb = tile.channel "b" smem stages(2) offset(32768) full(4) arrivals(1) bytes(16384) empty(6) arrivals(1) : <vector<64x128xbf16>>
+  %acc = tile.channel "acc" tmem stages(1) offset(0) full(8) arrivals(1) : <vector<128x128xf32>>
+  %out = tile.channel "out" smem stages(1) offset(65536) full(9) arrivals(128) : <vector<128x128xbf16>>
 
   tile.role @load warps(1) issue first_warp(4) registers(48) {
     %tm, %tn = tile.work_tile : index, index
@@ -67,6 +67,7 @@ tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
     %y1 = arith.addf %x1, %half : vector<64xf32>
     %z1 = arith.truncf %y1 : vector<64xf32> to vector<64xbf16>
     tile.write %z1, %out[64] : vector<64xbf16>, <vector<128x128xbf16>>
+    tile.fence
     tile.commit %out : <vector<128x128xbf16>>
   }
   tile.role @store warps(1) issue first_warp(6) registers(48) {

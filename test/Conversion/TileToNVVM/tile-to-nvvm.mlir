@@ -39,7 +39,7 @@
 tile.kernel @copy(%x: memref<?x?x128xbf16> {tile.name = "x", tile.dims = ["N", "M", "128"]},
                   %y: memref<?x?x128xbf16> {tile.name = "y", tile.dims = ["N", "M", "128"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  %tiles = tile.channel "tiles" smem stages(2) offset(0) full(0) empty(2) : <vector<128x128xbf16>>
+  %tiles = tile.channel "tiles" smem stages(2) offset(0) full(0) arrivals(1) bytes(32768) empty(2) arrivals(1) : <vector<128x128xbf16>>
   tile.role @load warps(1) issue first_warp(0) registers(48) {
     %i = tile.work_tile : index
     %c0 = arith.constant 0 : index
@@ -89,7 +89,7 @@ tile.kernel @copy(%x: memref<?x?x128xbf16> {tile.name = "x", tile.dims = ["N", "
 // CHECK: nvvm.tcgen05.dealloc
 tile.kernel @lanes(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 32 : i64} {
-  %c = tile.channel "c" tmem stages(1) offset(0) full(0) empty(1) : <vector<128x32xf32>>
+  %c = tile.channel "c" tmem stages(1) offset(0) full(0) arrivals(128) empty(1) arrivals(128) : <vector<128x32xf32>>
   tile.role @writer warps(4) first_warp(0) {
     %v = arith.constant dense<1.0> : vector<32xf32>
     tile.acquire %c : <vector<128x32xf32>>

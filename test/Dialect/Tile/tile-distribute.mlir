@@ -167,3 +167,61 @@ tile.kernel @rescale() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]}
     tile.release %a : <vector<128xf32>>
   }
 }
+
+// -----
+
+// What lanes write to shared memory is fenced if a TMA store or an MMA reads it; not if other lanes do, and not in
+// tensor memory.
+// CHECK-LABEL: tile.kernel @fences
+tile.kernel @fences(%y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %out = tile.channel "out" smem stages(1) : <vector<128x64xbf16>>
+  %p = tile.channel "p" smem stages(1) : <vector<128x64xbf16>>
+  %t = tile.channel "t" tmem stages(1) : <vector<128x64xbf16>>
+  %acc = tile.channel "acc" tmem stages(1) : <vector<128x128xf32>>
+  %rows = tile.channel "rows" smem stages(1) : <vector<128xf32>>
+  tile.role @lanes warps(4) {
+    %v = arith.constant dense<1.0> : vector<128x64xbf16>
+    %r = arith.constant dense<1.0> : vector<128xf32>
+    // CHECK: tile.write %{{.*}}, %out
+    // CHECK-NEXT: tile.fence
+    // CHECK-NEXT: tile.commit %out
+    tile.commit %out, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+    // CHECK-NEXT: tile.write %{{.*}}, %p
+    // CHECK-NEXT: tile.fence
+    // CHECK-NEXT: tile.commit %p
+    tile.commit %p, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+    // CHECK-NEXT: tile.write %{{.*}}, %t
+    // CHECK-NEXT: tile.commit %t
+    tile.commit %t, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+    // CHECK-NEXT: tile.write %{{.*}}, %rows
+    // CHECK-NEXT: tile.commit %rows
+    tile.commit %rows, %r : <vector<128xf32>>, vector<128xf32>
+  }
+  tile.role @mma warps(1) issue {
+    %a = tile.wait %t : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    %b = tile.wait %p : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    %s = tile.mma %a, transpose %b : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+    tile.commit %acc, %s : <vector<128x128xf32>>, vector<128x128xf32>
+  }
+  // Through a loop and a branch.
+  tile.role @store warps(1) issue {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %n = memref.dim %y, %c0 : memref<?x64xbf16>
+    %some = arith.cmpi sgt, %n, %c1 : index
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    %w = scf.if %some -> (vector<128x64xbf16>) {
+      scf.yield %v : vector<128x64xbf16>
+    } else {
+      scf.yield %v : vector<128x64xbf16>
+    }
+    scf.for %i = %c0 to %c1 step %c1 iter_args(%x = %w) -> (vector<128x64xbf16>) {
+      tile.store %x, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+      scf.yield %x : vector<128x64xbf16>
+    }
+  }
+  tile.role @other warps(4) {
+    tile.wait %rows : <vector<128xf32>>
+  }
+}

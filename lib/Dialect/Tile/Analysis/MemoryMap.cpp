@@ -29,6 +29,22 @@ int64_t fa4::tile::getTmemColumns(VectorType type) {
   return llvm::divideCeil(bits, 32);
 }
 
+int64_t fa4::tile::getSwizzleSpan(VectorType tile) {
+  if (tile.getRank() != 2)
+    return 0;
+  int64_t rowBytes = tile.getDimSize(1) * tile.getElementTypeBitWidth() / 8;
+  for (int64_t span : {128, 64, 32})
+    if (rowBytes % span == 0)
+      return span;
+  return 0;
+}
+
+int64_t fa4::tile::getLoadBytes(VectorType tile) {
+  return tile.getNumElements() * tile.getElementTypeBitWidth() / 8;
+}
+
+int64_t fa4::tile::getCtaGroupSize(KernelOp /*kernel*/) { return 1; }
+
 int64_t fa4::tile::getBarrierCount(KernelOp kernel) {
   int64_t count = 0;
   for (auto channel : kernel.getBody().getOps<ChannelOp>())

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "fa4/Dialect/Tile/Analysis/ProtocolBarriers.h"
 #include "fa4/Dialect/Tile/Analysis/ProtocolVerifier.h"
 #include "fa4/Target/TargetDescription.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -179,5 +180,7 @@ fa4::tile::verifyPlacement(const ProtocolModel &model) {
     return finding;
   if (auto finding = checkBarriers(model, isAcquired))
     return finding;
-  return checkWarps(model, *target);
+  if (auto finding = checkWarps(model, *target))
+    return finding;
+  return verifyBarriers(model, *target);
 }

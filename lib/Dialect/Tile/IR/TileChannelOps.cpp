@@ -15,6 +15,26 @@ void ChannelOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getChannel(), getLabel());
 }
 
+/// PTX ISA, mbarrier: counts of arrivals and of bytes are below 2^20.
+static LogicalResult verifyBarrierCounts(ChannelOp channel) {
+  if (!channel.getFull() &&
+      (channel.getFullArrivals() || channel.getFullBytes()))
+    return channel.emitOpError("counts what arrives at 'full' barriers, but "
+                               "has none");
+  if (!channel.getEmpty() && channel.getEmptyArrivals())
+    return channel.emitOpError("counts what arrives at 'empty' barriers, but "
+                               "has none");
+  constexpr int64_t limit = 1 << 20;
+  for (auto [what, number] :
+       {std::pair("arrivals", channel.getFullArrivals()),
+        std::pair("bytes", channel.getFullBytes()),
+        std::pair("arrivals", channel.getEmptyArrivals())})
+    if (number && (int64_t(*number) < 1 || int64_t(*number) >= limit))
+      return channel.emitOpError("has ") << what << "(" << int64_t(*number)
+                                         << "), not from 1 to " << limit - 1;
+  return success();
+}
+
 LogicalResult ChannelOp::verify() {
   if (!isa<KernelOp>((*this)->getParentOp()))
     return emitOpError("must be directly in a tile.kernel");
@@ -24,6 +44,8 @@ LogicalResult ChannelOp::verify() {
   if (initial < 0 || initial > static_cast<int64_t>(getStages()))
     return emitOpError("starts with ")
            << initial << " values in " << getStages() << " stages";
+  if (failed(verifyBarrierCounts(*this)))
+    return failure();
   if (!getInPlaceOf())
     return success();
   auto other = getInPlaceOf().getDefiningOp<ChannelOp>();

@@ -201,8 +201,8 @@ LogicalResult RoleBuilder::createChannels(OpBuilder &builder) {
     crossing.channel = ChannelOp::create(
         builder, loc, ChannelType::get(builder.getContext(), type),
         builder.getStringAttr(labelOf(crossing)), spaceOf(crossing),
-        /*in_place_of=*/Value(), /*stages=*/1, initial, nullptr, nullptr,
-        nullptr);
+        /*in_place_of=*/Value(), /*stages=*/1, initial, /*offset=*/nullptr,
+        /*full=*/nullptr, nullptr, nullptr, /*empty=*/nullptr, nullptr);
   }
   for (Crossing &crossing : crossings)
     if (Crossing *other = findHandOver(crossing)) {

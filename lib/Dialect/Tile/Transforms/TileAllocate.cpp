@@ -153,6 +153,30 @@ static void setOffsets(const Piece &piece, int64_t start) {
   }
 }
 
+/// What completes a phase of the barriers.
+static void setArrivals(KernelOp kernel, const ChannelUses &uses) {
+  int64_t ctas = getCtaGroupSize(kernel);
+  auto count = [&](ArrayRef<RoleOp> roles) {
+    int64_t sum = 0;
+    for (RoleOp role : roles)
+      sum += countArrivals(role) * (role.getIssue() ? 1 : ctas);
+    return sum;
+  };
+  ChannelOp channel = uses.channel;
+  // A barrier that no one completes has a count, too.
+  channel.setFullArrivals(
+      std::max<int64_t>(count(uses.producers.getArrayRef()), 1));
+  channel.removeFullBytesAttr();
+  if (llvm::any_of(uses.commits, [](CommitOp commit) {
+        return commit.getValue() && commit.getValue().getDefiningOp<LoadOp>();
+      }))
+    channel.setFullBytes(getLoadBytes(channel.getValueType()) * ctas);
+  channel.removeEmptyArrivalsAttr();
+  if (channel.getEmpty())
+    channel.setEmptyArrivals(
+        std::max<int64_t>(count(uses.consumers.getArrayRef()), 1));
+}
+
 /// Numbers the barriers; returns how many there are.
 static int64_t setBarriers(KernelOp kernel) {
   int64_t count = 0;
@@ -161,10 +185,11 @@ static int64_t setBarriers(KernelOp kernel) {
     op.setFull(count);
     count += op.getStages();
     op.removeEmptyAttr();
-    if (uses.acquires.empty())
-      continue;
-    op.setEmpty(count);
-    count += op.getStages();
+    if (!uses.acquires.empty()) {
+      op.setEmpty(count);
+      count += op.getStages();
+    }
+    setArrivals(kernel, uses);
   }
   return count;
 }

@@ -31,8 +31,10 @@ namespace {
 class Distributor {
 public:
   Distributor(RoleOp role, LaneLayouts layouts,
-              const llvm::DenseMap<Value, unsigned> &bufferOf)
-      : role(role), layouts(std::move(layouts)), bufferOf(bufferOf) {}
+              const llvm::DenseMap<Value, unsigned> &bufferOf,
+              const DenseSet<Value> &asyncReads)
+      : role(role), layouts(std::move(layouts)), bufferOf(bufferOf),
+        asyncReads(asyncReads) {}
 
   LogicalResult run();
 
@@ -64,6 +66,7 @@ private:
   LogicalResult lowerRescale(RescaleOp op, OpBuilder &b);
   LogicalResult lowerStore(StoreOp op, OpBuilder &b);
   void commitRescaled(CommitOp commit, RescaleOp rescale, OpBuilder &b);
+  void commitWritten(CommitOp commit, OpBuilder &b);
   Value rowsToScale(RescaleOp op, OpBuilder &b);
 
   void read(WaitOp wait, OpBuilder &b);
@@ -73,6 +76,8 @@ private:
   RoleOp role;
   LaneLayouts layouts;
   const llvm::DenseMap<Value, unsigned> &bufferOf;
+  /// Channels that MMAs or TMA stores read.
+  const DenseSet<Value> &asyncReads;
   /// Old values to what a thread has of them; for free values, their `Rows`
   /// form, while `whole` has the other.
   IRMapping map, whole;
@@ -175,6 +180,16 @@ static Value scaleRow(OpBuilder &b, Location loc, Value row, Value factor) {
   return arith::MulFOp::create(b, loc, row, factor);
 }
 
+/// Commits what lanes have written. Asynchronous operations read shared memory
+/// through another proxy.
+void Distributor::commitWritten(CommitOp commit, OpBuilder &b) {
+  Value channel = commit.getChannel();
+  if (channel.getDefiningOp<ChannelOp>().getSpace() == MemorySpace::smem &&
+      asyncReads.contains(channel))
+    FenceOp::create(b, commit.getLoc());
+  CommitOp::create(b, commit.getLoc(), channel, /*value=*/Value());
+}
+
 /// A value that is rescaled and handed on in its own buffer is touched only
 /// where a row of the warp has a factor.
 void Distributor::commitRescaled(CommitOp commit, RescaleOp rescale,
@@ -190,7 +205,7 @@ void Distributor::commitRescaled(CommitOp commit, RescaleOp rescale,
   Value scaled = scaleRow(then, loc, lane(rescale.getValue()), factor);
   WriteOp::create(then, commit.getLoc(), scaled, commit.getChannel(),
                   /*column=*/0);
-  CommitOp::create(b, commit.getLoc(), commit.getChannel(), /*value=*/Value());
+  commitWritten(commit, b);
 }
 
 LogicalResult Distributor::lowerRescale(RescaleOp op, OpBuilder &b) {
@@ -218,7 +233,7 @@ LogicalResult Distributor::lowerCommit(CommitOp op, OpBuilder &b) {
     WriteOp::create(b, op.getLoc(), lane(value, LaneLayout::Rows),
                     op.getChannel(), /*column=*/0);
   }
-  CommitOp::create(b, op.getLoc(), op.getChannel(), /*value=*/Value());
+  commitWritten(op, b);
   return success();
 }
 
@@ -541,12 +556,13 @@ struct TileDistribute
   void runOnOperation() override {
     WalkResult result = getOperation()->walk([](KernelOp kernel) {
       llvm::DenseMap<Value, unsigned> bufferOf = numberBuffers(kernel);
+      DenseSet<Value> asyncReads = findAsyncReads(kernel);
       for (auto role : kernel.getBody().getOps<RoleOp>()) {
         if (role.getIssue())
           continue;
         FailureOr<LaneLayouts> layouts = LaneLayouts::infer(role);
         if (failed(layouts) ||
-            failed(Distributor(role, *layouts, bufferOf).run()))
+            failed(Distributor(role, *layouts, bufferOf, asyncReads).run()))
           return WalkResult::interrupt();
       }
       return WalkResult::advance();

@@ -10,6 +10,7 @@
 #define FA4_DIALECT_TILE_ANALYSIS_CHANNELUSES_H
 
 #include "fa4/Dialect/Tile/IR/Tile.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -32,6 +33,23 @@ struct ChannelUses {
 
 /// For each channel of the kernel, in the order of their definition.
 llvm::MapVector<ChannelOp, ChannelUses> collectChannelUses(KernelOp kernel);
+
+/// Whether a value of `channel` that `role` waits for, a part of it, or what a
+/// loop or a branch makes of it, is an operand of an op that `isReader`.
+bool feeds(RoleOp role, ChannelOp channel,
+           llvm::function_ref<bool(mlir::Operation *)> isReader);
+template <typename... Ops> bool feeds(RoleOp role, ChannelOp channel) {
+  return feeds(role, channel,
+               [](mlir::Operation *op) { return mlir::isa<Ops...>(op); });
+}
+
+/// Channels whose stages MMAs or TMA stores read.
+llvm::DenseSet<mlir::Value> findAsyncReads(KernelOp kernel);
+
+/// Arrivals of a role at a barrier that its commits or releases complete: of
+/// its one thread (PTX ISA: tcgen05.commit and mbarrier.arrive.expect_tx arrive
+/// once), or of each lane.
+int64_t countArrivals(RoleOp role);
 
 /// Channels that share one buffer through `in_place_of`: the one that owns it
 /// first, then the others in the order of their definition.

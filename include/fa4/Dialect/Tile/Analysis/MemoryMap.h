@@ -44,6 +44,18 @@ int64_t getSmemBytes(mlir::VectorType type);
 /// of the tile is in one lane, 16-bit elements two in a column.
 int64_t getTmemColumns(mlir::VectorType type);
 
+/// Bytes of the swizzle for a tile in shared memory: the widest that the bytes
+/// of its rows are a multiple of; 0 if there is none, and for tiles of rank 1.
+int64_t getSwizzleSpan(mlir::VectorType tile);
+
+/// Bytes that a TMA load of a tile writes to a stage: padding is none of them,
+/// elements out of bounds are (PTX ISA, cp.async.bulk.tensor).
+int64_t getLoadBytes(mlir::VectorType tile);
+
+/// CTAs whose loads and lanes complete one barrier together (PTX ISA,
+/// .cta_group): kernels of pairs are not made yet.
+int64_t getCtaGroupSize(KernelOp kernel);
+
 /// Of a placed kernel: number of mbarriers, and bytes from the start of shared
 /// memory to the first one and to the address of tensor memory.
 int64_t getBarrierCount(KernelOp kernel);

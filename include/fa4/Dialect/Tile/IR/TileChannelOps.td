@@ -41,7 +41,10 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     The rest is set by `tile-allocate`: `offset` (bytes in shared memory, columns in
     tensor memory, of stage 0; the others follow each other), `full` and `empty`
     (numbers of the first of `stages` mbarriers each; `empty` is absent where no
-    one acquires).
+    one acquires), and what completes a phase of them (PTX ISA, mbarrier): that many
+    `arrivals` of commits or of releases, and where TMA loads fill a stage, that many
+    `bytes`. A role that issues arrives once: by `tcgen05.commit`, by the
+    `expect_tx` of a load, or itself; in other roles each lane does.
 
     Example:
 
@@ -49,7 +52,7 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     tile.kernel @copy(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                       %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
         attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-      %tiles = tile.channel "tiles" smem stages(2) offset(0) full(0) empty(2) : <vector<128x64xbf16>>
+      %tiles = tile.channel "tiles" smem stages(2) offset(0) full(0) arrivals(1) bytes(16384) empty(2) arrivals(1) : <vector<128x64xbf16>>
       tile.role @load warps(1) issue {
         %i = tile.work_tile : index
         %c0 = arith.constant 0 : index
@@ -79,13 +82,18 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     OptionalAttr<I64Attr>:$initial,
     OptionalAttr<I64Attr>:$offset,
     OptionalAttr<I64Attr>:$full,
-    OptionalAttr<I64Attr>:$empty);
+    OptionalAttr<I64Attr>:$full_arrivals,
+    OptionalAttr<I64Attr>:$full_bytes,
+    OptionalAttr<I64Attr>:$empty,
+    OptionalAttr<I64Attr>:$empty_arrivals);
   let results = (outs Tile_ChannelType:$channel);
   let assemblyFormat = [{
     $label `` $space `stages` `(` $stages `)` (`initial` `(` $initial^ `)`)?
     (`in_place_of` `(` $in_place_of^ `:` type($in_place_of) `)`)?
     (`offset` `(` $offset^ `)`)?
-    (`full` `(` $full^ `)`)? (`empty` `(` $empty^ `)`)?
+    (`full` `(` $full^ `)` (`arrivals` `(` $full_arrivals^ `)`)?
+      (`bytes` `(` $full_bytes^ `)`)?)?
+    (`empty` `(` $empty^ `)` (`arrivals` `(` $empty_arrivals^ `)`)?)?
     attr-dict `:` type($channel)
   }];
   let hasVerifier = 1;

@@ -120,6 +120,38 @@ def Tile_WriteOp : Tile_Op<"write", [
   let hasVerifier = 1;
 }
 
+def Tile_FenceOp : Tile_Op<"fence", [
+    MemoryEffects<[MemRead<Tile_ChannelResource>,
+                   MemWrite<Tile_ChannelResource>]>]> {
+  let summary = "show this thread's writes to asynchronous operations";
+  let description = [{
+    What the thread has written to shared memory before it is seen by MMAs and
+    TMA stores that follow it (PTX ISA, fence.proxy.async.shared::cta: lanes write
+    through the generic proxy, asynchronous operations read through the async
+    proxy). `tile-distribute` puts one between the last write of a stage that
+    such an operation reads and the commit.
+
+    ```mlir
+    tile.kernel @k(%y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %c = tile.channel "c" smem stages(1) : <vector<128x64xbf16>>
+      tile.role @producer warps(4) {
+        %v = arith.constant dense<1.0> : vector<64xbf16>
+        tile.write %v, %c : vector<64xbf16>, <vector<128x64xbf16>>
+        tile.fence
+        tile.commit %c : <vector<128x64xbf16>>
+      }
+      tile.role @store warps(1) issue {
+        %c0 = arith.constant 0 : index
+        %v = tile.wait %c : <vector<128x64xbf16>> -> vector<128x64xbf16>
+        tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+      }
+    }
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
 def Tile_PutOp : Tile_Op<"put"> {
   let summary = "write this thread's element of a row tile to global memory";
   let description = [{

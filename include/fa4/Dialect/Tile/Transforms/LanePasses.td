@@ -86,7 +86,8 @@ def TileDistribute : Pass<"tile-distribute"> {
 
     `tile.wait` gives no value any more: `tile.read` reads the stage where the
     value is first used, and before its stage changes hands. `tile.commit` is
-    preceded by a `tile.write`. A `tile.rescale` of a value that is handed on in
+    preceded by a `tile.write`, and by a `tile.fence` where MMAs or TMA stores
+    read what lanes wrote to shared memory. A `tile.rescale` of a value that is handed on in
     its own buffer reads and writes it only in warps that have a factor other
     than 1.
 

@@ -19,14 +19,15 @@ def TileVerifyProtocol : Pass<"tile-verify-protocol", "::fa4::tile::KernelOp"> {
     accesses to one stage, or to what shares its memory, are ordered, that what
     is read is the value that was waited for, and that each channel is used in
     balance. `ProtocolVerifier.h` says how. Of a placed kernel it also checks
-    offsets, capacity, barriers, warps and registers. Kernels without roles
-    are left alone.
+    offsets, capacity, barriers and what completes a phase of them (arrivals, bytes),
+    warps and registers; of a distributed one also that lanes fence what they
+    write for asynchronous operations. Kernels without roles are left alone.
 
     A rejection is one error, with notes: which role waits for whom, or
     which two accesses nothing orders, and how many passes the loops make.
 
-    Assumed is that lowering gives each operation its meaning (arrival counts,
-    byte counts, fences), and that numbers of passes do not overflow. Not supported,
+    Assumed is that lowering gives each operation its meaning (who arrives where,
+    fences of tensor memory), and that numbers of passes do not overflow. Not supported,
     and errors: channels used in loops in loops, and under conditions that are not
     comparisons of numbers of passes.
 

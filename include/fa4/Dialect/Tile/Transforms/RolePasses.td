@@ -294,7 +294,8 @@ def TileAllocate : Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
        channels lie the mbarriers, 8 bytes each, and the word that receives the
        address of tensor memory. Tensor memory is allocated in powers of two.
     4. **Barriers.** Numbered in the order of the channels: `stages` many `full`
-       ones, and as many `empty` ones if someone acquires.
+       ones, and as many `empty` ones if someone acquires; with them goes what
+       completes a phase, `arrivals` of the roles and `bytes` of TMA loads.
 
     What does not fit the chip is an error on the kernel, with a note of its
     place for each channel.
@@ -339,8 +340,8 @@ def TileAllocate : Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
 
     ```
     tile.kernel @rows(...) attributes {..., smem_bytes = 32784 : i64} {
-      %in = tile.channel "in" smem stages(1) offset(0) full(0) : <vector<128x64xbf16>>
-      %out = tile.channel "out" smem stages(1) offset(16384) full(1) : <vector<128x64xbf16>>
+      %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) : <vector<128x64xbf16>>
+      %out = tile.channel "out" smem stages(1) offset(16384) full(1) arrivals(128) : <vector<128x64xbf16>>
       ... // without acquire and release
     }
     ```

@@ -1,0 +1,295 @@
+//===- ProtocolBarriers.cpp - what completes barriers, and fences ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/ProtocolBarriers.h"
+#include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <set>
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::tile;
+using llvm::formatv;
+
+namespace {
+
+using Finding = std::optional<ProtocolFinding>;
+
+/// Calls `visit` for each step, those of loops and branches included.
+void forEachStep(ArrayRef<Step> steps,
+                 llvm::function_ref<void(const Step &)> visit) {
+  for (const Step &step : steps) {
+    visit(step);
+    forEachStep(step.body, visit);
+    forEachStep(step.elseBody, visit);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Counts
+//===----------------------------------------------------------------------===//
+
+class CountCheck {
+public:
+  CountCheck(const ProtocolModel &model, const TargetDescription &target)
+      : model(model), target(target), ctas(getCtaGroupSize(model.kernel)) {}
+
+  Finding run();
+
+private:
+  struct Count {
+    int64_t number = 0;
+    /// What it is made of.
+    std::string why;
+  };
+  Count arrivals(ArrayRef<unsigned> roles, bool isLoad) const;
+  Count bytes(unsigned channel) const;
+  Finding compare(unsigned channel, StringRef what, StringRef of,
+                  std::optional<uint64_t> found, const Count &expected) const;
+
+  const ProtocolModel &model;
+  const TargetDescription &target;
+  int64_t ctas;
+  /// Channels whose stages a TMA load fills.
+  std::set<unsigned> isLoaded;
+};
+
+} // namespace
+
+CountCheck::Count CountCheck::arrivals(ArrayRef<unsigned> roles,
+                                       bool isLoad) const {
+  Count count;
+  for (unsigned number : roles) {
+    const ProtocolRole &role = model.roles[number];
+    RoleOp op = role.op;
+    // The leader's thread commits MMAs for the whole group.
+    int64_t arrivals = role.issues
+                           ? (isLoad ? ctas : 1)
+                           : int64_t(op.getWarps()) * target.warpSize * ctas;
+    count.number += arrivals;
+    count.why += formatv("{0}@{1} {2}", count.why.empty() ? "" : ", ",
+                         role.name, arrivals);
+  }
+  return count;
+}
+
+CountCheck::Count CountCheck::bytes(unsigned channel) const {
+  if (!isLoaded.count(channel))
+    return {0, "no TMA load fills it"};
+  ChannelOp op = model.channels[channel].op;
+  VectorType type = op.getValueType();
+  int64_t elementBits = type.getElementTypeBitWidth();
+  int64_t rows = type.getDimSize(0);
+  int64_t rowBytes = type.getNumElements() / rows * elementBits / 8;
+  int64_t span = getSwizzleSpan(type);
+  int64_t boxes = span ? rowBytes / span : 1;
+  int64_t boxBytes = rows * (span ? span : rowBytes);
+  return {boxes * boxBytes * ctas,
+          formatv("{0} {1} of {2} rows of {3} bytes", boxes * ctas,
+                  boxes * ctas == 1 ? "box" : "boxes", rows, boxBytes / rows)};
+}
+
+Finding CountCheck::compare(unsigned channel, StringRef what, StringRef of,
+                            std::optional<uint64_t> found,
+                            const Count &expected) const {
+  if (int64_t(found.value_or(0)) == expected.number)
+    return {};
+  auto number = [&](int64_t n) {
+    return n ? formatv("{0}({1})", what, n).str() : ("no '" + what + "'").str();
+  };
+  return ProtocolFinding{
+      model.channels[channel].op,
+      formatv("channel \"{0}\" has {1} a phase of its {2} barriers, expected "
+              "{3}: {4}",
+              model.channels[channel].label, number(found.value_or(0)), of,
+              number(expected.number), expected.why),
+      {}};
+}
+
+Finding CountCheck::run() {
+  for (const ProtocolRole &role : model.roles)
+    forEachStep(role.body, [&](const Step &step) {
+      if (step.kind == StepKind::Access && step.agent == Agent::Copy &&
+          step.writes != -1)
+        isLoaded.insert(step.writes);
+    });
+  for (auto [i, channel] : llvm::enumerate(model.channels)) {
+    ChannelOp op = channel.op;
+    if (op.getFull() && channel.producer != -1) {
+      unsigned producer = channel.producer;
+      if (auto finding = compare(i, "arrivals", "full", op.getFullArrivals(),
+                                 arrivals(producer, isLoaded.count(i))))
+        return finding;
+      if (auto finding =
+              compare(i, "bytes", "full", op.getFullBytes(), bytes(i)))
+        return finding;
+    }
+    if (op.getEmpty() && !channel.consumers.empty())
+      if (auto finding = compare(i, "arrivals", "empty", op.getEmptyArrivals(),
+                                 arrivals(channel.consumers, false)))
+        return finding;
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Fences
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Follows values of channels through the variables of roles that issue.
+class AsyncReaders {
+public:
+  explicit AsyncReaders(const ProtocolModel &model) {
+    for (const ProtocolRole &role : model.roles) {
+      stagesOf.clear();
+      if (role.issues)
+        while (follow(role))
+          ;
+    }
+  }
+
+  /// The operation that reads stages of the channel, or null.
+  Operation *of(unsigned channel) const { return readers.lookup(channel); }
+
+private:
+  /// Whether anything new has been learnt.
+  bool follow(const ProtocolRole &role) {
+    bool isNew = false;
+    auto flow = [&](const Step::Assignments &assignments) {
+      for (auto [to, from] : assignments)
+        for (unsigned channel : stagesOf[from])
+          isNew |= stagesOf[to].insert(channel).second;
+    };
+    forEachStep(role.body, [&](const Step &step) {
+      if (step.kind == StepKind::Wait && step.result != -1)
+        isNew |= stagesOf[step.result].insert(step.channel).second;
+      flow(step.assignments);
+      flow(step.back);
+      if (step.kind != StepKind::Access || step.agent == Agent::Lanes)
+        return;
+      for (unsigned variable : step.reads)
+        for (unsigned channel : stagesOf[variable])
+          isNew |= readers.try_emplace(channel, step.op).second;
+    });
+    return isNew;
+  }
+
+  /// Channels whose stages a variable of the role may name.
+  std::map<int, std::set<unsigned>> stagesOf;
+  llvm::DenseMap<unsigned, Operation *> readers;
+};
+
+/// Follows writes that are not fenced through the code of a role of lanes.
+class FenceCheck {
+public:
+  FenceCheck(const ProtocolModel &model, const AsyncReaders &readers)
+      : model(model), readers(readers) {
+    for (auto [i, channel] : llvm::enumerate(model.channels)) {
+      ChannelOp op = channel.op;
+      channelIndex[op.getChannel()] = i;
+    }
+  }
+
+  Finding check(const ProtocolRole &role) {
+    Pending pending;
+    return checkBlock(RoleOp(role.op).getBody().front(), pending);
+  }
+
+private:
+  /// The last write of each channel that a fence may be missing for.
+  using Pending = llvm::MapVector<unsigned, Operation *>;
+
+  Finding checkBlock(Block &block, Pending &pending);
+  Finding checkRegions(Operation &op, Pending &pending);
+  void write(WriteOp op, Pending &pending) {
+    unsigned channel = channelIndex.lookup(op.getChannel());
+    if (!model.channels[channel].inTensorMemory && readers.of(channel))
+      pending[channel] = op;
+  }
+  Finding commit(CommitOp op, const Pending &pending) const;
+
+  const ProtocolModel &model;
+  const AsyncReaders &readers;
+  llvm::DenseMap<Value, unsigned> channelIndex;
+};
+
+} // namespace
+
+Finding FenceCheck::commit(CommitOp op, const Pending &pending) const {
+  unsigned channel = channelIndex.lookup(op.getChannel());
+  auto write = pending.find(channel);
+  if (write == pending.end())
+    return {};
+  return ProtocolFinding{
+      op,
+      formatv("channel \"{0}\": no tile.fence between a write by lanes and the "
+              "commit, but an asynchronous operation reads the stage",
+              model.channels[channel].label),
+      {{write->second, "the write"},
+       {readers.of(channel), "the asynchronous read"}}};
+}
+
+/// What is pending behind an op is so on some path through it.
+Finding FenceCheck::checkRegions(Operation &op, Pending &pending) {
+  bool isLoop = isa<LoopLikeOpInterface>(op);
+  // The second pass of a loop starts with what the first one leaves.
+  for (int pass = 0; pass < (isLoop ? 2 : 1); ++pass) {
+    Pending before = pending;
+    bool isExhaustive = !isLoop && op.getNumRegions() != 0;
+    Pending after;
+    for (Region &region : op.getRegions()) {
+      Pending inside = before;
+      isExhaustive &= !region.empty();
+      for (Block &block : region)
+        if (auto finding = checkBlock(block, inside))
+          return finding;
+      for (auto &entry : inside)
+        after.insert(entry);
+    }
+    if (!isExhaustive)
+      for (auto &entry : before)
+        after.insert(entry);
+    pending = std::move(after);
+  }
+  return {};
+}
+
+Finding FenceCheck::checkBlock(Block &block, Pending &pending) {
+  for (Operation &op : block) {
+    if (auto writeOp = dyn_cast<WriteOp>(op))
+      write(writeOp, pending);
+    else if (isa<FenceOp>(op))
+      pending.clear();
+    else if (auto commitOp = dyn_cast<CommitOp>(op)) {
+      if (auto finding = commit(commitOp, pending))
+        return finding;
+    } else if (op.getNumRegions() != 0)
+      if (auto finding = checkRegions(op, pending))
+        return finding;
+  }
+  return {};
+}
+
+std::optional<ProtocolFinding>
+fa4::tile::verifyBarriers(const ProtocolModel &model,
+                          const TargetDescription &target) {
+  if (auto finding = CountCheck(model, target).run())
+    return finding;
+  AsyncReaders readers(model);
+  FenceCheck fences(model, readers);
+  for (const ProtocolRole &role : model.roles)
+    if (!role.issues)
+      if (auto finding = fences.check(role))
+        return finding;
+  return {};
+}

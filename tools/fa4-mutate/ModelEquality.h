@@ -1,0 +1,22 @@
+//===- ModelEquality.h - whether two models say the same ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_TOOLS_FA4_MUTATE_MODELEQUALITY_H
+#define FA4_TOOLS_FA4_MUTATE_MODELEQUALITY_H
+
+#include "fa4/Dialect/Tile/Analysis/ProtocolModel.h"
+
+namespace fa4::tile {
+
+/// Up to names of variables and the operations that steps come from. A wait
+/// that is dropped and gives no value is the same as none.
+bool areEqual(const ProtocolModel &a, const ProtocolModel &b);
+
+} // namespace fa4::tile
+
+#endif // FA4_TOOLS_FA4_MUTATE_MODELEQUALITY_H

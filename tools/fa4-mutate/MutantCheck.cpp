@@ -1,0 +1,120 @@
+//===- MutantCheck.cpp - what the protocol checks say about a mutant ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MutantCheck.h"
+#include "ModelEquality.h"
+#include "fa4/Dialect/Tile/Analysis/ProtocolExplorer.h"
+#include "mlir/IR/Verifier.h"
+#include <chrono>
+
+using namespace mlir;
+using namespace fa4::tile;
+
+MutantResult MutantChecker::check(const ProtocolModel &model) {
+  using Clock = std::chrono::steady_clock;
+  MutantResult result;
+  if (auto finding = verifyPlacement(model)) {
+    result.rule = finding->message;
+    return result;
+  }
+  auto begin = Clock::now();
+  if (auto finding = verifyProtocol(model)) {
+    result.verifier = Verdict::Rejected;
+    result.verifierSays = finding->message;
+  }
+  double time = std::chrono::duration<double>(Clock::now() - begin).count();
+  seconds += time;
+  slowest = std::max(slowest, time);
+  ExplorerOptions options;
+  options.maxPasses = limits.maxPasses;
+  options.maxStates = limits.maxStates;
+  ExplorerStatistics statistics;
+  // Lanes in any order take many more states: only where they may matter.
+  options.lanes = false;
+  auto finding = exploreProtocol(model, options, &statistics);
+  if (!finding && result.verifier == Verdict::Rejected) {
+    options.lanes = true;
+    statistics = {};
+    finding = exploreProtocol(model, options, &statistics);
+  }
+  if (finding) {
+    result.explorer = Verdict::Rejected;
+    result.explorerSays = finding->message;
+  } else if (statistics.gaveUp) {
+    result.explorer = Verdict::Unknown;
+  }
+  return result;
+}
+
+MutantResult MutantChecker::check(const Mutation &mutation) {
+  if (mutation.changeModel) {
+    ProtocolModel copy = original;
+    mutation.changeModel(copy);
+    return check(copy);
+  }
+  MutantModule mutant = apply(*mutation.changeIR);
+  MutantResult result;
+  if (!mutant.module) {
+    result.rule = "cannot be made";
+    return result;
+  }
+  FailureOr<ProtocolModel> model = build(mutant.kernel, result.rule);
+  return succeeded(model) ? check(*model) : result;
+}
+
+MutantModule MutantChecker::apply(const IRChange &change) const {
+  KernelOp kernel = original.kernel;
+  IRMapping copies;
+  MutantModule mutant;
+  mutant.module =
+      cast<ModuleOp>(kernel->getParentOfType<ModuleOp>()->clone(copies));
+  mutant.kernel = cast<KernelOp>(copies.lookup(kernel.getOperation()));
+  if (failed(change.apply(copies)))
+    return {};
+  return mutant;
+}
+
+FailureOr<ProtocolModel> MutantChecker::build(KernelOp kernel,
+                                              std::string &error) {
+  ScopedDiagnosticHandler handler(kernel.getContext(),
+                                  [&](Diagnostic &diagnostic) {
+                                    if (error.empty())
+                                      error = diagnostic.str();
+                                    return success();
+                                  });
+  if (failed(mlir::verify(kernel)))
+    return failure();
+  return ProtocolModel::build(kernel);
+}
+
+MutantModule MutantChecker::express(const Mutation &mutation) {
+  if (!mutation.changeIR)
+    return {};
+  MutantModule mutant = apply(*mutation.changeIR);
+  if (!mutant.module)
+    return {};
+  ScopedDiagnosticHandler quiet(mutant.kernel.getContext(),
+                                [](Diagnostic &) { return success(); });
+  if (failed(mlir::verify(*mutant.module)))
+    return {};
+  if (!mutation.changeModel)
+    return mutant;
+  ProtocolModel expected = original;
+  mutation.changeModel(expected);
+  FailureOr<ProtocolModel> model = ProtocolModel::build(mutant.kernel);
+  // What nobody can have meant is rejected earlier in the IR.
+  bool isSame =
+      failed(model) ? check(expected).isKilled() : areEqual(expected, *model);
+  // Nothing to be had wrong but what hangs on the operation: its value, loops
+  // that synchronise no more.
+  if (!isSame && succeeded(model) &&
+      (mutation.changeIR->kind == IRChange::Erase ||
+       mutation.changeIR->kind == IRChange::Duplicate))
+    isSame = check(expected) == check(*model);
+  return isSame ? std::move(mutant) : MutantModule();
+}

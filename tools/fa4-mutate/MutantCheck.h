@@ -1,0 +1,79 @@
+//===- MutantCheck.h - what the protocol checks say about a mutant ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_TOOLS_FA4_MUTATE_MUTANTCHECK_H
+#define FA4_TOOLS_FA4_MUTATE_MUTANTCHECK_H
+
+#include "Mutations.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace fa4::tile {
+
+enum class Verdict { Accepted, Rejected, Unknown };
+
+struct MutantResult {
+  /// Rejected before any run: by the operations' verifiers, the model or the
+  /// placement.
+  std::string rule;
+  Verdict verifier = Verdict::Accepted;
+  Verdict explorer = Verdict::Accepted;
+  std::string verifierSays, explorerSays;
+
+  bool isKilled() const {
+    return !rule.empty() || verifier == Verdict::Rejected ||
+           explorer == Verdict::Rejected;
+  }
+  bool disagrees() const {
+    return verifier != explorer && verifier != Verdict::Unknown &&
+           explorer != Verdict::Unknown;
+  }
+  bool operator==(const MutantResult &other) const {
+    return rule.empty() == other.rule.empty() && verifier == other.verifier &&
+           explorer == other.explorer;
+  }
+};
+
+struct CheckLimits {
+  int64_t maxPasses = 0;
+  uint64_t maxStates = 2000000;
+};
+
+/// A copy of a module with one mutation.
+struct MutantModule {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  KernelOp kernel;
+};
+
+/// Asks about mutants of one kernel.
+class MutantChecker {
+public:
+  MutantChecker(const ProtocolModel &original, CheckLimits limits)
+      : original(original), limits(limits) {}
+
+  MutantResult check(const ProtocolModel &model);
+  MutantResult check(const Mutation &mutation);
+
+  /// The mutant as valid IR, or null where there is none, or what it says is
+  /// not what the mutation of the model says.
+  MutantModule express(const Mutation &mutation);
+
+  double seconds = 0, slowest = 0;
+
+private:
+  MutantModule apply(const IRChange &change) const;
+  /// The first error of the operations' verifiers, or the model.
+  llvm::FailureOr<ProtocolModel> build(KernelOp kernel, std::string &error);
+
+  const ProtocolModel &original;
+  CheckLimits limits;
+};
+
+} // namespace fa4::tile
+
+#endif // FA4_TOOLS_FA4_MUTATE_MUTANTCHECK_H
