@@ -31,21 +31,45 @@ class Context:
         self.lines = lines
         self.units = units_of(lines)
         self.by_line = {unit.line: unit for unit in self.units}
-        self.loops = self._loops()
+        self.starts, self.edges = self._blocks()
 
-    def _loops(self):
-        """(first, last) line of each loop but those of waits."""
+    def _blocks(self):
+        """First lines of blocks, and first line -> those of its successors; loops
+        of waits are left out."""
         labels = {match[1]: n for n, line in enumerate(self.lines, 1) if (match := LABEL.match(line))}
-        waits = {(unit.first, unit.last) for unit in self.units if unit.is_wait}
-        found = []
+        waits = {unit.last for unit in self.units if unit.is_wait and unit.first != unit.last}
+        starts, edges, start = [1], {1: set()}, 1
+
+        def begin(number):
+            nonlocal start
+            start = number
+            starts.append(number)
+            edges.setdefault(number, set())
+
         for number, line in enumerate(self.lines, 1):
-            match = re.search(r"\bbra(?:\.uni)?\s+([$\w]+);", line)
-            if match and labels.get(match[1], number) < number and (labels[match[1]], number) not in waits:
-                found.append((labels[match[1]], number))
-        return found
+            if LABEL.match(line) and number != start:
+                edges[start].add(number)
+                begin(number)
+            if (branch := re.match(r"\s*(@\S+\s+)?bra(?:\.uni)?\s+([$\w]+);", line)) and number not in waits:
+                edges[start].add(labels.get(branch[2], number))
+                if branch[1]:
+                    edges[start].add(number + 1)
+                begin(number + 1)
+            elif re.match(r"\s*(ret|exit);", line):
+                begin(number + 1)
+        return starts, edges
 
     def in_loop(self, line):
-        return any(first <= line <= last for first, last in self.loops)
+        start = max(first for first in self.starts if first <= line)
+        seen, todo = set(), [start]
+        while todo:
+            for target in self.edges.get(todo.pop(), ()):
+                if target == start:
+                    return True
+                if target not in seen:
+                    seen.add(target)
+                    todo.append(target)
+        return False
 
     def ahead(self, unit):
         """Units behind this one, up to a branch or a label."""
@@ -146,12 +170,9 @@ def _tensor_fence(fault, unit, context, without):
                 break
             if other.is_a(r"tcgen05\.fence::after"):
                 return "another tcgen05.fence::after_thread_sync comes before the next access to tensor memory"
-    if unit.is_a(r"tcgen05\.fence") and not _has_tensor_operations(unit, context):
+    is_start = not _has_tensor_operations(unit, context)
+    if is_start and (unit.is_a(r"tcgen05\.fence") or (unit.is_a(r"bar\.sync") and "tcgen05.fence" in fault.detail)):
         return "no access to tensor memory is under way when it is allocated"
-    if fault.operator == "later" and unit.is_a(r"tcgen05\.fence::after"):
-        first = next(context.ahead(unit), None)
-        if first and first.is_a(r"tcgen05\.mma"):
-            return None
     return None
 
 
@@ -181,6 +202,36 @@ def _first_pass(fault, unit, context, without):
     if _constant(parts[2], unit, context) == 1:
         return "a wait, once, for the phase before an mbarrier's first: it is over from the start"
     return None
+
+
+def _instead(fault, unit, context, without):
+    """A wait for another mbarrier."""
+    if fault.operator != "barrier" or not unit.is_wait:
+        return None
+    if _implies(unit, 8 if fault.detail == "next" else -8, context):
+        return "a wait for a later signal of the same threads, which implies the one it stands for"
+    if without == "":
+        return ("in place of a wait for what other waits have brought already, one for a phase that is over or does not need "
+                "this role, and whose successor does")  # fmt: skip
+    return None
+
+
+def _offset_of(unit):
+    """The mbarrier's constant address."""
+    match = re.search(r"\[\w+\+(\d+)\]", unit.operands)
+    return int(match[1]) if match else None
+
+
+def _implies(unit, distance, context):
+    """All arrivals at the wait's mbarrier are followed by ones at that beside it."""
+    place = _offset_of(unit)
+    arrivals = [u for u in context.units if u.is_a(r"mbarrier\.arrive\.(?!expect)") and _offset_of(u) == place]
+    if place is None or not arrivals:
+        return False
+    return all(
+        any(u.is_a(r"mbarrier\.arrive\.(?!expect)") and _offset_of(u) == place + distance for u in context.ahead(arrival))
+        for arrival in arrivals
+    )
 
 
 def _constant(operand, unit, context):
@@ -249,6 +300,26 @@ def _budget(fault, unit, context, without):
     return None
 
 
+def _follows(context, line):
+    """The first instruction of any weight behind a line; jumps are taken."""
+    labels = {match[1]: n for n, text in enumerate(context.lines, 1) if (match := LABEL.match(text))}
+    for _ in range(100):
+        line += 1
+        match = INSTRUCTION.match(context.lines[line - 1]) if line <= len(context.lines) else None
+        if match and match[3].startswith("bra") and not match[2]:
+            line = labels.get(match[4].strip(), line)
+        elif match:
+            return match[3]
+    return ""
+
+
+def _warp(fault, unit, context, without):
+    """A thread is a warp's: lanes meet there anyway."""
+    if unit.is_a(r"bar\.warp\.sync") and re.match(r"tcgen05\.fence|bar\.sync", _follows(context, unit.line)):
+        return "bar.warp.sync in front of a barrier of the CTA, which waits for all lanes itself"
+    return None
+
+
 def _group(fault, unit, context, without):
     if unit.is_a(r"cp\.async\.bulk\.commit_group") and fault.operator in ("delete", "later"):
         for other in context.ahead(unit):
@@ -258,6 +329,6 @@ def _group(fault, unit, context, without):
 
 
 _CLASSES = [
-    _repeated, _tensor_load, _tensor_fence, _first_pass, _last_release, _redundant, _moved, _initialisation, _budget,
-    _group,
+    _repeated, _tensor_load, _tensor_fence, _first_pass, _last_release, _redundant, _instead, _moved, _initialisation, _budget,
+    _group, _warp,
 ]  # fmt: skip

@@ -28,8 +28,6 @@ SYNCHRONISING = [
 ]  # fmt: skip
 COPY = r"cp\.async\.bulk\.tensor"
 ALLOCATION = r"tcgen05\.(alloc|dealloc|relinquish)"
-# The operators of bench/sim-faults, and all of them.
-BASIC = ("delete", "parity", "half", "plain", "count")
 OPERATORS = (
     "delete", "duplicate", "later", "earlier", "parity", "half", "double", "plain", "count", "barrier", "stage",
     "kind", "columns", "overlay", "registers",
@@ -61,6 +59,11 @@ class Fault:
     detail: str
     original: str
     edits: dict = field(hash=False, compare=False)
+
+    @property
+    def is_budget(self):
+        """Of registers: whether they suffice is for ptxas to say."""
+        return "setmax" in self.original
 
     def apply(self, lines: Sequence[str]) -> list[str]:
         text = list(lines)
@@ -410,6 +413,17 @@ def _with_neighbours(lines, units):
                 if (text := re.sub(r"\s", "", text)) not in texts:
                     texts.add(text)
                     yield operator, moved, detail, changes
+
+
+def basic_faults_of(lines: Sequence[str]) -> Iterator[Fault]:
+    """Those of bench/sim-faults: synchronisation that is gone, the other phase,
+    half of the bytes or none, one arrival more to wait for."""
+    units = {unit.line: unit for unit in units_of(lines)}
+    for fault in faults_of(lines, ("delete", "parity", "half", "plain", "count")):
+        if (fault.operator != "delete" or units[fault.line].is_synchronising) and (
+            fault.operator != "count" or fault.detail == "more"
+        ):
+            yield fault
 
 
 def faults_of(lines: Sequence[str], operators: Sequence[str] = OPERATORS) -> Iterator[Fault]:

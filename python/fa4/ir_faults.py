@@ -6,13 +6,9 @@ the operators of fa4.faults, on the text of `fa4-compile --emit=nvvm`. From ther
 `fa4-compile --from=nvvm` goes on to PTX."""
 
 import re
-import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from fa4 import gpu
-from fa4.cpu import CompileError
+from fa4 import mutants
 from fa4.faults import Fault
 
 OPERATION = re.compile(r"^(\s+)(?:(%\w+) = )?nvvm\.([\w.]+)(.*)$")
@@ -136,11 +132,6 @@ def _defined(lines, first, last):
     return set(re.findall(r"^\s*(%\w+)(?::\d+)? =", "\n".join(lines[first:last]), re.M))
 
 
-def _end_of_wait(lines, unit):
-    """Index of the label behind its loop."""
-    return unit.number + 2
-
-
 def _with_neighbours(lines, units):
     for unit, other in zip(units, units[1:]):
         if unit.name == other.name == "mbarrier.init":
@@ -179,11 +170,46 @@ def faults_of(lines: Sequence[str]) -> list[Fault]:
 def compile(subject, fault: Fault) -> str:
     """The PTX of a fault. Raises CompileError."""
     lines = subject.level("nvvm").read_text().split("\n")
-    with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
-        source = Path(scratch, "kernel.mlir")
-        source.write_text("\n".join(fault.apply(lines)))
-        command = [gpu.find_tool("fa4-compile"), source, "--from=nvvm", "-o", scratch]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise CompileError(done.stderr.strip() or f"exit status {done.returncode}")
-        return next(Path(scratch).glob("*.ptx")).read_text()
+    return mutants.compile_from("\n".join(fault.apply(lines)), "nvvm")
+
+
+# ---------------------------------------------------------------------------
+# The instruction of an operation
+# ---------------------------------------------------------------------------
+
+_INSTRUCTIONS = {
+    "mbarrier.init": r"mbarrier\.init", "mbarrier.arrive": r"mbarrier\.arrive\.(?!expect_tx)",
+    "mbarrier.arrive.expect_tx": r"mbarrier\.arrive\.expect_tx", WAIT: r"mbarrier\.try_wait",
+    "fence.proxy": r"fence\.proxy", "fence.mbarrier.init": r"fence\.mbarrier_init", "tcgen05.wait": r"tcgen05\.wait",
+    "tcgen05.fence": r"tcgen05\.fence", "tcgen05.commit": r"tcgen05\.commit", "barrier": r"bar\.sync",
+    "bar.warp.sync": r"bar\.warp\.sync", "cp.async.bulk.commit.group": r"cp\.async\.bulk\.commit_group",
+    "cp.async.bulk.wait_group": r"cp\.async\.bulk\.wait_group", COPIES[0]: r"cp\.async\.bulk\.tensor.*shared::cta\.global",
+    COPIES[1]: r"cp\.async\.bulk\.tensor.*global\.shared::cta", "setmaxregister": r"setmaxnreg",
+    "tcgen05.alloc": r"tcgen05\.alloc", "tcgen05.dealloc": r"tcgen05\.dealloc",
+    "tcgen05.relinquish_alloc_permit": r"tcgen05\.relinquish", "tcgen05.ld": r"tcgen05\.ld", "tcgen05.st": r"tcgen05\.st",
+    "tcgen05.mma": r"tcgen05\.mma",
+}  # fmt: skip
+
+
+def in_ptx(lines: Sequence[str], units: Sequence) -> dict[int, object]:
+    """Line of an operation -> the unit of the PTX that it became: LLVM leaves
+    their order as it is, and copies none. Those of a kind whose numbers differ
+    are left out."""
+    found = {}
+    for name, pattern in _INSTRUCTIONS.items():
+        ours = [n for n, line in enumerate(lines, 1) if (match := OPERATION.match(line)) and match[3] == name]
+        theirs = [unit for unit in units if unit.is_a(pattern)]
+        if len(ours) == len(theirs):
+            found |= dict(zip(ours, theirs))
+    return found
+
+
+def as_ptx_fault(fault: Fault, unit, context) -> Fault:
+    """The same change of the instruction; `detail` names PTX."""
+    detail = fault.detail
+    if fault.operator in ("later", "earlier"):
+        word, name = detail.split(" ", 1)
+        units = context.ahead(unit) if word == "behind" else context.behind(unit)
+        other = next((other for other in units if other.is_a(_INSTRUCTIONS[name])), None)
+        detail = f"{word} {other.opcode if other else name}"
+    return Fault(unit.line, fault.operator, detail, fault.original, {})

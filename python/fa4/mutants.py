@@ -10,6 +10,7 @@ the kernel (or has to spill registers, for which fa4-compile refuses it).
     verdict = subject.judge(text)          # of a changed PTX text
 """
 
+import functools
 import hashlib
 import json
 import re
@@ -26,6 +27,8 @@ from fa4 import gpu, grid, reference
 # Of a hang, spinning included: warp instructions of one launch. The longest of
 # the calls below takes a quarter of this.
 MAX_INSTRUCTIONS = 4_000_000
+# Where roles and channels have their places, and where lanes do what they do.
+PROTOCOL_LEVELS = ("allocate", "distribute")
 LAYERS = ("load", "simulator", "hang", "numbers", "ptxas")
 
 
@@ -59,9 +62,13 @@ CALLS = [
     Call(1, 1, "normal", _LATE[2]), Call(640, 130, "normal", _LATE[1]),  # causal: rows without a key
     Call(200, 300, "large", ("--seeds=5:5",), 2, 2),
 ]  # fmt: skip
-# A barrier that is one arrival off gets out of step with its warps only after
-# 32 phases, and with itself after 128.
-LONG_CALLS = [Call(130, 36 * 128 + 5, "normal", ("--seeds=1:1",))]
+# What may mix phases up gets more of them: of a barrier that is one arrival off, a
+# warp's arrivals after 32 phases, and a phase after 128.
+PHASE_CALLS = [
+    Call(130, 1700, "falling", ("--seeds=4:7",)), Call(130, 1700, "falling", _LATE[2]),
+    Call(130, 130 * 128 + 5, "falling", ("--seeds=1:1",)),
+]  # fmt: skip
+PHASE_OPERATORS = ("barrier", "parity", "count", "arrivals", "initial")
 
 
 @dataclass(frozen=True)
@@ -75,13 +82,48 @@ class Verdict:
     calls: int = 0
 
 
+@dataclass
+class Outcome:
+    """What becomes of a mutant. `layer` finds it; where that is empty, `reason` says
+    why it is no fault, or is None. `simulated`: of one that another layer judges,
+    what the layers below the protocol's proof say."""
+
+    level: str
+    source: str
+    operator: str
+    name: str
+    text: str
+    layer: str
+    kind: str = ""
+    reason: str | None = None
+    disagreement: bool = False
+    simulated: Verdict | None = None
+
+
+def name_of(op: gpu.Op) -> str:
+    return f"hd{op.head_dim}-{op.mask}"
+
+
+def compile_from(ir: str, level: str) -> str:
+    """The PTX of a module at this level. Raises CompileError."""
+    with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
+        source = Path(scratch, "kernel.mlir")
+        source.write_text(ir)
+        command = [gpu.find_tool("fa4-compile"), source, f"--from={level}", "-o", scratch]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise gpu.CompileError(done.stderr.strip() or f"exit status {done.returncode}")
+        return next(Path(scratch).glob("*.ptx")).read_text()
+
+
 class Subject:
     """A kernel of fa4-compile, and what its calls should give."""
 
-    def __init__(self, op: gpu.Op, folder: Path, emit: str = "ptx,nvvm,allocate"):
+    def __init__(self, op: gpu.Op, folder: Path):
         self.op = op
+        emit = ",".join(["ptx", "nvvm", *PROTOCOL_LEVELS])
         self.kernel = gpu.compile(op.mlir(), folder, emit=emit)
-        self.name = f"hd{op.head_dim}-{op.mask}"
+        self.name = name_of(op)
         self.lines = self.kernel.ptx.read_text().split("\n")
         self._problems = {}
 
@@ -94,9 +136,9 @@ class Subject:
 
     # -- Problems ------------------------------------------------------------
 
-    def prepare(self):
+    def prepare(self, calls):
         """All inputs and references, once, so that threads can share them."""
-        for call in CALLS + LONG_CALLS:
+        for call in calls:
             if call.problem not in self._problems:
                 self._problems[call.problem] = self._make(call)
 
@@ -148,9 +190,8 @@ class Subject:
         floor = grid.LSE_TOLERANCE + reference.rounding_floor(exact[1], np.float32)
         reference.check(lse, exact[1], exact[1], "lse", floor=floor)
 
-    def judge(self, text: str, calls=None, ptxas: str | None = None) -> Verdict:
+    def judge(self, text: str, calls, ptxas: str | None = None) -> Verdict:
         """Runs a changed PTX text; ptxas only gets what survives."""
-        calls = CALLS if calls is None else calls
         with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
             manifest = self.write(Path(scratch), text)
             for number, call in enumerate(calls):
@@ -165,11 +206,11 @@ class Subject:
                     return Verdict("ptxas", "spills", f"{said.spill_stores} bytes", len(calls))
         return Verdict(calls=len(calls))
 
-    def is_executed(self, fault) -> bool:
+    def is_executed(self, fault, calls) -> bool:
         """Whether some call gets to the instruction: a trap in its place is."""
         with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
             manifest = self.write(Path(scratch), "\n".join(fault.trap(self.lines)))
-            problems = {call.problem: call for call in CALLS}.values()
+            problems = {call.problem: call for call in calls}.values()
             return any(self.simulate(manifest, call, check=False) for call in problems)
 
     def write(self, folder: Path, text: str) -> Path:
@@ -192,6 +233,17 @@ def _finding(done) -> Verdict:
         return Verdict("load", "refused", done.stderr.strip()[-300:])
     layer = "hang" if report["kind"] == "hang" else "simulator"
     return Verdict(layer, report["kind"], report["message"].splitlines()[0][:160])
+
+
+@functools.cache
+def _without_numbers(line: str) -> str:
+    line = line.strip()
+    return "" if line.startswith((".reg", "//")) else re.sub(r"%(?:p|r|rd|rs|f)\d+|\$L__BB\w+", "%", line)
+
+
+def likeness(text: str) -> int:
+    """Equal for texts with equal fingerprints, and quicker."""
+    return hash("\n".join(filter(None, map(_without_numbers, text.splitlines()))))
 
 
 def fingerprint(text: str) -> str:

@@ -3,11 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Mutation suite: small faults in forward attention's kernels, in the protocol of
 their roles and channels, in the IR of the NVVM dialect and in PTX, and which
-layer finds each of them. Exit status 1 when one is neither found nor known to be
-equivalent, 2 when nothing could be run.
+layer finds each of them: the operations' rules, the static verifier, the
+explorer, the simulator with all checks, numbers, ptxas.
 
-Results are kept in build/mutants. With --resume, a mutant is not judged again
-if its result is there, of the same kernel, tools and calls."""
+Exit status 1 when a mutant is neither found nor known to be equivalent, when
+verifier and explorer disagree, or when the simulator finds something in a mutant
+that both accept; 2 when nothing could be run.
+
+What has been judged is kept in build/mutants. With --resume, a text of PTX is not
+simulated again if its verdict is there, of the same simulator and calls."""
 
 import argparse
 import concurrent.futures
@@ -15,169 +19,221 @@ import json
 import os
 import re
 import sys
+import threading
 import time
 import zlib
-from collections import Counter, defaultdict
-from dataclasses import asdict, dataclass
+from collections import Counter
+from dataclasses import asdict, dataclass, field
 
-from fa4 import equivalents, faults, gpu, ir_faults, mutants
-from fa4.cpu import ToolNotFoundError
+from fa4 import channel_mutants, equivalents, faults, gpu, ir_faults, mutants, mutants_page
+from fa4.cpu import CompileError, ToolNotFoundError
 from fa4.grid_run import digest, hours
+from fa4.mutants import Outcome, Verdict
 
-SUBJECTS = [gpu.Op(head_dim, mask) for head_dim in (64, 128) for mask in ("full", "causal")]
+FOLDER = gpu.ROOT / "build" / "mutants"
+OPERATIONS = [gpu.Op(head_dim, mask) for head_dim in (64, 128) for mask in ("full", "causal")]
 LEVELS = ("channel", "nvvm", "ptx")
-# One of so many mutants is in the quick sample.
-QUICK = {"nvvm": 300, "ptx": 150}
+# One of so many mutants is in the quick sample, which takes the first calls only.
+QUICK = {"channel": 40, "nvvm": 60, "ptx": 16}
+QUICK_CALLS = mutants.CALLS[:3]
+
+
+class Judge:
+    """Says what becomes of PTX, and remembers."""
+
+    def __init__(self, file, options):
+        self.ptxas = None if options.quick else gpu.find_ptxas()
+        if not self.ptxas and not options.quick:
+            raise ToolNotFoundError("ptxas not found: it says what register budgets are too small")
+        self.calls = QUICK_CALLS if options.quick else mutants.CALLS
+        self.phase_calls = self.calls + ([] if options.quick else mutants.PHASE_CALLS)
+        lists = (self.calls, self.phase_calls, bool(self.ptxas))
+        self.key = [digest(gpu.find_tool("fa4-sim")), zlib.crc32(repr(lists).encode())]
+        self.known, self.lock = {}, threading.Lock()
+        for line in file.read_text().splitlines() if options.resume and file.exists() else ():
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue  # The end of a run that was broken off.
+            if entry["key"] == self.key:
+                self.known[entry["of"]] = entry["says"]
+        self.out = open(file, "a" if options.resume else "w")
+
+    def _remembered(self, name, compute):
+        if name not in self.known:
+            says = compute()
+            with self.lock:
+                self.known[name] = says
+                self.out.write(json.dumps({"key": self.key, "of": name, "says": says}) + "\n")
+                self.out.flush()
+        return self.known[name]
+
+    def verdict(self, subject, text, operator) -> Verdict:
+        phases = operator in mutants.PHASE_OPERATORS
+        calls = self.phase_calls if phases else self.calls
+        name = mutants.fingerprint(text) + "+phases" * phases
+        return Verdict(**self._remembered(name, lambda: asdict(subject.judge(text, calls, self.ptxas))))
+
+    def is_executed(self, subject, fault) -> bool:
+        name = mutants.fingerprint("\n".join(fault.trap(subject.lines)))
+        return self._remembered(name, lambda: subject.is_executed(fault, self.calls))
+
+    def ptx(self, subject, fault) -> Verdict:
+        return self.verdict(subject, "\n".join(fault.apply(subject.lines)), fault.operator)
+
+
+# ---------------------------------------------------------------------------
+# Faults in texts
+# ---------------------------------------------------------------------------
 
 
 @dataclass
-class Mutant:
-    level: str
+class Kernel:
+    """A subject, and what its faults are told from."""
+
     subject: mutants.Subject
-    fault: faults.Fault
+    context: equivalents.Context = None
+    deletions: dict = field(default_factory=dict)
+    in_ptx: dict = field(default_factory=dict)
+    ir: list = field(default_factory=list)
 
-    @property
-    def name(self):
-        return f"{self.level}:{self.subject.name}:{self.fault}"
+    def __post_init__(self):
+        subject = self.subject
+        self.context = equivalents.Context(subject.lines)
+        self.deletions = {fault.line: fault for fault in faults.faults_of(subject.lines, ("delete",))}
+        self.ir = subject.level("nvvm").read_text().split("\n")
+        self.in_ptx = ir_faults.in_ptx(self.ir, self.context.units)
 
-    def text(self):
-        """Of the PTX. Raises CompileError."""
-        if self.level == "ptx":
-            return "\n".join(self.fault.apply(self.subject.lines))
-        return ir_faults.compile(self.subject, self.fault)
-
-
-def mutants_of(level, subject):
-    if level == "ptx":
-        found = faults.faults_of(subject.lines)
-    else:
-        found = ir_faults.faults_of(subject.level("nvvm").read_text().split("\n"))
-    return [Mutant(level, subject, fault) for fault in found]
-
-
-# ---------------------------------------------------------------------------
-# Running
-# ---------------------------------------------------------------------------
+    def reason(self, judge, fault):
+        """Of a fault in PTX that nothing finds."""
+        executed = judge.is_executed(self.subject, fault)
+        deletion, without = self.deletions.get(fault.line), None
+        if deletion and fault.operator != "delete":
+            without = judge.ptx(self.subject, deletion).layer
+        return equivalents.reason(fault, self.context, executed, without)
 
 
-def judge(mutant: Mutant, ptxas: str | None) -> dict:
-    started = time.monotonic()
-    subject, fault = mutant.subject, mutant.fault
-    result = {"name": mutant.name, "original": fault.original}
+def judge_ptx(judge, kernel, fault):
+    verdict = judge.ptx(kernel.subject, fault)
+    reason = None if verdict.layer else kernel.reason(judge, fault)
+    return _outcome("ptx", kernel, fault, verdict, reason)
+
+
+def judge_ir(judge, kernel, fault, in_ptx):
+    """`in_ptx`: faults in PTX by what their texts are like."""
     try:
-        text = mutant.text()
-    except gpu.CompileError as error:
-        verdict = mutants.Verdict("compiler", "refused", str(error).splitlines()[0][:160])
-    else:
-        result["ptx"] = mutants.fingerprint(text)
-        calls = mutants.CALLS + (mutants.LONG_CALLS if fault.operator == "count" else [])
-        verdict = subject.judge(text, calls, ptxas)
-        if not verdict.layer and mutant.level == "ptx":
-            result["executed"] = subject.is_executed(fault)
-    return result | asdict(verdict) | {"seconds": round(time.monotonic() - started, 2)}
+        text = ir_faults.compile(kernel.subject, fault)
+    except CompileError as error:
+        return _outcome("nvvm", kernel, fault, Verdict("compiler", "refused", str(error).splitlines()[0]))
+    print_of = mutants.fingerprint(text)
+    if print_of == mutants.fingerprint("\n".join(kernel.subject.lines)):
+        return _outcome("nvvm", kernel, fault, Verdict(), "LLVM makes the same kernel of it")
+    for other in in_ptx.get(mutants.likeness(text), ()):
+        if print_of == mutants.fingerprint("\n".join(other.apply(kernel.subject.lines))):
+            return _outcome("nvvm", kernel, fault, Verdict("same", str(other)))
+    verdict = judge.verdict(kernel.subject, text, fault.operator)
+    reason = None
+    if not verdict.layer and (unit := kernel.in_ptx.get(fault.line)):
+        reason = kernel.reason(judge, ir_faults.as_ptx_fault(fault, unit, kernel.context))
+    return _outcome("nvvm", kernel, fault, verdict, reason)
 
 
-def read_results(file, key):
-    found = {}
-    for line in file.read_text().splitlines() if file.exists() else ():
+def _outcome(level, kernel, fault, verdict, reason=None):
+    source, name = kernel.subject.name, str(fault)
+    return Outcome(level, source, fault.operator, name, fault.original, verdict.layer, verdict.kind, reason)
+
+
+# ---------------------------------------------------------------------------
+# Faults in the protocol
+# ---------------------------------------------------------------------------
+
+
+def judge_channel(judge, mutant, subject, ir):
+    """`ir`: of the mutant, where there is one to be compiled on and simulated."""
+    reason = channel_mutants.reason(mutant) if mutant.accepted else None
+    outcome = Outcome("channel", mutant.source, mutant.operator, str(mutant.number), mutant.text, mutant.layer,
+                      mutant.rule, reason, mutant.disagreement)  # fmt: skip
+    if ir:
         try:
-            result = json.loads(line)
-        except ValueError:
-            continue  # The end of a run that was broken off.
-        if result["key"] == key(result):
-            found[result["name"]] = result
-    return found
+            text = mutants.compile_from(ir, mutant.source.rsplit("-", 1)[1])
+        except CompileError as error:
+            outcome.simulated = Verdict("compiler", "refused", str(error).splitlines()[0])
+        else:
+            outcome.simulated = judge.verdict(subject, text, mutant.operator)
+    return outcome
+
+
+# ---------------------------------------------------------------------------
+# The suite
+# ---------------------------------------------------------------------------
 
 
 class Suite:
-    """The mutants of the simulated levels, and their results."""
+    def __init__(self, options):
+        self.options = options
+        self.folder = FOLDER / ("quick" if options.quick else "full")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.judge = Judge(self.folder / "verdicts.jsonl", options)
+        ops = [op for op in OPERATIONS if re.search(options.kernel, mutants.name_of(op))]
+        self.kernels = [Kernel(mutants.Subject(op, self.folder / op.name)) for op in ops]
+        for kernel in self.kernels:
+            kernel.subject.prepare(self.judge.phase_calls)
 
-    def __init__(self, options, folder):
-        self.options, self.folder = options, folder
-        ops = [op for op in SUBJECTS if re.search(options.kernel, f"hd{op.head_dim}-{op.mask}")]
-        self.subjects = [mutants.Subject(op, folder / op.name) for op in ops]
-        self.ptxas = gpu.find_ptxas()
-        self.tools = digest(gpu.find_tool("fa4-sim"))
-        self.digests = {s.name: digest(s.kernel.ptx, s.kernel.manifest) for s in self.subjects}
-        self.calls = zlib.crc32(repr((mutants.CALLS, mutants.LONG_CALLS)).encode())
-
-    def key(self, result):
-        """What a result depends on, besides the mutant."""
-        return [self.digests.get(result["name"].split(":")[1]), self.tools, self.calls, bool(self.ptxas)]
-
-    def sample(self, level):
-        found = [m for s in self.subjects for m in mutants_of(level, s)]
+    def chosen(self, level, name):
         share = self.options.sample or (QUICK[level] if self.options.quick else 1)
-        return [m for m in found if zlib.crc32(m.name.encode()) % share == 0]
+        return zlib.crc32(name.encode()) % share == 0
 
     def run(self, level):
-        """Mutant -> result, of all of the sample."""
-        chosen = self.sample(level)
-        file = self.folder / f"results-{level}.jsonl"
-        resume = self.options.resume
-        done = read_results(file, self.key) if resume else {}
-        todo = [m for m in chosen if m.name not in done]
-        print(f"{level}: {len(chosen)} mutants, {len(todo)} to be judged", flush=True)
-        if todo:
-            for subject in self.subjects:
-                subject.prepare()
+        """The outcome of each mutant."""
+        tasks = getattr(self, level)()
+        print(f"{level}: {len(tasks)} mutants", flush=True)
         started = shown = time.monotonic()
-        with (
-            open(file, "a" if resume else "w") as out,
-            concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool,
-        ):
-            running = [pool.submit(judge, mutant, self.ptxas) for mutant in todo]
+        with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
+            running = [pool.submit(*task) for task in tasks]
             for number, future in enumerate(concurrent.futures.as_completed(running), 1):
-                result = future.result()
-                out.write(json.dumps(result | {"key": self.key(result)}) + "\n")
-                out.flush()
-                done[result["name"]] = result
+                future.result()
                 if time.monotonic() > shown + 30:
                     shown = time.monotonic()
-                    print(f"  ... {number} of {len(todo)} after {hours(shown - started)}", flush=True)
-        return [(mutant, done[mutant.name]) for mutant in chosen]
+                    print(f"  ... {number} of {len(tasks)} after {hours(shown - started)}", flush=True)
+        return [future.result() for future in running]
 
+    def _faults(self, level, faults_of):
+        return [
+            (kernel, fault)
+            for kernel in self.kernels
+            for fault in faults_of(kernel)
+            if self.chosen(level, f"{kernel.subject.name}:{fault}") and (self.judge.ptxas or not fault.is_budget)
+        ]
 
-# ---------------------------------------------------------------------------
-# Tables
-# ---------------------------------------------------------------------------
+    def ptx(self):
+        found = self._faults("ptx", lambda kernel: faults.faults_of(kernel.subject.lines))
+        return [(judge_ptx, self.judge, *task) for task in found]
 
-COLUMNS = ("compiler", "load", "simulator", "hang", "numbers", "ptxas")
+    def nvvm(self):
+        in_ptx = {}
+        for kernel in self.kernels:
+            lines = kernel.subject.lines
+            for fault in faults.faults_of(lines):
+                in_ptx.setdefault(mutants.likeness("\n".join(fault.apply(lines))), []).append(fault)
+        found = self._faults("nvvm", lambda kernel: ir_faults.faults_of(kernel.ir))
+        return [(judge_ir, self.judge, *task, in_ptx) for task in found]
 
+    def channel(self):
+        tasks = []
+        for kernel in self.kernels:
+            for level in mutants.PROTOCOL_LEVELS:
+                file = kernel.subject.level(level)
+                tasks += self._of_file(f"{kernel.subject.name}-{level}", file, kernel.subject)
+        if not self.options.quick and not self.options.kernel:
+            for name, file in channel_mutants.programs(self.folder).items():
+                tasks += self._of_file(name, file, None)
+        return tasks
 
-@dataclass
-class Summary:
-    """Of one level: for each operator the mutants by what becomes of them; reason
-    -> equivalent mutants; the rest."""
-
-    rows: dict
-    reasons: dict
-    open: list
-
-
-def summarise(results) -> Summary:
-    rows, reasons, left = defaultdict(Counter), defaultdict(list), []
-    for mutant, result in results:
-        row = rows[mutant.fault.operator]
-        row["mutants"] += 1
-        if result["layer"]:
-            row[result["layer"]] += 1
-        elif reason := equivalents.reason(mutant, result):
-            row["equivalent"] += 1
-            reasons[reason].append(mutant)
-        else:
-            row["open"] += 1
-            left.append(mutant)
-    return Summary(rows, reasons, left)
-
-
-def table(rows):
-    columns = ["mutants", *COLUMNS, "equivalent", "open"]
-    total = sum(rows.values(), Counter())
-    lines = ["| operator | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
-    for name, row in [*rows.items(), ("all", total)]:
-        lines.append(f"| {name} | " + " | ".join(str(row[column]) for column in columns) + " |")
-    return "\n".join(lines)
+    def _of_file(self, source, file, subject):
+        found = channel_mutants.mutants_of(source, file)
+        found = [mutant for mutant in found if self.chosen("channel", mutant.name)]
+        texts = channel_mutants.emit(file) if subject else {}
+        return [(judge_channel, self.judge, mutant, subject, texts.get(mutant.number)) for mutant in found]
 
 
 # ---------------------------------------------------------------------------
@@ -191,34 +247,47 @@ def parse_arguments(argv):
     add = parser.add_argument
     add("--level", choices=LEVELS, action="append", help="only this one (may be repeated)")
     add("--kernel", metavar="REGEX", default="", help="only kernels whose name has a match, e.g. hd64-causal")
-    add("--quick", action="store_true", help="a fixed small sample of them")
-    add("--sample", type=int, metavar="N", help="one of N")
-    add("--resume", action="store_true", help="only what has no result yet")
+    add("--quick", action="store_true", help="a fixed small sample of them, with few calls")
+    add("--sample", type=int, metavar="N", help="about one of N")
+    add("--resume", action="store_true", help="only what has no verdict yet")
+    add("--write", action="store_true", help=f"write {mutants_page.PAGE.relative_to(gpu.ROOT)}")
     add("--jobs", type=int, default=os.cpu_count())
-    add("--verbose", action="store_true", help="a line for each mutant that survives")
     return parser.parse_args(argv)
+
+
+def failures(outcomes):
+    """(what, outcome) of each that misses the bar."""
+    for outcome in outcomes:
+        if outcome.disagreement:
+            yield "DISAGREEMENT", outcome
+        elif not outcome.layer and not outcome.reason:
+            yield "OPEN", outcome
+        elif not outcome.layer and outcome.simulated and outcome.simulated.layer:
+            yield f"ACCEPTED, BUT {outcome.simulated.layer} ({outcome.simulated.kind})", outcome
 
 
 def main(argv=None):
     options = parse_arguments(argv)
-    folder = gpu.ROOT / "build" / "mutants" / ("quick" if options.quick else "full")
-    folder.mkdir(parents=True, exist_ok=True)
     try:
-        suite = Suite(options, folder)
+        suite = Suite(options)
     except ToolNotFoundError as error:
         print(f"mutants: {error}", file=sys.stderr)
         return 2
-    is_open = False
-    for level in options.level or ("nvvm", "ptx"):
-        results = suite.run(level)
-        summary = summarise(results)
-        print(table(summary.rows))
-        for reason, of in sorted(summary.reasons.items(), key=lambda item: -len(item[1])):
-            print(f"  {len(of)} {reason}")
-        for mutant in summary.open:
-            print(f"OPEN {mutant.name}: {mutant.fault.original}")
-        is_open |= bool(summary.open)
-    return 1 if is_open else 0
+    outcomes = {}
+    for level in options.level or LEVELS:
+        outcomes[level] = suite.run(level)
+        print(mutants_page.table(level, outcomes[level]))
+        for reason, count in Counter(o.reason for o in outcomes[level] if o.reason).most_common():
+            print(f"  {count} equivalent: {reason}")
+    failed = [pair for level in outcomes.values() for pair in failures(level)]
+    for what, outcome in failed:
+        print(f"{what} {outcome.level}:{outcome.source}:{outcome.name} {outcome.text}")
+    if options.write:
+        mutants_page.PAGE.write_text(mutants_page.page(outcomes, failed, options))
+        print(f"wrote {mutants_page.PAGE.relative_to(gpu.ROOT)}")
+    count = sum(map(len, outcomes.values()))
+    print(f"{count} mutants, {len(failed)} neither found nor explained")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
