@@ -84,9 +84,11 @@ def programs(folder: Path) -> dict[str, Path]:
     return files
 
 
-def mutants_of(source: str, file: Path) -> list[ChannelMutant]:
-    """All of a file. fa4-mutate's status is 1 where the two disagree."""
-    done = subprocess.run([gpu.find_tool("fa4-mutate"), "--json", file], capture_output=True, text=True)
+def mutants_of(source: str, file: Path, only: str = "") -> list[ChannelMutant]:
+    """Those of a file, or those with numbers `only`, first:last. fa4-mutate's
+    status is 1 where the two disagree."""
+    command = [gpu.find_tool("fa4-mutate"), "--json", *([f"--only={only}"] if only else []), file]
+    done = subprocess.run(command, capture_output=True, text=True)
     found = [json.loads(line) for line in done.stdout.splitlines()]
     if not found:
         raise CompileError(done.stderr.strip() or "fa4-mutate: no mutants")
@@ -180,6 +182,9 @@ def _attribute(mutant):
         return f"a ring with one stage less, which is slower: {PROVEN}"
     if mutant.operator == "offset":
         return "a place that nobody uses while a stage there is in use, as the order of the accesses proves"
+    if mutant.operator == "warps":
+        return ("warps of another warpgroup, for whose registers there is room: lowering has all warps of a warpgroup take its "
+                "budget, and those of no role leave")  # fmt: skip
     if mutant.operator == "registers":
         return "a register budget that the register file has; what a role needs is for ptxas to say, which refuses spills"
     return None

@@ -133,7 +133,8 @@ def accepted(operator, text):
     ("drop", "@mma step 1.2 wait k", None),
     ("initial", "k: initial 0 to 1", None),
     ("barrier", "k: full 1 to 2", None),
-    ("warps", "load: first_warp 5 to 9", None),
+    ("warps", "load: first_warp 5 to 9", "another warpgroup"),
+    ("arrivals", "k: full_arrivals 1 to 2", None),
     ("leave loop", "@mma step 1.2 wait k to before it", None),
 ])  # fmt: skip
 def test_reasons_of_channels(operator, text, words):
