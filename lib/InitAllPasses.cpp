@@ -18,6 +18,7 @@
 #include "fa4/InitAll.h"
 #include "fa4/Pipelines/AttnToLLVM.h"
 #include "fa4/Pipelines/AttnToNVVM.h"
+#include "fa4/Pipelines/VerifyProtocol.h"
 
 using namespace mlir;
 
@@ -27,6 +28,7 @@ void fa4::registerPasses() {
   tile::registerTilePasses();
   registerAttnToLLVMPipeline();
   registerAttnToNVVMPipeline();
+  registerVerifyProtocolPipeline();
 }
 
 void fa4::registerToolPasses() {

@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -118,6 +119,10 @@ def ratio(result):
 
 
 def commit():
+    """The tree's, for the page; a copy without git has none."""
+    if not shutil.which("git"):
+        return "unknown"
+
     def git(*words):
         return subprocess.run(["git", "-C", gpu.ROOT, *words], capture_output=True, text=True).stdout.strip()
 

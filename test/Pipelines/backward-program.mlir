@@ -30,8 +30,8 @@
 // CHECK-DAG: tile.channel "compute0_mma_2" smem stages(1) {{.*}} : <vector<128x128xbf16>>
 // dq leaves in each iteration, dv and dk behind the loop.
 // CHECK-DAG: tile.channel "mma_epilogue" tmem stages(1) offset(256) full({{.*}}) empty({{.*}}) : <vector<128x64xf32>>
-// CHECK-DAG: tile.channel "mma_epilogue_2" tmem stages(1) offset(320) full({{[0-9]+}}) : <vector<128x64xf32>>
-// CHECK-DAG: tile.channel "mma_epilogue_3" tmem stages(1) offset(384) full({{[0-9]+}}) : <vector<128x64xf32>>
+// CHECK-DAG: tile.channel "mma_epilogue_2" tmem stages(1) offset(320) full({{[0-9]+}}) arrivals(1) : <vector<128x64xf32>>
+// CHECK-DAG: tile.channel "mma_epilogue_3" tmem stages(1) offset(384) full({{[0-9]+}}) arrivals(1) : <vector<128x64xf32>>
 
 // CHECK: tile.role @compute0 warps(4) first_warp(0)
 // CHECK: scf.for

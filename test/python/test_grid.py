@@ -316,3 +316,8 @@ def test_no_simulator(command, monkeypatch):
     status, said, _ = command(SOME)
     assert status == 2
     assert "FA4_SIM is /no/where, which cannot be run" in said.err
+
+
+def test_commit_without_git(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert grid_run.commit() == "unknown"

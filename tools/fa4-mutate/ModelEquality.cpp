@@ -107,6 +107,5 @@ bool isSame(const ProtocolRole &a, const ProtocolRole &b) {
 
 bool fa4::tile::areEqual(const ProtocolModel &a, const ProtocolModel &b) {
   return areSame(a.roles, b.roles) && areSame(a.channels, b.channels) &&
-         areSame(a.loops, b.loops) && areSame(a.conditions, b.conditions) &&
-         a.unknowns == b.unknowns;
+         areSame(a.loops, b.loops) && areSame(a.conditions, b.conditions);
 }

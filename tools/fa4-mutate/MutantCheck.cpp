@@ -22,6 +22,8 @@ MutantResult MutantChecker::check(const ProtocolModel &model) {
     result.rule = finding->message;
     return result;
   }
+  if (limits.rulesOnly)
+    return result;
   auto begin = Clock::now();
   if (auto finding = verifyProtocol(model)) {
     result.verifier = Verdict::Rejected;
@@ -107,11 +109,13 @@ MutantModule MutantChecker::express(const Mutation &mutation) {
   ProtocolModel expected = original;
   mutation.changeModel(expected);
   FailureOr<ProtocolModel> model = ProtocolModel::build(mutant.kernel);
-  // What nobody can have meant is rejected earlier in the IR.
+  // Operations that make no model any more must be of a mutant that is
+  // rejected.
   bool isSame =
       failed(model) ? check(expected).isKilled() : areEqual(expected, *model);
-  // Nothing to be had wrong but what hangs on the operation: its value, loops
-  // that synchronise no more.
+  // To leave out or to double an operation means one thing only. Models may
+  // differ by what hangs on it (its value, a loop that synchronises no more),
+  // verdicts may not.
   if (!isSame && succeeded(model) &&
       (mutation.changeIR->kind == IRChange::Erase ||
        mutation.changeIR->kind == IRChange::Duplicate))

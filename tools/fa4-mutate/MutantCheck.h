@@ -42,6 +42,8 @@ struct MutantResult {
 struct CheckLimits {
   int64_t maxPasses = 0;
   uint64_t maxStates = 2000000;
+  /// Neither runs: what placement, barriers and fences say alone.
+  bool rulesOnly = false;
 };
 
 /// A copy of a module with one mutation.

@@ -40,6 +40,10 @@ static cl::opt<std::string> emitIR(
     cl::desc("Print mutant N as IR, or those of N to M that the IR can say, "
              "with '// -----' between them. Asks nobody for a verdict"));
 static cl::opt<bool>
+    rulesOnly("rules", cl::cat(category),
+              cl::desc("Only mutants of attributes and fences, and only the "
+                       "rules of placement, barriers and fences"));
+static cl::opt<bool>
     listSurvivors("survivors", cl::cat(category),
                   cl::desc("Print the mutants that nothing rejects"));
 static cl::opt<int64_t>
@@ -96,6 +100,8 @@ static void print(uint64_t number, const Mutation &mutation,
     llvm::outs() << "    rule: " << result.rule << "\n";
     return;
   }
+  if (rulesOnly)
+    return;
   llvm::outs() << "    verifier " << name(result.verifier) << " "
                << result.verifierSays << "\n    explorer "
                << name(result.explorer) << " " << result.explorerSays << "\n";
@@ -114,7 +120,7 @@ static void printJson(uint64_t number, StringRef kernel,
   };
   if (!result.rule.empty()) {
     object["rule"] = result.rule;
-  } else {
+  } else if (!rulesOnly) {
     object["verifier"] = name(result.verifier);
     object["explorer"] = name(result.explorer);
     object["verifier_says"] = result.verifierSays;
@@ -189,7 +195,7 @@ bool MutationTest::runKernel(KernelOp kernel) {
   if (failed(model))
     return false;
   kernelName = kernel.getSymName();
-  MutantChecker checker(*model, {maxPasses, maxStates});
+  MutantChecker checker(*model, {maxPasses, maxStates, rulesOnly});
   if (emitIR.empty()) {
     MutantResult original = checker.check(*model);
     if (original.isKilled() || original.explorer != Verdict::Accepted) {
@@ -204,7 +210,7 @@ bool MutationTest::runKernel(KernelOp kernel) {
   bool isGood = true;
   for (const Mutation &mutation : mutations) {
     uint64_t number = next++;
-    if (!range.contains(number))
+    if (!range.contains(number) || (rulesOnly && mutation.changeModel))
       continue;
     if (emitIR.empty())
       ask(checker, number, mutation);

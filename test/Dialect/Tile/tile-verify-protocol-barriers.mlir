@@ -9,44 +9,30 @@ tile.kernel @right(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
   tile.role @load warps(1) issue first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.acquire %in : <vector<128x64xbf16>>
-      %v = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-      tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
-    }
+    tile.acquire %in : <vector<128x64xbf16>>
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
   tile.role @compute warps(4) first_warp(0) registers(64) {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.wait %in : <vector<128x64xbf16>>
-      %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
-      %w = arith.addf %v, %v : vector<64xbf16>
-      tile.release %in : <vector<128x64xbf16>>
-      tile.acquire %out : <vector<128x64xbf16>>
-      tile.write %w, %out : vector<64xbf16>, <vector<128x64xbf16>>
-      tile.fence
-      tile.commit %out : <vector<128x64xbf16>>
-    }
+    tile.wait %in : <vector<128x64xbf16>>
+    %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
+    tile.release %in : <vector<128x64xbf16>>
+    tile.acquire %out : <vector<128x64xbf16>>
+    tile.write %v, %out : vector<64xbf16>, <vector<128x64xbf16>>
+    tile.fence
+    tile.commit %out : <vector<128x64xbf16>>
   }
   tile.role @store warps(1) issue first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
-      tile.store %v, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
-      tile.release %out : <vector<128x64xbf16>>
-    }
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+    tile.release %out : <vector<128x64xbf16>>
   }
 }
 
 // -----
 
-// One arrival too many: a wait that never ends. One too few: a wait that ends early.
+// One arrival too many: the wait never ends.
 tile.kernel @full_many(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                 %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
@@ -55,44 +41,30 @@ tile.kernel @full_many(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
   tile.role @load warps(1) issue first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.acquire %in : <vector<128x64xbf16>>
-      %v = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-      tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
-    }
+    tile.acquire %in : <vector<128x64xbf16>>
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
   tile.role @compute warps(4) first_warp(0) registers(64) {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.wait %in : <vector<128x64xbf16>>
-      %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
-      %w = arith.addf %v, %v : vector<64xbf16>
-      tile.release %in : <vector<128x64xbf16>>
-      tile.acquire %out : <vector<128x64xbf16>>
-      tile.write %w, %out : vector<64xbf16>, <vector<128x64xbf16>>
-      tile.fence
-      tile.commit %out : <vector<128x64xbf16>>
-    }
+    tile.wait %in : <vector<128x64xbf16>>
+    %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
+    tile.release %in : <vector<128x64xbf16>>
+    tile.acquire %out : <vector<128x64xbf16>>
+    tile.write %v, %out : vector<64xbf16>, <vector<128x64xbf16>>
+    tile.fence
+    tile.commit %out : <vector<128x64xbf16>>
   }
   tile.role @store warps(1) issue first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
-      tile.store %v, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
-      tile.release %out : <vector<128x64xbf16>>
-    }
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+    tile.release %out : <vector<128x64xbf16>>
   }
 }
 
 // -----
 
-// Of all lanes.
+// One of all lanes too few: the wait ends early.
 tile.kernel @full_few(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                 %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
@@ -101,38 +73,24 @@ tile.kernel @full_few(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", 
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(127) empty(3) arrivals(1) : <vector<128x64xbf16>>
   tile.role @load warps(1) issue first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.acquire %in : <vector<128x64xbf16>>
-      %v = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-      tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
-    }
+    tile.acquire %in : <vector<128x64xbf16>>
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
   tile.role @compute warps(4) first_warp(0) registers(64) {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.wait %in : <vector<128x64xbf16>>
-      %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
-      %w = arith.addf %v, %v : vector<64xbf16>
-      tile.release %in : <vector<128x64xbf16>>
-      tile.acquire %out : <vector<128x64xbf16>>
-      tile.write %w, %out : vector<64xbf16>, <vector<128x64xbf16>>
-      tile.fence
-      tile.commit %out : <vector<128x64xbf16>>
-    }
+    tile.wait %in : <vector<128x64xbf16>>
+    %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
+    tile.release %in : <vector<128x64xbf16>>
+    tile.acquire %out : <vector<128x64xbf16>>
+    tile.write %v, %out : vector<64xbf16>, <vector<128x64xbf16>>
+    tile.fence
+    tile.commit %out : <vector<128x64xbf16>>
   }
   tile.role @store warps(1) issue first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
-      tile.store %v, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
-      tile.release %out : <vector<128x64xbf16>>
-    }
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+    tile.release %out : <vector<128x64xbf16>>
   }
 }
 
@@ -147,44 +105,30 @@ tile.kernel @full_none(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) empty(3) arrivals(1) : <vector<128x64xbf16>>
   tile.role @load warps(1) issue first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.acquire %in : <vector<128x64xbf16>>
-      %v = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-      tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
-    }
+    tile.acquire %in : <vector<128x64xbf16>>
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
   tile.role @compute warps(4) first_warp(0) registers(64) {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.wait %in : <vector<128x64xbf16>>
-      %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
-      %w = arith.addf %v, %v : vector<64xbf16>
-      tile.release %in : <vector<128x64xbf16>>
-      tile.acquire %out : <vector<128x64xbf16>>
-      tile.write %w, %out : vector<64xbf16>, <vector<128x64xbf16>>
-      tile.fence
-      tile.commit %out : <vector<128x64xbf16>>
-    }
+    tile.wait %in : <vector<128x64xbf16>>
+    %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
+    tile.release %in : <vector<128x64xbf16>>
+    tile.acquire %out : <vector<128x64xbf16>>
+    tile.write %v, %out : vector<64xbf16>, <vector<128x64xbf16>>
+    tile.fence
+    tile.commit %out : <vector<128x64xbf16>>
   }
   tile.role @store warps(1) issue first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
-      tile.store %v, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
-      tile.release %out : <vector<128x64xbf16>>
-    }
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+    tile.release %out : <vector<128x64xbf16>>
   }
 }
 
 // -----
 
-// Of lanes that release.
+// One of all lanes that release.
 tile.kernel @empty_few(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                 %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
@@ -193,38 +137,24 @@ tile.kernel @empty_few(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
   tile.role @load warps(1) issue first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.acquire %in : <vector<128x64xbf16>>
-      %v = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-      tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
-    }
+    tile.acquire %in : <vector<128x64xbf16>>
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
   tile.role @compute warps(4) first_warp(0) registers(64) {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.wait %in : <vector<128x64xbf16>>
-      %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
-      %w = arith.addf %v, %v : vector<64xbf16>
-      tile.release %in : <vector<128x64xbf16>>
-      tile.acquire %out : <vector<128x64xbf16>>
-      tile.write %w, %out : vector<64xbf16>, <vector<128x64xbf16>>
-      tile.fence
-      tile.commit %out : <vector<128x64xbf16>>
-    }
+    tile.wait %in : <vector<128x64xbf16>>
+    %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
+    tile.release %in : <vector<128x64xbf16>>
+    tile.acquire %out : <vector<128x64xbf16>>
+    tile.write %v, %out : vector<64xbf16>, <vector<128x64xbf16>>
+    tile.fence
+    tile.commit %out : <vector<128x64xbf16>>
   }
   tile.role @store warps(1) issue first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
-      tile.store %v, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
-      tile.release %out : <vector<128x64xbf16>>
-    }
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+    tile.release %out : <vector<128x64xbf16>>
   }
 }
 
@@ -239,38 +169,24 @@ tile.kernel @empty_none(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N"
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) : <vector<128x64xbf16>>
   tile.role @load warps(1) issue first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.acquire %in : <vector<128x64xbf16>>
-      %v = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-      tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
-    }
+    tile.acquire %in : <vector<128x64xbf16>>
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
   tile.role @compute warps(4) first_warp(0) registers(64) {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.wait %in : <vector<128x64xbf16>>
-      %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
-      %w = arith.addf %v, %v : vector<64xbf16>
-      tile.release %in : <vector<128x64xbf16>>
-      tile.acquire %out : <vector<128x64xbf16>>
-      tile.write %w, %out : vector<64xbf16>, <vector<128x64xbf16>>
-      tile.fence
-      tile.commit %out : <vector<128x64xbf16>>
-    }
+    tile.wait %in : <vector<128x64xbf16>>
+    %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
+    tile.release %in : <vector<128x64xbf16>>
+    tile.acquire %out : <vector<128x64xbf16>>
+    tile.write %v, %out : vector<64xbf16>, <vector<128x64xbf16>>
+    tile.fence
+    tile.commit %out : <vector<128x64xbf16>>
   }
   tile.role @store warps(1) issue first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
-      tile.store %v, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
-      tile.release %out : <vector<128x64xbf16>>
-    }
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+    tile.release %out : <vector<128x64xbf16>>
   }
 }
 
@@ -285,38 +201,24 @@ tile.kernel @half(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
   tile.role @load warps(1) issue first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.acquire %in : <vector<128x64xbf16>>
-      %v = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-      tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
-    }
+    tile.acquire %in : <vector<128x64xbf16>>
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
   tile.role @compute warps(4) first_warp(0) registers(64) {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.wait %in : <vector<128x64xbf16>>
-      %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
-      %w = arith.addf %v, %v : vector<64xbf16>
-      tile.release %in : <vector<128x64xbf16>>
-      tile.acquire %out : <vector<128x64xbf16>>
-      tile.write %w, %out : vector<64xbf16>, <vector<128x64xbf16>>
-      tile.fence
-      tile.commit %out : <vector<128x64xbf16>>
-    }
+    tile.wait %in : <vector<128x64xbf16>>
+    %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
+    tile.release %in : <vector<128x64xbf16>>
+    tile.acquire %out : <vector<128x64xbf16>>
+    tile.write %v, %out : vector<64xbf16>, <vector<128x64xbf16>>
+    tile.fence
+    tile.commit %out : <vector<128x64xbf16>>
   }
   tile.role @store warps(1) issue first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
-      tile.store %v, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
-      tile.release %out : <vector<128x64xbf16>>
-    }
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+    tile.release %out : <vector<128x64xbf16>>
   }
 }
 
@@ -331,38 +233,24 @@ tile.kernel @no_bytes(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", 
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
   tile.role @load warps(1) issue first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.acquire %in : <vector<128x64xbf16>>
-      %v = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-      tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
-    }
+    tile.acquire %in : <vector<128x64xbf16>>
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
   tile.role @compute warps(4) first_warp(0) registers(64) {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.wait %in : <vector<128x64xbf16>>
-      %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
-      %w = arith.addf %v, %v : vector<64xbf16>
-      tile.release %in : <vector<128x64xbf16>>
-      tile.acquire %out : <vector<128x64xbf16>>
-      tile.write %w, %out : vector<64xbf16>, <vector<128x64xbf16>>
-      tile.fence
-      tile.commit %out : <vector<128x64xbf16>>
-    }
+    tile.wait %in : <vector<128x64xbf16>>
+    %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
+    tile.release %in : <vector<128x64xbf16>>
+    tile.acquire %out : <vector<128x64xbf16>>
+    tile.write %v, %out : vector<64xbf16>, <vector<128x64xbf16>>
+    tile.fence
+    tile.commit %out : <vector<128x64xbf16>>
   }
   tile.role @store warps(1) issue first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
-      tile.store %v, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
-      tile.release %out : <vector<128x64xbf16>>
-    }
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+    tile.release %out : <vector<128x64xbf16>>
   }
 }
 
@@ -377,38 +265,24 @@ tile.kernel @lane_bytes(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N"
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) bytes(16384) empty(3) arrivals(1) : <vector<128x64xbf16>>
   tile.role @load warps(1) issue first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.acquire %in : <vector<128x64xbf16>>
-      %v = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-      tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
-    }
+    tile.acquire %in : <vector<128x64xbf16>>
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
   tile.role @compute warps(4) first_warp(0) registers(64) {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.wait %in : <vector<128x64xbf16>>
-      %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
-      %w = arith.addf %v, %v : vector<64xbf16>
-      tile.release %in : <vector<128x64xbf16>>
-      tile.acquire %out : <vector<128x64xbf16>>
-      tile.write %w, %out : vector<64xbf16>, <vector<128x64xbf16>>
-      tile.fence
-      tile.commit %out : <vector<128x64xbf16>>
-    }
+    tile.wait %in : <vector<128x64xbf16>>
+    %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
+    tile.release %in : <vector<128x64xbf16>>
+    tile.acquire %out : <vector<128x64xbf16>>
+    tile.write %v, %out : vector<64xbf16>, <vector<128x64xbf16>>
+    tile.fence
+    tile.commit %out : <vector<128x64xbf16>>
   }
   tile.role @store warps(1) issue first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
-      tile.store %v, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
-      tile.release %out : <vector<128x64xbf16>>
-    }
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+    tile.release %out : <vector<128x64xbf16>>
   }
 }
 
@@ -422,40 +296,26 @@ tile.kernel @no_fence(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", 
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
   tile.role @load warps(1) issue first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.acquire %in : <vector<128x64xbf16>>
-      %v = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-      tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
-    }
+    tile.acquire %in : <vector<128x64xbf16>>
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
   tile.role @compute warps(4) first_warp(0) registers(64) {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.wait %in : <vector<128x64xbf16>>
-      %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
-      %w = arith.addf %v, %v : vector<64xbf16>
-      tile.release %in : <vector<128x64xbf16>>
-      tile.acquire %out : <vector<128x64xbf16>>
-      // expected-note @below {{the write}}
-      tile.write %w, %out : vector<64xbf16>, <vector<128x64xbf16>>
-      // expected-error @below {{channel "out": no tile.fence between a write by lanes and the commit, but an asynchronous operation reads the stage}}
-      tile.commit %out : <vector<128x64xbf16>>
-    }
+    tile.wait %in : <vector<128x64xbf16>>
+    %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
+    tile.release %in : <vector<128x64xbf16>>
+    tile.acquire %out : <vector<128x64xbf16>>
+    // expected-note @below {{the write}}
+    tile.write %v, %out : vector<64xbf16>, <vector<128x64xbf16>>
+    // expected-error @below {{channel "out": no tile.fence between a write by lanes and the commit, but an asynchronous operation reads the stage}}
+    tile.commit %out : <vector<128x64xbf16>>
   }
   tile.role @store warps(1) issue first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
-      // expected-note @below {{the asynchronous read}}
-      tile.store %v, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
-      tile.release %out : <vector<128x64xbf16>>
-    }
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    // expected-note @below {{the asynchronous read}}
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+    tile.release %out : <vector<128x64xbf16>>
   }
 }
 
@@ -469,41 +329,27 @@ tile.kernel @early_fence(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
   tile.role @load warps(1) issue first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.acquire %in : <vector<128x64xbf16>>
-      %v = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-      tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
-    }
+    tile.acquire %in : <vector<128x64xbf16>>
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
   tile.role @compute warps(4) first_warp(0) registers(64) {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.wait %in : <vector<128x64xbf16>>
-      %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
-      %w = arith.addf %v, %v : vector<64xbf16>
-      tile.release %in : <vector<128x64xbf16>>
-      tile.acquire %out : <vector<128x64xbf16>>
-      tile.fence
-      // expected-note @below {{the write}}
-      tile.write %w, %out : vector<64xbf16>, <vector<128x64xbf16>>
-      // expected-error @below {{channel "out": no tile.fence between a write by lanes and the commit, but an asynchronous operation reads the stage}}
-      tile.commit %out : <vector<128x64xbf16>>
-    }
+    tile.wait %in : <vector<128x64xbf16>>
+    %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
+    tile.release %in : <vector<128x64xbf16>>
+    tile.acquire %out : <vector<128x64xbf16>>
+    tile.fence
+    // expected-note @below {{the write}}
+    tile.write %v, %out : vector<64xbf16>, <vector<128x64xbf16>>
+    // expected-error @below {{channel "out": no tile.fence between a write by lanes and the commit, but an asynchronous operation reads the stage}}
+    tile.commit %out : <vector<128x64xbf16>>
   }
   tile.role @store warps(1) issue first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
-      // expected-note @below {{the asynchronous read}}
-      tile.store %v, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
-      tile.release %out : <vector<128x64xbf16>>
-    }
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    // expected-note @below {{the asynchronous read}}
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+    tile.release %out : <vector<128x64xbf16>>
   }
 }
 
@@ -517,41 +363,27 @@ tile.kernel @late_fence(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N"
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
   tile.role @load warps(1) issue first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.acquire %in : <vector<128x64xbf16>>
-      %v = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-      tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
-    }
+    tile.acquire %in : <vector<128x64xbf16>>
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
   tile.role @compute warps(4) first_warp(0) registers(64) {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.wait %in : <vector<128x64xbf16>>
-      %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
-      %w = arith.addf %v, %v : vector<64xbf16>
-      tile.release %in : <vector<128x64xbf16>>
-      tile.acquire %out : <vector<128x64xbf16>>
-      // expected-note @below {{the write}}
-      tile.write %w, %out : vector<64xbf16>, <vector<128x64xbf16>>
-      // expected-error @below {{channel "out": no tile.fence between a write by lanes and the commit, but an asynchronous operation reads the stage}}
-      tile.commit %out : <vector<128x64xbf16>>
-      tile.fence
-    }
+    tile.wait %in : <vector<128x64xbf16>>
+    %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
+    tile.release %in : <vector<128x64xbf16>>
+    tile.acquire %out : <vector<128x64xbf16>>
+    // expected-note @below {{the write}}
+    tile.write %v, %out : vector<64xbf16>, <vector<128x64xbf16>>
+    // expected-error @below {{channel "out": no tile.fence between a write by lanes and the commit, but an asynchronous operation reads the stage}}
+    tile.commit %out : <vector<128x64xbf16>>
+    tile.fence
   }
   tile.role @store warps(1) issue first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
-      // expected-note @below {{the asynchronous read}}
-      tile.store %v, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
-      tile.release %out : <vector<128x64xbf16>>
-    }
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    // expected-note @below {{the asynchronous read}}
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+    tile.release %out : <vector<128x64xbf16>>
   }
 }
 
@@ -565,44 +397,32 @@ tile.kernel @one_branch(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N"
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
   tile.role @load warps(1) issue first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.acquire %in : <vector<128x64xbf16>>
-      %v = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-      tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
-    }
+    tile.acquire %in : <vector<128x64xbf16>>
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
   tile.role @compute warps(4) first_warp(0) registers(64) {
+    tile.wait %in : <vector<128x64xbf16>>
+    %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
+    tile.release %in : <vector<128x64xbf16>>
+    tile.acquire %out : <vector<128x64xbf16>>
+    %i = tile.work_tile : index
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.wait %in : <vector<128x64xbf16>>
-      %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
-      %w = arith.addf %v, %v : vector<64xbf16>
-      tile.release %in : <vector<128x64xbf16>>
-      tile.acquire %out : <vector<128x64xbf16>>
-      %even = arith.cmpi eq, %i, %c1 : index
-      // expected-note @below {{the write}}
-      tile.write %w, %out : vector<64xbf16>, <vector<128x64xbf16>>
-      scf.if %even {
-        tile.fence
-      }
-      // expected-error @below {{channel "out": no tile.fence between a write by lanes and the commit, but an asynchronous operation reads the stage}}
-      tile.commit %out : <vector<128x64xbf16>>
+    %first = arith.cmpi eq, %i, %c0 : index
+    // expected-note @below {{the write}}
+    tile.write %v, %out : vector<64xbf16>, <vector<128x64xbf16>>
+    scf.if %first {
+      tile.fence
     }
+    // expected-error @below {{channel "out": no tile.fence between a write by lanes and the commit, but an asynchronous operation reads the stage}}
+    tile.commit %out : <vector<128x64xbf16>>
   }
   tile.role @store warps(1) issue first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
-      // expected-note @below {{the asynchronous read}}
-      tile.store %v, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
-      tile.release %out : <vector<128x64xbf16>>
-    }
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    // expected-note @below {{the asynchronous read}}
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+    tile.release %out : <vector<128x64xbf16>>
   }
 }
 
@@ -616,43 +436,31 @@ tile.kernel @both_branches(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = [
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
   tile.role @load warps(1) issue first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.acquire %in : <vector<128x64xbf16>>
-      %v = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-      tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
-    }
+    tile.acquire %in : <vector<128x64xbf16>>
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
   tile.role @compute warps(4) first_warp(0) registers(64) {
+    tile.wait %in : <vector<128x64xbf16>>
+    %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
+    tile.release %in : <vector<128x64xbf16>>
+    tile.acquire %out : <vector<128x64xbf16>>
+    %i = tile.work_tile : index
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.wait %in : <vector<128x64xbf16>>
-      %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
-      %w = arith.addf %v, %v : vector<64xbf16>
-      tile.release %in : <vector<128x64xbf16>>
-      tile.acquire %out : <vector<128x64xbf16>>
-      %even = arith.cmpi eq, %i, %c1 : index
-      tile.write %w, %out : vector<64xbf16>, <vector<128x64xbf16>>
-      scf.if %even {
-        tile.fence
-      } else {
-        tile.fence
-      }
-      tile.commit %out : <vector<128x64xbf16>>
+    %first = arith.cmpi eq, %i, %c0 : index
+    tile.write %v, %out : vector<64xbf16>, <vector<128x64xbf16>>
+    scf.if %first {
+      tile.fence
+    } else {
+      tile.fence
     }
+    tile.commit %out : <vector<128x64xbf16>>
   }
   tile.role @store warps(1) issue first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
-      tile.store %v, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
-      tile.release %out : <vector<128x64xbf16>>
-    }
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+    tile.release %out : <vector<128x64xbf16>>
   }
 }
 
@@ -666,43 +474,32 @@ tile.kernel @a_loop(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "6
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
   tile.role @load warps(1) issue first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.acquire %in : <vector<128x64xbf16>>
-      %v = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-      tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
-    }
+    tile.acquire %in : <vector<128x64xbf16>>
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
   tile.role @compute warps(4) first_warp(0) registers(64) {
+    tile.wait %in : <vector<128x64xbf16>>
+    %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
+    tile.release %in : <vector<128x64xbf16>>
+    tile.acquire %out : <vector<128x64xbf16>>
+    %i = tile.work_tile : index
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.wait %in : <vector<128x64xbf16>>
-      %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
-      %w = arith.addf %v, %v : vector<64xbf16>
-      tile.release %in : <vector<128x64xbf16>>
-      tile.acquire %out : <vector<128x64xbf16>>
-      // expected-note @below {{the write}}
-      tile.write %w, %out : vector<64xbf16>, <vector<128x64xbf16>>
-      scf.for %j = %c0 to %i step %c1 {
-        tile.fence
-      }
-      // expected-error @below {{channel "out": no tile.fence between a write by lanes and the commit, but an asynchronous operation reads the stage}}
-      tile.commit %out : <vector<128x64xbf16>>
+    %first = arith.cmpi eq, %i, %c0 : index
+    // expected-note @below {{the write}}
+    tile.write %v, %out : vector<64xbf16>, <vector<128x64xbf16>>
+    scf.for %j = %c0 to %i step %i {
+      tile.fence
     }
+    // expected-error @below {{channel "out": no tile.fence between a write by lanes and the commit, but an asynchronous operation reads the stage}}
+    tile.commit %out : <vector<128x64xbf16>>
   }
   tile.role @store warps(1) issue first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
-      // expected-note @below {{the asynchronous read}}
-      tile.store %v, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
-      tile.release %out : <vector<128x64xbf16>>
-    }
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    // expected-note @below {{the asynchronous read}}
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+    tile.release %out : <vector<128x64xbf16>>
   }
 }
 
@@ -716,39 +513,25 @@ tile.kernel @registers(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
   tile.role @load warps(1) issue first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.acquire %in : <vector<128x64xbf16>>
-      %v = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-      tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
-    }
+    tile.acquire %in : <vector<128x64xbf16>>
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
   tile.role @compute warps(4) first_warp(0) registers(64) {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      tile.wait %in : <vector<128x64xbf16>>
-      %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
-      %w = arith.addf %v, %v : vector<64xbf16>
-      tile.release %in : <vector<128x64xbf16>>
-      tile.acquire %out : <vector<128x64xbf16>>
-      tile.write %w, %out : vector<64xbf16>, <vector<128x64xbf16>>
-      tile.fence
-      tile.commit %out : <vector<128x64xbf16>>
-    }
+    tile.wait %in : <vector<128x64xbf16>>
+    %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
+    tile.release %in : <vector<128x64xbf16>>
+    tile.acquire %out : <vector<128x64xbf16>>
+    tile.write %v, %out : vector<64xbf16>, <vector<128x64xbf16>>
+    tile.fence
+    tile.commit %out : <vector<128x64xbf16>>
   }
   // expected-error @below {{@store has 56 registers in warpgroup 1, whose other warps have 48}}
   tile.role @store warps(1) issue first_warp(5) registers(56) {
     %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %n = memref.dim %x, %c0 : memref<?x64xbf16>
-    scf.for %i = %c0 to %n step %c1 {
-      %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
-      tile.store %v, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
-      tile.release %out : <vector<128x64xbf16>>
-    }
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+    tile.release %out : <vector<128x64xbf16>>
   }
 }
 
@@ -783,4 +566,33 @@ tile.kernel @next_pass(%y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N",
       tile.release %out : <vector<128x64xbf16>>
     }
   }
+}
+
+// -----
+
+// PTX ISA, mbarrier: counts from 1 to 2^20 - 1.
+tile.kernel @zero() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @below {{has arrivals(0), not from 1 to 1048575}}
+  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(0) : <vector<128xf32>>
+}
+
+// -----
+
+tile.kernel @too_many() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @below {{has bytes(1048576), not from 1 to 1048575}}
+  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) bytes(1048576) : <vector<128xf32>>
+}
+
+// -----
+
+tile.kernel @nothing_full() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @below {{counts what arrives at 'full' barriers, but has none}}
+  %c = "tile.channel"() <{label = "c", space = #tile<space smem>, stages = 1 : i64, full_bytes = 512 : i64}> : () -> !tile.channel<vector<128xf32>>
+}
+
+// -----
+
+tile.kernel @nothing_empty() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @below {{counts what arrives at 'empty' barriers, but has none}}
+  %c = "tile.channel"() <{label = "c", space = #tile<space smem>, stages = 1 : i64, empty_arrivals = 1 : i64}> : () -> !tile.channel<vector<128xf32>>
 }

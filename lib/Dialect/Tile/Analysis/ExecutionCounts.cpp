@@ -82,14 +82,54 @@ Polynomial ExecutionCounts::getAtom(const std::string &key, Atom atom) {
   return result;
 }
 
-Polynomial ExecutionCounts::getUniqueAtom() {
-  return getAtom("#" + std::to_string(atoms.size()), Atom::Opaque);
+Polynomial ExecutionCounts::getUniqueAtom(unsigned depth) {
+  return getAtom("#" + std::to_string(atoms.size()), Atom(Atom::Opaque, depth));
+}
+
+unsigned ExecutionCounts::getDepth(ArrayRef<unsigned> monomial) const {
+  unsigned depth = 0;
+  for (unsigned atom : monomial)
+    depth = std::max(depth, atoms[atom].depth);
+  return depth;
+}
+
+unsigned ExecutionCounts::depthOf(const Polynomial &a) const {
+  unsigned depth = 0;
+  for (const auto &[monomial, coefficient] : a)
+    depth = std::max(depth, getDepth(monomial));
+  return depth;
+}
+
+/// Loops around a value that is defined in `region`.
+static unsigned countLoops(Region *region) {
+  unsigned depth = 0;
+  for (; region; region = region->getParentRegion())
+    depth += isa_and_nonnull<scf::ForOp>(region->getParentOp());
+  return depth;
+}
+
+ExecutionCounts::Pass ExecutionCounts::getPass(scf::ForOp loop) {
+  Polynomial lower = getValue(loop.getLowerBound());
+  Polynomial step = getValue(loop.getStep());
+  int64_t offset = 0;
+  auto constantOf = [](const Polynomial &a) {
+    auto it = a.find({});
+    return it == a.end() ? 0 : it->second;
+  };
+  if (int64_t by = constantOf(step); step == constant(by) && by > 0)
+    offset = std::max<int64_t>(constantOf(lower), 0) / by;
+  lower = add(lower, step, -offset);
+  unsigned depth = countLoops(&loop.getRegion());
+  Polynomial atom = getAtom("pass(" + std::to_string(depth) + "," +
+                                toString(lower) + "," + toString(step) + ")",
+                            Atom(Atom::NonNegative, depth));
+  return {atom.begin()->first.front(), offset};
 }
 
 Polynomial ExecutionCounts::getOperationAtom(OpResult result) {
   Operation *op = result.getOwner();
   if (!isMemoryEffectFree(op) || op->getNumRegions() != 0)
-    return getUniqueAtom();
+    return getUniqueAtom(countLoops(op->getParentRegion()));
   std::string key;
   llvm::raw_string_ostream os(key);
   os << op->getName() << ":" << result.getResultNumber() << " "
@@ -100,6 +140,7 @@ Polynomial ExecutionCounts::getOperationAtom(OpResult result) {
     // Tensors and other values that are not numbers are equal if they are one.
     operands.push_back(getValue(operand));
     os << toString(operands.back()) << ",";
+    atom.depth = std::max(atom.depth, depthOf(operands.back()));
   }
   llvm::TypeSwitch<Operation *>(op)
       .Case<memref::DimOp, WorkTileOp>(
@@ -120,13 +161,22 @@ Polynomial ExecutionCounts::computeValue(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto loop =
         dyn_cast_or_null<scf::ForOp>(argument.getOwner()->getParentOp());
+    if (loop && argument == loop.getInductionVar() &&
+        induction == Induction::Passes) {
+      auto [atom, offset] = getPass(loop);
+      Polynomial pass;
+      pass[{atom}] = 1;
+      return add(
+          getValue(loop.getLowerBound()),
+          multiply(getValue(loop.getStep()), add(pass, constant(-offset))));
+    }
     // What runs through the same values is the same, in each role.
     if (loop && argument == loop.getInductionVar())
       return getAtom("iv(" + toString(getValue(loop.getLowerBound())) + "," +
                          toString(getValue(loop.getUpperBound())) + "," +
                          toString(getValue(loop.getStep())) + ")",
                      Atom::Opaque);
-    return getUniqueAtom();
+    return getUniqueAtom(countLoops(argument.getParentRegion()));
   }
   APInt number;
   if (value.getType().isIntOrIndex() &&
@@ -197,6 +247,13 @@ bool ExecutionCounts::isNonNegative(const Polynomial &a, unsigned depth) {
   return false;
 }
 
+bool ExecutionCounts::isNonNegative(const Polynomial &a) {
+  auto [it, isUnknown] = proofs.try_emplace(a, false);
+  if (isUnknown)
+    it->second = isNonNegative(a, 0);
+  return it->second;
+}
+
 bool ExecutionCounts::runsAtLeastOnce(scf::ForOp loop) {
   Polynomial length =
       add(getValue(loop.getUpperBound()), getValue(loop.getLowerBound()), -1);
@@ -210,8 +267,9 @@ Polynomial ExecutionCounts::getTripCount(scf::ForOp loop) {
   Polynomial length = add(upper, lower, -1);
   if (step == constant(1) && isNonNegative(length))
     return length;
-  return getAtom("trips(" + toString(length) + "," + toString(step) + ")",
-                 Atom::NonNegative);
+  return getAtom(
+      "trips(" + toString(length) + "," + toString(step) + ")",
+      Atom(Atom::NonNegative, std::max(depthOf(length), depthOf(step))));
 }
 
 Polynomial ExecutionCounts::getCount(Operation *op) {

@@ -38,6 +38,10 @@ bool RoleCursor::fetch() {
         answered.reset();
         if (again) {
           ++loopPasses[loop.number];
+          for (unsigned i = 1; i <= model->loops[loop.number].inside; ++i) {
+            loopPasses[loop.number + i] = -1;
+            loopLeft[loop.number + i] = false;
+          }
           frame.steps = &loop.body;
           frame.next = 0;
           continue;
@@ -64,6 +68,15 @@ bool RoleCursor::fetch() {
   return isFetched;
 }
 
+llvm::SmallVector<int64_t, 2>
+RoleCursor::instance(llvm::ArrayRef<unsigned> loops) const {
+  llvm::SmallVector<int64_t, 2> result;
+  for (unsigned loop : loops)
+    result.push_back(std::max<int64_t>(loopPasses[loop] - 1, 0) +
+                     model->loops[loop].firstPass);
+  return result;
+}
+
 void RoleCursor::answer(bool yes) { answered = yes; }
 
 void RoleCursor::advance(const Step &step) {
@@ -85,6 +98,7 @@ void RoleCursor::advance(const Step &step) {
   case StepKind::Loop: {
     assign(step.assignments);
     loopPasses[step.number] = 0;
+    loopLeft[step.number] = false;
     stack.push_back({&kNothing, 0, &step});
     return;
   }
@@ -143,7 +157,7 @@ void RoleCursor::makeEvent(const Step &step) {
 
 void RoleCursor::makeAccess(const Step &step) {
   auto read = [&](StageUse use) {
-    if (use.channel == -1)
+    if (use.channel == -1 || use.position < 0)
       next.readsNothing = true;
     else
       next.reads.push_back(use);

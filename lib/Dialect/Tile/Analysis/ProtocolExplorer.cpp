@@ -7,10 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/ProtocolExplorer.h"
+#include "ProtocolCases.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <deque>
 #include <set>
 
 using namespace mlir;
@@ -19,7 +21,10 @@ using llvm::formatv;
 
 namespace {
 
-using Trace = std::vector<ProtocolEvent>;
+using Trace = ProtocolTrace;
+
+/// Different numbers of passes that are explored at most.
+constexpr size_t kMaxCases = 20000;
 
 /// Memory that a transition touches, and, for channels that nobody acquires,
 /// the phases of their barriers.
@@ -156,6 +161,7 @@ private:
   void execute(State &state, const Transition &transition);
   void performAccess(State &state, unsigned role, unsigned event);
   void checkPhase(const State &state, unsigned role, unsigned event);
+  std::string describeBlocked(const State &state, unsigned thread) const;
   void reportDeadlock(const State &state);
   void report(Operation *op, std::string message) {
     if (!finding)
@@ -726,15 +732,37 @@ std::string Explorer::hash(const State &state) const {
   return key;
 }
 
+std::string Explorer::describeBlocked(const State &state,
+                                      unsigned thread) const {
+  const ProtocolEvent &event = traces[thread][state.next[thread]];
+  const ProtocolChannel &channel = model.channels[event.channel];
+  bool isWait = event.kind == StepKind::Wait;
+  unsigned by = blocker(state, thread)->role;
+  std::string whom = by == thread ? "which never comes" : "by " + name(by);
+  return formatv("{0} waits for {1} number {2} of channel \"{3}\"{4} {5}",
+                 name(thread), isWait ? "commit" : "release",
+                 isWait ? event.position + 1
+                        : event.position - channel.stages + 1,
+                 channel.label, by == thread ? "," : "", whom);
+}
+
+/// Who waits for whom: a cycle, or what never comes.
 void Explorer::reportDeadlock(const State &state) {
-  for (unsigned role = 0; role < traces.size(); ++role) {
-    if (state.next[role] == traces[role].size())
-      continue;
-    const ProtocolEvent &event = traces[role][state.next[role]];
-    report(event.step->op, formatv("channel \"{0}\": {1} never goes on",
-                                   label(event.channel), name(role)));
-    finding->notes.push_back({event.step->op, name(role) + " is stuck here"});
+  unsigned thread = 0;
+  while (state.next[thread] == traces[thread].size())
+    ++thread;
+  SmallVector<unsigned> chain;
+  while (!llvm::is_contained(chain, thread)) {
+    chain.push_back(thread);
+    thread = blocker(state, thread)->role;
   }
+  chain.erase(chain.begin(), llvm::find(chain, thread));
+  const ProtocolEvent &event = traces[thread][state.next[thread]];
+  report(event.step->op, formatv("channel \"{0}\": {1} never goes on",
+                                 label(event.channel), name(thread)));
+  for (unsigned blocked : chain)
+    finding->notes.push_back({traces[blocked][state.next[blocked]].step->op,
+                              describeBlocked(state, blocked)});
 }
 
 std::optional<ProtocolFinding> Explorer::run() {
@@ -755,10 +783,11 @@ std::optional<ProtocolFinding> Explorer::run() {
         first.slots[2 * slotOf(i, position) + half] = {
             valueOf({int(i), position}) + half, 0};
   llvm::StringSet<> seen;
-  std::vector<State> stack{first};
-  while (!stack.empty() && !finding) {
-    State state = std::move(stack.back());
-    stack.pop_back();
+  // Breadth first: what is found is found after the fewest steps.
+  std::deque<State> queue{first};
+  while (!queue.empty() && !finding) {
+    State state = std::move(queue.front());
+    queue.pop_front();
     if (++statistics.states > options.maxStates) {
       statistics.gaveUp = true;
       break;
@@ -766,13 +795,13 @@ std::optional<ProtocolFinding> Explorer::run() {
     SmallVector<Transition> transitions = choose(state);
     if (transitions.empty() && !processes(state).empty())
       reportDeadlock(state);
-    for (const Transition &transition : llvm::reverse(transitions)) {
+    for (const Transition &transition : transitions) {
       State next = state;
       execute(next, transition);
       for (auto &copies : next.copies)
         llvm::sort(copies);
       if (seen.insert(hash(next)).second)
-        stack.push_back(std::move(next));
+        queue.push_back(std::move(next));
     }
   }
   if (!finding)
@@ -780,91 +809,11 @@ std::optional<ProtocolFinding> Explorer::run() {
   return std::move(finding);
 }
 
-//===----------------------------------------------------------------------===//
-// Numbers of passes
-//===----------------------------------------------------------------------===//
-
-using Values = SmallVector<int64_t>;
-
-static int64_t evaluate(const LinearForm &form, const Values &values) {
-  int64_t sum = form.constant;
-  for (auto [unknown, coefficient] : form.terms)
-    sum += coefficient * values[unknown];
-  return sum;
-}
-
-static bool holds(const ProtocolCondition &condition, int64_t value) {
-  switch (condition.predicate) {
-  case ProtocolCondition::Equal:
-    return value == 0;
-  case ProtocolCondition::NotEqual:
-    return value != 0;
-  case ProtocolCondition::Less:
-    return value < 0;
-  case ProtocolCondition::LessEqual:
-    return value <= 0;
-  case ProtocolCondition::Greater:
-    return value > 0;
-  case ProtocolCondition::GreaterEqual:
-    return value >= 0;
-  }
-  llvm_unreachable("covered");
-}
-
-static std::vector<Trace> makeTraces(const ProtocolModel &model,
-                                     const Values &values) {
-  std::vector<Trace> traces(model.roles.size());
-  for (unsigned role = 0; role < model.roles.size(); ++role) {
-    RoleCursor cursor(model, role);
-    while (!cursor.isAtEnd()) {
-      if (cursor.fetch()) {
-        traces[role].push_back(cursor.event());
-        cursor.pop();
-      } else if (!cursor.isAtEnd()) {
-        const ProtocolQuestion &question = cursor.question();
-        if (question.kind == ProtocolQuestion::AnotherPass) {
-          cursor.answer(question.pass <
-                        evaluate(model.loops[question.number].trips, values));
-        } else {
-          const auto &condition = model.conditions[question.number];
-          cursor.answer(holds(condition, evaluate(condition.form, values) +
-                                             condition.slope * question.pass));
-        }
-      }
-    }
-  }
-  return traces;
-}
-
-/// Values of the unknowns with which no loop makes more than `maxPasses`
-/// passes, one of each kind; few passes first.
-static std::vector<Values> chooseValues(const ProtocolModel &model,
-                                        int64_t maxPasses) {
-  std::map<Values, Values> found;
-  Values values(model.unknowns, -1);
-  while (true) {
-    bool isPossible = true;
-    Values key(1, 0);
-    for (const ProtocolLoop &loop : model.loops) {
-      int64_t trips = evaluate(loop.trips, values);
-      isPossible &= trips >= loop.atLeast && trips <= maxPasses;
-      key.front() += trips;
-      key.push_back(trips);
-    }
-    for (const ProtocolCondition &condition : model.conditions)
-      key.push_back(evaluate(condition.form, values));
-    if (isPossible)
-      found.try_emplace(key, values);
-    unsigned digit = 0;
-    while (digit < values.size() && ++values[digit] > maxPasses + 1)
-      values[digit++] = -1;
-    if (digit == values.size())
-      break;
-  }
-  std::vector<Values> result;
-  for (auto &[key, value] : found)
-    result.push_back(value);
-  return result;
+static std::string listPasses(llvm::ArrayRef<int64_t> passes) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::interleave(passes, os, ", then ");
+  return text + (passes.size() == 1 && passes[0] == 1 ? " pass" : " passes");
 }
 
 std::optional<ProtocolFinding>
@@ -873,30 +822,35 @@ fa4::tile::exploreProtocol(const ProtocolModel &model,
                            ExplorerStatistics *statistics) {
   ExplorerStatistics unused;
   ExplorerStatistics &counts = statistics ? *statistics : unused;
-  int64_t maxPasses = options.maxPasses;
+  bool isNested = llvm::any_of(
+      model.loops, [](const ProtocolLoop &loop) { return loop.inside > 0; });
+  int64_t maxPasses = options.maxPasses, maxOuterPasses = maxPasses;
   if (maxPasses == 0) {
     for (const ProtocolChannel &channel : model.channels)
       maxPasses = std::max(maxPasses, channel.stages);
-    maxPasses += 2;
-    for (const ProtocolLoop &loop : model.loops)
-      if (loop.trips.isConstant())
-        maxPasses = std::max(maxPasses, loop.trips.constant);
+    maxPasses += isNested ? 1 : 2;
+    maxOuterPasses = 3;
   }
-  // More unknowns are not combined exhaustively.
-  if (model.unknowns > 5) {
+  for (const ProtocolLoop &loop : model.loops)
+    if (loop.trips.isConstant()) {
+      int64_t &limit = loop.inside ? maxOuterPasses : maxPasses;
+      limit = std::max(limit, loop.trips.constant);
+    }
+  auto cases = findProtocolCases(model, maxPasses, maxOuterPasses, kMaxCases);
+  if (!cases) {
     counts.gaveUp = true;
     return {};
   }
-  for (const Values &values : chooseValues(model, maxPasses)) {
+  for (ProtocolCase &choice : *cases) {
     ++counts.cases;
     auto finding =
-        Explorer(model, makeTraces(model, values), options, counts).run();
+        Explorer(model, std::move(choice.traces), options, counts).run();
     if (finding) {
-      for (const ProtocolLoop &loop : model.loops)
+      for (auto [loop, passes] : llvm::zip(model.loops, choice.passes))
         finding->notes.push_back(
-            {loop.op, formatv("@{0} makes {1} passes of this loop",
-                              model.roles[loop.role].name,
-                              evaluate(loop.trips, values))});
+            {loop.op,
+             formatv("@{0} makes {1} of this loop", model.roles[loop.role].name,
+                     passes.empty() ? "no passes" : listPasses(passes))});
       return finding;
     }
     if (counts.gaveUp)

@@ -30,6 +30,15 @@ void ProtocolFacts::assume(const LinearForm &form) {
   it->second = std::min(it->second, simple.constant);
 }
 
+/// `form == 0`, solved for an unknown whose coefficient is 1 or -1.
+static LinearForm solve(const LinearForm &form, Unknown unknown) {
+  LinearForm rest = form, value;
+  int64_t coefficient = rest.terms.at(unknown);
+  rest.terms.erase(unknown);
+  value.add(rest, -coefficient);
+  return value;
+}
+
 bool ProtocolFacts::assumeZero(const LinearForm &form) {
   LinearForm simple = simplify(form);
   if (simple.isConstant()) {
@@ -38,30 +47,78 @@ bool ProtocolFacts::assumeZero(const LinearForm &form) {
     assume(contradiction);
     return true;
   }
-  for (auto [unknown, coefficient] : simple.terms) {
-    if (coefficient != 1 && coefficient != -1)
+  std::optional<Unknown> solved;
+  for (auto [unknown, coefficient] : simple.terms)
+    // Of the latest pass, if any: that is the first to be forgotten.
+    if ((coefficient == 1 || coefficient == -1) &&
+        (!solved || !unknown.passes().empty()))
+      solved = unknown;
+  if (!solved)
+    return false;
+  LinearForm value = solve(simple, *solved);
+  substitute(*solved, value);
+  equations[*solved] = value;
+  return true;
+}
+
+void ProtocolFacts::substitute(Unknown unknown, const LinearForm &value) {
+  for (auto &equation : equations) {
+    auto it = equation.second.terms.find(unknown);
+    if (it == equation.second.terms.end())
       continue;
-    LinearForm value;
-    LinearForm rest = simple;
-    rest.terms.erase(unknown);
-    value.add(rest, -coefficient);
-    unsigned solved = unknown;
-    for (auto &equation : equations) {
-      auto it = equation.second.terms.find(solved);
-      if (it == equation.second.terms.end())
-        continue;
-      int64_t factor = it->second;
-      equation.second.terms.erase(it);
-      equation.second.add(value, factor);
-    }
-    equations[solved] = value;
-    auto old = std::move(inequalities);
-    inequalities.clear();
-    for (auto &[terms, constant] : old)
-      assume({terms, constant});
-    return true;
+    int64_t factor = it->second;
+    equation.second.terms.erase(it);
+    equation.second.add(value, factor);
   }
-  return false;
+  auto old = std::move(inequalities);
+  inequalities.clear();
+  for (const auto &[terms, constant] : old) {
+    LinearForm form{terms, constant};
+    if (auto it = form.terms.find(unknown); it != form.terms.end()) {
+      int64_t factor = it->second;
+      form.terms.erase(it);
+      form.add(value, factor);
+    }
+    assume(form);
+  }
+}
+
+std::set<Unknown> ProtocolFacts::unknowns() const {
+  std::set<Unknown> result;
+  for (const auto &[terms, constant] : inequalities)
+    for (auto [unknown, coefficient] : terms)
+      result.insert(unknown);
+  for (const auto &[solved, value] : equations) {
+    result.insert(solved);
+    for (auto [unknown, coefficient] : value.terms)
+      result.insert(unknown);
+  }
+  return result;
+}
+
+void ProtocolFacts::forget(llvm::function_ref<bool(Unknown)> isOld) {
+  for (Unknown unknown : unknowns()) {
+    if (!isOld(unknown) || equations.erase(unknown))
+      continue;
+    for (auto &[other, form] : equations) {
+      auto it = form.terms.find(unknown);
+      if (it == form.terms.end())
+        continue;
+      // An equation in which it can be replaced, or is lost.
+      LinearForm equation = form;
+      equation.terms[other] = -1;
+      int64_t coefficient = it->second;
+      equations.erase(other);
+      if (coefficient == 1 || coefficient == -1)
+        substitute(unknown, solve(equation, unknown));
+      break;
+    }
+    auto isAbout = [&](const auto &fact) { return fact.terms.count(unknown); };
+    for (auto it = equations.begin(); it != equations.end();)
+      it = isAbout(it->second) ? equations.erase(it) : std::next(it);
+    for (auto it = inequalities.begin(); it != inequalities.end();)
+      it = it->first.count(unknown) ? inequalities.erase(it) : std::next(it);
+  }
 }
 
 std::optional<int64_t> ProtocolFacts::bound(const LinearForm &form,
@@ -131,8 +188,9 @@ bool ProtocolFacts::isFeasible() const {
 }
 
 void ProtocolFacts::appendKey(std::vector<LinearForm> forms,
+                              llvm::function_ref<int64_t(Unknown)> rename,
                               llvm::SmallVectorImpl<int64_t> &key) const {
-  std::map<unsigned, int64_t> shifts;
+  std::map<Unknown, int64_t> shifts;
   auto shifted = [&](const LinearForm &form) {
     int64_t constant = form.constant;
     for (auto [unknown, coefficient] : form.terms)
@@ -143,14 +201,15 @@ void ProtocolFacts::appendKey(std::vector<LinearForm> forms,
   auto append = [&](const LinearForm &form) {
     key.push_back(form.terms.size());
     for (auto [unknown, coefficient] : form.terms)
-      key.append({int64_t(unknown), coefficient});
+      key.append({rename(unknown), coefficient});
     key.push_back(shifted(form));
   };
-  std::map<unsigned, bool> concerned;
+  std::set<Unknown> concerned;
   for (LinearForm &form : forms) {
     form = simplify(form);
+    for (auto [unknown, coefficient] : form.terms)
+      concerned.insert(unknown);
     for (auto [unknown, coefficient] : form.terms) {
-      concerned[unknown] = true;
       if ((coefficient != 1 && coefficient != -1) || shifts.count(unknown))
         continue;
       int64_t constant = shifted(form);
@@ -160,8 +219,23 @@ void ProtocolFacts::appendKey(std::vector<LinearForm> forms,
   }
   for (const LinearForm &form : forms)
     append(form);
-  for (const auto &[terms, constant] : inequalities)
-    if (llvm::any_of(terms,
-                     [&](const auto &t) { return concerned.count(t.first); }))
-      append({terms, constant});
+  // What facts relate to these is of concern too.
+  std::vector<bool> isTaken(inequalities.size(), false);
+  for (bool hasChanged = true; hasChanged;) {
+    hasChanged = false;
+    for (auto [i, fact] : llvm::enumerate(inequalities)) {
+      if (isTaken[i] || llvm::none_of(fact.first, [&](const auto &term) {
+            return concerned.count(term.first);
+          }))
+        continue;
+      isTaken[i] = hasChanged = true;
+      for (auto [unknown, coefficient] : fact.first)
+        if (concerned.insert(unknown).second &&
+            (coefficient == 1 || coefficient == -1))
+          shifts[unknown] = -shifted({fact.first, fact.second}) * coefficient;
+    }
+  }
+  for (auto [i, fact] : llvm::enumerate(inequalities))
+    if (isTaken[i])
+      append({fact.first, fact.second});
 }

@@ -10,6 +10,7 @@
 #define FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLFACTS_H
 
 #include "fa4/Dialect/Tile/Analysis/ProtocolModel.h"
+#include <set>
 
 namespace fa4::tile {
 
@@ -33,17 +34,28 @@ public:
   /// False: the facts contradict each other. (Not every contradiction is seen.)
   bool isFeasible() const;
 
+  /// All of which something is known.
+  std::set<Unknown> unknowns() const;
+
+  /// Keeps what is known without these; may lose facts that relate them to
+  /// others.
+  void forget(llvm::function_ref<bool(Unknown)> isOld);
+
   /// Appends a description of `forms`, and of all facts that concern their
-  /// unknowns, that is the same if the unknowns are shifted.
+  /// unknowns, that is the same if the unknowns are shifted. `rename` keeps the
+  /// order.
   void appendKey(std::vector<LinearForm> forms,
+                 llvm::function_ref<int64_t(Unknown)> rename,
                  llvm::SmallVectorImpl<int64_t> &key) const;
 
 private:
   std::optional<int64_t> bound(const LinearForm &form, unsigned depth) const;
+  /// In all equations and inequalities.
+  void substitute(Unknown unknown, const LinearForm &value);
 
   /// terms + constant >= 0: the constant.
-  std::map<std::map<unsigned, int64_t>, int64_t> inequalities;
-  std::map<unsigned, LinearForm> equations;
+  std::map<std::map<Unknown, int64_t>, int64_t> inequalities;
+  std::map<Unknown, LinearForm> equations;
 };
 
 } // namespace fa4::tile

@@ -18,6 +18,32 @@
 using namespace mlir;
 using namespace fa4::tile;
 
+Unknown::Unknown(unsigned number, ArrayRef<int64_t> passes) : key(number) {
+  assert(passes.size() <= 2 && "deeper unknowns are not made");
+  for (auto [i, pass] : llvm::enumerate(passes))
+    key |= uint64_t(pass + 1) << (i == 0 ? 42 : 21);
+}
+
+SmallVector<int64_t, 2> Unknown::passes() const {
+  SmallVector<int64_t, 2> result;
+  for (uint64_t pass : {key >> 42, (key >> 21) & kMask})
+    if (pass != 0)
+      result.push_back(int64_t(pass) - 1);
+  return result;
+}
+
+LinearForm ProtocolModel::instantiate(const LinearForm &form,
+                                      ArrayRef<int64_t> passes) const {
+  LinearForm result;
+  result.constant = form.constant;
+  for (auto [unknown, coefficient] : form.terms) {
+    unsigned number = unknown.number();
+    result.terms[Unknown(number, passes.take_front(depths[number]))] =
+        coefficient;
+  }
+  return result;
+}
+
 void LinearForm::add(const LinearForm &other, int64_t factor) {
   constant += factor * other.constant;
   for (auto [unknown, coefficient] : other.terms) {
@@ -40,24 +66,13 @@ bool ProtocolModel::overlap(unsigned channel, int64_t stage, unsigned other,
 
 namespace {
 
-/// Whether a loop's induction variable or carried value decides `value`.
-bool dependsOnLoop(Value value) {
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return isa<scf::ForOp>(argument.getOwner()->getParentOp());
-  return llvm::any_of(value.getDefiningOp()->getOperands(), dependsOnLoop);
-}
-
-/// Whether induction variables enter by sums and products only.
-bool isPolynomial(Value value) {
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
-    return !loop || argument == loop.getInductionVar();
-  }
-  Operation *op = value.getDefiningOp();
-  if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
-    return llvm::all_of(op->getOperands(), isPolynomial);
-  return !dependsOnLoop(value);
-}
+/// `trips` is what `length` is in steps, rounded up; 0 if `length` is negative
+/// and `isClamped`.
+struct Span {
+  Polynomial length, trips;
+  int64_t step;
+  bool isClamped;
+};
 
 class ModelBuilder {
 public:
@@ -93,10 +108,14 @@ private:
   FailureOr<int> findTarget(Operation *op);
   LogicalResult needStage(Operation &op, Value operand, Step &step);
 
-  LinearForm toForm(const Polynomial &polynomial);
+  void findSpans();
+  SmallVector<unsigned, 2> loopsAround(Operation *op);
+  FailureOr<LinearForm> toForm(const Polynomial &polynomial, unsigned depth,
+                               bool countsPasses, Operation *op);
   FailureOr<unsigned> addCondition(Value condition, Operation *op);
-  LogicalResult addSlope(Value condition, Polynomial difference, Operation *op,
-                         ProtocolCondition &result);
+  bool comparesTrips(Value condition);
+  void takeSlope(Polynomial &form, Operation *op, ProtocolCondition &condition);
+  void compareTrips(Polynomial &form, ProtocolCondition &condition);
 
   ProtocolModel model;
   ProtocolRole *role = nullptr;
@@ -104,8 +123,13 @@ private:
   DenseMap<Operation *, unsigned> roleIndex;
   DenseMap<Operation *, unsigned> loopIndex;
   DenseMap<Value, unsigned> variables;
-  ExecutionCounts counts;
-  std::map<std::vector<unsigned>, unsigned> unknownOf;
+  ExecutionCounts counts{ExecutionCounts::Induction::Passes};
+  /// By monomial and depth.
+  std::map<std::pair<std::vector<unsigned>, unsigned>, unsigned> unknownOf;
+  std::vector<Span> spans;
+  /// Of monomials of numbers of passes, the most loops around one that
+  /// synchronises.
+  std::map<std::vector<unsigned>, unsigned> tripDepths;
 };
 
 } // namespace
@@ -394,9 +418,22 @@ LogicalResult ModelBuilder::addAsynchronous(Operation &op, Steps &steps) {
 /// happens later.
 static bool needsStructure(const std::vector<Step> &steps) {
   return llvm::any_of(steps, [](const Step &step) {
+    if (step.kind == StepKind::If)
+      return needsStructure(step.body) || needsStructure(step.elseBody);
     return step.kind != StepKind::Access || step.agent != Agent::Lanes ||
            step.writes != -1;
   });
+}
+
+/// Appends the accesses of `from`, whatever the conditions.
+static void flatten(std::vector<Step> &from, std::vector<Step> &to) {
+  for (Step &step : from)
+    if (step.kind == StepKind::If) {
+      flatten(step.body, to);
+      flatten(step.elseBody, to);
+    } else {
+      to.push_back(std::move(step));
+    }
 }
 
 LogicalResult ModelBuilder::addLoop(scf::ForOp loop, Steps &steps) {
@@ -412,25 +449,36 @@ LogicalResult ModelBuilder::addLoop(scf::ForOp loop, Steps &steps) {
   step.number = model.loops.size();
   loopIndex[loop] = step.number;
   unsigned roleNumber = role - model.roles.data();
-  model.loops.push_back({loop, roleNumber, {}, 0});
+  size_t conditions = model.conditions.size();
+  model.loops.push_back({loop, roleNumber, {}, 0, loopsAround(loop)});
   if (failed(addBlock(*loop.getBody(), step.body)))
     return failure();
   if (!needsStructure(step.body)) {
     model.loops.pop_back();
-    llvm::append_range(steps, step.body);
+    model.conditions.resize(conditions);
+    flatten(step.body, steps);
     return success();
   }
-  for (Value bound :
-       {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
-    if (dependsOnLoop(bound))
-      return loop.emitError("synchronises as often as another loop says: not "
-                            "supported by the protocol verifier");
-  if (loop->getParentOfType<scf::ForOp>())
-    return loop.emitError("synchronises in a loop in a loop: not supported by "
-                          "the protocol verifier");
   Polynomial trips = counts.getTripCount(loop);
+  FailureOr<LinearForm> form =
+      toForm(trips, loopsAround(loop).size(), true, loop);
+  if (failed(form))
+    return failure();
   ProtocolLoop &info = model.loops[step.number];
-  info.trips = toForm(trips);
+  info.trips = *form;
+  Polynomial length =
+      ExecutionCounts::add(counts.getValue(loop.getUpperBound()),
+                           counts.getValue(loop.getLowerBound()), -1);
+  if (getConstantIntValue(loop.getStep()) == 1 && length != trips) {
+    FailureOr<LinearForm> unclamped =
+        toForm(length, info.parents.size(), true, loop);
+    if (failed(unclamped))
+      return failure();
+    model.clamped[form->terms.begin()->first.number()] = *unclamped;
+  }
+  info.inside = model.loops.size() - step.number - 1;
+  info.firstPass = counts.getPass(loop).offset;
+  info.atLeast = counts.runsAtLeastOnce(loop);
   for (int64_t least : {1, 2})
     if (counts.isNonNegative(
             ExecutionCounts::add(trips, ExecutionCounts::constant(least), -1)))
@@ -454,6 +502,7 @@ LogicalResult ModelBuilder::addLoop(scf::ForOp loop, Steps &steps) {
 
 LogicalResult ModelBuilder::addIf(scf::IfOp branch, Steps &steps) {
   Step step(StepKind::If, branch);
+  size_t conditions = model.conditions.size();
   for (bool isElse : {false, true}) {
     Region &region = isElse ? branch.getElseRegion() : branch.getThenRegion();
     Steps &body = isElse ? step.elseBody : step.body;
@@ -481,10 +530,14 @@ LogicalResult ModelBuilder::addIf(scf::IfOp branch, Steps &steps) {
     if (!copy.assignments.empty())
       (isElse ? step.elseBody : step.body).push_back(std::move(copy));
   }
-  if (!needsStructure(step.body) && !needsStructure(step.elseBody)) {
-    // Threads that read more than they do only make the check stricter.
-    llvm::append_range(steps, step.body);
-    llvm::append_range(steps, step.elseBody);
+  if (step.body.empty() && step.elseBody.empty())
+    return success();
+  bool isNeeded = needsStructure(step.body) || needsStructure(step.elseBody);
+  // Threads that read more than they do only make the check stricter.
+  if (!isNeeded && !comparesTrips(branch.getCondition())) {
+    model.conditions.resize(conditions);
+    flatten(step.body, steps);
+    flatten(step.elseBody, steps);
     return success();
   }
   auto condition = addCondition(branch.getCondition(), branch);
@@ -499,54 +552,81 @@ LogicalResult ModelBuilder::addIf(scf::IfOp branch, Steps &steps) {
 // Numbers
 //===----------------------------------------------------------------------===//
 
-LinearForm ModelBuilder::toForm(const Polynomial &polynomial) {
+static bool synchronises(scf::ForOp loop) {
+  return loop
+      .walk([](Operation *op) {
+        return isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(op)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+void ModelBuilder::findSpans() {
+  model.kernel.walk([&](Operation *op) {
+    Span span{{}, {}, 0, false};
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      span.length =
+          ExecutionCounts::add(counts.getValue(loop.getUpperBound()),
+                               counts.getValue(loop.getLowerBound()), -1);
+      span.trips = counts.getTripCount(loop);
+      span.step = getConstantIntValue(loop.getStep()).value_or(0);
+      span.isClamped = true;
+      unsigned depth = synchronises(loop) ? loopsAround(loop).size() : 0;
+      for (const auto &[monomial, coefficient] : span.trips)
+        tripDepths[monomial] = std::max(tripDepths[monomial], depth);
+    } else if (auto division = dyn_cast<arith::CeilDivSIOp>(op)) {
+      span.length = counts.getValue(division.getLhs());
+      span.trips = counts.getValue(division.getResult());
+      span.step = getConstantIntValue(division.getRhs()).value_or(0);
+    }
+    if (span.step > 0 && span.length != span.trips)
+      spans.push_back(std::move(span));
+  });
+}
+
+SmallVector<unsigned, 2> ModelBuilder::loopsAround(Operation *op) {
+  SmallVector<unsigned, 2> result;
+  for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
+       loop = loop->getParentOfType<scf::ForOp>())
+    result.insert(result.begin(), loopIndex.lookup(loop));
+  return result;
+}
+
+/// Numbers of inner passes, and what is compared with them, are unknowns of
+/// each pass of the `depth` outer loops, even if they are always the same: what
+/// is known of them need not be remembered then.
+FailureOr<LinearForm> ModelBuilder::toForm(const Polynomial &polynomial,
+                                           unsigned depth, bool countsPasses,
+                                           Operation *op) {
   LinearForm form;
   for (const auto &[monomial, coefficient] : polynomial) {
     if (monomial.empty()) {
       form.constant = coefficient;
       continue;
     }
-    auto [it, isNew] = unknownOf.try_emplace(monomial, model.unknowns);
-    model.unknowns += isNew;
+    auto inner = tripDepths.find(monomial);
+    unsigned own = countsPasses                ? depth
+                   : inner == tripDepths.end() ? 0
+                                               : std::min(inner->second, depth);
+    own = std::max(own, counts.getDepth(monomial));
+    if (own > 2)
+      return op->emitError("synchronises or accumulates by a number that three "
+                           "loops decide: not supported by the protocol "
+                           "verifier");
+    auto [it, isNew] =
+        unknownOf.try_emplace({monomial, own}, model.depths.size());
+    if (isNew)
+      model.depths.push_back(own);
     form.terms[it->second] = coefficient;
   }
   return form;
 }
 
-/// Replaces induction variables in `difference` by lower bound + pass * step.
-LogicalResult ModelBuilder::addSlope(Value condition, Polynomial difference,
-                                     Operation *op, ProtocolCondition &result) {
-  for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
-       loop = loop->getParentOfType<scf::ForOp>()) {
-    Polynomial variable = counts.getValue(loop.getInductionVar());
-    auto found = difference.find(variable.begin()->first);
-    if (found == difference.end())
-      continue;
-    int64_t factor = found->second;
-    std::optional<int64_t> step = getConstantIntValue(loop.getStep());
-    if (!step)
-      return failure();
-    difference = ExecutionCounts::add(difference, variable, -factor);
-    difference = ExecutionCounts::add(
-        difference, counts.getValue(loop.getLowerBound()), factor);
-    result.slope = factor * *step;
-    result.loop = loopIndex.lookup(loop);
-  }
-  // Products of induction variables would be left.
-  for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
-       loop = loop->getParentOfType<scf::ForOp>()) {
-    unsigned atom =
-        counts.getValue(loop.getInductionVar()).begin()->first.front();
-    for (const auto &[monomial, coefficient] : difference)
-      if (llvm::is_contained(monomial, atom))
-        return failure();
-  }
-  result.form = toForm(difference);
-  return success();
-}
-
-FailureOr<unsigned> ModelBuilder::addCondition(Value condition, Operation *op) {
-  ProtocolCondition result{ProtocolCondition::NotEqual, {}};
+/// What a condition compares with 0, `getValue(lhs) - getValue(rhs)`, and how;
+/// of another one, whether it is not 0.
+static std::pair<Polynomial, ProtocolCondition::Predicate>
+getComparison(Value condition, ExecutionCounts &counts) {
   auto compare = condition.getDefiningOp<arith::CmpIOp>();
   std::optional<ProtocolCondition::Predicate> predicate;
   if (compare)
@@ -572,27 +652,112 @@ FailureOr<unsigned> ModelBuilder::addCondition(Value condition, Operation *op) {
     default:
       break;
     }
-  auto unsupported = [&]() {
-    return op->emitError(
-        "synchronises or accumulates under a condition that is "
-        "not a comparison of numbers of passes: not supported "
-        "by the protocol verifier");
-  };
-  if (predicate && isPolynomial(compare.getLhs()) &&
-      isPolynomial(compare.getRhs())) {
-    result.predicate = *predicate;
-    Polynomial difference =
-        ExecutionCounts::add(counts.getValue(compare.getLhs()),
-                             counts.getValue(compare.getRhs()), -1);
-    if (failed(addSlope(condition, difference, op, result)))
-      return unsupported();
-  } else if (!dependsOnLoop(condition)) {
-    // True where the unknown is not 0.
-    result.form = toForm(counts.getValue(condition));
-  } else {
-    return unsupported();
+  if (!predicate)
+    return {counts.getValue(condition), ProtocolCondition::NotEqual};
+  return {ExecutionCounts::add(counts.getValue(compare.getLhs()),
+                               counts.getValue(compare.getRhs()), -1),
+          *predicate};
+}
+
+/// Takes out of `form` a multiple of the passes of a loop, if no other part of
+/// it depends on them.
+void ModelBuilder::takeSlope(Polynomial &form, Operation *op,
+                             ProtocolCondition &condition) {
+  unsigned depth = 0, count = 0;
+  for (const auto &[monomial, coefficient] : form) {
+    unsigned own = counts.getDepth(monomial);
+    count = own > depth ? 1 : count + (own == depth);
+    depth = std::max(depth, own);
   }
-  model.conditions.push_back(std::move(result));
+  if (depth == 0 || count != 1)
+    return;
+  unsigned loop = condition.parents[depth - 1];
+  auto pass = counts.getPass(cast<scf::ForOp>(model.loops[loop].op));
+  auto found = form.find({pass.atom});
+  if (found == form.end())
+    return;
+  condition.slope = found->second;
+  condition.loop = loop;
+  form.erase(found);
+  form = ExecutionCounts::add(
+      form, ExecutionCounts::constant(condition.slope * pass.offset));
+}
+
+/// A comparison of a loop's length with some of its steps is one of numbers of
+/// passes.
+void ModelBuilder::compareTrips(Polynomial &form,
+                                ProtocolCondition &condition) {
+  using Condition = ProtocolCondition;
+  for (const Span &span : spans)
+    for (int sign : {1, -1}) {
+      Polynomial rest = ExecutionCounts::add(form, span.length, -sign);
+      int64_t constant = rest.empty() ? 0 : rest.begin()->second;
+      if (rest != ExecutionCounts::constant(constant))
+        continue;
+      // length <predicate> bound + slope * pass
+      int64_t bound = -sign * constant, slope = -sign * condition.slope;
+      Condition::Predicate predicate = condition.predicate;
+      if (sign < 0)
+        predicate =
+            predicate == Condition::Less           ? Condition::Greater
+            : predicate == Condition::Greater      ? Condition::Less
+            : predicate == Condition::LessEqual    ? Condition::GreaterEqual
+            : predicate == Condition::GreaterEqual ? Condition::LessEqual
+                                                   : predicate;
+      bool isZero = bound == 0 && slope == 0;
+      if (predicate == Condition::Less) {
+        predicate = Condition::LessEqual;
+        --bound;
+      } else if (predicate == Condition::GreaterEqual) {
+        predicate = Condition::Greater;
+        --bound;
+      } else if (isZero && counts.isNonNegative(span.length)) {
+        predicate = predicate == Condition::Equal      ? Condition::LessEqual
+                    : predicate == Condition::NotEqual ? Condition::Greater
+                                                       : predicate;
+      }
+      bool isOrdered =
+          predicate == Condition::Greater || predicate == Condition::LessEqual;
+      if (!isOrdered || bound % span.step || slope % span.step ||
+          (span.isClamped && (bound < 0 || slope < 0)))
+        continue;
+      condition.predicate = predicate;
+      condition.slope = -slope / span.step;
+      form = ExecutionCounts::add(
+          span.trips, ExecutionCounts::constant(-bound / span.step));
+      return;
+    }
+}
+
+/// Whether the condition is the same in all passes of the loop around it, and
+/// numbers of passes decide it.
+bool ModelBuilder::comparesTrips(Value condition) {
+  ProtocolCondition unused;
+  auto [form, predicate] = getComparison(condition, counts);
+  unused.predicate = predicate;
+  compareTrips(form, unused);
+  return llvm::all_of(form, [&](const auto &term) {
+    return term.first.empty() || tripDepths.count(term.first);
+  });
+}
+
+FailureOr<unsigned> ModelBuilder::addCondition(Value value, Operation *op) {
+  ProtocolCondition condition;
+  condition.role = role - model.roles.data();
+  condition.parents = loopsAround(op);
+  Polynomial form;
+  std::tie(form, condition.predicate) = getComparison(value, counts);
+  takeSlope(form, op, condition);
+  compareTrips(form, condition);
+  ArrayRef<unsigned> parents = condition.parents;
+  size_t depth = parents.size();
+  if (condition.loop != -1)
+    depth = llvm::find(parents, unsigned(condition.loop)) - parents.begin();
+  FailureOr<LinearForm> linear = toForm(form, depth, condition.loop != -1, op);
+  if (failed(linear))
+    return failure();
+  condition.form = *linear;
+  model.conditions.push_back(std::move(condition));
   return static_cast<unsigned>(model.conditions.size() - 1);
 }
 
@@ -626,6 +791,7 @@ FailureOr<ProtocolModel> ModelBuilder::run() {
   }
   if (failed(addChannels()))
     return failure();
+  findSpans();
   for (auto op : model.kernel.getBody().getOps<RoleOp>())
     if (failed(addRole(op)))
       return failure();

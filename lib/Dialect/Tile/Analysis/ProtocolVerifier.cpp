@@ -8,6 +8,7 @@
 
 #include "fa4/Dialect/Tile/Analysis/ProtocolVerifier.h"
 #include "ProtocolFacts.h"
+#include "ProtocolSites.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -77,6 +78,13 @@ public:
   std::optional<ProtocolFinding> run();
 
 private:
+  /// Whether no passes decide an unknown of the form.
+  bool isPlain(const LinearForm &form) const {
+    return llvm::all_of(form.terms, [&](const auto &term) {
+      return model.depths[term.first.number()] == 0;
+    });
+  }
+
   // Components of a clock.
   unsigned roleCount() const { return model.roles.size(); }
   int mmaAgent(unsigned role) const { return roleCount() + role; }
@@ -96,11 +104,14 @@ private:
   }
 
   Machine start() const;
+  SmallVector<unsigned> orderRoles(const Machine &machine) const;
   void advance(Machine machine);
+  void relateClamped(ProtocolFacts &facts, const LinearForm &form) const;
   /// False: both answers are possible and have been queued, or the state has
   /// been seen.
   bool answer(Machine &machine, unsigned role);
-  bool isNew(const Machine &machine);
+  bool isNew(Machine &machine);
+  void appendNumbers(Machine &machine, SmallVectorImpl<int64_t> &key) const;
   void appendClocks(const Machine &machine,
                     SmallVectorImpl<int64_t> &key) const;
   void appendChannel(const Machine &machine, unsigned channel,
@@ -117,6 +128,7 @@ private:
             StageUse use);
   void write(Machine &machine, const Record &record, const Clock &clock,
              StageUse use);
+  std::string describeMissing(const Record &old, unsigned role) const;
   bool knows(const Clock &clock, const Record &by, unsigned slot,
              const Record &record, unsigned recordSlot) const;
   void checkEnd(const Machine &machine);
@@ -154,6 +166,7 @@ private:
   SmallVector<bool> rotates;
   SmallVector<bool> isAcquired, isReleased;
   SmallVector<bool> hasMmas;
+  bool hasNestedLoops;
   std::deque<Machine> queue;
   std::set<std::vector<int64_t>> seen;
   std::optional<ProtocolFinding> finding;
@@ -197,6 +210,8 @@ Verifier::Verifier(const ProtocolModel &model, ProtocolStatistics &statistics)
       if (a != b)
         rotates[channelA] = rotates[channelB] = false;
     }
+  hasNestedLoops = llvm::any_of(
+      model.loops, [](const ProtocolLoop &loop) { return loop.inside > 0; });
   for (auto [i, role] : llvm::enumerate(model.roles))
     visit(role.body, [&, i = i](const Step &step) {
       if (step.kind == StepKind::Acquire)
@@ -231,60 +246,27 @@ Machine Verifier::start() const {
     for (int64_t position = 0; position < channel.initial; ++position)
       machine.slots[slotOf(i, position)].content = position;
   }
-  for (const ProtocolLoop &loop : model.loops) {
-    LinearForm form = loop.trips;
-    form.constant -= loop.atLeast;
-    machine.facts.assume(form);
-  }
+  for (const ProtocolLoop &loop : model.loops)
+    if (isPlain(loop.trips)) {
+      LinearForm form = loop.trips;
+      form.constant -= loop.atLeast;
+      machine.facts.assume(form);
+      relateClamped(machine.facts, loop.trips);
+    }
   return machine;
 }
 
-/// Whether `condition` has one value in this and all later passes.
-static std::optional<bool> decideForGood(const ProtocolFacts &facts,
-                                         const ProtocolCondition &condition,
-                                         int64_t pass) {
-  LinearForm form = condition.form;
-  form.constant += condition.slope * pass;
-  std::optional<bool> now = facts.decide(condition.predicate, form);
-  if (!now || condition.slope == 0)
-    return now;
-  bool isRising = condition.slope > 0;
-  auto bound = isRising ? facts.lowerBound(form) : facts.upperBound(form);
-  bool hasPassedZero = bound && (isRising ? *bound > 0 : *bound < 0);
-  return hasPassedZero ? now : std::nullopt;
+/// What can still be asked of numbers of passes, and what is known of them.
+void Verifier::appendNumbers(Machine &machine,
+                             SmallVectorImpl<int64_t> &key) const {
+  ProtocolSites sites(model, machine.cursors, machine.facts);
+  machine.facts.forget([&](Unknown unknown) { return sites.isOver(unknown); });
+  sites.appendKey(key);
 }
 
-bool Verifier::isNew(const Machine &machine) {
+bool Verifier::isNew(Machine &machine) {
   SmallVector<int64_t> key;
-  std::vector<LinearForm> forms;
-  for (auto [i, loop] : llvm::enumerate(model.loops)) {
-    const RoleCursor &cursor = machine.cursors[loop.role];
-    key.push_back(cursor.isLeft(i));
-    if (cursor.isLeft(i))
-      continue;
-    LinearForm left = loop.trips;
-    left.constant -= std::max<int64_t>(cursor.passes(i), 0);
-    forms.push_back(left);
-  }
-  for (const ProtocolCondition &condition : model.conditions) {
-    int64_t pass = 0;
-    if (condition.loop != -1) {
-      const RoleCursor &cursor =
-          machine.cursors[model.loops[condition.loop].role];
-      if (cursor.isLeft(condition.loop))
-        continue;
-      // The pass under way may not have asked yet.
-      pass = std::max<int64_t>(cursor.passes(condition.loop) - 1, 0);
-    }
-    auto truth = decideForGood(machine.facts, condition, pass);
-    key.push_back(truth ? *truth : 2);
-    if (truth)
-      continue;
-    LinearForm form = condition.form;
-    form.constant += condition.slope * pass;
-    forms.push_back(form);
-  }
-  machine.facts.appendKey(std::move(forms), key);
+  appendNumbers(machine, key);
   for (const RoleCursor &cursor : machine.cursors) {
     cursor.appendPlace(key);
     for (StageUse use : cursor.variables()) {
@@ -541,6 +523,19 @@ bool Verifier::knows(const Clock &clock, const Record &by, unsigned slot,
          slot == recordSlot;
 }
 
+/// What `role` would have to have done after the access.
+std::string Verifier::describeMissing(const Record &old, unsigned role) const {
+  bool isLanes =
+      old.agent < int(roleCount()) || old.agent == allLanesAgent(old.role);
+  if (old.role != role)
+    return formatv("{0} has waited for no commit or release by {1} that "
+                   "follows {2}",
+                   roleName(role), roleName(old.role),
+                   isLanes ? "it" : "its end");
+  return isLanes ? "other lanes of the role may come later"
+                 : "the role has waited for nothing that follows its end";
+}
+
 void Verifier::read(Machine &machine, const Record &record, const Clock &clock,
                     StageUse use) {
   const ProtocolChannel &channel = model.channels[use.channel];
@@ -564,7 +559,8 @@ void Verifier::read(Machine &machine, const Record &record, const Clock &clock,
                    channel.label, roleName(record.role), inPass(record.pass),
                    roleName(write.role), label(channelOfSlot[other])));
     return note(write.op, "the write" + inPass(write.pass) +
-                              ", which nothing orders before the read");
+                              ", which nothing orders before the read: " +
+                              describeMissing(write, record.role));
   }
   if (slot.content != use.position) {
     report(machine, record.op,
@@ -605,8 +601,9 @@ void Verifier::write(Machine &machine, const Record &record, const Clock &clock,
                    "{4} it (channel \"{5}\")",
                    channel.label, roleName(record.role), inPass(record.pass),
                    roleName(old.role), what, label(channelOfSlot[other])));
-    note(old.op, ("the access" + inPass(old.pass) +
-                  ", which nothing orders before the write"));
+    note(old.op, "the access" + inPass(old.pass) +
+                     ", which nothing orders before the write: " +
+                     describeMissing(old, record.role));
   };
   for (unsigned other : overlapping[slotNumber]) {
     SlotState &slot = machine.slots[other];
@@ -651,6 +648,29 @@ void Verifier::execute(Machine &machine, unsigned role) {
 // Runs
 //===----------------------------------------------------------------------===//
 
+/// What follows for unknowns of the form that are numbers or 0.
+void Verifier::relateClamped(ProtocolFacts &facts,
+                             const LinearForm &form) const {
+  for (auto [unknown, coefficient] : form.terms) {
+    auto it = model.clamped.find(unknown.number());
+    if (it == model.clamped.end())
+      continue;
+    LinearForm length = model.instantiate(it->second, unknown.passes());
+    auto lower = facts.lowerBound(length), upper = facts.upperBound(length);
+    LinearForm value;
+    value.terms[unknown] = 1;
+    auto least = facts.lowerBound(value);
+    bool isLength = (lower && *lower >= 0) || (least && *least > 0);
+    bool isZero = !isLength && upper && *upper <= 0;
+    if (!isZero)
+      value.add(length, -1);
+    if (isLength || isZero)
+      facts.assumeZero(value);
+    else
+      facts.assume(value);
+  }
+}
+
 bool Verifier::answer(Machine &machine, unsigned role) {
   RoleCursor &cursor = machine.cursors[role];
   ProtocolQuestion question = cursor.question();
@@ -660,14 +680,22 @@ bool Verifier::answer(Machine &machine, unsigned role) {
   LinearForm form;
   auto predicate = ProtocolCondition::Greater;
   if (isLoop) {
-    form = model.loops[question.number].trips;
+    const ProtocolLoop &loop = model.loops[question.number];
+    form = model.instantiate(loop.trips, cursor.instance(loop.parents));
+    if (question.pass == 0) {
+      form.constant -= loop.atLeast;
+      machine.facts.assume(form);
+      form.constant += loop.atLeast;
+    }
     form.constant -= question.pass;
   } else {
     const ProtocolCondition &condition = model.conditions[question.number];
     predicate = condition.predicate;
-    form = condition.form;
+    form =
+        model.instantiate(condition.form, cursor.instance(condition.parents));
     form.constant += condition.slope * question.pass;
   }
+  relateClamped(machine.facts, form);
   if (auto known = machine.facts.decide(predicate, form)) {
     cursor.answer(*known);
     return true;
@@ -695,6 +723,7 @@ bool Verifier::answer(Machine &machine, unsigned role) {
     } else {
       next.facts.assume(strict);
     }
+    relateClamped(next.facts, form);
     if (!next.facts.isFeasible())
       continue;
     next.cursors[role].answer(holds(sign));
@@ -703,10 +732,31 @@ bool Verifier::answer(Machine &machine, unsigned role) {
   return false;
 }
 
+/// Roles in the order in which they may take a step: those first that are
+/// behind in loops with loops in them, which may be passes in which nothing
+/// happens.
+SmallVector<unsigned> Verifier::orderRoles(const Machine &machine) const {
+  SmallVector<unsigned> order = llvm::to_vector(llvm::seq(0u, roleCount()));
+  if (!hasNestedLoops)
+    return order;
+  SmallVector<SmallVector<int64_t, 2>> passes(roleCount());
+  for (auto [i, loop] : llvm::enumerate(model.loops)) {
+    const RoleCursor &cursor = machine.cursors[loop.role];
+    if (loop.inside > 0 && cursor.isIn(i))
+      passes[loop.role].push_back(cursor.passes(i) + loop.firstPass);
+  }
+  llvm::sort(order, [&](unsigned a, unsigned b) {
+    return std::tie(passes[a], a) < std::tie(passes[b], b);
+  });
+  return order;
+}
+
 void Verifier::advance(Machine machine) {
   while (!finding) {
     bool hasMoved = false, isDone = true;
-    for (unsigned role = 0; role < roleCount() && !hasMoved; ++role) {
+    for (unsigned role : orderRoles(machine)) {
+      if (hasMoved)
+        break;
       RoleCursor &cursor = machine.cursors[role];
       while (!cursor.fetch() && !cursor.isAtEnd())
         if (!answer(machine, role))
@@ -773,14 +823,23 @@ void Verifier::report(const Machine &machine, Operation *op,
 
 void Verifier::notePasses(const Machine &machine) {
   for (const ProtocolLoop &loop : model.loops) {
-    LinearForm trips = machine.facts.simplify(loop.trips);
+    const RoleCursor &cursor = machine.cursors[loop.role];
+    if (!llvm::all_of(loop.parents,
+                      [&](unsigned outer) { return cursor.isIn(outer); }))
+      continue;
+    LinearForm trips = machine.facts.simplify(
+        model.instantiate(loop.trips, cursor.instance(loop.parents)));
     auto least = machine.facts.lowerBound(trips);
     int64_t known = std::max<int64_t>(least ? *least : 0, 0);
+    std::string where;
+    if (!loop.parents.empty())
+      where = formatv(" in pass {0} of the one around it",
+                      cursor.passes(loop.parents.back()));
     finding->notes.push_back(
         {loop.op,
-         formatv("{0} makes {1}{2} pass{3} of this loop", roleName(loop.role),
-                 trips.isConstant() ? "" : "at least ", known,
-                 known == 1 ? "" : "es")});
+         formatv("{0} makes {1}{2} pass{3} of this loop{4}",
+                 roleName(loop.role), trips.isConstant() ? "" : "at least ",
+                 known, known == 1 ? "" : "es", where)});
   }
 }
 

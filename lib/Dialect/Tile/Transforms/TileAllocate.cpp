@@ -10,6 +10,7 @@
 #include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/Placement.h"
+#include "fa4/Dialect/Tile/Analysis/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/TargetDescription.h"
 #include "llvm/ADT/STLExtras.h"
@@ -333,11 +334,13 @@ void TileAllocate::runOnOperation() {
   KernelOp kernel = getOperation();
   if (failed(allocate(kernel)))
     return signalPassFailure();
-  if (!print)
-    return;
-  // A diagnostic, because these come in the order of the kernels.
-  std::string map;
-  llvm::raw_string_ostream os(map);
-  printMemoryMap(kernel, os);
-  emitRemark(kernel.getLoc(), "memory map\n") << StringRef(map).rtrim();
+  if (print) {
+    // A diagnostic, because these come in the order of the kernels.
+    std::string map;
+    llvm::raw_string_ostream os(map);
+    printMemoryMap(kernel, os);
+    emitRemark(kernel.getLoc(), "memory map\n") << StringRef(map).rtrim();
+  }
+  if (verify && failed(verifyProtocol(kernel)))
+    signalPassFailure();
 }

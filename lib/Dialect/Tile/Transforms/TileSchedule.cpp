@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileSchedule.h"
+#include "fa4/Dialect/Tile/Analysis/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Analysis/Schedule.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -50,6 +51,8 @@ struct TileSchedule : public fa4::tile::impl::TileScheduleBase<TileSchedule> {
       printSchedule(kernel, os);
       llvm::errs() << table;
     }
+    if (verify && failed(verifyProtocol(kernel)))
+      signalPassFailure();
   }
 };
 } // namespace

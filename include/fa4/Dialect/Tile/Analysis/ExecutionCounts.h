@@ -21,6 +21,7 @@
 
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 #include <map>
@@ -35,6 +36,30 @@ using Polynomial = std::map<std::vector<unsigned>, int64_t>;
 
 class ExecutionCounts {
 public:
+  /// What the value of an induction variable is.
+  enum class Induction {
+    /// An atom of its bounds and step, as sums over the loop need it.
+    Whole,
+    /// `lower bound + pass * step`, where `pass` is an atom that loops of equal
+    /// depth, lower bound and step have in common. Loops that start whole steps
+    /// apart (one is peeled) share it too, counted from the first: see Pass.
+    Passes,
+  };
+  explicit ExecutionCounts(Induction induction = Induction::Whole)
+      : induction(induction) {}
+
+  /// The atom of the passes of a loop: the number of the first pass, 0 or more,
+  /// is `offset`.
+  struct Pass {
+    unsigned atom;
+    int64_t offset;
+  };
+  Pass getPass(mlir::scf::ForOp loop);
+
+  /// Of how many loops around it, outermost first, the passes decide what the
+  /// monomial is. With Induction::Passes only.
+  unsigned getDepth(llvm::ArrayRef<unsigned> monomial) const;
+
   /// How often `op` runs in one run of its role. Equal polynomials mean equal
   /// counts, whatever the values of the atoms; the converse need not hold. A
   /// product of a loop's count and something that depends on its induction
@@ -52,7 +77,7 @@ public:
   Polynomial getValue(mlir::Value value);
 
   /// Whether `a >= 0` is proven.
-  bool isNonNegative(const Polynomial &a) { return isNonNegative(a, 0); }
+  bool isNonNegative(const Polynomial &a);
 
   static Polynomial constant(int64_t value);
   static Polynomial add(const Polynomial &a, const Polynomial &b,
@@ -64,19 +89,24 @@ private:
   struct Atom {
     enum Kind { Opaque, NonNegative, Min, Max } kind;
     Polynomial operands[2];
-    Atom(Kind kind = Opaque) : kind(kind) {}
+    /// Loops around the value that may decide it.
+    unsigned depth;
+    Atom(Kind kind = Opaque, unsigned depth = 0) : kind(kind), depth(depth) {}
   };
 
   Polynomial computeValue(mlir::Value value);
   Polynomial getAtom(const std::string &key, Atom atom);
-  Polynomial getUniqueAtom();
+  Polynomial getUniqueAtom(unsigned depth = 0);
   /// An operation without effects, by its name, attributes and operands.
   Polynomial getOperationAtom(mlir::OpResult result);
   bool isNonNegative(const Polynomial &a, unsigned depth);
+  unsigned depthOf(const Polynomial &a) const;
 
+  Induction induction;
   std::vector<Atom> atoms;
   llvm::StringMap<unsigned> atomOf;
   llvm::DenseMap<mlir::Value, Polynomial> values;
+  std::map<Polynomial, bool> proofs;
 };
 
 } // namespace fa4::tile

@@ -22,12 +22,10 @@
 //
 // | access | has ended |
 // |---|---|
-// | operand or accumulator of an MMA | for later MMAs of the same role: at
-// once, they execute in order; for others: at a commit of an MMA's result that
-// the role issues later | | by lanes | at the role's last release, and its last
-// use of the waited value | | source of a TMA store | at a later release of the
-// channel by that role | | written by the producer | with the consumers' wait
-// for it |
+// | operand or accumulator of an MMA | for later MMAs of the same role: at once, they execute in order; for others: at a commit of an MMA's result that the role issues later |
+// | by lanes | at the role's last release, and its last use of the waited value |
+// | source of a TMA store | at a later release of the channel by that role |
+// | written by the producer | with the consumers' wait for it |
 //
 // "Not proven" and "not so" are the same answer: false.
 //

@@ -15,6 +15,9 @@
 // Numbers of passes and conditions are linear forms over unknown integers. An
 // unknown stands for a value that the roles compute in the same way
 // (ExecutionCounts), so `n` of one role and `n - 1` of another are related.
+// What depends on an induction variable is one unknown for each pass of the
+// loops around it: the number of blocks of a work tile, say, is the same number
+// in all roles that are at this tile, and anything at the next one.
 //
 // Accesses, at the tile level: a role that issues starts asynchronous ones
 // (tile.mma, tile.load, tile.store), whose matrix operands are stages that it
@@ -37,9 +40,28 @@
 
 namespace fa4::tile {
 
+/// An unknown of a model or, where passes of loops decide it, its value in some
+/// of them, ordered by these passes.
+class Unknown {
+public:
+  Unknown(unsigned number) : key(number) {}
+  /// `number` in these passes, at most two.
+  Unknown(unsigned number, llvm::ArrayRef<int64_t> passes);
+
+  unsigned number() const { return key & kMask; }
+  llvm::SmallVector<int64_t, 2> passes() const;
+  bool operator<(Unknown other) const { return key < other.key; }
+  bool operator==(Unknown other) const { return key == other.key; }
+  int64_t asInteger() const { return key; }
+
+private:
+  static constexpr uint64_t kMask = (1 << 21) - 1;
+  uint64_t key;
+};
+
 /// `constant + sum of coefficient * unknown`; no coefficient is 0.
 struct LinearForm {
-  std::map<unsigned, int64_t> terms;
+  std::map<Unknown, int64_t> terms;
   int64_t constant = 0;
 
   bool isConstant() const { return terms.empty(); }
@@ -47,14 +69,18 @@ struct LinearForm {
   void add(const LinearForm &other, int64_t factor = 1);
 };
 
-/// `form + slope * i <predicate> 0`, where `i` counts the passes of `loop`.
+/// `form + slope * i <predicate> 0`, where `i` counts the passes of `loop`, one
+/// of `parents`.
 struct ProtocolCondition {
   enum Predicate { Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual };
-  Predicate predicate;
+  Predicate predicate = NotEqual;
   LinearForm form;
   int64_t slope = 0;
   /// Index of a loop; -1 where there is no slope.
   int loop = -1;
+  unsigned role = 0;
+  /// Loops around it, outermost first.
+  llvm::SmallVector<unsigned, 2> parents;
 };
 
 struct ProtocolLoop {
@@ -63,6 +89,11 @@ struct ProtocolLoop {
   LinearForm trips;
   /// What is known: that many passes at least.
   int64_t atLeast = 0;
+  /// Loops around it, outermost first. Those in it follow it in the model.
+  llvm::SmallVector<unsigned, 2> parents;
+  unsigned inside = 0;
+  /// Number of the first pass in the passes of an unknown.
+  int64_t firstPass = 0;
 };
 
 /// Bytes of shared memory, columns of tensor memory; before allocation, of an
@@ -152,12 +183,19 @@ struct ProtocolModel {
   std::vector<ProtocolChannel> channels;
   std::vector<ProtocolLoop> loops;
   std::vector<ProtocolCondition> conditions;
-  /// Number of unknowns.
-  unsigned unknowns = 0;
+  /// Of each unknown, how many of the loops around a use decide it.
+  llvm::SmallVector<unsigned> depths;
+
+  /// Unknowns that are this form where it is not negative, and 0 elsewhere.
+  std::map<unsigned, LinearForm> clamped;
+
+  /// The form with each unknown replaced by its value in `passes`.
+  LinearForm instantiate(const LinearForm &form,
+                         llvm::ArrayRef<int64_t> passes) const;
 
   /// An error on the first operation whose protocol cannot be said: two
   /// producers, a channel that only one side uses, a matrix operand that was
-  /// not waited for, bounds or branches that depend on data.
+  /// not waited for.
   static mlir::FailureOr<ProtocolModel> build(KernelOp kernel);
 
   /// Whether two stages share memory.
@@ -221,7 +259,14 @@ public:
 
   /// Passes of a loop of this role that were begun; -1: not reached.
   int64_t passes(unsigned loop) const { return loopPasses[loop]; }
+  /// Its last pass, in the present passes of the loops around it, is over.
   bool isLeft(unsigned loop) const { return loopLeft[loop]; }
+  /// Between its entry and its end.
+  bool isIn(unsigned loop) const {
+    return loopPasses[loop] >= 0 && !loopLeft[loop];
+  }
+  /// The present passes of these loops, as an unknown counts them.
+  llvm::SmallVector<int64_t, 2> instance(llvm::ArrayRef<unsigned> loops) const;
 
   int64_t acquired(unsigned channel) const { return counts[channel][0]; }
   int64_t committed(unsigned channel) const { return counts[channel][1]; }

@@ -25,11 +25,19 @@ def TileVerifyProtocol : Pass<"tile-verify-protocol", "::fa4::tile::KernelOp"> {
 
     A rejection is one error, with notes: which role waits for whom, or
     which two accesses nothing orders, and how many passes the loops make.
+    `tile-schedule` and `tile-allocate` do the same at their end, unless they are
+    told `verify=false`; `fa4-opt --verify-protocol` does it for a module.
+
+    Loops may be in loops. Numbers of passes, and conditions, that depend on an
+    outer induction variable are the same in all roles that compute them alike for
+    the same pass, and may be anything in the next one.
 
     Assumed is that lowering gives each operation its meaning (who arrives where,
     fences of tensor memory), and that numbers of passes do not overflow. Not supported,
-    and errors: channels used in loops in loops, and under conditions that are not
-    comparisons of numbers of passes.
+    and an error: numbers of passes and conditions that the induction variables of
+    more than two loops decide. What is a number of passes of one loop only by way
+    of two others' (the first tile is peeled, say, and its blocks are counted
+    again) is not seen to be.
 
     Before:
 

@@ -193,7 +193,9 @@ def TileSchedule : Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
     Option<"maxStages", "max-stages", "int64_t", /*default=*/"8",
            "Most stages of a ring that loads fill">,
     Option<"print", "print", "bool", /*default=*/"false",
-           "Print the schedule as a table to stderr">
+           "Print the schedule as a table to stderr">,
+    Option<"verify", "verify", "bool", /*default=*/"true",
+           "Prove the protocol of the result, as tile-verify-protocol">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect",
@@ -348,7 +350,9 @@ def TileAllocate : Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
   }];
   let options = [
     Option<"print", "print", "bool", /*default=*/"false",
-           "Print the memory map of each kernel, as a remark">
+           "Print the memory map of each kernel, as a remark">,
+    Option<"verify", "verify", "bool", /*default=*/"true",
+           "Prove the protocol of the result, as tile-verify-protocol">
   ];
 }
 
