@@ -84,14 +84,17 @@ def programs(folder: Path) -> dict[str, Path]:
     return files
 
 
-def mutants_of(source: str, file: Path, only: str = "") -> list[ChannelMutant]:
-    """Those of a file, or those with numbers `only`, first:last. fa4-mutate's
-    status is 1 where the two disagree."""
-    command = [gpu.find_tool("fa4-mutate"), "--json", *([f"--only={only}"] if only else []), file]
+def mutants_of(source: str, file: Path, *options: str, fences=False) -> list[ChannelMutant]:
+    """Those of a file, by fa4-mutate with some options. `fences`: those of fences
+    alone, which are the rules' matter. fa4-mutate's status is 1 where verifier and
+    explorer disagree."""
+    command = [gpu.find_tool("fa4-mutate"), "--json", *options, *(["--rules"] if fences else []), file]
     done = subprocess.run(command, capture_output=True, text=True)
     found = [json.loads(line) for line in done.stdout.splitlines()]
     if not found:
         raise CompileError(done.stderr.strip() or "fa4-mutate: no mutants")
+    if fences:
+        found = [m for m in found if m["kind"].endswith(" fence")]
     return [
         ChannelMutant(source, file, m["number"], m["kind"], m["text"], m["expressible"], m.get("rule", ""),
                       m.get("verifier", ""), m.get("explorer", ""))
@@ -104,6 +107,25 @@ def emit(file: Path) -> dict[int, str]:
     text = _run(gpu.find_tool("fa4-mutate"), "--emit=0:1000000", file)
     modules = text.split("// -----\n")
     return {int(match[1]): module for module in modules if (match := re.match(r"// mutant (\d+) ", module))}
+
+
+_MBARRIERS = re.compile(
+    r'tile\.channel "(?P<name>[^"]+)" .*?stages\((?P<stages>\d+)\).*? full\((?P<full>\d+)\)(?:.* empty\((?P<empty>\d+)\))?'
+)
+
+
+def waits_of(file: Path) -> list[tuple[int, int, bool]]:
+    """(first mbarrier, number of them, whether the verifier and the explorer accept
+    the kernel without it) of each wait of a kernel whose channels have places, in
+    the order of the steps."""
+    places = {match["name"]: match for line in file.read_text().splitlines() if (match := _MBARRIERS.search(line))}
+    waits = []
+    for mutant in mutants_of("", file, "--kind=weaken"):
+        kind, channel = _STEP.fullmatch(mutant.text).group("kind", "channel")
+        place = places[channel]["full" if kind == "wait" else "empty"]
+        if place:
+            waits.append((int(place), int(places[channel]["stages"]), mutant.accepted))
+    return waits
 
 
 # ---------------------------------------------------------------------------

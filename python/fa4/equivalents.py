@@ -17,7 +17,7 @@ not mixed up; that is what the classes are about."""
 import re
 from collections.abc import Sequence
 
-from fa4.faults import INSTRUCTION, LABEL, REGISTER, SYNCHRONISING, Fault, Unit, split_operands, units_of
+from fa4.faults import COPY, INSTRUCTION, LABEL, REGISTER, SYNCHRONISING, Fault, Unit, split_operands, units_of
 
 TENSOR = r"tcgen05\.(ld|st|mma|cp|shift)\b"
 ARRIVAL = (r"mbarrier\.arrive", r"tcgen05\.commit", r"mbarrier\.expect_tx")
@@ -25,18 +25,50 @@ ASYNCHRONOUS = (TENSOR, r"cp\.async\.bulk\.tensor")
 
 
 class Context:
-    """The lines of a kernel, and where things are in them."""
+    """The lines of a kernel, and where things are in them. `waits`: those of its
+    protocol in their order, as (first mbarrier, number of them, whether the
+    verifier proves that the kernel is right without it)."""
 
-    def __init__(self, lines: Sequence[str]):
+    def __init__(self, lines: Sequence[str], waits: Sequence[tuple[int, int, bool]] = ()):
         self.lines = lines
         self.units = units_of(lines)
         self.by_line = {unit.line: unit for unit in self.units}
+        self.labels = {match[1]: n for n, line in enumerate(lines, 1) if (match := LABEL.match(line))}
         self.starts, self.edges = self._blocks()
+        self.redundant = self._redundant(waits)
+
+    def mbarrier_of(self, unit):
+        """Number of the mbarrier that a wait is for, the first if it is one of
+        several; None if that cannot be told."""
+        first = min((_offset_of(u) for u in self.units if u.is_a(r"mbarrier\.init")), default=None)
+        address = split_operands(unit.operands)[1].strip("[]")
+        if address.startswith("%") and "+" not in address:
+            above = "\n".join(self.lines[max(unit.first - 20, 0) : unit.first])
+            added = re.findall(rf"add\.s64\s+{re.escape(address)}, %\w+, (\d+);", above)
+            offset = int(added[-1]) if added else None
+        else:
+            offset = _offset_of(unit)
+        return None if None in (first, offset) else (offset - first) // 8
+
+    def _redundant(self, waits):
+        """Lines of the waits that are proven to be redundant. Instructions keep the
+        order of the steps; of a loop that was split there are more of them, which
+        is told where all steps for the same mbarriers are alike."""
+        lines = set()
+        units = [(unit, self.mbarrier_of(unit)) for unit in self.units if unit.is_wait]
+        for ring in {wait[:2] for wait in waits}:
+            first, number = ring
+            steps = [accepted for *other, accepted in waits if tuple(other) == ring]
+            ours = [unit for unit, place in units if place is not None and first <= place < first + number]
+            if len(set(steps)) == 1:
+                steps = steps[:1] * len(ours)
+            if len(steps) == len(ours):
+                lines |= {unit.line for unit, accepted in zip(ours, steps) if accepted}
+        return lines
 
     def _blocks(self):
         """First lines of blocks, and first line -> those of its successors; loops
         of waits are left out."""
-        labels = {match[1]: n for n, line in enumerate(self.lines, 1) if (match := LABEL.match(line))}
         waits = {unit.last for unit in self.units if unit.is_wait and unit.first != unit.last}
         starts, edges, start = [1], {1: set()}, 1
 
@@ -51,7 +83,7 @@ class Context:
                 edges[start].add(number)
                 begin(number)
             if (branch := re.match(r"\s*(@\S+\s+)?bra(?:\.uni)?\s+([$\w]+);", line)) and number not in waits:
-                edges[start].add(labels.get(branch[2], number))
+                edges[start].add(self.labels.get(branch[2], number))
                 if branch[1]:
                     edges[start].add(number + 1)
                 begin(number + 1)
@@ -70,6 +102,30 @@ class Context:
                     seen.add(target)
                     todo.append(target)
         return False
+
+    def reaches(self, line, goals, others, or_end=False):
+        """Whether all ways from a line come to one of the goals before they come to
+        one of the others, or to the end."""
+        seen, todo = set(), [line + 1]
+        while todo:
+            number = todo.pop()
+            if number in seen or number in goals:
+                continue
+            seen.add(number)
+            match = INSTRUCTION.match(self.lines[number - 1]) if number <= len(self.lines) else None
+            opcode = match[3] if match else ""
+            if number in others:
+                return False
+            if number > len(self.lines) or (re.match(r"(ret|exit)\b", opcode) and not match[2]):
+                if not or_end:
+                    return False
+                continue
+            is_branch = re.match(r"bra\b", opcode)
+            if is_branch:
+                todo.append(self.labels[match[4].strip()])
+            if not is_branch or match[2]:
+                todo.append(number + 1)
+        return True
 
     def ahead(self, unit):
         """Units behind this one, up to a branch or a label."""
@@ -210,9 +266,9 @@ def _instead(fault, unit, context, without):
         return None
     if _implies(unit, 8 if fault.detail == "next" else -8, context):
         return "a wait for a later signal of the same threads, which implies the one it stands for"
-    if without == "":
-        return ("in place of a wait for what other waits have brought already, one for a phase that is over or does not need "
-                "this role, and whose successor does")  # fmt: skip
+    if unit.line in context.redundant:
+        return ("in place of a wait that is proven to be redundant, one for a phase that is over or does not need this role, "
+                "and whose successor does")  # fmt: skip
     return None
 
 
@@ -223,15 +279,19 @@ def _offset_of(unit):
 
 
 def _implies(unit, distance, context):
-    """All arrivals at the wait's mbarrier are followed by ones at that beside it."""
+    """Arrivals at the wait's mbarrier and at that beside it take turns, so that of
+    each phase the latter's come behind the former's."""
     place = _offset_of(unit)
-    arrivals = [u for u in context.units if u.is_a(r"mbarrier\.arrive\.(?!expect)") and _offset_of(u) == place]
-    if place is None or not arrivals:
-        return False
-    return all(
-        any(u.is_a(r"mbarrier\.arrive\.(?!expect)") and _offset_of(u) == place + distance for u in context.ahead(arrival))
-        for arrival in arrivals
-    )
+    for pattern in (r"mbarrier\.arrive\.(?!expect)", r"tcgen05\.commit"):
+        signals = [u for u in context.units if u.is_a(*ARRIVAL) and _offset_of(u) == place]
+        others = [u for u in context.units if u.is_a(*ARRIVAL) and _offset_of(u) == place + distance]
+        if place is None or not signals or not others or not all(u.is_a(pattern) for u in signals + others):
+            continue
+        first, second = {u.line for u in signals}, {u.line for u in others}
+        return all(context.reaches(line, second, first) for line in first) and all(
+            context.reaches(line, first, second, or_end=True) for line in second
+        )
+    return False
 
 
 def _constant(operand, unit, context):
@@ -244,8 +304,8 @@ def _constant(operand, unit, context):
 
 
 def _redundant(fault, unit, context, without):
-    if unit.is_wait and fault.operator == "delete":
-        return "a wait for what other waits have brought already"
+    if unit.line in context.redundant and fault.operator == "delete":
+        return "a wait for what other waits have brought already, which the verifier proves for all numbers of passes"
     return None
 
 
@@ -275,8 +335,11 @@ def _moved(fault, unit, context, without):
         return "an arrival before a wait: nobody waits longer, and nothing in between has to be seen"
     if first.is_a(*ARRIVAL):
         return "an arrival behind accesses that wait for nobody: what it hands on is handed on later"
+    if second.is_wait and first.is_a(COPY):
+        return ("a wait before a copy: whether all roles come to an end does not depend on the schedule, and they do for all "
+                "numbers of blocks")  # fmt: skip
     if second.is_wait:
-        return "a wait before accesses that nobody waits for: they begin later"
+        return "a wait before accesses that signal nothing themselves: they begin later"
     if first.is_wait:
         return "a wait behind accesses that do not need it"
     if second.is_a(*ARRIVAL):
@@ -300,23 +363,23 @@ def _budget(fault, unit, context, without):
     return None
 
 
-def _follows(context, line):
-    """The first instruction of any weight behind a line; jumps are taken."""
-    labels = {match[1]: n for n, text in enumerate(context.lines, 1) if (match := LABEL.match(text))}
-    for _ in range(100):
-        line += 1
-        match = INSTRUCTION.match(context.lines[line - 1]) if line <= len(context.lines) else None
-        if match and match[3].startswith("bra") and not match[2]:
-            line = labels.get(match[4].strip(), line)
-        elif match:
-            return match[3]
-    return ""
+_MEETING = r"(bar|barrier|tcgen05\.(alloc|dealloc|relinquish|ld|st|wait)|setmaxnreg|elect|shfl|vote|redux)\b"
+_MEMORY = r"(ld|st|red|atom|cp|mbarrier|prefetch|fence|tcgen05)\b"
+
+
+def _meets(context, line):
+    """Whether on all ways from a line lanes meet again by an instruction that waits
+    for them before one that touches memory."""
+    opcodes = [(n, match[3]) for n, text in enumerate(context.lines, 1) if (match := INSTRUCTION.match(text))]
+    meeting = {n for n, opcode in opcodes if re.match(_MEETING, opcode)}
+    memory = {n for n, opcode in opcodes if re.match(_MEMORY, opcode) and not re.match(r"ld\.param|tcgen05\.fence", opcode)}
+    return context.reaches(line, meeting, memory - meeting, or_end=True)
 
 
 def _warp(fault, unit, context, without):
-    """A thread is a warp's: lanes meet there anyway."""
-    if unit.is_a(r"bar\.warp\.sync") and re.match(r"tcgen05\.fence|bar\.sync", _follows(context, unit.line)):
-        return "bar.warp.sync in front of a barrier of the CTA, which waits for all lanes itself"
+    if unit.is_a(r"bar\.warp\.sync") and fault.operator == "delete" and _meets(context, unit.line):
+        return ("bar.warp.sync behind which lanes meet by an instruction that waits for all of them before any of them touches "
+                "memory")  # fmt: skip
     return None
 
 

@@ -8,7 +8,6 @@ the operators of fa4.faults, on the text of `fa4-compile --emit=nvvm`. From ther
 import re
 from collections.abc import Iterator, Sequence
 
-from fa4 import mutants
 from fa4.faults import Fault
 
 OPERATION = re.compile(r"^(\s+)(?:(%\w+) = )?nvvm\.([\w.]+)(.*)$")
@@ -165,12 +164,6 @@ def faults_of(lines: Sequence[str]) -> list[Fault]:
         for unit, operator, detail, edits in found
     ]
     return sorted(faults, key=lambda fault: (fault.line, OPERATORS.index(fault.operator)))
-
-
-def compile(subject, fault: Fault) -> str:
-    """The PTX of a fault. Raises CompileError."""
-    lines = subject.level("nvvm").read_text().split("\n")
-    return mutants.compile_from("\n".join(fault.apply(lines)), "nvvm")
 
 
 # ---------------------------------------------------------------------------

@@ -10,7 +10,6 @@ the kernel (or has to spill registers, for which fa4-compile refuses it).
     verdict = subject.judge(text)          # of a changed PTX text
 """
 
-import functools
 import hashlib
 import json
 import re
@@ -27,8 +26,9 @@ from fa4 import gpu, grid, reference
 # Of a hang, spinning included: warp instructions of one launch. The longest of
 # the calls below takes a quarter of this.
 MAX_INSTRUCTIONS = 4_000_000
-# Where roles and channels have their places, and where lanes do what they do.
+# Where roles and channels have their places, and where fences are known.
 PROTOCOL_LEVELS = ("allocate", "distribute")
+FENCE_LEVEL = "distribute"
 LAYERS = ("load", "simulator", "hang", "numbers", "ptxas")
 
 
@@ -233,17 +233,6 @@ def _finding(done) -> Verdict:
         return Verdict("load", "refused", done.stderr.strip()[-300:])
     layer = "hang" if report["kind"] == "hang" else "simulator"
     return Verdict(layer, report["kind"], report["message"].splitlines()[0][:160])
-
-
-@functools.cache
-def _without_numbers(line: str) -> str:
-    line = line.strip()
-    return "" if line.startswith((".reg", "//")) else re.sub(r"%(?:p|r|rd|rs|f)\d+|\$L__BB\w+", "%", line)
-
-
-def likeness(text: str) -> int:
-    """Equal for texts with equal fingerprints, and quicker."""
-    return hash("\n".join(filter(None, map(_without_numbers, text.splitlines()))))
 
 
 def fingerprint(text: str) -> str:
