@@ -102,9 +102,9 @@ def mutants_of(source: str, file: Path, *options: str, fences=False) -> list[Cha
     ]  # fmt: skip
 
 
-def emit(file: Path) -> dict[int, str]:
-    """Number -> IR, of the mutants of a file that the IR can say."""
-    text = _run(gpu.find_tool("fa4-mutate"), "--emit=0:1000000", file)
+def emit(file: Path, only: str) -> dict[int, str]:
+    """Number -> IR, of the mutants `only`, first:last, that the IR can say."""
+    text = _run(gpu.find_tool("fa4-mutate"), f"--emit={only}", file)
     modules = text.split("// -----\n")
     return {int(match[1]): module for module in modules if (match := re.match(r"// mutant (\d+) ", module))}
 
@@ -208,7 +208,7 @@ def _attribute(mutant):
         return ("warps of another warpgroup, for whose registers there is room: lowering has all warps of a warpgroup take its "
                 "budget, and those of no role leave")  # fmt: skip
     if mutant.operator == "registers":
-        return "a register budget that the register file has; what a role needs is for ptxas to say, which refuses spills"
+        return "a register budget that the register file has; a role that needs more of them spills, for which fa4-compile refuses it"
     return None
 
 

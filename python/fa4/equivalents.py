@@ -226,6 +226,13 @@ def _tensor_fence(fault, unit, context, without):
                 break
             if other.is_a(r"tcgen05\.fence::after"):
                 return "another tcgen05.fence::after_thread_sync comes before the next access to tensor memory"
+    if unit.is_a(r"tcgen05\.fence::before") and fault.detail == "behind bar.sync":
+        barrier = _crossed(fault, unit, context)
+        after = {u.line for u in context.units if u.is_a(r"tcgen05\.fence::after")}
+        accesses = {u.line for u in context.units if u.is_a(TENSOR, r"tcgen05\.dealloc", *ARRIVAL)}
+        if context.reaches(barrier.line, after, accesses, or_end=True):
+            return ("a fence behind a barrier of the CTA and before the other fence of who goes on: it speaks for what the "
+                    "barrier has ordered before it, too")  # fmt: skip
     is_start = not _has_tensor_operations(unit, context)
     if is_start and (unit.is_a(r"tcgen05\.fence") or (unit.is_a(r"bar\.sync") and "tcgen05.fence" in fault.detail)):
         return "no access to tensor memory is under way when it is allocated"

@@ -5,6 +5,7 @@
 bench/mutants), and that it fails when it should."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from fa4 import channel_mutants, gpu, mutants, mutants_page, mutants_run
@@ -24,13 +25,19 @@ needs_tools = pytest.mark.skipif(
 )
 
 
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("mutants")
+
+
 @pytest.fixture
-def command(monkeypatch, tmp_path, capsys):
-    """Runs bench/mutants' quick sample of one kernel; its status and output."""
-    monkeypatch.setattr(mutants_run, "FOLDER", tmp_path)
+def command(monkeypatch, folder, capsys):
+    """Runs bench/mutants' quick sample of one kernel; its status and output. What
+    one test has simulated another one has not to."""
+    monkeypatch.setattr(mutants_run, "FOLDER", folder)
 
     def run(*words):
-        status = mutants_run.main(["--quick", "--kernel=hd64-causal", "--jobs=2", *words])
+        status = mutants_run.main(["--quick", "--resume", "--kernel=hd64-causal", "--jobs=2", *words])
         return status, capsys.readouterr().out
 
     return run
@@ -101,6 +108,8 @@ def outcome(layer="", reason=None, **more):
     (outcome(), "OPEN"),
     (outcome("verifier", disagreement=True), "DISAGREEMENT"),
     (outcome(reason="argued", simulated=Verdict("hang", "hang")), "ACCEPTED, BUT hang (hang)"),
+    (outcome(reason="argued", simulated=Verdict("ptxas", "spills")), "ACCEPTED, BUT ptxas (spills)"),
+    (replace(outcome(reason="argued", simulated=Verdict("ptxas", "spills")), operator="registers"), None),
     (outcome("both", simulated=Verdict()), None),
 ], ids=str)  # fmt: skip
 def test_failures(of, what):
@@ -110,10 +119,14 @@ def test_failures(of, what):
 def test_page():
     of = [outcome("both", simulated=Verdict("hang", "hang")), outcome(reason="it is argued"), outcome("rule")]
     options = mutants_run.parse_arguments(["--quick"])
-    text = mutants_page.page({"channel": of}, [], options)
+    text = mutants_page.page({"channel": of}, [], {"channel": 5}, options)
     assert "**3 mutants, 0 neither found nor explained**" in text
     assert "| swap | 3 | 1 | 1 | 0 | 0 | 1 | 0 |" in text
-    assert "- **1**: it is argued.\n  - hd64: `7`" in text
+    assert "| 1 | it is argued | hd64 (1): `7` |" in text
+    assert "**2 more are not judged yet.**" in text and "Neither found nor explained" not in text
+    failed = mutants_run.failures([outcome()])
+    text = mutants_page.page({"channel": of}, list(failed), {"channel": 3}, options)
+    assert "| OPEN | channel:hd64:7 | `@mma step` |" in text and "not judged" not in text
     assert "| all | 0 | 0 | 1 | 0 |" in text
 
 
