@@ -93,8 +93,8 @@ _MEANING = {
 }
 
 
-def page(outcomes, failed, asked, options):
-    """`asked`: level -> number of mutants, judged or not."""
+def page(outcomes, failed, asked, left_out, options):
+    """`asked`: level -> number of mutants, judged or not. `left_out`: kernels."""
     total = sum(map(len, outcomes.values()))
     words = [f"--{word}" for word in ("quick", "known") if getattr(options, word)]
     words += [f"--sample={options.sample}"] if options.sample else []
@@ -105,6 +105,8 @@ def page(outcomes, failed, asked, options):
 Written by `{command} --write`, {datetime.date.today():%Y-%m-%d}, commit {commit()}: **{total} mutants, {len(failed)} neither found nor explained**.
 
 """
+    if left_out:
+        text += f"Not run: {', '.join(left_out)}.\n\n"
     for level, of in outcomes.items():
         text += f"## {_TITLES[level]}\n\n{_MEANING[level]} {_by_source(of)}"
         if len(of) < asked[level]:

@@ -232,6 +232,8 @@ class Suite:
         self.asked = {}  # Level -> number of mutants, judged or not.
         self.judge = Judge(self.folder / "verdicts.jsonl", options)
         ops = [op for op in OPERATIONS if re.search(options.kernel, mutants.name_of(op))]
+        self.left_out = [mutants.name_of(op) for op in OPERATIONS if op not in ops]
+        self.left_out += ["the programs of the tests"] if options.kernel else []
         self.kernels = [Kernel(mutants.Subject(op, self.folder / op.name)) for op in ops]
         for kernel in self.kernels:
             kernel.subject.prepare(self.judge.phase_calls)
@@ -351,7 +353,7 @@ def main(argv=None):
     for what, outcome in failed:
         print(f"{what} {outcome.level}:{outcome.source}:{outcome.name} {outcome.text}")
     if options.write:
-        mutants_page.PAGE.write_text(mutants_page.page(outcomes, failed, suite.asked, options))
+        mutants_page.PAGE.write_text(mutants_page.page(outcomes, failed, suite.asked, suite.left_out, options))
         print(f"wrote {mutants_page.PAGE.relative_to(gpu.ROOT)}")
     count = sum(map(len, outcomes.values()))
     print(f"{count} mutants, {len(failed)} neither found nor explained")
