@@ -9,6 +9,8 @@ comparison of what the simulator wrote with float64.
 """
 
 import json
+import os
+import subprocess
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -191,9 +193,12 @@ class Program:
 # ---------------------------------------------------------------------------
 
 
+# In their order; `spills` only when all else is right.
+STAGES = ("compile", "verify", "ptxas", "simulate", "compare", "spills")
+
+
 class Failed(Exception):
-    """`stage` is compile, ptxas, simulate, compare, or spills, when all else is
-    right."""
+    """`stage` is one of STAGES."""
 
     def __init__(self, stage, message):
         super().__init__(f"{stage}: {message}")
@@ -224,6 +229,20 @@ def bind(kernel: gpu.Kernel, program: Program):
     kernel.manifest.write_text(json.dumps(manifest))
 
 
+def verify(kernel: gpu.Kernel):
+    """Gives the kernel with memory and barriers, as printed, to the static
+    verifier. Raises Failed."""
+    printed = kernel.ptx.with_suffix(".allocate.mlir")
+    command = [gpu.find_tool("fa4-opt"), printed, "--tile-verify-protocol=print"]
+    done = subprocess.run(
+        [*command, "-o", os.devnull], capture_output=True, text=True, timeout=120
+    )
+    if done.returncode:
+        raise Failed("verify", done.stderr.strip() or f"exit status {done.returncode}")
+    if " steps, " not in done.stderr:
+        raise Failed("verify", "there was no kernel to verify")
+
+
 def run(
     program: Program,
     folder: Path,
@@ -231,13 +250,18 @@ def run(
     ptxas: bool = False,
     data_seed: int = 0,
     timeout: float | None = 300,
+    text: str | None = None,
 ):
-    """Compiles (and assembles, with `ptxas`), simulates under the schedules of
-    `seeds` and compares. Raises Failed."""
+    """Compiles (`text`, if that is given, and then compares nothing), proves the
+    protocol, assembles with `ptxas`, simulates under the schedules of `seeds` and
+    compares. Raises Failed."""
     try:
-        kernel = gpu.compile(program.mlir(), folder, program.chip, options=program.options)
+        kernel = gpu.compile(
+            text or program.mlir(), folder, program.chip, "ptx,allocate", program.options
+        )
     except gpu.CompileError as error:
         raise Failed("compile", str(error)) from None
+    verify(kernel)
     spills = 0
     if ptxas:
         try:
@@ -262,7 +286,8 @@ def run(
     except gpu.SimulationError as error:
         raise Failed("simulate", str(error)) from None
     try:
-        compare(program, results, arrays)
+        if text is None:
+            compare(program, results, arrays)
     except AssertionError as error:
         raise Failed("compare", str(error)) from None
     if spills:

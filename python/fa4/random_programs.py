@@ -13,7 +13,6 @@ import concurrent.futures
 import dataclasses
 import itertools
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -25,9 +24,11 @@ import numpy as np
 
 from fa4 import gpu, mods
 from fa4.cpu import ToolNotFoundError
+from fa4.flaws import FLAWS, Flawed, check_flaw, flawed_text
 from fa4.mods import B, H, I, J, S, capture, f32, i32, index
-from fa4.programs import Failed, Program, Sizes, run
+from fa4.programs import STAGES, Failed, Program, Sizes, run
 from fa4.reference import Mask
+from fa4.shrink import Failure, reduce, shrink
 
 # ---------------------------------------------------------------------------
 # Regions
@@ -232,184 +233,26 @@ def draw_program(rng) -> Program:
 
 
 # ---------------------------------------------------------------------------
-# Nearly legal programs
-# ---------------------------------------------------------------------------
-
-
-def _elements(element):
-    return lambda p, t: t.replace(f"x{p.dtype}", f"x{element}")
-
-
-def _of(operand, change):
-    """Changes the type of an operand everywhere."""
-    return lambda p, t: t.replace(p.type(operand), change(p.type(operand)))
-
-
-def _clause(text):
-    return lambda p, t: t.replace(f"layout<{p.layout}>", f"layout<{p.layout}> {text}", 1)
-
-
-def _score(body, captures=""):
-    """Instead of all regions and captures."""
-
-    def change(p, t):
-        plain = dataclasses.replace(p, score=None, visible=None, captures=())
-        region = f"score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {{ {body} }}"
-        end = "\n  return" if p.kind == "memref" else "\n  return %out"
-        return plain.mlir().replace(end, f"\n    {region}{end}", 1)
-
-    return change
-
-
-def _operation(text, result="%r"):
-    return _score(f"{text}\n attn.yield {result} : f32")
-
-
-def _head_dim(dim):
-    return lambda p, t: dataclasses.replace(p, head_dim=dim, strided=()).mlir()
-
-
-def _line(text, instead):
-    return lambda p, t: t.replace(text, instead, 1)
-
-
-# Name -> change of the program's text.
-FLAWS = {
-    "f32": _elements("f32"),
-    "f64": _elements("f64"),
-    "fp8": _elements("f8E4M3FN"),
-    "i8": _elements("i8"),
-    "out f32": _of("out", lambda type: re.sub("b?f16", "f32", type)),
-    "k of another type": lambda p, t: t.replace(
-        p.type("k"), p.type("k").replace(p.dtype, "bf16" if p.dtype == "f16" else "f16"), 1
-    ),
-    "head dim 256": _head_dim(256),
-    "head dim 192": _head_dim(192),
-    "head dim 80": _head_dim(80),
-    "head dim 16": _head_dim(16),
-    "head dim 1": _head_dim(1),
-    "dynamic head dim": lambda p, t: dataclasses.replace(p, strided=()).mlir().replace(
-        f"x{p.head_dim}x{p.dtype}", f"x?x{p.dtype}"
-    ),
-    "packed layout": _line("layout<", "layout<thd> //"),
-    "unknown layout": _line("layout<", "layout<dshb> //"),
-    "no such mask": _clause("mask<diagonal>"),
-    "mask without alignment": _clause("mask<causal>"),
-    "empty band": _clause("mask<window, left = 3, right = -4, top_left>"),
-    "far band": _clause("mask<window, left = 2147483648, top_left>"),
-    "farther band": _clause("mask<window, left = 9223372036854775807, right = 0, top_left>"),
-    "rank": lambda p, t: t.replace(f"{p.kind}<", f"{p.kind}<1x", 1),
-    "no such op": _line("attn.sdpa", "attn.sdqa"),
-    "sine": _operation("%r = math.sin %s : f32"),
-    "power": _operation("%r = math.powf %s, %s : f32"),
-    "branch": _operation("%c = arith.cmpi slt, %i, %j : index %r = scf.if %c -> (f32) { scf.yield %s : f32 }"
-                         " else { %n = arith.negf %s : f32 scf.yield %n : f32 }"),
-    "loop": _operation("%z = arith.constant 0 : index %o = arith.constant 1 : index "
-                       "%r = scf.for %a = %z to %i step %o iter_args(%x = %s) -> (f32) { scf.yield %x : f32 }"),
-    "f64 inside": _operation("%w = arith.extf %s : f32 to f64 %r = arith.truncf %w : f64 to f32"),
-    "i64 inside": _operation("%w = arith.index_cast %i : index to i64 %r = arith.sitofp %w : i64 to f32"),
-    "i64 constant": _operation("%w = arith.constant 5 : i64 %r = arith.sitofp %w : i64 to f32"),
-    "vector inside": _operation("%w = vector.broadcast %s : f32 to vector<4xf32> %r = vector.extract %w[0] : f32 from vector<4xf32>"),
-    "call": _operation("%r = func.call @f(%s) : (f32) -> f32"),
-    "yield of an index": _score("attn.yield %i : index"),
-    "yield of nothing": _score("attn.yield"),
-    "use of nothing": _operation("%r = arith.addf %s, %nothing : f32"),
-    "two results": _operation("%w = arith.index_cast %i : index to i32 %a, %c = arith.addui_extended %w, %w : i32, i1 %r = arith.sitofp %a : i32 to f32"),
-    "f8 inside": _operation("%n = arith.truncf %s : f32 to f8E4M3FN %r = arith.extf %n : f8E4M3FN to f32"),
-    "i4 inside": _operation("%w = arith.index_cast %i : index to i32 %n = arith.trunci %w : i32 to i4 %r = arith.sitofp %n : i4 to f32"),
-    "side effect": _operation("%a = memref.alloca() : memref<1xf32> %r = arith.negf %s : f32"),
-    "unused result": _operation("%w = math.erf %s : f32 %r = arith.negf %s : f32"),
-    "round": _operation("%r = math.round %s : f32"),
-    "no function": lambda p, t: t.replace("func.func @program", "func.func private @program", 1).replace("func.func", "scf.execute_region", 1),
-    "seqlens_k": lambda p, t: _clause("seqlens_k(%n : tensor<?xi32>)")(p, t.replace("@program(", "@program(%n: tensor<?xi32>, ", 1)),
-    "sinks": lambda p, t: _clause(f"sinks(%n : {p.kind}<?xf32>)")(p, t.replace("@program(", f"@program(%n: {p.kind}<?xf32>, ", 1)),
-    "captured tensor": lambda p, t: _capture(p, f"{p.kind}<?xf32>"),
-    "captured i64": lambda p, t: _capture(p, "i64"),
-    "captured f16": lambda p, t: _capture(p, "f16"),
-    "captured i1": lambda p, t: _capture(p, "i1"),
-    "captured vector": lambda p, t: _capture(p, "vector<4xf32>"),
-    "stride of 8 bytes": lambda p, t: _layout(p, "q", "strided<[?, ?, 4, 1]>"),
-    "inner stride": lambda p, t: _layout(p, "v", "strided<[?, ?, ?, 2]>"),
-    "dynamic inner stride": lambda p, t: _layout(p, "out", "strided<[?, ?, ?, ?]>"),
-    "memory space": lambda p, t: _layout(p, "k", "3 : i32"),
-    "affine layout": lambda p, t: _layout(p, "q", "affine_map<(a, b, c, d) -> (a floordiv 2, b, c, d)>"),
-    "no keys": lambda p, t: _static(p, sk=0),
-    "no heads": lambda p, t: _static(p, hkv=0),
-    "uneven groups": lambda p, t: _static(p).replace(
-        dataclasses.replace(p, **_STATIC).type("q"), _uneven(p)),
-    "unknown chip": None,
-    "chip without tensor memory": None,
-    "name": _line("@program", '@"a b"'),
-    "twice": lambda p, t: t + t,
-    "cut short": lambda p, t: t[: len(t) // 2],
-    "empty": lambda p, t: "",
-    "nothing to compile": lambda p, t: "func.func @f() { return }",
-}  # fmt: skip
-_CHIPS = {"unknown chip": "sm_42", "chip without tensor memory": "sm_90a"}
-_EVERYTHING = frozenset(["B", "Sq", "Sk", "Hq", "Hkv"])
-_STATIC = dict(static=_EVERYTHING, strided=())
-# These end with the program as it was, or cannot be told from a legal one.
-_MAY_PASS = {"i4 inside", "f8 inside", "unused result", "round"}
-
-
-def _capture(p, type):
-    plain = dataclasses.replace(p, score=("arith.addf", S, S), visible=None, captures=((type, 0),))
-    return plain.mlir()
-
-
-def _layout(p, operand, layout):
-    plain = dataclasses.replace(p, kind="memref", strided=())
-    type = plain.type(operand)
-    text, before = plain.mlir(), type
-    return text.replace(before, f"{type[:-1]}, {layout}>")
-
-
-def _static(p, **sizes):
-    return dataclasses.replace(p, sizes=p.sizes._replace(**sizes), **_STATIC).mlir()
-
-
-def _uneven(p):
-    changed = dataclasses.replace(p, sizes=Sizes(p.sizes.b, p.sizes.sq, p.sizes.sk, p.sizes.hq * 2 + 1), **_STATIC)
-    return changed.type("q") if p.sizes.hkv > 1 else "memref<1xf16>"
-
-
-class Flawed(Exception):
-    """What is wrong with how an input was refused."""
-
-
-def refuse(text, chip, folder, options=()):
-    """Exactly one error, exit status 1, nothing written. Raises Flawed."""
-    with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
-        source, out = Path(scratch, "op.mlir"), Path(scratch, "out")
-        source.write_text(text)
-        command = [gpu.find_tool("fa4-compile"), source, f"--chip={chip}", "-o", out, *options]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        errors = len(re.findall(r"\berror:", done.stderr))
-        if done.returncode == 0:
-            raise Flawed("accepted")
-        if done.returncode != 1:
-            raise Flawed(f"exit status {done.returncode}: {done.stderr[-600:]}")
-        if errors != 1:
-            raise Flawed(f"{errors} errors:\n{done.stderr[:1500]}")
-        if out.exists():
-            raise Flawed("something was written")
-        if "unrealized_conversion_cast" in done.stderr or "failed to legalize" in done.stderr:
-            raise Flawed(f"a message about the compiler's own affairs: {done.stderr[:600]}")
-    return done.stderr
-
-
-# ---------------------------------------------------------------------------
 # One number: one program
 # ---------------------------------------------------------------------------
+
+GENERATOR = "the generator"
 
 
 @dataclasses.dataclass(frozen=True)
 class Result:
     number: int
     group: str  # what the table counts by
-    program: Program | None
+    flaw: str | None
     error: str = ""
     seconds: float = 0.0
+
+    @property
+    def verified(self):
+        """Whether the kernel's protocol was proved, whatever came then."""
+        stage = self.error.split(":")[0]
+        proved = not self.error or stage in STAGES[STAGES.index("verify") + 1 :]
+        return not self.flaw and proved
 
 
 def make(seed, number):
@@ -417,11 +260,6 @@ def make(seed, number):
     rng = np.random.default_rng([seed, number])
     flaw = list(FLAWS)[rng.integers(len(FLAWS))] if rng.random() < 0.3 else None
     return draw_program(rng), flaw
-
-
-def flawed_text(program, flaw):
-    text = program.mlir()
-    return text if FLAWS[flaw] is None else FLAWS[flaw](program, text)
 
 
 def run_number(seed, number, folder, ptxas):
@@ -438,21 +276,9 @@ def run_number(seed, number, folder, ptxas):
     except (Failed, Flawed, subprocess.TimeoutExpired) as failed:
         error = str(failed)
     except Exception as failed:
-        error = f"the generator: {failed!r}"
+        error = f"{GENERATOR}: {failed!r}"
     group = "nearly legal" if flaw else describe(program)
-    named = f"{flaw}: {error}" if flaw and error else error
-    return Result(number, group, program, named, time.monotonic() - started)
-
-
-def check_flaw(program, flaw):
-    text = flawed_text(program, flaw)
-    if text == program.mlir() and flaw not in _CHIPS:
-        raise Flawed("the flaw changed nothing")
-    try:
-        refuse(text, _CHIPS.get(flaw, program.chip), None)
-    except Flawed as said:
-        if str(said) != "accepted" or flaw not in _MAY_PASS:
-            raise
+    return Result(number, group, flaw, error, time.monotonic() - started)
 
 
 def describe(program):
@@ -463,86 +289,30 @@ def describe(program):
 
 
 # ---------------------------------------------------------------------------
-# Smaller ones
-# ---------------------------------------------------------------------------
-
-
-def _smaller_expressions(e, same_type=True):
-    """Operands of the same type in place of an expression, anywhere in it."""
-    for part in mods.operands(e):
-        if mods.typeof(part) == mods.typeof(e):
-            yield part
-    for place, part in enumerate(e):
-        if isinstance(part, tuple):
-            for small in _smaller_expressions(part):
-                yield (*e[:place], small, *e[place + 1 :])
-
-
-def smaller(program: Program):
-    """Programs that are simpler in one respect."""
-    plain = Program()
-    for field in dataclasses.fields(Program):
-        default = getattr(plain, field.name)
-        if field.name not in ("sizes", "captures") and getattr(program, field.name) != default:
-            if field.name == "static" and program.strided:
-                continue
-            yield dataclasses.replace(program, **{field.name: default})
-    if program.score is None and program.visible is None and program.captures:
-        yield dataclasses.replace(program, captures=())
-    for name, value in program.sizes._asdict().items():
-        for less in sorted({1, value // 2, value - 1} - {0, value}):
-            if less < value:
-                yield dataclasses.replace(program, sizes=program.sizes._replace(**{name: less}))
-    for name in ("score", "visible"):
-        if (e := getattr(program, name)) is not None:
-            for small in itertools.islice(_smaller_expressions(e), 40):
-                yield dataclasses.replace(program, **{name: small})
-    for n in range(len(program.options)):
-        yield dataclasses.replace(program, options=program.options[:n] + program.options[n + 1 :])
-
-
-def shrink(program, stage, folder, ptxas, seconds):
-    """The smallest that fails in the same stage, as far as the time goes."""
-    end = time.monotonic() + seconds
-
-    def fails(candidate):
-        try:
-            run(candidate, folder, ptxas=ptxas)
-        except Failed as failed:
-            return failed.stage == stage
-        except Exception:
-            return False
-        return False
-
-    going = True
-    while going:
-        going = False
-        for candidate in smaller(program):
-            if time.monotonic() > end:
-                return program
-            if fails(candidate):
-                program, going = candidate, True
-                break
-    return program
-
-
-# ---------------------------------------------------------------------------
 # The command line
 # ---------------------------------------------------------------------------
 
 
 def save(result, options, folder):
-    """The op, its shrunk form and what was said, in a folder of their own."""
+    """In a folder of its own: the op, what was said, and the smallest that fails
+    in the same way, as a program, which a test can run, and as text."""
     place = folder / f"failure-{options.seed}-{result.number}"
     place.mkdir(parents=True, exist_ok=True)
     program, flaw = make(options.seed, result.number)
+    text = flawed_text(program, flaw) if flaw else program.mlir()
     (place / "message.txt").write_text(f"{result.error}\n\n{program}\nflaw: {flaw}\n")
-    (place / "op.mlir").write_text(flawed_text(program, flaw) if flaw else program.mlir())
+    (place / "op.mlir").write_text(text)
     stage = result.error.split(":")[0]
-    if flaw or stage not in ("compile", "ptxas", "simulate", "compare", "spills"):
+    if result.error.startswith(GENERATOR) or not options.shrink:
         return place
-    small = shrink(program, stage, folder / f"shrink-{result.number}", stage in ("ptxas", "spills"), options.shrink)
-    (place / "small.mlir").write_text(small.mlir())
+    failure = Failure(program, flaw, Failure.kind_of(result.error), stage in ("ptxas", "spills"))
+    with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
+        small = shrink(failure, Path(scratch), options.shrink)
+    text = flawed_text(small, flaw) if flaw else small.mlir()
+    # What another text should compute is not known.
+    if stage != "compare":
+        text = reduce(failure, small, text, place / "reduce", options.shrink)
+    (place / "small.mlir").write_text(text)
     (place / "small.txt").write_text(f"{small!r}\n")
     return place
 
@@ -554,7 +324,8 @@ def parse(words):
     parser.add_argument("--first", type=int, default=0, help="number of the first (default: 0)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (default: processors)")
     parser.add_argument("--no-ptxas", action="store_true", help="without ptxas, which sees every fourth")
-    parser.add_argument("--shrink", type=float, default=60, metavar="SECONDS", help="for each failure (default: 60)")
+    parser.add_argument("--shrink", type=float, default=60, metavar="SECONDS",
+                        help="for each failure, twice: the program, then its text (default: 60; 0: not at all)")
     parser.add_argument("--verbose", action="store_true", help="name those that spill, too")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no program after that")
     options = parser.parse_args(words)
@@ -579,30 +350,56 @@ def results_of(options, folder, ptxas):
             yield from (future.result() for future in done)
 
 
+class Tally:
+    """What came of the programs, as the table that is printed at the end."""
+
+    def __init__(self):
+        self.counts = {name: Counter() for name in ("passed", "spilled", "failed")}
+        self.flaws, self.verified, self.refuted = Counter(), 0, 0
+
+    def add(self, result):
+        spills = result.error.startswith("spills:")
+        kind = "spilled" if spills else "failed" if result.error else "passed"
+        self.counts[kind][result.group] += 1
+        self.flaws[result.flaw] += 1
+        self.verified += result.verified
+        self.refuted += result.verified and result.error.startswith("simulate:")
+        return kind
+
+    def print(self):
+        print(f"{'programs':<24} {'passed':>7} {'spilled':>7} {'failed':>7}")
+        for group in sorted(set().union(*self.counts.values())):
+            print(f"{group:<24}", *(f"{of[group]:>7}" for of in self.counts.values()))
+        print(f"{'all':<24}", *(f"{of.total():>7}" for of in self.counts.values()))
+        legal, all = self.flaws[None], self.flaws.total()
+        flaws = len(self.flaws.keys() - {None})
+        share = (all - legal) / max(all, 1)
+        print(f"nearly legal: {all - legal} ({share:.0%}), with {flaws} of {len(FLAWS)} flaws")
+        print(f"verified: {self.verified} of {legal} kernels; findings in {self.refuted} of these")
+
+
 def main(words=None):
     options = parse(words)
     folder = gpu.ROOT / "build" / "random-programs"
     try:
-        gpu.find_tool("fa4-compile"), gpu.find_tool("fa4-sim")
+        for tool in ("fa4-compile", "fa4-opt", "fa4-reduce", "fa4-sim"):
+            gpu.find_tool(tool)
     except ToolNotFoundError as error:
         print(f"random-programs: {error}", file=sys.stderr)
         return 2
     ptxas = not options.no_ptxas and gpu.find_ptxas() is not None
-    passed, failed, spilled = Counter(), Counter(), Counter()
+    tally = Tally()
     with tempfile.TemporaryDirectory(prefix="fa4-programs-") as scratch:
         for result in results_of(options, Path(scratch), ptxas):
-            spills = result.error.startswith("spills:")
-            (spilled if spills else failed if result.error else passed)[result.group] += 1
-            if result.error and not spills:
-                print(f"FAILED {result.number}: {result.error}", flush=True)
+            kind = tally.add(result)
+            named = f"{result.flaw}: {result.error}" if result.flaw else result.error
+            if kind == "failed":
+                print(f"FAILED {result.number}: {named}", flush=True)
                 print(f"  kept in {save(result, options, folder)}", flush=True)
-            elif spills and options.verbose:
-                print(f"{result.number}: {result.error}", flush=True)
-    print(f"{'programs':<24} {'passed':>7} {'spilled':>7} {'failed':>7}")
-    for group in sorted(passed | failed | spilled):
-        print(f"{group:<24} {passed[group]:>7} {spilled[group]:>7} {failed[group]:>7}")
-    print(f"{'all':<24} {passed.total():>7} {spilled.total():>7} {failed.total():>7}")
-    return 1 if failed else 0
+            elif kind == "spilled" and options.verbose:
+                print(f"{result.number}: {named}", flush=True)
+    tally.print()
+    return 1 if tally.counts["failed"] else 0
 
 
 if __name__ == "__main__":

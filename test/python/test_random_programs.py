@@ -4,12 +4,14 @@
 """The generator of random programs: some of what it makes, that it finds what is
 wrong, and that it makes it smaller. bench/random-programs is its command line."""
 
+import subprocess
+
 import numpy as np
 import pytest
 
-from fa4 import gpu, mods, programs, random_programs
+from fa4 import flaws, gpu, mods, programs, random_programs, shrink
 from fa4.cpu import ToolNotFoundError
-from fa4.mods import I, J, S, f32, i32, index
+from fa4.mods import I, J, S, capture, f32, i32, index
 from fa4.programs import Failed, Program, Sizes
 from fa4.reference import Mask
 
@@ -35,15 +37,15 @@ def test_program(number, tmp_path):
 
 
 @needs_tools
-@pytest.mark.parametrize("flaw", random_programs.FLAWS)
+@pytest.mark.parametrize("flaw", flaws.FLAWS)
 def test_flaw(flaw):
-    random_programs.check_flaw(Program(sizes=Sizes(2, 40, 50, 2, 2)), flaw)
+    flaws.check_flaw(Program(sizes=Sizes(2, 40, 50, 2, 2)), flaw)
 
 
 @needs_tools
 def test_what_is_accepted_is_no_flaw():
-    with pytest.raises(random_programs.Flawed, match="accepted"):
-        random_programs.refuse(Program().mlir(), "sm_100a", None)
+    with pytest.raises(flaws.Flawed, match="accepted"):
+        flaws.refuse(Program().mlir(), "sm_100a")
 
 
 def test_programs_repeat_and_differ():
@@ -88,15 +90,50 @@ def test_shrinking(monkeypatch, tmp_path):
         if program.mask and program.mask.left and "tanh" in repr(program.score):
             raise Failed("compare", "off")
 
-    monkeypatch.setattr(random_programs, "run", fails)
+    monkeypatch.setattr(shrink, "run", fails)
     big = Program(
         head_dim=128, mask=Mask("top_left", 5, 7), sizes=Sizes(2, 100, 200, 2, 3), lse=False,
         score=("arith.addf", ("math.absf", S), ("math.tanh", ("arith.mulf", S, f32(2)))),
-        visible=("cmpi", "slt", I, J), options=("--exp-fraction=0",),
+        visible=("cmpi", "slt", I, J), options=("--exp-fraction=0",), captures=(("f32", 2.0),),
     )  # fmt: skip
-    small = random_programs.shrink(big, "compare", tmp_path, False, 60)
+    small = shrink.shrink(shrink.Failure(big, None, "compare"), tmp_path, 60)
     expected = Program(mask=big.mask, score=("math.tanh", S), sizes=Sizes(1, 1, 1))
     assert small == expected
+
+
+def row(group, said):
+    """Of the table."""
+    line = next(line for line in said.splitlines() if line.startswith(f"{group} "))
+    return line.removeprefix(group).split()
+
+
+@pytest.mark.parametrize("message, kind", [
+    ("compare: out: 3 of 4 differ", "compare"),
+    ("compile: /tmp/op.mlir:2:3: error: 'attn.sdpa' op takes 3 rows\nnote: x", "compile: error: _ op takes _ rows"),
+    ("simulate: seed 0: [race] two write %r7", "simulate: [race]"),
+    ("simulate: no result after 300 s", "simulate"),
+    ("exit status -11: PLEASE", "exit status -11"), ("2 errors:\nx: error: y", "2 errors"), ("accepted", "accepted"),
+])  # fmt: skip
+def test_kinds_of_failures(message, kind):
+    assert shrink.Failure.kind_of(message) == kind
+
+
+def test_shrinking_keeps_used_captures(monkeypatch, tmp_path):
+    def fails(program, folder, **_):
+        if ("capture", "i32") in [e[::2] for e in leaves(program.visible)]:
+            raise Failed("simulate", "off")
+
+    def leaves(e):
+        return [e] if not any(isinstance(x, tuple) for x in e or ()) else sum(map(leaves, e[2:]), [])
+
+    monkeypatch.setattr(shrink, "run", fails)
+    visible = ("cmpi", "slt", capture(2, "i32"), capture(0, "i32"))
+    big = Program(visible=visible, captures=(("i32", 1), ("f32", 2.0), ("i32", 3)))
+    small = shrink.shrink(shrink.Failure(big, None, "simulate"), tmp_path, 60)
+    assert small == Program(
+        visible=("cmpi", "slt", capture(1, "i32"), capture(0, "i32")),
+        captures=(("i32", 1), ("i32", 3)), sizes=Sizes(1, 1, 1),
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -115,6 +152,8 @@ def command(monkeypatch, tmp_path, capsys):
             fails(program)
 
         monkeypatch.setattr(random_programs, "run", run_one)
+        monkeypatch.setattr(shrink, "run", run_one)
+        monkeypatch.setattr(random_programs, "reduce", lambda failure, small, text, *_: text)
         monkeypatch.setattr(random_programs, "check_flaw", lambda program, flaw: None)
         status = random_programs.main([*words, "--jobs=2"])
         return status, capsys.readouterr().out
@@ -124,7 +163,22 @@ def command(monkeypatch, tmp_path, capsys):
 
 def test_command(command):
     status, said = command(lambda program: None, "30")
-    assert status == 0 and said.splitlines()[-1].split() == ["all", "30", "0", "0"]
+    assert status == 0 and row("all", said) == ["30", "0", "0"]
+    flawed = int(row("nearly legal", said)[0])
+    assert 3 < flawed < 15
+    assert f"nearly legal: {flawed} ({flawed / 30:.0%}), with " in said
+    assert f"verified: {30 - flawed} of {30 - flawed} kernels; findings in 0 of these" in said
+
+
+def test_command_tells_findings_in_verified_kernels(command):
+    def fails(program):
+        raise Failed("verify" if program.head_dim == 64 else "simulate", "a race")
+
+    _, said = command(fails, "12", "--shrink=0")
+    made = [program for program, flaw in (random_programs.make(0, n) for n in range(12)) if not flaw]
+    other = sum(program.head_dim != 64 for program in made)
+    assert 0 < other < len(made)
+    assert f"verified: {other} of {len(made)} kernels; findings in {other} of these" in said
 
 
 def test_command_keeps_failures(command, tmp_path):
@@ -146,8 +200,8 @@ def test_command_counts_spills(command):
         raise Failed("spills", "16 bytes")
 
     status, said = command(fails, "10")
-    all_of = said.splitlines()[-1].split()
-    assert status == 0 and int(all_of[2]) > 0 and all_of[3] == "0"
+    _, spilled, failed = row("all", said)
+    assert status == 0 and int(spilled) > 0 and failed == "0"
 
 
 @pytest.mark.parametrize("words", [["0"], ["x"], ["5", "--jobs=0"]])
@@ -155,3 +209,88 @@ def test_bad_command_line(words, capsys):
     with pytest.raises(SystemExit, match="2"):
         random_programs.parse(words)
     assert "error:" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------------------
+# From a fault in a tool to a file that shows it
+# ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def faulty(tmp_path, monkeypatch):
+    """Puts a script in a tool's place, which first runs `fault` on its first
+    argument's file."""
+
+    def install(tool, fault):
+        real = gpu.find_tool(tool)
+        script = tmp_path / f"faulty-{tool}"
+        script.write_text(f'#!/bin/sh\n{fault}\nexec {real} "$@"\n')
+        script.chmod(0o755)
+        monkeypatch.setenv(tool.replace("-", "_").upper(), str(script))
+
+    monkeypatch.setattr(gpu, "find_ptxas", lambda: None)
+    return install
+
+
+needs_reduce = pytest.mark.skipif(not is_there("fa4-reduce"), reason="needs fa4-reduce")
+
+
+def first(wanted):
+    """The number of the first program that is."""
+    for number in range(1000):
+        program, flaw = random_programs.make(5, number)
+        if wanted(program, flaw):
+            return number
+    raise AssertionError("there is none")
+
+
+def run_one(number, tmp_path):
+    options = random_programs.parse(["1", "--seed=5", "--shrink=120"])
+    result = random_programs.run_number(5, number, tmp_path / "run", ptxas=False)
+    assert result.error
+    place = random_programs.save(result, options, tmp_path / "kept")
+    return result, place
+
+
+@needs_tools
+@needs_reduce
+def test_fault_of_the_compiler(faulty, tmp_path):
+    """It stops at a tanh in a score_mod on memrefs."""
+    faulty("fa4-compile", "grep -q math.tanh $1 && grep -q memref $1 && { echo error: injected >&2; exit 1; }")
+    number = first(lambda p, flaw: not flaw and "tanh" in repr(p.score) and p.kind == "memref" and p.mask and p.captures)
+    result, place = run_one(number, tmp_path)
+    assert result.error == "compile: error: injected" and not result.verified
+    assert eval((place / "small.txt").read_text()) == Program(  # noqa: S307 - our own text
+        score=("math.tanh", S), sizes=Sizes(1, 1, 1, 1, 1)
+    )
+    text = (place / "small.mlir").read_text()
+    assert "math.tanh" in text and "mask" not in text and "captures" not in text
+    # What is kept shows the fault by itself.
+    command = [gpu.find_tool("fa4-compile"), place / "small.mlir", "-o", tmp_path / "out"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr == "error: injected\n"
+
+
+@needs_tools
+@needs_reduce
+def test_fault_in_a_diagnostic(faulty, tmp_path):
+    """It crashes where it should refuse; fa4-reduce takes out what the flaw's text
+    has too much."""
+    faulty("fa4-compile", "grep -q math.sin $1 && kill -SEGV $$")
+    number = first(lambda p, flaw: flaw == "sine" and p.mask and p.head_dim == 128)
+    result, place = run_one(number, tmp_path)
+    assert result.error.startswith("exit status -11")
+    text = (place / "small.mlir").read_text()
+    assert "math.sin" in text and "mask" not in text and "x64x" in text
+
+
+@needs_tools
+@needs_reduce
+def test_fault_of_the_simulator(faulty, tmp_path):
+    """It has a finding where there is more than one batch."""
+    faulty("fa4-sim", 'case "$*" in *" B=1 "*) ;; *" B="*) echo "[race] injected" >&2; exit 1;; esac')
+    number = first(lambda p, flaw: not flaw and p.sizes.b == 3 and "B" not in p.static and p.score)
+    result, place = run_one(number, tmp_path)
+    assert result.error == "simulate: [race] injected" and result.verified
+    small = eval((place / "small.txt").read_text())  # noqa: S307 - our own text
+    assert small == Program(sizes=Sizes(2, 1, 1, 1, 1))

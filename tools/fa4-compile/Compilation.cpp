@@ -71,9 +71,14 @@ static bool hasKernelsToLower(ModuleOp module) {
 /// Passes that plan do not plan what has been planned.
 static LogicalResult checkStart(ModuleOp module,
                                 const CompileOptions &options) {
+  auto kernels = module.getOps<tile::KernelOp>();
+  if (options.from && kernels.empty() &&
+      *options.from + 1 < getKernelLevels().size())
+    return module.emitError("no tile.kernel, which a file of the level '")
+           << getKernelLevels()[*options.from].name << "' has";
   if (options.from)
     return success();
-  for (auto kernel : module.getOps<tile::KernelOp>())
+  for (tile::KernelOp kernel : kernels)
     if (!kernel.getBody().getOps<tile::RoleOp>().empty())
       return kernel.emitError(
           "has roles already; --from=LEVEL says which level it is at");
@@ -103,6 +108,17 @@ static LogicalResult checkLevels(ModuleOp module, const CompileOptions &options,
   return success();
 }
 
+/// The level that the pipeline ends with: the last that is written where
+/// nothing else is asked for, so that IR can be looked at of which a later pass
+/// refuses something.
+static unsigned lastLevel(const CompileOptions &options) {
+  bool isWhole = options.levels.empty() || options.report ||
+                 !options.ptxas.empty() || options.wants(Artefact::LLVM) ||
+                 options.wants(Artefact::PTX);
+  return isWhole ? getKernelLevels().size() - 1
+                 : *llvm::max_element(options.levels);
+}
+
 /// Runs the pipeline, and keeps the IR of the levels that are to be written.
 static LogicalResult lower(ModuleOp module, const CompileOptions &options,
                            TimingScope &timing,
@@ -111,12 +127,15 @@ static LogicalResult lower(ModuleOp module, const CompileOptions &options,
   ArrayRef<KernelLevel> levels = getKernelLevels();
   // What is in the LLVM dialect already goes through the last level only.
   unsigned first = options.from ? *options.from + 1 : 0;
-  if (!hasKernelsToLower(module))
+  if (!hasKernelsToLower(module)) {
+    if (!options.from && failed(findKernels(module)))
+      return failure();
     first = levels.size() - 1;
+  }
   if (failed(checkLevels(module, options, first)) ||
       failed(checkStart(module, options)))
     return failure();
-  for (unsigned i = first; i < levels.size(); ++i) {
+  for (unsigned i = first; i <= lastLevel(options); ++i) {
     if (failed(runPasses(module, timing, [&](OpPassManager &passes) {
           levels[i].addPasses(passes, options.kernel);
         })))
@@ -292,6 +311,25 @@ static FailureOr<CompileReport> emit(ModuleOp module,
   return report;
 }
 
+/// Files of levels, named as those of the kernels that they would become.
+static FailureOr<RunReport>
+addLevels(ModuleOp module, std::vector<std::pair<StringRef, std::string>> &ir,
+          const RunReport &report, OutputFiles &files) {
+  auto kernels = module.getOps<tile::KernelOp>();
+  if (kernels.empty()) {
+    module.emitError("no kernel: no attention op, and no tile.kernel");
+    return failure();
+  }
+  tile::KernelOp first = *kernels.begin();
+  bool isNamed = module.getSymName() && !llvm::hasSingleElement(kernels);
+  StringRef name = isNamed ? *module.getSymName() : first.getSymName();
+  if (failed(checkName(isNamed ? module.getOperation() : first, name)))
+    return failure();
+  for (auto &[level, text] : ir)
+    files.add((name + "." + level + ".mlir").str(), std::move(text));
+  return report;
+}
+
 FailureOr<RunReport> fa4::compile(ModuleOp module,
                                   const CompileOptions &options,
                                   TimingScope &timing, OutputFiles &files) {
@@ -302,6 +340,8 @@ FailureOr<RunReport> fa4::compile(ModuleOp module,
   std::vector<std::pair<StringRef, std::string>> ir;
   if (failed(lower(module, options, timing, ir, report)))
     return failure();
+  if (lastLevel(options) + 1 < getKernelLevels().size())
+    return addLevels(module, ir, report, files);
   FailureOr<std::vector<OwningOpRef<ModuleOp>>> parts = split(module);
   if (failed(parts))
     return failure();

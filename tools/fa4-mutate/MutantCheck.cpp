@@ -28,6 +28,7 @@ MutantResult MutantChecker::check(const ProtocolModel &model) {
   if (auto finding = verifyProtocol(model)) {
     result.verifier = Verdict::Rejected;
     result.verifierSays = finding->message;
+    result.verifierPasses = finding->passes;
   }
   double time = std::chrono::duration<double>(Clock::now() - begin).count();
   seconds += time;
@@ -47,6 +48,7 @@ MutantResult MutantChecker::check(const ProtocolModel &model) {
   if (finding) {
     result.explorer = Verdict::Rejected;
     result.explorerSays = finding->message;
+    result.explorerPasses = finding->passes;
   } else if (statistics.gaveUp) {
     result.explorer = Verdict::Unknown;
   }

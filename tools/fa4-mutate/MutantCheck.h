@@ -24,6 +24,8 @@ struct MutantResult {
   Verdict verifier = Verdict::Accepted;
   Verdict explorer = Verdict::Accepted;
   std::string verifierSays, explorerSays;
+  /// Of the counter-examples.
+  int64_t verifierPasses = 0, explorerPasses = 0;
 
   bool isKilled() const {
     return !rule.empty() || verifier == Verdict::Rejected ||

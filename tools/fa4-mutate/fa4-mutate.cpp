@@ -128,6 +128,8 @@ static void printJson(uint64_t number, StringRef kernel,
     object["explorer"] = name(result.explorer);
     object["verifier_says"] = result.verifierSays;
     object["explorer_says"] = result.explorerSays;
+    object["verifier_passes"] = result.verifierPasses;
+    object["explorer_passes"] = result.explorerPasses;
   }
   llvm::outs() << llvm::json::Value(std::move(object)) << "\n";
 }

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttnReduction.h"
 #include "fa4/InitAll.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
@@ -14,6 +15,7 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   fa4::registerToolDialects(registry);
+  fa4::registerAttnReduction(registry);
   fa4::registerToolPasses();
   mlir::MLIRContext context(registry);
   return mlir::failed(mlir::mlirReduceMain(argc, argv, context));

@@ -92,3 +92,29 @@ tile.kernel @each_row() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]
     tile.commit %c, %k : <vector<32x2xf32>>, vector<32x2xf32>
   }
 }
+
+// -----
+
+// Placement, barriers and fences are checked again at the end.
+tile.kernel @arrivals(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                  %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32784 : i64} {
+  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) : <vector<128x64xbf16>>
+  // expected-error @below {{channel "out" has arrivals(64) a phase of its full barriers, expected arrivals(128): @compute 128}}
+  %out = tile.channel "out" smem stages(1) offset(16384) full(1) arrivals(64) : <vector<128x64xbf16>>
+  tile.role @load warps(1) issue first_warp(4) registers(48) {
+    %c0 = arith.constant 0 : index
+    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+  }
+  tile.role @compute warps(4) first_warp(0) registers(64) {
+    %v = tile.wait %in : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    %w = arith.addf %v, %v : vector<128x64xbf16>
+    tile.commit %out, %w : <vector<128x64xbf16>>, vector<128x64xbf16>
+  }
+  tile.role @store warps(1) issue first_warp(5) registers(48) {
+    %c0 = arith.constant 0 : index
+    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+  }
+}

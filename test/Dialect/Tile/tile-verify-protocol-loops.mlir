@@ -37,7 +37,7 @@
 // FIRST-EXPLORED: error: channel "a": tokens are left over at the end
 // The first pass adds to what is not there.
 // RUN: sed -e 's/ne, %i, %c0 : index .. #more/sge, %i, %c0 : index/' %S/Inputs/steps.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=START
-// START: error: reads a value that no one has written
+// START: error: channel "acc": @mma reads a value that no one has written
 // START: note: @mma makes at least 1 pass of this loop
 // RUN: sed -e 's/ne, %i, %c0 : index .. #more/sge, %i, %c0 : index/' %S/Inputs/steps.mlir | not fa4-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=START-EXPLORED
 // START-EXPLORED: error: reads a value that nobody writes

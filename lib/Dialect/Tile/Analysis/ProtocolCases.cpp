@@ -181,15 +181,16 @@ void CaseFinder::record() {
     cases.push_back(current);
 }
 
+int64_t ProtocolCase::total() const {
+  int64_t sum = 0;
+  for (const auto &ofLoop : passes)
+    sum = std::accumulate(ofLoop.begin(), ofLoop.end(), sum);
+  return sum;
+}
+
 std::vector<ProtocolCase> CaseFinder::takeInOrder() {
-  auto total = [](const ProtocolCase &c) {
-    int64_t sum = 0;
-    for (const auto &passes : c.passes)
-      sum = std::accumulate(passes.begin(), passes.end(), sum);
-    return sum;
-  };
   llvm::sort(cases, [&](const ProtocolCase &a, const ProtocolCase &b) {
-    return std::pair(total(a), a.passes) < std::pair(total(b), b.passes);
+    return std::pair(a.total(), a.passes) < std::pair(b.total(), b.passes);
   });
   return std::move(cases);
 }

@@ -22,6 +22,9 @@ struct ProtocolCase {
   std::vector<ProtocolTrace> traces;
   /// Of each loop, each time that it is entered.
   std::vector<llvm::SmallVector<int64_t, 2>> passes;
+
+  /// Of all loops.
+  int64_t total() const;
 };
 
 /// All cases in which no loop makes more than `maxPasses` passes, and none with

@@ -184,6 +184,8 @@ private:
   ExplorerStatistics &statistics;
   SmallVector<unsigned> firstSlot, channelOfSlot;
   SmallVector<bool> isAcquired;
+  /// An acquire waits for what comes after the wait for the phase before.
+  SmallVector<bool> keepsPhases;
   std::vector<std::vector<Item>> items;
   std::vector<std::vector<unsigned>> queues;
   /// Footprints of what is left, from each event (threads, with TMA operations
@@ -207,7 +209,8 @@ Explorer::Explorer(const ProtocolModel &model, std::vector<Trace> roleTraces,
                    const ExplorerOptions &options,
                    ExplorerStatistics &statistics)
     : model(model), options(options), statistics(statistics),
-      isAcquired(model.channels.size(), false), waits(model.roles.size()),
+      isAcquired(model.channels.size(), false),
+      keepsPhases(model.channels.size(), false), waits(model.roles.size()),
       releases(model.roles.size()) {
   for (auto [i, channel] : llvm::enumerate(model.channels)) {
     firstSlot.push_back(channelOfSlot.size());
@@ -216,7 +219,10 @@ Explorer::Explorer(const ProtocolModel &model, std::vector<Trace> roleTraces,
   for (unsigned role = 0; role < roleTraces.size(); ++role) {
     for (const ProtocolEvent &event : roleTraces[role])
       if (event.kind == StepKind::Acquire)
-        isAcquired[event.channel] = true;
+        isAcquired[event.channel] = keepsPhases[event.channel] = true;
+    for (const ProtocolEvent &event : roleTraces[role])
+      if (event.kind == StepKind::Acquire && event.step->strength != Step::Full)
+        keepsPhases[event.channel] = false;
     bool hasLanes = options.lanes && !model.roles[role].issues;
     for (int lane = hasLanes ? 0 : -1; lane <= (hasLanes ? 1 : -1); ++lane) {
       threads.push_back({role, lane});
@@ -365,7 +371,7 @@ void Explorer::prepareAccess(unsigned thread, unsigned number) {
 /// overtaking a wait. Waits look at the phase that commits change.
 void Explorer::preparePhases(unsigned role, unsigned number) {
   const ProtocolEvent &event = traces[role][number];
-  if (isAcquired[event.channel])
+  if (keepsPhases[event.channel])
     return;
   const ProtocolChannel &channel = model.channels[event.channel];
   unsigned phase =
@@ -645,6 +651,9 @@ void Explorer::performAccess(State &state, unsigned thread, unsigned number) {
   if (item.writes.empty())
     return;
   for (unsigned slot : item.footprint.writes.set_bits()) {
+    // Behind the stages there are phases.
+    if (slot >= state.slots.size())
+      break;
     unsigned value = state.slots[slot].first;
     bool isOwn = llvm::any_of(item.writes, [&](const ValueUse &write) {
       return write.value == value;
@@ -667,7 +676,7 @@ void Explorer::checkPhase(const State &state, unsigned role, unsigned number) {
   const ProtocolEvent &event = traces[role][number];
   const ProtocolChannel &channel = model.channels[event.channel];
   int64_t previous = event.position - channel.stages;
-  if (isAcquired[event.channel] || previous < channel.initial)
+  if (keepsPhases[event.channel] || previous < channel.initial)
     return;
   if (!isDone(state, find(commits, event.channel, event.position)))
     return;
@@ -846,6 +855,7 @@ fa4::tile::exploreProtocol(const ProtocolModel &model,
     auto finding =
         Explorer(model, std::move(choice.traces), options, counts).run();
     if (finding) {
+      finding->passes = choice.total();
       for (auto [loop, passes] : llvm::zip(model.loops, choice.passes))
         finding->notes.push_back(
             {loop.op,

@@ -10,6 +10,7 @@
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "fa4/Dialect/Tile/Analysis/Uniformity.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -232,6 +233,8 @@ LogicalResult ModelBuilder::addRole(RoleOp op) {
   role->issues = op.getIssue();
   role->variables = 1;
   variables.clear();
+  if (failed(verifyUniformity(op)))
+    return failure();
   return addBlock(op.getBody().front(), role->body);
 }
 

@@ -184,3 +184,16 @@ fa4::tile::verifyPlacement(const ProtocolModel &model) {
     return finding;
   return verifyBarriers(model, *target);
 }
+
+LogicalResult fa4::tile::verifyPlacement(KernelOp kernel) {
+  if (kernel.getBody().getOps<RoleOp>().empty())
+    return success();
+  FailureOr<ProtocolModel> model = ProtocolModel::build(kernel);
+  if (failed(model))
+    return failure();
+  std::optional<ProtocolFinding> finding = verifyPlacement(*model);
+  if (!finding)
+    return success();
+  finding->emit();
+  return failure();
+}

@@ -7,174 +7,18 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/ProtocolVerifier.h"
-#include "ProtocolFacts.h"
+#include "ProtocolProof.h"
 #include "ProtocolSites.h"
-#include "mlir/IR/Diagnostics.h"
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/FormatVariadic.h"
-#include <deque>
-#include <set>
 
 using namespace mlir;
 using namespace fa4::tile;
+using namespace fa4::tile::proof;
 using llvm::formatv;
 
-void ProtocolFinding::emit() const {
-  InFlightDiagnostic diagnostic = op->emitError(message);
-  for (const auto &[at, note] : notes)
-    diagnostic.attachNote(at->getLoc()) << note;
-}
-
-namespace {
-
-using Clock = SmallVector<int32_t>;
-
-void join(Clock &clock, const Clock &other) {
+static void join(Clock &clock, const Clock &other) {
   for (auto [a, b] : llvm::zip(clock, other))
     a = std::max(a, b);
 }
-
-/// An access that later ones may conflict with.
-struct Record {
-  int agent = -1;
-  int32_t time = 0;
-  unsigned role = 0;
-  Operation *op = nullptr;
-  int64_t pass = -1;
-};
-
-struct SlotState {
-  /// Position of the value, -1 if it is overwritten or was never written.
-  int64_t content = -1;
-  Record overwriter;
-  Record lastWrite;
-  SmallVector<Record, 2> reads;
-};
-
-struct ChannelState {
-  int64_t acquired = 0, committed = 0;
-  /// Of each consumer.
-  SmallVector<int64_t, 1> waited, released;
-  /// What a wait or acquire learns, by position modulo stages.
-  SmallVector<Clock> commits;
-  SmallVector<SmallVector<Clock>, 1> releases;
-  /// Time of each consumer's wait, by position modulo stages.
-  SmallVector<SmallVector<int32_t>, 1> waits;
-};
-
-struct Machine {
-  std::vector<RoleCursor> cursors;
-  ProtocolFacts facts;
-  /// Of each role: its lanes, and its MMAs.
-  SmallVector<Clock> lanes, mmas;
-  SmallVector<int32_t> copies;
-  std::vector<ChannelState> channels;
-  std::vector<SlotState> slots;
-};
-
-class Verifier {
-public:
-  Verifier(const ProtocolModel &model, ProtocolStatistics &statistics);
-  std::optional<ProtocolFinding> run();
-
-private:
-  /// Whether no passes decide an unknown of the form.
-  bool isPlain(const LinearForm &form) const {
-    return llvm::all_of(form.terms, [&](const auto &term) {
-      return model.depths[term.first.number()] == 0;
-    });
-  }
-
-  // Components of a clock.
-  unsigned roleCount() const { return model.roles.size(); }
-  int mmaAgent(unsigned role) const { return roleCount() + role; }
-  /// All lanes of a role.
-  int allLanesAgent(unsigned role) const { return 2 * roleCount() + role; }
-  int copyAgent(unsigned slot) const { return 3 * roleCount() + slot; }
-
-  unsigned slotOf(unsigned channel, int64_t position) const {
-    return firstSlot[channel] + position % model.channels[channel].stages;
-  }
-  int64_t stageOf(StageUse use) const {
-    return use.position % model.channels[use.channel].stages;
-  }
-  unsigned consumerIndex(unsigned channel, unsigned role) const {
-    const auto &consumers = model.channels[channel].consumers;
-    return llvm::find(consumers, role) - consumers.begin();
-  }
-
-  Machine start() const;
-  SmallVector<unsigned> orderRoles(const Machine &machine) const;
-  void advance(Machine machine);
-  void relateClamped(ProtocolFacts &facts, const LinearForm &form) const;
-  /// False: both answers are possible and have been queued, or the state has
-  /// been seen.
-  bool answer(Machine &machine, unsigned role);
-  bool isNew(Machine &machine);
-  void appendNumbers(Machine &machine, SmallVectorImpl<int64_t> &key) const;
-  void appendClocks(const Machine &machine,
-                    SmallVectorImpl<int64_t> &key) const;
-  void appendChannel(const Machine &machine, unsigned channel,
-                     SmallVectorImpl<int64_t> &key) const;
-
-  bool isEnabled(const Machine &machine, unsigned role) const;
-  void execute(Machine &machine, unsigned role);
-  void acquire(Machine &machine, unsigned role, const ProtocolEvent &event);
-  void commit(Machine &machine, unsigned role, const ProtocolEvent &event);
-  void wait(Machine &machine, unsigned role, const ProtocolEvent &event);
-  void release(Machine &machine, unsigned role, const ProtocolEvent &event);
-  void access(Machine &machine, unsigned role, const ProtocolEvent &event);
-  void read(Machine &machine, const Record &record, const Clock &clock,
-            StageUse use);
-  void write(Machine &machine, const Record &record, const Clock &clock,
-             StageUse use);
-  std::string describeMissing(const Record &old, unsigned role) const;
-  bool knows(const Clock &clock, const Record &by, unsigned slot,
-             const Record &record, unsigned recordSlot) const;
-  void checkEnd(const Machine &machine);
-
-  // Findings.
-  std::string roleName(unsigned role) const {
-    return "@" + model.roles[role].name;
-  }
-  const std::string &label(unsigned channel) const {
-    return model.channels[channel].label;
-  }
-  static std::string inPass(int64_t pass) {
-    return pass < 0 ? "" : formatv(" in pass {0} of its loop", pass + 1).str();
-  }
-  static int64_t passOf(const ProtocolEvent &event) {
-    return event.iteration.empty() ? -1 : event.iteration.back();
-  }
-  void report(const Machine &machine, Operation *op, std::string message);
-  void note(Operation *op, std::string message) {
-    finding->notes.insert(finding->notes.begin() + details++,
-                          {op, std::move(message)});
-  }
-  void reportDeadlock(const Machine &machine);
-  /// The role whose step `role` waits for.
-  unsigned culprit(const Machine &machine, unsigned role) const;
-  std::string describeBlocked(const Machine &machine, unsigned role) const;
-  void notePasses(const Machine &machine);
-
-  const ProtocolModel &model;
-  ProtocolStatistics &statistics;
-  SmallVector<unsigned> firstSlot;
-  SmallVector<unsigned> channelOfSlot;
-  SmallVector<SmallVector<unsigned>> overlapping;
-  /// Stages may be renamed: none shares memory with another channel.
-  SmallVector<bool> rotates;
-  SmallVector<bool> isAcquired, isReleased;
-  SmallVector<bool> hasMmas;
-  bool hasNestedLoops;
-  std::deque<Machine> queue;
-  std::set<std::vector<int64_t>> seen;
-  std::optional<ProtocolFinding> finding;
-  /// Notes that come before those on numbers of passes.
-  unsigned details = 0;
-};
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // States
@@ -193,7 +37,7 @@ Verifier::Verifier(const ProtocolModel &model, ProtocolStatistics &statistics)
     : model(model), statistics(statistics),
       isAcquired(model.channels.size(), false),
       isReleased(model.channels.size(), false),
-      hasMmas(model.roles.size(), false) {
+      hasMmas(model.roles.size(), false), history(model) {
   for (auto [i, channel] : llvm::enumerate(model.channels)) {
     firstSlot.push_back(channelOfSlot.size());
     channelOfSlot.append(channel.stages, i);
@@ -231,6 +75,8 @@ Machine Verifier::start() const {
     machine.lanes.emplace_back(size, 0);
     machine.mmas.emplace_back(size, 0);
   }
+  machine.history.assign(roleCount(), ProtocolHistory::kNone);
+  machine.passesLeft.assign(model.loops.size(), 0);
   machine.copies.assign(channelOfSlot.size(), 0);
   machine.slots.resize(channelOfSlot.size());
   for (auto [i, channel] : llvm::enumerate(model.channels)) {
@@ -413,7 +259,14 @@ void Verifier::commit(Machine &machine, unsigned role,
              formatv("channel \"{0}\": a value is committed before {1} has "
                      "surely waited for the previous one in this stage",
                      channel.label, roleName(channel.consumers[i])));
-      return;
+      unsigned consumer = channel.consumers[i];
+      int wait = history.find(machine.history[consumer], StepKind::Wait,
+                              event.channel, previous);
+      if (wait != ProtocolHistory::kNone)
+        note(history.opOf(wait),
+             "the wait" + inPass(history.passOf(wait)) +
+                 ", which nothing orders before the commit");
+      return noteOrder(machine, role, consumer, wait, slot);
     }
   state.commits[stage] = std::move(token);
   state.committed = event.position + 1;
@@ -462,8 +315,7 @@ void Verifier::release(Machine &machine, unsigned role,
 void Verifier::access(Machine &machine, unsigned role,
                       const ProtocolEvent &event) {
   if (event.readsNothing)
-    return report(machine, event.step->op,
-                  "reads a value that no one has written");
+    return reportReadOfNothing(machine, role, event);
   // Operands come first, then an accumulator, which may be in the same place.
   for (unsigned i = 0; event.write && i < event.step->reads.size(); ++i)
     if (model.overlap(event.reads[i].channel, stageOf(event.reads[i]),
@@ -477,6 +329,7 @@ void Verifier::access(Machine &machine, unsigned role,
   record.role = role;
   record.op = event.step->op;
   record.pass = passOf(event);
+  record.entry = machine.history[role];
   Clock clock = machine.lanes[role];
   int32_t time = ++machine.lanes[role][role];
   auto accessAll = [&](auto tick) {
@@ -545,10 +398,13 @@ void Verifier::read(Machine &machine, const Record &record, const Clock &clock,
   bool isConsumer =
       channel.hasConsumer(record.role) && channel.producer != int(record.role);
   if (isConsumer &&
-      use.position < state.released[consumerIndex(use.channel, record.role)])
-    return report(machine, record.op,
-                  formatv("channel \"{0}\": a stage is read after its release",
-                          channel.label));
+      use.position < state.released[consumerIndex(use.channel, record.role)]) {
+    report(machine, record.op,
+           formatv("channel \"{0}\": a stage is read after its release",
+                   channel.label));
+    return noteStep(machine, record.role, StepKind::Release, use.channel,
+                    "released");
+  }
   for (unsigned other : overlapping[slotNumber]) {
     const Record &write = machine.slots[other].lastWrite;
     if (knows(clock, record, slotNumber, write, other))
@@ -558,9 +414,10 @@ void Verifier::read(Machine &machine, const Record &record, const Clock &clock,
                    "it (channel \"{4}\")",
                    channel.label, roleName(record.role), inPass(record.pass),
                    roleName(write.role), label(channelOfSlot[other])));
-    return note(write.op, "the write" + inPass(write.pass) +
-                              ", which nothing orders before the read: " +
-                              describeMissing(write, record.role));
+    note(write.op, "the write" + inPass(write.pass) +
+                       ", which nothing orders before the read: " +
+                       describeMissing(write, record.role));
+    return noteOrder(machine, record.role, write.role, write.entry, slotNumber);
   }
   if (slot.content != use.position) {
     report(machine, record.op,
@@ -604,6 +461,7 @@ void Verifier::write(Machine &machine, const Record &record, const Clock &clock,
     note(old.op, "the access" + inPass(old.pass) +
                      ", which nothing orders before the write: " +
                      describeMissing(old, record.role));
+    noteOrder(machine, record.role, old.role, old.entry, slotNumber);
   };
   for (unsigned other : overlapping[slotNumber]) {
     SlotState &slot = machine.slots[other];
@@ -625,6 +483,7 @@ void Verifier::execute(Machine &machine, unsigned role) {
   ++statistics.steps;
   RoleCursor &cursor = machine.cursors[role];
   const ProtocolEvent &event = cursor.event();
+  machine.history[role] = history.append(machine.history[role], event);
   switch (event.kind) {
   case StepKind::Acquire:
     acquire(machine, role, event);
@@ -671,6 +530,46 @@ void Verifier::relateClamped(ProtocolFacts &facts,
   }
 }
 
+void Verifier::reply(Machine &machine, unsigned role, bool yes) {
+  RoleCursor &cursor = machine.cursors[role];
+  const ProtocolQuestion &question = cursor.question();
+  if (question.kind == ProtocolQuestion::AnotherPass && !yes)
+    machine.passesLeft[question.number] += question.pass;
+  cursor.answer(yes);
+}
+
+int64_t Verifier::leastPasses(const Machine &machine, const ProtocolLoop &loop,
+                              ArrayRef<int64_t> instance) const {
+  auto least =
+      machine.facts.lowerBound(model.instantiate(loop.trips, instance));
+  return std::max({least ? *least : 0, loop.atLeast, int64_t(0)});
+}
+
+int64_t Verifier::countPasses(const Machine &machine) const {
+  int64_t sum = 0;
+  SmallVector<int64_t> passes(model.loops.size(), 0);
+  for (auto [i, loop] : llvm::enumerate(model.loops)) {
+    const RoleCursor &cursor = machine.cursors[loop.role];
+    sum += machine.passesLeft[i];
+    bool isHere = llvm::all_of(
+        loop.parents, [&](unsigned outer) { return cursor.isIn(outer); });
+    auto instance = cursor.instance(loop.parents);
+    if (isHere && !cursor.isLeft(i)) {
+      passes[i] =
+          std::max(leastPasses(machine, loop, instance), cursor.passes(i));
+      sum += passes[i];
+    }
+    if (loop.parents.size() != 1 || cursor.isLeft(loop.parents[0]))
+      continue;
+    // Later passes of the loop around it.
+    unsigned outer = loop.parents[0];
+    for (int64_t pass = std::max<int64_t>(cursor.passes(outer), 0);
+         pass < passes[outer]; ++pass)
+      sum += leastPasses(machine, loop, pass + model.loops[outer].firstPass);
+  }
+  return sum;
+}
+
 bool Verifier::answer(Machine &machine, unsigned role) {
   RoleCursor &cursor = machine.cursors[role];
   ProtocolQuestion question = cursor.question();
@@ -697,7 +596,7 @@ bool Verifier::answer(Machine &machine, unsigned role) {
   }
   relateClamped(machine.facts, form);
   if (auto known = machine.facts.decide(predicate, form)) {
-    cursor.answer(*known);
+    reply(machine, role, *known);
     return true;
   }
   // What can be below, equal to or above 0.
@@ -726,8 +625,8 @@ bool Verifier::answer(Machine &machine, unsigned role) {
     relateClamped(next.facts, form);
     if (!next.facts.isFeasible())
       continue;
-    next.cursors[role].answer(holds(sign));
-    queue.push_back(std::move(next));
+    reply(next, role, holds(sign));
+    enqueue(std::move(next));
   }
   return false;
 }
@@ -780,122 +679,11 @@ void Verifier::advance(Machine machine) {
   }
 }
 
-void Verifier::checkEnd(const Machine &machine) {
-  for (auto [i, state] : llvm::enumerate(machine.channels)) {
-    const ProtocolChannel &channel = model.channels[i];
-    auto differ = [&](StringRef what, int64_t a, StringRef than, int64_t b) {
-      if (!finding && a != b)
-        report(machine, channel.op,
-               formatv("channel \"{0}\": {1} values are {2}, but {3} {4}",
-                       channel.label, a, what, b, than));
-    };
-    for (auto [k, consumer] : llvm::enumerate(channel.consumers)) {
-      differ("committed", state.committed,
-             "waited for by " + roleName(consumer), state.waited[k]);
-      if (isAcquired[i] || isReleased[i])
-        differ("waited for by " + roleName(consumer), state.waited[k],
-               "released", state.released[k]);
-    }
-    if (isAcquired[i] || isReleased[i])
-      differ("committed", state.committed, "acquired", state.acquired);
-  }
-}
-
 std::optional<ProtocolFinding> Verifier::run() {
-  queue.push_back(start());
-  while (!queue.empty() && !finding) {
-    Machine machine = std::move(queue.front());
-    queue.pop_front();
-    advance(std::move(machine));
-  }
+  enqueue(start());
+  while (!queue.empty() && !finding)
+    advance(std::move(queue.extract(queue.begin()).mapped()));
   return std::move(finding);
-}
-
-//===----------------------------------------------------------------------===//
-// Findings
-//===----------------------------------------------------------------------===//
-
-void Verifier::report(const Machine &machine, Operation *op,
-                      std::string message) {
-  finding = ProtocolFinding{op, std::move(message), {}};
-  notePasses(machine);
-}
-
-void Verifier::notePasses(const Machine &machine) {
-  for (const ProtocolLoop &loop : model.loops) {
-    const RoleCursor &cursor = machine.cursors[loop.role];
-    if (!llvm::all_of(loop.parents,
-                      [&](unsigned outer) { return cursor.isIn(outer); }))
-      continue;
-    LinearForm trips = machine.facts.simplify(
-        model.instantiate(loop.trips, cursor.instance(loop.parents)));
-    auto least = machine.facts.lowerBound(trips);
-    int64_t known = std::max<int64_t>(least ? *least : 0, 0);
-    std::string where;
-    if (!loop.parents.empty())
-      where = formatv(" in pass {0} of the one around it",
-                      cursor.passes(loop.parents.back()));
-    finding->notes.push_back(
-        {loop.op,
-         formatv("{0} makes {1}{2} pass{3} of this loop{4}",
-                 roleName(loop.role), trips.isConstant() ? "" : "at least ",
-                 known, known == 1 ? "" : "es", where)});
-  }
-}
-
-unsigned Verifier::culprit(const Machine &machine, unsigned role) const {
-  const ProtocolEvent &event = machine.cursors[role].event();
-  const ProtocolChannel &channel = model.channels[event.channel];
-  if (event.kind == StepKind::Wait)
-    return channel.producer;
-  const ChannelState &state = machine.channels[event.channel];
-  for (auto [i, consumer] : llvm::enumerate(channel.consumers))
-    if (state.released[i] <= event.position - channel.stages)
-      return consumer;
-  return role;
-}
-
-std::string Verifier::describeBlocked(const Machine &machine,
-                                      unsigned role) const {
-  const ProtocolEvent &event = machine.cursors[role].event();
-  int64_t stages = model.channels[event.channel].stages;
-  bool isWait = event.kind == StepKind::Wait;
-  unsigned other = culprit(machine, role);
-  return formatv("{0}{1} waits for {2} number {3} of channel \"{4}\" by {5}{6}",
-                 roleName(role), inPass(passOf(event)),
-                 isWait ? "commit" : "release",
-                 isWait ? event.position + 1 : event.position - stages + 1,
-                 label(event.channel), roleName(other),
-                 machine.cursors[other].isAtEnd() ? ", which has ended" : "")
-      .str();
-}
-
-void Verifier::reportDeadlock(const Machine &machine) {
-  // Who waits for whom, from the first that is stuck on to a cycle or the end
-  // of a role.
-  unsigned role = 0;
-  while (machine.cursors[role].isAtEnd())
-    ++role;
-  SmallVector<unsigned> chain;
-  while (!machine.cursors[role].isAtEnd() && !llvm::is_contained(chain, role)) {
-    chain.push_back(role);
-    role = culprit(machine, role);
-  }
-  // What leads to the cycle is not part of it.
-  if (auto *start = llvm::find(chain, role); start != chain.end())
-    chain.erase(chain.begin(), start);
-  else
-    chain.erase(chain.begin(), chain.end() - 1);
-  const ProtocolEvent &event = machine.cursors[chain.front()].event();
-  finding =
-      ProtocolFinding{event.step->op,
-                      formatv("channel \"{0}\": {1} waits forever",
-                              label(event.channel), roleName(chain.front())),
-                      {}};
-  for (unsigned blocked : chain)
-    note(machine.cursors[blocked].event().step->op,
-         describeBlocked(machine, blocked));
-  notePasses(machine);
 }
 
 std::optional<ProtocolFinding>

@@ -35,6 +35,17 @@ static LogicalResult verifyBarrierCounts(ChannelOp channel) {
   return success();
 }
 
+/// Far from what any chip has, where nothing overflows; what is negative or too
+/// much for the chip, the protocol's proof rejects.
+static LogicalResult verifyRange(Operation *op, StringRef what,
+                                 std::optional<uint64_t> number) {
+  constexpr int64_t limit = 1 << 30;
+  int64_t value = number.value_or(0);
+  if (value > -limit && value < limit)
+    return success();
+  return op->emitOpError("has ") << what << "(" << value << "), out of range";
+}
+
 LogicalResult ChannelOp::verify() {
   if (!isa<KernelOp>((*this)->getParentOp()))
     return emitOpError("must be directly in a tile.kernel");
@@ -44,6 +55,14 @@ LogicalResult ChannelOp::verify() {
   if (initial < 0 || initial > static_cast<int64_t>(getStages()))
     return emitOpError("starts with ")
            << initial << " values in " << getStages() << " stages";
+  if (!getValueType().getElementType().isIntOrFloat())
+    return emitOpError("elements of ")
+           << getValueType() << " have no size in memory";
+  if (failed(verifyRange(*this, "stages", getStages())) ||
+      failed(verifyRange(*this, "offset", getOffset())) ||
+      failed(verifyRange(*this, "full", getFull())) ||
+      failed(verifyRange(*this, "empty", getEmpty())))
+    return failure();
   if (failed(verifyBarrierCounts(*this)))
     return failure();
   if (!getInPlaceOf())
@@ -64,6 +83,9 @@ LogicalResult ChannelOp::verify() {
 LogicalResult RoleOp::verify() {
   if (getWarps() < 1)
     return emitOpError("needs at least one warp");
+  if (failed(verifyRange(*this, "warps", getWarps())) ||
+      failed(verifyRange(*this, "first_warp", getFirstWarp())))
+    return failure();
   if (getIssue() && getWarps() != 1)
     return emitOpError("issues from one thread, so it has one warp, not ")
            << getWarps();
@@ -109,7 +131,7 @@ static LogicalResult verifyLaneAccess(Operation *op, Type lane, VectorType tile,
   auto vector = dyn_cast<VectorType>(lane);
   int64_t count = vector ? vector.getNumElements() : 1;
   if (getElementTypeOrSelf(lane) != tile.getElementType() ||
-      (rowValue && vector) || column < 0 || column + count > columns)
+      (rowValue && vector) || column < 0 || column > columns - count)
     return op->emitOpError("accesses ")
            << lane << " at column " << column << " of a row of " << tile;
   return success();

@@ -10,6 +10,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -120,6 +121,67 @@ static LogicalResult verifyKernelArg(KernelOp op, unsigned arg,
   return success();
 }
 
+/// What any chip has is far less; bytes and sums of them do not overflow.
+static constexpr uint64_t kMaxElements = 1 << 20;
+
+static LogicalResult verifyValueType(Operation *op, Type type) {
+  if (auto channel = dyn_cast<ChannelType>(type)) {
+    // Channels are known by the operation that defines them.
+    if (!isa<ChannelOp>(op))
+      return op->emitOpError("has a channel that is not the result of a "
+                             "tile.channel");
+    VectorType value = channel.getValueType();
+    if (!value.getRank() || value.isScalable())
+      return op->emitOpError("needs values of one or more static "
+                             "dimensions, not ")
+             << value;
+    type = value;
+  }
+  auto tile = dyn_cast<VectorType>(type);
+  if (!tile)
+    return success();
+  uint64_t elements = 1;
+  for (uint64_t size : tile.getShape())
+    elements = llvm::SaturatingMultiply(elements, size);
+  if (elements > kMaxElements)
+    return op->emitOpError("has a tile of more than ")
+           << kMaxElements << " elements: " << tile;
+  return success();
+}
+
+static LogicalResult verifyValueTypes(KernelOp kernel) {
+  WalkResult result = kernel->walk([](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (failed(verifyValueType(op, type)))
+        return WalkResult::interrupt();
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (Type type : block.getArgumentTypes())
+          if (failed(verifyValueType(op, type)))
+            return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+static LogicalResult verifyGrid(KernelOp op,
+                                const llvm::StringSet<> &dimNames) {
+  if (op.getGrid().empty() || op.getGrid().size() > 3)
+    return op.emitOpError("needs one to three grid extents");
+  for (auto extent : op.getGrid().getAsRange<ExtentAttr>()) {
+    if (extent.getTile() < 1)
+      return op.emitOpError("grid extent needs a positive tile, not ")
+             << extent.getTile();
+    if (extent.getTile() > INT32_MAX)
+      return op.emitOpError("grid extent has a tile of ")
+             << extent.getTile() << ", more than " << INT32_MAX;
+    if (!dimNames.contains(extent.getSize()) && !staticSize(extent.getSize()))
+      return op.emitOpError("grid extent '")
+             << extent.getSize() << "' is not a dimension of an argument";
+  }
+  return success();
+}
+
 LogicalResult KernelOp::verify() {
   if (!getFunctionType().getResults().empty())
     return emitOpError("has no results");
@@ -131,17 +193,15 @@ LogicalResult KernelOp::verify() {
       return emitOpError("has two arguments of the name '")
              << getArgName(arg) << "'";
   }
-  if (getGrid().empty() || getGrid().size() > 3)
-    return emitOpError("needs one to three grid extents");
-  for (auto extent : getGrid().getAsRange<ExtentAttr>()) {
-    if (extent.getTile() < 1)
-      return emitOpError("grid extent needs a positive tile, not ")
-             << extent.getTile();
-    if (!dimNames.contains(extent.getSize()) && !staticSize(extent.getSize()))
-      return emitOpError("grid extent '")
-             << extent.getSize() << "' is not a dimension of an argument";
-  }
-  return success();
+  for (auto [what, number] : {std::pair("smem_bytes", getSmemBytes()),
+                              std::pair("tmem_columns", getTmemColumns())})
+    if (number && *number > INT32_MAX)
+      return emitOpError("has ") << what << " of " << int64_t(*number)
+                                 << ", not from 0 to " << INT32_MAX;
+  if (failed(verifyGrid(*this, dimNames)))
+    return failure();
+  // Before the operations are verified, some of which count elements.
+  return verifyValueTypes(*this);
 }
 
 LogicalResult WorkTileOp::verify() {
@@ -257,7 +317,7 @@ LogicalResult Exp2Op::verify() {
   int64_t columns = getOperand().getType().getShape().back();
   int64_t previous = -1;
   for (int64_t pair : getPairs()) {
-    if (pair <= previous || 2 * pair + 1 >= columns)
+    if (pair <= previous || pair >= columns / 2)
       return emitOpError("pairs must be ascending column pairs of ")
              << getOperand().getType();
     previous = pair;

@@ -53,9 +53,6 @@ static StringRef getUnit(MemorySpace space) {
 static LogicalResult checkChannel(ChannelOp channel,
                                   const TargetDescription &target) {
   VectorType type = channel.getValueType();
-  if (!type.getElementType().isIntOrFloat())
-    return channel.emitOpError("elements of ")
-           << type << " have no size in memory";
   // Sizes are products with the number of stages.
   if (channel.getStages() > target.smemBytes / target.mbarrierBytes)
     return channel.emitOpError("has ")
@@ -73,21 +70,6 @@ static LogicalResult checkChannel(ChannelOp channel,
            << type.getDimSize(0) << " rows; tensor memory has "
            << target.tmemLanes << " lanes";
   return success();
-}
-
-/// Channels are known by the operation that defines them.
-static LogicalResult checkChannelUses(KernelOp kernel) {
-  WalkResult result = kernel.walk([](Operation *op) {
-    for (Value operand : op->getOperands())
-      if (isa<ChannelType>(operand.getType()) &&
-          !operand.getDefiningOp<ChannelOp>()) {
-        op->emitOpError("uses a channel that is not the result of a "
-                        "tile.channel");
-        return WalkResult::interrupt();
-      }
-    return WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
 }
 
 static PlacedBuffer getBuffer(const Piece &piece,
@@ -319,8 +301,6 @@ static LogicalResult allocate(KernelOp kernel) {
   for (auto channel : kernel.getBody().getOps<ChannelOp>())
     if (failed(checkChannel(channel, *target)))
       return failure();
-  if (failed(checkChannelUses(kernel)))
-    return failure();
   formInPlaceRings(kernel);
   dropUnusedEmptySides(kernel);
   makeRoomInTmem(kernel, *target);

@@ -8,6 +8,7 @@
 
 #include "LaneLayout.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "fa4/Dialect/Tile/Analysis/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -551,20 +552,30 @@ LogicalResult Distributor::run() {
 }
 
 namespace {
+/// Gives each thread of the kernel's roles its part.
+LogicalResult distribute(KernelOp kernel) {
+  llvm::DenseMap<Value, unsigned> bufferOf = numberBuffers(kernel);
+  DenseSet<Value> asyncReads = findAsyncReads(kernel);
+  for (auto role : kernel.getBody().getOps<RoleOp>()) {
+    if (role.getIssue())
+      continue;
+    FailureOr<LaneLayouts> layouts = LaneLayouts::infer(role);
+    if (failed(layouts) ||
+        failed(Distributor(role, *layouts, bufferOf, asyncReads).run()))
+      return failure();
+  }
+  return success();
+}
+
 struct TileDistribute
     : public fa4::tile::impl::TileDistributeBase<TileDistribute> {
+  using TileDistributeBase::TileDistributeBase;
+
   void runOnOperation() override {
-    WalkResult result = getOperation()->walk([](KernelOp kernel) {
-      llvm::DenseMap<Value, unsigned> bufferOf = numberBuffers(kernel);
-      DenseSet<Value> asyncReads = findAsyncReads(kernel);
-      for (auto role : kernel.getBody().getOps<RoleOp>()) {
-        if (role.getIssue())
-          continue;
-        FailureOr<LaneLayouts> layouts = LaneLayouts::infer(role);
-        if (failed(layouts) ||
-            failed(Distributor(role, *layouts, bufferOf, asyncReads).run()))
-          return WalkResult::interrupt();
-      }
+    WalkResult result = getOperation()->walk([&](KernelOp kernel) {
+      if (failed(distribute(kernel)) ||
+          (verify && failed(verifyPlacement(kernel))))
+        return WalkResult::interrupt();
       return WalkResult::advance();
     });
     if (result.wasInterrupted())

@@ -67,6 +67,8 @@ struct ProtocolFinding {
   mlir::Operation *op;
   std::string message;
   std::vector<std::pair<mlir::Operation *, std::string>> notes;
+  /// Of all loops, where numbers of passes were tried.
+  int64_t passes = 0;
 
   void emit() const;
 };
@@ -85,6 +87,9 @@ verifyProtocol(const ProtocolModel &model,
 /// only share memory where the protocol above may order them, barriers of their
 /// own for each channel, warps and registers of the roles.
 std::optional<ProtocolFinding> verifyPlacement(const ProtocolModel &model);
+
+/// The same, with errors emitted.
+mlir::LogicalResult verifyPlacement(KernelOp kernel);
 
 /// Both, with errors emitted.
 mlir::LogicalResult verifyProtocol(KernelOp kernel,

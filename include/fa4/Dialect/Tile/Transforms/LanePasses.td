@@ -132,6 +132,11 @@ def TileDistribute : Pass<"tile-distribute"> {
     }
     ```
   }];
+  let options = [
+    Option<"verify", "verify", "bool", /*default=*/"true",
+           "Check placement, barriers and fences of the result, as "
+           "tile-verify-protocol">
+  ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"

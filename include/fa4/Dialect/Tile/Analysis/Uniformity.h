@@ -1,0 +1,35 @@
+//===- Uniformity.h - what all lanes of a role do alike ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An mbarrier counts the arrivals of all lanes of a role, so that all of them
+// have to come to each channel operation equally often. They do where the
+// loops and branches around it are decided by values that are the same in all
+// lanes: constants, arguments of the kernel, the work tile, induction
+// variables, and what is computed from these.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_DIALECT_TILE_ANALYSIS_UNIFORMITY_H
+#define FA4_DIALECT_TILE_ANALYSIS_UNIFORMITY_H
+
+#include "fa4/Dialect/Tile/IR/Tile.h"
+
+namespace fa4::tile {
+
+/// Whether a value is proven to be the same in all lanes of the role that
+/// computes it. Tiles, which are distributed over lanes, are not.
+bool isUniform(mlir::Value value);
+
+/// Whether all lanes of a role do its operations on channels equally often, and
+/// these and asynchronous operations are in nothing but scf.for and scf.if.
+/// Otherwise an error on the loop, branch or other operation around one.
+mlir::LogicalResult verifyUniformity(RoleOp role);
+
+} // namespace fa4::tile
+
+#endif // FA4_DIALECT_TILE_ANALYSIS_UNIFORMITY_H

@@ -1,0 +1,182 @@
+//===- ProtocolFindings.cpp - counter-examples ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProtocolProof.h"
+#include "mlir/IR/Diagnostics.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+using namespace fa4::tile::proof;
+using llvm::formatv;
+
+void ProtocolFinding::emit() const {
+  InFlightDiagnostic diagnostic = op->emitError(message);
+  for (const auto &[at, note] : notes)
+    diagnostic.attachNote(at->getLoc()) << note;
+}
+
+void Verifier::checkEnd(const Machine &machine) {
+  struct Side {
+    std::string done;
+    StepKind kind;
+    int role;
+    int64_t count;
+  };
+  for (auto [i, state] : llvm::enumerate(machine.channels)) {
+    const ProtocolChannel &channel = model.channels[i];
+    auto compare = [&, i = i](const Side &a, const Side &b) {
+      if (finding || a.count == b.count)
+        return;
+      report(machine, channel.op,
+             formatv("channel \"{0}\": {1} values are {2}, but {3} {4}",
+                     channel.label, a.count, a.done, b.count, b.done));
+      const Side &more = a.count > b.count ? a : b;
+      noteStep(machine, more.role, more.kind, i, more.done);
+    };
+    int producer = channel.producer;
+    Side commits{"committed", StepKind::Commit, producer, state.committed};
+    for (auto [k, consumer] : llvm::enumerate(channel.consumers)) {
+      int role = consumer;
+      Side waits{"waited for by " + roleName(consumer), StepKind::Wait, role,
+                 state.waited[k]};
+      compare(commits, waits);
+      if (isAcquired[i] || isReleased[i])
+        compare(waits,
+                {"released", StepKind::Release, role, state.released[k]});
+    }
+    if (isAcquired[i] || isReleased[i])
+      compare(commits,
+              {"acquired", StepKind::Acquire, producer, state.acquired});
+  }
+}
+
+void Verifier::report(const Machine &machine, Operation *op,
+                      std::string message) {
+  finding = ProtocolFinding{op, std::move(message), {}, countPasses(machine)};
+  notePasses(machine);
+}
+
+void Verifier::reportReadOfNothing(const Machine &machine, unsigned role,
+                                   const ProtocolEvent &event) {
+  for (unsigned channel : event.step->readsLast)
+    return report(machine, event.step->op,
+                  formatv("channel \"{0}\": {1} reads a stage before it has "
+                          "waited for one",
+                          label(channel), roleName(role)));
+  std::string where;
+  if (event.write)
+    where = formatv("channel \"{0}\": ", label(event.write->channel));
+  report(machine, event.step->op,
+         formatv("{0}{1} reads a value that no one has written", where,
+                 roleName(role)));
+}
+
+/// What `role` has waited for in the memory of `slot`, and why that does not
+/// follow what `oldRole` did or will do.
+void Verifier::noteOrder(const Machine &machine, unsigned role,
+                         unsigned oldRole, int old, unsigned slot) {
+  if (role == oldRole)
+    return;
+  auto isAbout = [&](unsigned channel) {
+    return llvm::any_of(overlapping[slot], [&](unsigned other) {
+      return channelOfSlot[other] == channel;
+    });
+  };
+  for (auto &[op, message] :
+       history.explain(machine.history, role, oldRole, old, isAbout))
+    note(op, std::move(message));
+}
+
+/// The last of a role's steps of a kind.
+void Verifier::noteStep(const Machine &machine, int role, StepKind kind,
+                        unsigned channel, StringRef what) {
+  int entry = role == -1 ? ProtocolHistory::kNone
+                         : history.find(machine.history[role], kind, channel);
+  if (entry != ProtocolHistory::kNone)
+    note(history.opOf(entry),
+         formatv("value {0} is {1} here{2}", history.positionOf(entry) + 1,
+                 what, inPass(history.passOf(entry))));
+}
+
+void Verifier::notePasses(const Machine &machine) {
+  for (const ProtocolLoop &loop : model.loops) {
+    const RoleCursor &cursor = machine.cursors[loop.role];
+    if (!llvm::all_of(loop.parents,
+                      [&](unsigned outer) { return cursor.isIn(outer); }))
+      continue;
+    LinearForm trips = machine.facts.simplify(
+        model.instantiate(loop.trips, cursor.instance(loop.parents)));
+    auto least = machine.facts.lowerBound(trips);
+    int64_t known = std::max<int64_t>(least ? *least : 0, 0);
+    std::string where;
+    if (!loop.parents.empty())
+      where = formatv(" in pass {0} of the one around it",
+                      cursor.passes(loop.parents.back()));
+    finding->notes.push_back(
+        {loop.op,
+         formatv("{0} makes {1}{2} pass{3} of this loop{4}",
+                 roleName(loop.role), trips.isConstant() ? "" : "at least ",
+                 known, known == 1 ? "" : "es", where)});
+  }
+}
+
+unsigned Verifier::culprit(const Machine &machine, unsigned role) const {
+  const ProtocolEvent &event = machine.cursors[role].event();
+  const ProtocolChannel &channel = model.channels[event.channel];
+  if (event.kind == StepKind::Wait)
+    return channel.producer;
+  const ChannelState &state = machine.channels[event.channel];
+  for (auto [i, consumer] : llvm::enumerate(channel.consumers))
+    if (state.released[i] <= event.position - channel.stages)
+      return consumer;
+  return role;
+}
+
+std::string Verifier::describeBlocked(const Machine &machine,
+                                      unsigned role) const {
+  const ProtocolEvent &event = machine.cursors[role].event();
+  int64_t stages = model.channels[event.channel].stages;
+  bool isWait = event.kind == StepKind::Wait;
+  unsigned other = culprit(machine, role);
+  return formatv("{0}{1} waits for {2} number {3} of channel \"{4}\" by {5}{6}",
+                 roleName(role), inPass(passOf(event)),
+                 isWait ? "commit" : "release",
+                 isWait ? event.position + 1 : event.position - stages + 1,
+                 label(event.channel), roleName(other),
+                 machine.cursors[other].isAtEnd() ? ", which has ended" : "")
+      .str();
+}
+
+void Verifier::reportDeadlock(const Machine &machine) {
+  // Who waits for whom, from the first that is stuck on to a cycle or the end
+  // of a role.
+  unsigned role = 0;
+  while (machine.cursors[role].isAtEnd())
+    ++role;
+  SmallVector<unsigned> chain;
+  while (!machine.cursors[role].isAtEnd() && !llvm::is_contained(chain, role)) {
+    chain.push_back(role);
+    role = culprit(machine, role);
+  }
+  // What leads to the cycle is not part of it.
+  if (auto *start = llvm::find(chain, role); start != chain.end())
+    chain.erase(chain.begin(), start);
+  else
+    chain.erase(chain.begin(), chain.end() - 1);
+  const ProtocolEvent &event = machine.cursors[chain.front()].event();
+  finding =
+      ProtocolFinding{event.step->op,
+                      formatv("channel \"{0}\": {1} waits forever",
+                              label(event.channel), roleName(chain.front())),
+                      {},
+                      countPasses(machine)};
+  for (unsigned blocked : chain)
+    note(machine.cursors[blocked].event().step->op,
+         describeBlocked(machine, blocked));
+  notePasses(machine);
+}

@@ -1,0 +1,193 @@
+//===- ProtocolProof.h - runs of a kernel's roles ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The state of ProtocolVerifier, whose header says how it proves.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLPROOF_H
+#define FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLPROOF_H
+
+#include "ProtocolFacts.h"
+#include "ProtocolHistory.h"
+#include "fa4/Dialect/Tile/Analysis/ProtocolVerifier.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <map>
+#include <set>
+
+namespace fa4::tile::proof {
+
+using Clock = llvm::SmallVector<int32_t>;
+
+/// An access that later ones may conflict with.
+struct Record {
+  int agent = -1;
+  int32_t time = 0;
+  unsigned role = 0;
+  mlir::Operation *op = nullptr;
+  int64_t pass = -1;
+  int entry = ProtocolHistory::kNone;
+};
+
+struct SlotState {
+  /// Position of the value, -1 if it is overwritten or was never written.
+  int64_t content = -1;
+  Record overwriter;
+  Record lastWrite;
+  llvm::SmallVector<Record, 2> reads;
+};
+
+struct ChannelState {
+  int64_t acquired = 0, committed = 0;
+  /// Of each consumer.
+  llvm::SmallVector<int64_t, 1> waited, released;
+  /// What a wait or acquire learns, by position modulo stages.
+  llvm::SmallVector<Clock> commits;
+  llvm::SmallVector<llvm::SmallVector<Clock>, 1> releases;
+  /// Time of each consumer's wait, by position modulo stages.
+  llvm::SmallVector<llvm::SmallVector<int32_t>, 1> waits;
+};
+
+struct Machine {
+  std::vector<RoleCursor> cursors;
+  ProtocolFacts facts;
+  /// Of each role: its lanes, and its MMAs.
+  llvm::SmallVector<Clock> lanes, mmas;
+  llvm::SmallVector<int32_t> copies;
+  std::vector<ChannelState> channels;
+  std::vector<SlotState> slots;
+  /// Last entry of each role.
+  llvm::SmallVector<int> history;
+  /// Of each loop: passes, each time that it was left.
+  llvm::SmallVector<int64_t> passesLeft;
+};
+
+class Verifier {
+public:
+  Verifier(const ProtocolModel &model, ProtocolStatistics &statistics);
+  std::optional<ProtocolFinding> run();
+
+private:
+  /// Whether no passes decide an unknown of the form.
+  bool isPlain(const LinearForm &form) const {
+    return llvm::all_of(form.terms, [&](const auto &term) {
+      return model.depths[term.first.number()] == 0;
+    });
+  }
+
+  // Components of a clock.
+  unsigned roleCount() const { return model.roles.size(); }
+  int mmaAgent(unsigned role) const { return roleCount() + role; }
+  /// All lanes of a role.
+  int allLanesAgent(unsigned role) const { return 2 * roleCount() + role; }
+  int copyAgent(unsigned slot) const { return 3 * roleCount() + slot; }
+
+  unsigned slotOf(unsigned channel, int64_t position) const {
+    return firstSlot[channel] + position % model.channels[channel].stages;
+  }
+  int64_t stageOf(StageUse use) const {
+    return use.position % model.channels[use.channel].stages;
+  }
+  unsigned consumerIndex(unsigned channel, unsigned role) const {
+    const auto &consumers = model.channels[channel].consumers;
+    return llvm::find(consumers, role) - consumers.begin();
+  }
+
+  Machine start() const;
+  llvm::SmallVector<unsigned> orderRoles(const Machine &machine) const;
+  void advance(Machine machine);
+  void enqueue(Machine machine) {
+    int64_t passes = countPasses(machine);
+    queue.emplace(passes, std::move(machine));
+  }
+  /// Of all loops: what they make at least.
+  int64_t countPasses(const Machine &machine) const;
+  int64_t leastPasses(const Machine &machine, const ProtocolLoop &loop,
+                      llvm::ArrayRef<int64_t> instance) const;
+  static void reply(Machine &machine, unsigned role, bool yes);
+  void relateClamped(ProtocolFacts &facts, const LinearForm &form) const;
+  /// False: both answers are possible and have been queued, or the state has
+  /// been seen.
+  bool answer(Machine &machine, unsigned role);
+  bool isNew(Machine &machine);
+  void appendNumbers(Machine &machine,
+                     llvm::SmallVectorImpl<int64_t> &key) const;
+  void appendClocks(const Machine &machine,
+                    llvm::SmallVectorImpl<int64_t> &key) const;
+  void appendChannel(const Machine &machine, unsigned channel,
+                     llvm::SmallVectorImpl<int64_t> &key) const;
+
+  bool isEnabled(const Machine &machine, unsigned role) const;
+  void execute(Machine &machine, unsigned role);
+  void acquire(Machine &machine, unsigned role, const ProtocolEvent &event);
+  void commit(Machine &machine, unsigned role, const ProtocolEvent &event);
+  void wait(Machine &machine, unsigned role, const ProtocolEvent &event);
+  void release(Machine &machine, unsigned role, const ProtocolEvent &event);
+  void access(Machine &machine, unsigned role, const ProtocolEvent &event);
+  void read(Machine &machine, const Record &record, const Clock &clock,
+            StageUse use);
+  void write(Machine &machine, const Record &record, const Clock &clock,
+             StageUse use);
+  std::string describeMissing(const Record &old, unsigned role) const;
+  bool knows(const Clock &clock, const Record &by, unsigned slot,
+             const Record &record, unsigned recordSlot) const;
+  void checkEnd(const Machine &machine);
+
+  // Findings.
+  std::string roleName(unsigned role) const {
+    return "@" + model.roles[role].name;
+  }
+  const std::string &label(unsigned channel) const {
+    return model.channels[channel].label;
+  }
+  static std::string inPass(int64_t pass) {
+    return ProtocolHistory::inPass(pass);
+  }
+  static int64_t passOf(const ProtocolEvent &event) {
+    return event.iteration.empty() ? -1 : event.iteration.back();
+  }
+  void report(const Machine &machine, mlir::Operation *op, std::string message);
+  void note(mlir::Operation *op, std::string message) {
+    finding->notes.insert(finding->notes.begin() + details++,
+                          {op, std::move(message)});
+  }
+  void reportReadOfNothing(const Machine &machine, unsigned role,
+                           const ProtocolEvent &event);
+  void noteOrder(const Machine &machine, unsigned role, unsigned oldRole,
+                 int old, unsigned slot);
+  void noteStep(const Machine &machine, int role, StepKind kind,
+                unsigned channel, llvm::StringRef what);
+  void reportDeadlock(const Machine &machine);
+  /// The role whose step `role` waits for.
+  unsigned culprit(const Machine &machine, unsigned role) const;
+  std::string describeBlocked(const Machine &machine, unsigned role) const;
+  void notePasses(const Machine &machine);
+
+  const ProtocolModel &model;
+  ProtocolStatistics &statistics;
+  llvm::SmallVector<unsigned> firstSlot;
+  llvm::SmallVector<unsigned> channelOfSlot;
+  llvm::SmallVector<llvm::SmallVector<unsigned>> overlapping;
+  /// Stages may be renamed: none shares memory with another channel.
+  llvm::SmallVector<bool> rotates;
+  llvm::SmallVector<bool> isAcquired, isReleased;
+  llvm::SmallVector<bool> hasMmas;
+  bool hasNestedLoops;
+  /// By the number of passes, then in the order of their making.
+  std::multimap<int64_t, Machine> queue;
+  ProtocolHistory history;
+  std::set<std::vector<int64_t>> seen;
+  std::optional<ProtocolFinding> finding;
+  /// Notes that come before those on numbers of passes.
+  unsigned details = 0;
+};
+
+} // namespace fa4::tile::proof
+
+#endif // FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLPROOF_H

@@ -1,0 +1,170 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Smaller programs that fail in the same way."""
+
+import dataclasses
+import itertools
+import pickle
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from fa4 import gpu, mods
+from fa4.flaws import Flawed, check_flaw
+from fa4.programs import Failed, Program, run
+
+
+def _smaller_expressions(e, same_type=True):
+    """Operands of the same type in place of an expression, anywhere in it."""
+    for part in mods.operands(e):
+        if mods.typeof(part) == mods.typeof(e):
+            yield part
+    for place, part in enumerate(e):
+        if isinstance(part, tuple):
+            for small in _smaller_expressions(part):
+                yield (*e[:place], small, *e[place + 1 :])
+
+
+def _captured(e):
+    """The beginnings of the leaves of an expression that name captures."""
+    if not isinstance(e, tuple):
+        return set()
+    if e[0] == "capture":
+        return {e[:2]}
+    return set().union(*map(_captured, e))
+
+
+def _without_capture(program, n):
+    def renumber(e):
+        if not isinstance(e, tuple):
+            return e
+        if e[0] == "capture":
+            return ("capture", e[1] - (e[1] > n), *e[2:])
+        return tuple(map(renumber, e))
+
+    return dataclasses.replace(
+        program,
+        score=renumber(program.score),
+        visible=renumber(program.visible),
+        captures=program.captures[:n] + program.captures[n + 1 :],
+    )
+
+
+def smaller(program: Program):
+    """Programs that are simpler in one respect."""
+    plain = Program()
+    for field in dataclasses.fields(Program):
+        default = getattr(plain, field.name)
+        if field.name not in ("sizes", "captures") and getattr(program, field.name) != default:
+            if field.name == "static" and program.strided:
+                continue
+            yield dataclasses.replace(program, **{field.name: default})
+    for n in range(len(program.captures)):
+        if ("capture", n) not in _captured(program.score) | _captured(program.visible):
+            yield _without_capture(program, n)
+    for name, value in program.sizes._asdict().items():
+        for less in sorted({1, value // 2, value - 1} - {0, value}):
+            if less < value:
+                yield dataclasses.replace(program, sizes=program.sizes._replace(**{name: less}))
+    for name in ("score", "visible"):
+        if (e := getattr(program, name)) is not None:
+            for small in itertools.islice(_smaller_expressions(e), 40):
+                yield dataclasses.replace(program, **{name: small})
+    for n in range(len(program.options)):
+        yield dataclasses.replace(program, options=program.options[:n] + program.options[n + 1 :])
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+    """How a program failed; that of a smaller one has to be of the same kind."""
+
+    program: Program
+    flaw: str | None
+    kind: str  # the stage, or what is wrong with how it was refused
+    ptxas: bool = False
+
+    @staticmethod
+    def kind_of(message):
+        """The stage or the complaint, with what an error of the compiler says,
+        but for places, names and numbers, or the kind of a finding."""
+        kind = message.split(":")[0]
+        said = re.search(r"error: (.*)|(\[[a-z-]+\])", message)
+        if kind not in ("compile", "verify", "ptxas", "simulate") or not said:
+            return kind
+        return f"{kind}: " + re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "_", said[0])
+
+    def again(self, program, folder, text=None):
+        """Whether `program`, or `text` in its place, fails in this way."""
+        try:
+            if self.flaw:
+                check_flaw(program, self.flaw, text)
+            else:
+                run(program, folder, ptxas=self.ptxas, text=text)
+        except (Failed, Flawed) as failed:
+            return self.kind_of(str(failed)) == self.kind
+        except Exception:
+            return False
+        return False
+
+
+def shrink(failure: Failure, folder, seconds) -> Program:
+    """The smallest that fails in the same way, as far as the time goes."""
+    program = failure.program
+    end = time.monotonic() + seconds
+    going = True
+    while going:
+        going = False
+        for candidate in smaller(program):
+            if time.monotonic() > end:
+                return program
+            if failure.again(candidate, folder):
+                program, going = candidate, True
+                break
+    return program
+
+
+# ---------------------------------------------------------------------------
+# Text
+# ---------------------------------------------------------------------------
+
+_SCRIPT = """#!/bin/sh
+# Interesting (1) while the file fails like the program in {question}.
+PYTHONPATH={path} exec {python} -m fa4.shrink {question} "$1" {folder}
+"""
+
+
+def reduce(failure: Failure, program, text, folder, seconds):
+    """What fa4-reduce leaves of the program's text, which it may not be able to
+    parse: then all of it. `folder` keeps the script that says what is
+    interesting, for whoever goes on."""
+    folder.mkdir(parents=True, exist_ok=True)
+    question, script, source = folder / "question", folder / "interesting", folder / "op.mlir"
+    question.write_bytes(pickle.dumps((failure, program)))
+    script.write_text(
+        _SCRIPT.format(
+            path=gpu.ROOT / "python", python=sys.executable, question=question, folder=folder / "run"
+        )
+    )
+    script.chmod(0o755)
+    source.write_text(text)
+    command = [gpu.find_tool("fa4-reduce"), source, "-o", folder / "reduced.mlir"]
+    command += [f"-reduction-tree=traversal-mode=0 test={script}"]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return text
+    less = (folder / "reduced.mlir").read_text() if done.returncode == 0 else text
+    return less if failure.again(program, folder / "run", less) else text
+
+
+def main(words):
+    """Exit status 1, which is how fa4-reduce wants it, if the file still fails."""
+    failure, program = pickle.loads(Path(words[0]).read_bytes())
+    return int(failure.again(program, Path(words[2]), Path(words[1]).read_text()))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

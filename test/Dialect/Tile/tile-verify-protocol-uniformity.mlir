@@ -1,0 +1,113 @@
+// All lanes of a role arrive: what decides how often must be the same in all of them.
+//
+// RUN: fa4-opt %s --verify-protocol --split-input-file --verify-diagnostics
+
+// What is computed from arguments and the work tile is.
+tile.kernel @uniform(%n: index {tile.name = "n"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
+  tile.role @producer warps(4) {
+    %v = arith.constant dense<1.0> : vector<128xf32>
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %most = tile.work_tile : index
+    %end = arith.minsi %n, %most : index
+    %more = arith.cmpi sgt, %n, %c1 : index
+    scf.if %more {
+      scf.for %i = %c0 to %end step %c1 {
+        tile.acquire %c : <vector<128xf32>>
+        tile.commit %c, %v : <vector<128xf32>>, vector<128xf32>
+      }
+    }
+  }
+  tile.role @consumer warps(4) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %most = tile.work_tile : index
+    %end = arith.minsi %n, %most : index
+    %more = arith.cmpi sgt, %n, %c1 : index
+    scf.if %more {
+      scf.for %i = %c0 to %end step %c1 {
+        %v = tile.wait %c : <vector<128xf32>> -> vector<128xf32>
+        tile.release %c : <vector<128xf32>>
+      }
+    }
+  }
+}
+
+// -----
+
+// Both roles count alike, but lanes of each do not.
+tile.kernel @row() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
+  tile.role @producer warps(4) {
+    %v = arith.constant dense<1.0> : vector<128xf32>
+    %row = tile.row : index
+    %c0 = arith.constant 0 : index
+    %p = arith.cmpi eq, %row, %c0 : index
+    // expected-error @below {{synchronises as lanes decide, each for itself: not all of them may arrive}}
+    scf.if %p {
+      tile.acquire %c : <vector<128xf32>>
+      tile.commit %c, %v : <vector<128xf32>>, vector<128xf32>
+    }
+  }
+  tile.role @consumer warps(4) {
+    %row = tile.row : index
+    %c0 = arith.constant 0 : index
+    %p = arith.cmpi eq, %row, %c0 : index
+    scf.if %p {
+      %v = tile.wait %c : <vector<128xf32>> -> vector<128xf32>
+      tile.release %c : <vector<128xf32>>
+    }
+  }
+}
+
+// -----
+
+// A vote is the same in a warp, not in the role.
+tile.kernel @vote(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
+  tile.role @producer warps(4) {
+    %v = arith.constant dense<1.0> : vector<128xf32>
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %row = tile.row : index
+    %p = arith.cmpi slt, %row, %n : index
+    %any = tile.any %p
+    %end = arith.select %any, %c2, %c1 : index
+    // expected-error @below {{synchronises as lanes decide, each for itself: not all of them may arrive}}
+    scf.for %i = %c0 to %end step %c1 {
+      tile.acquire %c : <vector<128xf32>>
+      tile.commit %c, %v : <vector<128xf32>>, vector<128xf32>
+    }
+  }
+  tile.role @consumer warps(4) {
+    %v = tile.wait %c : <vector<128xf32>> -> vector<128xf32>
+    tile.release %c : <vector<128xf32>>
+  }
+}
+
+// -----
+
+// Loops that are not counted are not followed.
+tile.kernel @while(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
+  tile.role @producer warps(4) {
+    %v = arith.constant dense<1.0> : vector<128xf32>
+    tile.acquire %c : <vector<128xf32>>
+    tile.commit %c, %v : <vector<128xf32>>, vector<128xf32>
+  }
+  tile.role @consumer warps(4) {
+    %c0 = arith.constant 0 : index
+    // expected-error @below {{'scf.while' op has 'tile.wait' in it: only scf.for and scf.if can}}
+    scf.while (%i = %c0) : (index) -> () {
+      %again = arith.cmpi slt, %i, %n : index
+      scf.condition(%again)
+    } do {
+      %v = tile.wait %c : <vector<128xf32>> -> vector<128xf32>
+      tile.release %c : <vector<128xf32>>
+      scf.yield %n : index
+    }
+  }
+}

@@ -1,0 +1,28 @@
+"""Compares the lengths of counter-examples: `fa4-mutate --json` on standard input.
+
+The explorer tries numbers of passes in ascending order, so what it finds is a
+shortest counter-example. The verifier's must make as many passes.
+"""
+
+import json
+import sys
+
+
+def main():
+    same, wrong = 0, []
+    for line in sys.stdin:
+        mutant = json.loads(line)
+        if (mutant.get("verifier"), mutant.get("explorer")) != ("rejects", "rejects"):
+            continue
+        passes = mutant["verifier_passes"], mutant["explorer_passes"]
+        if passes[0] == passes[1]:
+            same += 1
+        else:
+            wrong.append((mutant["kernel"], mutant["kind"], mutant["text"], *passes))
+    print(f"{same} of the same length")
+    for fault in wrong:
+        print("passes differ:", *fault)
+    return 1 if wrong else 0
+
+
+sys.exit(main())
