@@ -102,10 +102,11 @@ def mutants_of(source: str, file: Path, *options: str, fences=False) -> list[Cha
     ]  # fmt: skip
 
 
-def emit(file: Path, only: str) -> dict[int, str]:
+def emit(file: Path, only: str, fences=False) -> dict[int, str]:
     """Number -> IR, of the mutants `only`, first:last, that the IR can say."""
-    text = _run(gpu.find_tool("fa4-mutate"), f"--emit={only}", file)
-    modules = text.split("// -----\n")
+    command = [gpu.find_tool("fa4-mutate"), f"--emit={only}", file]
+    kinds = [["--kind=drop fence"], ["--kind=move fence"]] if fences else [[]]
+    modules = [module for kind in kinds for module in _run(*command, *kind).split("// -----\n")]
     return {int(match[1]): module for module in modules if (match := re.match(r"// mutant (\d+) ", module))}
 
 

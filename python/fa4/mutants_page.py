@@ -44,7 +44,7 @@ def crossing(outcomes):
     for outcome in outcomes:
         if outcome.simulated:
             verdict = "accepted" if not outcome.layer else "rejected"
-            found = "found" if outcome.simulated.layer else "nothing"
+            found = "nothing" if outcome.simulated.layer in ("", "ptxas") else "found"
             for row in (outcome.operator, "all"):
                 counts[row][verdict, found] += 1
     names = [name for name in dict.fromkeys(o.operator for o in outcomes) if name in counts] + ["all"]

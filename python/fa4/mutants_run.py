@@ -287,7 +287,9 @@ class Suite:
 
     def _of_file(self, source, file, subject, fences=False):
         ranges = QUICK_RANGES if self.options.quick else ("0:1000000",)
-        texts = {number: ir for only in ranges for number, ir in channel_mutants.emit(file, only).items()} if subject else {}
+        texts = {}
+        for only in ranges if subject else ():
+            texts |= channel_mutants.emit(file, only, fences)
         if self.options.quick:
             found = [m for only in ranges for m in self.judge.channel(source, file, [f"--only={only}"], fences)]
         else:
