@@ -35,6 +35,9 @@ static cl::opt<bool>
 static cl::opt<std::string>
     only("only", cl::value_desc("N[:M]"), cl::cat(category),
          cl::desc("Only mutant N, or N to M, counted from 0"));
+static cl::opt<std::string>
+    onlyKind("kind", cl::value_desc("name"), cl::cat(category),
+             cl::desc("Only mutants of that kind, e.g. weaken"));
 static cl::opt<std::string> emitIR(
     "emit", cl::value_desc("N[:M]"), cl::cat(category),
     cl::desc("Print mutant N as IR, or those of N to M that the IR can say, "
@@ -212,7 +215,8 @@ bool MutationTest::runKernel(KernelOp kernel) {
   bool isGood = true;
   for (const Mutation &mutation : mutations) {
     uint64_t number = next++;
-    if (!range.contains(number) || (rulesOnly && mutation.changeModel))
+    if (!range.contains(number) || (rulesOnly && mutation.changeModel) ||
+        (!onlyKind.empty() && mutation.kind != onlyKind))
       continue;
     if (emitIR.empty())
       ask(checker, number, mutation);

@@ -1,0 +1,228 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Faults in the protocol of roles and channels: fa4-mutate makes them and asks the
+static verifier and the explorer. Those that both accept are right kernels, which
+the verifier proves for all numbers of passes; here is why they are, by class. A
+mutant that the IR can say is compiled on and simulated besides: one that is
+accepted must show no finding and right numbers."""
+
+import json
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from fa4 import gpu
+from fa4.cpu import CompileError
+
+PASSES = {
+    "roles": "tile-subtile,tile-lazy-rescale,tile-warp-specialize",
+    "scheduled": "tile-schedule",
+    "placed": "tile-split-loop,tile-allocate",
+}
+# Programs of the tests; the gradient's accumulators take more than the tensor
+# memory.
+PROGRAMS = {"attention": tuple(PASSES), "gradient": ("roles", "scheduled"), "gemm": tuple(PASSES)}
+INPUTS = gpu.ROOT / "test" / "Dialect" / "Tile" / "Inputs"
+
+
+@dataclass(frozen=True)
+class ChannelMutant:
+    """What fa4-mutate says about a mutant. `source` names the kernel and level."""
+
+    source: str
+    file: Path
+    number: int
+    operator: str
+    text: str
+    expressible: bool
+    rule: str
+    verifier: str
+    explorer: str
+
+    @property
+    def name(self):
+        return f"channel:{self.source}:{self.number}"
+
+    @property
+    def accepted(self):
+        return not self.rule and self.verifier == self.explorer == "accepts"
+
+    @property
+    def layer(self):
+        """What kills it."""
+        if self.rule:
+            return "rule"
+        if self.verifier == "rejects":
+            return "both" if self.explorer == "rejects" else "verifier"
+        return "explorer" if self.explorer == "rejects" else ""
+
+    @property
+    def disagreement(self):
+        return not self.rule and {self.verifier, self.explorer} == {"accepts", "rejects"}
+
+
+def _run(*command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise CompileError(done.stderr.strip() or f"{command[0]}: exit status {done.returncode}")
+    return done.stdout
+
+
+def programs(folder: Path) -> dict[str, Path]:
+    """Name -> file of the tests' programs at each level."""
+    files = {}
+    for program, levels in PROGRAMS.items():
+        passes = []
+        for level in levels:
+            passes.append(PASSES[level])
+            file = folder / f"{program}-{level}.mlir"
+            pipeline = f"--pass-pipeline=builtin.module(tile.kernel({','.join(passes)}))"
+            _run(gpu.find_tool("fa4-opt"), INPUTS / f"{program}-program.mlir", pipeline, "-o", file)
+            files[f"{program}-{level}"] = file
+    return files
+
+
+def mutants_of(source: str, file: Path, *options: str, fences=False) -> list[ChannelMutant]:
+    """Those of a file, by fa4-mutate with some options. `fences`: those of fences
+    alone, which are the rules' matter. fa4-mutate's status is 1 where verifier and
+    explorer disagree."""
+    command = [gpu.find_tool("fa4-mutate"), "--json", *options, *(["--rules"] if fences else []), file]
+    done = subprocess.run(command, capture_output=True, text=True)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    if not found:
+        raise CompileError(done.stderr.strip() or "fa4-mutate: no mutants")
+    if fences:
+        found = [m for m in found if m["kind"].endswith(" fence")]
+    return [
+        ChannelMutant(source, file, m["number"], m["kind"], m["text"], m["expressible"], m.get("rule", ""),
+                      m.get("verifier", ""), m.get("explorer", ""))
+        for m in found
+    ]  # fmt: skip
+
+
+def emit(file: Path, only: str, fences=False) -> dict[int, str]:
+    """Number -> IR, of the mutants `only`, first:last, that the IR can say."""
+    command = [gpu.find_tool("fa4-mutate"), f"--emit={only}", file]
+    kinds = [["--kind=drop fence"], ["--kind=move fence"]] if fences else [[]]
+    modules = [module for kind in kinds for module in _run(*command, *kind).split("// -----\n")]
+    return {int(match[1]): module for module in modules if (match := re.match(r"// mutant (\d+) ", module))}
+
+
+_MBARRIERS = re.compile(
+    r'tile\.channel "(?P<name>[^"]+)" .*?stages\((?P<stages>\d+)\).*? full\((?P<full>\d+)\)(?:.* empty\((?P<empty>\d+)\))?'
+)
+
+
+def waits_of(file: Path) -> list[tuple[int, int, bool]]:
+    """(first mbarrier, number of them, whether the verifier and the explorer accept
+    the kernel without it) of each wait of a kernel whose channels have places, in
+    the order of the steps."""
+    places = {match["name"]: match for line in file.read_text().splitlines() if (match := _MBARRIERS.search(line))}
+    waits = []
+    for mutant in mutants_of("", file, "--kind=weaken"):
+        kind, channel = _STEP.fullmatch(mutant.text).group("kind", "channel")
+        place = places[channel]["full" if kind == "wait" else "empty"]
+        if place:
+            waits.append((int(place), int(places[channel]["stages"]), mutant.accepted))
+    return waits
+
+
+# ---------------------------------------------------------------------------
+# Why an accepted mutant is right
+# ---------------------------------------------------------------------------
+
+_WAITS, _SIGNALS = ("wait", "acquire"), ("commit", "release")
+_STEP = re.compile(r"@(?P<role>\S+) step [\d.]+ (?P<kind>\w+) (?P<channel>\S+)(?P<rest>.*)")
+
+PROVEN = "that the roles still come to an end, and in order, is proven for all numbers of passes"
+
+
+def _step(text):
+    match = _STEP.fullmatch(text)
+    return match and (match["kind"], match["rest"].strip())
+
+
+def _weakened(mutant):
+    if mutant.operator == "weaken":
+        return "a wait for what other waits of the role have brought already, or for the first use of a stage"
+    return None
+
+
+def _exchanged(mutant):
+    if mutant.operator != "swap":
+        return None
+    kind, rest = _step(mutant.text)
+    side, other = re.fullmatch(r"with (next|previous): (.*)", rest).groups()
+    other = other.split()[0]
+    first, second = (kind, other) if side == "next" else (other, kind)
+    # In the mutant, `second` comes before `first`.
+    if first in _WAITS and second in _WAITS:
+        return "two waits in the other order: the role goes on when it has both"
+    if first in _SIGNALS and second in _SIGNALS:
+        return "two signals in the other order, with no access in between"
+    if first in _SIGNALS and second in _WAITS:
+        return f"a signal behind the next wait: {PROVEN}"
+    if first in _WAITS and second in _SIGNALS:
+        return "a wait behind a signal of what does not need it: others see it earlier"
+    if first in _SIGNALS:
+        return "a signal behind an access that needs no stage of it: it hands on more than it has to"
+    if second in _WAITS:
+        return f"a wait before an access that could do without: {PROVEN}"
+    if first in _WAITS:
+        return "a wait behind an access of another stage"
+    if second in _SIGNALS:
+        return "a signal before an access or a copy of a value that is not what it hands on"
+    return None
+
+
+def _moved(mutant):
+    if mutant.operator != "move":
+        return None
+    kind, rest = _step(mutant.text)
+    if kind in _WAITS and rest == "to the front":
+        return f"a wait at the front of its block, earlier than need be: {PROVEN}"
+    if kind in _SIGNALS and rest == "to the back":
+        return f"a signal at the end of its block, later than need be: {PROVEN}"
+    if kind in _WAITS and rest == "to the back":
+        return "a wait behind accesses of other stages and signals of other channels"
+    if kind in _SIGNALS and rest == "to the front":
+        return "a signal before accesses of other stages and waits for other channels"
+    return None
+
+
+_ATTRIBUTE = re.compile(r"(?P<of>\S+): (?P<name>\w+) (?P<old>\S+) to (?P<new>\S+)")
+
+
+def _attribute(mutant):
+    match = _ATTRIBUTE.fullmatch(mutant.text)
+    if not match:
+        return None
+    if mutant.operator == "stages":
+        if int(match["new"]) > int(match["old"]):
+            return "a ring with one stage more than it has to have"
+        return f"a ring with one stage less, which is slower: {PROVEN}"
+    if mutant.operator == "offset":
+        return "a place that nobody uses while a stage there is in use, as the order of the accesses proves"
+    if mutant.operator == "warps":
+        return ("warps of another warpgroup, for whose registers there is room: lowering has all warps of a warpgroup take its "
+                "budget, and those of no role leave")  # fmt: skip
+    if mutant.operator == "registers":
+        return "a register budget that the register file has; a role that needs more of them spills, for which fa4-compile refuses it"
+    return None
+
+
+def _fence(mutant):
+    if mutant.operator == "move fence":
+        return "a fence behind the writes and before the commit, in another place between them"
+    return None
+
+
+def reason(mutant: ChannelMutant) -> str | None:
+    """Why a mutant that is accepted is a right kernel; None where no class says
+    it."""
+    for check in (_weakened, _exchanged, _moved, _attribute, _fence):
+        if text := check(mutant):
+            return text
+    return None

@@ -1,0 +1,404 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Why a fault in PTX that no layer finds is none. A reason is given by class, from
+the text around the fault; what no class covers has none and is a failure of the
+suite.
+
+Every class leans on two facts. The simulator's races are decided by what is
+synchronised and not by the order of the run, so that a run without a finding
+speaks for all schedules of the same control flow. And a role waits for one
+mbarrier after the other, whose phases have one producer each: what is enabled
+stays enabled, so that whether the roles come to an end is the same in all
+schedules, too. What is left to argue is that the calls cover the control flow
+(each instruction is executed, rings go round more than once) and that phases are
+not mixed up; that is what the classes are about."""
+
+import re
+from collections.abc import Sequence
+
+from fa4.faults import COPY, INSTRUCTION, LABEL, REGISTER, SYNCHRONISING, Fault, Unit, split_operands, units_of
+
+TENSOR = r"tcgen05\.(ld|st|mma|cp|shift)\b"
+ARRIVAL = (r"mbarrier\.arrive", r"tcgen05\.commit", r"mbarrier\.expect_tx")
+ASYNCHRONOUS = (TENSOR, r"cp\.async\.bulk\.tensor")
+
+
+class Context:
+    """The lines of a kernel, and where things are in them. `waits`: those of its
+    protocol in their order, as (first mbarrier, number of them, whether the
+    verifier proves that the kernel is right without it)."""
+
+    def __init__(self, lines: Sequence[str], waits: Sequence[tuple[int, int, bool]] = ()):
+        self.lines = lines
+        self.units = units_of(lines)
+        self.by_line = {unit.line: unit for unit in self.units}
+        self.labels = {match[1]: n for n, line in enumerate(lines, 1) if (match := LABEL.match(line))}
+        self.starts, self.edges = self._blocks()
+        self.redundant = self._redundant(waits)
+
+    def mbarrier_of(self, unit):
+        """Number of the mbarrier that a wait is for, the first if it is one of
+        several; None if that cannot be told."""
+        first = min((_offset_of(u) for u in self.units if u.is_a(r"mbarrier\.init")), default=None)
+        address = split_operands(unit.operands)[1].strip("[]")
+        if address.startswith("%") and "+" not in address:
+            above = "\n".join(self.lines[max(unit.first - 20, 0) : unit.first])
+            added = re.findall(rf"add\.s64\s+{re.escape(address)}, %\w+, (\d+);", above)
+            offset = int(added[-1]) if added else None
+        else:
+            offset = _offset_of(unit)
+        return None if None in (first, offset) else (offset - first) // 8
+
+    def _redundant(self, waits):
+        """Lines of the waits that are proven to be redundant. Instructions keep the
+        order of the steps; of a loop that was split there are more of them, which
+        is told where all steps for the same mbarriers are alike."""
+        lines = set()
+        units = [(unit, self.mbarrier_of(unit)) for unit in self.units if unit.is_wait]
+        for ring in {wait[:2] for wait in waits}:
+            first, number = ring
+            steps = [accepted for *other, accepted in waits if tuple(other) == ring]
+            ours = [unit for unit, place in units if place is not None and first <= place < first + number]
+            if len(set(steps)) == 1:
+                steps = steps[:1] * len(ours)
+            if len(steps) == len(ours):
+                lines |= {unit.line for unit, accepted in zip(ours, steps) if accepted}
+        return lines
+
+    def _blocks(self):
+        """First lines of blocks, and first line -> those of its successors; loops
+        of waits are left out."""
+        waits = {unit.last for unit in self.units if unit.is_wait and unit.first != unit.last}
+        starts, edges, start = [1], {1: set()}, 1
+
+        def begin(number):
+            nonlocal start
+            start = number
+            starts.append(number)
+            edges.setdefault(number, set())
+
+        for number, line in enumerate(self.lines, 1):
+            if LABEL.match(line) and number != start:
+                edges[start].add(number)
+                begin(number)
+            if (branch := re.match(r"\s*(@\S+\s+)?bra(?:\.uni)?\s+([$\w]+);", line)) and number not in waits:
+                edges[start].add(self.labels.get(branch[2], number))
+                if branch[1]:
+                    edges[start].add(number + 1)
+                begin(number + 1)
+            elif re.match(r"\s*(ret|exit);", line):
+                begin(number + 1)
+        return starts, edges
+
+    def in_loop(self, line):
+        start = max(first for first in self.starts if first <= line)
+        seen, todo = set(), [start]
+        while todo:
+            for target in self.edges.get(todo.pop(), ()):
+                if target == start:
+                    return True
+                if target not in seen:
+                    seen.add(target)
+                    todo.append(target)
+        return False
+
+    def reaches(self, line, goals, others, or_end=False):
+        """Whether all ways from a line come to one of the goals before they come to
+        one of the others, or to the end."""
+        seen, todo = set(), [line + 1]
+        while todo:
+            number = todo.pop()
+            if number in seen or number in goals:
+                continue
+            seen.add(number)
+            match = INSTRUCTION.match(self.lines[number - 1]) if number <= len(self.lines) else None
+            opcode = match[3] if match else ""
+            if number in others:
+                return False
+            if number > len(self.lines) or (re.match(r"(ret|exit)\b", opcode) and not match[2]):
+                if not or_end:
+                    return False
+                continue
+            is_branch = re.match(r"bra\b", opcode)
+            if is_branch:
+                todo.append(self.labels[match[4].strip()])
+            if not is_branch or match[2]:
+                todo.append(number + 1)
+        return True
+
+    def ahead(self, unit):
+        """Units behind this one, up to a branch or a label."""
+        return self._walk(unit, 1)
+
+    def behind(self, unit):
+        """Units before this one, from the nearest, up to a branch or a label."""
+        return self._walk(unit, -1)
+
+    def _walk(self, unit, step):
+        place = self.units.index(unit) + step
+        number = unit.last if step > 0 else unit.first
+        while 0 <= place < len(self.units):
+            other = self.units[place]
+            between = self.lines[number : other.first - 1] if step > 0 else self.lines[other.last : number - 1]
+            if any(LABEL.match(line) or re.search(r"\b(bra|ret|exit)\b", line) for line in between):
+                return
+            yield other
+            number = other.last if step > 0 else other.first
+            place += step
+
+
+def reason(fault: Fault, context: Context, executed: bool = True, without: str | None = None) -> str | None:
+    """`executed`: some call gets there. `without`: the layer that finds it when
+    the instruction is left out altogether, "" for none, None if not known."""
+    if not executed:
+        return "never executed"
+    unit = context.by_line[fault.line]
+    for check in _CLASSES:
+        if text := check(fault, unit, context, without):
+            return text
+    return None
+
+
+# ---------------------------------------------------------------------------
+# Classes
+# ---------------------------------------------------------------------------
+
+
+def _repeated(fault, unit, context, without):
+    if fault.operator != "duplicate":
+        return None
+    if unit.is_wait:
+        return ("a wait done twice: the phase is over, and the next one needs an arrival that this role makes possible "
+                "only behind both")  # fmt: skip
+    if unit.is_a(r"fence\.", r"tcgen05\.(fence|wait)", r"bar\.warp\.sync", r"cp\.async\.bulk\.(commit|wait)"):
+        return "a fence, a wait for asynchronous accesses or an empty group: nothing is left for the second one"
+    if unit.is_a(r"bar\.sync"):
+        return "a barrier of all threads of the CTA, twice"
+    if unit.is_a(r"mbarrier\.arrive", r"tcgen05\.commit") and _is_last(unit, context, without):
+        return _LAST
+    return None
+
+
+def _loaded(unit, context):
+    """The tensor loads right before a wait for them."""
+    return [other for other in _until(context.behind(unit), r"tcgen05\.wait") if other.is_a(r"tcgen05\.ld")]
+
+
+def _until(units, *patterns):
+    for unit in units:
+        if unit.is_a(*patterns):
+            return
+        yield unit
+
+
+def _read_before_release(load, context):
+    """All registers of the load are read before its thread lets anybody know of
+    anything."""
+    target = set(REGISTER.findall(split_operands(load.operands)[0]))
+    end = next((unit.first for unit in context.units if unit.line > load.line and unit.is_a(*ARRIVAL, r"bar\.")), None)
+    text = context.lines[load.last : (end or len(context.lines)) - 1]
+    read = set()
+    for line in text:
+        if match := INSTRUCTION.match(line):
+            parts = split_operands(match[4])
+            read |= set(REGISTER.findall(", ".join(parts if parts[0].startswith("[") else parts[1:])))
+    return target <= read
+
+
+def _tensor_load(fault, unit, context, without):
+    """PTX orders what reads a register behind the load that defines it."""
+    if not unit.is_a(r"tcgen05\.wait::ld") or fault.operator not in ("delete", "kind", "later", "earlier"):
+        return None
+    loads = _loaded(unit, context)
+    if all(_read_before_release(load, context) for load in loads):
+        return "all registers that the load defines are read before the columns are handed on, which is as good as its wait"
+    return None
+
+
+def _tensor_fence(fault, unit, context, without):
+    """Between a fence and the next one like it there is nothing for it to order."""
+    if fault.operator not in ("delete", "kind", "later", "earlier"):
+        return None
+    if unit.is_a(r"tcgen05\.fence::after"):
+        for other in context.ahead(unit):
+            if other.is_a(TENSOR):
+                break
+            if other.is_a(r"tcgen05\.fence::after"):
+                return "another tcgen05.fence::after_thread_sync comes before the next access to tensor memory"
+    if unit.is_a(r"tcgen05\.fence::before") and fault.detail == "behind bar.sync":
+        barrier = _crossed(fault, unit, context)
+        after = {u.line for u in context.units if u.is_a(r"tcgen05\.fence::after")}
+        accesses = {u.line for u in context.units if u.is_a(TENSOR, r"tcgen05\.dealloc", *ARRIVAL)}
+        if context.reaches(barrier.line, after, accesses, or_end=True):
+            return ("a fence behind a barrier of the CTA and before the other fence of who goes on: it speaks for what the "
+                    "barrier has ordered before it, too")  # fmt: skip
+    is_start = not _has_tensor_operations(unit, context)
+    if is_start and (unit.is_a(r"tcgen05\.fence") or (unit.is_a(r"bar\.sync") and "tcgen05.fence" in fault.detail)):
+        return "no access to tensor memory is under way when it is allocated"
+    return None
+
+
+def _has_tensor_operations(unit, context):
+    return any(other.is_a(TENSOR, r"tcgen05\.commit") and other.line < unit.line for other in context.units)
+
+
+_LAST = "a release at the end of the role, behind which nobody acquires the stage"
+
+
+def _is_last(unit, context, without):
+    return without == "" and unit.is_a(*ARRIVAL) and not context.in_loop(unit.line)
+
+
+def _last_release(fault, unit, context, without):
+    if fault.operator == "delete" and unit.is_a(*ARRIVAL) and not context.in_loop(unit.line):
+        return _LAST
+    if fault.operator in ("barrier", "count", "later", "plain") and _is_last(unit, context, without):
+        return _LAST
+    return None
+
+
+def _first_pass(fault, unit, context, without):
+    parts = split_operands(unit.operands)
+    if not unit.is_wait or context.in_loop(unit.line) or fault.operator not in ("delete", "later", "earlier"):
+        return None
+    if _constant(parts[2], unit, context) == 1:
+        return "a wait, once, for the phase before an mbarrier's first: it is over from the start"
+    return None
+
+
+def _instead(fault, unit, context, without):
+    """A wait for another mbarrier."""
+    if fault.operator != "barrier" or not unit.is_wait:
+        return None
+    if _implies(unit, 8 if fault.detail == "next" else -8, context):
+        return "a wait for a later signal of the same threads, which implies the one it stands for"
+    if unit.line in context.redundant:
+        return ("in place of a wait that is proven to be redundant, one for a phase that is over or does not need this role, "
+                "and whose successor does")  # fmt: skip
+    return None
+
+
+def _offset_of(unit):
+    """The mbarrier's constant address."""
+    match = re.search(r"\[\w+\+(\d+)\]", unit.operands)
+    return int(match[1]) if match else None
+
+
+def _implies(unit, distance, context):
+    """Arrivals at the wait's mbarrier and at that beside it take turns, so that of
+    each phase the latter's come behind the former's."""
+    place = _offset_of(unit)
+    for pattern in (r"mbarrier\.arrive\.(?!expect)", r"tcgen05\.commit"):
+        signals = [u for u in context.units if u.is_a(*ARRIVAL) and _offset_of(u) == place]
+        others = [u for u in context.units if u.is_a(*ARRIVAL) and _offset_of(u) == place + distance]
+        if place is None or not signals or not others or not all(u.is_a(pattern) for u in signals + others):
+            continue
+        first, second = {u.line for u in signals}, {u.line for u in others}
+        return all(context.reaches(line, second, first) for line in first) and all(
+            context.reaches(line, first, second, or_end=True) for line in second
+        )
+    return False
+
+
+def _constant(operand, unit, context):
+    if re.fullmatch(r"\d+", operand):
+        return int(operand)
+    for line in reversed(context.lines[unit.first - 20 : unit.line]):
+        if match := re.search(rf"mov\.b32\s+{re.escape(operand)}, (\d+);", line):
+            return int(match[1])
+    return None
+
+
+def _redundant(fault, unit, context, without):
+    if unit.line in context.redundant and fault.operator == "delete":
+        return "a wait for what other waits have brought already, which the verifier proves for all numbers of passes"
+    return None
+
+
+def _crossed(fault, unit, context):
+    """The unit that this one was moved over."""
+    units = context.ahead(unit) if fault.operator == "later" else context.behind(unit)
+    wanted = fault.detail.split(" ", 1)[1]
+    return next((other for other in units if other.opcode == wanted), None)
+
+
+def _moved(fault, unit, context, without):
+    if fault.operator not in ("later", "earlier"):
+        return None
+    other = _crossed(fault, unit, context)
+    if other is None:
+        return None
+    first, second = (unit, other) if fault.operator == "later" else (other, unit)
+    # In the mutant, `second` comes before `first`.
+    if first.is_wait and second.is_wait:
+        return "two waits in the other order: the role goes on when both phases are over"
+    if first.is_a(*ARRIVAL) and second.is_a(*ARRIVAL):
+        return "two arrivals in the other order, with nothing in between"
+    if first.is_a(*ARRIVAL) and second.is_wait:
+        return ("an arrival behind a wait: whether all roles come to an end does not depend on the schedule, and they do "
+                "for all numbers of blocks")  # fmt: skip
+    if first.is_wait and second.is_a(*ARRIVAL):
+        return "an arrival before a wait: nobody waits longer, and nothing in between has to be seen"
+    if first.is_a(*ARRIVAL):
+        return "an arrival behind accesses that wait for nobody: what it hands on is handed on later"
+    if second.is_wait and first.is_a(COPY):
+        return ("a wait before a copy: whether all roles come to an end does not depend on the schedule, and they do for all "
+                "numbers of blocks")  # fmt: skip
+    if second.is_wait:
+        return "a wait before accesses that signal nothing themselves: they begin later"
+    if first.is_wait:
+        return "a wait behind accesses that do not need it"
+    if second.is_a(*ARRIVAL):
+        return None
+    return None
+
+
+def _initialisation(fault, unit, context, without):
+    if fault.operator in ("delete", "kind", "later", "earlier", "duplicate") and (
+        unit.is_a(r"fence\.mbarrier_init") or (unit.is_a(r"mbarrier\.init") and fault.operator == "later")
+    ):
+        return "fence.mbarrier_init in front of a barrier of the CTA: it is other CTAs of a cluster that need it"
+    return None
+
+
+def _budget(fault, unit, context, without):
+    if unit.is_a(r"setmaxnreg") and fault.operator == "registers":
+        return "a register budget in which ptxas needs no spills, and that the register file has"
+    if unit.is_a(r"tcgen05\.relinquish"):
+        return "the permit to allocate tensor memory: the CTA allocates once, and is alone on its SM"
+    return None
+
+
+_MEETING = r"(bar|barrier|tcgen05\.(alloc|dealloc|relinquish|ld|st|wait)|setmaxnreg|elect|shfl|vote|redux)\b"
+_MEMORY = r"(ld|st|red|atom|cp|mbarrier|prefetch|fence|tcgen05)\b"
+
+
+def _meets(context, line):
+    """Whether on all ways from a line lanes meet again by an instruction that waits
+    for them before one that touches memory."""
+    opcodes = [(n, match[3]) for n, text in enumerate(context.lines, 1) if (match := INSTRUCTION.match(text))]
+    meeting = {n for n, opcode in opcodes if re.match(_MEETING, opcode)}
+    memory = {n for n, opcode in opcodes if re.match(_MEMORY, opcode) and not re.match(r"ld\.param|tcgen05\.fence", opcode)}
+    return context.reaches(line, meeting, memory - meeting, or_end=True)
+
+
+def _warp(fault, unit, context, without):
+    if unit.is_a(r"bar\.warp\.sync") and fault.operator == "delete" and _meets(context, unit.line):
+        return ("bar.warp.sync behind which lanes meet by an instruction that waits for all of them before any of them touches "
+                "memory")  # fmt: skip
+    return None
+
+
+def _group(fault, unit, context, without):
+    if unit.is_a(r"cp\.async\.bulk\.commit_group") and fault.operator in ("delete", "later"):
+        for other in context.ahead(unit):
+            if other.is_a(r"cp\.async\.bulk\.commit_group"):
+                return "the next group takes the store in, and the wait is for all groups"
+    return None
+
+
+_CLASSES = [
+    _repeated, _tensor_load, _tensor_fence, _first_pass, _last_release, _redundant, _instead, _moved, _initialisation, _budget,
+    _group, _warp,
+]  # fmt: skip

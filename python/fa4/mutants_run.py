@@ -1,0 +1,366 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Mutation suite: small faults in forward attention's kernels, in the protocol of
+their roles and channels, in the IR of the NVVM dialect and in PTX, and which
+layer finds each of them: the operations' rules, the static verifier, the
+explorer, the simulator with all checks, numbers, ptxas.
+
+Exit status 1 when a mutant is neither found nor known to be equivalent, when
+verifier and explorer disagree, or when the simulator finds something in a mutant
+that both accept; 2 when nothing could be run.
+
+What has been judged is kept in build/mutants. With --resume, a text of PTX is not
+simulated again if its verdict is there, of the same simulator and calls."""
+
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import re
+import sys
+import threading
+import time
+import zlib
+from collections import Counter
+from dataclasses import asdict, dataclass
+from functools import cached_property
+
+from fa4 import channel_mutants, equivalents, faults, gpu, ir_faults, mutants, mutants_page
+from fa4.cpu import CompileError, ToolNotFoundError
+from fa4.grid_run import digest, hours
+from fa4.mutants import Outcome, Verdict
+
+FOLDER = gpu.ROOT / "build" / "mutants"
+OPERATIONS = [gpu.Op(head_dim, mask) for head_dim in (64, 128) for mask in ("full", "causal")]
+LEVELS = ("channel", "ptx", "nvvm")
+# One of so many mutants is in the quick sample, which takes the first calls only.
+QUICK = {"nvvm": 120, "ptx": 40}
+# Numbers of the mutants of roles and channels in it: not all are asked for.
+QUICK_RANGES = ("0:5", "346:349", "600:602", "896:898")
+QUICK_CALLS = mutants.CALLS[:2]
+# One of so many of the mutants that the protocol's proof rejects is simulated, too.
+REJECTED = 4
+
+
+class UnknownError(Exception):
+    """--known, and nobody has judged it yet."""
+
+
+class Judge:
+    """Says what becomes of PTX, and remembers."""
+
+    def __init__(self, file, options):
+        self.ptxas = None if options.quick else gpu.find_ptxas()
+        if not self.ptxas and not options.quick:
+            raise ToolNotFoundError("ptxas not found: it says what register budgets are too small")
+        self.calls = QUICK_CALLS if options.quick else mutants.CALLS
+        self.phase_calls = self.calls + ([] if options.quick else mutants.PHASE_CALLS)
+        lists = (self.calls, self.phase_calls, bool(self.ptxas))
+        self.key = [digest(gpu.find_tool("fa4-sim")), zlib.crc32(repr(lists).encode())]
+        self.compiler = digest(gpu.find_tool("fa4-compile"))
+        self.only_known = options.known
+        self.known, self.lock = {}, threading.Lock()
+        self.in_ptx = {}  # Kernel and text -> fault in PTX.
+        keep = options.resume or options.known
+        for line in file.read_text().splitlines() if keep and file.exists() else ():
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue  # The end of a run that was broken off.
+            if entry["key"] == self.key:
+                self.known[entry["of"]] = entry["says"]
+        self.out = open(file, "a" if keep else "w")
+
+    def _remembered(self, name, compute, simulates=True):
+        if name not in self.known:
+            if simulates and self.only_known:
+                raise UnknownError
+            says = compute()
+            with self.lock:
+                self.known[name] = says
+                self.out.write(json.dumps({"key": self.key, "of": name, "says": says}) + "\n")
+                self.out.flush()
+        return self.known[name]
+
+    def verdict(self, subject, name, text, operator) -> Verdict:
+        """`name` is the fingerprint of the text that `text` makes."""
+        phases = operator in mutants.PHASE_OPERATORS
+        calls = self.phase_calls if phases else self.calls
+        name += "+phases" * phases
+        return Verdict(**self._remembered(name, lambda: asdict(subject.judge(text(), calls, self.ptxas))))
+
+    def compiled(self, ir, level) -> tuple[str, str]:
+        """Fingerprint of the PTX of a module, and what the compiler refuses."""
+        name = hashlib.sha256(f"{self.compiler} {level} {ir}".encode()).hexdigest()[:16]
+
+        def compile():
+            try:
+                return mutants.fingerprint(mutants.compile_from(ir, level)), ""
+            except CompileError as error:
+                return "", str(error).splitlines()[0]
+
+        return tuple(self._remembered(name, compile))
+
+    def channel(self, source, file, options, fences) -> list[channel_mutants.ChannelMutant]:
+        """What fa4-mutate says of all mutants of a file."""
+        tool = digest(gpu.find_tool("fa4-mutate"))
+        name = hashlib.sha256(f"{tool} {fences} {options} {file.read_text()}".encode()).hexdigest()[:16]
+
+        def ask():
+            return [vars(m) | {"file": ""} for m in channel_mutants.mutants_of(source, file, *options, fences=fences)]
+
+        return [channel_mutants.ChannelMutant(**m) for m in self._remembered(name, ask, simulates=False)]
+
+    def is_executed(self, subject, fault) -> bool:
+        name = mutants.fingerprint("\n".join(fault.trap(subject.lines)))
+        return self._remembered(name, lambda: subject.is_executed(fault, self.calls))
+
+    def ptx(self, subject, fault, counts=False) -> Verdict:
+        """`counts`: it is a mutant of its own, so that none in IR is."""
+        text = "\n".join(fault.apply(subject.lines))
+        name = mutants.fingerprint(text)
+        if counts:
+            self.in_ptx.setdefault((subject.name, name), fault)
+        return self.verdict(subject, name, lambda: text, fault.operator)
+
+
+# ---------------------------------------------------------------------------
+# Faults in texts
+# ---------------------------------------------------------------------------
+
+
+@dataclass
+class Kernel:
+    """A subject, and what its faults are told from."""
+
+    subject: mutants.Subject
+
+    @cached_property
+    def name(self):
+        return mutants.fingerprint("\n".join(self.subject.lines))
+
+    @cached_property
+    def context(self):
+        waits = channel_mutants.waits_of(self.subject.level(mutants.PROTOCOL_LEVELS[0]))
+        return equivalents.Context(self.subject.lines, waits)
+
+    @cached_property
+    def deletions(self):
+        return {fault.line: fault for fault in faults.faults_of(self.subject.lines, ("delete",))}
+
+    @cached_property
+    def ir(self):
+        return self.subject.level("nvvm").read_text().split("\n")
+
+    @cached_property
+    def in_ptx(self):
+        """Line of an operation -> instruction."""
+        return ir_faults.in_ptx(self.ir, self.context.units)
+
+    def reason(self, judge, fault):
+        """Of a fault in PTX that nothing finds."""
+        executed = judge.is_executed(self.subject, fault)
+        deletion, without = self.deletions.get(fault.line), None
+        if deletion and fault.operator != "delete":
+            without = judge.ptx(self.subject, deletion).layer
+        return equivalents.reason(fault, self.context, executed, without)
+
+
+def judge_ptx(judge, kernel, fault):
+    verdict = judge.ptx(kernel.subject, fault, counts=True)
+    reason = None if verdict.layer else kernel.reason(judge, fault)
+    return _outcome("ptx", kernel, fault, verdict, reason)
+
+
+def judge_ir(judge, kernel, fault):
+    """Of a fault in IR. One that is in PTX, too, counts there."""
+    ir = "\n".join(fault.apply(kernel.ir))
+    name, refused = judge.compiled(ir, "nvvm")
+    if refused:
+        return _outcome("nvvm", kernel, fault, Verdict("compiler", "refused", refused))
+    if name == kernel.name:
+        return _outcome("nvvm", kernel, fault, Verdict(), "LLVM makes the same kernel of it")
+    if other := judge.in_ptx.get((kernel.subject.name, name)):
+        return _outcome("nvvm", kernel, fault, Verdict("same", str(other)))
+    verdict = judge.verdict(kernel.subject, name, lambda: mutants.compile_from(ir, "nvvm"), fault.operator)
+    reason = None
+    if not verdict.layer and (unit := kernel.in_ptx.get(fault.line)):
+        reason = kernel.reason(judge, ir_faults.as_ptx_fault(fault, unit, kernel.context))
+    return _outcome("nvvm", kernel, fault, verdict, reason)
+
+
+def _outcome(level, kernel, fault, verdict, reason=None):
+    source, name = kernel.subject.name, str(fault)
+    return Outcome(level, source, fault.operator, name, fault.original, verdict.layer, verdict.kind, reason)
+
+
+# ---------------------------------------------------------------------------
+# Faults in the protocol
+# ---------------------------------------------------------------------------
+
+
+def judge_channel(judge, mutant, subject, ir):
+    """`ir`: of the mutant, where there is one to be compiled on and simulated."""
+    reason = channel_mutants.reason(mutant) if mutant.accepted else None
+    outcome = Outcome("channel", mutant.source, mutant.operator, str(mutant.number), mutant.text, mutant.layer,
+                      mutant.rule, reason, mutant.disagreement)  # fmt: skip
+    if ir:
+        level = mutant.source.rsplit("-", 1)[1]
+        try:
+            name, refused = judge.compiled(ir, level)
+            if refused:
+                outcome.simulated = Verdict("compiler", "refused", refused)
+            else:
+                outcome.simulated = judge.verdict(subject, name, lambda: mutants.compile_from(ir, level), mutant.operator)
+        except UnknownError:
+            pass
+    return outcome
+
+
+# ---------------------------------------------------------------------------
+# The suite
+# ---------------------------------------------------------------------------
+
+
+class Suite:
+    def __init__(self, options):
+        self.options = options
+        self.folder = FOLDER / ("quick" if options.quick else "full")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.asked = {}  # Level -> number of mutants, judged or not.
+        self.judge = Judge(self.folder / "verdicts.jsonl", options)
+        ops = [op for op in OPERATIONS if re.search(options.kernel, mutants.name_of(op))]
+        self.left_out = [mutants.name_of(op) for op in OPERATIONS if op not in ops]
+        self.left_out += ["the programs of the tests"] if options.kernel else []
+        self.kernels = [Kernel(mutants.Subject(op, self.folder / op.name)) for op in ops]
+        for kernel in self.kernels:
+            kernel.subject.prepare(self.judge.phase_calls)
+
+    def chosen(self, level, name):
+        share = self.options.sample or (QUICK[level] if self.options.quick else 1)
+        return zlib.crc32(name.encode()) % share == 0
+
+    def run(self, level):
+        """The outcome of each mutant."""
+        tasks = getattr(self, level)()
+        print(f"{level}: {len(tasks)} mutants", flush=True)
+        started = shown = time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
+            running = [pool.submit(*task) for task in tasks]
+            for number, _ in enumerate(concurrent.futures.as_completed(running), 1):
+                if time.monotonic() > shown + 30:
+                    shown = time.monotonic()
+                    print(f"  ... {number} of {len(tasks)} after {hours(shown - started)}", flush=True)
+        done = [future for future in running if not isinstance(future.exception(), UnknownError)]
+        self.asked[level] = len(tasks)
+        return [future.result() for future in done]
+
+    def _faults(self, level, faults_of):
+        return [
+            (kernel, fault)
+            for kernel in self.kernels
+            for fault in faults_of(kernel)
+            if self.chosen(level, f"{kernel.subject.name}:{fault}") and (self.judge.ptxas or not fault.is_budget)
+        ]
+
+    def ptx(self):
+        found = self._faults("ptx", lambda kernel: faults.faults_of(kernel.subject.lines))
+        return [(judge_ptx, self.judge, *task) for task in found]
+
+    def nvvm(self):
+        found = self._faults("nvvm", lambda kernel: ir_faults.faults_of(kernel.ir))
+        return [(judge_ir, self.judge, *task) for task in found]
+
+    def channel(self):
+        tasks = []
+        for kernel in self.kernels:
+            for level in mutants.PROTOCOL_LEVELS[: 1 if self.options.quick else None]:
+                file = kernel.subject.level(level)
+                source = f"{kernel.subject.name}-{level}"
+                tasks += self._of_file(source, file, kernel.subject, fences=level == mutants.FENCE_LEVEL)
+        if not self.options.quick and not self.options.kernel:
+            for name, file in channel_mutants.programs(self.folder).items():
+                tasks += self._of_file(name, file, None)
+        return tasks
+
+    def _of_file(self, source, file, subject, fences=False):
+        ranges = QUICK_RANGES if self.options.quick else ("0:1000000",)
+        texts = {}
+        for only in ranges if subject else ():
+            texts |= channel_mutants.emit(file, only, fences)
+        if self.options.quick:
+            found = [m for only in ranges for m in self.judge.channel(source, file, [f"--only={only}"], fences)]
+        else:
+            found = self.judge.channel(source, file, [], fences)
+            found = [mutant for mutant in found if self.chosen("channel", mutant.name)]
+        for mutant in found:
+            if not mutant.accepted and zlib.crc32(mutant.name.encode()) % REJECTED:
+                texts.pop(mutant.number, None)
+        return [(judge_channel, self.judge, mutant, subject, texts.get(mutant.number)) for mutant in found]
+
+
+# ---------------------------------------------------------------------------
+# Command line
+# ---------------------------------------------------------------------------
+
+
+def parse_arguments(argv):
+    parser = argparse.ArgumentParser(prog="mutants", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    add = parser.add_argument
+    add("--level", choices=LEVELS, action="append", help="only this one (may be repeated)")
+    add("--kernel", metavar="REGEX", default="", help="only kernels whose name has a match, e.g. hd64-causal")
+    add("--quick", action="store_true", help="a fixed small sample of them, with few calls")
+    add("--sample", type=int, metavar="N", help="about one of N")
+    add("--resume", action="store_true", help="only what has no verdict yet")
+    add("--known", action="store_true", help="only what has a verdict: simulates nothing")
+    add("--write", action="store_true", help=f"write {mutants_page.PAGE.relative_to(gpu.ROOT)}")
+    add("--jobs", type=int, default=os.cpu_count())
+    return parser.parse_args(argv)
+
+
+def is_spill(outcome):
+    """How many registers a role needs is not the protocol's matter; what spills is
+    refused, but right."""
+    return outcome.operator == "registers" and outcome.simulated.kind == "spills"
+
+
+def failures(outcomes):
+    """(what, outcome) of each that misses the bar."""
+    for outcome in outcomes:
+        if outcome.disagreement:
+            yield "DISAGREEMENT", outcome
+        elif not outcome.layer and not outcome.reason:
+            yield "OPEN", outcome
+        elif not outcome.layer and outcome.simulated and outcome.simulated.layer and not is_spill(outcome):
+            yield f"ACCEPTED, BUT {outcome.simulated.layer} ({outcome.simulated.kind})", outcome
+
+
+def main(argv=None):
+    options = parse_arguments(argv)
+    try:
+        suite = Suite(options)
+    except ToolNotFoundError as error:
+        print(f"mutants: {error}", file=sys.stderr)
+        return 2
+    outcomes = {}
+    for level in options.level or LEVELS:
+        outcomes[level] = suite.run(level)
+        print(mutants_page.table(level, outcomes[level]))
+        for reason, count in Counter(o.reason for o in outcomes[level] if o.reason).most_common():
+            print(f"  {count} equivalent: {reason}")
+    failed = [pair for level in outcomes.values() for pair in failures(level)]
+    for what, outcome in failed:
+        print(f"{what} {outcome.level}:{outcome.source}:{outcome.name} {outcome.text}")
+    if options.write:
+        mutants_page.PAGE.write_text(mutants_page.page(outcomes, failed, suite.asked, suite.left_out, options))
+        print(f"wrote {mutants_page.PAGE.relative_to(gpu.ROOT)}")
+    count = sum(map(len, outcomes.values()))
+    print(f"{count} mutants, {len(failed)} neither found nor explained")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

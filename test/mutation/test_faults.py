@@ -1,0 +1,166 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Faults in PTX and in the NVVM dialect, and the reasons why some are none."""
+
+import pytest
+from fa4 import equivalents, faults, ir_faults
+
+PTX = """\
+	mov.b32 	%r9, 1;
+	mbarrier.init.shared.b64 	[memory+64], %r9;
+	fence.mbarrier_init.release.cluster;
+	bar.sync 	0;
+	mbarrier.arrive.expect_tx.shared.b64 %rd1, [memory+64], %r4;
+	cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [memory+1024], [%rd6, {%r1, %r2}], [memory+64];
+$L__BB0_1:
+	mov.b32 	%r5, 0;
+	mbarrier.try_wait.parity.shared.b64 %p1, [memory+64], %r5;
+	not.pred 	%p2, %p1;
+	@%p2 bra 	$L__BB0_1;
+	tcgen05.fence::after_thread_sync;
+	tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r10, %r11}, [%r3];
+	tcgen05.wait::ld.sync.aligned;
+	add.s32 	%r12, %r10, %r11;
+	@%p3 mbarrier.arrive.shared.b64 %rd2, [%rd9+72];
+	setmaxnreg.inc.sync.aligned.u32 	192;
+	ret;""".split("\n")
+
+
+def of(operator, line=None, lines=PTX):
+    return [f for f in faults.faults_of(lines, (operator,)) if line in (None, f.line)]
+
+
+def edited(operator, line):
+    """The lines of the kernel that are new, without the space around them."""
+    changed = [
+        [text.strip() for text in fault.apply(PTX)[line - 1].split("\n")] for fault in of(operator, line)
+    ]
+    return changed
+
+
+def test_units():
+    units = {unit.line: unit for unit in faults.units_of(PTX)}
+    assert sorted(units) == [2, 3, 4, 5, 6, 9, 12, 13, 14, 16, 17]
+    assert (units[9].first, units[9].last) == (7, 11) and units[9].is_wait
+    assert units[16].guard.strip() == "@%p3"
+
+
+@pytest.mark.parametrize("operator, line, expected", [
+    ("delete", 3, [""]),
+    ("delete", 9, ["setp.eq.u32 %p1, 0, 0;"]),
+    ("parity", 9, ["{ .reg .b32 fa4_fault; xor.b32 fa4_fault, %r5, 1; "
+                   "mbarrier.try_wait.parity.shared.b64 %p1, [memory+64], fa4_fault; }"]),
+    ("half", 5, ["{ .reg .b32 fa4_fault; shr.u32 fa4_fault, %r4, 1; "
+                 "mbarrier.arrive.expect_tx.shared.b64 %rd1, [memory+64], fa4_fault; }"]),
+    ("plain", 5, ["mbarrier.arrive.shared.b64 %rd1, [memory+64];"]),
+    ("stage", 6, ["cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes "
+                  "[memory+17408], [%rd6, {%r1, %r2}], [memory+64];"]),
+    ("count", 16, ["@%p3 mbarrier.arrive.shared.b64 %rd2, [%rd9+72], 2;"]),
+    ("kind", 14, ["tcgen05.wait::st.sync.aligned ;"]),
+])  # fmt: skip
+def test_edits(operator, line, expected):
+    assert edited(operator, line) == [expected]
+
+
+def test_barriers_beside():
+    assert [text[0].rsplit(" ", 1)[1] for text in edited("barrier", 16)] == ["[%rd9+80];", "[%rd9+64];"]
+    assert [f.detail for f in of("registers", 17)] == ["-8", "+8", "+64", "-64"]
+    assert [f.detail for f in of("count", 2)] == ["more", "less"]
+
+
+def test_duplicate_of_a_wait_has_its_own_label():
+    text = "\n".join(of("duplicate", 9)[0].apply(PTX))
+    assert text.count("$L__BB0_1:") == text.count("$L__BB0_1_again:") == 1
+    assert text.count("bra 	$L__BB0_1_again;") == 1 and text.count("try_wait") == 2
+
+
+def test_moves():
+    """A wait goes with its loop; nothing goes over a change of its operands or a
+    use of its results, or out of its block."""
+    later = {fault.line: fault for fault in of("later")}
+    text = [line.strip() for line in "\n".join(later[9].apply(PTX)).split("\n") if line.strip()]
+    place = text.index("tcgen05.fence::after_thread_sync;")
+    assert text[place + 1] == "$L__BB0_1:" and text[place + 5].startswith("@%p2 bra")
+    assert later[4].detail == "behind mbarrier.arrive.expect_tx.shared.b64"
+    # The wait of a load cannot follow what is guarded by nothing; the arrival
+    # has nothing behind it.
+    assert 16 not in later
+    changed = [*PTX[:14], "	mov.b64 	%rd9, 0;", *PTX[14:]]
+    assert not [f for f in faults.faults_of(changed, ("earlier",)) if f.line == 17]
+    assert [f for f in faults.faults_of(PTX, ("earlier",)) if f.line == 16]
+
+
+def test_basic_faults():
+    found = {(fault.line, fault.operator, fault.detail) for fault in faults.basic_faults_of(PTX)}
+    assert (2, "count", "more") in found and (2, "count", "less") not in found
+    # A copy and a register budget are no synchronisation.
+    assert not {6, 17} & {line for line, _, _ in found}
+
+
+# ---------------------------------------------------------------------------
+# Reasons
+# ---------------------------------------------------------------------------
+
+
+def reason(operator, line, lines=PTX, **facts):
+    fault = of(operator, line, lines)[0]
+    return equivalents.reason(fault, equivalents.Context(lines), **facts)
+
+
+def test_reasons():
+    assert reason("delete", 14).startswith("all registers that the load defines are read")
+    assert "a wait done twice" in reason("duplicate", 9)
+    assert reason("delete", 3).startswith("fence.mbarrier_init")
+    assert reason("delete", 5, executed=False) == "never executed"
+    # Half the bytes, another phase: there is no reason.
+    for operator, line in (("half", 5), ("parity", 9), ("count", 2), ("barrier", 9)):
+        assert reason(operator, line) is None
+
+
+def test_unread_register_has_no_reason():
+    unread = [line.replace("%r10, %r11;", "%r10, %r10;") for line in PTX]
+    assert reason("delete", 14, unread) is None
+
+
+# ---------------------------------------------------------------------------
+# NVVM dialect
+# ---------------------------------------------------------------------------
+
+IR = """\
+    nvvm.mbarrier.init %98, %79 : !llvm.ptr<3>, i32
+    nvvm.fence.mbarrier.init
+    nvvm.barrier
+    nvvm.mbarrier.arrive.expect_tx %11, %51 : !llvm.ptr<3>, i32
+    llvm.br ^bb10
+  ^bb10:  // 2 preds: ^bb9, ^bb10
+    %178 = nvvm.mbarrier.try_wait %176, %177 : !llvm.ptr<3>, i32 -> i1
+    %179 = llvm.xor %178, %64 : i1
+    llvm.cond_br %179, ^bb10, ^bb11
+  ^bb11:  // pred: ^bb10
+    nvvm.tcgen05.fence <after>
+    %180 = nvvm.tcgen05.ld %99 {shape = #nvvm.tcgen05_ldst_shape<shape_32x32b>} : vector<32xi32>
+    nvvm.tcgen05.wait <load>
+    llvm.return""".split("\n")
+
+
+def ir_edit(operator, line):
+    found = [f for f in ir_faults.faults_of(IR) if (f.operator, f.line) == (operator, line)]
+    return [text.strip() for text in found[0].apply(IR)[line - 1].split("\n")]
+
+
+def test_ir_edits():
+    assert ir_edit("delete", 7) == ["%178 = llvm.mlir.constant(true) : i1"]
+    assert ir_edit("half", 4) == [
+        "%fa4_constant = llvm.mlir.constant(1 : i32) : i32",
+        "%fa4_fault = llvm.lshr %51, %fa4_constant : i32",
+        "nvvm.mbarrier.arrive.expect_tx %11, %fa4_fault : !llvm.ptr<3>, i32",
+    ]
+    assert ir_edit("kind", 11) == ["nvvm.tcgen05.fence <before>"]
+    assert ir_edit("overlay", 12)[1].startswith("%180 = nvvm.tcgen05.ld %fa4_fault {shape")
+
+
+def test_ir_moves_over_waits():
+    fault = next(f for f in ir_faults.faults_of(IR) if (f.operator, f.line) == ("later", 4))
+    text = fault.apply(IR)
+    assert text[3] == "" and text[9].split("\n")[1].strip().startswith("nvvm.mbarrier.arrive.expect_tx")

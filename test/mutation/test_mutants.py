@@ -1,0 +1,163 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The mutation suite: its quick sample of one kernel (the whole of it is
+bench/mutants), and that it fails when it should."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from fa4 import channel_mutants, gpu, mutants, mutants_page, mutants_run
+from fa4.cpu import ToolNotFoundError
+from fa4.mutants import Outcome, Verdict
+
+
+def is_there(*tools):
+    try:
+        return all(gpu.find_tool(tool) for tool in tools)
+    except ToolNotFoundError:
+        return False
+
+
+needs_tools = pytest.mark.skipif(
+    not is_there("fa4-compile", "fa4-mutate", "fa4-opt", "fa4-sim"), reason="needs the tools"
+)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("mutants")
+
+
+@pytest.fixture
+def command(monkeypatch, folder, capsys):
+    """Runs bench/mutants' quick sample of one kernel; its status and output. What
+    one test has simulated another one has not to."""
+    monkeypatch.setattr(mutants_run, "FOLDER", folder)
+
+    def run(*words):
+        status = mutants_run.main(["--quick", "--resume", "--kernel=hd64-causal", "--jobs=2", *words])
+        return status, capsys.readouterr().out
+
+    return run
+
+
+def row(said, level):
+    """Column -> number, of the row of all operators."""
+    table = said.split(f"{level}: ", 1)[1]
+    cells = [re.split(r" *\| *", line.strip("| ")) for line in table.splitlines() if line.startswith("|")]
+    last = next(line for line in cells if line[0] == "all")
+    return {name: int(number) for name, number in zip(cells[0][1:], last[1:])}
+
+
+@needs_tools
+@pytest.mark.xdist_group("mutants")
+@pytest.mark.parametrize("level", mutants_run.LEVELS)
+def test_quick(level, command):
+    """Each layer finds something, and what nobody finds is explained."""
+    status, said = command(f"--level={level}")
+    assert status == 0, said
+    counts = row(said, level)
+    assert counts["mutants"] >= 10 and counts["open"] == 0
+    for layer in {"channel": ("rules", "verifier and explorer")}.get(level, ("simulator", "hang")):
+        assert counts[layer] > 0, said
+
+
+@needs_tools
+@pytest.mark.xdist_group("mutants")
+def test_unexplained_survivor_fails(command, monkeypatch):
+    monkeypatch.setattr(mutants_run.equivalents, "reason", lambda *_: None)
+    status, said = command("--level=ptx")
+    assert status == 1 and re.search(r"^OPEN ptx:hd64-causal:\d+:", said, re.MULTILINE)
+
+
+@needs_tools
+@pytest.mark.xdist_group("mutants")
+def test_verdicts_of_ptx(tmp_path):
+    subject = mutants.Subject(gpu.Op(64, "full"), tmp_path / "kernel")
+    calls = mutants_run.QUICK_CALLS[:1]
+    subject.prepare(calls)
+    text = "\n".join(subject.lines)
+    assert subject.judge(text, calls) == Verdict(calls=1)
+    fence = "fence.proxy.async.shared::cta;"
+    assert fence in text
+    for changed, layer in (
+        (text.replace(fence, ""), "simulator"),
+        (text.replace("tcgen05.commit", "tcgen05.omit"), "load"),
+        (re.sub(r"(mbarrier\.try_wait\S* )", r"trap; \1", text, count=1), "simulator"),
+        (text.replace("ex2.approx.ftz.f32", "sqrt.approx.ftz.f32"), "numbers"),
+    ):
+        assert subject.judge(changed, calls).layer == layer
+    assert mutants.fingerprint(text) == mutants.fingerprint(text.replace("%r17", "%r900017"))
+    assert mutants.fingerprint(text) != mutants.fingerprint(text.replace(fence, ""))
+
+
+# ---------------------------------------------------------------------------
+# Outcomes
+# ---------------------------------------------------------------------------
+
+
+def outcome(layer="", reason=None, **more):
+    return Outcome("channel", "hd64", "swap", "7", "@mma step", layer, reason=reason, **more)
+
+
+@pytest.mark.parametrize("of, what", [
+    (outcome("both"), None),
+    (outcome(reason="argued"), None),
+    (outcome(), "OPEN"),
+    (outcome("verifier", disagreement=True), "DISAGREEMENT"),
+    (outcome(reason="argued", simulated=Verdict("hang", "hang")), "ACCEPTED, BUT hang (hang)"),
+    (outcome(reason="argued", simulated=Verdict("ptxas", "spills")), "ACCEPTED, BUT ptxas (spills)"),
+    (replace(outcome(reason="argued", simulated=Verdict("ptxas", "spills")), operator="registers"), None),
+    (outcome("both", simulated=Verdict()), None),
+], ids=str)  # fmt: skip
+def test_failures(of, what):
+    assert [name for name, _ in mutants_run.failures([of])] == ([what] if what else [])
+
+
+def test_page():
+    of = [outcome("both", simulated=Verdict("hang", "hang")), outcome(reason="it is argued"), outcome("rule")]
+    options = mutants_run.parse_arguments(["--quick"])
+    text = mutants_page.page({"channel": of}, [], {"channel": 5}, ["hd96"], options)
+    assert "**3 mutants, 0 neither found nor explained**" in text
+    assert "| swap | 3 | 1 | 1 | 0 | 0 | 1 | 0 |" in text
+    assert "| 1 | it is argued | hd64 (1): `7` |" in text
+    assert "Not run: hd96." in text
+    assert "**2 more are not judged yet.**" in text and "Neither found nor explained" not in text
+    failed = mutants_run.failures([outcome()])
+    text = mutants_page.page({"channel": of}, list(failed), {"channel": 3}, [], options)
+    assert "| OPEN | channel:hd64:7 | `@mma step` |" in text and "not judged" not in text
+    assert "| all | 0 | 0 | 1 | 0 |" in text
+
+
+def accepted(operator, text):
+    return channel_mutants.ChannelMutant("k", None, 0, operator, text, True, "", "accepts", "accepts")
+
+
+@pytest.mark.parametrize("operator, text, words", [
+    ("weaken", "@mma step 1.2 wait k", "other waits"),
+    ("swap", "@mma step 1.2 wait k with next: wait v", "two waits"),
+    ("swap", "@mma step 1.2 commit s with next: acquire v", "behind the next wait"),
+    ("move", "@load step 1.2 acquire k to the front", "earlier than need be"),
+    ("stages", "k: stages 6 to 7", "one stage more"),
+    ("stages", "k: stages 6 to 5", "one stage less"),
+    ("offset", "o: offset 0 to 1024", "nobody uses"),
+    # What no class covers.
+    ("drop", "@mma step 1.2 wait k", None),
+    ("initial", "k: initial 0 to 1", None),
+    ("barrier", "k: full 1 to 2", None),
+    ("warps", "load: first_warp 5 to 9", "another warpgroup"),
+    ("arrivals", "k: full_arrivals 1 to 2", None),
+    ("leave loop", "@mma step 1.2 wait k to before it", None),
+])  # fmt: skip
+def test_reasons_of_channels(operator, text, words):
+    said = channel_mutants.reason(accepted(operator, text))
+    assert said is None if words is None else words in said
+
+
+@pytest.mark.parametrize("words", [["--level=x"], ["--sample=x"], ["--nothing"]])
+def test_bad_command_line(words, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        mutants_run.parse_arguments(words)
+    assert "error:" in capsys.readouterr().err
