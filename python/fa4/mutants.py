@@ -116,7 +116,9 @@ def compile_from(ir: str, level: str) -> str:
         source.write_text(ir)
         if level == PROTOCOL_LEVELS[0]:
             level = PROTOCOL_LEVELS[1]
-            _run([gpu.find_tool("fa4-opt"), source, _UNVERIFIED, "-o", source])
+            below = source.with_name("below.mlir")
+            _run([gpu.find_tool("fa4-opt"), source, _UNVERIFIED, "-o", below])
+            source = below
         _run([gpu.find_tool("fa4-compile"), source, f"--from={level}", "-o", scratch])
         return next(Path(scratch).glob("*.ptx")).read_text()
 
