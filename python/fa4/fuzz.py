@@ -25,6 +25,7 @@ from pathlib import Path
 
 from fa4.cpu import ToolNotFoundError
 from fa4.gpu import ROOT, find_tool
+from fa4.revision import commit
 
 INPUTS = ROOT / "test" / "fuzz" / "Inputs"
 BUILD = ROOT / "build" / "fuzz"
@@ -343,12 +344,9 @@ def clean_seconds(ledger, run):
 
 def record(ledger, run):
     ledger.parent.mkdir(parents=True, exist_ok=True)
-    commit = subprocess.run(
-        ["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True
-    )
     entry = asdict(run) | {
         "at": time.strftime("%Y-%m-%d %H:%M:%S"),
-        "commit": commit.stdout.strip(),
+        "commit": commit(),
     }
     with open(ledger, "a") as out:
         out.write(json.dumps(entry) + "\n")

@@ -16,14 +16,13 @@ import hashlib
 import json
 import os
 import re
-import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 from fa4 import gpu, grid
 from fa4.cpu import CompileError, ToolNotFoundError
+from fa4.revision import commit
 
 PAGE = gpu.ROOT / "docs" / "results-grid.md"
 SCHEDULES = {"quick": 2, "full": 4}
@@ -116,18 +115,6 @@ def ratio(result):
     """Error of out, as a part of what is allowed."""
     error, _, bound = result["out"]
     return error / bound if bound else 0.0
-
-
-def commit():
-    """The tree's, for the page; a copy without git has none."""
-    if not shutil.which("git"):
-        return "unknown"
-
-    def git(*words):
-        return subprocess.run(["git", "-C", gpu.ROOT, *words], capture_output=True, text=True).stdout.strip()
-
-    changed = " with changes" if git("status", "--porcelain", "-uno") else ""
-    return git("rev-parse", "--short=12", "HEAD") + changed
 
 
 def table(cases, results):

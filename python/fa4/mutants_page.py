@@ -7,7 +7,7 @@ import datetime
 from collections import Counter, defaultdict
 
 from fa4 import gpu
-from fa4.grid_run import commit
+from fa4.revision import commit
 
 PAGE = gpu.ROOT / "docs" / "results-mutants.md"
 # Layer -> what its column says.

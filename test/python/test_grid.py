@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fa4 import gpu, grid, grid_run, reference
+from fa4 import gpu, grid, grid_run, reference, revision
 from fa4.cpu import CompileError, ToolNotFoundError
 
 NAIVE = Path(__file__).parent / "Inputs" / "naive_compile.py"
@@ -320,4 +320,4 @@ def test_no_simulator(command, monkeypatch):
 
 def test_commit_without_git(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert grid_run.commit() == "unknown"
+    assert revision.commit() == "unknown"

@@ -1,0 +1,22 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which version of fa4 made a result."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def commit() -> str:
+    """The tree's commit, and whether it has changes; "unknown" where there is no git."""
+    if not shutil.which("git"):
+        return "unknown"
+
+    def git(*words):
+        return subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True).stdout.strip()
+
+    changed = " with changes" if git("status", "--porcelain", "-uno") else ""
+    return git("rev-parse", "--short=12", "HEAD") + changed
