@@ -204,3 +204,23 @@ tile.kernel @registers(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
   }
 }
+
+// -----
+
+// Lanes write half of each row.
+tile.kernel @part() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" smem stages(1) : <vector<128x64xf32>>
+  tile.role @producer warps(4) {
+    %v = arith.constant dense<1.0> : vector<32xf32>
+    tile.acquire %c : <vector<128x64xf32>>
+    tile.write %v, %c : vector<32xf32>, <vector<128x64xf32>>
+    // expected-error @below {{channel "c": commits a stage of which some columns are not written}}
+    tile.commit %c : <vector<128x64xf32>>
+  }
+  tile.role @consumer warps(4) {
+    tile.wait %c : <vector<128x64xf32>>
+    %v = tile.read %c[32] : <vector<128x64xf32>> -> vector<32xf32>
+    %w = arith.addf %v, %v : vector<32xf32>
+    tile.release %c : <vector<128x64xf32>>
+  }
+}

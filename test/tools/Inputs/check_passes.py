@@ -7,6 +7,10 @@ The explorer tries numbers of passes in ascending order, so what it finds is a
 shortest counter-example. The verifier's must make as many passes.
 """
 
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
 import json
 import sys
 

@@ -226,24 +226,28 @@ bool ExecutionCounts::isNonNegative(const Polynomial &a, unsigned depth) {
                });
       }))
     return true;
-  for (const auto &[monomial, coefficient] : a) {
-    if (monomial.size() != 1)
-      continue;
-    const Atom &atom = atoms[monomial[0]];
-    if (atom.kind != Atom::Min && atom.kind != Atom::Max)
-      continue;
-    Polynomial rest = a;
-    rest.erase(monomial);
-    auto holdsWith = [&, factor = coefficient](unsigned operand) {
-      return isNonNegative(add(rest, atom.operands[operand], factor),
-                           depth + 1);
-    };
-    // max(x, y) is at least either of them; -min(x, y) is at least -x and -y.
-    // In the other cases it is only known to be one of them.
-    bool either = (atom.kind == Atom::Max) == (coefficient > 0);
-    if (either ? holdsWith(0) || holdsWith(1) : holdsWith(0) && holdsWith(1))
-      return true;
-  }
+  // max(x, y) is at least either of them; -min(x, y) is at least -x and -y. In
+  // the other cases it is only known to be one of them: these come first, as
+  // what is chosen later may then depend on them, and need no second attempt.
+  for (bool either : {false, true})
+    for (const auto &[monomial, coefficient] : a) {
+      if (monomial.size() != 1)
+        continue;
+      const Atom &atom = atoms[monomial[0]];
+      if ((atom.kind != Atom::Min && atom.kind != Atom::Max) ||
+          either != ((atom.kind == Atom::Max) == (coefficient > 0)))
+        continue;
+      Polynomial rest = a;
+      rest.erase(monomial);
+      auto holdsWith = [&, factor = coefficient](unsigned operand) {
+        return isNonNegative(add(rest, atom.operands[operand], factor),
+                             depth + 1);
+      };
+      if (!either)
+        return holdsWith(0) && holdsWith(1);
+      if (holdsWith(0) || holdsWith(1))
+        return true;
+    }
   return false;
 }
 
