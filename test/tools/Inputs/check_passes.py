@@ -1,6 +1,3 @@
-# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
-# See LICENSE for license information.
-# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares the lengths of counter-examples: `fa4-mutate --json` on standard input.
 
 The explorer tries numbers of passes in ascending order, so what it finds is a
