@@ -63,13 +63,6 @@ class ChannelMutant:
         return not self.rule and {self.verifier, self.explorer} == {"accepts", "rejects"}
 
 
-def _run(*command):
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise CompileError(done.stderr.strip() or f"{command[0]}: exit status {done.returncode}")
-    return done.stdout
-
-
 def programs(folder: Path) -> dict[str, Path]:
     """Name -> file of the tests' programs at each level."""
     files = {}
@@ -79,7 +72,7 @@ def programs(folder: Path) -> dict[str, Path]:
             passes.append(PASSES[level])
             file = folder / f"{program}-{level}.mlir"
             pipeline = f"--pass-pipeline=builtin.module(tile.kernel({','.join(passes)}))"
-            _run(gpu.find_tool("fa4-opt"), INPUTS / f"{program}-program.mlir", pipeline, "-o", file)
+            gpu.run_tool("fa4-opt", INPUTS / f"{program}-program.mlir", pipeline, "-o", file)
             files[f"{program}-{level}"] = file
     return files
 
@@ -104,9 +97,9 @@ def mutants_of(source: str, file: Path, *options: str, fences=False) -> list[Cha
 
 def emit(file: Path, only: str, fences=False) -> dict[int, str]:
     """Number -> IR, of the mutants `only`, first:last, that the IR can say."""
-    command = [gpu.find_tool("fa4-mutate"), f"--emit={only}", file]
+    arguments = [f"--emit={only}", file]
     kinds = [["--kind=drop fence"], ["--kind=move fence"]] if fences else [[]]
-    modules = [module for kind in kinds for module in _run(*command, *kind).split("// -----\n")]
+    modules = [module for kind in kinds for module in gpu.run_tool("fa4-mutate", *arguments, *kind).split("// -----\n")]
     return {int(match[1]): module for module in modules if (match := re.match(r"// mutant (\d+) ", module))}
 
 

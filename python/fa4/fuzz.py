@@ -25,7 +25,7 @@ from pathlib import Path
 
 from fa4.cpu import ToolNotFoundError
 from fa4.gpu import ROOT, find_tool
-from fa4.revision import commit
+from fa4.revision import commit, digest
 
 INPUTS = ROOT / "test" / "fuzz" / "Inputs"
 BUILD = ROOT / "build" / "fuzz"
@@ -61,10 +61,6 @@ class Run:
 
 def binary_of(target):
     return BUILD / "bin" / f"fa4-fuzz-{target}"
-
-
-def digest(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
 
 
 # ---------------------------------------------------------------------------

@@ -57,6 +57,23 @@ def find_tool(name: str) -> str:
     return found
 
 
+def has_tools(*names: str) -> bool:
+    """Whether find_tool finds all of these."""
+    try:
+        return all(map(find_tool, names))
+    except ToolNotFoundError:
+        return False
+
+
+def run_tool(name: str, *arguments) -> str:
+    """What the tool prints to standard output. Raises CompileError with its
+    message."""
+    done = subprocess.run([find_tool(name), *arguments], capture_output=True, text=True)
+    if done.returncode:
+        raise CompileError(done.stderr.strip() or f"{name}: exit status {done.returncode}")
+    return done.stdout
+
+
 @dataclass(frozen=True)
 class Op:
     """An `attn.sdpa` on memrefs, all sizes but the head dim dynamic, which
@@ -122,17 +139,12 @@ def compile(
     folder.mkdir(parents=True)
     source = folder / "op.mlir"
     source.write_text(text)
-    command = [find_tool("fa4-compile"), source, f"--chip={chip}", f"--emit={emit}"]
-    done = subprocess.run(
-        [*command, "-o", folder, *options], capture_output=True, text=True
-    )
-    if done.returncode:
-        raise CompileError(done.stderr.strip() or f"exit status {done.returncode}")
+    report = run_tool("fa4-compile", source, f"--chip={chip}", f"--emit={emit}", "-o", folder, *options)
     found = sorted(folder.glob("*.ptx"))
     if len(found) != 1:
         raise CompileError(f"fa4-compile wrote {len(found)} PTX files, expected one")
     files = (found[0].with_suffix(s) for s in (".json", ".ptx", ".cubin"))
-    return Kernel(*files, report=done.stdout)
+    return Kernel(*files, report=report)
 
 
 def to_npy(path: Path, array: np.ndarray):

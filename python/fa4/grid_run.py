@@ -12,17 +12,15 @@ elsewhere are joined by copying their results-*.jsonl to that folder."""
 import argparse
 import concurrent.futures
 import datetime
-import hashlib
 import json
 import os
 import re
 import sys
 import time
-from pathlib import Path
 
 from fa4 import gpu, grid
 from fa4.cpu import CompileError, ToolNotFoundError
-from fa4.revision import commit
+from fa4.revision import commit, digest
 
 PAGE = gpu.ROOT / "docs" / "results-grid.md"
 SCHEDULES = {"quick": 2, "full": 4}
@@ -60,13 +58,6 @@ class Kernels:
         """What a result depends on, besides the case."""
         options = self.options
         return [self.digests.get(case.op), self.simulator, options.seeds, options.data_seed, options.chip]
-
-
-def digest(*files):
-    total = hashlib.sha256()
-    for file in files:
-        total.update(Path(file).read_bytes())
-    return total.hexdigest()[:16]
 
 
 # ---------------------------------------------------------------------------

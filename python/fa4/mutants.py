@@ -117,16 +117,10 @@ def compile_from(ir: str, level: str) -> str:
         if level == PROTOCOL_LEVELS[0]:
             level = PROTOCOL_LEVELS[1]
             below = source.with_name("below.mlir")
-            _run([gpu.find_tool("fa4-opt"), source, _UNVERIFIED, "-o", below])
+            gpu.run_tool("fa4-opt", source, _UNVERIFIED, "-o", below)
             source = below
-        _run([gpu.find_tool("fa4-compile"), source, f"--from={level}", "-o", scratch])
+        gpu.run_tool("fa4-compile", source, f"--from={level}", "-o", scratch)
         return next(Path(scratch).glob("*.ptx")).read_text()
-
-
-def _run(command):
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise gpu.CompileError(done.stderr.strip() or f"exit status {done.returncode}")
 
 
 class Subject:

@@ -29,8 +29,9 @@ from functools import cached_property
 
 from fa4 import channel_mutants, equivalents, faults, gpu, ir_faults, mutants, mutants_page
 from fa4.cpu import CompileError, ToolNotFoundError
-from fa4.grid_run import digest, hours
+from fa4.grid_run import hours
 from fa4.mutants import Outcome, Verdict
+from fa4.revision import digest
 
 FOLDER = gpu.ROOT / "build" / "mutants"
 OPERATIONS = [gpu.Op(head_dim, mask) for head_dim in (64, 128) for mask in ("full", "causal")]

@@ -1,13 +1,14 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which version of fa4 made a result."""
+"""Which version of fa4, and of its files, made a result."""
 
+import hashlib
 import shutil
 import subprocess
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from fa4.gpu import ROOT
 
 
 def commit() -> str:
@@ -20,3 +21,11 @@ def commit() -> str:
 
     changed = " with changes" if git("status", "--porcelain", "-uno") else ""
     return git("rev-parse", "--short=12", "HEAD") + changed
+
+
+def digest(*files) -> str:
+    """The first digits of the SHA-256 of what is in the files."""
+    total = hashlib.sha256()
+    for file in files:
+        total.update(Path(file).read_bytes())
+    return total.hexdigest()[:16]

@@ -9,19 +9,11 @@ from dataclasses import replace
 
 import pytest
 from fa4 import channel_mutants, gpu, mutants, mutants_page, mutants_run
-from fa4.cpu import ToolNotFoundError
 from fa4.mutants import Outcome, Verdict
 
 
-def is_there(*tools):
-    try:
-        return all(gpu.find_tool(tool) for tool in tools)
-    except ToolNotFoundError:
-        return False
-
-
 needs_tools = pytest.mark.skipif(
-    not is_there("fa4-compile", "fa4-mutate", "fa4-opt", "fa4-sim"), reason="needs the tools"
+    not gpu.has_tools("fa4-compile", "fa4-mutate", "fa4-opt", "fa4-sim"), reason="needs the tools"
 )
 
 

@@ -8,7 +8,6 @@ import re
 import pytest
 
 from fa4 import demo, gpu
-from fa4.cpu import ToolNotFoundError
 
 HALF = "tensor<?x?x?x?xf16>"
 OTHER = f"""
@@ -20,15 +19,8 @@ func.func @other(%q: {HALF}, %k: {HALF}, %v: {HALF}) -> {HALF} {{
 """
 
 
-def are_there(*tools):
-    try:
-        return all(map(gpu.find_tool, tools))
-    except ToolNotFoundError:
-        return False
-
-
 needs_tools = pytest.mark.skipif(
-    not are_there("fa4-compile", "fa4-sim"), reason="needs fa4-compile and fa4-sim"
+    not gpu.has_tools("fa4-compile", "fa4-sim"), reason="needs fa4-compile and fa4-sim"
 )
 
 

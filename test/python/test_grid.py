@@ -16,22 +16,15 @@ import numpy as np
 import pytest
 
 from fa4 import gpu, grid, grid_run, reference, revision
-from fa4.cpu import CompileError, ToolNotFoundError
+from fa4.cpu import CompileError
 
 NAIVE = Path(__file__).parent / "Inputs" / "naive_compile.py"
 FULL, QUICK = grid.full_cases(), grid.quick_cases()
 
 
-def is_there(tool):
-    try:
-        return bool(gpu.find_tool(tool))
-    except ToolNotFoundError:
-        return False
-
-
-needs_simulator = pytest.mark.skipif(not is_there("fa4-sim"), reason="needs fa4-sim")
+needs_simulator = pytest.mark.skipif(not gpu.has_tools("fa4-sim"), reason="needs fa4-sim")
 needs_compiler = pytest.mark.skipif(
-    not is_there("fa4-compile"), reason="needs fa4-compile"
+    not gpu.has_tools("fa4-compile"), reason="needs fa4-compile"
 )
 
 
@@ -255,7 +248,7 @@ def command(naive, tmp_path, monkeypatch, capsys):
     return run
 
 
-FA4_SIM = gpu.find_tool("fa4-sim") if is_there("fa4-sim") else ""
+FA4_SIM = gpu.find_tool("fa4-sim") if gpu.has_tools("fa4-sim") else ""
 SOME = "--case=-3x3-"
 
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from fa4 import gpu
-from fa4.cpu import ToolNotFoundError
 from fa4.mods import B, H, I, J, S, capture, f32, i32, index
 from fa4.programs import Failed, Program, Sizes, run
 from fa4.reference import Mask
@@ -22,15 +21,8 @@ TL, BR = "top_left", "bottom_right"
 ALL = frozenset(["B", "Sq", "Sk", "Hq", "Hkv"])
 
 
-def is_there(tool):
-    try:
-        return bool(gpu.find_tool(tool))
-    except ToolNotFoundError:
-        return False
-
-
 pytestmark = pytest.mark.skipif(
-    not (is_there("fa4-sim") and is_there("fa4-compile")),
+    not gpu.has_tools("fa4-sim", "fa4-compile"),
     reason="needs fa4-compile and fa4-sim",
 )
 

@@ -12,7 +12,6 @@ import subprocess
 import pytest
 
 from fa4 import gpu
-from fa4.cpu import ToolNotFoundError
 
 ROOT = gpu.ROOT
 EXAMPLES = ROOT / "docs" / "examples"
@@ -23,15 +22,8 @@ OPS = {
 }
 
 
-def is_there(tool):
-    try:
-        return bool(gpu.find_tool(tool))
-    except ToolNotFoundError:
-        return False
-
-
 pytestmark = pytest.mark.skipif(
-    not is_there("fa4-compile"), reason="needs fa4-compile"
+    not gpu.has_tools("fa4-compile"), reason="needs fa4-compile"
 )
 
 

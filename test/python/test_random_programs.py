@@ -10,21 +10,13 @@ import numpy as np
 import pytest
 
 from fa4 import flaws, gpu, mods, programs, random_programs, shrink
-from fa4.cpu import ToolNotFoundError
 from fa4.mods import I, J, S, capture, f32, i32, index
 from fa4.programs import Failed, Program, Sizes
 from fa4.reference import Mask
 
 
-def is_there(tool):
-    try:
-        return bool(gpu.find_tool(tool))
-    except ToolNotFoundError:
-        return False
-
-
 needs_tools = pytest.mark.skipif(
-    not (is_there("fa4-sim") and is_there("fa4-compile")),
+    not gpu.has_tools("fa4-sim", "fa4-compile"),
     reason="needs fa4-compile and fa4-sim",
 )
 
@@ -232,7 +224,7 @@ def faulty(tmp_path, monkeypatch):
     return install
 
 
-needs_reduce = pytest.mark.skipif(not is_there("fa4-reduce"), reason="needs fa4-reduce")
+needs_reduce = pytest.mark.skipif(not gpu.has_tools("fa4-reduce"), reason="needs fa4-reduce")
 
 
 def first(wanted):

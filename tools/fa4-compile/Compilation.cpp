@@ -311,9 +311,16 @@ static FailureOr<CompileReport> emit(ModuleOp module,
   return report;
 }
 
-/// Files of levels, named as those of the kernels that they would become.
+static void addLevels(StringRef name,
+                      std::vector<std::pair<StringRef, std::string>> &ir,
+                      OutputFiles &files) {
+  for (auto &[level, text] : ir)
+    files.add((name + "." + level + ".mlir").str(), std::move(text));
+}
+
+/// Ends with files of levels, named as the kernels that they would become.
 static FailureOr<RunReport>
-addLevels(ModuleOp module, std::vector<std::pair<StringRef, std::string>> &ir,
+stopEarly(ModuleOp module, std::vector<std::pair<StringRef, std::string>> &ir,
           const RunReport &report, OutputFiles &files) {
   auto kernels = module.getOps<tile::KernelOp>();
   if (kernels.empty()) {
@@ -325,8 +332,7 @@ addLevels(ModuleOp module, std::vector<std::pair<StringRef, std::string>> &ir,
   StringRef name = isNamed ? *module.getSymName() : first.getSymName();
   if (failed(checkName(isNamed ? module.getOperation() : first, name)))
     return failure();
-  for (auto &[level, text] : ir)
-    files.add((name + "." + level + ".mlir").str(), std::move(text));
+  addLevels(name, ir, files);
   return report;
 }
 
@@ -341,13 +347,11 @@ FailureOr<RunReport> fa4::compile(ModuleOp module,
   if (failed(lower(module, options, timing, ir, report)))
     return failure();
   if (lastLevel(options) + 1 < getKernelLevels().size())
-    return addLevels(module, ir, report, files);
+    return stopEarly(module, ir, report, files);
   FailureOr<std::vector<OwningOpRef<ModuleOp>>> parts = split(module);
   if (failed(parts))
     return failure();
-  for (auto &[level, text] : ir)
-    files.add(*parts->front()->getSymName() + "." + level + ".mlir",
-              std::move(text));
+  addLevels(*parts->front()->getSymName(), ir, files);
   for (OwningOpRef<ModuleOp> &part : *parts) {
     FailureOr<CompileReport> file = emit(*part, options, origin, timing, files);
     if (failed(file))

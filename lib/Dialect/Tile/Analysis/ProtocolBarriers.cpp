@@ -23,16 +23,6 @@ namespace {
 
 using Finding = std::optional<ProtocolFinding>;
 
-/// Calls `visit` for each step, those of loops and branches included.
-void forEachStep(ArrayRef<Step> steps,
-                 llvm::function_ref<void(const Step &)> visit) {
-  for (const Step &step : steps) {
-    visit(step);
-    forEachStep(step.body, visit);
-    forEachStep(step.elseBody, visit);
-  }
-}
-
 //===----------------------------------------------------------------------===//
 // Counts
 //===----------------------------------------------------------------------===//

@@ -13,24 +13,6 @@
 
 using namespace fa4::tile;
 
-static bool holds(ProtocolCondition::Predicate predicate, int64_t value) {
-  switch (predicate) {
-  case ProtocolCondition::Equal:
-    return value == 0;
-  case ProtocolCondition::NotEqual:
-    return value != 0;
-  case ProtocolCondition::Less:
-    return value < 0;
-  case ProtocolCondition::LessEqual:
-    return value <= 0;
-  case ProtocolCondition::Greater:
-    return value > 0;
-  case ProtocolCondition::GreaterEqual:
-    return value >= 0;
-  }
-  llvm_unreachable("covered");
-}
-
 namespace {
 
 /// Runs one role after the other. Where an answer rests on an unknown without a
@@ -128,7 +110,8 @@ std::optional<bool> CaseFinder::answer(const RoleCursor &cursor) {
       model.instantiate(condition.form, cursor.instance(condition.parents)));
   if (!value)
     return std::nullopt;
-  return holds(condition.predicate, *value + condition.slope * question.pass);
+  return ProtocolCondition::holds(condition.predicate,
+                                  *value + condition.slope * question.pass);
 }
 
 void CaseFinder::tryAll(unsigned role, const RoleCursor &cursor,

@@ -144,7 +144,7 @@ std::string Verifier::describeBlocked(const Machine &machine,
   bool isWait = event.kind == StepKind::Wait;
   unsigned other = culprit(machine, role);
   return formatv("{0}{1} waits for {2} number {3} of channel \"{4}\" by {5}{6}",
-                 roleName(role), inPass(passOf(event)),
+                 roleName(role), inPass(event.pass()),
                  isWait ? "commit" : "release",
                  isWait ? event.position + 1 : event.position - stages + 1,
                  label(event.channel), roleName(other),

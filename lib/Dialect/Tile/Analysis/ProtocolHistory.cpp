@@ -18,8 +18,7 @@ static constexpr unsigned kMaxWaits = 4;
 
 int ProtocolHistory::append(int last, const ProtocolEvent &event) {
   int count = last == kNone ? 0 : entries[last].count + 1;
-  int64_t pass = event.iteration.empty() ? -1 : event.iteration.back();
-  entries.push_back({event.step, last, count, event.position, pass});
+  entries.push_back({event.step, last, count, event.position, event.pass()});
   return entries.size() - 1;
 }
 

@@ -89,10 +89,7 @@ void LaneCommits::write(const Step &step, Written &written) const {
   VectorType type = channel.getValueType();
   unsigned columns = type.getNumElements(), first = 0, count = columns;
   if (auto op = dyn_cast<WriteOp>(step.op)) {
-    auto part = dyn_cast<VectorType>(op.getValue().getType());
-    if (!part) {
-      count = columns;
-    } else {
+    if (auto part = dyn_cast<VectorType>(op.getValue().getType())) {
       // Columns of a row; of what is not distributed, elements.
       count = part.getNumElements();
       first = op.getColumn();

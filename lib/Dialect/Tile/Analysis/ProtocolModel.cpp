@@ -56,6 +56,33 @@ void LinearForm::add(const LinearForm &other, int64_t factor) {
   }
 }
 
+bool ProtocolCondition::holds(Predicate predicate, int64_t value) {
+  switch (predicate) {
+  case Equal:
+    return value == 0;
+  case NotEqual:
+    return value != 0;
+  case Less:
+    return value < 0;
+  case LessEqual:
+    return value <= 0;
+  case Greater:
+    return value > 0;
+  case GreaterEqual:
+    return value >= 0;
+  }
+  llvm_unreachable("covered");
+}
+
+void fa4::tile::forEachStep(ArrayRef<Step> steps,
+                            llvm::function_ref<void(const Step &)> visit) {
+  for (const Step &step : steps) {
+    visit(step);
+    forEachStep(step.body, visit);
+    forEachStep(step.elseBody, visit);
+  }
+}
+
 bool ProtocolModel::overlap(unsigned channel, int64_t stage, unsigned other,
                             int64_t otherStage) const {
   const ProtocolChannel &a = channels[channel], &b = channels[other];
@@ -815,16 +842,6 @@ static void setCompletions(ProtocolModel &model, std::vector<Step> &steps,
   }
 }
 
-static void findWriters(const std::vector<Step> &steps,
-                        MutableArrayRef<Agent> writers) {
-  for (const Step &step : steps) {
-    if (step.kind == StepKind::Access && step.writes != -1)
-      writers[step.writes] = step.agent;
-    findWriters(step.body, writers);
-    findWriters(step.elseBody, writers);
-  }
-}
-
 FailureOr<ProtocolModel> ModelBuilder::run() {
   for (auto op : model.kernel.getBody().getOps<RoleOp>()) {
     roleIndex[op] = model.roles.size();
@@ -838,7 +855,10 @@ FailureOr<ProtocolModel> ModelBuilder::run() {
       return failure();
   SmallVector<Agent> writers(model.channels.size(), Agent::Lanes);
   for (ProtocolRole &r : model.roles)
-    findWriters(r.body, writers);
+    forEachStep(r.body, [&](const Step &step) {
+      if (step.kind == StepKind::Access && step.writes != -1)
+        writers[step.writes] = step.agent;
+    });
   for (ProtocolRole &r : model.roles)
     setCompletions(model, r.body, writers);
   return std::move(model);

@@ -151,9 +151,6 @@ private:
   static std::string inPass(int64_t pass) {
     return ProtocolHistory::inPass(pass);
   }
-  static int64_t passOf(const ProtocolEvent &event) {
-    return event.iteration.empty() ? -1 : event.iteration.back();
-  }
   void report(const Machine &machine, mlir::Operation *op, std::string message);
   void note(mlir::Operation *op, std::string message) {
     finding->notes.insert(finding->notes.begin() + details++,

@@ -24,15 +24,6 @@ static void join(Clock &clock, const Clock &other) {
 // States
 //===----------------------------------------------------------------------===//
 
-static void visit(const std::vector<Step> &steps,
-                  llvm::function_ref<void(const Step &)> function) {
-  for (const Step &step : steps) {
-    function(step);
-    visit(step.body, function);
-    visit(step.elseBody, function);
-  }
-}
-
 /// Whether each way through the steps waits for another role.
 static bool alwaysWaits(const std::vector<Step> &steps) {
   return llvm::any_of(steps, [](const Step &step) {
@@ -66,7 +57,7 @@ Verifier::Verifier(const ProtocolModel &model, ProtocolStatistics &statistics)
   for (const ProtocolLoop &loop : model.loops)
     mayIdle.push_back(loop.inside > 0);
   for (auto [i, role] : llvm::enumerate(model.roles))
-    visit(role.body, [&, i = i](const Step &step) {
+    forEachStep(role.body, [&, i = i](const Step &step) {
       if (step.kind == StepKind::Loop && !alwaysWaits(step.body))
         mayIdle[step.number] = true;
       if (step.kind == StepKind::Acquire)
@@ -339,7 +330,7 @@ void Verifier::access(Machine &machine, unsigned role,
   Record record;
   record.role = role;
   record.op = event.step->op;
-  record.pass = passOf(event);
+  record.pass = event.pass();
   record.entry = machine.history[role];
   Clock clock = machine.lanes[role];
   int32_t time = ++machine.lanes[role][role];
@@ -611,11 +602,6 @@ bool Verifier::answer(Machine &machine, unsigned role) {
     return true;
   }
   // What can be below, equal to or above 0.
-  auto holds = [&](int sign) {
-    LinearForm value;
-    value.constant = sign;
-    return *ProtocolFacts().decide(predicate, value);
-  };
   for (int sign : {0, 1, -1}) {
     if (isLoop && sign < 0)
       continue;
@@ -636,7 +622,7 @@ bool Verifier::answer(Machine &machine, unsigned role) {
     relateClamped(next.facts, form);
     if (!next.facts.isFeasible())
       continue;
-    reply(next, role, holds(sign));
+    reply(next, role, ProtocolCondition::holds(predicate, sign));
     enqueue(std::move(next));
   }
   return false;

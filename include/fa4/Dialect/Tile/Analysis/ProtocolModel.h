@@ -73,6 +73,9 @@ struct LinearForm {
 /// of `parents`.
 struct ProtocolCondition {
   enum Predicate { Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual };
+  /// `value <predicate> 0`.
+  static bool holds(Predicate predicate, int64_t value);
+
   Predicate predicate = NotEqual;
   LinearForm form;
   int64_t slope = 0;
@@ -169,6 +172,10 @@ struct Step {
   std::vector<Step> body, elseBody;
 };
 
+/// Calls `visit` for each step, those of loops and branches included.
+void forEachStep(llvm::ArrayRef<Step> steps,
+                 llvm::function_ref<void(const Step &)> visit);
+
 struct ProtocolRole {
   RoleOp op;
   std::string name;
@@ -230,6 +237,9 @@ struct ProtocolEvent {
   bool readsNothing = false;
   /// Passes of the enclosing loops, outermost first.
   llvm::SmallVector<int64_t, 1> iteration;
+
+  /// Of the innermost loop; -1: in none.
+  int64_t pass() const { return iteration.empty() ? -1 : iteration.back(); }
 };
 
 /// What a role asks before it can go on.
