@@ -79,3 +79,10 @@
 // PHASE: error: channel "acc": a value is committed before @epilogue has surely waited for the previous one in this stage
 // PHASE: note: the wait in pass 1 of its loop, which nothing orders before the commit
 // PHASE: note: before that, @mma waits for nothing in this memory, and not for @epilogue
+
+// Two accumulators in the same columns, which nobody reads.
+// RUN: fa4-opt %S/Inputs/two-mmas.mlir --pass-pipeline='builtin.module(tile.kernel(tile-allocate))' | sed -e 's,\("o1" .*offset(\)384,\1256,' > %t.overlaid.mlir
+// RUN: not fa4-opt %t.overlaid.mlir --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=OVERLAID
+// OVERLAID: error: channel "o0": @mma0 may overwrite a stage in pass 1 of its loop while @mma1 writes it (channel "o1")
+// RUN: not fa4-opt %t.overlaid.mlir --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=OVERLAID-EXPLORED
+// OVERLAID-EXPLORED: error: channel "o{{[01]}}": nothing orders this write by @mma{{[01]}} with one by @mma{{[01]}} of channel "o{{[01]}}"

@@ -112,6 +112,8 @@ private:
   };
 
   using Places = SmallVector<Place, 2>;
+  /// Thread and event.
+  using Access = std::pair<unsigned, unsigned>;
   using PlaceMap = std::map<std::pair<unsigned, int64_t>, Places>;
 
   void checkCounts();
@@ -160,6 +162,7 @@ private:
 
   void execute(State &state, const Transition &transition);
   void performAccess(State &state, unsigned role, unsigned event);
+  void checkOrder(Access first, Access second, unsigned slot);
   void checkPhase(const State &state, unsigned role, unsigned event);
   std::string describeBlocked(const State &state, unsigned thread) const;
   void reportDeadlock(const State &state);
@@ -193,6 +196,10 @@ private:
   std::vector<std::vector<Footprint>> threadRest, queueRest;
   std::map<std::pair<unsigned, int64_t>, unsigned> valueNumbers;
   std::vector<unsigned> readsOf, writesOf;
+  /// Of each value and number of a write of it.
+  std::map<std::pair<unsigned, unsigned>, Access> writers;
+  /// Writes of the same memory, one after the other, in all that was executed.
+  std::set<std::pair<Access, Access>> orders;
   PlaceMap commits;
   /// Of each role.
   std::vector<PlaceMap> waits, releases;
@@ -342,6 +349,7 @@ void Explorer::prepareAccess(unsigned thread, unsigned number) {
     return;
   halves(*event.write, [&](ValueUse write) {
     write.writes = ++writesOf[write.value];
+    writers[{write.value, write.writes}] = {thread, number};
     item.writes.push_back(write);
   });
   auto stageOf = [&](StageUse use) {
@@ -658,6 +666,8 @@ void Explorer::performAccess(State &state, unsigned thread, unsigned number) {
     bool isOwn = llvm::any_of(item.writes, [&](const ValueUse &write) {
       return write.value == value;
     });
+    if (auto writer = writers.find(state.slots[slot]); writer != writers.end())
+      checkOrder(writer->second, {thread, number}, slot);
     if (value != 0 && !isOwn && state.readsDone[value] < readsOf[value])
       report(
           event.step->op,
@@ -669,6 +679,20 @@ void Explorer::performAccess(State &state, unsigned thread, unsigned number) {
   }
   for (ValueUse write : item.writes)
     state.slots[write.slot] = {write.value, write.writes};
+}
+
+/// Writes that come in both orders race, even if nobody reads what they write.
+void Explorer::checkOrder(Access first, Access second, unsigned slot) {
+  orders.insert({first, second});
+  if (!orders.count({second, first}))
+    return;
+  const ProtocolEvent &event = traces[second.first][second.second];
+  report(
+      event.step->op,
+      formatv("channel \"{0}\": nothing orders this write by {1} with one by "
+              "{2} of channel \"{3}\"",
+              label(event.write->channel), name(second.first),
+              name(first.first), label(channelOfSlot[slot / 2])));
 }
 
 /// The commit `event` counts now: is there a wait for the phase before?
