@@ -20,11 +20,14 @@ bool isSame(const LinearForm &a, const LinearForm &b) {
 
 bool isSame(const ProtocolCondition &a, const ProtocolCondition &b) {
   return a.predicate == b.predicate && isSame(a.form, b.form) &&
-         a.slope == b.slope && a.loop == b.loop;
+         a.slope == b.slope && a.loop == b.loop && a.role == b.role &&
+         a.parents == b.parents;
 }
 
 bool isSame(const ProtocolLoop &a, const ProtocolLoop &b) {
-  return a.role == b.role && isSame(a.trips, b.trips) && a.atLeast == b.atLeast;
+  return a.role == b.role && isSame(a.trips, b.trips) &&
+         a.atLeast == b.atLeast && a.parents == b.parents &&
+         a.inside == b.inside && a.firstPass == b.firstPass;
 }
 
 bool isSame(const ProtocolChannel &a, const ProtocolChannel &b) {
@@ -32,6 +35,11 @@ bool isSame(const ProtocolChannel &a, const ProtocolChannel &b) {
          a.inTensorMemory == b.inTensorMemory && a.offset == b.offset &&
          a.size == b.size && a.producer == b.producer &&
          a.consumers == b.consumers;
+}
+
+bool isSame(const std::pair<const unsigned, LinearForm> &a,
+            const std::pair<const unsigned, LinearForm> &b) {
+  return a.first == b.first && isSame(a.second, b.second);
 }
 
 bool isSame(const ProtocolRole &a, const ProtocolRole &b);
@@ -107,5 +115,6 @@ bool isSame(const ProtocolRole &a, const ProtocolRole &b) {
 
 bool fa4::tile::areEqual(const ProtocolModel &a, const ProtocolModel &b) {
   return areSame(a.roles, b.roles) && areSame(a.channels, b.channels) &&
-         areSame(a.loops, b.loops) && areSame(a.conditions, b.conditions);
+         areSame(a.loops, b.loops) && areSame(a.conditions, b.conditions) &&
+         a.depths == b.depths && areSame(a.clamped, b.clamped);
 }

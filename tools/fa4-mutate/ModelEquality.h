@@ -9,7 +9,7 @@
 #ifndef FA4_TOOLS_FA4_MUTATE_MODELEQUALITY_H
 #define FA4_TOOLS_FA4_MUTATE_MODELEQUALITY_H
 
-#include "fa4/Dialect/Tile/Analysis/ProtocolModel.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 
 namespace fa4::tile {
 

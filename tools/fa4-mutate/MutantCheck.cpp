@@ -8,7 +8,7 @@
 
 #include "MutantCheck.h"
 #include "ModelEquality.h"
-#include "fa4/Dialect/Tile/Analysis/ProtocolExplorer.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolExplorer.h"
 #include "mlir/IR/Verifier.h"
 #include <chrono>
 

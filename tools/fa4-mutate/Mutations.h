@@ -9,7 +9,7 @@
 #ifndef FA4_TOOLS_FA4_MUTATE_MUTATIONS_H
 #define FA4_TOOLS_FA4_MUTATE_MUTATIONS_H
 
-#include "fa4/Dialect/Tile/Analysis/ProtocolModel.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 #include "mlir/IR/IRMapping.h"
 #include <functional>
 

@@ -8,7 +8,7 @@
 
 #include "LaneLayout.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
-#include "fa4/Dialect/Tile/Analysis/ProtocolVerifier.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileSchedule.h"
-#include "fa4/Dialect/Tile/Analysis/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Analysis/Schedule.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Dialect/Tile/Analysis/ProtocolExplorer.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolExplorer.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 
 namespace fa4::tile {

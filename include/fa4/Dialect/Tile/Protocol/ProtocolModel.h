@@ -28,8 +28,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_DIALECT_TILE_ANALYSIS_PROTOCOLMODEL_H
-#define FA4_DIALECT_TILE_ANALYSIS_PROTOCOLMODEL_H
+#ifndef FA4_DIALECT_TILE_PROTOCOL_PROTOCOLMODEL_H
+#define FA4_DIALECT_TILE_PROTOCOL_PROTOCOLMODEL_H
 
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "llvm/ADT/SmallVector.h"
@@ -315,4 +315,4 @@ private:
 
 } // namespace fa4::tile
 
-#endif // FA4_DIALECT_TILE_ANALYSIS_PROTOCOLMODEL_H
+#endif // FA4_DIALECT_TILE_PROTOCOL_PROTOCOLMODEL_H

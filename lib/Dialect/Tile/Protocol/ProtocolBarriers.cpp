@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Dialect/Tile/Analysis/ProtocolBarriers.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolBarriers.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/MapVector.h"

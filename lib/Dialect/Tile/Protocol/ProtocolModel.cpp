@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Dialect/Tile/Analysis/ProtocolModel.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 #include "ProtocolLanes.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"

@@ -31,10 +31,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_DIALECT_TILE_ANALYSIS_PROTOCOLEXPLORER_H
-#define FA4_DIALECT_TILE_ANALYSIS_PROTOCOLEXPLORER_H
+#ifndef FA4_DIALECT_TILE_PROTOCOL_PROTOCOLEXPLORER_H
+#define FA4_DIALECT_TILE_PROTOCOL_PROTOCOLEXPLORER_H
 
-#include "fa4/Dialect/Tile/Analysis/ProtocolVerifier.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 
 namespace fa4::tile {
 
@@ -66,4 +66,4 @@ exploreProtocol(const ProtocolModel &model, const ExplorerOptions &options = {},
 
 } // namespace fa4::tile
 
-#endif // FA4_DIALECT_TILE_ANALYSIS_PROTOCOLEXPLORER_H
+#endif // FA4_DIALECT_TILE_PROTOCOL_PROTOCOLEXPLORER_H

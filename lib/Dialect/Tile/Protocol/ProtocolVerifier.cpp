@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Dialect/Tile/Analysis/ProtocolVerifier.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "ProtocolProof.h"
 #include "ProtocolSites.h"
 

@@ -14,8 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLSITES_H
-#define FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLSITES_H
+#ifndef FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLSITES_H
+#define FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLSITES_H
 
 #include "ProtocolFacts.h"
 
@@ -78,4 +78,4 @@ private:
 
 } // namespace fa4::tile
 
-#endif // FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLSITES_H
+#endif // FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLSITES_H

@@ -53,10 +53,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_DIALECT_TILE_ANALYSIS_PROTOCOLVERIFIER_H
-#define FA4_DIALECT_TILE_ANALYSIS_PROTOCOLVERIFIER_H
+#ifndef FA4_DIALECT_TILE_PROTOCOL_PROTOCOLVERIFIER_H
+#define FA4_DIALECT_TILE_PROTOCOL_PROTOCOLVERIFIER_H
 
-#include "fa4/Dialect/Tile/Analysis/ProtocolModel.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 
 namespace fa4::tile {
 
@@ -96,4 +96,4 @@ mlir::LogicalResult verifyProtocol(KernelOp kernel,
 
 } // namespace fa4::tile
 
-#endif // FA4_DIALECT_TILE_ANALYSIS_PROTOCOLVERIFIER_H
+#endif // FA4_DIALECT_TILE_PROTOCOL_PROTOCOLVERIFIER_H

@@ -26,10 +26,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_DIALECT_TILE_ANALYSIS_PROTOCOLBARRIERS_H
-#define FA4_DIALECT_TILE_ANALYSIS_PROTOCOLBARRIERS_H
+#ifndef FA4_DIALECT_TILE_PROTOCOL_PROTOCOLBARRIERS_H
+#define FA4_DIALECT_TILE_PROTOCOL_PROTOCOLBARRIERS_H
 
-#include "fa4/Dialect/Tile/Analysis/ProtocolVerifier.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Target/TargetDescription.h"
 
 namespace fa4::tile {
@@ -42,4 +42,4 @@ std::optional<ProtocolFinding> verifyBarriers(const ProtocolModel &model,
 
 } // namespace fa4::tile
 
-#endif // FA4_DIALECT_TILE_ANALYSIS_PROTOCOLBARRIERS_H
+#endif // FA4_DIALECT_TILE_PROTOCOL_PROTOCOLBARRIERS_H

@@ -14,10 +14,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLHISTORY_H
-#define FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLHISTORY_H
+#ifndef FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLHISTORY_H
+#define FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLHISTORY_H
 
-#include "fa4/Dialect/Tile/Analysis/ProtocolModel.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace fa4::tile {
@@ -79,4 +79,4 @@ private:
 
 } // namespace fa4::tile
 
-#endif // FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLHISTORY_H
+#endif // FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLHISTORY_H

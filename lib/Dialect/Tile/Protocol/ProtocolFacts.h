@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLFACTS_H
-#define FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLFACTS_H
+#ifndef FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLFACTS_H
+#define FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLFACTS_H
 
-#include "fa4/Dialect/Tile/Analysis/ProtocolModel.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 #include <set>
 
 namespace fa4::tile {
@@ -60,4 +60,4 @@ private:
 
 } // namespace fa4::tile
 
-#endif // FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLFACTS_H
+#endif // FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLFACTS_H

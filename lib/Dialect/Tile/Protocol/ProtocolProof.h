@@ -10,12 +10,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLPROOF_H
-#define FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLPROOF_H
+#ifndef FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLPROOF_H
+#define FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLPROOF_H
 
 #include "ProtocolFacts.h"
 #include "ProtocolHistory.h"
-#include "fa4/Dialect/Tile/Analysis/ProtocolVerifier.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <map>
@@ -190,4 +190,4 @@ private:
 
 } // namespace fa4::tile::proof
 
-#endif // FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLPROOF_H
+#endif // FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLPROOF_H

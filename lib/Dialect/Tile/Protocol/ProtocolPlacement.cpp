@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
-#include "fa4/Dialect/Tile/Analysis/ProtocolBarriers.h"
-#include "fa4/Dialect/Tile/Analysis/ProtocolVerifier.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolBarriers.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Target/TargetDescription.h"
 #include "llvm/Support/FormatVariadic.h"
 

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLCASES_H
-#define FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLCASES_H
+#ifndef FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLCASES_H
+#define FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLCASES_H
 
-#include "fa4/Dialect/Tile/Analysis/ProtocolModel.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 
 namespace fa4::tile {
 
@@ -36,4 +36,4 @@ findProtocolCases(const ProtocolModel &model, int64_t maxPasses,
 
 } // namespace fa4::tile
 
-#endif // FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLCASES_H
+#endif // FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLCASES_H

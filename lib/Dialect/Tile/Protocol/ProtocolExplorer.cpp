@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Dialect/Tile/Analysis/ProtocolExplorer.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolExplorer.h"
 #include "ProtocolCases.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"

@@ -14,10 +14,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLLANES_H
-#define FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLLANES_H
+#ifndef FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLLANES_H
+#define FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLLANES_H
 
-#include "fa4/Dialect/Tile/Analysis/ProtocolModel.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 
 namespace fa4::tile {
 
@@ -37,4 +37,4 @@ mlir::LogicalResult completeLaneCommits(ProtocolModel &model, unsigned role);
 
 } // namespace fa4::tile
 
-#endif // FA4_LIB_DIALECT_TILE_ANALYSIS_PROTOCOLLANES_H
+#endif // FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLLANES_H
