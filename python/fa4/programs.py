@@ -229,18 +229,22 @@ def bind(kernel: gpu.Kernel, program: Program):
     kernel.manifest.write_text(json.dumps(manifest))
 
 
-def verify(kernel: gpu.Kernel):
-    """Gives the kernel with memory and barriers, as printed, to the static
-    verifier. Raises Failed."""
-    printed = kernel.ptx.with_suffix(".allocate.mlir")
+# With memory and barriers; with what each lane does, as it goes to LLVM.
+VERIFIED = ("allocate", "unroll")
+
+
+def verify(kernel: gpu.Kernel, level: str):
+    """Gives the kernel, as printed at a level, to the static verifier. Raises
+    Failed."""
+    printed = kernel.ptx.with_suffix(f".{level}.mlir")
     command = [gpu.find_tool("fa4-opt"), printed, "--tile-verify-protocol=print"]
     done = subprocess.run(
         [*command, "-o", os.devnull], capture_output=True, text=True, timeout=120
     )
     if done.returncode:
-        raise Failed("verify", done.stderr.strip() or f"exit status {done.returncode}")
+        raise Failed("verify", f"{level}: {done.stderr.strip() or done.returncode}")
     if " steps, " not in done.stderr:
-        raise Failed("verify", "there was no kernel to verify")
+        raise Failed("verify", f"{level}: there was no kernel to verify")
 
 
 def run(
@@ -257,11 +261,12 @@ def run(
     compares. Raises Failed."""
     try:
         kernel = gpu.compile(
-            text or program.mlir(), folder, program.chip, "ptx,allocate", program.options
+            text or program.mlir(), folder, program.chip, ",".join(["ptx", *VERIFIED]), program.options
         )
     except gpu.CompileError as error:
         raise Failed("compile", str(error)) from None
-    verify(kernel)
+    for level in VERIFIED:
+        verify(kernel, level)
     spills = 0
     if ptxas:
         try:

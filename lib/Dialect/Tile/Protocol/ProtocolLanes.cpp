@@ -59,6 +59,28 @@ void fa4::tile::addHandOnReads(const ProtocolModel &model, unsigned role,
   to.push_back(std::move(read));
 }
 
+/// What a step of lanes reads or writes of a row of a stage: columns; of what
+/// is not distributed, elements.
+static llvm::BitVector findColumns(const Step &step, VectorType type) {
+  unsigned number =
+      type.getRank() == 2 ? type.getDimSize(1) : type.getNumElements();
+  llvm::BitVector columns(number);
+  auto set = [&](auto op) {
+    auto part = dyn_cast<VectorType>(op.getValue().getType());
+    unsigned first = part ? op.getColumn() : 0;
+    unsigned count = part ? part.getNumElements() : number;
+    if (first < number)
+      columns.set(first, std::min(first + count, number));
+  };
+  if (auto read = dyn_cast<ReadOp>(step.op))
+    set(read);
+  else if (auto write = dyn_cast<WriteOp>(step.op))
+    set(write);
+  else
+    columns.set();
+  return columns;
+}
+
 namespace {
 
 /// Follows which columns of the next stage have been written.
@@ -73,6 +95,10 @@ public:
   LogicalResult complete(std::vector<Step> &steps, Written &written) const;
 
 private:
+  /// A value that is rescaled in its own buffer may be read and written some
+  /// columns at a time. Stages of the model have no columns: there, what is
+  /// read of others than those that have been written is read before them.
+  void readBeforeWrites(std::vector<Step> &steps) const;
   void write(const Step &step, Written &written) const;
   /// Steps to insert before a commit, if any.
   LogicalResult commit(const Step &step, Written &written,
@@ -86,21 +112,33 @@ private:
 
 void LaneCommits::write(const Step &step, Written &written) const {
   ChannelOp channel = model.channels[step.writes].op;
-  VectorType type = channel.getValueType();
-  unsigned columns = type.getNumElements(), first = 0, count = columns;
-  if (auto op = dyn_cast<WriteOp>(step.op)) {
-    if (auto part = dyn_cast<VectorType>(op.getValue().getType())) {
-      // Columns of a row; of what is not distributed, elements.
-      count = part.getNumElements();
-      first = op.getColumn();
-      if (type.getRank() == 2)
-        columns = type.getDimSize(1);
+  llvm::BitVector columns = findColumns(step, channel.getValueType());
+  auto [it, isFirst] = written.try_emplace(step.writes, columns);
+  if (!isFirst)
+    it->second |= columns;
+}
+
+/// Nothing synchronises in between, so reading first asks for no less order.
+void LaneCommits::readBeforeWrites(std::vector<Step> &steps) const {
+  for (auto read = steps.begin(); read != steps.end(); ++read) {
+    if (!isa<ReadOp>(read->op) || read->readsLast.size() != 1)
+      continue;
+    unsigned from = read->readsLast.front();
+    VectorType type = ChannelOp(model.channels[from].op).getValueType();
+    auto to = read;
+    for (auto step = read; step != steps.begin();) {
+      --step;
+      if (!isa<ReadOp, WriteOp>(step->op) || step->agent != Agent::Lanes)
+        break;
+      if (step->writes == -1 ||
+          findHandedOn(model, role, step->writes) != int(from))
+        continue;
+      if (findColumns(*step, type).anyCommon(findColumns(*read, type)))
+        break;
+      to = step;
     }
+    std::rotate(to, read, std::next(read));
   }
-  llvm::BitVector &done = written[step.writes];
-  done.resize(columns);
-  if (first < columns)
-    done.set(first, std::min(first + count, columns));
 }
 
 LogicalResult LaneCommits::commit(const Step &step, Written &written,
@@ -134,6 +172,7 @@ static void keepOnly(LaneCommits::Written &written,
 
 LogicalResult LaneCommits::complete(std::vector<Step> &steps,
                                     Written &written) const {
+  readBeforeWrites(steps);
   std::vector<Step> result;
   for (Step &step : steps) {
     if (step.kind == StepKind::Access && step.writes != -1)

@@ -15,6 +15,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -313,12 +315,19 @@ void ModelBuilder::addLaneReads(Operation &op, Steps &steps) {
     steps.push_back(std::move(step));
 }
 
-/// The region of a branch behind `read` that has all uses of it, if its stage
-/// does not change hands before. If the branch is not taken, it may be
-/// anything.
+/// The region of a branch behind `read` that has all uses of it and of what is
+/// computed from it before, if its stage does not change hands before. If the
+/// branch is not taken, it may be anything.
 static Region *findUser(ReadOp read) {
   Region *user = nullptr;
-  for (Operation *op : read.getValue().getUsers()) {
+  llvm::SetVector<Operation *> users(read->user_begin(), read->user_end());
+  for (size_t i = 0; i < users.size(); ++i) {
+    Operation *op = users[i];
+    if (op->getBlock() == read->getBlock() && op->getNumRegions() == 0 &&
+        isPure(op)) {
+      users.insert(op->user_begin(), op->user_end());
+      continue;
+    }
     while (op->getParentOp() && !isa<scf::IfOp>(op->getParentOp()))
       op = op->getParentOp();
     Region *region = op->getParentOp() ? op->getParentRegion() : nullptr;

@@ -33,9 +33,8 @@ def TileVerifyProtocol : Pass<"tile-verify-protocol", "::fa4::tile::KernelOp"> {
 
     A distributed role that commits a buffer in the place of a value of the same type
     that it has waited for hands on what is there, whether its lanes have written it
-    or not. All columns of any other stage must be written before the commit; lanes
-    that write part of a stage while they read the rest, as after `tile-unroll`, are
-    not supported.
+    or not. It may write some columns before it reads others. All columns of any
+    other stage must be written before the commit.
 
     Loops may be in loops. Numbers of passes, and conditions, that depend on an
     outer induction variable are the same in all roles that compute them alike for
