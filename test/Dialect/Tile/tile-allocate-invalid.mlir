@@ -1,6 +1,6 @@
 // RUN: fa4-opt %s --split-input-file --tile-allocate --verify-diagnostics
 
-// expected-error @+1 {{is for 'sm_1', of which there is no description}}
+// expected-error @+1 {{is for 'sm_1', which is not a known chip; known are sm_}}
 tile.kernel @chip() attributes {chip = "sm_1", grid = [#tile.extent<"1">]} {
   %s = tile.channel "s" smem stages(1) : <vector<128xf32>>
 }

@@ -1,6 +1,6 @@
 // RUN: fa4-opt %s --tile-schedule=verify=false --split-input-file --verify-diagnostics
 
-// expected-error @below {{no description of chip 'sm_1'}}
+// expected-error @below {{is for 'sm_1', which is not a known chip; known are sm_}}
 tile.kernel @chip() attributes {chip = "sm_1", grid = [#tile.extent<"1">]} {
   tile.role @idle warps(4) {
   }

@@ -19,7 +19,7 @@ tile.kernel @good() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
 
 // -----
 
-// expected-error @below {{is for 'sm_1', which has no target description}}
+// expected-error @below {{is for 'sm_1', which is not a known chip; known are sm_}}
 tile.kernel @chip() attributes {chip = "sm_1", grid = [#tile.extent<"1">]} {
   tile.role @r warps(4) {
     %c0 = arith.constant 0 : index

@@ -54,7 +54,7 @@ tile.kernel @square(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "6
 
 // -----
 
-// expected-error @+1 {{no target 'sm_42'}}
+// expected-error @+1 {{is for 'sm_42', which is not a known chip; known are sm_}}
 tile.kernel @target() attributes {chip = "sm_42", grid = [#tile.extent<"1">]} {
   %i = tile.work_tile : index
 }

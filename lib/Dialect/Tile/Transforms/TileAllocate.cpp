@@ -7,12 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "InPlaceRings.h"
+#include "fa4/Dialect/Tile/Analysis/KernelTarget.h"
 #include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/Placement.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
-#include "fa4/Target/TargetDescription.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -294,10 +294,9 @@ static LogicalResult placeSpace(KernelOp kernel, MemorySpace space,
 }
 
 static LogicalResult allocate(KernelOp kernel) {
-  const TargetDescription *target = lookupTarget(kernel.getChip());
+  const TargetDescription *target = getTarget(kernel);
   if (!target)
-    return kernel.emitOpError("is for '")
-           << kernel.getChip() << "', of which there is no description";
+    return failure();
   for (auto channel : kernel.getBody().getOps<ChannelOp>())
     if (failed(checkChannel(channel, *target)))
       return failure();

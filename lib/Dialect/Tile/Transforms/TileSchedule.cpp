@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileSchedule.h"
+#include "fa4/Dialect/Tile/Analysis/KernelTarget.h"
 #include "fa4/Dialect/Tile/Analysis/Schedule.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
@@ -27,11 +28,9 @@ struct TileSchedule : public fa4::tile::impl::TileScheduleBase<TileSchedule> {
 
   void runOnOperation() override {
     KernelOp kernel = getOperation();
-    const fa4::TargetDescription *target = fa4::lookupTarget(kernel.getChip());
-    if (!target) {
-      kernel.emitError("no description of chip '") << kernel.getChip() << "'";
+    const fa4::TargetDescription *target = getTarget(kernel);
+    if (!target)
       return signalPassFailure();
-    }
     if (splitArrival)
       splitArrivals(kernel);
     auto plans = planLoops(kernel, RoleGraph(kernel));

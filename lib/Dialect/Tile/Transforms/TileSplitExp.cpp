@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fa4/Dialect/Tile/Analysis/KernelTarget.h"
 #include "fa4/Dialect/Tile/Analysis/RowWork.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/Exp2Polynomial.h"
@@ -114,10 +115,9 @@ LogicalResult TileSplitExp::splitKernel(KernelOp kernel) {
       exponentials.push_back(exp);
   if (exponentials.empty())
     return success();
-  const TargetDescription *target = lookupTarget(kernel.getChip());
+  const TargetDescription *target = getTarget(kernel);
   if (!target)
-    return kernel.emitOpError("is for '")
-           << kernel.getChip() << "', which has no target description";
+    return failure();
   // The roles run at the same time, so that each one's plan counts the work of
   // the others as it is before any of them is changed.
   SmallVector<Exp2Op> plans;

@@ -13,9 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Dialect/Tile/Analysis/KernelTarget.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
-#include "fa4/Target/TargetDescription.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -621,11 +620,9 @@ namespace {
 struct TileSubtile : public fa4::tile::impl::TileSubtileBase<TileSubtile> {
   void runOnOperation() override {
     KernelOp kernel = getOperation();
-    const TargetDescription *target = lookupTarget(kernel.getChip());
-    if (!target) {
-      kernel.emitOpError("no target '") << kernel.getChip() << "'";
+    const TargetDescription *target = getTarget(kernel);
+    if (!target)
       return signalPassFailure();
-    }
     Dimensions dimensions;
     dimensions.addBlock(kernel.getBody().front());
     PartCounts counts;

@@ -9,10 +9,10 @@
 #include "RoleBuilder.h"
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
 #include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
+#include "fa4/Dialect/Tile/Analysis/KernelTarget.h"
 #include "fa4/Dialect/Tile/Analysis/RolePartition.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/RegisterBudget.h"
-#include "fa4/Target/TargetDescription.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -252,12 +252,9 @@ struct TileWarpSpecialize
     KernelOp kernel = getOperation();
     if (!kernel.getBody().getOps<RoleOp>().empty())
       return;
-    const TargetDescription *target = lookupTarget(kernel.getChip());
-    if (!target) {
-      kernel.emitOpError("is for '")
-          << kernel.getChip() << "', which is not a known chip";
+    const TargetDescription *target = getTarget(kernel);
+    if (!target)
       return signalPassFailure();
-    }
     if (target->mma.accumulatorSpace != AccumulatorSpace::TensorMemory) {
       kernel.emitOpError("is for '")
           << kernel.getChip()
