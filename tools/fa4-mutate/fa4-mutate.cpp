@@ -49,6 +49,10 @@ static cl::opt<bool>
 static cl::opt<bool>
     listSurvivors("survivors", cl::cat(category),
                   cl::desc("Print the mutants that nothing rejects"));
+static cl::opt<bool>
+    twice("twice", cl::cat(category),
+          cl::desc("Also the mutants of each one that nothing rejects and that "
+                   "has IR"));
 static cl::opt<int64_t>
     maxPasses("max-passes", cl::init(0), cl::cat(category),
               cl::desc("Passes of a loop that are explored (0: automatic)"));
@@ -95,7 +99,23 @@ static StringRef name(Verdict verdict) {
                                         : "gave up";
 }
 
-static void print(uint64_t number, const Mutation &mutation,
+namespace {
+
+/// Of a mutant, or of one of a mutant's mutants.
+struct MutantNumber {
+  std::optional<uint64_t> of;
+  uint64_t number;
+};
+
+raw_ostream &operator<<(raw_ostream &os, const MutantNumber &number) {
+  if (number.of)
+    os << *number.of << ".";
+  return os << number.number;
+}
+
+} // namespace
+
+static void print(MutantNumber number, const Mutation &mutation,
                   const MutantResult &result) {
   llvm::outs() << number << " " << mutation.kind << ": " << mutation.text
                << "\n";
@@ -110,17 +130,16 @@ static void print(uint64_t number, const Mutation &mutation,
                << name(result.explorer) << " " << result.explorerSays << "\n";
 }
 
-static void printJson(uint64_t number, StringRef kernel,
+static void printJson(MutantNumber number, StringRef kernel,
                       const Mutation &mutation, const MutantResult &result,
                       bool isExpressible) {
   llvm::json::Object object{
-      {"number", number},
-      {"kernel", kernel},
-      {"kind", mutation.kind},
-      {"text", mutation.text},
-      {"expressible", isExpressible},
-      {"killed", result.isKilled()},
+      {"number", number.number},      {"kernel", kernel},
+      {"kind", mutation.kind},        {"text", mutation.text},
+      {"expressible", isExpressible}, {"killed", result.isKilled()},
   };
+  if (number.of)
+    object["of"] = *number.of;
   if (!result.rule.empty()) {
     object["rule"] = result.rule;
   } else if (!rulesOnly) {
@@ -144,7 +163,10 @@ public:
 
 private:
   bool emit(MutantChecker &checker, uint64_t number, const Mutation &mutation);
-  void ask(MutantChecker &checker, uint64_t number, const Mutation &mutation);
+  void ask(MutantChecker &checker, MutantNumber number,
+           const Mutation &mutation);
+  /// The mutants of a mutant.
+  void runMutant(KernelOp kernel, uint64_t number);
 
   NumberRange range = parseRange(emitIR.empty() ? "only" : "emit",
                                  emitIR.empty() ? only : emitIR);
@@ -176,7 +198,7 @@ bool MutationTest::emit(MutantChecker &checker, uint64_t number,
   return true;
 }
 
-void MutationTest::ask(MutantChecker &checker, uint64_t number,
+void MutationTest::ask(MutantChecker &checker, MutantNumber number,
                        const Mutation &mutation) {
   MutantResult result = checker.check(mutation);
   Counts &counts = table[mutation.kind];
@@ -187,12 +209,41 @@ void MutationTest::ask(MutantChecker &checker, uint64_t number,
   counts.survivors += !result.isKilled();
   counts.disagree += result.disagrees();
   counts.unknown += result.explorer == Verdict::Unknown;
+  MutantModule mutant;
+  bool isFollowed = twice && !number.of && !result.isKilled();
+  if (asJson || isFollowed)
+    mutant = checker.express(mutation);
   if (asJson)
-    printJson(number, kernelName, mutation, result,
-              bool(checker.express(mutation).module));
+    printJson(number, kernelName, mutation, result, bool(mutant.module));
   else if (listAll || result.disagrees() ||
            (listSurvivors && !result.isKilled()))
     print(number, mutation, result);
+  if (isFollowed && mutant.module)
+    runMutant(mutant.kernel, number.number);
+}
+
+static std::vector<Mutation> mutate(const ProtocolModel &model) {
+  std::vector<Mutation> mutations = mutateSteps(model);
+  llvm::append_range(mutations, mutateAttributes(model.kernel));
+  llvm::append_range(mutations, mutateFences(model.kernel));
+  return mutations;
+}
+
+/// Whether --rules and --kind leave it.
+static bool isAskedFor(const Mutation &mutation) {
+  return !(rulesOnly && mutation.changeModel) &&
+         (onlyKind.empty() || mutation.kind == onlyKind);
+}
+
+void MutationTest::runMutant(KernelOp kernel, uint64_t number) {
+  FailureOr<ProtocolModel> model = ProtocolModel::build(kernel);
+  assert(succeeded(model) && "was accepted");
+  MutantChecker checker(*model, {maxPasses, maxStates, rulesOnly});
+  for (auto [i, mutation] : llvm::enumerate(mutate(*model)))
+    if (isAskedFor(mutation))
+      ask(checker, {number, i}, mutation);
+  seconds += checker.seconds;
+  slowest = std::max(slowest, checker.slowest);
 }
 
 bool MutationTest::runKernel(KernelOp kernel) {
@@ -209,17 +260,13 @@ bool MutationTest::runKernel(KernelOp kernel) {
       return false;
     }
   }
-  std::vector<Mutation> mutations = mutateSteps(*model);
-  llvm::append_range(mutations, mutateAttributes(kernel));
-  llvm::append_range(mutations, mutateFences(kernel));
   bool isGood = true;
-  for (const Mutation &mutation : mutations) {
+  for (const Mutation &mutation : mutate(*model)) {
     uint64_t number = next++;
-    if (!range.contains(number) || (rulesOnly && mutation.changeModel) ||
-        (!onlyKind.empty() && mutation.kind != onlyKind))
+    if (!range.contains(number) || !isAskedFor(mutation))
       continue;
     if (emitIR.empty())
-      ask(checker, number, mutation);
+      ask(checker, {std::nullopt, number}, mutation);
     else
       isGood &= emit(checker, number, mutation);
   }
