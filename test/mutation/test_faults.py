@@ -4,7 +4,7 @@
 """Faults in PTX and in the NVVM dialect, and the reasons why some are none."""
 
 import pytest
-from fa4 import equivalents, faults, ir_faults
+from fa4.mutation import equivalents, faults, ir_faults
 
 PTX = """\
 	mov.b32 	%r9, 1;

@@ -8,8 +8,9 @@ import re
 from dataclasses import replace
 
 import pytest
-from fa4 import channel_mutants, gpu, mutants, mutants_page, mutants_run
-from fa4.mutants import Outcome, Verdict
+from fa4 import gpu
+from fa4.mutation import channel_mutants, mutants, page, suite
+from fa4.mutation.mutants import Outcome, Verdict
 
 
 needs_tools = pytest.mark.skipif(
@@ -26,10 +27,10 @@ def folder(tmp_path_factory):
 def command(monkeypatch, folder, capsys):
     """Runs bench/mutants' quick sample of one kernel; its status and output. What
     one test has simulated another one has not to."""
-    monkeypatch.setattr(mutants_run, "FOLDER", folder)
+    monkeypatch.setattr(suite, "FOLDER", folder)
 
     def run(*words):
-        status = mutants_run.main(["--quick", "--resume", "--kernel=hd64-causal", "--jobs=2", *words])
+        status = suite.main(["--quick", "--resume", "--kernel=hd64-causal", "--jobs=2", *words])
         return status, capsys.readouterr().out
 
     return run
@@ -45,7 +46,7 @@ def row(said, level):
 
 @needs_tools
 @pytest.mark.xdist_group("mutants")
-@pytest.mark.parametrize("level", mutants_run.LEVELS)
+@pytest.mark.parametrize("level", suite.LEVELS)
 def test_quick(level, command):
     """Each layer finds something, and what nobody finds is explained."""
     status, said = command(f"--level={level}")
@@ -59,7 +60,7 @@ def test_quick(level, command):
 @needs_tools
 @pytest.mark.xdist_group("mutants")
 def test_unexplained_survivor_fails(command, monkeypatch):
-    monkeypatch.setattr(mutants_run.equivalents, "reason", lambda *_: None)
+    monkeypatch.setattr(suite.equivalents, "reason", lambda *_: None)
     status, said = command("--level=ptx")
     assert status == 1 and re.search(r"^OPEN ptx:hd64-causal:\d+:", said, re.MULTILINE)
 
@@ -68,7 +69,7 @@ def test_unexplained_survivor_fails(command, monkeypatch):
 @pytest.mark.xdist_group("mutants")
 def test_verdicts_of_ptx(tmp_path):
     subject = mutants.Subject(gpu.Op(64, "full"), tmp_path / "kernel")
-    calls = mutants_run.QUICK_CALLS[:1]
+    calls = suite.QUICK_CALLS[:1]
     subject.prepare(calls)
     text = "\n".join(subject.lines)
     assert subject.judge(text, calls) == Verdict(calls=1)
@@ -105,20 +106,20 @@ def outcome(layer="", reason=None, **more):
     (outcome("both", simulated=Verdict()), None),
 ], ids=str)  # fmt: skip
 def test_failures(of, what):
-    assert [name for name, _ in mutants_run.failures([of])] == ([what] if what else [])
+    assert [name for name, _ in suite.failures([of])] == ([what] if what else [])
 
 
 def test_page():
     of = [outcome("both", simulated=Verdict("hang", "hang")), outcome(reason="it is argued"), outcome("rule")]
-    options = mutants_run.parse_arguments(["--quick"])
-    text = mutants_page.page({"channel": of}, [], {"channel": 5}, ["hd96"], options)
+    options = suite.parse_arguments(["--quick"])
+    text = page.page({"channel": of}, [], {"channel": 5}, ["hd96"], options)
     assert "**3 mutants, 0 neither found nor explained**" in text
     assert "| swap | 3 | 1 | 1 | 0 | 0 | 1 | 0 |" in text
     assert "| 1 | it is argued | hd64 (1): `7` |" in text
     assert "Not run: hd96." in text
     assert "**2 more are not judged yet.**" in text and "Neither found nor explained" not in text
-    failed = mutants_run.failures([outcome()])
-    text = mutants_page.page({"channel": of}, list(failed), {"channel": 3}, [], options)
+    failed = suite.failures([outcome()])
+    text = page.page({"channel": of}, list(failed), {"channel": 3}, [], options)
     assert "| OPEN | channel:hd64:7 | `@mma step` |" in text and "not judged" not in text
     assert "| all | 0 | 0 | 1 | 0 |" in text
 
@@ -151,5 +152,5 @@ def test_reasons_of_channels(operator, text, words):
 @pytest.mark.parametrize("words", [["--level=x"], ["--sample=x"], ["--nothing"]])
 def test_bad_command_line(words, capsys):
     with pytest.raises(SystemExit, match="2"):
-        mutants_run.parse_arguments(words)
+        suite.parse_arguments(words)
     assert "error:" in capsys.readouterr().err

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from fa4 import gpu
-from fa4.mods import B, H, I, J, S, capture, f32, i32, index
-from fa4.programs import Failed, Program, Sizes, run
+from fa4.programs.mods import B, H, I, J, S, capture, f32, i32, index
+from fa4.programs.program import Failed, Program, Sizes, run
 from fa4.reference import Mask
 
 MANY = bool(os.environ.get("FA4_MANY"))

@@ -9,9 +9,10 @@ import subprocess
 import numpy as np
 import pytest
 
-from fa4 import flaws, gpu, mods, programs, random_programs, shrink
-from fa4.mods import I, J, S, capture, f32, i32, index
-from fa4.programs import Failed, Program, Sizes
+from fa4 import gpu
+from fa4.programs import flaws, mods, random_programs, shrink
+from fa4.programs.mods import I, J, S, capture, f32, i32, index
+from fa4.programs.program import Failed, Program, Sizes
 from fa4.reference import Mask
 
 
@@ -183,7 +184,7 @@ def test_command_keeps_failures(command, tmp_path):
     kept = sorted((tmp_path / "build" / "random-programs").glob("failure-0-*"))
     assert kept
     small = eval((kept[0] / "small.txt").read_text())  # noqa: S307 - our own text
-    assert small == programs.Program(head_dim=96, sizes=Sizes(1, 1, 1))
+    assert small == Program(head_dim=96, sizes=Sizes(1, 1, 1))
     assert "memref<?x?x?x96xbf16>" in (kept[0] / "small.mlir").read_text()
 
 

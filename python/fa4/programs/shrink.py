@@ -12,9 +12,10 @@ import sys
 import time
 from pathlib import Path
 
-from fa4 import gpu, mods
-from fa4.flaws import Flawed, check_flaw
-from fa4.programs import Failed, Program, run
+from fa4 import gpu
+from fa4.programs import mods
+from fa4.programs.flaws import Flawed, check_flaw
+from fa4.programs.program import Failed, Program, run
 
 
 def _smaller_expressions(e, same_type=True):
@@ -132,7 +133,7 @@ def shrink(failure: Failure, folder, seconds) -> Program:
 
 _SCRIPT = """#!/bin/sh
 # Interesting (1) while the file fails like the program in {question}.
-PYTHONPATH={path} exec {python} -m fa4.shrink {question} "$1" {folder}
+PYTHONPATH={path} exec {python} -m fa4.programs.shrink {question} "$1" {folder}
 """
 
 

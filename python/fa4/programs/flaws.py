@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 
 from fa4 import gpu
-from fa4.mods import S
-from fa4.programs import Sizes
+from fa4.programs.mods import S
+from fa4.programs.program import Sizes
 
 
 def _elements(element):

@@ -22,13 +22,14 @@ from pathlib import Path
 
 import numpy as np
 
-from fa4 import gpu, mods
+from fa4 import gpu
 from fa4.cpu import ToolNotFoundError
-from fa4.flaws import FLAWS, Flawed, check_flaw, flawed_text
-from fa4.mods import B, H, I, J, S, capture, f32, i32, index
-from fa4.programs import STAGES, Failed, Program, Sizes, run
+from fa4.programs import mods
+from fa4.programs.flaws import FLAWS, Flawed, check_flaw, flawed_text
+from fa4.programs.mods import B, H, I, J, S, capture, f32, i32, index
+from fa4.programs.program import STAGES, Failed, Program, Sizes, run
+from fa4.programs.shrink import Failure, reduce, shrink
 from fa4.reference import Mask
-from fa4.shrink import Failure, reduce, shrink
 
 # ---------------------------------------------------------------------------
 # Regions

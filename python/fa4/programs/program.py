@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fa4 import gpu, grid, mods, reference
+from fa4 import gpu, grid, reference
+from fa4.programs import mods
 from fa4.reference import Mask
 
 

@@ -2,13 +2,13 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Small faults in the synchronisation of a kernel in the LLVM and NVVM dialects:
-the operators of fa4.faults, on the text of `fa4-compile --emit=nvvm`. From there
+the operators of fa4.mutation.faults, on the text of `fa4-compile --emit=nvvm`. From there
 `fa4-compile --from=nvvm` goes on to PTX."""
 
 import re
 from collections.abc import Iterator, Sequence
 
-from fa4.faults import Fault
+from fa4.mutation.faults import Fault
 
 OPERATION = re.compile(r"^(\s+)(?:(%\w+) = )?nvvm\.([\w.]+)(.*)$")
 SYNCHRONISING = (

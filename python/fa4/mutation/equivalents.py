@@ -17,7 +17,7 @@ not mixed up; that is what the classes are about."""
 import re
 from collections.abc import Sequence
 
-from fa4.faults import COPY, INSTRUCTION, LABEL, REGISTER, Fault, split_operands, units_of
+from fa4.mutation.faults import COPY, INSTRUCTION, LABEL, REGISTER, Fault, split_operands, units_of
 
 TENSOR = r"tcgen05\.(ld|st|mma|cp|shift)\b"
 ARRIVAL = (r"mbarrier\.arrive", r"tcgen05\.commit", r"mbarrier\.expect_tx")

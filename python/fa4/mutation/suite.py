@@ -27,10 +27,11 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from functools import cached_property
 
-from fa4 import channel_mutants, equivalents, faults, gpu, ir_faults, mutants, mutants_page
+from fa4 import gpu
 from fa4.cpu import CompileError, ToolNotFoundError
 from fa4.grid_run import hours
-from fa4.mutants import Outcome, Verdict
+from fa4.mutation import channel_mutants, equivalents, faults, ir_faults, mutants, page
+from fa4.mutation.mutants import Outcome, Verdict
 from fa4.revision import digest
 
 FOLDER = gpu.ROOT / "build" / "mutants"
@@ -317,7 +318,7 @@ def parse_arguments(argv):
     add("--sample", type=int, metavar="N", help="about one of N")
     add("--resume", action="store_true", help="only what has no verdict yet")
     add("--known", action="store_true", help="only what has a verdict: simulates nothing")
-    add("--write", action="store_true", help=f"write {mutants_page.PAGE.relative_to(gpu.ROOT)}")
+    add("--write", action="store_true", help=f"write {page.PAGE.relative_to(gpu.ROOT)}")
     add("--jobs", type=int, default=os.cpu_count())
     return parser.parse_args(argv)
 
@@ -349,15 +350,15 @@ def main(argv=None):
     outcomes = {}
     for level in options.level or LEVELS:
         outcomes[level] = suite.run(level)
-        print(mutants_page.table(level, outcomes[level]))
+        print(page.table(level, outcomes[level]))
         for reason, count in Counter(o.reason for o in outcomes[level] if o.reason).most_common():
             print(f"  {count} equivalent: {reason}")
     failed = [pair for level in outcomes.values() for pair in failures(level)]
     for what, outcome in failed:
         print(f"{what} {outcome.level}:{outcome.source}:{outcome.name} {outcome.text}")
     if options.write:
-        mutants_page.PAGE.write_text(mutants_page.page(outcomes, failed, suite.asked, suite.left_out, options))
-        print(f"wrote {mutants_page.PAGE.relative_to(gpu.ROOT)}")
+        page.PAGE.write_text(page.page(outcomes, failed, suite.asked, suite.left_out, options))
+        print(f"wrote {page.PAGE.relative_to(gpu.ROOT)}")
     count = sum(map(len, outcomes.values()))
     print(f"{count} mutants, {len(failed)} neither found nor explained")
     return 1 if failed else 0

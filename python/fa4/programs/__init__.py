@@ -1,0 +1,12 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs with one `attn.sdpa` that are compiled, simulated and compared with
+float64.
+
+- `program`: what such a program is, and running it.
+- `mods`: score and mask regions, as text and in numpy.
+- `flaws`: one mistake in a legal program, and the error it must give.
+- `random_programs`: draws them (bench/random-programs).
+- `shrink`: makes one that fails smaller.
+"""
