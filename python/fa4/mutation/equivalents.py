@@ -289,10 +289,12 @@ def _implies(unit, distance, context):
     """Arrivals at the wait's mbarrier and at that beside it take turns, so that of
     each phase the latter's come behind the former's."""
     place = _offset_of(unit)
+    if place is None:
+        return False
     for pattern in (r"mbarrier\.arrive\.(?!expect)", r"tcgen05\.commit"):
         signals = [u for u in context.units if u.is_a(*ARRIVAL) and _offset_of(u) == place]
         others = [u for u in context.units if u.is_a(*ARRIVAL) and _offset_of(u) == place + distance]
-        if place is None or not signals or not others or not all(u.is_a(pattern) for u in signals + others):
+        if not signals or not others or not all(u.is_a(pattern) for u in signals + others):
             continue
         first, second = {u.line for u in signals}, {u.line for u in others}
         return all(context.reaches(line, second, first) for line in first) and all(
