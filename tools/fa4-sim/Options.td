@@ -42,7 +42,7 @@ defm fill_seed : Value<"fill-seed", "N", "Seed of --random">;
 defm threads : Value<"threads", "N",
   "Worker threads (default: one per core)">;
 defm policy : Value<"policy", "NAME",
-  "When asynchronous work completes: random (default), eager, lazy">;
+  "How things are ordered: random (default); asynchronous work eager, lazy; warps by priority">;
 defm max_instructions : Value<"max-instructions", "N",
   "Give up after N warp instructions of one launch">;
 defm output : Value<"output", "NAME=FILE.npy",

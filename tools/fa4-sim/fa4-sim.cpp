@@ -133,8 +133,11 @@ static bool readPolicy(const InputArgList &args, Options &options) {
     options.run.policy = SchedulePolicy::Eager;
   else if (name == "lazy")
     options.run.policy = SchedulePolicy::Lazy;
+  else if (name == "priority")
+    options.run.policy = SchedulePolicy::Priority;
   else
-    return fail("unknown policy '" + name + "' (known: random, eager, lazy)");
+    return fail("unknown policy '" + name +
+                "' (known: random, eager, lazy, priority)");
   return true;
 }
 

@@ -120,8 +120,26 @@ void Cluster::drawPolicy() {
   case SchedulePolicy::Random:
     asyncOneIn = weights[random.below(5)];
     break;
+  case SchedulePolicy::Priority:
+    asyncOneIn = weights[random.below(5)];
+    return drawPriorities();
   }
   favoured = random.oneIn(2) ? ~0ull : random.next();
+}
+
+/// Whole warpgroups, every other time, which work on one thing.
+void Cluster::drawPriorities() {
+  constexpr unsigned group = 4;
+  unsigned size = random.oneIn(2) ? group : 1;
+  quantum = 1;
+  turnsLeft = 1u << (8 + random.below(9));
+  std::vector<unsigned> firsts;
+  for (unsigned w = 0; w < allWarps.size(); w += size)
+    firsts.insert(firsts.begin() + random.below(firsts.size() + 1), w);
+  priorities.clear();
+  for (unsigned first : firsts)
+    for (unsigned w = first; w < first + size && w < allWarps.size(); ++w)
+      priorities.push_back(w);
 }
 
 int Cluster::pickFragment(Warp &warp) {
@@ -144,9 +162,15 @@ int Cluster::pickFragment(Warp &warp) {
 bool Cluster::pick(Warp *&warp, unsigned &fragment) {
   unsigned count = allWarps.size();
   unsigned first = fair ? nextWarp : random.below(count);
+  /// Instructions without progress after which a warp that polls lets others
+  /// run.
+  constexpr uint64_t patience = 50000;
+  bool isStrict = !priorities.empty() && sinceProgress() < patience;
   for (int pass = favoured == ~0ull ? 1 : 0; pass < 2; ++pass)
     for (unsigned i = 0; i < count; ++i) {
-      unsigned w = first + i < count ? first + i : first + i - count;
+      unsigned w = isStrict            ? priorities[i]
+                   : first + i < count ? first + i
+                                       : first + i - count;
       if (pass == 0 && !(favoured >> (w & 63) & 1))
         continue;
       Warp &candidate = *allWarps[w];

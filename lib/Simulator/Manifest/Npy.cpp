@@ -20,6 +20,9 @@ using llvm::Twine;
 static constexpr StringRef magic("\x93NUMPY", 6);
 
 int64_t NpyArray::count() const {
+  // Without elements, the product of the other dimensions may be anything.
+  if (llvm::is_contained(shape, 0))
+    return 0;
   int64_t n = 1;
   for (int64_t dim : shape)
     n *= dim;

@@ -61,14 +61,21 @@ CALLS = [
     Call(256, 128, "normal", _LATE[1]), Call(200, 256, "falling", _LATE[2]), Call(129, 300, "falling", _LATE[1]),
     Call(1, 1, "normal", _LATE[2]), Call(640, 130, "normal", _LATE[1]),  # causal: rows without a key
     Call(200, 300, "large", ("--seeds=5:5",), 2, 2),
+    Call(300, 600, "falling", ("--policy=priority", "--seeds=0:3")),
 ]  # fmt: skip
 # What may mix phases up gets more of them: of a barrier that is one arrival off, a
-# warp's arrivals after 32 phases, and a phase after 128.
+# warp's arrivals after 32 phases, and a phase after 128; of a wait that may be late,
+# warps that come last, for as many blocks as leave a ring of 5 stages at its end and
+# elsewhere.
 PHASE_CALLS = [
     Call(130, 1700, "falling", ("--seeds=4:7",)), Call(130, 1700, "falling", _LATE[2]),
     Call(130, 130 * 128 + 5, "falling", ("--seeds=1:1",)),
+    *(Call(130, sk, "falling", ("--policy=priority", "--seeds=0:15")) for sk in (1700, 1280)),
 ]  # fmt: skip
 PHASE_OPERATORS = ("barrier", "parity", "count", "arrivals", "initial")
+# What touches other columns gets a last block that is nearly full.
+COLUMN_CALLS = [Call(200, 250)]
+COLUMN_OPERATORS = ("overlay", "columns")
 
 
 @dataclass(frozen=True)

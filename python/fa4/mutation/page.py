@@ -7,6 +7,7 @@ import datetime
 from collections import Counter, defaultdict
 
 from fa4 import gpu
+from fa4.mutation import mutants
 from fa4.revision import commit
 
 PAGE = gpu.ROOT / "docs" / "results-mutants.md"
@@ -88,7 +89,8 @@ _MEANING = {
     "interleavings). One that the IR can say is compiled on past them and simulated: all that are accepted, one of four of those "
     "that are rejected.",
     "ptx": "Layers: the simulator's loader, its findings with all checks, a hang, numbers against float64, ptxas (which refuses it, "
-    "or spills). Each mutant gets 13 calls until one finds something, 16 where phases may be mixed up; what survives gets ptxas.",
+    f"or spills). Each mutant gets {len(mutants.CALLS)} calls until one finds something, and "
+    f"{len(mutants.PHASE_CALLS)} more where phases may be mixed up; what survives gets ptxas.",
     "nvvm": "Compiled on to PTX, and then as there. What is the text of a mutant in PTX counts there.",
 }
 

@@ -59,7 +59,8 @@ class Judge:
             raise ToolNotFoundError("ptxas not found: it says what register budgets are too small")
         self.calls = QUICK_CALLS if options.quick else mutants.CALLS
         self.phase_calls = self.calls + ([] if options.quick else mutants.PHASE_CALLS)
-        lists = (self.calls, self.phase_calls, bool(self.ptxas))
+        self.column_calls = self.calls + ([] if options.quick else mutants.COLUMN_CALLS)
+        lists = (self.phase_calls, self.column_calls, bool(self.ptxas))
         self.key = [digest(gpu.find_tool("fa4-sim")), zlib.crc32(repr(lists).encode())]
         self.compiler = digest(gpu.find_tool("fa4-compile"))
         self.only_known = options.known
@@ -88,9 +89,11 @@ class Judge:
 
     def verdict(self, subject, name, text, operator) -> Verdict:
         """`name` is the fingerprint of the text that `text` makes."""
-        phases = operator in mutants.PHASE_OPERATORS
-        calls = self.phase_calls if phases else self.calls
-        name += "+phases" * phases
+        calls = self.calls
+        if operator in mutants.PHASE_OPERATORS:
+            calls, name = self.phase_calls, name + "+phases"
+        elif operator in mutants.COLUMN_OPERATORS:
+            calls, name = self.column_calls, name + "+columns"
         return Verdict(**self._remembered(name, lambda: asdict(subject.judge(text(), calls, self.ptxas))))
 
     def compiled(self, ir, level) -> tuple[str, str]:
@@ -238,7 +241,7 @@ class Suite:
         self.left_out += ["the programs of the tests"] if options.kernel else []
         self.kernels = [Kernel(mutants.Subject(op, self.folder / op.name)) for op in ops]
         for kernel in self.kernels:
-            kernel.subject.prepare(self.judge.phase_calls)
+            kernel.subject.prepare(self.judge.phase_calls + self.judge.column_calls)
 
     def chosen(self, level, name):
         share = self.options.sample or (QUICK[level] if self.options.quick else 1)

@@ -53,8 +53,11 @@ struct LaunchConfig {
   std::vector<std::vector<uint8_t>> params;
 };
 
-/// How asynchronous work and warps are ordered. Random mixes all of them.
-enum class SchedulePolicy : uint8_t { Random, Eager, Lazy };
+/// How asynchronous work and warps are ordered: mixed; asynchronous work at
+/// once, or when nothing else can go on; warps in an order, each only when none
+/// before it can go on (Burckhardt et al., A Randomized Scheduler with
+/// Probabilistic Guarantees of Finding Bugs, ASPLOS 2010).
+enum class SchedulePolicy : uint8_t { Random, Eager, Lazy, Priority };
 
 using CheckerFactory = std::function<std::unique_ptr<Checker>(
     const GridInfo &, GlobalMemory &, ReportSink &)>;

@@ -301,6 +301,7 @@ public:
 private:
   void tryCompletePhase(Cta &cta, Mbarrier &barrier);
   void drawPolicy();
+  void drawPriorities();
   bool runnable(const Fragment &fragment) const {
     return !fragment.blockedNow || fragment.timedOut ||
            fragment.blockedEpoch != epoch;
@@ -323,6 +324,8 @@ private:
   bool fair = false;         ///< Seed 0: turns in order, no extremes.
   unsigned nextWarp = 0;     ///< Whose turn is next in a fair schedule.
   uint64_t favoured = ~0ull; ///< Warps that run first.
+  /// All warps, each before those that run only when it cannot; or empty.
+  std::vector<unsigned> priorities;
 };
 
 //===----------------------------------------------------------------------===//
