@@ -232,6 +232,8 @@ def bind(kernel: gpu.Kernel, program: Program):
 
 # With memory and barriers; with what each lane does, as it goes to LLVM.
 VERIFIED = ("allocate", "unroll")
+# Of fa4-sim: mixed orders; warps of which one comes last.
+POLICIES = ("random", "priority")
 
 
 def verify(kernel: gpu.Kernel, level: str):
@@ -258,8 +260,8 @@ def run(
     text: str | None = None,
 ):
     """Compiles (`text`, if that is given, and then compares nothing), proves the
-    protocol, assembles with `ptxas`, simulates under the schedules of `seeds` and
-    compares. Raises Failed."""
+    protocol, assembles with `ptxas`, simulates under the schedules of `seeds` and of
+    all POLICIES, and compares. Raises Failed."""
     try:
         kernel = gpu.compile(
             text or program.mlir(), folder, program.chip, ",".join(["ptx", *VERIFIED]), program.options
@@ -280,22 +282,23 @@ def run(
     arrays = program.draw(data_seed)
     dtypes = {"out": arrays[0].dtype, "lse": np.dtype(np.float32)}
     bind(kernel, program)
-    try:
-        results = gpu.simulate(
-            kernel,
-            dict(zip("qkv", arrays)),
-            {name: dtypes[name] for name in program.results},
-            seeds=seeds,
-            options=["--threads", "1", *program.call(kernel)],
-            timeout=timeout,
-        )
-    except gpu.SimulationError as error:
-        raise Failed("simulate", str(error)) from None
-    try:
-        if text is None:
-            compare(program, results, arrays)
-    except AssertionError as error:
-        raise Failed("compare", str(error)) from None
+    for policy in POLICIES:
+        try:
+            results = gpu.simulate(
+                kernel,
+                dict(zip("qkv", arrays)),
+                {name: dtypes[name] for name in program.results},
+                seeds=seeds,
+                options=["--threads", "1", f"--policy={policy}", *program.call(kernel)],
+                timeout=timeout,
+            )
+        except gpu.SimulationError as error:
+            raise Failed("simulate", str(error)) from None
+        try:
+            if text is None:
+                compare(program, results, arrays)
+        except AssertionError as error:
+            raise Failed("compare", str(error)) from None
     if spills:
         raise Failed("spills", str(said))
 
