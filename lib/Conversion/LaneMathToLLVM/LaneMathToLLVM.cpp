@@ -190,7 +190,7 @@ public:
   LogicalResult
   matchAndRewrite(Exp2Op op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    auto type = cast<VectorType>(adaptor.getOperand().getType());
+    VectorType type = op.getOperand().getType();
     if (type.getShape() != ArrayRef<int64_t>{2} ||
         op.getPairs() != ArrayRef<int64_t>{0})
       return rewriter.notifyMatchFailure(op, "not one pair");

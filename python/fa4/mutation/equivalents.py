@@ -395,7 +395,7 @@ def _warp(fault, unit, context, without):
 def _group(fault, unit, context, without):
     if unit.is_a(r"cp\.async\.bulk\.wait_group") and fault.detail == "cp.async.bulk.wait_group.read":
         opcodes = [(n, match[3]) for n, text in enumerate(context.lines, 1) if (match := INSTRUCTION.match(text))]
-        reads = {n for n, opcode in opcodes if re.match(r"ld(?!\.param)|atom|red|cp\.async|mbarrier\.arrive|tcgen05", opcode)}
+        reads = {n for n, opcode in opcodes if re.match(r"ld(?!\.param)|atom|red|cp\.async|mbarrier\.arrive|tcgen05\.commit", opcode)}
         if context.reaches(unit.line, set(), reads, or_end=True):
             return ("a wait for what the last stores have read, not for what they have written: nobody reads that before the "
                     "grid's end")  # fmt: skip

@@ -21,3 +21,11 @@ func.func @not_unrolled(%x: vector<4xf32>) -> vector<4xf32> {
   %y = tile.exp2 %x polynomial [0.7, 0.3] pairs [0] : vector<4xf32>
   return %y : vector<4xf32>
 }
+
+// -----
+
+func.func @not_distributed(%x: vector<4x4xf32>) -> vector<4x4xf32> {
+  // expected-error @below {{failed to legalize operation 'tile.exp2'}}
+  %y = tile.exp2 %x polynomial [0.7, 0.3] pairs [0] : vector<4x4xf32>
+  return %y : vector<4x4xf32>
+}
