@@ -131,3 +131,10 @@ tile.kernel @column() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} 
     %v = tile.read %c[9223372036854775807] : <vector<128x64xf32>> -> vector<2xf32>
   }
 }
+
+// -----
+
+// expected-error @below {{'tile.kernel' op expects arguments or operations}}
+"tile.kernel"() <{chip = "sm_100a", function_type = () -> (), grid = [#tile.extent<"1">], sym_name = "empty"}> ({
+^bb0:
+}) : () -> ()

@@ -185,6 +185,9 @@ static LogicalResult verifyGrid(KernelOp op,
 LogicalResult KernelOp::verify() {
   if (!getFunctionType().getResults().empty())
     return emitOpError("has no results");
+  // Text without either has no block.
+  if (getNumArguments() == 0 && getFunctionBody().front().empty())
+    return emitOpError("expects arguments or operations");
   llvm::StringSet<> dimNames, argNames;
   for (unsigned arg = 0; arg < getNumArguments(); ++arg) {
     if (failed(verifyKernelArg(*this, arg, dimNames)))
