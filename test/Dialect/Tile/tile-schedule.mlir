@@ -4,6 +4,10 @@
 // RUN: fa4-opt %s --mlir-disable-threading --tile-schedule="print verify=false" -o /dev/null 2>&1 | FileCheck --check-prefix=TABLE %s
 // RUN: fa4-opt %s --tile-schedule=verify=false --tile-allocate=verify=false | FileCheck --check-prefix=PLACED %s
 // RUN: fa4-opt %s --tile-schedule=verify=false -o %t && fa4-opt %t --tile-schedule="split-arrival=false verify=false" | FileCheck --check-prefix=AGAIN %s
+
+// A loop that hands on what another role was to make from its own product.
+// RUN: sed -e '/%%to0 = tile.mma/d' -e 's/tile.commit %%o0, %%to0/tile.commit %%o0, %%tor0/' %s | fa4-opt --tile-schedule=verify=false -o /dev/null 2>&1 | FileCheck --check-prefix=EARLY %s
+// EARLY: remark: not pipelined: an operation would come before what it uses
 // (Not verified: some channels have one side only, and loops may make no pass.)
 
 // Two query tiles that share keys and values: attention, after roles have been

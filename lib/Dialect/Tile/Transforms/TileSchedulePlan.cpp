@@ -8,6 +8,7 @@
 
 #include "TileSchedule.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -424,6 +425,54 @@ void Planner::attach() {
   plan.stage = std::move(stage);
 }
 
+namespace {
+/// Looks for uses before their definition, which there are in a plan where
+/// roles do not do what their channels promise.
+class UseChecker {
+public:
+  UseChecker(LoopPlan &plan) : plan(plan), body(plan.loop.getBody()) {}
+
+  bool isOrdered() {
+    return llvm::all_of(llvm::enumerate(plan.order), [&](auto entry) {
+      auto [position, op] = entry;
+      return hasOperands(op, plan.stage.lookup(op), position);
+    });
+  }
+
+private:
+  /// For an operation at this place of the order, for the iteration `age`
+  /// before the first stage's.
+  bool hasOperands(Operation *op, int age, unsigned position) {
+    SetVector<Value> values(op->operand_begin(), op->operand_end());
+    getUsedValuesDefinedAbove(op->getRegions(), values);
+    return llvm::all_of(
+        values, [&](Value value) { return isMade(value, age, position); });
+  }
+  bool isMade(Value value, int age, unsigned position);
+
+  const LoopPlan &plan;
+  Block *body;
+};
+} // namespace
+
+bool UseChecker::isMade(Value value, int age, unsigned position) {
+  auto isBefore = [&](Operation *def, int age) {
+    int lag = age - int(plan.stage.lookup(def));
+    return lag > 0 || (lag == 0 && plan.indexOf(def) < position);
+  };
+  if (auto arg = dyn_cast<BlockArgument>(value)) {
+    if (arg.getOwner() != body || arg.getArgNumber() == 0)
+      return true;
+    Value yielded = body->getTerminator()->getOperand(arg.getArgNumber() - 1);
+    return isBefore(yielded.getDefiningOp(), age + 1);
+  }
+  Operation *def = value.getDefiningOp();
+  if (def->getBlock() != body)
+    return true;
+  return plan.stage.count(def) ? isBefore(def, age)
+                               : hasOperands(def, age, position);
+}
+
 FailureOr<LoopPlans> fa4::tile::planLoops(KernelOp kernel,
                                           const RoleGraph &graph) {
   LoopPlans plans;
@@ -449,6 +498,11 @@ FailureOr<LoopPlans> fa4::tile::planLoops(KernelOp kernel,
       if (failed(planner.planMmas()))
         return loop.emitError("deadlock: operations of one iteration wait for "
                               "each other in a circle through other roles");
+      if (!UseChecker(planner.plan).isOrdered()) {
+        loop.emitRemark("not pipelined: an operation would come before what it "
+                        "uses");
+        continue;
+      }
       plans.insert({loop, std::move(planner.plan)});
     }
   }
@@ -458,6 +512,8 @@ FailureOr<LoopPlans> fa4::tile::planLoops(KernelOp kernel,
     if (graph.irregularChannel(loop) || planner.unsupported())
       continue;
     planner.planLoads(plans);
+    if (!UseChecker(planner.plan).isOrdered())
+      continue;
     loadPlans.insert({loop, std::move(planner.plan)});
   }
   for (auto &[loop, plan] : loadPlans)
