@@ -71,6 +71,7 @@ static void erase(Operation *op, TextMutator &random) {
     if (result.use_empty())
       continue;
     SmallVector<Value> values = getVisible(op, result.getType());
+    llvm::erase(values, result);
     if (values.empty())
       return;
     result.replaceAllUsesWith(values[random.below(values.size())]);

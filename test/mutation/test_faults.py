@@ -164,3 +164,15 @@ def test_ir_moves_over_waits():
     fault = next(f for f in ir_faults.faults_of(IR) if (f.operator, f.line) == ("later", 4))
     text = fault.apply(IR)
     assert text[3] == "" and text[9].split("\n")[1].strip().startswith("nvvm.mbarrier.arrive.expect_tx")
+
+
+def test_operations_in_ptx():
+    """Also where LLVM puts the block that frees tensor memory in front of others."""
+    ending = ["nvvm.tcgen05.fence <before>", "nvvm.barrier", "nvvm.tcgen05.fence <after>", "nvvm.tcgen05.dealloc %1, %2 : !llvm.ptr<6>, i32"]
+    ir = ["nvvm.tcgen05.fence <after>", "%3 = nvvm.tcgen05.ld %1 {shape = #nvvm.tcgen05_ldst_shape<shape_32x32b>} : i32", *ending]
+    end = ["tcgen05.fence::before_thread_sync;", "bar.sync \t0;", "tcgen05.fence::after_thread_sync;",
+           "tcgen05.dealloc.cta_group::1.sync.aligned.b32 \t%r1, 512;"]  # fmt: skip
+    ptx = [*end, "tcgen05.fence::after_thread_sync;", "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%r1];"]
+    units = equivalents.Context([f"\t{line}" for line in ptx]).units
+    found = ir_faults.in_ptx([f"    {line}" for line in ir], units)
+    assert {ours: unit.line for ours, unit in found.items()} == {1: 5, 2: 6, 3: 1, 4: 2, 5: 3, 6: 4}

@@ -399,12 +399,13 @@ def _group(fault, unit, context, without):
         if context.reaches(unit.line, set(), reads, or_end=True):
             return ("a wait for what the last stores have read, not for what they have written: nobody reads that before the "
                     "grid's end")  # fmt: skip
-    if unit.is_a(r"cp\.async\.bulk\.commit_group") and fault.operator in ("delete", "later"):
+    is_moved = fault.operator == "earlier" and "cp.async.bulk.tensor" in fault.detail
+    if unit.is_a(r"cp\.async\.bulk\.commit_group") and (is_moved or fault.operator in ("delete", "later")):
         for other in context.ahead(unit):
             if other.is_a(r"cp\.async\.bulk\.commit_group"):
                 return "the next group takes the store in, and the wait is for all groups"
         others = {u.line for u in context.units if u.is_a(*ARRIVAL, COPY, r"cp\.async\.bulk\.commit_group")} - {unit.line}
-        if fault.operator == "delete" and context.reaches(unit.line, set(), others, or_end=True):
+        if fault.operator != "later" and context.reaches(unit.line, set(), others, or_end=True):
             return ("the last store of a thread, whose source nobody writes any more: kernels that never commit it are known to "
                     "work, as docs/simulator-memory-model.md has it")  # fmt: skip
     return None

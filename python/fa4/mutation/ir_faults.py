@@ -184,16 +184,35 @@ _INSTRUCTIONS = {
 }  # fmt: skip
 
 
+_MEETING = ("tcgen05.fence", "barrier", "bar.warp.sync")
+
+
+def _before_dealloc(names):
+    """Positions of what makes the threads meet right before tensor memory is freed,
+    in a block that LLVM may put elsewhere."""
+    found, place = set(), names.index("tcgen05.dealloc") if "tcgen05.dealloc" in names else 0
+    while place > 0 and names[place - 1] in _MEETING:
+        place -= 1
+        found.add(place)
+    return found
+
+
 def in_ptx(lines: Sequence[str], units: Sequence) -> dict[int, object]:
     """Line of an operation -> the unit of the PTX that it became: LLVM leaves
-    their order as it is, and copies none. Those of a kind whose numbers differ
-    are left out."""
+    their order as it is but for the end, and copies none. Those of a kind whose
+    numbers differ are left out."""
+    ours = [(n, match[3]) for n, line in enumerate(lines, 1) if (match := OPERATION.match(line)) and match[3] in _INSTRUCTIONS]
+    theirs = [(unit, name) for unit in units for name, pattern in _INSTRUCTIONS.items() if unit.is_a(pattern)]
+    ends = [_before_dealloc([name for _, name in side]) for side in (ours, theirs)]
     found = {}
-    for name, pattern in _INSTRUCTIONS.items():
-        ours = [n for n, line in enumerate(lines, 1) if (match := OPERATION.match(line)) and match[3] == name]
-        theirs = [unit for unit in units if unit.is_a(pattern)]
-        if len(ours) == len(theirs):
-            found |= dict(zip(ours, theirs))
+    for name in _INSTRUCTIONS:
+        for at_end in (False, True):
+            pairs = [
+                [thing for place, (thing, other) in enumerate(side) if other == name and (place in end) == at_end]
+                for side, end in zip((ours, theirs), ends)
+            ]
+            if len(pairs[0]) == len(pairs[1]):
+                found |= dict(zip(*pairs))
     return found
 
 
