@@ -140,6 +140,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::string *pipeline = findPipeline(text);
   if (!pipeline || StringRef(text).contains('\0'))
     return -1;
+  // LLVM 22's parser dereferences the null element type of a dense array of
+  // `index`.
+  if (StringRef(text).contains("array<index"))
+    return -1;
   MLIRContext context(getDialects(), MLIRContext::Threading::DISABLED);
   unsigned errors = 0;
   std::string said;

@@ -206,13 +206,17 @@ def in_ptx(lines: Sequence[str], units: Sequence) -> dict[int, object]:
     ends = [_before_dealloc([name for _, name in side]) for side in (ours, theirs)]
     found = {}
     for name in _INSTRUCTIONS:
-        for at_end in (False, True):
-            pairs = [
-                [thing for place, (thing, other) in enumerate(side) if other == name and (place in end) == at_end]
-                for side, end in zip((ours, theirs), ends)
-            ]
-            if len(pairs[0]) == len(pairs[1]):
-                found |= dict(zip(*pairs))
+        # Lists of operations and of units: at the end, elsewhere.
+        parts = [
+            [[thing for place, (thing, other) in enumerate(side) if other == name and (place in end) == at_end]
+             for side, end in zip((ours, theirs), ends)]
+            for at_end in (True, False)
+        ]  # fmt: skip
+        if any(len(mine) != len(its) for mine, its in parts):
+            parts = [[[thing for thing, other in side if other == name] for side in (ours, theirs)]]
+        for mine, its in parts:
+            if len(mine) == len(its):
+                found |= dict(zip(mine, its))
     return found
 
 
