@@ -32,6 +32,7 @@ class Context:
     def __init__(self, lines: Sequence[str], waits: Sequence[tuple[int, int, bool]] = ()):
         self.lines = lines
         self.units = units_of(lines)
+        self.opcodes = {n: match[3] for n, line in enumerate(lines, 1) if (match := INSTRUCTION.match(line))}
         self.by_line = {unit.line: unit for unit in self.units}
         self.labels = {match[1]: n for n, line in enumerate(lines, 1) if (match := LABEL.match(line))}
         self.starts, self.edges = self._blocks()
@@ -379,9 +380,11 @@ _MEMORY = r"(ld|st|red|atom|cp|mbarrier|prefetch|fence|tcgen05)\b"
 def _meets(context, line):
     """Whether on all ways from a line lanes meet again by an instruction that waits
     for them before one that touches memory."""
-    opcodes = [(n, match[3]) for n, text in enumerate(context.lines, 1) if (match := INSTRUCTION.match(text))]
-    meeting = {n for n, opcode in opcodes if re.match(_MEETING, opcode)}
-    memory = {n for n, opcode in opcodes if re.match(_MEMORY, opcode) and not re.match(r"ld\.param|tcgen05\.fence", opcode)}
+    meeting = {n for n, opcode in context.opcodes.items() if re.match(_MEETING, opcode)}
+    memory = {
+        n for n, opcode in context.opcodes.items()
+        if re.match(_MEMORY, opcode) and not re.match(r"ld\.param|tcgen05\.fence", opcode)
+    }  # fmt: skip
     return context.reaches(line, meeting, memory - meeting, or_end=True)
 
 
@@ -394,8 +397,8 @@ def _warp(fault, unit, context, without):
 
 def _group(fault, unit, context, without):
     if unit.is_a(r"cp\.async\.bulk\.wait_group") and fault.detail == "cp.async.bulk.wait_group.read":
-        opcodes = [(n, match[3]) for n, text in enumerate(context.lines, 1) if (match := INSTRUCTION.match(text))]
-        reads = {n for n, opcode in opcodes if re.match(r"ld(?!\.param)|atom|red|cp\.async|mbarrier\.arrive|tcgen05\.commit", opcode)}
+        read = r"ld(?!\.param)|atom|red|cp\.async|mbarrier\.arrive|tcgen05\.commit"
+        reads = {n for n, opcode in context.opcodes.items() if re.match(read, opcode)}
         if context.reaches(unit.line, set(), reads, or_end=True):
             return ("a wait for what the last stores have read, not for what they have written: nobody reads that before the "
                     "grid's end")  # fmt: skip

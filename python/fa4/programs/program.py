@@ -206,15 +206,17 @@ class Failed(Exception):
         self.stage, self.message = stage, message
 
 
-def compare(program: Program, results: dict, arrays: Sequence, floor=grid.LSE_TOLERANCE):
-    """FlashAttention's rule, for out and the LSE. Raises AssertionError."""
+def compare(program: Program, runs: Sequence[dict], arrays: Sequence):
+    """FlashAttention's rule, for out and the LSE of each run. Raises
+    AssertionError."""
     form = program.form()
     out, lse = reference.sdpa(*arrays, **form)
     same_out, same_lse = reference.sdpa_same_dtype(*arrays, **form)
-    reference.check(results["out"], out, same_out, "out")
-    if program.lse:
-        floor = floor + reference.rounding_floor(lse, np.float32)
-        reference.check(results["lse"], lse, same_lse, "lse", floor=floor)
+    floor = grid.LSE_TOLERANCE + reference.rounding_floor(lse, np.float32)
+    for results in runs:
+        reference.check(results["out"], out, same_out, "out")
+        if program.lse:
+            reference.check(results["lse"], lse, same_lse, "lse", floor=floor)
 
 
 def bind(kernel: gpu.Kernel, program: Program):
@@ -282,9 +284,9 @@ def run(
     arrays = program.draw(data_seed)
     dtypes = {"out": arrays[0].dtype, "lse": np.dtype(np.float32)}
     bind(kernel, program)
-    for policy in POLICIES:
-        try:
-            results = gpu.simulate(
+    try:
+        runs = [
+            gpu.simulate(
                 kernel,
                 dict(zip("qkv", arrays)),
                 {name: dtypes[name] for name in program.results},
@@ -292,13 +294,15 @@ def run(
                 options=["--threads", "1", f"--policy={policy}", *program.call(kernel)],
                 timeout=timeout,
             )
-        except gpu.SimulationError as error:
-            raise Failed("simulate", str(error)) from None
-        try:
-            if text is None:
-                compare(program, results, arrays)
-        except AssertionError as error:
-            raise Failed("compare", str(error)) from None
+            for policy in POLICIES
+        ]
+    except gpu.SimulationError as error:
+        raise Failed("simulate", str(error)) from None
+    try:
+        if text is None:
+            compare(program, runs, arrays)
+    except AssertionError as error:
+        raise Failed("compare", str(error)) from None
     if spills:
         raise Failed("spills", str(said))
 

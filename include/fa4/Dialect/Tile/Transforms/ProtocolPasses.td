@@ -14,7 +14,7 @@ include "mlir/Pass/PassBase.td"
 def TileVerifyProtocol : Pass<"tile-verify-protocol", "::fa4::tile::KernelOp"> {
   let summary = "Prove that roles neither deadlock nor race";
   let description = [{
-    For kernels of roles, from `tile-warp-specialize` to `tile-distribute`: proves,
+    For kernels of roles, from `tile-warp-specialize` to `tile-unroll`: proves,
     for all numbers of passes of their loops, that no role waits forever, that
     accesses to one stage, or to what shares its memory, are ordered, that what
     is read is the value that was waited for, and that each channel is used in
