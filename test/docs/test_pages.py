@@ -9,6 +9,7 @@ import subprocess
 from urllib.parse import unquote
 
 import fa4docs
+import pictures
 import pytest
 
 ROOT = fa4docs.ROOT
@@ -122,3 +123,12 @@ def test_every_page_is_linked():
             if file.suffix == ".md" and file.exists():
                 todo.append(file)
     assert set(PAGES) <= seen, "pages that README.md does not lead to"
+
+
+def test_pictures_are_up_to_date():
+    """The kernel that the pictures show is the one that is compiled today."""
+    drawn = pictures.pictures()
+    assert {path.name for path in pictures.PICTURES.iterdir()} == set(drawn)
+    for name, text in drawn.items():
+        stored = (pictures.PICTURES / name).read_text()
+        assert stored == text, f"{name} is stale: run scripts/update-docs"
