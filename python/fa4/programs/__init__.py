@@ -6,6 +6,7 @@ float64.
 
 - `program`: what such a program is, and running it.
 - `mods`: score and mask regions, as text and in numpy.
+- `forms`: named forms, which the tests and `bench/passes` go through.
 - `flaws`: one mistake in a legal program, and the error it must give.
 - `random_programs`: draws them (bench/random-programs).
 - `shrink`: makes one that fails smaller.
