@@ -14,14 +14,16 @@ Environment:
 import glob
 import os
 import shutil
+import sys
 
-import lit.formats
+sys.path.insert(0, os.path.dirname(__file__))
+from quoted_sh_test import QuotedShTest  # noqa: E402
 
 config.name = "fa4"
-config.test_format = lit.formats.ShTest(execute_external=False)
+config.test_format = QuotedShTest()
 config.suffixes = [".mlir", ".ptx", ".test"]
-# Inputs holds what tests read; unit, python and docs have runners of their own.
-config.excludes = ["Inputs", "docs", "fuzz", "python", "unit"]
+# Inputs holds what tests read; unit, docs, python and scripts have runners of their own.
+config.excludes = ["Inputs", "docs", "fuzz", "python", "scripts", "unit"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.fa4_build_dir, "test")
 

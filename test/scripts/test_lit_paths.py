@@ -1,0 +1,100 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The lit suite in a checkout whose path has spaces, quotes and letters that are
+not ASCII: each path in a RUN line stays one word, so that `rm -rf %t` removes
+the test's own files and nothing beside the checkout."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LLVM_BIN = Path(os.environ.get("FA4_LLVM_BIN") or "/usr/lib/llvm-22/bin")
+LIT = ["/usr/bin/python3", LLVM_BIN / "lit", "-v", "-j1"]
+
+# Each line fails if a path becomes two words, or if quotes of the test itself are
+# closed by those that the configuration adds.
+FORMS = r"""
+DEFINE: %{copy} = cp %s
+RUN: rm -rf %t && mkdir %t && cd %t
+RUN: cp %s %t/copy && cp "%s" "%t/second copy" && diff %s %t/copy
+RUN: cat < %s > %t.redirected && diff %t.redirected "%t/second copy"
+RUN: %{words} 3 %t --output=%t/C.npy A=%t,B=%S
+RUN: %{words} 1 "--reduce=test=%S/Inputs/words.py x"
+RUN: %{words} 1 '%t and %s' && %{words} 2 a\ %t b
+RUN: %{words} 2 %% %p/a*.nothing
+RUN: %{copy} %t/third && diff %s %t/third && rm -rf %t %t.redirected
+"""
+
+WORDS = """import sys
+wanted, *words = sys.argv[1:]
+sys.exit(f"{len(words)} words, not {wanted}: {words}" if len(words) != int(wanted) else 0)
+"""
+
+
+def lit_suite(checkout):
+    """A checkout with the configuration of the lit suite and one test."""
+    test, build = checkout / "test", checkout / "build" / "release" / "test"
+    (test / "Inputs").mkdir(parents=True)
+    build.mkdir(parents=True)
+    for name in ("lit.cfg.py", "quoted_sh_test.py"):
+        shutil.copy(ROOT / "test" / name, test)
+    site = (ROOT / "test" / "lit.site.cfg.py.in").read_text()
+    for variable, value in {
+        "PROJECT_SOURCE_DIR": checkout,
+        "PROJECT_BINARY_DIR": build.parent,
+        "CMAKE_RUNTIME_OUTPUT_DIRECTORY": build.parent / "bin",
+        "FA4_SANITIZE": "",
+        "LLVM_LIBRARY_DIR": LLVM_BIN.parent / "lib",
+        "LLVM_TOOLS_BINARY_DIR": LLVM_BIN,
+    }.items():
+        site = site.replace(f"@{variable}@", str(value))
+    words = f'"{sys.executable}" "{test}/Inputs/words.py"'
+    site += f'\nconfig.substitutions.append(("%{{words}}", {words!r}))\n'
+    (build / "lit.site.cfg.py").write_text(site)
+    (test / "forms.test").write_text(FORMS.lstrip())
+    (test / "Inputs" / "words.py").write_text(WORDS)
+    return build
+
+
+def run_lit(build, locale="C.UTF-8"):
+    return subprocess.run(
+        [*LIT, build],
+        env={**os.environ, "LC_ALL": locale},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("folder", ["a b/ü", "it's (new) + a&b; [1] #x/c  d", "plain"])
+@pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
+def test_paths_stay_whole(tmp_path, folder, locale):
+    checkout = tmp_path / folder / "fa4"
+    build = lit_suite(checkout)
+    # What `rm -rf %t` without quotes would remove: each part of the path up to
+    # a space, as a file or folder of its own.
+    words = str(build).split(" ")
+    sentinels = [Path(" ".join(words[:end])) for end in range(1, len(words))]
+    sentinels.append(tmp_path / "neighbour")
+    for sentinel in sentinels:
+        if not sentinel.exists():
+            sentinel.mkdir()
+        (sentinel / "keep").write_text("not ours")
+    result = run_lit(build, locale)
+    assert result.returncode == 0, result.stdout + result.stderr
+    for sentinel in sentinels:
+        assert (sentinel / "keep").read_text() == "not ours", sentinel
+
+
+@pytest.mark.parametrize("folder", ["a$HOME", "a\\b", "100%t"])
+def test_a_path_that_lit_cannot_take_is_refused(tmp_path, folder):
+    build = lit_suite(tmp_path / folder / "fa4")
+    result = run_lit(build)
+    assert result.returncode != 0
+    assert "lit cannot run a test in this folder" in result.stdout
