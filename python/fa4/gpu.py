@@ -163,12 +163,16 @@ def simulate(
     timeout: float | None = None,
 ) -> dict:
     """Runs the kernel once for each seed from the first to the last, both
-    included. `inputs` is name -> array, `results` name -> dtype. Returns what
-    the last run wrote, name -> array. Raises SimulationError when any run has a
+    included. `inputs` is name -> array, or number for a scalar that the kernel
+    takes (a size, a capture); `results` is name -> dtype. Returns what the last
+    run wrote, name -> array. Raises SimulationError when any run has a
     finding."""
     with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
         command = [find_tool("fa4-sim"), str(kernel.manifest), "--json"]
         for name, array in inputs.items():
+            if isinstance(array, (int, float, np.number)):
+                command.append(f"{name}={np.asarray(array).item()!r}")
+                continue
             to_npy(Path(scratch, name + ".npy"), array)
             command.append(f"{name}={scratch}/{name}.npy")
         command += [f"--output={name}={scratch}/{name}.npy" for name in results]

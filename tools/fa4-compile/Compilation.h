@@ -9,8 +9,8 @@
 #ifndef FA4_TOOLS_FA4_COMPILE_COMPILATION_H
 #define FA4_TOOLS_FA4_COMPILE_COMPILATION_H
 
-#include "OutputFiles.h"
 #include "fa4/Pipelines/AttnToNVVM.h"
+#include "fa4/Support/OutputFiles.h"
 #include "fa4/Target/NVPTX/EmitPTX.h"
 #include "fa4/Target/NVPTX/Ptxas.h"
 

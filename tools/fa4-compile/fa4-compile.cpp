@@ -205,7 +205,7 @@ static Status run(const Options &options, TimingScope &timing) {
     return fail("-o - prints one text; there are several kernels");
   if (print)
     llvm::outs() << *files.only();
-  else if (llvm::Error error = files.write(options.output))
+  else if (llvm::Error error = files.writeInto(options.output))
     return fail(llvm::toString(std::move(error)));
   if (options.report)
     report->print(print ? llvm::errs() : llvm::outs());

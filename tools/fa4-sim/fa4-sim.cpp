@@ -8,6 +8,7 @@
 #include "ReportPrinter.h"
 #include "fa4/Simulator/Check/HappensBefore.h"
 #include "fa4/Simulator/Manifest/Session.h"
+#include "fa4/Support/OutputFiles.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Option/ArgList.h"
@@ -194,11 +195,11 @@ static bool bind(Session &session, Options &options) {
   for (const auto &[name, value] : options.bindings) {
     const TensorSpec *tensor = session.manifest().findTensor(name);
     if (!tensor) {
-      int64_t number;
-      if (StringRef(value).getAsInteger(0, number))
+      std::optional<Number> number = Number::parse(value);
+      if (!number)
         return fail("'" + name + "' is no tensor of " + options.manifest +
-                    ", and '" + value + "' no number for a size");
-      if (auto error = session.setSize(name, number))
+                    ", and '" + value + "' is no number");
+      if (auto error = session.setSize(name, *number))
         return fail(std::move(error));
       continue;
     }
@@ -218,14 +219,17 @@ static bool bind(Session &session, Options &options) {
   return true;
 }
 
+/// All outputs, or none.
 static bool writeOutputs(const Session &session, const Options &options) {
+  fa4::OutputFiles files;
   for (const auto &[name, file] : options.outputs) {
     auto array = session.array(name, options.raw);
     if (!array)
       return fail(array.takeError());
-    if (auto error = writeNpy(file, *array))
-      return fail(std::move(error));
+    files.add(file, encodeNpy(*array));
   }
+  if (auto error = files.write())
+    return fail(std::move(error));
   return true;
 }
 

@@ -8,6 +8,7 @@
 #include "fa4/Simulator/Manifest/Expression.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include <charconv>
 #include <cmath>
 #include <vector>
 
@@ -225,8 +226,28 @@ StringRef Expression::symbol() const {
 // Evaluation
 //===----------------------------------------------------------------------===//
 
-static Number ofInteger(int64_t value) { return {false, value, 0}; }
-static Number ofDouble(double value) { return {true, 0, value}; }
+std::optional<Number> Number::parse(StringRef text) {
+  int64_t integer;
+  if (!text.getAsInteger(0, integer))
+    return Number(integer);
+  double floating;
+  // Written as an integer that 64 bits do not hold, it is none.
+  bool isInteger =
+      text.ltrim("+-").find_first_not_of("0123456789") == StringRef::npos;
+  if (isInteger || text.getAsDouble(floating, /*AllowInexact=*/true))
+    return std::nullopt;
+  return Number(floating);
+}
+
+std::string Number::text() const {
+  if (!isFloat)
+    return std::to_string(integer);
+  char buffer[32];
+  return {buffer, std::to_chars(buffer, std::end(buffer), floating).ptr};
+}
+
+static Number ofInteger(int64_t value) { return Number(value); }
+static Number ofDouble(double value) { return Number(value); }
 
 /// Null on success.
 static const char *apply(StringRef op, int64_t a, int64_t b, Number &result) {
@@ -332,7 +353,7 @@ static llvm::Expected<Number> evaluateNode(const Node &node,
     if (known == sizes.end())
       return llvm::createStringError("size '" + Twine(node.name) +
                                      "' has no value");
-    return ofInteger(known->second);
+    return known->second;
   }
   Number values[3];
   StringRef op = node.name;

@@ -89,7 +89,7 @@ static llvm::Expected<std::vector<uint8_t>> encodeScalar(const Number &number,
     return llvm::createStringError("value " + value + " does not fit " + name);
   };
   if (number.isFloat)
-    return misfit(std::to_string(number.floating));
+    return misfit(number.text());
   int64_t value = number.integer;
   unsigned bits = 8 * bytes;
   bool isSigned = name.starts_with("i");

@@ -181,10 +181,13 @@ bool ManifestReader::readSizes(const JsonPlace &place) {
     if (!isName(name))
       return member.fail("'" + name + "' is no name for a size");
     if (!member.isNull()) {
-      int64_t value;
+      Expression value;
       if (!member.read(value))
         return false;
-      size.value = value;
+      auto number = value.evaluate({});
+      if (!number)
+        return member.fail(llvm::toString(number.takeError()));
+      size.value = *number;
     }
     manifest.sizes.push_back(std::move(size));
     return true;

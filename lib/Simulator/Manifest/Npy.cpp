@@ -8,9 +8,7 @@
 #include "fa4/Simulator/Manifest/Npy.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
-#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/raw_ostream.h"
 #include <cstring>
 
 using namespace fa4::sim;
@@ -244,7 +242,7 @@ llvm::Expected<NpyArray> fa4::sim::readNpy(StringRef path) {
 // Writing
 //===----------------------------------------------------------------------===//
 
-llvm::Error fa4::sim::writeNpy(StringRef path, const NpyArray &array) {
+std::string fa4::sim::encodeNpy(const NpyArray &array) {
   std::string shape;
   for (int64_t dim : array.shape)
     shape += std::to_string(dim) + ", ";
@@ -260,17 +258,12 @@ llvm::Error fa4::sim::writeNpy(StringRef path, const NpyArray &array) {
   // Magic, version and length are 10 bytes; the data begin at a multiple of 64.
   header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 11, ' ');
   header += '\n';
-  llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
-    os << magic << '\x01' << '\0';
-    os << char(header.size() & 0xFF) << char(header.size() >> 8) << header;
-    os.write(reinterpret_cast<const char *>(array.data.data()),
-             array.data.size());
-    return llvm::Error::success();
-  });
-  if (error)
-    return llvm::createStringError(path + ": " +
-                                   llvm::toString(std::move(error)));
-  return llvm::Error::success();
+  std::string file(magic);
+  file += {'\x01', '\0', char(header.size() & 0xFF), char(header.size() >> 8)};
+  file += header;
+  file.append(reinterpret_cast<const char *>(array.data.data()),
+              array.data.size());
+  return file;
 }
 
 //===----------------------------------------------------------------------===//

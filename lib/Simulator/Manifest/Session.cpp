@@ -8,6 +8,7 @@
 #include "fa4/Simulator/Manifest/Session.h"
 #include "fa4/Simulator/Ptx/Parser.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include <cmath>
 #include <cstring>
 
@@ -44,20 +45,30 @@ static bool isDeclared(const Manifest &manifest, StringRef size) {
                       [&](const SizeSpec &s) { return s.name == size; });
 }
 
-llvm::Error Session::setSize(StringRef name, int64_t value) {
+llvm::Error Session::noSuchName(StringRef name) const {
+  std::vector<std::string> known;
+  for (const SizeSpec &size : spec.sizes)
+    known.push_back(size.name);
+  for (const TensorSpec &tensor : spec.tensors)
+    known.push_back(tensor.name);
+  return fail("no scalar or tensor is named '" + name + "'; there are: " +
+              (known.empty() ? "none" : llvm::join(known, ", ")));
+}
+
+llvm::Error Session::setSize(StringRef name, Number value) {
   if (!isDeclared(spec, name))
-    return fail("no size or tensor is named '" + name + "'");
+    return noSuchName(name);
   given[name] = value;
   return llvm::Error::success();
 }
 
-llvm::Error Session::bindSize(StringRef name, int64_t value, StringRef from) {
+llvm::Error Session::bindSize(StringRef name, Number value, StringRef from) {
   auto [entry, isNew] = values.try_emplace(name, value);
   if (isNew)
     boundBy[name] = from.str();
-  else if (entry->second != value)
-    return fail("size '" + name + "' is " + Twine(entry->second) + " from " +
-                boundBy[name] + " but " + Twine(value) + " from " + from);
+  else if (!(entry->second == value))
+    return fail("size '" + name + "' is " + entry->second.text() + " from " +
+                boundBy[name] + " but " + value.text() + " from " + from);
   return llvm::Error::success();
 }
 
@@ -71,7 +82,7 @@ static std::string shapeText(llvm::ArrayRef<int64_t> shape) {
 llvm::Error Session::setArray(StringRef name, NpyArray array) {
   const TensorSpec *tensor = spec.findTensor(name);
   if (!tensor)
-    return fail("no size or tensor is named '" + name + "'");
+    return noSuchName(name);
   if (npyMeaning(array, tensor->dtype) == NpyMeaning::None)
     return fail("tensor '" + name + "' is " + dtypeName(tensor->dtype) +
                 "; an array of " + array.describe() + " cannot fill it");

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Simulator/Ptx/Ast.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 
 using namespace fa4::sim::ptx;
@@ -79,6 +80,21 @@ Function *Module::findFunction(StringRef name) const {
 std::string Module::locate(Location loc) const {
   return (fileName + ":" + llvm::Twine(loc.line) + ":" +
           llvm::Twine(loc.column))
+      .str();
+}
+
+std::string Module::sourceOf(uint32_t line) const {
+  auto next = llvm::upper_bound(
+      sourceLines, line,
+      [](uint32_t l, const SourceLine &source) { return l < source.ptxLine; });
+  if (next == sourceLines.begin())
+    return "";
+  const SourceLine &source = *std::prev(next);
+  auto file = sourceFiles.find(source.file);
+  if (file == sourceFiles.end() || !source.line)
+    return "";
+  return (file->second + ":" + llvm::Twine(source.line) +
+          (source.column ? ":" + llvm::Twine(source.column) : llvm::Twine()))
       .str();
 }
 

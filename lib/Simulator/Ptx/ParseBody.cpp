@@ -162,6 +162,8 @@ bool Parser::parseBody(Function &parsed) {
   function = &parsed;
   lostRegisters = false;
   undeclared.clear();
+  // The last `.loc` of one function says nothing of the next.
+  module.sourceLines.push_back({token().loc.line, 0, 0, 0});
   // scopes[0] holds the parameters; the body's braces open scopes[1].
   do {
     if (atEnd()) {
@@ -202,7 +204,7 @@ bool Parser::parseBodyStatement() {
 bool Parser::parseBodyDirective() {
   StringRef word = token().text;
   if (word == "loc" || word == "file") {
-    skipRestOfLine();
+    parseSourceDirective();
     return true;
   }
   if (word == "reg")

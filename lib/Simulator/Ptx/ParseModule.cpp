@@ -58,6 +58,23 @@ void Parser::skipRestOfLine() {
     take();
 }
 
+/// `.file 1 "attention.py"`, `.loc 1 57 12` (and what may follow on the line:
+/// a time stamp, the place where a function was inlined).
+void Parser::parseSourceDirective() {
+  Token directive = token();
+  uint32_t numbers[3] = {};
+  for (unsigned i = 0; i < 3; ++i)
+    if (token(i + 1).is(TokenKind::Number) &&
+        token(i + 1).loc.line == directive.loc.line)
+      (void)token(i + 1).text.getAsInteger(10, numbers[i]);
+  if (directive.text == "loc")
+    module.sourceLines.push_back(
+        {directive.loc.line, numbers[0], numbers[1], numbers[2]});
+  else if (token(2).is(TokenKind::String))
+    module.sourceFiles[numbers[0]] = module.strings.save(token(2).text);
+  skipRestOfLine();
+}
+
 bool Parser::skipBalanced(StringRef open, StringRef close) {
   Location loc = token().loc;
   unsigned depth = 0;
@@ -100,7 +117,7 @@ void Parser::run() {
 void Parser::parseHeader() {
   auto skipLines = [&] {
     while (token().isDot("file") || token().isDot("loc"))
-      skipRestOfLine();
+      parseSourceDirective();
   };
   skipLines();
   if (!token().isDot("version")) {
@@ -152,7 +169,7 @@ bool Parser::parseModuleStatement() {
   if (word == "version" || word == "target")
     return error(token().loc, "'." + word + "' occurs a second time");
   if (word == "file" || word == "loc") {
-    skipRestOfLine();
+    parseSourceDirective();
     return true;
   }
   if (word == "address_size") {

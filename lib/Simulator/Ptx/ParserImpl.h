@@ -93,6 +93,8 @@ private:
   /// Behind the next `;`, or to a `}` or the end.
   void skipStatement();
   void skipRestOfLine();
+  /// `.file` or `.loc`.
+  void parseSourceDirective();
   bool skipBalanced(llvm::StringRef open, llvm::StringRef close);
   bool tooMany() const { return diagnostics.size() >= maxDiagnostics; }
 

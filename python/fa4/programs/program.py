@@ -179,12 +179,15 @@ class Program:
         )
 
     def call(self, kernel: gpu.Kernel):
-        """The sizes and strides that the manifest leaves open, for fa4-sim."""
+        """The sizes, strides and captures that the manifest leaves open, for
+        fa4-sim."""
         sizes = self.sizes
         values = dict(B=sizes.b, Sq=sizes.sq, Sk=sizes.sk, Hq=sizes.hq, Hkv=sizes.hkv)
         for operand, _ in self.strided:
             for dim, stride in enumerate(self.strides(operand)):
                 values[f"{operand}_stride{dim}"] = stride
+        for n, (type, value) in enumerate(self.captures):
+            values[f"capture{n}"] = float(np.float32(value)) if type == "f32" else int(value)
         known = json.loads(kernel.manifest.read_text())["sizes"]
         return [f"{name}={values[name]}" for name in known]
 
@@ -217,19 +220,6 @@ def compare(program: Program, runs: Sequence[dict], arrays: Sequence):
         reference.check(results["out"], out, same_out, "out")
         if program.lse:
             reference.check(results["lse"], lse, same_lse, "lse", floor=floor)
-
-
-def bind(kernel: gpu.Kernel, program: Program):
-    """Writes the captures' values into the manifest: those of fa4-sim's command
-    line are integers."""
-    manifest = json.loads(kernel.manifest.read_text())
-    for n, (type, value) in enumerate(program.captures):
-        bits = np.array(value, np.float32 if type == "f32" else np.int32).tobytes().hex()
-        for place, parameter in enumerate(manifest["params"]):
-            if parameter.get("value") == f"capture{n}":
-                manifest["params"][place] = {"bytes": bits}
-        manifest["sizes"].pop(f"capture{n}", None)
-    kernel.manifest.write_text(json.dumps(manifest))
 
 
 # With memory and barriers; with what each lane does, as it goes to LLVM.
@@ -283,7 +273,6 @@ def run(
         spills = said.spill_stores or said.spill_loads or said.stack
     arrays = program.draw(data_seed)
     dtypes = {"out": arrays[0].dtype, "lse": np.dtype(np.float32)}
-    bind(kernel, program)
     try:
         runs = [
             gpu.simulate(

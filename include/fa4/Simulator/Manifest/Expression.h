@@ -26,19 +26,34 @@
 #include "llvm/Support/Error.h"
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace fa4::sim {
-
-/// The sizes of a call by name.
-using SizeMap = llvm::StringMap<int64_t>;
 
 struct Number {
   bool isFloat = false;
   int64_t integer = 0;
   double floating = 0;
+
+  Number() = default;
+  Number(int64_t value) : integer(value) {}
+  Number(int value) : integer(value) {}
+  Number(double value) : isFloat(true), floating(value) {}
+
+  /// "12", "0x80", "-1.5", "1e-3", "-inf"; none if the text is no number.
+  static std::optional<Number> parse(llvm::StringRef text);
   double asDouble() const { return isFloat ? floating : double(integer); }
+  /// With as many digits as tell the number from its neighbours.
+  std::string text() const;
+  bool operator==(const Number &other) const {
+    return isFloat == other.isFloat && integer == other.integer &&
+           floating == other.floating;
+  }
 };
+
+/// The sizes and other scalars of a call by name.
+using SizeMap = llvm::StringMap<Number>;
 
 class Expression {
 public:

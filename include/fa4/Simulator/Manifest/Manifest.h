@@ -24,9 +24,11 @@
 
 namespace fa4::sim {
 
+/// A size of the call, or another scalar of it, such as a factor that the
+/// kernel takes.
 struct SizeSpec {
   std::string name;
-  std::optional<int64_t> value; ///< Default; none: the call must say it.
+  std::optional<Number> value; ///< Default; none: the call must say it.
 };
 
 enum class Role : uint8_t {

@@ -37,8 +37,8 @@ struct NpyArray {
 /// Errors begin with the buffer's name.
 llvm::Expected<NpyArray> parseNpy(llvm::MemoryBufferRef buffer);
 llvm::Expected<NpyArray> readNpy(llvm::StringRef path);
-/// The file appears whole or not at all.
-llvm::Error writeNpy(llvm::StringRef path, const NpyArray &array);
+/// The contents of a .npy file, version 1.
+std::string encodeNpy(const NpyArray &array);
 
 /// May an array of this type give the contents of a tensor of `type`, and how?
 ///   Value: numbers, rounded to `type`;  Bits: the elements' bits as they are.

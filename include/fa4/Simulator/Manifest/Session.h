@@ -49,8 +49,8 @@ public:
   Session(const Session &) = delete;
 
   const Manifest &manifest() const { return spec; }
-  /// The call's value of a size.
-  llvm::Error setSize(llvm::StringRef name, int64_t value);
+  /// The call's value of a size, or of another scalar.
+  llvm::Error setSize(llvm::StringRef name, Number value);
   /// Contents of a tensor. A dimension of its shape that is a size's name gives
   /// that size its value.
   llvm::Error setArray(llvm::StringRef name, NpyArray array);
@@ -73,7 +73,8 @@ public:
 private:
   struct Image;
   llvm::Error fail(const llvm::Twine &message) const;
-  llvm::Error bindSize(llvm::StringRef name, int64_t value,
+  llvm::Error noSuchName(llvm::StringRef name) const;
+  llvm::Error bindSize(llvm::StringRef name, Number value,
                        llvm::StringRef from);
   llvm::Error resolveSizes();
   llvm::Error resolveTensor(const TensorSpec &tensor);

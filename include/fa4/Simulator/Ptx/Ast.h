@@ -30,6 +30,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -290,6 +291,14 @@ struct Alias {
   Location loc;
 };
 
+/// A `.loc`: from this PTX line on, and to the next one, the instructions come
+/// from a line of a source file. File 0 stands for no known source.
+struct SourceLine {
+  uint32_t ptxLine = 0;
+  unsigned file = 0; ///< Key of Module::sourceFiles.
+  uint32_t line = 0, column = 0;
+};
+
 /// Equal strings have one copy, which stays where it is.
 class StringPool {
 public:
@@ -311,11 +320,16 @@ struct Module {
   std::vector<Variable *> variables; ///< Module scope, in order.
   std::deque<Function> functions;    ///< Declarations are merged with bodies.
   std::vector<Alias> aliases;
+  std::map<unsigned, llvm::StringRef> sourceFiles; ///< By number of `.file`.
+  std::vector<SourceLine> sourceLines;             ///< By PTX line.
 
   Variable *findVariable(llvm::StringRef name) const;
   Function *findFunction(llvm::StringRef name) const;
   /// "file.ptx:12:5".
   std::string locate(Location loc) const;
+  /// "attention.py:57:12", where the instruction on a 1-based PTX line comes
+  /// from; empty where no `.loc` says. A column of 0 is left out.
+  std::string sourceOf(uint32_t line) const;
   /// The text of a 1-based line, without its newline.
   llvm::StringRef lineText(uint32_t line) const;
 
