@@ -7,12 +7,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 set -euo pipefail
+unset CDPATH
 
-FA4_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# The physical folder: CMake compares it with the one it has configured.
+FA4_ROOT=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.." && pwd -P)
+# shellcheck source=scripts/environment.sh
+source "$FA4_ROOT/scripts/environment.sh"
+
 FA4_LLVM_BIN=/usr/lib/llvm-22/bin
 FA4_VENV=$FA4_ROOT/.venv
 FA4_LOGS=$FA4_ROOT/build/logs
-FA4_STEP_PID=
 # Has ptxas, under NVIDIA's licence, and serves where there is no CUDA toolkit.
 FA4_PTXAS_WHEEL=nvidia-cuda-nvcc==13.0.88
 
@@ -31,47 +35,27 @@ die() {
   exit 1
 }
 
-# A step that the user interrupts must not go on in the background.
-fa4_stop_step() {
-  if [ -n "$FA4_STEP_PID" ]; then
-    kill "$FA4_STEP_PID" 2>/dev/null || true
-    wait "$FA4_STEP_PID" 2>/dev/null || true
-  fi
-}
-trap 'fa4_stop_step; exit 130' INT
-trap 'fa4_stop_step; exit 143' TERM
+# shellcheck source=scripts/steps.sh
+source "$FA4_ROOT/scripts/steps.sh"
 
-# run_logged LOG COMMAND...: runs COMMAND with its output in LOG; a line every
-# 20 s shows that it is alive. Returns COMMAND's status.
-run_logged() {
-  local log=$1 start=$SECONDS next=$((SECONDS + 20)) status=0
-  shift
-  "$@" >"$log" 2>&1 </dev/null &
-  FA4_STEP_PID=$!
-  while kill -0 "$FA4_STEP_PID" 2>/dev/null; do
-    sleep 0.1
-    if ((SECONDS >= next)); then
-      say "  ... $((SECONDS - start)) s: $(tail -c 400 "$log" | tr '\r' '\n' |
-        grep -av '^ *$' | tail -n 1 | cut -c1-100)"
-      next=$((SECONDS + 20))
-    fi
-  done
-  wait "$FA4_STEP_PID" || status=$?
-  FA4_STEP_PID=
-  return $status
-}
-
-# step NAME DESCRIPTION COMMAND...: a step that must succeed. Its output goes to
-# build/logs/NAME.log, of which a failure shows the end.
-step() {
-  local log=$FA4_LOGS/$1.log what=$2 start=$SECONDS
-  shift 2
-  mkdir -p "$FA4_LOGS"
-  say "$what"
-  if ! run_logged "$log" "$@"; then
-    tail -n 40 "$log" | sed 's/^/    | /' >&2
-    die "$what (after $((SECONDS - start)) s; full output in ${log#"$FA4_ROOT"/})"
+# prepare_folder: the checkout can be built in, and no other script is at work in
+# it until this one ends or calls unlock_folder. Temporary files go to build/tmp.
+prepare_folder() {
+  local reason
+  [ -z "$FA4_LOCK" ] || return 0
+  # CMake has ; between the entries of a list, PATH has :, and the others are
+  # special to lit or in ninja's command lines even between quotes.
+  if [[ $FA4_ROOT == *[\"\\\$%\;:\`*?\[\]\|\<\>]* || $FA4_ROOT == *[[:cntrl:]]* ]]; then
+    die "the path of the checkout has one of the characters \" \\ \$ % ; : \` * ? [ ] | < >, which CMake or lit cannot take: $FA4_ROOT"
   fi
+  if ! reason=$(mkdir -p "$FA4_LOGS" "$FA4_ROOT/build/tmp" 2>&1 &&
+    printf 'writable\n' 2>&1 >"$FA4_LOGS/.writable"); then
+    die "cannot write to $FA4_ROOT/build: ${reason##*: }"
+  fi
+  lock_folder
+  # What a run that was killed has left.
+  find "$FA4_ROOT/build/tmp" -mindepth 1 -maxdepth 1 -exec rm -rf -- {} +
+  export TMPDIR=$FA4_ROOT/build/tmp
 }
 
 #===------------------------------------------------------------------------===#
@@ -87,12 +71,24 @@ missing_packages() {
   printf '%s\n' "$@" | grep -vxF -f <(printf '%s\n' "$installed") || true
 }
 
+# as_root COMMAND...: with the permissions of files that apt needs, whatever the
+# user's umask is.
 as_root() {
-  if [ "$(id -u)" = 0 ]; then
-    env DEBIAN_FRONTEND=noninteractive "$@"
-  else
-    sudo env DEBIAN_FRONTEND=noninteractive "$@"
-  fi
+  local sudo=()
+  [ "$(id -u)" = 0 ] || sudo=(sudo -n)
+  umask 022
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "$@"
+}
+
+# may_sudo: whether sudo gives the user root's permissions; asks for the password
+# where there is a terminal.
+may_sudo() {
+  command -v sudo >/dev/null || return
+  sudo -n true 2>/dev/null && return
+  [ -t 0 ] || return
+  # In the background, so that a signal ends the script and not only the question.
+  sudo -v <&0 &
+  wait $!
 }
 
 distribution() {
@@ -115,13 +111,11 @@ ensure_packages() {
   if ((${#missing[@]} == 0)); then
     return
   fi
-  if [ "$(id -u)" != 0 ]; then
-    command -v sudo >/dev/null ||
-      die "these packages are missing, and only root (or sudo, which is not here) can install them: ${missing[*]}"
-    # The question for the password belongs on the terminal, not into a log.
-    sudo -v || die "sudo was refused; these packages are missing: ${missing[*]}"
+  if [ "$(id -u)" != 0 ] && ! may_sudo; then
+    die "these packages are missing, and $(id -un) cannot install them (no root, no sudo). An administrator can, with: apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
   fi
-  mkdir -p "$FA4_LOGS"
+  [ "$(id -u)" = 0 ] || FA4_STEP_SUDO=yes
+  prepare_folder
   local log=$FA4_LOGS/apt-update.log package absent=()
   say "reading the package lists (apt-get update)"
   run_logged "$log" as_root apt-get -o DPkg::Lock::Timeout=300 update || true
@@ -137,6 +131,9 @@ ensure_packages() {
     die "$(distribution) has no package ${absent[*]}. fa4 needs Debian 12 with the suite bookworm-security, which has LLVM 22, among apt's sources"
   fi
   log=$FA4_LOGS/apt-install.log
+  # An installation that was killed half way, here or elsewhere, has to be ended
+  # before apt takes another.
+  run_logged "$FA4_LOGS/dpkg-configure.log" as_root dpkg --configure -a || true
   say "installing ${#missing[@]} packages and what they need: ${missing[*]}"
   if ! run_logged "$log" as_root apt-get install -y --no-install-recommends \
     -o DPkg::Lock::Timeout=300 \
@@ -145,8 +142,9 @@ ensure_packages() {
     if network_failed "$log"; then
       die "no network, or the package mirror did not answer (${log#"$FA4_ROOT"/})"
     fi
-    die "apt-get could not install ${missing[*]} (${log#"$FA4_ROOT"/})"
+    die "$(reason "$log")apt-get could not install ${missing[*]} (${log#"$FA4_ROOT"/})"
   fi
+  FA4_STEP_SUDO=
 }
 
 #===------------------------------------------------------------------------===#
@@ -157,32 +155,49 @@ pip_network_failed() {
   grep -qE 'NewConnectionError|Name or service|name resolution|Network is unreachable|ConnectTimeout|Read timed out' "$1"
 }
 
-create_venv() { rm -rf "$FA4_VENV" && /usr/bin/python3 -m venv "$FA4_VENV"; }
+# create_venv: .venv, or its repair. Only what an interrupted run of this function
+# has left is removed first; packages that the user has added stay.
+create_venv() {
+  local clear=()
+  [ ! -e "$FA4_VENV/.fa4-incomplete" ] || clear=(--clear)
+  mkdir -p "$FA4_VENV"
+  touch "$FA4_VENV/.fa4-incomplete"
+  # --clear removes the mark as well.
+  /usr/bin/python3 -m venv "${clear[@]}" "$FA4_VENV"
+  rm -f "$FA4_VENV/.fa4-incomplete"
+}
 
 # ensure_venv: .venv with the pinned packages of python/requirements-test.txt. A
 # stamp with their hash and Python's version says that nothing is to be done.
 ensure_venv() {
   local requirements=$FA4_ROOT/python/requirements-test.txt
-  local stamp=$FA4_VENV/.fa4-requirements wanted log
-  if ! "$FA4_VENV/bin/python" -m pip --version >/dev/null 2>&1; then
-    step venv "creating the Python environment .venv" create_venv
-  fi
-  wanted="$("$FA4_VENV/bin/python" --version) $(sha256sum <"$requirements")"
-  if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
+  local stamp=$FA4_VENV/.fa4-requirements wanted log unlock= again=()
+  wanted=$(sha256sum <"$requirements")
+  if [ "$(cat "$stamp" 2>/dev/null)" = "$("$FA4_VENV/bin/python" --version 2>/dev/null) $wanted" ]; then
     return
   fi
-  mkdir -p "$FA4_LOGS"
+  [ -n "$FA4_LOCK" ] || unlock=yes
+  prepare_folder
+  if [ -e "$FA4_VENV/.fa4-incomplete" ] ||
+    ! "$FA4_VENV/bin/python" -m pip --version >/dev/null 2>&1; then
+    step venv "creating the Python environment .venv" create_venv
+  fi
   log=$FA4_LOGS/pip.log
   say "installing Python packages into .venv: $(sed -n 's/^\([a-zA-Z][^ #]*\).*/\1/p' "$requirements" | tr '\n' ' ')"
-  if ! run_logged "$log" "$FA4_VENV/bin/python" -m pip install \
+  # A package that an interrupted run has written in part passes for installed.
+  [ ! -e "$FA4_VENV/.fa4-installing" ] || again=(--ignore-installed)
+  touch "$FA4_VENV/.fa4-installing"
+  if ! run_logged "$log" "$FA4_VENV/bin/python" -m pip install "${again[@]}" \
     --disable-pip-version-check -r "$requirements"; then
     tail -n 20 "$log" | sed 's/^/    | /' >&2
     if pip_network_failed "$log"; then
       die "no network, or PyPI did not answer (${log#"$FA4_ROOT"/})"
     fi
-    die "pip could not install python/requirements-test.txt (${log#"$FA4_ROOT"/})"
+    die "$(reason "$log")pip could not install python/requirements-test.txt (${log#"$FA4_ROOT"/})"
   fi
-  printf '%s' "$wanted" >"$stamp"
+  rm -f "$FA4_VENV/.fa4-installing"
+  printf '%s' "$("$FA4_VENV/bin/python" --version) $wanted" >"$stamp"
+  [ -z "$unlock" ] || unlock_folder
 }
 
 # find_ptxas: its path, or nothing; the places of fa4-compile, which are listed in
@@ -207,7 +222,7 @@ ensure_ptxas() {
   if [ -n "$(find_ptxas)" ]; then
     return
   fi
-  mkdir -p "$FA4_LOGS"
+  prepare_folder
   say "installing ptxas into .venv: $FA4_PTXAS_WHEEL"
   # What the wheel depends on serves nvcc, not ptxas.
   if ! run_logged "$log" "$FA4_VENV/bin/python" -m pip install --no-deps \
@@ -222,29 +237,53 @@ ensure_ptxas() {
 # Build
 #===------------------------------------------------------------------------===#
 
-# build PRESET: configures once and builds build/PRESET. ccache keeps objects
-# between build folders.
-build() {
-  local preset=$1 dir=$FA4_ROOT/build/$1
-  cd "$FA4_ROOT"
-  # A folder that was configured elsewhere (a moved checkout) is of no use.
-  if [ -f "$dir/CMakeCache.txt" ] &&
-    ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$FA4_ROOT" "$dir/CMakeCache.txt"; then
-    rm -rf "$dir"
+# use_ccache: ccache keeps objects between build folders. Where the user's cache
+# cannot be written (no home folder, or another user's), it is build/ccache.
+use_ccache() {
+  local folder
+  folder=$(ccache -k cache_dir 2>/dev/null) || folder=
+  if [ -z "$folder" ] || ! mkdir -p "$folder" 2>/dev/null ||
+    ! { : >"$folder/.fa4-writable"; } 2>/dev/null; then
+    export CCACHE_DIR=$FA4_ROOT/build/ccache
+  else
+    rm -f "$folder/.fa4-writable"
   fi
-  # --fresh, as a configuration that was broken off may leave either file.
-  if [ ! -f "$dir/build.ninja" ] || [ ! -f "$dir/CMakeFiles/rules.ninja" ]; then
+}
+
+# default_jobs: as many compilations at a time as there are processors, with 1.5
+# GiB of free memory for each.
+default_jobs() {
+  awk -v processors="$(nproc)" '
+    /^MemAvailable:/ { jobs = int($2 / 1572864) }
+    END { if (!jobs) jobs = 1; print jobs < processors ? jobs : processors }
+  ' /proc/meminfo
+}
+
+# build PRESET [TARGET...]: configures once and builds build/PRESET, or some
+# targets of it.
+build() {
+  local preset=$1 dir=$FA4_ROOT/build/$1 unlock= configured
+  shift
+  [ -n "$FA4_LOCK" ] || unlock=yes
+  prepare_folder
+  use_ccache
+  cd "$FA4_ROOT"
+  # --fresh, as a configuration that was broken off may leave either file, and one
+  # of another folder (a checkout that was moved) is of no use.
+  configured=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$dir/CMakeCache.txt" 2>/dev/null) || true
+  if [ ! -f "$dir/build.ninja" ] || [ ! -f "$dir/CMakeFiles/rules.ninja" ] ||
+    [ ! "$configured" -ef "$FA4_ROOT" ]; then
     step "configure-$preset" "configuring build/$preset" \
       cmake --fresh --preset "$preset"
   fi
   step "build-$preset" "building build/$preset" \
-    cmake --build "$dir" ${FA4_JOBS:+--parallel "$FA4_JOBS"}
+    cmake --build "$dir" --parallel "${FA4_JOBS:-$(default_jobs)}" ${1:+--target "$@"}
+  [ -z "$unlock" ] || unlock_folder
 }
 
 # Where tests, the Python package and the demo find the tools.
 export_tools() {
-  export PYTHONUTF8=1
   export FA4_OPT=$FA4_ROOT/build/$1/bin/fa4-opt
   export FA4_LLVM_BIN FA4_VENV
-  export PYTHONPATH=$FA4_ROOT/python${PYTHONPATH:+:$PYTHONPATH}
+  export PYTHONPATH=$FA4_ROOT/python
 }

@@ -1,4 +1,4 @@
-// RUN: fa4-reduce %s -reduction-tree="traversal-mode=0 test=%S/Inputs/has-sine.sh" | FileCheck %s
+// RUN: fa4-reduce %s -reduction-tree="traversal-mode=0 test='%S/Inputs/has-sine.sh'" | FileCheck %s
 
 // Of the op there stays what the script asks for, and what that needs.
 // CHECK:      func @f

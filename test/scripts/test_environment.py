@@ -1,0 +1,246 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The scripts in the surroundings that users have: variables for other work,
+links, home folders that cannot be written, missing packages, odd paths; and that
+they touch nothing outside of the checkout's build folder."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from checkout import Checkout
+
+# What users have set for other work, and what it would do here.
+HOSTILE = {
+    "PYTHONPATH": "/nowhere",
+    "PYTHONHOME": "/nowhere",
+    "PYTHONSTARTUP": "/nowhere",
+    "PYTHONWARNINGS": "error",
+    "PIP_TARGET": "/nowhere",
+    "PIP_USER": "1",
+    "PYTEST_ADDOPTS": "--collect-only",
+    "LIT_OPTS": "--show-all --no-execute",
+    "FILECHECK_OPTS": "--no-such-option",
+    "CXXFLAGS": "-fno-such-flag",
+    "CFLAGS": "-fno-such-flag",
+    "LDFLAGS": "-Wl,--no-such-flag",
+    "CC": "/nowhere/cc",
+    "CXX": "/nowhere/c++",
+    "CPLUS_INCLUDE_PATH": "/nowhere",
+    "LIBRARY_PATH": "/nowhere",
+    "LD_LIBRARY_PATH": "/nowhere",
+    "CMAKE_GENERATOR": "Unix Makefiles",
+    "CMAKE_TOOLCHAIN_FILE": "/nowhere",
+    "CMAKE_PREFIX_PATH": "/nowhere",
+    "MLIR_DIR": "/nowhere",
+    "DESTDIR": "/nowhere",
+    "MAKEFLAGS": "-j1",
+    "GIT_DIR": "/nowhere",
+    "GIT_WORK_TREE": "/nowhere",
+    "GREP_OPTIONS": "--color=always",
+    "POSIXLY_CORRECT": "1",
+    "CDPATH": "/:/usr",
+    "IFS": "/",
+    "ENV": "/nowhere",
+    "VIRTUAL_ENV": "/nowhere",
+    "CONDA_PREFIX": "/nowhere",
+    "XDG_RUNTIME_DIR": "/nowhere",
+    "LANGUAGE": "tr",
+    "LANG": "tr_TR.UTF-8",
+    "LC_NUMERIC": "de_DE.UTF-8",
+    "BASH_FUNC_cmake%%": "() { echo the function; exit 1; }",
+    "BASH_FUNC_mkdir%%": "() { exit 1; }",
+}
+
+
+def test_variables_for_other_work_reach_nothing(checkout):
+    status, output = checkout.run(env=HOSTILE)
+    assert status == 0, output
+    ours = {"PYTHONPATH": str(checkout.root / "python"), "PIP_USER": "0"}
+    for command in ("cmake", "python"):
+        seen = checkout.environment(command)
+        for name, value in HOSTILE.items():
+            assert seen.get(name) != value, f"{command} sees {name}"
+            assert seen.get(name) in (None, ours.get(name)), f"{command} sees {name}"
+        assert seen["LC_ALL"] == "C.UTF-8"
+
+
+def test_what_a_user_may_set_is_passed_on(checkout):
+    kept = {
+        "https_proxy": "http://proxy:1",
+        "PIP_INDEX_URL": "https://mirror",
+        "FA4_SEED": "7",
+        "CCACHE_MAXSIZE": "1G",
+    }
+    assert checkout.run(env=kept)[0] == 0
+    assert kept.items() <= checkout.environment("cmake").items()
+
+
+def test_an_environment_with_nothing_in_it(checkout):
+    # HOME, USER, TERM and the locale are not set under cron and in containers.
+    status, output = checkout.run(env={"HOME": None})
+    assert status == 0, output
+
+
+def test_a_python_environment_that_is_active(checkout):
+    environment = checkout.outside / "conda"
+    (environment / "bin").mkdir(parents=True)
+    checkout.stand_in(environment / "bin" / "cmake", "exit 1")
+    path = f"{environment}/bin:{checkout.commands}:/usr/bin:/bin"
+    status, output = checkout.run(env={"CONDA_PREFIX": str(environment), "PATH": path})
+    assert status == 0, output
+
+
+@pytest.mark.parametrize("tmpdir", ["/nowhere", "sp ace", None])
+def test_temporary_files_are_in_the_build_folder(checkout, tmpdir):
+    assert checkout.run(env={"TMPDIR": tmpdir})[0] == 0
+    assert checkout.environment("cmake")["TMPDIR"] == str(checkout.root / "build" / "tmp")
+
+
+def test_home_that_cannot_be_written(checkout):
+    status, output = checkout.run(env={"HOME": "/dev/null/home"})
+    assert status == 0, output
+    folder = checkout.environment("cmake")["CCACHE_DIR"]
+    assert folder == str(checkout.root / "build" / "ccache")
+
+
+def test_the_users_cache_is_used_where_it_can_be(checkout):
+    assert checkout.run()[0] == 0
+    assert "CCACHE_DIR" not in checkout.environment("cmake")
+
+
+def configurations(checkout):
+    return [call for call in checkout.calls() if "--fresh" in call]
+
+
+def test_entered_through_a_link_the_build_is_kept(checkout):
+    assert checkout.run()[0] == 0
+    kept = checkout.root / "build" / "release" / "kept"
+    kept.touch()
+    link = checkout.outside / "link"
+    link.symlink_to(checkout.root)
+    # The folder as the link has it, a link to the script, and a folder that was
+    # configured by hand through the link.
+    status, output = checkout.run(link / "scripts" / "demo", cwd=link)
+    assert status == 0, output
+    (checkout.outside / "demo").symlink_to(link / "scripts" / "demo")
+    assert checkout.run(checkout.outside / "demo", cwd="/")[0] == 0
+    cache = checkout.root / "build" / "release" / "CMakeCache.txt"
+    cache.write_text(f"CMAKE_HOME_DIRECTORY:INTERNAL={link}\n")
+    assert checkout.run(link / "scripts" / "demo")[0] == 0
+    assert kept.exists() and len(configurations(checkout)) == 1
+
+
+def test_a_checkout_that_was_moved_is_configured_again(checkout):
+    assert checkout.run()[0] == 0
+    kept = Path("build", "release", "kept")
+    (checkout.root / kept).touch()
+    moved = checkout.outside / "moved"
+    shutil.move(checkout.root, moved)
+    checkout.root = moved
+    assert checkout.run()[0] == 0
+    assert len(configurations(checkout)) == 2 and (moved / kept).exists()
+
+
+def test_a_configuration_that_was_broken_off_is_repeated(checkout):
+    assert checkout.run()[0] == 0
+    (checkout.root / "build" / "release" / "build.ninja").unlink()
+    assert checkout.run()[0] == 0
+    assert len(configurations(checkout)) == 2
+
+
+@pytest.mark.parametrize("name", ["a;b", "a:b", "a$b", 'a"b', "a\nb", "a*b", "a%b"])
+def test_a_path_that_tools_cannot_take_is_refused(tmp_path, name):
+    checkout = Checkout(tmp_path, name)
+    before = checkout.snapshot()
+    for script in ("scripts/demo", "scripts/test"):
+        status, output = checkout.run(script)
+        assert status == 1
+        assert "FAILED: the path of the checkout has one of the characters" in output
+    assert checkout.snapshot() == before
+    assert not [call for call in checkout.calls() if not call.startswith("python --version")]
+
+
+def test_missing_packages_without_root(checkout):
+    (checkout.notes / "uid").write_text("1000")
+    (checkout.notes / "missing").write_text("ninja-build\nccache\n")
+    status, output = checkout.run()
+    assert status == 1
+    command = "apt-get update && apt-get install -y --no-install-recommends ccache ninja-build"
+    assert output.rstrip().endswith(command), output
+    assert not [call for call in checkout.calls() if call.startswith("apt-get")]
+
+
+@pytest.mark.parametrize("sudo", [False, True])
+def test_missing_packages_are_installed(checkout, sudo):
+    if sudo:
+        (checkout.notes / "uid").write_text("1000")
+        (checkout.notes / "sudo").touch()
+    (checkout.notes / "missing").write_text("ninja-build\n")
+    status, output = checkout.run()
+    assert status == 0, output
+    installs = [call for call in checkout.calls() if call.startswith("apt-get install")]
+    assert len(installs) == 1 and installs[0].endswith(" ninja-build")
+
+
+@pytest.mark.parametrize(
+    "said, reason",
+    [
+        ("error: No space left on device", "no space is left on the disk: building"),
+        ("clang: error: unable to execute command: Killed", "FA4_JOBS=1 needs the least: building"),
+        ("error: expected ';'", "FAILED: building"),
+    ],
+)
+def test_why_a_step_failed(checkout, said, reason):
+    assert checkout.run()[0] == 0
+    (checkout.notes / "fail-cmake").write_text(said + "\n")
+    status, output = checkout.run()
+    assert status == 1
+    assert reason in output.splitlines()[-1] and f"    | {said}" in output
+
+
+def test_a_build_folder_that_cannot_be_written(checkout):
+    (checkout.root / "build").write_text("a file where the folder should be")
+    status, output = checkout.run()
+    assert status == 1
+    last = output.splitlines()[-1]
+    assert f"FAILED: cannot write to {checkout.root}/build: " in last
+    assert last.endswith(("Not a directory", "File exists")), last
+
+
+def test_nothing_outside_of_the_build_folder_is_touched(checkout):
+    """Neighbours of the checkout with names like parts of its path, files in it
+    that are not the scripts', the user's home."""
+    places = [checkout.outside, checkout.outside / "a", checkout.root.parent]
+    places += [checkout.root, checkout.root / ".venv", checkout.home, checkout.root.parent.parent]
+    for place in places:
+        place.mkdir(exist_ok=True)
+        (place / "sentinel").write_text("not ours")
+        (place / "sentinel folder").mkdir()
+        (place / "sentinel folder" / "x").write_text("not ours")
+    (checkout.root.parent / "link").symlink_to(checkout.root.parent / "sentinel folder")
+    # Links in the build folder lead out of it.
+    (checkout.root / "build").mkdir()
+    (checkout.root / "build" / "tmp").symlink_to(checkout.home)
+    before = checkout.snapshot()
+    status, output = checkout.run()
+    assert status == 0, output
+    status, output = checkout.run("scripts/demo", "--option")
+    assert status == 0 and "demo says: --option" in output
+    after = checkout.snapshot()
+    # ccache's folder, made by the check whether it can be written.
+    after = {k: v for k, v in after.items() if not k.startswith("home/.cache")}
+    assert after == before
+
+
+def test_a_venv_that_is_no_longer_right_is_repaired_and_not_removed(checkout):
+    """Python was upgraded: the packages that the user has added stay."""
+    shutil.rmtree(checkout.root / ".venv" / "bin")
+    added = checkout.root / ".venv" / "lib" / "python3.0" / "site-packages" / "added.py"
+    added.parent.mkdir(parents=True)
+    added.touch()
+    checkout.run(env={"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": None, "PIP_RETRIES": "0"})
+    assert added.exists()
+    assert os.access(checkout.root / ".venv" / "bin" / "python", os.X_OK)

@@ -1,0 +1,99 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A script that is told to end, whatever it is doing, does so within five seconds,
+takes along all that it has started, and succeeds when it is run again."""
+
+import signal
+import time
+
+import pytest
+
+LIMIT = 5  # seconds
+
+# What the script is doing: the command of it that hangs, and what must be missing
+# for that command to be called.
+STEPS = {
+    "apt": ("apt-get", "ninja-build\n"),
+    "dpkg": ("dpkg", "ninja-build\n"),
+    "build": ("cmake", ""),
+    "demo": ("python", ""),
+}
+
+
+def prepare(checkout, step):
+    command, missing = STEPS[step]
+    if missing:
+        (checkout.notes / "missing").write_text(missing)
+    if step != "demo":
+        checkout.hang(command)
+        return
+    # Not the version that the script asks for first.
+    python = checkout.root / ".venv" / "bin" / "python"
+    python.write_text(
+        python.read_text().replace("hang-$name", "hang-${2-}").replace("$name $*", "$name $*", 1)
+    )
+    checkout.hang("fa4.demo")
+
+
+def end(checkout, signal_number, step):
+    prepare(checkout, step)
+    process = checkout.start()
+    checkout.wait_until_it_hangs(process)
+    started = time.monotonic()
+    process.send_signal(signal_number)
+    output = process.communicate(timeout=30)[0]
+    while checkout.alive() and time.monotonic() - started < LIMIT:
+        time.sleep(0.05)
+    assert time.monotonic() - started < LIMIT, output
+    assert not checkout.alive(), "left running"
+    return process.returncode, output
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_it_ends_and_recovers(checkout, step):
+    status, output = end(checkout, signal.SIGTERM, step)
+    assert status == 143
+    assert "ended by SIGTERM; to go on, run the same command again" in output
+    status, output = checkout.run()
+    assert status == 0, output
+    assert "demo says" in output
+
+
+@pytest.mark.parametrize("number, wanted", [(signal.SIGINT, 130), (signal.SIGHUP, 129)])
+def test_the_other_signals_that_end_it(checkout, number, wanted):
+    status, output = end(checkout, number, "build")
+    assert status == wanted, output
+
+
+def test_nothing_is_left_when_the_script_itself_is_killed(checkout):
+    status, _ = end(checkout, signal.SIGKILL, "build")
+    assert status == -signal.SIGKILL
+    assert checkout.run()[0] == 0
+
+
+def test_ended_while_it_waits_for_another(checkout):
+    checkout.hang("cmake")
+    first = checkout.start()
+    checkout.wait_until_it_hangs(first)
+    second = checkout.start()
+    while "waiting for another script" not in second.stdout.readline():
+        assert second.poll() is None
+    started = time.monotonic()
+    second.send_signal(signal.SIGTERM)
+    assert second.wait(timeout=30) == 143
+    assert time.monotonic() - started < LIMIT
+    assert checkout.alive(), "the first script's build was ended too"
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(timeout=30) == 143
+    for process in (first, second):
+        process.stdout.close()
+
+
+def test_two_at_once_take_turns(checkout):
+    (checkout.notes / "slow").touch()
+    processes = [checkout.start() for _ in range(2)]
+    outputs = [process.communicate(timeout=60)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], outputs
+    assert (checkout.notes / "spans").read_text().split() == ["begin", "end"] * 2
+    assert sum("waiting for another script" in output for output in outputs) == 1
