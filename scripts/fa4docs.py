@@ -7,6 +7,11 @@ A ```mlir block is a module that fa4-opt accepts. A block under the comment
 is instead what this command prints (a shell pipeline, run at the top of the
 repository), so that a page shows the IR that the tools produce, whole or cut
 with sed. test/docs checks both; scripts/update-docs writes the latter anew.
+
+A ```sh block has commands for the reader, who is at the top of the repository
+and has run those above them on the page. test/docs runs them, but for a block
+under `<!-- not run: REASON -->`; one under `<!-- run with ptxas -->` where there
+is a ptxas.
 """
 
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
@@ -27,6 +32,8 @@ LLVM_BIN = pathlib.Path(os.environ.get("FA4_LLVM_BIN") or "/usr/lib/llvm-22/bin"
 FA4_OPT = pathlib.Path(
     os.environ.get("FA4_OPT") or ROOT / "build" / "release" / "bin" / "fa4-opt"
 )
+NOT_RUN = re.compile(r"<!--\s*not run: (.*?)\s*-->", re.DOTALL)
+WITH_PTXAS = re.compile(r"<!--\s*run with ptxas\s*-->")
 COMMAND = re.compile(r"<!--\s*((?:not )?fa4-(?:opt|compile)\s.*?)\s*-->", re.DOTALL)
 
 
@@ -36,7 +43,9 @@ class Block:
     line: int  # of its first line of text, from 1
     language: str
     text: str
-    command: str | None  # that prints it
+    command: str | None = None  # that prints it
+    not_run: str | None = None  # why its commands are not run by a test
+    with_ptxas: bool = False  # its commands need ptxas
 
     def __str__(self):
         return f"{self.page.relative_to(ROOT)}:{self.line}"
@@ -54,14 +63,20 @@ def parse(page):
 
 def blocks(page):
     """The fenced blocks of a page."""
-    command = None
+    comment = ""
     for token in parse(page):
         if token.type == "fence":
+            command, not_run = COMMAND.fullmatch(comment), NOT_RUN.fullmatch(comment)
             yield Block(
-                page, token.map[0] + 2, token.info.strip(), token.content, command
+                page,
+                token.map[0] + 2,
+                token.info.strip(),
+                token.content,
+                command=re.sub(r"\s*\n\s*", " ", command[1]) if command else None,
+                not_run=not_run[1] if not_run else None,
+                with_ptxas=bool(WITH_PTXAS.fullmatch(comment)),
             )
-        found = token.type == "html_block" and COMMAND.fullmatch(token.content.strip())
-        command = re.sub(r"\s*\n\s*", " ", found[1]) if found else None
+        comment = token.content.strip() if token.type == "html_block" else ""
 
 
 def output(command):
