@@ -12,6 +12,7 @@ that nothing did.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+import collections
 import pathlib
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -26,7 +27,7 @@ class Runner:
         self.status = status
         self.log = logs / f"{name}.log"
         self.passed = 0
-        self.skipped = 0
+        self.skipped = collections.Counter()  # by reason
         self.failures = []  # of (name, text)
         report = logs / f"junit-{name}.xml"
         if report.exists():
@@ -53,8 +54,11 @@ class Runner:
                 if case.find("system-out") is not None and not wrong[0].text:
                     text = case.find("system-out").text or text
                 self.failures.append((name, text))
-            elif case.find("skipped") is not None:
-                self.skipped += 1
+            elif (skipped := case.find("skipped")) is not None:
+                reason = skipped.get("message") or "no reason given"
+                # What --filter leaves out is not run by choice; lit lists it.
+                if not reason.startswith("Test not selected"):
+                    self.skipped[reason] += 1
             else:
                 self.passed += 1
 
@@ -90,12 +94,14 @@ def main(logs, *results):
     for runner in runners:
         print(
             f"{runner.name:14}{runner.passed:6} passed{len(runner.failures):6} failed"
-            f"{runner.skipped:6} skipped"
+            f"{runner.skipped.total():6} skipped"
         )
+        for reason, count in runner.skipped.most_common():
+            print(f"{'':14}{count:6} skipped: {reason[:100]}")
     failed = sum(len(runner.failures) for runner in runners)
     print(
         f"{sum(r.passed for r in runners)} passed, {failed} failed, "
-        f"{sum(r.skipped for r in runners)} skipped"
+        f"{sum(r.skipped.total() for r in runners)} skipped"
     )
     return 1 if failed else 0
 

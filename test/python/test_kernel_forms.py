@@ -40,7 +40,7 @@ def test_form(name, tmp_path):
 SIZES = [Sizes(2, 1, 1, 2, 2), Sizes(1, 129, 257), Sizes(1, 257, 129), Sizes(1, 384, 520), Sizes(1, 520, 3)]
 
 
-@pytest.mark.skipif(not MANY, reason="FA4_MANY is not set")
+@pytest.mark.many
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("dtype", gpu.DTYPES)
 @pytest.mark.parametrize("name", CASES)

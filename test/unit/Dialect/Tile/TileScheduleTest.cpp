@@ -282,9 +282,8 @@ TEST_P(TileSchedule, DoesNotDeadlock) {
 
 /// The pass gives a ring that is used in both stages the second one; the test
 /// above can see that it is needed.
-TEST_P(TileSchedule, NeedsItsStages) {
-  if (GetParam() != StringRef("tile-schedule-backward.mlir"))
-    GTEST_SKIP();
+using TileScheduleOfBackward = TileSchedule;
+TEST_P(TileScheduleOfBackward, NeedsItsStages) {
   OwningOpRef<ModuleOp> module = schedule(TileScheduleOptions());
   KernelOp kernel = *module->getOps<KernelOp>().begin();
   for (auto channel : kernel.getBody().getOps<ChannelOp>())
@@ -299,3 +298,5 @@ TEST_P(TileSchedule, NeedsItsStages) {
 INSTANTIATE_TEST_SUITE_P(Kernels, TileSchedule,
                          ::testing::Values("tile-schedule.mlir",
                                            "tile-schedule-backward.mlir"));
+INSTANTIATE_TEST_SUITE_P(Kernels, TileScheduleOfBackward,
+                         ::testing::Values("tile-schedule-backward.mlir"));
