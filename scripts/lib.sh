@@ -7,7 +7,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 set -euo pipefail
-unset CDPATH
+
+# A shell that starts a script with & and without job control has it ignore SIGINT,
+# and bash cannot trap what was ignored when it started.
+if [[ -n $(trap -p INT) && -z ${FA4_SIGNALS_RESET-} ]]; then
+  FA4_SIGNALS_RESET=1 exec env --default-signal=INT "$BASH" "$0" "$@"
+fi
+unset CDPATH FA4_SIGNALS_RESET
 
 # The physical folder: CMake compares it with the one it has configured.
 FA4_ROOT=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.." && pwd -P)

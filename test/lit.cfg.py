@@ -17,7 +17,7 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
-from quoted_sh_test import QuotedShTest  # noqa: E402
+from quoted_paths import QuotedShTest  # noqa: E402
 
 config.name = "fa4"
 config.test_format = QuotedShTest()

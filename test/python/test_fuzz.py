@@ -51,11 +51,11 @@ case "$*" in *max_total_time*)
   echo "stat::number_of_executed_units: 1000"
   for word; do case $word in -artifact_prefix=*) prefix=${word#*=};; esac; done
   [ -n "$BAD" ] || exit 0
-  printf 'one\\ntwo BAD three\\nfour\\n' > ${prefix}crash-1
+  printf 'one\\ntwo BAD three\\nfour\\n' > "${prefix}crash-1"
   echo "artifact_prefix='$prefix'; Test unit written to ${prefix}crash-1"
   last=${prefix}crash-1;;
 esac
-if grep -q BAD $last; then
+if grep -q BAD "$last"; then
   echo "SUMMARY: AddressSanitizer: SEGV x.cpp:$$ in f" >&2
   exit 77
 fi

@@ -147,7 +147,7 @@ def test_draws_repeat():
 def naive(monkeypatch, tmp_path):
     """fa4-compile is the slow kernel's."""
     tool = tmp_path / "naive"
-    tool.write_text(f'#!/bin/sh\nexec {sys.executable} {NAIVE} "$@"\n')
+    tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{NAIVE}" "$@"\n')
     tool.chmod(0o755)
     monkeypatch.setenv("FA4_COMPILE", str(tool))
     return monkeypatch

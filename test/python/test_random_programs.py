@@ -217,7 +217,7 @@ def faulty(tmp_path, monkeypatch):
     def install(tool, fault):
         real = gpu.find_tool(tool)
         script = tmp_path / f"faulty-{tool}"
-        script.write_text(f'#!/bin/sh\n{fault}\nexec {real} "$@"\n')
+        script.write_text(f'#!/bin/sh\n{fault}\nexec "{real}" "$@"\n')
         script.chmod(0o755)
         monkeypatch.setenv(tool.replace("-", "_").upper(), str(script))
 
@@ -249,7 +249,7 @@ def run_one(number, tmp_path):
 @needs_reduce
 def test_fault_of_the_compiler(faulty, tmp_path):
     """It stops at a tanh in a score_mod on memrefs."""
-    faulty("fa4-compile", "grep -q math.tanh $1 && grep -q memref $1 && { echo error: injected >&2; exit 1; }")
+    faulty("fa4-compile", "grep -q math.tanh \"$1\" && grep -q memref \"$1\" && { echo error: injected >&2; exit 1; }")
     number = first(lambda p, flaw: not flaw and "tanh" in repr(p.score) and p.kind == "memref" and p.mask and p.captures)
     result, place = run_one(number, tmp_path)
     assert result.error == "compile: error: injected" and not result.verified
@@ -269,7 +269,7 @@ def test_fault_of_the_compiler(faulty, tmp_path):
 def test_fault_in_a_diagnostic(faulty, tmp_path):
     """It crashes where it should refuse; fa4-reduce takes out what the flaw's text
     has too much."""
-    faulty("fa4-compile", "grep -q math.sin $1 && kill -SEGV $$")
+    faulty("fa4-compile", "grep -q math.sin \"$1\" && kill -SEGV $$")
     number = first(lambda p, flaw: flaw == "sine" and p.mask and p.head_dim == 128)
     result, place = run_one(number, tmp_path)
     assert result.error.startswith("exit status -11")

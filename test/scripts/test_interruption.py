@@ -66,6 +66,16 @@ def test_the_other_signals_that_end_it(checkout, number, wanted):
     assert status == wanted, output
 
 
+def test_started_by_a_shell_that_has_it_ignore_interrupts(checkout):
+    checkout.hang("cmake")
+    start = f"exec env --ignore-signal=INT '{checkout.root}/scripts/demo'"
+    process = checkout.start("/bin/sh", "-c", start)
+    checkout.wait_until_it_hangs(process)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=30) and process.returncode == 130
+    assert not checkout.alive()
+
+
 def test_nothing_is_left_when_the_script_itself_is_killed(checkout):
     status, _ = end(checkout, signal.SIGKILL, "build")
     assert status == -signal.SIGKILL

@@ -42,7 +42,7 @@ def lit_suite(checkout):
     test, build = checkout / "test", checkout / "build" / "release" / "test"
     (test / "Inputs").mkdir(parents=True)
     build.mkdir(parents=True)
-    for name in ("lit.cfg.py", "quoted_sh_test.py"):
+    for name in ("lit.cfg.py", "quoted_paths.py"):
         shutil.copy(ROOT / "test" / name, test)
     site = (ROOT / "test" / "lit.site.cfg.py.in").read_text()
     for variable, value in {

@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 import pickle
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -144,15 +145,14 @@ def reduce(failure: Failure, program, text, folder, seconds):
     folder.mkdir(parents=True, exist_ok=True)
     question, script, source = folder / "question", folder / "interesting", folder / "op.mlir"
     question.write_bytes(pickle.dumps((failure, program)))
-    script.write_text(
-        _SCRIPT.format(
-            path=gpu.ROOT / "python", python=sys.executable, question=question, folder=folder / "run"
-        )
+    words = dict(
+        path=gpu.ROOT / "python", python=sys.executable, question=question, folder=folder / "run"
     )
+    script.write_text(_SCRIPT.format_map({k: shlex.quote(str(v)) for k, v in words.items()}))
     script.chmod(0o755)
     source.write_text(text)
     command = [gpu.find_tool("fa4-reduce"), source, "-o", folder / "reduced.mlir"]
-    command += [f"-reduction-tree=traversal-mode=0 test={script}"]
+    command += [f"-reduction-tree=traversal-mode=0 test='{script}'"]
     try:
         done = subprocess.run(command, capture_output=True, timeout=seconds)
     except subprocess.TimeoutExpired:
