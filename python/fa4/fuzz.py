@@ -251,7 +251,7 @@ def read_log(text, run):
     last = re.findall(r"^#(\d+)\t", text, re.MULTILINE)
     run.executions = int(done[1]) if done else int(last[-1]) if last else 0
     # Slow ones are kept, too, but are no failures.
-    written = re.findall(r"Test unit written to (\S+)", text)
+    written = re.findall(r"Test unit written to (.+)$", text, re.MULTILINE)
     run.failures = tuple(path for path in written if not Path(path).name.startswith("slow-"))
 
 
