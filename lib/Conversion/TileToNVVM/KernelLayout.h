@@ -25,8 +25,7 @@ namespace fa4::tile {
 /// In tensor memory row r is lane r, and element c is in 32-bit column c or,
 /// for 16-bit elements, half of column c / 2.
 struct Buffer {
-  /// A handle; what it gives access to is not this object.
-  mutable ChannelOp channel;
+  ChannelOp channel;
   bool tensorMemory = false;
   int64_t stages = 1;
   /// Of stage 0: bytes from the start of dynamic shared memory, or columns.
@@ -43,6 +42,7 @@ struct Buffer {
   /// Of a phase.
   int64_t fullArrivals = 0, emptyArrivals = 0;
 
+  ChannelOp getChannel() const { return channel; }
   int64_t tileBytes() const { return rows * columns * elementBytes; }
   int64_t boxes() const { return span ? columns * elementBytes / span : 1; }
   int64_t boxBytes() const { return rows * span; }

@@ -27,7 +27,7 @@ static bool isArgument(Value memref) {
 }
 
 MemRefType KernelSignature::memrefType(unsigned argument) const {
-  return cast<MemRefType>(kernel.getArgumentTypes()[argument]);
+  return cast<MemRefType>(getKernel().getArgumentTypes()[argument]);
 }
 
 static std::optional<int64_t> staticNumber(StringRef name) {
@@ -47,11 +47,12 @@ std::string KernelSignature::strideExpression(unsigned argument,
   if (!ShapedType::isDynamic(strides[dim]))
     return std::to_string(strides[dim]);
   if (!type.getLayout().isIdentity())
-    return llvm::formatv("{0}_stride{1}", kernel.getArgName(argument), dim);
+    return llvm::formatv("{0}_stride{1}", getKernel().getArgName(argument),
+                         dim);
   int64_t number = 1;
   std::string names;
   for (int64_t inner = dim + 1; inner < type.getRank(); ++inner) {
-    StringRef name = kernel.getDimName(argument, inner);
+    StringRef name = getKernel().getDimName(argument, inner);
     if (auto size = staticNumber(name))
       number *= *size;
     else
@@ -165,11 +166,11 @@ static ArrayAttr stringArray(Builder &builder, ArrayRef<std::string> strings) {
 }
 
 DictionaryAttr KernelSignature::describeMap(const TensorMap &map) const {
-  Builder builder(kernel.getContext());
+  Builder builder(getKernel().getContext());
   SmallVector<std::string> dims, strides;
   int64_t bytes = memrefType(map.argument).getElementTypeBitWidth() / 8;
   for (auto [index, dim] : llvm::enumerate(map.dims)) {
-    dims.push_back(kernel.getDimName(map.argument, dim).str());
+    dims.push_back(getKernel().getDimName(map.argument, dim).str());
     if (index != 0)
       strides.push_back(std::to_string(bytes) + " * " +
                         strideExpression(map.argument, dim));
@@ -180,7 +181,8 @@ DictionaryAttr KernelSignature::describeMap(const TensorMap &map) const {
                                        : "none";
   return builder.getDictionaryAttr(
       {builder.getNamedAttr(
-           "tensor", builder.getStringAttr(kernel.getArgName(map.argument))),
+           "tensor",
+           builder.getStringAttr(getKernel().getArgName(map.argument))),
        builder.getNamedAttr("dims", stringArray(builder, dims)),
        builder.getNamedAttr("byte_strides", stringArray(builder, strides)),
        builder.getNamedAttr("box", builder.getI64ArrayAttr(map.box)),
@@ -285,7 +287,7 @@ LogicalResult KernelSignature::collectSizes() {
 
 std::variant<unsigned, int64_t> KernelSignature::size(unsigned argument,
                                                       int64_t dim) const {
-  StringRef name = kernel.getDimName(argument, dim);
+  StringRef name = getKernel().getDimName(argument, dim);
   if (auto number = staticNumber(name))
     return *number;
   return sizes.find(name)->second;
@@ -314,9 +316,9 @@ static StringRef dtypeName(Type type) {
 }
 
 DictionaryAttr KernelSignature::describeTensors() const {
-  Builder builder(kernel.getContext());
+  Builder builder(getKernel().getContext());
   llvm::DenseSet<unsigned> read, written;
-  kernel.walk([&](Operation *inner) {
+  getKernel().walk([&](Operation *inner) {
     auto number = [](Value v) { return cast<BlockArgument>(v).getArgNumber(); };
     llvm::TypeSwitch<Operation *>(inner)
         .Case([&](LoadOp op) { read.insert(number(op.getSource())); })
@@ -328,13 +330,14 @@ DictionaryAttr KernelSignature::describeTensors() const {
         });
   });
   SmallVector<NamedAttribute> tensors;
-  for (auto [argument, type] : llvm::enumerate(kernel.getArgumentTypes())) {
+  for (auto [argument, type] :
+       llvm::enumerate(getKernel().getArgumentTypes())) {
     auto memref = dyn_cast<MemRefType>(type);
     if (!memref)
       continue;
     SmallVector<std::string> shape, strideNames;
     for (int64_t dim = 0; dim < memref.getRank(); ++dim) {
-      shape.push_back(kernel.getDimName(argument, dim).str());
+      shape.push_back(getKernel().getDimName(argument, dim).str());
       strideNames.push_back(strideExpression(argument, dim));
     }
     StringRef role = !written.contains(argument) ? "in"
@@ -348,7 +351,7 @@ DictionaryAttr KernelSignature::describeTensors() const {
     if (!memref.getLayout().isIdentity())
       entries.push_back(
           builder.getNamedAttr("strides", stringArray(builder, strideNames)));
-    tensors.push_back(builder.getNamedAttr(kernel.getArgName(argument),
+    tensors.push_back(builder.getNamedAttr(getKernel().getArgName(argument),
                                            builder.getDictionaryAttr(entries)));
   }
   return builder.getDictionaryAttr(tensors);
@@ -383,9 +386,9 @@ static ArrayAttr collectNames(KernelOp kernel, Builder &builder) {
 }
 
 DictionaryAttr KernelSignature::buildManifest() const {
-  Builder builder(kernel.getContext());
+  Builder builder(getKernel().getContext());
   SmallVector<std::string> grid;
-  for (auto extent : kernel.getGrid().getAsRange<ExtentAttr>())
+  for (auto extent : getKernel().getGrid().getAsRange<ExtentAttr>())
     grid.push_back(extent.getTile() == 1
                        ? extent.getSize().str()
                        : llvm::formatv("ceildiv({0}, {1})", extent.getSize(),
@@ -395,12 +398,12 @@ DictionaryAttr KernelSignature::buildManifest() const {
   for (const Parameter &parameter : parameters)
     params.push_back(parameter.description);
   SmallVector<NamedAttribute> registers;
-  for (RoleOp role : kernel.getBody().getOps<RoleOp>())
+  for (RoleOp role : getKernel().getBody().getOps<RoleOp>())
     if (role.getRegisters())
       registers.push_back(builder.getNamedAttr(
           role.getSymName(), builder.getI64IntegerAttr(*role.getRegisters())));
   auto resources = builder.getDictionaryAttr(
-      {builder.getNamedAttr("chip", kernel.getChipAttr()),
+      {builder.getNamedAttr("chip", getKernel().getChipAttr()),
        builder.getNamedAttr("tmem_columns",
                             builder.getI64IntegerAttr(layout.tensorColumns)),
        builder.getNamedAttr("entry_registers",
@@ -422,7 +425,7 @@ LLVM::LLVMFuncOp KernelSignature::createFunction(OpBuilder &builder) const {
   MLIRContext *context = builder.getContext();
   auto types = llvm::map_to_vector(parameters, [](auto &p) { return p.type; });
   auto function = LLVM::LLVMFuncOp::create(
-      builder, kernel.getLoc(), kernel.getSymName(),
+      builder, getKernel().getLoc(), getKernel().getSymName(),
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
   auto mapType = LLVM::LLVMArrayType::get(builder.getI8Type(), 128);
   for (auto [index, parameter] : llvm::enumerate(parameters)) {

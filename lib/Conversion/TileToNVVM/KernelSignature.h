@@ -89,8 +89,9 @@ private:
   std::string strideExpression(unsigned argument, int64_t dim) const;
   mlir::MemRefType memrefType(unsigned argument) const;
 
-  /// A handle; what it gives access to is not this object.
-  mutable KernelOp kernel;
+  KernelOp getKernel() const { return kernel; }
+
+  KernelOp kernel;
   const KernelLayout &layout;
   llvm::SmallVector<TensorMap> maps;
   llvm::SmallVector<unsigned> mapParameters;

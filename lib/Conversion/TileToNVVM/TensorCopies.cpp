@@ -27,9 +27,9 @@ SmallVector<Value> RoleLowering::coordinates(Operation *op, ValueRange indices,
 /// One instruction a box; the barrier completes with the last byte of all.
 LogicalResult RoleLowering::loadTile(LoadOp op, const Buffer &buffer,
                                      Value stage, Value barrier) {
-  std::optional<uint64_t> bytes = buffer.channel.getFullBytes();
+  std::optional<uint64_t> bytes = buffer.getChannel().getFullBytes();
   if (!bytes)
-    return buffer.channel.emitOpError(
+    return buffer.getChannel().emitOpError(
         "does not say how many 'bytes' loads put into a stage "
         "(tile-allocate)");
   NVVM::MBarrierArriveExpectTxOp::create(
@@ -55,7 +55,7 @@ LogicalResult RoleLowering::lowerStore(Operation *op, Value tile,
   const Buffer &buffer = layout.buffer(handle->second.channel);
   if (buffer.tensorMemory || handle->second.row != 0 ||
       handle->second.column != 0 ||
-      tile.getType() != buffer.channel.getValueType())
+      tile.getType() != buffer.getChannel().getValueType())
     return op->emitOpError("must be of a whole tile in shared memory");
   Value map = argument(signature.mapParameter(op));
   for (int64_t box = 0; box < buffer.boxes(); ++box) {

@@ -25,7 +25,7 @@ tile.kernel @most() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
 // -----
 
 tile.kernel @ring() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  // expected-error @+1 {{'tile.channel' op has a tile of more than 1048576 elements: 'vector<1048577xf32>'}}
+  // expected-error @+1 {{a channel carries values of at most 1048576 elements, not 'vector<1048577xf32>'}}
   %s = tile.channel "s" smem stages(1) : <vector<1048577xf32>>
 }
 
@@ -36,8 +36,8 @@ tile.kernel @carried(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", 
   tile.role @r warps(4) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
-    // expected-error @+1 {{'scf.for' op has a channel that is not the result of a tile.channel}}
     %r = scf.for %i = %c0 to %n step %c1 iter_args(%c = %s) -> (!tile.channel<vector<128xf32>>) {
+      // expected-error @+1 {{'tile.wait' op failed to verify that its channel is the result of a tile.channel}}
       tile.wait %c : <vector<128xf32>>
       scf.yield %c : !tile.channel<vector<128xf32>>
     }
@@ -47,14 +47,14 @@ tile.kernel @carried(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", 
 // -----
 
 tile.kernel @rank() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  // expected-error @+1 {{needs values of one or more static dimensions, not 'vector<f32>'}}
+  // expected-error @+1 {{a channel carries values of one or more static dimensions, not 'vector<f32>'}}
   %s = tile.channel "s" smem stages(1) : <vector<f32>>
 }
 
 // -----
 
 tile.kernel @scalable() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  // expected-error @+1 {{needs values of one or more static dimensions, not 'vector<[128]xf32>'}}
+  // expected-error @+1 {{a channel carries values of one or more static dimensions, not 'vector<[128]xf32>'}}
   %s = tile.channel "s" smem stages(1) : <vector<[128]xf32>>
 }
 
@@ -138,3 +138,49 @@ tile.kernel @column() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} 
 "tile.kernel"() <{chip = "sm_100a", function_type = () -> (), grid = [#tile.extent<"1">], sym_name = "empty"}> ({
 ^bb0:
 }) : () -> ()
+
+// -----
+
+// Roles run at the same time and share no registers, so that nothing but tensors,
+// scalars of the launch and channels is the same value in all of them.
+
+tile.kernel @beside(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @+1 {{'arith.constant' op is beside roles: a kernel that has roles has its channels and roles and nothing else}}
+  %c0 = arith.constant 0 : index
+  tile.role @r warps(4) {
+  }
+}
+
+// -----
+
+tile.kernel @captures(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %c0 = arith.constant 0 : index
+  tile.role @r warps(4) {
+    // expected-error @+1 {{'memref.dim' op uses a value of 'arith.constant', which is outside of role 'r': a role uses the kernel's arguments and channels, and computes everything else for itself}}
+    %n = memref.dim %x, %c0 : memref<?xf32>
+  }
+}
+
+// -----
+
+// An index that a nested operation uses.
+tile.kernel @nested(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]}, %on: i32 {tile.name = "on"}) attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  tile.role @r warps(4) {
+    %v = arith.constant 1.0 : f32
+    %zero = arith.constant 0 : i32
+    %some = arith.cmpi ne, %on, %zero : i32
+    scf.if %some {
+      // expected-error @+1 {{'tile.put' op uses a value of 'tile.work_tile', which is outside of role 'r'}}
+      tile.put %v, %x[%i] dim 0 : f32, memref<?xf32>
+    }
+  }
+}
+
+// -----
+
+// A private kernel could be deleted, or its arguments changed behind its launches.
+
+// expected-error @+1 {{'tile.kernel' op is launched from outside of the module, so it is public}}
+tile.kernel private @hidden(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+}

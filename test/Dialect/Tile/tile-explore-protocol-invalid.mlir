@@ -13,7 +13,7 @@
 // RUN: sed -e '/#late-release$/d' -e 's,//+early-release ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=EARLY-RELEASE
 // EARLY-RELEASE: error: channel "k": read after release
 // RUN: sed -e 's,//+read-after-release ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=READ-AFTER-RELEASE
-// READ-AFTER-RELEASE: error: channel "u": read after release
+// READ-AFTER-RELEASE: error: channel "o": read after release
 // A commit before the last write, and twice.
 // RUN: sed -e 's,//+early-commit ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=EARLY-COMMIT
 // EARLY-COMMIT: error: makes a value that is committed to no channel
@@ -34,7 +34,8 @@
 // RUN: sed -e 's,//+two-producers ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=TWO-PRODUCERS
 // TWO-PRODUCERS: error: channel "o" has two producers, @lanes and @other
 // In place of what is still read, or is written by who reads it.
-// RUN: sed -e 's,//+late-read ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=LATE-READ
+// RUN: fa4-opt %S/Inputs/protocol.mlir --pass-pipeline='builtin.module(tile.kernel(tile-allocate,tile-distribute))' -o %t.lanes
+// RUN: sed '/tile.commit .p /a\  %%late = tile.read %%s : <vector<128x128xf32>> -> vector<128xf32>' %t.lanes | not fa4-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=LATE-READ
 // LATE-READ: error: channel "p": @lanes overwrites a value of channel "s" that is still to be read
 // RUN: sed -e '/#in-place$/d' -e 's,//+wrong-place ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=WRONG-PLACE
 // WRONG-PLACE: error: channel "u": written over an operand

@@ -20,7 +20,7 @@
 // OLD-STAGE: <stdin>:42:13: error: channel "k": a stage is read after its release
 // OLD-STAGE: <stdin>:38:7: note: value 1 is released here in pass 1 of its loop
 // OLD-STAGE: note: @load makes 1 pass of this loop
-// RUN: fa4-opt %S/Inputs/protocol.mlir --pass-pipeline='builtin.module(tile.kernel(tile-allocate),tile-distribute)' -o %t.lanes
+// RUN: fa4-opt %S/Inputs/protocol.mlir --pass-pipeline='builtin.module(tile.kernel(tile-allocate,tile-distribute))' -o %t.lanes
 // RUN: fa4-opt %t.lanes --tile-verify-protocol --tile-explore-protocol -o /dev/null
 // RUN: sed -e '/tile.wait .s /{h;d}' -e '/tile.read .s /G' %t.lanes | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NO-VALUE
 // NO-VALUE: error: channel "s": @lanes reads a stage before it has waited for one

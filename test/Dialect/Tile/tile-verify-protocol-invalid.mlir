@@ -15,7 +15,7 @@
 // RUN: sed -e '/#late-release$/d' -e 's,//+early-release ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=EARLY-RELEASE
 // EARLY-RELEASE: error: channel "k": a stage is read after its release
 // RUN: sed -e 's,//+read-after-release ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=READ-AFTER-RELEASE
-// READ-AFTER-RELEASE: error: channel "u": a stage is read after its release
+// READ-AFTER-RELEASE: error: channel "o": a stage is read after its release
 // A commit before the last write, and twice.
 // RUN: sed -e 's,//+early-commit ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=EARLY-COMMIT
 // EARLY-COMMIT: error: makes a value that is committed to no channel
@@ -44,7 +44,8 @@
 // RUN: sed -e 's,//+two-producers ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=TWO-PRODUCERS
 // TWO-PRODUCERS: error: channel "o" has two producers, @lanes and @other
 // In place of what is still read, or is written by who reads it.
-// RUN: sed -e 's,//+late-read ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=LATE-READ
+// RUN: fa4-opt %S/Inputs/protocol.mlir --pass-pipeline='builtin.module(tile.kernel(tile-allocate,tile-distribute))' -o %t.lanes
+// RUN: sed '/tile.commit .p /a\  %%late = tile.read %%s : <vector<128x128xf32>> -> vector<128xf32>' %t.lanes | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=LATE-READ
 // LATE-READ: error: channel "s": @lanes reads a value that has been overwritten
 // LATE-READ: note: overwritten by @lanes in pass 1 of its loop
 // RUN: sed -e '/#in-place$/d' -e 's,//+wrong-place ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=WRONG-PLACE

@@ -12,11 +12,7 @@
 // CHECK:         %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<128x128xf32>
 // CHECK:         %[[RAN:.*]] = arith.cmpi slt
 // CHECK-NEXT:    %[[V:.*]] = tile.wait %[[ACC]]
-// CHECK-NEXT:    %[[VZ:.*]] = scf.if %[[RAN]]
-// CHECK-NEXT:      scf.yield %[[V]]
-// CHECK-NEXT:    } else {
-// CHECK-NEXT:      scf.yield %[[ZERO]]
-// CHECK-NEXT:    }
+// CHECK-NEXT:    %[[VZ:.*]] = arith.select %[[RAN]], %[[V]], %[[ZERO]] : vector
 // CHECK-NEXT:    tile.release %[[ACC]]
 // CHECK-NEXT:    %[[T:.*]] = arith.truncf %[[VZ]]
 // CHECK-NEXT:    tile.acquire %[[OUT]]

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/IR/Tile.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -55,9 +56,6 @@ LogicalResult ChannelOp::verify() {
   if (initial < 0 || initial > static_cast<int64_t>(getStages()))
     return emitOpError("starts with ")
            << initial << " values in " << getStages() << " stages";
-  if (!getValueType().getElementType().isIntOrFloat())
-    return emitOpError("elements of ")
-           << getValueType() << " have no size in memory";
   if (failed(verifyRange(*this, "stages", getStages())) ||
       failed(verifyRange(*this, "offset", getOffset())) ||
       failed(verifyRange(*this, "full", getFull())) ||
@@ -99,6 +97,24 @@ LogicalResult RoleOp::verify() {
                        "256, not ")
            << *registers;
   return success();
+}
+
+/// Roles have names for people and reports: nothing refers to them.
+bool RoleOp::canDiscardOnUseEmpty() { return false; }
+
+LogicalResult RoleOp::verifyRegions() {
+  LogicalResult result = success();
+  visitUsedValuesDefinedAbove(getBody(), [&](OpOperand *use) {
+    Operation *def = use->get().getDefiningOp();
+    if (failed(result) || !def || isa<ChannelOp>(def))
+      return;
+    result =
+        use->getOwner()->emitOpError("uses a value of '")
+        << def->getName() << "', which is outside of role '" << getSymName()
+        << "': a role uses the kernel's arguments and channels, and computes "
+           "everything else for itself";
+  });
+  return result;
 }
 
 LogicalResult CommitOp::verify() {

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FoldInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -28,6 +29,32 @@ using namespace fa4::tile;
 #define GET_TYPEDEF_CLASSES
 #include "fa4/Dialect/Tile/IR/TileTypes.cpp.inc"
 
+namespace {
+/// Roles run at the same time and share no registers, so the constants that a
+/// fold makes stay in the role that needs them.
+struct TileFoldInterface : public DialectFoldInterface {
+  using DialectFoldInterface::DialectFoldInterface;
+
+  bool shouldMaterializeInto(Region *region) const final {
+    return isa<RoleOp>(region->getParentOp());
+  }
+};
+} // namespace
+
+LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  VectorType type) {
+  if (!type.getRank() || type.isScalable())
+    return emitError() << "a channel carries values of one or more static "
+                          "dimensions, not "
+                       << type;
+  if (!type.getElementType().isIntOrFloat())
+    return emitError() << "elements of " << type << " have no size in memory";
+  if (!fitsChip(type))
+    return emitError() << "a channel carries values of at most "
+                       << kMaxTileElements << " elements, not " << type;
+  return success();
+}
+
 void TileDialect::initialize() {
   addAttributes<
 #define GET_ATTRDEF_LIST
@@ -41,4 +68,5 @@ void TileDialect::initialize() {
 #define GET_OP_LIST
 #include "fa4/Dialect/Tile/IR/TileOps.cpp.inc"
       >();
+  addInterfaces<TileFoldInterface>();
 }

@@ -87,6 +87,13 @@ static std::optional<int64_t> staticSize(StringRef name) {
   return size;
 }
 
+bool fa4::tile::fitsChip(VectorType tile) {
+  uint64_t elements = 1;
+  for (uint64_t size : tile.getShape())
+    elements = llvm::SaturatingMultiply(elements, size);
+  return elements <= kMaxTileElements;
+}
+
 static LogicalResult verifyKernelArg(KernelOp op, unsigned arg,
                                      llvm::StringSet<> &dimNames) {
   Type type = op.getArgumentTypes()[arg];
@@ -121,49 +128,6 @@ static LogicalResult verifyKernelArg(KernelOp op, unsigned arg,
   return success();
 }
 
-/// What any chip has is far less; bytes and sums of them do not overflow.
-static constexpr uint64_t kMaxElements = 1 << 20;
-
-static LogicalResult verifyValueType(Operation *op, Type type) {
-  if (auto channel = dyn_cast<ChannelType>(type)) {
-    // Channels are known by the operation that defines them.
-    if (!isa<ChannelOp>(op))
-      return op->emitOpError("has a channel that is not the result of a "
-                             "tile.channel");
-    VectorType value = channel.getValueType();
-    if (!value.getRank() || value.isScalable())
-      return op->emitOpError("needs values of one or more static "
-                             "dimensions, not ")
-             << value;
-    type = value;
-  }
-  auto tile = dyn_cast<VectorType>(type);
-  if (!tile)
-    return success();
-  uint64_t elements = 1;
-  for (uint64_t size : tile.getShape())
-    elements = llvm::SaturatingMultiply(elements, size);
-  if (elements > kMaxElements)
-    return op->emitOpError("has a tile of more than ")
-           << kMaxElements << " elements: " << tile;
-  return success();
-}
-
-static LogicalResult verifyValueTypes(KernelOp kernel) {
-  WalkResult result = kernel->walk([](Operation *op) {
-    for (Type type : op->getResultTypes())
-      if (failed(verifyValueType(op, type)))
-        return WalkResult::interrupt();
-    for (Region &region : op->getRegions())
-      for (Block &block : region)
-        for (Type type : block.getArgumentTypes())
-          if (failed(verifyValueType(op, type)))
-            return WalkResult::interrupt();
-    return WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
-}
-
 static LogicalResult verifyGrid(KernelOp op,
                                 const llvm::StringSet<> &dimNames) {
   if (op.getGrid().empty() || op.getGrid().size() > 3)
@@ -183,6 +147,9 @@ static LogicalResult verifyGrid(KernelOp op,
 }
 
 LogicalResult KernelOp::verify() {
+  if (!isPublic())
+    return emitOpError("is launched from outside of the module, so it is "
+                       "public");
   if (!getFunctionType().getResults().empty())
     return emitOpError("has no results");
   // Text without either has no block.
@@ -201,10 +168,39 @@ LogicalResult KernelOp::verify() {
     if (number && *number > INT32_MAX)
       return emitOpError("has ") << what << " of " << int64_t(*number)
                                  << ", not from 0 to " << INT32_MAX;
-  if (failed(verifyGrid(*this, dimNames)))
+  return verifyGrid(*this, dimNames);
+}
+
+/// Passes make code for each column of a tile, also of those that only
+/// upstream's operations have to do with.
+static LogicalResult verifyTileSizes(Operation *op) {
+  auto verifyTypes = [&](TypeRange types) -> LogicalResult {
+    for (Type type : types)
+      if (auto tile = dyn_cast<VectorType>(type); tile && !fitsChip(tile))
+        return op->emitOpError("has a tile of more than ")
+               << kMaxTileElements << " elements: " << tile;
+    return success();
+  };
+  if (failed(verifyTypes(op->getResultTypes())))
     return failure();
-  // Before the operations are verified, some of which count elements.
-  return verifyValueTypes(*this);
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      if (failed(verifyTypes(block.getArgumentTypes())))
+        return failure();
+  return success();
+}
+
+LogicalResult KernelOp::verifyRegions() {
+  Block &body = getBody().front();
+  if (!body.getOps<RoleOp>().empty())
+    for (Operation &op : body)
+      if (!isa<ChannelOp, RoleOp>(op))
+        return op.emitOpError(
+            "is beside roles: a kernel that has roles has its "
+            "channels and roles and nothing else");
+  WalkResult result =
+      walk([](Operation *op) -> WalkResult { return verifyTileSizes(op); });
+  return failure(result.wasInterrupted());
 }
 
 LogicalResult WorkTileOp::verify() {
@@ -278,9 +274,50 @@ LogicalResult ReduceAddOp::verify() {
   return verifyMemoryOp(*this, getDest().getType(), getTile().getType());
 }
 
+using MemoryEffectInstance = SideEffects::EffectInstance<MemoryEffects::Effect>;
+
+static bool isInRole(Operation *op) {
+  return bool(op->getParentOfType<RoleOp>());
+}
+
+/// In a role, `op` starts an access to stages that it does not wait for. All
+/// operations on channels order with each other, whichever channel they are on.
+static void addStageEffects(Operation *op,
+                            SmallVectorImpl<MemoryEffectInstance> &effects) {
+  if (!isInRole(op))
+    return;
+  effects.emplace_back(MemoryEffects::Read::get(), ChannelResource::get());
+  effects.emplace_back(MemoryEffects::Write::get(), ChannelResource::get());
+}
+
+void LoadOp::getEffects(SmallVectorImpl<MemoryEffectInstance> &effects) {
+  effects.emplace_back(MemoryEffects::Read::get(), &getSourceMutable());
+  addStageEffects(*this, effects);
+}
+
+void StoreOp::getEffects(SmallVectorImpl<MemoryEffectInstance> &effects) {
+  effects.emplace_back(MemoryEffects::Write::get(), &getDestMutable());
+  addStageEffects(*this, effects);
+}
+
+void ReduceAddOp::getEffects(SmallVectorImpl<MemoryEffectInstance> &effects) {
+  effects.emplace_back(MemoryEffects::Read::get(), &getDestMutable());
+  effects.emplace_back(MemoryEffects::Write::get(), &getDestMutable());
+  addStageEffects(*this, effects);
+}
+
 //===----------------------------------------------------------------------===//
 // Computation
 //===----------------------------------------------------------------------===//
+
+void MmaOp::getEffects(SmallVectorImpl<MemoryEffectInstance> &effects) {
+  addStageEffects(*this, effects);
+}
+
+Speculation::Speculatability MmaOp::getSpeculatability() {
+  return isInRole(*this) ? Speculation::NotSpeculatable
+                         : Speculation::Speculatable;
+}
 
 LogicalResult MmaOp::verify() {
   VectorType a = getA().getType(), b = getB().getType(),

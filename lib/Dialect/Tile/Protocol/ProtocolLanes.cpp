@@ -1,4 +1,4 @@
-//===- ProtocolLanes.cpp - what commits of distributed roles hand on ---===//
+//===- ProtocolLanes.cpp - what lanes read and hand on ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,8 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProtocolLanes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -207,4 +211,60 @@ LogicalResult fa4::tile::completeLaneCommits(ProtocolModel &model,
                                              unsigned role) {
   LaneCommits::Written written;
   return LaneCommits(model, role).complete(model.roles[role].body, written);
+}
+
+//===----------------------------------------------------------------------===//
+// Reads that matter only in part of the role
+//===----------------------------------------------------------------------===//
+
+Region *fa4::tile::findBranch(ReadOp read) {
+  Region *user = nullptr;
+  llvm::SetVector<Operation *> users(read->user_begin(), read->user_end());
+  for (size_t i = 0; i < users.size(); ++i) {
+    Operation *op = users[i];
+    if (op->getBlock() == read->getBlock() && op->getNumRegions() == 0 &&
+        isPure(op)) {
+      users.insert(op->user_begin(), op->user_end());
+      continue;
+    }
+    while (op->getParentOp() && !isa<scf::IfOp>(op->getParentOp()))
+      op = op->getParentOp();
+    Region *region = op->getParentOp() ? op->getParentRegion() : nullptr;
+    if (!region || (user && user != region) ||
+        region->getParentOp()->getBlock() != read->getBlock())
+      return nullptr;
+    user = region;
+  }
+  for (Operation *op = read->getNextNode(); user && op != user->getParentOp();
+       op = op->getNextNode())
+    if (op->getNumRegions() != 0 ||
+        isa<AcquireOp, CommitOp, WaitOp, ReleaseOp, WriteOp>(op))
+      return nullptr;
+  return user;
+}
+
+std::optional<std::pair<Value, bool>> fa4::tile::findSelection(ReadOp read) {
+  std::optional<std::pair<Value, bool>> result;
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : read->getUses())
+    uses.push_back(&use);
+  for (size_t i = 0; i < uses.size(); ++i) {
+    Operation *op = uses[i]->getOwner();
+    auto select = dyn_cast<arith::SelectOp>(op);
+    if (select && uses[i]->getOperandNumber() != 0 &&
+        !isa<VectorType>(select.getCondition().getType())) {
+      std::pair<Value, bool> side(select.getCondition(),
+                                  uses[i]->getOperandNumber() == 1);
+      if (result.value_or(side) != side)
+        return std::nullopt;
+      result = side;
+      continue;
+    }
+    if (op->getBlock() != read->getBlock() || op->getNumRegions() != 0 ||
+        !isPure(op))
+      return std::nullopt;
+    for (OpOperand &use : op->getUses())
+      uses.push_back(&use);
+  }
+  return result;
 }

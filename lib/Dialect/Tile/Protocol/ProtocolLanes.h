@@ -1,4 +1,4 @@
-//===- ProtocolLanes.h - what commits of distributed roles hand on ---===//
+//===- ProtocolLanes.h - what lanes read and hand on ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,6 +18,8 @@
 #define FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLLANES_H
 
 #include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
+#include <optional>
+#include <utility>
 
 namespace fa4::tile {
 
@@ -34,6 +36,18 @@ void addHandOnReads(const ProtocolModel &model, unsigned role,
 /// Adds what commits without a write before them hand on. An error on a commit
 /// of a stage of which only some columns are written.
 mlir::LogicalResult completeLaneCommits(ProtocolModel &model, unsigned role);
+
+/// The region of a branch behind `read` that has all uses of the value and of
+/// what is computed from it before the branch, if its stage does not change
+/// hands before. If the branch is not taken, the value may be anything. Null:
+/// there is no such branch.
+mlir::Region *findBranch(ReadOp read);
+
+/// Where `read` and what is computed from it go into selections only, on one
+/// side of one condition on scalars: the condition, and whether the side is
+/// that of the true value. If the other side is selected, the value may be
+/// anything.
+std::optional<std::pair<mlir::Value, bool>> findSelection(ReadOp read);
 
 } // namespace fa4::tile
 

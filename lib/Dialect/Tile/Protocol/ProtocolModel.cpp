@@ -107,7 +107,9 @@ struct Span {
 
 class ModelBuilder {
 public:
-  explicit ModelBuilder(KernelOp kernel) { model.kernel = kernel; }
+  explicit ModelBuilder(KernelOp kernel) : bufferOf(numberBuffers(kernel)) {
+    model.kernel = kernel;
+  }
   FailureOr<ProtocolModel> run();
 
 private:
@@ -125,7 +127,12 @@ private:
   LogicalResult addMma(MmaOp op, Step &step);
   LogicalResult addLoop(scf::ForOp loop, Steps &steps);
   LogicalResult addIf(scf::IfOp branch, Steps &steps);
+  LogicalResult addRead(ReadOp read, Steps &steps);
+  LogicalResult addSelection(arith::SelectOp select, Steps &steps);
+  LogicalResult addGuarded(Value condition, bool isTaken, Step access,
+                           Steps &steps);
   void addLaneReads(Operation &op, Steps &steps);
+  void readBefore(Operation &op, Steps &steps);
 
   unsigned channelOf(Value handle) {
     return channelIndex.lookup(handle.getDefiningOp());
@@ -154,6 +161,9 @@ private:
   DenseMap<Operation *, unsigned> roleIndex;
   DenseMap<Operation *, unsigned> loopIndex;
   DenseMap<Value, unsigned> variables;
+  /// Waited values of a role that computes, by the buffer they are in.
+  DenseMap<unsigned, SmallVector<WaitOp>> waited;
+  DenseMap<Value, unsigned> bufferOf;
   /// Reads in front of a branch that matter only in one of its regions.
   DenseMap<Region *, Steps> readsOf;
   ExecutionCounts counts{ExecutionCounts::Induction::Passes};
@@ -265,6 +275,7 @@ LogicalResult ModelBuilder::addRole(RoleOp op) {
   role->issues = op.getIssue();
   role->variables = 1;
   variables.clear();
+  waited.clear();
   if (failed(verifyUniformity(op)) ||
       failed(addBlock(op.getBody().front(), role->body)))
     return failure();
@@ -273,10 +284,40 @@ LogicalResult ModelBuilder::addRole(RoleOp op) {
 }
 
 LogicalResult ModelBuilder::addBlock(Block &block, Steps &steps) {
-  for (Operation &op : block)
+  for (Operation &op : block) {
+    if (!role->issues)
+      readBefore(op, steps);
     if (failed(addOperation(op, steps)))
       return failure();
+  }
   return success();
+}
+
+/// Lanes have read a waited value when the next operation on a channel of its
+/// buffer comes, even where arithmetic on the value stands behind that.
+void ModelBuilder::readBefore(Operation &op, Steps &steps) {
+  llvm::SmallSetVector<unsigned, 2> buffers;
+  op.walk([&](Operation *inner) {
+    if (isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(inner))
+      buffers.insert(bufferOf.lookup(inner->getOperand(0)));
+  });
+  for (unsigned buffer : buffers)
+    llvm::erase_if(waited[buffer], [&](WaitOp wait) {
+      if (wait->getBlock() != op.getBlock())
+        return false;
+      // Other users have been added before.
+      for (Operation *user : wait.getValue().getUsers()) {
+        Operation *ancestor = op.getBlock()->findAncestorOpInBlock(*user);
+        if (user == &op || ancestor->isBeforeInBlock(&op))
+          continue;
+        Step step(StepKind::Access, user);
+        step.reads.push_back(variableOf(wait.getValue()));
+        steps.push_back(std::move(step));
+        variables.erase(wait.getValue());
+        break;
+      }
+      return true;
+    });
 }
 
 LogicalResult ModelBuilder::addOperation(Operation &op, Steps &steps) {
@@ -286,6 +327,8 @@ LogicalResult ModelBuilder::addOperation(Operation &op, Steps &steps) {
     return addLoop(loop, steps);
   if (auto branch = dyn_cast<scf::IfOp>(op))
     return addIf(branch, steps);
+  if (auto select = dyn_cast<arith::SelectOp>(op); select && !role->issues)
+    return addSelection(select, steps);
   if (!role->issues) {
     addLaneReads(op, steps);
     for (Region &region : op.getRegions())
@@ -315,33 +358,50 @@ void ModelBuilder::addLaneReads(Operation &op, Steps &steps) {
     steps.push_back(std::move(step));
 }
 
-/// The region of a branch behind `read` that has all uses of it and of what is
-/// computed from it before, if its stage does not change hands before. If the
-/// branch is not taken, it may be anything.
-static Region *findUser(ReadOp read) {
-  Region *user = nullptr;
-  llvm::SetVector<Operation *> users(read->user_begin(), read->user_end());
-  for (size_t i = 0; i < users.size(); ++i) {
-    Operation *op = users[i];
-    if (op->getBlock() == read->getBlock() && op->getNumRegions() == 0 &&
-        isPure(op)) {
-      users.insert(op->user_begin(), op->user_end());
-      continue;
-    }
-    while (op->getParentOp() && !isa<scf::IfOp>(op->getParentOp()))
-      op = op->getParentOp();
-    Region *region = op->getParentOp() ? op->getParentRegion() : nullptr;
-    if (!region || (user && user != region) ||
-        region->getParentOp()->getBlock() != read->getBlock())
-      return nullptr;
-    user = region;
+/// An access of lanes that matters only if the condition is `isTaken`.
+LogicalResult ModelBuilder::addGuarded(Value condition, bool isTaken,
+                                       Step access, Steps &steps) {
+  // Threads that read more than they do only make the check stricter.
+  if (!comparesTrips(condition)) {
+    steps.push_back(std::move(access));
+    return success();
   }
-  for (Operation *op = read->getNextNode(); user && op != user->getParentOp();
-       op = op->getNextNode())
-    if (op->getNumRegions() != 0 ||
-        isa<AcquireOp, CommitOp, WaitOp, ReleaseOp, WriteOp>(op))
-      return nullptr;
-  return user;
+  Step step(StepKind::If, access.op);
+  auto number = addCondition(condition, access.op);
+  if (failed(number))
+    return failure();
+  step.number = *number;
+  (isTaken ? step.body : step.elseBody).push_back(std::move(access));
+  steps.push_back(std::move(step));
+  return success();
+}
+
+LogicalResult ModelBuilder::addRead(ReadOp read, Steps &steps) {
+  Step step(StepKind::Access, read);
+  step.readsLast.push_back(channelOf(read.getChannel()));
+  if (auto side = findSelection(read))
+    return addGuarded(side->first, side->second, std::move(step), steps);
+  Region *branch = findBranch(read);
+  (branch ? readsOf[branch] : steps).push_back(std::move(step));
+  return success();
+}
+
+/// Of the two values, lanes need the one that they take.
+LogicalResult ModelBuilder::addSelection(arith::SelectOp select, Steps &steps) {
+  if (isa<VectorType>(select.getCondition().getType())) {
+    addLaneReads(*select, steps);
+    return success();
+  }
+  for (bool isTaken : {true, false}) {
+    Step step(StepKind::Access, select);
+    Value value = isTaken ? select.getTrueValue() : select.getFalseValue();
+    if (unsigned variable = variableOf(value))
+      step.reads.push_back(variable);
+    if (!step.reads.empty() && failed(addGuarded(select.getCondition(), isTaken,
+                                                 std::move(step), steps)))
+      return failure();
+  }
+  return success();
 }
 
 LogicalResult ModelBuilder::addChannelOperation(Operation &op, Steps &steps) {
@@ -353,8 +413,10 @@ LogicalResult ModelBuilder::addChannelOperation(Operation &op, Steps &steps) {
       })
       .Case([&](WaitOp wait) {
         Step step(StepKind::Wait, &op, channelOf(wait.getChannel()));
-        if (wait.getValue())
+        if (wait.getValue()) {
           step.result = newVariable(wait.getValue());
+          waited[bufferOf.lookup(wait.getChannel())].push_back(wait);
+        }
         steps.push_back(std::move(step));
         return success();
       })
@@ -363,13 +425,7 @@ LogicalResult ModelBuilder::addChannelOperation(Operation &op, Steps &steps) {
                            channelOf(release.getChannel()));
         return success();
       })
-      .Case([&](ReadOp read) {
-        Step step(StepKind::Access, &op);
-        step.readsLast.push_back(channelOf(read.getChannel()));
-        Region *user = findUser(read);
-        (user ? readsOf[user] : steps).push_back(std::move(step));
-        return success();
-      })
+      .Case([&](ReadOp read) { return addRead(read, steps); })
       .Case([&](WriteOp write) {
         Step step(StepKind::Access, &op);
         step.writes = channelOf(write.getChannel());

@@ -572,13 +572,9 @@ struct TileDistribute
   using TileDistributeBase::TileDistributeBase;
 
   void runOnOperation() override {
-    WalkResult result = getOperation()->walk([&](KernelOp kernel) {
-      if (failed(distribute(kernel)) ||
-          (verify && failed(verifyProtocol(kernel))))
-        return WalkResult::interrupt();
-      return WalkResult::advance();
-    });
-    if (result.wasInterrupted())
+    KernelOp kernel = getOperation();
+    if (failed(distribute(kernel)) ||
+        (verify && failed(verifyProtocol(kernel))))
       signalPassFailure();
   }
 };

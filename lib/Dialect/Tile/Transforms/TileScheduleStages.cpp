@@ -43,7 +43,7 @@ public:
         dead.push_back(a != b && lifetimes.deadBefore(a, b));
   }
 
-  int64_t bytes() const {
+  int64_t bytes() {
     SmallVector<PlacedBuffer> buffers;
     for (ChannelOp owner : owners)
       buffers.push_back({static_cast<int64_t>(owner.getStages()) *
@@ -60,8 +60,8 @@ public:
   }
 
 private:
-  mutable KernelOp kernel;
-  mutable SmallVector<ChannelOp> owners;
+  KernelOp kernel;
+  SmallVector<ChannelOp> owners;
   /// Whether the row's buffer is dead before the column's is written.
   SmallVector<bool> dead;
 };

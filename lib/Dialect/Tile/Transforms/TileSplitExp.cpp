@@ -43,11 +43,7 @@ struct TileSplitExp : public fa4::tile::impl::TileSplitExpBase<TileSplitExp> {
   using TileSplitExpBase::TileSplitExpBase;
 
   void runOnOperation() override {
-    WalkResult result = getOperation()->walk([&](KernelOp kernel) {
-      return failed(splitKernel(kernel)) ? WalkResult::interrupt()
-                                         : WalkResult::skip();
-    });
-    if (result.wasInterrupted())
+    if (failed(splitKernel(getOperation())))
       signalPassFailure();
   }
 

@@ -686,16 +686,11 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
           << fragment.getValue();
       return signalPassFailure();
     }
-    WalkResult result = getOperation()->walk([&](KernelOp kernel) {
-      llvm::DenseMap<Value, unsigned> bufferOf = numberBuffers(kernel);
-      for (auto role : kernel.getBody().getOps<RoleOp>())
-        if (!role.getIssue() &&
-            failed(Unroller(role, fragment, bufferOf).run()))
-          return WalkResult::interrupt();
-      return WalkResult::advance();
-    });
-    if (result.wasInterrupted())
-      signalPassFailure();
+    KernelOp kernel = getOperation();
+    llvm::DenseMap<Value, unsigned> bufferOf = numberBuffers(kernel);
+    for (auto role : kernel.getBody().getOps<RoleOp>())
+      if (!role.getIssue() && failed(Unroller(role, fragment, bufferOf).run()))
+        return signalPassFailure();
   }
 };
 } // namespace

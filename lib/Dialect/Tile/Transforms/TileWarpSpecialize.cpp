@@ -13,10 +13,16 @@
 #include "fa4/Dialect/Tile/Analysis/RolePartition.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/RegisterBudget.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/MapVector.h"
 #include <map>
 
 namespace fa4::tile {
@@ -37,25 +43,17 @@ static bool isZero(Value value) {
 }
 
 /// After a loop that may have had no iteration, nobody has written the zeros
-/// that the accumulator started from either.
+/// that the accumulator started from either. A selection, as canonicalization
+/// makes one of a branch that only chooses between values.
 static void selectZeros(scf::ForOp loop, unsigned index) {
-  OpBuilder builder(loop);
-  builder.setInsertionPointAfter(loop);
-  Value ran =
-      arith::CmpIOp::create(builder, loop.getLoc(), arith::CmpIPredicate::slt,
-                            loop.getLowerBound(), loop.getUpperBound());
+  ImplicitLocOpBuilder b(loop.getLoc(), loop.getContext());
+  b.setInsertionPointAfter(loop);
+  Value ran = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                    loop.getLowerBound(), loop.getUpperBound());
   Value result = loop.getResult(index);
-  auto branch = scf::IfOp::create(
-      builder, loop.getLoc(), ran,
-      [&](OpBuilder &then, Location loc) {
-        scf::YieldOp::create(then, loc, result);
-      },
-      [&](OpBuilder &otherwise, Location loc) {
-        scf::YieldOp::create(otherwise, loc, loop.getInitArgs()[index]);
-      });
-  result.replaceUsesWithIf(branch.getResult(0), [&](OpOperand &use) {
-    return !branch->isAncestor(use.getOwner());
-  });
+  auto select =
+      arith::SelectOp::create(b, ran, result, loop.getInitArgs()[index]);
+  result.replaceAllUsesExcept(select, select);
 }
 
 /// An MMA that adds to an accumulator which the loop starts from zero need not
@@ -111,6 +109,88 @@ static void copyStoredAccumulators(KernelOp kernel) {
     OpBuilder builder(op);
     op->setOperand(0, CopyOp::create(builder, op->getLoc(), tile));
   });
+}
+
+//===----------------------------------------------------------------------===//
+// Branches
+//===----------------------------------------------------------------------===//
+
+/// Whether this is work on the elements of a matrix, not on their positions.
+static bool isMatrixWork(Operation *op) {
+  return llvm::any_of(op->getResultTypes(), [](Type type) {
+    auto vector = dyn_cast<VectorType>(type);
+    return vector && vector.getRank() == 2 &&
+           !vector.getElementType().isIntOrIndex();
+  });
+}
+
+/// Results of the branch in groups that share no work on matrices.
+static SmallVector<SmallVector<unsigned>> groupResults(scf::IfOp branch) {
+  llvm::EquivalenceClasses<unsigned> groups;
+  llvm::DenseMap<Operation *, unsigned> userOf;
+  for (unsigned i = 0; i < branch.getNumResults(); ++i) {
+    groups.insert(i);
+    llvm::SetVector<Operation *> slice;
+    for (scf::YieldOp yield : {branch.thenYield(), branch.elseYield()}) {
+      BackwardSliceOptions options;
+      options.inclusive = true;
+      options.filter = [&](Operation *op) { return branch->isAncestor(op); };
+      (void)getBackwardSlice(yield.getOperand(i), &slice, options);
+    }
+    for (Operation *op : slice)
+      if (branch->isAncestor(op) && isMatrixWork(op))
+        groups.unionSets(i, userOf.try_emplace(op, i).first->second);
+  }
+  llvm::MapVector<unsigned, SmallVector<unsigned>> members;
+  for (unsigned i = 0; i < branch.getNumResults(); ++i)
+    members[groups.getLeaderValue(i)].push_back(i);
+  return llvm::map_to_vector(members, [](auto &group) { return group.second; });
+}
+
+/// A copy of the branch with some of its results.
+static scf::IfOp copyBranch(scf::IfOp branch, ArrayRef<unsigned> results) {
+  OpBuilder builder(branch);
+  auto types = llvm::map_to_vector(
+      results, [&](unsigned i) { return branch.getResultTypes()[i]; });
+  auto copy = scf::IfOp::create(builder, branch.getLoc(), types,
+                                branch.getCondition(), /*withElseRegion=*/true);
+  for (auto [from, to] : llvm::zip(branch->getRegions(), copy->getRegions())) {
+    IRMapping map;
+    Block &block = to.front();
+    auto inside = OpBuilder::atBlockEnd(&block);
+    for (Operation &op : from.front().without_terminator())
+      inside.clone(op, map);
+    Operation *yield = from.front().getTerminator();
+    auto values = llvm::map_to_vector(results, [&](unsigned i) {
+      return map.lookupOrDefault(yield->getOperand(i));
+    });
+    scf::YieldOp::create(inside, yield->getLoc(), values);
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+  }
+  return copy;
+}
+
+/// Branches by one condition that work on different tiles may have been made
+/// one, as canonicalization does, and would tie the tiles to one role.
+static void splitBranches(KernelOp kernel) {
+  SmallVector<scf::IfOp> branches;
+  kernel.walk([&](scf::IfOp branch) {
+    if (branch.getNumResults() > 1 && isMemoryEffectFree(branch))
+      branches.push_back(branch);
+  });
+  for (scf::IfOp branch : branches) {
+    SmallVector<SmallVector<unsigned>> groups = groupResults(branch);
+    if (groups.size() == 1)
+      continue;
+    for (ArrayRef<unsigned> results : groups) {
+      scf::IfOp copy = copyBranch(branch, results);
+      for (auto [i, value] : llvm::zip(results, copy.getResults()))
+        branch.getResult(i).replaceAllUsesWith(value);
+    }
+    branch.erase();
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -263,6 +343,7 @@ struct TileWarpSpecialize
     }
     if (failed(checkRows(kernel, *target)))
       return signalPassFailure();
+    splitBranches(kernel);
     skipZeroAccumulators(kernel);
     copyStoredAccumulators(kernel);
     FailureOr<RolePartition> partition = RolePartition::compute(kernel);

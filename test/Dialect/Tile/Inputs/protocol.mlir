@@ -61,7 +61,7 @@ tile.kernel @kernel(
       tile.release %u : <vector<128x128xf32>> // #release
       tile.acquire %o : <vector<128x128xbf16>>
       tile.commit %o, %to : <vector<128x128xbf16>>, vector<128x128xbf16>
-      //+read-after-release %after = arith.negf %tu : vector<128x128xf32>
+      //+value-after-release %after = arith.negf %tu : vector<128x128xf32>
     }
   }
   tile.role @store warps(1) issue {
@@ -73,6 +73,7 @@ tile.kernel @kernel(
       %to = tile.wait %o : <vector<128x128xbf16>> -> vector<128x128xbf16> // #wait-o
       tile.store %to, %y[%i, %c0] : vector<128x128xbf16>, memref<?x128xbf16> // #wait-o
       tile.release %o : <vector<128x128xbf16>> // #wait-o
+      //+read-after-release tile.store %to, %y[%i, %c0] : vector<128x128xbf16>, memref<?x128xbf16>
     }
   }
   //+two-producers tile.role @other warps(4) {

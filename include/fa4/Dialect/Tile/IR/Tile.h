@@ -39,6 +39,18 @@ struct ChannelResource
   llvm::StringRef getName() final { return "channel"; }
 };
 
+/// The lanes of a warp that execute an operation together.
+struct WarpResource : public mlir::SideEffects::Resource::Base<WarpResource> {
+  llvm::StringRef getName() final { return "warp"; }
+};
+
+/// Elements of a tile. Any chip has room for far fewer; sums of the bytes of
+/// tiles of this size do not overflow.
+inline constexpr int64_t kMaxTileElements = int64_t(1) << 20;
+
+/// Whether the tile has at most kMaxTileElements.
+bool fitsChip(mlir::VectorType tile);
+
 /// Names of the attributes of kernel arguments.
 inline constexpr llvm::StringLiteral kArgName = "tile.name";
 inline constexpr llvm::StringLiteral kArgDims = "tile.dims";

@@ -61,7 +61,9 @@ def Tile_ChannelType : TypeDef<Tile_Dialect, "Channel"> {
   let mnemonic = "channel";
   let summary = "handle of a channel";
   let description = [{
-    A channel that carries values of type `vector`, one a stage.
+    A channel that carries values of type `vector`, one a stage: of one or more
+    static dimensions, of elements that have a size in memory, and no more of them
+    than fit any chip (2^20).
 
     Example: the type of `%s` is `!tile.channel<vector<128x128xf32>>`.
 
@@ -75,6 +77,7 @@ def Tile_ChannelType : TypeDef<Tile_Dialect, "Channel"> {
     ```
   }];
   let parameters = (ins "::mlir::VectorType":$valueType);
+  let genVerifyDecl = 1;
   let assemblyFormat = "`<` $valueType `>`";
 }
 

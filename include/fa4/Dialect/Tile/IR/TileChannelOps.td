@@ -11,8 +11,10 @@
 
 include "fa4/Dialect/Tile/IR/TileOps.td"
 
-defvar ChannelEffects = [MemoryEffects<[MemRead<Tile_ChannelResource>,
-                                        MemWrite<Tile_ChannelResource>]>];
+/// Acts on the state of the channel that it names.
+class Tile_SynchronizingOp<string mnemonic> : Tile_Op<mnemonic, [
+    ChannelIsDeclared, MemoryEffects<[MemRead<Tile_ChannelResource>,
+                                      MemWrite<Tile_ChannelResource>]>]>;
 
 def Tile_ChannelOp : Tile_Op<"channel", [
     MemoryEffects<[MemAlloc<Tile_ChannelResource>]>,
@@ -103,7 +105,8 @@ def Tile_ChannelOp : Tile_Op<"channel", [
 }
 
 def Tile_RoleOp : Tile_Op<"role", [
-    HasParent<"KernelOp">, NoTerminator, SingleBlock, Symbol]> {
+    HasParent<"KernelOp">, NoTerminator, SingleBlock,
+    DeclareOpInterfaceMethods<Symbol, ["canDiscardOnUseEmpty"]>]> {
   let summary = "what some warps of the CTA do";
   let description = [{
     The body runs once a work tile, at the same time as the bodies of all other
@@ -135,9 +138,10 @@ def Tile_RoleOp : Tile_Op<"role", [
     attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
-def Tile_AcquireOp : Tile_Op<"acquire", ChannelEffects> {
+def Tile_AcquireOp : Tile_SynchronizingOp<"acquire"> {
   let summary = "wait until the producer's next stage is free";
   let description = [{
     See `tile.channel`.
@@ -161,7 +165,7 @@ def Tile_AcquireOp : Tile_Op<"acquire", ChannelEffects> {
   let assemblyFormat = "$channel attr-dict `:` type($channel)";
 }
 
-def Tile_CommitOp : Tile_Op<"commit", ChannelEffects> {
+def Tile_CommitOp : Tile_SynchronizingOp<"commit"> {
   let summary = "publish a value in the producer's next stage";
   let description = [{
     See `tile.channel`; example at `tile.acquire`. The value of a `tile.load`
@@ -188,7 +192,7 @@ def Tile_CommitOp : Tile_Op<"commit", ChannelEffects> {
   let hasVerifier = 1;
 }
 
-def Tile_WaitOp : Tile_Op<"wait", ChannelEffects> {
+def Tile_WaitOp : Tile_SynchronizingOp<"wait"> {
   let summary = "wait for the consumer's next value";
   let description = [{
     See `tile.channel`; example at `tile.acquire`. The value is the result of the wait, so
@@ -212,7 +216,7 @@ def Tile_WaitOp : Tile_Op<"wait", ChannelEffects> {
   let hasVerifier = 1;
 }
 
-def Tile_ReleaseOp : Tile_Op<"release", ChannelEffects> {
+def Tile_ReleaseOp : Tile_SynchronizingOp<"release"> {
   let summary = "free the consumer's oldest stage";
   let description = [{
     See `tile.channel`; example at `tile.acquire`.

@@ -40,10 +40,12 @@ def Tile_RowOp : Tile_Op<"row", [Pure]> {
   let assemblyFormat = "attr-dict `:` type($row)";
 }
 
-def Tile_AnyOp : Tile_Op<"any", [Pure]> {
+def Tile_AnyOp : Tile_Op<"any", [
+    MemoryEffects<[MemRead<Tile_WarpResource>]>]> {
   let summary = "whether a condition holds in any thread of the warp";
   let description = [{
-    The same in all threads of a warp, all of which must execute it.
+    The same in all threads of a warp, all of which must execute it: it may not be
+    moved into a branch.
 
     Example:
 
@@ -60,7 +62,7 @@ def Tile_AnyOp : Tile_Op<"any", [Pure]> {
 }
 
 def Tile_ReadOp : Tile_Op<"read", [
-    MemoryEffects<[MemRead<Tile_ChannelResource>]>]> {
+    ChannelIsDeclared, MemoryEffects<[MemRead<Tile_ChannelResource>]>]> {
   let summary = "read this thread's row of the current stage";
   let description = [{
     Columns `column` to `column + n` of this thread's row, of the stage that the
@@ -92,7 +94,7 @@ def Tile_ReadOp : Tile_Op<"read", [
 }
 
 def Tile_WriteOp : Tile_Op<"write", [
-    MemoryEffects<[MemWrite<Tile_ChannelResource>]>]> {
+    ChannelIsDeclared, MemoryEffects<[MemWrite<Tile_ChannelResource>]>]> {
   let summary = "write this thread's row of the current stage";
   let description = [{
     As `tile.read`, in the other direction: of the stage that the role will

@@ -20,9 +20,18 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 class Tile_Op<string mnemonic, list<Trait> traits = []>
     : Op<Tile_Dialect, mnemonic, traits>;
 
-/// Acts on the state of a channel. Each of them is ordered with every other
-/// one of its role.
+/// The state and the stages of channels. Operations that act on channels are
+/// ordered with every other one of their role.
 def Tile_ChannelResource : Resource<"::fa4::tile::ChannelResource">;
+/// The lanes of a warp that execute an operation together. Whoever reads it may
+/// not move to where some of them do not come.
+def Tile_WarpResource : Resource<"::fa4::tile::WarpResource">;
+
+/// Passes know a channel by the operation that declares it: a handle does not
+/// pass through loops, branches or other operations.
+def ChannelIsDeclared : PredOpTrait<
+    "its channel is the result of a tile.channel",
+    CPred<"::llvm::isa_and_nonnull<ChannelOp>($channel.getDefiningOp())">>;
 
 def Tile_Value : Type<IsFixedVectorOfRankPred<[1, 2]>,
                       "tile (vector of rank 1 or 2)", "::mlir::VectorType">;
@@ -39,7 +48,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [
   let summary = "a GPU kernel over work tiles";
   let description = [{
     A kernel that the chip named by `chip` runs, once for each work tile of
-    `grid`, one CTA each.
+    `grid`, one CTA each. It is public, as it is launched from outside of the
+    module too. Its body is a tile program, or channels and roles and nothing else.
 
     Arguments are memrefs (global tensors) and scalars (`f32`, `i32`, `index`).
     A memref has `tile.name`, its name in the manifest, and `tile.dims`, one name
@@ -92,6 +102,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() {
       return getFunctionType().getInputs();
@@ -129,8 +140,10 @@ def Tile_WorkTileOp : Tile_Op<"work_tile", [Pure]> {
 // Global memory
 //===----------------------------------------------------------------------===//
 
-class Tile_MemoryOp<string mnemonic, list<Trait> traits = []>
-    : Tile_Op<mnemonic, traits> {
+/// Accesses the tensor, and in a role also a stage of a channel, which the access
+/// reads or fills from then on: see tile.role.
+class Tile_MemoryOp<string mnemonic>
+    : Tile_Op<mnemonic, [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let hasVerifier = 1;
   code memoryDeclaration = [{
     /// Dimensions of the memref that the tile spans, one a tile dimension.
@@ -156,8 +169,7 @@ def Tile_LoadOp : Tile_MemoryOp<"load"> {
     }
     ```
   }];
-  let arguments = (ins Arg<AnyNon0RankedMemRef, "the tensor", [MemRead]>:$source,
-                       Variadic<Index>:$indices,
+  let arguments = (ins AnyNon0RankedMemRef:$source, Variadic<Index>:$indices,
                        OptionalAttr<DenseI64ArrayAttr>:$dims);
   let results = (outs Tile_Value:$tile);
   let assemblyFormat = [{
@@ -182,8 +194,7 @@ def Tile_StoreOp : Tile_MemoryOp<"store"> {
     }
     ```
   }];
-  let arguments = (ins Tile_Value:$tile,
-                       Arg<AnyNon0RankedMemRef, "the tensor", [MemWrite]>:$dest,
+  let arguments = (ins Tile_Value:$tile, AnyNon0RankedMemRef:$dest,
                        Variadic<Index>:$indices,
                        OptionalAttr<DenseI64ArrayAttr>:$dims);
   let assemblyFormat = [{
@@ -208,8 +219,7 @@ def Tile_ReduceAddOp : Tile_MemoryOp<"reduce_add"> {
     }
     ```
   }];
-  let arguments = (ins Tile_Value:$tile,
-                       Arg<AnyNon0RankedMemRef, "the tensor", [MemRead, MemWrite]>:$dest,
+  let arguments = (ins Tile_Value:$tile, AnyNon0RankedMemRef:$dest,
                        Variadic<Index>:$indices,
                        OptionalAttr<DenseI64ArrayAttr>:$dims);
   let assemblyFormat = [{
@@ -224,7 +234,9 @@ def Tile_ReduceAddOp : Tile_MemoryOp<"reduce_add"> {
 //===----------------------------------------------------------------------===//
 
 def Tile_MmaOp : Tile_Op<"mma", [
-    Pure, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    DeclareOpInterfaceMethods<ConditionallySpeculatable>,
+    AttrSizedOperandSegments,
     OptionalTypesMatchWith<"acc and result have one type", "result", "acc", "$_self">]> {
   let summary = "matrix multiply-accumulate";
   let description = [{
@@ -232,6 +244,9 @@ def Tile_MmaOp : Tile_Op<"mma", [
     with `transpose`; likewise `B`. Products and sums are in the result's
     element type (f32). With `if`, `acc` is added only where the condition
     holds, and not read otherwise.
+
+    In a tile program it has no effects. In a role it is asynchronous: it reads
+    and writes stages of channels from where it stands on (see `tile.role`).
 
     | operand | shape | element type |
     |---|---|---|

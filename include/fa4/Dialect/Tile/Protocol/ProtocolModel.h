@@ -22,9 +22,10 @@
 // Accesses, at the tile level: a role that issues starts asynchronous ones
 // (tile.mma, tile.load, tile.store), whose matrix operands are stages that it
 // has waited for and whose result is written into the stage that it will
-// commit. Other roles read a stage wherever they use the value of its wait, and
-// write one right before its commit. After `tile-distribute`, tile.read and
-// tile.write are the accesses.
+// commit. Other roles read a stage wherever they use the value of its wait, at
+// the latest at the next operation on a channel of its buffer, and write one
+// right before its commit. After `tile-distribute`, tile.read and tile.write
+// are the accesses.
 //
 //===----------------------------------------------------------------------===//
 

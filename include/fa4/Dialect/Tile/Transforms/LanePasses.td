@@ -73,7 +73,7 @@ def TileSplitLoop : Pass<"tile-split-loop", "::fa4::tile::KernelOp"> {
 // tile-distribute
 //===----------------------------------------------------------------------===//
 
-def TileDistribute : Pass<"tile-distribute"> {
+def TileDistribute : Pass<"tile-distribute", "::fa4::tile::KernelOp"> {
   let summary = "Give each thread of a role its part of every tile";
   let description = [{
     In roles that hold data (all but those with `issue`), which have as many
@@ -146,7 +146,7 @@ def TileDistribute : Pass<"tile-distribute"> {
 // tile-unroll
 //===----------------------------------------------------------------------===//
 
-def TileUnroll : Pass<"tile-unroll"> {
+def TileUnroll : Pass<"tile-unroll", "::fa4::tile::KernelOp"> {
   let summary = "Split a thread's rows into fragments of column pairs";
   let description = [{
     After `tile-distribute`: every vector of `n` columns becomes `n / 2` vectors

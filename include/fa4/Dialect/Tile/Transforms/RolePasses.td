@@ -206,7 +206,7 @@ def TileSchedule : Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
 // tile-split-exp
 //===----------------------------------------------------------------------===//
 
-def TileSplitExp : Pass<"tile-split-exp"> {
+def TileSplitExp : Pass<"tile-split-exp", "::fa4::tile::KernelOp"> {
   let summary = "Compute a share of the exponentials by a polynomial";
   let description = [{
     The special function unit computes fewer exponentials a clock than the FMA

@@ -1,0 +1,464 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Upstream's passes between the levels of a kernel. Other compilers run
+canonicalization, CSE and the like wherever they please; after any of them, at
+any level, a kernel must still verify, be proven, compile, and compute the same
+numbers. `bench/passes` is the command line.
+
+A *trial* is a kernel and what runs at each of its levels: in the table one
+pass at one level, in random trials several passes at several levels. The
+kernel is compiled level by level, with the passes in between. If the PTX is
+another than without them, it is simulated with all checks. What it writes must
+be what the plain kernel writes, bit by bit; or, where a pass has changed what a
+heuristic counts or how the op's mask is said, be as close to float64 as the plain
+kernel has to be."""
+
+import argparse
+import concurrent.futures
+import functools
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fa4 import gpu
+from fa4.cpu import ToolNotFoundError
+from fa4.programs import forms
+from fa4.programs.program import Failed, Program, Sizes, bind, compare
+
+# What upstream lets run anywhere.
+PASSES = (
+    "canonicalize", "cse", "sccp", "loop-invariant-code-motion", "control-flow-sink",
+    "symbol-dce", "remove-dead-values",
+)  # fmt: skip
+PROOF = "tile.kernel(tile-verify-protocol)"
+# From the first level with roles to the last that has any.
+PROVEN = ("warp-specialize", "unroll")
+SEEDS = (0, 1)
+
+
+# What a trial may come to.
+SAME_PTX, SAME_BITS, CLOSE = VERDICTS = ("same PTX", "same bits", "close")
+
+
+class Refused(Exception):
+    """A trial that failed; the first word says where."""
+
+
+# ---------------------------------------------------------------------------
+# Kernels
+# ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Attention:
+    """An `attn.sdpa`, and a call of it."""
+
+    name: str
+    program: Program
+    start: str = "op"  # the level of the text
+    partial: bool = False  # some of the levels have no lowering for it yet
+
+    @property
+    def text(self):
+        return self.program.mlir()
+
+    @property
+    def chip(self):
+        return self.program.chip
+
+    @property
+    def options(self):
+        return self.program.options
+
+    @property
+    def first(self):
+        """The first level at which passes run. Canonicalization of an op drops captures
+        that no region uses, and the manifest numbers those that are left."""
+        used = repr((self.program.score, self.program.visible))
+        all_used = all(f"('capture', {n}," in used for n in range(len(self.program.captures)))
+        return "op" if all_used else "tile"
+
+    def simulate(self, kernel):
+        arrays = self.program.draw(0)
+        bind(kernel, self.program)
+        dtypes = {"out": arrays[0].dtype, "lse": np.dtype(np.float32)}
+        return gpu.simulate(
+            kernel,
+            dict(zip("qkv", arrays)),
+            {name: dtypes[name] for name in self.program.results},
+            seeds=SEEDS,
+            options=["--threads", "1", *self.program.call(kernel)],
+        )
+
+    def check(self, results):
+        compare(self.program, [results], self.program.draw(0))
+
+
+@dataclass(frozen=True)
+class TileProgram:
+    """A kernel of the tile dialect that is no attention, in a file of the tests.
+    `shapes` are those of its arguments, `results` those that it writes."""
+
+    name: str
+    file: str
+    shapes: tuple = ()
+    results: tuple = ()
+    start: str = "tile"
+    partial: bool = False
+    chip: str = "sm_100a"
+    options: tuple = ()
+    first: str = "tile"
+
+    @property
+    def text(self):
+        return (gpu.ROOT / self.file).read_text()
+
+    def simulate(self, kernel):
+        rng = np.random.default_rng(0)
+        inputs = {
+            name: rng.standard_normal(shape).astype(gpu.DTYPES["bf16"])
+            for name, shape in self.shapes
+            if name not in self.results
+        }
+        return gpu.simulate(
+            kernel,
+            inputs,
+            {name: gpu.DTYPES["bf16"] for name in self.results},
+            seeds=SEEDS,
+            options=["--threads", "1"],
+        )
+
+    def check(self, results):
+        """Of numbers that are no attention, all bits count."""
+        for name in self.results:
+            assert results[name].any() and np.isfinite(results[name].astype(np.float32)).all(), name
+
+
+def kernels() -> list:
+    """All kernels of the tests: each form of the op, and tile programs that are no
+    attention."""
+    found = [
+        Attention(name, Program(**(forms.DEFAULT | changes))) for name, changes in forms.CASES.items()
+    ]
+    for dtype, head_dim in (("bf16", 128), ("f16", 64)):
+        for mask in gpu.MASKS:
+            sizes = Sizes(1, 140, 300, 1, 2)
+            program = Program(dtype=dtype, head_dim=head_dim, mask=gpu.MASKS[mask], sizes=sizes)
+            found.append(Attention(f"plain-{mask}-hd{head_dim}-{dtype}", program))
+    gemm = (("A", (300, 264)), ("B", (264, 136)), ("C", (300, 136)))
+    found.append(TileProgram("gemm", "test/Pipelines/gemm.mlir", gemm, ("C",)))
+    found.append(TileProgram("gradient", "test/Pipelines/backward-program.mlir", partial=True))
+    return found
+
+
+# A mask in the loop's bounds and in its blocks, regions and captures, a short and a
+# long row, no loop at all, no attention.
+QUICK = (
+    "plain-causal-hd128-bf16", "mask-with score_mod", "score-scaled by a capture", "gemm",
+    "layout-one static block, causal", "heads-hd 32, f16, causal", "gradient",
+)  # fmt: skip
+
+
+# ---------------------------------------------------------------------------
+# Levels
+# ---------------------------------------------------------------------------
+
+
+@functools.cache
+def levels() -> tuple[str, ...]:
+    """From the op to the LLVM dialect, as fa4-compile names them; before the last
+    one what tile-to-nvvm leaves, which the same level turns into LLVM's dialect."""
+    text = gpu.run_tool("fa4-compile", "--help")
+    listed = re.search(r"^Levels:\n((?:  [\w-]+: .*\n)+)", text, re.MULTILINE)[1]
+    *above, last = re.findall(r"^  ([\w-]+):", listed, re.MULTILINE)
+    return ("op", *above, "tile-to-nvvm", last)
+
+
+def step(before: str, after: str, kernel) -> str:
+    """The passes from one level to the next, as text for --pass-pipeline."""
+    if after == "tile-to-nvvm":
+        return "tile-to-nvvm"
+    if before == "tile-to-nvvm":
+        return "convert-nvvm-to-llvm,reconcile-unrealized-casts"
+    given = " ".join([f"chip={kernel.chip}", *(option.removeprefix("--") for option in kernel.options)])
+    begin = "" if before == "op" else before
+    return f"attn-to-nvvm{{from={begin} to={after} {given}}}"
+
+
+def is_proven(level: str) -> bool:
+    first, last = map(levels().index, PROVEN)
+    return first <= levels().index(level) <= last
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What runs at which level: (level, passes) in the levels' order."""
+
+    inserted: tuple
+
+    def __str__(self):
+        return "; ".join(f"{level}: {', '.join(passes)}" for level, passes in self.inserted)
+
+    def pipeline(self, start, stop, kernel):
+        """From the level of the file to the last one."""
+        inserted = dict(self.inserted)
+        parts, all = [], levels()
+        for number in range(all.index(start), all.index(stop) + 1):
+            level = all[number]
+            if level != start:
+                parts.append(step(all[number - 1], level, kernel))
+            if level in inserted:
+                parts += inserted[level]
+                parts += [PROOF] if is_proven(level) else []
+        return f"builtin.module({','.join(parts)})"
+
+
+def table_trials(stop="nvvm", start="op") -> list[Trial]:
+    all = levels()
+    return [
+        Trial(((level, (name,)),))
+        for level in all[all.index(start) : all.index(stop) + 1]
+        for name in PASSES
+    ]
+
+
+def draw_trial(rng, stop="nvvm", start="op") -> Trial:
+    """Up to four passes at each of some levels, some of them inside the kernel."""
+    all = levels()
+    inserted = []
+    for level in all[all.index(start) : all.index(stop) + 1]:
+        if rng.random() < 0.4:
+            continue
+        names = [str(name) for name in rng.choice(PASSES, rng.integers(1, 5))]
+        if level not in ("op", "tile-to-nvvm", "nvvm"):
+            names = [f"tile.kernel({name})" if rng.random() < 0.3 else name for name in names]
+        inserted.append((level, tuple(names)))
+    return Trial(tuple(inserted))
+
+
+# ---------------------------------------------------------------------------
+# Running
+# ---------------------------------------------------------------------------
+
+
+def fa4_opt(source: Path, target: Path, pipeline: str):
+    """Raises Refused with the tool's message."""
+    command = [gpu.find_tool("fa4-opt"), source, f"--pass-pipeline={pipeline}", "-o", target]
+    done = subprocess.run(
+        [*command, "--mlir-print-op-on-diagnostic=false"], capture_output=True, text=True, timeout=300
+    )
+    if done.returncode:
+        message = done.stderr.strip()[:1500]
+        raise Refused(f"fa4-opt ({done.returncode}): {message}")
+
+
+class Subject:
+    """A kernel without any pass in between: the file of each level, and what it
+    writes."""
+
+    def __init__(self, kernel, folder: Path):
+        self.kernel, self.folder = kernel, folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.files = {kernel.start: folder / f"{kernel.start}.mlir"}
+        self.files[kernel.start].write_text(kernel.text)
+        self.simulated = {}  # digest of the PTX -> verdict
+        self._lower()
+        self.stop = list(self.files)[-1]
+        self.results = None
+        if self.stop == levels()[-1]:
+            plain = self.compile(self.files[self.stop], folder / "plain")
+            self.results = kernel.simulate(plain)
+            kernel.check(self.results)
+            self.simulated[self.digest(plain)] = SAME_PTX
+
+    def _lower(self):
+        """As far as the kernel goes: not all of them have a lowering yet."""
+        all, first = levels(), levels().index(self.kernel.start)
+        for before, after in zip(all[first:], all[first + 1 :]):
+            target = self.folder / f"{after}.mlir"
+            try:
+                pipeline = f"builtin.module({step(before, after, self.kernel)})"
+                fa4_opt(self.files[before], target, pipeline)
+            except Refused:
+                if not self.kernel.partial:
+                    raise
+                return
+            self.files[after] = target
+
+    def compile(self, file, folder):
+        try:
+            return gpu.compile(file.read_text(), folder, self.kernel.chip, options=["--from=nvvm"])
+        except gpu.CompileError as error:
+            raise Refused(f"fa4-compile: {error}") from None
+
+    @staticmethod
+    def digest(kernel):
+        return hashlib.sha256(kernel.ptx.read_bytes()).hexdigest()
+
+    def run(self, trial: Trial) -> str:
+        """One of SAME_PTX, SAME_BITS, CLOSE. Raises Refused."""
+        first = trial.inserted[0][0]
+        with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
+            target = Path(scratch, "lowered.mlir")
+            pipeline = trial.pipeline(first, self.stop, self.kernel)
+            fa4_opt(self.files[first], target, pipeline)
+            if self.results is None:
+                same = target.read_bytes() == self.files[self.stop].read_bytes()
+                return SAME_PTX if same else SAME_BITS
+            made = self.compile(target, Path(scratch, "ptx"))
+            digest = self.digest(made)
+            if digest not in self.simulated:
+                self.simulated[digest] = self._judge(made)
+        verdict = self.simulated[digest]
+        if verdict not in VERDICTS:
+            raise Refused(verdict)
+        return verdict
+
+    def _judge(self, made):
+        """SAME_BITS, CLOSE, or what is wrong with the kernel."""
+        try:
+            results = self.kernel.simulate(made)
+        except gpu.SimulationError as error:
+            return f"simulate: {error}"
+        if all(results[name].tobytes() == plain.tobytes() for name, plain in self.results.items()):
+            return SAME_BITS
+        if isinstance(self.kernel, TileProgram):
+            return "compare: other numbers"
+        try:
+            self.kernel.check(results)
+        except AssertionError as error:
+            return f"compare: {error}"
+        return CLOSE
+
+
+# ---------------------------------------------------------------------------
+# The command line
+# ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outcome:
+    kernel: str
+    trial: Trial
+    verdict: str = ""  # of VERDICTS; empty: it failed
+    error: str = ""
+
+
+def run_kernel(kernel, of_table: slice, drawn: int, seed: int, folder: Path) -> list[Outcome]:
+    """The trials of the table that `of_table` takes, and `drawn` random ones."""
+    place = folder / re.sub(r"\W+", "-", kernel.name)
+    try:
+        subject = Subject(kernel, place)
+    except (Refused, Failed, gpu.SimulationError, AssertionError) as error:
+        return [Outcome(kernel.name, Trial(()), error=f"without passes: {error}")]
+    trials = table_trials(subject.stop, kernel.first)[of_table]
+    for number in range(drawn):
+        rng = np.random.default_rng([seed, zlib.crc32(kernel.name.encode()), number])
+        trials.append(draw_trial(rng, subject.stop, kernel.first))
+    outcomes = []
+    for trial in trials:
+        try:
+            outcomes.append(Outcome(kernel.name, trial, verdict=subject.run(trial)))
+        except (Refused, subprocess.TimeoutExpired) as error:
+            outcomes.append(Outcome(kernel.name, trial, error=str(error)))
+    shutil.rmtree(place)
+    return outcomes
+
+
+def quick(number: int) -> slice:
+    """Of the table, for the kernel of this number in QUICK: all of them together run
+    each pass at each level about once."""
+    return slice(number, None, len(QUICK))
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """Of each pass at each level, how many trials came to each of VERDICTS, and how
+    many failed."""
+    counts = {}
+    for outcome in outcomes:
+        if len(outcome.trial.inserted) == 1:
+            of = counts.setdefault(outcome.trial.inserted[0], Counter())
+            of[outcome.verdict] += 1
+    heads = {"loop-invariant-code-motion": "licm", "control-flow-sink": "sink", "remove-dead-values": "dead-values"}
+    lines = [f"{'level':<16}" + "".join(f" {heads.get(name, name):>14}" for name in PASSES)]
+    for level in levels():
+        cells = []
+        for name in PASSES:
+            of = counts.get((level, (name,)), Counter())
+            text = "/".join(str(of[verdict]) for verdict in VERDICTS) if of else "-"
+            cells.append(text + (f" {of['']} FAILED" if of[""] else ""))
+        lines.append(f"{level:<16}" + "".join(f" {cell:>14}" for cell in cells))
+    return "\n".join(lines)
+
+
+def parse(words):
+    parser = argparse.ArgumentParser(prog="passes", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a cross-section, as in the tests")
+    parser.add_argument("--kernel", metavar="REGEX", default="", help="only kernels whose name has a match")
+    parser.add_argument("--random", type=int, metavar="N", help="random trials of each kernel (default: 10, --quick: 2)")
+    parser.add_argument("--seed", type=int, default=0, help="of the random trials (default: 0)")
+    parser.add_argument("--no-table", action="store_true", help="random trials only")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (default: processors)")
+    options = parser.parse_args(words)
+    if options.random is None:
+        options.random = 2 if options.quick else 10
+    return options
+
+
+def run_all(chosen, options, folder):
+    """Yields the outcomes of one kernel after another."""
+    with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
+        running = []
+        for number, kernel in enumerate(chosen):
+            of_table = slice(0, 0) if options.no_table else quick(number) if options.quick else slice(None)
+            arguments = (kernel, of_table, options.random, options.seed, folder)
+            running.append(pool.submit(run_kernel, *arguments))
+        for future in concurrent.futures.as_completed(running):
+            yield future.result()
+
+
+def main(words=None):
+    options = parse(words)
+    try:
+        for tool in ("fa4-compile", "fa4-opt", "fa4-sim"):
+            gpu.find_tool(tool)
+    except ToolNotFoundError as error:
+        print(f"passes: {error}", file=sys.stderr)
+        return 2
+    chosen = [
+        kernel
+        for kernel in kernels()
+        if re.search(options.kernel, kernel.name) and (not options.quick or kernel.name in QUICK)
+    ]
+    started, outcomes = time.monotonic(), []
+    with tempfile.TemporaryDirectory(prefix="fa4-passes-") as scratch:
+        for some in run_all(chosen, options, Path(scratch)):
+            outcomes += some
+            for outcome in some:
+                if outcome.error:
+                    print(f"FAILED {outcome.kernel}, {outcome.trial}: {outcome.error}", flush=True)
+    print(table(outcomes))
+    failed = sum(bool(outcome.error) for outcome in outcomes)
+    counts = Counter(outcome.verdict for outcome in outcomes if not outcome.error)
+    several = sum(len(outcome.trial.inserted) > 1 for outcome in outcomes)
+    print(f"a cell: trials with {', with '.join(VERDICTS)}")
+    print(f"{len(outcomes)} trials of {len(chosen)} kernels, {several} of them at several levels, "
+          f"{time.monotonic() - started:.0f} s: {', '.join(f'{counts[v]} {v}' for v in VERDICTS)}, {failed} failed")  # fmt: skip
+    return 1 if failed or not outcomes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
