@@ -225,3 +225,27 @@ tile.kernel @fences(%y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "6
     tile.wait %rows : <vector<128xf32>>
   }
 }
+
+// -----
+
+// A waited value is a value: where passes have moved arithmetic on it behind the
+// release, lanes have read the stage before they release it.
+
+// CHECK-LABEL: tile.kernel @late
+// CHECK:       tile.role @consume
+// CHECK:         tile.wait %c
+// CHECK-NEXT:    %[[V:.*]] = tile.read %c
+// CHECK-NEXT:    tile.release %c
+// CHECK-NEXT:    %[[N:.*]] = arith.negf %[[V]] : vector<64xf32>
+// CHECK:         tile.write %[[N]], %d
+tile.kernel @late() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" tmem stages(1) : <vector<128x64xf32>>
+  %d = tile.channel "d" tmem stages(1) : <vector<128x64xf32>>
+  tile.role @consume warps(4) {
+    %v = tile.wait %c : <vector<128x64xf32>> -> vector<128x64xf32>
+    tile.release %c : <vector<128x64xf32>>
+    %n = arith.negf %v : vector<128x64xf32>
+    tile.acquire %d : <vector<128x64xf32>>
+    tile.commit %d, %n : <vector<128x64xf32>>, vector<128x64xf32>
+  }
+}

@@ -234,3 +234,53 @@ tile.kernel @attention(
   %lsev = arith.select %none, %rninf, %lf : vector<128xi1>, vector<128xf32>
   tile.store %lsev, %lse[%b, %h, %row0] : vector<128xf32>, memref<?x?x?xf32>
 }
+
+// -----
+
+// Masks of two tiles, in one branch as canonicalization makes one of two by the same
+// condition: a role for each tile, with a branch of its own. What both of them use is
+// no work on a tile.
+
+// CHECK-LABEL: tile.kernel @merged
+// CHECK:       tile.role @compute0
+// CHECK:         scf.if %{{.*}} -> (vector<128x128xf32>) {
+// CHECK:       tile.role @compute1
+// CHECK:         scf.if %{{.*}} -> (vector<128x128xf32>) {
+// CHECK:       tile.role @mma
+tile.kernel @merged(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                    %y: memref<?x128xbf16> {tile.name = "y", tile.dims = ["N", "128"]},
+                    %n: index {tile.name = "n"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 256>]} {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %i = tile.work_tile : index
+  %a = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+  %b = tile.load %x[%c128, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+  %k = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+  %s = tile.mma %a, transpose %k : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+  %t = tile.mma %b, transpose %k : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+  %some = arith.cmpi slt, %i, %n : index
+  %masked:2 = scf.if %some -> (vector<128x128xf32>, vector<128x128xf32>) {
+    %hidden = arith.constant dense<0xFF800000> : vector<128x128xf32>
+    %column = vector.step : vector<128xindex>
+    %columns = vector.broadcast %column : vector<128xindex> to vector<128x128xindex>
+    %last = vector.broadcast %n : index to vector<128x128xindex>
+    %visible = arith.cmpi slt, %columns, %last : vector<128x128xindex>
+    %u = arith.select %visible, %s, %hidden : vector<128x128xi1>, vector<128x128xf32>
+    %v = arith.select %visible, %t, %hidden : vector<128x128xi1>, vector<128x128xf32>
+    scf.yield %u, %v : vector<128x128xf32>, vector<128x128xf32>
+  } else {
+    scf.yield %s, %t : vector<128x128xf32>, vector<128x128xf32>
+  }
+  %p = math.exp2 %masked#0 : vector<128x128xf32>
+  %q = math.exp2 %masked#1 : vector<128x128xf32>
+  %pb = arith.truncf %p : vector<128x128xf32> to vector<128x128xbf16>
+  %qb = arith.truncf %q : vector<128x128xf32> to vector<128x128xbf16>
+  %v = tile.load %y[%c0, %c0] : memref<?x128xbf16> -> vector<128x128xbf16>
+  %o = tile.mma %pb, %v : vector<128x128xbf16>, vector<128x128xbf16> -> vector<128x128xf32>
+  %r = tile.mma %qb, %v : vector<128x128xbf16>, vector<128x128xbf16> -> vector<128x128xf32>
+  %ob = arith.truncf %o : vector<128x128xf32> to vector<128x128xbf16>
+  %rb = arith.truncf %r : vector<128x128xf32> to vector<128x128xbf16>
+  tile.store %ob, %y[%i, %c0] : vector<128x128xbf16>, memref<?x128xbf16>
+  tile.store %rb, %y[%c128, %c0] : vector<128x128xbf16>, memref<?x128xbf16>
+}

@@ -115,8 +115,13 @@ static void copyStoredAccumulators(KernelOp kernel) {
 // Branches
 //===----------------------------------------------------------------------===//
 
-/// Whether this is work on the elements of a matrix, not on their positions.
+/// Whether this is work on the elements of a matrix: not on their positions,
+/// and no constant or value of a row or column, which each user may have for
+/// itself.
 static bool isMatrixWork(Operation *op) {
+  if (op->hasTrait<OpTrait::ConstantLike>() ||
+      isa<vector::BroadcastOp, vector::ShapeCastOp>(op))
+    return false;
   return llvm::any_of(op->getResultTypes(), [](Type type) {
     auto vector = dyn_cast<VectorType>(type);
     return vector && vector.getRank() == 2 &&
