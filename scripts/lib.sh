@@ -273,6 +273,7 @@ build() {
   [ -n "$FA4_LOCK" ] || unlock=yes
   prepare_folder
   use_ccache
+  [[ ${FA4_JOBS-1} =~ ^[1-9][0-9]*$ ]] || die "FA4_JOBS must be a number of jobs, not '$FA4_JOBS'"
   cd "$FA4_ROOT"
   # --fresh, as a configuration that was broken off may leave either file, and one
   # of another folder (a checkout that was moved) is of no use.

@@ -69,6 +69,7 @@ fi""",
 PYTHON = r"""
 case $* in
 --version) echo "Python 3.11.2" ;;
+"-m pip --version" | "-m pip install"*) ;;
 "-m fa4.demo"*) echo "demo says: ${*:3}" ;;
 *) exit 1 ;;
 esac"""

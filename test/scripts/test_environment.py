@@ -244,3 +244,40 @@ def test_a_venv_that_is_no_longer_right_is_repaired_and_not_removed(checkout):
     checkout.run(env={"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": None, "PIP_RETRIES": "0"})
     assert added.exists()
     assert os.access(checkout.root / ".venv" / "bin" / "python", os.X_OK)
+
+
+def installs(checkout):
+    return [call for call in checkout.calls() if call.startswith("python -m pip install")]
+
+
+def test_new_requirements_are_installed_and_what_was_broken_off_is_repeated(checkout):
+    assert checkout.run()[0] == 0 and not installs(checkout)
+    requirements = checkout.root / "python" / "requirements-test.txt"
+    requirements.write_text("numpy==1.0\n")
+    assert checkout.run()[0] == 0
+    assert len(installs(checkout)) == 1 and "--ignore-installed" not in installs(checkout)[0]
+    assert checkout.run()[0] == 0 and len(installs(checkout)) == 1
+    # An installation that was killed: pip takes a package that is there in part
+    # for installed.
+    requirements.write_text("numpy==2.0\n")
+    checkout.hang("python")
+    python = checkout.root / ".venv" / "bin" / "python"
+    real = python.read_text()
+    python.write_text(real.replace("hang-$name", "hang-${3-}"))
+    (checkout.notes / "hang-python").rename(checkout.notes / "hang-install")
+    process = checkout.start()
+    checkout.wait_until_it_hangs(process)
+    process.terminate()
+    assert process.communicate(timeout=30) and process.returncode == 143
+    python.write_text(real)
+    assert checkout.run()[0] == 0
+    assert "--ignore-installed" in installs(checkout)[-1]
+    count = len(installs(checkout))
+    assert checkout.run()[0] == 0 and len(installs(checkout)) == count
+
+
+@pytest.mark.parametrize("jobs", ["0", "two", "-1", ""])
+def test_a_number_of_jobs_that_is_none(checkout, jobs):
+    status, output = checkout.run(env={"FA4_JOBS": jobs})
+    assert status == 1
+    assert f"FAILED: FA4_JOBS must be a number of jobs, not '{jobs}'" in output
