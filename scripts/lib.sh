@@ -49,10 +49,11 @@ source "$FA4_ROOT/scripts/steps.sh"
 prepare_folder() {
   local reason
   [ -z "$FA4_LOCK" ] || return 0
-  # CMake has ; between the entries of a list, PATH has :, and the others are
-  # special to lit or in ninja's command lines even between quotes.
-  if [[ $FA4_ROOT == *[\"\\\$%\;:\`*?\[\]\|\<\>]* || $FA4_ROOT == *[[:cntrl:]]* ]]; then
-    die "the path of the checkout has one of the characters \" \\ \$ % ; : \` * ? [ ] | < >, which CMake or lit cannot take: $FA4_ROOT"
+  # CMake has ; between the entries of a list, PATH has :, and others are special
+  # to lit, or in command lines of ninja, even between quotes.
+  local bad="[][:cntrl:]\"'\\\$%#;:\`*?|<>()&!^{}[]"
+  if [[ $FA4_ROOT =~ $bad ]]; then
+    die "the path of the checkout has other characters than letters, digits, spaces and / . _ - + , = @ ~, which CMake, ninja or lit cannot take: $FA4_ROOT"
   fi
   if ! reason=$(mkdir -p "$FA4_LOGS" "$FA4_ROOT/build/tmp" 2>&1 &&
     printf 'writable\n' 2>&1 >"$FA4_LOGS/.writable"); then

@@ -14,14 +14,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("name", ["a:b", "a;b", 'a"b', "a$b", "a*b", "a[b"])
+@pytest.mark.parametrize("name", ["a:b", "a;b", 'a"b', "a$b", "a*b", "a[b", "a#b", "it's", "(a)", "a&b"])
 def test_a_path_that_tools_cannot_take_is_refused(tmp_path, name):
     checkout = tmp_path / name
     checkout.mkdir()
     shutil.copy(ROOT / "CMakeLists.txt", checkout)
     done = subprocess.run(["cmake", "."], cwd=checkout, capture_output=True, text=True, timeout=60)
     assert done.returncode != 0
-    assert "the path of the checkout or of the build folder has one of" in done.stderr
+    assert "the path of the checkout or of the build folder has other" in done.stderr
     assert "The CXX compiler identification" not in done.stdout
 
 
