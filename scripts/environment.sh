@@ -15,6 +15,8 @@ FA4_KEPT_VARIABLES=(
   # The user, the terminal, the shell's own.
   PATH HOME USER LOGNAME TERM NO_COLOR TZ CI PWD OLDPWD SHLVL _ 'BASH.*' SHELLOPTS
   'SUDO_.*' DISPLAY
+  # The benchmarks' place for temporary files; the scripts have their own.
+  TMPDIR
   # The network.
   '(http|https|ftp|all|no)_proxy' '(HTTP|HTTPS|FTP|ALL|NO)_PROXY' APT_CONFIG
   SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE

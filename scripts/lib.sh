@@ -62,6 +62,7 @@ prepare_folder() {
   lock_folder
   # What a run that was killed has left.
   find "$FA4_ROOT/build/tmp" -mindepth 1 -maxdepth 1 -exec rm -rf -- {} +
+  FA4_USER_TMPDIR=${TMPDIR-}
   export TMPDIR=$FA4_ROOT/build/tmp
 }
 

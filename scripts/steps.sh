@@ -10,6 +10,7 @@
 FA4_STEP_PID=  # of the step that runs
 FA4_STEP_SUDO= # not empty if sudo has started it
 FA4_LOCK=      # file descriptor of build/.lock
+FA4_USER_TMPDIR=
 
 # process_tree PID [PID...]: these processes, their descendants, and whatever else
 # is in the process groups of either. A process whose parent has ended is no
@@ -187,7 +188,11 @@ lock_folder() {
   done
 }
 
+# unlock_folder: the opposite of lib.sh's prepare_folder, for scripts that go on
+# with what is built. The next script to come empties build/tmp.
 unlock_folder() {
   exec {FA4_LOCK}>&-
   FA4_LOCK=
+  export TMPDIR=$FA4_USER_TMPDIR
+  [ -n "$TMPDIR" ] || unset TMPDIR
 }

@@ -99,6 +99,24 @@ def test_temporary_files_are_in_the_build_folder(checkout, tmpdir):
     assert checkout.environment("cmake")["TMPDIR"] == str(checkout.root / "build" / "tmp")
 
 
+@pytest.mark.parametrize("tmpdir", ["/nowhere", None])
+def test_a_benchmark_builds_and_lets_others_build(checkout, tmpdir):
+    """It has neither the lock nor the folder that the next script empties."""
+    script = checkout.root / "scripts" / "benchmark"
+    script.write_text(
+        """#!/usr/bin/env bash
+source "$(dirname "$0")/lib.sh"
+build release
+echo "TMPDIR=${TMPDIR-none}"
+flock -n "$FA4_ROOT/build/.lock" true && echo "free"
+"""
+    )
+    script.chmod(0o755)
+    status, output = checkout.run("scripts/benchmark", env={"TMPDIR": tmpdir})
+    assert status == 0, output
+    assert f"TMPDIR={tmpdir or 'none'}\nfree\n" in output
+
+
 def test_home_that_cannot_be_written(checkout):
     status, output = checkout.run(env={"HOME": "/dev/null/home"})
     assert status == 0, output

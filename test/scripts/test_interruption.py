@@ -40,6 +40,11 @@ def end(checkout, signal_number, step):
     prepare(checkout, step)
     process = checkout.start()
     checkout.wait_until_it_hangs(process)
+    return send(checkout, signal_number, process)
+
+
+def send(checkout, signal_number, process):
+    """(status, output) of a script that is told to end."""
     started = time.monotonic()
     process.send_signal(signal_number)
     output = process.communicate(timeout=30)[0]
@@ -71,9 +76,7 @@ def test_started_by_a_shell_that_has_it_ignore_interrupts(checkout):
     start = f"exec env --ignore-signal=INT '{checkout.root}/scripts/demo'"
     process = checkout.start("/bin/sh", "-c", start)
     checkout.wait_until_it_hangs(process)
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=30) and process.returncode == 130
-    assert not checkout.alive()
+    assert send(checkout, signal.SIGINT, process)[0] == 130
 
 
 def test_nothing_is_left_when_the_script_itself_is_killed(checkout):
