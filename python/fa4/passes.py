@@ -109,12 +109,14 @@ class Attention:
 @dataclass(frozen=True)
 class TileProgram:
     """A kernel of the tile dialect that is no attention, in a file of the tests.
-    `shapes` are those of its arguments, `results` those that it writes."""
+    `shapes` are those of its arguments, `results` those that it writes, `scalars`
+    what fa4-sim is given besides."""
 
     name: str
     file: str
     shapes: tuple = ()
     results: tuple = ()
+    scalars: tuple = ()
     start: str = "tile"
     partial: bool = False
     chip: str = "sm_100a"
@@ -137,7 +139,7 @@ class TileProgram:
             inputs,
             {name: gpu.DTYPES["bf16"] for name in self.results},
             seeds=SEEDS,
-            options=["--threads", "1"],
+            options=["--threads", "1", *self.scalars],
         )
 
     def check(self, results):
@@ -164,6 +166,9 @@ def kernels() -> list:
         found.append(Attention(f"static-{mask}-{keys}", program))
     gemm = (("A", (300, 264)), ("B", (264, 136)), ("C", (300, 136)))
     found.append(TileProgram("gemm", "test/Pipelines/gemm.mlir", gemm, ("C",)))
+    one_block = (("A", (300, 64)), ("B", (64, 136)), ("C", (300, 136)))
+    conditional = "test/Pipelines/Inputs/conditional.mlir"
+    found.append(TileProgram("conditional", conditional, one_block, ("C",), ("on=1",)))
     found.append(TileProgram("gradient", "test/Pipelines/backward-program.mlir", partial=True))
     return found
 

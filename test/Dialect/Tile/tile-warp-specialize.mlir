@@ -284,3 +284,42 @@ tile.kernel @merged(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "6
   tile.store %ob, %y[%i, %c0] : vector<128x128xbf16>, memref<?x128xbf16>
   tile.store %rb, %y[%c128, %c0] : vector<128x128xbf16>, memref<?x128xbf16>
 }
+
+// -----
+
+// An MMA that was sunk into the only branch that uses its result, with what its operand
+// is computed from: it is issued unconditionally, as it was before.
+
+// CHECK-LABEL: tile.kernel @sunk
+// CHECK:       tile.role @compute0
+// CHECK:         %[[V:.*]] = tile.wait %mma_compute0
+// CHECK:         scf.if
+// CHECK:           arith.negf %[[V]]
+// CHECK:       tile.role @mma
+// CHECK-NOT:     scf.if
+// CHECK:         tile.mma
+tile.kernel @sunk(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                  %y: memref<?x128xf32> {tile.name = "y", tile.dims = ["N", "128"]},
+                  %n: index {tile.name = "n"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %one = arith.constant dense<1.0> : vector<128x128xf32>
+  %i = tile.work_tile : index
+  %a = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+  %some = arith.cmpi slt, %i, %n : index
+  %more = arith.cmpi slt, %c1, %n : index
+  %r = scf.if %some -> (vector<128x128xf32>) {
+    %q = scf.if %more -> (vector<128x128xf32>) {
+      %s = tile.mma %a, transpose %a : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+      %t = arith.negf %s : vector<128x128xf32>
+      scf.yield %t : vector<128x128xf32>
+    } else {
+      scf.yield %one : vector<128x128xf32>
+    }
+    scf.yield %q : vector<128x128xf32>
+  } else {
+    scf.yield %one : vector<128x128xf32>
+  }
+  tile.store %r, %y[%i, %c0] : vector<128x128xf32>, memref<?x128xf32>
+}

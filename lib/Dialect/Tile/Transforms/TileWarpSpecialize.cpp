@@ -115,6 +115,37 @@ static void copyStoredAccumulators(KernelOp kernel) {
 // Branches
 //===----------------------------------------------------------------------===//
 
+/// What `mma` is computed from in `branch`, in order, and `mma` itself. Nothing
+/// if some of that may not run where the branch is not taken.
+static SmallVector<Operation *> getSpeculated(MmaOp mma, scf::IfOp branch) {
+  llvm::SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.filter = [&](Operation *op) { return branch->isProperAncestor(op); };
+  if (failed(getBackwardSlice(mma.getOperation(), &slice, options)) ||
+      !llvm::all_of(slice, [](Operation *op) {
+        return op->getNumRegions() == 0 && isPure(op);
+      }))
+    return {};
+  return slice.takeVector();
+}
+
+/// In a program an MMA is arithmetic, which passes sink into the only branch
+/// that uses it. Who issues MMAs takes no branches, so it leaves the branch
+/// again.
+static void hoistMmas(KernelOp kernel) {
+  SmallVector<MmaOp> mmas;
+  kernel.walk([&](MmaOp mma) { mmas.push_back(mma); });
+  for (MmaOp mma : mmas)
+    while (auto branch = dyn_cast<scf::IfOp>(mma->getParentOp())) {
+      SmallVector<Operation *> ops = getSpeculated(mma, branch);
+      if (ops.empty())
+        break;
+      for (Operation *op : ops)
+        op->moveBefore(branch);
+    }
+}
+
 /// Whether this is work on the elements of a matrix: not on their positions,
 /// and no constant or value of a row or column, which each user may have for
 /// itself.
@@ -348,6 +379,7 @@ struct TileWarpSpecialize
     }
     if (failed(checkRows(kernel, *target)))
       return signalPassFailure();
+    hoistMmas(kernel);
     splitBranches(kernel);
     skipZeroAccumulators(kernel);
     copyStoredAccumulators(kernel);
