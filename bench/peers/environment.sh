@@ -33,7 +33,7 @@ peers_environment() {
     echo "making $environment (about 6 GB) ..." >&2
     rm -rf "$environment.new"
     python3 -m venv "$environment.new"
-    "$environment.new/bin/pip" install -q --pre "flash-attn-4==4.0.0b36" \
+    "$environment.new/bin/python" -m pip install -q --pre "flash-attn-4==4.0.0b36" \
       "nvidia-cutlass-dsl[cu13]" numpy
     mv "$environment.new" "$environment"
   fi
@@ -53,7 +53,7 @@ peers_tools() {
   folder=$("$environment/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia/cu13/bin
   ptxas=$folder/ptxas nvdisasm=$folder/nvdisasm
   if [ ! -e "$ptxas" ] || [ ! -e "$nvdisasm" ]; then
-    "$environment/bin/pip" install -q "nvidia-cuda-nvcc==13.*" "nvidia-cuda-nvdisasm==13.*" >&2
+    "$environment/bin/python" -m pip install -q "nvidia-cuda-nvcc==13.*" "nvidia-cuda-nvdisasm==13.*" >&2
   fi
   chmod +x "$ptxas" "$nvdisasm"
 }

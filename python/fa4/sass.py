@@ -29,9 +29,28 @@ _TARGET = re.compile(r"`\((\.L_\w+)\)")
 _TRUE = {"PT", "UPT"}
 
 
+_CONTROL = re.compile(r"^\s*/\* 0x([0-9a-f]{16}) \*/\s*$")
+
+
 @dataclass
 class Instruction:
     text: str
+    # The upper half of its encoding, from `nvdisasm -hex`. It says what the
+    # instruction waits for.
+    control: int = 0
+
+    @property
+    def signals(self):
+        """The scoreboard on which it counts down when its results are there;
+        None for instructions of a fixed latency."""
+        scoreboard = self.control >> 46 & 7
+        return None if scoreboard == 7 else scoreboard
+
+    @property
+    def waits_for(self):
+        """The scoreboards that must be at zero before it is issued."""
+        mask = self.control >> 52 & 0x3F
+        return [scoreboard for scoreboard in range(6) if mask >> scoreboard & 1]
 
     @property
     def body(self):
@@ -263,7 +282,7 @@ def _components(nodes: Iterable[int], edges: dict) -> list[list[int]]:
 
 
 def parse(text: str) -> list[Function]:
-    """The functions in the output of `nvdisasm -c`."""
+    """The functions in the output of `nvdisasm -c`, or `nvdisasm -c -hex`."""
     functions, name, instructions, labels = [], None, [], {}
 
     def finish():
@@ -281,6 +300,8 @@ def parse(text: str) -> list[Function]:
             labels[label[1]] = len(instructions)
         elif found := _INSTRUCTION.match(line):
             instructions.append(Instruction(found[1]))
+        elif (control := _CONTROL.match(line)) and instructions:
+            instructions[-1].control = int(control[1], 16)
     finish()
     return functions
 

@@ -116,10 +116,10 @@ static bool readAllowed(const InputArgList &args,
     llvm::SmallVector<StringRef> kinds;
     StringRef(list).split(kinds, ',');
     for (StringRef kind : kinds) {
-      if (!llvm::is_contained(checkKinds(), kind))
+      if (!llvm::is_contained(survivableKinds(), kind))
         return fail("--allow: '" + kind.str() +
-                    "' is no kind of --check; they are " +
-                    llvm::join(checkKinds(), ", "));
+                    "' is no finding behind which a run can go on; those are " +
+                    llvm::join(survivableKinds(), ", "));
       allowed.push_back(kind.str());
     }
   }

@@ -104,7 +104,8 @@ uint8_t *fa4::sim::checkShared(Exec &exec, const Inst &inst, unsigned lane,
                 llvm::formatv("{0}: {1} bytes at shared {2:x} are outside of "
                               "the CTA's shared memory",
                               what, bytes, address)
-                    .str(),
+                        .str() +
+                    exec.cluster.noSuchCta(address),
                 lane);
   return data;
 }
@@ -141,10 +142,8 @@ void fa4::sim::asyncLanesExit(Exec &exec, LaneMask mask) {
     auto it = state.bulk.find(thread);
     if (it == state.bulk.end())
       return;
-    // The memory that is read goes away with the CTA; writes do not. Kernels
-    // that never commit a last store, or (CUTLASS's epilogues) let the last
-    // ones pend in a wait for earlier ones, are known to work.
-    if (it->second.used > std::max(it->second.waited, it->second.seen))
+    // The memory that is read goes away with the CTA; writes do not.
+    if (it->second.isWaitMissing())
       exec.report(inst, "exit-with-async-outstanding",
                   "a thread exits while its bulk copies may still read shared "
                   "memory: cp.async.bulk.wait_group(.read) is missing",

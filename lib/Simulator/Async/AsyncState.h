@@ -27,17 +27,20 @@ struct CopyGroups {
   /// Behind the last committed group that holds an operation, and behind the
   /// last group that a wait knows to have been read.
   uint64_t used = 0, waited = 0;
-  /// Behind the last group that was committed before some wait, even one that
-  /// let it pend.
-  uint64_t seen = 0;
-  bool openUsed = false; ///< The open group holds an operation.
+  bool openUsed = false;   ///< The open group holds an operation.
+  bool openWaited = false; ///< And a wait came behind one of these.
   CopyGroups() { groups.emplace_back(); }
   uint64_t open() const { return first + groups.size() - 1; }
+  /// Must the thread still wait for operations of its? For those that it
+  /// committed, and for those that it left out of the groups that it waited for
+  /// later: it meant to commit them. One that it never commits nor waits for is
+  /// left to the hardware (docs/simulator-memory-model.md).
+  bool isWaitMissing() const { return used > waited || openWaited; }
   void commit() {
     groups.emplace_back();
     if (openUsed)
       used = open();
-    openUsed = false;
+    openUsed = openWaited = false;
   }
   Group &group(uint64_t number) { return groups[number - first]; }
   /// Are all committed groups but the last `pending` ones complete?
@@ -80,6 +83,10 @@ struct AsyncState {
   uint32_t allocBase = 0, allocWarp = 0;
   bool allocDone = false;
   const Inst *allocInst = nullptr;
+  /// Each tcgen05.dealloc.cta_group::2 in progress, which the peer must
+  /// execute, too: its number of columns by the first column; 0 once the peer
+  /// has come and freed them.
+  std::map<uint32_t, uint32_t> frees;
 };
 
 AsyncState &asyncState(Cta &cta);

@@ -318,7 +318,7 @@ static Flow runWaitGroup(Exec &exec, const Inst &inst) {
     auto it = map.find(exec.warp.index * warpSize + lane);
     if (it == map.end())
       return;
-    it->second.seen = it->second.open();
+    it->second.openWaited |= it->second.openUsed;
     if (it->second.open() > pending)
       it->second.waited =
           std::max(it->second.waited, it->second.open() - pending);

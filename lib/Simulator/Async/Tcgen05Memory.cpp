@@ -60,7 +60,8 @@ bool fa4::sim::checkTensorColumns(Cluster &cluster, Cta &cta,
                              column + i, cta.rank, column, column + columns)
                          .str(),
                      actor);
-      return false;
+      // Its contents are still there: whoever allows the finding sees them.
+      return true;
     }
   return true;
 }
@@ -177,10 +178,64 @@ static Flow runAlloc(Exec &exec, const Inst &inst) {
   return Flow::Next;
 }
 
+/// Frees the columns of a CTA.
+static void freeColumns(Cta &cta, uint32_t column, uint32_t columns) {
+  TensorMemory &memory = asyncState(cta).tensor;
+  for (uint32_t i = 0; i < columns; ++i)
+    memory.allocated.reset(column + i);
+  memory.blocks.erase(column);
+}
+
+/// One CTA's half of a pair's tcgen05.dealloc: true when both have come. Who
+/// comes second frees the columns in both.
+static bool deallocTogether(Exec &exec, const Inst &inst, uint32_t column,
+                            uint32_t columns) {
+  Cta &peerCta = exec.cluster.ctas[exec.cta.rank ^ 1];
+  AsyncState &own = asyncState(exec.cta), &peer = asyncState(peerCta);
+  if (exec.frag->arrived) {
+    if (own.frees[column])
+      return false;
+    own.frees.erase(column);
+    exec.frag->arrived = false;
+    return true;
+  }
+  auto request = peer.frees.find(column);
+  if (request == peer.frees.end() || !request->second) {
+    own.frees[column] = columns;
+    exec.frag->arrived = true;
+    return false;
+  }
+  if (request->second != columns)
+    exec.report(inst, "tmem-bad-free",
+                formatv("this CTA frees {0} columns from column {1}, and its "
+                        "peer {2}",
+                        columns, column, request->second)
+                    .str());
+  freeColumns(exec.cta, column, columns);
+  freeColumns(peerCta, column, request->second);
+  request->second = 0;
+  return true;
+}
+
+/// form: cta_group.
 static Flow runDealloc(Exec &exec, const Inst &inst) {
   unsigned lane = __builtin_ctz(exec.mask);
   TensorAddress address = TensorAddress::of(exec.value(inst, 0, lane));
   uint32_t columns = exec.value(inst, 1, lane);
+  llvm::SmallVector<Cta *, 2> ctas;
+  if (!tensorGroup(exec, inst, inst.form, ctas))
+    return Flow::Next;
+  BlockReason reason;
+  reason.kind = BlockReason::Other;
+  reason.text = "the tcgen05.dealloc of the peer CTA";
+  auto freed = [&] {
+    exec.cluster.advance();
+    return Flow::Next;
+  };
+  if (exec.frag->arrived)
+    return deallocTogether(exec, inst, address.column, columns)
+               ? freed()
+               : exec.block(reason);
   TensorMemory &memory = asyncState(exec.cta).tensor;
   auto block = memory.blocks.find(address.column);
   if (address.lane != 0 || block == memory.blocks.end() ||
@@ -195,11 +250,11 @@ static Flow runDealloc(Exec &exec, const Inst &inst) {
     exec.report(inst, "mixed-cta-group", "allocated with the other .cta_group");
   if (ClusterChecker *checker = exec.checker())
     checker->tensorDealloc(exec.warp, inst, exec.cta, address.column, columns);
-  for (uint32_t i = 0; i < columns; ++i)
-    memory.allocated.reset(address.column + i);
-  memory.blocks.erase(block);
-  exec.cluster.advance();
-  return Flow::Next;
+  if (inst.form == 1)
+    freeColumns(exec.cta, address.column, columns);
+  else if (!deallocTogether(exec, inst, address.column, columns))
+    return exec.block(reason);
+  return freed();
 }
 
 static Flow runRelinquish(Exec &exec, const Inst &inst) {

@@ -117,19 +117,23 @@ static bool readMap(Exec &exec, const Inst &inst, const TensorForm &form,
   const uint8_t *data = nullptr;
   MemSpace space = Exec::classify(pointer, address);
   if (space == MemSpace::Param) {
-    if (address + sizeof(TensorMap) <= exec.grid.params.size())
+    if (address + TensorMap::objectBytes <= exec.grid.params.size())
       data = exec.grid.params.data() + address;
   } else if (space == MemSpace::Global) {
-    data = exec.grid.memory.resolve(address, sizeof(TensorMap));
+    data = exec.grid.memory.resolve(address, TensorMap::objectBytes);
   }
   if (!data || address % 64) {
     exec.report(inst, data ? "misaligned" : "out-of-bounds",
                 formatv("no tensor map at address {0:x}", pointer).str(), lane);
     return false;
   }
-  std::memcpy(&map, data, sizeof(map));
   std::string problem;
-  if (llvm::Error error = map.verify())
+  llvm::Expected<TensorMap> decoded = TensorMap::decode(data);
+  if (decoded)
+    map = *decoded;
+  if (!decoded)
+    problem = llvm::toString(decoded.takeError());
+  else if (llvm::Error error = map.verify())
     problem = llvm::toString(std::move(error));
   else if (map.rank != form.rank)
     problem = formatv("the tensor map has rank {0}, the instruction {1}",

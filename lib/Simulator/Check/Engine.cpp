@@ -148,20 +148,6 @@ void Engine::warpSync(const Warp &warp, const Inst &, LaneMask members) {
   forEachLane(members, [&](unsigned l) { state.own[l] = all; });
 }
 
-void Engine::exitThreads(const Warp &warp, LaneMask mask) {
-  Cta &cta = *warp.cta;
-  release(stateOf(warp), mask, exits[cta.rank]);
-  if (cta.liveThreads != unsigned(__builtin_popcount(mask)))
-    return;
-  const Fragment *last = nullptr;
-  for (const Fragment &fragment : warp.fragments)
-    if (fragment.mask & mask)
-      last = &fragment;
-  const Inst *inst = last ? &cluster.grid.program->insts[last->pc] : nullptr;
-  checkExit({inst, const_cast<Warp *>(&warp), __builtin_ctz(mask), noAgent},
-            cta);
-}
-
 //===----------------------------------------------------------------------===//
 // Fences
 //===----------------------------------------------------------------------===//
@@ -320,6 +306,7 @@ void Engine::mbarrierArrive(const Actor &actor, Cta &cta,
                             const Mbarrier &barrier, const SyncOrder &,
                             uint32_t) {
   BarrierState &state = barrierOf(cta, barrier);
+  noteRemoteArrival(actor, cta, state);
   if (actor.agent != noAgent) {
     if (View *view = agents[actor.agent].snapshot.get()) {
       state.arrived.join(*view);
@@ -346,14 +333,17 @@ void Engine::mbarrierExpectTx(const Actor &actor, Cta &cta,
                               const Mbarrier &barrier, const SyncOrder &,
                               uint32_t) {
   checkInit(actor, cta, barrier);
+  if (actor.agent == noAgent && !actor.inst->opcode.contains("arrive"))
+    noteRemoteArrival(actor, cta, barrierOf(cta, barrier));
 }
 
 void Engine::mbarrierCompleteTx(const Actor &actor, Cta &cta,
                                 const Mbarrier &barrier, const SyncOrder &,
                                 uint32_t bytes) {
+  BarrierState &state = barrierOf(cta, barrier);
+  noteRemoteArrival(actor, cta, state);
   if (actor.agent == noAgent)
     return;
-  BarrierState &state = barrierOf(cta, barrier);
   for (auto &pending : state.pending)
     if (pending.agent == actor.agent)
       pending.bytes -= bytes;

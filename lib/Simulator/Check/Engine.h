@@ -20,6 +20,16 @@ namespace fa4::sim {
 
 class Engine;
 
+/// What the machine waits for because of a PTX instruction; RegisterFlow.cpp
+/// says why.
+enum class RegisterFlow : uint8_t {
+  Moves,       ///< Nothing: its results are as pending as its sources.
+  Computes,    ///< Its sources, but maybe only behind an mbarrier.arrive.
+  Stays,       ///< Its sources, where it stands.
+  StaysBehind, ///< Those, and the sources of all computations before it.
+};
+RegisterFlow registerFlowOf(const Inst &inst);
+
 /// Which instruction of which warp accesses how; what a report shows.
 struct SiteInfo {
   const Inst *inst = nullptr;
@@ -55,6 +65,7 @@ public:
   ReportSink &sink;
   CheckOptions options;
   bool tensorFences = false;
+  std::vector<RegisterFlow> registerFlow; ///< By pc.
 
 private:
   std::mutex mutex;
@@ -90,6 +101,28 @@ private:
   llvm::SmallVector<std::pair<uint32_t, uint32_t>, 2> entries;
 };
 
+/// Which registers of a warp hold values that a tcgen05.ld may not have brought
+/// yet, or values computed from such: the last step (of the component of the
+/// warp's loads) that they depend on. A step that has `arrived` pends no more.
+class PendingRegisters {
+public:
+  /// The step that the register waits for, 0 for none.
+  uint32_t get(const Operand &op) const;
+  /// `add`: the register keeps its old value in some lanes.
+  void set(const Operand &op, uint32_t step, bool add);
+  /// Of a predicate at this offset in the register file.
+  uint32_t getPredicate(uint32_t offset) const {
+    auto it = predicates.find(offset);
+    return it == predicates.end() || it->second <= arrived ? 0 : it->second;
+  }
+  uint32_t arrived = 0;
+  uint32_t needed = 0; ///< By computations so far.
+
+private:
+  std::vector<uint32_t> steps; ///< By offset in the register file / 128.
+  llvm::DenseMap<uint32_t, uint32_t> predicates; ///< By offset.
+};
+
 /// What the lanes of a warp know: `common` all of them, `own` one of them more.
 struct WarpState {
   View common;
@@ -109,8 +142,7 @@ struct WarpState {
   /// Components of the warp's tcgen05.ld and .st (0: none yet).
   uint32_t loads = 0, stores = 0;
   uint32_t loadSteps = 0, storeSteps = 0;
-  /// Registers (offset / 128) that incomplete tcgen05.ld define: their step.
-  llvm::DenseMap<uint32_t, uint32_t> pendingRegisters;
+  PendingRegisters pending;
 };
 
 enum class ComponentKind : uint8_t {
@@ -122,6 +154,7 @@ enum class ComponentKind : uint8_t {
   BulkRead,    ///< Sources of a thread's bulk groups.
   BulkWrite,   ///< Destinations of a thread's bulk groups.
   CpAsync,     ///< cp.async groups of a thread.
+  Arrival,     ///< Other CTAs' expect_tx and complete_tx of an mbarrier.
 };
 struct ComponentInfo {
   ComponentKind kind;
@@ -145,6 +178,9 @@ struct BarrierState {
   };
   std::deque<Pending> pending; ///< By step; complete ones leave at the front.
   uint32_t initThread = 0, initStep = 0;
+  /// Arrivals of other CTAs, the last one of each component.
+  llvm::SmallVector<Stamp, 2> remote;
+  uint32_t arrivals = 0, arrivalSteps = 0; ///< ComponentKind::Arrival.
   /// Who joined `arrived` last.
   const WarpState *lastWarp = nullptr;
   uint64_t lastVersion = 0;
@@ -282,6 +318,9 @@ private:
   }
   BarrierState &barrierAt(uint32_t address);
   void checkInit(const Actor &, Cta &, const Mbarrier &);
+  /// An arrival, expect_tx or complete_tx of another CTA: this one must not
+  /// have exited, nor may it exit before it knows.
+  void noteRemoteArrival(const Actor &, Cta &, BarrierState &);
 
   //===--- Accesses (EngineAccess.cpp) ------------------------------------===//
   uint32_t siteOf(const Warp &warp, const Inst &inst, AccessKind kind,
@@ -306,6 +345,10 @@ private:
                       std::string &kind);
   std::string describe(const Access &access, AccessKind kind, uint64_t address);
   void checkExit(const Actor &actor, Cta &cta);
+  /// Reports an access to shared memory of a CTA that has exited.
+  void complainOfExited(const Actor &actor, uint32_t rank, uint32_t site,
+                        const llvm::Twine &what);
+  ReportSite earlierSite(uint32_t site, const llvm::Twine &what);
   void synchroniseThroughMemory(const WarpAccess &, WarpState &);
 
   LaunchChecker &launch;

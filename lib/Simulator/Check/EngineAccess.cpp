@@ -219,6 +219,11 @@ void Engine::sharedRange(Access &access, uint32_t address, uint32_t bytes) {
     shadow =
         std::make_unique<Shadow>((cluster.ctas[rank].shared.size() + 3) / 4);
   access.rank = rank;
+  if (cluster.ctas[rank].liveThreads == 0)
+    return complainOfExited({access.inst, const_cast<Warp *>(access.warp->warp),
+                             int(access.lane), noAgent},
+                            rank, access.stamp.site,
+                            describe(access, access.kind, address));
   if (access.kind == AccessKind::Write && access.proxy == Proxy::Generic)
     access.host = cluster.ctas[rank].shared.data();
   cells(access, *shadow, offset, bytes, 0);
@@ -357,61 +362,6 @@ void Engine::synchroniseThroughMemory(const WarpAccess &event,
   });
 }
 
-/// A CTA's shared memory goes away with it: asynchronous operations and other
-/// CTAs' threads must be done with it, and its threads must know.
-void Engine::checkExit(const Actor &actor, Cta &cta) {
-  if (!shared[cta.rank] || !actor.inst)
-    return;
-  Shadow &shadow = *shared[cta.rank];
-  uint32_t first = warps[cta.rank * cta.warps.size()].firstThread;
-  uint32_t end = first + cta.warps.size() * warpSize;
-  Stamp good;
-  auto check = [&](const Stamp &stamp, size_t word) {
-    if (!stamp.component || stamp == good)
-      return;
-    uint32_t component = stamp.component & 0xFFFF;
-    const ComponentInfo &info = components[component];
-    bool thread = info.kind == ComponentKind::Thread;
-    // Bulk reads of its own: asyncLanesExit.
-    if (exits[cta.rank].happened.get(component) >= stamp.step ||
-        (thread && component >= first && component < end) ||
-        info.kind == ComponentKind::BulkRead) {
-      good = stamp;
-      return;
-    }
-    if (!reported.insert(uint64_t(stamp.site) << 32 | 0xE817).second)
-      return;
-    SiteInfo site = launch.siteInfo(stamp.site);
-    Report report;
-    report.kind = "exit-with-async-outstanding";
-    report.message = "the CTA exits while an operation may still access its "
-                     "shared memory: a wait for its completion (or a cluster "
-                     "barrier) before the exit is missing";
-    report.sites.push_back(cluster.site(actor, "exit"));
-    ReportSite at;
-    at.line = site.inst->line;
-    at.opcode = site.inst->opcode.str();
-    std::copy(std::begin(site.ctaId), std::end(site.ctaId), at.ctaId);
-    at.warp = site.warp;
-    at.what = formatv("{0} of shared {1:x}, CTA rank {2}",
-                      site.kind == AccessKind::Read ? "read" : "write",
-                      word * 4, cta.rank);
-    report.sites.push_back(std::move(at));
-    launch.sink.add(std::move(report));
-  };
-  for (size_t word = 0; word < shadow.size(); ++word) {
-    const Cell &cell = shadow[word];
-    if (cell.write.component != Cell::split)
-      check(cell.write, word);
-    if (cell.read.component != Cell::listed) {
-      check(cell.read, word);
-      continue;
-    }
-    for (const Stamp &stamp : shadow.list(cell.read.step))
-      check(stamp, word);
-  }
-}
-
 //===----------------------------------------------------------------------===//
 // Reports
 //===----------------------------------------------------------------------===//
@@ -481,6 +431,8 @@ std::string Engine::missing(const Access &access, const Stamp &earlier,
     return "the bulk copy may not have written yet: "
            "cp.async.bulk.commit_group and wait_group (without .read) are "
            "missing between the accesses";
+  case ComponentKind::Arrival:
+    break;
   case ComponentKind::CpAsync:
     kind = issueKnown ? "missing-async-wait" : "race";
     return "the cp.async may still be in progress: cp.async.wait_group or "

@@ -63,6 +63,7 @@ AgentId Engine::beginAgent(AgentKind kind, const Actor &issuer) {
     auto view = std::make_unique<View>(snapshot(warp, 1u << issuer.lane));
     if (own.pipe)
       view->happened.raise(own.pipe, own.pipeSteps);
+    agent.step = own.pipeSteps;
     if (own.cpAsync && issuer.inst->opcode.starts_with("cp.")) {
       // Copies of the open group, too: later ones are of another step.
       view->happened.raise(own.cpAsync, ++own.cpGroup);
@@ -252,38 +253,13 @@ void Engine::tensorAccess(const Warp &warp, const Inst &inst, LaneMask mask,
   }
   if (!load)
     return;
-  // The registers' values arrive later; whoever reads one knows of the load.
+  // The registers' values arrive later.
   for (unsigned r = 0; r < inst.numResults; ++r) {
     const Operand &op = cluster.grid.program->operands[inst.firstOperand + r];
     if (!op.sink)
-      state.pendingRegisters[op.offset / 128] = steps;
+      state.pending.set(op, steps, false);
   }
   const_cast<Warp &>(warp).pendingLoads.assign(1, steps);
-}
-
-void Engine::registersRead(const Warp &warp, const Inst &inst) {
-  WarpState &state = stateOf(warp);
-  uint32_t step = 0;
-  for (unsigned i = inst.numResults; i < inst.numOperands; ++i) {
-    const Operand &op = cluster.grid.program->operands[inst.firstOperand + i];
-    if (op.bank != 0)
-      continue;
-    auto it = state.pendingRegisters.find(op.offset / 128);
-    if (it != state.pendingRegisters.end())
-      step = std::max(step, it->second);
-  }
-  if (!step)
-    return;
-  forEachLane(warp.live,
-              [&](unsigned l) { state.steps[l].raise(state.loads, step); });
-  llvm::SmallVector<uint32_t, 64> done;
-  for (const auto &[reg, s] : state.pendingRegisters)
-    if (s <= step)
-      done.push_back(reg);
-  for (uint32_t reg : done)
-    state.pendingRegisters.erase(reg);
-  if (state.pendingRegisters.empty())
-    const_cast<Warp &>(warp).pendingLoads.clear();
 }
 
 void Engine::tensorWait(const Warp &warp, const Inst &, LaneMask mask,
@@ -293,7 +269,7 @@ void Engine::tensorWait(const Warp &warp, const Inst &, LaneMask mask,
   uint32_t base = load ? state.loads : state.stores;
   uint32_t steps = load ? state.loadSteps : state.storeSteps;
   if (load) {
-    state.pendingRegisters.clear();
+    state.pending.arrived = steps;
     const_cast<Warp &>(warp).pendingLoads.clear();
   }
   if (!base)

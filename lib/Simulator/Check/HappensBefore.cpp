@@ -15,9 +15,11 @@ LaunchChecker::LaunchChecker(const GridInfo &info, GlobalMemory &memory,
   sites.emplace_back();
   shadows.resize(memory.allocations().size());
   tensorFences = options.tensorFences == CheckOptions::Required;
-  if (options.tensorFences == CheckOptions::Auto)
-    for (const Inst &inst : info.program->insts)
+  for (const Inst &inst : info.program->insts) {
+    registerFlow.push_back(registerFlowOf(inst));
+    if (options.tensorFences == CheckOptions::Auto)
       tensorFences |= inst.opcode.starts_with("tcgen05.fence");
+  }
 }
 
 std::unique_ptr<ClusterChecker> LaunchChecker::beginCluster(Cluster &cluster) {
@@ -52,18 +54,4 @@ CheckerFactory fa4::sim::happensBeforeChecker(CheckOptions options) {
                    ReportSink &sink) -> std::unique_ptr<Checker> {
     return std::make_unique<LaunchChecker>(info, memory, sink, options);
   };
-}
-
-llvm::ArrayRef<llvm::StringLiteral> fa4::sim::checkKinds() {
-  static constexpr llvm::StringLiteral kinds[] = {"barrier-double-arrival",
-                                                  "exit-with-async-outstanding",
-                                                  "mbarrier-init-race",
-                                                  "missing-async-wait",
-                                                  "missing-bulk-wait",
-                                                  "missing-proxy-fence",
-                                                  "missing-tensor-fence",
-                                                  "missing-tensor-wait",
-                                                  "race",
-                                                  "uninitialised"};
-  return kinds;
 }

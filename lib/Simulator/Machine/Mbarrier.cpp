@@ -58,7 +58,8 @@ Mbarrier *Cluster::expectMbarrier(uint32_t address, const Actor &actor) {
     report("out-of-bounds",
            llvm::formatv("mbarrier address {0:x} is outside of shared memory",
                          address)
-               .str(),
+                   .str() +
+               noSuchCta(address),
            actor);
     return nullptr;
   }

@@ -11,6 +11,52 @@
 
 using namespace fa4::sim;
 
+llvm::ArrayRef<llvm::StringLiteral> fa4::sim::survivableKinds() {
+  static constexpr llvm::StringLiteral kinds[] = {"bad-descriptor",
+                                                  "bad-mbarrier",
+                                                  "bad-multicast-mask",
+                                                  "bad-tensor-map",
+                                                  "barrier-count",
+                                                  "barrier-double-arrival",
+                                                  "barrier-id",
+                                                  "barrier-no-complete",
+                                                  "barrier-over-arrival",
+                                                  "barrier-remote-wait",
+                                                  "barrier-reuse",
+                                                  "barrier-stale-state",
+                                                  "barrier-tx-overflow",
+                                                  "barrier-tx-underflow",
+                                                  "barrier-uninitialised",
+                                                  "branch-index",
+                                                  "cluster-barrier",
+                                                  "divergent-aligned",
+                                                  "divergent-operand",
+                                                  "exit-with-async-outstanding",
+                                                  "inactive-lane",
+                                                  "mbarrier-init-race",
+                                                  "member-mask",
+                                                  "misaligned",
+                                                  "missing-async-wait",
+                                                  "missing-bulk-wait",
+                                                  "missing-proxy-fence",
+                                                  "missing-tensor-fence",
+                                                  "missing-tensor-wait",
+                                                  "mixed-cta-group",
+                                                  "no-cta-pair",
+                                                  "out-of-bounds",
+                                                  "race",
+                                                  "setmaxnreg",
+                                                  "tmem-alloc-after-relinquish",
+                                                  "tmem-bad-free",
+                                                  "tmem-bad-size",
+                                                  "tmem-lane-access",
+                                                  "tmem-not-allocated",
+                                                  "tmem-not-freed",
+      "trap",
+                                                  "uninitialised"};
+  return kinds;
+}
+
 void ReportSink::add(Report report) {
   if (std::find(allowed.begin(), allowed.end(), report.kind) != allowed.end())
     return;

@@ -7,9 +7,12 @@
 
 #include "fa4/Simulator/Machine/TensorMap.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/Endian.h"
+#include <algorithm>
 
 using namespace fa4::sim;
 using llvm::Twine;
+namespace endian = llvm::support::endian;
 
 unsigned TensorMap::elementBytes() const {
   switch (type) {
@@ -56,8 +59,6 @@ llvm::Error TensorMap::verify() const {
   auto fail = [](const Twine &message) {
     return llvm::createStringError("tensor map: " + message);
   };
-  if (magic != magicValue)
-    return fail("not a tensor map");
   if (rank < 1 || rank > 5)
     return fail("rank " + Twine(rank) + " is not in 1..5");
   unsigned bytes = elementBytes();
@@ -99,4 +100,223 @@ llvm::Error TensorMap::verify() const {
   if (interleave == 2 && swizzle != TensorMapSwizzle::B32)
     return fail("interleave 32B needs swizzle 32B");
   return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// The layout in memory
+//===----------------------------------------------------------------------===//
+
+uint64_t TensorMapBits::read(const uint8_t *map) const {
+  uint64_t value = 0;
+  unsigned have = 0;
+  for (unsigned r = 0; r < count; ++r) {
+    uint64_t word = endian::read32le(map + 4 * runs[r].word);
+    uint64_t mask = (uint64_t(1) << runs[r].bits) - 1;
+    value |= (word >> runs[r].shift & mask) << have;
+    have += runs[r].bits;
+  }
+  return value;
+}
+
+void TensorMapBits::write(uint8_t *map, uint64_t value) const {
+  for (unsigned r = 0; r < count; ++r) {
+    uint8_t *at = map + 4 * runs[r].word;
+    uint32_t mask = uint32_t((uint64_t(1) << runs[r].bits) - 1)
+                    << runs[r].shift;
+    uint32_t part = uint32_t(value) << runs[r].shift;
+    endian::write32le(at, (endian::read32le(at) & ~mask) | (part & mask));
+    value >>= runs[r].bits;
+  }
+}
+
+TensorMapBits fa4::sim::tensorMapBits(TensorMapField field, unsigned i) {
+  auto word = [](unsigned word, unsigned shift, unsigned bits) {
+    return TensorMapBits{{{uint8_t(word), uint8_t(shift), uint8_t(bits)}, {}}};
+  };
+  auto words = [](unsigned first, unsigned second, unsigned shift,
+                  unsigned bits) {
+    return TensorMapBits{{{uint8_t(first), 0, 32},
+                          {uint8_t(second), uint8_t(shift), uint8_t(bits)}},
+                         2};
+  };
+  switch (field) {
+  case TensorMapField::GlobalAddress:
+    return words(0, 1, 0, 32);
+  case TensorMapField::Rank:
+    return word(2, 4, 3);
+  case TensorMapField::ElementType: {
+    TensorMapBits type = word(2, 7, 4);
+    type.runs[1] = {2, 16, 1};
+    type.count = 2;
+    return type;
+  }
+  case TensorMapField::Interleave:
+    return word(2, 11, 2);
+  case TensorMapField::Swizzle: {
+    TensorMapBits mode = word(2, 13, 2);
+    mode.runs[1] = {2, 22, 1};
+    mode.count = 2;
+    return mode;
+  }
+  case TensorMapField::Fill:
+    return word(2, 15, 1);
+  case TensorMapField::Atomicity:
+    return word(2, 19, 3);
+  case TensorMapField::GlobalStride: // In units of 16 bytes.
+    return words(3 + i, 7, 4 * i, 4);
+  case TensorMapField::GlobalDim:
+    return word(8 + i, 0, 32);
+  case TensorMapField::ElementStride:
+    return word(13, 3 * i, 3);
+  case TensorMapField::BoxDim:
+    return i == 0 ? word(13, 24, 8) : word(14, 8 * (i - 1), 8);
+  }
+  return word(15, 0, 32);
+}
+
+/// Element types in the order of tensormap.replace's table. Those of tf32 are
+/// f32's with a bit that says how to round.
+static constexpr TensorMapType replaceTypes[] = {
+    TensorMapType::U8,     TensorMapType::U16,  TensorMapType::U32,
+    TensorMapType::S32,    TensorMapType::U64,  TensorMapType::S64,
+    TensorMapType::F16,    TensorMapType::F32,  TensorMapType::F32Ftz,
+    TensorMapType::F64,    TensorMapType::BF16, TensorMapType::TF32,
+    TensorMapType::TF32Ftz};
+static constexpr unsigned f32Code = 7, f32FtzCode = 8;
+static constexpr unsigned tf32Code = 11, tf32FtzCode = 12;
+static constexpr unsigned tf32Bit = 1 << 4; ///< Behind the four bits of type.
+
+/// The 128-byte swizzles by atomicity.
+static constexpr TensorMapSwizzle atoms[] = {
+    TensorMapSwizzle::B128, TensorMapSwizzle::B128Atom32B,
+    TensorMapSwizzle::B128Atom32BFlip8B, TensorMapSwizzle::B128Atom64B};
+
+bool fa4::sim::replaceTensorMapField(uint8_t *map, TensorMapField field,
+                                     unsigned i, uint64_t value) {
+  TensorMapBits bits = tensorMapBits(field, i);
+  switch (field) {
+  case TensorMapField::GlobalAddress:
+    break;
+  case TensorMapField::Rank: // One less than the rank.
+    if (value > 4)
+      return false;
+    break;
+  case TensorMapField::BoxDim:
+  case TensorMapField::ElementStride:
+    if (value < 1 || value > (field == TensorMapField::BoxDim ? 256 : 8))
+      return false;
+    --value;
+    break;
+  case TensorMapField::GlobalDim: // 2^32 is 0 as 32 bits.
+    value = uint32_t(value - 1);
+    break;
+  case TensorMapField::GlobalStride:
+    if (value % 16 || value >> 40)
+      return false;
+    value /= 16;
+    break;
+  case TensorMapField::ElementType:
+    if (value >= std::size(replaceTypes))
+      return false;
+    if (value == tf32Code || value == tf32FtzCode)
+      value = tf32Bit | (value == tf32Code ? f32Code : f32FtzCode);
+    break;
+  case TensorMapField::Interleave:
+    if (value > 2)
+      return false;
+    break;
+  case TensorMapField::Swizzle:
+  case TensorMapField::Atomicity:
+    if (value > 3)
+      return false;
+    break;
+  case TensorMapField::Fill:
+    if (value > 1)
+      return false;
+    break;
+  }
+  bits.write(map, value);
+  return true;
+}
+
+std::array<uint8_t, TensorMap::objectBytes> TensorMap::encode() const {
+  std::array<uint8_t, objectBytes> map{};
+  auto put = [&](TensorMapField field, uint64_t value, unsigned i = 0) {
+    replaceTensorMapField(map.data(), field, i, value);
+  };
+  endian::write32le(map.data() + 8, 2); // Tiled, as CuTe-DSL has it.
+  put(TensorMapField::GlobalAddress, address);
+  put(TensorMapField::Rank, rank - 1);
+  put(TensorMapField::ElementType,
+      std::find(std::begin(replaceTypes), std::end(replaceTypes), type) -
+          std::begin(replaceTypes));
+  put(TensorMapField::Interleave, interleave);
+  bool wide = swizzle >= TensorMapSwizzle::B128;
+  put(TensorMapField::Swizzle,
+      unsigned(wide ? TensorMapSwizzle::B128 : swizzle));
+  if (wide)
+    put(TensorMapField::Atomicity,
+        std::find(std::begin(atoms), std::end(atoms), swizzle) -
+            std::begin(atoms));
+  put(TensorMapField::Fill, fillNan);
+  for (unsigned i = 0; i < rank; ++i) {
+    put(TensorMapField::GlobalDim, dims[i], i);
+    put(TensorMapField::BoxDim, box[i], i);
+    put(TensorMapField::ElementStride, elementStrides[i], i);
+    if (i + 1 < rank)
+      put(TensorMapField::GlobalStride, byteStrides[i], i);
+  }
+  return map;
+}
+
+llvm::Expected<TensorMap> TensorMap::decode(const uint8_t *bytes) {
+  auto fail = [](const Twine &message) {
+    return llvm::createStringError("tensor map: " + message);
+  };
+  auto get = [&](TensorMapField field, unsigned i = 0) {
+    return tensorMapBits(field, i).read(bytes);
+  };
+  if (std::all_of(bytes, bytes + meaningBytes,
+                  [](uint8_t byte) { return byte == 0; }))
+    return fail("the bytes are all zero, so that nobody has made it");
+  uint32_t word2 = endian::read32le(bytes + 8);
+  if (unsigned mode = word2 & 0xF; mode == 1 || mode == 3)
+    return fail("it is an im2col map, and only tiled ones are supported");
+  else if (mode != 0 && mode != 2)
+    return fail("its mode is " + Twine(mode) +
+                ", and that of tiled maps is 0 "
+                "or 2");
+  if (word2 >> 23 || endian::read32le(bytes + 52) >> 15 & 0x1FF ||
+      endian::read32le(bytes + 60) || endian::read32le(bytes + 28) >> 16)
+    return fail("bits are set that no tiled map has");
+  TensorMap map;
+  map.address = get(TensorMapField::GlobalAddress);
+  map.rank = get(TensorMapField::Rank) + 1;
+  uint64_t type = get(TensorMapField::ElementType);
+  if (type & tf32Bit)
+    type = (type & ~tf32Bit) == f32Code      ? tf32Code
+           : (type & ~tf32Bit) == f32FtzCode ? tf32FtzCode
+                                             : std::size(replaceTypes);
+  else if (type >= tf32Code)
+    type = std::size(replaceTypes);
+  if (type >= std::size(replaceTypes))
+    return fail("its element type is unknown or has less than 8 bits");
+  map.type = replaceTypes[type];
+  map.interleave = get(TensorMapField::Interleave);
+  uint64_t swizzle = get(TensorMapField::Swizzle);
+  uint64_t atom = get(TensorMapField::Atomicity);
+  if (swizzle > 3 || atom > 3)
+    return fail("its swizzle is unknown");
+  map.swizzle = TensorMapSwizzle(swizzle);
+  if (map.swizzle == TensorMapSwizzle::B128)
+    map.swizzle = atoms[atom];
+  map.fillNan = get(TensorMapField::Fill);
+  for (unsigned i = 0; i < 5; ++i) {
+    map.dims[i] = get(TensorMapField::GlobalDim, i) + 1;
+    map.box[i] = get(TensorMapField::BoxDim, i) + 1;
+    map.elementStrides[i] = get(TensorMapField::ElementStride, i) + 1;
+    if (i < 4)
+      map.byteStrides[i] = get(TensorMapField::GlobalStride, i) * 16;
+  }
+  return map;
 }

@@ -7,8 +7,9 @@
 //
 // PTX ISA, "tensormap.replace": kernels that make tensor maps of their own
 // write fields of a 128-byte object in shared or global memory, copy it to
-// global memory and fence. The object is a TensorMap; all-zero bytes, from
-// which kernels start, become one with the first field written.
+// global memory and fence. Each field has its bits in the object
+// (Machine/TensorMap.h), and the others stay as they are: whether the whole is
+// a map is for the copy that uses it to say.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,111 +22,37 @@ using namespace fa4::sim;
 
 namespace {
 
-enum Field : uint8_t {
-  GlobalAddress,
-  Rank,
-  BoxDim,
-  GlobalDim,
-  GlobalStride,
-  ElementStride,
-  ElementType,
-  Interleave,
-  Swizzle,
-  Atomicity,
-  Fill,
-};
-
 struct ReplaceForm {
-  Field field;
+  TensorMapField field;
   MemSpace space;
   unsigned ordinal = 0;
 };
 
-/// new_val of .elemtype (the manual's table) to CUtensorMapDataType.
-bool elementType(uint64_t value, TensorMapType &type) {
-  static constexpr TensorMapType types[] = {
-      TensorMapType::U8,     TensorMapType::U16,  TensorMapType::U32,
-      TensorMapType::S32,    TensorMapType::U64,  TensorMapType::S64,
-      TensorMapType::F16,    TensorMapType::F32,  TensorMapType::F32Ftz,
-      TensorMapType::F64,    TensorMapType::BF16, TensorMapType::TF32,
-      TensorMapType::TF32Ftz};
-  if (value >= std::size(types))
-    return false;
-  type = types[value];
-  return true;
-}
-
-/// False when the field cannot take the value.
-bool replaceField(TensorMap &map, const ReplaceForm &form, uint64_t value) {
-  unsigned i = form.ordinal;
-  switch (form.field) {
-  case GlobalAddress:
-    map.address = value;
-    return true;
-  case Rank: // one less than the rank
-    map.rank = value + 1;
-    return value < 5;
-  case BoxDim:
-    map.box[i] = value;
-    return value >= 1 && value <= 256;
-  case GlobalDim:
-    map.dims[i] = uint32_t(value) ? uint32_t(value) : uint64_t(1) << 32;
-    return true;
-  case GlobalStride:
-    map.byteStrides[i] = value;
-    return true;
-  case ElementStride:
-    map.elementStrides[i] = value;
-    return value >= 1 && value <= 8;
-  case ElementType:
-    return elementType(value, map.type);
-  case Interleave:
-    map.interleave = value;
-    return value <= 2;
-  case Swizzle:
-    map.swizzle = TensorMapSwizzle(value);
-    return value <= 3;
-  case Atomicity: {
-    // Only the 128-byte swizzle has atoms other than 16 bytes.
-    static constexpr TensorMapSwizzle atoms[] = {
-        TensorMapSwizzle::B128, TensorMapSwizzle::B128Atom32B,
-        TensorMapSwizzle::B128Atom32BFlip8B, TensorMapSwizzle::B128Atom64B};
-    if (value >= 4)
-      return false;
-    if (value || map.swizzle >= TensorMapSwizzle::B128)
-      map.swizzle = atoms[value];
-    return true;
-  }
-  case Fill:
-    map.fillNan = value;
-    return value <= 1;
-  }
-  return false;
-}
-
+/// The words of the map that hold the field are read and written.
 Flow replace(Exec &x, const Inst &inst) {
   const ReplaceForm &form = *static_cast<const ReplaceForm *>(inst.extra);
-  LaneAccess access;
-  resolveLanes(x, inst, x.operand(inst, 0), form.space, 128, 64, true, access);
-  forEachLane(access.ok, [&](unsigned l) {
-    TensorMap map;
-    std::memcpy(&map, access.host[l], sizeof(map));
-    static const uint8_t zeros[sizeof(TensorMap)] = {};
-    if (std::memcmp(&map, zeros, sizeof(map)) == 0)
-      map = TensorMap();
-    if (map.magic != TensorMap::magicValue) {
-      x.report(inst, "bad-tensor-map",
-               "the 128 bytes are neither a tensor map nor zero", l);
-      return;
-    }
+  LaneAccess map;
+  resolveLanes(x, inst, x.operand(inst, 0), form.space, TensorMap::objectBytes,
+               64, true, map);
+  forEachLane(map.ok, [&](unsigned l) {
     uint64_t value = x.value(inst, 1, l);
-    if (!replaceField(map, form, value))
+    if (!replaceTensorMapField(map.host[l], form.field, form.ordinal, value))
       x.report(inst, "bad-tensor-map",
                llvm::formatv("the field cannot be {0:x}", value).str(), l);
-    std::memcpy(access.host[l], &map, sizeof(map));
   });
-  noteAccess(x, inst, access, 128, AccessKind::Write,
-             {Semantics::Weak, Scope::Cta});
+  TensorMapBits bits = tensorMapBits(form.field, form.ordinal);
+  for (unsigned r = 0; r < bits.count; ++r) {
+    LaneAccess word = map;
+    forEachLane(map.ok, [&](unsigned l) {
+      word.host[l] += 4 * bits.runs[r].word;
+      word.address[l] += 4 * bits.runs[r].word;
+    });
+    if (bits.runs[r].bits < 32)
+      noteAccess(x, inst, word, 4, AccessKind::Read,
+                 {Semantics::Weak, Scope::Cta});
+    noteAccess(x, inst, word, 4, AccessKind::Write,
+               {Semantics::Weak, Scope::Cta});
+  }
   return Flow::Next;
 }
 
@@ -141,8 +68,9 @@ Flow copyFence(Exec &x, const Inst &inst) {
                to);
   if (from.ok && to.ok) {
     unsigned l = __builtin_ctz(from.ok);
-    std::memcpy(to.host[l], from.host[l], 128);
-    noteAccess(x, inst, from, 128, AccessKind::Read,
+    std::memcpy(to.host[l], from.host[l], TensorMap::objectBytes);
+    // Nobody needs to have written what says nothing.
+    noteAccess(x, inst, from, TensorMap::meaningBytes, AccessKind::Read,
                {Semantics::Weak, Scope::Cta});
     noteAccess(x, inst, to, 128, AccessKind::Write,
                {Semantics::Weak, Scope::Cta});
@@ -168,16 +96,19 @@ bool decodeReplace(DecodeContext &c) {
   takeSpace(c, form.space);
   if (field < 0 || !c.take("b1024"))
     return c.unsupported();
-  form.field = Field(field);
-  bool wide = field == GlobalAddress || field == GlobalStride;
+  form.field = TensorMapField(field);
+  bool wide = form.field == TensorMapField::GlobalAddress ||
+              form.field == TensorMapField::GlobalStride;
   if (!c.take(wide ? "b64" : "b32") || !c.peek().empty())
     return c.unsupported();
-  bool indexed = field >= BoxDim && field <= ElementStride;
+  bool indexed = form.field >= TensorMapField::BoxDim &&
+                 form.field <= TensorMapField::ElementStride;
   if (c.numSources() != 2u + indexed)
     return c.error("wrong number of operands");
   if (indexed) {
     std::optional<int64_t> ordinal = c.immediate(1);
-    if (!ordinal || *ordinal < 0 || *ordinal > (field == GlobalStride ? 3 : 4))
+    if (!ordinal || *ordinal < 0 ||
+        *ordinal > (form.field == TensorMapField::GlobalStride ? 3 : 4))
       return c.error("the ordinal must be an immediate below the rank");
     form.ordinal = *ordinal;
   }

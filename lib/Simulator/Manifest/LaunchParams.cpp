@@ -125,7 +125,8 @@ Session::makeParam(const ParamSpec &param) {
     auto map = makeMap(param);
     if (!map)
       return map.takeError();
-    return bytesOf(*map);
+    auto bytes = map->encode();
+    return std::vector<uint8_t>(bytes.begin(), bytes.end());
   }
   case ParamSpec::Kind::Struct:
     break;

@@ -29,9 +29,6 @@ struct CheckOptions {
 /// For RunOptions::checker.
 CheckerFactory happensBeforeChecker(CheckOptions options = {});
 
-/// The kinds of findings that the checker reports, as in `Report::kind`.
-llvm::ArrayRef<llvm::StringLiteral> checkKinds();
-
 } // namespace fa4::sim
 
 #endif // FA4_SIMULATOR_CHECK_HAPPENSBEFORE_H

@@ -207,7 +207,8 @@ public:
   /// tcgen05.wait::ld (Read) or ::st (Write).
   virtual void tensorWait(const Warp &, const Inst &, LaneMask, AccessKind) {}
   /// While a tcgen05.ld of the warp has registers to define
-  /// (Warp::pendingLoads): `inst` is about to read its source registers.
+  /// (Warp::pendingLoads): `inst` is about to read its source registers and to
+  /// define its results.
   virtual void registersRead(const Warp &, const Inst &inst) {}
   virtual void tensorFence(const Warp &, const Inst &, LaneMask, bool before) {}
 

@@ -14,6 +14,8 @@
 #ifndef FA4_SIMULATOR_MACHINE_REPORT_H
 #define FA4_SIMULATOR_MACHINE_REPORT_H
 
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -43,6 +45,10 @@ struct Report {
   std::string key;
   uint64_t count = 1;
 };
+
+/// The kinds of findings behind which a run can go on: all but a hang and the
+/// limit of instructions. docs/simulator.md says how it goes on.
+llvm::ArrayRef<llvm::StringLiteral> survivableKinds();
 
 /// Collects reports from all worker threads.
 class ReportSink {

@@ -68,7 +68,7 @@ struct RunOptions {
   /// itself sees are reported (bounds, alignment, barriers, hangs).
   CheckerFactory checker;
   bool keepGoing = false;
-  /// Kinds of findings that are not reported (those of `checkKinds`).
+  /// Kinds of findings that are not reported (of `survivableKinds`).
   std::vector<std::string> allowed;
   unsigned threads = 0; ///< Worker threads; 0: as many as the machine has.
   SchedulePolicy policy = SchedulePolicy::Random;

@@ -107,8 +107,8 @@ struct Warp {
   /// Phase of each mbarrier (by shared address) that a wait of this warp last
   /// saw complete: tells in a hang who was lapped.
   llvm::DenseMap<uint32_t, uint64_t> seenPhases;
-  /// Registers that an asynchronous load has yet to define (by register file
-  /// offset / 128); empty most of the time. Kept by the tcgen05.ld handlers.
+  /// Not empty while the checker wants to hear of the registers that
+  /// instructions read and define (ClusterChecker::registersRead).
   llvm::SmallVector<uint32_t, 0> pendingLoads;
 };
 
@@ -218,6 +218,14 @@ public:
   Cta *ctaOfShared(uint32_t address) {
     uint32_t rank = address >> sharedRankShift;
     return rank < ctas.size() ? &ctas[rank] : nullptr;
+  }
+  /// ": no CTA of that rank in a cluster of 2", or nothing: for messages.
+  std::string noSuchCta(uint32_t address) {
+    if (ctaOfShared(address))
+      return "";
+    return (": no CTA of rank " + llvm::Twine(address >> sharedRankShift) +
+            " in a cluster of " + llvm::Twine(ctas.size()))
+        .str();
   }
   /// Host pointer to shared [address, +bytes), or null when out of bounds.
   uint8_t *resolveShared(uint32_t address, uint64_t bytes) {

@@ -9,12 +9,14 @@
 #include "../../../../lib/Simulator/Async/Reduce.h"
 #include "../../../../lib/Simulator/Async/Tcgen05.h"
 #include "../../../../lib/Simulator/Async/TensorBox.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include <map>
 #include <random>
 #include <set>
 
 using namespace fa4::sim;
+using testing::HasSubstr;
 
 //===----------------------------------------------------------------------===//
 // Swizzle
@@ -277,6 +279,103 @@ TEST(UnpackChunk, Formats) {
   uint32_t tf[4] = {0x3F801FFF};
   unpackChunk(reinterpret_cast<uint8_t *>(tf), MmaType::TF32, true, out);
   EXPECT_EQ(out[0], 1.0f);
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor maps in memory
+//===----------------------------------------------------------------------===//
+
+/// The first 64 bytes of a map, from 32-bit words.
+static std::vector<uint8_t> mapOf(const std::vector<uint32_t> &words) {
+  std::vector<uint8_t> bytes(TensorMap::objectBytes);
+  std::memcpy(bytes.data(), words.data(), 4 * words.size());
+  return bytes;
+}
+
+// Words that cuTensorMapEncodeTiled of driver 13.0 wrote on an H100 for a bf16
+// tensor of 64 x 32 x 16 x 8 x 4 with strides 128, 4096, 65536 and 524288 at
+// 0x700000000000, box 8 x 2 x 2 x 2 x 2; then one argument at a time changed.
+static const std::vector<uint32_t> driverMap = {
+    0,  0x7000, 0x540, 8, 0x100, 0x1000,     0x8000,     0,
+    63, 31,     15,    7, 3,     0x07000000, 0x01010101, 0};
+
+static TensorMap decoded(size_t word, uint32_t value) {
+  std::vector<uint32_t> words = driverMap;
+  words[word] = value;
+  return llvm::cantFail(TensorMap::decode(mapOf(words).data()));
+}
+
+TEST(TensorMapLayout, OfTheDriver) {
+  TensorMap map = decoded(0, 0);
+  EXPECT_EQ(llvm::toString(map.verify()), "");
+  EXPECT_EQ(map.rank, 5);
+  EXPECT_EQ(map.address, 0x700000000000u);
+  EXPECT_EQ(map.type, TensorMapType::BF16);
+  EXPECT_EQ(map.swizzle, TensorMapSwizzle::None);
+  for (unsigned i = 0; i < 5; ++i) {
+    EXPECT_EQ(map.dims[i], 64u >> i);
+    EXPECT_EQ(map.box[i], i ? 2 : 8);
+    EXPECT_EQ(map.elementStrides[i], 1);
+  }
+  EXPECT_EQ(map.byteStrides[0], 128u);
+  EXPECT_EQ(map.byteStrides[3], 524288u);
+  EXPECT_EQ(decoded(2, 0x6540).swizzle, TensorMapSwizzle::B128);
+  EXPECT_EQ(decoded(2, 0x3540).swizzle, TensorMapSwizzle::B32);
+  EXPECT_EQ(decoded(2, 0x3540).interleave, 2);
+  EXPECT_EQ(decoded(2, 0x8540).fillNan, 1);
+  EXPECT_EQ(decoded(2, 0x3C0).type, TensorMapType::F32);
+  EXPECT_EQ(decoded(2, 0x440).type, TensorMapType::F32Ftz);
+  EXPECT_EQ(decoded(2, 0x4C0).type, TensorMapType::F64);
+  EXPECT_EQ(decoded(2, 0x103C0).type, TensorMapType::TF32);
+  EXPECT_EQ(decoded(2, 0x10440).type, TensorMapType::TF32Ftz);
+  EXPECT_EQ(decoded(2, 0x60540).type, TensorMapType::BF16); // L2 promotion
+  EXPECT_EQ(decoded(8, 0xFFFFFFFF).dims[0], uint64_t(1) << 32);
+  EXPECT_EQ(decoded(13, 0x07000E00).elementStrides[3], 8);
+  EXPECT_EQ(decoded(13, 0x7F000000).box[0], 128);
+  EXPECT_EQ(decoded(14, 0xFF000000).box[4], 256);
+  EXPECT_EQ(decoded(7, 0x0F00).byteStrides[2], 0xF000010000u);
+  // ptxas's tensormap.replace for sm_100a: bits 19 to 21.
+  EXPECT_EQ(decoded(2, 0x86540).swizzle, TensorMapSwizzle::B128Atom32B);
+}
+
+TEST(TensorMapLayout, EncodesWhatItDecodes) {
+  for (unsigned type = 0; type <= unsigned(TensorMapType::TF32Ftz); ++type)
+    for (unsigned swizzle = 0;
+         swizzle <= unsigned(TensorMapSwizzle::B128Atom64B); ++swizzle) {
+      TensorMap map = decoded(0, 0x100);
+      map.type = TensorMapType(type);
+      map.swizzle = TensorMapSwizzle(swizzle);
+      map.dims[1] = uint64_t(1) << 32;
+      map.byteStrides[1] = 0xFFFFFFFFF0;
+      map.elementStrides[4] = 8;
+      map.box[0] = map.box[3] = 256;
+      auto bytes = map.encode();
+      TensorMap again = llvm::cantFail(TensorMap::decode(bytes.data()));
+      EXPECT_EQ(again.type, map.type);
+      EXPECT_EQ(again.swizzle, map.swizzle);
+      EXPECT_EQ(again.encode(), bytes);
+      EXPECT_EQ(again.dims[1], map.dims[1]);
+      EXPECT_EQ(again.byteStrides[1], map.byteStrides[1]);
+      EXPECT_EQ(again.elementStrides[4], 8);
+      EXPECT_EQ(again.box[3], 256);
+    }
+}
+
+TEST(TensorMapLayout, WhatIsNone) {
+  auto error = [](size_t word, uint32_t value) {
+    std::vector<uint32_t> words = driverMap;
+    words[word] = value;
+    auto map = TensorMap::decode(mapOf(words).data());
+    return map ? std::string() : llvm::toString(map.takeError());
+  };
+  EXPECT_THAT(error(2, 0x541), HasSubstr("im2col"));
+  EXPECT_THAT(error(2, 0x545), HasSubstr("mode is 5"));
+  EXPECT_THAT(error(2, 0x740), HasSubstr("element type"));
+  EXPECT_THAT(error(15, 1), HasSubstr("no tiled map"));
+  EXPECT_THAT(error(2, 0x400540), HasSubstr("swizzle"));
+  std::vector<uint8_t> zeros(TensorMap::objectBytes);
+  EXPECT_THAT(llvm::toString(TensorMap::decode(zeros.data()).takeError()),
+              HasSubstr("all zero"));
 }
 
 //===----------------------------------------------------------------------===//

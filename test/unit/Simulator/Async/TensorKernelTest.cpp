@@ -331,8 +331,10 @@ TEST(TensorCopy, LoadThenStoreIsTheIdentityInBounds) {
           auto *result = reinterpret_cast<float *>(to->data);
           for (int i = 0; i < 48 * 50; ++i)
             result[i] = 1;
-          kernel.scalar(map2d(from->address, swizzle, TensorMapType::F32));
-          kernel.scalar(map2d(to->address, swizzle, TensorMapType::F32));
+          kernel.scalar(
+              map2d(from->address, swizzle, TensorMapType::F32).encode());
+          kernel.scalar(
+              map2d(to->address, swizzle, TensorMapType::F32).encode());
           kernel.scalar(x);
           kernel.scalar(y);
           kernel.config.block = {1, 1, 1};

@@ -648,8 +648,7 @@ TEST(Memory, TensorMapFields) {
   k.config.block = {32};
   RunResult result = k.run();
   ASSERT_TRUE(result.ok()) << reports(result);
-  TensorMap map;
-  std::memcpy(&map, k.data<uint8_t>("out"), sizeof(map));
+  TensorMap map = llvm::cantFail(TensorMap::decode(k.data<uint8_t>("out")));
   EXPECT_EQ(llvm::toString(map.verify()), "");
   EXPECT_EQ(map.address, address);
   EXPECT_EQ(map.rank, 2);
