@@ -7,6 +7,7 @@ same on the CPU path, which serves as the op's executable definition."""
 
 import argparse
 import re
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -125,6 +126,7 @@ def heading(text):
 
 def compile_for_gpu(text, chip):
     """The kernel, with the compiler's tables; and what took how long."""
+    shutil.rmtree(FOLDER, ignore_errors=True)
     kernel, seconds = timed(gpu.compile, text, FOLDER, chip)
     took = f"op to PTX for {chip} in {seconds:.2f} s"
     wanted = [*LEVELS, "ptx"]

@@ -133,17 +133,21 @@ def compile(
     options: Sequence[str] = (),
 ) -> Kernel:
     """Runs fa4-compile on the text of a module that has one kernel; its files
-    go to `folder`, which is emptied. Raises CompileError with the tool's
-    message."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    go to `folder`, beside what is there, and replace those of the same name;
+    op.mlir is the text. Raises CompileError with the tool's message."""
+    folder.mkdir(parents=True, exist_ok=True)
     source = folder / "op.mlir"
     source.write_text(text)
-    report = run_tool("fa4-compile", source, f"--chip={chip}", f"--emit={emit}", "-o", folder, *options)
-    found = sorted(folder.glob("*.ptx"))
-    if len(found) != 1:
-        raise CompileError(f"fa4-compile wrote {len(found)} PTX files, expected one")
-    files = (found[0].with_suffix(s) for s in (".json", ".ptx", ".cubin"))
+    with tempfile.TemporaryDirectory(prefix=".fa4-", dir=folder) as scratch:
+        report = run_tool("fa4-compile", source, f"--chip={chip}", f"--emit={emit}", "-o", scratch, *options)
+        found = sorted(Path(scratch).glob("*.ptx"))
+        if len(found) != 1:
+            raise CompileError(f"fa4-compile wrote {len(found)} PTX files, expected one")
+        files = [folder / (found[0].stem + s) for s in (".json", ".ptx", ".cubin")]
+        for path in files:
+            path.unlink(missing_ok=True)
+        for path in Path(scratch).iterdir():
+            path.replace(folder / path.name)
     return Kernel(*files, report=report)
 
 
