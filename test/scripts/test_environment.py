@@ -133,6 +133,13 @@ def configurations(checkout):
     return [call for call in checkout.calls() if "--fresh" in call]
 
 
+@pytest.mark.parametrize("script", ["demo", "test", "update-docs"])
+def test_called_with_sh(checkout, script):
+    path = checkout.root / "scripts" / script
+    status, output = checkout.run("/bin/sh", path, "--help", cwd="/")
+    assert status == 0 and output.startswith(f"usage: scripts/{script}"), output
+
+
 def test_entered_through_a_link_the_build_is_kept(checkout):
     assert checkout.run()[0] == 0
     kept = checkout.root / "build" / "release" / "kept"
