@@ -323,3 +323,35 @@ tile.kernel @sunk(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"
   }
   tile.store %r, %y[%i, %c0] : vector<128x128xf32>, memref<?x128xf32>
 }
+
+// -----
+
+// What nothing uses is not issued: in a role it would have effects, and nobody would
+// commit it. An accumulator that only its own loop uses is nothing that is used.
+
+// CHECK-LABEL: tile.kernel @dead
+// CHECK:       tile.role @mma
+// CHECK-COUNT-1: tile.mma
+// CHECK-NOT:   tile.mma
+// CHECK:       tile.role @load
+// CHECK-COUNT-1: tile.load
+// CHECK-NOT:   tile.load
+tile.kernel @dead(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                  %y: memref<?x128xf32> {tile.name = "y", tile.dims = ["N", "128"]},
+                  %n: index {tile.name = "n"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : vector<128x128xf32>
+  %i = tile.work_tile : index
+  %a = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+  %unused = tile.load %x[%n, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+  %s = tile.mma %a, transpose %a : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+  %t = tile.mma %a, transpose %unused : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+  %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> (vector<128x128xf32>) {
+    %u = tile.mma %a, transpose %unused acc %acc : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+    scf.yield %u : vector<128x128xf32>
+  }
+  %v = arith.negf %s : vector<128x128xf32>
+  tile.store %v, %y[%i, %c0] : vector<128x128xf32>, memref<?x128xf32>
+}

@@ -491,8 +491,7 @@ static scf::ForOp dropDeadIterArgs(scf::ForOp loop) {
   return copy;
 }
 
-/// Erases what the role has copied and does not need.
-static void eraseDead(Block &block) {
+void fa4::tile::eraseDead(Block &block) {
   for (Operation &each : llvm::make_early_inc_range(llvm::reverse(block))) {
     Operation *op = &each;
     if (auto loop = dyn_cast<scf::ForOp>(op))

@@ -21,6 +21,10 @@ namespace fa4::tile {
 mlir::LogicalResult buildRoles(KernelOp kernel, const RolePartition &partition,
                                const TargetDescription &target);
 
+/// Erases what has neither uses nor effects, in `block` and its regions, and
+/// iter_args of loops that nothing but such iter_args needs.
+void eraseDead(mlir::Block &block);
+
 } // namespace fa4::tile
 
 #endif // FA4_LIB_DIALECT_TILE_TRANSFORMS_ROLEBUILDER_H

@@ -379,6 +379,8 @@ struct TileWarpSpecialize
     }
     if (failed(checkRows(kernel, *target)))
       return signalPassFailure();
+    // In a role, an MMA or a load has effects and stays.
+    eraseDead(kernel.getBody().front());
     hoistMmas(kernel);
     splitBranches(kernel);
     skipZeroAccumulators(kernel);
