@@ -121,7 +121,11 @@ class TileProgram:
     partial: bool = False
     chip: str = "sm_100a"
     options: tuple = ()
-    first: str = "tile"
+    result_type: str = "bf16"
+
+    @property
+    def first(self):
+        return self.start
 
     @property
     def text(self):
@@ -137,7 +141,7 @@ class TileProgram:
         return gpu.simulate(
             kernel,
             inputs,
-            {name: gpu.DTYPES["bf16"] for name in self.results},
+            {name: np.float32 if self.result_type == "f32" else gpu.DTYPES["bf16"] for name in self.results},
             seeds=SEEDS,
             options=["--threads", "1", *self.scalars],
         )
@@ -169,14 +173,17 @@ def kernels() -> list:
     one_block = (("A", (300, 64)), ("B", (64, 136)), ("C", (300, 136)))
     conditional = "test/Pipelines/Inputs/conditional.mlir"
     found.append(TileProgram("conditional", conditional, one_block, ("C",), ("on=1",)))
+    tiles = (("x", (300, 64)), ("y", (300, 128)))
+    late_uses = "test/Pipelines/Inputs/late-uses.mlir"
+    found.append(TileProgram("late-uses", late_uses, tiles, ("y",), ("n=1",), start="schedule", result_type="f32"))
     found.append(TileProgram("gradient", "test/Pipelines/backward-program.mlir", partial=True))
     return found
 
 
 # A mask in the loop's bounds and in its blocks, regions and captures, a short and a
-# long row, no loop at all, no attention.
+# long row, no loop at all, no attention, roles in which much may move.
 QUICK = (
-    "plain-causal-hd128-bf16", "mask-with score_mod", "score-scaled by a capture", "gemm",
+    "plain-causal-hd128-bf16", "mask-with score_mod", "score-scaled by a capture", "gemm", "late-uses",
     "layout-one static block, causal", "heads-hd 32, f16, causal", "gradient",
 )  # fmt: skip
 
