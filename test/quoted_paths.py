@@ -53,6 +53,10 @@ def quoted(line):
         length = 1
         found = quote != '"' and PATH.match(line, position)
         if found:
+            # The text in single quotes is read by another shell, too.
+            start = line.rfind("'", 0, position)
+            if quote and re.search(r"\bsh -c $", line[:start]) and line.count('"', start, position) % 2 == 0:
+                raise ValueError(f'in the command of sh -c, write "{found[0]}" with the quotes')
             # Single quotes of the test are closed and opened again, as the path
             # may have one.
             result.append(f"{quote or ''}\"{found[0]}\"{quote or ''}")
@@ -86,11 +90,14 @@ class QuotedShTest(lit.formats.ShTest):
             return script
         if lit_config.noExecute:
             return Result(lit.Test.PASS)
-        for directive in script:
-            if isinstance(directive, CommandDirective):
-                directive.command = quoted(directive.command)
-            else:
-                directive.value = quoted(directive.value)
+        try:
+            for directive in script:
+                if isinstance(directive, CommandDirective):
+                    directive.command = quoted(directive.command)
+                else:
+                    directive.value = quoted(directive.value)
+        except ValueError as error:
+            return Result(lit.Test.UNRESOLVED, str(error))
         folder, base = lit.TestRunner.getTempPaths(test)
         for path in (test.getSourcePath(), base):
             if UNSAFE.search(path):

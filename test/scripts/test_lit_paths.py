@@ -28,6 +28,7 @@ RUN: %{words} 3 %t --output=%t/C.npy A=%t,B=%S
 RUN: %{words} 1 "--reduce=test=%S/Inputs/words.py x"
 RUN: %{words} 1 '%t and %s' && %{words} 2 a\ %t b
 RUN: %{words} 2 %% %p/a*.nothing
+RUN: sh -c 'test -f "%s" && rm -rf "%t/none"'
 RUN: %{copy} %t/third && diff %s %t/third && rm -rf %t %t.redirected
 """
 
@@ -90,6 +91,17 @@ def test_paths_stay_whole(tmp_path, folder, locale):
     assert result.returncode == 0, result.stdout + result.stderr
     for sentinel in sentinels:
         assert (sentinel / "keep").read_text() == "not ours", sentinel
+
+
+def test_a_shell_in_a_shell_needs_quotes(tmp_path):
+    build = lit_suite(tmp_path / "a b" / "fa4")
+    (tmp_path / "a").mkdir()
+    test = tmp_path / "a b" / "fa4" / "test" / "forms.test"
+    test.write_text("RUN: sh -c 'rm -rf %t'\n")
+    result = run_lit(build)
+    assert result.returncode != 0
+    assert 'in the command of sh -c, write "%t" with the quotes' in result.stdout
+    assert (tmp_path / "a").exists()
 
 
 @pytest.mark.parametrize("folder", ["a$HOME", "a\\b", "100%t"])

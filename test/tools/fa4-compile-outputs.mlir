@@ -5,7 +5,7 @@
 // RUN: rm -rf %t && mkdir -p %t && cd %t
 //
 // A new folder is readable for whom the umask lets.
-// RUN: sh -c 'umask 022 && fa4-compile %s -o new/deep'
+// RUN: sh -c 'umask 022 && fa4-compile "%s" -o new/deep'
 // RUN: stat -c %%a new new/deep | FileCheck %s --check-prefix=MODE
 // MODE: 755
 // MODE-NEXT: 755

@@ -255,7 +255,7 @@ TEST_F(FindPtxas, NotPtxas) {
   };
   std::string head = path("program") + " -arch=sm_100a failed (exit status ";
   EXPECT_EQ(run("exit 3"), head + "3)");
-  EXPECT_EQ(run("echo \"$1 $2 $4 $6\"; cat $3; exit 1"),
+  EXPECT_EQ(run("echo \"$1 $2 $4 $6\"; cat \"$3\"; exit 1"),
             head + "1):\n-v -arch=sm_100a -o --last\nthe text");
   EXPECT_EQ(run("echo at $3, at $3; exit 1"), head + "1):\nat <ptx>, at <ptx>");
   EXPECT_EQ(run("for i in 1 2 3 4 5 6 7 8 9 10; do echo $i; done; exit 1"),
@@ -264,9 +264,10 @@ TEST_F(FindPtxas, NotPtxas) {
   const char *log = "echo \"ptxas info    : Compiling entry function 'a' for "
                     "'x'\"\necho 'ptxas info    : Used 3 registers' >&2\n";
   EXPECT_EQ(run(log), path("program") + " wrote no cubin");
-  EXPECT_EQ(run(std::string(log) + "printf ELF > $OUT"), "cubin: ELF");
-  EXPECT_EQ(run(std::string(log) + "rm $OUT").substr(0, 13), "cannot read '");
-  EXPECT_EQ(run("echo $(ls $TMPDIR | wc -l) files; exit 1"),
+  EXPECT_EQ(run(std::string(log) + "printf ELF > \"$OUT\""), "cubin: ELF");
+  EXPECT_EQ(run(std::string(log) + "rm \"$OUT\"").substr(0, 13),
+            "cannot read '");
+  EXPECT_EQ(run("echo $(ls \"$TMPDIR\" | wc -l) files; exit 1"),
             head + "1):\n3 files");
   unsetenv("TMPDIR");
 }
