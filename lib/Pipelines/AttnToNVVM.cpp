@@ -36,6 +36,7 @@ static void addLazyRescale(OpPassManager &pm, const KernelOptions &options) {
 static void addSchedule(OpPassManager &pm, const KernelOptions &options) {
   TileScheduleOptions schedule;
   schedule.splitArrival = options.splitArrival;
+  schedule.verify = options.verify;
   pm.addNestedPass<KernelOp>(createTileSchedule(schedule));
 }
 
@@ -45,8 +46,24 @@ static void addSplitExp(OpPassManager &pm, const KernelOptions &options) {
   pm.addNestedPass<KernelOp>(createTileSplitExp(split));
 }
 
+static void addAllocate(OpPassManager &pm, const KernelOptions &options) {
+  TileAllocateOptions allocate;
+  allocate.verify = options.verify;
+  pm.addNestedPass<KernelOp>(createTileAllocate(allocate));
+}
+
+/// Not verified: tile-to-nvvm does so, once for all that is behind
+/// tile-allocate.
+static void addDistribute(OpPassManager &pm, const KernelOptions &) {
+  TileDistributeOptions distribute;
+  distribute.verify = false;
+  pm.addNestedPass<KernelOp>(createTileDistribute(distribute));
+}
+
 static void addNVVM(OpPassManager &pm, const KernelOptions &options) {
-  pm.addPass(createTileToNVVM());
+  TileToNVVMOptions lower;
+  lower.verify = options.verify;
+  pm.addPass(createTileToNVVM(lower));
   pm.addPass(createConvertNVVMToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
@@ -64,12 +81,10 @@ static constexpr KernelLevel levels[] = {
      addKernelPass<createTileWarpSpecialize>},
     {"schedule", "pipelined roles, stages", addSchedule},
     {"split-exp", "exponentials for each unit", addSplitExp},
-    {"allocate", "memory and barriers of channels",
-     addKernelPass<createTileAllocate>},
+    {"allocate", "memory and barriers of channels", addAllocate},
     {"split-loop", "a loop for each kind of block",
      addKernelPass<createTileSplitLoop>},
-    {"distribute", "a thread's part of each tile",
-     addKernelPass<createTileDistribute>},
+    {"distribute", "a thread's part of each tile", addDistribute},
     {"unroll", "fragments and pairs of columns",
      addKernelPass<createTileUnroll>},
     {"nvvm", "LLVM and NVVM dialects", addNVVM},
@@ -90,6 +105,7 @@ KernelOptions AttnToNVVMOptions::get() const {
   options.rescaleThreshold = rescaleThreshold;
   options.splitArrival = splitArrival;
   options.expFraction = expFraction;
+  options.verify = verify;
   return options;
 }
 

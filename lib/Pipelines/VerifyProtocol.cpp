@@ -18,8 +18,10 @@ using namespace fa4::tile;
 void fa4::registerVerifyProtocolPipeline() {
   PassPipelineRegistration<>(
       "verify-protocol",
-      "Prove that the roles of each kernel neither deadlock nor race",
+      "Prove that the roles of each kernel neither deadlock nor race, and "
+      "that each element of its outputs is written once",
       [](OpPassManager &pm) {
         pm.addNestedPass<KernelOp>(createTileVerifyProtocol());
+        pm.addNestedPass<KernelOp>(createTileVerifyOutputs());
       });
 }

@@ -51,7 +51,7 @@ func.func @constant_mask(%x: memref<?x?x?x64xbf16>, %o: memref<?x?x?x64xbf16>) {
 // CHECK: arith.addf
 // CHECK: vector.broadcast %[[N]]
 tile.kernel @count(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
-                   %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["M", "64"]})
+                   %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["M", "64"], tile.output = "partial"})
     attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>]} {
   %c0 = arith.constant 0 : index
   %c128 = arith.constant 128 : index

@@ -64,7 +64,10 @@ static ArrayRef<std::string> getPipelines() {
         "tile-unroll",
         "lane-math-to-llvm",
         "tile-to-nvvm",
+        "tile-to-nvvm{verify=false}",
+        "tile-verify-outputs",
         "attn-to-nvvm",
+        "attn-to-nvvm{verify=false}",
     };
     for (const fa4::KernelLevel &level : fa4::getKernelLevels().drop_back())
       all.push_back("attn-to-nvvm{from=" + level.name.str() + "}");

@@ -61,8 +61,24 @@ def test_quick(level, command):
 @pytest.mark.xdist_group("mutants")
 def test_unexplained_survivor_fails(command, monkeypatch):
     monkeypatch.setattr(suite.equivalents, "reason", lambda *_: None)
+    monkeypatch.setattr(suite.Judge, "survivor", lambda *_: Verdict())  # Minutes.
     status, said = command("--level=ptx")
     assert status == 1 and re.search(r"^OPEN ptx:hd64-causal:\d+:", said, re.MULTILINE)
+
+
+@needs_tools
+@pytest.mark.xdist_group("mutants")
+def test_survivor_of_few_calls_gets_all(command, monkeypatch):
+    """One key and one query find little; what they leave is not open for that."""
+    monkeypatch.setattr(suite, "QUICK_CALLS", [mutants.Call(1, 1)])
+    monkeypatch.setattr(mutants, "CALLS", mutants.CALLS[:2])
+    monkeypatch.setattr(mutants, "PHASE_CALLS", [])
+    monkeypatch.setattr(mutants, "COLUMN_CALLS", [])
+    asked = []
+    survivor = suite.Judge.survivor
+    monkeypatch.setattr(suite.Judge, "survivor", lambda *of: asked.append(of) or survivor(*of))
+    status, said = command("--level=ptx")
+    assert status == 0 and asked, said
 
 
 @needs_tools

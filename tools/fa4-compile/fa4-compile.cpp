@@ -64,6 +64,12 @@ struct Options {
       cl::desc("Share of the exponentials that a polynomial computes, 0 to 1; "
                "less than 0 = computed from the target's rates"),
       cl::init(KernelOptions().expFraction), cl::cat(category)};
+  cl::opt<bool> verify{
+      "verify",
+      cl::desc("Prove that the kernel's roles neither deadlock nor race, and "
+               "that its outputs are written once; what is not proven is "
+               "refused (default: true)"),
+      cl::init(KernelOptions().verify), cl::cat(category)};
   cl::opt<bool> verifyPtx{
       "verify-ptx",
       cl::desc("Have ptxas check the PTX, also when no cubin is wanted"),
@@ -141,6 +147,7 @@ static FailureOr<CompileOptions> readOptions(const Options &options) {
   compile.kernel.rescaleThreshold = options.rescaleThreshold;
   compile.kernel.splitArrival = options.splitArrival;
   compile.kernel.expFraction = options.expFraction;
+  compile.kernel.verify = options.verify;
   compile.manifests = options.output != "-";
   compile.report = options.report;
   compile.back.chip = options.chip;

@@ -136,7 +136,9 @@ def TileToNVVM : Pass<"tile-to-nvvm", "::mlir::ModuleOp"> {
   let description = [{
     Each `tile.kernel` becomes an `llvm.func` of its name with `nvvm.kernel`. It
     must be placed (`tile-allocate`), and its roles of four warps be distributed
-    (`tile-distribute`, `tile-unroll`).
+    (`tile-distribute`, `tile-unroll`). First it proves what `tile-verify-protocol` and
+    `tile-verify-outputs` prove: nothing that a pass before it, or a person, has changed
+    in the roles gets past here unproven.
 
     - **Parameters**: tensor maps, one for each tensor, box and swizzle; pointers
       and strides of tensors that lanes write (`tile.put`); scalars; sizes
@@ -205,6 +207,10 @@ def TileToNVVM : Pass<"tile-to-nvvm", "::mlir::ModuleOp"> {
   let dependentDialects = [
     "::mlir::cf::ControlFlowDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::NVVM::NVVMDialect"
+  ];
+  let options = [
+    Option<"verify", "verify", "bool", /*default=*/"true",
+           "Prove the protocol of the roles, and that outputs are written once">
   ];
 }
 

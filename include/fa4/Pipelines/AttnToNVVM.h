@@ -29,6 +29,10 @@ struct KernelOptions {
   /// tile-split-exp: share of the exponentials that go to the polynomial; less
   /// than 0 = computed.
   double expFraction = -1.0;
+  /// Whether the protocol of the roles is proven after tile-schedule and
+  /// tile-allocate and before tile-to-nvvm, and there that outputs are written
+  /// once. Off, what a file says is compiled as it stands.
+  bool verify = true;
 };
 
 /// One step of the pipeline.
@@ -66,6 +70,11 @@ struct AttnToNVVMOptions : public mlir::PassPipelineOptions<AttnToNVVMOptions> {
       llvm::cl::desc("Share of the exponentials that a polynomial computes, 0 "
                      "to 1; less than 0 = computed from the target's rates"),
       llvm::cl::init(KernelOptions().expFraction)};
+  PassOptions::Option<bool> verify{
+      *this, "verify",
+      llvm::cl::desc("Prove the protocol of the roles, and that outputs are "
+                     "written once"),
+      llvm::cl::init(KernelOptions().verify)};
   PassOptions::Option<std::string> from{
       *this, "from", llvm::cl::desc("Level that the input is at"),
       llvm::cl::init("")};

@@ -40,7 +40,8 @@ public:
 
   /// A tensor or memref; `letters` are the names of its dimensions that are not
   /// static.
-  void addData(StringRef name, Type type, ArrayRef<StringRef> letters) {
+  void addData(StringRef name, Type type, ArrayRef<StringRef> letters,
+               bool isOutput = false) {
     auto shaped = cast<ShapedType>(type);
     SmallVector<Attribute> dims;
     for (auto [size, letter] : llvm::zip(shaped.getShape(), letters))
@@ -48,8 +49,12 @@ public:
           ShapedType::isDynamic(size) ? letter.str() : std::to_string(size)));
     if (!isa<MemRefType>(type))
       type = MemRefType::get(shaped.getShape(), shaped.getElementType());
-    add(name, type,
-        builder.getNamedAttr(tile::kArgDims, builder.getArrayAttr(dims)));
+    SmallVector<NamedAttribute> more = {
+        builder.getNamedAttr(tile::kArgDims, builder.getArrayAttr(dims))};
+    if (isOutput)
+      more.push_back(builder.getNamedAttr(tile::kArgOutput,
+                                          builder.getStringAttr("once")));
+    add(name, type, more);
   }
   void addScalar(StringRef name, Type type) { add(name, type, {}); }
 
@@ -73,11 +78,9 @@ public:
   }
 
 private:
-  void add(StringRef name, Type type, std::optional<NamedAttribute> more) {
-    NamedAttrList list;
+  void add(StringRef name, Type type, ArrayRef<NamedAttribute> more) {
+    NamedAttrList list(more);
     list.append(tile::kArgName, builder.getStringAttr(name));
-    if (more)
-      list.append(*more);
     types.push_back(type);
     attributes.push_back(list.getDictionary(builder.getContext()));
   }
@@ -101,9 +104,11 @@ static Signature getSignature(SdpaOp op, ValueRange outputs) {
   signature.addData("q", op.getQ().getType(), letters("Sq", "Hq"));
   signature.addData("k", op.getK().getType(), letters("Sk", "Hkv"));
   signature.addData("v", op.getV().getType(), letters("Sk", "Hkv"));
-  signature.addData("out", outputs[0].getType(), letters("Sq", "Hq"));
+  signature.addData("out", outputs[0].getType(), letters("Sq", "Hq"),
+                    /*isOutput=*/true);
   if (op.hasLse())
-    signature.addData("lse", outputs[1].getType(), {"B", "Hq", "Sq"});
+    signature.addData("lse", outputs[1].getType(), {"B", "Hq", "Sq"},
+                      /*isOutput=*/true);
   for (auto [i, capture] : llvm::enumerate(op.getCaptures()))
     signature.addScalar(llvm::formatv("capture{0}", i).str(),
                         capture.getType());

@@ -9,6 +9,8 @@
 #include "KernelLowering.h"
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
 #include "fa4/Conversion/Passes.h"
+#include "fa4/Dialect/Tile/Analysis/OutputCoverage.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
@@ -114,6 +116,10 @@ void TileToNVVMPass::runOnOperation() {
   SmallVector<KernelOp> kernels(module.getOps<KernelOp>());
   if (kernels.empty())
     return;
+  if (verify)
+    for (KernelOp kernel : kernels)
+      if (failed(verifyProtocol(kernel)) || failed(verifyOutputs(kernel)))
+        return signalPassFailure();
   LLVM::GlobalOp sharedMemory = createSharedMemory(module);
   for (KernelOp kernel : kernels)
     if (failed(lowerKernel(kernel, sharedMemory)))

@@ -41,13 +41,15 @@ LEVELS = ("channel", "ptx", "nvvm")
 QUICK = {"nvvm": 120, "ptx": 40}
 # Numbers of the mutants of roles and channels in it: not all are asked for.
 QUICK_RANGES = ("0:5", "346:349", "600:602", "896:898")
+# What survives them, and is not explained, gets all others before it counts.
 QUICK_CALLS = mutants.CALLS[:2]
 # One of so many of the mutants that the protocol's proof rejects is simulated, too.
 REJECTED = 4
 
 
 class UnknownError(Exception):
-    """--known, and nobody has judged it yet."""
+    """Not judged: --known, and nobody has done so yet; or it takes ptxas, which is
+    not there."""
 
 
 class Judge:
@@ -61,9 +63,12 @@ class Judge:
         self.phase_calls = self.calls + ([] if options.quick else mutants.PHASE_CALLS)
         self.column_calls = self.calls + ([] if options.quick else mutants.COLUMN_CALLS)
         lists = (self.phase_calls, self.column_calls, bool(self.ptxas))
+        if options.quick:
+            lists += (mutants.CALLS, mutants.PHASE_CALLS, mutants.COLUMN_CALLS)
         self.key = [digest(gpu.find_tool("fa4-sim")), zlib.crc32(repr(lists).encode())]
         self.compiler = digest(gpu.find_tool("fa4-compile"))
         self.only_known = options.known
+        self.is_quick = options.quick
         self.known, self.lock = {}, threading.Lock()
         self.in_ptx = {}  # Kernel and text -> fault in PTX.
         keep = options.resume or options.known
@@ -95,6 +100,24 @@ class Judge:
         elif operator in mutants.COLUMN_OPERATORS:
             calls, name = self.column_calls, name + "+columns"
         return Verdict(**self._remembered(name, lambda: asdict(subject.judge(text(), calls, self.ptxas))))
+
+    def survivor(self, subject, name, text, operator) -> Verdict:
+        """Of a mutant that few calls have not found: what all calls and ptxas say, as
+        without --quick. Raises UnknownError where there is no ptxas to ask."""
+        if not self.is_quick:
+            return Verdict()
+        calls = mutants.CALLS
+        if operator in mutants.PHASE_OPERATORS:
+            calls = calls + mutants.PHASE_CALLS
+        elif operator in mutants.COLUMN_OPERATORS:
+            calls = calls + mutants.COLUMN_CALLS
+        ptxas = gpu.find_ptxas()
+        with self.lock:
+            subject.prepare(calls)
+        says = self._remembered(f"{name}+{len(calls)}", lambda: asdict(subject.judge(text(), calls, ptxas)))
+        if not says["layer"] and not ptxas:
+            raise UnknownError
+        return Verdict(**says)
 
     def compiled(self, ir, level) -> tuple[str, str]:
         """Fingerprint of the PTX of a module, and what the compiler refuses."""
@@ -176,6 +199,9 @@ class Kernel:
 def judge_ptx(judge, kernel, fault):
     verdict = judge.ptx(kernel.subject, fault, counts=True)
     reason = None if verdict.layer else kernel.reason(judge, fault)
+    if not verdict.layer and not reason:
+        text = "\n".join(fault.apply(kernel.subject.lines))
+        verdict = judge.survivor(kernel.subject, mutants.fingerprint(text), lambda: text, fault.operator)
     return _outcome("ptx", kernel, fault, verdict, reason)
 
 
@@ -193,6 +219,8 @@ def judge_ir(judge, kernel, fault):
     reason = None
     if not verdict.layer and (unit := kernel.in_ptx.get(fault.line)):
         reason = kernel.reason(judge, ir_faults.as_ptx_fault(fault, unit, kernel.context))
+    if not verdict.layer and not reason:
+        verdict = judge.survivor(kernel.subject, name, lambda: mutants.compile_from(ir, "nvvm"), fault.operator)
     return _outcome("nvvm", kernel, fault, verdict, reason)
 
 
@@ -317,7 +345,7 @@ def parse_arguments(argv):
     add = parser.add_argument
     add("--level", choices=LEVELS, action="append", help="only this one (may be repeated)")
     add("--kernel", metavar="REGEX", default="", help="only kernels whose name has a match, e.g. hd64-causal")
-    add("--quick", action="store_true", help="a fixed small sample of them, with few calls")
+    add("--quick", action="store_true", help="a fixed small sample of them, with few calls of those that these find")
     add("--sample", type=int, metavar="N", help="about one of N")
     add("--resume", action="store_true", help="only what has no verdict yet")
     add("--known", action="store_true", help="only what has a verdict: simulates nothing")

@@ -6,8 +6,8 @@
 // CHECK-SAME: %[[Q:[^ ]*]]: memref<?x?x?x128xbf16> {tile.dims = ["B", "Sq", "Hq", "128"], tile.name = "q"}
 // CHECK-SAME: %[[K:[^ ]*]]: memref<?x?x?x128xbf16> {tile.dims = ["B", "Sk", "Hkv", "128"], tile.name = "k"}
 // CHECK-SAME: %[[V:[^ ]*]]: memref<?x?x?x128xbf16> {tile.dims = ["B", "Sk", "Hkv", "128"], tile.name = "v"}
-// CHECK-SAME: %[[OUT:[^ ]*]]: memref<?x?x?x128xbf16> {tile.dims = ["B", "Sq", "Hq", "128"], tile.name = "out"}
-// CHECK-SAME: %[[LSE:[^ ]*]]: memref<?x?x?xf32> {tile.dims = ["B", "Hq", "Sq"], tile.name = "lse"}
+// CHECK-SAME: %[[OUT:[^ ]*]]: memref<?x?x?x128xbf16> {tile.dims = ["B", "Sq", "Hq", "128"], tile.name = "out", tile.output = "once"}
+// CHECK-SAME: %[[LSE:[^ ]*]]: memref<?x?x?xf32> {tile.dims = ["B", "Hq", "Sq"], tile.name = "lse", tile.output = "once"}
 // CHECK-SAME: chip = "sm_100a", grid = [#tile.extent<"Sq" by 256>, #tile.extent<"Hq">, #tile.extent<"B">]
 // CHECK-DAG: %[[CS:.*]] = arith.constant dense<0.127517432> : vector<256x128xf32>
 // CHECK-DAG: %[[CROW:.*]] = arith.constant dense<0.127517432> : vector<256xf32>

@@ -1,4 +1,5 @@
-// RUN: fa4-opt %s --tile-to-nvvm --split-input-file --verify-diagnostics
+// What tile-to-nvvm itself refuses, where nothing was proven before.
+// RUN: fa4-opt %s --tile-to-nvvm=verify=false --split-input-file --verify-diagnostics
 
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})

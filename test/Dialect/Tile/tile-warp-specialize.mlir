@@ -66,16 +66,17 @@ tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
 
 // -----
 
-// A carried accumulator that is multiplied in the loop goes to and fro; what is
+// A carried accumulator that is multiplied in the loop goes to and fro, and is
+// rescaled: nobody writes the zeros that it starts from. What is
 // between one MMA's result and another's operand is a compute role.
 
 // CHECK-LABEL: tile.kernel @attention
 // CHECK:       %[[Q:.*]] = tile.channel "q" smem stages(1) : <vector<128x128xbf16>>
 // CHECK:       %[[K:.*]] = tile.channel "k" smem stages(1) : <vector<128x128xbf16>>
 // CHECK:       %[[S:.*]] = tile.channel "mma_compute0" tmem stages(1) : <vector<128x128xf32>>
-// CHECK:       %[[F:.*]] = tile.channel "compute0_correction" smem stages(1) : <vector<128xf32>>
 // CHECK:       %[[O:.*]] = tile.channel "mma_correction" tmem stages(1) initial(1) : <vector<128x128xf32>>
 // CHECK:       %[[OR:.*]] = tile.channel "correction_mma" tmem stages(1) in_place_of(%[[O]] : {{.*}}) : <vector<128x128xf32>>
+// CHECK:       %[[F:.*]] = tile.channel "compute0_correction" smem stages(1) : <vector<128xf32>>
 // CHECK:       %[[P:.*]] = tile.channel "compute0_mma" tmem stages(1) : <vector<128x128xbf16>>
 // CHECK:       %[[V:.*]] = tile.channel "v" smem stages(1) : <vector<128x128xbf16>>
 // CHECK:       %[[L:.*]] = tile.channel "compute0_correction_2" smem stages(1) : <vector<128xf32>>
@@ -94,11 +95,11 @@ tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
 // CHECK:         tile.commit %[[M]]
 // CHECK:       tile.role @correction warps(4) first_warp(4)
 // CHECK:         scf.for
-// CHECK-NEXT:      tile.wait %[[F]]
 // CHECK-NOT:       tile.acquire
-// CHECK:           %[[W:.*]] = tile.wait %[[O]]
-// CHECK:           %[[WR:.*]] = arith.mulf %[[W]]
-// CHECK-NEXT:      tile.commit %[[OR]], %[[WR]]
+// CHECK-DAG:       %[[W:.*]] = tile.wait %[[O]]
+// CHECK-DAG:       %[[WF:.*]] = tile.wait %[[F]]
+// CHECK:           %[[WR:.*]] = tile.rescale %[[W]], %[[WF]]
+// CHECK:           tile.commit %[[OR]], %[[WR]]
 // CHECK-NEXT:    }
 // CHECK:         tile.wait %[[L]]
 // CHECK:         tile.wait %[[O]]

@@ -95,7 +95,7 @@ LogicalResult RoleOp::verify() {
       registers && (*registers < 24 || *registers > 256 || *registers % 8))
     return emitOpError("register budget must be a multiple of 8 from 24 to "
                        "256, not ")
-           << *registers;
+           << static_cast<int64_t>(*registers);
   return success();
 }
 

@@ -56,5 +56,13 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
     if (!fits(type, argument))
       return emitOpError("passes ") << type << " as '" << kernel.getArgName(i)
                                     << "', which is " << argument;
+  for (unsigned i = 0; i < arguments.size(); ++i) {
+    bool isInit =
+        i >= getInputs().size() && i < getInputs().size() + getInits().size();
+    if (kernel.getOutputKind(i) && !isInit)
+      return emitOpError("passes '")
+             << kernel.getArgName(i)
+             << "', which the kernel writes, as an input";
+  }
   return success();
 }

@@ -10,6 +10,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -79,6 +80,19 @@ StringRef KernelOp::getDimName(unsigned arg, unsigned dim) {
   return cast<StringAttr>(dims[dim]).getValue();
 }
 
+std::optional<OutputKind> KernelOp::getOutputKind(unsigned arg) {
+  auto kind = getArgAttrOfType<StringAttr>(arg, kArgOutput);
+  return kind ? symbolizeOutputKind(kind.getValue()) : std::nullopt;
+}
+
+std::optional<OutputKind> fa4::tile::symbolizeOutputKind(StringRef name) {
+  return llvm::StringSwitch<std::optional<OutputKind>>(name)
+      .Case("once", OutputKind::Once)
+      .Case("accumulate", OutputKind::Accumulate)
+      .Case("partial", OutputKind::Partial)
+      .Default(std::nullopt);
+}
+
 /// A name that is a number is a static size.
 static std::optional<int64_t> staticSize(StringRef name) {
   int64_t size;
@@ -102,6 +116,10 @@ static LogicalResult verifyKernelArg(KernelOp op, unsigned arg,
     return op.emitOpError("argument ")
            << arg << " needs a '" << kArgName << "' attribute";
   auto memref = dyn_cast<MemRefType>(type);
+  if (op.getArgAttr(arg, kArgOutput) && (!memref || !op.getOutputKind(arg)))
+    return op.emitOpError("argument '")
+           << name.getValue() << "': '" << kArgOutput
+           << "' of a memref is \"once\", \"accumulate\" or \"partial\"";
   if (!memref) {
     if (type.isF32() || type.isInteger(32) || type.isIndex())
       return success();

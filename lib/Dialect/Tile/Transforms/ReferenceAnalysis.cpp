@@ -17,6 +17,18 @@
 using namespace mlir;
 using namespace fa4::tile;
 
+Value fa4::tile::getRowFactors(Value matrix) {
+  auto broadcast = matrix.getDefiningOp<vector::BroadcastOp>();
+  if (!broadcast)
+    return {};
+  auto cast = broadcast.getSource().getDefiningOp<vector::ShapeCastOp>();
+  auto type = cast ? cast.getResultVectorType() : VectorType();
+  if (!cast || cast.getSourceVectorType().getRank() != 1 ||
+      type.getRank() != 2 || type.getDimSize(1) != 1)
+    return {};
+  return cast.getSource();
+}
+
 std::optional<APFloat> fa4::tile::getSplat(Value value) {
   SplatElementsAttr splat;
   if (!value || !matchPattern(value, m_Constant(&splat)) ||

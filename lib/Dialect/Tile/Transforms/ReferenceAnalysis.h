@@ -66,6 +66,10 @@ private:
   llvm::SmallPtrSet<mlir::Operation *, 8> ignored;
 };
 
+/// The vector of factors, one a row, that is broadcast along the rows of
+/// `matrix`; null if `matrix` is no such broadcast.
+mlir::Value getRowFactors(mlir::Value matrix);
+
 } // namespace fa4::tile
 
 #endif // FA4_LIB_DIALECT_TILE_TRANSFORMS_REFERENCEANALYSIS_H

@@ -69,6 +69,7 @@ private:
   void commitRescaled(CommitOp commit, RescaleOp rescale, OpBuilder &b);
   void commitWritten(CommitOp commit, OpBuilder &b);
   Value rowsToScale(RescaleOp op, OpBuilder &b);
+  Value isPastInitial(WaitOp wait, OpBuilder &b);
 
   void read(WaitOp wait, OpBuilder &b);
   void readUsed(Operation &op, OpBuilder &b);
@@ -191,15 +192,45 @@ void Distributor::commitWritten(CommitOp commit, OpBuilder &b) {
   CommitOp::create(b, commit.getLoc(), channel, /*value=*/Value());
 }
 
+/// Whether the value that `wait` gives has been committed: the first one of a
+/// channel with `initial` values is undefined. Null if the wait is in no loop
+/// or not the channel's first.
+Value Distributor::isPastInitial(WaitOp wait, OpBuilder &b) {
+  auto channel = wait.getChannel().getDefiningOp<ChannelOp>();
+  if (!channel.getInitial().value_or(0))
+    return {};
+  WaitOp first;
+  role.walk([&](WaitOp other) {
+    if (!first && other.getChannel() == wait.getChannel())
+      first = other;
+  });
+  if (first != wait)
+    return {};
+  // The first wait runs for the first time in the first pass of all loops.
+  Location loc = wait.getLoc();
+  Value past;
+  for (auto loop = wait->getParentOfType<scf::ForOp>(); loop;
+       loop = loop->getParentOfType<scf::ForOp>()) {
+    Value later = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
+                                        lane(loop.getInductionVar()),
+                                        lane(loop.getLowerBound()));
+    past = past ? arith::OrIOp::create(b, loc, past, later).getResult() : later;
+  }
+  return past;
+}
+
 /// A value that is rescaled and handed on in its own buffer is touched only
 /// where a row of the warp has a factor.
 void Distributor::commitRescaled(CommitOp commit, RescaleOp rescale,
                                  OpBuilder &b) {
   Location loc = rescale.getLoc();
+  auto wait = rescale.getValue().getDefiningOp<WaitOp>();
   Value any = rowsToScale(rescale, b);
+  // What is undefined is not read, whatever the factor is.
+  if (Value past = isPastInitial(wait, b))
+    any = arith::AndIOp::create(b, loc, any, past);
   auto branch = scf::IfOp::create(b, loc, any);
   OpBuilder then = branch.getThenBodyBuilder();
-  auto wait = rescale.getValue().getDefiningOp<WaitOp>();
   if (wait && unread.contains(wait))
     read(wait, then);
   Value factor = lane(rescale.getFactor(), LaneLayout::Rows);

@@ -141,19 +141,6 @@ static std::optional<CarriedMax> matchCarriedMax(scf::ForOp loop, unsigned i) {
   return max;
 }
 
-/// The factors of rows that are broadcast to `matrix`, or null.
-static Value getRowFactors(Value matrix) {
-  auto broadcast = matrix.getDefiningOp<vector::BroadcastOp>();
-  if (!broadcast)
-    return {};
-  auto cast = broadcast.getSource().getDefiningOp<vector::ShapeCastOp>();
-  auto type = cast ? cast.getResultVectorType() : VectorType();
-  if (!cast || cast.getSourceVectorType().getRank() != 1 ||
-      type.getRank() != 2 || type.getDimSize(1) != 1)
-    return {};
-  return cast.getSource();
-}
-
 /// Whether nothing that the kernel does depends on which reference m is, as
 /// long as what is summed is in units of it.
 static bool isAnyReferenceRight(CarriedMax max) {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ReferenceAnalysis.h"
 #include "RoleBuilder.h"
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
 #include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
@@ -56,21 +57,77 @@ static void selectZeros(scf::ForOp loop, unsigned index) {
   result.replaceAllUsesExcept(select, select);
 }
 
+/// Factors of the rows that `product` multiplies the carried value by; null if
+/// it multiplies by something else.
+static Value getFactors(arith::MulFOp product, Value carried) {
+  Value other =
+      product.getLhs() == carried ? product.getRhs() : product.getLhs();
+  if (Value factors = getRowFactors(other))
+    return factors;
+  SplatElementsAttr splat;
+  auto type = cast<VectorType>(product.getType());
+  if (type.getRank() != 2 || !matchPattern(other, m_Constant(&splat)))
+    return {};
+  OpBuilder builder(product);
+  auto rows = VectorType::get({type.getDimSize(0)}, type.getElementType());
+  return arith::ConstantOp::create(
+      builder, product.getLoc(),
+      DenseElementsAttr::get(rows, splat.getSplatValue<Attribute>()));
+}
+
+/// Products of an accumulator on its way to the MMA become `tile.rescale`,
+/// which leaves a value alone that nobody has written. `steps` leads from the
+/// carried value to the MMA.
+static LogicalResult rescaleAccumulators(BlockArgument arg,
+                                         ArrayRef<Operation *> steps) {
+  Value carried = arg;
+  for (Operation *step : steps) {
+    auto product = dyn_cast<arith::MulFOp>(step);
+    if (!product) {
+      carried = step->getResult(0);
+      continue;
+    }
+    Value factors = getFactors(product, carried);
+    if (!factors)
+      return product.emitOpError(
+          "multiplies an accumulator, which starts from zero, by a tile; only "
+          "factors of its rows are supported");
+    OpBuilder builder(product);
+    auto rescale = RescaleOp::create(builder, product.getLoc(),
+                                     product.getType(), carried, factors);
+    SmallVector<Value> operands(product->getOperands());
+    product.replaceAllUsesWith(rescale.getResult());
+    product.erase();
+    for (Value operand : operands)
+      for (Operation *op = operand.getDefiningOp();
+           op && isOpTriviallyDead(op);) {
+        Value next = op->getNumOperands() ? op->getOperand(0) : Value();
+        op->erase();
+        op = next ? next.getDefiningOp() : nullptr;
+      }
+    carried = rescale.getResult();
+  }
+  return success();
+}
+
 /// An MMA that adds to an accumulator which the loop starts from zero need not
 /// read it in the first iteration. So nobody has to write the zeros.
-static void skipZeroAccumulators(KernelOp kernel) {
+static LogicalResult skipZeroAccumulators(KernelOp kernel) {
   ExecutionCounts counts;
-  kernel.walk([&](MmaOp mma) {
+  WalkResult result = kernel.walk([&](MmaOp mma) -> WalkResult {
     if (!mma.getAcc() || mma.getAccumulate())
-      return;
+      return WalkResult::advance();
     // Multiplication keeps zero.
-    BlockArgument arg = findCarriedFactor(mma.getAcc());
+    SmallVector<Operation *> steps;
+    BlockArgument arg = findCarriedFactor(mma.getAcc(), &steps);
     if (!arg || arg.getOwner() != mma->getBlock())
-      return;
+      return WalkResult::advance();
     auto loop = cast<scf::ForOp>(arg.getOwner()->getParentOp());
     unsigned index = arg.getArgNumber() - 1;
     if (!isZero(loop.getInitArgs()[index]))
-      return;
+      return WalkResult::advance();
+    if (failed(rescaleAccumulators(arg, steps)))
+      return WalkResult::interrupt();
     OpBuilder builder(mma);
     Value more =
         arith::CmpIOp::create(builder, mma.getLoc(), arith::CmpIPredicate::ne,
@@ -78,7 +135,9 @@ static void skipZeroAccumulators(KernelOp kernel) {
     mma.getAccumulateMutable().assign(more);
     if (!loop.getResult(index).use_empty() && !counts.runsAtLeastOnce(loop))
       selectZeros(loop, index);
+    return WalkResult::advance();
   });
+  return failure(result.wasInterrupted());
 }
 
 /// A row of a tile is one thread's, and a role has a warpgroup of them.
@@ -383,7 +442,8 @@ struct TileWarpSpecialize
     eraseDead(kernel.getBody().front());
     hoistMmas(kernel);
     splitBranches(kernel);
-    skipZeroAccumulators(kernel);
+    if (failed(skipZeroAccumulators(kernel)))
+      return signalPassFailure();
     copyStoredAccumulators(kernel);
     FailureOr<RolePartition> partition = RolePartition::compute(kernel);
     if (failed(partition) || failed(buildRoles(kernel, *partition, *target)) ||

@@ -54,6 +54,18 @@ bool fitsChip(mlir::VectorType tile);
 /// Names of the attributes of kernel arguments.
 inline constexpr llvm::StringLiteral kArgName = "tile.name";
 inline constexpr llvm::StringLiteral kArgDims = "tile.dims";
+inline constexpr llvm::StringLiteral kArgOutput = "tile.output";
+
+/// What a kernel does with an argument that it writes; the values of
+/// `tile.output`.
+enum class OutputKind {
+  Once,       // "once": the grid writes each element once.
+  Accumulate, // "accumulate": work tiles add to the elements.
+  Partial,    // "partial": some elements are written, others are not.
+};
+
+/// The kind of this name, if there is one.
+std::optional<OutputKind> symbolizeOutputKind(llvm::StringRef name);
 
 } // namespace fa4::tile
 

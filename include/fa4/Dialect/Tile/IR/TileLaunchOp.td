@@ -29,7 +29,7 @@ def Tile_LaunchOp : Tile_Op<"launch", [
     | operand | type |
     |---|---|
     | `inputs` | tensors or memrefs that the kernel reads |
-    | `inits` | tensors or memrefs that it writes; a tensor is tied to a result, as in every operation in destination-passing style |
+    | `inits` | tensors or memrefs that it writes, which all arguments with `tile.output` are; a tensor is tied to a result, as in every operation in destination-passing style |
     | `scalars` | `f32`, `i32`, `index` |
 
     A memref has the type of the kernel's argument; a tensor its shape and
@@ -40,7 +40,7 @@ def Tile_LaunchOp : Tile_Op<"launch", [
 
     ```mlir
     tile.kernel @copy(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]},
-                      %y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
+                      %y: memref<?xf32> {tile.name = "y", tile.dims = ["N"], tile.output = "once"})
         attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
       %c128 = arith.constant 128 : index
       %i = tile.work_tile : index

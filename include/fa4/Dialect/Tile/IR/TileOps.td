@@ -54,7 +54,17 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     Arguments are memrefs (global tensors) and scalars (`f32`, `i32`, `index`).
     A memref has `tile.name`, its name in the manifest, and `tile.dims`, one name
     a dimension: dimensions with equal names have equal sizes, and a name that
-    is a number is a static size.
+    is a number is a static size. `tile.output` says what the kernel does with an
+    argument that it writes:
+
+    | `tile.output` | elements of the tensor |
+    |---|---|
+    | `"once"` | each is written once: by one `tile.store` or `tile.put` of one work tile |
+    | `"accumulate"` | `tile.reduce_add` adds to them; a work tile adds to each of them at most once |
+    | `"partial"` | some are written; nothing is checked |
+
+    Without it, an argument that `tile.reduce_add` adds to is `"accumulate"`, and any other
+    that is written is `"once"`. `tile-verify-outputs` and `tile-to-nvvm` check it.
 
     | attribute | meaning |
     |---|---|
@@ -68,7 +78,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     // C = A B for 128x128 tiles of C.
     tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]},
                       %b: memref<?x?xbf16> {tile.name = "B", tile.dims = ["K", "N"]},
-                      %c: memref<?x?xbf16> {tile.name = "C", tile.dims = ["M", "N"]})
+                      %c: memref<?x?xbf16> {tile.name = "C", tile.dims = ["M", "N"], tile.output = "once"})
         attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>, #tile.extent<"N" by 128>]} {
       %tm, %tn = tile.work_tile : index, index
       %c0 = arith.constant 0 : index
@@ -113,6 +123,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     ::llvm::StringRef getDimName(unsigned arg, unsigned dim);
     /// Name of argument `arg` in the manifest.
     ::llvm::StringRef getArgName(unsigned arg);
+    /// What `tile.output` of argument `arg` says, if it is there.
+    ::std::optional<OutputKind> getOutputKind(unsigned arg);
   }];
 }
 
@@ -334,7 +346,7 @@ def Tile_Exp2Op : Tile_Op<"exp2", [
 
     With `n = floor(x)` and `f = x - n`, the polynomial gives
     `2^n * (1 + c[0] f + c[1] f^2 + ...)` by Horner's rule in f32; `x` below
-    -127 counts as -127. The coefficients have been derived for the
+    -127 counts as -127; results below 2^-126 are 0. The coefficients have been derived for the
     range [0, 1), with minimal relative error.
 
     Example:

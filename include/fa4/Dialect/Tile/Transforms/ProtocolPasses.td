@@ -74,6 +74,40 @@ def TileVerifyProtocol : Pass<"tile-verify-protocol", "::fa4::tile::KernelOp"> {
   ];
 }
 
+def TileVerifyOutputs : Pass<"tile-verify-outputs", "::fa4::tile::KernelOp"> {
+  let summary = "Prove that each element of an output is written once";
+  let description = [{
+    For kernels of any level, from `tile` to `unroll`: proves for all sizes that
+    the work tiles of the grid write each element of an output (`tile.output` of
+    `tile.kernel`) once. `OutputCoverage.h` says how. A store that is missing, is there
+    twice, or has the wrong place is an error; so is what the pass cannot prove of an
+    argument with `tile.output`. Of other arguments that is a remark. `tile-to-nvvm` does the same at its beginning, unless it is
+    told `verify=false`; `fa4-opt --verify-protocol` does it for a module.
+
+    Before:
+
+    ```mlir
+    tile.kernel @k(%x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]},
+                   %y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"], tile.output = "once"})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 256>]} {
+      %c0 = arith.constant 0 : index
+      %c128 = arith.constant 128 : index
+      %c256 = arith.constant 256 : index
+      %i = tile.work_tile : index
+      %a = arith.muli %i, %c256 : index
+      %b = arith.addi %a, %c128 : index
+      %t = tile.load %x[%a, %c0] : memref<?x64xf32> -> vector<128x64xf32>
+      %u = tile.load %x[%b, %c0] : memref<?x64xf32> -> vector<128x64xf32>
+      tile.store %t, %y[%a, %c0] : vector<128x64xf32>, memref<?x64xf32>
+      tile.store %u, %y[%b, %c0] : vector<128x64xf32>, memref<?x64xf32>
+    }
+    ```
+
+    After: the same. Without the second `tile.store` the error is: output 'y': no store
+    writes elements [128:256, 0:64] of the [0:256, 0:64] of each work tile.
+  }];
+}
+
 def TileExploreProtocol : Pass<"tile-explore-protocol", "::fa4::tile::KernelOp"> {
   let summary = "Run the roles' protocol in every order";
   let description = [{

@@ -1,0 +1,583 @@
+//===- OutputCoverage.cpp - which elements of an output are written ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/OutputCoverage.h"
+#include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
+#include "fa4/Target/TargetDescription.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::tile;
+
+namespace {
+
+/// What is known of an output. Wrong comes with an error, Unknown with a
+/// remark. What is not known of an output that `tile.output` claims to be so is
+/// wrong.
+enum class Coverage { Proven, Unknown, Wrong };
+
+/// Elements [begin, end) of each dimension.
+struct Box {
+  SmallVector<int64_t> begin, end;
+
+  bool isEmpty() const {
+    return llvm::any_of(llvm::zip(begin, end), [](auto range) {
+      return std::get<0>(range) >= std::get<1>(range);
+    });
+  }
+  Box intersect(const Box &other) const {
+    Box result = *this;
+    for (size_t d = 0; d < begin.size(); ++d) {
+      result.begin[d] = std::max(begin[d], other.begin[d]);
+      result.end[d] = std::min(end[d], other.end[d]);
+    }
+    return result;
+  }
+  std::string str() const {
+    std::string text = "[";
+    llvm::raw_string_ostream os(text);
+    llvm::interleaveComma(llvm::zip(begin, end), os, [&](auto range) {
+      os << std::get<0>(range) << ":" << std::get<1>(range);
+    });
+    return text + "]";
+  }
+};
+
+/// An operation that writes elements of the output.
+struct Store {
+  Operation *op;
+  ValueRange indices;
+  /// Elements written in each dimension, from the index on.
+  SmallVector<int64_t> extents;
+  /// Loops around it that may make more passes than one, outermost first.
+  SmallVector<scf::ForOp> loops;
+  /// The operation around it that may leave it out, or null.
+  Operation *condition = nullptr;
+};
+
+/// What steps through a dimension in blocks.
+struct Coordinate {
+  unsigned atom;
+  /// Of a loop; null: coordinate `axis` of the work tile.
+  scf::ForOp loop;
+  unsigned axis = 0;
+  bool operator==(const Coordinate &other) const { return atom == other.atom; }
+};
+
+/// An index: `stride * coordinate + constant`, or just the constant.
+struct Index {
+  std::optional<Coordinate> coordinate;
+  int64_t stride = 0, constant = 0;
+};
+
+/// What the check looks at, of all operations of a kernel.
+struct Accesses {
+  explicit Accesses(KernelOp kernel) {
+    kernel.walk([&](Operation *op) {
+      if (isa<LoadOp, StoreOp, ReduceAddOp, PutOp>(op))
+        memory.push_back(op);
+      else if (auto workTile = dyn_cast<WorkTileOp>(op))
+        workTiles.push_back(workTile);
+    });
+  }
+  SmallVector<Operation *> memory;
+  SmallVector<WorkTileOp> workTiles;
+};
+
+class OutputCheck {
+public:
+  OutputCheck(KernelOp kernel, unsigned argument, const Accesses &accesses)
+      : kernel(kernel), argument(argument), accesses(accesses),
+        type(cast<MemRefType>(kernel.getArgument(argument).getType())),
+        name(kernel.getArgName(argument)), counts(makeCounts()) {}
+
+  Coverage run();
+
+private:
+  static ExecutionCounts makeCounts() {
+    return ExecutionCounts(ExecutionCounts::Induction::Passes);
+  }
+
+  // What the kernel says.
+  void collect();
+  std::optional<Store> describe(Operation *op);
+  void findContext(Store &store);
+  void joinBranches();
+  void findGrid();
+  std::optional<Index> readIndex(const Store &store, unsigned dim);
+  Coverage readStores();
+
+  // What follows from it.
+  Coverage checkKinds();
+  Coverage checkCoordinates();
+  Coverage checkGridCoordinate(unsigned dim, const Coordinate &coordinate);
+  Coverage checkLoopCoordinate(unsigned dim, const Coordinate &coordinate);
+  Coverage checkUnused();
+  Coverage checkBoxes();
+  Coverage checkHoles(const Box &block, ArrayRef<Box> boxes);
+  bool endsWith(scf::ForOp loop, unsigned dim, int64_t stride);
+
+  Coverage wrong(Operation *op, const Twine &message) {
+    op->emitError() << "output '" << name << "': " << message;
+    return Coverage::Wrong;
+  }
+  /// What is claimed has to be proven; of what is not, it is said.
+  Coverage unknown(Operation *op, const Twine &message) {
+    bool isClaimed = kernel.getOutputKind(argument).has_value();
+    InFlightDiagnostic diagnostic =
+        isClaimed ? op->emitError() : op->emitRemark();
+    diagnostic << "output '" << name
+               << "': not proven that each element is written once: "
+               << message;
+    return isClaimed ? Coverage::Wrong : Coverage::Unknown;
+  }
+  std::string dimText(unsigned dim) {
+    return ("dimension " + Twine(dim) + " (" +
+            kernel.getDimName(argument, dim) + ")")
+        .str();
+  }
+
+  KernelOp kernel;
+  unsigned argument;
+  const Accesses &accesses;
+  MemRefType type;
+  StringRef name;
+  ExecutionCounts counts;
+  OutputKind kind = OutputKind::Once;
+  SmallVector<Store> stores;
+  SmallVector<Operation *> reads;
+  /// Atoms of the grid's coordinates; of those that are always 0.
+  llvm::DenseMap<unsigned, unsigned> axisOf;
+  llvm::SmallDenseSet<unsigned> zeroAtoms;
+  SmallVector<bool> isSingle;
+  /// Of each store, one a dimension.
+  std::vector<SmallVector<Index>> indices;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// What the kernel says
+//===----------------------------------------------------------------------===//
+
+/// Rows of a role's tile, one a thread.
+static int64_t countLanes(PutOp op) {
+  auto role = op->getParentOfType<RoleOp>();
+  const TargetDescription *target =
+      lookupTarget(op->getParentOfType<KernelOp>().getChip());
+  return role ? role.getWarps() * (target ? target->warpSize : 32) : 1;
+}
+
+std::optional<Store> OutputCheck::describe(Operation *op) {
+  auto tileStore = [&](auto store) {
+    Store result{op,
+                 store.getIndices(),
+                 SmallVector<int64_t>(type.getRank(), 1),
+                 {},
+                 nullptr};
+    VectorType tile = store.getTile().getType();
+    for (auto [dim, size] : llvm::zip(store.getTileDims(), tile.getShape()))
+      result.extents[dim] = size;
+    return result;
+  };
+  Value output = kernel.getArgument(argument);
+  return llvm::TypeSwitch<Operation *, std::optional<Store>>(op)
+      .Case<StoreOp, ReduceAddOp>([&](auto store) -> std::optional<Store> {
+        if (store.getDest() != output)
+          return std::nullopt;
+        return tileStore(store);
+      })
+      .Case([&](PutOp put) -> std::optional<Store> {
+        if (put.getDest() != output)
+          return std::nullopt;
+        Store result{op,
+                     put.getIndices(),
+                     SmallVector<int64_t>(type.getRank(), 1),
+                     {},
+                     nullptr};
+        result.extents[put.getDim()] = countLanes(put);
+        return result;
+      })
+      .Default(std::nullopt);
+}
+
+void OutputCheck::findContext(Store &store) {
+  for (Operation *parent = store.op->getParentOp();
+       !isa<RoleOp, KernelOp>(parent); parent = parent->getParentOp()) {
+    auto loop = dyn_cast<scf::ForOp>(parent);
+    if (!loop)
+      store.condition = parent;
+    else if (counts.getTripCount(loop) != ExecutionCounts::constant(1))
+      store.loops.insert(store.loops.begin(), loop);
+  }
+}
+
+void OutputCheck::collect() {
+  for (Operation *op : accesses.memory) {
+    if (std::optional<Store> store = describe(op)) {
+      findContext(*store);
+      stores.push_back(std::move(*store));
+    } else if (auto load = dyn_cast<LoadOp>(op);
+               load && load.getSource() == kernel.getArgument(argument)) {
+      reads.push_back(op);
+    }
+  }
+}
+
+/// A store that both branches of an `scf.if` do is not conditional.
+void OutputCheck::joinBranches() {
+  auto isSame = [&](const Store &a, const Store &b) {
+    return a.extents == b.extents && a.loops == b.loops &&
+           a.op->getName() == b.op->getName() &&
+           llvm::all_of(llvm::zip(a.indices, b.indices), [&](auto pair) {
+             return counts.getValue(std::get<0>(pair)) ==
+                    counts.getValue(std::get<1>(pair));
+           });
+  };
+  for (size_t i = 0; i < stores.size(); ++i) {
+    auto branch = dyn_cast_or_null<scf::IfOp>(stores[i].condition);
+    if (!branch || stores[i].op->getParentRegion() != &branch.getThenRegion())
+      continue;
+    auto *other = llvm::find_if(stores, [&](const Store &store) {
+      return store.condition == branch &&
+             store.op->getParentRegion() == &branch.getElseRegion() &&
+             isSame(stores[i], store);
+    });
+    if (other == stores.end())
+      continue;
+    // Conditions around the branch are those of its parents.
+    Store joined = stores[i];
+    joined.op = branch;
+    joined.loops.clear();
+    joined.condition = nullptr;
+    findContext(joined);
+    joined.op = stores[i].op;
+    stores[i] = joined;
+    bool isBefore = other < &stores[i];
+    stores.erase(other);
+    i -= isBefore ? 1 : 0;
+  }
+}
+
+void OutputCheck::findGrid() {
+  isSingle.assign(kernel.getGrid().size(), false);
+  for (WorkTileOp op : accesses.workTiles)
+    for (auto [axis, value] : llvm::enumerate(op.getCoordinates())) {
+      Polynomial atom = counts.getValue(value);
+      axisOf[atom.begin()->first.front()] = axis;
+      auto extent = cast<ExtentAttr>(kernel.getGrid()[axis]);
+      int64_t size;
+      if (extent.getSize().getAsInteger(10, size) || size > extent.getTile())
+        continue;
+      isSingle[axis] = true;
+      zeroAtoms.insert(atom.begin()->first.front());
+    }
+}
+
+/// None if it is not such a sum.
+std::optional<Index> OutputCheck::readIndex(const Store &store, unsigned dim) {
+  Index index;
+  for (const auto &term : counts.getValue(store.indices[dim])) {
+    const std::vector<unsigned> &monomial = term.first;
+    int64_t coefficient = term.second;
+    if (monomial.empty()) {
+      index.constant = coefficient;
+      continue;
+    }
+    if (llvm::any_of(monomial,
+                     [&](unsigned atom) { return zeroAtoms.contains(atom); }))
+      continue;
+    if (monomial.size() != 1 || index.coordinate)
+      return std::nullopt;
+    index.stride = coefficient;
+    if (auto axis = axisOf.find(monomial[0]); axis != axisOf.end()) {
+      index.coordinate = Coordinate{monomial[0], {}, axis->second};
+      continue;
+    }
+    const auto *loop = llvm::find_if(store.loops, [&](scf::ForOp loop) {
+      return counts.getPass(loop).atom == monomial[0];
+    });
+    if (loop == store.loops.end())
+      return std::nullopt;
+    index.coordinate = Coordinate{monomial[0], *loop, 0};
+  }
+  return index;
+}
+
+Coverage OutputCheck::readStores() {
+  for (const Store &store : stores) {
+    SmallVector<Index> read;
+    for (unsigned dim = 0; dim < type.getRank(); ++dim) {
+      std::optional<Index> index = readIndex(store, dim);
+      if (!index)
+        return unknown(store.op, "the index of " + dimText(dim) +
+                                     " is no multiple of a coordinate of the "
+                                     "work tile plus a constant");
+      read.push_back(*index);
+    }
+    indices.push_back(std::move(read));
+  }
+  return Coverage::Proven;
+}
+
+//===----------------------------------------------------------------------===//
+// Operations that write
+//===----------------------------------------------------------------------===//
+
+Coverage OutputCheck::checkKinds() {
+  auto adds = [](const Store &store) { return isa<ReduceAddOp>(store.op); };
+  std::optional<OutputKind> said = kernel.getOutputKind(argument);
+  kind = said.value_or(llvm::any_of(stores, adds) ? OutputKind::Accumulate
+                                                  : OutputKind::Once);
+  if (stores.empty())
+    return said ? wrong(kernel, "no tile.store, tile.put or tile.reduce_add "
+                                "writes it")
+                : Coverage::Proven;
+  if (kind == OutputKind::Partial)
+    return Coverage::Proven;
+  for (const Store &store : stores)
+    if (adds(store) != (kind == OutputKind::Accumulate))
+      return wrong(store.op, "is written by " +
+                                 store.op->getName().getStringRef() +
+                                 (kind == OutputKind::Once
+                                      ? ", but each element is to be written "
+                                        "once"
+                                      : ", but work tiles add to its elements "
+                                        "(tile.reduce_add)"));
+  if (!reads.empty())
+    return wrong(reads.front(), "is read here, while other work tiles may be "
+                                "writing it");
+  return Coverage::Proven;
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+Coverage OutputCheck::checkGridCoordinate(unsigned dim,
+                                          const Coordinate &coordinate) {
+  auto extent = cast<ExtentAttr>(kernel.getGrid()[coordinate.axis]);
+  StringRef size = kernel.getDimName(argument, dim);
+  if (extent.getSize() != size)
+    return wrong(stores.front().op,
+                 "the work tile's coordinate " + Twine(coordinate.axis) +
+                     " counts along '" + extent.getSize() +
+                     "', but selects elements of " + dimText(dim));
+  int64_t stride = indices.front()[dim].stride;
+  if (stride != extent.getTile())
+    return wrong(stores.front().op, "work tiles begin " + Twine(stride) +
+                                        " elements apart in " + dimText(dim) +
+                                        ", but the grid has one for each " +
+                                        Twine(extent.getTile()));
+  return Coverage::Proven;
+}
+
+/// Whether `stride` times the passes of the loop, which begins at 0, reaches
+/// the end of the dimension and not a whole block further.
+bool OutputCheck::endsWith(scf::ForOp loop, unsigned dim, int64_t stride) {
+  auto isSize = [&](Value value) {
+    if (auto dimOp = value.getDefiningOp<memref::DimOp>()) {
+      auto source = dyn_cast<BlockArgument>(dimOp.getSource());
+      std::optional<int64_t> index = dimOp.getConstantIndex();
+      return source && index && source.getOwner()->getParentOp() == kernel &&
+             kernel.getDimName(source.getArgNumber(), *index) ==
+                 kernel.getDimName(argument, dim);
+    }
+    return !type.isDynamicDim(dim) &&
+           counts.getValue(value) ==
+               ExecutionCounts::constant(type.getDimSize(dim));
+  };
+  if (!counts.getValue(loop.getLowerBound()).empty())
+    return false;
+  Polynomial step = counts.getValue(loop.getStep());
+  Value end = loop.getUpperBound();
+  if (step == ExecutionCounts::constant(stride) && isSize(end))
+    return true;
+  auto divided = [&](auto op) {
+    return op && isSize(op.getLhs()) &&
+           counts.getValue(op.getRhs()) == ExecutionCounts::constant(stride);
+  };
+  return step == ExecutionCounts::constant(1) &&
+         (divided(end.getDefiningOp<arith::CeilDivSIOp>()) ||
+          divided(end.getDefiningOp<arith::CeilDivUIOp>()));
+}
+
+Coverage OutputCheck::checkLoopCoordinate(unsigned dim,
+                                          const Coordinate &coordinate) {
+  for (const Store &store : stores)
+    if (store.loops != stores.front().loops)
+      return unknown(store.op, "not all stores are in the same loops");
+  if (kind == OutputKind::Once &&
+      !endsWith(coordinate.loop, dim, indices.front()[dim].stride))
+    return unknown(coordinate.loop, "the passes of this loop are not known to "
+                                    "be the blocks of " +
+                                        dimText(dim));
+  return Coverage::Proven;
+}
+
+/// Coordinates that select no elements.
+Coverage OutputCheck::checkUnused() {
+  auto isUsed = [&](auto matches) {
+    return llvm::any_of(indices.front(), [&](const Index &index) {
+      return index.coordinate && matches(*index.coordinate);
+    });
+  };
+  for (size_t axis = 0; axis < isSingle.size(); ++axis)
+    if (kind == OutputKind::Once && !isSingle[axis] &&
+        !isUsed([&](const Coordinate &c) { return !c.loop && c.axis == axis; }))
+      return wrong(stores.front().op, "work tiles that differ in coordinate " +
+                                          Twine(axis) +
+                                          " only write the same elements");
+  for (const Store &store : stores)
+    for (scf::ForOp loop : store.loops)
+      if (!isUsed([&](const Coordinate &c) { return c.loop == loop; }))
+        return unknown(store.op, "passes of the loop around the store write "
+                                 "the same elements");
+  return Coverage::Proven;
+}
+
+Coverage OutputCheck::checkCoordinates() {
+  for (unsigned dim = 0; dim < type.getRank(); ++dim) {
+    const Index &first = indices.front()[dim];
+    for (auto [store, index] : llvm::zip(stores, indices)) {
+      if (first.coordinate == index[dim].coordinate &&
+          first.stride == index[dim].stride)
+        continue;
+      store.op->emitError()
+          << "output '" << name << "': stores select their elements of "
+          << dimText(dim) << " by different coordinates";
+      return Coverage::Wrong;
+    }
+    if (!first.coordinate)
+      continue;
+    for (unsigned other = 0; other < dim; ++other)
+      if (indices.front()[other].coordinate == first.coordinate)
+        return wrong(stores.front().op, "one coordinate selects elements of " +
+                                            dimText(other) + " and of " +
+                                            dimText(dim));
+    Coverage coverage = first.coordinate->loop
+                            ? checkLoopCoordinate(dim, *first.coordinate)
+                            : checkGridCoordinate(dim, *first.coordinate);
+    if (coverage != Coverage::Proven)
+      return coverage;
+  }
+  return checkUnused();
+}
+
+//===----------------------------------------------------------------------===//
+// Boxes in a block
+//===----------------------------------------------------------------------===//
+
+/// What is left of `box` without `taken`.
+static void subtract(Box box, const Box &taken, SmallVectorImpl<Box> &left) {
+  Box common = box.intersect(taken);
+  if (common.isEmpty()) {
+    left.push_back(std::move(box));
+    return;
+  }
+  for (size_t d = 0; d < box.begin.size(); ++d) {
+    Box below = box, above = box;
+    below.end[d] = common.begin[d];
+    above.begin[d] = common.end[d];
+    for (Box &part : {std::ref(below), std::ref(above)})
+      if (!part.isEmpty())
+        left.push_back(part);
+    box.begin[d] = common.begin[d];
+    box.end[d] = common.end[d];
+  }
+}
+
+Coverage OutputCheck::checkHoles(const Box &block, ArrayRef<Box> boxes) {
+  SmallVector<Box> left = {block};
+  for (const Box &box : boxes) {
+    SmallVector<Box> next;
+    for (Box &part : left)
+      subtract(std::move(part), box, next);
+    left = std::move(next);
+  }
+  if (left.empty())
+    return Coverage::Proven;
+  InFlightDiagnostic diagnostic =
+      kernel.emitError() << "output '" << name << "': no store writes elements "
+                         << left.front().str() << " of the " << block.str()
+                         << " of each work tile";
+  for (auto [store, box] : llvm::zip(stores, boxes))
+    diagnostic.attachNote(store.op->getLoc())
+        << "this store writes " << box.str();
+  return Coverage::Wrong;
+}
+
+Coverage OutputCheck::checkBoxes() {
+  Box block;
+  for (unsigned dim = 0; dim < type.getRank(); ++dim) {
+    const Index &index = indices.front()[dim];
+    if (!index.coordinate && type.isDynamicDim(dim))
+      return wrong(stores.front().op,
+                   "no coordinate of the work tile selects elements of " +
+                       dimText(dim) + ", so that not all of them are written");
+    block.begin.push_back(0);
+    block.end.push_back(index.coordinate ? index.stride : type.getDimSize(dim));
+  }
+  SmallVector<Box> boxes;
+  for (auto [store, index] : llvm::zip(stores, indices)) {
+    Box box;
+    for (unsigned dim = 0; dim < type.getRank(); ++dim) {
+      box.begin.push_back(index[dim].constant);
+      box.end.push_back(index[dim].constant + store.extents[dim]);
+      // The end of the dimension cuts off what is behind it.
+      if (!index[dim].coordinate)
+        box.end.back() = std::min(box.end.back(), block.end[dim]);
+    }
+    Box inside = box.intersect(block);
+    if (inside.begin != box.begin || inside.end != box.end)
+      return wrong(store.op, "writes " + box.str() + ", not inside of the " +
+                                 block.str() + " of its work tile");
+    for (auto [earlier, other] : llvm::zip(stores, boxes)) {
+      Box common = box.intersect(other);
+      if (common.isEmpty())
+        continue;
+      InFlightDiagnostic diagnostic =
+          store.op->emitError()
+          << "output '" << name << "': elements " << common.str() << " of the "
+          << block.str() << " of each work tile are written twice";
+      diagnostic.attachNote(earlier.op->getLoc()) << "the other store";
+      return Coverage::Wrong;
+    }
+    boxes.push_back(std::move(box));
+  }
+  return checkHoles(block, boxes);
+}
+
+Coverage OutputCheck::run() {
+  collect();
+  Coverage kinds = checkKinds();
+  if (kinds != Coverage::Proven || stores.empty() ||
+      kind == OutputKind::Partial)
+    return kinds;
+  joinBranches();
+  for (const Store &store : stores)
+    if (store.condition)
+      return unknown(store.op, "the store may be left out");
+  findGrid();
+  if (Coverage read = readStores(); read != Coverage::Proven)
+    return read;
+  Coverage coverage = checkCoordinates();
+  return coverage == Coverage::Proven ? checkBoxes() : coverage;
+}
+
+LogicalResult fa4::tile::verifyOutputs(KernelOp kernel) {
+  Accesses accesses(kernel);
+  bool ok = true;
+  for (auto [argument, type] : llvm::enumerate(kernel.getArgumentTypes()))
+    if (isa<MemRefType>(type))
+      ok &= OutputCheck(kernel, argument, accesses).run() != Coverage::Wrong;
+  return success(ok);
+}

@@ -1,0 +1,648 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a kernel of the tile dialect computes, at any level from `tile` to `unroll`,
+read off its operations and nothing else.
+
+    outputs = run(kernel, {"B": 1, "Sq": 256, ...}, {"q": q, "k": k, "v": v})
+
+Roles run as coroutines, and a channel is a queue of values: its buffers, barriers
+and places do not matter, as they do not to a kernel whose protocol is right. A
+queue is never full. What a role that is distributed holds has one more dimension,
+in front: its threads. Arithmetic is that of numpy on f32, bf16, f16, int32 and, for
+`index`, int64."""
+
+import re
+from collections import deque
+from dataclasses import dataclass, field
+
+import ml_dtypes
+import numpy as np
+
+from fa4.edits.generic import Block, Op, split
+
+
+class MeaninglessError(Exception):
+    """The kernel has no meaning: it hangs, reads what is not there, or does what
+    the dialect leaves undefined."""
+
+
+class UndefinedError(Exception):
+    """The kernel divides by zero at these sizes: whatever it does then is right."""
+
+
+DTYPES = {
+    "f32": np.float32, "bf16": ml_dtypes.bfloat16, "f16": np.float16, "index": np.int64,
+    "i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
+}  # fmt: skip
+_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+LANES = 32  # In a warp.
+
+
+def type_of(text: str) -> tuple[tuple, np.dtype]:
+    """Shape and element type of `f32` or `vector<128x64xf32>`."""
+    match = re.fullmatch(r"vector<((?:\d+x)*)(\w+)>", text)
+    shape, element = match.groups() if match else ("", text)
+    return tuple(int(n) for n in shape.split("x") if n), np.dtype(DTYPES[element])
+
+
+def _integers(text: str) -> list[int]:
+    """Of `array<i64: 1, 3>` or `[1, 3]`."""
+    return [int(n) for n in re.findall(r"-?\d+", text.split(":", 1)[-1])]
+
+
+def _number(text: str, dtype):
+    if text in ("true", "false"):
+        return dtype.type(text == "true")
+    if text.startswith("0x") and dtype.kind != "i":
+        return np.array(int(text, 16), _UNSIGNED[dtype.itemsize]).view(dtype)[()]
+    return np.array(float(text) if dtype.kind not in "ib" else int(text), dtype)[()]
+
+
+def constant(text: str):
+    """Of `1 : index`, `true`, `dense<0.0> : vector<128xf32>`, `0xFF800000 : f32`."""
+    if text in ("true", "false"):
+        return np.array([text == "true"])
+    value, _, type = text.rpartition(" : ")
+    shape, dtype = type_of(type)
+    if not value.startswith("dense<"):
+        return np.array([_number(value, dtype)], dtype)
+    inner = value[6:-1]
+    if inner.startswith('"'):
+        raise NotImplementedError(text[:80])
+    flat = np.array([_number(n, dtype) for n in re.findall(r"[^\[\],\s]+", inner)], dtype)
+    return np.broadcast_to(flat, shape)[None] if flat.size == 1 else flat.reshape(1, *shape)
+
+
+# ---------------------------------------------------------------------------
+# Arithmetic
+# ---------------------------------------------------------------------------
+
+
+def _unsigned(function):
+    def apply(*operands):
+        dtype = operands[0].dtype
+        other = np.uint32 if dtype == np.int64 else _UNSIGNED[dtype.itemsize]  # index has 32 bits
+        result = function(*(x.astype(other) for x in operands))
+        return result if result.dtype == np.bool_ else result.astype(dtype)
+
+    return apply
+
+
+def _divide(a, b):
+    if not np.all(b):
+        raise UndefinedError("division by zero")
+    return a // b
+
+
+def _truncated(a, b):
+    return np.sign(a) * np.sign(b) * _divide(np.abs(a), np.abs(b))
+
+
+def _maxnum(a, b):
+    return np.fmax(a, b)
+
+
+_BINARY = {
+    "addi": np.add, "subi": np.subtract, "muli": np.multiply, "andi": np.bitwise_and, "ori": np.bitwise_or,
+    "xori": np.bitwise_xor, "floordivsi": _divide, "ceildivsi": lambda a, b: -_divide(-a, b),
+    "divsi": _truncated, "divui": _unsigned(_divide), "remsi": lambda a, b: a - b * _truncated(a, b),
+    "remui": _unsigned(lambda a, b: a - b * _divide(a, b)), "ceildivui": _unsigned(lambda a, b: _divide(a + b - 1, b)),
+    "minsi": np.minimum, "maxsi": np.maximum, "minui": _unsigned(np.minimum), "maxui": _unsigned(np.maximum),
+    "shli": np.left_shift, "shrsi": np.right_shift, "shrui": _unsigned(np.right_shift),
+    "addf": np.add, "subf": np.subtract, "mulf": np.multiply, "divf": np.divide,
+    "maxnumf": _maxnum, "minnumf": np.fmin, "maximumf": np.maximum, "minimumf": np.minimum,
+}  # fmt: skip
+_CMPI = [
+    np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
+    _unsigned(np.less), _unsigned(np.less_equal), _unsigned(np.greater), _unsigned(np.greater_equal),
+]  # fmt: skip
+_CMPF = [np.equal, np.greater, np.greater_equal, np.less, np.less_equal, np.not_equal]
+_UNARY = {
+    "arith.negf": np.negative, "math.exp2": np.exp2, "math.log2": np.log2, "math.absf": np.abs, "math.tanh": np.tanh,
+    "math.exp": np.exp, "math.log": np.log, "math.sqrt": np.sqrt, "math.floor": np.floor, "math.ceil": np.ceil,
+    "math.trunc": np.trunc, "math.roundeven": np.round, "math.rsqrt": lambda x: 1 / np.sqrt(x), "tile.copy": np.array,
+}  # fmt: skip
+_CASTS = ("truncf", "extf", "index_cast", "sitofp", "trunci", "extsi", "extui", "uitofp", "index_castui")
+
+
+def _cmpf(predicate, a, b):
+    """The predicates of arith.cmpf, in their order."""
+    if predicate in (0, 15):
+        return np.full(np.broadcast(a, b).shape, predicate == 15)
+    nan = np.isnan(a) | np.isnan(b)
+    if predicate in (7, 14):
+        return nan if predicate == 14 else ~nan
+    # oeq ogt oge olt ole one are 1 to 6, their unordered kin 8 to 13.
+    ordered = _CMPF[(predicate - 1) % 7](a, b)
+    return ordered & ~nan if predicate < 7 else ordered | nan
+
+
+def _polynomial(op, x):
+    """tile.exp2: some pairs of columns are 2^n p(f)."""
+    result = np.exp2(x)
+    shape, _ = type_of(op.result_types[0])
+    pairs = np.array(_integers(op.properties["pairs"]), int)
+    chosen = np.zeros(shape[-1], bool)
+    chosen[np.concatenate([2 * pairs, 2 * pairs + 1])] = True
+    low = np.maximum(x, np.float32(-127))
+    whole = np.floor(low)
+    fraction, value = (low - whole).astype(np.float32), np.float32(0)
+    coefficients = split(op.properties["coefficients"].split(":", 1)[1].rstrip("> "))
+    for c in reversed(coefficients):
+        value = (value + _number(c, np.dtype(np.float32))) * fraction
+    power = np.ldexp(1 + value, np.clip(whole, -127, 128).astype(np.int32))
+    power = np.where(np.abs(power) < 2.0**-126, 0, power)  # Subnormal results are 0.
+    return np.where(chosen, power, result).astype(np.float32)
+
+
+# ---------------------------------------------------------------------------
+# Channels
+# ---------------------------------------------------------------------------
+
+
+@dataclass
+class Channel:
+    """`items` are what was committed; `taken` is how many each role has waited
+    for. `type` is shape and element type of a value."""
+
+    label: str
+    type: tuple
+    items: list = field(default_factory=list)
+    owner: "Channel | None" = None  # in_place_of
+
+
+@dataclass
+class RoleState:
+    """Of the channels that a role uses: position, current value, value to be."""
+
+    lanes: int
+    taken: dict = field(default_factory=dict)
+    current: dict = field(default_factory=dict)
+    pending: dict = field(default_factory=dict)
+
+
+def _undefined(channel):
+    shape, dtype = channel.type
+    return np.full(shape, np.nan if dtype.kind != "i" else 0, dtype)
+
+
+# Dialects whose operations wait for nobody.
+_PURE = ("arith.", "math.", "vector.")
+
+
+# ---------------------------------------------------------------------------
+# One work tile
+# ---------------------------------------------------------------------------
+
+
+class WorkTile:
+    """Runs a kernel for one work tile. `memory` is name of an argument's value ->
+    array; `written` counts the writes of each element of outputs."""
+
+    def __init__(self, kernel, memory, scalars, coordinates, written):
+        self.kernel, self.memory, self.coordinates, self.written = kernel, memory, coordinates, written
+        self.shared = dict(scalars)
+        self.channels = {}
+
+    def run(self):
+        block = self.kernel.regions[0][0]
+        roles, state = deque(), RoleState(1)
+        for op in block.ops:
+            if op.name == "tile.role":
+                state_of_role = RoleState(1 if "issue" in op.properties else LANES * op.integer("warps"))
+                roles.append(self._block(op.regions[0][0], dict(self.shared), state_of_role, None))
+                continue
+            for _ in self._op(op, self.shared, state, None):
+                raise MeaninglessError("a wait outside of a role")
+        # In turns; a round in which nobody gets on is a hang.
+        while roles:
+            before, moved = len(roles), False
+            for role in list(roles):
+                try:
+                    moved |= next(role)
+                except StopIteration:
+                    roles.remove(role)
+            if len(roles) == before and not moved:
+                raise MeaninglessError("the roles hang")
+
+    def _block(self, block: Block, values, state, mask):
+        """A coroutine, which yields whether it has got on since it last did; gives
+        the operands of the terminator."""
+        for op in block.ops:
+            if op.name == "scf.yield":
+                return [values[name] for name in op.operands]
+            if op.name.startswith(_PURE):
+                results = self._pure(op, [values.get(name) for name in op.operands])
+                if len(op.results) == 1:
+                    values[op.results[0]] = results
+                else:
+                    values.update(zip(op.results, results))
+            else:
+                yield from self._op(op, values, state, mask)
+        return []
+
+    def _op(self, op: Op, values, state, mask):
+        handler = getattr(self, "_" + op.name.replace(".", "_"), None)
+        operands = [values.get(name) for name in op.operands]
+        if handler is None:
+            results = self._pure(op, operands)
+        else:
+            results = yield from handler(op, operands, values, state, mask)
+        for name, result in zip(op.results, results if isinstance(results, list) else [results]):
+            values[name] = result
+
+    # -- Control flow --------------------------------------------------------
+
+    def _scf_for(self, op, operands, values, state, mask):
+        lower, upper, step = (_one(x, "a loop's bound") for x in operands[:3])
+        if step <= 0:
+            raise MeaninglessError("a loop's step is not positive")
+        carried = operands[3:]
+        block = op.regions[0][0]
+        for induction in range(lower, upper, step):
+            names = [name for name, _ in block.arguments]
+            values.update(zip(names, [np.array([induction]), *carried]))
+            carried = yield from self._block(block, values, state, mask)
+        return carried
+
+    def _scf_if(self, op, operands, values, state, mask):
+        condition = operands[0]
+        branches = [region[0] if region else Block() for region in op.regions]
+        branches += [Block()] * (2 - len(branches))
+        if condition.size == 1:
+            return (yield from self._block(branches[0 if condition.item() else 1], values, state, mask))
+        results = []
+        for branch, where in zip(branches, (condition, ~condition)):
+            inner = where if mask is None else where & mask
+            results.append((yield from self._block(branch, values, state, inner)))
+        return [np.where(_like(condition, a), a, b) for a, b in zip(*results)]
+
+    # -- Kernel --------------------------------------------------------------
+
+    def _tile_work_tile(self, op, operands, values, state, mask):
+        return [np.array([c]) for c in self.coordinates]
+        yield
+
+    def _tile_row(self, op, operands, values, state, mask):
+        return np.arange(state.lanes)
+        yield
+
+    def _memref_dim(self, op, operands, values, state, mask):
+        shape = self.memory[op.operands[0]].shape
+        dim = _one(operands[1], "a dimension")
+        if not 0 <= dim < len(shape):
+            raise MeaninglessError("a dimension that is not there")
+        return np.array([shape[dim]])
+        yield
+
+    # -- Memory --------------------------------------------------------------
+
+    def _places(self, op, array, indices, shape, dims):
+        """Slices of the tensor and of the tile that are in bounds."""
+        rank = array.ndim
+        dims = _integers(dims) if dims else list(range(rank - len(shape), rank))
+        there, here = [], [None] * len(shape)
+        for dim in range(rank):
+            start = _one(indices[dim], "an index")
+            size = shape[dims.index(dim)] if dim in dims else 1
+            first, last = max(start, 0), min(start + size, array.shape[dim])
+            there.append(slice(first, max(last, first)))
+            if dim in dims:
+                here[dims.index(dim)] = slice(first - start, max(last, first) - start)
+        return tuple(there), tuple(here), dims
+
+    def _tile_load(self, op, operands, values, state, mask):
+        array = self.memory[op.operands[0]]
+        shape, dtype = type_of(op.result_types[0])
+        there, here, dims = self._places(op, array, operands[1:], shape, op.properties.get("dims"))
+        tile = np.zeros(shape, dtype)
+        part = array[there]
+        others = tuple(d for d in range(array.ndim) if d not in dims)
+        if 0 not in part.shape:
+            part = part.squeeze(others).transpose(np.argsort(np.argsort(dims)))
+            tile[here] = part
+        return tile[None]
+        yield
+
+    def _tile_store(self, op, operands, values, state, mask):
+        name = op.operands[1]
+        array = self.memory[name]
+        tile = operands[0][0]
+        there, here, dims = self._places(op, array, operands[2:], tile.shape, op.properties.get("dims"))
+        part = tile[here].transpose(np.argsort(dims))
+        if 0 not in array[there].shape:
+            view = part.reshape([n.stop - n.start for n in there])
+            array[there] = array[there] + view if op.name == "tile.reduce_add" else view
+            self.written[name][there] += 1
+        return []
+        yield
+
+    _tile_reduce_add = _tile_store
+
+    def _tile_put(self, op, operands, values, state, mask):
+        name, dim = op.operands[1], op.integer("dim")
+        array = self.memory[name]
+        value = np.broadcast_to(operands[0], state.lanes)
+        places = [np.broadcast_to(x, state.lanes).copy() for x in operands[2:]]
+        places[dim] += np.arange(state.lanes)
+        active = (places[dim] >= 0) & (places[dim] < array.shape[dim])
+        active &= True if mask is None else mask
+        places = tuple(p[active] for p in places)
+        if any((p < 0).any() or (p >= n).any() for p, n in zip(places, array.shape)):
+            raise MeaninglessError("tile.put out of bounds")
+        array[places] = value[active]
+        np.add.at(self.written[name], places, 1)
+        return []
+        yield
+
+    # -- Channels ------------------------------------------------------------
+
+    def _tile_channel(self, op, operands, values, state, mask):
+        shape, dtype = type_of(op.result_types[0].removeprefix("!tile.channel<").removesuffix(">"))
+        channel = Channel(op.properties["label"], (shape, dtype), owner=operands[0] if operands else None)
+        channel.items = [_undefined(channel) for _ in range(op.integer("initial", 0))]
+        return [channel]
+        yield
+
+    def _tile_acquire(self, op, operands, values, state, mask):
+        return []
+        yield
+
+    _tile_release = _tile_fence = _tile_acquire
+
+    def _tile_wait(self, op, operands, values, state, mask):
+        channel = operands[0]
+        number = state.taken.get(id(channel), 0)
+        got_on = True
+        while len(channel.items) <= number:
+            yield got_on
+            got_on = False
+        state.taken[id(channel)] = number + 1
+        state.current[id(channel)] = channel.items[number]
+        return [channel.items[number][None]] if op.results else []
+
+    def _begin(self, channel, state):
+        """The value that the role will commit: what it has been handed, where that
+        is of the same type."""
+        if id(channel) not in state.pending:
+            owner = channel.owner
+            same = [c for c in state.current if owner is not None and c == id(owner)]
+            if same and owner.type == channel.type:
+                state.pending[id(channel)] = state.current[same[0]].copy()
+            else:
+                state.pending[id(channel)] = _undefined(channel)
+        return state.pending[id(channel)]
+
+    def _tile_commit(self, op, operands, values, state, mask):
+        channel = operands[0]
+        if len(operands) == 2:
+            channel.items.append(operands[1][0])
+        else:
+            channel.items.append(self._begin(channel, state))
+            state.pending.pop(id(channel))
+        return []
+        yield
+
+    def _tile_read(self, op, operands, values, state, mask):
+        channel = operands[0]
+        shape, _ = type_of(op.result_types[0])
+        if id(channel) in state.current:
+            value = state.current[id(channel)]
+        else:
+            value = self._begin(channel, state)
+        column = op.integer("column", 0)
+        if "all" in op.properties:
+            flat = value.reshape(-1) if value.ndim > 1 else value
+            return [flat[None, column : column + shape[0]] if shape else flat[column : column + 1]]
+        if value.ndim == 1:
+            return [value]
+        return [value[:, column : column + shape[0]] if shape else value[:, column]]
+        yield
+
+    def _tile_write(self, op, operands, values, state, mask):
+        value, channel = operands
+        target = self._begin(channel, state)
+        column = op.integer("column", 0)
+        shape, _ = type_of(op.operand_types[0])
+        where = slice(None) if mask is None else mask
+        if target.ndim == 1:
+            target[where] = np.broadcast_to(value, target.shape)[where]
+        else:
+            columns = slice(column, column + (shape[0] if shape else 1))
+            value = value if shape else value[:, None]
+            full = np.broadcast_to(value, (target.shape[0], columns.stop - columns.start))
+            target[where, columns] = full[where]
+        return []
+        yield
+
+    def _tile_any(self, op, operands, values, state, mask):
+        condition = np.broadcast_to(operands[0], state.lanes)
+        if mask is not None:
+            condition = condition & mask
+        return np.repeat(condition.reshape(-1, LANES).any(1), LANES)
+        yield
+
+    # -- Values --------------------------------------------------------------
+
+    def _pure(self, op, operands):
+        dialect, name = op.name.split(".", 1)
+        if op.name == "arith.constant":
+            return constant(op.properties["value"])
+        if op.name in _UNARY:
+            return _UNARY[op.name](operands[0]).astype(operands[0].dtype)
+        if dialect == "arith" and name in _BINARY:
+            result = _BINARY[name](*operands)
+            return result.astype(operands[0].dtype, copy=False)
+        function = getattr(self, f"pure_{dialect}_{name}", None)
+        if function:
+            return function(op, operands)
+        if dialect == "arith" and name in _CASTS:
+            return _cast(name, operands[0], type_of(op.result_types[0])[1])
+        raise NotImplementedError(op.name)
+
+    def pure_arith_cmpi(self, op, operands):
+        return _CMPI[op.integer("predicate")](*operands)
+
+    def pure_arith_cmpf(self, op, operands):
+        return _cmpf(op.integer("predicate"), *operands)
+
+    def pure_arith_select(self, op, operands):
+        condition, a, b = operands
+        return np.where(_like(condition, a if a.ndim >= b.ndim else b), a, b)
+
+    def pure_math_fma(self, op, operands):
+        a, b, c = (x.astype(np.float64) for x in operands)
+        return (a * b + c).astype(operands[0].dtype)
+
+    def pure_tile_exp2(self, op, operands):
+        return _polynomial(op, operands[0])
+
+    def pure_tile_rescale(self, op, operands):
+        value, factor = operands
+        return np.where(factor[..., None] == 1, value, value * factor[..., None])
+
+    def pure_tile_mma(self, op, operands):
+        segments = _integers(op.properties["operandSegmentSizes"])
+        a, b = (x[0].astype(np.float32) for x in operands[:2])
+        a = a.T if "transpose_a" in op.properties else a
+        b = b.T if "transpose_b" in op.properties else b
+        result = a @ b
+        if segments[2] and (not segments[3] or operands[3].item()):
+            result = result + operands[2][0]
+        return result[None]
+
+    def pure_vector_step(self, op, operands):
+        return np.arange(type_of(op.result_types[0])[0][0])[None]
+
+    def pure_vector_broadcast(self, op, operands):
+        x = operands[0]
+        shape, _ = type_of(op.result_types[0])
+        inner = x.shape[1:]
+        x = x.reshape(x.shape[0], *[1] * (len(shape) - len(inner)), *inner)
+        return np.broadcast_to(x, (x.shape[0], *shape))
+
+    def pure_vector_shape_cast(self, op, operands):
+        x = operands[0]
+        return x.reshape(x.shape[0], *type_of(op.result_types[0])[0])
+
+    def pure_vector_bitcast(self, op, operands):
+        shape, dtype = type_of(op.result_types[0])
+        x = np.ascontiguousarray(operands[0])
+        return x.view(dtype).reshape(x.shape[0], *shape)
+
+    def pure_vector_extract_strided_slice(self, op, operands):
+        offsets, sizes = _integers(op.properties["offsets"]), _integers(op.properties["sizes"])
+        return operands[0][(slice(None), *(slice(o, o + n) for o, n in zip(offsets, sizes)))]
+
+    def pure_vector_insert_strided_slice(self, op, operands):
+        part, whole = operands
+        offsets = _integers(op.properties["offsets"])
+        lanes = max(len(part), len(whole))
+        result = np.broadcast_to(whole, (lanes, *whole.shape[1:])).copy()
+        result[(slice(None), *(slice(o, o + n) for o, n in zip(offsets, part.shape[1:])))] = part
+        return result
+
+    def _position(self, op, operands):
+        position = _integers(op.properties["static_position"])
+        if any(n < 0 for n in position):
+            raise NotImplementedError("a position that is not static")
+        return tuple(position)
+
+    def pure_vector_extract(self, op, operands):
+        return operands[0][(slice(None), *self._position(op, operands))]
+
+    def pure_vector_insert(self, op, operands):
+        value, whole = operands[:2]
+        result = np.broadcast_to(whole, (max(len(value), len(whole)), *whole.shape[1:])).copy()
+        result[(slice(None), *self._position(op, operands))] = value
+        return result
+
+    def pure_vector_from_elements(self, op, operands):
+        shape, dtype = type_of(op.result_types[0])
+        lanes = max(map(len, operands))
+        flat = np.stack([np.broadcast_to(x, lanes) for x in operands], 1)
+        return flat.reshape(lanes, *shape).astype(dtype, copy=False)
+
+    def pure_vector_to_elements(self, op, operands):
+        flat = operands[0].reshape(len(operands[0]), -1)
+        return [flat[:, n] for n in range(flat.shape[1])]
+
+    def pure_vector_reduction(self, op, operands):
+        return _reduced(op, operands, (1,))
+
+    def pure_vector_multi_reduction(self, op, operands):
+        return _reduced(op, operands, tuple(d + 1 for d in _integers(op.properties["reduction_dims"])))
+
+
+_REDUCTIONS = {
+    "add": np.add, "maxnumf": np.fmax, "maximumf": np.maximum, "minnumf": np.fmin, "minimumf": np.minimum,
+    "mul": np.multiply, "maxsi": np.maximum, "minsi": np.minimum, "and": np.bitwise_and, "or": np.bitwise_or,
+}  # fmt: skip
+
+
+def _reduced(op, operands, axes):
+    kind = re.search(r"kind<(\w+)>", op.properties["kind"])[1]
+    function = _REDUCTIONS[kind]
+    result = function.reduce(operands[0], axis=axes)
+    return function(result, operands[1]) if len(operands) > 1 else result
+
+
+def _cast(name, x, dtype):
+    if name in ("extui", "uitofp", "index_castui") and x.dtype != np.bool_:
+        x = x.view(_UNSIGNED[x.dtype.itemsize]) if x.flags.c_contiguous else x.astype(_UNSIGNED[x.dtype.itemsize])
+    if name in ("extsi", "sitofp") and x.dtype == np.bool_:
+        x = -x.astype(np.int8)
+    return x.astype(dtype)
+
+
+def _one(value, what):
+    """A number that all threads agree on."""
+    if value is None or value.size != 1:
+        raise MeaninglessError(f"{what} differs among threads")
+    return int(value.item())
+
+
+def _like(condition, value):
+    return condition.reshape(condition.shape + (1,) * (value.ndim - condition.ndim))
+
+
+# ---------------------------------------------------------------------------
+# A launch
+# ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Argument:
+    name: str  # tile.name
+    dims: tuple  # tile.dims; empty for scalars
+    value: str
+    type: str
+
+
+def arguments_of(kernel: Op) -> list[Argument]:
+    texts = split(kernel.properties["arg_attrs"][1:-1])
+    block = kernel.regions[0][0]
+    result = []
+    for text, (value, type) in zip(texts, block.arguments):
+        name = re.search(r'tile\.name = "(\w+)"', text)[1]
+        dims = re.search(r"tile\.dims = \[(.*?)\]", text)
+        result.append(Argument(name, tuple(re.findall(r'"(\w+)"', dims[1])) if dims else (), value, type))
+    return result
+
+
+def grid_of(kernel: Op, sizes: dict) -> tuple:
+    extents = re.findall(r'#tile\.extent<"(\w+)"(?: by (\d+))?>', kernel.properties["grid"])
+    counts = [int(sizes.get(name, name if name.isdigit() else 0)) for name, _ in extents]
+    return tuple(-(-n // int(tile or 1)) for n, (_, tile) in zip(counts, extents))
+
+
+@dataclass(frozen=True)
+class Result:
+    """`arrays` are name -> output; `written` how often each element was."""
+
+    arrays: dict
+    written: dict
+
+
+def run(kernel: Op, sizes: dict, inputs: dict, outputs: dict) -> Result:
+    """Runs all work tiles. `sizes` and scalars are by their names; `inputs` and
+    `outputs` are name -> array, the latter of the right shape, of any content.
+    Raises MeaninglessError."""
+    memory, scalars, written = {}, {}, {}
+    arguments = arguments_of(kernel)
+    for argument in arguments:
+        if argument.type.startswith("memref"):
+            array = inputs.get(argument.name)
+            if array is None:
+                array = np.full_like(outputs[argument.name], np.nan)
+            memory[argument.value] = np.array(array)
+            written[argument.value] = np.zeros(array.shape, np.int32)
+        else:
+            _, dtype = type_of(argument.type)
+            scalars[argument.value] = np.array([sizes[argument.name]], dtype)
+    with np.errstate(all="ignore"):
+        for coordinates in np.ndindex(*grid_of(kernel, sizes)):
+            WorkTile(kernel, memory, scalars, coordinates, written).run()
+    names = {a.name: a.value for a in arguments if a.name in outputs}
+    return Result({n: memory[v] for n, v in names.items()}, {n: written[v] for n, v in names.items()})

@@ -1,0 +1,356 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Random edits of the files that fa4-compile writes of its levels. Each must end in one
+of two ways. It is refused: exit status 1, an error with a sentence, at an operation of the
+file. Or it compiles to a kernel in which fa4-sim finds nothing (all checks, several sizes and
+schedules), which writes each element of its outputs once, and whose numbers are
+those of the edited file: an interpreter of the tile dialect says what they are.
+At the nvvm level an edit is a change of instructions, which nobody can judge: there, only
+that the compiler does not crash is asked for. Exit status 1 if an edit ends in another way,
+2 if nothing could be run.
+
+What fails is kept in build/edits."""
+
+import argparse
+import concurrent.futures
+import dataclasses
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections import Counter
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from fa4 import gpu
+from fa4.cpu import ToolNotFoundError
+from fa4.edits import draw, generic, interpreter
+from fa4.programs.mods import I, J, S, f32
+from fa4.programs.program import Program, Sizes
+from fa4.reference import Mask
+
+FOLDER = gpu.ROOT / "build" / "edits"
+LEVELS = (
+    "tile", "subtile", "lazy-rescale", "warp-specialize", "schedule", "split-exp", "allocate", "split-loop",
+    "distribute", "unroll", "nvvm",
+)  # fmt: skip
+# Small kernels of all kinds: what is masked, how, and what is static.
+PROGRAMS = {
+    "hd64-causal": Program(head_dim=64, mask=Mask.causal("bottom_right")),
+    "hd32-full": Program(head_dim=32, dtype="f16", layout="bhsd", lse=False),
+    "hd64-window": Program(head_dim=64, mask=Mask("top_left", 90, 20), layout="sbhd"),
+    "hd32-mods": Program(head_dim=32, score=("arith.mulf", ("math.tanh", S), f32(3.0)),
+                         visible=("cmpi", "sle", J, ("arith.addi", I, ("const", 70, "index")))),
+    "hd64-static": Program(head_dim=64, static=frozenset({"Sq", "Hq", "Hkv"}), sizes=Sizes(1, 200, 300, 1, 2)),
+}  # fmt: skip
+QUICK_PROGRAMS = ("hd64-causal", "hd32-full")
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    sizes: Sizes
+    schedule: tuple
+    inputs: str = "normal"
+
+
+# No key that a row sees, one block, several, a last one that is not full; more than one
+# work tile along each axis.
+CALLS = (
+    Call(Sizes(1, 256, 300, 1, 2), ("--seeds=0:1",), "falling"),
+    Call(Sizes(2, 130, 700, 1, 1), ("--policy=lazy",), "falling"),
+    Call(Sizes(1, 300, 128, 1, 1), ("--policy=eager",)),
+    Call(Sizes(1, 70, 1, 1, 2), ("--policy=priority", "--seeds=0:1")),
+    Call(Sizes(1, 257, 520, 1, 1), ("--policy=priority", "--seeds=2:3")),
+)
+MAX_INSTRUCTIONS = 6_000_000
+TIMEOUT = 120
+
+# Of outputs: the root mean square of the difference, as a share of that of the
+# interpreter's numbers. Arithmetic is the same up to the order of sums and the last bit
+# of exponentials; one key of 300 that is missing is 6 %.
+TOLERANCE = 0.01
+
+
+class WrongError(Exception):
+    """What an edit must not end in."""
+
+
+# ---------------------------------------------------------------------------
+# Kernels
+# ---------------------------------------------------------------------------
+
+
+class Kernel:
+    """The files of a program's levels, in generic form."""
+
+    def __init__(self, name, folder):
+        self.name, self.program, self.folder = name, PROGRAMS[name], folder / name
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not (self.folder / "done").exists():
+            kernel = gpu.compile(self.program.mlir(), self.folder, self.program.chip, emit=",".join(["ptx", *LEVELS]))
+            (self.folder / "done").write_text(kernel.report)
+
+    @cached_property
+    def texts(self):
+        return {level: self._generic(level) for level in LEVELS}
+
+    def _generic(self, level):
+        file = self.folder / f"{level}.generic.mlir"
+        if not file.exists():
+            source = next(self.folder.glob(f"*.{level}.mlir"))
+            file.write_text(gpu.run_tool("fa4-opt", source, "--mlir-print-op-generic"))
+        return file.read_text()
+
+    def calls(self):
+        """Calls with the program's static sizes."""
+        found = []
+        for call in CALLS:
+            sizes, own = call.sizes._asdict(), self.program.sizes
+            static = self.program.static
+            sizes |= {"sq": own.sq} if "Sq" in static else {}
+            sizes |= {"hkv": own.hkv, "group": own.group} if "Hq" in static else {}
+            found.append(dataclasses.replace(call, sizes=Sizes(**sizes)))
+        return found
+
+
+# ---------------------------------------------------------------------------
+# Judging
+# ---------------------------------------------------------------------------
+
+_ERROR = re.compile(r"^(?P<file>[^\n:]*):(?P<line>\d+):(?P<column>\d+): error: (?P<message>.*)$", re.M)
+_CRASH = re.compile(r"LLVM ERROR|PLEASE submit|Assertion|Stack dump|UNREACHABLE|Sanitizer|terminate called")
+# What dialect conversion and pass managers say of what they do not understand.
+_BARE = re.compile(r"failed to legalize|failed to materialize|unrealized_conversion_cast|operation was not", re.I)
+
+
+def compile_edit(source: Path, level: str, folder: Path, chip: str) -> tuple[str, gpu.Kernel | None]:
+    """The error with which the file is refused, or the kernel. Raises WrongError."""
+    command = [gpu.find_tool("fa4-compile"), source, f"--from={level}", f"--chip={chip}", "-o", folder]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        raise WrongError(f"compiler: no result after {TIMEOUT} s") from None
+    said = done.stderr
+    if done.returncode not in (0, 1) or _CRASH.search(said):
+        raise WrongError(f"compiler: exit status {done.returncode}: {said.strip()[-1500:]}")
+    written = sorted(folder.glob("*.ptx"))
+    if done.returncode == 0:
+        if len(written) != 1:
+            raise WrongError(f"compiler: wrote {len(written)} PTX files")
+        kernel = gpu.Kernel(*(written[0].with_suffix(s) for s in (".json", ".ptx", ".cubin")), report=said)
+        return "", kernel
+    error = _ERROR.search(said)
+    if not error:
+        raise WrongError(f"compiler: an error without a place: {said.strip()[:500]}")
+    if written:
+        raise WrongError("compiler: refused the file, but wrote PTX")
+    if int(error["line"]) < 2 or _BARE.search(said):
+        raise WrongError(f"compiler: no sentence at an operation: {error[0]}")
+    return error["message"], None
+
+
+def _compare(name, found, meant, written):
+    if not (written == 1).all():
+        raise WrongError(f"outputs: {name}: {(written == 0).sum()} elements are not written, {(written > 1).sum()} twice")
+    a, b = found.astype(np.float64), meant.astype(np.float64)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    finite = np.isfinite(a) & np.isfinite(b)
+    # On the edge of overflow, either.
+    edge = ~same & ~finite
+    if edge.mean() > 0.001:
+        raise WrongError(f"numbers: {name}: {edge.sum()} of {edge.size} are infinite or NaN in one of both")
+    if not finite.any():
+        return
+    scale = np.sqrt(np.mean(b[finite] ** 2))
+    error = np.sqrt(np.mean((a[finite] - b[finite]) ** 2))
+    if error > TOLERANCE * scale + 1e-30:
+        raise WrongError(f"numbers: {name}: differ by {error:.3g} (rms) from the file's meaning, of {scale:.3g}")
+
+
+def simulate(kernel: gpu.Kernel, program: Program, call: Call, module: generic.Op):
+    """Raises WrongError if the kernel does not do what the module says. Where the
+    module divides by zero, nobody can tell."""
+    program = dataclasses.replace(program, sizes=call.sizes, inputs=call.inputs)
+    inputs = dict(zip("qkv", program.draw(0)))
+    dtypes = {"out": inputs["q"].dtype, "lse": np.dtype(np.float32)}
+    results = {name: dtypes[name] for name in program.results}
+    sizes = call.sizes
+    values = {"B": sizes.b, "Sq": sizes.sq, "Sk": sizes.sk, "Hq": sizes.hq, "Hkv": sizes.hkv}
+    parts = [op for op in module.walk() if op.name == "tile.kernel"]
+    shapes = {name: np.zeros(program.shape(name), dtype) for name, dtype in results.items()}
+    try:
+        meant = interpreter.run(parts[0], values, inputs, shapes)
+    except interpreter.UndefinedError:
+        return
+    except interpreter.MeaninglessError as error:
+        raise WrongError(f"meaning: compiles, but {error}") from None
+    options = ["--threads=1", f"--max-instructions={MAX_INSTRUCTIONS}", *program.call(kernel)]
+    schedule = [word for word in call.schedule if not word.startswith("--seeds")]
+    seeds = next((word[8:] for word in call.schedule if word.startswith("--seeds")), "0:0")
+    first, last = map(int, seeds.split(":"))
+    try:
+        found = gpu.simulate(kernel, inputs, results, (first, last), options=options + schedule, timeout=TIMEOUT)
+    except gpu.SimulationError as error:
+        raise WrongError(f"simulator: {error}") from None
+    for name in results:
+        _compare(name, found[name], meant.arrays[name], meant.written[name])
+
+
+# ---------------------------------------------------------------------------
+# One number: one edit
+# ---------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    number: int
+    kernel: str
+    level: str
+    kind: str
+    edit: str
+    outcome: str  # refused, right, compiled, FAILED
+    message: str = ""
+    seconds: float = 0.0
+    text: str = ""  # Of what failed.
+
+
+def draw_edit(options, number, folder):
+    """Kernel, level, edited module and edit: always the same for a seed and number."""
+    rng = random.Random(f"{options.seed} {number}")
+    kernel = Kernel(rng.choice(QUICK_PROGRAMS if options.quick else list(PROGRAMS)), folder)
+    level = options.level or LEVELS[number % len(LEVELS)]
+    module = generic.parse(kernel.texts[level])
+    kinds = [options.kind] if options.kind else [k for k in draw.KINDS if level != "nvvm" or k in _NVVM_KINDS]
+    if not options.kind and level in LEVELS[:3]:
+        kinds = [k for k in kinds if k not in ("stages", "counts", "places", "warps")]
+    while True:
+        try:
+            return kernel, level, module, draw.edit(module, rng, rng.choice(kinds))
+        except ValueError:
+            if options.kind:
+                raise
+
+
+_NVVM_KINDS = ("delete", "double", "swap", "operand", "constant", "attribute")
+
+
+def run_number(options, number, folder) -> Result:
+    started = time.monotonic()
+    kernel, level, module, edit = draw_edit(options, number, folder)
+    text = str(module) + "\n"
+
+    def result(outcome, message="", text=""):
+        seconds = time.monotonic() - started
+        return Result(number, kernel.name, level, edit.kind, edit.text, outcome, message, seconds, text)
+
+    with tempfile.TemporaryDirectory(prefix="fa4-edits-") as scratch:
+        source, out = Path(scratch, "edited.mlir"), Path(scratch, "out")
+        source.write_text(text)
+        out.mkdir()
+        try:
+            error, compiled = compile_edit(source, level, out, kernel.program.chip)
+            if error:
+                return result("refused", error)
+            if level == "nvvm":
+                return result("compiled")
+            calls = kernel.calls()
+            for call in calls[:3] if options.quick else calls:
+                simulate(compiled, kernel.program, call, module)
+        except WrongError as wrong:
+            return result("FAILED", str(wrong), text)
+        except Exception as error:  # The suite's own fault.
+            return result("FAILED", f"suite: {error!r}", text)
+    return result("right")
+
+
+# ---------------------------------------------------------------------------
+# The command line
+# ---------------------------------------------------------------------------
+
+
+def parse(words):
+    parser = argparse.ArgumentParser(prog="edits", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("count", type=int, nargs="?", default=300, metavar="N", help="number of edits (default: 300)")
+    add("--seed", type=int, default=0, help="of the edits (default: 0)")
+    add("--first", type=int, default=0, help="number of the first (default: 0)")
+    add("--level", choices=LEVELS, help="only files of this level")
+    add("--kind", choices=draw.KINDS, help="only edits of this kind")
+    add("--quick", action="store_true", help="two kernels, three calls of each that compiles")
+    add("--jobs", type=int, default=os.cpu_count(), help="processes (default: processors)")
+    add("--verbose", action="store_true", help="print what became of each edit")
+    options = parser.parse_args(words)
+    if options.count < 1 or options.jobs < 1:
+        parser.error("N and --jobs are at least 1")
+    return options
+
+
+def save(result: Result, options) -> Path:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    name = f"{result.level}-{options.seed}-{result.number}-{zlib.crc32(result.edit.encode()):08x}"
+    file = FOLDER / f"{name}.mlir"
+    file.write_text(f"// {result.kernel}: {result.edit}\n// {result.message.splitlines()[0]}\n{result.text}")
+    return file
+
+
+def table(results) -> str:
+    columns = ("refused", "right", "compiled", "FAILED")
+    kinds = [kind for kind in draw.KINDS if any(r.kind == kind for r in results)]
+    lines = [f"{'level':<16} {'kind':<10} {'edits':>6}" + "".join(f"{c:>10}" for c in columns)]
+    for level in LEVELS:
+        for kind in (*kinds, "all"):
+            counts = Counter(r.outcome for r in results if r.level == level and kind in (r.kind, "all"))
+            if counts:
+                lines.append(f"{level:<16} {kind:<10} {counts.total():>6}" + "".join(f"{counts[c]:>10}" for c in columns))
+    counts = Counter(r.outcome for r in results)
+    lines.append(f"{'all':<16} {'all':<10} {counts.total():>6}" + "".join(f"{counts[c]:>10}" for c in columns))
+    return "\n".join(lines)
+
+
+def run(options, folder) -> list[Result]:
+    """In the order in which they end; a process each gets some."""
+    numbers = range(options.first, options.first + options.count)
+    for name in QUICK_PROGRAMS if options.quick else PROGRAMS:
+        _ = Kernel(name, folder).texts
+    if options.jobs == 1:
+        yield from (run_number(options, number, folder) for number in numbers)
+        return
+    with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
+        running = [pool.submit(run_number, options, number, folder) for number in numbers]
+        yield from (future.result() for future in concurrent.futures.as_completed(running))
+
+
+def main(words=None):
+    options = parse(words)
+    try:
+        for tool in ("fa4-compile", "fa4-opt", "fa4-sim"):
+            gpu.find_tool(tool)
+    except ToolNotFoundError as error:
+        print(f"edits: {error}", file=sys.stderr)
+        return 2
+    results, shown = [], time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="fa4-edits-") as scratch:
+        for result in run(options, Path(scratch)):
+            results.append(result)
+            if options.verbose and result.outcome != "FAILED":
+                print(f"{result.number} {result.kernel} {result.level} {result.kind}: {result.edit}: {result.outcome} {result.message}", flush=True)
+            if result.outcome == "FAILED":
+                file = save(result, options)
+                print(f"FAILED {result.number} {result.kernel} {result.level} {result.kind}: {result.edit}\n  {result.message}")
+                print(f"  kept in {file}; again: bench/edits 1 --seed {options.seed} --first {result.number}", flush=True)
+            elif time.monotonic() > shown + 60:
+                shown = time.monotonic()
+                print(f"... {len(results)} of {options.count}", flush=True)
+    print(table(results))
+    return 1 if any(result.outcome == "FAILED" for result in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Random edits of levels' files: a small sample, and that each part of bench/edits can
+fail: the interpreter agrees with the simulator on what is not edited, and a
+kernel that does something else than its file is found."""
+
+import random
+from pathlib import Path
+
+import pytest
+from fa4 import gpu
+from fa4.edits import draw, generic, interpreter, suite
+from fa4.edits.suite import WrongError
+from fa4.programs.program import Sizes
+
+pytestmark = [
+    pytest.mark.skipif(not gpu.has_tools("fa4-compile", "fa4-opt", "fa4-sim"), reason="needs the tools"),
+    pytest.mark.xdist_group("edits"),
+]
+CALL = suite.Call(Sizes(1, 130, 300, 1, 2), (), "falling")
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("edits")
+
+
+@pytest.fixture(scope="session")
+def kernel(folder):
+    return suite.Kernel("hd64-causal", folder)
+
+
+@pytest.fixture(scope="session")
+def compiled(kernel):
+    ptx = next(kernel.folder.glob("*.ptx"))
+    return gpu.Kernel(ptx.with_suffix(".json"), ptx, ptx.with_suffix(".cubin"))
+
+
+def module_of(kernel, level):
+    return generic.parse(kernel.texts[level])
+
+
+def op_of(module, name, number=0):
+    return [op for op in module.walk() if op.name == name][number]
+
+
+@pytest.mark.parametrize("level", suite.LEVELS)
+def test_generic_form_is_read_and_written(kernel, level):
+    text = kernel.texts[level]
+    assert str(generic.parse(text)).strip() == text.strip()
+
+
+@pytest.mark.parametrize("level", [level for level in suite.LEVELS if level != "nvvm"])
+def test_interpreter_agrees_with_simulator(kernel, compiled, level):
+    suite.simulate(compiled, kernel.program, CALL, module_of(kernel, level))
+
+
+def test_other_numbers_are_found(kernel, compiled):
+    """One key of a block that is masked for all rows; the place of a store."""
+    module = module_of(kernel, "tile")
+    compare = op_of(module, "arith.cmpi", 1)
+    compare.properties["predicate"] = "2 : i64"  # slt, which was sle
+    with pytest.raises(WrongError, match="^numbers: out"):
+        suite.simulate(compiled, kernel.program, CALL, module)
+    module = module_of(kernel, "distribute")
+    block = next(b for op in module.walk() for b in op.blocks() if any(o.name == "tile.put" for o in b.ops))
+    block.ops = [op for op in block.ops if op.name != "tile.put"]
+    with pytest.raises(WrongError, match="^outputs: lse: 260 elements are not written"):
+        suite.simulate(compiled, kernel.program, CALL, module)
+
+
+def test_hang_has_no_meaning(kernel, compiled):
+    module = module_of(kernel, "schedule")
+    block = next(b for op in module.walk() for b in op.blocks() if any(o.name == "tile.commit" for o in b.ops))
+    block.ops = [op for op in block.ops if op.name != "tile.commit"]
+    with pytest.raises(WrongError, match="the roles hang"):
+        suite.simulate(compiled, kernel.program, CALL, module)
+
+
+@pytest.mark.parametrize("said, status, message", [
+    ("error: nowhere", 1, "an error without a place"),
+    ("{file}:3:5: error: failed to legalize operation 'arith.addf'", 1, "no sentence at an operation"),
+    ("LLVM ERROR: out of memory", 1, "exit status 1"),
+    ("", -11, "exit status -11"),
+    ("", 0, "wrote 0 PTX files"),
+])  # fmt: skip
+def test_what_is_no_refusal(tmp_path, monkeypatch, said, status, message):
+    class Done:
+        returncode, stderr = status, said.format(file=tmp_path / "x.mlir")
+
+    monkeypatch.setattr(suite.subprocess, "run", lambda *_, **__: Done)
+    with pytest.raises(WrongError, match=message):
+        suite.compile_edit(tmp_path / "x.mlir", "unroll", tmp_path, "sm_100a")
+
+
+@pytest.mark.parametrize("kind", draw.KINDS)
+def test_edits_repeat_and_change_something(kernel, kind):
+    texts = set()
+    for seed in (1, 1, 2, 3):
+        module = module_of(kernel, "distribute")
+        edit = draw.edit(module, random.Random(seed), kind)
+        assert edit.kind == kind and edit.text
+        texts.add(str(module))
+    assert len(texts) == 3 and str(module_of(kernel, "distribute")) not in texts
+
+
+@pytest.mark.parametrize("level, name, message", [
+    ("tile", "tile.store", "output 'lse'"), ("schedule", "tile.store", "output 'out'"),
+    ("unroll", "tile.store", "output 'out'"), ("unroll", "tile.put", "output 'lse'"),
+    ("distribute", "tile.commit", "channel"), ("unroll", "tile.fence", "no tile.fence"),
+])  # fmt: skip
+@pytest.mark.parametrize("again", [False, True])
+def test_deleted_and_doubled(kernel, tmp_path, level, name, message, again):
+    """From below all passes that used to verify."""
+    module = module_of(kernel, level)
+    block = next(b for op in module.walk() for b in op.blocks() if any(o.name == name for o in b.ops))
+    place = max(i for i, op in enumerate(block.ops) if op.name == name)
+    block.ops[place : place + 1] = [block.ops[place]] * (2 if again else 0)
+    source = Path(tmp_path, "edited.mlir")
+    source.write_text(str(module))
+    error, _ = suite.compile_edit(source, level, tmp_path, "sm_100a")
+    if again and name == "tile.fence":
+        assert not error  # One more is right.
+    else:
+        assert message in error
+
+
+def test_sample(folder, monkeypatch, capsys):
+    monkeypatch.setattr(suite, "FOLDER", folder)
+    status = suite.main(["33", "--quick", "--seed=5", "--jobs=2"])
+    said = capsys.readouterr().out
+    assert status == 0, said
+    assert said.splitlines()[-1].split()[:3] == ["all", "all", "33"]
+
+
+def test_failure_is_kept(folder, monkeypatch, capsys):
+    monkeypatch.setattr(suite, "FOLDER", folder / "kept")
+    monkeypatch.setattr(suite, "compile_edit", lambda *_: (_ for _ in ()).throw(WrongError("compiler: fell over")))
+    assert suite.main(["1", "--quick", "--jobs=1", "--level=unroll"]) == 1
+    assert "FAILED 0" in capsys.readouterr().out
+    text = next((folder / "kept").glob("unroll-0-0-*.mlir")).read_text()
+    assert "// compiler: fell over" in text
+    generic.parse(text)
+
+
+def test_arithmetic():
+    """What the interpreter says of single operations, against their definitions."""
+    cmpf = [interpreter._cmpf(p, *map(interpreter.np.array, ([1.0], [float("nan")]))).item() for p in range(16)]
+    assert cmpf == [False] * 8 + [True] * 8
+    cmpf = [interpreter._cmpf(p, interpreter.np.array([1.0]), interpreter.np.array([2.0])).item() for p in range(16)]
+    assert [n for n, is_true in enumerate(cmpf) if is_true] == [4, 5, 6, 7, 11, 12, 13, 15]
+    divide = {name: interpreter._BINARY[name] for name in ("divsi", "floordivsi", "ceildivsi", "remsi", "divui")}
+    a, b = interpreter.np.array([-7]), interpreter.np.array([2])
+    assert [divide[n](a, b).item() for n in ("divsi", "floordivsi", "ceildivsi", "remsi")] == [-3, -4, -3, -1]
+    assert divide["divui"](a, b).item() == (2**32 - 7) // 2
+    with pytest.raises(interpreter.UndefinedError):
+        divide["divui"](a, interpreter.np.array([0]))
