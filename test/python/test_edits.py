@@ -6,6 +6,7 @@ fail: the interpreter agrees with the simulator on what is not edited, and a
 kernel that does something else than its file is found."""
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ pytestmark = [
     pytest.mark.xdist_group("edits"),
 ]
 CALL = suite.Call(Sizes(1, 130, 300, 1, 2), (), "falling")
+NORMAL = suite.Call(Sizes(1, 130, 300, 1, 2), ())
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +49,7 @@ def op_of(module, name, number=0):
 
 @pytest.mark.parametrize("level", suite.LEVELS)
 def test_generic_form_is_read_and_written(kernel, level):
-    text = kernel.texts[level]
+    text = re.sub(r" *// ((\d+ )?preds?:.*|no predecessors)$", "", kernel.texts[level], flags=re.M)
     assert str(generic.parse(text)).strip() == text.strip()
 
 
@@ -57,12 +59,12 @@ def test_interpreter_agrees_with_simulator(kernel, compiled, level):
 
 
 def test_other_numbers_are_found(kernel, compiled):
-    """One key of a block that is masked for all rows; the place of a store."""
+    """The last key that a row sees is hidden; a store is gone."""
     module = module_of(kernel, "tile")
     compare = op_of(module, "arith.cmpi", 1)
     compare.properties["predicate"] = "2 : i64"  # slt, which was sle
     with pytest.raises(WrongError, match="^numbers: out"):
-        suite.simulate(compiled, kernel.program, CALL, module)
+        suite.simulate(compiled, kernel.program, NORMAL, module)
     module = module_of(kernel, "distribute")
     block = next(b for op in module.walk() for b in op.blocks() if any(o.name == "tile.put" for o in b.ops))
     block.ops = [op for op in block.ops if op.name != "tile.put"]
@@ -106,7 +108,7 @@ def test_edits_repeat_and_change_something(kernel, kind):
 
 
 @pytest.mark.parametrize("level, name, message", [
-    ("tile", "tile.store", "output 'lse'"), ("schedule", "tile.store", "output 'out'"),
+    ("tile", "tile.store", "output 'lse'"), ("schedule", "tile.store", "output 'lse'"),
     ("unroll", "tile.store", "output 'out'"), ("unroll", "tile.put", "output 'lse'"),
     ("distribute", "tile.commit", "channel"), ("unroll", "tile.fence", "no tile.fence"),
 ])  # fmt: skip
@@ -128,7 +130,7 @@ def test_deleted_and_doubled(kernel, tmp_path, level, name, message, again):
 
 def test_sample(folder, monkeypatch, capsys):
     monkeypatch.setattr(suite, "FOLDER", folder)
-    status = suite.main(["33", "--quick", "--seed=5", "--jobs=2"])
+    status = suite.main(["33", "--quick", "--seed=5", "--jobs=2"], folder)
     said = capsys.readouterr().out
     assert status == 0, said
     assert said.splitlines()[-1].split()[:3] == ["all", "all", "33"]
@@ -137,7 +139,7 @@ def test_sample(folder, monkeypatch, capsys):
 def test_failure_is_kept(folder, monkeypatch, capsys):
     monkeypatch.setattr(suite, "FOLDER", folder / "kept")
     monkeypatch.setattr(suite, "compile_edit", lambda *_: (_ for _ in ()).throw(WrongError("compiler: fell over")))
-    assert suite.main(["1", "--quick", "--jobs=1", "--level=unroll"]) == 1
+    assert suite.main(["1", "--quick", "--jobs=1", "--level=unroll"], folder) == 1
     assert "FAILED 0" in capsys.readouterr().out
     text = next((folder / "kept").glob("unroll-0-0-*.mlir")).read_text()
     assert "// compiler: fell over" in text

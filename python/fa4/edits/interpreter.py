@@ -28,7 +28,8 @@ class MeaninglessError(Exception):
 
 
 class UndefinedError(Exception):
-    """The kernel divides by zero at these sizes: whatever it does then is right."""
+    """The kernel does something for these inputs that the dialect leaves undefined,
+    as to divide by zero: whatever it does then is right."""
 
 
 DTYPES = {
@@ -145,6 +146,8 @@ def _polynomial(op, x):
     pairs = np.array(_integers(op.properties["pairs"]), int)
     chosen = np.zeros(shape[-1], bool)
     chosen[np.concatenate([2 * pairs, 2 * pairs + 1])] = True
+    if not (x[..., chosen] < 128).all():
+        raise UndefinedError("a polynomial's operand is not below 128")
     low = np.maximum(x, np.float32(-127))
     whole = np.floor(low)
     fraction, value = (low - whole).astype(np.float32), np.float32(0)

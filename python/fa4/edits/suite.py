@@ -175,8 +175,8 @@ def _compare(name, found, meant, written):
 
 
 def simulate(kernel: gpu.Kernel, program: Program, call: Call, module: generic.Op):
-    """Raises WrongError if the kernel does not do what the module says. Where the
-    module divides by zero, nobody can tell."""
+    """Raises WrongError if the kernel does not do what the module says, where that is
+    defined."""
     program = dataclasses.replace(program, sizes=call.sizes, inputs=call.inputs)
     inputs = dict(zip("qkv", program.draw(0)))
     dtypes = {"out": inputs["q"].dtype, "lse": np.dtype(np.float32)}
@@ -327,7 +327,8 @@ def run(options, folder) -> list[Result]:
         yield from (future.result() for future in concurrent.futures.as_completed(running))
 
 
-def main(words=None):
+def main(words=None, folder: Path | None = None):
+    """`folder` is where the kernels that are edited are kept, for later calls."""
     options = parse(words)
     try:
         for tool in ("fa4-compile", "fa4-opt", "fa4-sim"):
@@ -337,7 +338,7 @@ def main(words=None):
         return 2
     results, shown = [], time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fa4-edits-") as scratch:
-        for result in run(options, Path(scratch)):
+        for result in run(options, folder or Path(scratch)):
             results.append(result)
             if options.verbose and result.outcome != "FAILED":
                 print(f"{result.number} {result.kernel} {result.level} {result.kind}: {result.edit}: {result.outcome} {result.message}", flush=True)

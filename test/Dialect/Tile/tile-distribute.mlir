@@ -249,3 +249,31 @@ tile.kernel @late() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
     tile.commit %d, %n : <vector<128x64xf32>>, vector<128x64xf32>
   }
 }
+
+// -----
+
+// The first value of a channel with `initial` is undefined: in the first pass of the
+// loop nothing is read, whatever the factors are.
+// CHECK-LABEL: tile.kernel @rescale_in_loop
+tile.kernel @rescale_in_loop() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %a = tile.channel "a" smem stages(1) : <vector<128xf32>>
+  %o = tile.channel "o" tmem stages(1) initial(1) : <vector<128x64xf32>>
+  %or = tile.channel "or" tmem stages(1) in_place_of(%o : !tile.channel<vector<128x64xf32>>) : <vector<128x64xf32>>
+  tile.role @correct warps(4) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c4 = arith.constant 4 : index
+    // CHECK: scf.for %[[I:.*]] = %[[FIRST:.*]] to
+    // CHECK: %[[ANY:.*]] = tile.any
+    // CHECK: %[[LATER:.*]] = arith.cmpi ne, %[[I]], %[[FIRST]]
+    // CHECK: %[[BOTH:.*]] = arith.andi %[[ANY]], %[[LATER]]
+    // CHECK: scf.if %[[BOTH]] {
+    // CHECK:   tile.read %o
+    scf.for %i = %c0 to %c4 step %c1 {
+      %av = tile.wait %a : <vector<128xf32>> -> vector<128xf32>
+      %ov = tile.wait %o : <vector<128x64xf32>> -> vector<128x64xf32>
+      %os = tile.rescale %ov, %av : vector<128x64xf32>, vector<128xf32>
+      tile.commit %or, %os : <vector<128x64xf32>>, vector<128x64xf32>
+    }
+  }
+}

@@ -310,3 +310,71 @@ tile.kernel @adds_one(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
   %lse = arith.addf %r#0, %log : vector<128xf32>
   tile.store %lse, %x[%c0] : vector<128xf32>, memref<?xf32>
 }
+
+// -----
+
+// A product with the transpose adds up rows, which have references of their own.
+// CHECK-LABEL: tile.kernel @sums_columns(
+// CHECK-NOT: arith.select
+// CHECK-NOT: tile.rescale
+tile.kernel @sums_columns(%x: memref<?x128xbf16> {tile.name = "x", tile.dims = ["N", "128"]},
+    %y: memref<?x128xf32> {tile.name = "y", tile.dims = ["N", "128"], tile.output = "partial"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %ninf = arith.constant dense<0xFF800000> : vector<128xf32>
+  %none = arith.constant dense<0.0> : vector<128x128xf32>
+  %n = memref.dim %x, %c0 : memref<?x128xbf16>
+  %r:2 = scf.for %j = %c0 to %n step %c128 iter_args(%m = %ninf, %o = %none) -> (vector<128xf32>, vector<128x128xf32>) {
+    %t = tile.load %x[%j, %c0] : memref<?x128xbf16> -> vector<128x128xbf16>
+    %s = tile.mma %t, transpose %t : vector<128x128xbf16>, vector<128x128xbf16> -> vector<128x128xf32>
+    %m2 = vector.multi_reduction <maxnumf>, %s, %m [1] : vector<128x128xf32> to vector<128xf32>
+    %d = arith.subf %m, %m2 : vector<128xf32>
+    %a = math.exp2 %d : vector<128xf32>
+    %mc = vector.shape_cast %m2 : vector<128xf32> to vector<128x1xf32>
+    %mb = vector.broadcast %mc : vector<128x1xf32> to vector<128x128xf32>
+    %e = arith.subf %s, %mb : vector<128x128xf32>
+    %p = math.exp2 %e : vector<128x128xf32>
+    %h = arith.truncf %p : vector<128x128xf32> to vector<128x128xbf16>
+    %ac = vector.shape_cast %a : vector<128xf32> to vector<128x1xf32>
+    %ab = vector.broadcast %ac : vector<128x1xf32> to vector<128x128xf32>
+    %oa = arith.mulf %o, %ab : vector<128x128xf32>
+    %o2 = tile.mma transpose %h, %t acc %oa : vector<128x128xbf16>, vector<128x128xbf16> -> vector<128x128xf32>
+    scf.yield %m2, %o2 : vector<128xf32>, vector<128x128xf32>
+  }
+  tile.store %r#1, %y[%c0, %c0] : vector<128x128xf32>, memref<?x128xf32>
+}
+
+// -----
+
+// So does one in which the exponentials are the right operand.
+// CHECK-LABEL: tile.kernel @sums_rows_of_b(
+// CHECK-NOT: arith.select
+// CHECK-NOT: tile.rescale
+tile.kernel @sums_rows_of_b(%x: memref<?x128xbf16> {tile.name = "x", tile.dims = ["N", "128"]},
+    %y: memref<?x128xf32> {tile.name = "y", tile.dims = ["N", "128"], tile.output = "partial"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %ninf = arith.constant dense<0xFF800000> : vector<128xf32>
+  %none = arith.constant dense<0.0> : vector<128x128xf32>
+  %n = memref.dim %x, %c0 : memref<?x128xbf16>
+  %r:2 = scf.for %j = %c0 to %n step %c128 iter_args(%m = %ninf, %o = %none) -> (vector<128xf32>, vector<128x128xf32>) {
+    %t = tile.load %x[%j, %c0] : memref<?x128xbf16> -> vector<128x128xbf16>
+    %s = tile.mma %t, transpose %t : vector<128x128xbf16>, vector<128x128xbf16> -> vector<128x128xf32>
+    %m2 = vector.multi_reduction <maxnumf>, %s, %m [1] : vector<128x128xf32> to vector<128xf32>
+    %d = arith.subf %m, %m2 : vector<128xf32>
+    %a = math.exp2 %d : vector<128xf32>
+    %mc = vector.shape_cast %m2 : vector<128xf32> to vector<128x1xf32>
+    %mb = vector.broadcast %mc : vector<128x1xf32> to vector<128x128xf32>
+    %e = arith.subf %s, %mb : vector<128x128xf32>
+    %p = math.exp2 %e : vector<128x128xf32>
+    %h = arith.truncf %p : vector<128x128xf32> to vector<128x128xbf16>
+    %ac = vector.shape_cast %a : vector<128xf32> to vector<128x1xf32>
+    %ab = vector.broadcast %ac : vector<128x1xf32> to vector<128x128xf32>
+    %oa = arith.mulf %o, %ab : vector<128x128xf32>
+    %o2 = tile.mma %t, %h acc %oa : vector<128x128xbf16>, vector<128x128xbf16> -> vector<128x128xf32>
+    scf.yield %m2, %o2 : vector<128xf32>, vector<128x128xf32>
+  }
+  tile.store %r#1, %y[%c0, %c0] : vector<128x128xf32>, memref<?x128xf32>
+}

@@ -111,3 +111,31 @@ tile.kernel @while(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", gr
     }
   }
 }
+
+// -----
+
+// A warp accesses tensor memory as a whole: a vote may decide about it, a lane not.
+tile.kernel @tensor_memory(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" tmem stages(1) : <vector<128x64xf32>>
+  tile.role @producer warps(4) {
+    %v = arith.constant dense<1.0> : vector<64xf32>
+    tile.acquire %c : <vector<128x64xf32>>
+    tile.write %v, %c : vector<64xf32>, <vector<128x64xf32>>
+    tile.commit %c : <vector<128x64xf32>>
+  }
+  tile.role @consumer warps(4) {
+    %zero = arith.constant dense<0.0> : vector<64xf32>
+    %row = tile.row : index
+    %p = arith.cmpi slt, %row, %n : index
+    %any = tile.any %p
+    tile.wait %c : <vector<128x64xf32>>
+    scf.if %any {
+      %x = tile.read %c : <vector<128x64xf32>> -> vector<64xf32>
+    }
+    // expected-error @below {{lanes of a warp decide for themselves, but 'tile.read' in it is executed by all of them together}}
+    scf.if %p {
+      %x = tile.read %c : <vector<128x64xf32>> -> vector<64xf32>
+    }
+    tile.release %c : <vector<128x64xf32>>
+  }
+}

@@ -10,6 +10,12 @@
 // NOT-WRITTEN: error: channel "compute0_mma.0": @mma reads a value that
 // RUN: sed '/tile.wait %mma_correction :/d' %t.lanes | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NOT-WAITED
 // NOT-WAITED: error: channel
+// The first value of an accumulator that lanes rescale in its place is undefined: an
+// MMA may not add to it, as it would without its condition.
+// RUN: sed -E 's/(tile.mma .* acc %[0-9]+) if %[0-9]+/\1/' %t.lanes | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=UNDEFINED
+// UNDEFINED: error: channel "mma_correction": @mma reads a value that no one has written
+// RUN: sed -E 's/(tile.mma .* acc %[0-9]+) if %[0-9]+/\1/' %t.lanes | not fa4-opt --tile-explore-protocol=max-passes=2 2>&1 | FileCheck %s --dump-input=never --check-prefix=EXPLORED
+// EXPLORED: error: reads a value that nobody writes
 // RUN: fa4-opt %S/Inputs/gradient-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-warp-specialize,tile-verify-protocol{print=true},tile-explore-protocol))' -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=GRADIENT
 // GRADIENT: @backward: {{([0-9]{2,4})}} steps
 // RUN: fa4-opt %S/Inputs/gemm-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-warp-specialize,tile-verify-protocol{print=true},tile-explore-protocol,tile-schedule,tile-allocate,tile-verify-protocol,tile-explore-protocol))' -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=GEMM

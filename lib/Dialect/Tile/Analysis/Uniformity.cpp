@@ -19,6 +19,9 @@ namespace {
 /// Values carried around a loop are taken to be uniform until shown otherwise.
 class UniformityProof {
 public:
+  /// `ofWarp`: the same in all lanes of a warp is enough.
+  explicit UniformityProof(bool ofWarp) : ofWarp(ofWarp) {}
+
   bool prove(Value value) {
     if (isa<VectorType>(value.getType()))
       return false;
@@ -63,28 +66,48 @@ private:
       return prove(branch.getCondition()) &&
              prove(branch.thenYield().getOperand(number)) &&
              prove(branch.elseYield().getOperand(number));
-    if (isa<RowOp, AnyOp, ReadOp>(op) || op->getNumRegions() != 0)
+    if (isa<AnyOp>(op))
+      return ofWarp;
+    if (isa<RowOp, ReadOp>(op) || op->getNumRegions() != 0)
       return false;
     return (isMemoryEffectFree(op) ||
             hasSingleEffect<MemoryEffects::Read>(op)) &&
            proveAll(op->getOperands());
   }
 
+  bool ofWarp;
   llvm::DenseSet<Value> seen;
 };
 
 } // namespace
 
 bool fa4::tile::isUniform(Value value) {
-  return UniformityProof().prove(value);
+  return UniformityProof(/*ofWarp=*/false).prove(value);
+}
+
+/// Whether all lanes of a warp execute the operation together. tile.any asks
+/// them all; tensor memory is accessed by whole warps (PTX ISA, tcgen05.ld and
+/// .st: .sync.aligned).
+static bool isOfWarp(Operation *op) {
+  auto isTensor = [](Value channel) {
+    return channel.getDefiningOp<ChannelOp>().getSpace() == MemorySpace::tmem;
+  };
+  if (auto read = dyn_cast<ReadOp>(op))
+    return isTensor(read.getChannel());
+  if (auto write = dyn_cast<WriteOp>(op))
+    return isTensor(write.getChannel());
+  return isa<AnyOp>(op);
 }
 
 static LogicalResult verifyAround(Operation *op, RoleOp role) {
+  bool isCollective = isOfWarp(op);
   bool synchronises = isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(op);
   for (Operation *around = op->getParentOp(); around != role.getOperation();
        around = around->getParentOp()) {
     auto loop = dyn_cast<scf::ForOp>(around);
     auto branch = dyn_cast<scf::IfOp>(around);
+    if (!loop && !branch && isCollective)
+      continue;
     if (!loop && !branch)
       return around->emitOpError("has '")
              << op->getName() << "' in it: only scf.for and scf.if can";
@@ -92,6 +115,9 @@ static LogicalResult verifyAround(Operation *op, RoleOp role) {
     if (synchronises && !role.getIssue() && !isUniform(decides))
       return around->emitError("synchronises as lanes decide, each for itself: "
                                "not all of them may arrive");
+    if (isCollective && !UniformityProof(/*ofWarp=*/true).prove(decides))
+      return around->emitError("lanes of a warp decide for themselves, but '")
+             << op->getName() << "' in it is executed by all of them together";
   }
   return success();
 }
@@ -99,7 +125,8 @@ static LogicalResult verifyAround(Operation *op, RoleOp role) {
 LogicalResult fa4::tile::verifyUniformity(RoleOp role) {
   WalkResult result = role.walk([&](Operation *op) -> WalkResult {
     if (isa<AcquireOp, CommitOp, WaitOp, ReleaseOp, MmaOp, LoadOp, StoreOp,
-            ReduceAddOp>(op))
+            ReduceAddOp>(op) ||
+        isOfWarp(op))
       return verifyAround(op, role);
     return success();
   });

@@ -166,8 +166,12 @@ void RoleCursor::makeAccess(const Step &step) {
     read(environment[variable]);
   for (unsigned channel : step.readsLast)
     read({int(channel), counts[channel][2] - 1});
-  if (step.accumulator != -1 && (step.accumulate == -1 || *answered))
-    read(environment[step.accumulator]);
+  if (step.accumulator != -1 && (step.accumulate == -1 || *answered)) {
+    StageUse use = environment[step.accumulator];
+    bool isUndefined = use.channel != -1 &&
+                       use.position < model->channels[use.channel].undefined;
+    read(isUndefined ? StageUse() : use);
+  }
   answered.reset();
   if (step.writes == -1)
     return;

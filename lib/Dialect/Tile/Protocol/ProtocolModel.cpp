@@ -214,6 +214,32 @@ LogicalResult ModelBuilder::checkSides(const ChannelUses &uses,
   return success();
 }
 
+/// Whether each commit hands on a value of `owner`, rescaled perhaps, or what
+/// lanes have written of it on some paths only.
+static bool handsOn(ChannelOp owner, const ChannelUses &uses) {
+  return llvm::all_of(uses.commits, [&](CommitOp commit) {
+    Value value = commit.getValue();
+    if (!value)
+      return llvm::none_of(uses.writes, [&](WriteOp write) {
+        return write->getBlock() == commit->getBlock();
+      });
+    while (auto rescale = value.getDefiningOp<RescaleOp>())
+      value = rescale.getValue();
+    auto wait = value.getDefiningOp<WaitOp>();
+    return wait && wait.getChannel() == owner.getChannel();
+  });
+}
+
+/// How many values nobody has written when a consumer gets them.
+static int64_t countUndefined(ChannelOp op, const ChannelUses &uses) {
+  auto owner = op.getInPlaceOf() ? op.getInPlaceOf().getDefiningOp<ChannelOp>()
+                                 : ChannelOp();
+  if (!owner || owner.getValueType() != op.getValueType() ||
+      !handsOn(owner, uses))
+    return op.getInitial().value_or(0);
+  return owner.getInitial().value_or(0);
+}
+
 LogicalResult ModelBuilder::addChannels() {
   for (auto [channelOp, uses] : collectChannelUses(model.kernel)) {
     ChannelOp op = channelOp;
@@ -223,6 +249,7 @@ LogicalResult ModelBuilder::addChannels() {
     channel.label = op.getLabel().str();
     channel.stages = op.getStages();
     channel.initial = op.getInitial().value_or(0);
+    channel.undefined = countUndefined(op, uses);
     channel.inTensorMemory = op.getSpace() == MemorySpace::tmem;
     channel.size = channel.inTensorMemory ? getTmemColumns(op.getValueType())
                                           : getSmemBytes(op.getValueType());

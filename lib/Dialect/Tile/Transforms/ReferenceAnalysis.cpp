@@ -134,6 +134,17 @@ ReferenceAnalysis::Result ReferenceAnalysis::merge(Value x, Value y) const {
   return dx ? dx : dy;
 }
 
+/// Whether row r of the result is made of row r of the operand: each row has a
+/// reference of its own.
+static bool keepsRows(Operation *op) {
+  auto from = dyn_cast<VectorType>(op->getOperand(0).getType());
+  auto to = dyn_cast<VectorType>(op->getResult(0).getType());
+  if (!from || !to || from.getDimSize(0) != to.getDimSize(0))
+    return false;
+  // A vector is broadcast along its own dimension: that becomes the columns.
+  return isa<vector::ShapeCastOp>(op) || from.getRank() == to.getRank();
+}
+
 ReferenceAnalysis::Result ReferenceAnalysis::combine(Operation *op) const {
   auto operand = [&](unsigned i) { return op->getOperand(i); };
   auto sum = [&](Result x, Value yValue, bool subtract,
@@ -175,8 +186,11 @@ ReferenceAnalysis::Result ReferenceAnalysis::combine(Operation *op) const {
           return std::nullopt;
         return make(Dependence::ScaledLog, -x->degree);
       })
-      .Case<vector::ShapeCastOp, vector::BroadcastOp>(
-          [&](auto) { return get(operand(0)); })
+      .Case<vector::ShapeCastOp, vector::BroadcastOp>([&](auto) -> Case {
+        if (!keepsRows(op))
+          return std::nullopt;
+        return get(operand(0));
+      })
       .Case<arith::TruncFOp, arith::ExtFOp>([&](auto) -> Case {
         std::optional<Dependence> x = get(operand(0));
         if (x->kind != Dependence::Linear)
@@ -193,11 +207,16 @@ ReferenceAnalysis::Result ReferenceAnalysis::combine(Operation *op) const {
       .Case([&](vector::MultiDimReductionOp reduction) -> Case {
         std::optional<Dependence> x = get(reduction.getSource());
         if (reduction.getKind() != vector::CombiningKind::ADD ||
+            llvm::is_contained(reduction.getReductionDims(), 0) ||
             (x && x->kind != Dependence::Linear))
           return std::nullopt;
         return sum(x, reduction.getAcc(), false, Value());
       })
       .Case([&](MmaOp mma) -> Case {
+        // A product along the rows of A, or with rows of B, adds up rows that
+        // have different references.
+        if (get(mma.getB()) || (get(mma.getA()) && mma.getTransposeA()))
+          return std::nullopt;
         Result product = multiply(mma.getA(), mma.getB());
         if (!mma.getAcc() || !product)
           return product;

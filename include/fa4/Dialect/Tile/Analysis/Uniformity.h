@@ -26,7 +26,9 @@ namespace fa4::tile {
 bool isUniform(mlir::Value value);
 
 /// Whether all lanes of a role do its operations on channels equally often, and
-/// these and asynchronous operations are in nothing but scf.for and scf.if.
+/// these and asynchronous operations are in nothing but scf.for and scf.if; and
+/// whether all lanes of a warp come together to what a warp executes as a whole
+/// (accesses to tensor memory, tile.any).
 /// Otherwise an error on the loop, branch or other operation around one.
 mlir::LogicalResult verifyUniformity(RoleOp role);
 

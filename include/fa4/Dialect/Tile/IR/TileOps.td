@@ -346,7 +346,7 @@ def Tile_Exp2Op : Tile_Op<"exp2", [
 
     With `n = floor(x)` and `f = x - n`, the polynomial gives
     `2^n * (1 + c[0] f + c[1] f^2 + ...)` by Horner's rule in f32; `x` below
-    -127 counts as -127; results below 2^-126 are 0. The coefficients have been derived for the
+    -127 counts as -127; results below 2^-126 are 0, and `x` must be below 128. The coefficients have been derived for the
     range [0, 1), with minimal relative error.
 
     Example:

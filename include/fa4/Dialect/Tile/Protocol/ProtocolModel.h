@@ -107,6 +107,9 @@ struct ProtocolChannel {
   std::string label;
   int64_t stages = 1;
   int64_t initial = 0;
+  /// The first so many values are undefined, and must not be accumulated to:
+  /// `initial` ones, or where the channel hands these on in their place.
+  int64_t undefined = 0;
   bool inTensorMemory = false;
   int64_t offset = 0;
   /// Distance of stages.

@@ -89,7 +89,8 @@ def TileDistribute : Pass<"tile-distribute", "::fa4::tile::KernelOp"> {
     preceded by a `tile.write`, and by a `tile.fence` where MMAs or TMA stores
     read what lanes wrote to shared memory. A `tile.rescale` of a value that is handed on in
     its own buffer reads and writes it only in warps that have a factor other
-    than 1.
+    than 1, and not in the first pass of a loop that begins with an undefined
+    value (`initial`).
 
     The order of elements in `vector.multi_reduction` is taken as unspecified.
 

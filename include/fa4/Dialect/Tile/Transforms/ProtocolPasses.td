@@ -27,9 +27,12 @@ def TileVerifyProtocol : Pass<"tile-verify-protocol", "::fa4::tile::KernelOp"> {
     which two accesses nothing orders, what the later role has waited for before and
     up to where that leads, and how many passes the loops make: the fewest with
     which it happens.
-    `tile-schedule`, `tile-allocate` and `tile-distribute` do the same at their end,
-    unless they are told `verify=false`; `fa4-opt --verify-protocol` does it for a
-    module.
+    `tile-schedule`, `tile-allocate` and `tile-distribute` do the same at their end, and
+    `tile-to-nvvm` at its beginning, unless they are told `verify=false`;
+    `fa4-opt --verify-protocol` does it for a module.
+
+    The first values of a channel with `initial(n)` are undefined, also where lanes have
+    rescaled them and handed them on in their place: an MMA must not add to them.
 
     A distributed role that commits a buffer in the place of a value of the same type
     that it has waited for hands on what is there, whether its lanes have written it
