@@ -68,6 +68,26 @@ static bool hasKernelsToLower(ModuleOp module) {
       .wasInterrupted();
 }
 
+/// The first level at which a kernel can look like this, and what of it says
+/// so.
+static std::pair<StringRef, StringRef> getFirstLevel(tile::KernelOp kernel) {
+  bool isDistributed = kernel
+                           .walk([](Operation *op) {
+                             return isa<tile::ReadOp, tile::WriteOp>(op)
+                                        ? WalkResult::interrupt()
+                                        : WalkResult::advance();
+                           })
+                           .wasInterrupted();
+  if (isDistributed)
+    return {"distribute", "accesses of single threads"};
+  auto channels = kernel.getBody().getOps<tile::ChannelOp>();
+  if (llvm::any_of(channels, [](tile::ChannelOp op) { return op.getOffset(); }))
+    return {"allocate", "channels that have a place in memory"};
+  if (!kernel.getBody().getOps<tile::RoleOp>().empty())
+    return {"warp-specialize", "roles"};
+  return {"tile", "nothing of later levels"};
+}
+
 /// Passes that plan do not plan what has been planned.
 static LogicalResult checkStart(ModuleOp module,
                                 const CompileOptions &options) {
@@ -76,6 +96,14 @@ static LogicalResult checkStart(ModuleOp module,
       *options.from + 1 < getKernelLevels().size())
     return module.emitError("no tile.kernel, which a file of the level '")
            << getKernelLevels()[*options.from].name << "' has";
+  for (tile::KernelOp kernel : kernels) {
+    auto [level, why] = getFirstLevel(kernel);
+    if (options.from && *options.from < *findKernelLevel(level))
+      return kernel.emitError("has ")
+             << why << " already, as from the level '" << level
+             << "' on: --from=" << getKernelLevels()[*options.from].name
+             << " would plan it again";
+  }
   if (options.from)
     return success();
   for (tile::KernelOp kernel : kernels)

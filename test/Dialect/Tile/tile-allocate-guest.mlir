@@ -3,8 +3,9 @@
 // Where dq is acquired just before it is written, the acquires move,
 // RUN: sed -e '/acquire %%c_dq :/d' -e 's/^\( *\)\(%%tdq[e]* = .*\)/\1tile.acquire %%c_dq : <vector<128x128xf32>>\n\1\2/' %s > %t.late
 // RUN: fa4-opt %t.late --tile-allocate | FileCheck %s
-// unless the reader of dq needs something else first, which might need dp.
-// RUN: sed -e 's/^\( *\)%%t = tile.wait %%c_dq :.*/\1tile.wait %%c_lse : <vector<128xf32>>\n&/' %t.late | not fa4-opt --tile-allocate --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %s --check-prefix=APART
+// unless the reader of dq needs something else first, which might need dp. (The
+// reader does not release it, which is of no concern here.)
+// RUN: sed -e 's/^\( *\)%%t = tile.wait %%c_dq :.*/\1tile.wait %%c_lse : <vector<128xf32>>\n&/' %t.late | not fa4-opt --tile-allocate=verify=false --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %s --check-prefix=APART
 
 // Gradients of attention at head dim 128. There are columns for all only if dq
 // has those of dp while nobody needs them, for which the role of the MMAs is

@@ -6,20 +6,20 @@
 // RUN: sed -e '/#release$/d' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=RELEASE
 // RELEASE: <stdin>:9:8: error: channel "u": 1 values are waited for by @lanes, but 0 released
 // RELEASE: <stdin>:59:13: note: value 1 is waited for by @lanes here in pass 1 of its loop
-// RELEASE: note: @load makes 1 pass of this loop
+// RELEASE: note: @mma makes 1 pass of this loop
 
 // An acquire is there twice.
 // RUN: sed -e '/#acquire$/p' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=ACQUIRE
 // ACQUIRE: <stdin>:41:7: error: channel "u": @mma waits forever
 // ACQUIRE: <stdin>:41:7: note: @mma in pass 1 of its loop waits for release number 1 of channel "u" by @lanes
 // ACQUIRE: <stdin>:60:13: note: @lanes in pass 1 of its loop waits for commit number 1 of channel "u" by @mma
-// ACQUIRE: note: @load makes 1 pass of this loop
+// ACQUIRE: note: @mma makes 1 pass of this loop
 
 // A use has moved to a stage that was waited for before; in front of its wait.
 // RUN: sed -E 's/(tile.mma .tp, .)tk2/\1tk1/' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=OLD-STAGE
 // OLD-STAGE: <stdin>:42:13: error: channel "k": a stage is read after its release
 // OLD-STAGE: <stdin>:38:7: note: value 1 is released here in pass 1 of its loop
-// OLD-STAGE: note: @load makes 1 pass of this loop
+// OLD-STAGE: note: @mma makes 1 pass of this loop
 // RUN: fa4-opt %S/Inputs/protocol.mlir --pass-pipeline='builtin.module(tile.kernel(tile-allocate,tile-distribute))' -o %t.lanes
 // RUN: fa4-opt %t.lanes --tile-verify-protocol --tile-explore-protocol -o /dev/null
 // RUN: sed -e '/tile.wait .s /{h;d}' -e '/tile.read .s /G' %t.lanes | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NO-VALUE
@@ -37,7 +37,7 @@
 // LATE: <stdin>:35:13: note: the write in pass 2 of its loop, which nothing orders before the read: @lanes has waited for no commit or release by @mma that follows its end
 // LATE: <stdin>:53:13: note: before that, @lanes in pass 1 of its loop waits for commit number 1 of channel "s" by @mma
 // LATE: <stdin>:36:7: note: which @mma does in pass 1 of its loop, before the access
-// LATE: note: @load makes 2 passes of this loop
+// LATE: note: @mma makes 2 passes of this loop
 
 // An offset is wrong, and two rings overlap.
 // RUN: fa4-opt %S/Inputs/protocol.mlir --tile-allocate -o %t.placed
@@ -50,10 +50,10 @@
 // Only the second work tile goes wrong.
 // RUN: sed -e '/#acquire-o$/d' -e '/#release-o$/d' %S/Inputs/persistent.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=SECOND
 // SECOND: <stdin>:32:7: error: channel "o": @epilogue may overwrite a stage in pass 2 of its loop while @store reads it (channel "o")
-// SECOND: <stdin>:94:7: note: the access in pass 1 of its loop, which nothing orders before the write: @epilogue has waited for no commit or release by @store that follows its end
+// SECOND: <stdin>:95:7: note: the access in pass 1 of its loop, which nothing orders before the write: @epilogue has waited for no commit or release by @store that follows its end
 // SECOND: <stdin>:32:7: note: before that, @epilogue waits for nothing in this memory, and not for @store
 // SECOND: note: @epilogue makes at least 2 passes of this loop
-// SECOND: note: @mma makes 0 passes of this loop in pass 2 of the one around it
+// SECOND: note: @store makes at least 2 passes of this loop
 
 // Two roles that issue MMAs take a wait and what it needs in the wrong order.
 // RUN: fa4-opt %S/Inputs/two-mmas.mlir --tile-verify-protocol --tile-explore-protocol -o /dev/null
@@ -71,7 +71,7 @@
 // TOKEN: note: the access in pass 1 of its loop, which nothing orders before the write: @lanes0 has waited for no commit or release by @mma1 that follows its end
 // TOKEN: note: before that, @lanes0 in pass 1 of its loop waits for commit number 1 of channel "t" by @mma1
 // TOKEN: note: this only says that the role has come so far, not that the access has ended
-// TOKEN: note: @mma0 makes at least 2 passes of this loop
+// TOKEN: note: @mma1 makes at least 2 passes of this loop
 // RUN: sed -e 's,//+token ,,' -e '/#acquire-p0$/d' -e '/#release-p0$/d' %S/Inputs/two-mmas.mlir | not fa4-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=TOKEN-EXPLORED
 // TOKEN-EXPLORED: error: channel "p0": @lanes0 overwrites a value of channel "p0" that is still to be read
 // A commit that may come before the phase before has been seen.

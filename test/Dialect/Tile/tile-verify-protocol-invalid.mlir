@@ -6,7 +6,7 @@
 // NO-WAIT: error: channel "o" is committed, but no role waits for it
 // RUN: sed -e '/#release$/d' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NO-RELEASE
 // NO-RELEASE: error: channel "u": 1 values are waited for by @lanes, but 0 released
-// NO-RELEASE: note: @load makes 1 pass of this loop
+// NO-RELEASE: note: @mma makes 1 pass of this loop
 // RUN: sed -e '/#acquire$/d' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NO-ACQUIRE
 // NO-ACQUIRE: error: channel "u": 1 values are committed, but 0 acquired
 // RUN: sed -e '/#commit$/d' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NO-COMMIT
@@ -26,7 +26,7 @@
 // SWAPPED-WAITS: error: channel "p": @mma waits forever
 // SWAPPED-WAITS: note: @mma in pass 1 of its loop waits for commit number 1 of channel "p" by @lanes
 // SWAPPED-WAITS: note: @lanes in pass 1 of its loop waits for commit number 1 of channel "u" by @mma
-// SWAPPED-WAITS: note: @load makes 1 pass of this loop
+// SWAPPED-WAITS: note: @mma makes 1 pass of this loop
 // A ring that is shorter than what a role waits for at once.
 // RUN: sed -e '/#two-stages$/d' -e 's,//+one-stage ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=ONE-STAGE
 // ONE-STAGE: error: channel "k": @load waits forever

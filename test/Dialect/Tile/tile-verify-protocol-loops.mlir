@@ -56,7 +56,7 @@
 // RUN: sed -e '/#acquire-acc$/d' -e '/#release-acc$/d' %S/Inputs/persistent.mlir | not fa4-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=OVERWRITE-EXPLORED
 // OVERWRITE-EXPLORED: error: channel "acc":
 // OVERWRITE-EXPLORED: note: @epilogue makes 2 passes of this loop
-// OVERWRITE-EXPLORED: note: @mma makes 0, then 0 passes of this loop
+// OVERWRITE-EXPLORED: note: @mma makes 0, then 2 passes of this loop
 // The stage of the result is not released in time for the second tile.
 // RUN: sed -e '/#release-o$/d' -e 's,//+release-after ,,' %S/Inputs/persistent.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=SECOND
 // SECOND: error: channel "o": @epilogue waits forever

@@ -7,7 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
+#include "fa4/Dialect/Tile/Analysis/IndexRange.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Index/IR/IndexDialect.h"
+#include "mlir/Dialect/Index/IR/IndexOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -16,9 +21,19 @@
 
 using namespace mlir;
 using namespace fa4::tile;
+using llvm::DynamicAPInt;
 
 /// Bounds are a few operations deep; more is not worth the search.
 static constexpr unsigned kMaxProofDepth = 8;
+static constexpr unsigned kMaxProofAttempts = 1000;
+
+/// A larger polynomial is not a loop bound that anybody writes; its value
+/// becomes an atom.
+static constexpr unsigned kMaxMonomials = 32;
+static constexpr unsigned kMaxDegree = 8;
+
+/// Wider integers are atoms, without bounds.
+static constexpr unsigned kMaxBits = 64;
 
 //===----------------------------------------------------------------------===//
 // Polynomials
@@ -27,7 +42,7 @@ static constexpr unsigned kMaxProofDepth = 8;
 Polynomial ExecutionCounts::constant(int64_t value) {
   Polynomial result;
   if (value != 0)
-    result[{}] = value;
+    result[{}] = DynamicAPInt(value);
   return result;
 }
 
@@ -35,7 +50,7 @@ Polynomial ExecutionCounts::add(const Polynomial &a, const Polynomial &b,
                                 int64_t factor) {
   Polynomial result = a;
   for (const auto &[monomial, coefficient] : b) {
-    int64_t &sum = result[monomial];
+    DynamicAPInt &sum = result[monomial];
     sum += factor * coefficient;
     if (sum == 0)
       result.erase(monomial);
@@ -58,6 +73,12 @@ Polynomial ExecutionCounts::multiply(const Polynomial &a, const Polynomial &b) {
   return result;
 }
 
+static bool isLarge(const Polynomial &a) {
+  return a.size() > kMaxMonomials || llvm::any_of(a, [](const auto &term) {
+           return term.first.size() > kMaxDegree;
+         });
+}
+
 static std::string toString(const Polynomial &a) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -69,8 +90,88 @@ static std::string toString(const Polynomial &a) {
   return text;
 }
 
+static DynamicAPInt getPowerOfTwo(unsigned exponent) {
+  return DynamicAPInt(APInt::getOneBitSet(exponent + 2, exponent));
+}
+
+/// `number` modulo 2^bits, from -2^(bits-1) on.
+static DynamicAPInt getSignedResidue(const DynamicAPInt &number,
+                                     unsigned bits) {
+  DynamicAPInt modulus = getPowerOfTwo(bits), half = getPowerOfTwo(bits - 1);
+  return mod(number + half, modulus) - half;
+}
+
 //===----------------------------------------------------------------------===//
-// Values
+// Bounds
+//===----------------------------------------------------------------------===//
+
+namespace {
+using OptionalInt = std::optional<DynamicAPInt>;
+} // namespace
+
+static OptionalInt addBound(const OptionalInt &a, const OptionalInt &b) {
+  return a && b ? OptionalInt(*a + *b) : std::nullopt;
+}
+
+/// Of the product of a number in [aLow, aHigh] and one in [bLow, bHigh].
+static std::pair<OptionalInt, OptionalInt>
+multiplyBounds(const OptionalInt &aLow, const OptionalInt &aHigh,
+               const OptionalInt &bLow, const OptionalInt &bHigh) {
+  if (aLow && aHigh && bLow && bHigh) {
+    DynamicAPInt corners[] = {*aLow * *bLow, *aLow * *bHigh, *aHigh * *bLow,
+                              *aHigh * *bHigh};
+    return {*llvm::min_element(corners), *llvm::max_element(corners)};
+  }
+  if (aLow && bLow && *aLow >= 0 && *bLow >= 0)
+    return {*aLow * *bLow, std::nullopt};
+  return {};
+}
+
+ExecutionCounts::Bounds ExecutionCounts::getBounds(const Polynomial &a) const {
+  Bounds sum{DynamicAPInt(0), DynamicAPInt(0)};
+  for (const auto &[monomial, coefficient] : a) {
+    OptionalInt low = DynamicAPInt(1), high = DynamicAPInt(1);
+    for (unsigned atom : monomial)
+      std::tie(low, high) = multiplyBounds(low, high, atoms[atom].bounds.low,
+                                           atoms[atom].bounds.high);
+    if (coefficient < 0)
+      std::swap(low, high);
+    sum.low = addBound(sum.low, low ? OptionalInt(*low * coefficient) : low);
+    sum.high =
+        addBound(sum.high, high ? OptionalInt(*high * coefficient) : high);
+  }
+  return sum;
+}
+
+/// Of a type of `bits`, without a sign or with one.
+static std::pair<DynamicAPInt, DynamicAPInt> getLimits(unsigned bits,
+                                                       bool isSigned) {
+  if (!isSigned)
+    return {DynamicAPInt(0), getPowerOfTwo(bits) - 1};
+  return {-getPowerOfTwo(bits - 1), getPowerOfTwo(bits - 1) - 1};
+}
+
+/// What the polynomial of `value` and its type say of it, at any pass of the
+/// loops around it.
+ConstantIntRanges ExecutionCounts::getRange(Value value) {
+  unsigned bits = getIntegerBits(value.getType());
+  if (bits == 0 || bits > kMaxBits)
+    return ConstantIntRanges::maxRange(bits);
+  Bounds bounds = getBounds(getValue(value));
+  auto [least, most] = getLimits(bits, true);
+  if (bounds.low && *bounds.low > least)
+    least = *bounds.low;
+  if (bounds.high && *bounds.high < most)
+    most = *bounds.high;
+  if (least > most)
+    return ConstantIntRanges::maxRange(bits);
+  return ConstantIntRanges::fromSigned(
+      APInt(bits, int64_t(least), /*isSigned=*/true),
+      APInt(bits, int64_t(most), /*isSigned=*/true));
+}
+
+//===----------------------------------------------------------------------===//
+// Atoms
 //===----------------------------------------------------------------------===//
 
 Polynomial ExecutionCounts::getAtom(const std::string &key, Atom atom) {
@@ -78,12 +179,23 @@ Polynomial ExecutionCounts::getAtom(const std::string &key, Atom atom) {
   if (isNew)
     atoms.push_back(std::move(atom));
   Polynomial result;
-  result[{it->second}] = 1;
+  result[{it->second}] = DynamicAPInt(1);
   return result;
 }
 
-Polynomial ExecutionCounts::getUniqueAtom(unsigned depth) {
-  return getAtom("#" + std::to_string(atoms.size()), Atom(Atom::Opaque, depth));
+Polynomial ExecutionCounts::getUniqueAtom(Bounds bounds, unsigned depth) {
+  return getAtom("#" + std::to_string(atoms.size()),
+                 Atom{Atom::Opaque, std::move(bounds), depth});
+}
+
+/// Large numbers are atoms, so that coefficients stay small.
+Polynomial ExecutionCounts::getNumberAtom(const APInt &number) {
+  if (number.getSignificantBits() <= 32)
+    return constant(number.getSExtValue());
+  DynamicAPInt value(number);
+  std::string key;
+  llvm::raw_string_ostream(key) << "number(" << value << ")";
+  return getAtom(key, Atom{Atom::Opaque, {value, value}});
 }
 
 unsigned ExecutionCounts::getDepth(ArrayRef<unsigned> monomial) const {
@@ -108,105 +220,301 @@ static unsigned countLoops(Region *region) {
   return depth;
 }
 
+/// Residues of `a` that have 2^bits as a divisor of their modulus are equal,
+/// modulo 2^bits, to what they are residues of.
+Polynomial ExecutionCounts::expandResidues(const Polynomial &a,
+                                           unsigned bits) const {
+  Polynomial result;
+  for (const auto &[monomial, coefficient] : a) {
+    Polynomial product;
+    product[{}] = coefficient;
+    for (unsigned number : monomial) {
+      const Atom &atom = atoms[number];
+      bool isResidue =
+          (atom.kind == Atom::Signed || atom.kind == Atom::Unsigned) &&
+          atom.bits >= bits;
+      Polynomial factor;
+      factor[{number}] = DynamicAPInt(1);
+      product = multiply(product, isResidue ? atom.operands[0] : factor);
+      if (isLarge(product))
+        return a;
+    }
+    result = add(result, product);
+    if (isLarge(result))
+      return a;
+  }
+  return result;
+}
+
+Polynomial ExecutionCounts::reduce(const Polynomial &a, unsigned bits) const {
+  Polynomial expanded = a;
+  // A residue is of atoms that were made before it.
+  for (Polynomial last; expanded != last;) {
+    last = expanded;
+    expanded = expandResidues(last, bits);
+  }
+  Polynomial result;
+  for (const auto &[monomial, coefficient] : expanded)
+    if (DynamicAPInt residue = getSignedResidue(coefficient, bits);
+        residue != 0)
+      result[monomial] = residue;
+  return result;
+}
+
+Polynomial ExecutionCounts::getResidue(const Polynomial &exact, unsigned bits,
+                                       Atom::Kind kind) {
+  auto limits = getLimits(bits, kind == Atom::Signed);
+  auto fits = [&](const Polynomial &a) {
+    Bounds bounds = getBounds(a);
+    return bounds.low && bounds.high && *bounds.low >= limits.first &&
+           *bounds.high <= limits.second;
+  };
+  if (fits(exact))
+    return exact;
+  Polynomial residue = reduce(exact, bits);
+  if (fits(residue))
+    return residue;
+  std::string key = (kind == Atom::Signed ? "signed" : "unsigned") +
+                    std::to_string(bits) + "(" + toString(residue) + ")";
+  Atom atom{kind, {limits.first, limits.second}, depthOf(residue), bits};
+  atom.operands[0] = std::move(residue);
+  return getAtom(key, std::move(atom));
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
 ExecutionCounts::Pass ExecutionCounts::getPass(scf::ForOp loop) {
   Polynomial lower = getValue(loop.getLowerBound());
   Polynomial step = getValue(loop.getStep());
   int64_t offset = 0;
   auto constantOf = [](const Polynomial &a) {
     auto it = a.find({});
-    return it == a.end() ? 0 : it->second;
+    return it == a.end() ? DynamicAPInt(0) : it->second;
   };
-  if (int64_t by = constantOf(step); step == constant(by) && by > 0)
-    offset = std::max<int64_t>(constantOf(lower), 0) / by;
+  DynamicAPInt by = constantOf(step), from = constantOf(lower);
+  // Of small numbers, as all constants are that are no atoms.
+  if (step.size() == 1 && step.begin()->first.empty() && by > 0 && from > 0 &&
+      from <= std::numeric_limits<int32_t>::max())
+    offset = int64_t(from / by);
   lower = add(lower, step, -offset);
   unsigned depth = countLoops(&loop.getRegion());
-  Polynomial atom = getAtom("pass(" + std::to_string(depth) + "," +
-                                toString(lower) + "," + toString(step) + ")",
-                            Atom(Atom::NonNegative, depth));
+  std::string key = "pass(" + std::to_string(depth) + "," + toString(lower) +
+                    "," + toString(step) + ")";
+  // Of a loop that may wrap around, the induction variable is not a sum.
+  if (!ranges.isCounted(loop))
+    key += llvm::utohexstr(reinterpret_cast<uintptr_t>(loop.getOperation()));
+  Polynomial atom =
+      getAtom(key, Atom{Atom::Opaque, {DynamicAPInt(0), std::nullopt}, depth});
   return {atom.begin()->first.front(), offset};
+}
+
+/// Whether the results of `op` follow from its operands, in whatever role and
+/// thread it is.
+static bool isFunction(Operation *op) {
+  if (!isMemoryEffectFree(op) || op->getNumRegions() != 0)
+    return false;
+  return isa<memref::DimOp, WorkTileOp>(op) ||
+         isa_and_nonnull<arith::ArithDialect, index::IndexDialect,
+                         math::MathDialect, affine::AffineDialect>(
+             op->getDialect());
+}
+
+/// What distinguishes operations of one name. Flags that promise not to wrap
+/// change no value that is one.
+static void printAttributes(Operation *op, llvm::raw_ostream &os) {
+  auto attributes =
+      dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute());
+  if (!attributes)
+    return;
+  for (NamedAttribute attribute : attributes)
+    if (attribute.getName() != "overflowFlags" &&
+        attribute.getName() != "isExact")
+      os << attribute.getName().getValue() << "=" << attribute.getValue()
+         << " ";
 }
 
 Polynomial ExecutionCounts::getOperationAtom(OpResult result) {
   Operation *op = result.getOwner();
-  if (!isMemoryEffectFree(op) || op->getNumRegions() != 0)
-    return getUniqueAtom(countLoops(op->getParentRegion()));
+  bool isShared = isFunction(op);
+  SmallVector<ConstantIntRanges> operandRanges;
+  for (Value operand : op->getOperands())
+    operandRanges.push_back(isShared ? getRange(operand)
+                                     : ConstantIntRanges::maxRange(0));
+  Bounds bounds;
+  if (unsigned bits = getIntegerBits(result.getType());
+      bits > 0 && bits <= kMaxBits) {
+    ConstantIntRanges range = IntegerRanges::infer(result, operandRanges);
+    bounds = {DynamicAPInt(range.smin()), DynamicAPInt(range.smax())};
+  }
+  if (!isShared)
+    return getUniqueAtom(bounds, countLoops(op->getParentRegion()));
   std::string key;
   llvm::raw_string_ostream os(key);
-  os << op->getName() << ":" << result.getResultNumber() << " "
-     << op->getAttrDictionary() << "(";
-  Atom atom;
-  SmallVector<Polynomial> operands;
+  os << op->getName() << ":" << result.getResultNumber() << " ";
+  printAttributes(op, os);
+  Atom atom{Atom::Opaque, bounds};
   for (Value operand : op->getOperands()) {
-    // Tensors and other values that are not numbers are equal if they are one.
-    operands.push_back(getValue(operand));
-    os << toString(operands.back()) << ",";
-    atom.depth = std::max(atom.depth, depthOf(operands.back()));
+    Polynomial value = getValue(operand);
+    os << toString(value) << " : " << operand.getType() << ",";
+    atom.depth = std::max(atom.depth, depthOf(value));
   }
-  llvm::TypeSwitch<Operation *>(op)
-      .Case<memref::DimOp, WorkTileOp>(
-          [&](auto) { atom.kind = Atom::NonNegative; })
-      .Case<arith::CeilDivSIOp, arith::FloorDivSIOp, arith::DivSIOp>([&](auto) {
-        if (isNonNegative(operands[0]) && isNonNegative(operands[1]))
-          atom.kind = Atom::NonNegative;
+  os << " -> " << result.getType();
+  return getAtom(key, std::move(atom));
+}
+
+Polynomial ExecutionCounts::getMinOrMax(OpResult result, Atom::Kind kind) {
+  Operation *op = result.getOwner();
+  Polynomial a = getValue(op->getOperand(0)), b = getValue(op->getOperand(1));
+  std::string keyA = toString(a), keyB = toString(b);
+  if (keyB < keyA)
+    std::swap(keyA, keyB);
+  Bounds boundsA = getBounds(a), boundsB = getBounds(b);
+  bool isMin = kind == Atom::Min;
+  auto choose = [](bool lesser, const OptionalInt &x, const OptionalInt &y) {
+    return lesser ? std::min(*x, *y) : std::max(*x, *y);
+  };
+  // The lesser of two numbers is at most what either is at most.
+  auto combine = [&](const OptionalInt &x, const OptionalInt &y,
+                     bool eitherLimits) -> OptionalInt {
+    if (x && y)
+      return choose(isMin, x, y);
+    return eitherLimits ? (x ? x : y) : std::nullopt;
+  };
+  Atom atom{kind,
+            {combine(boundsA.low, boundsB.low, !isMin),
+             combine(boundsA.high, boundsB.high, isMin)},
+            std::max(depthOf(a), depthOf(b))};
+  atom.operands[0] = std::move(a);
+  atom.operands[1] = std::move(b);
+  std::string name = isMin ? "min(" : "max(";
+  return getAtom(name + keyA + "," + keyB + ")", std::move(atom));
+}
+
+Polynomial ExecutionCounts::computeArgument(BlockArgument argument) {
+  unsigned bits = getIntegerBits(argument.getType());
+  Bounds bounds;
+  if (bits > 0 && bits <= kMaxBits)
+    std::tie(bounds.low, bounds.high) = getLimits(bits, true);
+  auto loop = dyn_cast_or_null<scf::ForOp>(argument.getOwner()->getParentOp());
+  if (!loop || argument != loop.getInductionVar() || !ranges.isCounted(loop))
+    return getUniqueAtom(bounds, countLoops(argument.getParentRegion()));
+  Polynomial lower = getValue(loop.getLowerBound());
+  Polynomial step = getValue(loop.getStep());
+  if (induction == Induction::Whole) {
+    // What runs through the same values is the same, in each role.
+    bounds.low = getBounds(lower).low;
+    return getAtom("iv(" + toString(lower) + "," +
+                       toString(getValue(loop.getUpperBound())) + "," +
+                       toString(step) + ")",
+                   Atom{Atom::Opaque, bounds});
+  }
+  auto [atom, offset] = getPass(loop);
+  Polynomial pass;
+  pass[{atom}] = DynamicAPInt(1);
+  Polynomial value = add(lower, multiply(step, add(pass, constant(-offset))));
+  return isLarge(value)
+             ? getUniqueAtom(bounds, countLoops(argument.getParentRegion()))
+             : value;
+}
+
+Polynomial ExecutionCounts::computeResult(OpResult result) {
+  Operation *op = result.getOwner();
+  unsigned bits = getIntegerBits(result.getType());
+  auto ofBinary = [&](auto function) {
+    Polynomial exact =
+        function(getValue(op->getOperand(0)), getValue(op->getOperand(1)));
+    if (isLarge(exact))
+      return getOperationAtom(result);
+    return ranges.isExact(op) ? exact : getResidue(exact, bits, Atom::Signed);
+  };
+  auto ofSignedCast = [&](auto) {
+    Value operand = op->getOperand(0);
+    bool isKept = bits >= getIntegerBits(operand.getType()) ||
+                  (ranges.get(operand).smin().isSignedIntN(bits) &&
+                   ranges.get(operand).smax().isSignedIntN(bits));
+    return isKept ? getValue(operand)
+                  : getResidue(getValue(operand), bits, Atom::Signed);
+  };
+  return llvm::TypeSwitch<Operation *, Polynomial>(op)
+      .Case<arith::AddIOp, index::AddOp>([&](auto) {
+        return ofBinary([](auto a, auto b) { return add(a, b); });
       })
-      .Case<arith::MinSIOp, arith::MaxSIOp>([&](auto) {
-        atom.kind = isa<arith::MinSIOp>(op) ? Atom::Min : Atom::Max;
-        atom.operands[0] = operands[0];
-        atom.operands[1] = operands[1];
-      });
-  return getAtom(key, atom);
+      .Case<arith::SubIOp, index::SubOp>([&](auto) {
+        return ofBinary([](auto a, auto b) { return add(a, b, -1); });
+      })
+      .Case<arith::MulIOp, index::MulOp>([&](auto) {
+        return ofBinary([](auto a, auto b) { return multiply(a, b); });
+      })
+      .Case<arith::ShLIOp, index::ShlOp>([&](auto) {
+        APInt shift;
+        if (!matchPattern(op->getOperand(1), m_ConstantInt(&shift)) ||
+            shift.uge(std::min(bits, 31u)))
+          return getOperationAtom(result);
+        return getResidue(
+            multiply(getValue(op->getOperand(0)),
+                     constant(int64_t(1) << shift.getZExtValue())),
+            bits, Atom::Signed);
+      })
+      .Case<arith::TruncIOp, arith::ExtSIOp, arith::IndexCastOp,
+            index::CastSOp>(ofSignedCast)
+      .Case<arith::ExtUIOp, arith::IndexCastUIOp, index::CastUOp>([&](auto) {
+        unsigned from = getIntegerBits(op->getOperand(0).getType());
+        if (bits <= from || isNonNegative(op->getOperand(0)))
+          return ofSignedCast(op);
+        return getResidue(getValue(op->getOperand(0)), from, Atom::Unsigned);
+      })
+      .Case<arith::MinSIOp, index::MinSOp>(
+          [&](auto) { return getMinOrMax(result, Atom::Min); })
+      .Case<arith::MaxSIOp, index::MaxSOp>(
+          [&](auto) { return getMinOrMax(result, Atom::Max); })
+      .Case<arith::MinUIOp, index::MinUOp, arith::MaxUIOp, index::MaxUOp>(
+          [&](auto) {
+            if (!isNonNegative(op->getOperand(0)) ||
+                !isNonNegative(op->getOperand(1)))
+              return getOperationAtom(result);
+            return getMinOrMax(result, isa<arith::MinUIOp, index::MinUOp>(op)
+                                           ? Atom::Min
+                                           : Atom::Max);
+          })
+      .Case([&](memref::DimOp dim) {
+        std::optional<StringRef> name = getSizeName(dim);
+        if (!name)
+          return getOperationAtom(result);
+        ConstantIntRanges range = ranges.get(result);
+        if (auto size = range.getConstantValue())
+          return getNumberAtom(*size);
+        return getAtom(
+            "size " + name->str(),
+            Atom{Atom::Opaque,
+                 {DynamicAPInt(range.smin()), DynamicAPInt(range.smax())}});
+      })
+      .Default([&](Operation *) { return getOperationAtom(result); });
 }
 
 Polynomial ExecutionCounts::computeValue(Value value) {
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto loop =
-        dyn_cast_or_null<scf::ForOp>(argument.getOwner()->getParentOp());
-    if (loop && argument == loop.getInductionVar() &&
-        induction == Induction::Passes) {
-      auto [atom, offset] = getPass(loop);
-      Polynomial pass;
-      pass[{atom}] = 1;
-      return add(
-          getValue(loop.getLowerBound()),
-          multiply(getValue(loop.getStep()), add(pass, constant(-offset))));
-    }
-    // What runs through the same values is the same, in each role.
-    if (loop && argument == loop.getInductionVar())
-      return getAtom("iv(" + toString(getValue(loop.getLowerBound())) + "," +
-                         toString(getValue(loop.getUpperBound())) + "," +
-                         toString(getValue(loop.getStep())) + ")",
-                     Atom::Opaque);
-    return getUniqueAtom(countLoops(argument.getParentRegion()));
-  }
-  APInt number;
-  if (value.getType().isIntOrIndex() &&
-      matchPattern(value, m_ConstantInt(&number)) &&
-      number.getSignificantBits() <= 32)
-    return constant(number.getSExtValue());
-  auto binary = [&](auto op, auto function) {
-    return function(getValue(op.getLhs()), getValue(op.getRhs()));
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return computeArgument(argument);
+  auto isSmall = [](Type type) {
+    unsigned bits = getIntegerBits(type);
+    return bits > 0 && bits <= kMaxBits;
   };
-  return llvm::TypeSwitch<Operation *, Polynomial>(value.getDefiningOp())
-      .Case([&](arith::AddIOp op) {
-        return binary(op, [](auto a, auto b) { return add(a, b); });
-      })
-      .Case([&](arith::SubIOp op) {
-        return binary(op, [](auto a, auto b) { return add(a, b, -1); });
-      })
-      .Case([&](arith::MulIOp op) {
-        return binary(op, [](auto a, auto b) { return multiply(a, b); });
-      })
-      .Default(
-          [&](Operation *) { return getOperationAtom(cast<OpResult>(value)); });
+  Operation *op = value.getDefiningOp();
+  bool isOfIntegers =
+      isSmall(value.getType()) &&
+      (isa<memref::DimOp>(op) || llvm::all_of(op->getOperandTypes(), isSmall));
+  APInt number;
+  if (isOfIntegers && matchPattern(value, m_ConstantInt(&number)))
+    return getNumberAtom(number.sextOrTrunc(getIntegerBits(value.getType())));
+  return isOfIntegers ? computeResult(cast<OpResult>(value))
+                      : getOperationAtom(cast<OpResult>(value));
 }
 
 Polynomial ExecutionCounts::getValue(Value value) {
   if (auto known = values.find(value); known != values.end())
     return known->second;
-  Polynomial result =
-      value.getType().isIntOrIndex() || isa<BlockArgument>(value)
-          ? computeValue(value)
-          : getOperationAtom(cast<OpResult>(value));
+  Polynomial result = computeValue(value);
   values[value] = result;
   return result;
 }
@@ -215,17 +523,12 @@ Polynomial ExecutionCounts::getValue(Value value) {
 // Proofs and counts
 //===----------------------------------------------------------------------===//
 
-bool ExecutionCounts::isNonNegative(const Polynomial &a, unsigned depth) {
-  if (a.empty())
+bool ExecutionCounts::isNonNegative(const Polynomial &a, unsigned depth,
+                                    unsigned &attempts) {
+  if (Bounds bounds = getBounds(a); bounds.low && *bounds.low >= 0)
     return true;
-  if (depth > kMaxProofDepth)
+  if (depth > kMaxProofDepth || ++attempts > kMaxProofAttempts)
     return false;
-  if (llvm::all_of(a, [&](const auto &term) {
-        return term.second > 0 && llvm::all_of(term.first, [&](unsigned atom) {
-                 return atoms[atom].kind == Atom::NonNegative;
-               });
-      }))
-    return true;
   // max(x, y) is at least either of them; -min(x, y) is at least -x and -y. In
   // the other cases it is only known to be one of them: these come first, as
   // what is chosen later may then depend on them, and need no second attempt.
@@ -237,11 +540,13 @@ bool ExecutionCounts::isNonNegative(const Polynomial &a, unsigned depth) {
       if ((atom.kind != Atom::Min && atom.kind != Atom::Max) ||
           either != ((atom.kind == Atom::Max) == (coefficient > 0)))
         continue;
-      Polynomial rest = a;
+      Polynomial rest = a, factor;
       rest.erase(monomial);
-      auto holdsWith = [&, factor = coefficient](unsigned operand) {
-        return isNonNegative(add(rest, atom.operands[operand], factor),
-                             depth + 1);
+      factor[{}] = coefficient;
+      auto holdsWith = [&](unsigned operand) {
+        return isNonNegative(
+            add(rest, multiply(factor, atom.operands[operand])), depth + 1,
+            attempts);
       };
       if (!either)
         return holdsWith(0) && holdsWith(1);
@@ -253,12 +558,22 @@ bool ExecutionCounts::isNonNegative(const Polynomial &a, unsigned depth) {
 
 bool ExecutionCounts::isNonNegative(const Polynomial &a) {
   auto [it, isUnknown] = proofs.try_emplace(a, false);
+  unsigned attempts = 0;
   if (isUnknown)
-    it->second = isNonNegative(a, 0);
+    it->second = isNonNegative(a, 0, attempts);
   return it->second;
 }
 
+/// Where the value is, or anywhere that its polynomial is.
+bool ExecutionCounts::isNonNegative(Value value) {
+  return ranges.get(value).smin().isNonNegative() ||
+         isNonNegative(getValue(value));
+}
+
 bool ExecutionCounts::runsAtLeastOnce(scf::ForOp loop) {
+  if (loop.getUnsignedCmp() && !(isNonNegative(loop.getLowerBound()) &&
+                                 isNonNegative(loop.getUpperBound())))
+    return false;
   Polynomial length =
       add(getValue(loop.getUpperBound()), getValue(loop.getLowerBound()), -1);
   return isNonNegative(add(length, constant(-1)));
@@ -269,15 +584,27 @@ Polynomial ExecutionCounts::getTripCount(scf::ForOp loop) {
   Polynomial upper = getValue(loop.getUpperBound());
   Polynomial step = getValue(loop.getStep());
   Polynomial length = add(upper, lower, -1);
+  Atom trips{Atom::Opaque,
+             {DynamicAPInt(0), std::nullopt},
+             std::max({depthOf(lower), depthOf(upper), depthOf(step)})};
+  if (!ranges.isCounted(loop)) {
+    // Whatever it is, it is the same in all loops that are written alike.
+    std::string key;
+    llvm::raw_string_ostream(key)
+        << "trips(" << toString(lower) << "," << toString(upper) << ","
+        << toString(step) << "," << loop.getStep().getType() << ","
+        << loop.getUnsignedCmp() << ")";
+    return getAtom(key, std::move(trips));
+  }
   if (step == constant(1) && isNonNegative(length))
     return length;
-  return getAtom(
-      "trips(" + toString(length) + "," + toString(step) + ")",
-      Atom(Atom::NonNegative, std::max(depthOf(length), depthOf(step))));
+  return getAtom("trips(" + toString(length) + "," + toString(step) + ")",
+                 std::move(trips));
 }
 
 Polynomial ExecutionCounts::getCount(Operation *op) {
   Polynomial count = constant(1);
+  Bounds truth{DynamicAPInt(0), DynamicAPInt(1)};
   for (Operation *child = op, *parent = op->getParentOp();
        parent && !isa<RoleOp, KernelOp>(parent);
        child = parent, parent = parent->getParentOp()) {
@@ -286,11 +613,12 @@ Polynomial ExecutionCounts::getCount(Operation *op) {
     } else if (auto branch = dyn_cast<scf::IfOp>(parent)) {
       Polynomial taken =
           getAtom("if(" + toString(getValue(branch.getCondition())) + ")",
-                  Atom::NonNegative);
+                  Atom{Atom::Opaque, truth});
       bool isElse = child->getParentRegion() == &branch.getElseRegion();
       count = multiply(count, isElse ? add(constant(1), taken, -1) : taken);
     } else {
-      count = multiply(count, getUniqueAtom());
+      count =
+          multiply(count, getUniqueAtom({DynamicAPInt(0), std::nullopt}, 0));
     }
   }
   return count;

@@ -1,4 +1,4 @@
-//===- ProtocolCases.cpp - numbers of passes to explore ---===//
+//===- ProtocolCases.cpp - sizes to explore a kernel for ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,159 +9,280 @@
 #include "ProtocolCases.h"
 #include "llvm/ADT/STLExtras.h"
 #include <numeric>
+#include <random>
 #include <set>
 
+using namespace mlir;
 using namespace fa4::tile;
+
+/// Choices of small sizes that are tried; of more, so many are drawn.
+static constexpr size_t kMaxChoices = 800;
+/// Smaller constants are not numbers of rows that somebody divides a size by.
+static constexpr int64_t kMinBlock = 8;
+/// Large choices that are run of a kernel with loops in loops.
+static constexpr size_t kMaxLargeChoices = 8;
+/// Ways through the roles that are followed at most.
+static constexpr size_t kMaxRuns = 100000;
+
+//===----------------------------------------------------------------------===//
+// Numbers to try
+//===----------------------------------------------------------------------===//
+
+static TypedAttr toNumber(Type type, int64_t number) {
+  if (isa<FloatType>(type))
+    return FloatAttr::get(type, double(number));
+  unsigned bits = type.getIntOrFloatBitWidth();
+  return IntegerAttr::get(type, APInt(64, number).sextOrTrunc(bits));
+}
+
+static void keepPossible(const ProtocolInput &input,
+                         std::vector<int64_t> &numbers) {
+  llvm::sort(numbers);
+  numbers.erase(llvm::unique(numbers), numbers.end());
+  llvm::erase_if(numbers, [&](int64_t number) {
+    return number > input.last || (number < 0 && !input.isSigned);
+  });
+}
+
+/// Numbers for which loops make few passes: small ones, and those around
+/// multiples of what sizes are divided by.
+static std::vector<int64_t> getSmallNumbers(const ProtocolInput &input,
+                                            ArrayRef<int64_t> constants,
+                                            int64_t maxPasses) {
+  std::vector<int64_t> numbers;
+  if (input.type.isInteger(1))
+    return {0, 1};
+  for (int64_t number = -1; number <= maxPasses + 1; ++number)
+    numbers.push_back(number);
+  for (int64_t constant : constants) {
+    int64_t last = constant < kMinBlock ? 1 : maxPasses + 1;
+    for (int64_t multiple = 1; multiple <= last; ++multiple)
+      for (int64_t offset : {-1, 0, 1})
+        if (offset != -1 || multiple <= 2)
+          numbers.push_back(multiple * constant + offset);
+  }
+  keepPossible(input, numbers);
+  return numbers;
+}
+
+/// Numbers at which a type of 8, 16 or 32 bits ends, and the largest.
+static std::vector<int64_t> getCornerNumbers(const ProtocolInput &input) {
+  std::vector<int64_t> numbers{input.last, input.last - 1, -1};
+  for (int exponent : {7, 8, 15, 16, 24, 28, 29, 31})
+    for (int64_t offset : {-1, 0, 1}) {
+      numbers.push_back((int64_t(1) << exponent) + offset);
+      numbers.push_back(-(int64_t(1) << exponent) + offset);
+    }
+  keepPossible(input, numbers);
+  llvm::erase_if(numbers, [](int64_t number) {
+    return number < std::numeric_limits<int32_t>::min();
+  });
+  return numbers;
+}
+
+/// All choices of one number for each input, or so many of them.
+static std::vector<ProtocolSizes> chooseSmall(const ProtocolInputs &inputs,
+                                              int64_t maxPasses) {
+  std::vector<std::vector<int64_t>> numbers;
+  size_t count = 1;
+  for (const ProtocolInput &input : inputs.getInputs()) {
+    numbers.push_back(getSmallNumbers(input, inputs.getConstants(), maxPasses));
+    count = std::min(count * numbers.back().size(), size_t(1) << 40);
+  }
+  // The same ones each time.
+  std::minstd_rand random;
+  std::vector<ProtocolSizes> choices;
+  for (size_t i = 0; i < std::min(count, kMaxChoices); ++i) {
+    size_t rest = i;
+    ProtocolSizes &choice = choices.emplace_back();
+    for (auto [input, ofInput] : llvm::zip(inputs.getInputs(), numbers)) {
+      size_t number = count <= kMaxChoices ? rest : random();
+      choice.push_back(
+          {input, toNumber(input.type, ofInput[number % ofInput.size()])});
+      rest /= ofInput.size();
+    }
+  }
+  return choices;
+}
+
+/// Corners of one input at a time: the others are at theirs, too, or small.
+static std::vector<ProtocolSizes> chooseCorners(const ProtocolInputs &inputs) {
+  std::vector<ProtocolSizes> choices;
+  for (const ProtocolInput &input : inputs.getInputs()) {
+    if (!input.type.isInteger() || input.type.isInteger(1))
+      continue;
+    for (int64_t number : getCornerNumbers(input))
+      for (int64_t elsewhere : {number, int64_t(1), int64_t(0)}) {
+        ProtocolSizes &choice = choices.emplace_back();
+        for (const ProtocolInput &other : inputs.getInputs()) {
+          int64_t least =
+              other.isSigned ? elsewhere : std::max<int64_t>(elsewhere, 0);
+          choice.push_back(
+              {other, toNumber(other.type, other.name == input.name
+                                               ? number
+                                               : std::min(least, other.last))});
+        }
+      }
+  }
+  return choices;
+}
+
+//===----------------------------------------------------------------------===//
+// Cases
+//===----------------------------------------------------------------------===//
 
 namespace {
 
-/// Runs one role after the other. Where an answer rests on an unknown without a
-/// value, each value is tried.
+/// Runs one role after the other. Where an answer rests on a value of which
+/// nothing is known, several are tried.
 class CaseFinder {
 public:
-  CaseFinder(const ProtocolModel &model, int64_t maxPasses,
-             int64_t maxOuterPasses, size_t maxCases);
-  bool run() {
-    follow(0, RoleCursor(model, 0));
-    return cases.size() <= maxCases;
+  CaseFinder(const ProtocolModel &model, ProtocolInputs &inputs,
+             int64_t maxPasses, int64_t maxOuterPasses, size_t maxCases)
+      : model(model), inputs(inputs), maxPasses(maxPasses),
+        maxOuterPasses(maxOuterPasses), maxCases(maxCases) {
+    current.traces.resize(model.roles.size());
+    current.passes.resize(model.loops.size());
   }
-  std::vector<ProtocolCase> takeInOrder();
+  bool run(bool corners);
+  ProtocolCases take();
 
 private:
+  bool isFull() const { return cases.size() > maxCases || runs > kMaxRuns; }
+  void tryChoice(const ProtocolSizes &choice);
+  std::vector<int64_t> getPattern();
   void follow(unsigned role, RoleCursor cursor);
-  /// None: it rests on `missing`. Not possible: `isPossible` is false.
-  std::optional<bool> answer(const RoleCursor &cursor);
-  std::optional<int64_t> evaluate(const LinearForm &form);
-  void tryAll(unsigned role, const RoleCursor &cursor, Unknown unknown);
+  void tryAll(unsigned role, const RoleCursor &cursor, ProtocolInput input);
   void record();
 
   const ProtocolModel &model;
+  ProtocolInputs &inputs;
   int64_t maxPasses, maxOuterPasses;
-  size_t maxCases;
-  /// Only whether they are 0 matters.
-  std::vector<bool> isTruth;
-  std::map<Unknown, int64_t> values;
-  std::optional<Unknown> missing;
-  bool isPossible = true;
+  size_t maxCases, runs = 0;
+  /// A loop makes more passes than are explored.
+  bool isLarge = false;
   ProtocolCase current;
   std::vector<bool> answers;
   std::set<std::vector<bool>> seen;
+  std::set<std::vector<int64_t>> patterns;
   std::vector<ProtocolCase> cases;
+  std::vector<ProtocolSizes> large;
 };
 
 } // namespace
 
-CaseFinder::CaseFinder(const ProtocolModel &model, int64_t maxPasses,
-                       int64_t maxOuterPasses, size_t maxCases)
-    : model(model), maxPasses(maxPasses), maxOuterPasses(maxOuterPasses),
-      maxCases(maxCases), isTruth(model.depths.size(), true) {
-  auto mark = [&](const LinearForm &form) {
-    for (auto [unknown, coefficient] : form.terms)
-      isTruth[unknown.number()] = false;
-  };
-  for (const ProtocolLoop &loop : model.loops)
-    mark(loop.trips);
-  for (const auto &[unknown, form] : model.clamped)
-    mark(form);
-  for (const ProtocolCondition &condition : model.conditions)
-    if (condition.predicate != ProtocolCondition::NotEqual ||
-        condition.form.terms.size() != 1 || condition.form.constant != 0 ||
-        condition.slope != 0)
-      mark(condition.form);
-  current.traces.resize(model.roles.size());
-  current.passes.resize(model.loops.size());
-}
-
-std::optional<int64_t> CaseFinder::evaluate(const LinearForm &form) {
-  int64_t sum = form.constant;
-  for (auto [unknown, coefficient] : form.terms) {
-    if (auto it = model.clamped.find(unknown.number());
-        it != model.clamped.end()) {
-      auto value = evaluate(model.instantiate(it->second, unknown.passes()));
-      if (!value)
-        return std::nullopt;
-      sum += coefficient * std::max<int64_t>(*value, 0);
-      continue;
-    }
-    auto it = values.find(unknown);
-    if (it == values.end()) {
-      missing = unknown;
-      return std::nullopt;
-    }
-    sum += coefficient * it->second;
-  }
-  return sum;
-}
-
-std::optional<bool> CaseFinder::answer(const RoleCursor &cursor) {
-  const ProtocolQuestion &question = cursor.question();
-  if (question.kind == ProtocolQuestion::AnotherPass) {
-    const ProtocolLoop &loop = model.loops[question.number];
-    auto trips =
-        evaluate(model.instantiate(loop.trips, cursor.instance(loop.parents)));
-    if (!trips)
-      return std::nullopt;
-    isPossible &= *trips >= loop.atLeast &&
-                  *trips <= (loop.inside ? maxOuterPasses : maxPasses);
-    return question.pass < *trips;
-  }
-  const ProtocolCondition &condition = model.conditions[question.number];
-  auto value = evaluate(
-      model.instantiate(condition.form, cursor.instance(condition.parents)));
-  if (!value)
-    return std::nullopt;
-  return ProtocolCondition::holds(condition.predicate,
-                                  *value + condition.slope * question.pass);
-}
-
 void CaseFinder::tryAll(unsigned role, const RoleCursor &cursor,
-                        Unknown unknown) {
+                        ProtocolInput input) {
   std::vector<size_t> events;
   for (const ProtocolTrace &trace : current.traces)
     events.push_back(trace.size());
   auto passes = current.passes;
   size_t answerCount = answers.size();
-  bool isFlag = isTruth[unknown.number()];
-  int64_t last = isFlag ? 1 : std::max(maxPasses, maxOuterPasses) + 1;
-  for (int64_t value = isFlag ? 0 : -1; value <= last; ++value) {
-    values[unknown] = value;
+  for (int64_t number :
+       getSmallNumbers(input, {}, std::max(maxPasses, maxOuterPasses))) {
+    inputs.set(input, toNumber(input.type, number));
     follow(role, cursor);
     for (auto [trace, size] : llvm::zip(current.traces, events))
       trace.erase(trace.begin() + size, trace.end());
     current.passes = passes;
     answers.resize(answerCount);
-    isPossible = true;
   }
-  values.erase(unknown);
+  inputs.erase(input);
 }
 
 void CaseFinder::follow(unsigned role, RoleCursor cursor) {
-  while (cases.size() <= maxCases) {
+  while (!isFull()) {
     if (cursor.fetch()) {
       current.traces[role].push_back(cursor.event());
       cursor.pop();
-    } else if (!cursor.isAtEnd()) {
-      std::optional<bool> yes = answer(cursor);
-      if (!yes)
-        return tryAll(role, cursor, *missing);
-      if (!isPossible)
-        return;
-      const ProtocolQuestion &question = cursor.question();
-      if (question.kind == ProtocolQuestion::AnotherPass && !*yes)
-        current.passes[question.number].push_back(question.pass);
-      answers.push_back(*yes);
-      cursor.answer(*yes);
-    } else if (++role < model.roles.size()) {
-      cursor = RoleCursor(model, role);
-    } else {
-      return record();
+      continue;
     }
+    if (cursor.isAtEnd()) {
+      if (++role == model.roles.size())
+        return record();
+      cursor = RoleCursor(model, role);
+      continue;
+    }
+    const ProtocolQuestion &question = cursor.question();
+    bool isLoop = question.kind == ProtocolQuestion::AnotherPass;
+    std::optional<bool> yes = inputs.answer(cursor);
+    if (!yes && inputs.missing())
+      return tryAll(role, cursor, *inputs.missing());
+    // The kernel is not defined for these sizes.
+    if (!yes)
+      return;
+    int64_t limit = isLoop && model.loops[question.number].inside
+                        ? maxOuterPasses
+                        : maxPasses;
+    if (isLoop && *yes && question.pass == limit) {
+      isLarge = true;
+      return;
+    }
+    if (isLoop && !*yes)
+      current.passes[question.number].push_back(question.pass);
+    answers.push_back(*yes);
+    cursor.answer(*yes);
   }
 }
 
 void CaseFinder::record() {
-  if (seen.insert(answers).second)
-    cases.push_back(current);
+  ++runs;
+  if (!seen.insert(answers).second)
+    return;
+  current.sizes = inputs.describe();
+  cases.push_back(current);
+  patterns.insert(getPattern());
+}
+
+/// How numbers of passes differ from the largest, of loops that are in no
+/// other, and which conditions hold outside of loops.
+std::vector<int64_t> CaseFinder::getPattern() {
+  std::vector<int64_t> pattern;
+  for (auto [i, loop] : llvm::enumerate(model.loops))
+    if (loop.parents.empty())
+      pattern.push_back(
+          inputs.countPasses(i, RoleCursor(model, loop.role)).value_or(-1));
+  int64_t most = pattern.empty() ? 0 : *llvm::max_element(pattern);
+  for (int64_t &passes : pattern)
+    passes -= most;
+  for (auto [i, condition] : llvm::enumerate(model.conditions))
+    if (condition.parents.empty())
+      pattern.push_back(
+          inputs.holds(i, RoleCursor(model, condition.role)).value_or(false));
+  return pattern;
+}
+
+void CaseFinder::tryChoice(const ProtocolSizes &choice) {
+  inputs.clear();
+  for (const auto &[input, number] : choice)
+    inputs.set(input, number);
+  for (ProtocolTrace &trace : current.traces)
+    trace.clear();
+  for (auto &passes : current.passes)
+    passes.clear();
+  answers.clear();
+  isLarge = false;
+  ++runs;
+  follow(0, RoleCursor(model, 0));
+}
+
+bool CaseFinder::run(bool corners) {
+  if (model.roles.empty())
+    return true;
+  for (const ProtocolSizes &choice : chooseSmall(inputs, maxPasses))
+    tryChoice(choice);
+  bool isNested = llvm::any_of(
+      model.loops, [](const ProtocolLoop &loop) { return loop.inside > 0; });
+  if (!corners)
+    return !isFull();
+  for (const ProtocolSizes &choice : chooseCorners(inputs)) {
+    tryChoice(choice);
+    // The numbers of passes of loops in loops differ from pass to pass.
+    bool mayDiffer = isNested && large.size() < kMaxLargeChoices;
+    if (isLarge && (patterns.insert(getPattern()).second || mayDiffer))
+      large.push_back(choice);
+  }
+  return !isFull();
 }
 
 int64_t ProtocolCase::total() const {
@@ -171,18 +292,19 @@ int64_t ProtocolCase::total() const {
   return sum;
 }
 
-std::vector<ProtocolCase> CaseFinder::takeInOrder() {
+ProtocolCases CaseFinder::take() {
   llvm::sort(cases, [&](const ProtocolCase &a, const ProtocolCase &b) {
     return std::pair(a.total(), a.passes) < std::pair(b.total(), b.passes);
   });
-  return std::move(cases);
+  return {std::move(cases), std::move(large)};
 }
 
-std::optional<std::vector<ProtocolCase>>
-fa4::tile::findProtocolCases(const ProtocolModel &model, int64_t maxPasses,
-                             int64_t maxOuterPasses, size_t maxCases) {
-  CaseFinder finder(model, maxPasses, maxOuterPasses, maxCases);
-  if (!finder.run())
+std::optional<ProtocolCases>
+fa4::tile::findProtocolCases(const ProtocolModel &model, ProtocolInputs &inputs,
+                             int64_t maxPasses, int64_t maxOuterPasses,
+                             size_t maxCases, bool corners) {
+  CaseFinder finder(model, inputs, maxPasses, maxOuterPasses, maxCases);
+  if (!finder.run(corners))
     return std::nullopt;
-  return finder.takeInOrder();
+  return finder.take();
 }

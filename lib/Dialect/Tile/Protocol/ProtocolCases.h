@@ -1,4 +1,4 @@
-//===- ProtocolCases.h - numbers of passes to explore ---===//
+//===- ProtocolCases.h - sizes to explore a kernel for ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,6 +9,7 @@
 #ifndef FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLCASES_H
 #define FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLCASES_H
 
+#include "ProtocolInputs.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 
 namespace fa4::tile {
@@ -16,23 +17,40 @@ namespace fa4::tile {
 /// All that a role does.
 using ProtocolTrace = std::vector<ProtocolEvent>;
 
-/// One choice of all numbers of passes and conditions.
+/// A number for each of some inputs.
+using ProtocolSizes = std::vector<std::pair<ProtocolInput, mlir::TypedAttr>>;
+
+/// What the roles do for one choice of sizes.
 struct ProtocolCase {
   /// Of each role.
   std::vector<ProtocolTrace> traces;
   /// Of each loop, each time that it is entered.
   std::vector<llvm::SmallVector<int64_t, 2>> passes;
+  /// The sizes, for people.
+  std::string sizes;
 
   /// Of all loops.
   int64_t total() const;
 };
 
-/// All cases in which no loop makes more than `maxPasses` passes, and none with
-/// loops in it more than `maxOuterPasses`, one of each kind; those with the
-/// fewest passes first. None if there are more than `maxCases`.
-std::optional<std::vector<ProtocolCase>>
-findProtocolCases(const ProtocolModel &model, int64_t maxPasses,
-                  int64_t maxOuterPasses, size_t maxCases);
+struct ProtocolCases {
+  /// Those in which no loop makes more passes than is asked for, one of each
+  /// kind; those with the fewest passes first.
+  std::vector<ProtocolCase> small;
+  /// Sizes at which integers wrap around or change their sign, and for which a
+  /// loop makes more passes: one choice for each way in which numbers of passes
+  /// differ from each other, if no small case has it.
+  std::vector<ProtocolSizes> large;
+};
+
+/// Cases in which no loop makes more than `maxPasses` passes, and none with
+/// loops in it more than `maxOuterPasses`; large ones if `corners` says so.
+/// None if there are more than `maxCases`.
+std::optional<ProtocolCases> findProtocolCases(const ProtocolModel &model,
+                                               ProtocolInputs &inputs,
+                                               int64_t maxPasses,
+                                               int64_t maxOuterPasses,
+                                               size_t maxCases, bool corners);
 
 } // namespace fa4::tile
 

@@ -8,6 +8,8 @@
 
 #include "fa4/Dialect/Tile/Protocol/ProtocolExplorer.h"
 #include "ProtocolCases.h"
+#include "ProtocolNotes.h"
+#include "ProtocolTokens.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -25,6 +27,9 @@ using Trace = ProtocolTrace;
 
 /// Different numbers of passes that are explored at most.
 constexpr size_t kMaxCases = 20000;
+
+/// Of loops whose bounds are constants, so many passes are all explored.
+constexpr int64_t kMaxConstantPasses = 1000;
 
 /// Memory that a transition touches, and, for channels that nobody acquires,
 /// the phases of their barriers.
@@ -170,6 +175,18 @@ private:
     if (!finding)
       finding = ProtocolFinding{op, std::move(message), {}};
   }
+  void report(const ProtocolEvent &event, std::string message) {
+    if (finding)
+      return;
+    report(event.step->op, std::move(message));
+    auto &channels = finding->channels;
+    for (StageUse use : event.reads)
+      channels.push_back(use.channel);
+    if (event.write)
+      channels.push_back(event.write->channel);
+    if (event.kind != StepKind::Access)
+      channels.push_back(event.channel);
+  }
   std::string hash(const State &state) const;
 
   std::string name(unsigned thread) const {
@@ -253,7 +270,7 @@ void Explorer::checkRole(unsigned role) {
   for (const ProtocolEvent &event : traces[role]) {
     Counts &count = counts[event.channel];
     auto complain = [&](StringRef what) {
-      report(event.step->op,
+      report(event,
              formatv("channel \"{0}\": {1}", label(event.channel), what));
     };
     switch (event.kind) {
@@ -274,16 +291,16 @@ void Explorer::checkRole(unsigned role) {
       break;
     default:
       if (event.readsNothing)
-        report(event.step->op, "reads a value that nobody writes");
+        report(event, "reads a value that nobody writes");
       for (StageUse use : event.reads)
         if (model.channels[use.channel].producer != int(threads[role].role) &&
             counts[use.channel].released > use.position)
-          report(event.step->op, formatv("channel \"{0}\": read after release",
-                                         label(use.channel)));
+          report(event, formatv("channel \"{0}\": read after release",
+                                label(use.channel)));
       if (event.write && isAcquired[event.write->channel] &&
           counts[event.write->channel].acquired <= event.write->position)
-        report(event.step->op, formatv("channel \"{0}\": write without acquire",
-                                       label(event.write->channel)));
+        report(event, formatv("channel \"{0}\": write without acquire",
+                              label(event.write->channel)));
     }
   }
 }
@@ -359,8 +376,8 @@ void Explorer::prepareAccess(unsigned thread, unsigned number) {
        ArrayRef(event.reads).take_front(event.step->reads.size()))
     if (model.overlap(operand.channel, stageOf(operand), event.write->channel,
                       stageOf(*event.write)))
-      report(event.step->op, formatv("channel \"{0}\": written over an operand",
-                                     label(event.write->channel)));
+      report(event, formatv("channel \"{0}\": written over an operand",
+                            label(event.write->channel)));
   // Rows are lanes in tensor memory. In shared memory, rows of one channel may
   // be anywhere in another one.
   const ProtocolChannel &channel = model.channels[event.write->channel];
@@ -650,7 +667,7 @@ void Explorer::performAccess(State &state, unsigned thread, unsigned number) {
   for (ValueUse read : item.reads) {
     auto [value, writes] = state.slots[read.slot];
     if (value != read.value || writes != read.writes)
-      report(event.step->op,
+      report(event,
              formatv("channel \"{0}\": {1} reads a stage that does not contain "
                      "the value",
                      label(read.channel), name(thread)));
@@ -670,7 +687,7 @@ void Explorer::performAccess(State &state, unsigned thread, unsigned number) {
       checkOrder(writer->second, {thread, number}, slot);
     if (value != 0 && !isOwn && state.readsDone[value] < readsOf[value])
       report(
-          event.step->op,
+          event,
           formatv("channel \"{0}\": {1} overwrites a value of channel \"{2}\" "
                   "that is still to be read",
                   label(event.write->channel), name(thread),
@@ -688,7 +705,7 @@ void Explorer::checkOrder(Access first, Access second, unsigned slot) {
     return;
   const ProtocolEvent &event = traces[second.first][second.second];
   report(
-      event.step->op,
+      event,
       formatv("channel \"{0}\": nothing orders this write by {1} with one by "
               "{2} of channel \"{3}\"",
               label(event.write->channel), name(second.first),
@@ -711,9 +728,8 @@ void Explorer::checkPhase(const State &state, unsigned role, unsigned number) {
                  traces[place.role][place.event].step->strength == Step::Weak;
         });
     if (!isSeen || find(waits[consumer], event.channel, previous).empty())
-      report(event.step->op,
-             formatv("channel \"{0}\": commit overtakes a wait by {1}",
-                     channel.label, "@" + model.roles[consumer].name));
+      report(event, formatv("channel \"{0}\": commit overtakes a wait by {1}",
+                            channel.label, "@" + model.roles[consumer].name));
   }
 }
 
@@ -793,9 +809,13 @@ void Explorer::reportDeadlock(const State &state) {
   const ProtocolEvent &event = traces[thread][state.next[thread]];
   report(event.step->op, formatv("channel \"{0}\": {1} never goes on",
                                  label(event.channel), name(thread)));
-  for (unsigned blocked : chain)
-    finding->notes.push_back({traces[blocked][state.next[blocked]].step->op,
-                              describeBlocked(state, blocked)});
+  for (unsigned blocked : chain) {
+    const ProtocolEvent &waiting = traces[blocked][state.next[blocked]];
+    finding->notes.push_back(
+        {waiting.step->op, describeBlocked(state, blocked)});
+    if (blocker(state, blocked)->role == blocked)
+      finding->channels.push_back(waiting.channel);
+  }
 }
 
 std::optional<ProtocolFinding> Explorer::run() {
@@ -849,6 +869,18 @@ static std::string listPasses(llvm::ArrayRef<int64_t> passes) {
   return text + (passes.size() == 1 && passes[0] == 1 ? " pass" : " passes");
 }
 
+static void notePasses(const ProtocolModel &model, const ProtocolCase &choice,
+                       ProtocolFinding &finding) {
+  FindingConcerns concerns(model, finding);
+  for (auto [loop, passes] : llvm::zip(model.loops, choice.passes))
+    if (concerns.isAbout(loop))
+      finding.notes.push_back(
+          {loop.op,
+           formatv("@{0} makes {1} of this loop", model.roles[loop.role].name,
+                   passes.empty() ? "no passes" : listPasses(passes))});
+  noteSizes(model, choice.sizes, finding);
+}
+
 std::optional<ProtocolFinding>
 fa4::tile::exploreProtocol(const ProtocolModel &model,
                            const ExplorerOptions &options,
@@ -864,31 +896,36 @@ fa4::tile::exploreProtocol(const ProtocolModel &model,
     maxPasses += isNested ? 1 : 2;
     maxOuterPasses = 3;
   }
-  for (const ProtocolLoop &loop : model.loops)
-    if (loop.trips.isConstant()) {
+  ProtocolInputs inputs(model);
+  for (auto [i, loop] : llvm::enumerate(model.loops))
+    if (auto passes = inputs.countPasses(i, RoleCursor(model, loop.role));
+        passes && *passes < kMaxConstantPasses) {
       int64_t &limit = loop.inside ? maxOuterPasses : maxPasses;
-      limit = std::max(limit, loop.trips.constant);
+      limit = std::max(limit, *passes);
     }
-  auto cases = findProtocolCases(model, maxPasses, maxOuterPasses, kMaxCases);
+  auto cases = findProtocolCases(model, inputs, maxPasses, maxOuterPasses,
+                                 kMaxCases, options.corners);
   if (!cases) {
     counts.gaveUp = true;
     return {};
   }
-  for (ProtocolCase &choice : *cases) {
+  for (ProtocolCase &choice : cases->small) {
     ++counts.cases;
     auto finding =
         Explorer(model, std::move(choice.traces), options, counts).run();
     if (finding) {
       finding->passes = choice.total();
-      for (auto [loop, passes] : llvm::zip(model.loops, choice.passes))
-        finding->notes.push_back(
-            {loop.op,
-             formatv("@{0} makes {1} of this loop", model.roles[loop.role].name,
-                     passes.empty() ? "no passes" : listPasses(passes))});
+      notePasses(model, choice, *finding);
       return finding;
     }
     if (counts.gaveUp)
       return {};
+  }
+  for (const ProtocolSizes &sizes : cases->large) {
+    ++counts.corners;
+    if (auto finding =
+            runProtocolTokens(model, inputs, sizes, options.maxTokenEvents))
+      return finding;
   }
   return {};
 }

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ProtocolNotes.h"
 #include "ProtocolProof.h"
 #include "mlir/IR/Diagnostics.h"
 
@@ -58,7 +59,7 @@ void Verifier::checkEnd(const Machine &machine) {
 void Verifier::report(const Machine &machine, Operation *op,
                       std::string message) {
   finding = ProtocolFinding{op, std::move(message), {}, countPasses(machine)};
-  notePasses(machine);
+  found = machine;
 }
 
 void Verifier::reportReadOfNothing(const Machine &machine, unsigned role,
@@ -104,9 +105,11 @@ void Verifier::noteStep(const Machine &machine, int role, StepKind kind,
 }
 
 void Verifier::notePasses(const Machine &machine) {
+  FindingConcerns concerns(model, *finding);
   for (const ProtocolLoop &loop : model.loops) {
     const RoleCursor &cursor = machine.cursors[loop.role];
-    if (!llvm::all_of(loop.parents,
+    if (!concerns.isAbout(loop) ||
+        !llvm::all_of(loop.parents,
                       [&](unsigned outer) { return cursor.isIn(outer); }))
       continue;
     LinearForm trips = machine.facts.simplify(
@@ -169,14 +172,16 @@ void Verifier::reportDeadlock(const Machine &machine) {
   else
     chain.erase(chain.begin(), chain.end() - 1);
   const ProtocolEvent &event = machine.cursors[chain.front()].event();
-  finding =
-      ProtocolFinding{event.step->op,
-                      formatv("channel \"{0}\": {1} waits forever",
-                              label(event.channel), roleName(chain.front())),
-                      {},
-                      countPasses(machine)};
-  for (unsigned blocked : chain)
-    note(machine.cursors[blocked].event().step->op,
-         describeBlocked(machine, blocked));
-  notePasses(machine);
+  unsigned other = culprit(machine, chain.front());
+  report(machine, event.step->op,
+         formatv("channel \"{0}\": {1} waits forever for {2} to {3} it",
+                 label(event.channel), roleName(chain.front()), roleName(other),
+                 event.kind == StepKind::Wait ? "commit" : "release"));
+  for (unsigned blocked : chain) {
+    const ProtocolEvent &waiting = machine.cursors[blocked].event();
+    note(waiting.step->op, describeBlocked(machine, blocked));
+    // How often a role has done what another one still waits for.
+    if (machine.cursors[culprit(machine, blocked)].isAtEnd())
+      finding->channels.push_back(waiting.channel);
+  }
 }

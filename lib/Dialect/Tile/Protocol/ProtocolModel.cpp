@@ -8,8 +8,8 @@
 
 #include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 #include "ProtocolLanes.h"
+#include "ProtocolNumbers.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
-#include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/Uniformity.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -97,19 +97,12 @@ bool ProtocolModel::overlap(unsigned channel, int64_t stage, unsigned other,
 
 namespace {
 
-/// `trips` is what `length` is in steps, rounded up; 0 if `length` is negative
-/// and `isClamped`.
-struct Span {
-  Polynomial length, trips;
-  int64_t step;
-  bool isClamped;
-};
-
 class ModelBuilder {
 public:
   explicit ModelBuilder(KernelOp kernel) : bufferOf(numberBuffers(kernel)) {
     model.kernel = kernel;
   }
+  ModelBuilder(const ModelBuilder &) = delete;
   FailureOr<ProtocolModel> run();
 
 private:
@@ -134,6 +127,7 @@ private:
   void addLaneReads(Operation &op, Steps &steps);
   void readBefore(Operation &op, Steps &steps);
 
+  unsigned roleNumber() const { return role - model.roles.data(); }
   unsigned channelOf(Value handle) {
     return channelIndex.lookup(handle.getDefiningOp());
   }
@@ -146,33 +140,17 @@ private:
   FailureOr<int> findTarget(Operation *op);
   LogicalResult needStage(Operation &op, Value operand, Step &step);
 
-  void findSpans();
-  SmallVector<unsigned, 2> loopsAround(Operation *op);
-  FailureOr<LinearForm> toForm(const Polynomial &polynomial, unsigned depth,
-                               bool countsPasses, Operation *op);
-  FailureOr<unsigned> addCondition(Value condition, Operation *op);
-  bool comparesTrips(Value condition);
-  void takeSlope(Polynomial &form, Operation *op, ProtocolCondition &condition);
-  void compareTrips(Polynomial &form, ProtocolCondition &condition);
-
   ProtocolModel model;
+  ProtocolNumbers numbers{model};
   ProtocolRole *role = nullptr;
   DenseMap<Operation *, unsigned> channelIndex;
   DenseMap<Operation *, unsigned> roleIndex;
-  DenseMap<Operation *, unsigned> loopIndex;
   DenseMap<Value, unsigned> variables;
   /// Waited values of a role that computes, by the buffer they are in.
   DenseMap<unsigned, SmallVector<WaitOp>> waited;
   DenseMap<Value, unsigned> bufferOf;
   /// Reads in front of a branch that matter only in one of its regions.
   DenseMap<Region *, Steps> readsOf;
-  ExecutionCounts counts{ExecutionCounts::Induction::Passes};
-  /// By monomial and depth.
-  std::map<std::pair<std::vector<unsigned>, unsigned>, unsigned> unknownOf;
-  std::vector<Span> spans;
-  /// Of monomials of numbers of passes, the most loops around one that
-  /// synchronises.
-  std::map<std::vector<unsigned>, unsigned> tripDepths;
 };
 
 } // namespace
@@ -389,12 +367,12 @@ void ModelBuilder::addLaneReads(Operation &op, Steps &steps) {
 LogicalResult ModelBuilder::addGuarded(Value condition, bool isTaken,
                                        Step access, Steps &steps) {
   // Threads that read more than they do only make the check stricter.
-  if (!comparesTrips(condition)) {
+  if (!numbers.comparesTrips(condition)) {
     steps.push_back(std::move(access));
     return success();
   }
   Step step(StepKind::If, access.op);
-  auto number = addCondition(condition, access.op);
+  auto number = numbers.addCondition(condition, access.op, roleNumber());
   if (failed(number))
     return failure();
   step.number = *number;
@@ -534,7 +512,8 @@ LogicalResult ModelBuilder::addMma(MmaOp op, Step &step) {
   if (op.getAcc()) {
     step.accumulator = variableOf(op.getAcc());
     if (op.getAccumulate()) {
-      auto condition = addCondition(op.getAccumulate(), op);
+      auto condition =
+          numbers.addCondition(op.getAccumulate(), op, roleNumber());
       if (failed(condition))
         return failure();
       step.accumulate = *condition;
@@ -596,11 +575,8 @@ LogicalResult ModelBuilder::addLoop(scf::ForOp loop, Steps &steps) {
       step.assignments.push_back(
           {newVariable(argument), static_cast<int>(variableOf(init))});
   // Before the body, whose conditions refer to it.
-  step.number = model.loops.size();
-  loopIndex[loop] = step.number;
-  unsigned roleNumber = role - model.roles.data();
+  step.number = numbers.addLoop(loop, roleNumber());
   size_t conditions = model.conditions.size();
-  model.loops.push_back({loop, roleNumber, {}, 0, loopsAround(loop)});
   if (failed(addBlock(*loop.getBody(), step.body)))
     return failure();
   if (!needsStructure(step.body)) {
@@ -609,30 +585,9 @@ LogicalResult ModelBuilder::addLoop(scf::ForOp loop, Steps &steps) {
     flatten(step.body, steps);
     return success();
   }
-  Polynomial trips = counts.getTripCount(loop);
-  FailureOr<LinearForm> form =
-      toForm(trips, loopsAround(loop).size(), true, loop);
-  if (failed(form))
+  if (failed(numbers.countPasses(loop, model.loops[step.number])))
     return failure();
-  ProtocolLoop &info = model.loops[step.number];
-  info.trips = *form;
-  Polynomial length =
-      ExecutionCounts::add(counts.getValue(loop.getUpperBound()),
-                           counts.getValue(loop.getLowerBound()), -1);
-  if (getConstantIntValue(loop.getStep()) == 1 && length != trips) {
-    FailureOr<LinearForm> unclamped =
-        toForm(length, info.parents.size(), true, loop);
-    if (failed(unclamped))
-      return failure();
-    model.clamped[form->terms.begin()->first.number()] = *unclamped;
-  }
-  info.inside = model.loops.size() - step.number - 1;
-  info.firstPass = counts.getPass(loop).offset;
-  info.atLeast = counts.runsAtLeastOnce(loop);
-  for (int64_t least : {1, 2})
-    if (counts.isNonNegative(
-            ExecutionCounts::add(trips, ExecutionCounts::constant(least), -1)))
-      info.atLeast = least;
+  model.loops[step.number].inside = model.loops.size() - step.number - 1;
   Step results(StepKind::Copy, loop);
   Operation *yield = loop.getBody()->getTerminator();
   if (role->issues)
@@ -683,242 +638,29 @@ LogicalResult ModelBuilder::addIf(scf::IfOp branch, Steps &steps) {
   }
   if (step.body.empty() && step.elseBody.empty())
     return success();
-  unsigned roleNumber = role - model.roles.data();
   if (!role->issues && step.elseBody.empty() &&
-      !comparesTrips(branch.getCondition()) &&
-      mayHandOn(model, roleNumber, step.body)) {
-    addHandOnReads(model, roleNumber, branch, step.body, steps);
+      !numbers.comparesTrips(branch.getCondition()) &&
+      mayHandOn(model, roleNumber(), step.body)) {
+    addHandOnReads(model, roleNumber(), branch, step.body, steps);
     model.conditions.resize(conditions);
     flatten(step.body, steps);
     return success();
   }
   bool isNeeded = needsStructure(step.body) || needsStructure(step.elseBody);
   // Threads that read more than they do only make the check stricter.
-  if (!isNeeded && !comparesTrips(branch.getCondition())) {
+  if (!isNeeded && !numbers.comparesTrips(branch.getCondition())) {
     model.conditions.resize(conditions);
     flatten(step.body, steps);
     flatten(step.elseBody, steps);
     return success();
   }
-  auto condition = addCondition(branch.getCondition(), branch);
+  auto condition =
+      numbers.addCondition(branch.getCondition(), branch, roleNumber());
   if (failed(condition))
     return failure();
   step.number = *condition;
   steps.push_back(std::move(step));
   return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Numbers
-//===----------------------------------------------------------------------===//
-
-static bool synchronises(scf::ForOp loop) {
-  return loop
-      .walk([](Operation *op) {
-        return isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(op)
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
-void ModelBuilder::findSpans() {
-  model.kernel.walk([&](Operation *op) {
-    Span span{{}, {}, 0, false};
-    if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      span.length =
-          ExecutionCounts::add(counts.getValue(loop.getUpperBound()),
-                               counts.getValue(loop.getLowerBound()), -1);
-      span.trips = counts.getTripCount(loop);
-      span.step = getConstantIntValue(loop.getStep()).value_or(0);
-      span.isClamped = true;
-      unsigned depth = synchronises(loop) ? loopsAround(loop).size() : 0;
-      for (const auto &[monomial, coefficient] : span.trips)
-        tripDepths[monomial] = std::max(tripDepths[monomial], depth);
-    } else if (auto division = dyn_cast<arith::CeilDivSIOp>(op)) {
-      span.length = counts.getValue(division.getLhs());
-      span.trips = counts.getValue(division.getResult());
-      span.step = getConstantIntValue(division.getRhs()).value_or(0);
-    }
-    if (span.step > 0 && span.length != span.trips)
-      spans.push_back(std::move(span));
-  });
-}
-
-SmallVector<unsigned, 2> ModelBuilder::loopsAround(Operation *op) {
-  SmallVector<unsigned, 2> result;
-  for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
-       loop = loop->getParentOfType<scf::ForOp>())
-    result.insert(result.begin(), loopIndex.lookup(loop));
-  return result;
-}
-
-/// Numbers of inner passes, and what is compared with them, are unknowns of
-/// each pass of the `depth` outer loops, even if they are always the same: what
-/// is known of them need not be remembered then.
-FailureOr<LinearForm> ModelBuilder::toForm(const Polynomial &polynomial,
-                                           unsigned depth, bool countsPasses,
-                                           Operation *op) {
-  LinearForm form;
-  for (const auto &[monomial, coefficient] : polynomial) {
-    if (monomial.empty()) {
-      form.constant = coefficient;
-      continue;
-    }
-    auto inner = tripDepths.find(monomial);
-    unsigned own = countsPasses                ? depth
-                   : inner == tripDepths.end() ? 0
-                                               : std::min(inner->second, depth);
-    own = std::max(own, counts.getDepth(monomial));
-    if (own > 2)
-      return op->emitError("synchronises or accumulates by a number that three "
-                           "loops decide: not supported by the protocol "
-                           "verifier");
-    auto [it, isNew] =
-        unknownOf.try_emplace({monomial, own}, model.depths.size());
-    if (isNew)
-      model.depths.push_back(own);
-    form.terms[it->second] = coefficient;
-  }
-  return form;
-}
-
-/// What a condition compares with 0, `getValue(lhs) - getValue(rhs)`, and how;
-/// of another one, whether it is not 0.
-static std::pair<Polynomial, ProtocolCondition::Predicate>
-getComparison(Value condition, ExecutionCounts &counts) {
-  auto compare = condition.getDefiningOp<arith::CmpIOp>();
-  std::optional<ProtocolCondition::Predicate> predicate;
-  if (compare)
-    switch (compare.getPredicate()) {
-    case arith::CmpIPredicate::eq:
-      predicate = ProtocolCondition::Equal;
-      break;
-    case arith::CmpIPredicate::ne:
-      predicate = ProtocolCondition::NotEqual;
-      break;
-    case arith::CmpIPredicate::slt:
-      predicate = ProtocolCondition::Less;
-      break;
-    case arith::CmpIPredicate::sle:
-      predicate = ProtocolCondition::LessEqual;
-      break;
-    case arith::CmpIPredicate::sgt:
-      predicate = ProtocolCondition::Greater;
-      break;
-    case arith::CmpIPredicate::sge:
-      predicate = ProtocolCondition::GreaterEqual;
-      break;
-    default:
-      break;
-    }
-  if (!predicate)
-    return {counts.getValue(condition), ProtocolCondition::NotEqual};
-  return {ExecutionCounts::add(counts.getValue(compare.getLhs()),
-                               counts.getValue(compare.getRhs()), -1),
-          *predicate};
-}
-
-/// Takes out of `form` a multiple of the passes of a loop, if no other part of
-/// it depends on them.
-void ModelBuilder::takeSlope(Polynomial &form, Operation *op,
-                             ProtocolCondition &condition) {
-  unsigned depth = 0, count = 0;
-  for (const auto &[monomial, coefficient] : form) {
-    unsigned own = counts.getDepth(monomial);
-    count = own > depth ? 1 : count + (own == depth);
-    depth = std::max(depth, own);
-  }
-  if (depth == 0 || count != 1)
-    return;
-  unsigned loop = condition.parents[depth - 1];
-  auto pass = counts.getPass(cast<scf::ForOp>(model.loops[loop].op));
-  auto found = form.find({pass.atom});
-  if (found == form.end())
-    return;
-  condition.slope = found->second;
-  condition.loop = loop;
-  form.erase(found);
-  form = ExecutionCounts::add(
-      form, ExecutionCounts::constant(condition.slope * pass.offset));
-}
-
-/// A comparison of a loop's length with some of its steps is one of numbers of
-/// passes.
-void ModelBuilder::compareTrips(Polynomial &form,
-                                ProtocolCondition &condition) {
-  using Condition = ProtocolCondition;
-  for (const Span &span : spans)
-    for (int sign : {1, -1}) {
-      Polynomial rest = ExecutionCounts::add(form, span.length, -sign);
-      int64_t constant = rest.empty() ? 0 : rest.begin()->second;
-      if (rest != ExecutionCounts::constant(constant))
-        continue;
-      // length <predicate> bound + slope * pass
-      int64_t bound = -sign * constant, slope = -sign * condition.slope;
-      Condition::Predicate predicate = condition.predicate;
-      if (sign < 0)
-        predicate =
-            predicate == Condition::Less           ? Condition::Greater
-            : predicate == Condition::Greater      ? Condition::Less
-            : predicate == Condition::LessEqual    ? Condition::GreaterEqual
-            : predicate == Condition::GreaterEqual ? Condition::LessEqual
-                                                   : predicate;
-      bool isZero = bound == 0 && slope == 0;
-      if (predicate == Condition::Less) {
-        predicate = Condition::LessEqual;
-        --bound;
-      } else if (predicate == Condition::GreaterEqual) {
-        predicate = Condition::Greater;
-        --bound;
-      } else if (isZero && counts.isNonNegative(span.length)) {
-        predicate = predicate == Condition::Equal      ? Condition::LessEqual
-                    : predicate == Condition::NotEqual ? Condition::Greater
-                                                       : predicate;
-      }
-      bool isOrdered =
-          predicate == Condition::Greater || predicate == Condition::LessEqual;
-      if (!isOrdered || bound % span.step || slope % span.step ||
-          (span.isClamped && (bound < 0 || slope < 0)))
-        continue;
-      condition.predicate = predicate;
-      condition.slope = -slope / span.step;
-      form = ExecutionCounts::add(
-          span.trips, ExecutionCounts::constant(-bound / span.step));
-      return;
-    }
-}
-
-/// Whether the condition is the same in all passes of the loop around it, and
-/// numbers of passes decide it.
-bool ModelBuilder::comparesTrips(Value condition) {
-  ProtocolCondition unused;
-  auto [form, predicate] = getComparison(condition, counts);
-  unused.predicate = predicate;
-  compareTrips(form, unused);
-  return llvm::all_of(form, [&](const auto &term) {
-    return term.first.empty() || tripDepths.count(term.first);
-  });
-}
-
-FailureOr<unsigned> ModelBuilder::addCondition(Value value, Operation *op) {
-  ProtocolCondition condition;
-  condition.role = role - model.roles.data();
-  condition.parents = loopsAround(op);
-  Polynomial form;
-  std::tie(form, condition.predicate) = getComparison(value, counts);
-  takeSlope(form, op, condition);
-  compareTrips(form, condition);
-  ArrayRef<unsigned> parents = condition.parents;
-  size_t depth = parents.size();
-  if (condition.loop != -1)
-    depth = llvm::find(parents, unsigned(condition.loop)) - parents.begin();
-  FailureOr<LinearForm> linear = toForm(form, depth, condition.loop != -1, op);
-  if (failed(linear))
-    return failure();
-  condition.form = *linear;
-  model.conditions.push_back(std::move(condition));
-  return static_cast<unsigned>(model.conditions.size() - 1);
 }
 
 //===----------------------------------------------------------------------===//
@@ -941,7 +683,7 @@ FailureOr<ProtocolModel> ModelBuilder::run() {
   }
   if (failed(addChannels()))
     return failure();
-  findSpans();
+  numbers.findSpans();
   for (auto op : model.kernel.getBody().getOps<RoleOp>())
     if (failed(addRole(op)))
       return failure();

@@ -153,8 +153,7 @@ private:
   }
   void report(const Machine &machine, mlir::Operation *op, std::string message);
   void note(mlir::Operation *op, std::string message) {
-    finding->notes.insert(finding->notes.begin() + details++,
-                          {op, std::move(message)});
+    finding->notes.push_back({op, std::move(message)});
   }
   void reportReadOfNothing(const Machine &machine, unsigned role,
                            const ProtocolEvent &event);
@@ -166,6 +165,7 @@ private:
   /// The role whose step `role` waits for.
   unsigned culprit(const Machine &machine, unsigned role) const;
   std::string describeBlocked(const Machine &machine, unsigned role) const;
+  /// Of the loops that a complete finding is about.
   void notePasses(const Machine &machine);
 
   const ProtocolModel &model;
@@ -184,8 +184,8 @@ private:
   ProtocolHistory history;
   std::set<std::vector<int64_t>> seen;
   std::optional<ProtocolFinding> finding;
-  /// Notes that come before those on numbers of passes.
-  unsigned details = 0;
+  /// Where it was found.
+  std::optional<Machine> found;
 };
 
 } // namespace fa4::tile::proof

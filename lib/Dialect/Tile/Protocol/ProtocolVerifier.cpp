@@ -428,6 +428,7 @@ void Verifier::read(Machine &machine, const Record &record, const Clock &clock,
                    slot.overwriter.op && slot.content == -1
                        ? "has been overwritten"
                        : "is not there: it was not written before"));
+    finding->channels.push_back(use.channel);
     if (slot.overwriter.op && slot.content == -1)
       note(slot.overwriter.op, "overwritten by " +
                                    roleName(slot.overwriter.role) +
@@ -687,6 +688,8 @@ std::optional<ProtocolFinding> Verifier::run() {
   enqueue(start());
   while (!queue.empty() && !finding)
     advance(std::move(queue.extract(queue.begin()).mapped()));
+  if (finding)
+    notePasses(*found);
   return std::move(finding);
 }
 

@@ -311,7 +311,9 @@ static LogicalResult allocate(KernelOp kernel) {
 
 void TileAllocate::runOnOperation() {
   KernelOp kernel = getOperation();
-  if (failed(allocate(kernel)))
+  // First as it is given: acquires that turn out to be needless are dropped
+  // wherever they stand, and roles that do not fit together may need more room.
+  if ((verify && failed(verifyProtocol(kernel))) || failed(allocate(kernel)))
     return signalPassFailure();
   if (print) {
     // A diagnostic, because these come in the order of the kernels.

@@ -4,17 +4,18 @@
 tile.kernel @copy(
     %x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
     %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
-    attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 64>]} {
   %a = tile.channel "a" smem stages(2) : <vector<64x64xbf16>>
   tile.role @load warps(1) issue {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
-    %c4 = arith.constant 4 : index
+    %c8 = arith.constant 8 : index
     %c64 = arith.constant 64 : index
+    %first = tile.work_tile : index
     %size = memref.dim %x, %c0 : memref<?x64xbf16>
     %tiles = arith.ceildivsi %size, %c64 : index
-    scf.for %tile = %c0 to %tiles step %c1 {
-      %pieces = arith.remsi %tile, %c4 : index
+    scf.for %tile = %first to %tiles step %c1 {
+      %pieces = arith.remsi %tile, %c8 : index
       scf.for %i = %c0 to %pieces step %c1 {
         tile.acquire %a : <vector<64x64xbf16>>
         %t = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<64x64xbf16>
@@ -31,13 +32,14 @@ tile.kernel @copy(
   tile.role @store warps(1) issue {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
-    %c4 = arith.constant 4 : index
+    %c8 = arith.constant 8 : index
     %c64 = arith.constant 64 : index
+    %first = tile.work_tile : index
     %size = memref.dim %x, %c0 : memref<?x64xbf16>
     %tiles = arith.ceildivsi %size, %c64 : index
-    scf.for %tile = %c0 to %tiles step %c1 {
-      %pieces = arith.remsi %tile, %c4 : index
-      %started = arith.cmpi ne, %tile, %c0 : index
+    scf.for %tile = %first to %tiles step %c1 {
+      %pieces = arith.remsi %tile, %c8 : index
+      %started = arith.cmpi ne, %tile, %first : index
       scf.for %i = %c0 to %pieces step %c1 {
         %t = tile.wait %a : <vector<64x64xbf16>> -> vector<64x64xbf16>
         tile.store %t, %y[%i, %c0] : vector<64x64xbf16>, memref<?x64xbf16>
@@ -45,7 +47,7 @@ tile.kernel @copy(
         //+first-tile scf.if %started {
         //+first-tile   tile.release %a : <vector<64x64xbf16>>
         //+first-tile }
-        //+later-tile %is = arith.cmpi eq, %tile, %c0 : index
+        //+later-tile %is = arith.cmpi eq, %tile, %first : index
         //+later-tile scf.if %is {
         //+later-tile   tile.release %a : <vector<64x64xbf16>>
         //+later-tile }

@@ -2,7 +2,7 @@
 // its place. Tests leave out lines by their tags, and bring back others.
 tile.kernel @kernel(
     %x: memref<?x128xbf16> {tile.name = "x", tile.dims = ["N", "128"]},
-    %y: memref<?x128xbf16> {tile.name = "y", tile.dims = ["N", "128"], tile.output = "partial"})
+    %y: memref<?x128xbf16> {tile.name = "y", tile.dims = ["M", "128"], tile.output = "partial"})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %k = tile.channel "k" smem stages(2) : <vector<128x128xbf16>> // #two-stages
   //+one-stage %k = tile.channel "k" smem stages(1) : <vector<128x128xbf16>>

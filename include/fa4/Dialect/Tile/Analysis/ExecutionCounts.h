@@ -11,18 +11,25 @@
 // bounds are computed from: a loop over [0, n - 1) and what is peeled off it
 // together run as often as a loop over [0, n) of another role.
 //
-// Index arithmetic is taken to be exact: a size of a tensor or a number of
-// blocks never wraps around.
+// A polynomial is the integer that a value is, as a signed number. The machine
+// computes modulo a power of two, so an operation's result is the sum or
+// product of its operands only where that cannot leave its type
+// (IntegerRanges). Elsewhere it is the residue of the sum or product, an atom
+// of its own: two residues are equal if the polynomials are, modulo the same
+// power of two. An operation that is not a sum or product is an atom whose name
+// has the types and operands of the operation.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef FA4_DIALECT_TILE_ANALYSIS_EXECUTIONCOUNTS_H
 #define FA4_DIALECT_TILE_ANALYSIS_EXECUTIONCOUNTS_H
 
+#include "fa4/Dialect/Tile/Analysis/IntegerRanges.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DynamicAPInt.h"
 #include "llvm/ADT/StringMap.h"
 #include <map>
 #include <vector>
@@ -32,7 +39,7 @@ namespace fa4::tile {
 /// A polynomial with integer coefficients over atoms, values that are known
 /// only as a whole. A monomial is the sorted list of its atoms; none has the
 /// coefficient 0.
-using Polynomial = std::map<std::vector<unsigned>, int64_t>;
+using Polynomial = std::map<std::vector<unsigned>, llvm::DynamicAPInt>;
 
 class ExecutionCounts {
 public:
@@ -73,11 +80,14 @@ public:
   /// polynomial.
   Polynomial getTripCount(mlir::scf::ForOp loop);
 
-  /// The value of an index or integer.
+  /// The value of an index or integer, as a signed number.
   Polynomial getValue(mlir::Value value);
 
   /// Whether `a >= 0` is proven.
   bool isNonNegative(const Polynomial &a);
+
+  /// Bounds of the integers of the kernel.
+  IntegerRanges &getRanges() { return ranges; }
 
   static Polynomial constant(int64_t value);
   static Polynomial add(const Polynomial &a, const Polynomial &b,
@@ -85,24 +95,53 @@ public:
   static Polynomial multiply(const Polynomial &a, const Polynomial &b);
 
 private:
-  /// What is known of an atom beyond its name.
+  /// Bounds of a number; none on a side on which it has no limit.
+  struct Bounds {
+    std::optional<llvm::DynamicAPInt> low, high;
+  };
+
+  /// What is known of an atom beyond its name, wherever it occurs.
   struct Atom {
-    enum Kind { Opaque, NonNegative, Min, Max } kind;
-    Polynomial operands[2];
+    enum Kind {
+      Opaque,
+      Min,
+      Max,
+      /// The first operand modulo 2^bits, from 0 (Unsigned) or -2^(bits-1) on.
+      Unsigned,
+      Signed
+    } kind = Opaque;
+    Bounds bounds = {};
     /// Loops around the value that may decide it.
-    unsigned depth;
-    Atom(Kind kind = Opaque, unsigned depth = 0) : kind(kind), depth(depth) {}
+    unsigned depth = 0;
+    unsigned bits = 0;
+    Polynomial operands[2] = {};
   };
 
   Polynomial computeValue(mlir::Value value);
+  Polynomial computeArgument(mlir::BlockArgument argument);
+  Polynomial computeResult(mlir::OpResult result);
   Polynomial getAtom(const std::string &key, Atom atom);
-  Polynomial getUniqueAtom(unsigned depth = 0);
-  /// An operation without effects, by its name, attributes and operands.
+  Polynomial getUniqueAtom(Bounds bounds, unsigned depth);
+  Polynomial getNumberAtom(const llvm::APInt &number);
+  /// An operation without effects, by its name, attributes, types and operands.
   Polynomial getOperationAtom(mlir::OpResult result);
-  bool isNonNegative(const Polynomial &a, unsigned depth);
+  Polynomial getMinOrMax(mlir::OpResult result, Atom::Kind kind);
+  /// `exact` modulo 2^bits, as a signed or unsigned number.
+  Polynomial getResidue(const Polynomial &exact, unsigned bits,
+                        Atom::Kind kind);
+  /// A polynomial that is equal to `a` modulo 2^bits, the same for all that are
+  /// (not for each of them, where it would get large).
+  Polynomial reduce(const Polynomial &a, unsigned bits) const;
+  Polynomial expandResidues(const Polynomial &a, unsigned bits) const;
+
+  Bounds getBounds(const Polynomial &a) const;
+  mlir::ConstantIntRanges getRange(mlir::Value value);
+  bool isNonNegative(mlir::Value value);
+  bool isNonNegative(const Polynomial &a, unsigned depth, unsigned &attempts);
   unsigned depthOf(const Polynomial &a) const;
 
   Induction induction;
+  IntegerRanges ranges;
   std::vector<Atom> atoms;
   llvm::StringMap<unsigned> atomOf;
   llvm::DenseMap<mlir::Value, Polynomial> values;

@@ -8,8 +8,16 @@
 //
 // Runs the protocol of a kernel in every order that the hardware may choose,
 // for small numbers of passes: an independent check of ProtocolVerifier, with
-// which it shares nothing but ProtocolModel. It has no notion of order between
-// accesses: it executes them, and looks at what is in the stages.
+// which it shares nothing but the steps of ProtocolModel. It has no notion of
+// order between accesses: it executes them, and looks at what is in the stages.
+//
+// Numbers of passes and conditions are computed from sizes that it chooses
+// (ProtocolInputs), as the types of the IR say, and not from the linear forms
+// of the model: small sizes, multiples of what sizes are divided by, and, of
+// sizes at which a type ends, those for which loops of two roles differ in
+// their numbers of passes as they do for no small size. If there are too many
+// passes to run them in every order, these are run in one, for who waits for
+// whom.
 //
 // The state is the next step of each role, the MMAs of each role that have
 // ended, the TMA operations that have, and what each stage contains. A step of
@@ -49,6 +57,10 @@ struct ExplorerOptions {
   /// Two lanes for each role that computes, in any order; otherwise they go in
   /// lockstep.
   bool lanes = true;
+  /// Also sizes at which integers wrap around, of which nothing but waits is
+  /// run, so many events each.
+  bool corners = true;
+  uint64_t maxTokenEvents = 20000;
 };
 
 struct ExplorerStatistics {
@@ -56,6 +68,8 @@ struct ExplorerStatistics {
   uint64_t transitions = 0;
   /// Different numbers of passes.
   uint64_t cases = 0;
+  /// Different ways in which large numbers of passes differ from each other.
+  uint64_t corners = 0;
   /// Not everything was explored.
   bool gaveUp = false;
 };

@@ -85,6 +85,8 @@ struct ProtocolCondition {
   unsigned role = 0;
   /// Loops around it, outermost first.
   llvm::SmallVector<unsigned, 2> parents;
+  /// What the form was made of.
+  mlir::Value value;
 };
 
 struct ProtocolLoop {

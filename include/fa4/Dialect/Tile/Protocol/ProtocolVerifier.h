@@ -71,6 +71,9 @@ struct ProtocolFinding {
   std::vector<std::pair<mlir::Operation *, std::string>> notes;
   /// Of all loops, where numbers of passes were tried.
   int64_t passes = 0;
+  /// Channels that the finding is about, beside those that the operations of
+  /// the error and the notes use.
+  llvm::SmallVector<unsigned, 2> channels = {};
 
   void emit() const;
 };

@@ -44,9 +44,10 @@ def TileVerifyProtocol : Pass<"tile-verify-protocol", "::fa4::tile::KernelOp"> {
     the same pass, and may be anything in the next one.
 
     Assumed is that lowering gives each operation its meaning (who arrives where,
-    fences of tensor memory), and that numbers of passes do not overflow. Not supported,
-    and an error: numbers of passes and conditions that the induction variables of
-    more than two loops decide. What is a number of passes of one loop only by way
+    fences of tensor memory), and that no dimension is larger than 2^29. Integers wrap
+    around as their types say. Not supported, and an error: numbers of passes and
+    conditions that the induction variables of more than two loops decide, and loops
+    whose step is not proven to be positive. What is a number of passes of one loop only by way
     of two others' (the first tile is peeled, say, and its blocks are counted
     again) is not seen to be.
 
@@ -116,8 +117,10 @@ def TileExploreProtocol : Pass<"tile-explore-protocol", "::fa4::tile::KernelOp">
   let description = [{
     The same claim as `tile-verify-protocol` for small numbers of passes, by
     running all interleavings of the roles and of the asynchronous operations
-    that they start. `ProtocolExplorer.h` says how. It is slower and proves less: it is
-    there to check `tile-verify-protocol`.
+    that they start, for sizes of tensors that the pass chooses: an error says for
+    which. Sizes at which integers wrap around are among them. `ProtocolExplorer.h`
+    says how. It is slower and proves less: it is there to check
+    `tile-verify-protocol`.
 
     Before:
 

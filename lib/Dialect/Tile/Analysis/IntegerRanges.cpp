@@ -1,0 +1,197 @@
+//===- IntegerRanges.cpp - bounds of the integers of a kernel ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/IntegerRanges.h"
+#include "fa4/Dialect/Tile/Analysis/IndexRange.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Index/IR/IndexOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/Utils/InferIntRangeCommon.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+using IntRange = ConstantIntRanges;
+using IntRanges = ArrayRef<ConstantIntRanges>;
+
+/// The bounds of a sum, difference or product, if all of them fit into its
+/// type.
+static std::optional<IntRange> inferExactly(Operation *op, IntRanges operands) {
+  const IntRange &a = operands[0], &b = operands[1];
+  bool wraps = false;
+  auto compute = [&](auto function, const APInt &x, const APInt &y) {
+    bool overflow;
+    APInt result = (x.*function)(y, overflow);
+    wraps |= overflow;
+    return result;
+  };
+  return llvm::TypeSwitch<Operation *, std::optional<IntRange>>(op)
+      .Case<arith::AddIOp, index::AddOp>([&](auto) -> std::optional<IntRange> {
+        APInt low = compute(&APInt::sadd_ov, a.smin(), b.smin());
+        APInt high = compute(&APInt::sadd_ov, a.smax(), b.smax());
+        if (wraps)
+          return std::nullopt;
+        return IntRange::fromSigned(low, high);
+      })
+      .Case<arith::SubIOp, index::SubOp>([&](auto) -> std::optional<IntRange> {
+        APInt low = compute(&APInt::ssub_ov, a.smin(), b.smax());
+        APInt high = compute(&APInt::ssub_ov, a.smax(), b.smin());
+        if (wraps)
+          return std::nullopt;
+        return IntRange::fromSigned(low, high);
+      })
+      .Case<arith::MulIOp, index::MulOp>([&](auto) -> std::optional<IntRange> {
+        SmallVector<APInt, 4> corners;
+        for (const APInt &x : {a.smin(), a.smax()})
+          for (const APInt &y : {b.smin(), b.smax()})
+            corners.push_back(compute(&APInt::smul_ov, x, y));
+        if (wraps)
+          return std::nullopt;
+        auto less = [](const APInt &x, const APInt &y) { return x.slt(y); };
+        return IntRange::fromSigned(*llvm::min_element(corners, less),
+                                    *llvm::max_element(corners, less));
+      })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+/// `range` in a type of `bits`, whose integers are extended or truncated.
+static IntRange inferCast(const IntRange &range, unsigned bits, bool isSigned) {
+  unsigned from = range.smin().getBitWidth();
+  if (bits < from)
+    return intrange::truncRange(range, bits);
+  if (bits == from)
+    return range;
+  return isSigned ? intrange::extSIRange(range, bits)
+                  : intrange::extUIRange(range, bits);
+}
+
+static IntRange fromZero(int64_t last, unsigned bits) {
+  return IntRange::fromSigned(APInt(bits, 0), APInt(bits, last));
+}
+
+/// Of operations that start from nothing.
+static std::optional<IntRange> inferSource(OpResult result, unsigned bits) {
+  Operation *op = result.getOwner();
+  APInt number;
+  if (matchPattern(result, m_ConstantInt(&number)))
+    return IntRange::constant(number.sextOrTrunc(bits));
+  if (auto tile = dyn_cast<WorkTileOp>(op))
+    if (auto kernel = op->getParentOfType<KernelOp>())
+      return fromZero(getLastWorkTile(kernel, result.getResultNumber()), bits);
+  if (auto dim = dyn_cast<memref::DimOp>(op)) {
+    std::optional<StringRef> name = getSizeName(dim);
+    std::optional<int64_t> size =
+        name ? getStaticSize(*name) : std::optional<int64_t>();
+    if (size && llvm::isUInt<kIndexBits - 1>(*size))
+      return IntRange::constant(APInt(bits, *size));
+    return fromZero(name && !size ? kMaxSize : llvm::maxIntN(kIndexBits), bits);
+  }
+  return std::nullopt;
+}
+
+/// Whether upstream's inference holds for the operation at any width of an
+/// index, and without the flags of the operation.
+static bool isInferredUpstream(Operation *op) {
+  return isa<arith::DivSIOp, arith::DivUIOp, arith::CeilDivSIOp,
+             arith::CeilDivUIOp, arith::FloorDivSIOp, arith::RemSIOp,
+             arith::RemUIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp,
+             arith::ShRSIOp, arith::ShRUIOp, arith::MaxSIOp, arith::MaxUIOp,
+             arith::MinSIOp, arith::MinUIOp, arith::SelectOp, arith::CmpIOp>(
+      op);
+}
+
+IntRange IntegerRanges::infer(OpResult result, IntRanges operands) {
+  Operation *op = result.getOwner();
+  unsigned bits = getIntegerBits(result.getType());
+  if (auto source = bits ? inferSource(result, bits) : std::nullopt)
+    return *source;
+  IntRange all = IntRange::maxRange(bits);
+  bool isOfIntegers = bits && llvm::all_of(operands, [](const IntRange &range) {
+                        return range.smin().getBitWidth() != 0;
+                      });
+  if (!isOfIntegers)
+    return all;
+  return llvm::TypeSwitch<Operation *, IntRange>(op)
+      .Case<arith::AddIOp, arith::SubIOp, arith::MulIOp, index::AddOp,
+            index::SubOp, index::MulOp>(
+          [&](auto) { return inferExactly(op, operands).value_or(all); })
+      .Case<arith::TruncIOp, arith::ExtSIOp, arith::IndexCastOp,
+            index::CastSOp>(
+          [&](auto) { return inferCast(operands[0], bits, true); })
+      .Case<arith::ExtUIOp, arith::IndexCastUIOp, index::CastUOp>(
+          [&](auto) { return inferCast(operands[0], bits, false); })
+      .Case([&](arith::ShLIOp) { return intrange::inferShl(operands); })
+      .Case([&](index::MaxSOp) { return intrange::inferMaxS(operands); })
+      .Case([&](index::MinSOp) { return intrange::inferMinS(operands); })
+      .Default([&](Operation *) {
+        if (isInferredUpstream(op))
+          cast<InferIntRangeInterface>(op).inferResultRanges(
+              operands, [&](Value value, const IntRange &range) {
+                if (value == result)
+                  all = range;
+              });
+        return all;
+      });
+}
+
+bool IntegerRanges::isExact(Operation *op) {
+  IntRange operands[] = {get(op->getOperand(0)), get(op->getOperand(1))};
+  return inferExactly(op, operands).has_value();
+}
+
+bool IntegerRanges::hasPositiveStep(scf::ForOp loop) {
+  return get(loop.getStep()).smin().isStrictlyPositive();
+}
+
+bool IntegerRanges::isCounted(scf::ForOp loop) {
+  IntRange lower = get(loop.getLowerBound()), upper = get(loop.getUpperBound());
+  if (!hasPositiveStep(loop))
+    return false;
+  // Without a negative bound either comparison is the same.
+  if (loop.getUnsignedCmp() &&
+      (lower.smin().isNegative() || upper.smin().isNegative()))
+    return false;
+  if (upper.smax().isMinSignedValue())
+    return true;
+  bool overflow;
+  (void)(upper.smax() - 1).sadd_ov(get(loop.getStep()).smax(), overflow);
+  return !overflow;
+}
+
+IntRange IntegerRanges::compute(Value value) {
+  IntRange all = IntRange::maxRange(getIntegerBits(value.getType()));
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto loop =
+        dyn_cast_or_null<scf::ForOp>(argument.getOwner()->getParentOp());
+    if (!loop || argument != loop.getInductionVar() || !isCounted(loop))
+      return all;
+    IntRange lower = get(loop.getLowerBound()),
+             upper = get(loop.getUpperBound());
+    // A loop that makes no pass has no induction variable.
+    if (upper.smax().sle(lower.smin()))
+      return all;
+    return IntRange::fromSigned(lower.smin(), upper.smax() - 1);
+  }
+  Operation *op = value.getDefiningOp();
+  if (op->getNumRegions() != 0)
+    return all;
+  SmallVector<IntRange> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(get(operand));
+  return infer(cast<OpResult>(value), operands);
+}
+
+IntRange IntegerRanges::get(Value value) {
+  if (auto known = ranges.find(value); known != ranges.end())
+    return known->second;
+  IntRange range = compute(value);
+  ranges.try_emplace(value, range);
+  return range;
+}
