@@ -8,6 +8,7 @@
 
 #include "MaskModAnalysis.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
+#include "fa4/Support/PostOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/APInt.h"
@@ -39,8 +40,48 @@ struct LinearForm {
 };
 } // namespace
 
-/// `value` as a linear form of the query and key index arguments of `block`.
-static std::optional<LinearForm> getLinearForm(Value value, Block &block) {
+/// Whether linear forms pass through the conversion: it has to keep the numbers
+/// that positions may have.
+static bool keepsPositions(arith::IndexCastOp cast) {
+  auto width = [](Type type) {
+    return isa<IndexType>(type) ? 64u : type.getIntOrFloatBitWidth();
+  };
+  return !isa<ShapedType>(cast.getType()) && width(cast.getType()) >= 32 &&
+         width(cast.getIn().getType()) >= 32;
+}
+
+namespace {
+/// Values as linear forms of the query and key index arguments of `block`.
+/// Each value is looked at once, however many others are computed from it.
+class LinearForms {
+public:
+  explicit LinearForms(Block &block) : block(block) {}
+
+  std::optional<LinearForm> get(Value value) {
+    fa4::visitPostOrder<Value>(
+        value, [&](Value v) { return forms.contains(v); },
+        [](Value v, SmallVectorImpl<Value> &operands) {
+          Operation *op = v.getDefiningOp();
+          if (isa_and_nonnull<arith::IndexCastOp, arith::AddIOp, arith::SubIOp>(
+                  op))
+            operands.append(op->operand_begin(), op->operand_end());
+        },
+        [&](Value v) {
+          std::optional<LinearForm> form = compute(v);
+          forms.try_emplace(v, form);
+        });
+    return forms.lookup(value);
+  }
+
+private:
+  std::optional<LinearForm> compute(Value value);
+
+  Block &block;
+  llvm::DenseMap<Value, std::optional<LinearForm>> forms;
+};
+} // namespace
+
+std::optional<LinearForm> LinearForms::compute(Value value) {
   if (value == block.getArgument(kNumMaskModArgs - 2))
     return LinearForm{1, 0, 0};
   if (value == block.getArgument(kNumMaskModArgs - 1))
@@ -55,23 +96,13 @@ static std::optional<LinearForm> getLinearForm(Value value, Block &block) {
   }
 
   Operation *op = value.getDefiningOp();
-  if (!op)
+  if (auto cast = dyn_cast_or_null<arith::IndexCastOp>(op))
+    return keepsPositions(cast) ? forms.lookup(cast.getIn()) : std::nullopt;
+  if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op))
     return std::nullopt;
-  if (auto cast = dyn_cast<arith::IndexCastOp>(op)) {
-    auto width = [](Type type) {
-      return isa<IndexType>(type) ? 64u : type.getIntOrFloatBitWidth();
-    };
-    if (isa<ShapedType>(cast.getType()) || width(cast.getType()) < 32 ||
-        width(cast.getIn().getType()) < 32)
-      return std::nullopt;
-    return getLinearForm(cast.getIn(), block);
-  }
-  if (!isa<arith::AddIOp, arith::SubIOp>(op))
-    return std::nullopt;
-  std::optional<LinearForm> lhs = getLinearForm(op->getOperand(0), block);
-  std::optional<LinearForm> rhs =
-      lhs ? getLinearForm(op->getOperand(1), block) : std::nullopt;
-  if (!rhs)
+  std::optional<LinearForm> lhs = forms.lookup(op->getOperand(0)),
+                            rhs = forms.lookup(op->getOperand(1));
+  if (!lhs || !rhs)
     return std::nullopt;
   LinearForm form = isa<arith::AddIOp>(op) ? *lhs + *rhs : *lhs - *rhs;
   return form.isSmall() ? std::optional(form) : std::nullopt;
@@ -95,9 +126,9 @@ static std::optional<Band> getBandWhereNotPositive(const LinearForm &form) {
   return std::nullopt;
 }
 
-static std::optional<Band> getBand(arith::CmpIOp cmp, Block &block) {
-  std::optional<LinearForm> lhs = getLinearForm(cmp.getLhs(), block);
-  std::optional<LinearForm> rhs = getLinearForm(cmp.getRhs(), block);
+static std::optional<Band> getBand(arith::CmpIOp cmp, LinearForms &forms) {
+  std::optional<LinearForm> lhs = forms.get(cmp.getLhs());
+  std::optional<LinearForm> rhs = forms.get(cmp.getRhs());
   if (!lhs || !rhs)
     return std::nullopt;
   LinearForm difference = *lhs - *rhs, opposite = *rhs - *lhs;
@@ -146,6 +177,7 @@ static std::optional<Band> getBand(arith::CmpIOp cmp, Block &block) {
 
 SmallVector<BandConjunct> fa4::attn::findBandConjuncts(Region &maskMod) {
   Block &block = maskMod.front();
+  LinearForms forms(block);
   SmallVector<BandConjunct> found;
   SmallVector<OpOperand *> worklist = {&block.getTerminator()->getOpOperand(0)};
   while (!worklist.empty()) {
@@ -162,7 +194,7 @@ SmallVector<BandConjunct> fa4::attn::findBandConjuncts(Region &maskMod) {
     } else if (auto cmp = dyn_cast<arith::CmpIOp>(op)) {
       if (isa<ShapedType>(cmp.getLhs().getType()))
         continue;
-      if (std::optional<Band> band = getBand(cmp, block))
+      if (std::optional<Band> band = getBand(cmp, forms))
         found.push_back({use, *band});
     }
   }

@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ColumnMask.h"
-#include "fa4/Dialect/Tile/IR/Tile.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "fa4/Support/PostOrder.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
@@ -16,26 +15,38 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-namespace {
-/// `scale * column + constant + sum of the terms with their signs`.
-struct AffineColumn {
-  int64_t scale = 0;
-  int64_t constant = 0;
-  SmallVector<std::pair<Value, int>> terms;
+/// Forms with more terms, or with larger coefficients, are given up: so many
+/// terms are no index of a mask, and a chain of doublings would overflow.
+static constexpr unsigned kMaxTerms = 8;
+static constexpr int64_t kMaxCoefficient = 8;
+/// Constants are within this. A term that may be beyond it is clamped: even all
+/// terms with the largest coefficients then have a sum below 2^62.
+static constexpr int64_t kMaxTerm = int64_t(1) << 56;
 
-  void add(const AffineColumn &other, int sign) {
-    scale += sign * other.scale;
-    constant += sign * other.constant;
-    for (auto [value, s] : other.terms)
-      terms.emplace_back(value, sign * s);
+bool AffineColumn::add(const AffineColumn &other, int64_t sign) {
+  auto fits = [](int64_t value, int64_t limit) {
+    return -limit <= value && value <= limit;
+  };
+  scale += sign * other.scale;
+  constant += sign * other.constant;
+  if (!fits(scale, kMaxCoefficient) || !fits(constant, kMaxTerm))
+    return false;
+  for (auto [value, coefficient] : other.terms) {
+    int64_t &sum = terms[value];
+    sum += sign * coefficient;
+    if (!fits(sum, kMaxCoefficient))
+      return false;
   }
-};
-} // namespace
+  terms.remove_if([](auto &term) { return term.second == 0; });
+  return terms.size() <= kMaxTerms;
+}
 
-static std::optional<AffineColumn> matchAffine(Value value) {
+std::optional<AffineColumn> ColumnMask::computeAffine(Value value) {
   AffineColumn result;
   APInt splat;
   if (matchPattern(value, m_ConstantInt(&splat))) {
+    if (splat.getSignificantBits() > 64 || splat.abs().ugt(kMaxTerm))
+      return std::nullopt;
     result.constant = splat.getSExtValue();
     return result;
   }
@@ -47,56 +58,91 @@ static std::optional<AffineColumn> matchAffine(Value value) {
   if (auto broadcast = dyn_cast_or_null<vector::BroadcastOp>(op)) {
     if (isa<VectorType>(broadcast.getSource().getType()))
       return std::nullopt;
-    result.terms.emplace_back(broadcast.getSource(), 1);
+    result.terms.insert({broadcast.getSource(), 1});
     return result;
   }
   if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op))
     return std::nullopt;
-  std::optional<AffineColumn> lhs = matchAffine(op->getOperand(0)),
-                              rhs = matchAffine(op->getOperand(1));
+  const std::optional<AffineColumn> &lhs = getAffine(op->getOperand(0)),
+                                    &rhs = getAffine(op->getOperand(1));
   if (!lhs || !rhs)
     return std::nullopt;
-  lhs->add(*rhs, isa<arith::AddIOp>(op) ? 1 : -1);
-  return lhs;
+  result = *lhs;
+  if (!result.add(*rhs, isa<arith::AddIOp>(op) ? 1 : -1))
+    return std::nullopt;
+  return result;
+}
+
+const std::optional<AffineColumn> &ColumnMask::getAffine(Value value) {
+  fa4::visitPostOrder<Value>(
+      value, [&](Value v) { return affine.contains(v); },
+      [](Value v, SmallVectorImpl<Value> &operands) {
+        Operation *op = v.getDefiningOp();
+        if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op))
+          operands.append(op->operand_begin(), op->operand_end());
+      },
+      [&](Value v) {
+        std::optional<AffineColumn> form = computeAffine(v);
+        affine.try_emplace(v, std::move(form));
+      });
+  return affine.find(value)->second;
 }
 
 /// `lhs - rhs` of a signed comparison of two sides that differ by plus or minus
 /// one column.
-static std::optional<AffineColumn> matchCompare(arith::CmpIOp op) {
+std::optional<AffineColumn> ColumnMask::getDifference(arith::CmpIOp op) {
   using Predicate = arith::CmpIPredicate;
   if (!llvm::is_contained(
           {Predicate::slt, Predicate::sle, Predicate::sgt, Predicate::sge},
           op.getPredicate()))
     return std::nullopt;
-  std::optional<AffineColumn> lhs = matchAffine(op.getLhs()),
-                              rhs = matchAffine(op.getRhs());
-  if (!lhs || !rhs)
-    return std::nullopt;
-  lhs->add(*rhs, -1);
-  if (lhs->scale != 1 && lhs->scale != -1)
+  std::optional<AffineColumn> lhs = getAffine(op.getLhs());
+  const std::optional<AffineColumn> &rhs = getAffine(op.getRhs());
+  if (!lhs || !rhs || !lhs->add(*rhs, -1) ||
+      (lhs->scale != 1 && lhs->scale != -1))
     return std::nullopt;
   return lhs;
 }
 
-bool ColumnMask::isColumnMask(Value mask) {
+bool ColumnMask::computeIsColumnMask(Value mask) {
   auto type = dyn_cast<VectorType>(mask.getType());
   if (!type || !type.getElementType().isInteger(1))
     return false;
   Operation *op = mask.getDefiningOp();
   if (auto compare = dyn_cast_or_null<arith::CmpIOp>(op))
-    return matchCompare(compare).has_value();
+    return getDifference(compare).has_value();
   if (auto constant = dyn_cast_or_null<arith::ConstantOp>(op))
     return isa<SplatElementsAttr>(constant.getValue());
   if (isa_and_nonnull<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op))
-    return isColumnMask(op->getOperand(0)) && isColumnMask(op->getOperand(1));
+    return isMask.lookup(op->getOperand(0)) && isMask.lookup(op->getOperand(1));
   return false;
 }
 
+/// The conditions that `mask` is put together from.
+static void addMaskOperands(Value mask, SmallVectorImpl<Value> &operands) {
+  Operation *op = mask.getDefiningOp();
+  if (isa_and_nonnull<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op))
+    operands.append(op->operand_begin(), op->operand_end());
+}
+
+bool ColumnMask::isColumnMask(Value mask) {
+  fa4::visitPostOrder<Value>(
+      mask, [&](Value v) { return isMask.contains(v); },
+      [](Value v, SmallVectorImpl<Value> &operands) {
+        addMaskOperands(v, operands);
+      },
+      [&](Value v) {
+        bool answer = computeIsColumnMask(v);
+        isMask.try_emplace(v, answer);
+      });
+  return isMask.lookup(mask);
+}
+
 /// The condition is `column < limit` if `upper`, or `column >= limit`: brings
-/// every comparison into one of the two forms.
-static AffineColumn solveForColumn(arith::CmpIOp op, bool &upper) {
+/// every comparison into one of the two forms. Gives the limit.
+AffineColumn ColumnMask::solveForColumn(arith::CmpIOp op, bool &upper) {
   using Predicate = arith::CmpIPredicate;
-  AffineColumn difference = *matchCompare(op);
+  AffineColumn difference = *getDifference(op);
   Predicate predicate = op.getPredicate();
   // scale * column + rest <> 0, with scale of -1: exchange the sides.
   int sign = -1;
@@ -117,37 +163,35 @@ static AffineColumn solveForColumn(arith::CmpIOp op, bool &upper) {
   return limit;
 }
 
-/// What sizes and positions stay within, so that sums of a few have 32 bits.
-static constexpr int64_t kMaxPosition = int64_t(1) << 29;
-
-/// Whether nothing that the caller of the kernel chooses freely is in `value`.
-static bool isPosition(Value value) {
-  SetVector<Value> values;
-  values.insert(value);
-  for (unsigned i = 0; i < values.size(); ++i) {
-    Value next = values[i];
-    APInt constant;
-    if (matchPattern(next, m_ConstantInt(&constant))) {
-      if (constant.abs().sgt(kMaxPosition))
-        return false;
-    } else if (auto argument = dyn_cast<BlockArgument>(next)) {
-      if (isa<KernelOp>(argument.getOwner()->getParentOp()) &&
-          !isa<MemRefType>(next.getType()))
-        return false;
-    } else {
-      values.insert_range(next.getDefiningOp()->getOperands());
-    }
+/// Adds up the terms of a limit. The limit of a comparison is an i32 that is
+/// left of, right of or within the row as the exact one is.
+Value ColumnMask::makeLimit(const AffineColumn &limit, Location loc,
+                            OpBuilder &builder) {
+  ImplicitLocOpBuilder b(loc, builder);
+  // Within these, 32 bits are enough, also for what buildWord subtracts.
+  constexpr int64_t kMaxNarrow = (int64_t(1) << 31) - (int64_t(1) << 20);
+  int64_t largest = std::abs(limit.constant);
+  SmallVector<bool> clamped;
+  for (auto [term, coefficient] : limit.terms) {
+    ConstantIntRanges range = ranges.get(term);
+    bool isUnbounded =
+        range.smin().slt(-kMaxTerm) || range.smax().sgt(kMaxTerm);
+    int64_t bound = isUnbounded
+                        ? kMaxTerm
+                        : std::max(std::abs(range.smin().getSExtValue()),
+                                   std::abs(range.smax().getSExtValue()));
+    clamped.push_back(isUnbounded);
+    largest += std::abs(coefficient) * bound;
   }
-  return true;
-}
-
-static Value materialize(const AffineColumn &affine, const IRMapping &scalars,
-                         ImplicitLocOpBuilder &b) {
-  bool wide = std::abs(affine.constant) > kMaxPosition ||
-              !llvm::all_of(affine.terms,
-                            [](auto &term) { return isPosition(term.first); });
+  bool wide = largest > kMaxNarrow;
   Type type = wide ? b.getI64Type() : b.getI32Type();
-  Value sum;
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, type, value);
+  };
+  auto clamp = [&](Value value, int64_t bound) -> Value {
+    value = arith::MaxSIOp::create(b, value, constant(-bound));
+    return arith::MinSIOp::create(b, value, constant(bound));
+  };
   auto convert = [&](Value value) -> Value {
     value = scalars.lookupOrDefault(value);
     if (value.getType() == type)
@@ -158,29 +202,31 @@ static Value materialize(const AffineColumn &affine, const IRMapping &scalars,
       return arith::TruncIOp::create(b, type, value);
     return arith::ExtSIOp::create(b, type, value);
   };
-  for (auto [term, sign] : affine.terms) {
-    Value value = convert(term);
-    if (!sum && sign < 0)
-      sum = arith::ConstantIntOp::create(b, type, 0);
+  Value sum;
+  for (auto [term, isUnbounded] : llvm::zip(limit.terms, clamped)) {
+    auto [scalar, coefficient] = term;
+    Value value = convert(scalar);
+    if (isUnbounded)
+      value = clamp(value, kMaxTerm);
+    if (std::abs(coefficient) != 1)
+      value = arith::MulIOp::create(b, value, constant(std::abs(coefficient)));
+    if (!sum && coefficient < 0)
+      sum = constant(0);
     if (!sum)
       sum = value;
-    else if (sign > 0)
+    else if (coefficient > 0)
       sum = arith::AddIOp::create(b, sum, value);
     else
       sum = arith::SubIOp::create(b, sum, value);
   }
-  Value constant = arith::ConstantIntOp::create(b, type, affine.constant);
-  if (!sum)
-    sum = constant;
-  else if (affine.constant != 0)
-    sum = arith::AddIOp::create(b, sum, constant);
+  if (!sum || limit.constant != 0) {
+    Value last = constant(limit.constant);
+    sum = sum ? arith::AddIOp::create(b, sum, last) : last;
+  }
   if (!wide)
     return sum;
-  // No column is beyond these.
-  Value low = arith::ConstantIntOp::create(b, type, -kMaxPosition);
-  Value high = arith::ConstantIntOp::create(b, type, kMaxPosition);
-  sum = arith::MinSIOp::create(b, arith::MaxSIOp::create(b, sum, low), high);
-  return arith::TruncIOp::create(b, b.getI32Type(), sum);
+  // No column is beyond this.
+  return arith::TruncIOp::create(b, b.getI32Type(), clamp(sum, kMaxSize));
 }
 
 /// All ones, shifted by `amount` in 0.., where a shift by 32 or more gives 0.
@@ -208,8 +254,8 @@ Value ColumnMask::buildWord(Value mask, int64_t word, OpBuilder &builder) {
     return arith::ConstantIntOp::create(b, i32, value ? -1 : 0);
   }
   if (!isa<arith::CmpIOp>(op)) {
-    Value lhs = getWord(op->getOperand(0), word, builder);
-    Value rhs = getWord(op->getOperand(1), word, builder);
+    Value lhs = words.lookup({op->getOperand(0), word});
+    Value rhs = words.lookup({op->getOperand(1), word});
     return b
         .create(op->getLoc(), op->getName().getIdentifier(), {lhs, rhs}, i32)
         ->getResult(0);
@@ -218,7 +264,7 @@ Value ColumnMask::buildWord(Value mask, int64_t word, OpBuilder &builder) {
   AffineColumn solved = solveForColumn(cast<arith::CmpIOp>(op), upper);
   Value &limit = limits[mask];
   if (!limit)
-    limit = materialize(solved, scalars, b);
+    limit = makeLimit(solved, op->getLoc(), builder);
   if (upper) {
     // Bits below limit - 32 word: ones from the top shifted out.
     Value end = arith::ConstantIntOp::create(b, i32, 32 * (word + 1));
@@ -229,11 +275,16 @@ Value ColumnMask::buildWord(Value mask, int64_t word, OpBuilder &builder) {
 }
 
 Value ColumnMask::getWord(Value mask, int64_t word, OpBuilder &b) {
-  if (Value known = words.lookup({mask, word}))
-    return known;
-  Value built = buildWord(mask, word, b);
-  words[{mask, word}] = built;
-  return built;
+  fa4::visitPostOrder<Value>(
+      mask, [&](Value v) { return words.contains({v, word}); },
+      [](Value v, SmallVectorImpl<Value> &operands) {
+        addMaskOperands(v, operands);
+      },
+      [&](Value v) {
+        Value built = buildWord(v, word, b);
+        words[{v, word}] = built;
+      });
+  return words.lookup({mask, word});
 }
 
 void ColumnMask::makeWords(Value mask, OpBuilder &b) {

@@ -9,10 +9,25 @@
 #ifndef FA4_LIB_DIALECT_TILE_TRANSFORMS_COLUMNMASK_H
 #define FA4_LIB_DIALECT_TILE_TRANSFORMS_COLUMNMASK_H
 
+#include "PositionRanges.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace fa4::tile {
+
+/// `scale * column + constant`, plus each term times its coefficient. The terms
+/// are scalars, the same for all columns of a row. The numbers are small, and
+/// there are few terms: a value that needs more has no such form.
+struct AffineColumn {
+  int64_t scale = 0;
+  int64_t constant = 0;
+  llvm::SmallMapVector<mlir::Value, int64_t, 4> terms;
+
+  /// Adds `sign` (1 or -1) times `other`. False if the sum has no such form.
+  bool add(const AffineColumn &other, int64_t sign);
+};
 
 /// Conditions on the columns of a thread's row that are known as 32-bit words,
 /// bit `i` of word `w` for column `32 w + i`: signed comparisons of the
@@ -21,14 +36,21 @@ namespace fa4::tile {
 /// where 32 comparisons take 32, and its bits become predicates seven at a
 /// time.
 ///
-/// Positions and column numbers are taken not to overflow when they are added.
+/// A comparison is solved for the column: `row + 5 >= column + offset` becomes
+/// `column < row - offset + 6`. The limit does not wrap: it has 32 bits where
+/// the ranges of its terms prove that these are enough, and 64 otherwise. A
+/// term that the caller of the kernel chooses counts as 2^56 where it is beyond
+/// that, and as -2^56 below; index arithmetic on such values would wrap.
+///
+/// The IR that is asked about must not change: answers are kept, so that a
+/// value that many others are computed from is looked at once.
 class ColumnMask {
 public:
   /// `scalars` maps scalars of the old IR to the new.
   explicit ColumnMask(const mlir::IRMapping &scalars) : scalars(scalars) {}
 
-  /// Whether `mask`, a vector of i1, can be had as words.
-  static bool isColumnMask(mlir::Value mask);
+  /// Whether `mask` is a vector of i1 that can be had as words.
+  bool isColumnMask(mlir::Value mask);
 
   /// The bit of `column`, as an i1. Words are made when first asked for, at the
   /// insertion point of `b`.
@@ -38,10 +60,21 @@ public:
   void makeWords(mlir::Value mask, mlir::OpBuilder &b);
 
 private:
+  const std::optional<AffineColumn> &getAffine(mlir::Value value);
+  std::optional<AffineColumn> computeAffine(mlir::Value value);
+  std::optional<AffineColumn> getDifference(mlir::arith::CmpIOp op);
+  bool computeIsColumnMask(mlir::Value mask);
+  AffineColumn solveForColumn(mlir::arith::CmpIOp op, bool &upper);
+  mlir::Value makeLimit(const AffineColumn &affine, mlir::Location loc,
+                        mlir::OpBuilder &b);
+
   mlir::Value getWord(mlir::Value mask, int64_t word, mlir::OpBuilder &b);
   mlir::Value buildWord(mlir::Value mask, int64_t word, mlir::OpBuilder &b);
 
   const mlir::IRMapping &scalars;
+  PositionRanges ranges;
+  llvm::DenseMap<mlir::Value, std::optional<AffineColumn>> affine;
+  llvm::DenseMap<mlir::Value, bool> isMask;
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, mlir::Value> words;
   /// The limit that a comparison compares the column with, as i32.
   llvm::DenseMap<mlir::Value, mlir::Value> limits;

@@ -9,6 +9,7 @@
 #include "ColumnMask.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Support/PostOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -52,12 +53,20 @@ private:
   /// Calls `body(begin, end)` for the pairs of each fragment of a row.
   void forFragments(Type type, llvm::function_ref<void(int64_t, int64_t)> body);
 
-  /// Builds pairs `begin` to `end` of `value`.
+  /// Pairs `begin` to `end` of a value.
+  struct Part {
+    Value value;
+    int64_t begin, end;
+  };
+  /// Builds pairs `begin` to `end` of `value`, and first what they need.
   void build(Value value, int64_t begin, int64_t end, OpBuilder &b);
+  bool isBuilt(const Part &part);
+  void addNeededParts(const Part &part, SmallVectorImpl<Part> &needed);
+  void buildPart(const Part &part, OpBuilder &b);
+  bool isBitOperand(OpOperand &operand);
   void buildAll(Value value, OpBuilder &b);
   void buildCaptured(Operation &op, OpBuilder &b);
-  void buildSlice(vector::ExtractStridedSliceOp op, int64_t begin, int64_t end,
-                  OpBuilder &b);
+  void buildSlice(vector::ExtractStridedSliceOp op, int64_t begin, int64_t end);
   Value buildUniform(Operation *op, OpBuilder &b);
   Value buildPair(Operation *op, int64_t pair, OpBuilder &b);
   Value buildSelect(arith::SelectOp op, int64_t pair, OpBuilder &b);
@@ -140,10 +149,10 @@ Value Unroller::buildSelect(arith::SelectOp op, int64_t pair, OpBuilder &b) {
 }
 
 /// The condition of a selection is taken bit by bit, if it is there as bits.
-static bool isBitOperand(OpOperand &operand) {
+bool Unroller::isBitOperand(OpOperand &operand) {
   auto select = dyn_cast<arith::SelectOp>(operand.getOwner());
   return select && operand.getOperandNumber() == 0 &&
-         ColumnMask::isColumnMask(operand.get());
+         masks.isColumnMask(operand.get());
 }
 
 /// A pair that all pairs of the value are equal to, or null.
@@ -197,35 +206,64 @@ Value Unroller::buildPair(Operation *op, int64_t pair, OpBuilder &b) {
       ->getResult(0);
 }
 
+/// The first pair of the source that a slice begins with.
+static int64_t getSliceOffset(vector::ExtractStridedSliceOp op) {
+  return cast<IntegerAttr>(op.getOffsets()[0]).getInt() / 2;
+}
+
 void Unroller::buildSlice(vector::ExtractStridedSliceOp op, int64_t begin,
-                          int64_t end, OpBuilder &b) {
-  int64_t offset = cast<IntegerAttr>(op.getOffsets()[0]).getInt() / 2;
-  build(op.getSource(), begin + offset, end + offset, b);
+                          int64_t end) {
+  int64_t offset = getSliceOffset(op);
   for (int64_t pair = begin; pair < end; ++pair)
     pairs[op.getResult()][pair] = getPair(op.getSource(), pair + offset);
 }
 
-void Unroller::build(Value value, int64_t begin, int64_t end, OpBuilder &b) {
-  Pairs &known = pairs[value];
-  if (llvm::all_of(llvm::seq(begin, end),
-                   [&](int64_t pair) { return bool(known[pair]); }))
+bool Unroller::isBuilt(const Part &part) {
+  const Pairs &known = pairs.find(part.value)->second;
+  return llvm::all_of(llvm::seq(part.begin, part.end),
+                      [&](int64_t pair) { return bool(known[pair]); });
+}
+
+void Unroller::addNeededParts(const Part &part, SmallVectorImpl<Part> &needed) {
+  Operation *op = part.value.getDefiningOp();
+  if (auto slice = dyn_cast<vector::ExtractStridedSliceOp>(op)) {
+    int64_t offset = getSliceOffset(slice);
+    needed.push_back(
+        {slice.getSource(), part.begin + offset, part.end + offset});
     return;
+  }
+  if (isa<ReadOp>(op) || masks.isColumnMask(part.value))
+    return;
+  for (OpOperand &operand : op->getOpOperands())
+    if (isRow(operand.get().getType()) && !isBitOperand(operand))
+      needed.push_back({operand.get(), part.begin, part.end});
+}
+
+void Unroller::buildPart(const Part &part, OpBuilder &b) {
+  auto [value, begin, end] = part;
   Operation *op = value.getDefiningOp();
   if (auto slice = dyn_cast<vector::ExtractStridedSliceOp>(op))
-    return buildSlice(slice, begin, end, b);
+    return buildSlice(slice, begin, end);
   if (auto from = dyn_cast<ReadOp>(op))
     return read(from, begin, end, b);
+  Pairs &known = pairs[value];
   if (Value pair = buildUniform(op, b)) {
     std::fill(known.begin(), known.end(), pair);
     return;
   }
-  bool isMask = ColumnMask::isColumnMask(value);
-  for (OpOperand &operand : op->getOpOperands())
-    if (isRow(operand.get().getType()) && !isMask && !isBitOperand(operand))
-      build(operand.get(), begin, end, b);
+  bool isMask = masks.isColumnMask(value);
   for (int64_t pair = begin; pair < end; ++pair)
     if (!known[pair])
       known[pair] = isMask ? buildMask(value, pair, b) : buildPair(op, pair, b);
+}
+
+void Unroller::build(Value value, int64_t begin, int64_t end, OpBuilder &b) {
+  fa4::visitPostOrder<Part>(
+      {value, begin, end}, [&](const Part &part) { return isBuilt(part); },
+      [&](const Part &part, SmallVectorImpl<Part> &needed) {
+        addNeededParts(part, needed);
+      },
+      [&](const Part &part) { buildPart(part, b); });
 }
 
 void Unroller::buildAll(Value value, OpBuilder &b) {
@@ -239,14 +277,14 @@ void Unroller::buildCaptured(Operation &op, OpBuilder &b) {
   op.walk([&](Operation *inner) {
     if (inner == &op)
       return;
-    bool isMask = inner->getNumResults() == 1 &&
-                  ColumnMask::isColumnMask(inner->getResult(0));
+    bool isMask =
+        inner->getNumResults() == 1 && masks.isColumnMask(inner->getResult(0));
     for (OpOperand &use : inner->getOpOperands()) {
       Value operand = use.get();
       if (!isRow(operand.getType()) ||
           op.isAncestor(operand.getParentBlock()->getParentOp()))
         continue;
-      bool asBits = ColumnMask::isColumnMask(operand);
+      bool asBits = masks.isColumnMask(operand);
       if (asBits)
         masks.makeWords(operand, b);
       if (!asBits || !(isMask || isBitOperand(use)))
@@ -274,14 +312,16 @@ static SmallVector<std::pair<int64_t, int64_t>> splitAccess(int64_t begin,
 
 /// Whether column `i` of `value` is computed from column `i` of `source`.
 static bool dependsOn(Value value, Value source) {
-  if (value == source)
-    return true;
-  Operation *op = value.getDefiningOp();
-  return op && (OpTrait::hasElementwiseMappableTraits(op) || isa<Exp2Op>(op)) &&
-         llvm::any_of(op->getOperands(), [&](Value operand) {
-           return isa<VectorType>(operand.getType()) &&
-                  dependsOn(operand, source);
-         });
+  llvm::SmallSetVector<Value, 8> reached;
+  reached.insert(value);
+  for (unsigned i = 0; i < reached.size(); ++i) {
+    Operation *op = reached[i].getDefiningOp();
+    if (op && (OpTrait::hasElementwiseMappableTraits(op) || isa<Exp2Op>(op)))
+      for (Value operand : op->getOperands())
+        if (isa<VectorType>(operand.getType()))
+          reached.insert(operand);
+  }
+  return reached.contains(source);
 }
 
 /// Reads those of pairs `first` to `last` that have not been read.

@@ -1,0 +1,114 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Long regions compile in a time that grows with their length, on both paths.
+
+An analysis that walks each path of a region through its operations needs 2^60
+steps for 60 doublings and would not end within any of these limits, which are
+a hundred times what is needed: the figures are in bench/compile-time --regions."""
+
+import os
+import subprocess
+
+import numpy as np
+import pytest
+
+from fa4 import gpu, region_growth
+
+LIMIT = 120  # seconds
+
+pytestmark = pytest.mark.skipif(
+    not gpu.has_tools("fa4-compile", "fa4-sim"), reason="needs fa4-compile and fa4-sim"
+)
+
+
+def run(*command, text):
+    done = subprocess.run(
+        command, input=text, capture_output=True, text=True, timeout=LIMIT
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("shape", region_growth.SHAPES)
+def test_kernel(shape):
+    ptx = run(
+        gpu.find_tool("fa4-compile"),
+        "-",
+        "-o",
+        "-",
+        text=region_growth.make(shape, 60),
+    )
+    assert ".visible .entry" in ptx
+
+
+@pytest.mark.parametrize("shape", region_growth.SHAPES)
+def test_cpu(shape):
+    ir = run(
+        os.environ["FA4_OPT"], "--attn-to-llvm", text=region_growth.make(shape, 60)
+    )
+    assert "llvm.func" in ir
+
+
+def test_gradient_on_cpu():
+    """The derivative of a chain of products is as long as the chain."""
+    tensor = "tensor<1x2x64x64xbf16>"
+    lse = "tensor<1x2x64xf32>"
+    body = "\n".join(region_growth.score_squares(60))
+    ir = run(
+        os.environ["FA4_OPT"],
+        "--attn-to-llvm",
+        text=f"""
+func.func @gradient(%q: {tensor}, %k: {tensor}, %v: {tensor}, %out: {tensor}, %lse: {lse}, %dout: {tensor})
+    -> ({tensor}, {tensor}, {tensor}) {{
+  %dq, %dk, %dv = attn.sdpa_backward %q, %k, %v out(%out) dout(%dout) lse(%lse) layout<bhsd>
+    : {tensor}, {tensor}, {tensor}, {tensor}, {tensor}, {lse} -> {tensor}, {tensor}, {tensor}
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {{
+      {body}
+    }}
+  return %dq, %dk, %dv : {tensor}, {tensor}, {tensor}
+}}""",
+    )
+    assert "llvm.func" in ir
+
+
+def visible(shape, queries, keys):
+    """What a mask of 20 operations says, in exact integers."""
+    i, j = np.arange(queries)[:, None], np.arange(keys)[None, :]
+    if shape == "mask-doubling":
+        return j * 2**19 <= i
+    if shape == "mask-differences":
+        y, x = j, i
+        for _ in range(19):
+            y, x = x, x - y
+        return x <= i
+    raise ValueError(shape)
+
+
+@pytest.mark.parametrize("shape", ["mask-doubling", "mask-differences"])
+def test_numbers(shape, rng, tmp_path):
+    kernel = gpu.compile(region_growth.make(shape, 20), tmp_path)
+    q, k, v = (
+        rng.standard_normal((1, 2, 256, 64)).astype(gpu.DTYPES["bf16"])
+        for _ in range(3)
+    )
+    out = gpu.simulate(kernel, {"q": q, "k": k, "v": v}, {"out": np.float32})["out"]
+    keep = visible(shape, 256, 256)
+    scores = np.einsum("bhid,bhjd->bhij", q.astype(float), k.astype(float)) / 8
+    p = np.exp(scores - scores.max(-1, keepdims=True)) * keep
+    expected = np.einsum("bhij,bhjd->bhid", p, v.astype(float))
+    total = p.sum(-1, keepdims=True)
+    expected = np.divide(
+        expected, total, out=np.zeros_like(expected), where=total != 0
+    )
+    np.testing.assert_allclose(out.astype(float), expected, atol=0.03)
+
+
+def test_bar():
+    """Quadratic times miss the bar of the script, linear ones and noise do not."""
+    linear = {n: 0.1 + 1e-3 * n for n in region_growth.SIZES}
+    assert region_growth.check(linear, empty=0.1) is None
+    noisy = {n: t * (1.3 if n == 1000 else 1) for n, t in linear.items()}
+    assert region_growth.check(noisy, empty=0.1) is None
+    quadratic = {n: 0.1 + 1e-5 * n * n for n in region_growth.SIZES}
+    assert "at 1000" in region_growth.check(quadratic, empty=0.1)
