@@ -120,6 +120,12 @@ void fa4::buildAttnToNVVMPipeline(OpPassManager &pm,
         llvm::Twine("attn-to-nvvm: there is no level '") + name + "'");
   };
   std::optional<unsigned> from = find(options.from), to = find(options.to);
+  if (from && options.chip.hasValue())
+    llvm::reportFatalUsageError(
+        llvm::Twine(
+            "attn-to-nvvm: chip is an option for attention ops; kernels "
+            "of the level '") +
+        options.from + "' say which chip they are for");
   unsigned begin = from ? *from + 1 : 0;
   unsigned end = to ? *to + 1 : getKernelLevels().size();
   for (unsigned i = begin; i < end; ++i)

@@ -128,18 +128,20 @@ class Kernel:
 def compile(
     text: str,
     folder: Path,
-    chip: str = "sm_100a",
+    chip: str | None = None,
     emit: str = "ptx",
     options: Sequence[str] = (),
 ) -> Kernel:
     """Runs fa4-compile on the text of a module that has one kernel; its files
     go to `folder`, beside what is there, and replace those of the same name;
-    op.mlir is the text. Raises CompileError with the tool's message."""
+    op.mlir is the text. `chip` is that of the kernel by default, or sm_100a for
+    an op, which is for none. Raises CompileError with the tool's message."""
     folder.mkdir(parents=True, exist_ok=True)
     source = folder / "op.mlir"
     source.write_text(text)
+    chips = [f"--chip={chip}"] if chip else []
     with tempfile.TemporaryDirectory(prefix=".fa4-", dir=folder) as scratch:
-        report = run_tool("fa4-compile", source, f"--chip={chip}", f"--emit={emit}", "-o", scratch, *options)
+        report = run_tool("fa4-compile", source, *chips, f"--emit={emit}", "-o", scratch, *options)
         found = sorted(Path(scratch).glob("*.ptx"))
         if len(found) != 1:
             raise CompileError(f"fa4-compile wrote {len(found)} PTX files, expected one")

@@ -72,6 +72,19 @@ func.func @gradient(%q: {tensor}, %k: {tensor}, %v: {tensor}, %out: {tensor}, %l
     assert "llvm.func" in ir
 
 
+def test_limit():
+    """What no kernel should have is refused in words, and soon."""
+    done = subprocess.run(
+        [gpu.find_tool("fa4-compile"), "-", "-o", "-"],
+        input=region_growth.make("score-squares", 100_000),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+    )
+    assert done.returncode == 1
+    assert "100001 operations in score_mod, more than 10000" in done.stderr
+
+
 def visible(shape, queries, keys):
     """What a mask of 20 operations says, in exact integers."""
     i, j = np.arange(queries)[:, None], np.arange(keys)[None, :]

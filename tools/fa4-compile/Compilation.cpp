@@ -41,6 +41,71 @@ static LogicalResult checkName(Operation *op, StringRef name) {
 }
 
 //===----------------------------------------------------------------------===//
+// The chip
+//===----------------------------------------------------------------------===//
+
+/// The chip that a kernel has been made for: a tile.kernel says so, and
+/// tile-to-nvvm keeps it with what the manifest is made from. Empty if `op` is
+/// no kernel, or a function that does not say.
+static StringRef getChip(Operation *op) {
+  if (auto kernel = dyn_cast<tile::KernelOp>(op))
+    return kernel.getChip();
+  auto manifest = op->getAttrOfType<DictionaryAttr>(tile::kManifestAttr);
+  auto resources =
+      manifest ? manifest.getAs<DictionaryAttr>("resources") : DictionaryAttr();
+  auto chip = resources ? resources.getAs<StringAttr>("chip") : StringAttr();
+  return chip ? chip.getValue() : StringRef();
+}
+
+/// Kernels are made for a chip by the first passes; what comes after them
+/// cannot compile a kernel for another one.
+static LogicalResult checkChips(ModuleOp module,
+                                const CompileOptions &options) {
+  if (!options.isChipGiven)
+    return success();
+  for (Operation &op : *module.getBody()) {
+    StringRef chip = getChip(&op);
+    if (!chip.empty() && chip != options.back.chip)
+      return op.emitError("this kernel is for ")
+             << chip << ", but --chip=" << options.back.chip << " was given";
+  }
+  return success();
+}
+
+/// The chip of the kernels in a module that becomes one PTX file.
+static FailureOr<std::string> findChip(ModuleOp module,
+                                       const CompileOptions &options) {
+  Operation *first = nullptr;
+  for (Operation &op : *module.getBody()) {
+    StringRef chip = getChip(&op);
+    if (chip.empty())
+      continue;
+    if (first && chip != getChip(first))
+      return op.emitError("this kernel is for ")
+             << chip << ", and '"
+             << SymbolTable::getSymbolName(first).getValue() << "' is for "
+             << getChip(first)
+             << "; kernels of a module that has a name are in one PTX file, "
+                "which is for one chip";
+    first = first ? first : &op;
+  }
+  return first ? getChip(first).str() : options.back.chip;
+}
+
+/// The chips that the output depends on, of kernels and of what becomes one.
+static std::string listChips(ModuleOp module, const CompileOptions &options) {
+  llvm::SetVector<StringRef> chips;
+  module.walk([&](Operation *op) {
+    StringRef chip = isa<attn::AttentionOpInterface>(op)
+                         ? StringRef(options.back.chip)
+                         : getChip(op);
+    if (!chip.empty())
+      chips.insert(chip);
+  });
+  return chips.empty() ? options.back.chip : llvm::join(chips, ",");
+}
+
+//===----------------------------------------------------------------------===//
 // Down to the LLVM dialect
 //===----------------------------------------------------------------------===//
 
@@ -221,9 +286,9 @@ static FailureOr<std::vector<OwningOpRef<ModuleOp>>> split(ModuleOp module) {
 /// unless they are allowed.
 static LogicalResult checkLocalMemory(ModuleOp module,
                                       const CompileOptions &options,
-                                      const PtxasReport &report) {
+                                      const CompileReport &report) {
   bool ok = true;
-  for (const PtxasFunction &function : report.functions) {
+  for (const PtxasFunction &function : report.ptxas.functions) {
     if (!function.usesLocalMemory())
       continue;
     Operation *op = module.lookupSymbol(function.name);
@@ -231,7 +296,7 @@ static LogicalResult checkLocalMemory(ModuleOp module,
     InFlightDiagnostic diagnostic =
         options.allowSpills ? op->emitWarning() : op->emitError();
     diagnostic << "'" << function.name << "' uses local memory on "
-               << options.back.chip << ": " << function.stackBytes
+               << report.chip << ": " << function.stackBytes
                << " bytes stack frame, " << function.spillStoreBytes
                << " bytes spill stores, " << function.spillLoadBytes
                << " bytes spill loads";
@@ -244,14 +309,14 @@ static LogicalResult runPtxas(ModuleOp module, const CompileOptions &options,
                               StringRef ptx, CompileReport &report,
                               OutputFiles &files) {
   llvm::Expected<PtxasResult> result =
-      assemble(options.ptxas, ptx, options.back.chip, options.ptxasArguments);
+      assemble(options.ptxas, ptx, report.chip, options.ptxasArguments);
   if (!result)
     return module.emitError(llvm::toString(result.takeError()));
   for (const std::string &advisory : result->report.advisories)
     module.emitWarning("ptxas: ") << advisory;
-  if (failed(checkLocalMemory(module, options, result->report)))
-    return failure();
   report.ptxas = std::move(result->report);
+  if (failed(checkLocalMemory(module, options, report)))
+    return failure();
   if (options.wants(Artefact::Cubin))
     files.add(report.name + ".cubin", std::move(result->cubin));
   return success();
@@ -285,7 +350,7 @@ static llvm::json::Object describeOrigin(ModuleOp module,
                                          const CompileOptions &options) {
   llvm::json::Object described{
       {"version", FA4_VERSION},
-      {"chip", options.back.chip},
+      {"chip", listChips(module, options)},
       {"rescale_threshold", options.kernel.rescaleThreshold},
       {"split_arrival", options.kernel.splitArrival},
       {"exp_fraction", options.kernel.expFraction},
@@ -312,10 +377,14 @@ static FailureOr<CompileReport> emit(ModuleOp module,
                                      TimingScope &timing, OutputFiles &files) {
   CompileReport report;
   report.name = module.getSymName()->str();
-  report.chip = options.back.chip;
+  FailureOr<std::string> chip = findChip(module, options);
+  if (failed(chip))
+    return failure();
+  report.chip = *chip;
   std::string llvmIR;
   llvm::raw_string_ostream stream(llvmIR);
   EmitPTXOptions back = options.back;
+  back.chip = report.chip;
   back.timing = &timing;
   if (options.wants(Artefact::LLVM))
     back.llvmIR = &stream;
@@ -368,6 +437,8 @@ FailureOr<RunReport> fa4::compile(ModuleOp module,
                                   const CompileOptions &options,
                                   TimingScope &timing, OutputFiles &files) {
   RunReport report;
+  if (failed(checkChips(module, options)))
+    return failure();
   llvm::json::Object origin;
   if (options.wants(Artefact::PTX))
     origin = describeOrigin(module, options);

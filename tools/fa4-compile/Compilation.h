@@ -28,7 +28,10 @@ struct CompileOptions {
   /// is in the LLVM dialect.
   std::optional<unsigned> from;
   KernelOptions kernel;
+  /// Its `chip` is that of kernels that do not say which chip they are for.
   EmitPTXOptions back;
+  /// The chip was asked for: a kernel that is for another one is an error.
+  bool isChipGiven = false;
   /// ptxas to run, of findPtxas; none is run when empty.
   std::string ptxas;
   std::vector<std::string> ptxasArguments;

@@ -38,9 +38,12 @@ struct Options {
   cl::opt<std::string> output{
       "o", cl::desc("Folder of the results; - prints the only one"),
       cl::value_desc("folder"), cl::init("."), cl::cat(category)};
-  cl::opt<std::string> chip{"chip", cl::desc("Chip to compile for"),
-                            cl::value_desc("sm_100a"), cl::init("sm_100a"),
-                            cl::cat(category)};
+  cl::opt<std::string> chip{
+      "chip",
+      cl::desc("Chip to compile for (default: that of the "
+               "kernel, if the input has one, else "
+               "sm_100a)"),
+      cl::value_desc("sm_100a"), cl::init("sm_100a"), cl::cat(category)};
   cl::list<std::string> emit{
       "emit",
       cl::desc("What to write, comma-separated (default: ptx). A level of the "
@@ -151,6 +154,7 @@ static FailureOr<CompileOptions> readOptions(const Options &options) {
   compile.manifests = options.output != "-";
   compile.report = options.report;
   compile.back.chip = options.chip;
+  compile.isChipGiven = options.chip.getNumOccurrences() > 0;
   compile.back.optLevel = options.optLevel;
   compile.back.passes = options.passes;
   compile.back.flushDenormals = !options.keepDenormals;

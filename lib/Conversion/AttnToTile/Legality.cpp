@@ -147,6 +147,16 @@ static Reason checkOperands(SdpaOp op) {
   return std::nullopt;
 }
 
+/// An operation of a region becomes instructions for each column of a row: more
+/// would be millions of them, and more than the instruction caches of a GPU.
+static constexpr int64_t kMaxOperations = 10000;
+
+static int64_t countOperations(Region &region) {
+  int64_t count = 0;
+  region.walk([&](Operation *) { ++count; });
+  return count;
+}
+
 static Reason checkRegions(SdpaOp op) {
   for (Type type : op.getCaptures().getTypes())
     if (!type.isF32() && !type.isInteger(32) && !type.isIndex())
@@ -155,11 +165,14 @@ static Reason checkRegions(SdpaOp op) {
   for (Region *region : {&op.getScoreMod(), &op.getMaskMod()}) {
     if (region->empty())
       continue;
+    StringRef where = region == &op.getScoreMod() ? "score_mod" : "mask_mod";
+    if (int64_t count = countOperations(*region); count > kMaxOperations)
+      return llvm::formatv("{0} operations in {1}, more than {2}", count, where,
+                           kMaxOperations);
     Operation *bad = findUnvectorizable(*region);
     if (!bad)
       continue;
     StringRef name = bad->getName().getStringRef();
-    StringRef where = region == &op.getScoreMod() ? "score_mod" : "mask_mod";
     if (isElementwise(bad))
       return llvm::formatv("'{0}' in {1}: a thread has no code for it", name,
                            where);
