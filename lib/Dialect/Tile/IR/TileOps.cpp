@@ -359,9 +359,7 @@ LogicalResult MmaOp::verify() {
 
 LogicalResult RescaleOp::verify() {
   VectorType factor = getFactor().getType();
-  if (factor.getRank() != 1 ||
-      factor.getDimSize(0) != getValue().getType().getDimSize(0) ||
-      factor.getElementType() != getValue().getType().getElementType())
+  if (factor.getDimSize(0) != getValue().getType().getDimSize(0))
     return emitOpError("factor must have one element for each row of ")
            << getValue().getType() << ", not " << factor;
   return success();
@@ -370,8 +368,6 @@ LogicalResult RescaleOp::verify() {
 LogicalResult Exp2Op::verify() {
   if (getCoefficients().empty())
     return emitOpError("needs coefficients");
-  if (!getOperand().getType().getElementType().isF32())
-    return emitOpError("needs f32 elements");
   int64_t columns = getOperand().getType().getShape().back();
   int64_t previous = -1;
   for (int64_t pair : getPairs()) {

@@ -160,6 +160,11 @@ def Tile_PutOp : Tile_Op<"put"> {
     What `tile.store` of a tile with one value a row is for one thread: `value` to
     `dest[indices]`, with the tile's row added to index `dim`, if that is in bounds.
 
+    | operand | shape | element type |
+    |---|---|---|
+    | `value` | scalar | f32, bf16, f16, i32 |
+    | `dest` | rank 1 or more | that of `value` |
+
     ```mlir
     tile.kernel @k(%lse: memref<?xf32> {tile.name = "lse", tile.dims = ["N"]})
         attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
@@ -171,7 +176,7 @@ def Tile_PutOp : Tile_Op<"put"> {
     }
     ```
   }];
-  let arguments = (ins AnyFloat:$value,
+  let arguments = (ins AnyTypeOf<[F32, BF16, F16, I32]>:$value,
                        Arg<AnyNon0RankedMemRef, "the tensor", [MemWrite]>:$dest,
                        Variadic<Index>:$indices, I64Attr:$dim);
   let assemblyFormat = [{

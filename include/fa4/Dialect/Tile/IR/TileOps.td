@@ -35,8 +35,15 @@ def ChannelIsDeclared : PredOpTrait<
 
 def Tile_Value : Type<IsFixedVectorOfRankPred<[1, 2]>,
                       "tile (vector of rank 1 or 2)", "::mlir::VectorType">;
-def Tile_Matrix : Type<IsFixedVectorOfRankPred<[2]>,
-                       "matrix tile (vector of rank 2)", "::mlir::VectorType">;
+
+// The element types that the tables of the operations list are in the types of
+// their operands; test_op_types.py tries each that is listed and each that is not.
+def Tile_MmaOperand : FixedVectorOfRankAndType<[2], [BF16, F16]>;
+def Tile_Accumulator : FixedVectorOfRankAndType<[2], [F32]>;
+def Tile_F32Value : FixedVectorOfRankAndType<[1, 2], [F32]>;
+def Tile_MemoryValue : FixedVectorOfRankAndType<[1, 2], [
+    F64, F32, BF16, F16, F8E4M3FN, F8E5M2, I64, I32, I16, I8]>;
+def Tile_Summand : FixedVectorOfRankAndType<[1, 2], [F32, BF16, F16]>;
 
 //===----------------------------------------------------------------------===//
 // Kernel
@@ -170,6 +177,11 @@ def Tile_LoadOp : Tile_MemoryOp<"load"> {
     `dims` of the memref (default: the last ones), in this order. The other
     dimensions have extent 1 and are dropped. **Elements out of bounds are 0.**
 
+    | operand or result | shape | element type |
+    |---|---|---|
+    | `source` | rank 1 or more, not less than that of `tile` | that of `tile` |
+    | `tile` | `M` or `M x N` | f64, f32, bf16, f16, f8E4M3FN, f8E5M2, i64, i32, i16, i8 |
+
     Example:
 
     ```mlir
@@ -183,7 +195,7 @@ def Tile_LoadOp : Tile_MemoryOp<"load"> {
   }];
   let arguments = (ins AnyNon0RankedMemRef:$source, Variadic<Index>:$indices,
                        OptionalAttr<DenseI64ArrayAttr>:$dims);
-  let results = (outs Tile_Value:$tile);
+  let results = (outs Tile_MemoryValue:$tile);
   let assemblyFormat = [{
     $source `[` $indices `]` (`dims` $dims^)? attr-dict
     `:` type($source) `->` type($tile)
@@ -194,8 +206,13 @@ def Tile_LoadOp : Tile_MemoryOp<"load"> {
 def Tile_StoreOp : Tile_MemoryOp<"store"> {
   let summary = "write a tile of a global tensor";
   let description = [{
-    As `tile.load`, in the other direction. **Elements out of bounds are not
-    written.**
+    As `tile.load`, in the other direction, with the same types. **Elements out of
+    bounds are not written.**
+
+    | operand | shape | element type |
+    |---|---|---|
+    | `tile` | `M` or `M x N` | f64, f32, bf16, f16, f8E4M3FN, f8E5M2, i64, i32, i16, i8 |
+    | `dest` | rank 1 or more, not less than that of `tile` | that of `tile` |
 
     Example:
 
@@ -206,7 +223,7 @@ def Tile_StoreOp : Tile_MemoryOp<"store"> {
     }
     ```
   }];
-  let arguments = (ins Tile_Value:$tile, AnyNon0RankedMemRef:$dest,
+  let arguments = (ins Tile_MemoryValue:$tile, AnyNon0RankedMemRef:$dest,
                        Variadic<Index>:$indices,
                        OptionalAttr<DenseI64ArrayAttr>:$dims);
   let assemblyFormat = [{
@@ -222,6 +239,11 @@ def Tile_ReduceAddOp : Tile_MemoryOp<"reduce_add"> {
     As `tile.store`, but adds to what is there, element by element, atomically
     and in no particular order among CTAs.
 
+    | operand | shape | element type |
+    |---|---|---|
+    | `tile` | `M` or `M x N` | f32, bf16, f16 |
+    | `dest` | rank 1 or more, not less than that of `tile` | that of `tile` |
+
     Example:
 
     ```mlir
@@ -231,7 +253,7 @@ def Tile_ReduceAddOp : Tile_MemoryOp<"reduce_add"> {
     }
     ```
   }];
-  let arguments = (ins Tile_Value:$tile, AnyNon0RankedMemRef:$dest,
+  let arguments = (ins Tile_Summand:$tile, AnyNon0RankedMemRef:$dest,
                        Variadic<Index>:$indices,
                        OptionalAttr<DenseI64ArrayAttr>:$dims);
   let assemblyFormat = [{
@@ -275,10 +297,10 @@ def Tile_MmaOp : Tile_Op<"mma", [
     }
     ```
   }];
-  let arguments = (ins Tile_Matrix:$a, Tile_Matrix:$b,
-                       Optional<Tile_Matrix>:$acc, Optional<I1>:$accumulate,
+  let arguments = (ins Tile_MmaOperand:$a, Tile_MmaOperand:$b,
+                       Optional<Tile_Accumulator>:$acc, Optional<I1>:$accumulate,
                        UnitAttr:$transpose_a, UnitAttr:$transpose_b);
-  let results = (outs Tile_Matrix:$result);
+  let results = (outs Tile_Accumulator:$result);
   let assemblyFormat = [{
     (`transpose` $transpose_a^)? $a `,` (`transpose` $transpose_b^)? $b
     (`acc` $acc^)? (`if` $accumulate^)? attr-dict
@@ -300,6 +322,11 @@ def Tile_RescaleOp : Tile_Op<"rescale", [
     a warp holds are 1 the multiplication, and the memory traffic for it, is
     skipped; the result is the same.
 
+    | operand or result | shape | element type |
+    |---|---|---|
+    | `value`, result | `M x N` | f32 |
+    | `factor` | `M` | f32 |
+
     Example:
 
     ```mlir
@@ -309,8 +336,9 @@ def Tile_RescaleOp : Tile_Op<"rescale", [
     }
     ```
   }];
-  let arguments = (ins Tile_Matrix:$value, Tile_Value:$factor);
-  let results = (outs Tile_Matrix:$result);
+  let arguments = (ins Tile_Accumulator:$value,
+                       FixedVectorOfRankAndType<[1], [F32]>:$factor);
+  let results = (outs Tile_Accumulator:$result);
   let assemblyFormat = "$value `,` $factor attr-dict `:` type($value) `,` type($factor)";
   let hasVerifier = 1;
 }
@@ -322,6 +350,10 @@ def Tile_CopyOp : Tile_Op<"copy", [
     The same value: says that threads move it, where it has to go from tensor
     memory to shared memory and nothing else is done to it on the way.
 
+    | operand or result | shape | element type |
+    |---|---|---|
+    | `value`, result | `M` or `M x N` | f64, f32, bf16, f16, f8E4M3FN, f8E5M2, i64, i32, i16, i8 |
+
     Example:
 
     ```mlir
@@ -331,8 +363,8 @@ def Tile_CopyOp : Tile_Op<"copy", [
     }
     ```
   }];
-  let arguments = (ins Tile_Value:$value);
-  let results = (outs Tile_Value:$result);
+  let arguments = (ins Tile_MemoryValue:$value);
+  let results = (outs Tile_MemoryValue:$result);
   let assemblyFormat = "$value attr-dict `:` type($value)";
 }
 
@@ -349,6 +381,10 @@ def Tile_Exp2Op : Tile_Op<"exp2", [
     -127 counts as -127; results below 2^-126 are 0, and `x` must be below 128. The coefficients have been derived for the
     range [0, 1), with minimal relative error.
 
+    | operand or result | shape | element type |
+    |---|---|---|
+    | `operand`, result | `M` or `M x N` | f32 |
+
     Example:
 
     ```mlir
@@ -359,9 +395,9 @@ def Tile_Exp2Op : Tile_Op<"exp2", [
     }
     ```
   }];
-  let arguments = (ins Tile_Value:$operand, DenseF32ArrayAttr:$coefficients,
+  let arguments = (ins Tile_F32Value:$operand, DenseF32ArrayAttr:$coefficients,
                        DenseI64ArrayAttr:$pairs);
-  let results = (outs Tile_Value:$result);
+  let results = (outs Tile_F32Value:$result);
   let assemblyFormat = [{
     $operand `polynomial` custom<Coefficients>($coefficients) `pairs` $pairs attr-dict
     `:` type($result)

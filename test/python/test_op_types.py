@@ -1,0 +1,259 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Verifiers and documentation agree on the types of operands, both ways.
+
+The tables of docs/reference are read: what they list must be accepted, and
+every other type of a list must be refused, one operand at a time."""
+
+import os
+import random
+import re
+import subprocess
+from dataclasses import dataclass, field
+
+import pytest
+
+from fa4.gpu import ROOT
+
+FA4_OPT = os.environ["FA4_OPT"]
+
+pytestmark = pytest.mark.skipif(not os.access(FA4_OPT, os.X_OK), reason="needs fa4-opt")
+
+ELEMENTS = (
+    "f64 f32 f16 bf16 tf32 f80 f128 f8E4M3FN f8E5M2 f8E4M3FNUZ f8E5M2FNUZ f8E8M0FNU f6E2M3FN f4E2M1FN "
+    "i1 i2 i4 i8 si8 ui8 i16 i17 i32 ui32 i64 i128 index complex<f32> vector<2xf32>"
+).split()
+# Elements that vectors, memrefs and tensors do not have at all; the parser says so.
+NO_VECTOR = {"complex<f32>", "vector<2xf32>", "si8", "ui8", "ui32"}
+SHAPES = [(), (64,), (64, 64), (4, 64, 64), ("[64]",), (64, "[64]")]
+
+
+def vector(shape, element):
+    return f"vector<{'x'.join(map(str, (*shape, element)))}>"
+
+
+def tables(page, op):
+    """operand -> (shape, element types) of the tables in an operation's section."""
+    text = (ROOT / "docs" / "reference" / page).read_text()
+    section = re.search(rf"^### `{re.escape(op)}`.*?(?=^### |\Z)", text, re.M | re.S)
+    assert section, op
+    rows = {}
+    for line in section.group().splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if len(cells) != 3 or not re.match(r"`\w+`|result", cells[0]):
+            continue
+        for name in re.findall(r"\w+", cells[0]):
+            rows.setdefault(name, (cells[1], cells[2]))
+    assert rows, f"{op} has no table of types"
+    return rows
+
+
+@dataclass
+class Case:
+    """An operation with a hole for the type of each operand in the table."""
+
+    op: str
+    # MLIR, with {operand} where its type stands.
+    text: str
+    # A type that is fine, for each of them: shape and element.
+    good: dict
+    # Operands that always have the type of another one.
+    same: dict = field(default_factory=dict)
+    memrefs: tuple = ()
+    scalars: tuple = ()
+
+    def type(self, name, shape, element):
+        if name in self.scalars:
+            return element if shape == () else vector(shape, element)
+        if name in self.memrefs:
+            return f"memref<{'x'.join(['?'] * len(shape) + [element])}>"
+        return vector(shape, element) if shape else f"vector<{element}>"
+
+    def render(self, types):
+        types = types | {name: types[of] for name, of in self.same.items()}
+        return self.text.format(
+            **{name: self.type(name, *type) for name, type in types.items()}
+        )
+
+
+MEMORY = "func.func @f(%m: {{{m}}}, %t: {{tile}}, %i: index) {{{{ {op} return }}}}"
+CASES = [
+    Case(
+        "tile.mma",
+        "func.func @f(%a: {a}, %b: {b}, %c: {acc}) {{ %r = tile.mma %a, %b acc %c : {a}, {b} -> {acc} return }}",
+        {"a": ((64, 64), "bf16"), "b": ((64, 64), "bf16"), "acc": ((64, 64), "f32")},
+    ),
+    Case(
+        "tile.rescale",
+        "func.func @f(%v: {value}, %x: {factor}) {{ %r = tile.rescale %v, %x : {value}, {factor} return }}",
+        {"value": ((64, 64), "f32"), "factor": ((64,), "f32")},
+    ),
+    Case(
+        "tile.copy",
+        "func.func @f(%v: {value}) {{ %r = tile.copy %v : {value} return }}",
+        {"value": ((64, 64), "f32")},
+    ),
+    Case(
+        "tile.exp2",
+        "func.func @f(%v: {operand}) {{ %r = tile.exp2 %v polynomial [1.0] pairs [0] : {operand} return }}",
+        {"operand": ((64, 64), "f32")},
+    ),
+    Case(
+        "tile.load",
+        "func.func @f(%m: {source}, %i: index) {{ %t = tile.load %m[%i, %i] : {source} -> {tile} return }}",
+        {"source": ((64, 64), "bf16"), "tile": ((64, 64), "bf16")},
+        memrefs=("source",),
+    ),
+    Case(
+        "tile.store",
+        "func.func @f(%t: {tile}, %m: {dest}, %i: index) {{ tile.store %t, %m[%i, %i] : {tile}, {dest} return }}",
+        {"dest": ((64, 64), "bf16"), "tile": ((64, 64), "bf16")},
+        memrefs=("dest",),
+    ),
+    Case(
+        "tile.reduce_add",
+        "func.func @f(%t: {tile}, %m: {dest}, %i: index) {{ tile.reduce_add %t, %m[%i, %i] : {tile}, {dest} return }}",
+        {"dest": ((64, 64), "f32"), "tile": ((64, 64), "f32")},
+        memrefs=("dest",),
+    ),
+    Case(
+        "tile.put",
+        "func.func @f(%v: {value}, %m: {dest}, %i: index) {{ tile.put %v, %m[%i, %i] dim 0 : {value}, {dest} return }}",
+        {"dest": ((64, 64), "f32"), "value": ((), "f32")},
+        memrefs=("dest",),
+        scalars=("value",),
+    ),
+]
+
+
+def allowed_elements(case, rows, name, types):
+    """What the table says of the element type of an operand, given the others'."""
+    cell = rows[name][1]
+    if of := re.fullmatch(r"that of `(\w+)`", cell):
+        return {types[of.group(1)][1]}
+    listed = set(re.split(r", ", cell))
+    assert listed <= set(ELEMENTS), (case.op, name, cell)
+    return listed
+
+
+def is_allowed(case, rows, types):
+    for name, (shape, element) in types.items():
+        if element not in allowed_elements(case, rows, name, types):
+            return False
+        if any(isinstance(size, str) for size in shape):
+            return False
+        text = rows[name][0]
+        if text == "scalar":
+            ranks = {0}
+        elif "rank 1 or more" in text:
+            ranks = {2}  # The text has two indices.
+        else:
+            ranks = {
+                len(re.findall(r"\w+", re.sub(r" x ", " ", form)))
+                for form in re.findall(r"`([^`]+)`", text)
+                if not re.fullmatch(r"[a-z_]+", form)
+            }
+        if len(shape) not in ranks:
+            return False
+    # Shapes of the good types fit each other; another rank of one does not, unless it stands alone.
+    return True
+
+
+def candidates(case, rows):
+    """Types for all operands: the good ones, and with one or two changed."""
+    rng = random.Random(case.op)
+    yield dict(case.good)
+    for name, (shape, element) in case.good.items():
+        for other in ELEMENTS:
+            yield case.good | {name: (shape, other)}
+        if name not in case.memrefs:
+            for other in SHAPES:
+                yield case.good | {name: (other, element)}
+    names = list(case.good)
+    for element in ELEMENTS:
+        yield {name: (shape, element) for name, (shape, _) in case.good.items()}
+    for _ in range(100):
+        yield {
+            name: (case.good[name][0], rng.choice(ELEMENTS[:10] + ["i8", "i32"]))
+            for name in names
+        }
+
+
+def is_expressible(case, types):
+    """Whether MLIR itself has such types."""
+    return not any(
+        element in NO_VECTOR and not (name in case.memrefs or name in case.scalars)
+        or (name in case.memrefs and any(isinstance(s, str) for s in shape))
+        for name, (shape, element) in types.items()
+    )
+
+
+def verdicts(chunks):
+    """For each module, whether fa4-opt takes it."""
+    text = "\n// -----\n".join(chunks)
+    done = subprocess.run(
+        [FA4_OPT, "-", "--split-input-file", "-o", os.devnull],
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    wrong = {
+        int(line)
+        for line in re.findall(r"^[^:\n]+:(\d+):\d+: error:", done.stderr, re.M)
+    }
+    result, line = [], 1
+    for chunk in chunks:
+        lines = chunk.count("\n") + 1
+        result.append(not any(line <= at < line + lines for at in wrong))
+        line += lines + 1
+    assert all(result) == (done.returncode == 0), done.stderr[-500:]
+    return result
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.op)
+def test_tile(case):
+    rows = tables("TileDialect.md", case.op)
+    rows = {name: rows[name] for name in case.good}
+    tried = [t for t in candidates(case, rows) if is_expressible(case, t)]
+    expected = [is_allowed(case, rows, types) for types in tried]
+    assert len(tried) > 40 and 0 < sum(expected) < len(tried)
+    for types, want, got in zip(tried, expected, verdicts(map_render(case, tried))):
+        assert got == want, f"{case.op}: {case.render(types)}"
+
+
+def map_render(case, tried):
+    return [case.render(types) for types in tried]
+
+
+def sdpa(q="bf16", out="bf16", lse="f32", sinks="f32", seqlens="i32"):
+    tensor = "tensor<2x64x4x64x{}>".format
+    return (
+        f"func.func @f(%q: {tensor(q)}, %s: tensor<4x{sinks}>, %n: tensor<2x{seqlens}>) {{\n"
+        f"%o, %l = attn.sdpa %q, %q, %q layout<bshd> seqlens_k(%n : tensor<2x{seqlens}>) sinks(%s : tensor<4x{sinks}>)\n"
+        f" : {tensor(q)}, {tensor(q)}, {tensor(q)} -> {tensor(out)}, tensor<2x4x64x{lse}>\nreturn }}"
+    )
+
+
+def test_sdpa():
+    """The types that the page lists of attention's operands and results."""
+    inputs = {"f16", "bf16", "f8E4M3FN", "f8E5M2", "f32"}
+    rows = tables("AttnDialect.md", "attn.sdpa")
+    assert rows["sinks"][1] == "f32, bf16 or f16"
+    assert rows["seqlens_k"][1] == "i32" and rows["lse"][1] == "f32"
+    tried = []
+    for element in ELEMENTS:
+        tried += [
+            (sdpa(q=element), element in inputs),
+            (sdpa(out=element), element in {"f16", "bf16", "f32"}),
+            (
+                sdpa(q="f8E5M2", out=element),
+                element in {"f8E5M2", "f16", "bf16", "f32"},
+            ),
+            (sdpa(lse=element), element == "f32"),
+            (sdpa(sinks=element), element in {"f32", "bf16", "f16"}),
+            (sdpa(seqlens=element), element == "i32"),
+        ]
+    for (text, want), got in zip(tried, verdicts([text for text, _ in tried])):
+        assert got == want, text
