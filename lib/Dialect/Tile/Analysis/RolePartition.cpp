@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/RolePartition.h"
+#include "fa4/Support/PostOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -152,20 +153,37 @@ LogicalResult RolePartition::collectNodes(Block &block, bool afterMma) {
 
 BlockArgument
 fa4::tile::findCarriedFactor(Value value, SmallVectorImpl<Operation *> *steps) {
-  if (auto arg = dyn_cast<BlockArgument>(value))
-    return isa<scf::ForOp>(arg.getOwner()->getParentOp()) ? arg
-                                                          : BlockArgument();
-  Operation *op = value.getDefiningOp();
-  BlockArgument arg;
-  if (auto rescale = dyn_cast<RescaleOp>(op)) {
-    arg = findCarriedFactor(rescale.getValue(), steps);
-  } else if (auto mul = dyn_cast<arith::MulFOp>(op)) {
-    arg = findCarriedFactor(mul.getLhs(), steps);
-    arg = arg ? arg : findCarriedFactor(mul.getRhs(), steps);
-  }
-  if (arg && steps)
-    steps->push_back(op);
-  return arg;
+  // The factor that each value is a multiple of; each is looked at once.
+  llvm::DenseMap<Value, BlockArgument> factors;
+  llvm::SmallVector<Operation *> multiplications;
+  fa4::visitPostOrder<Value>(
+      value, [&](Value v) { return factors.contains(v); },
+      [](Value v, SmallVectorImpl<Value> &operands) {
+        if (auto rescale = v.getDefiningOp<RescaleOp>())
+          operands.push_back(rescale.getValue());
+        else if (auto mul = v.getDefiningOp<arith::MulFOp>())
+          operands.append({mul.getLhs(), mul.getRhs()});
+      },
+      [&](Value v) {
+        BlockArgument arg = dyn_cast<BlockArgument>(v);
+        if (arg && !isa<scf::ForOp>(arg.getOwner()->getParentOp()))
+          arg = BlockArgument();
+        if (auto rescale = v.getDefiningOp<RescaleOp>()) {
+          arg = factors.lookup(rescale.getValue());
+        } else if (auto mul = v.getDefiningOp<arith::MulFOp>()) {
+          arg = factors.lookup(mul.getLhs());
+          arg = arg ? arg : factors.lookup(mul.getRhs());
+        }
+        factors.try_emplace(v, arg);
+        if (arg && v.getDefiningOp())
+          multiplications.push_back(v.getDefiningOp());
+      });
+  BlockArgument found = factors.lookup(value);
+  if (found && steps)
+    for (Operation *op : multiplications)
+      if (factors.lookup(op->getResult(0)) == found)
+        steps->push_back(op);
+  return found;
 }
 
 /// In a loop, what stands between a carried accumulator and the MMA that adds

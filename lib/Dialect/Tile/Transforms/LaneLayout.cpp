@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Iterators.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -126,7 +127,8 @@ void LaneLayouts::Inference::visit(Operation *op) {
           require(op, op.getValue(), LaneLayout::Rows);
       })
       .Default([&](Operation *op) {
-        if (!OpTrait::hasElementwiseMappableTraits(op) && !isa<Exp2Op>(op))
+        if (!OpTrait::hasElementwiseMappableTraits(op) &&
+            !isa<Exp2Op, CopyOp>(op))
           return;
         for (Value operand : op->getOperands())
           if (rankOf(operand) == 1)
@@ -160,7 +162,10 @@ FailureOr<LaneLayouts> LaneLayouts::infer(RoleOp role) {
   Inference inference{layouts};
   while (inference.changed && succeeded(inference.result)) {
     inference.changed = false;
+    // A layout reaches the operands of a chain as quickly as its results.
     role.walk([&](Operation *op) { inference.visit(op); });
+    role.walk<WalkOrder::PostOrder, ReverseIterator>(
+        [&](Operation *op) { inference.visit(op); });
   }
   if (failed(inference.result))
     return failure();

@@ -49,6 +49,10 @@ private:
   LogicalResult findCrossings(Block &block);
   LogicalResult addCrossing(Operation *user, Value value, unsigned to);
   LogicalResult createChannels(OpBuilder &builder);
+  LogicalResult createChannel(Crossing &crossing, OpBuilder &builder);
+  Operation *asyncMaker(const Crossing &crossing);
+  Crossing *findShared(const Crossing &crossing);
+  LogicalResult checkDestinations();
   MemorySpace spaceOf(const Crossing &crossing);
   std::string labelOf(const Crossing &crossing);
   Crossing *findHandOver(const Crossing &crossing);
@@ -172,38 +176,101 @@ std::string RoleBuilder::labelOf(const Crossing &crossing) {
   return number == 0 ? base : base + "_" + std::to_string(number + 1);
 }
 
-LogicalResult RoleBuilder::createChannels(OpBuilder &builder) {
-  for (Crossing &crossing : crossings) {
-    Location loc = crossing.value.getLoc();
-    auto type = dyn_cast<VectorType>(crossing.value.getType());
-    if (!type)
-      return emitError(loc, "a value of type ")
-             << crossing.value.getType() << " is made by role '"
-             << partition.getRoles()[crossing.from].name << "' and used by '"
-             << partition.getRoles()[crossing.to].name
-             << "': only tiles can cross";
-    IntegerAttr initial;
-    if (crossing.eachIteration) {
-      // Nobody hands over the first iteration's value.
-      bool undefinedAtFirst =
-          llvm::all_of(crossing.value.getUsers(), [](Operation *user) {
-            return isa<RescaleOp, arith::MulFOp>(user);
-          });
-      if (!undefinedAtFirst ||
-          !matchPattern(crossing.loop.getInitArgs()[crossing.index],
-                        m_AnyZeroFloat()))
-        return emitError(loc, "a value that a loop carries from role '")
-               << partition.getRoles()[crossing.from].name << "' to '"
-               << partition.getRoles()[crossing.to].name
-               << "' can only be an accumulator that starts from zero";
-      initial = builder.getI64IntegerAttr(1);
-    }
-    crossing.channel = ChannelOp::create(
-        builder, loc, ChannelType::get(builder.getContext(), type),
-        builder.getStringAttr(labelOf(crossing)), spaceOf(crossing),
-        /*in_place_of=*/Value(), /*stages=*/1, initial, /*offset=*/nullptr,
-        /*full=*/nullptr, nullptr, nullptr, /*empty=*/nullptr, nullptr);
+/// The load or MMA whose result crosses, if the operation that makes the value
+/// (or the last one that a loop carries) is one. It writes a stage of a channel
+/// by itself, and so can have one channel only.
+Operation *RoleBuilder::asyncMaker(const Crossing &crossing) {
+  Value value = crossing.value;
+  if (crossing.loop)
+    value = scf::ForOp(crossing.loop).getYieldedValues()[crossing.index];
+  while (auto loop = value.getDefiningOp<scf::ForOp>())
+    value = loop.getYieldedValues()[cast<OpResult>(value).getResultNumber()];
+  Operation *op = value.getDefiningOp();
+  return isa_and_nonnull<LoadOp, MmaOp>(op) ? op : nullptr;
+}
+
+/// The crossing before this one whose channel this one uses, too: what a load
+/// or an MMA makes is waited for by each of the roles that use it.
+Crossing *RoleBuilder::findShared(const Crossing &crossing) {
+  if (!asyncMaker(crossing) || crossing.eachIteration)
+    return nullptr;
+  for (Crossing &other : crossings) {
+    if (&other == &crossing)
+      return nullptr;
+    bool isSame = crossing.loop ? other.loop == crossing.loop &&
+                                      other.index == crossing.index
+                                : !other.loop && other.value == crossing.value;
+    if (isSame && !other.eachIteration && other.from == crossing.from)
+      return &other;
   }
+  return nullptr;
+}
+
+/// Each asynchronous operation must have one destination.
+LogicalResult RoleBuilder::checkDestinations() {
+  llvm::DenseMap<Operation *, Crossing *> first;
+  for (Crossing &crossing : crossings) {
+    Operation *maker = asyncMaker(crossing);
+    if (!maker)
+      continue;
+    Crossing *other = first.try_emplace(maker, &crossing).first->second;
+    if (other->channel == crossing.channel)
+      continue;
+    auto nameOf = [&](const Crossing &c) {
+      return partition.getRoles()[c.to].name;
+    };
+    InFlightDiagnostic diagnostic = maker->emitOpError(
+        "makes a value that a loop carries to one role and that another one "
+        "uses besides (roles '");
+    diagnostic << nameOf(*other) << "' and '" << nameOf(crossing)
+               << "'): it would have to write two buffers";
+    return diagnostic;
+  }
+  return success();
+}
+
+LogicalResult RoleBuilder::createChannel(Crossing &crossing,
+                                         OpBuilder &builder) {
+  Location loc = crossing.value.getLoc();
+  auto type = dyn_cast<VectorType>(crossing.value.getType());
+  if (!type)
+    return emitError(loc, "a value of type ")
+           << crossing.value.getType() << " is made by role '"
+           << partition.getRoles()[crossing.from].name << "' and used by '"
+           << partition.getRoles()[crossing.to].name
+           << "': only tiles can cross";
+  IntegerAttr initial;
+  if (crossing.eachIteration) {
+    // Nobody hands over the first iteration's value.
+    bool undefinedAtFirst =
+        llvm::all_of(crossing.value.getUsers(), [](Operation *user) {
+          return isa<RescaleOp, arith::MulFOp>(user);
+        });
+    if (!undefinedAtFirst ||
+        !matchPattern(crossing.loop.getInitArgs()[crossing.index],
+                      m_AnyZeroFloat()))
+      return emitError(loc, "a value that a loop carries from role '")
+             << partition.getRoles()[crossing.from].name << "' to '"
+             << partition.getRoles()[crossing.to].name
+             << "' can only be an accumulator that starts from zero";
+    initial = builder.getI64IntegerAttr(1);
+  }
+  crossing.channel = ChannelOp::create(
+      builder, loc, ChannelType::get(builder.getContext(), type),
+      builder.getStringAttr(labelOf(crossing)), spaceOf(crossing),
+      /*in_place_of=*/Value(), /*stages=*/1, initial, /*offset=*/nullptr,
+      /*full=*/nullptr, nullptr, nullptr, /*empty=*/nullptr, nullptr);
+  return success();
+}
+
+LogicalResult RoleBuilder::createChannels(OpBuilder &builder) {
+  for (Crossing &crossing : crossings)
+    if (Crossing *shared = findShared(crossing))
+      crossing.channel = shared->channel;
+    else if (failed(createChannel(crossing, builder)))
+      return failure();
+  if (failed(checkDestinations()))
+    return failure();
   for (Crossing &crossing : crossings)
     if (Crossing *other = findHandOver(crossing)) {
       crossing.channel.getInPlaceOfMutable().assign(
@@ -269,26 +336,23 @@ void RoleBuilder::emitOperation(Operation *op, OpBuilder &builder,
       value =
           crossing.loop.getBody()->getTerminator()->getOperand(crossing.index);
     }
-    if (value.getDefiningOp() == op)
+    // Several roles may wait for one channel.
+    bool isKnown = llvm::any_of(leaving, [&](auto &other) {
+      return other.first->channel == crossing.channel;
+    });
+    if (value.getDefiningOp() == op && !isKnown)
       leaving.push_back({&crossing, value});
   }
-  // One asynchronous operation has one destination.
-  bool async = isa<LoadOp, MmaOp>(op);
-  for (auto [i, entry] : llvm::enumerate(leaving)) {
-    auto [crossing, value] = entry;
-    if (async) {
+  // An asynchronous operation has one destination, which it writes from where
+  // it is issued on: the stage is acquired before.
+  if (isa<LoadOp, MmaOp>(op) && !leaving.empty())
+    acquire(builder, leaving.front().first->channel);
+  builder.clone(*op, map);
+  for (auto [crossing, value] : leaving) {
+    if (!isa<LoadOp, MmaOp>(op))
       acquire(builder, crossing->channel);
-      builder.clone(*op, map);
-      commit(builder, crossing->channel, map.lookup(value));
-      continue;
-    }
-    if (i == 0)
-      builder.clone(*op, map);
-    acquire(builder, crossing->channel);
     commit(builder, crossing->channel, map.lookup(value));
   }
-  if (leaving.empty())
-    builder.clone(*op, map);
 }
 
 /// A role carries what it uses itself, and what it hands on after the loop.
@@ -336,7 +400,8 @@ void RoleBuilder::emitLoop(scf::ForOp loop, OpBuilder &builder,
     }
   // An accumulator that is handed over after the loop is there from before it.
   results([&](Crossing &crossing) {
-    if (crossing.from == role && issues && !crossing.eachIteration)
+    if (crossing.from == role && issues && !crossing.eachIteration &&
+        !findShared(crossing))
       acquire(builder, crossing.channel);
   });
   auto copy = scf::ForOp::create(
@@ -367,7 +432,7 @@ void RoleBuilder::emitLoop(scf::ForOp loop, OpBuilder &builder,
   for (auto [i, index] : llvm::enumerate(kept))
     map.map(loop.getResult(index), copy.getResult(i));
   results([&](Crossing &crossing) {
-    if (crossing.from != role || crossing.eachIteration)
+    if (crossing.from != role || crossing.eachIteration || findShared(crossing))
       return;
     if (!issues)
       acquire(builder, crossing.channel);

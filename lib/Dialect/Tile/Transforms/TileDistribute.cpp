@@ -503,6 +503,11 @@ LogicalResult Distributor::lower(Operation &op, OpBuilder &b) {
         return success();
       })
       .Case([&](RescaleOp op) { return lowerRescale(op, b); })
+      // To have read the value and to write it is the copy.
+      .Case([&](CopyOp op) {
+        setLane(op.getResult(), lane(op.getValue()));
+        return success();
+      })
       .Case([&](StoreOp op) { return lowerStore(op, b); })
       .Case([&](scf::ForOp op) { return lowerFor(op, b); })
       .Case([&](scf::IfOp op) { return lowerIf(op, b); })
