@@ -122,6 +122,9 @@ static CommitOp findCommit(Value value, DenseSet<Value> &seen) {
       if (!found)
         found = findCommit(loop.getResult(use.getOperandNumber()), seen);
     }
+    if (auto branch = dyn_cast<scf::IfOp>(user->getParentOp());
+        branch && isa<scf::YieldOp>(user))
+      found = findCommit(branch.getResult(use.getOperandNumber()), seen);
     if (found)
       return found;
   }

@@ -7,8 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "RoleLowering.h"
+#include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -84,6 +86,9 @@ LogicalResult RoleLowering::copy(Operation &op) {
   if (op.getNumRegions() != 0 || isa<TileDialect>(op.getDialect()))
     if (!isa<Exp2Op>(op))
       return op.emitOpError("cannot be lowered here");
+  if (isa<math::MathDialect>(op.getDialect()) && !isLaneMath(&op))
+    return op.emitOpError("is not supported in a kernel: threads have no "
+                          "instructions for it");
   if (llvm::any_of(op.getOperands(), [&](Value operand) {
         return pendingValues.contains(operand);
       }))
@@ -225,7 +230,8 @@ LogicalResult RoleLowering::lowerBranch(Region &region,
   SmallVector<Value> yielded;
   if (!region.empty())
     for (Value value : region.front().getTerminator()->getOperands())
-      yielded.push_back(mapping.lookupOrDefault(value));
+      if (!isHandle(value))
+        yielded.push_back(mapping.lookupOrDefault(value));
   for (auto [channel, use] : keys)
     yielded.push_back(RingPositions::materialize(
         builder, loc, positions.get(cast<ChannelOp>(channel), use)));
@@ -234,13 +240,44 @@ LogicalResult RoleLowering::lowerBranch(Region &region,
   return success();
 }
 
+/// A role that issues has no tiles, only where they are.
+bool RoleLowering::isHandle(Value value) {
+  return role.getIssue() && isa<VectorType>(value.getType());
+}
+
+/// The tiles that an scf.if gives: each is in one place, whichever branch ran.
+/// Where a branch gives zeros nobody has written these: as for a loop that
+/// begins with zero, who adds to the tile needs a condition.
+LogicalResult RoleLowering::mergeHandles(scf::IfOp op) {
+  for (OpResult result : op.getResults()) {
+    if (!isHandle(result))
+      continue;
+    unsigned number = result.getResultNumber();
+    auto first = handles.find(op.thenYield().getOperand(number)),
+         second = handles.find(op.elseYield().getOperand(number));
+    if (first == handles.end() || second == handles.end())
+      return op.emitOpError("gives a tile that is in no channel");
+    Handle a = first->second, b = second->second;
+    bool isSame = a.channel == b.channel && a.row == b.row &&
+                  a.column == b.column && !a.stage && !b.stage;
+    if (a.channel && b.channel && !isSame)
+      return op.emitOpError(
+          "chooses between tiles of two channels or stages in "
+          "a role that only issues");
+    handles[result] = isSame ? a : Handle();
+  }
+  return success();
+}
+
 LogicalResult RoleLowering::lowerIf(scf::IfOp op) {
   finishTensorLoads();
   finishTensorStores();
-  if (role.getIssue() && touchesTiles(*op))
-    return op.emitOpError("chooses between tiles in a role that only issues");
   SmallVector<RingPositions::Key> keys = positions.unevenKeys(op);
-  SmallVector<Type> types(op.getResultTypes());
+  SmallVector<Value> numbers;
+  for (Value result : op.getResults())
+    if (!isHandle(result))
+      numbers.push_back(result);
+  SmallVector<Type> types(ValueRange(numbers).getTypes());
   types.append(keys.size(), builder.getI32Type());
   bool hasElse = !op.getElseRegion().empty() || !keys.empty();
   auto branch = scf::IfOp::create(
@@ -260,11 +297,11 @@ LogicalResult RoleLowering::lowerIf(scf::IfOp op) {
     }
   }
   ValueRange results = branch.getResults();
-  mapping.map(op.getResults(), results.take_front(op.getNumResults()));
+  mapping.map(ValueRange(numbers), results.take_front(numbers.size()));
   for (auto [key, counter] :
-       llvm::zip_equal(keys, results.drop_front(op.getNumResults())))
+       llvm::zip_equal(keys, results.drop_front(numbers.size())))
     positions.enter({{{key, 0}}, {}}, counter);
-  return success();
+  return mergeHandles(op);
 }
 
 LogicalResult RoleLowering::lowerOp(Operation &op) {

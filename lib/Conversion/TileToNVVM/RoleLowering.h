@@ -59,6 +59,8 @@ private:
   mlir::LogicalResult lowerOp(mlir::Operation &op);
   mlir::LogicalResult lowerFor(mlir::scf::ForOp op);
   mlir::LogicalResult lowerIf(mlir::scf::IfOp op);
+  bool isHandle(mlir::Value value);
+  mlir::LogicalResult mergeHandles(mlir::scf::IfOp op);
   mlir::LogicalResult lowerBranch(mlir::Region &region,
                                   llvm::ArrayRef<RingPositions::Key> keys);
   mlir::LogicalResult copy(mlir::Operation &op);

@@ -396,7 +396,7 @@ void RoleBuilder::emitLoop(scf::ForOp loop, OpBuilder &builder,
   for (unsigned i = 0; i < loop.getNumResults(); ++i)
     if (keepsIterArg(loop, i)) {
       kept.push_back(i);
-      inits.push_back(map.lookup(loop.getInitArgs()[i]));
+      inits.push_back(map.lookupOrDefault(loop.getInitArgs()[i]));
     }
   // An accumulator that is handed over after the loop is there from before it.
   results([&](Crossing &crossing) {
@@ -404,9 +404,11 @@ void RoleBuilder::emitLoop(scf::ForOp loop, OpBuilder &builder,
         !findShared(crossing))
       acquire(builder, crossing.channel);
   });
-  auto copy = scf::ForOp::create(
-      builder, loop.getLoc(), map.lookup(loop.getLowerBound()),
-      map.lookup(loop.getUpperBound()), map.lookup(loop.getStep()), inits);
+  // Arguments of the kernel are in no map: roles use them as they are.
+  auto copy = scf::ForOp::create(builder, loop.getLoc(),
+                                 map.lookupOrDefault(loop.getLowerBound()),
+                                 map.lookupOrDefault(loop.getUpperBound()),
+                                 map.lookupOrDefault(loop.getStep()), inits);
   map.map(loop.getInductionVar(), copy.getInductionVar());
   for (auto [i, index] : llvm::enumerate(kept))
     map.map(loop.getRegionIterArg(index), copy.getRegionIterArg(i));
@@ -425,8 +427,8 @@ void RoleBuilder::emitLoop(scf::ForOp loop, OpBuilder &builder,
     emitBlock(*loop.getBody(), builder, map);
     SmallVector<Value> yields;
     for (unsigned index : kept)
-      yields.push_back(
-          map.lookup(loop.getBody()->getTerminator()->getOperand(index)));
+      yields.push_back(map.lookupOrDefault(
+          loop.getBody()->getTerminator()->getOperand(index)));
     scf::YieldOp::create(builder, loop.getLoc(), yields);
   }
   for (auto [i, index] : llvm::enumerate(kept))

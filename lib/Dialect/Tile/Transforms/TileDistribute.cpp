@@ -126,6 +126,18 @@ void Distributor::read(WaitOp wait, OpBuilder &b) {
                                 wait.getChannel(), /*column=*/0, all));
 }
 
+/// Whether one branch of `op` uses the value, and nothing else does. The branch
+/// reads the value then: where it is not taken, there may be nothing to read.
+static bool isForOneBranch(Operation &op, Value value) {
+  if (!isa<scf::IfOp>(op))
+    return false;
+  return llvm::any_of(op.getRegions(), [&](Region &branch) {
+    return llvm::all_of(value.getUsers(), [&](Operation *user) {
+      return branch.isAncestor(user->getParentRegion());
+    });
+  });
+}
+
 /// Reads what `op` or a region of it uses, and what would be gone after it.
 void Distributor::readUsed(Operation &op, OpBuilder &b) {
   SmallVector<WaitOp> pending(unread.begin(), unread.end());
@@ -133,7 +145,7 @@ void Distributor::readUsed(Operation &op, OpBuilder &b) {
     bool used = llvm::any_of(wait.getValue().getUsers(), [&](Operation *user) {
       return op.isAncestor(user) && !inPlace.contains(user);
     });
-    if (used)
+    if (used && !isForOneBranch(op, wait.getValue()))
       read(wait, b);
   }
   if (op.getNumRegions())
@@ -158,6 +170,11 @@ LogicalResult Distributor::lowerWait(WaitOp op, OpBuilder &b) {
   WaitOp::create(b, op.getLoc(), /*value=*/Type(), op.getChannel());
   if (!op.getValue())
     return success();
+  Type part = laneType(op.getValue());
+  if (!isa<VectorType>(part) && !part.isF32() && !part.isBF16() &&
+      !part.isF16() && !part.isInteger(32))
+    return op.emitOpError("gives one ")
+           << part << " a row; a thread reads rows of f32, bf16, f16 or i32";
   unread.insert(op);
   // One element: early costs no registers and hides its latency.
   if (isa<FloatType, IntegerType, IndexType>(laneType(op.getValue())) &&

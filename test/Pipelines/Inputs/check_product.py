@@ -1,0 +1,13 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Is C = A B in f32, or zero with --none? usage: check_product.py A.npy B.npy C.npy [--none]"""
+
+import sys
+
+import numpy as np
+
+a, b, c = (np.load(path).astype(np.float64) for path in sys.argv[1:4])
+exact = np.zeros(c.shape) if "--none" in sys.argv else a @ b
+worst = (np.abs(c - exact) / np.maximum(np.abs(exact), 1)).max()
+print("max relative error", worst)
+sys.exit(int(not worst <= 1e-5))

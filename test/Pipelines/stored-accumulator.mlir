@@ -1,0 +1,40 @@
+// Results of MMAs that are stored as they are: threads copy them from tensor memory
+// to shared memory (tile.copy). The loop that adds them up may have no pass: then
+// the result is the zeros that it begins with, which nobody has written to tensor
+// memory (scf.if in the role that copies).
+//
+// RUN: rm -rf %t && mkdir %t
+// RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-warp-specialize))' | FileCheck %s
+// RUN: fa4-compile %s -o %t
+// RUN: fa4-sim %t/stored.json n=4 M=200 N=136 K=256 --random --check --seeds 0:3 \
+// RUN:   --output A=%t/A.npy --output B=%t/B.npy --output C=%t/C.npy
+// RUN: python3 %S/Inputs/check_product.py %t/A.npy %t/B.npy %t/C.npy
+// RUN: fa4-sim %t/stored.json n=0 M=200 N=136 K=256 --random --check --seeds 0:3 \
+// RUN:   --output A=%t/A0.npy --output B=%t/B0.npy --output C=%t/C0.npy
+// RUN: python3 %S/Inputs/check_product.py %t/A0.npy %t/B0.npy %t/C0.npy --none
+
+// CHECK-LABEL: tile.role @epilogue
+// CHECK: scf.if
+// CHECK: tile.copy
+tile.kernel @stored(%n: index {tile.name = "n"},
+                    %a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]},
+                    %b: memref<?x?xbf16> {tile.name = "B", tile.dims = ["K", "N"]},
+                    %c: memref<?x?xf32> {tile.name = "C", tile.dims = ["M", "N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>, #tile.extent<"N" by 128>]} {
+  %tm, %tn = tile.work_tile : index, index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %row = arith.muli %tm, %c128 : index
+  %col = arith.muli %tn, %c128 : index
+  %zero = arith.constant dense<0.0> : vector<128x128xf32>
+  %acc = scf.for %i = %c0 to %n step %c1 iter_args(%x = %zero) -> (vector<128x128xf32>) {
+    %at = arith.muli %i, %c64 : index
+    %ta = tile.load %a[%row, %at] : memref<?x?xbf16> -> vector<128x64xbf16>
+    %tb = tile.load %b[%at, %col] : memref<?x?xbf16> -> vector<64x128xbf16>
+    %y = tile.mma %ta, %tb acc %x : vector<128x64xbf16>, vector<64x128xbf16> -> vector<128x128xf32>
+    scf.yield %y : vector<128x128xf32>
+  }
+  tile.store %acc, %c[%row, %col] : vector<128x128xf32>, memref<?x?xf32>
+}

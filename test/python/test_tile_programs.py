@@ -1,0 +1,108 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Small tile programs that the verifier accepts: each reaches PTX, or a pass
+refuses it in words, on the operation that is the reason."""
+
+import subprocess
+
+import pytest
+
+from fa4 import gpu
+
+pytestmark = pytest.mark.skipif(
+    not gpu.has_tools("fa4-compile"), reason="needs fa4-compile"
+)
+
+KERNEL = """tile.kernel @k(%x: memref<?x?x{e}> {{tile.name = "x", tile.dims = ["M", "N"]}},
+               %y: memref<?x?x{e}> {{tile.name = "y", tile.dims = ["M", "N"]}},
+               %v: memref<?x{e}> {{tile.name = "v", tile.dims = ["M"]}})
+    attributes {{chip = "sm_100a", grid = [#tile.extent<"M" by 128>]}} {{
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %r = arith.muli %i, %c128 : index
+  {body}
+}}
+"""
+MATRIX = """%t = tile.load %x[%r, %c0] : memref<?x?x{e}> -> vector<{s}x{e}>
+  {work}
+  tile.{op} %{u}, %y[%r, %c0] : vector<{s}x{e}>, memref<?x?x{e}>"""
+ROWS = """%t = tile.load %v[%r] : memref<?x{e}> -> vector<128x{e}>
+  {work}
+  tile.{op} %{u}, %v[%r] : vector<128x{e}>, memref<?x{e}>"""
+
+
+def matrix(element, work="", op="store", shape="128x64"):
+    name = "u" if work else "t"
+    work = work.format(v=f"vector<{shape}x{element}>")
+    return KERNEL.format(
+        e=element, body=MATRIX.format(e=element, s=shape, work=work, op=op, u=name)
+    )
+
+
+def rows(element, work="", op="store"):
+    name = "u" if work else "t"
+    work = work.format(v=f"vector<128x{element}>")
+    return KERNEL.format(e=element, body=ROWS.format(e=element, work=work, op=op, u=name))
+
+
+def unary(name):
+    return "%u = " + name + " %t : {v}"
+
+
+def binary(name):
+    return "%u = " + name + " %t, %t : {v}"
+
+
+SIZES = "has elements of {} bits; only 16 and 32 can be lowered"
+NO_MATH = "is not supported in a kernel: threads have no instructions for it"
+# Name -> program, and the error; none where it compiles.
+PROGRAMS = {f"copy-{e}": (matrix(e), None) for e in ("bf16", "f16", "f32", "i16", "i32")}
+PROGRAMS |= {f"copy-{e}": (matrix(e), SIZES.format(b)) for e, b in (("f64", 64), ("f8E4M3FN", 8), ("i8", 8), ("i64", 64))}
+PROGRAMS |= {f"add-{e}": (matrix(e, op="reduce_add"), None) for e in ("bf16", "f16", "f32")}
+PROGRAMS |= {f"rows-{e}": (rows(e, binary("arith.addf")), None) for e in ("bf16", "f16", "f32")}
+PROGRAMS |= {
+    "rows-i32": (rows("i32", binary("arith.addi")), None),
+    "rows-i8": (rows("i8", binary("arith.addi")), "gives one 'i8' a row; a thread reads rows of f32, bf16, f16 or i32"),
+    "rows-add": (
+        rows("f32", binary("arith.addf"), op="reduce_add"),
+        "'tile.reduce_add' op is not supported on tiles held by the threads of role 'compute0'",
+    ),
+    "transpose": (
+        matrix("f32", "%u = vector.transpose %t, [1, 0] : {v} to {v}", shape="128x128"),
+        "'vector.transpose' op is not supported on tiles held by the threads of role 'compute0'",
+    ),
+    "few-rows": (matrix("f32", binary("arith.addf"), shape="64x64"), "in a role of 128 threads, which need one row each"),
+    "odd-columns": (matrix("f32", binary("arith.addf"), shape="128x13"), "not an even number of columns"),
+    "tanh": (matrix("f32", unary("math.tanh")), None),
+    "exp": (matrix("f32", unary("math.exp")), None),
+    "sin": (matrix("f32", unary("math.sin")), "'math.sin' op " + NO_MATH),
+    "erf": (matrix("f32", unary("math.erf")), "'math.erf' op " + NO_MATH),
+    "pow": (matrix("f32", binary("math.powf")), "'math.powf' op " + NO_MATH),
+    "constant": (
+        KERNEL.format(
+            e="f32",
+            body="%t = arith.constant dense<1.0> : vector<128x64xf32>\n"
+            "  tile.store %t, %y[%r, %c0] : vector<128x64xf32>, memref<?x?xf32>",
+        ),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(name):
+    text, error = PROGRAMS[name]
+    done = subprocess.run(
+        [gpu.find_tool("fa4-compile"), "-", "-o", "-"], input=text, capture_output=True, text=True, timeout=60
+    )
+    if error is None:
+        assert done.returncode == 0, done.stderr
+        assert ".visible .entry k" in done.stdout
+        return
+    assert done.returncode == 1
+    assert error in done.stderr
+    assert done.stderr.count("error:") == 1
+    # Not where the kernel begins: the line of the operation, or of the tile that it is about.
+    assert int(done.stderr.split(":")[1]) > 8, done.stderr
