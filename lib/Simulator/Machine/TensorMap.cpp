@@ -304,8 +304,9 @@ llvm::Expected<TensorMap> TensorMap::decode(const uint8_t *bytes) {
   map.type = replaceTypes[type];
   map.interleave = get(TensorMapField::Interleave);
   uint64_t swizzle = get(TensorMapField::Swizzle);
-  uint64_t atom = get(TensorMapField::Atomicity);
-  if (swizzle > 3 || atom > 3)
+  // CuTe-DSL's maps for sm_100 have the highest bit set, with 16-byte atoms.
+  uint64_t atom = get(TensorMapField::Atomicity) & 3;
+  if (swizzle > 3)
     return fail("its swizzle is unknown");
   map.swizzle = TensorMapSwizzle(swizzle);
   if (map.swizzle == TensorMapSwizzle::B128)

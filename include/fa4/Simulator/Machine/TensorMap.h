@@ -13,8 +13,8 @@
 // them.
 //
 // The layout, in 32-bit words. It was read off the driver's results (13.0, one
-// argument changed at a time) and off ptxas's code for tensormap.replace on
-// shared memory, which edits the words; the two agree.
+// argument changed at a time), off ptxas's code for tensormap.replace on shared
+// memory, which edits the words, and off recorded launches; the three agree.
 //
 //   0, 1     global address
 //   2        bits 0-3   mode: 0 or 2 tiled (sm_90's driver writes 0, CuTe-DSL
@@ -23,7 +23,9 @@
 //            bits 7-10  element type, as tensormap.replace numbers it
 //            bits 11-12 interleave; 13-14 and 22 swizzle; 15 NaN fill
 //            bit 16     f32 is rounded to tf32
-//            bits 17-18 L2 promotion; 19-21 atomicity of the 128-byte swizzle
+//            bits 17-18 L2 promotion; 19-20 atomicity of the 128-byte swizzle
+//            bit 21     cleared by a new atomicity, set in CuTe-DSL's maps for
+//                       sm_100; no difference is known
 //   3-6      byte strides of dimensions 1 to 4, without their low 4 bits
 //   7        bits 32 to 35 of words 3 to 6: four bits each
 //   8-12     dimensions - 1

@@ -334,6 +334,11 @@ TEST(TensorMapLayout, OfTheDriver) {
   EXPECT_EQ(decoded(13, 0x7F000000).box[0], 128);
   EXPECT_EQ(decoded(14, 0xFF000000).box[4], 256);
   EXPECT_EQ(decoded(7, 0x0F00).byteStrides[2], 0xF000010000u);
+  // As CuTe-DSL 4.8 makes them for sm_100: mode 2, L2 promotion, bit 21.
+  TensorMap dsl = decoded(2, 0x246312);
+  EXPECT_EQ(dsl.rank, 2);
+  EXPECT_EQ(dsl.type, TensorMapType::F16);
+  EXPECT_EQ(dsl.swizzle, TensorMapSwizzle::B128);
   // ptxas's tensormap.replace for sm_100a: bits 19 to 21.
   EXPECT_EQ(decoded(2, 0x86540).swizzle, TensorMapSwizzle::B128Atom32B);
 }
