@@ -47,5 +47,7 @@ defm max_instructions : Value<"max-instructions", "N",
   "Give up after N warp instructions of one launch">;
 defm output : Value<"output", "NAME=FILE.npy",
   "Write this tensor when all launches are done, whatever its role">;
+defm watch : Value<"watch", "PLACE",
+  "Print every write to TENSOR[INDEX,...], to four bytes of global memory at an address, or of shared memory at shared:OFFSET">;
 defm launches : Value<"launches", "A:B",
   "Run only the launches from A to B (numbers from 0)">;

@@ -13,8 +13,11 @@ using namespace fa4::sim;
 static void printSite(llvm::raw_ostream &os, const ptx::Module &module,
                       const ReportSite &site) {
   os << "  ";
-  if (site.line)
-    os << module.fileName << ":" << site.line << ": ";
+  if (site.line) {
+    os << module.fileName << ":" << site.line;
+    std::string source = module.sourceOf(site.line);
+    os << (source.empty() ? "" : " (" + source + ")") << ": ";
+  }
   os << "CTA (" << site.ctaId[0] << "," << site.ctaId[1] << "," << site.ctaId[2]
      << ") warp " << site.warp;
   if (site.lane >= 0)
@@ -31,7 +34,11 @@ void fa4::sim::printReport(llvm::raw_ostream &os, const ptx::Module &module,
   os << module.fileName << ":";
   if (!report.sites.empty() && report.sites.front().line)
     os << report.sites.front().line << ":";
-  os << " error: " << report.message << " [" << report.kind << "]\n";
+  // What follows the first line is the table of a hang.
+  auto [first, rest] = llvm::StringRef(report.message).split('\n');
+  os << " error: " << first << " [" << report.kind << "]\n";
+  if (!rest.empty())
+    os << rest << "\n";
   for (const ReportSite &site : report.sites)
     printSite(os, module, site);
   if (report.count > 1)
@@ -44,6 +51,7 @@ llvm::json::Value fa4::sim::toJson(const ptx::Module &module,
   for (const ReportSite &site : report.sites)
     sites.push_back(
         llvm::json::Object{{"line", int64_t(site.line)},
+                           {"source", module.sourceOf(site.line)},
                            {"opcode", site.opcode},
                            {"text", module.lineText(site.line).trim().str()},
                            {"cta", llvm::json::Array{int64_t(site.ctaId[0]),

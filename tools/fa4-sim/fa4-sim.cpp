@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "ReportPrinter.h"
+#include "WatchPrinter.h"
 #include "fa4/Simulator/Check/HappensBefore.h"
 #include "fa4/Simulator/Manifest/Session.h"
 #include "fa4/Support/OutputFiles.h"
+#include "fa4/Support/Tool.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Option/ArgList.h"
@@ -59,6 +61,7 @@ public:
 struct Options {
   std::string manifest;
   std::vector<std::pair<std::string, std::string>> bindings, outputs;
+  std::vector<std::string> watched;
   uint64_t firstSeed = 0, lastSeed = 0, fillSeed = 0;
   size_t firstLaunch = 0, lastLaunch = SIZE_MAX;
   bool check = false, random = false, raw = false, stats = false, json = false,
@@ -75,6 +78,14 @@ static bool fail(const Twine &message) {
 
 static bool fail(llvm::Error error) {
   return fail(llvm::toString(std::move(error)));
+}
+
+static bool failUnknown(StringRef option) {
+  std::string nearest;
+  bool isKnown =
+      SimOptTable().findNearest(option, nearest, Visibility(), 1, 3) <= 2;
+  return fail("unknown option '" + option + "'" +
+              (isKnown ? "; did you mean '" + nearest + "'?" : "; try --help"));
 }
 
 static bool readNumber(const InputArgList &args, OptionId id, uint64_t &value) {
@@ -118,8 +129,9 @@ static bool readAllowed(const InputArgList &args,
     for (StringRef kind : kinds) {
       if (!llvm::is_contained(survivableKinds(), kind))
         return fail("--allow: '" + kind.str() +
-                    "' is no finding behind which a run can go on; those are " +
-                    llvm::join(survivableKinds(), ", "));
+                    "' is no finding behind which a run can go on; " +
+                    fa4::suggestName(kind, llvm::to_vector_of<StringRef>(
+                                               survivableKinds())));
       allowed.push_back(kind.str());
     }
   }
@@ -144,7 +156,7 @@ static bool readPolicy(const InputArgList &args, Options &options) {
 
 static bool readOptions(const InputArgList &args, Options &options) {
   for (const Arg *unknown : args.filtered(OPT_UNKNOWN))
-    return fail("unknown option '" + unknown->getAsString(args) + "'");
+    return failUnknown(unknown->getAsString(args));
   std::vector<std::string> inputs = args.getAllArgValues(OPT_INPUT);
   if (inputs.empty())
     return fail("no manifest; try --help");
@@ -171,6 +183,7 @@ static bool readOptions(const InputArgList &args, Options &options) {
       !readRange(args, OPT_launches, options.firstLaunch, options.lastLaunch) ||
       !readPolicy(args, options))
     return false;
+  options.watched = args.getAllArgValues(OPT_watch);
   options.check = args.hasArg(OPT_check);
   options.random = args.hasArg(OPT_random);
   options.raw = args.hasArg(OPT_raw);
@@ -269,8 +282,9 @@ private:
 
 class Runner {
 public:
-  Runner(Session &session, const Options &options)
-      : session(session), options(options) {}
+  Runner(Session &session, const Options &options, WatchPrinter &watch,
+         llvm::raw_ostream &text)
+      : session(session), options(options), watch(watch), text(text) {}
 
   /// False after an error; findings are no errors.
   bool runSeeds() {
@@ -281,6 +295,16 @@ public:
       if (seed == options.lastSeed || (findings && !options.run.keepGoing))
         return true;
     }
+  }
+
+  /// One line about a run without findings.
+  void printSuccess() const {
+    text << llvm::formatv("ok: launches {0}, CTAs {1}, warp instructions {2}, "
+                          "seconds {3:f3}, findings 0{4}{5}\n",
+                          launches, ctas, stats.warpInstructions, seconds,
+                          options.check ? "" : " (races: not without --check)",
+                          session.zeroInputs().empty() ? ""
+                                                       : "; inputs were zeros");
   }
   uint64_t findings = 0;
   llvm::json::Array runs;
@@ -311,6 +335,7 @@ private:
   bool runLaunch(uint64_t seed, size_t launch) {
     RunOptions run = options.run;
     run.seed = seed;
+    watch.attach(session.module(launch), run);
     llvm::Expected<RunResult> result = [&] {
       ProgressLine line(title(seed, launch));
       if (options.progress)
@@ -321,19 +346,24 @@ private:
     }();
     if (!result)
       return fail(result.takeError());
+    watch.finishLaunch();
     findings += result->findings;
+    ++launches;
+    ctas += session.launch(launch).grid.count();
+    stats.add(result->stats);
+    seconds += result->stats.seconds;
     if (options.json)
       return addJson(seed, launch, *result), true;
     const ptx::Module &module = session.module(launch);
     if (!result->ok() && options.lastSeed != options.firstSeed)
-      llvm::outs() << "seed " << seed << ":\n";
+      text << "seed " << seed << ":\n";
     for (const Report &report : result->reports)
-      printReport(llvm::outs(), module, report);
+      printReport(text, module, report);
     if (options.stats) {
-      llvm::outs() << title(seed, launch) << ":\n";
-      printStatistics(llvm::outs(), result->stats);
+      text << title(seed, launch) << ":\n";
+      printStatistics(text, result->stats);
     }
-    llvm::outs().flush();
+    text.flush();
     return true;
   }
 
@@ -349,14 +379,34 @@ private:
                            {"reports", std::move(reports)}};
     if (options.stats)
       run["stats"] = toJson(result.stats);
+    if (!options.watched.empty())
+      run["watch"] = watch.takeJson();
     runs.push_back(std::move(run));
   }
 
   Session &session;
   const Options &options;
+  WatchPrinter &watch;
+  llvm::raw_ostream &text;
+  uint64_t launches = 0, ctas = 0;
+  Statistics stats;
+  double seconds = 0;
 };
 
 } // namespace
+
+/// What a run on inputs that nobody gave is worth, the user should know.
+static void noteZeros(const Session &session, const Options &options) {
+  const std::vector<std::string> &zeros = session.zeroInputs();
+  if (zeros.empty())
+    return;
+  llvm::WithColor::note(llvm::errs(), "fa4-sim")
+      << (options.random ? "--random fills floating-point tensors only: "
+                         : "no input has contents: ")
+      << llvm::join(zeros, ", ") << (zeros.size() > 1 ? " are" : " is")
+      << " zeros; give NAME=FILE.npy" << (options.random ? "" : ", or --random")
+      << "\n";
+}
 
 /// 0 ran clean, 1 has findings, 2 could not run.
 static int runManifest(Options &options) {
@@ -372,40 +422,55 @@ static int runManifest(Options &options) {
     return fail(options.manifest + " has no launch " +
                 Twine(options.firstLaunch)),
            2;
-  Runner runner(session, options);
+  // Where an array goes to standard output, nothing else does.
+  bool isTaken = llvm::any_of(options.outputs, [](const auto &output) {
+    return fa4::OutputFiles::isStandardOutput(output.second);
+  });
+  llvm::raw_ostream &text = isTaken ? llvm::errs() : llvm::outs();
+  noteZeros(session, options);
+  WatchPrinter watch;
+  if (auto error =
+          watch.setUp(session, options.watched, options.json ? nullptr : &text))
+    return fail(std::move(error)), 2;
+  Runner runner(session, options, watch, text);
   if (!runner.runSeeds())
     return 2;
   bool ok = runner.findings == 0;
   if (options.json)
-    llvm::outs() << llvm::formatv("{0:2}\n",
-                                  llvm::json::Value(llvm::json::Object{
-                                      {"ok", ok},
-                                      {"findings", int64_t(runner.findings)},
-                                      {"runs", std::move(runner.runs)}}));
+    text << llvm::formatv("{0:2}\n", llvm::json::Value(llvm::json::Object{
+                                         {"ok", ok},
+                                         {"findings", int64_t(runner.findings)},
+                                         {"zero_inputs", session.zeroInputs()},
+                                         {"runs", std::move(runner.runs)}}));
   else if (!ok && options.run.keepGoing)
-    llvm::outs() << runner.findings << " findings\n";
+    text << runner.findings << " findings\n";
   // After a finding the results are not to be trusted, and not left behind.
   if ((ok || options.run.keepGoing) && !writeOutputs(session, options))
     return 2;
+  if (ok && !options.json)
+    runner.printSuccess();
   return ok ? 0 : 1;
 }
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  fa4::setUpTool("fa4-sim");
   SimOptTable table;
   unsigned missingIndex, missingCount;
   InputArgList args = table.ParseArgs(llvm::ArrayRef(argv + 1, argc - 1),
                                       missingIndex, missingCount);
   if (args.hasArg(OPT_help)) {
-    table.printHelp(llvm::outs(),
-                    "fa4-sim [options] MANIFEST [SIZE=N | TENSOR=FILE.npy]...",
-                    "Runs the launches of a manifest, or of a recorded launch, "
-                    "on a CPU.");
+    table.printHelp(
+        llvm::outs(),
+        "fa4-sim [options] MANIFEST [SCALAR=VALUE | TENSOR=FILE.npy]...",
+        "Runs the launches of a manifest, or of a recorded launch, "
+        "on a CPU.");
     llvm::outs() << "\nExit status: 0 clean, 1 findings, 2 could not run.\n";
     return 0;
   }
   if (args.hasArg(OPT_version)) {
-    llvm::outs() << "fa4-sim " FA4_VERSION ", PTX ISA 8.6 to 9.x, sm_100a\n";
+    llvm::outs() << fa4::versionText("fa4-sim")
+                 << ", PTX ISA 8.6 to 9.x, sm_100a\n";
     return 0;
   }
   if (missingCount)

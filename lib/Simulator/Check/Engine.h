@@ -289,7 +289,8 @@ public:
   void tensorWait(const Warp &, const Inst &, LaneMask, AccessKind) override;
   void tensorFence(const Warp &, const Inst &, LaneMask, bool) override;
   void registersRead(const Warp &, const Inst &) override;
-  void finish() override {}
+  void flush() override;
+  void finish() override { flush(); }
 
 private:
   //===--- What threads know (Engine.cpp) ---------------------------------===//
@@ -341,6 +342,9 @@ private:
   void complain(const Access &access, llvm::StringRef kind,
                 llvm::StringRef message, const Stamp *earlier,
                 uint64_t address);
+  /// Notes a finding; false if it is known.
+  bool isNew(const Access &access, llvm::StringRef kind, const Stamp *earlier);
+  ReportSite siteOf(const Access &access, uint64_t address);
   std::string missing(const Access &access, const Stamp &earlier,
                       std::string &kind);
   std::string describe(const Access &access, AccessKind kind, uint64_t address);
@@ -350,6 +354,20 @@ private:
                         const llvm::Twine &what);
   ReportSite earlierSite(uint32_t site, const llvm::Twine &what);
   void synchroniseThroughMemory(const WarpAccess &, WarpState &);
+
+  //===--- Reads of what nobody has written (EngineUnwritten.cpp)
+  //----------===//
+  struct UnwrittenRead {
+    Report report;
+    Stamp stamp;
+    MemSpace space;
+    uint32_t rank;
+    uint64_t place; ///< Address of the word, or cell of tensor memory.
+  };
+  void readUnwritten(const Access &access, uint64_t address);
+  /// `access` writes: is it what an unwritten read should have waited for?
+  void writeAfterRead(const Access &access, uint64_t address);
+  std::vector<UnwrittenRead> unwritten; ///< Whose writers may come yet.
 
   LaunchChecker &launch;
   Cluster &cluster;

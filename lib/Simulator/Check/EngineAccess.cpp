@@ -146,10 +146,11 @@ void Engine::cell(Access &access, Shadow &shadow, Cell &cell,
     against(access, cell.write, address, &cell);
   else if (access.kind == AccessKind::Read || access.kind == AccessKind::Atomic)
     if (access.space != MemSpace::Global && launch.options.uninitialised)
-      complain(access, "uninitialised", "nothing has written what is read",
-               nullptr, address);
+      readUnwritten(access, address);
   if (!access.writes())
     return addRead(access, shadow, cell);
+  if (!unwritten.empty())
+    writeAfterRead(access, address);
   if (cell.read.component == Cell::listed) {
     for (const Stamp &stamp : shadow.list(cell.read.step))
       against(access, stamp, address);
@@ -441,21 +442,31 @@ std::string Engine::missing(const Access &access, const Stamp &earlier,
   return "nothing orders the two accesses";
 }
 
-void Engine::complain(const Access &access, llvm::StringRef kind,
-                      llvm::StringRef message, const Stamp *earlier,
-                      uint64_t address) {
+bool Engine::isNew(const Access &access, llvm::StringRef kind,
+                   const Stamp *earlier) {
   uint64_t other = earlier ? earlier->site : 0;
   uint64_t key =
       (uint64_t(access.stamp.site) << 32 | other) ^ uint64_t(kind.size()) << 60;
-  if (!reported.insert(key).second)
+  return reported.insert(key).second;
+}
+
+ReportSite Engine::siteOf(const Access &access, uint64_t address) {
+  Actor actor{access.inst, const_cast<Warp *>(access.warp->warp),
+              int(access.lane), noAgent};
+  return cluster.site(actor, describe(access, access.kind, address));
+}
+
+void Engine::complain(const Access &access, llvm::StringRef kind,
+                      llvm::StringRef message, const Stamp *earlier,
+                      uint64_t address) {
+  if (!isNew(access, kind, earlier))
     return;
+  // What was found before this comes first.
+  flush();
   Report report;
   report.kind = kind.str();
   report.message = message.str();
-  Actor actor{access.inst, const_cast<Warp *>(access.warp->warp),
-              int(access.lane), noAgent};
-  report.sites.push_back(
-      cluster.site(actor, describe(access, access.kind, address)));
+  report.sites.push_back(siteOf(access, address));
   if (earlier) {
     SiteInfo site = launch.siteInfo(earlier->site);
     ReportSite at;

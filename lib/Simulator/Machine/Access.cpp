@@ -189,10 +189,8 @@ void fa4::sim::noteAccess(Exec &x, const Inst &inst, const LaneAccess &access,
                           const SyncOrder &order) {
   if (kind != AccessKind::Read && (access.shared | access.global))
     x.cluster.noteProgress();
-  if (kind == AccessKind::Read && (access.shared | access.global)) {
-    unsigned first = __builtin_ctz(access.shared | access.global);
-    x.cluster.noteLoad(x.warp, x.program.pcOf(inst), access.address[first]);
-  }
+  if (kind == AccessKind::Read && (access.shared | access.global))
+    x.cluster.noteLoad(x.warp, x.program.pcOf(inst), access.first());
   if (access.global) {
     if (kind == AccessKind::Read)
       ++x.cluster.globalReads;

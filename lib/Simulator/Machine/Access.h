@@ -28,6 +28,13 @@ struct LaneAccess {
   uint8_t *host[warpSize];    ///< Null: faulted (reported) or not executing.
   uint64_t address[warpSize]; ///< Global, or shared rank << 24 | offset.
   LaneMask shared = 0, global = 0, ok = 0;
+  /// A generic address that stands for the access; 0 if all lanes faulted.
+  uint64_t first() const {
+    if (!(shared | global))
+      return 0;
+    unsigned lane = __builtin_ctz(shared | global);
+    return shared >> lane & 1 ? sharedWindow | address[lane] : address[lane];
+  }
 };
 
 /// Resolves the addresses of operand `op` for the executing lanes: bounds and

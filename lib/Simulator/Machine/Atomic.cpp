@@ -235,7 +235,7 @@ Flow atomic(Exec &x, const Inst &inst) {
     // A spin on a lock: it is no progress, but may see another cluster's.
     x.cluster.restoreProgress(before);
     x.cluster.globalReads += access.global != 0;
-    ++x.cluster.polls;
+    x.cluster.notePoll(x.warp, x.program.pcOf(inst), access.first());
   }
   return Flow::Next;
 }

@@ -120,6 +120,7 @@ bool arriveAt(Exec &x, const Inst &inst, const BarrierForm &form,
     return false;
   }
   barrier.arrived += count;
+  barrier.history.note(&inst, &x.warp, barrier.generation).arrivals += count;
   if (isReduction(form.kind)) {
     barrier.reduction += __builtin_popcount(reductionInput & x.mask);
     barrier.reducers += lanes;

@@ -187,6 +187,24 @@ bool Cluster::pick(Warp *&warp, unsigned &fragment) {
   return false;
 }
 
+void Cluster::hold(Fragment &fragment) {
+  holdRequested = false;
+  fragment.isHeld = anyHeld = true;
+  heldSince = executed;
+}
+
+void Cluster::releaseReaders() {
+  holdRequested = false;
+  if (!anyHeld)
+    return;
+  anyHeld = false;
+  for (Warp *warp : allWarps)
+    for (Fragment &fragment : warp->fragments)
+      fragment.isHeld = false;
+  if (checker)
+    checker->flush();
+}
+
 bool Cluster::expireTimeLimits() {
   bool any = false;
   for (Warp *warp : allWarps)
@@ -204,6 +222,8 @@ Cluster::Status Cluster::run(uint64_t budget) {
   constexpr unsigned maxIdleRounds = 64;
   /// Instructions without progress after which others had better run.
   constexpr uint64_t stallAfter = 200000;
+  /// Instructions after which a reader that is held goes on.
+  constexpr uint64_t holdAtMost = 1000000;
   uint64_t end = executed + budget;
   while (executed < end) {
     if (shouldStop())
@@ -219,6 +239,11 @@ Cluster::Status Cluster::run(uint64_t budget) {
       seenEpoch = epoch;
       progressAt = executed;
       idleRounds = 0;
+    }
+    if (anyHeld &&
+        (sinceProgress() > stallAfter || executed - heldSince > holdAtMost)) {
+      releaseReaders();
+      continue;
     }
     if (sinceProgress() > stallAfter) {
       // Memory that others write, or a hang: the grid decides.
@@ -239,6 +264,10 @@ Cluster::Status Cluster::run(uint64_t budget) {
     }
     if (async.runOne(*this, random))
       continue;
+    if (anyHeld) {
+      releaseReaders();
+      continue;
+    }
     if (idleRounds == 0)
       idleReads = globalReads;
     if (!expireTimeLimits())

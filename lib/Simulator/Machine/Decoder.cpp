@@ -9,6 +9,7 @@
 #include "InstructionDecoder.h"
 #include "fa4/Simulator/Machine/State.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <cstring>
 
 using namespace fa4::sim;
@@ -311,6 +312,15 @@ void Decoder::makeEntry(const ptx::Function &f, uint32_t index) {
   entry.staticSharedBytes =
       (sharesDynamic ? sharedEnd : entrySharedEnd[&f]) - sharedReservedBytes;
   entry.localBytes = alignTo(localEnd, 16);
+  for (const ptx::Variable &v : module.allVariables) {
+    bool isForeign = v.owner && v.owner->isEntry && v.owner != &f;
+    if (v.space != ptx::StateSpace::Shared || isForeign)
+      continue;
+    uint32_t offset = v.unsizedArray
+                          ? sharedReservedBytes + entry.staticSharedBytes
+                          : uint32_t(places.lookup(&v).address);
+    entry.sharedSymbols.push_back({offset, v.bytes, v.name.str()});
+  }
   const ptx::FunctionDirectives &d = f.directives;
   for (unsigned i = 0; i < 3; ++i) {
     entry.reqNtid[i] = d.reqntid[i];
@@ -345,6 +355,7 @@ void Decoder::checkRecursion() {
 
 llvm::Error Decoder::run() {
   program.fileName = module.fileName;
+  program.module = &module;
   for (llvm::StringRef target : module.targets)
     if (target.consume_front("sm_"))
       target.consumeInteger(10, program.smVersion);
@@ -401,6 +412,26 @@ Program::decode(const ptx::Module &module, GlobalMemory &memory) {
   if (llvm::Error error = Decoder(module, memory, *program).run())
     return std::move(error);
   return program;
+}
+
+std::string EntryInfo::describeShared(uint32_t offset) const {
+  std::string place = llvm::formatv("shared {0:x}", offset).str();
+  for (const SharedSymbol &symbol : sharedSymbols) {
+    uint64_t within = uint64_t(offset) - symbol.offset;
+    if (offset < symbol.offset || (symbol.bytes && within >= symbol.bytes))
+      continue;
+    std::string name = symbol.name;
+    if (within)
+      name += "+" + std::to_string(within);
+    return name + " (" + place + ")";
+  }
+  return place;
+}
+
+std::string Program::lineOf(const Inst &inst) const {
+  std::string text = "line " + std::to_string(inst.line);
+  std::string source = module->sourceOf(inst.line);
+  return source.empty() ? text : text + " (" + source + ")";
 }
 
 std::string Program::locate(const Inst &inst) const {

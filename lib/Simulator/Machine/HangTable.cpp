@@ -9,6 +9,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
+#include <cstring>
 #include <map>
 
 using namespace fa4::sim;
@@ -31,6 +32,8 @@ ReportSite Cluster::site(const Actor &actor, llvm::StringRef what) const {
 
 void Cluster::report(llvm::StringRef kind, const llvm::Twine &message,
                      const Actor &actor, llvm::StringRef what) {
+  if (checker)
+    checker->flush();
   Report finding;
   finding.kind = kind.str();
   finding.message = message.str();
@@ -61,20 +64,88 @@ static std::string lanesText(LaneMask mask, LaneMask all) {
   return (mask & (mask - 1) ? " lanes " : " lane ") + ranges(mask);
 }
 
+std::string Cluster::nameOf(const Warp &warp) {
+  const uint32_t *id = warp.cta->id;
+  return llvm::formatv("CTA ({0},{1},{2}) warp {3}", id[0], id[1], id[2],
+                       warp.index)
+      .str();
+}
+
+std::string Cluster::nameOfShared(const Cta &cta, uint32_t offset) const {
+  std::string name = grid.entry->describeShared(offset);
+  if (ctas.size() > 1)
+    name += " of CTA rank " + std::to_string(cta.rank);
+  return name;
+}
+
+/// What a warp that is not blocked looks at again and again.
+std::string Cluster::polledBy(const Warp &warp) {
+  constexpr uint64_t isPolling = 16, isRecent = 100000;
+  const Warp::Load *polled = nullptr;
+  for (const Warp::Load &load : warp.recentLoads)
+    if (load.repeats >= isPolling && executed - load.at < isRecent &&
+        (!polled || load.repeats > polled->repeats))
+      polled = &load;
+  if (!polled)
+    return "";
+  const Inst &inst = grid.program->insts[polled->pc];
+  uint64_t address;
+  MemSpace space = Exec::classify(polled->address, address);
+  std::string where, value;
+  const uint8_t *host = nullptr;
+  if (space == MemSpace::Shared) {
+    const Cta &cta = *ctaOfShared(address);
+    where = nameOfShared(cta, address & sharedOffsetMask);
+    if (findMbarrier(address))
+      where = "mbarrier " + where;
+    else
+      host = resolveShared(address, 4);
+  } else {
+    where = "global " + grid.memory.describe(address);
+    host = grid.memory.resolve(address, 4);
+  }
+  if (host) {
+    uint32_t word;
+    std::memcpy(&word, host, 4);
+    value = llvm::formatv(", which holds {0:x}", word).str();
+  }
+  return llvm::formatv("polls {0}{1}, by {2} at {3}", where, value, inst.opcode,
+                       grid.program->lineOf(inst))
+      .str();
+}
+
+/// Who arrived last, before or in the current phase.
+static std::string lastArrival(Cluster &cluster,
+                               const BarrierHistory &history) {
+  const BarrierSignal *last = nullptr;
+  for (const BarrierSignal &signal : history.signals())
+    if (signal.arrivals && (!last || signal.phase >= last->phase))
+      last = &signal;
+  if (!last)
+    return "; nobody has ever arrived";
+  return llvm::formatv("; last arrival: warp {0}, {1}, phase {2}",
+                       last->warp->index,
+                       cluster.grid.program->lineOf(*last->inst), last->phase)
+      .str();
+}
+
 /// What one fragment waits for, in words.
 static std::string describe(Cluster &cluster, const Warp &warp,
                             const Fragment &fragment) {
   const BlockReason &why = fragment.blocked;
-  if (!fragment.blockedNow)
-    return "runs: it polls memory, or spins";
+  if (!fragment.blockedNow) {
+    std::string polled = cluster.polledBy(warp);
+    return polled.empty()
+               ? "runs: it spins in a loop that looks at no memory twice"
+               : "runs: it " + polled;
+  }
   switch (why.kind) {
   case BlockReason::None:
     return "runs";
   case BlockReason::Mbarrier: {
     std::string where =
-        llvm::formatv("waits for mbarrier {0:x}", why.address).str();
-    if (cluster.ctas.size() > 1)
-      where += llvm::formatv(" of rank {0}", why.cta).str();
+        "waits for mbarrier " +
+        cluster.nameOfShared(cluster.ctas[why.cta], why.address);
     auto &barriers = cluster.ctas[why.cta].mbarriers;
     auto it = barriers.find(why.address);
     if (it == barriers.end() || !it->second.valid)
@@ -96,14 +167,15 @@ static std::string describe(Cluster &cluster, const Warp &warp,
                   .str();
     if (b.pending == 0 && b.tx < 0)
       text += " (more bytes arrived than were expected)";
-    return text;
+    return text + lastArrival(cluster, b.history);
   }
   case BlockReason::NamedBarrier: {
     const NamedBarrier &b = warp.cta->barriers[why.value & 15];
     return llvm::formatv(
                "waits for barrier {0}; {1} of {2} threads have arrived",
                why.value, b.arrived, b.expected)
-        .str();
+               .str() +
+           lastArrival(cluster, b.history);
   }
   case BlockReason::ClusterBarrier:
     return llvm::formatv(
@@ -166,12 +238,11 @@ std::string Cluster::hangTable() const {
   llvm::raw_string_ostream out(text);
   for (const HangRow &row : hangRows(const_cast<Cluster &>(*this))) {
     const Inst &inst = grid.program->insts[row.pc];
-    out << llvm::formatv("  CTA ({0},{1},{2}) warp{3} {4}{5}: line {6}: {7}: "
-                         "{8}\n",
+    out << llvm::formatv("  CTA ({0},{1},{2}) warp{3} {4}{5}: {6}: {7}: {8}\n",
                          row.cta->id[0], row.cta->id[1], row.cta->id[2],
                          row.warps & (row.warps - 1) ? "s" : "",
-                         ranges(row.warps), row.lanes, inst.line, inst.opcode,
-                         row.text);
+                         ranges(row.warps), row.lanes,
+                         grid.program->lineOf(inst), inst.opcode, row.text);
   }
   std::map<std::string, unsigned> pendingOps;
   async.forEach([&](const AsyncOp &op) { ++pendingOps[op.describe(*this)]; });
@@ -183,7 +254,8 @@ std::string Cluster::hangTable() const {
 void Cluster::reportHang() {
   Report finding;
   finding.kind = "hang";
-  finding.message = "nothing can go on any more:\n" + hangTable();
+  finding.message =
+      "nothing can go on any more: " + hangCause() + "\n" + hangTable();
   if (!finding.message.empty() && finding.message.back() == '\n')
     finding.message.pop_back();
   finding.key = "hang";

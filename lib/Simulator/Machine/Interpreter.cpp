@@ -26,7 +26,7 @@ static unsigned mergeInto(Warp &warp, unsigned index) {
     return index;
   for (unsigned i = 0; i < list.size();) {
     if (i == index || list[i].pc != list[index].pc || list[i].arrived ||
-        !sameCalls(list[i], list[index])) {
+        list[i].isHeld || !sameCalls(list[i], list[index])) {
       ++i;
       continue;
     }
@@ -45,7 +45,7 @@ static void splitBehind(Warp &warp, unsigned index, LaneMask mask) {
   Fragment rest = warp.fragments[index];
   rest.mask = mask;
   rest.pc += 1;
-  rest.arrived = rest.timedOut = rest.blockedNow = false;
+  rest.arrived = rest.timedOut = rest.blockedNow = rest.isHeld = false;
   rest.blocked = {};
   warp.fragments[index].mask &= ~mask;
   warp.fragments.push_back(std::move(rest));
@@ -123,6 +123,11 @@ void Cluster::runFragment(Warp &warp, unsigned index, uint64_t quantum,
     Flow flow = inst.handler(exec, inst);
     if (flow == Flow::Next) {
       ++warp.fragments[index].pc;
+      if (LLVM_UNLIKELY(holdRequested)) {
+        hold(warp.fragments[index]);
+        ++count;
+        break;
+      }
       continue;
     }
     if (flow == Flow::Jump) {

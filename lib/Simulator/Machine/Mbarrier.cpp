@@ -21,11 +21,7 @@ static constexpr uint32_t maxCount = (1u << 20) - 1;
 static constexpr int64_t maxTx = (1 << 20) - 1;
 
 static std::string name(const Cta &cta, uint32_t offset) {
-  if (cta.cluster->ctas.size() == 1)
-    return llvm::formatv("mbarrier at shared {0:x}", offset).str();
-  return llvm::formatv("mbarrier at shared {0:x} of CTA rank {1}", offset,
-                       cta.rank)
-      .str();
+  return "mbarrier " + cta.cluster->nameOfShared(cta, offset);
 }
 
 static std::string state(const Mbarrier &barrier) {
@@ -164,6 +160,8 @@ bool Cluster::arrive(uint32_t address, uint32_t count, const Actor &actor,
   }
   if (checker)
     checker->mbarrierArrive(actor, cta, *barrier, order, count);
+  barrier->history.note(actor.inst, actor.warp, barrier->phase).arrivals +=
+      count;
   barrier->pending -= count;
   if (drop)
     barrier->expected -= std::min(count, barrier->expected);
@@ -190,6 +188,8 @@ bool Cluster::expectTx(uint32_t address, uint32_t bytes, const Actor &actor,
   }
   if (checker)
     checker->mbarrierExpectTx(actor, cta, *barrier, order, bytes);
+  barrier->history.note(actor.inst, actor.warp, barrier->phase).expectedBytes +=
+      bytes;
   barrier->tx += bytes;
   // No phase can complete here but one that complete_tx ran ahead of.
   tryCompletePhase(cta, *barrier);
@@ -214,6 +214,8 @@ bool Cluster::completeTx(uint32_t address, uint32_t bytes, const Actor &actor,
   }
   if (checker)
     checker->mbarrierCompleteTx(actor, cta, *barrier, order, bytes);
+  barrier->history.note(actor.inst, actor.warp, barrier->phase)
+      .completedBytes += bytes;
   barrier->tx -= bytes;
   tryCompletePhase(cta, *barrier);
   advance();

@@ -180,7 +180,8 @@ Flow wait(Exec &x, const Inst &inst) {
   }
   x.frag->timedOut = false;
   x.frag->blocked = {};
-  cluster.polls += done != x.mask;
+  if (done != x.mask)
+    cluster.notePoll(x.warp, x.program.pcOf(inst), sharedWindow | lastAddress);
   x.setPredicate(x.operand(inst, 0), done);
   if (barrier && done && barrier->phase > 0) {
     uint64_t seen = barrier->phase - 1;

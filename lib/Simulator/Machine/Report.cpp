@@ -52,13 +52,17 @@ llvm::ArrayRef<llvm::StringLiteral> fa4::sim::survivableKinds() {
                                                   "tmem-lane-access",
                                                   "tmem-not-allocated",
                                                   "tmem-not-freed",
-      "trap",
+                                                  "trap",
                                                   "uninitialised"};
   return kinds;
 }
 
+bool ReportSink::isAllowed(const std::string &kind) const {
+  return std::find(allowed.begin(), allowed.end(), kind) != allowed.end();
+}
+
 void ReportSink::add(Report report) {
-  if (std::find(allowed.begin(), allowed.end(), report.kind) != allowed.end())
+  if (isAllowed(report.kind))
     return;
   if (report.key.empty()) {
     report.key = report.kind;

@@ -333,7 +333,30 @@ llvm::Error Session::fillTensor(Tensor &tensor, const PrepareOptions &options) {
   return llvm::Error::success();
 }
 
+void Session::findZeroInputs(const PrepareOptions &options) {
+  std::vector<std::string> inputs, integers;
+  bool anyContents = false;
+  for (const TensorSpec &tensor : spec.tensors) {
+    if (tensor.role != Role::In && tensor.role != Role::InOut)
+      continue;
+    bool isRandom = options.randomInputs && isFloat(tensor.dtype);
+    if (arrays.contains(tensor.name) || tensor.fill != Fill::Default ||
+        isRandom) {
+      anyContents = true;
+      continue;
+    }
+    inputs.push_back(tensor.name);
+    if (!isFloat(tensor.dtype))
+      integers.push_back(tensor.name);
+  }
+  if (!anyContents)
+    zeros = std::move(inputs);
+  else if (options.randomInputs)
+    zeros = std::move(integers);
+}
+
 llvm::Error Session::fill(const PrepareOptions &options) {
+  findZeroInputs(options);
   for (Tensor &tensor : resolved)
     if (auto error = fillTensor(tensor, options))
       return error;
@@ -353,6 +376,57 @@ void Session::reset() {
     std::memcpy(allocation->data, bytes.data(), bytes.size());
   for (Allocation *allocation : undefined)
     allocation->initialised = false;
+}
+
+llvm::Expected<MemoryPlace> Session::place(StringRef text) const {
+  MemoryPlace result;
+  StringRef name = text.take_until([](char c) { return c == '['; });
+  if (!isTensor(name)) {
+    StringRef address = text;
+    if (address.consume_front("shared:"))
+      result.space = MemSpace::Shared;
+    if (address.getAsInteger(0, result.address))
+      return fail("'" + text +
+                  "' is no place: TENSOR[INDEX,...], an address such as "
+                  "0x700000000000, or shared:OFFSET is");
+    if (result.space == MemSpace::Global &&
+        !memory->resolve(result.address, result.bytes))
+      return fail("no tensor has four bytes at " + text);
+    return result;
+  }
+  const Tensor &tensor = tensorOf(name);
+  StringRef list = text.drop_front(name.size());
+  llvm::SmallVector<StringRef> parts;
+  llvm::SmallVector<int64_t> index;
+  if (!list.consume_front("[") || !list.consume_back("]"))
+    return fail("'" + text + "' is no element of '" + name + "'; " + name +
+                "[0] is");
+  list.split(parts, ',');
+  for (StringRef part : parts)
+    if (part.trim().getAsInteger(0, index.emplace_back()))
+      return fail("'" + text + "': '" + part + "' is no index");
+  size_t rank = tensor.shape.size();
+  if (index.size() == 1 && rank > 1) {
+    int64_t rest = index.front();
+    index.assign(rank, 0);
+    for (size_t d = rank; d-- > 1;
+         rest /= std::max<int64_t>(tensor.shape[d], 1))
+      index[d] = rest % std::max<int64_t>(tensor.shape[d], 1);
+    index[0] = rest;
+  }
+  bool isInside = index.size() == rank;
+  int64_t element = 0;
+  for (size_t d = 0; isInside && d < rank; ++d) {
+    isInside = index[d] >= 0 && index[d] < tensor.shape[d];
+    element += index[d] * tensor.strides[d];
+  }
+  if (!isInside)
+    return fail("'" + text + "' is outside of '" + name + "', whose shape is " +
+                shapeText(tensor.shape));
+  result.type = tensor.spec->dtype;
+  result.bytes = dtypeBytes(*result.type);
+  result.address = tensor.address + uint64_t(element) * result.bytes;
+  return result;
 }
 
 //===----------------------------------------------------------------------===//

@@ -213,6 +213,9 @@ public:
   virtual void tensorFence(const Warp &, const Inst &, LaneMask, bool before) {}
 
   //===--- The end --------------------------------------------------------===//
+  /// Something else is about to be reported, or held readers go on: findings
+  /// that wait for more are as complete as they get.
+  virtual void flush() {}
   /// All threads have exited and all operations are complete.
   virtual void finish() = 0;
 };

@@ -121,15 +121,27 @@ struct ParamInfo {
   uint32_t offset = 0, bytes = 0;
 };
 
+/// A shared variable that an entry can name.
+struct SharedSymbol {
+  uint32_t offset = 0; ///< In the CTA's shared window.
+  uint64_t bytes = 0;  ///< 0: dynamic shared memory, up to its end.
+  std::string name;
+};
+
 struct EntryInfo {
   uint32_t function = 0;
   std::vector<ParamInfo> params;
   uint32_t paramBytes = 0;
   uint32_t staticSharedBytes = 0; ///< Dynamic shared memory begins behind it.
   uint32_t localBytes = 0;        ///< Per thread, all callable functions.
+  std::vector<SharedSymbol> sharedSymbols;
   uint32_t reqNtid[3] = {}, maxNtid[3] = {}, reqCluster[3] = {};
   uint32_t maxNreg = 0, minNctaPerSm = 0;
   bool explicitCluster = false;
+
+  /// "bars+8 (shared 0x408)" for an offset in the shared window, with the name
+  /// of the variable that holds it; "shared 0x408" where none does.
+  std::string describeShared(uint32_t offset) const;
 };
 
 /// Something that a call copies, lane by lane: from local memory or an operand
@@ -157,13 +169,17 @@ public:
   const uint8_t *constants() const { return constantBank; }
   uint32_t registerBytes = 0; ///< Register file of one warp.
   std::string fileName;
-  unsigned smVersion = 100; ///< 100 for sm_100a.
+  const ptx::Module *module = nullptr; ///< What was decoded; outlives this.
+  unsigned smVersion = 100;            ///< 100 for sm_100a.
 
   llvm::ArrayRef<Operand> operandsOf(const Inst &inst) const {
     return {operands.data() + inst.firstOperand, inst.numOperands};
   }
   /// "file.ptx:12".
   std::string locate(const Inst &inst) const;
+  /// "line 12", with the line of the source file where a `.loc` says it:
+  /// "line 12 (attention.py:57:4)".
+  std::string lineOf(const Inst &inst) const;
   uint32_t pcOf(const Inst &inst) const { return &inst - insts.data(); }
 
   /// Keeps form-specific data alive as long as the program.

@@ -60,6 +60,8 @@ public:
         maxDistinct(maxDistinct) {}
 
   void add(Report report);
+  /// Whether findings of this kind are dropped.
+  bool isAllowed(const std::string &kind) const;
   /// True once the run should stop (first error without keepGoing).
   bool shouldStop() const { return __atomic_load_n(&stop, __ATOMIC_RELAXED); }
   void requestStop() { __atomic_store_n(&stop, true, __ATOMIC_RELAXED); }

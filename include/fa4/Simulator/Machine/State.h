@@ -79,6 +79,7 @@ struct Fragment {
   /// wait. Set and cleared by the handler of that instruction.
   bool arrived = false;
   bool blockedNow = false;
+  bool isHeld = false;       ///< Cluster::holdReader.
   bool timedOut = false;     ///< The time limit of a blocked wait is over.
   uint64_t blockedEpoch = 0; ///< Cluster epoch of the failed attempt.
   uint64_t token = 0;        ///< Handler's memory of what it waits for.
@@ -101,7 +102,9 @@ struct Warp {
   uint32_t tid[3][warpSize];
   struct Load {
     uint32_t pc = 0;
-    uint64_t address = 0;
+    uint64_t address = 0; ///< Generic.
+    uint64_t repeats = 0; ///< In a row.
+    uint64_t at = 0;      ///< Cluster::executed of the last one.
   };
   Load recentLoads[16]; ///< By pc: tells polling from streaming.
   /// Phase of each mbarrier (by shared address) that a wait of this warp last
@@ -116,6 +119,48 @@ struct Warp {
 // Barriers
 //===----------------------------------------------------------------------===//
 
+/// What one instruction of one warp does for a barrier: arrive, expect bytes,
+/// or bring them (an asynchronous operation, in the name of its issuer).
+struct BarrierSignal {
+  const Inst *inst = nullptr;
+  const Warp *warp = nullptr;
+  uint64_t phase = 0; ///< The last one it served; the counts are of that one.
+  uint32_t arrivals = 0;
+  int64_t expectedBytes = 0, completedBytes = 0;
+};
+
+/// Who has signalled a barrier in this run, for the explanation of a hang: who
+/// served earlier phases is expected to serve the next.
+class BarrierHistory {
+public:
+  /// The record of an instruction of a warp in this phase.
+  BarrierSignal &note(const Inst *inst, const Warp *warp, uint64_t phase) {
+    if (last >= list.size() || list[last].inst != inst ||
+        list[last].warp != warp)
+      find(inst, warp);
+    BarrierSignal &signal = list[last];
+    if (signal.phase != phase)
+      signal = {inst, warp, phase};
+    return signal;
+  }
+  llvm::ArrayRef<BarrierSignal> signals() const { return list; }
+
+private:
+  void find(const Inst *inst, const Warp *warp) {
+    constexpr size_t maxSignals = 64;
+    for (last = 0; last < list.size(); ++last)
+      if (list[last].inst == inst && list[last].warp == warp)
+        return;
+    if (list.size() == maxSignals)
+      last = 0;
+    else
+      list.emplace_back();
+    list[last] = {inst, warp, ~0ull};
+  }
+  llvm::SmallVector<BarrierSignal, 0> list;
+  size_t last = 0;
+};
+
 /// An mbarrier object (PTX ISA, "mbarrier"). The phase completes when
 /// pending == 0 and tx == 0; pending is then reloaded with `expected`.
 struct Mbarrier {
@@ -126,6 +171,7 @@ struct Mbarrier {
   uint64_t phase = 0; ///< Phases completed; parity of the current = phase & 1.
   bool valid = false;
   const Inst *initInst = nullptr;
+  BarrierHistory history;
 };
 
 struct NamedBarrier {
@@ -137,6 +183,7 @@ struct NamedBarrier {
   uint32_t reducers = 0;
   uint32_t result = 0; ///< Popc of the last completed generation.
   uint32_t resultReducers = 0;
+  BarrierHistory history; ///< Phases are generations.
 };
 
 //===----------------------------------------------------------------------===//
@@ -282,15 +329,32 @@ public:
   /// instruction loaded before, waits that failed. A load of anything new is
   /// progress.
   uint64_t polls = 0;
+  /// A wait or an atomic that changed nothing.
+  void notePoll(Warp &warp, uint32_t pc, uint64_t address) {
+    ++polls;
+    Warp::Load &last = warp.recentLoads[pc % 16];
+    if (last.pc == pc && last.address == address)
+      ++last.repeats;
+    else
+      last = {pc, address, 0};
+    last.at = executed;
+  }
   void noteLoad(Warp &warp, uint32_t pc, uint64_t address) {
     Warp::Load &last = warp.recentLoads[pc % 16];
     if (last.pc == pc && last.address == address) {
       ++polls;
+      ++last.repeats;
+      last.at = executed;
       return;
     }
-    last = {pc, address};
+    last = {pc, address, 0, executed};
     noteProgress();
   }
+
+  /// For the checker, from within an instruction: the lanes that execute it go
+  /// on only when releaseReaders is called, or nothing else can go on.
+  void holdReader() { holdRequested = true; }
+  void releaseReaders();
 
   /// Does a try_wait give up at once this time?
   bool timeLimitIsShort() { return !fair && random.oneIn(32); }
@@ -300,6 +364,15 @@ public:
 
   /// What every unfinished thread does, for a hang.
   std::string hangTable() const;
+  /// What a hang began with, as far as the state shows it: one sentence.
+  std::string hangCause() const;
+  /// "polls global flag + 0x0, which holds 0x0, by ld.acquire.gpu.global.u32 at
+  /// line 8" of a warp that is not blocked; empty if it looks at nothing again.
+  std::string polledBy(const Warp &warp);
+  /// "CTA (0,0,0) warp 3".
+  static std::string nameOf(const Warp &warp);
+  /// "bars+8 (shared 0x408)", with the CTA's rank where there are several.
+  std::string nameOfShared(const Cta &cta, uint32_t offset) const;
   void reportHang();
   /// Did the instructions since the last progress poll, or only compute?
   bool polled = false;
@@ -311,8 +384,8 @@ private:
   void drawPolicy();
   void drawPriorities();
   bool runnable(const Fragment &fragment) const {
-    return !fragment.blockedNow || fragment.timedOut ||
-           fragment.blockedEpoch != epoch;
+    return !fragment.isHeld && (!fragment.blockedNow || fragment.timedOut ||
+                                fragment.blockedEpoch != epoch);
   }
   /// The fragment to run next, or false.
   bool pick(Warp *&warp, unsigned &fragment);
@@ -321,6 +394,10 @@ private:
   bool expireTimeLimits();
   void exitLanes(Exec &exec, LaneMask mask);
   void finish();
+
+  void hold(Fragment &fragment);
+  bool holdRequested = false, anyHeld = false;
+  uint64_t heldSince = 0; ///< `executed` when the last fragment was held.
 
   std::vector<Warp *> allWarps;
   uint64_t progressAt = 0, seenEpoch = 0, pollsAtProgress = 0;

@@ -42,6 +42,14 @@ struct Tensor {
   bool hasContents = false;
 };
 
+/// A few bytes of memory that the user names.
+struct MemoryPlace {
+  MemSpace space = MemSpace::Global;
+  uint64_t address = 0; ///< Shared: the offset in the window of every CTA.
+  uint32_t bytes = 4;
+  std::optional<DType> type; ///< Of a tensor's element.
+};
+
 class Session {
 public:
   explicit Session(Manifest manifest);
@@ -70,6 +78,14 @@ public:
   const std::vector<Tensor> &tensors() const { return resolved; }
   const SizeMap &sizes() const { return values; }
 
+  /// "out[3]" (an element in row-major order), "out[0,2,5]", an address in
+  /// global memory, or "shared:0x408". After prepare.
+  llvm::Expected<MemoryPlace> place(llvm::StringRef text) const;
+  /// Tensors that could be inputs and are zeros because nothing gives their
+  /// contents: all of them where no tensor has contents, else those that
+  /// `randomInputs` does not fill. After prepare.
+  const std::vector<std::string> &zeroInputs() const { return zeros; }
+
 private:
   struct Image;
   llvm::Error fail(const llvm::Twine &message) const;
@@ -81,6 +97,7 @@ private:
   llvm::Error readFiles();
   llvm::Error allocate();
   llvm::Error fill(const PrepareOptions &options);
+  void findZeroInputs(const PrepareOptions &options);
   llvm::Error fillTensor(Tensor &tensor, const PrepareOptions &options);
   llvm::Error loadModules();
   llvm::Error makeConfigs();
@@ -103,6 +120,7 @@ private:
   std::vector<Image *> imageOf; ///< By launch.
   std::vector<LaunchConfig> configs;
   std::vector<std::pair<Allocation *, std::vector<uint8_t>>> snapshot;
+  std::vector<std::string> zeros;
   std::vector<Allocation *> undefined; ///< Until the first launch.
 };
 

@@ -463,9 +463,10 @@ TEST(Mbarrier, Misuse) {
   auto text = [&](const std::string &body) {
     return KernelRun(kernel(".shared .align 8 .b64 bar;\n" + body), {1}).text();
   };
-  EXPECT_THAT(text("mbarrier.arrive.shared.b64 _, [bar];"),
-              HasSubstr("barrier-uninitialised: mbarrier at shared 0x400 was "
-                        "never initialised"));
+  EXPECT_THAT(
+      text("mbarrier.arrive.shared.b64 _, [bar];"),
+      HasSubstr("barrier-uninitialised: mbarrier bar (shared 0x400) was "
+                "never initialised"));
   EXPECT_THAT(
       text("mbarrier.init.shared.b64 [bar], 1; mbarrier.init.shared.b64 "
            "[bar], 1;"),
@@ -684,7 +685,7 @@ TEST(Hang, PollingAndComputing) {
     @%p1 bra w;
   )"),
                     {32}, {2});
-  EXPECT_THAT(polling.text(), HasSubstr("runs: it polls memory, or spins"));
+  EXPECT_THAT(polling.text(), HasSubstr("runs: it polls global out + 0x0"));
   // Six million instructions without a store are no hang.
   KernelRun computing(kernel(R"(
     mov.u32 %r3, 0; mov.u32 %r2, 0;
