@@ -79,8 +79,9 @@ function(fa4_add_tool name)
   target_link_libraries(${name} PRIVATE fa4_options ${links})
   if(ARG_STATIC AND FA4_HAS_ARCHIVES)
     set_target_properties(${name} PROPERTIES FA4_STATIC_LLVM ON)
-    # Without symbols, and at a fixed address: nothing to relocate.
-    target_link_options(${name} PRIVATE -no-pie LINKER:--gc-sections LINKER:-s)
+    # At a fixed address: nothing to relocate. The names of functions stay, for
+    # the stack of a crash.
+    target_link_options(${name} PRIVATE -no-pie LINKER:--gc-sections LINKER:-S)
   endif()
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})

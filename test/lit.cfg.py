@@ -73,6 +73,10 @@ def find_ptxas():
     return shutil.which("ptxas", path=os.pathsep.join(folders))
 
 
+# Part of LLVM's command line tools, which a build does not need.
+if shutil.which("llvm-symbolizer", path=config.environment["PATH"]):
+    config.available_features.add("symbolizer")
+
 ptxas = os.environ.get("FA4_PTXAS") or find_ptxas()
 if ptxas:
     config.available_features.add("ptxas")

@@ -1,4 +1,14 @@
-// RUN: fa4-reduce %s -reduction-tree="traversal-mode=0 test='%S/Inputs/has-sine.sh'" | FileCheck %s
+// RUN: fa4-reduce %s --test %S/Inputs/has-sine.sh | FileCheck %s
+// mlir-reduce's own way asks for a script that answers the other way round.
+// RUN: rm -rf %t && mkdir %t
+// RUN: printf '#!/bin/sh\nif grep -q math.sin "$1"; then exit 1; fi\n' > %t/asks.sh && chmod +x %t/asks.sh
+// RUN: fa4-reduce %s -reduction-tree="traversal-mode=0 test='%t/asks.sh'" | FileCheck %s
+// RUN: not fa4-reduce %s --test=%t/absent.sh 2>&1 | FileCheck %s --check-prefix=ABSENT
+// RUN: not fa4-reduce %s --test 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: fa4-reduce --help | FileCheck %s --check-prefix=HELP
+// ABSENT: fa4-reduce: error: --test: '{{.*}}absent.sh' is no program that can be run
+// NONE: fa4-reduce: error: --test needs a script
+// HELP: --test=SCRIPT  `SCRIPT FILE` ends with 0 while FILE is interesting, as with
 
 // Of the op there stays what the script asks for, and what that needs.
 // CHECK:      func @f

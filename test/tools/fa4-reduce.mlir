@@ -1,4 +1,4 @@
-// RUN: fa4-reduce %s -reduction-tree="traversal-mode=0 test='%S/Inputs/has-window.sh'" | FileCheck %s
+// RUN: fa4-reduce %s --test=%S/Inputs/has-window.sh | FileCheck %s
 
 // The op that makes the file interesting is left, the one before it is not.
 // CHECK: func @f

@@ -116,6 +116,8 @@ static LogicalResult runPasses(ModuleOp module, TimingScope &timing,
   // Once for all passes of a level: verification takes as long as some passes.
   passes.enableVerifier(false);
   add(passes);
+  if (failed(applyPassManagerCLOptions(passes)))
+    return failure();
   if (failed(passes.run(module)))
     return failure();
   TimingScope scope = timing.nest("Verifier");

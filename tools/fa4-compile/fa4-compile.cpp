@@ -8,10 +8,10 @@
 
 #include "Compilation.h"
 #include "fa4/InitAll.h"
+#include "fa4/Support/Tool.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
-#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/SourceMgr.h"
@@ -112,6 +112,13 @@ static Status fail(const llvm::Twine &message) {
   return kCannotRun;
 }
 
+static llvm::SmallVector<StringRef> levelNames() {
+  llvm::SmallVector<StringRef> names;
+  for (const KernelLevel &level : getKernelLevels())
+    names.push_back(level.name);
+  return names;
+}
+
 /// What --emit names.
 static FailureOr<CompileOptions> readEmit(const Options &options) {
   CompileOptions compile;
@@ -122,9 +129,13 @@ static FailureOr<CompileOptions> readEmit(const Options &options) {
                         .Case("cubin", Artefact::Cubin)
                         .Default(std::nullopt);
     std::optional<unsigned> level = findKernelLevel(name);
-    if (!artefact && !level)
-      return fail("--emit: there is no level or artefact '" + name + "'"),
+    if (!artefact && !level) {
+      llvm::SmallVector<StringRef> known = levelNames();
+      known.append({"llvm", "ptx", "cubin"});
+      return fail("--emit: there is no level or artefact '" + name + "'; " +
+                  suggestName(name, known)),
              failure();
+    }
     if (artefact && !compile.wants(*artefact))
       compile.artefacts.push_back(*artefact);
     if (level && !llvm::is_contained(compile.levels, *level))
@@ -136,7 +147,9 @@ static FailureOr<CompileOptions> readEmit(const Options &options) {
     return compile;
   compile.from = findKernelLevel(options.from);
   if (!compile.from)
-    return fail("--from: there is no level '" + options.from + "'"), failure();
+    return fail("--from: there is no level '" + options.from + "'; " +
+                suggestName(options.from, levelNames())),
+           failure();
   return compile;
 }
 
@@ -177,6 +190,31 @@ static FailureOr<CompileOptions> readOptions(const Options &options) {
 //===----------------------------------------------------------------------===//
 // Running
 //===----------------------------------------------------------------------===//
+
+static cl::OptionCategory &passCategory() {
+  static cl::OptionCategory category{
+      "IR between passes",
+      "Printing and reproducing, as in fa4-opt. A level is a pipeline of its "
+      "own: a reproducer holds the level that failed, for fa4-opt "
+      "--run-reproducer"};
+  return category;
+}
+
+/// Of MLIR's options those that mean something here are part of --help.
+static void showPassOptions() {
+  auto &known = cl::getRegisteredOptions();
+  for (StringRef name :
+       {"mlir-print-ir-before", "mlir-print-ir-after",
+        "mlir-print-ir-before-all", "mlir-print-ir-after-all",
+        "mlir-print-ir-after-change", "mlir-print-ir-after-failure",
+        "mlir-print-ir-module-scope", "mlir-print-ir-tree-dir",
+        "mlir-pass-pipeline-crash-reproducer",
+        "mlir-pass-pipeline-local-reproducer", "mlir-pass-statistics",
+        "mlir-print-debuginfo", "mlir-print-op-generic",
+        "mlir-print-local-scope", "mlir-timing", "mlir-timing-display"})
+    if (auto option = known.find(name); option != known.end())
+      option->second->addCategory(passCategory());
+}
 
 static Status run(const Options &options, TimingScope &timing) {
   FailureOr<CompileOptions> compileOptions = readOptions(options);
@@ -225,12 +263,19 @@ static Status run(const Options &options, TimingScope &timing) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
-    os << "fa4-compile " FA4_VERSION ", LLVM " LLVM_VERSION_STRING "\n";
-  });
+  setUpTool("fa4-compile");
   Options options;
   registerDefaultTimingManagerCLOptions();
-  cl::HideUnrelatedOptions(options.category);
+  // --mlir-print-ir-after=PASS knows the passes that are registered by then. To
+  // register them takes longer than to compile a small kernel's first level.
+  if (llvm::any_of(ArrayRef(argv, argc), [](StringRef argument) {
+        return argument.contains("mlir-print-ir-");
+      }))
+    registerToolPasses();
+  registerPassManagerCLOptions();
+  registerAsmPrinterCLOptions();
+  showPassOptions();
+  cl::HideUnrelatedOptions({&options.category, &passCategory()});
   cl::extrahelp exitStatus("\nExit status: 0 written, 1 the input was refused, "
                            "2 could not run.\n");
   std::string levels = "\nLevels:";

@@ -7,10 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/InitAll.h"
+#include "fa4/Support/Tool.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 
 int main(int argc, char **argv) {
+  fa4::setUpTool("fa4-lsp-server");
   mlir::DialectRegistry registry;
   fa4::registerToolDialects(registry);
   return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));

@@ -8,6 +8,7 @@
 
 #include "MutantCheck.h"
 #include "fa4/InitAll.h"
+#include "fa4/Support/Tool.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/MapVector.h"
@@ -315,6 +316,7 @@ bool MutationTest::finish() const {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  fa4::setUpTool("fa4-mutate");
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(
       argc, argv,

@@ -6,30 +6,31 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PassHelp.h"
 #include "fa4/InitAll.h"
+#include "fa4/Support/Tool.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
-#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/raw_ostream.h"
-
-#include "Version.inc"
-
-static const char *const kPassHelp =
-#include "PassHelp.inc"
-    ;
 
 int main(int argc, char **argv) {
-  llvm::cl::SetVersionPrinter([](llvm::raw_ostream &os) {
-    os << "fa4 " << FA4_VERSION << "\nLLVM " << LLVM_VERSION_STRING << "\n";
-  });
-  static const std::string help =
-      std::string("\nFA4 PASSES (IR before and after each):\n\n") + kPassHelp;
-  static llvm::cl::extrahelp extraHelp(help);
-
+  fa4::setUpTool("fa4-opt");
   mlir::DialectRegistry registry;
   fa4::registerToolDialects(registry);
   fa4::registerToolPasses();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "fa4 optimizer driver\n", registry));
+  // Before LLVM's command line, which would want to know all other arguments.
+  for (int i = 1; i < argc; ++i) {
+    llvm::StringRef argument = argv[i];
+    if (argument == "--help-fa4" || argument.consume_front("--help-fa4="))
+      return fa4::printPassHelp(argument == "--help-fa4" ? "" : argument);
+  }
+  static const std::string help =
+      "\nFA4 PASSES (IR before and after each; --help-fa4 lists only these, "
+      "--help-fa4=NAME describes some):\n\n" +
+      fa4::describePasses();
+  static llvm::cl::extrahelp extraHelp(help);
+  return mlir::asMainReturnCode(mlir::MlirOptMain(
+      argc, argv,
+      "fa4 optimizer driver. For fa4's own passes only: --help-fa4\n",
+      registry));
 }

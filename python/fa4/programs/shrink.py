@@ -133,7 +133,7 @@ def shrink(failure: Failure, folder, seconds) -> Program:
 # ---------------------------------------------------------------------------
 
 _SCRIPT = """#!/bin/sh
-# Interesting (1) while the file fails like the program in {question}.
+# Interesting (0) while the file fails like the program in {question}.
 PYTHONPATH={path} exec {python} -m fa4.programs.shrink {question} "$1" {folder}
 """
 
@@ -152,7 +152,7 @@ def reduce(failure: Failure, program, text, folder, seconds):
     script.chmod(0o755)
     source.write_text(text)
     command = [gpu.find_tool("fa4-reduce"), source, "-o", folder / "reduced.mlir"]
-    command += [f"-reduction-tree=traversal-mode=0 test='{script}'"]
+    command.append(f"--test={script}")
     try:
         done = subprocess.run(command, capture_output=True, timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -162,9 +162,10 @@ def reduce(failure: Failure, program, text, folder, seconds):
 
 
 def main(words):
-    """Exit status 1, which is how fa4-reduce wants it, if the file still fails."""
+    """Exit status 0, fa4-reduce's for what is interesting, if the file still
+    fails."""
     failure, program = pickle.loads(Path(words[0]).read_bytes())
-    return int(failure.again(program, Path(words[2]), Path(words[1]).read_text()))
+    return int(not failure.again(program, Path(words[2]), Path(words[1]).read_text()))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,3 @@
 #!/bin/sh
-# Interesting (1) while the file still has a sine.
-grep -q 'math.sin' "$1" && exit 1
-exit 0
+# Interesting (0) while the file still has a sine.
+grep -q 'math.sin' "$1"

@@ -72,11 +72,22 @@ Type fa4::attn::getDefaultOutputType(Type inputType) {
   return inputType;
 }
 
+/// A keyword; `offered` are those that an editor proposes here.
+static ParseResult parseKeywordOf(AsmParser &parser, StringRef &keyword,
+                                  ArrayRef<StringRef> offered) {
+  if (succeeded(parser.parseOptionalKeyword(&keyword, offered)))
+    return success();
+  return parser.parseKeyword(&keyword);
+}
+
 Attribute LayoutAttr::parse(AsmParser &parser, Type) {
+  SmallVector<StringRef> names;
+  for (uint32_t i = 0; i <= getMaxEnumValForLayout(); ++i)
+    names.push_back(stringifyLayout(static_cast<Layout>(i)));
   StringRef name;
   SMLoc loc;
   if (parser.parseLess() || parser.getCurrentLocation(&loc) ||
-      parser.parseKeyword(&name))
+      parseKeywordOf(parser, name, names))
     return {};
   std::optional<Layout> layout = symbolizeLayout(name);
   if (!layout) {
@@ -102,7 +113,7 @@ void LayoutAttr::print(AsmPrinter &printer) const {
 Attribute MaskAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
   StringRef kind;
-  if (parser.parseLess() || parser.parseKeyword(&kind))
+  if (parser.parseLess() || parseKeywordOf(parser, kind, {"causal", "window"}))
     return {};
   if (kind != "causal" && kind != "window") {
     parser.emitError(loc, "expected 'causal' or 'window' in a mask, got '")
@@ -117,7 +128,8 @@ Attribute MaskAttr::parse(AsmParser &parser, Type) {
       return {};
     SMLoc keyLoc = parser.getCurrentLocation();
     StringRef key;
-    if (parser.parseKeyword(&key))
+    if (parseKeywordOf(parser, key,
+                       {"left", "right", "top_left", "bottom_right"}))
       return {};
     if ((alignment = symbolizeMaskAlignment(key)))
       break;

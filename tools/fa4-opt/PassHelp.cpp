@@ -1,0 +1,86 @@
+//===- PassHelp.cpp - help on fa4's own passes ----------------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PassHelp.h"
+#include "fa4/Support/Tool.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/WithColor.h"
+#include "llvm/Support/raw_ostream.h"
+
+using llvm::StringRef;
+
+/// The pages of the passes: "### `-tile-schedule`", "_Summary_", description.
+static const char *const kPassHelp =
+#include "PassHelp.inc"
+    ;
+
+static constexpr StringRef kPipelines[] = {"attn-to-llvm", "attn-to-nvvm",
+                                           "verify-protocol"};
+
+namespace {
+/// A pass or a pipeline.
+struct Topic {
+  StringRef name, summary;
+  StringRef text; ///< Of a pass, with its title.
+  const mlir::PassPipelineInfo *pipeline = nullptr;
+};
+} // namespace
+
+static llvm::SmallVector<Topic> collectTopics() {
+  llvm::SmallVector<Topic> topics;
+  for (StringRef name : kPipelines)
+    if (const auto *pipeline = mlir::PassPipelineInfo::lookup(name))
+      topics.push_back({name, pipeline->getPassDescription(), "", pipeline});
+  constexpr StringRef title = "### `-";
+  StringRef rest = kPassHelp;
+  for (size_t at = rest.find(title); at != StringRef::npos;) {
+    rest = rest.drop_front(at);
+    size_t next = rest.find(title, title.size());
+    StringRef text = rest.take_front(next);
+    StringRef name = text.drop_front(title.size()).split('`').first;
+    StringRef summary = text.split("\n_").second.split("_\n").first;
+    topics.push_back({name, summary, text.rtrim()});
+    at = next;
+  }
+  return topics;
+}
+
+std::string fa4::describePasses() { return kPassHelp; }
+
+int fa4::printPassHelp(StringRef pattern) {
+  llvm::SmallVector<Topic> topics = collectTopics();
+  llvm::raw_ostream &os = llvm::outs();
+  if (pattern.empty()) {
+    os << "fa4's pipelines and passes. All about those whose name contains "
+          "NAME: --help-fa4=NAME\n\n";
+    for (const Topic &topic : topics)
+      os << llvm::formatv("  --{0,-26} {1}\n", topic.name, topic.summary);
+    return 0;
+  }
+  bool isFound = false;
+  llvm::SmallVector<StringRef> names;
+  for (const Topic &topic : topics) {
+    names.push_back(topic.name);
+    if (!topic.name.contains(pattern))
+      continue;
+    os << (isFound ? "\n" : "");
+    isFound = true;
+    if (topic.pipeline)
+      topic.pipeline->printHelpStr(/*indent=*/2, /*descIndent=*/30);
+    else
+      os << topic.text << "\n";
+  }
+  if (isFound)
+    return 0;
+  llvm::WithColor::error(llvm::errs(), "fa4-opt")
+      << "--help-fa4: no pass of fa4 has '" << pattern << "' in its name; "
+      << suggestName(pattern, names) << "\n";
+  return 1;
+}
