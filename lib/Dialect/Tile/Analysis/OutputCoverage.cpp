@@ -287,7 +287,11 @@ std::optional<Index> OutputCheck::readIndex(const Store &store, unsigned dim) {
   Index index;
   for (const auto &term : counts.getValue(store.indices[dim])) {
     const std::vector<unsigned> &monomial = term.first;
-    int64_t coefficient = term.second;
+    // Far beyond any tensor, where sums of coefficients still fit.
+    constexpr int64_t limit = int64_t(1) << 40;
+    if (term.second > limit || term.second < -limit)
+      return std::nullopt;
+    int64_t coefficient = static_cast<int64_t>(term.second);
     if (monomial.empty()) {
       index.constant = coefficient;
       continue;
