@@ -38,6 +38,8 @@ config.environment["PATH"] = os.pathsep.join(
         config.environment["PATH"],
     ]
 )
+# ptxas takes longer than all else: tests that are about it say --verify-ptx.
+config.environment["FA4_VERIFY_PTX"] = "0"
 for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "FA4_SEED"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

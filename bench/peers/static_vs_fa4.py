@@ -66,7 +66,7 @@ def ours(kernel, folder, options, more, emulated=None):
     op = gpu.Op(head_dim=int(head_dim), mask=mask)
     flags = [f"--exp-fraction={emulated / 128}"] if emulated is not None else []
     try:
-        compiled = gpu.compile(op.mlir(), folder, options.chip, "ptx", [*flags, *more])
+        compiled = gpu.compile(op.mlir(), folder, options.chip, "ptx", ["--verify-ptx=false", *flags, *more])
     except (CompileError, ToolNotFoundError) as error:
         sys.exit(f"static-vs-fa4: {kernel}: {error}")
     figures = assemble(options.ptxas, compiled.ptx, compiled.cubin, options.chip)

@@ -14,6 +14,10 @@
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace fa4;
@@ -109,32 +113,72 @@ KernelOptions AttnToNVVMOptions::get() const {
   return options;
 }
 
-void fa4::buildAttnToNVVMPipeline(OpPassManager &pm,
-                                  const AttnToNVVMOptions &options) {
-  auto find = [](const std::string &name) -> std::optional<unsigned> {
-    if (name.empty())
-      return std::nullopt;
-    if (std::optional<unsigned> level = findKernelLevel(name))
-      return level;
-    llvm::reportFatalUsageError(
-        llvm::Twine("attn-to-nvvm: there is no level '") + name + "'");
-  };
-  std::optional<unsigned> from = find(options.from), to = find(options.to);
-  if (from && options.chip.hasValue())
-    llvm::reportFatalUsageError(
-        llvm::Twine(
-            "attn-to-nvvm: chip is an option for attention ops; kernels "
-            "of the level '") +
-        options.from + "' say which chip they are for");
-  unsigned begin = from ? *from + 1 : 0;
-  unsigned end = to ? *to + 1 : getKernelLevels().size();
+std::string fa4::listKernelLevels() {
+  return llvm::join(
+      llvm::map_range(getKernelLevels(),
+                      [](const KernelLevel &level) { return level.name; }),
+      ", ");
+}
+
+std::optional<std::string> KernelOptions::check() const {
+  // Both are also false for NaN. The passes know the types and the sizes that
+  // narrow these ranges.
+  if (!(rescaleThreshold >= 0 && std::isfinite(rescaleThreshold)))
+    return llvm::formatv("rescale-threshold must be a finite number that is "
+                         "not negative, got {0}",
+                         llvm::format("%g", rescaleThreshold));
+  if (expFraction != -1 && !(expFraction >= 0 && expFraction <= 1))
+    return llvm::formatv("exp-fraction must be from 0 to 1, or -1 for one that "
+                         "is computed, got {0}",
+                         llvm::format("%g", expFraction));
+  return std::nullopt;
+}
+
+std::optional<std::string> AttnToNVVMOptions::check() const {
+  for (const std::string &name : {std::string(from), std::string(to)})
+    if (!name.empty() && !findKernelLevel(name))
+      return llvm::formatv("there is no level '{0}'; the levels are {1}", name,
+                           listKernelLevels());
+  if (!from.empty() && !to.empty() &&
+      *findKernelLevel(from) > *findKernelLevel(to))
+    return llvm::formatv("the level '{0}' to start from comes after '{1}', "
+                         "the last one; the levels are {2}",
+                         std::string(from), std::string(to),
+                         listKernelLevels());
+  if (!from.empty() && chip.hasValue())
+    return llvm::formatv("chip is an option for attention ops; kernels of the "
+                         "level '{0}' say which chip they are for",
+                         std::string(from));
+  return get().check();
+}
+
+LogicalResult fa4::buildAttnToNVVMPipeline(
+    OpPassManager &pm, const AttnToNVVMOptions &options,
+    llvm::function_ref<LogicalResult(const Twine &)> emitError) {
+  if (std::optional<std::string> problem = options.check())
+    return emitError("attn-to-nvvm: " + Twine(*problem));
+  unsigned begin =
+      options.from.empty() ? 0 : *findKernelLevel(options.from) + 1;
+  unsigned end = options.to.empty() ? getKernelLevels().size()
+                                    : *findKernelLevel(options.to) + 1;
   for (unsigned i = begin; i < end; ++i)
     getKernelLevels()[i].addPasses(pm, options.get());
+  return success();
 }
 
 void fa4::registerAttnToNVVMPipeline() {
-  PassPipelineRegistration<AttnToNVVMOptions>(
+  // PassPipelineRegistration has no way to report an error.
+  using EmitError = llvm::function_ref<LogicalResult(const Twine &)>;
+  registerPassPipeline(
       "attn-to-nvvm",
       "Compile attention ops to kernels in the LLVM and NVVM dialects",
-      buildAttnToNVVMPipeline);
+      [](OpPassManager &pm, StringRef text, EmitError emitError) {
+        AttnToNVVMOptions options;
+        if (failed(options.parseFromString(text)))
+          return failure();
+        return buildAttnToNVVMPipeline(pm, options, emitError);
+      },
+      [](llvm::function_ref<void(const mlir::detail::PassOptions &)> handler) {
+        handler(AttnToNVVMOptions());
+      });
 }

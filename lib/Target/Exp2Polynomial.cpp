@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 using namespace llvm;
 
@@ -249,6 +250,10 @@ float Exp2Polynomial::evaluate(float fraction) const {
 }
 
 float Exp2Polynomial::exp2(float x) const {
+  // The bits of NaN, as the GPU makes it, are 0x7fffffff; shifted into the
+  // exponent and added to themselves they are those of the largest number.
+  if (std::isnan(x))
+    return std::numeric_limits<float>::max();
   x = std::fmax(x, -127.0f);
   // The kernel adds 1.5 * 2^23 rounding down, which leaves floor(x) in the low
   // bits; subtracting it again is exact.

@@ -7,8 +7,9 @@
     out, lse = module["gqa"](q, k, v)
 
 The way there is `fa4-opt --attn-to-llvm`, `mlir-translate`, `clang -shared`. The
-tools are looked for where `Tools` says: as given, in the environment (FA4_OPT
-is the path of fa4-opt, FA4_LLVM_BIN the folder of LLVM's tools), in PATH.
+tools are looked for where `Tools.find` is told, else where fa4.tools looks: in the
+environment (FA4_OPT is the path of fa4-opt, FA4_LLVM_BIN the folder of LLVM's
+tools), in the release build, in PATH.
 
 Arguments and results are numpy arrays for tensors and memrefs, Python numbers
 for scalars. Element types that numpy lacks are ml_dtypes': bfloat16,
@@ -31,9 +32,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-
-class ToolNotFoundError(RuntimeError):
-    """A tool that compiling needs is not there."""
+from fa4.tools import ToolNotFoundError, find_llvm_tool, find_tool
 
 
 class CompileError(RuntimeError):
@@ -231,32 +230,13 @@ class Tools:
     def find(cls, fa4_opt=None, llvm_bin=None) -> "Tools":
         """`fa4_opt` is a path, `llvm_bin` a folder; see the module for where
         else is looked."""
-        fa4_opt = fa4_opt or os.environ.get("FA4_OPT")
-        llvm_bin = llvm_bin or os.environ.get("FA4_LLVM_BIN")
+        if fa4_opt and not shutil.which(fa4_opt):
+            raise ToolNotFoundError(f"fa4-opt not found at {fa4_opt}")
         return cls(
-            _find_tool("fa4-opt", fa4_opt, "FA4_OPT"),
-            _find_llvm_tool("mlir-translate", llvm_bin),
-            _find_llvm_tool("clang", llvm_bin),
+            fa4_opt or find_tool("fa4-opt"),
+            find_llvm_tool("mlir-translate", llvm_bin),
+            find_llvm_tool("clang", llvm_bin),
         )
-
-
-def _find_tool(name, given, variable):
-    path = shutil.which(given or name)
-    if path:
-        return path
-    where = f"at {given}" if given else f"in PATH; set {variable} to its path"
-    raise ToolNotFoundError(f"{name} not found {where}")
-
-
-def _find_llvm_tool(name, folder):
-    candidates = [f"{name}-22", name]
-    if folder:
-        candidates = [os.path.join(folder, candidate) for candidate in candidates]
-    for candidate in candidates:
-        if path := shutil.which(candidate):
-            return path
-    where = f"in {folder}" if folder else "in PATH; set FA4_LLVM_BIN to its folder"
-    raise ToolNotFoundError(f"{name} (LLVM 22) not found {where}")
 
 
 def _run(command, stdin):

@@ -127,7 +127,7 @@ def heading(text):
 def compile_for_gpu(text, chip):
     """The kernel, with the compiler's tables; and what took how long."""
     shutil.rmtree(FOLDER, ignore_errors=True)
-    kernel, seconds = timed(gpu.compile, text, FOLDER, chip)
+    kernel, seconds = timed(gpu.compile, text, FOLDER, chip, "ptx", ["--verify-ptx=false"])
     took = f"op to PTX for {chip} in {seconds:.2f} s"
     wanted = [*LEVELS, "ptx"]
     if gpu.find_ptxas():

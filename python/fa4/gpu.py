@@ -7,8 +7,7 @@
     kernel = gpu.compile(op.mlir(), Path("out"), chip="sm_100a")
     out, lse = gpu.simulate(kernel, {"q": q, "k": k, "v": v}, ["out", "lse"], check=True)
 
-The tools are looked for in the environment (FA4_COMPILE and FA4_SIM are their
-paths), next to FA4_OPT or else in the release build, in PATH; ptxas where fa4-compile looks for it.
+fa4.tools says where the tools are looked for; ptxas is where fa4-compile looks for it.
 """
 
 import glob
@@ -25,10 +24,11 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from fa4.cpu import CompileError, ToolNotFoundError
+from fa4.cpu import CompileError, dtype_of
 from fa4.reference import Mask
+from fa4.tools import ROOT, ToolNotFoundError, find_tool, has_tools
 
-ROOT = Path(__file__).resolve().parents[2]
+__all__ = ["ROOT", "ToolNotFoundError", "find_tool", "has_tools"]  # Also from here.
 DTYPES = {"bf16": np.dtype(ml_dtypes.bfloat16), "f16": np.dtype(np.float16)}
 MASKS = {
     "full": None,
@@ -39,30 +39,6 @@ MASKS = {
 
 class SimulationError(RuntimeError):
     """fa4-sim found something, or could not run; the message is its own."""
-
-
-def find_tool(name: str) -> str:
-    """The path of fa4-compile or fa4-sim."""
-    variable = name.replace("-", "_").upper()
-    if given := os.environ.get(variable):
-        if not os.access(given, os.X_OK):
-            raise ToolNotFoundError(f"{variable} is {given}, which cannot be run")
-        return given
-    fa4_opt = os.environ.get("FA4_OPT")
-    folder = Path(fa4_opt).parent if fa4_opt else ROOT / "build" / "release" / "bin"
-    built = folder / name
-    found = str(built) if os.access(built, os.X_OK) else shutil.which(name)
-    if not found:
-        raise ToolNotFoundError(f"{name} not found: build it, or name it in {variable}")
-    return found
-
-
-def has_tools(*names: str) -> bool:
-    """Whether find_tool finds all of these."""
-    try:
-        return all(map(find_tool, names))
-    except ToolNotFoundError:
-        return False
 
 
 def run_tool(name: str, *arguments) -> str:
@@ -162,17 +138,23 @@ def to_npy(path: Path, array: np.ndarray):
 def simulate(
     kernel: Kernel,
     inputs: dict,
-    results: dict,
+    results: dict | Sequence[str],
     seeds: tuple[int, int] = (0, 0),
     check: bool = True,
     options: Sequence[str] = (),
     timeout: float | None = None,
-) -> dict:
+) -> dict | tuple:
     """Runs the kernel once for each seed from the first to the last, both
     included. `inputs` is name -> array, or number for a scalar that the kernel
-    takes (a size, a capture); `results` is name -> dtype. Returns what the last
-    run wrote, name -> array. Raises SimulationError when any run has a
-    finding."""
+    takes (a size, a capture). Returns what the last run wrote: for `results`
+    that is name -> dtype, name -> array; for a sequence of names, a tuple of
+    arrays of the tensors' own dtypes. Raises SimulationError when any
+    run has a finding, and when the call breaks a condition of the manifest."""
+    if not isinstance(results, dict):
+        tensors = json.loads(kernel.manifest.read_text())["tensors"]
+        dtypes = {name: dtype_of(tensors[name]["dtype"]) for name in results}
+        arrays = simulate(kernel, inputs, dtypes, seeds, check, options, timeout)
+        return tuple(arrays.values())
     with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
         command = [find_tool("fa4-sim"), str(kernel.manifest), "--json"]
         for name, array in inputs.items():

@@ -235,6 +235,8 @@ def run_all(cases, kernels, folder, options):
 
 
 def main(argv=None):
+    # The grid is about numbers; test_ptxas and the kernels' own tests look for spills.
+    os.environ.setdefault("FA4_VERIFY_PTX", "0")
     options = parse_arguments(argv)
     everything = grid.quick_cases() if options.quick else grid.full_cases()
     cases = [case for case in everything if not options.case or re.search(options.case, str(case))]

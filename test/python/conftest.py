@@ -19,6 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(Path(__file__).parent))
 os.environ.setdefault("FA4_OPT", str(ROOT / "build" / "release" / "bin" / "fa4-opt"))
+# ptxas takes longer than all else: tests that are about it ask for it.
+os.environ.setdefault("FA4_VERIFY_PTX", "0")
 # One thread a process: the tests' matrices are small, the processes many.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

@@ -11,7 +11,7 @@ import pytest
 from heap import leaks
 from ml_dtypes import bfloat16, float8_e4m3fn, float8_e5m2
 
-from fa4 import cpu
+from fa4 import cpu, gpu, tools
 
 pytestmark = pytest.mark.xdist_group("cpu")
 
@@ -285,8 +285,13 @@ def test_missing_tools(monkeypatch, tmp_path):
                        match=rf"mlir-translate \(LLVM 22\) not found in {tmp_path}"):  # fmt: skip
         cpu.Tools.find(llvm_bin=str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(tools, "ROOT", tmp_path)
+    monkeypatch.setattr(tools, "DEBIAN_LLVM_BIN", str(tmp_path))
+    monkeypatch.setenv("FA4_OPT", "/no/where")
+    with pytest.raises(cpu.ToolNotFoundError, match="FA4_OPT is /no/where, which cannot be run"):
+        cpu.Tools.find()
     monkeypatch.delenv("FA4_OPT")
-    with pytest.raises(cpu.ToolNotFoundError, match="in PATH; set FA4_OPT to its path"):
+    with pytest.raises(cpu.ToolNotFoundError, match="in PATH; build it, or set FA4_OPT to its path"):
         cpu.Tools.find()
     monkeypatch.setenv("FA4_OPT", fa4_opt)
     monkeypatch.delenv("FA4_LLVM_BIN", raising=False)
@@ -295,11 +300,29 @@ def test_missing_tools(monkeypatch, tmp_path):
 
 
 def test_tools_in_path(monkeypatch, tmp_path):
-    tools = cpu.Tools.find()
+    found = cpu.Tools.find()
     for name in ("fa4-opt", "mlir-translate", "clang"):
-        (tmp_path / name).symlink_to(getattr(tools, name.replace("-", "_")))
+        (tmp_path / name).symlink_to(getattr(found, name.replace("-", "_")))
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(tools, "ROOT", tmp_path)
     monkeypatch.delenv("FA4_OPT")
     monkeypatch.delenv("FA4_LLVM_BIN", raising=False)
     assert cpu.Tools.find().fa4_opt == str(tmp_path / "fa4-opt")
     assert cpu.Tools.find().clang == str(tmp_path / "clang")
+
+
+def test_the_build_is_found_without_variables(monkeypatch, tmp_path):
+    """fa4.cpu and fa4.gpu find the release build of the checkout alike, and the
+    build next to FA4_OPT."""
+    for name in ("FA4_OPT", "FA4_COMPILE", "FA4_SIM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(tools, "ROOT", tmp_path)
+    for folder in ("build/release/bin", "other/bin"):
+        (tmp_path / folder).mkdir(parents=True)
+        for name in ("fa4-opt", "fa4-compile", "fa4-sim"):
+            (tmp_path / folder / name).write_text("#!/bin/sh\n")
+            (tmp_path / folder / name).chmod(0o755)
+    for folder in ("build/release/bin", "other/bin"):
+        assert cpu.Tools.find().fa4_opt == str(tmp_path / folder / "fa4-opt")
+        assert gpu.find_tool("fa4-sim") == str(tmp_path / folder / "fa4-sim")
+        monkeypatch.setenv("FA4_OPT", str(tmp_path / "other/bin/fa4-opt"))

@@ -12,7 +12,7 @@
 // RUN: not fa4-compile %s --exp-fraction=1 --emit=tile,split-exp -o %t/refused 2>&1 | FileCheck %s --check-prefix=REFUSED
 // RUN: not fa4-compile %s --exp-fraction=1 --emit=tile --report -o %t/refused 2>&1 | FileCheck %s --check-prefix=REFUSED
 // RUN: not ls %t/refused
-// REFUSED: error: tile-split-exp: 64 pairs of exponentials cannot be emulated
+// REFUSED: error: tile-split-exp: the fraction must be from 0 to 0.75 in rows of 128 columns
 //
 // A file that is not of the level that it is said to be of.
 // RUN: not fa4-compile %s --from=schedule --emit=allocate -o %t/refused 2>&1 | FileCheck %s --check-prefix=FROM

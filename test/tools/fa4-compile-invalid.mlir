@@ -14,6 +14,18 @@
 // FROM: fa4-compile: error: --from: there is no level 'sass'
 // RUN: not fa4-compile kernel.mlir -o out --emit=schedule 2>&1 | FileCheck %s --check-prefix=PAST --implicit-check-not=error:
 // PAST: error: is past the level 'schedule', which --emit asks for
+// Options that no kernel can have, also where the pass that they are for does not run.
+// RUN: not fa4-compile kernel.mlir -o out --rescale-threshold=inf 2>&1 | FileCheck %s --check-prefix=THRESHOLD -DGOT=inf
+// RUN: not fa4-compile kernel.mlir -o out --rescale-threshold=nan 2>&1 | FileCheck %s --check-prefix=THRESHOLD -DGOT=nan
+// RUN: not fa4-compile kernel.mlir -o out --rescale-threshold=-1 2>&1 | FileCheck %s --check-prefix=THRESHOLD -DGOT=-1
+// THRESHOLD: fa4-compile: error: --rescale-threshold must be a finite number that is not negative, got [[GOT]]{{$}}
+// RUN: not fa4-compile kernel.mlir -o out --exp-fraction=nan 2>&1 | FileCheck %s --check-prefix=FRACTION -DGOT=nan
+// RUN: not fa4-compile kernel.mlir -o out --exp-fraction=-7 2>&1 | FileCheck %s --check-prefix=FRACTION -DGOT=-7
+// RUN: not fa4-compile kernel.mlir -o out --exp-fraction=1.5 2>&1 | FileCheck %s --check-prefix=FRACTION -DGOT=1.5
+// FRACTION: fa4-compile: error: --exp-fraction must be from 0 to 1, or -1 for one that is computed, got [[GOT]]{{$}}
+// A full disk behind standard output, which LLVM would call its own error.
+// RUN: not fa4-compile kernel.mlir -o - 2>&1 >/dev/full | FileCheck %s --check-prefix=FULL --implicit-check-not=LLVM
+// FULL: fa4-compile: error: cannot write the output: No space left on device
 // RUN: not fa4-compile kernel.mlir -o out --no-such-option 2>&1 | FileCheck %s --check-prefix=OPTION
 // OPTION: Unknown command line argument '--no-such-option'
 // RUN: not fa4-compile kernel.mlir -o - --emit=ptx,llvm 2>&1 | FileCheck %s --check-prefix=DASH

@@ -4,9 +4,9 @@
 // CHECK: func @f
 // CHECK-NOT: layout<bhsd>
 // CHECK: attn.sdpa {{.*}} mask<window
-func.func @f(%q: tensor<1x8x8x16xf16>, %o: memref<1x8x8x16xf16>) -> tensor<1x8x8x16xf16> {
-  attn.sdpa %o, %o, %o layout<bhsd> outs(%o : memref<1x8x8x16xf16>) : memref<1x8x8x16xf16>, memref<1x8x8x16xf16>, memref<1x8x8x16xf16>
+func.func @f(%q: tensor<1x8x8x16xf16>, %x: memref<1x8x8x16xf16>, %o: memref<1x8x8x16xf16>) -> tensor<1x8x8x16xf16> {
+  attn.sdpa %x, %x, %x layout<bhsd> outs(%o : memref<1x8x8x16xf16>) : memref<1x8x8x16xf16>, memref<1x8x8x16xf16>, memref<1x8x8x16xf16>
   %0 = attn.sdpa %q, %q, %q layout<bshd> mask<window, left = 3, top_left> : tensor<1x8x8x16xf16>, tensor<1x8x8x16xf16>, tensor<1x8x8x16xf16> -> tensor<1x8x8x16xf16>
-  attn.sdpa %o, %o, %o layout<bhsd> outs(%o : memref<1x8x8x16xf16>) : memref<1x8x8x16xf16>, memref<1x8x8x16xf16>, memref<1x8x8x16xf16>
+  attn.sdpa %x, %x, %x layout<bhsd> outs(%o : memref<1x8x8x16xf16>) : memref<1x8x8x16xf16>, memref<1x8x8x16xf16>, memref<1x8x8x16xf16>
   return %0 : tensor<1x8x8x16xf16>
 }

@@ -312,8 +312,13 @@ static LogicalResult runPtxas(ModuleOp module, const CompileOptions &options,
                               OutputFiles &files) {
   llvm::Expected<PtxasResult> result =
       assemble(options.ptxas, ptx, report.chip, options.ptxasArguments);
-  if (!result)
-    return module.emitError(llvm::toString(result.takeError()));
+  if (!result) {
+    std::string message = llvm::toString(result.takeError());
+    if (!options.ptxasIsOptional || !isPtxasTooOld(message))
+      return module.emitError(message);
+    report.notChecked = options.ptxas + " is too old";
+    return success();
+  }
   for (const std::string &advisory : result->report.advisories)
     module.emitWarning("ptxas: ") << advisory;
   report.ptxas = std::move(result->report);
@@ -396,6 +401,7 @@ static FailureOr<CompileReport> emit(ModuleOp module,
   report.ptxBytes = ptx->size();
   if (options.wants(Artefact::LLVM))
     files.add(report.name + ".ll", std::move(llvmIR));
+  report.notChecked = options.notChecked;
   if (!options.ptxas.empty()) {
     TimingScope scope = timing.nest("ptxas");
     if (failed(runPtxas(module, options, *ptx, report, files)))
@@ -470,8 +476,10 @@ void RunReport::print(llvm::raw_ostream &os) const {
 
 void CompileReport::print(llvm::raw_ostream &os) const {
   os << llvm::formatv("{0} on {1}: {2} bytes of PTX\n", name, chip, ptxBytes);
-  if (ptxas.functions.empty())
+  if (ptxas.functions.empty()) {
+    os << "  not checked for spills: " << notChecked << "\n";
     return;
+  }
   os << llvm::formatv("  {0,-32} {1,9} {2,8} {3,10} {4,5} {5,12} {6,11}\n",
                       "function", "registers", "barriers", "smem bytes",
                       "stack", "spill stores", "spill loads");

@@ -34,6 +34,11 @@ struct CompileOptions {
   bool isChipGiven = false;
   /// ptxas to run, of findPtxas; none is run when empty.
   std::string ptxas;
+  /// Nobody asked for ptxas: one that is too old for the PTX or the chip does
+  /// not count as there.
+  bool ptxasIsOptional = false;
+  /// For the report: why no ptxas is run.
+  std::string notChecked;
   std::vector<std::string> ptxasArguments;
   /// Spills and stack are warnings, not errors.
   bool allowSpills = false;
@@ -51,6 +56,8 @@ struct CompileReport {
   size_t ptxBytes = 0;
   /// Empty if ptxas did not run.
   PtxasReport ptxas;
+  /// Why it did not.
+  std::string notChecked;
 
   void print(llvm::raw_ostream &os) const;
 };

@@ -9,11 +9,13 @@
 #include "Compilation.h"
 #include "fa4/InitAll.h"
 #include "fa4/Support/Tool.h"
+#include "fa4/Support/FatalErrors.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
 
@@ -57,15 +59,16 @@ struct Options {
   cl::opt<double> rescaleThreshold{
       "rescale-threshold",
       cl::desc("How far, in powers of two, a row's maximum may grow before the "
-               "accumulator is rescaled; 0 = at once"),
+               "accumulator is rescaled, 0 to 15 for f16 and 0 to 97 for bf16; "
+               "0 = at once"),
       cl::init(KernelOptions().rescaleThreshold), cl::cat(category)};
   cl::opt<bool> splitArrival{
       "split-arrival", cl::desc("Hand over operands of MMAs in two parts"),
       cl::init(KernelOptions().splitArrival), cl::cat(category)};
   cl::opt<double> expFraction{
       "exp-fraction",
-      cl::desc("Share of the exponentials that a polynomial computes, 0 to 1; "
-               "less than 0 = computed from the target's rates"),
+      cl::desc("Share of the exponentials that a polynomial computes, 0 to "
+               "0.75; -1 = computed from the target's rates"),
       cl::init(KernelOptions().expFraction), cl::cat(category)};
   cl::opt<bool> verify{
       "verify",
@@ -73,9 +76,12 @@ struct Options {
                "that its outputs are written once; what is not proven is "
                "refused (default: true)"),
       cl::init(KernelOptions().verify), cl::cat(category)};
-  cl::opt<bool> verifyPtx{
+  cl::opt<cl::boolOrDefault> verifyPtx{
       "verify-ptx",
-      cl::desc("Have ptxas check the PTX, also when no cubin is wanted"),
+      cl::desc(
+          "Have ptxas check that the PTX assembles without spills (default: "
+          "if a ptxas is found; =false leaves it out, as does FA4_VERIFY_PTX=0 "
+          "in the environment)"),
       cl::cat(category)};
   cl::opt<bool> allowSpills{
       "allow-spills",
@@ -106,6 +112,8 @@ struct Options {
 };
 
 } // namespace
+
+static const FatalErrorExit kFatalErrors{"fa4-compile", kCannotRun};
 
 static Status fail(const llvm::Twine &message) {
   llvm::WithColor::error(llvm::errs(), "fa4-compile") << message << "\n";
@@ -153,6 +161,35 @@ static FailureOr<CompileOptions> readEmit(const Options &options) {
   return compile;
 }
 
+/// Finds ptxas where it is needed, and where PTX is to be checked and there is
+/// one.
+static LogicalResult choosePtxas(const Options &options,
+                                 CompileOptions &compile) {
+  bool needed =
+      options.verifyPtx == cl::BOU_TRUE || compile.wants(Artefact::Cubin);
+  if (!needed && !compile.wants(Artefact::PTX))
+    return success();
+  std::optional<std::string> wish =
+      llvm::sys::Process::GetEnv("FA4_VERIFY_PTX");
+  bool unwanted = options.verifyPtx == cl::BOU_FALSE ||
+                  (options.verifyPtx == cl::BOU_UNSET && wish == "0");
+  if (!needed && unwanted) {
+    compile.notChecked = "--verify-ptx=false";
+    return success();
+  }
+  llvm::Expected<std::string> ptxas = findPtxas(options.ptxas);
+  if (ptxas) {
+    compile.ptxas = std::move(*ptxas);
+    compile.ptxasIsOptional = !needed && options.ptxas.empty();
+    return success();
+  }
+  std::string reason = llvm::toString(ptxas.takeError());
+  if (needed || !options.ptxas.empty())
+    return fail(reason), failure();
+  compile.notChecked = std::move(reason);
+  return success();
+}
+
 /// The options that compile() has, and ptxas if it will be run.
 static FailureOr<CompileOptions> readOptions(const Options &options) {
   FailureOr<CompileOptions> emit = readEmit(options);
@@ -164,6 +201,8 @@ static FailureOr<CompileOptions> readOptions(const Options &options) {
   compile.kernel.splitArrival = options.splitArrival;
   compile.kernel.expFraction = options.expFraction;
   compile.kernel.verify = options.verify;
+  if (std::optional<std::string> problem = compile.kernel.check())
+    return fail("--" + *problem), failure();
   compile.manifests = options.output != "-";
   compile.report = options.report;
   compile.back.chip = options.chip;
@@ -178,12 +217,8 @@ static FailureOr<CompileOptions> readOptions(const Options &options) {
       (compile.artefacts.size() + compile.levels.size() > 1 ||
        compile.wants(Artefact::Cubin)))
     return fail("-o - prints one text; --emit names something else"), failure();
-  if (options.verifyPtx || compile.wants(Artefact::Cubin)) {
-    llvm::Expected<std::string> ptxas = findPtxas(options.ptxas);
-    if (!ptxas)
-      return fail(llvm::toString(ptxas.takeError())), failure();
-    compile.ptxas = std::move(*ptxas);
-  }
+  if (failed(choosePtxas(options, compile)))
+    return failure();
   return emit;
 }
 
@@ -245,8 +280,12 @@ static Status run(const Options &options, TimingScope &timing) {
     return kRejected;
 
   OutputFiles files;
+  // While the back end runs, LLVM's fatal errors are diagnostics of the kernel;
+  // see emitPTX.
+  llvm::remove_fatal_error_handler();
   FailureOr<RunReport> report =
       compile(*module, *compileOptions, timing, files);
+  reportFatalErrorsAs(kFatalErrors);
   if (failed(report))
     return kRejected;
   bool print = options.output == "-";
@@ -264,6 +303,7 @@ static Status run(const Options &options, TimingScope &timing) {
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   setUpTool("fa4-compile");
+  reportFatalErrorsAs(kFatalErrors);
   Options options;
   registerDefaultTimingManagerCLOptions();
   // --mlir-print-ir-after=PASS knows the passes that are registered by then. To

@@ -9,6 +9,7 @@
 #include "MutantCheck.h"
 #include "fa4/InitAll.h"
 #include "fa4/Support/Tool.h"
+#include "fa4/Support/FatalErrors.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/MapVector.h"
@@ -317,6 +318,8 @@ bool MutationTest::finish() const {
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   fa4::setUpTool("fa4-mutate");
+  static const fa4::FatalErrorExit fatal{"fa4-mutate", 1};
+  fa4::reportFatalErrorsAs(fatal);
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(
       argc, argv,

@@ -9,12 +9,15 @@
 #include "PassHelp.h"
 #include "fa4/InitAll.h"
 #include "fa4/Support/Tool.h"
+#include "fa4/Support/FatalErrors.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
 
 int main(int argc, char **argv) {
   fa4::setUpTool("fa4-opt");
+  static const fa4::FatalErrorExit fatal{"fa4-opt", 1};
+  fa4::reportFatalErrorsAs(fatal);
   mlir::DialectRegistry registry;
   fa4::registerToolDialects(registry);
   fa4::registerToolPasses();

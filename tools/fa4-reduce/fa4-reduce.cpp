@@ -18,6 +18,7 @@
 #include "AttnReduction.h"
 #include "fa4/InitAll.h"
 #include "fa4/Support/Tool.h"
+#include "fa4/Support/FatalErrors.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
@@ -101,6 +102,8 @@ int main(int argc, char **argv) {
   llvm::SmallVector<char *> pointers;
   for (std::string &argument : arguments)
     pointers.push_back(argument.data());
+  static const fa4::FatalErrorExit fatal{"fa4-reduce", 1};
+  fa4::reportFatalErrorsAs(fatal);
   mlir::DialectRegistry registry;
   fa4::registerToolDialects(registry);
   fa4::registerAttnReduction(registry);

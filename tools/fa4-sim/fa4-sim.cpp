@@ -9,6 +9,7 @@
 #include "WatchPrinter.h"
 #include "fa4/Simulator/Check/HappensBefore.h"
 #include "fa4/Simulator/Manifest/Session.h"
+#include "fa4/Support/FatalErrors.h"
 #include "fa4/Support/OutputFiles.h"
 #include "fa4/Support/Tool.h"
 #include "llvm/ADT/STLExtras.h"
@@ -455,6 +456,8 @@ static int runManifest(Options &options) {
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   fa4::setUpTool("fa4-sim");
+  static const fa4::FatalErrorExit fatal{"fa4-sim", 2};
+  fa4::reportFatalErrorsAs(fatal);
   SimOptTable table;
   unsigned missingIndex, missingCount;
   InputArgList args = table.ParseArgs(llvm::ArrayRef(argv + 1, argc - 1),

@@ -22,17 +22,23 @@ namespace fa4 {
 /// passes.
 struct KernelOptions {
   std::string chip = "sm_100a";
-  /// tile-lazy-rescale, log2 units; 0 rescales with each new maximum.
+  /// tile-lazy-rescale, log2 units; 0 rescales with each new maximum. The pass
+  /// derives the largest from the types of the kernel: 15 for f16, 97 for bf16.
   double rescaleThreshold = 8.0;
   /// tile-schedule.
   bool splitArrival = true;
-  /// tile-split-exp: share of the exponentials that go to the polynomial; less
-  /// than 0 = computed.
+  /// tile-split-exp: share of the exponentials that go to the polynomial, or -1
+  /// = computed. The largest is 0.75 in rows of 128 columns, since the last 32
+  /// columns of a row stay on the special function unit.
   double expFraction = -1.0;
   /// Whether the protocol of the roles is proven after tile-schedule and
   /// tile-allocate and before tile-to-nvvm, and there that outputs are written
   /// once. Off, what a file says is compiled as it stands.
   bool verify = true;
+
+  /// A sentence on the first option that no kernel can have, such as NaN;
+  /// nothing if there is none.
+  std::optional<std::string> check() const;
 };
 
 /// One step of the pipeline.
@@ -51,6 +57,9 @@ llvm::ArrayRef<KernelLevel> getKernelLevels();
 /// The number of the level of this name, if there is one.
 std::optional<unsigned> findKernelLevel(llvm::StringRef name);
 
+/// The names of all levels, for messages.
+std::string listKernelLevels();
+
 /// Options of `attn-to-nvvm`.
 struct AttnToNVVMOptions : public mlir::PassPipelineOptions<AttnToNVVMOptions> {
   PassOptions::Option<std::string> chip{
@@ -59,7 +68,8 @@ struct AttnToNVVMOptions : public mlir::PassPipelineOptions<AttnToNVVMOptions> {
   PassOptions::Option<double> rescaleThreshold{
       *this, "rescale-threshold",
       llvm::cl::desc("How far, in powers of two, a row's maximum may grow "
-                     "before the accumulator is rescaled; 0 = at once"),
+                     "before the accumulator is rescaled, 0 to 15 for f16 and "
+                     "0 to 97 for bf16; 0 = at once"),
       llvm::cl::init(KernelOptions().rescaleThreshold)};
   PassOptions::Option<bool> splitArrival{
       *this, "split-arrival",
@@ -68,7 +78,7 @@ struct AttnToNVVMOptions : public mlir::PassPipelineOptions<AttnToNVVMOptions> {
   PassOptions::Option<double> expFraction{
       *this, "exp-fraction",
       llvm::cl::desc("Share of the exponentials that a polynomial computes, 0 "
-                     "to 1; less than 0 = computed from the target's rates"),
+                     "to 0.75; -1 = computed from the target's rates"),
       llvm::cl::init(KernelOptions().expFraction)};
   PassOptions::Option<bool> verify{
       *this, "verify",
@@ -82,11 +92,15 @@ struct AttnToNVVMOptions : public mlir::PassPipelineOptions<AttnToNVVMOptions> {
       *this, "to", llvm::cl::desc("Last level to go to"), llvm::cl::init("")};
 
   KernelOptions get() const;
+  /// A sentence on the first option that is wrong; nothing if there is none.
+  std::optional<std::string> check() const;
 };
 
-/// Adds the passes of all levels after `from` up to `to`.
-void buildAttnToNVVMPipeline(mlir::OpPassManager &pm,
-                             const AttnToNVVMOptions &options);
+/// Adds the passes of all levels after `from` up to `to`. Options that check()
+/// refuses are an error.
+llvm::LogicalResult buildAttnToNVVMPipeline(
+    mlir::OpPassManager &pm, const AttnToNVVMOptions &options,
+    llvm::function_ref<llvm::LogicalResult(const llvm::Twine &)> emitError);
 
 /// Registers `attn-to-nvvm`.
 void registerAttnToNVVMPipeline();

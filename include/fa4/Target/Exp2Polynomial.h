@@ -41,7 +41,8 @@ struct Exp2Polynomial {
   float evaluate(float fraction) const;
 
   /// 2^x as the generated code computes it. x is clamped to -127 from below
-  /// (which gives 0 or nearly so) and must be below 127.
+  /// (which gives 0 or nearly so) and must be below 127. NaN gives the largest
+  /// finite number.
   float exp2(float x) const;
 };
 

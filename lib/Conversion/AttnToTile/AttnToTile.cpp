@@ -9,6 +9,7 @@
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
 #include "SdpaProgram.h"
 #include "fa4/Conversion/Passes.h"
+#include "fa4/Conversion/TileToNVVM/Manifest.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Transforms/CSE.h"
@@ -147,6 +148,25 @@ static void simplify(tile::KernelOp kernel) {
   eliminateCommonSubExpressions(rewriter, dominance, kernel);
 }
 
+/// What the op's verifier checks of static head counts becomes a condition on
+/// dynamic ones.
+static void addConditions(tile::KernelOp kernel, StringRef queryHeads,
+                          StringRef keyHeads) {
+  auto isName = [](StringRef size) { return !llvm::isDigit(size.front()); };
+  if (!isName(queryHeads) && !isName(keyHeads))
+    return;
+  Builder b(kernel.getContext());
+  std::string condition = llvm::formatv("{0} % {1} == 0", queryHeads, keyHeads);
+  std::string message = llvm::formatv(
+      "the number of query heads, {0}, must be a multiple of that of key/value "
+      "heads, {1}",
+      queryHeads, keyHeads);
+  kernel->setAttr(tile::kRequiresAttr,
+                  b.getArrayAttr({b.getDictionaryAttr(
+                      {b.getNamedAttr("condition", b.getStringAttr(condition)),
+                       b.getNamedAttr("message", b.getStringAttr(message))})}));
+}
+
 static void convert(SdpaOp op, const TargetDescription &target,
                     SymbolTable &symbols) {
   Operation *function = op->getParentOfType<FunctionOpInterface>();
@@ -171,6 +191,8 @@ static void convert(SdpaOp op, const TargetDescription &target,
       detached, op.getLoc(),
       (SymbolTable::getSymbolName(function).getValue() + "_kernel").str(),
       target.chip, grid);
+  addConditions(kernel, signature.getDim(0, order.head),
+                signature.getDim(1, order.head));
   symbols.insert(kernel, function->getIterator());
   buildSdpaProgram(op, kernel, tiles);
   simplify(kernel);

@@ -9,6 +9,7 @@
 #include "ModVectorizer.h"
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
+#include "fa4/Target/LaunchLimits.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -26,8 +27,6 @@ static constexpr int64_t kHeadDimStep = 32;
 /// Query tiles of one CTA with which the MMA unit is kept busy while lanes work
 /// on the other tile's scores.
 static constexpr int64_t kQueryTiles = 2;
-/// The copy engine wants strides in units of 16 bytes (PTX ISA, tensor maps).
-static constexpr int64_t kStrideBytes = 16;
 /// Indices are 32 bits, and a bound is added to a position in the sequence.
 static constexpr int64_t kMaxBand = int64_t(1) << 30;
 
@@ -105,12 +104,38 @@ static Reason checkBand(SdpaOp op) {
   return std::nullopt;
 }
 
-/// `strided` where the copy engine reads or writes it.
-static Reason checkMemory(StringRef name, Type type, bool byCopyEngine) {
-  auto shaped = cast<ShapedType>(type);
-  for (int64_t size : shaped.getShape())
+/// Dynamic sizes are checked by whoever launches the kernel: see
+/// KernelSignature::addConditions.
+static Reason checkSizes(StringRef name, Type type) {
+  for (int64_t size : cast<ShapedType>(type).getShape()) {
     if (size == 0)
       return llvm::formatv("'{0}' has no elements", name);
+    if (!ShapedType::isDynamic(size) && size > kMaxPosition)
+      return llvm::formatv("'{0}' has a size of {1}, more than {2}", name, size,
+                           kMaxPosition);
+  }
+  return std::nullopt;
+}
+
+/// Heads and sequences are along y and z of the grid; see attn-to-tile.
+static Reason checkGrid(SdpaOp op) {
+  DimOrder order = getDimOrder(op.getLayout());
+  auto q = cast<ShapedType>(op.getQ().getType());
+  std::tuple<int64_t, int64_t, StringRef> axes[] = {
+      {q.getDimSize(order.head), kMaxGrid[1], "heads"},
+      {order.batch ? q.getDimSize(*order.batch) : 1, kMaxGrid[2], "sequences"}};
+  for (auto [size, most, what] : axes)
+    if (!ShapedType::isDynamic(size) && size > most)
+      return llvm::formatv("{0} {1}: a grid has at most {2}", size, what, most);
+  return std::nullopt;
+}
+
+/// How the data is laid out in memory; `byCopyEngine` where the copy engine
+/// reads or writes it, `isWritten` where it is a destination.
+static Reason checkMemory(StringRef name, Type type, bool byCopyEngine,
+                          bool isWritten) {
+  if (Reason reason = checkSizes(name, type))
+    return reason;
   auto memref = dyn_cast<MemRefType>(type);
   if (!memref)
     return std::nullopt;
@@ -123,14 +148,31 @@ static Reason checkMemory(StringRef name, Type type, bool byCopyEngine) {
     return llvm::formatv("'{0}' has a layout other than strides", name);
   if (strides.back() != 1)
     return llvm::formatv("the innermost stride of '{0}' is not 1", name);
-  if (!byCopyEngine)
-    return std::nullopt;
   int64_t bytes = memref.getElementTypeBitWidth() / 8;
-  for (int64_t stride : ArrayRef(strides).drop_back())
-    if (!ShapedType::isDynamic(stride) && stride * bytes % kStrideBytes != 0)
+  if (byCopyEngine && !ShapedType::isDynamic(offset) &&
+      offset * bytes % kTensorMapAlignment != 0)
+    return llvm::formatv("'{0}' begins {1} bytes behind an aligned address, "
+                         "not a multiple of {2}",
+                         name, offset * bytes, kTensorMapAlignment);
+  for (auto [stride, size] :
+       llvm::zip(ArrayRef(strides).drop_back(), memref.getShape())) {
+    if (ShapedType::isDynamic(stride))
+      continue;
+    if (stride < 0)
+      return llvm::formatv("'{0}' has a negative stride, {1}", name, stride);
+    if (isWritten && stride == 0 && size != 1)
+      return llvm::formatv("'{0}' has a stride of 0, so that several results "
+                           "would be written to one place",
+                           name);
+    if (stride >= kTensorMapStrideEnd / bytes)
+      return llvm::formatv("'{0}' has a stride of {1} elements, not below {2} "
+                           "bytes",
+                           name, stride, kTensorMapStrideEnd);
+    if (byCopyEngine && stride * bytes % kTensorMapAlignment != 0)
       return llvm::formatv("'{0}' has a stride of {1} bytes, not a multiple of "
                            "{2}",
-                           name, stride * bytes, kStrideBytes);
+                           name, stride * bytes, kTensorMapAlignment);
+  }
   return std::nullopt;
 }
 
@@ -138,13 +180,17 @@ static Reason checkOperands(SdpaOp op) {
   std::pair<StringRef, Value> data[] = {
       {"q", op.getQ()}, {"k", op.getK()}, {"v", op.getV()}};
   for (auto [name, value] : data)
-    if (Reason reason = checkMemory(name, value.getType(), true))
+    if (Reason reason = checkMemory(name, value.getType(),
+                                    /*byCopyEngine=*/true,
+                                    /*isWritten=*/false))
       return reason;
   StringRef names[] = {"out", "lse"};
   for (auto [i, init] : llvm::enumerate(op.getInits()))
-    if (Reason reason = checkMemory(names[i], init.getType(), i == 0))
+    if (Reason reason =
+            checkMemory(names[i], init.getType(), /*byCopyEngine=*/i == 0,
+                        /*isWritten=*/true))
       return reason;
-  return std::nullopt;
+  return checkGrid(op);
 }
 
 /// An operation of a region becomes instructions for each column of a row: more

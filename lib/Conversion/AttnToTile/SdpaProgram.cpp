@@ -24,6 +24,7 @@ using namespace fa4;
 using namespace fa4::attn;
 
 static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+static constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 static constexpr double kLog2E = 1.4426950408889634;
 static constexpr double kLn2 = 0.6931471805599453;
 
@@ -32,7 +33,7 @@ namespace {
 struct SoftmaxState {
   /// rows x head dim: sum of p v.
   Value sum;
-  /// Row max of the scores so far, and row sum of p.
+  /// Row max of the scores so far, times exponentScale, and row sum of p.
   Value max, normalizer;
 };
 
@@ -50,12 +51,14 @@ public:
     captures = kernel.getArguments().drop_front(op.hasLse() ? 5 : 4);
     headDim = cast<MemRefType>(q.getType()).getShape().back();
     chooseScale();
+    chooseExponentLimit();
   }
 
   void build();
 
 private:
   void chooseScale();
+  void chooseExponentLimit();
   void computePosition();
   void computeKeyBlocks();
   SoftmaxState buildLoop(Value queries);
@@ -65,6 +68,7 @@ private:
   Value isMasked(Value j);
   Value maskScores(Value scores, Value j, Value firstKey);
   Value visibleKeys(Value firstKey);
+  Value rejectLargeScores(SoftmaxState state);
   void store(SoftmaxState state);
 
   // Index arithmetic, folded.
@@ -123,6 +127,8 @@ private:
   std::optional<double> preScale;
   /// Factor of the (modified) score in the exponent of 2.
   double exponentScale;
+  /// Bound of a row's largest exponent; see chooseExponentLimit.
+  double exponentLimit;
 
   Value batch, head, kvHead;
   Value firstRow;
@@ -138,17 +144,34 @@ private:
 };
 } // namespace
 
-/// The row max of q.k is that of the scores only for a positive factor.
+/// The row max of q.k is that of the scores only for a positive factor. Where
+/// its product with log2(e) is no normal number of f32, the factor stays apart.
 void SdpaProgram::chooseScale() {
   FloatAttr attr = op.getScaleAttr();
   double scale =
       attr ? attr.getValueAsDouble() : 1.0 / std::sqrt(double(headDim));
-  if (scale > 0 && op.getScoreMod().empty()) {
+  bool isNormal = scale * kLog2E >= std::numeric_limits<float>::min() &&
+                  scale * kLog2E <= std::numeric_limits<float>::max();
+  if (isNormal && op.getScoreMod().empty()) {
     exponentScale = scale * kLog2E;
     return;
   }
   preScale = scale;
   exponentScale = kLog2E;
+}
+
+/// An exponent is fma(score, c, -m) with m = round(c * row max): of the row's
+/// largest score the exponent is the rounding error of m, not 0. All that is
+/// summed in the row has this same factor, which cancels, unless the type that
+/// probabilities are rounded to overflows. An error of up to half of the
+/// type's largest exponent is allowed. The error is up to 2^-25 of the power
+/// of two above m, so that m may be up to 2^24 times the largest exponent:
+/// 2^28 for f16, 2^31 for bf16.
+void SdpaProgram::chooseExponentLimit() {
+  auto element =
+      cast<FloatType>(cast<MemRefType>(v.getType()).getElementType());
+  int exponent = APFloat::semanticsMaxExponent(element.getFloatSemantics()) + 1;
+  exponentLimit = std::ldexp(double(exponent), 24);
 }
 
 void SdpaProgram::computePosition() {
@@ -325,22 +348,26 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
 
   SoftmaxState next;
   Value rowZero = splat(f32Rows(), 0.0);
-  next.max = vector::MultiDimReductionOp::create(
-      b, scores, state ? state->max : splat(f32Rows(), -kInfinity),
-      ArrayRef<bool>{false, true}, vector::CombiningKind::MAXNUMF);
-  // exp2(-inf - 0) is 0 where exp2(-inf - -inf) is not a number.
-  Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, next.max,
-                                      splat(f32Rows(), -kInfinity));
-  Value finiteMax = arith::SelectOp::create(b, empty, rowZero, next.max);
+  // A maximum that propagates NaN, so that a row that sees a score which is
+  // not a number gives NaN.
+  Value blockMax = vector::MultiDimReductionOp::create(
+      b, scores, splat(f32Rows(), -kInfinity), ArrayRef<bool>{false, true},
+      vector::CombiningKind::MAXIMUMF);
+  next.max =
+      arith::MulFOp::create(b, blockMax, splat(f32Rows(), exponentScale));
+  if (state)
+    next.max = arith::MaximumFOp::create(b, state->max, next.max);
+  // All scores so far are -inf, or so low that their exponentials relative to
+  // 0 are 0. Relative to a maximum of -inf they would not be numbers.
+  Value tooLow = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, next.max,
+                                       splat(f32Rows(), -exponentLimit));
+  Value reference = arith::SelectOp::create(b, tooLow, rowZero, next.max);
   Value factor, normalizer = rowZero;
-  if (state) {
-    Value grown = arith::SubFOp::create(b, state->max, finiteMax);
+  if (state)
     factor = math::Exp2Op::create(
-        b, arith::MulFOp::create(b, grown, splat(f32Rows(), exponentScale)));
-  }
+        b, arith::SubFOp::create(b, state->max, reference));
 
-  Value shift =
-      arith::MulFOp::create(b, finiteMax, splat(f32Rows(), -exponentScale));
+  Value shift = arith::NegFOp::create(b, reference);
   Value exponents = math::FmaOp::create(
       b, scores, splat(f32Tile(keys), exponentScale), overColumns(shift, keys));
   Value p = math::Exp2Op::create(b, exponents);
@@ -381,14 +408,26 @@ SoftmaxState SdpaProgram::buildLoop(Value queries) {
   return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
 }
 
-/// out = sum / normalizer and lse = ln(2) (c max + log2 normalizer), or 0 and
+/// The normalizer, or NaN in rows whose largest score is beyond the limit, is
+/// infinite or is not a number. It is 0 only in rows that see no key.
+Value SdpaProgram::rejectLargeScores(SoftmaxState state) {
+  Value magnitude = math::AbsFOp::create(b, state.max);
+  Value inRange = arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, magnitude,
+                                        splat(f32Rows(), exponentLimit));
+  Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, state.max,
+                                      splat(f32Rows(), -kInfinity));
+  return arith::SelectOp::create(b, arith::OrIOp::create(b, inRange, empty),
+                                 state.normalizer, splat(f32Rows(), kNaN));
+}
+
+/// out = sum / normalizer and lse = ln(2) (max + log2 normalizer), or 0 and
 /// -inf for a row that sees no key.
 void SdpaProgram::store(SoftmaxState state) {
   Value rowZero = splat(f32Rows(), 0.0);
-  Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
-                                      state.normalizer, rowZero);
-  Value quotient =
-      arith::DivFOp::create(b, splat(f32Rows(), 1.0), state.normalizer);
+  Value normalizer = rejectLargeScores(state);
+  Value empty =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, normalizer, rowZero);
+  Value quotient = arith::DivFOp::create(b, splat(f32Rows(), 1.0), normalizer);
   Value inverse = arith::SelectOp::create(b, empty, rowZero, quotient);
   Value normalized =
       arith::MulFOp::create(b, state.sum, overColumns(inverse, headDim));
@@ -399,10 +438,8 @@ void SdpaProgram::store(SoftmaxState state) {
                         b.getDenseI64ArrayAttr(tileDims()));
   if (!lse)
     return;
-  Value log = math::Log2Op::create(b, state.normalizer);
-  Value scaledMax =
-      arith::MulFOp::create(b, state.max, splat(f32Rows(), exponentScale));
-  Value base2 = arith::AddFOp::create(b, log, scaledMax);
+  Value log = math::Log2Op::create(b, normalizer);
+  Value base2 = arith::AddFOp::create(b, log, state.max);
   Value natural = arith::MulFOp::create(b, base2, splat(f32Rows(), kLn2));
   Value result =
       arith::SelectOp::create(b, empty, splat(f32Rows(), -kInfinity), natural);

@@ -210,8 +210,10 @@ Value Exp2Polynomial::lower(ImplicitLocOpBuilder &b, Value x,
                             ArrayRef<float> coefficients) {
   auto type = cast<VectorType>(x.getType());
   auto bits = VectorType::get({2}, b.getI32Type());
-  // Below, the exponent would be taken from 0.
-  Value clamped = LLVM::MaxNumOp::create(b, x, constant(b, type, -127.0));
+  // Below, the exponent would be taken from 0. This maximum costs as much as
+  // the one that drops NaN; the result of NaN is then the largest number of
+  // f32, which is infinite in 16 bits, and not one close to 0.
+  Value clamped = LLVM::MaximumOp::create(b, x, constant(b, type, -127.0));
   // With this added the lowest bit of the mantissa counts ones; rounded down,
   // the low bits are floor(x) in two's complement.
   Value shifter = constant(b, type, 0x1.8p23);

@@ -9,17 +9,16 @@
 #include "KernelSignature.h"
 #include "fa4/Conversion/TileToNVVM/Manifest.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "fa4/Target/LaunchLimits.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
+using namespace fa4;
 using namespace fa4::tile;
-
-/// CUDA driver API, cuTensorMapEncodeTiled.
-static constexpr int64_t kMaxMapRank = 5;
-static constexpr int64_t kMaxBox = 256;
 
 static bool isArgument(Value memref) {
   auto argument = dyn_cast<BlockArgument>(memref);
@@ -83,9 +82,9 @@ LogicalResult KernelSignature::addMap(Operation *op, Value memref,
       strides[tileDims.back()] != 1)
     return op->emitOpError("copies tiles whose columns are not contiguous in ")
            << type;
-  if (type.getRank() > kMaxMapRank)
+  if (type.getRank() > kMaxTensorMapRank)
     return op->emitOpError("accesses a tensor of more than ")
-           << kMaxMapRank << " dimensions";
+           << kMaxTensorMapRank << " dimensions";
   TensorMap map;
   map.argument = cast<BlockArgument>(memref).getArgNumber();
   map.span = getSwizzleSpan(tile);
@@ -101,14 +100,20 @@ LogicalResult KernelSignature::addMap(Operation *op, Value memref,
         at == tileDims.end() ? 1 : tile.getDimSize(at - tileDims.begin());
     if (dim == contiguous && map.span)
       box = map.span / bytes;
-    if (box > kMaxBox)
+    if (box > kMaxTensorMapBox)
       return op->emitOpError("copies ")
-             << box << " elements of a dimension at once; at most " << kMaxBox
-             << " can be";
+             << box << " elements of a dimension at once; at most "
+             << kMaxTensorMapBox << " can be";
     map.box.push_back(box);
   }
-  if (map.box.front() * bytes % 16)
+  if (map.box.front() * bytes % kTensorMapAlignment)
     return op->emitOpError("copies rows that are no multiple of 16 bytes");
+  if (!ShapedType::isDynamic(offset) &&
+      offset * bytes % kTensorMapAlignment != 0)
+    return op->emitOpError("copies from a tensor that begins ")
+           << offset * bytes
+           << " bytes behind an aligned address, which is not "
+           << "a multiple of " << kTensorMapAlignment;
   auto *known = llvm::find(maps, map);
   mapOf[op] = known - maps.begin();
   if (known == maps.end())
@@ -302,6 +307,153 @@ std::variant<unsigned, int64_t> KernelSignature::stride(unsigned argument,
 }
 
 //===----------------------------------------------------------------------===//
+// Conditions on sizes
+//===----------------------------------------------------------------------===//
+
+/// A number, or a product of numbers and names; see strideExpression.
+static std::string timesBytes(int64_t bytes, const std::string &expression) {
+  if (auto number = staticNumber(expression))
+    return std::to_string(bytes * *number);
+  return std::to_string(bytes) + " * " + expression;
+}
+
+/// `what` is the subject of the sentence.
+LogicalResult KernelSignature::requireRange(StringRef what,
+                                            const std::string &expression,
+                                            int64_t least, int64_t most) {
+  std::string sentence =
+      llvm::formatv("{0} must be from {1} to {2}", what, least, most);
+  if (auto number = staticNumber(expression)) {
+    if (*number >= least && *number <= most)
+      return success();
+    return getKernel().emitOpError() << sentence << ", got " << *number;
+  }
+  requirements.push_back(
+      {llvm::formatv("{0} >= {1} && {0} <= {2}", expression, least, most),
+       std::move(sentence)});
+  return success();
+}
+
+LogicalResult KernelSignature::requireMultiple(StringRef what,
+                                               const std::string &expression,
+                                               int64_t factor) {
+  std::string sentence =
+      llvm::formatv("{0} must be a multiple of {1}", what, factor);
+  auto number = staticNumber(expression);
+  if (number && *number % factor)
+    return getKernel().emitOpError() << sentence << ", got " << *number;
+  // A product with such a number is one whatever the sizes are.
+  int64_t first;
+  StringRef rest = expression;
+  if (number || (!rest.consumeInteger(10, first) && first % factor == 0))
+    return success();
+  requirements.push_back(
+      {llvm::formatv("{0} % {1} == 0", expression, factor), sentence});
+  return success();
+}
+
+/// Positions are computed in 32 bits, and a tensor map has no empty dimensions.
+LogicalResult KernelSignature::addSizeConditions() {
+  llvm::StringSet<> seen;
+  for (auto [argument, type] : llvm::enumerate(getKernel().getArgumentTypes())) {
+    auto memref = dyn_cast<MemRefType>(type);
+    for (int64_t dim = 0; memref && dim < memref.getRank(); ++dim) {
+      StringRef name = getKernel().getDimName(argument, dim);
+      if (!seen.insert(name).second)
+        continue;
+      std::string what = staticNumber(name)
+                             ? llvm::formatv("dimension {0} of '{1}'", dim,
+                                             getKernel().getArgName(argument))
+                                   .str()
+                             : llvm::formatv("size {0}", name).str();
+      if (failed(requireRange(what, name.str(), 1, kMaxPosition)))
+        return failure();
+    }
+  }
+  return success();
+}
+
+static std::string gridExpression(ExtentAttr extent) {
+  if (extent.getTile() == 1)
+    return extent.getSize().str();
+  if (auto number = staticNumber(extent.getSize()))
+    return std::to_string(llvm::divideCeil(*number, extent.getTile()));
+  return llvm::formatv("ceildiv({0}, {1})", extent.getSize(), extent.getTile());
+}
+
+LogicalResult KernelSignature::addGridConditions() {
+  for (auto [axis, extent] :
+       llvm::enumerate(getKernel().getGrid().getAsRange<ExtentAttr>())) {
+    // What addSizeConditions asks for is enough along x.
+    if (kMaxGrid[axis] >= kMaxPosition)
+      continue;
+    std::string what =
+        llvm::formatv("{0}, the number of CTAs along {1} of the grid,",
+                      gridExpression(extent), StringRef("xyz").substr(axis, 1));
+    if (failed(requireRange(what, gridExpression(extent), 1, kMaxGrid[axis])))
+      return failure();
+  }
+  return success();
+}
+
+/// Strides of tensors that the copy engine reads and writes, and those that
+/// lanes compute addresses with.
+LogicalResult KernelSignature::addStrideConditions() {
+  llvm::SetVector<std::pair<unsigned, int64_t>> copied, written;
+  for (const TensorMap &map : maps)
+    for (int64_t dim : ArrayRef(map.dims).drop_front())
+      copied.insert({map.argument, dim});
+  for (auto [argument, parameter] : pointers)
+    for (int64_t dim = 0; dim < memrefType(argument).getRank(); ++dim)
+      written.insert({argument, dim});
+  auto subject = [&](unsigned argument, int64_t dim, StringRef unit) {
+    return llvm::formatv("the stride of dimension {0} of '{1}', in {2},", dim,
+                         getKernel().getArgName(argument), unit)
+        .str();
+  };
+  for (auto [argument, dim] : copied) {
+    int64_t bytes = memrefType(argument).getElementTypeBitWidth() / 8;
+    std::string stride = timesBytes(bytes, strideExpression(argument, dim));
+    std::string what = subject(argument, dim, "bytes");
+    if (failed(requireRange(what, stride, 0, kTensorMapStrideEnd - 1)) ||
+        failed(requireMultiple(what, stride, kTensorMapAlignment)))
+      return failure();
+  }
+  for (auto [argument, dim] : written)
+    if (failed(requireRange(subject(argument, dim, "elements"),
+                            strideExpression(argument, dim), 1,
+                            kTensorMapStrideEnd - 1)))
+      return failure();
+  return success();
+}
+
+/// What the program itself takes for granted.
+LogicalResult KernelSignature::addProgramConditions() {
+  Attribute attr = getKernel()->getAttr(kRequiresAttr);
+  if (!attr)
+    return success();
+  auto list = dyn_cast<ArrayAttr>(attr);
+  for (Attribute element : list ? list.getValue() : ArrayRef<Attribute>(attr)) {
+    auto entry = dyn_cast<DictionaryAttr>(element);
+    auto condition = entry ? entry.getAs<StringAttr>("condition") : nullptr;
+    auto message = entry ? entry.getAs<StringAttr>("message") : nullptr;
+    if (!condition || !message)
+      return getKernel().emitOpError("has a '")
+             << kRequiresAttr
+             << "' that is no array of dictionaries with the strings "
+                "'condition' and 'message'";
+    requirements.push_back({condition.str(), message.str()});
+  }
+  return success();
+}
+
+LogicalResult KernelSignature::addConditions() {
+  return failure(failed(addSizeConditions()) || failed(addGridConditions()) ||
+                 failed(addStrideConditions()) ||
+                 failed(addProgramConditions()));
+}
+
+//===----------------------------------------------------------------------===//
 // Manifest and function
 //===----------------------------------------------------------------------===//
 
@@ -348,6 +500,11 @@ DictionaryAttr KernelSignature::describeTensors() const {
             "dtype", builder.getStringAttr(dtypeName(memref.getElementType()))),
         builder.getNamedAttr("shape", stringArray(builder, shape)),
         builder.getNamedAttr("role", builder.getStringAttr(role))};
+    if (llvm::any_of(maps, [argument = argument](const TensorMap &map) {
+          return map.argument == argument;
+        }))
+      entries.push_back(builder.getNamedAttr(
+          "alignment", builder.getI64IntegerAttr(kTensorMapAlignment)));
     if (!memref.getLayout().isIdentity())
       entries.push_back(
           builder.getNamedAttr("strides", stringArray(builder, strideNames)));
@@ -389,11 +546,14 @@ DictionaryAttr KernelSignature::buildManifest() const {
   Builder builder(getKernel().getContext());
   SmallVector<std::string> grid;
   for (auto extent : getKernel().getGrid().getAsRange<ExtentAttr>())
-    grid.push_back(extent.getTile() == 1
-                       ? extent.getSize().str()
-                       : llvm::formatv("ceildiv({0}, {1})", extent.getSize(),
-                                       extent.getTile())
-                             .str());
+    grid.push_back(gridExpression(extent));
+  SmallVector<Attribute> conditions;
+  for (const Requirement &requirement : requirements)
+    conditions.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr("condition",
+                              builder.getStringAttr(requirement.condition)),
+         builder.getNamedAttr("message",
+                              builder.getStringAttr(requirement.message))}));
   SmallVector<Attribute> params;
   for (const Parameter &parameter : parameters)
     params.push_back(parameter.description);
@@ -412,6 +572,7 @@ DictionaryAttr KernelSignature::buildManifest() const {
                             builder.getDictionaryAttr(registers))});
   return builder.getDictionaryAttr(
       {builder.getNamedAttr("sizes", collectNames(kernel, builder)),
+       builder.getNamedAttr("requires", builder.getArrayAttr(conditions)),
        builder.getNamedAttr("tensors", describeTensors()),
        builder.getNamedAttr("grid", stringArray(builder, grid)),
        builder.getNamedAttr("block", builder.getI64ArrayAttr({layout.threads})),
@@ -457,7 +618,7 @@ KernelSignature::compute(KernelOp kernel, const KernelLayout &layout) {
   if (failed(signature.collectMaps()) || failed(signature.collectPointers()))
     return failure();
   signature.collectScalars();
-  if (failed(signature.collectSizes()))
+  if (failed(signature.collectSizes()) || failed(signature.addConditions()))
     return failure();
   return signature;
 }

@@ -83,6 +83,18 @@ private:
   void addParameter(mlir::Type type,
                     llvm::ArrayRef<mlir::NamedAttribute> entries,
                     bool isTensorMap = false);
+  /// Collects `requirements`. An error for static sizes that break one.
+  mlir::LogicalResult addConditions();
+  mlir::LogicalResult addSizeConditions();
+  mlir::LogicalResult addGridConditions();
+  mlir::LogicalResult addStrideConditions();
+  mlir::LogicalResult addProgramConditions();
+  mlir::LogicalResult requireRange(llvm::StringRef what,
+                                   const std::string &expression, int64_t least,
+                                   int64_t most);
+  mlir::LogicalResult requireMultiple(llvm::StringRef what,
+                                      const std::string &expression,
+                                      int64_t factor);
   mlir::DictionaryAttr describeMap(const TensorMap &map) const;
   mlir::DictionaryAttr describeTensors() const;
   mlir::DictionaryAttr buildManifest() const;
@@ -93,6 +105,11 @@ private:
 
   KernelOp kernel;
   const KernelLayout &layout;
+  /// What sizes must be like, as the manifest has it.
+  struct Requirement {
+    std::string condition, message;
+  };
+  llvm::SmallVector<Requirement> requirements;
   llvm::SmallVector<TensorMap> maps;
   llvm::SmallVector<unsigned> mapParameters;
   llvm::DenseMap<mlir::Operation *, unsigned> mapOf;

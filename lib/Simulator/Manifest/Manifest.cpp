@@ -11,6 +11,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
@@ -156,6 +157,8 @@ private:
   bool readSizes(const JsonPlace &place);
   bool readTensor(StringRef name, const JsonPlace &place);
   bool readFill(const JsonPlace &place, TensorSpec &tensor);
+  bool readAlignment(const JsonPlace &place, TensorSpec &tensor);
+  bool readRequirement(const JsonPlace &place);
   bool readLaunch(const JsonPlace &place, const JsonPlace &top);
   bool readParam(const JsonPlace &place, ParamSpec &param, unsigned depth);
   bool readStruct(const JsonPlace &place, ParamSpec &param, unsigned depth);
@@ -216,11 +219,39 @@ bool ManifestReader::readFill(const JsonPlace &place, TensorSpec &tensor) {
   return true;
 }
 
+/// Memory that the simulator makes is aligned to 256 bytes.
+bool ManifestReader::readAlignment(const JsonPlace &place, TensorSpec &tensor) {
+  int64_t value;
+  if (!place.read(value))
+    return false;
+  if (value < 1 || value > 256 || !llvm::isPowerOf2_64(uint64_t(value)))
+    return place.fail("an alignment is a power of two up to 256");
+  tensor.alignment = uint64_t(value);
+  if (tensor.address && *tensor.address % tensor.alignment)
+    return place.fail("the address of '" + tensor.name +
+                      "' is not a multiple of " + Twine(value));
+  return true;
+}
+
+bool ManifestReader::readRequirement(const JsonPlace &place) {
+  RequirementSpec requirement;
+  requirement.where = place.where();
+  if (!place.onlyKeys({"condition", "message"}))
+    return false;
+  auto condition = place.require("condition"),
+       message = place.require("message");
+  if (!condition || !condition->read(requirement.condition) || !message ||
+      !message->read(requirement.message))
+    return false;
+  manifest.requirements.push_back(std::move(requirement));
+  return true;
+}
+
 bool ManifestReader::readTensor(StringRef name, const JsonPlace &place) {
   TensorSpec tensor;
   tensor.name = name.str();
-  if (!place.onlyKeys(
-          {"dtype", "shape", "strides", "role", "address", "fill", "file"}))
+  if (!place.onlyKeys({"dtype", "shape", "strides", "role", "address",
+                       "alignment", "fill", "file"}))
     return false;
   auto dtype = place.require("dtype"), shape = place.require("shape");
   if (!dtype || !readDType(*dtype, tensor.dtype) || !shape ||
@@ -246,6 +277,9 @@ bool ManifestReader::readTensor(StringRef name, const JsonPlace &place) {
       return false;
     tensor.address = value;
   }
+  if (auto alignment = place.find("alignment"))
+    if (!readAlignment(*alignment, tensor))
+      return false;
   if (auto fill = place.find("fill"))
     if (!readFill(*fill, tensor))
       return false;
@@ -385,8 +419,8 @@ bool ManifestReader::readLaunch(const JsonPlace &place, const JsonPlace &top) {
 }
 
 bool ManifestReader::read(const JsonPlace &top) {
-  if (!top.onlyKeys({"version", "comment", "ptx", "sizes", "tensors",
-                     "launches", "entry", "grid", "block", "cluster",
+  if (!top.onlyKeys({"version", "comment", "ptx", "sizes", "requires",
+                     "tensors", "launches", "entry", "grid", "block", "cluster",
                      "dynamic_smem", "params"}))
     return false;
   if (auto version = top.find("version")) {
@@ -399,6 +433,11 @@ bool ManifestReader::read(const JsonPlace &top) {
   }
   auto sizes = top.find("sizes");
   if (sizes && !readSizes(*sizes))
+    return false;
+  auto requirements = top.find("requires");
+  if (requirements && !requirements->forEach([&](JsonPlace element) {
+        return readRequirement(element);
+      }))
     return false;
   auto tensors = top.find("tensors");
   if (tensors && !tensors->forEachMember([&](StringRef name, JsonPlace member) {

@@ -120,6 +120,25 @@ llvm::Error Session::resolveSizes() {
   return llvm::Error::success();
 }
 
+/// Whether the call is one that the kernels were compiled for. The sentence is
+/// the manifest's, followed by all sizes.
+llvm::Error Session::checkRequirements() const {
+  for (const RequirementSpec &requirement : spec.requirements) {
+    auto value = requirement.condition.evaluateInteger(values);
+    if (!value)
+      return fail(llvm::toString(value.takeError()) + " at " +
+                  requirement.where);
+    if (*value)
+      continue;
+    std::string call;
+    for (const SizeSpec &size : spec.sizes)
+      call += (call.empty() ? "" : ", ") + size.name + " = " +
+              values.lookup(size.name).text();
+    return fail(requirement.message + "; this call has " + call);
+  }
+  return llvm::Error::success();
+}
+
 llvm::Error Session::resolveTensor(const TensorSpec &tensor) {
   constexpr int64_t limit = int64_t(1) << 40;
   Tensor result;
@@ -461,6 +480,8 @@ llvm::Error Session::prepare(const PrepareOptions &options) {
   if (auto error = readFiles())
     return error;
   if (auto error = resolveSizes())
+    return error;
+  if (auto error = checkRequirements())
     return error;
   resolved.reserve(spec.tensors.size());
   for (const TensorSpec &tensor : spec.tensors)

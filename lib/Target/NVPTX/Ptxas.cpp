@@ -329,6 +329,11 @@ static std::string withoutName(StringRef log, StringRef path) {
   }
 }
 
+bool fa4::isPtxasTooOld(StringRef message) {
+  return message.contains("Unsupported .version") ||
+         message.contains("is not defined for option 'gpu-name'");
+}
+
 Expected<PtxasResult> fa4::assemble(StringRef ptxas, StringRef ptx,
                                     StringRef chip,
                                     llvm::ArrayRef<std::string> arguments) {

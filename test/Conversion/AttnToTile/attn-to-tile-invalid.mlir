@@ -99,9 +99,9 @@ func.func @empty(%q: tensor<1x64x1x64xbf16>, %x: tensor<1x0x1x64xbf16>) -> tenso
 
 // -----
 
-func.func @capture(%x: memref<1x64x1x64xbf16>, %a: memref<8xf32>) {
+func.func @capture(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %a: memref<8xf32>) {
   // expected-error @+1 {{not supported on sm_100a: a capture of type memref<8xf32>: only f32, i32 and index}}
-  attn.sdpa %x, %x, %x layout<bshd> captures(%a : memref<8xf32>) outs(%x : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+  attn.sdpa %x, %x, %x layout<bshd> captures(%a : memref<8xf32>) outs(%dest : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
     mask_mod(%b: index, %h: index, %i: index, %j: index, %m: memref<8xf32>) {
       %t = arith.constant true
       attn.yield %t : i1
@@ -111,9 +111,9 @@ func.func @capture(%x: memref<1x64x1x64xbf16>, %a: memref<8xf32>) {
 
 // -----
 
-func.func @control_flow(%x: memref<1x64x1x64xbf16>) {
+func.func @control_flow(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>) {
   // expected-error @+1 {{not supported on sm_100a: 'scf.if' in score_mod: only elementwise operations on numbers of up to 32 bits and index}}
-  attn.sdpa %x, %x, %x layout<bshd> outs(%x : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+  attn.sdpa %x, %x, %x layout<bshd> outs(%dest : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
     score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
       %c = arith.cmpi slt, %i, %j : index
       %r = scf.if %c -> (f32) {
@@ -129,9 +129,9 @@ func.func @control_flow(%x: memref<1x64x1x64xbf16>) {
 
 // -----
 
-func.func @wide(%x: memref<1x64x1x64xbf16>) {
+func.func @wide(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>) {
   // expected-error @+1 {{not supported on sm_100a: 'arith.index_cast' in mask_mod: only elementwise operations on numbers of up to 32 bits and index}}
-  attn.sdpa %x, %x, %x layout<bshd> outs(%x : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+  attn.sdpa %x, %x, %x layout<bshd> outs(%dest : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
     mask_mod(%b: index, %h: index, %i: index, %j: index) {
       %w = arith.index_cast %i : index to i64
       %c = arith.cmpi eq, %w, %w : i64
@@ -142,25 +142,25 @@ func.func @wide(%x: memref<1x64x1x64xbf16>) {
 
 // -----
 
-func.func @columns(%x: memref<1x64x1x64xbf16, strided<[4096, 1, 4096, 64]>>, %y: memref<1x64x1x64xbf16>) {
+func.func @columns(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16, strided<[4096, 1, 4096, 64]>>, %y: memref<1x64x1x64xbf16>) {
   // expected-error @+1 {{not supported on sm_100a: the innermost stride of 'k' is not 1}}
-  attn.sdpa %y, %x, %y layout<bshd> outs(%y : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16, strided<[4096, 1, 4096, 64]>>, memref<1x64x1x64xbf16>
+  attn.sdpa %y, %x, %y layout<bshd> outs(%dest : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16, strided<[4096, 1, 4096, 64]>>, memref<1x64x1x64xbf16>
   return
 }
 
 // -----
 
-func.func @stride(%x: memref<1x64x1x64xbf16, strided<[4160, 65, 65, 1]>>, %y: memref<1x64x1x64xbf16>) {
+func.func @stride(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16, strided<[4160, 65, 65, 1]>>, %y: memref<1x64x1x64xbf16>) {
   // expected-error @+1 {{not supported on sm_100a: 'v' has a stride of 130 bytes, not a multiple of 16}}
-  attn.sdpa %y, %y, %x layout<bshd> outs(%y : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16, strided<[4160, 65, 65, 1]>>
+  attn.sdpa %y, %y, %x layout<bshd> outs(%dest : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16, strided<[4160, 65, 65, 1]>>
   return
 }
 
 // -----
 
-func.func @layout(%x: memref<1x64x1x64xbf16, affine_map<(a, b, c, d) -> (a, b floordiv 2, c, d)>>, %y: memref<1x64x1x64xbf16>) {
+func.func @layout(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16, affine_map<(a, b, c, d) -> (a, b floordiv 2, c, d)>>, %y: memref<1x64x1x64xbf16>) {
   // expected-error @+1 {{not supported on sm_100a: 'q' has a layout other than strides}}
-  attn.sdpa %x, %y, %y layout<bshd> outs(%y : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16, affine_map<(a, b, c, d) -> (a, b floordiv 2, c, d)>>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+  attn.sdpa %x, %y, %y layout<bshd> outs(%dest : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16, affine_map<(a, b, c, d) -> (a, b floordiv 2, c, d)>>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
   return
 }
 
@@ -174,10 +174,10 @@ func.func @space(%x: memref<1x64x1x64xbf16>, %y: memref<1x64x1x64xbf16, 3>) {
 
 // -----
 
-func.func @gradient(%x: memref<1x64x1x64xbf16>, %lse: memref<1x1x64xf32>) {
+func.func @gradient(%dq: memref<1x64x1x64xbf16>, %dk: memref<1x64x1x64xbf16>, %dv: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %lse: memref<1x1x64xf32>) {
   // expected-error @+1 {{not supported on sm_100a: gradients have no kernel yet}}
   attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd>
-    outs(%x, %x, %x : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>)
+    outs(%dq, %dk, %dv : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>)
     : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x1x64xf32>
   return
 }
@@ -186,9 +186,9 @@ func.func @gradient(%x: memref<1x64x1x64xbf16>, %lse: memref<1x1x64xf32>) {
 
 module @outer {
   module @inner {
-    func.func @nested(%x: memref<1x64x1x64xbf16>) {
+    func.func @nested(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>) {
       // expected-error @+1 {{must be in a function of the module}}
-      attn.sdpa %x, %x, %x layout<bshd> outs(%x : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+      attn.sdpa %x, %x, %x layout<bshd> outs(%dest : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
       return
     }
   }
@@ -231,4 +231,88 @@ func.func @two_results(%x: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
       attn.yield %r : f32
     }
   return %o : tensor<1x64x1x64xbf16>
+}
+
+// -----
+
+// Limits of static sizes, strides and offsets; those of dynamic ones are conditions of the manifest.
+
+// -----
+
+func.func @negative_stride(%q: memref<1x64x1x64xbf16, strided<[4096, -64, 64, 1], offset: 4032>>, %k: memref<1x64x1x64xbf16>, %v: memref<1x64x1x64xbf16>, %o: memref<1x64x1x64xbf16>) {
+  // expected-error @+1 {{not supported on sm_100a: 'q' has a negative stride, -64}}
+  attn.sdpa %q, %k, %v layout<bshd> outs(%o : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16, strided<[4096, -64, 64, 1], offset: 4032>>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+  return
+}
+
+// -----
+
+func.func @misaligned_offset(%q: memref<1x64x1x64xbf16>, %k: memref<1x64x1x64xbf16, strided<[4096, 64, 64, 1], offset: 4>>, %v: memref<1x64x1x64xbf16>, %o: memref<1x64x1x64xbf16>) {
+  // expected-error @+1 {{not supported on sm_100a: 'k' begins 8 bytes behind an aligned address, not a multiple of 16}}
+  attn.sdpa %q, %k, %v layout<bshd> outs(%o : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16, strided<[4096, 64, 64, 1], offset: 4>>, memref<1x64x1x64xbf16>
+  return
+}
+
+// -----
+
+func.func @zero_stride_of_out(%q: memref<1x64x1x64xbf16>, %k: memref<1x64x1x64xbf16>, %v: memref<1x64x1x64xbf16>, %o: memref<1x64x1x64xbf16, strided<[4096, 0, 64, 1], offset: 0>>) {
+  // expected-error @+1 {{not supported on sm_100a: 'out' has a stride of 0, so that several results would be written to one place}}
+  attn.sdpa %q, %k, %v layout<bshd> outs(%o : memref<1x64x1x64xbf16, strided<[4096, 0, 64, 1], offset: 0>>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+  return
+}
+
+// -----
+
+func.func @large_stride(%q: memref<1x64x1x64xbf16>, %k: memref<1x64x1x64xbf16>, %v: memref<1x64x1x64xbf16, strided<[4096, 549755813888, 64, 1], offset: 0>>, %o: memref<1x64x1x64xbf16>) {
+  // expected-error @+1 {{not supported on sm_100a: 'v' has a stride of 549755813888 elements, not below 1099511627776 bytes}}
+  attn.sdpa %q, %k, %v layout<bshd> outs(%o : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16, strided<[4096, 549755813888, 64, 1], offset: 0>>
+  return
+}
+
+// -----
+
+func.func @negative_lse_stride(%q: memref<1x64x1x64xbf16>, %k: memref<1x64x1x64xbf16>, %v: memref<1x64x1x64xbf16>, %o: memref<1x64x1x64xbf16>, %l: memref<1x1x64xf32, strided<[64, -64, 1], offset: 64>>) {
+  // expected-error @+1 {{not supported on sm_100a: 'lse' has a negative stride, -64}}
+  attn.sdpa %q, %k, %v layout<bshd> outs(%o, %l : memref<1x64x1x64xbf16>, memref<1x1x64xf32, strided<[64, -64, 1], offset: 64>>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+  return
+}
+
+// -----
+
+func.func @keys(%q: memref<1x64x1x64xbf16>, %k: memref<1x1152921504606846976x1x64xbf16>, %v: memref<1x1152921504606846976x1x64xbf16>, %o: memref<1x64x1x64xbf16>) {
+  // expected-error @+1 {{not supported on sm_100a: 'k' has a size of 1152921504606846976, more than 536870912}}
+  attn.sdpa %q, %k, %v layout<bshd> outs(%o : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x1152921504606846976x1x64xbf16>, memref<1x1152921504606846976x1x64xbf16>
+  return
+}
+
+// -----
+
+func.func @queries(%q: memref<1x4294967297x1x64xbf16>, %k: memref<1x64x1x64xbf16>, %v: memref<1x64x1x64xbf16>, %o: memref<1x4294967297x1x64xbf16>) {
+  // expected-error @+1 {{not supported on sm_100a: 'q' has a size of 4294967297, more than 536870912}}
+  attn.sdpa %q, %k, %v layout<bshd> outs(%o : memref<1x4294967297x1x64xbf16>) : memref<1x4294967297x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+  return
+}
+
+// -----
+
+func.func @heads(%q: memref<1x64x65536x64xbf16>, %k: memref<1x64x1x64xbf16>, %v: memref<1x64x1x64xbf16>, %o: memref<1x64x65536x64xbf16>) {
+  // expected-error @+1 {{not supported on sm_100a: 65536 heads: a grid has at most 65535}}
+  attn.sdpa %q, %k, %v layout<bshd> outs(%o : memref<1x64x65536x64xbf16>) : memref<1x64x65536x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+  return
+}
+
+// -----
+
+func.func @sequences(%q: memref<65536x64x1x64xbf16>, %k: memref<65536x64x1x64xbf16>, %v: memref<65536x64x1x64xbf16>, %o: memref<65536x64x1x64xbf16>) {
+  // expected-error @+1 {{not supported on sm_100a: 65536 sequences: a grid has at most 65535}}
+  attn.sdpa %q, %k, %v layout<bshd> outs(%o : memref<65536x64x1x64xbf16>) : memref<65536x64x1x64xbf16>, memref<65536x64x1x64xbf16>, memref<65536x64x1x64xbf16>
+  return
+}
+
+// -----
+
+func.func @no_keys(%q: memref<1x64x1x64xbf16>, %k: memref<1x0x1x64xbf16>, %v: memref<1x0x1x64xbf16>, %o: memref<1x64x1x64xbf16>) {
+  // expected-error @+1 {{not supported on sm_100a: 'k' has no elements}}
+  attn.sdpa %q, %k, %v layout<bshd> outs(%o : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x0x1x64xbf16>, memref<1x0x1x64xbf16>
+  return
 }

@@ -9,9 +9,13 @@
 // CHECK-SAME: %[[OUT:[^ ]*]]: memref<?x?x?x128xbf16> {tile.dims = ["B", "Sq", "Hq", "128"], tile.name = "out", tile.output = "once"}
 // CHECK-SAME: %[[LSE:[^ ]*]]: memref<?x?x?xf32> {tile.dims = ["B", "Hq", "Sq"], tile.name = "lse", tile.output = "once"}
 // CHECK-SAME: chip = "sm_100a", grid = [#tile.extent<"Sq" by 256>, #tile.extent<"Hq">, #tile.extent<"B">]
+// CHECK-SAME: tile.requires = [{condition = "Hq % Hkv == 0", message = "the number of query heads, Hq, must be a multiple of that of key/value heads, Hkv"}]
 // CHECK-DAG: %[[CS:.*]] = arith.constant dense<0.127517432> : vector<256x128xf32>
 // CHECK-DAG: %[[CROW:.*]] = arith.constant dense<0.127517432> : vector<256xf32>
-// CHECK-DAG: %[[CNEG:.*]] = arith.constant dense<-0.127517432> : vector<256xf32>
+// bf16 has exponents of up to 128; 2^24 times this is how large exponents may be.
+// CHECK-DAG: %[[LIMIT:.*]] = arith.constant dense<2.14748365E+9> : vector<256xf32>
+// CHECK-DAG: %[[LEAST:.*]] = arith.constant dense<-2.14748365E+9> : vector<256xf32>
+// CHECK-DAG: %[[NAN:.*]] = arith.constant dense<0x7FC00000> : vector<256xf32>
 // CHECK-DAG: %[[NINF:.*]] = arith.constant dense<0xFF800000> : vector<256xf32>
 // CHECK-DAG: %[[SNINF:.*]] = arith.constant dense<0xFF800000> : vector<256x128xf32>
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<256xf32>
@@ -50,13 +54,15 @@
 // CHECK:     arith.select %[[SEEN]], %[[S]], %[[SNINF]]
 // CHECK:   } else {
 // CHECK-NEXT: scf.yield %[[S]]
-// CHECK:   %[[M2:.*]] = vector.multi_reduction <maxnumf>, %[[X]], %[[M]] [1]
-// CHECK:   %[[EMPTY:.*]] = arith.cmpf oeq, %[[M2]], %[[NINF]]
+// The row max propagates NaN and is in units of log2 from here on.
+// CHECK:   %[[BM:.*]] = vector.multi_reduction <maximumf>, %[[X]], %[[NINF]] [1]
+// CHECK:   %[[BMC:.*]] = arith.mulf %[[BM]], %[[CROW]]
+// CHECK:   %[[M2:.*]] = arith.maximumf %[[M]], %[[BMC]]
+// CHECK:   %[[EMPTY:.*]] = arith.cmpf olt, %[[M2]], %[[LEAST]]
 // CHECK:   %[[SAFE:.*]] = arith.select %[[EMPTY]], %[[ZERO]], %[[M2]]
 // CHECK:   %[[D:.*]] = arith.subf %[[M]], %[[SAFE]]
-// CHECK:   %[[DC:.*]] = arith.mulf %[[D]], %[[CROW]]
-// CHECK:   %[[A:.*]] = math.exp2 %[[DC]]
-// CHECK:   %[[NM:.*]] = arith.mulf %[[SAFE]], %[[CNEG]]
+// CHECK:   %[[A:.*]] = math.exp2 %[[D]]
+// CHECK:   %[[NM:.*]] = arith.negf %[[SAFE]]
 // CHECK:   %[[NMC:.*]] = vector.shape_cast %[[NM]]
 // CHECK:   %[[NMB:.*]] = vector.broadcast %[[NMC]]
 // CHECK:   %[[Y:.*]] = math.fma %[[X]], %[[CS]], %[[NMB]]
@@ -68,13 +74,18 @@
 // CHECK:   %[[OA:.*]] = arith.mulf %[[O]], %{{.*}} : vector<256x128xf32>
 // CHECK:   %[[O2:.*]] = tile.mma %[[PT]], %[[TV]] acc %[[OA]] :
 // CHECK:   scf.yield %[[O2]], %[[M2]], %[[L2]]
-// CHECK: %[[NONE:.*]] = arith.cmpf oeq, %[[R]]#2, %[[ZERO]]
-// CHECK: %[[RCP:.*]] = arith.divf %{{.*}}, %[[R]]#2
+// A row whose max is not in range gives NaN, unless it is -inf.
+// CHECK: %[[ABS:.*]] = math.absf %[[R]]#1
+// CHECK: %[[IN:.*]] = arith.cmpf ole, %[[ABS]], %[[LIMIT]]
+// CHECK: %[[UNSEEN:.*]] = arith.cmpf oeq, %[[R]]#1, %[[NINF]]
+// CHECK: %[[GOOD:.*]] = arith.ori %[[IN]], %[[UNSEEN]]
+// CHECK: %[[SUM:.*]] = arith.select %[[GOOD]], %[[R]]#2, %[[NAN]]
+// CHECK: %[[NONE:.*]] = arith.cmpf oeq, %[[SUM]], %[[ZERO]]
+// CHECK: %[[RCP:.*]] = arith.divf %{{.*}}, %[[SUM]]
 // CHECK: arith.select %[[NONE]], %[[ZERO]], %[[RCP]]
 // CHECK: tile.store %{{.*}}, %[[OUT]][%[[AT]]#2, %[[ROW]], %[[AT]]#1, %{{.*}}] dims [1, 3]
-// CHECK: %[[LOG:.*]] = math.log2 %[[R]]#2
-// CHECK: %[[MC:.*]] = arith.mulf %[[R]]#1, %[[CROW]]
-// CHECK: %[[Z:.*]] = arith.addf %[[LOG]], %[[MC]]
+// CHECK: %[[LOG:.*]] = math.log2 %[[SUM]]
+// CHECK: %[[Z:.*]] = arith.addf %[[LOG]], %[[R]]#1
 // CHECK: %[[NAT:.*]] = arith.mulf %[[Z]], %[[LN2]]
 // CHECK: %[[LSEV:.*]] = arith.select %[[NONE]], %[[NINF]], %[[NAT]]
 // CHECK: tile.store %[[LSEV]], %[[LSE]][%[[AT]]#2, %[[AT]]#1, %[[ROW]]] : vector<256xf32>
@@ -219,7 +230,7 @@ func.func @mods(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>, %v: memref
 // CHECK-DAG: %[[SCALE:.*]] = arith.constant dense<-2.000000e+00> : vector<256x128xf32>
 // CHECK: %[[S:.*]] = tile.mma
 // CHECK: arith.mulf %[[S]], %[[SCALE]]
-// CHECK: vector.multi_reduction <maxnumf>
+// CHECK: vector.multi_reduction <maximumf>
 func.func @negative(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>, %v: memref<?x?x?x64xbf16>, %o: memref<?x?x?x64xbf16>) {
   attn.sdpa %q, %k, %v layout<bshd> scale(-2.0) outs(%o : memref<?x?x?x64xbf16>)
     : memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>

@@ -73,7 +73,7 @@ func.func @direct(%x: vector<2xf32>, %h: vector<2xbf16>) -> (vector<2xf32>, vect
 
 // The polynomial of a pair: everything packed but clamp and exponent.
 // CHECK-LABEL: @polynomial
-// CHECK: %[[CLAMPED:.*]] = llvm.intr.maxnum(%arg0
+// CHECK: %[[CLAMPED:.*]] = llvm.intr.maximum(%arg0
 // CHECK: %[[SHIFTER:.*]] = llvm.mlir.constant(dense<0x4B400000> : vector<2xf32>)
 // CHECK: %[[SHIFTED:.*]] = llvm.inline_asm "add.rm.ftz.f32x2 $0, $1, $2;", "=l,l,l" %[[CLAMPED]], %[[SHIFTER]]
 // CHECK: %[[FLOOR:.*]] = llvm.fsub %[[SHIFTED]], %[[SHIFTER]]
@@ -85,7 +85,7 @@ func.func @direct(%x: vector<2xf32>, %h: vector<2xbf16>) -> (vector<2xf32>, vect
 // CHECK: llvm.shl
 // CHECK: llvm.add
 // PTX-LABEL: .func {{.*}} polynomial(
-// PTX-COUNT-2: max.f32
+// PTX-COUNT-2: max.NaN.f32
 // PTX: add.rm.ftz.f32x2
 // PTX-COUNT-2: sub.rn.f32x2
 // PTX-COUNT-3: fma.rn.f32x2

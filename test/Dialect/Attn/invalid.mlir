@@ -337,3 +337,36 @@ func.func @lse_shape(%q: tensor<1x8x2x16xf16>) {
 
 // expected-error @+1 {{mask bound 4398046511104 is out of range [-2^40, 2^40]}}
 #m = #attn.mask<window, left = 4398046511104, top_left>
+
+// -----
+
+// A destination is memory of its own.
+func.func @out_is_q(%q: memref<1x8x1x16xf16>, %k: memref<1x8x1x16xf16>) {
+  // expected-error @+1 {{destination 0 (outs) must be memory of its own, but is also operand 0}}
+  attn.sdpa %q, %k, %k layout<bshd> outs(%q : memref<1x8x1x16xf16>)
+    : memref<1x8x1x16xf16>, memref<1x8x1x16xf16>, memref<1x8x1x16xf16>
+  return
+}
+
+// -----
+
+func.func @out_is_a_capture(%q: memref<1x8x1x16xf16>, %o: memref<1x8x1x16xf16>) {
+  // expected-error @+1 {{destination 0 (outs) must be memory of its own, but is also operand 3}}
+  attn.sdpa %q, %q, %q layout<bshd> captures(%o : memref<1x8x1x16xf16>) outs(%o : memref<1x8x1x16xf16>)
+    : memref<1x8x1x16xf16>, memref<1x8x1x16xf16>, memref<1x8x1x16xf16>
+    mask_mod(%b: index, %h: index, %i: index, %j: index, %c: memref<1x8x1x16xf16>) {
+      %m = arith.cmpi sle, %j, %i : index
+      attn.yield %m : i1
+    }
+  return
+}
+
+// -----
+
+func.func @two_gradients_in_one(%q: memref<1x8x1x16xf16>, %lse: memref<1x1x8xf32>, %d: memref<1x8x1x16xf16>, %e: memref<1x8x1x16xf16>) {
+  // expected-error @+1 {{destination 2 (outs) must be memory of its own, but is also destination 0}}
+  attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%lse) layout<bshd>
+    outs(%d, %e, %d : memref<1x8x1x16xf16>, memref<1x8x1x16xf16>, memref<1x8x1x16xf16>)
+    : memref<1x8x1x16xf16>, memref<1x8x1x16xf16>, memref<1x8x1x16xf16>, memref<1x8x1x16xf16>, memref<1x8x1x16xf16>, memref<1x1x8xf32>
+  return
+}

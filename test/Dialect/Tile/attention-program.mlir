@@ -15,8 +15,12 @@
 // CHECK:   %[[S1:.*]] = tile.mma %[[Q1]], transpose %[[K]]
 // CHECK:   %[[X0:.*]] = scf.if
 // CHECK:   %[[X1:.*]] = scf.if
-// CHECK-DAG: %[[N0:.*]] = vector.multi_reduction <maxnumf>, %[[X0]], %[[M0]] [1]
-// CHECK-DAG: %[[N1:.*]] = vector.multi_reduction <maxnumf>, %[[X1]], %[[M1]] [1]
+// CHECK-DAG: %[[B0:.*]] = vector.multi_reduction <maximumf>, %[[X0]], %{{.*}} [1]
+// CHECK-DAG: %[[B1:.*]] = vector.multi_reduction <maximumf>, %[[X1]], %{{.*}} [1]
+// CHECK-DAG: %[[C0:.*]] = arith.mulf %[[B0]], %{{.*}} : vector<128xf32>
+// CHECK-DAG: %[[C1:.*]] = arith.mulf %[[B1]], %{{.*}} : vector<128xf32>
+// CHECK-DAG: %[[N0:.*]] = arith.maximumf %[[M0]], %[[C0]]
+// CHECK-DAG: %[[N1:.*]] = arith.maximumf %[[M1]], %[[C1]]
 // CHECK-DAG: %[[NEXT0:.*]] = arith.select %{{.*}}, %[[M0]], %[[N0]]
 // CHECK-DAG: %[[NEXT1:.*]] = arith.select %{{.*}}, %[[M1]], %[[N1]]
 // CHECK:   %[[V:.*]] = tile.load {{.*}} -> vector<128x128xbf16>

@@ -378,3 +378,121 @@ tile.kernel @sums_rows_of_b(%x: memref<?x128xbf16> {tile.name = "x", tile.dims =
   }
   tile.store %r#1, %y[%c0, %c0] : vector<128x128xf32>, memref<?x128xf32>
 }
+
+// -----
+
+// A maximum that propagates NaN, in units of log2, with a bound below which nothing is summed; NaN in place of a sum whose
+// reference is out of range does not need the true maximum.
+// CHECK-LABEL: tile.kernel @bounded(
+// CHECK-DAG: %[[LEAST:.*]] = arith.constant dense<-1.000000e+09> : vector<128xf32>
+// CHECK: scf.for {{.*}} iter_args(%[[M:.*]] = %{{.*}}, %[[L:.*]] = %{{.*}})
+// CHECK:   %[[M1:.*]] = arith.maximumf %[[M]], %{{.*}}
+// CHECK:   %[[LOW:.*]] = arith.cmpf olt, %[[M1]], %[[LEAST]]
+// CHECK:   %[[F1:.*]] = arith.select %[[LOW]], %{{.*}}, %[[M1]]
+// CHECK:   %[[D1:.*]] = arith.subf %[[F1]], %[[M]]
+// CHECK:   %[[KEEP:.*]] = arith.cmpf ole, %[[D1]], %{{.*}}
+// CHECK:   %[[M2:.*]] = arith.select %[[KEEP]], %[[M]], %[[M1]]
+// CHECK:   %[[F:.*]] = arith.select %[[KEEP]], %[[M]], %[[F1]]
+// CHECK:   arith.subf %[[M]], %[[F]]
+// CHECK:   %[[FRESH:.*]] = arith.cmpf olt, %[[M]], %[[LEAST]]
+// CHECK:   arith.select %[[FRESH]]
+// CHECK:   arith.negf %[[F]]
+// CHECK:   scf.yield %[[M2]], %{{.*}}
+tile.kernel @bounded(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"], tile.output = "partial"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %ninf = arith.constant dense<0xFF800000> : vector<128xf32>
+  %nan = arith.constant dense<0x7FC00000> : vector<128xf32>
+  %zero = arith.constant dense<0.0> : vector<128xf32>
+  %least = arith.constant dense<-1.0e+09> : vector<128xf32>
+  %limit = arith.constant dense<1.0e+09> : vector<128xf32>
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %r:2 = scf.for %j = %c0 to %n step %c128 iter_args(%m = %ninf, %l = %zero) -> (vector<128xf32>, vector<128xf32>) {
+    %t = tile.load %x[%j] : memref<?xf32> -> vector<128xf32>
+    %m2 = arith.maximumf %m, %t : vector<128xf32>
+    %low = arith.cmpf olt, %m2, %least : vector<128xf32>
+    %f = arith.select %low, %zero, %m2 : vector<128xi1>, vector<128xf32>
+    %d = arith.subf %m, %f : vector<128xf32>
+    %a = math.exp2 %d : vector<128xf32>
+    %nf = arith.negf %f : vector<128xf32>
+    %e = arith.addf %t, %nf : vector<128xf32>
+    %p = math.exp2 %e : vector<128xf32>
+    %la = arith.mulf %l, %a : vector<128xf32>
+    %l2 = arith.addf %la, %p : vector<128xf32>
+    scf.yield %m2, %l2 : vector<128xf32>, vector<128xf32>
+  }
+  %abs = math.absf %r#0 : vector<128xf32>
+  %in = arith.cmpf ole, %abs, %limit : vector<128xf32>
+  %none = arith.cmpf oeq, %r#0, %ninf : vector<128xf32>
+  %good = arith.ori %in, %none : vector<128xi1>
+  %sum = arith.select %good, %r#1, %nan : vector<128xi1>, vector<128xf32>
+  %log = math.log2 %sum : vector<128xf32>
+  %lse = arith.addf %r#0, %log : vector<128xf32>
+  tile.store %lse, %x[%c0] : vector<128xf32>, memref<?xf32>
+}
+
+// -----
+
+// A bound whose exponentials relative to 0 are not 0: something may have been summed below. Left alone.
+// CHECK-LABEL: tile.kernel @bound_too_high(
+// CHECK-NOT: arith.cmpf ole
+tile.kernel @bound_too_high(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"], tile.output = "partial"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %ninf = arith.constant dense<0xFF800000> : vector<128xf32>
+  %zero = arith.constant dense<0.0> : vector<128xf32>
+  %least = arith.constant dense<-100.0> : vector<128xf32>
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %r:2 = scf.for %j = %c0 to %n step %c128 iter_args(%m = %ninf, %l = %zero) -> (vector<128xf32>, vector<128xf32>) {
+    %t = tile.load %x[%j] : memref<?xf32> -> vector<128xf32>
+    %m2 = arith.maximumf %m, %t : vector<128xf32>
+    %low = arith.cmpf olt, %m2, %least : vector<128xf32>
+    %f = arith.select %low, %zero, %m2 : vector<128xi1>, vector<128xf32>
+    %d = arith.subf %m, %f : vector<128xf32>
+    %a = math.exp2 %d : vector<128xf32>
+    %e = arith.subf %t, %f : vector<128xf32>
+    %p = math.exp2 %e : vector<128xf32>
+    %la = arith.mulf %l, %a : vector<128xf32>
+    %l2 = arith.addf %la, %p : vector<128xf32>
+    scf.yield %m2, %l2 : vector<128xf32>, vector<128xf32>
+  }
+  %log = math.log2 %r#1 : vector<128xf32>
+  %lse = arith.addf %r#0, %log : vector<128xf32>
+  tile.store %lse, %x[%c0] : vector<128xf32>, memref<?xf32>
+}
+
+// -----
+
+// What is chosen by the range of the reference is a number: which one depends on the reference. Left alone.
+// CHECK-LABEL: tile.kernel @range_decides(
+// CHECK-NOT: arith.select
+tile.kernel @range_decides(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"], tile.output = "partial"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %ninf = arith.constant dense<0xFF800000> : vector<128xf32>
+  %zero = arith.constant dense<0.0> : vector<128xf32>
+  %limit = arith.constant dense<1.0e+09> : vector<128xf32>
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %r:2 = scf.for %j = %c0 to %n step %c128 iter_args(%m = %ninf, %l = %zero) -> (vector<128xf32>, vector<128xf32>) {
+    %t = tile.load %x[%j] : memref<?xf32> -> vector<128xf32>
+    %m2 = arith.maximumf %m, %t : vector<128xf32>
+    %d = arith.subf %m, %m2 : vector<128xf32>
+    %a = math.exp2 %d : vector<128xf32>
+    %e = arith.subf %t, %m2 : vector<128xf32>
+    %p = math.exp2 %e : vector<128xf32>
+    %la = arith.mulf %l, %a : vector<128xf32>
+    %l2 = arith.addf %la, %p : vector<128xf32>
+    scf.yield %m2, %l2 : vector<128xf32>, vector<128xf32>
+  }
+  %abs = math.absf %r#0 : vector<128xf32>
+  %in = arith.cmpf ole, %abs, %limit : vector<128xf32>
+  %one = arith.extui %in : vector<128xi1> to vector<128xi32>
+  %two = arith.uitofp %one : vector<128xi32> to vector<128xf32>
+  %log = math.log2 %r#1 : vector<128xf32>
+  %lse = arith.addf %r#0, %log : vector<128xf32>
+  %both = arith.addf %lse, %two : vector<128xf32>
+  tile.store %both, %x[%c0] : vector<128xf32>, memref<?xf32>
+}

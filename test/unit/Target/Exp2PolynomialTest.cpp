@@ -104,6 +104,9 @@ TEST(Exp2Polynomial, WholeFunction) {
   EXPECT_NEAR(p.exp2(-1e-10f), 1, 9e-5);
   for (float x : {-127.0f, -1000.0f, -INFINITY})
     EXPECT_EQ(p.exp2(x), 0.0f) << x;
+  // Infinite once it is rounded to 16 bits, and not lost.
+  EXPECT_EQ(p.exp2(std::numeric_limits<float>::quiet_NaN()),
+            std::numeric_limits<float>::max());
 }
 
 TEST(Exp2Polynomial, DegreeForPrecision) {

@@ -19,6 +19,11 @@ namespace fa4::tile {
 /// an array of names, and `resources`, what the kernel takes of its SM.
 inline constexpr llvm::StringLiteral kManifestAttr = "fa4.manifest";
 
+/// Attribute of a tile.kernel: conditions on the names in `tile.dims` that its
+/// program takes for granted, as the manifest has them (`requires`): an array of
+/// dictionaries with the strings `condition` and `message`.
+inline constexpr llvm::StringLiteral kRequiresAttr = "tile.requires";
+
 /// The manifest of `kernel`, to be written next to its PTX, whose file name the
 /// caller adds as `ptx`. `resources` is in `comment`. An error on the function
 /// if it has no such attribute, or one with something else in it.

@@ -47,6 +47,7 @@ struct TensorSpec {
   std::vector<Expression> strides; ///< In elements; empty: row-major.
   Role role = Role::InOut;
   std::optional<uint64_t> address; ///< Fixed virtual address.
+  uint64_t alignment = 1;          ///< Bytes; `address` must be a multiple.
   Fill fill = Fill::Default;
   double fillValue = 0;
   std::string file; ///< Contents, relative to the manifest.
@@ -86,10 +87,18 @@ struct LaunchSpec {
   std::vector<ParamSpec> params;
 };
 
+/// What a call must be like; nothing is launched otherwise.
+struct RequirementSpec {
+  Expression condition; ///< Not 0 where the call is good.
+  std::string message;  ///< The sentence for one that is not.
+  std::string where;    ///< "requires[2]", for messages.
+};
+
 struct Manifest {
   std::string file; ///< For messages.
   std::vector<SizeSpec> sizes;
   std::vector<TensorSpec> tensors;
+  std::vector<RequirementSpec> requirements;
   std::vector<LaunchSpec> launches;
 
   const TensorSpec *findTensor(llvm::StringRef name) const;

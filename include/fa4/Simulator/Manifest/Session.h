@@ -93,6 +93,7 @@ private:
   llvm::Error bindSize(llvm::StringRef name, Number value,
                        llvm::StringRef from);
   llvm::Error resolveSizes();
+  llvm::Error checkRequirements() const;
   llvm::Error resolveTensor(const TensorSpec &tensor);
   llvm::Error readFiles();
   llvm::Error allocate();

@@ -95,6 +95,10 @@ struct PtxasResult {
 /// is not what ptxas 12 and 13 print.
 llvm::Expected<PtxasReport> parsePtxasLog(llvm::StringRef log);
 
+/// Whether an error of assemble() says that this ptxas knows the version of the
+/// PTX or the chip not yet, which says nothing of the PTX.
+bool isPtxasTooOld(llvm::StringRef message);
+
 /// Runs `ptxas -v -arch=CHIP` on PTX text, with `arguments` behind. Spills and
 /// stack are no errors here. Leaves no file behind.
 llvm::Expected<PtxasResult>

@@ -254,6 +254,22 @@ static LogicalResult verifyInits(AttentionOpInterface op, unsigned required,
   return success();
 }
 
+/// A destination in memory is written while inputs are still read, so it must
+/// be no other operand. Views of one allocation are the caller's promise.
+static LogicalResult verifyNoAliases(AttentionOpInterface op) {
+  if (!op.hasMemRefSemantics())
+    return success();
+  unsigned first = op.getFirstInitNumber();
+  for (unsigned i = first; i < op->getNumOperands(); ++i)
+    for (unsigned other = 0; other < i; ++other)
+      if (op->getOperand(i) == op->getOperand(other))
+        return op->emitOpError("destination ")
+               << i - first << " (outs) must be memory of its own, but is also "
+               << (other < first ? "operand " : "destination ")
+               << (other < first ? other : other - first);
+  return success();
+}
+
 /// The types of the outputs: results on tensors, destinations on memrefs.
 static SmallVector<Type> getOutputTypes(AttentionOpInterface op) {
   if (op.hasMemRefSemantics())
@@ -368,7 +384,8 @@ static LogicalResult verifyShared(AttentionOpInterface op, SizeChecker &sizes) {
 LogicalResult SdpaOp::verify() {
   SizeChecker sizes(*this);
   if (failed(verifyShared(*this, sizes)) ||
-      failed(verifyInits(*this, /*required=*/1, /*maximum=*/2)))
+      failed(verifyInits(*this, /*required=*/1, /*maximum=*/2)) ||
+      failed(verifyNoAliases(*this)))
     return failure();
   if (!hasMemRefSemantics() && !getOut())
     return emitOpError("needs the result 'out' on tensors");
@@ -424,7 +441,8 @@ LogicalResult SdpaBackwardOp::verify() {
   SizeChecker sizes(*this);
   if (failed(verifyShared(*this, sizes)) ||
       failed(verifyForwardResults(*this, sizes)) ||
-      failed(verifyInits(*this, /*required=*/3, /*maximum=*/4)))
+      failed(verifyInits(*this, /*required=*/3, /*maximum=*/4)) ||
+      failed(verifyNoAliases(*this)))
     return failure();
   if (!hasMemRefSemantics() && !(getDq() && getDk() && getDv()))
     return emitOpError("needs the results 'dq', 'dk' and 'dv' on tensors");

@@ -13,6 +13,7 @@
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
+using namespace fa4;
 using namespace fa4::tile;
 
 /// Forms with more terms, or with larger coefficients, are given up: so many

@@ -145,6 +145,30 @@ static bool keepsRows(Operation *op) {
   return isa<vector::ShapeCastOp>(op) || from.getRank() == to.getRank();
 }
 
+ReferenceAnalysis::Result ReferenceAnalysis::select(Value condition, Value x,
+                                                    Value y) const {
+  if (!get(condition))
+    return merge(x, y);
+  std::optional<APFloat> other = getSplat(y);
+  if (get(condition)->kind != Dependence::InRange || !other || !other->isNaN())
+    return std::nullopt;
+  return get(x);
+}
+
+ReferenceAnalysis::Result ReferenceAnalysis::compare(arith::CmpFOp op) const {
+  using Predicate = arith::CmpFPredicate;
+  std::optional<Dependence> x = get(op.getLhs());
+  if (!x)
+    return std::nullopt;
+  bool isUpperBound = op.getPredicate() == Predicate::OLE ||
+                      op.getPredicate() == Predicate::OLT;
+  if (x->kind == Dependence::Magnitude && isUpperBound && getSplat(op.getRhs()))
+    return make(Dependence::InRange, 1);
+  if (!isFixedPoint(op.getRhs(), *x))
+    return std::nullopt;
+  return std::optional<Dependence>();
+}
+
 ReferenceAnalysis::Result ReferenceAnalysis::combine(Operation *op) const {
   auto operand = [&](unsigned i) { return op->getOperand(i); };
   auto sum = [&](Result x, Value yValue, bool subtract,
@@ -197,13 +221,24 @@ ReferenceAnalysis::Result ReferenceAnalysis::combine(Operation *op) const {
           return std::nullopt;
         return x;
       })
-      .Case([&](arith::SelectOp) { return merge(operand(1), operand(2)); })
-      .Case([&](arith::CmpFOp) -> Case {
+      .Case([&](arith::NegFOp) -> Case {
         std::optional<Dependence> x = get(operand(0));
-        if (!x || !isFixedPoint(operand(1), *x))
-          return std::nullopt;
-        return std::optional<Dependence>();
+        return isLog(*x) ? make(x->kind, -x->degree) : Case();
       })
+      .Case([&](math::AbsFOp) -> Case {
+        return isLog(*get(operand(0))) ? make(Dependence::Magnitude, 1)
+                                       : Case();
+      })
+      .Case([&](arith::OrIOp) -> Case {
+        for (unsigned i : {0, 1})
+          if (get(operand(i)) && get(operand(i))->kind != Dependence::InRange)
+            return std::nullopt;
+        return make(Dependence::InRange, 1);
+      })
+      .Case([&](arith::SelectOp) {
+        return select(operand(0), operand(1), operand(2));
+      })
+      .Case([&](arith::CmpFOp op) { return compare(op); })
       .Case([&](vector::MultiDimReductionOp reduction) -> Case {
         std::optional<Dependence> x = get(reduction.getSource());
         if (reduction.getKind() != vector::CombiningKind::ADD ||

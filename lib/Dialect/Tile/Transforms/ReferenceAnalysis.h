@@ -9,6 +9,7 @@
 #ifndef FA4_LIB_DIALECT_TILE_TRANSFORMS_REFERENCEANALYSIS_H
 #define FA4_LIB_DIALECT_TILE_TRANSFORMS_REFERENCEANALYSIS_H
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/DenseMap.h"
@@ -23,13 +24,19 @@ std::optional<llvm::APFloat> getSplat(mlir::Value value);
 /// How values depend on a row reference m that sums are kept in units of: of a
 /// value x that would be x0 for m = 0,
 ///
-///   Linear:    x = x0 * 2^(-degree * c * m)     sums of exponentials
-///   Log:       x = x0 + degree * m              scores and the reference
-///   itself ScaledLog: x = x0 + degree * c * m          exponents OldSum:    a
-///   sum in units of the previous reference Factor:    what makes a sum in the
-///   new units of one in the old ones
+///   - Linear: x = x0 * 2^(-degree * c * m); sums of exponentials.
+///   - Log: x = x0 + degree * m; scores, and the reference itself.
+///   - ScaledLog: x = x0 + degree * c * m; exponents.
+///   - OldSum: a sum in units of the previous reference.
+///   - Factor: what makes a sum in the new units of one in the old ones.
+///   - Magnitude: the absolute value of a Log or ScaledLog.
+///   - InRange: whether a Magnitude is within a constant bound.
+///
+/// A sum that is replaced by NaN where the reference is not in range counts as
+/// the sum: another reference, which differs by little, moves that bound by as
+/// little.
 struct Dependence {
-  enum Kind { Linear, Log, ScaledLog, OldSum, Factor } kind;
+  enum Kind { Linear, Log, ScaledLog, OldSum, Factor, Magnitude, InRange } kind;
   int degree = 0;
 };
 
@@ -60,6 +67,8 @@ private:
   Result add(std::optional<Dependence> x, std::optional<Dependence> y,
              mlir::Value xValue, mlir::Value yValue, bool subtract) const;
   Result merge(mlir::Value x, mlir::Value y) const;
+  Result select(mlir::Value condition, mlir::Value x, mlir::Value y) const;
+  Result compare(mlir::arith::CmpFOp op) const;
 
   llvm::APFloat scale;
   llvm::DenseMap<mlir::Value, Dependence> dependences;

@@ -9,6 +9,7 @@
 #include "ReferenceAnalysis.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Target/LaunchLimits.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -18,6 +19,9 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/CSE.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace fa4::tile {
 #define GEN_PASS_DEF_TILELAZYRESCALE
@@ -25,6 +29,7 @@ namespace fa4::tile {
 } // namespace fa4::tile
 
 using namespace mlir;
+using namespace fa4;
 using namespace fa4::tile;
 
 namespace {
@@ -37,6 +42,8 @@ struct CarriedMax {
   /// f, its select and the comparison; null where f is m'.
   arith::SelectOp finite;
   arith::CmpFOp isEmpty;
+  /// Rows where m is less have summed nothing; -inf means rows where m is -inf.
+  float leastMax = -std::numeric_limits<float>::infinity();
   /// m - f.
   arith::SubFOp difference;
   /// c; null for 1.
@@ -64,7 +71,11 @@ static bool joinsMax(Value value, Value carried) {
          llvm::is_contained(op->getOperands(), carried);
 }
 
-/// Matches f = (next == -inf) ? 0 : next.
+/// Exponentials of numbers below are 0 in f32.
+static constexpr float kLeastExponent = -150;
+
+/// Matches f = (next == -inf) ? 0 : next, and f = (next < bound) ? 0 : next for
+/// a bound below which exponentials relative to 0 are 0.
 static bool matchFinite(Value value, CarriedMax &max) {
   if (value == max.next)
     return true;
@@ -73,13 +84,24 @@ static bool matchFinite(Value value, CarriedMax &max) {
     return false;
   auto compare = select.getCondition().getDefiningOp<arith::CmpFOp>();
   std::optional<APFloat> zero = getSplat(select.getTrueValue());
-  if (!compare || compare.getPredicate() != arith::CmpFPredicate::OEQ ||
-      compare.getLhs() != max.next || !isNegativeInfinity(compare.getRhs()) ||
-      !zero || !zero->isZero())
+  if (!compare || compare.getLhs() != max.next || !zero || !zero->isZero())
+    return false;
+  std::optional<APFloat> bound = getSplat(compare.getRhs());
+  if (compare.getPredicate() == arith::CmpFPredicate::OLT && bound &&
+      bound->isFinite())
+    max.leastMax = bound->convertToFloat();
+  else if (compare.getPredicate() != arith::CmpFPredicate::OEQ ||
+           !isNegativeInfinity(compare.getRhs()))
     return false;
   max.finite = select;
   max.isEmpty = compare;
   return true;
+}
+
+/// Whether rows with a maximum below leastMax have summed nothing.
+static bool isLeastMaxLow(CarriedMax max) {
+  double scale = max.scale ? getSplat(max.scale)->convertToDouble() : 1.0;
+  return max.leastMax * scale <= kLeastExponent;
 }
 
 /// Matches a = exp2(difference * c).
@@ -133,7 +155,7 @@ static std::optional<CarriedMax> matchCarriedMax(scf::ForOp loop, unsigned i) {
     max.difference = difference;
   }
   if (!max.difference || !matchFinite(max.difference.getRhs(), max) ||
-      !matchFactor(max.difference, max) ||
+      !matchFactor(max.difference, max) || !isLeastMaxLow(max) ||
       max.next.getDefiningOp()->getBlock() != loop.getBody() ||
       max.getFinite().getDefiningOp()->getBlock() != loop.getBody() ||
       !areUsesBelow(max))
@@ -143,9 +165,7 @@ static std::optional<CarriedMax> matchCarriedMax(scf::ForOp loop, unsigned i) {
 
 /// Whether nothing that the kernel does depends on which reference m is, as
 /// long as what is summed is in units of it.
-static bool isAnyReferenceRight(CarriedMax max) {
-  APFloat one(1.0f);
-  ReferenceAnalysis analysis(max.scale ? *getSplat(max.scale) : one);
+static bool isAnyReferenceRight(CarriedMax max, ReferenceAnalysis &analysis) {
   Dependence reference{max.scale ? Dependence::Log : Dependence::ScaledLog, 1};
   analysis.set(max.next, reference);
   analysis.set(max.getFinite(), reference);
@@ -202,6 +222,68 @@ static bool isAnyReferenceRight(CarriedMax max) {
   return true;
 }
 
+//===----------------------------------------------------------------------===//
+// The threshold
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The largest threshold, and the sentence that says why.
+struct ThresholdLimit {
+  double limit;
+  std::string reason;
+};
+} // namespace
+
+/// Probabilities are at most 2^threshold. A sum has at most kMaxPosition of
+/// them, and its reciprocal must not be subnormal.
+static ThresholdLimit getSumLimit() {
+  int largest = -APFloat::semanticsMinExponent(APFloat::IEEEsingle());
+  int terms = llvm::Log2_64(kMaxPosition);
+  return {double(largest - terms),
+          llvm::formatv("so that sums of 2^{0} probabilities of up to "
+                        "2^threshold, and their reciprocals, are normal "
+                        "numbers of f32",
+                        terms)};
+}
+
+/// The types that probabilities are rounded to bound them, too.
+static ThresholdLimit getLimit(CarriedMax max,
+                               const ReferenceAnalysis &analysis) {
+  ThresholdLimit result = getSumLimit();
+  max.loop->walk([&](arith::TruncFOp truncate) {
+    std::optional<Dependence> source = analysis.get(truncate.getIn());
+    if (!source || source->kind != Dependence::Linear || source->degree < 1)
+      return;
+    auto type = cast<FloatType>(getElementTypeOrSelf(truncate.getType()));
+    int exponent = APFloat::semanticsMaxExponent(type.getFloatSemantics());
+    double limit = double(exponent) / source->degree;
+    if (limit >= result.limit)
+      return;
+    std::string name;
+    llvm::raw_string_ostream(name) << type;
+    result = {limit, llvm::formatv("so that probabilities of up to 2^threshold "
+                                   "can be rounded to {0}",
+                                   name)};
+  });
+  return result;
+}
+
+static LogicalResult checkThreshold(Operation *op, double threshold,
+                                    const ThresholdLimit &limit) {
+  // Also false for NaN.
+  if (threshold >= 0 && threshold <= limit.limit)
+    return success();
+  return op->emitError()
+         << "tile-lazy-rescale: the threshold must be from 0 to "
+         << llvm::formatv("{0}", llvm::format("%g", limit.limit)).str() << ", "
+         << limit.reason << "; got "
+         << llvm::formatv("{0}", llvm::format("%g", threshold)).str();
+}
+
+//===----------------------------------------------------------------------===//
+// Rewriting
+//===----------------------------------------------------------------------===//
+
 static Value splat(CarriedMax max, double value) {
   OpBuilder b = OpBuilder::atBlockBegin(
       &max.loop->getParentOfType<KernelOp>().getBody().front());
@@ -239,14 +321,15 @@ static void keepMax(CarriedMax max, double threshold) {
   previous.replaceAllUsesExcept(next, ours);
 }
 
-/// Nothing has been summed in units of -inf, so any factor is right: 1 is the
-/// one that costs nothing. Returns the new factor.
+/// In rows where m is -inf or too low nothing has been summed, so any factor is
+/// right: 1 is the one that costs nothing. Returns the new factor.
 static Value ignoreFreshSums(CarriedMax max) {
   ImplicitLocOpBuilder b(max.next.getLoc(), max.loop.getContext());
   b.setInsertionPointAfter(max.factor);
-  Value none = splat(max, -std::numeric_limits<float>::infinity());
-  Value isFresh =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, max.carried, none);
+  auto predicate = std::isinf(max.leastMax) ? arith::CmpFPredicate::OEQ
+                                            : arith::CmpFPredicate::OLT;
+  Value isFresh = arith::CmpFOp::create(b, predicate, max.carried,
+                                        splat(max, max.leastMax));
   Value factor = max.factor;
   auto select = arith::SelectOp::create(b, isFresh, splat(max, 1.0), factor);
   factor.replaceAllUsesExcept(select, select);
@@ -288,19 +371,27 @@ struct TileLazyRescale
   using TileLazyRescaleBase::TileLazyRescaleBase;
 
   void runOnOperation() override {
-    if (!(threshold >= 0)) {
-      getOperation().emitError("tile-lazy-rescale: the threshold must not be "
-                               "negative, got ")
-          << threshold;
+    if (failed(checkThreshold(getOperation(), threshold, getSumLimit())))
       return signalPassFailure();
-    }
     SmallVector<CarriedMax> found;
+    bool isGood = true;
     getOperation().walk([&](scf::ForOp loop) {
-      for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
-        if (std::optional<CarriedMax> max = matchCarriedMax(loop, i))
-          if (isAnyReferenceRight(*max))
-            found.push_back(*max);
+      for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i) {
+        std::optional<CarriedMax> max = matchCarriedMax(loop, i);
+        if (!max)
+          continue;
+        APFloat one(1.0f);
+        ReferenceAnalysis analysis(max->scale ? *getSplat(max->scale) : one);
+        if (!isAnyReferenceRight(*max, analysis))
+          continue;
+        // One error a kernel: the loops of a kernel are alike.
+        isGood = isGood && succeeded(checkThreshold(loop, threshold,
+                                                    getLimit(*max, analysis)));
+        found.push_back(*max);
+      }
     });
+    if (!isGood)
+      return signalPassFailure();
     for (CarriedMax max : found) {
       if (threshold > 0)
         keepMax(max, threshold);

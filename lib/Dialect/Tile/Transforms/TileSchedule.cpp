@@ -31,6 +31,11 @@ struct TileSchedule : public fa4::tile::impl::TileScheduleBase<TileSchedule> {
     const fa4::TargetDescription *target = getTarget(kernel);
     if (!target)
       return signalPassFailure();
+    if (maxStages < 1) {
+      kernel.emitError("tile-schedule: max-stages must be at least 1, got ")
+          << maxStages.getValue();
+      return signalPassFailure();
+    }
     if (splitArrival)
       splitArrivals(kernel);
     auto plans = planLoops(kernel, RoleGraph(kernel));

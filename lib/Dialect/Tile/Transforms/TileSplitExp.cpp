@@ -14,6 +14,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace fa4::tile {
 #define GEN_PASS_DEF_TILESPLITEXP
@@ -43,11 +45,14 @@ struct TileSplitExp : public fa4::tile::impl::TileSplitExpBase<TileSplitExp> {
   using TileSplitExpBase::TileSplitExpBase;
 
   void runOnOperation() override {
-    if (failed(splitKernel(getOperation())))
+    if (failed(checkOptions()) || failed(splitKernel(getOperation())))
       signalPassFailure();
   }
 
 private:
+  /// The options on their own; whether a row has as many pairs is asked for
+  /// each exponential.
+  LogicalResult checkOptions();
   LogicalResult splitKernel(KernelOp kernel);
   FailureOr<Exp2Op> planOne(math::Exp2Op op, unsigned tiles,
                             const TargetDescription &target);
@@ -55,6 +60,23 @@ private:
   std::optional<unsigned> requestedPairs(const RowWork &work);
 };
 } // namespace
+
+LogicalResult TileSplitExp::checkOptions() {
+  // Comparisons with NaN are false.
+  if (fraction != -1 && !(fraction >= 0 && fraction <= 1))
+    return getOperation()->emitError(
+               "tile-split-exp: the fraction must be from 0 to 1, or -1 for "
+               "one that is computed; got ")
+           << llvm::formatv("{0}", llvm::format("%g", fraction.getValue()))
+                  .str();
+  constexpr int64_t most = kExpFragmentColumns / 2;
+  if (pairsPerFragment < -1 || pairsPerFragment > most)
+    return getOperation()->emitError(
+               "tile-split-exp: pairs-per-fragment must be from 0 to ")
+           << most << ", or -1 for a number that is computed; got "
+           << pairsPerFragment.getValue();
+  return success();
+}
 
 std::optional<unsigned> TileSplitExp::requestedPairs(const RowWork &work) {
   unsigned fragments = work.columns / kExpFragmentColumns;
@@ -86,6 +108,14 @@ FailureOr<Exp2Op> TileSplitExp::planOne(math::Exp2Op op, unsigned tiles,
     return Exp2Op();
   RowWork work = countRowWork(op, tiles, target);
   work.degree = degree;
+  double share = 2.0 * emulatablePairs(work) / work.columns;
+  if (fraction > share)
+    return op.emitError("tile-split-exp: the fraction must be from 0 to ")
+           << llvm::formatv("{0}", llvm::format("%g", share)).str()
+           << " in rows of " << work.columns << " columns, of which the last "
+           << kExpFragmentColumns << " stay on the special function unit; got "
+           << llvm::formatv("{0}", llvm::format("%g", fraction.getValue()))
+                  .str();
   llvm::Expected<ExpSplit> split =
       computeExpSplit(target, work, requestedPairs(work));
   if (!split)

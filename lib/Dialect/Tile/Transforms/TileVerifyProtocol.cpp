@@ -43,6 +43,13 @@ struct TileExploreProtocol
   void runOnOperation() override {
     KernelOp kernel = getOperation();
     markAllAnalysesPreserved();
+    // Passes are counted in 64 bits; nobody can wait for that many.
+    constexpr int64_t mostPasses = 1 << 20;
+    if (maxPasses < 0 || maxPasses > mostPasses) {
+      kernel.emitError("tile-explore-protocol: max-passes must be from 0 to ")
+          << mostPasses << ", got " << maxPasses.getValue();
+      return signalPassFailure();
+    }
     if (kernel.getBody().getOps<RoleOp>().empty())
       return;
     FailureOr<ProtocolModel> model = ProtocolModel::build(kernel);

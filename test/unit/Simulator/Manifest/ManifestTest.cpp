@@ -104,6 +104,24 @@ TEST(Manifest, Errors) {
                     "role": "input"}}})"),
             "dir/m.json: unknown role 'input' (known: in, out, inout, "
             "workspace) at tensors.q.role");
+  EXPECT_EQ(errorOf("{" + launch + R"(, "requires": [{"condition": "1 +"}]})"),
+            "dir/m.json: 'message' is missing at requires[0]");
+  EXPECT_EQ(
+      errorOf("{" + launch +
+              R"(, "requires": [{"condition": "1 +", "message": "m"}]})"),
+      "dir/m.json: expression '1 +': unexpected end at requires[0].condition");
+  auto aligned = [](const std::string &more) {
+    return errorOf("{" + launch + R"(, "tensors": {"q": {"shape": [1],
+        "dtype": "f32", )" +
+                   more + "}}}");
+  };
+  EXPECT_EQ(aligned(R"("alignment": 16, "address": "0x10")"), "no error");
+  EXPECT_EQ(aligned(R"("alignment": 12)"),
+            "dir/m.json: an alignment is a power of two up to 256 at "
+            "tensors.q.alignment");
+  EXPECT_EQ(aligned(R"("alignment": 16, "address": "0x18")"),
+            "dir/m.json: the address of 'q' is not a multiple of 16 at "
+            "tensors.q.alignment");
   EXPECT_EQ(errorOf(std::string(100, '[')),
             "dir/m.json: JSON is nested too deeply");
 }

@@ -74,7 +74,11 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
     ```
 
     computed as if in f32 with the row max subtracted. **A row that sees no key
-    gives `out = 0` and `lse = -inf`** (with a sink: `lse = sinks[h]`).
+    gives `out = 0` and `lse = -inf`** (with a sink: `lse = sinks[h]`). A row that
+    sees a score which is NaN or +infinity gives NaN. Hidden scores have no
+    influence; but a hidden key's probability 0 is multiplied by its value, so that
+    NaN or infinity in v may reach rows that do not see the key. How large scores
+    may be on a GPU is in docs/support-matrix.md.
 
     Key `j` is visible iff all of these say so:
 
@@ -113,7 +117,7 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
 
     **Destinations.** On memrefs, `outs` names the memref(s) to write and there
     is no result; LSE is written if a second one is given. They must not overlap
-    with the inputs. On tensors `outs` is optional and tied to the results, in
+    with the inputs or each other; that they are other values is verified. On tensors `outs` is optional and tied to the results, in
     the sense of destination-passing style: only the shape counts, and
     bufferization writes in place where it can.
 

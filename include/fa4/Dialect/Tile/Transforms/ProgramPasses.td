@@ -87,18 +87,24 @@ def TileLazyRescale : Pass<"tile-lazy-rescale", "::fa4::tile::KernelOp"> {
     a  = exp2((m - f) * c)             c > 0, a splat constant; optional
     ```
 
-    and puts selects behind `m'` and `f`. `a` becomes 1 in rows where `m` is -inf,
-    in which nothing has been summed yet. The carried `m` is then no longer the row
+    and puts selects behind `m'` and `f`. `f` may also be 0 where `m'` is below a bound
+    of which `c` times is -150 or less: exponentials relative to 0 are 0 there. `a`
+    becomes 1 in rows where `m` is -inf or below that bound, in which nothing has
+    been summed yet. The carried `m` is then no longer the row
     max but a reference that it exceeds by no more than the threshold. The pass
     proves that any reference is right: it follows what depends on `m` through the
     loop and what comes after, and leaves the loop alone unless all sums begin
     at 0 and are in units of `2^(c m)`, and only values in which `m` cancels, as
-    `sum / l` and `c m + log2(l)`, go anywhere else.
+    `sum / l` and `c m + log2(l)`, go anywhere else. What is replaced by NaN where
+    `abs(m)` is beyond a bound counts as what it was.
 
     Products of a carried MMA accumulator and the row factor `a` become
     `tile.rescale`, which costs nothing in a block where all factors are 1.
 
-    With `threshold = 0` the reference is always the row max, as it was.
+    With `threshold = 0` the reference is always the row max, as it was. The
+    largest threshold is that with which nothing overflows: exponentials of up to
+    `2^threshold` are rounded to some type (f16: 15), and sums of up to 2^29 of
+    them, and their reciprocals, must be normal numbers of f32 (97).
 
     Before:
 
@@ -155,7 +161,8 @@ def TileLazyRescale : Pass<"tile-lazy-rescale", "::fa4::tile::KernelOp"> {
   }];
   let options = [
     Option<"threshold", "threshold", "double", /*default=*/"8.0",
-           "Growth of the row max, in units of log2, up to which it is ignored; 0 = none">
+           "Growth of the row max, in units of log2, up to which it is ignored: 0 (none) "
+           "to 15 where exponentials are rounded to f16, to 97 for bf16 and f32">
   ];
 }
 

@@ -254,7 +254,8 @@ def TileSplitExp : Pass<"tile-split-exp", "::fa4::tile::KernelOp"> {
     Option<"pairsPerFragment", "pairs-per-fragment", "int64_t", /*default=*/"-1",
            "Emulated pairs in each fragment of 32 columns but the last; -1 = computed">,
     Option<"fraction", "fraction", "double", /*default=*/"-1",
-           "Emulated share of all exponentials, 0 to 1; -1 = computed">,
+           "Emulated share of all exponentials, 0 to 1 less the last fragment's share "
+           "(0.75 in rows of 128 columns); -1 = computed">,
     Option<"degree", "degree", "unsigned", /*default=*/"0",
            "Degree of the polynomial; 0 = what the result's type needs">,
     Option<"print", "print", "bool", /*default=*/"false",

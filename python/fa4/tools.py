@@ -1,0 +1,59 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Where fa4's tools and LLVM's are found, for all of the package.
+
+`find_tool("fa4-opt")` looks, in this order, at the environment variable of the
+tool (FA4_OPT, FA4_COMPILE, FA4_SIM, ...: its path), next to FA4_OPT if that is
+set or else in build/release/bin of the checkout that this file is in, and in PATH.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# Debian's packages put LLVM's tools there, and only some of them into PATH.
+DEBIAN_LLVM_BIN = "/usr/lib/llvm-22/bin"
+
+
+class ToolNotFoundError(RuntimeError):
+    """A tool that compiling or simulating needs is not there."""
+
+
+def find_tool(name: str) -> str:
+    """The path of one of fa4's tools. Raises ToolNotFoundError; a variable that
+    names no program is an error and not passed over."""
+    variable = name.replace("-", "_").upper()
+    if given := os.environ.get(variable):
+        if path := shutil.which(given):
+            return path
+        raise ToolNotFoundError(f"{variable} is {given}, which cannot be run")
+    fa4_opt = os.environ.get("FA4_OPT")
+    folder = Path(fa4_opt).parent if fa4_opt else ROOT / "build" / "release" / "bin"
+    if os.access(folder / name, os.X_OK):
+        return str(folder / name)
+    if path := shutil.which(name):
+        return path
+    raise ToolNotFoundError(f"{name} not found in {folder} or in PATH; build it, or set {variable} to its path")
+
+
+def has_tools(*names: str) -> bool:
+    """Whether find_tool finds all of these."""
+    try:
+        return all(map(find_tool, names))
+    except ToolNotFoundError:
+        return False
+
+
+def find_llvm_tool(name: str, folder: str | None = None) -> str:
+    """The path of one of LLVM 22's tools: in `folder`, or else in FA4_LLVM_BIN;
+    without either in PATH, then where Debian has them."""
+    folder = folder or os.environ.get("FA4_LLVM_BIN")
+    names = [f"{name}-22", name]
+    candidates = [os.path.join(folder, n) for n in names] if folder else [*names, f"{DEBIAN_LLVM_BIN}/{name}"]
+    for candidate in candidates:
+        if path := shutil.which(candidate):
+            return path
+    where = f"in {folder}" if folder else f"in PATH and {DEBIAN_LLVM_BIN}; set FA4_LLVM_BIN to its folder"
+    raise ToolNotFoundError(f"{name} (LLVM 22) not found {where}")

@@ -1,0 +1,78 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The examples in the docstrings of the package run as they are written. An
+example is an indented block; PREPARED has the names that it takes for granted."""
+
+import ast
+import importlib
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fa4 import gpu, tools
+from fa4.programs.program import Program
+from fa4.reference import Mask
+
+PACKAGE = Path(tools.__file__).parent
+ROWS = np.ones((1, 128, 1, 128), gpu.DTYPES["bf16"])
+QKV = dict.fromkeys("qkv", ROWS)
+SASS = "\t.section\t.text.k\n.L_x_0:\n        /*0010*/ MUFU.EX2 R1, R1 ;\n        /*0020*/ @P0 BRA `(.L_x_0) ;\n"
+GQA = """func.func @gqa(%q: tensor<1x128x1x128xbf16>, %k: tensor<1x128x1x128xbf16>, %v: tensor<1x128x1x128xbf16>)
+    -> (tensor<1x128x1x128xbf16>, tensor<1x1x128xf32>) {
+  %o, %l = attn.sdpa %q, %k, %v layout<bshd>
+    : tensor<1x128x1x128xbf16>, tensor<1x128x1x128xbf16>, tensor<1x128x1x128xbf16>
+      -> tensor<1x128x1x128xbf16>, tensor<1x1x128xf32>
+  return %o, %l : tensor<1x128x1x128xbf16>, tensor<1x1x128xf32>
+}
+"""
+LINES = ["    bar.sync 0;\n", "    ret;\n"]
+
+# By module: names that the example uses; None for a block that is no code.
+PREPARED = {
+    "cpu": {"Path": Path, **QKV},
+    "gpu": {"Path": Path, **QKV},
+    "reference": None,
+    "sass": {"text": SASS},
+    "mutation.faults": {"lines": LINES},
+    "mutation.mutants": "as the module's own tests, test/mutation, which take minutes",
+    "edits.interpreter": "shown with a level's text, by bench/edits and its tests",
+    "mutation.machine_code": "as mutation.mutants",
+    "region_growth": "a figure of bench/compile-time --regions",
+    "programs.forms": {"Program": Program},
+    "programs.mods": {"arguments": {"s": ROWS[0, 0, 0].astype(np.float64)}, "np": np},
+    "programs.program": {"Path": Path, "Mask": Mask},
+}
+
+
+def examples():
+    """(module, code) of each module whose docstring has an indented block."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+        lines = (ast.get_docstring(ast.parse(path.read_text())) or "").splitlines()
+        block = [line for line in lines if line.startswith("    ")]
+        if block:
+            yield name, textwrap.dedent("\n".join(block))
+
+
+EXAMPLES = dict(examples())
+
+
+def test_all_examples_are_known():
+    assert set(EXAMPLES) == set(PREPARED)
+
+
+@pytest.mark.parametrize("name", [name for name, prepared in PREPARED.items() if isinstance(prepared, dict)])
+def test_example(name, tmp_path, monkeypatch):
+    if name in ("gpu", "programs.program") and not gpu.has_tools("fa4-compile", "fa4-sim"):
+        pytest.skip("needs fa4-compile and fa4-sim")
+    monkeypatch.chdir(tmp_path)
+    Path("gqa.mlir").write_text(GQA)
+    module = importlib.import_module(f"fa4.{name}")
+    names = {**vars(module), name.split(".")[-1]: module, **PREPARED[name]}
+    exec(compile(EXAMPLES[name], f"fa4.{name}", "exec"), names)
+    if name == "gpu":
+        np.testing.assert_array_equal(names["out"].astype(np.float32), 1)
+        np.testing.assert_allclose(names["lse"][0, 0], np.sqrt(128) + np.log(np.arange(1, 129)), rtol=1e-3)

@@ -1,0 +1,225 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels on values at the edges of their types: NaN and infinities in q, k and
+v, scores so large that f32 cannot tell neighbours apart, and rows whose maximum
+grows just below the rescaling threshold. docs/support-matrix.md says what holds."""
+
+import functools
+import tempfile
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from fa4 import gpu, reference
+
+pytestmark = pytest.mark.skipif(
+    not gpu.has_tools("fa4-sim", "fa4-compile"), reason="needs fa4-compile and fa4-sim"
+)
+
+LOG2E = np.log2(np.e)
+# The largest exponent, in units of log2, of a row that has a result.
+LIMIT = {"f16": 2.0**28, "bf16": 2.0**31}
+# Columns of blocks that the special function unit computes, and columns that
+# the polynomial does: with the option below every second pair of three of the
+# four fragments of 32 columns.
+HALF = ("--exp-fraction=0.375",)
+COLUMNS = (0, 2, 3, 37, 66, 95, 127, 128 + 7)
+
+
+@functools.cache
+def kernel(head_dim, mask, dtype, scale, options):
+    text = gpu.Op(head_dim=head_dim, mask=mask, dtype=dtype).mlir()
+    text = text.replace("\n    outs(", f"\n    scale({scale!r}) outs(") if scale else text
+    folder = tempfile.TemporaryDirectory(prefix="fa4-edges-")
+    # The folder lives as long as the cache.
+    return folder, gpu.compile(text, Path(folder.name, "kernel"), options=options)
+
+
+def run(q, k, v, mask="full", dtype="bf16", scale=None, options=()):
+    """out and lse in float64; q, k and v have layout bshd."""
+    q, k, v = (x.astype(gpu.DTYPES[dtype]) for x in (q, k, v))
+    _, built = kernel(q.shape[3], mask, dtype, scale, tuple(options))
+    results = gpu.simulate(
+        built, {"q": q, "k": k, "v": v}, {"out": gpu.DTYPES[dtype], "lse": np.float32}, check=False
+    )
+    return results["out"].astype(np.float64), results["lse"].astype(np.float64)
+
+
+def draw(rng, queries, keys, heads, head_dim=64):
+    """Positive q and k, so that an infinity in k is one in the score."""
+    q = rng.uniform(0.5, 1, (1, queries, heads, head_dim))
+    k = rng.uniform(0.5, 1, (1, keys, heads, head_dim))
+    return q, k, rng.standard_normal((1, keys, heads, head_dim))
+
+
+def expect(q, k, v, out, lse, mask, dtype, is_nan):
+    """NaN in exactly the rows [heads, queries] that is_nan marks, else close to
+    the reference of finite inputs."""
+    q, k, v = (np.nan_to_num(x.astype(gpu.DTYPES[dtype]).astype(np.float64), posinf=0, neginf=0) for x in (q, k, v))
+    want, want_lse = reference.sdpa(q, k, v, layout="bshd", mask=gpu.MASKS[mask])
+    rows = is_nan[None]
+    np.testing.assert_array_equal(np.isnan(lse), rows)
+    np.testing.assert_array_equal(np.isnan(out).all(-1), rows.transpose(0, 2, 1))
+    np.testing.assert_array_equal(np.isnan(out).any(-1), rows.transpose(0, 2, 1))
+    np.testing.assert_allclose(lse[~rows], want_lse[~rows], rtol=1e-2)
+    kept = ~rows.transpose(0, 2, 1)
+    np.testing.assert_allclose(out[kept], want[kept], atol=2e-2)
+
+
+@pytest.mark.parametrize("options", [(), HALF], ids=["default", "half"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf], ids=str)
+@pytest.mark.parametrize("mask", ["full", "causal"])
+@pytest.mark.parametrize("dtype", gpu.DTYPES)
+def test_bad_key(rng, dtype, mask, bad, options):
+    """One NaN or infinity in k, in another key of each head: NaN in the rows that
+    see the key, nothing in others."""
+    keys = 200
+    q, k, v = draw(rng, keys, keys, len(COLUMNS))
+    for head, column in enumerate(COLUMNS):
+        k[0, column, head, 5] = bad
+    out, lse = run(q, k, v, mask, dtype, options=options)
+    sees = np.arange(keys)[None, :] >= np.array(COLUMNS)[:, None]
+    k = np.where(np.isfinite(k), k, 0)
+    if mask == "full":
+        sees[:] = True
+    # Rows that do not see the key must not depend on it.
+    expect(q, k, v, out, lse, mask, dtype, sees)
+
+
+@pytest.mark.parametrize("dtype", gpu.DTYPES)
+def test_all_keys_bad(rng, dtype):
+    q, k, v = draw(rng, 130, 130, 2)
+    k[0, :, 0, :] = np.nan
+    k[0, :, 1, :] = np.inf
+    out, lse = run(q, k, v, "causal", dtype)
+    assert np.isnan(out).all() and np.isnan(lse).all()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf], ids=str)
+def test_bad_query(rng, bad):
+    """Only the query's own row."""
+    q, k, v = draw(rng, 140, 150, 2)
+    q[0, 3, 0, 0] = q[0, 133, 1, 9] = bad
+    out, lse = run(q, k, v)
+    is_nan = np.zeros((2, 140), bool)
+    is_nan[0, 3] = is_nan[1, 133] = True
+    expect(q, k, v, out, lse, "full", "bf16", is_nan)
+
+
+def test_minus_infinity_in_a_key_hides_it(rng):
+    q, k, v = draw(rng, 128, 150, 1)
+    k[0, [7, 140], 0, 3] = -np.inf
+    out, lse = run(q, k, v)
+    kept = np.setdiff1d(np.arange(150), [7, 140])
+    want, want_lse = reference.sdpa(
+        *(x.astype(gpu.DTYPES["bf16"]).astype(np.float64) for x in (q, k[:, kept], v[:, kept])), layout="bshd"
+    )
+    np.testing.assert_allclose(lse, want_lse, rtol=1e-2)
+    np.testing.assert_allclose(out, want, atol=2e-2)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf], ids=str)
+def test_bad_value(rng, bad):
+    """NaN in the column of out, in all rows that see the key; infinity stays."""
+    q, k, v = draw(rng, 128, 150, 1)
+    v[0, 20, 0, 33] = bad
+    out, lse = run(q, k, v)
+    column = out[0, :, 0, 33]
+    assert np.isnan(column).all() if np.isnan(bad) else (column == np.inf).all()
+    assert np.isfinite(np.delete(out, 33, axis=3)).all() and np.isfinite(lse).all()
+
+
+# ---------------------------------------------------------------------------
+# Large scores
+# ---------------------------------------------------------------------------
+
+
+def attend_to(scores, dtype, rng):
+    """A row of `scores` [keys], in units of log2: out, lse, and what they are in
+    float64. Each score is a sum of products that f32 adds without rounding."""
+    keys = len(scores)
+    q = np.zeros((1, 128, 1, 64))
+    k = np.zeros((1, keys, 1, 64))
+    rest = np.asarray(scores, np.float64).copy()
+    largest = float(ml_dtypes.finfo(gpu.DTYPES[dtype]).max) / 2
+    for d in range(64):
+        if not rest.any():
+            break
+        # The high bits first: as many as the dtype has.
+        unit = 2.0 ** np.clip(np.ceil(np.log2(np.abs(rest).max())) - 15, 0, 15)
+        part = np.clip(rest / unit, -largest, largest).astype(gpu.DTYPES[dtype]).astype(np.float64)
+        q[..., d], k[0, :, 0, d] = unit, part
+        rest -= unit * part
+    assert not rest.any(), "the scores are no sums of such products"
+    v = rng.standard_normal((1, keys, 1, 64))
+    scale = float(np.float32(np.log(2)))
+    out, lse = run(q, k, v, dtype=dtype, scale=scale)
+    v = v.astype(gpu.DTYPES[dtype]).astype(np.float64)
+    weights = np.exp2(scores - np.max(scores))
+    want = weights @ v[0, :, 0, :] / weights.sum()
+    want_lse = np.log(2) * (np.max(scores) + np.log2(weights.sum()))
+    return out[0, :, 0, :], lse[0, 0], want, want_lse
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("size", [2.0**20, 2.0**24, 2.0**26, 0.75])
+@pytest.mark.parametrize("dtype", gpu.DTYPES)
+def test_large_scores(rng, dtype, size, sign):
+    """Scores of up to the limit, a few steps of f32 apart in three blocks: their
+    relative weights are right although no neighbour of f32 is between."""
+    size = size * LIMIT[dtype] if size < 1 else size
+    step = 2.0 ** (np.floor(np.log2(size)) - 23)
+    scores = sign * size + step * rng.integers(0, 8, 300)
+    out, lse, want, want_lse = attend_to(scores, dtype, rng)
+    np.testing.assert_allclose(lse, np.full(128, want_lse), rtol=1e-6)
+    np.testing.assert_allclose(out, np.broadcast_to(want, out.shape), atol=2e-2)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("dtype", gpu.DTYPES)
+def test_too_large_scores(rng, dtype, sign):
+    """Beyond the limit a row is NaN: neither 0, nor something finite."""
+    for size in (2 * LIMIT[dtype], 32 * LIMIT[dtype]):
+        out, lse, _, _ = attend_to(np.full(200, sign * size), dtype, rng)
+        assert np.isnan(out).all() and np.isnan(lse).all()
+
+
+@pytest.mark.parametrize("dtype", gpu.DTYPES)
+def test_low_scores_in_some_blocks(rng, dtype):
+    """Blocks of keys with scores far below the limit, as additive masks make
+    them, beside others."""
+    scores = rng.integers(-8, 8, 400).astype(np.float64)
+    scores[100:300] = -16 * LIMIT[dtype]
+    scores[390:] = -16 * LIMIT[dtype]
+    out, lse, want, want_lse = attend_to(scores, dtype, rng)
+    np.testing.assert_allclose(lse, np.full(128, want_lse), rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(out, np.broadcast_to(want, out.shape), atol=2e-2)
+
+
+# ---------------------------------------------------------------------------
+# The rescaling threshold
+# ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype, threshold", [("f16", 15), ("f16", 0), ("bf16", 97), ("bf16", 18)])
+def test_rows_that_rise_by_the_threshold(rng, dtype, threshold):
+    """Each block's largest score is just below the threshold over the first one's
+    reference, or just above: probabilities of up to 2^threshold are summed. More
+    than 15 would be infinite in f16."""
+    for rise in (threshold, threshold + 1, 18):
+        scores = rng.integers(-6, 1, 512).astype(np.float64)
+        scores[[0, 128, 256]] += rise
+        scores[383] = scores[511] = 0
+        q = np.zeros((1, 128, 1, 64))
+        k = np.zeros((1, 512, 1, 64))
+        q[..., 0], k[0, :, 0, 0] = 1, scores
+        v = rng.standard_normal((1, 512, 1, 64))
+        options = (f"--rescale-threshold={threshold}",)
+        out, lse = run(q, k, v, dtype=dtype, scale=float(np.float32(np.log(2))), options=options)
+        weights = np.exp2(scores - scores.max())
+        want = weights @ v[0, :, 0, :].astype(gpu.DTYPES[dtype]).astype(np.float64) / weights.sum()
+        np.testing.assert_allclose(out[0, :, 0], np.broadcast_to(want, (128, 64)), atol=3e-2)
+        np.testing.assert_allclose(lse[0, 0], np.log(2) * (scores.max() + np.log2(weights.sum())), rtol=1e-4)

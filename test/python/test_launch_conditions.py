@@ -1,0 +1,114 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sizes and strides that a kernel of dynamic sizes was not compiled for: the
+manifest's conditions refuse the call with a sentence, before anything runs."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+from fa4 import gpu
+
+pytestmark = pytest.mark.skipif(
+    not gpu.has_tools("fa4-sim", "fa4-compile"), reason="needs fa4-compile and fa4-sim"
+)
+
+# All sizes but the head dim are dynamic; q and the LSE have dynamic strides.
+STRIDED = """func.func @strided(
+    %q: memref<?x?x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>>, %k: memref<?x?x?x64xbf16>, %v: memref<?x?x?x64xbf16>,
+    %out: memref<?x?x?x64xbf16>, %lse: memref<?x?x?xf32, strided<[?, ?, 1]>>) {
+  attn.sdpa %q, %k, %v layout<bshd>
+    outs(%out, %lse : memref<?x?x?x64xbf16>, memref<?x?x?xf32, strided<[?, ?, 1]>>)
+    : memref<?x?x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>
+  return
+}
+"""
+SIZES = dict(B=1, Sq=128, Sk=128, Hq=2, Hkv=1)
+STRIDES = dict(q_stride0=16384, q_stride1=128, q_stride2=64, lse_stride0=256, lse_stride1=128)
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("conditions")
+    return {
+        "plain": gpu.compile(gpu.Op(head_dim=64).mlir(), folder / "plain"),
+        "strided": gpu.compile(STRIDED, folder / "strided"),
+    }
+
+
+def call(kernel, sizes):
+    command = [gpu.find_tool("fa4-sim"), kernel.manifest, "--random", *(f"{n}={v}" for n, v in sizes.items())]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+POSITIONS = "from 1 to 536870912"
+REFUSED = [
+    ("plain", dict(B=0), f"size B must be {POSITIONS}"),
+    ("plain", dict(Sq=0), f"size Sq must be {POSITIONS}"),
+    ("plain", dict(Sk=0), f"size Sk must be {POSITIONS}"),
+    ("plain", dict(Hq=0), f"size Hq must be {POSITIONS}"),
+    ("plain", dict(Hkv=0), f"size Hkv must be {POSITIONS}"),
+    ("plain", dict(Sq=-1), f"size Sq must be {POSITIONS}"),
+    ("plain", dict(Sq=2**32 + 1), f"size Sq must be {POSITIONS}"),
+    ("plain", dict(Sk=2**60), f"size Sk must be {POSITIONS}"),
+    ("plain", dict(Sk=2**29 + 1), f"size Sk must be {POSITIONS}"),
+    ("plain", dict(Hq=65536), "Hq, the number of CTAs along y of the grid, must be from 1 to 65535"),
+    ("plain", dict(B=65536), "B, the number of CTAs along z of the grid, must be from 1 to 65535"),
+    ("plain", dict(Hq=3, Hkv=2), "the number of query heads, Hq, must be a multiple of that of key/value heads, Hkv"),
+    ("plain", dict(Sk=2**29, Hkv=2**12, Hq=2**12),
+     "the stride of dimension 0 of 'k', in bytes, must be from 0 to 1099511627775"),
+    ("strided", dict(q_stride1=-128), "the stride of dimension 1 of 'q', in bytes, must be from 0 to 1099511627775"),
+    ("strided", dict(q_stride2=68), "the stride of dimension 2 of 'q', in bytes, must be a multiple of 16"),
+    ("strided", dict(q_stride0=2**40), "the stride of dimension 0 of 'q', in bytes, must be from 0 to 1099511627775"),
+    ("strided", dict(lse_stride1=0), "the stride of dimension 1 of 'lse', in elements, must be from 1 to 1099511627775"),
+    ("strided", dict(lse_stride0=-5), "the stride of dimension 0 of 'lse', in elements, must be from 1 to 1099511627775"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, change, sentence", REFUSED, ids=lambda x: str(x) if isinstance(x, dict) else "")
+def test_refused(kernels, name, change, sentence):
+    sizes = SIZES | (STRIDES if name == "strided" else {}) | change
+    done = call(kernels[name], sizes)
+    assert done.returncode == 2
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1 and f".json: {sentence}; this call has B = {sizes['B']}, " in lines[0]
+
+
+@pytest.mark.parametrize("name", ["plain", "strided"])
+def test_good_calls_run(kernels, name):
+    done = call(kernels[name], SIZES | (STRIDES if name == "strided" else {}))
+    assert done.returncode == 0, done.stderr
+
+
+def test_python_says_the_same(kernels):
+    """fa4.gpu launches through fa4-sim."""
+    q = np.ones((1, 128, 3, 64), gpu.DTYPES["bf16"])
+    k = np.ones((1, 128, 2, 64), gpu.DTYPES["bf16"])
+    with pytest.raises(gpu.SimulationError, match="query heads, Hq, must be a multiple"):
+        gpu.simulate(kernels["plain"], {"q": q, "k": k, "v": k}, ["out"])
+
+
+def test_static_sizes_have_no_conditions(tmp_path):
+    """All was checked by the compiler."""
+    text = gpu.Op(head_dim=64).mlir().replace("?x?x?", "2x256x2")
+    text = text.replace("memref<2x256x2xf32>", "memref<2x2x256xf32>")
+    manifest = json.loads(gpu.compile(text, tmp_path / "out").manifest.read_text())
+    assert manifest["requires"] == []
+
+
+def test_misaligned_address(kernels, tmp_path):
+    """A tensor that the copy engine reads begins at a multiple of 16 bytes."""
+    manifest = json.loads(kernels["plain"].manifest.read_text())
+    manifest["ptx"] = str(kernels["plain"].ptx)
+    assert {n: t.get("alignment") for n, t in manifest["tensors"].items()} == dict(q=16, k=16, v=16, out=16, lse=None)
+    manifest["tensors"]["k"]["address"] = "0x700000000008"
+    path = tmp_path / "k.json"
+    path.write_text(json.dumps(manifest))
+    done = subprocess.run(
+        [gpu.find_tool("fa4-sim"), path, "--random", *(f"{n}={v}" for n, v in SIZES.items())],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 2 and "the address of 'k' is not a multiple of 16" in done.stderr
