@@ -38,6 +38,7 @@ PREPARED = {
     "sass": {"text": SASS},
     "mutation.faults": {"lines": LINES},
     "mutation.mutants": "as the module's own tests, test/mutation, which take minutes",
+    "edits.generic": "as edits.interpreter",
     "edits.interpreter": "shown with a level's text, by bench/edits and its tests",
     "mutation.machine_code": "as mutation.mutants",
     "region_growth": "a figure of bench/compile-time --regions",
