@@ -8,8 +8,8 @@
 
 #include "Compilation.h"
 #include "fa4/InitAll.h"
-#include "fa4/Support/Tool.h"
 #include "fa4/Support/FatalErrors.h"
+#include "fa4/Support/Tool.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"

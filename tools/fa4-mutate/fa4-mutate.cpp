@@ -8,8 +8,8 @@
 
 #include "MutantCheck.h"
 #include "fa4/InitAll.h"
-#include "fa4/Support/Tool.h"
 #include "fa4/Support/FatalErrors.h"
+#include "fa4/Support/Tool.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/MapVector.h"

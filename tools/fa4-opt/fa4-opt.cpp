@@ -8,8 +8,8 @@
 
 #include "PassHelp.h"
 #include "fa4/InitAll.h"
-#include "fa4/Support/Tool.h"
 #include "fa4/Support/FatalErrors.h"
+#include "fa4/Support/Tool.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"

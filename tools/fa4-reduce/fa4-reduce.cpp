@@ -17,8 +17,8 @@
 
 #include "AttnReduction.h"
 #include "fa4/InitAll.h"
-#include "fa4/Support/Tool.h"
 #include "fa4/Support/FatalErrors.h"
+#include "fa4/Support/Tool.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"

@@ -355,7 +355,8 @@ LogicalResult KernelSignature::requireMultiple(StringRef what,
 /// Positions are computed in 32 bits, and a tensor map has no empty dimensions.
 LogicalResult KernelSignature::addSizeConditions() {
   llvm::StringSet<> seen;
-  for (auto [argument, type] : llvm::enumerate(getKernel().getArgumentTypes())) {
+  for (auto [argument, type] :
+       llvm::enumerate(getKernel().getArgumentTypes())) {
     auto memref = dyn_cast<MemRefType>(type);
     for (int64_t dim = 0; memref && dim < memref.getRank(); ++dim) {
       StringRef name = getKernel().getDimName(argument, dim);

@@ -20,8 +20,8 @@ namespace fa4::tile {
 inline constexpr llvm::StringLiteral kManifestAttr = "fa4.manifest";
 
 /// Attribute of a tile.kernel: conditions on the names in `tile.dims` that its
-/// program takes for granted, as the manifest has them (`requires`): an array of
-/// dictionaries with the strings `condition` and `message`.
+/// program takes for granted, as the manifest has them (`requires`): an array
+/// of dictionaries with the strings `condition` and `message`.
 inline constexpr llvm::StringLiteral kRequiresAttr = "tile.requires";
 
 /// The manifest of `kernel`, to be written next to its PTX, whose file name the
