@@ -62,9 +62,11 @@ LogicalResult RoleLowering::lowerWait(WaitOp op) {
   const Buffer &buffer = layout.buffer(channel);
   if (bool(op.getValue()) != role.getIssue())
     return role.getIssue()
-               ? op.emitOpError("must have a result in a role that issues")
-               : op.emitOpError("must not have a result in a role of lanes "
-                                "(tile-distribute)");
+               ? op.emitOpError("must have the tile as its result, because the "
+                                "role issues operations on whole tiles")
+               : op.emitOpError(
+                     "must have no result, because the role's lanes read the "
+                     "stage by tile.read (run tile-distribute first)");
   RingPosition position = positions.get(channel, RingUse::Wait);
   Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
   // The first round of a ring that starts with values has no commits.
@@ -97,9 +99,11 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
   const Buffer &buffer = layout.buffer(channel);
   if (bool(op.getValue()) != role.getIssue())
     return role.getIssue()
-               ? op.emitOpError("must have a value in a role that issues")
-               : op.emitOpError("must not have a value in a role of lanes "
-                                "(tile-distribute)");
+               ? op.emitOpError("must have the tile as its operand, because "
+                                "the role issues operations on whole tiles")
+               : op.emitOpError(
+                     "must have no value, because the role's lanes write the "
+                     "stage by tile.write (run tile-distribute first)");
   RingPosition position = positions.get(channel, RingUse::Commit);
   Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
   Value full = barrier(buffer.full, stage);
@@ -110,7 +114,8 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
   }
   if (auto load = op.getValue().getDefiningOp<LoadOp>()) {
     if (buffer.tensorMemory)
-      return op.emitOpError("loads to tensor memory");
+      return op.emitOpError("commits a tile.load to tensor memory, but TMA "
+                            "writes only to shared memory (smem)");
     return loadTile(load, buffer, stage, full);
   }
   // Without a channel: an accumulator that a loop has carried.
@@ -118,7 +123,9 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
   if (handle == handles.end() ||
       op.getValue().getDefiningOp<arith::ConstantOp>() ||
       (handle->second.channel && handle->second.channel != channel))
-    return op.emitOpError("hands on a tile that is in another channel");
+    return op.emitOpError(
+        "commits a tile that lies in another channel's buffer; only the result "
+        "of a tile.load or tile.mma of this role can be committed");
   NVVM::Tcgen05CommitOp::create(builder, loc, full, Value());
   return success();
 }

@@ -26,7 +26,7 @@ static LogicalResult describeTile(Buffer &buffer) {
   int64_t bits = type.getElementTypeBitWidth();
   if (bits != 16 && bits != 32)
     return buffer.channel.emitOpError("has elements of ")
-           << bits << " bits; only 16 and 32 can be lowered";
+           << bits << " bits; elements of 16 and 32 bits are supported";
   buffer.elementBytes = bits / 8;
   buffer.rows = type.getDimSize(0);
   buffer.columns = type.getRank() == 2 ? type.getDimSize(1) : 1;
@@ -40,21 +40,21 @@ static LogicalResult describeTile(Buffer &buffer) {
   buffer.span = getSwizzleSpan(type);
   if (!buffer.span)
     return buffer.channel.emitOpError(
-        "has rows that are no multiple of 32 bytes in shared memory");
+        "has rows whose size in shared memory is not a multiple of 32 bytes, "
+        "the smallest swizzle");
   return success();
 }
 
 LogicalResult KernelLayout::placeBarriers(ChannelOp channel, Buffer &buffer) {
   if (!channel.getFullArrivals())
-    return channel.emitOpError("does not say how many 'arrivals' complete a "
-                               "phase of its 'full' barriers (tile-allocate)");
+    return channel.emitOpError(
+        "has no 'arrivals' for its 'full' barriers (run tile-allocate first)");
   buffer.full = *channel.getFull();
   buffer.fullArrivals = *channel.getFullArrivals();
   if (auto empty = channel.getEmpty()) {
     if (!channel.getEmptyArrivals())
-      return channel.emitOpError("does not say how many 'arrivals' complete a "
-                                 "phase of its 'empty' barriers "
-                                 "(tile-allocate)");
+      return channel.emitOpError("has no 'arrivals' for its 'empty' barriers "
+                                 "(run tile-allocate first)");
     buffer.empty = *empty;
     buffer.emptyArrivals = *channel.getEmptyArrivals();
   }
@@ -72,8 +72,8 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
     buffer.tensorMemory = channel.getSpace() == MemorySpace::tmem;
     buffer.stages = channel.getStages();
     if (!channel.getOffset() || !channel.getFull())
-      return channel.emitOpError("is not placed: it needs 'offset' and 'full' "
-                                 "(tile-allocate)");
+      return channel.emitOpError("has no place: 'offset' and 'full' are "
+                                 "missing (run tile-allocate first)");
     buffer.offset = *channel.getOffset();
     if (failed(placeBarriers(channel, buffer)))
       return failure();
@@ -81,7 +81,7 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
     if (initial != 0 && initial != buffer.stages)
       return channel.emitOpError("starts with ")
              << initial << " of " << buffer.stages
-             << " values; only none or all can be lowered";
+             << " stages filled; initial() must be 0 or the number of stages";
     if (failed(describeTile(buffer)))
       return failure();
     // The pattern of a swizzle starts anew each 8 rows; TMA writes to multiples
@@ -90,13 +90,16 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
     if (!buffer.tensorMemory &&
         (buffer.offset % align ||
          (buffer.stages > 1 && buffer.stageSize % align)))
-      return channel.emitOpError("must have its stages at multiples of ")
+      return channel.emitOpError(
+                 "has a stage that does not begin at a multiple of ")
              << align << " bytes";
     if (!buffer.tensorMemory)
       end = std::max(end, buffer.offset + buffer.stages * buffer.stageSize);
     else if (buffer.offset + buffer.stages * buffer.stageSize > tensorColumns)
-      return channel.emitOpError("ends behind the ")
-             << tensorColumns << " columns of tensor memory of the kernel";
+      return channel.emitOpError("ends at column ")
+             << buffer.offset + buffer.stages * buffer.stageSize
+             << " of tensor memory, but the kernel has " << tensorColumns
+             << " columns ('tmem_columns')";
     buffers.insert({channel, buffer});
   }
   barriers = llvm::alignTo(end, kBarrierBytes);
@@ -106,7 +109,7 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
       static_cast<int64_t>(kernel.getSmemBytes().value_or(0)));
   if (sharedBytes > kMaxSharedBytes)
     return kernel.emitOpError("needs ")
-           << sharedBytes << " bytes of shared memory of at most "
+           << sharedBytes << " bytes of shared memory, but a CTA has "
            << kMaxSharedBytes;
   return success();
 }
@@ -115,9 +118,11 @@ static LogicalResult checkSides(KernelOp kernel) {
   for (auto &[channel, uses] : collectChannelUses(kernel)) {
     ChannelOp op = channel;
     if (uses.producers.size() > 1)
-      return op.emitOpError("has more than one role that produces");
+      return op.emitOpError(
+          "is committed by more than one role; a channel has one producer");
     if (op.getEmpty() && uses.consumers.empty())
-      return op.emitOpError("is acquired, but nobody consumes it");
+      return op.emitOpError(
+          "has an empty barrier, but no role waits for the channel");
   }
   return success();
 }
@@ -127,7 +132,8 @@ LogicalResult KernelLayout::groupWarps(KernelOp kernel) {
   int64_t warps = 0;
   for (RoleOp role : roles) {
     if (!role.getFirstWarp())
-      return role.emitOpError("has no 'first_warp'");
+      return role.emitOpError(
+          "has no 'first_warp' (run tile-warp-specialize first)");
     warps = std::max<int64_t>(warps, *role.getFirstWarp() + role.getWarps());
   }
   llvm::sort(roles, [](RoleOp a, RoleOp b) {
@@ -136,7 +142,7 @@ LogicalResult KernelLayout::groupWarps(KernelOp kernel) {
   threads = llvm::alignTo(std::max<int64_t>(warps, 1) * 32, 128);
   if (threads > kMaxThreads)
     return kernel.emitOpError("needs ")
-           << threads << " threads of at most " << kMaxThreads;
+           << threads << " threads, but a CTA has at most " << kMaxThreads;
   entryRegisters =
       std::min<int64_t>(llvm::alignDown(kRegisters / threads, 8), 256);
 
@@ -144,7 +150,7 @@ LogicalResult KernelLayout::groupWarps(KernelOp kernel) {
   for (RoleOp role : roles) {
     int64_t first = *role.getFirstWarp();
     if (first < end)
-      return role.emitOpError("has warps of another role");
+      return role.emitOpError("has warps that belong to another role, too");
     end = first + role.getWarps();
     int64_t groupFirst = llvm::alignDown(first, 4);
     if (groups.empty() || groups.back().endWarp <= groupFirst) {
@@ -161,8 +167,9 @@ LogicalResult KernelLayout::groupWarps(KernelOp kernel) {
     if (role.getRegisters())
       registers = *role.getRegisters();
     if (group.roles.size() > 1 && group.registers != registers)
-      return role.emitOpError("has another register budget than a role of the "
-                              "same warpgroup");
+      return role.emitOpError(
+          "must have the same register budget as the other roles of its "
+          "warpgroup: setmaxnreg counts for all four warps");
     group.registers = registers;
   }
   bool budgets = llvm::any_of(groups, [](auto &g) { return g.registers; });
@@ -174,8 +181,8 @@ LogicalResult KernelLayout::groupWarps(KernelOp kernel) {
       total += (group.endWarp - group.firstWarp) * 32 * *group.registers;
   }
   if (total > kRegisters)
-    return kernel.emitOpError("has register budgets of ")
-           << total << " registers of " << kRegisters;
+    return kernel.emitOpError("has register budgets that sum to ")
+           << total << " registers, but an SM has " << kRegisters;
   return success();
 }
 
@@ -186,9 +193,8 @@ FailureOr<KernelLayout> KernelLayout::compute(KernelOp kernel) {
   if (layout.tensorColumns &&
       (!llvm::isPowerOf2_64(layout.tensorColumns) ||
        layout.tensorColumns < 32 || layout.tensorColumns > 512))
-    return kernel.emitOpError(
-               "must have a power of two of tensor memory columns "
-               "from 32 to 512, not ")
+    return kernel.emitOpError("needs a number of tensor memory columns that is "
+                              "a power of two from 32 to 512, not ")
            << layout.tensorColumns;
   if (failed(layout.placeChannels(kernel)) || failed(checkSides(kernel)) ||
       failed(layout.groupWarps(kernel)))

@@ -213,7 +213,7 @@ LogicalResult KernelLowering::dispatchGroup(size_t index) {
 FailureOr<LLVM::LLVMFuncOp> KernelLowering::lower(LLVM::GlobalOp sharedMemory) {
   for (Operation &op : kernel.getBody().front())
     if (!isa<ChannelOp, RoleOp>(op) && !op.hasTrait<OpTrait::ConstantLike>())
-      return op.emitOpError("must be in a role to be lowered");
+      return op.emitOpError("must be in a tile.role to be lowered");
   values.function = signature.createFunction(builder);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(values.function.addEntryBlock(builder));

@@ -74,17 +74,19 @@ LogicalResult KernelSignature::addMap(Operation *op, Value memref,
                                       VectorType tile,
                                       ArrayRef<int64_t> tileDims) {
   if (!isArgument(memref))
-    return op->emitOpError("must access an argument of the kernel");
+    return op->emitOpError(
+        "must access a memref that is an argument of the kernel");
   auto type = cast<MemRefType>(memref.getType());
   SmallVector<int64_t> strides;
   int64_t offset;
   if (failed(type.getStridesAndOffset(strides, offset)) ||
       strides[tileDims.back()] != 1)
-    return op->emitOpError("copies tiles whose columns are not contiguous in ")
+    return op->emitOpError("copies a tile whose columns are not contiguous in "
+                           "memory: its last dimension must have stride 1 in ")
            << type;
   if (type.getRank() > kMaxTensorMapRank)
     return op->emitOpError("accesses a tensor of more than ")
-           << kMaxTensorMapRank << " dimensions";
+           << kMaxTensorMapRank << " dimensions, which TMA does not support";
   TensorMap map;
   map.argument = cast<BlockArgument>(memref).getArgNumber();
   map.span = getSwizzleSpan(tile);
@@ -102,12 +104,13 @@ LogicalResult KernelSignature::addMap(Operation *op, Value memref,
       box = map.span / bytes;
     if (box > kMaxTensorMapBox)
       return op->emitOpError("copies ")
-             << box << " elements of a dimension at once; at most "
-             << kMaxTensorMapBox << " can be";
+             << box << " elements of one dimension at once; TMA copies at most "
+             << kMaxTensorMapBox;
     map.box.push_back(box);
   }
   if (map.box.front() * bytes % kTensorMapAlignment)
-    return op->emitOpError("copies rows that are no multiple of 16 bytes");
+    return op->emitOpError("copies rows whose size is not a multiple of 16 "
+                           "bytes, as TMA requires");
   if (!ShapedType::isDynamic(offset) &&
       offset * bytes % kTensorMapAlignment != 0)
     return op->emitOpError("copies from a tensor that begins ")
@@ -203,8 +206,8 @@ LogicalResult KernelSignature::collectPointers() {
   llvm::SmallSetVector<unsigned, 4> accessed;
   WalkResult result = kernel.walk([&](PutOp op) {
     if (!isArgument(op.getDest()))
-      return WalkResult(
-          op.emitOpError("must access an argument of the kernel"));
+      return WalkResult(op.emitOpError(
+          "must access a memref that is an argument of the kernel"));
     accessed.insert(cast<BlockArgument>(op.getDest()).getArgNumber());
     return WalkResult::advance();
   });
@@ -275,13 +278,12 @@ LogicalResult KernelSignature::collectSizes() {
     auto source = dyn_cast<BlockArgument>(dim.getSource());
     std::optional<int64_t> index = dim.getConstantIndex();
     if (!source || source.getOwner()->getParentOp() != kernel || !index)
-      return WalkResult(
-          op->emitOpError("must have a constant index into an argument of the "
-                          "kernel to be lowered"));
+      return WalkResult(op->emitOpError(
+          "must name a dimension of a kernel argument by a constant index"));
     // The operation's own verifier leaves this to be undefined behaviour.
     int64_t rank = cast<MemRefType>(source.getType()).getRank();
     if (*index < 0 || *index >= rank)
-      return WalkResult(op->emitOpError("asks for size ")
+      return WalkResult(op->emitOpError("asks for the size of dimension ")
                         << *index << " of a tensor of " << rank
                         << " dimensions");
     addSize(kernel.getDimName(source.getArgNumber(), *index));

@@ -81,9 +81,11 @@ static LogicalResult checkTensorAccess(Operation *op, RoleOp role,
       role.getWarps() != 4)
     return op->emitOpError("accesses tensor memory of ")
            << buffer.rows << " rows by " << role.getWarps()
-           << " warps; only 128 rows by 4 can be lowered";
+           << " warps; 128 rows by 4 warps are supported";
   if (bytesOf(type) % 4 != 0 || column * buffer.elementBytes % 4 != 0)
-    return op->emitOpError("accesses a part of a 32-bit column");
+    return op->emitOpError(
+        "accesses a part of a 32-bit column of tensor memory; column and size "
+        "must be multiples of 32 bits");
   return success();
 }
 
@@ -164,7 +166,9 @@ LogicalResult RoleLowering::writeTensorMemory(WriteOp op,
 LogicalResult RoleLowering::checkChunks(Operation *op, const Buffer &buffer,
                                         Type type, int64_t column) {
   if (bytesOf(type) % kChunk != 0 || column * buffer.elementBytes % kChunk != 0)
-    return op->emitOpError("accesses a part of 16 bytes of a swizzled row");
+    return op->emitOpError(
+        "accesses a part of a 16-byte piece of a swizzled row; column and size "
+        "must be multiples of 16 bytes");
   return success();
 }
 
@@ -203,7 +207,8 @@ Value RoleLowering::rowPointer(const Buffer &buffer, Value stage) {
 
 LogicalResult RoleLowering::lowerRead(ReadOp op) {
   if (role.getIssue())
-    return op.emitOpError("is in a role that only issues");
+    return op.emitOpError("is an operation of lanes, but the role has 'issue': "
+                          "one thread runs it");
   const Buffer &buffer = layout.buffer(op.getChannel());
   Type type = op.getValue().getType();
   int64_t column = op.getColumn();
@@ -252,7 +257,8 @@ LogicalResult RoleLowering::lowerRead(ReadOp op) {
 
 LogicalResult RoleLowering::lowerWrite(WriteOp op) {
   if (role.getIssue())
-    return op.emitOpError("is in a role that only issues");
+    return op.emitOpError("is an operation of lanes, but the role has 'issue': "
+                          "one thread runs it");
   const Buffer &buffer = layout.buffer(op.getChannel());
   int64_t column = op.getColumn();
   if (pendingValues.contains(op.getValue()))
@@ -298,7 +304,8 @@ void RoleLowering::lowerAny(AnyOp op) {
 
 LogicalResult RoleLowering::lowerFence(FenceOp op) {
   if (role.getIssue())
-    return op.emitOpError("is in a role that only issues");
+    return op.emitOpError("is an operation of lanes, but the role has 'issue': "
+                          "one thread runs it");
   NVVM::FenceProxyOp::create(
       builder, loc, NVVM::ProxyKind::async_shared,
       NVVM::SharedSpaceAttr::get(builder.getContext(),
@@ -308,7 +315,8 @@ LogicalResult RoleLowering::lowerFence(FenceOp op) {
 
 LogicalResult RoleLowering::lowerPut(PutOp op) {
   if (role.getIssue())
-    return op.emitOpError("is in a role that only issues");
+    return op.emitOpError("is an operation of lanes, but the role has 'issue': "
+                          "one thread runs it");
   if (pendingValues.contains(op.getValue()))
     finishTensorLoads();
   unsigned number = cast<BlockArgument>(op.getDest()).getArgNumber();

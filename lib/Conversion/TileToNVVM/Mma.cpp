@@ -59,25 +59,29 @@ LogicalResult RoleLowering::describeOperand(MmaOp op, Value value, bool majorK,
                                             MatrixOperand &operand) {
   auto found = handles.find(value);
   if (found == handles.end() || !found->second.channel)
-    return op.emitOpError("multiplies a tile that is in no channel");
+    return op.emitOpError("has an operand that lies in no channel; MMAs read "
+                          "tiles that the role has waited for");
   operand.handle = found->second;
   operand.buffer = &layout.buffer(operand.handle.channel);
   operand.majorK = majorK;
   const Buffer &buffer = *operand.buffer;
   if (buffer.elementBytes != 2)
-    return op.emitOpError("multiplies elements other than bf16 and f16");
+    return op.emitOpError(
+        "has an operand with other elements than bf16 and f16");
   if (buffer.tensorMemory) {
     if (value != op.getA() || !majorK || operand.handle.row != 0)
       return op.emitOpError(
-          "can have only A, not transposed, in tensor memory");
+          "has an operand in tensor memory that is not A, not whole rows, or "
+          "transposed; only A can be there, row by row");
     operand.base = tensorAddress(buffer, operand.handle.stage, 0);
     return success();
   }
   int64_t columnBytes = operand.handle.column * buffer.elementBytes;
   if (operand.handle.row % 8 != 0 ||
       columnBytes % (majorK ? 32 : buffer.span) != 0)
-    return op.emitOpError("multiplies a part of a tile that does not begin "
-                          "where the swizzle allows");
+    return op.emitOpError("has as operand a part of a tile that begins inside "
+                          "of a swizzle pattern: rows must begin at multiples "
+                          "of 8, columns at multiples of 32 bytes along K");
   // Leading dimension: between blocks of `span` bytes along M or N; not used
   // with K along the rows. Stride dimension: between groups of 8 rows.
   int64_t leading = majorK ? 1 : buffer.boxBytes() / 16;
@@ -139,18 +143,20 @@ LogicalResult RoleLowering::checkAccumulator(MmaOp op, ChannelOp destination,
     return success();
   auto handle = handles.find(op.getAcc());
   if (handle == handles.end())
-    return op.emitOpError("accumulates to a tile that is in no channel");
+    return op.emitOpError("has an accumulator that lies in no channel");
   ChannelOp source = handle->second.channel;
   if (!source && !op.getAccumulate())
-    return op.emitOpError("accumulates to a loop's tile that begins with zero: "
-                          "needs a condition");
+    return op.emitOpError(
+        "accumulates to a tile that begins with zero in front of the loop; it "
+        "needs a condition (if) that is false in the first iteration");
   if (source) {
     const Buffer &from = layout.buffer(source),
                  &to = layout.buffer(destination);
     if (!from.tensorMemory || from.offset != to.offset ||
         from.stages != to.stages || from.stageSize != to.stageSize)
-      return op.emitOpError("accumulates to a tile that is not where its "
-                            "result is committed");
+      return op.emitOpError(
+          "accumulates to a tile that lies in another place than the channel "
+          "to which its result is committed");
   }
   enable =
       op.getAccumulate()
@@ -171,13 +177,14 @@ static int64_t instructionDescriptor(MmaOp op) {
 static LogicalResult checkShape(MmaOp op) {
   int64_t m = op.getM(), n = op.getN(), k = op.getK();
   if (m != 128 && m != 64)
-    return op.emitOpError("has M = ") << m << "; only 64 and 128 can be issued";
+    return op.emitOpError("has M = ")
+           << m << "; tcgen05.mma has 64 and 128 rows";
   if (n % 16 != 0 || n > 256)
     return op.emitOpError("has N = ")
-           << n << "; only multiples of 16 up to 256 can be issued";
+           << n << "; tcgen05.mma has multiples of 16 up to 256 columns";
   if (k % kStep != 0)
     return op.emitOpError("has K = ")
-           << k << "; only multiples of " << kStep << " can be issued";
+           << k << "; tcgen05.mma takes multiples of " << kStep;
   Type element = op.getA().getType().getElementType();
   if (!element.isBF16() && !element.isF16())
     return op.emitOpError("multiplies elements of ") << element;
@@ -188,12 +195,13 @@ LogicalResult RoleLowering::lowerMma(MmaOp op) {
   DenseSet<Value> seen;
   CommitOp commit = findCommit(op.getResult(), seen);
   if (!role.getIssue() || !commit || commit->getParentOfType<RoleOp>() != role)
-    return op.emitOpError("must be in a role that issues, and its result be "
-                          "committed there");
+    return op.emitOpError(
+        "must be in a role with 'issue' that commits its result to a channel");
   auto destination = commit.getChannel().getDefiningOp<ChannelOp>();
   const Buffer &buffer = layout.buffer(destination);
   if (!buffer.tensorMemory || buffer.elementBytes != 4)
-    return op.emitOpError("must be committed as f32 to tensor memory");
+    return op.emitOpError("must be committed to a channel in tensor memory "
+                          "(tmem) with f32 elements");
   MatrixOperand a, b;
   Value enable;
   if (failed(checkShape(op)) ||

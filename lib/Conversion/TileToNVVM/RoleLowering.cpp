@@ -82,10 +82,12 @@ static bool touchesTiles(Operation &op) {
 
 LogicalResult RoleLowering::copy(Operation &op) {
   if (role.getIssue() && touchesTiles(op))
-    return op.emitOpError("computes with tiles in a role that only issues");
+    return op.emitOpError(
+        "computes with tiles, but the role has 'issue': one thread starts "
+        "asynchronous work and computes scalars only");
   if (op.getNumRegions() != 0 || isa<TileDialect>(op.getDialect()))
     if (!isa<Exp2Op>(op))
-      return op.emitOpError("cannot be lowered here");
+      return op.emitOpError("is not supported in a role");
   if (isa<math::MathDialect>(op.getDialect()) && !isLaneMath(&op))
     return op.emitOpError("is not supported in a kernel: threads have no "
                           "instructions for it");
@@ -101,7 +103,9 @@ LogicalResult RoleLowering::lowerConstant(arith::ConstantOp op) {
   if (!role.getIssue() || !isa<VectorType>(op.getType()))
     return copy(*op);
   if (!matchPattern(op.getResult(), m_AnyZeroFloat()))
-    return op.emitOpError("is a tile that no channel holds, and not zero");
+    return op.emitOpError(
+        "is a tile that lies in no channel; the only constant tile of a role "
+        "that issues is zero, as the start of an accumulator");
   handles[op] = Handle();
   return success();
 }
@@ -137,7 +141,8 @@ LogicalResult RoleLowering::lowerSlice(vector::ExtractStridedSliceOp op) {
   auto source = handles.find(op.getSource());
   if (source == handles.end() || op.hasNonUnitStrides() ||
       op.getSourceVectorType().getRank() != 2)
-    return op.emitOpError("is no part of a tile in a channel");
+    return op.emitOpError("must take a part, with strides of 1, of a matrix "
+                          "tile that lies in a channel");
   Handle part = source->second;
   SmallVector<int64_t> offsets;
   op.getOffsets(offsets);
@@ -209,8 +214,8 @@ LogicalResult RoleLowering::lowerFor(scf::ForOp op) {
     if (entry.channel &&
         (handle.channel != entry.channel || handle.row != entry.row ||
          handle.column != entry.column))
-      return yield.emitOpError("carries a tile of another channel than the one "
-                               "that the loop begins with");
+      return yield.emitOpError(
+          "carries a tile of another channel than that of the initial value");
     if (carriesStage(entry))
       yielded.push_back(handle.stage);
   }
@@ -320,9 +325,11 @@ LogicalResult RoleLowering::lowerOp(Operation &op) {
       // Issued where it is committed: the barrier must expect the bytes first.
       .Case([&](LoadOp op) -> LogicalResult {
         if (!role.getIssue())
-          return op.emitOpError("is in a role that does not issue");
+          return op.emitOpError("must be in a role with 'issue', because one "
+                                "thread starts a TMA load");
         if (!llvm::all_of(op->getUsers(), llvm::IsaPred<CommitOp>))
-          return op.emitOpError("is used by more than a commit");
+          return op.emitOpError("must be used by tile.commit only, because the "
+                                "role cannot read what it loads");
         return success();
       })
       .Case<StoreOp, ReduceAddOp>([&](auto op) {

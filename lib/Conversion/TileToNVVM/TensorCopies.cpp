@@ -30,8 +30,7 @@ LogicalResult RoleLowering::loadTile(LoadOp op, const Buffer &buffer,
   std::optional<uint64_t> bytes = buffer.getChannel().getFullBytes();
   if (!bytes)
     return buffer.getChannel().emitOpError(
-        "does not say how many 'bytes' loads put into a stage "
-        "(tile-allocate)");
+        "has no 'bytes' that loads put into a stage (run tile-allocate first)");
   NVVM::MBarrierArriveExpectTxOp::create(
       builder, loc, Type(), barrier, constant(*bytes), NVVM::MemScopeKind::CTA,
       /*relaxed=*/false, Value());
@@ -50,13 +49,14 @@ LogicalResult RoleLowering::lowerStore(Operation *op, Value tile,
                                        ValueRange indices) {
   auto handle = handles.find(tile);
   if (!role.getIssue() || handle == handles.end() || !handle->second.channel)
-    return op->emitOpError("must be of a tile in a channel, in a role that "
-                           "issues");
+    return op->emitOpError(
+        "must store a tile that lies in a channel, in a role with 'issue'");
   const Buffer &buffer = layout.buffer(handle->second.channel);
   if (buffer.tensorMemory || handle->second.row != 0 ||
       handle->second.column != 0 ||
       tile.getType() != buffer.getChannel().getValueType())
-    return op->emitOpError("must be of a whole tile in shared memory");
+    return op->emitOpError(
+        "must store the whole tile of a channel in shared memory (smem)");
   Value map = argument(signature.mapParameter(op));
   for (int64_t box = 0; box < buffer.boxes(); ++box) {
     Value source =

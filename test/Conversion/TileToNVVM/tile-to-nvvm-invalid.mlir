@@ -4,7 +4,7 @@
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  // expected-error @below {{is not placed: it needs 'offset' and 'full' (tile-allocate)}}
+  // expected-error @below {{has no place: 'offset' and 'full' are missing (run tile-allocate first)}}
   %c = tile.channel "c" smem stages(1) : <vector<128x64xbf16>>
 }
 
@@ -12,7 +12,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  // expected-error @below {{does not say how many 'arrivals' complete a phase of its 'full' barriers (tile-allocate)}}
+  // expected-error @below {{has no 'arrivals' for its 'full' barriers (run tile-allocate first)}}
   %c = tile.channel "c" smem stages(1) offset(0) full(0) : <vector<128x64xbf16>>
 }
 
@@ -20,7 +20,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
 
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  // expected-error @below {{does not say how many 'arrivals' complete a phase of its 'empty' barriers (tile-allocate)}}
+  // expected-error @below {{has no 'arrivals' for its 'empty' barriers (run tile-allocate first)}}
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) empty(1) : <vector<128x64xbf16>>
 }
 
@@ -28,7 +28,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
 
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  // expected-error @below {{does not say how many 'bytes' loads put into a stage (tile-allocate)}}
+  // expected-error @below {{has no 'bytes' that loads put into a stage (run tile-allocate first)}}
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
   tile.role @r warps(1) issue first_warp(0) {
     %c0 = arith.constant 0 : index
@@ -42,7 +42,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   tile.role @r warps(1) issue first_warp(0) {
-    // expected-error @below {{is in a role that only issues}}
+    // expected-error @below {{is an operation of lanes, but the role has 'issue': one thread runs it}}
     tile.fence
   }
 }
@@ -52,7 +52,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  // expected-error @below {{must have its stages at multiples of 1024 bytes}}
+  // expected-error @below {{has a stage that does not begin at a multiple of 1024 bytes}}
   %c = tile.channel "c" smem stages(1) offset(128) full(0) arrivals(1) : <vector<128x64xbf16>>
 }
 
@@ -61,7 +61,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  // expected-error @below {{has rows that are no multiple of 32 bytes in shared memory}}
+  // expected-error @below {{has rows whose size in shared memory is not a multiple of 32 bytes, the smallest swizzle}}
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x8xbf16>>
 }
 
@@ -70,7 +70,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  // expected-error @below {{has elements of 64 bits; only 16 and 32 can be lowered}}
+  // expected-error @below {{has elements of 64 bits; elements of 16 and 32 bits are supported}}
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x8xf64>>
 }
 
@@ -79,7 +79,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  // expected-error @below {{starts with 1 of 2 values; only none or all can be lowered}}
+  // expected-error @below {{starts with 1 of 2 stages filled; initial() must be 0 or the number of stages}}
   %c = tile.channel "c" smem stages(2) initial(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
 }
 
@@ -88,7 +88,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 32 : i64} {
-  // expected-error @below {{ends behind the 32 columns of tensor memory of the kernel}}
+  // expected-error @below {{ends at column 64 of tensor memory, but the kernel has 32 columns ('tmem_columns')}}
   %c = tile.channel "c" tmem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xf32>>
 }
 
@@ -97,7 +97,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  // expected-error @below {{is acquired, but nobody consumes it}}
+  // expected-error @below {{has an empty barrier, but no role waits for the channel}}
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) empty(1) arrivals(1) : <vector<128x64xbf16>>
 }
 
@@ -106,7 +106,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  // expected-error @below {{has no 'first_warp'}}
+  // expected-error @below {{has no 'first_warp' (run tile-warp-specialize first)}}
   tile.role @r warps(1) {
   }
 }
@@ -118,7 +118,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   tile.role @a warps(2) first_warp(0) {
   }
-  // expected-error @below {{has warps of another role}}
+  // expected-error @below {{has warps that belong to another role, too}}
   tile.role @b warps(1) first_warp(1) {
   }
 }
@@ -130,7 +130,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   tile.role @a warps(1) first_warp(0) registers(48) {
   }
-  // expected-error @below {{has another register budget than a role of the same warpgroup}}
+  // expected-error @below {{must have the same register budget as the other roles of its warpgroup: setmaxnreg counts for all four warps}}
   tile.role @b warps(1) first_warp(1) registers(56) {
   }
 }
@@ -142,7 +142,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
   tile.role @r warps(4) first_warp(0) {
-    // expected-error @below {{must not have a result in a role of lanes (tile-distribute)}}
+    // expected-error @below {{must have no result, because the role's lanes read the stage by tile.read (run tile-distribute first)}}
     %v = tile.wait %c : <vector<128x64xbf16>> -> vector<128x64xbf16>
   }
 }
@@ -155,7 +155,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
   tile.role @r warps(1) issue first_warp(0) {
     %v = tile.wait %c : <vector<128x64xbf16>> -> vector<128x64xbf16>
-    // expected-error @below {{computes with tiles in a role that only issues}}
+    // expected-error @below {{computes with tiles, but the role has 'issue': one thread starts asynchronous work and computes scalars only}}
     %w = arith.negf %v : vector<128x64xbf16>
   }
 }
@@ -168,7 +168,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
   tile.role @r warps(1) issue first_warp(0) {
     %v = tile.wait %c : <vector<128x64xbf16>> -> vector<128x64xbf16>
-    // expected-error @below {{must be in a role that issues, and its result be committed there}}
+    // expected-error @below {{must be in a role with 'issue' that commits its result to a channel}}
     %s = tile.mma %v, transpose %v : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
   }
 }
@@ -182,7 +182,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
   %s = tile.channel "s" tmem stages(1) offset(0) full(1) arrivals(1) : <vector<32x32xf32>>
   tile.role @r warps(1) issue first_warp(0) {
     %v = tile.wait %c : <vector<32x64xbf16>> -> vector<32x64xbf16>
-    // expected-error @below {{has M = 32; only 64 and 128 can be issued}}
+    // expected-error @below {{has M = 32; tcgen05.mma has 64 and 128 rows}}
     %w = tile.mma %v, transpose %v : vector<32x64xbf16>, vector<32x64xbf16> -> vector<32x32xf32>
     tile.commit %s, %w : <vector<32x32xf32>>, vector<32x32xf32>
   }
@@ -202,7 +202,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
     %zero = arith.constant dense<0.0> : vector<64x64xf32>
     %v = tile.wait %c : <vector<64x64xbf16>> -> vector<64x64xbf16>
     %r = scf.for %i = %c0 to %n step %c1 iter_args(%a = %zero) -> (vector<64x64xf32>) {
-      // expected-error @below {{accumulates to a loop's tile that begins with zero: needs a condition}}
+      // expected-error @below {{accumulates to a tile that begins with zero in front of the loop; it needs a condition (if) that is false in the first iteration}}
       %w = tile.mma %v, %v acc %a : vector<64x64xbf16>, vector<64x64xbf16> -> vector<64x64xf32>
       scf.yield %w : vector<64x64xf32>
     }
@@ -218,7 +218,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(128) : <vector<128x64xbf16>>
   tile.role @r warps(4) first_warp(0) {
     %v = arith.constant dense<1.0> : vector<4xbf16>
-    // expected-error @below {{accesses a part of 16 bytes of a swizzled row}}
+    // expected-error @below {{accesses a part of a 16-byte piece of a swizzled row; column and size must be multiples of 16 bytes}}
     tile.write %v, %c : vector<4xbf16>, <vector<128x64xbf16>>
     tile.commit %c : <vector<128x64xbf16>>
   }
@@ -229,7 +229,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  // expected-error @below {{must be in a role to be lowered}}
+  // expected-error @below {{must be in a tile.role to be lowered}}
   %i = tile.work_tile : index
 }
 
@@ -241,7 +241,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
   tile.role @r warps(1) issue first_warp(0) {
     %c0 = arith.constant 0 : index
     %part = memref.cast %x : memref<?x64xbf16> to memref<128x64xbf16>
-    // expected-error @below {{must access an argument of the kernel}}
+    // expected-error @below {{must access a memref that is an argument of the kernel}}
     %v = tile.load %part[%c0, %c0] : memref<128x64xbf16> -> vector<128x64xbf16>
     tile.commit %c, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
@@ -253,7 +253,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   tile.role @r warps(1) issue first_warp(0) {
     %c2 = arith.constant 2 : index
-    // expected-error @below {{asks for size 2 of a tensor of 2 dimensions}}
+    // expected-error @below {{asks for the size of dimension 2 of a tensor of 2 dimensions}}
     %n = memref.dim %x, %c2 : memref<?x64xbf16>
   }
 }
