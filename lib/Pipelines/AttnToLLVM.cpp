@@ -36,13 +36,13 @@ static void addBufferization(OpPassManager &pm) {
   bufferize.functionBoundaryTypeConversion =
       bufferization::LayoutMapOption::IdentityLayoutMap;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
-  // In this order: equal views become one value, then copies of a view to
-  // itself go.
+  // CSE comes first: it makes equal views one value, and the canonicalizer then
+  // removes copies of a view to itself.
   pm.addPass(createCSEPass());
   pm.addPass(createCanonicalizerPass());
   bufferization::buildBufferDeallocationPipeline(
       pm, bufferization::BufferDeallocationPipelineOptions());
-  // For the clones that deallocation makes of returned function arguments.
+  // Lowers the clones that deallocation makes of returned function arguments.
   pm.addPass(createConvertBufferizationToMemRefPass());
 }
 
@@ -53,7 +53,7 @@ static void addLoweringToLLVM(OpPassManager &pm) {
   pm.addPass(createLowerAffinePass());
   pm.addPass(fa4::attn::createArithExpandFp8());
   arith::ArithExpandOpsPassOptions expand;
-  // Keeps the result free of calls to a runtime library for bf16.
+  // Without this, conversions of bf16 would become calls to a runtime library.
   expand.includeBf16 = true;
   pm.addPass(arith::createArithExpandOpsPass(expand));
   pm.addPass(fa4::attn::createMathExpandClampF());

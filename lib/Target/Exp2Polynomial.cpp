@@ -32,8 +32,8 @@ namespace {
 constexpr double kPi = 3.14159265358979323846;
 constexpr unsigned kGridSize = 512;
 
-/// The points at which the error is looked at, denser towards the ends, and
-/// 2^-f there.
+/// The points f in (0, 1] at which the error is evaluated, with 2^-f of each.
+/// They are denser towards the ends, where Chebyshev extrema are.
 struct Grid {
   std::array<double, kGridSize + 1> point;
   std::array<double, kGridSize + 1> scale;
@@ -65,8 +65,8 @@ struct Extremum {
   double error;
 };
 
-/// The extremum of the parabola through three neighbouring points of the grid,
-/// or the middle one.
+/// Returns the extremum of the parabola through three neighbouring points of
+/// the grid, or the middle point if the parabola has none between them.
 Extremum refine(const Coefficients &c, unsigned degree, const Grid &grid,
                 unsigned i, double error) {
   if (i == 0 || i == kGridSize)
@@ -87,8 +87,8 @@ Extremum refine(const Coefficients &c, unsigned degree, const Grid &grid,
   return {x, refined};
 }
 
-/// The largest extremum of each run of points where the error has one sign.
-/// The error is 0 at 0, where no extremum can be.
+/// Returns the largest extremum of each run of points on which the error has
+/// the same sign. The error is 0 at f = 0, so no extremum lies there.
 SmallVector<Extremum> findExtrema(const Coefficients &c, unsigned degree,
                                   const Grid &grid) {
   SmallVector<Extremum> result;
@@ -138,8 +138,9 @@ void solve(Matrix &a, unsigned size) {
     a[row][size] /= a[row][row];
 }
 
-/// The coefficients c[firstFree..degree] with which the error at `points`
-/// (one more than they are) alternates with equal size.
+/// Sets the coefficients c[firstFree..degree] such that the error alternates
+/// with equal size at `points`; there is one point more than there are
+/// coefficients.
 void fitAlternating(Coefficients &c, unsigned degree, unsigned firstFree,
                     ArrayRef<Extremum> points) {
   unsigned free = degree - firstFree + 1;
@@ -161,7 +162,8 @@ void fitAlternating(Coefficients &c, unsigned degree, unsigned firstFree,
     c[firstFree + k] = a[k][free + 1];
 }
 
-/// Remez' second algorithm for c[firstFree..degree], the others fixed.
+/// Runs Remez' second algorithm for c[firstFree..degree]. The other
+/// coefficients stay as they are.
 void fitMinimax(Coefficients &c, unsigned degree, unsigned firstFree,
                 const Grid &grid) {
   unsigned count = degree - firstFree + 2;
@@ -172,8 +174,9 @@ void fitMinimax(Coefficients &c, unsigned degree, unsigned firstFree,
   for (unsigned iteration = 0; iteration < kMaxIterations; ++iteration) {
     fitAlternating(c, degree, firstFree, reference);
     SmallVector<Extremum> extrema = findExtrema(c, degree, grid);
-    // Coefficients that are already rounded can add a sign change that the free
-    // ones do not see; the smaller end goes.
+    // The coefficients that are already rounded can add a sign change that the
+    // free ones cannot level out. The smaller of the two outermost extrema is
+    // dropped then.
     while (extrema.size() > count) {
       if (std::abs(extrema.front().error) < std::abs(extrema.back().error))
         extrema.erase(extrema.begin());
@@ -226,7 +229,8 @@ Expected<Exp2Polynomial> deriveExp2Polynomial(unsigned degree) {
 }
 
 Expected<unsigned> exp2DegreeForPrecision(unsigned significandBits) {
-  // Evaluation in f32: Horner's last step rounds a value of 1 to 2.
+  // The rounding error of the evaluation in f32: the last step of Horner's rule
+  // rounds a value between 1 and 2.
   constexpr double kEvaluationError = 0x1p-24;
   double bound = std::ldexp(1.0, -static_cast<int>(significandBits) - 2);
   for (unsigned degree = 1; degree <= kMaxExp2Degree; ++degree) {

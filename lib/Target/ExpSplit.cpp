@@ -53,9 +53,10 @@ unsigned emulatablePairs(const RowWork &work) {
   return fragments ? (fragments - 1) * (kExpFragmentColumns / 2) : 0;
 }
 
-/// Cycles that `rows` threads, each with this work, keep each pipe busy.
-/// A warp's instructions go to one of the SM's partitions, of which there are
-/// as many as issue slots; fewer warps leave some idle.
+/// Returns the cycles for which `rows` threads, each with this work, keep each
+/// pipe busy. The instructions of a warp go to one partition of the SM, and
+/// there are as many partitions as issue slots; with fewer warps some
+/// partitions idle.
 static ExpBounds resourceBounds(const TargetDescription &target,
                                 const PipeWork &work, unsigned rows) {
   double warps = divideCeil(rows, target.warpSize);
@@ -78,14 +79,15 @@ static ExpBounds resourceBounds(const TargetDescription &target,
   return bounds;
 }
 
-/// Cycles of one trip around the dependence cycle of one tile, per iteration.
+/// Returns the cycles of one trip around the dependence cycle of one tile, per
+/// iteration.
 static double recurrenceBound(const TargetDescription &target,
                               const RowWork &work, unsigned pairs) {
   const Recurrence &cycle = *work.recurrence;
   unsigned fragments = work.columns / kExpFragmentColumns;
   unsigned lead = cycle.leadFragments ? std::min(cycle.leadFragments, fragments)
                                       : fragments;
-  // The pairs are in all fragments but the last.
+  // Emulated pairs stand in all fragments but the last one.
   unsigned leadWithPairs = std::min(lead, fragments - 1);
   double leadPairs =
       fragments > 1 ? double(pairs) * leadWithPairs / (fragments - 1) : 0;
@@ -143,7 +145,8 @@ double ExpBounds::largest() const { return this->*largestBound(*this).second; }
 
 StringRef ExpBounds::limiter() const { return largestBound(*this).first; }
 
-/// The least number of pairs whose bound is the least up to the precision.
+/// Returns the least number of emulated pairs whose largest bound is minimal,
+/// up to kRatePrecision.
 static unsigned choosePairs(const TargetDescription &target,
                             const RowWork &work) {
   SmallVector<double> bounds;
@@ -181,8 +184,9 @@ Expected<ExpSplit> computeExpSplit(const TargetDescription &target,
   split.columns = work.columns;
   split.degree = work.degree;
   unsigned count = pairs ? *pairs : choosePairs(target, work);
-  // Evenly, as a line is drawn in pixels: MUFU operations between two emulated
-  // pairs hide the latency of the chains of FMAs.
+  // The emulated pairs are spread evenly, as Bresenham's algorithm spreads the
+  // steps of a line: the MUFU operations between two emulated pairs hide the
+  // latency of their chains of FMAs.
   for (unsigned i = 0; i < candidates; ++i)
     if ((i + 1) * count / candidates != i * count / candidates)
       split.pairs.push_back(i);

@@ -17,16 +17,16 @@ using namespace llvm;
 namespace fa4 {
 namespace {
 
-/// Warpgroups with the same demand: they are given the same budget.
+/// A class of warpgroups with the same demand. All of them get the same budget.
 struct Demand {
   unsigned wanted;
   unsigned weight;
-  /// Warpgroups of this demand.
+  /// The number of warpgroups with this demand.
   unsigned count = 0;
   unsigned granted = 0;
 };
 
-/// First and last warpgroup of a role.
+/// The first and the last warpgroup of a role.
 struct Span {
   unsigned first;
   unsigned last;
@@ -34,7 +34,8 @@ struct Span {
 
 } // namespace
 
-/// Warpgroups of each role, or why they cannot have budgets of their own.
+/// Returns the warpgroups of each role, or the reason why roles cannot have
+/// budgets of their own.
 static Expected<SmallVector<Span>> layOut(const TargetDescription &target,
                                           ArrayRef<RoleDemand> roles) {
   if (roles.empty())
@@ -67,9 +68,9 @@ static Expected<SmallVector<Span>> layOut(const TargetDescription &target,
   return spans;
 }
 
-/// Whether `a` should get the next registers before `b`: while one is below
-/// what it wants, the one that is further below in proportion; beyond that, the
-/// one with less for its weight.
+/// Returns true if `a` should get the next registers before `b`. While a class
+/// has less than it wants, the class that lacks more in proportion comes first;
+/// beyond that, the class that has less for its weight.
 static bool isNeedier(const Demand &a, const Demand &b) {
   bool aShort = a.granted < a.wanted, bShort = b.granted < b.wanted;
   if (aShort != bShort)
@@ -85,7 +86,8 @@ static bool isNeedier(const Demand &a, const Demand &b) {
   return aHas != bHas ? aHas < bHas : a.weight > b.weight;
 }
 
-/// The class to give one granule per warpgroup out of `pool`, or null.
+/// Returns the class that gets one more granule for each of its warpgroups out
+/// of `pool`, or null if none can.
 static Demand *nextToGrow(const TargetDescription &target,
                           MutableArrayRef<Demand> demands, unsigned pool) {
   Demand *best = nullptr;
@@ -100,15 +102,15 @@ static Demand *nextToGrow(const TargetDescription &target,
   return best;
 }
 
-/// Gives `pool` registers (the sum over warpgroups) to the classes.
+/// Distributes `pool` registers (a sum over warpgroups) to the classes.
 static void distribute(const TargetDescription &target,
                        MutableArrayRef<Demand> demands, unsigned pool) {
   for (Demand &demand : demands) {
     demand.granted = target.minRegisterBudget;
     pool -= demand.count * demand.granted;
   }
-  // Warps that only issue: a spill there costs latency on the critical path,
-  // and they want little.
+  // Warps that only issue get what they want first: they want little, and a
+  // spill there would cost latency on the critical path.
   for (Demand &demand : demands) {
     while (demand.weight == 0 && demand.granted < demand.wanted &&
            demand.count * target.registerGranule <= pool) {
@@ -122,7 +124,7 @@ static void distribute(const TargetDescription &target,
   }
 }
 
-/// The demand of each warpgroup: the largest of the roles in it.
+/// Returns the demand of each warpgroup, which is the largest among its roles.
 static SmallVector<Demand> demandsOf(const TargetDescription &target,
                                      ArrayRef<RoleDemand> roles,
                                      ArrayRef<Span> spans) {
@@ -175,8 +177,9 @@ Expected<RegisterBudgets> assignRegisterBudgets(const TargetDescription &target,
   for (unsigned index : classOf)
     result.warpgroups.push_back(classes[index].granted);
   for (auto [role, span] : zip_equal(roles, *spans)) {
-    // A role of several warpgroups may share the last one with others that want
-    // more; its code has one budget.
+    // A role of several warpgroups may share its last warpgroup with roles that
+    // want more. The role's code has one budget, so the smallest of its
+    // warpgroups counts.
     unsigned granted = *std::min_element(&result.warpgroups[span.first],
                                          &result.warpgroups[span.last] + 1);
     result.roles.push_back(granted);

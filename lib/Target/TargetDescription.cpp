@@ -38,8 +38,8 @@ namespace fa4 {
 static constexpr StringLiteral kMmaElementTypes[] = {"f16", "bf16", "f8E4M3FN",
                                                      "f8E5M2"};
 
-/// What all sm_100 chips share; the product's own numbers are set by the
-/// callers.
+/// Returns the numbers that all sm_100 chips share. The callers set those of
+/// each product.
 static constexpr TargetDescription makeBlackwell() {
   return TargetDescription{
       /*chip=*/"",
@@ -136,7 +136,8 @@ static constexpr TargetDescription makeSm103a() {
 }
 
 static constexpr TargetDescription makeSm90a() {
-  // The CTA, its registers, barriers and shared memory are the same [guide].
+  // Hopper's numbers for a CTA, its registers, barriers and shared memory are
+  // those of Blackwell [guide].
   TargetDescription target = makeBlackwell();
   target.chip = "sm_90a";
   target.product = "H200";
@@ -189,7 +190,8 @@ bool TargetDescription::isMmaInstruction(unsigned m, unsigned n,
   return n % granule == 0;
 }
 
-/// Rows of the instruction that a product of m rows is made of.
+/// Returns the number of rows of the instruction into which a product of m rows
+/// is cut.
 static unsigned instructionRows(const TargetDescription &target,
                                 const MmaShape &shape) {
   const MmaUnit &mma = target.mma;
@@ -198,7 +200,7 @@ static unsigned instructionRows(const TargetDescription &target,
 }
 
 namespace {
-/// One instruction of a cut product, and how many there are of it.
+/// An instruction of a product that has been cut, and how often it is needed.
 struct MmaInstruction {
   unsigned m;
   unsigned n;
@@ -206,8 +208,8 @@ struct MmaInstruction {
 };
 } // namespace
 
-/// Cuts a product into instructions of the widest shape and, for what is left
-/// of the columns, one narrower.
+/// Cuts a product into instructions of the widest shape, and one narrower
+/// instruction for the remaining columns.
 static SmallVector<MmaInstruction, 2>
 cutIntoInstructions(const TargetDescription &target, const MmaShape &shape) {
   assert(shape.ctas == 1 || (shape.ctas == 2 && target.mma.pairs));
@@ -224,7 +226,8 @@ cutIntoInstructions(const TargetDescription &target, const MmaShape &shape) {
   return result;
 }
 
-/// Bytes of A and B that one instruction reads from one CTA's shared memory.
+/// Returns the bytes of A and B that one instruction reads from the shared
+/// memory of one CTA.
 static uint64_t sharedBytes(const TargetDescription &target,
                             const MmaInstruction &inst, const MmaShape &shape) {
   unsigned aRows = shape.aFromShared ? inst.m / shape.ctas : 0;
@@ -234,8 +237,9 @@ static uint64_t sharedBytes(const TargetDescription &target,
 uint64_t TargetDescription::mmaCycles(const MmaShape &shape) const {
   uint64_t cycles = 0;
   for (const MmaInstruction &inst : cutIntoInstructions(*this, shape)) {
-    // An accumulator of two CTAs with half of the rows in each is folded: the
-    // upper half of the columns is in the idle lanes.
+    // If two CTAs execute an MMA and each holds half of the rows, the
+    // accumulator is folded: the upper half of the columns lies in lanes that
+    // would be idle.
     bool folded =
         shape.ctas == 2 && inst.m == mma.minRows * 2 && mma.minRows != mma.rows;
     uint64_t tensor =

@@ -24,7 +24,7 @@ static bool replay(llvm::StringRef path) {
     llvm::errs() << path << ": " << buffer.getError().message() << "\n";
     return false;
   }
-  // For whoever looks at a crash.
+  // Helps a person who looks at a crash.
   if (getenv("FA4_FUZZ_VERBOSE"))
     llvm::errs() << path << "\n";
   LLVMFuzzerTestOneInput(

@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace fa4::fuzz;
 
-/// Values of this type that can be used where the op is.
+/// Returns the values of this type that the op may use at its place.
 static SmallVector<Value> getVisible(Operation *user, Type type) {
   DominanceInfo dominance;
   SmallVector<Value> values;
@@ -45,8 +45,8 @@ static void changeOperand(Operation *op, TextMutator &random) {
     operand.set(values[random.below(values.size())]);
 }
 
-/// Whether something outside of the op, which was inside before, uses a value
-/// of its regions.
+/// Returns true if an operation outside of the op uses a value of the op's
+/// regions.
 static bool isUsedOutside(Operation *op) {
   auto isUsed = [&](Value value) {
     return llvm::any_of(value.getUsers(), [&](Operation *user) {
@@ -63,7 +63,7 @@ static bool isUsedOutside(Operation *op) {
       .wasInterrupted();
 }
 
-/// With other values in the place of its results.
+/// Erases an operation and replaces its results by other values.
 static void erase(Operation *op, TextMutator &random) {
   if (isUsedOutside(op))
     return;
@@ -84,7 +84,7 @@ static void duplicate(Operation *op) {
   op->getBlock()->getOperations().insertAfter(op->getIterator(), copy);
 }
 
-/// To any place of its block, or of another one.
+/// Moves an operation to any place in its block or in another one.
 static void move(Operation *op, Operation *to) {
   if (!op->isProperAncestor(to) && op != to)
     op->moveBefore(to);
@@ -107,7 +107,7 @@ static Attribute changeNumber(IntegerAttr attr, TextMutator &random) {
   }
 }
 
-/// Drops or changes one, or takes that of another op.
+/// Drops or changes an attribute, or takes one of another op.
 static void changeAttribute(Operation *op, ArrayRef<Operation *> ops,
                             TextMutator &random, bool &generic) {
   ArrayRef<NamedAttribute> attrs = op->getAttrs();
@@ -117,8 +117,8 @@ static void changeAttribute(Operation *op, ArrayRef<Operation *> ops,
   auto integer = dyn_cast<IntegerAttr>(attr.getValue());
   if (random.below(10) == 0) {
     op->removeAttr(attr.getName());
-    // Without an attribute that has a default, some upstream ops verify, and
-    // print in no other form.
+    // Some upstream ops verify without an attribute that has a default, but
+    // only print in the generic form then.
     generic = true;
   } else if (integer && random.below(2)) {
     op->setAttr(attr.getName(), changeNumber(integer, random));

@@ -17,7 +17,7 @@
 
 namespace fa4::fuzz {
 
-/// Changes one op or a few, and prints the module.
+/// Changes one operation or a few, and prints the module.
 std::string mutate(mlir::ModuleOp module, TextMutator &random);
 
 } // namespace fa4::fuzz

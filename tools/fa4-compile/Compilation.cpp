@@ -28,7 +28,7 @@ bool CompileOptions::wants(Artefact artefact) const {
   return llvm::is_contained(artefacts, artefact);
 }
 
-/// A name that can be part of paths, and of PTX.
+/// Checks that a name can be part of a path and of PTX.
 static LogicalResult checkName(Operation *op, StringRef name) {
   if (!name.empty() && !llvm::isDigit(name.front()) &&
       llvm::all_of(name, [](char c) {
@@ -113,7 +113,8 @@ static LogicalResult runPasses(ModuleOp module, TimingScope &timing,
                                llvm::function_ref<void(OpPassManager &)> add) {
   PassManager passes(module.getContext());
   passes.enableTiming(timing);
-  // Once for all passes of a level: verification takes as long as some passes.
+  // The IR is verified once for all passes of a level, because verification
+  // takes as long as some passes.
   passes.enableVerifier(false);
   add(passes);
   if (failed(applyPassManagerCLOptions(passes)))
@@ -124,7 +125,8 @@ static LogicalResult runPasses(ModuleOp module, TimingScope &timing,
   return verify(module);
 }
 
-/// Attention ops or kernels above the LLVM dialect.
+/// Returns true if the module has attention ops, or kernels above the LLVM
+/// dialect.
 static bool hasKernelsToLower(ModuleOp module) {
   return module
       .walk([](Operation *op) {
@@ -155,7 +157,8 @@ static std::pair<StringRef, StringRef> getFirstLevel(tile::KernelOp kernel) {
   return {"tile", "nothing of later levels"};
 }
 
-/// Passes that plan do not plan what has been planned.
+/// Checks that the input fits the level at which it enters: a kernel that has
+/// roles already must not be planned again.
 static LogicalResult checkStart(ModuleOp module,
                                 const CompileOptions &options) {
   auto kernels = module.getOps<tile::KernelOp>();
@@ -180,7 +183,7 @@ static LogicalResult checkStart(ModuleOp module,
   return success();
 }
 
-/// The tables of a kernel that the level has completed.
+/// Adds the report's tables for which the level has the information.
 static void addTables(ModuleOp module, StringRef level, std::string &tables) {
   llvm::raw_string_ostream os(tables);
   for (auto kernel : module.getOps<tile::KernelOp>()) {
@@ -193,7 +196,8 @@ static void addTables(ModuleOp module, StringRef level, std::string &tables) {
   }
 }
 
-/// Levels that are to be written and that the input is past are an error.
+/// Emits an error if a level is to be written that the input has already
+/// passed.
 static LogicalResult checkLevels(ModuleOp module, const CompileOptions &options,
                                  unsigned first) {
   for (unsigned level : options.levels)
@@ -203,9 +207,9 @@ static LogicalResult checkLevels(ModuleOp module, const CompileOptions &options,
   return success();
 }
 
-/// The level that the pipeline ends with: the last that is written where
-/// nothing else is asked for, so that IR can be looked at of which a later pass
-/// refuses something.
+/// Returns the last level that the pipeline runs. It is the last level to be
+/// written if nothing else is asked for, so that IR can be looked at although a
+/// later pass would refuse it.
 static unsigned lastLevel(const CompileOptions &options) {
   bool isWhole = options.levels.empty() || options.report ||
                  !options.ptxas.empty() || options.wants(Artefact::LLVM) ||
@@ -214,13 +218,13 @@ static unsigned lastLevel(const CompileOptions &options) {
                  : *llvm::max_element(options.levels);
 }
 
-/// Runs the pipeline, and keeps the IR of the levels that are to be written.
+/// Runs the pipeline and keeps the IR of the levels that are to be written.
 static LogicalResult lower(ModuleOp module, const CompileOptions &options,
                            TimingScope &timing,
                            std::vector<std::pair<StringRef, std::string>> &ir,
                            RunReport &report) {
   ArrayRef<KernelLevel> levels = getKernelLevels();
-  // What is in the LLVM dialect already goes through the last level only.
+  // Input in the LLVM dialect only goes through the last level.
   unsigned first = options.from ? *options.from + 1 : 0;
   if (!hasKernelsToLower(module)) {
     if (!options.from && failed(findKernels(module)))
@@ -245,9 +249,9 @@ static LogicalResult lower(ModuleOp module, const CompileOptions &options,
   return success();
 }
 
-/// Modules for the back end, which take the kernels out of `module`: what is
-/// not in the LLVM dialect stays on the host. Kernels of a module without a
-/// name get one each.
+/// Moves the kernels out of `module` into modules for the back end. Everything
+/// that is not in the LLVM dialect stays on the host. If the module has no
+/// name, each kernel gets a module of its own.
 static FailureOr<std::vector<OwningOpRef<ModuleOp>>> split(ModuleOp module) {
   FailureOr<SmallVector<LLVM::LLVMFuncOp>> kernels = findKernels(module);
   if (failed(kernels))
@@ -284,8 +288,8 @@ static FailureOr<std::vector<OwningOpRef<ModuleOp>>> split(ModuleOp module) {
 // From the LLVM dialect on
 //===----------------------------------------------------------------------===//
 
-/// Spills and stack cost more than any schedule gains: an error on the kernel,
-/// unless they are allowed.
+/// Emits an error on a kernel that spills or needs a stack, unless that is
+/// allowed: spills cost more than any schedule gains.
 static LogicalResult checkLocalMemory(ModuleOp module,
                                       const CompileOptions &options,
                                       const CompileReport &report) {
@@ -329,8 +333,8 @@ static LogicalResult runPtxas(ModuleOp module, const CompileOptions &options,
   return success();
 }
 
-/// KERNEL.json for each kernel that says how it is launched.
-/// Its comment says what made it (`origin`), beside what it needs.
+/// Adds KERNEL.json for each kernel that says how it is launched. The
+/// manifest's comment says what made the kernel (`origin`) and what it needs.
 static LogicalResult addManifests(ModuleOp module, StringRef ptxName,
                                   const llvm::json::Object &origin,
                                   OutputFiles &files) {
@@ -351,8 +355,8 @@ static LogicalResult addManifests(ModuleOp module, StringRef ptxName,
   return success();
 }
 
-/// What decides the output: the options, and a hash of them, the input and the
-/// version.
+/// Describes everything that decides the output: the options, and a hash of the
+/// options, the input and the version.
 static llvm::json::Object describeOrigin(ModuleOp module,
                                          const CompileOptions &options) {
   llvm::json::Object described{
@@ -377,7 +381,7 @@ static llvm::json::Object describeOrigin(ModuleOp module,
                             {"hash", llvm::toHex(hash, /*LowerCase=*/true)}};
 }
 
-/// PTX and what is made of it.
+/// Emits PTX and the artefacts that are made from it.
 static FailureOr<CompileReport> emit(ModuleOp module,
                                      const CompileOptions &options,
                                      const llvm::json::Object &origin,
@@ -423,7 +427,8 @@ static void addLevels(StringRef name,
     files.add((name + "." + level + ".mlir").str(), std::move(text));
 }
 
-/// Ends with files of levels, named as the kernels that they would become.
+/// Ends a run that only writes levels. The files are named after the kernels
+/// that they would become.
 static FailureOr<RunReport>
 stopEarly(ModuleOp module, std::vector<std::pair<StringRef, std::string>> &ir,
           const RunReport &report, OutputFiles &files) {

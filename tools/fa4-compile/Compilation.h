@@ -16,23 +16,23 @@
 
 namespace fa4 {
 
-/// What is written after the levels of the pipeline, in the order in which it
-/// comes into being.
+/// The artefacts behind the levels of the pipeline, in the order in which they
+/// are made.
 enum class Artefact { LLVM, PTX, Cubin };
 
 struct CompileOptions {
-  /// Levels of the pipeline (getKernelLevels) whose IR is written.
+  /// The levels of the pipeline (getKernelLevels) whose IR is written.
   std::vector<unsigned> levels;
   std::vector<Artefact> artefacts;
-  /// Level that the input is at; none for attention ops, or for a kernel that
-  /// is in the LLVM dialect.
+  /// The level of the input; none for attention ops, and for a kernel in the
+  /// LLVM dialect.
   std::optional<unsigned> from;
   KernelOptions kernel;
   /// Its `chip` is that of kernels that do not say which chip they are for.
   EmitPTXOptions back;
   /// The chip was asked for: a kernel that is for another one is an error.
   bool isChipGiven = false;
-  /// ptxas to run, of findPtxas; none is run when empty.
+  /// The path of ptxas, from findPtxas. If empty, ptxas is not run.
   std::string ptxas;
   /// Nobody asked for ptxas: one that is too old for the PTX or the chip does
   /// not count as there.
@@ -40,21 +40,22 @@ struct CompileOptions {
   /// For the report: why no ptxas is run.
   std::string notChecked;
   std::vector<std::string> ptxasArguments;
-  /// Spills and stack are warnings, not errors.
+  /// If true, spills and stack are warnings instead of errors.
   bool allowSpills = false;
-  /// With PTX, how each kernel is launched.
+  /// If true, a manifest for each kernel is written with the PTX.
   bool manifests = true;
-  /// Keep what the schedule and the memory map of each kernel are.
+  /// If true, the schedule and the memory map of each kernel are kept for the
+  /// report.
   bool report = false;
 
   bool wants(Artefact artefact) const;
 };
 
-/// What --report prints, of one PTX file.
+/// The part of the report for one PTX file.
 struct CompileReport {
   std::string name, chip;
   size_t ptxBytes = 0;
-  /// Empty if ptxas did not run.
+  /// The report of ptxas, empty if ptxas did not run.
   PtxasReport ptxas;
   /// Why it did not.
   std::string notChecked;
@@ -62,7 +63,7 @@ struct CompileReport {
   void print(llvm::raw_ostream &os) const;
 };
 
-/// Of a run: the tables of the pipeline, and what became of each file.
+/// The report of a run: the tables of the pipeline, and a report for each file.
 struct RunReport {
   std::string tables;
   std::vector<CompileReport> files;

@@ -29,10 +29,11 @@ namespace cl = llvm::cl;
 
 namespace {
 
-/// Exit statuses; 0 when everything was written.
+/// The exit statuses. 0 means that everything was written.
 enum Status { kOk = 0, kRejected = 1, kCannotRun = 2 };
 
-/// Made in main, so that nothing but the command line pays for them.
+/// The command line options. They are constructed in main, so that no other use
+/// of this code registers them.
 struct Options {
   cl::OptionCategory category{"fa4-compile options"};
   cl::opt<std::string> input{cl::Positional, cl::desc("<input.mlir>"),
@@ -127,7 +128,7 @@ static llvm::SmallVector<StringRef> levelNames() {
   return names;
 }
 
-/// What --emit names.
+/// Reads --emit.
 static FailureOr<CompileOptions> readEmit(const Options &options) {
   CompileOptions compile;
   for (const std::string &name : options.emit) {
@@ -190,7 +191,7 @@ static LogicalResult choosePtxas(const Options &options,
   return success();
 }
 
-/// The options that compile() has, and ptxas if it will be run.
+/// Reads the options of compile(), and finds ptxas if it will be run.
 static FailureOr<CompileOptions> readOptions(const Options &options) {
   FailureOr<CompileOptions> emit = readEmit(options);
   if (failed(emit))
@@ -264,9 +265,9 @@ static Status run(const Options &options, TimingScope &timing) {
   DialectRegistry registry;
   fa4::registerToolDialects(registry);
   fa4::registerPTXTranslations(registry);
-  // One kernel does not keep threads busy, and to start them takes longer.
+  // Starting threads takes longer than they could save on one kernel.
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  // An op may be a whole kernel.
+  // Diagnostics do not print the op, because an op may be a whole kernel.
   context.printOpOnDiagnostic(false);
   auto sourceMgr = std::make_shared<llvm::SourceMgr>();
   sourceMgr->AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());

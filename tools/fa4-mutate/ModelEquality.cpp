@@ -51,7 +51,8 @@ template <typename T> bool areSame(const T &a, const T &b) {
          });
 }
 
-/// Programs of one role; variables are matched as they are met.
+/// Compares the programs of a role in two models. Variables are matched when
+/// they are first met.
 class StepComparison {
 public:
   bool compare(ArrayRef<Step> a, ArrayRef<Step> b) {
@@ -71,7 +72,8 @@ private:
     return result;
   }
 
-  /// 0 is the variable of what is in no stage, and negative is none.
+  /// Variable 0 stands for values in no stage, a negative number for no
+  /// variable.
   bool match(int a, int b) {
     if (a <= 0 || b <= 0)
       return a == b;

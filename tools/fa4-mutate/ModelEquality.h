@@ -13,8 +13,9 @@
 
 namespace fa4::tile {
 
-/// Up to names of variables and the operations that steps come from. A wait
-/// that is dropped and gives no value is the same as none.
+/// Returns true if two models are equal, up to the names of variables and the
+/// operations from which steps come. A dropped wait that gives no value equals
+/// no wait.
 bool areEqual(const ProtocolModel &a, const ProtocolModel &b);
 
 } // namespace fa4::tile

@@ -15,8 +15,8 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-/// States with lanes in any order of what the verifier accepts. Where there are
-/// more of them, lanes in step have to do.
+/// The limit for states with lanes in any order, for mutants that the verifier
+/// accepts. If there are more states, lanes go in step instead.
 constexpr uint64_t kMaxLaneStates = 20000;
 
 MutantResult MutantChecker::check(const ProtocolModel &model) {
@@ -43,7 +43,7 @@ MutantResult MutantChecker::check(const ProtocolModel &model) {
   // No mutant changes what numbers of passes are computed from.
   options.corners = false;
   ExplorerStatistics statistics;
-  // Lanes in any order take many more states: all of them only where they have
+  // Lanes in any order need many more states, so they are explored in full only
   // to explain a rejection.
   options.lanes = false;
   auto finding = exploreProtocol(model, options, &statistics);
@@ -123,13 +123,13 @@ MutantModule MutantChecker::express(const Mutation &mutation) {
   ProtocolModel expected = original;
   mutation.changeModel(expected);
   FailureOr<ProtocolModel> model = ProtocolModel::build(mutant.kernel);
-  // Operations that make no model any more must be of a mutant that is
+  // If the changed operations no longer give a model, the mutant must be
   // rejected.
   bool isSame =
       failed(model) ? check(expected).isKilled() : areEqual(expected, *model);
-  // To leave out or to double an operation means one thing only. Models may
-  // differ by what hangs on it (its value, a loop that synchronises no more),
-  // verdicts may not.
+  // Leaving out or doubling an operation has only one meaning. The models may
+  // differ by what depends on the operation (its value, a loop that no longer
+  // synchronises), but the verdicts must not.
   if (!isSame && succeeded(model) &&
       (mutation.changeIR->kind == IRChange::Erase ||
        mutation.changeIR->kind == IRChange::Duplicate))

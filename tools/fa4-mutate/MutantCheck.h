@@ -18,13 +18,13 @@ namespace fa4::tile {
 enum class Verdict { Accepted, Rejected, Unknown };
 
 struct MutantResult {
-  /// Rejected before any run: by the operations' verifiers, the model or the
-  /// placement.
+  /// The rule that rejects the mutant before any run: in an operation's
+  /// verifier, in the model, or in the placement.
   std::string rule;
   Verdict verifier = Verdict::Accepted;
   Verdict explorer = Verdict::Accepted;
   std::string verifierSays, explorerSays;
-  /// Of the counter-examples.
+  /// The passes of the counter-examples.
   int64_t verifierPasses = 0, explorerPasses = 0;
 
   bool isKilled() const {
@@ -44,17 +44,18 @@ struct MutantResult {
 struct CheckLimits {
   int64_t maxPasses = 0;
   uint64_t maxStates = 2000000;
-  /// Neither runs: what placement, barriers and fences say alone.
+  /// If true, neither verifier nor explorer runs; only placement, barriers and
+  /// fences are checked.
   bool rulesOnly = false;
 };
 
-/// A copy of a module with one mutation.
+/// A copy of a module with one mutation applied.
 struct MutantModule {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   KernelOp kernel;
 };
 
-/// Asks about mutants of one kernel.
+/// Judges mutants of one kernel.
 class MutantChecker {
 public:
   MutantChecker(const ProtocolModel &original, CheckLimits limits)
@@ -63,15 +64,16 @@ public:
   MutantResult check(const ProtocolModel &model);
   MutantResult check(const Mutation &mutation);
 
-  /// The mutant as valid IR, or null where there is none, or what it says is
-  /// not what the mutation of the model says.
+  /// Returns the mutant as valid IR. Returns null if there is none, or if the
+  /// IR does not mean what the mutation of the model means.
   MutantModule express(const Mutation &mutation);
 
   double seconds = 0, slowest = 0;
 
 private:
   MutantModule apply(const IRChange &change) const;
-  /// The first error of the operations' verifiers, or the model.
+  /// Builds the model, or sets `error` to the first error of the operations'
+  /// verifiers.
   llvm::FailureOr<ProtocolModel> build(KernelOp kernel, std::string &error);
 
   const ProtocolModel &original;

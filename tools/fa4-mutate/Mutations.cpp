@@ -71,7 +71,8 @@ LogicalResult IRChange::apply(const IRMapping &copies) const {
 
 namespace {
 
-/// A sequence of steps, and where the loop that it is the body of stands.
+/// A sequence of steps. If it is the body of a loop, also the place of that
+/// loop.
 struct StepBlock {
   Steps *steps;
   Steps *outer;
@@ -91,7 +92,8 @@ static void collectBlocks(Steps &steps, Steps *outer, unsigned loop,
   }
 }
 
-/// The same order for each copy of a model.
+/// Collects the blocks of a model, in the same order for each copy of the
+/// model.
 static std::vector<StepBlock> collectBlocks(ProtocolModel &model) {
   std::vector<StepBlock> result;
   for (auto [i, role] : llvm::enumerate(model.roles))
@@ -211,7 +213,7 @@ void StepMutator::mutate(unsigned number, unsigned index,
         Step step = (*b.steps)[i];
         b.steps->insert(b.steps->begin() + i, std::move(step));
       });
-  // A pair of steps is exchanged once.
+  // Each pair of neighbouring steps is exchanged once.
   if (index + 1 < steps.size() && steps[index + 1].kind != StepKind::Loop)
     add("swap", " with next: " + describe(model, steps[index + 1]),
         move(IRChange::MoveBehind, steps[index + 1]),
@@ -251,7 +253,8 @@ void StepMutator::mutateAcrossLoops(unsigned number, unsigned index,
         [](StepBlock b, unsigned i) {
           Step step = (*b.steps)[i];
           b.steps->erase(b.steps->begin() + i);
-          // Last: it moves the loop, and the block with it.
+          // The insertion comes last, because it moves the loop and this block
+          // with it.
           b.outer->insert(b.outer->begin() + b.loop, std::move(step));
         });
     add("leave loop", " to behind it", IRChange::MoveBehind, loop,
@@ -299,7 +302,7 @@ static void addNumber(std::vector<Mutation> &result, StringRef kind,
     number = Builder(op->getContext()).getI64IntegerAttr(*value);
   IRChange change{IRChange::SetAttributes, op, nullptr, {}};
   change.attributes.push_back({attribute.str(), number});
-  // No barriers, no counts of what arrives there.
+  // Without barriers, the counts of their arrivals are removed, too.
   if (!value && (attribute == "full" || attribute == "empty"))
     for (StringRef count : {"_arrivals", "_bytes"})
       change.attributes.push_back({(attribute + count).str(), nullptr});
@@ -307,7 +310,7 @@ static void addNumber(std::vector<Mutation> &result, StringRef kind,
   result.push_back(std::move(mutation));
 }
 
-/// What completes a phase of barriers.
+/// Adds mutations of the counts that complete a phase of barriers.
 static void addCounts(std::vector<Mutation> &result, ChannelOp channel) {
   auto add = [&](StringRef kind, StringRef attribute,
                  std::optional<int64_t> value) {
@@ -344,7 +347,7 @@ std::vector<Mutation> fa4::tile::mutateAttributes(KernelOp kernel) {
     add("initial", "initial", initial + 1);
     if (initial > 0)
       add("initial", "initial", initial - 1);
-    // To where another channel is, and a little on.
+    // The offset becomes that of another channel, or a little more.
     for (ChannelOp other : channels)
       if (channel.getOffset() && other.getOffset() &&
           other.getSpace() == channel.getSpace())
@@ -381,7 +384,7 @@ std::vector<Mutation> fa4::tile::mutateAttributes(KernelOp kernel) {
 // Fences
 //===----------------------------------------------------------------------===//
 
-/// What a fence may be moved past, and it matters.
+/// Returns true for operations whose order with a fence matters.
 static bool isOrdered(Operation *op) {
   return op->getNumRegions() != 0 ||
          isa<AcquireOp, CommitOp, WaitOp, ReleaseOp, ReadOp, WriteOp>(op);

@@ -19,15 +19,16 @@ namespace fa4::tile {
 struct IRChange {
   enum Kind {
     Erase,
-    /// A copy before the operation.
+    /// Insert a copy in front of the operation.
     Duplicate,
-    /// Before or behind `anchor`, or what holds it in `op`'s block.
+    /// Move the operation before or behind `anchor`, or the operation of its
+    /// own block that contains `anchor`.
     MoveBefore,
     MoveBehind,
-    /// Into the body of loop `anchor`.
+    /// Move the operation into the body of the loop `anchor`.
     MoveToStart,
     MoveToEnd,
-    /// `attributes`; a null value removes one.
+    /// Set `attributes`; a null value removes an attribute.
     SetAttributes,
   };
   Kind kind;
@@ -35,20 +36,22 @@ struct IRChange {
   mlir::Operation *anchor = nullptr;
   llvm::SmallVector<std::pair<std::string, mlir::Attribute>, 1> attributes;
 
-  /// In a copy of the IR, given the copy of each operation. Fails where the
-  /// operations cannot be changed so; what was made may also be invalid.
+  /// Applies the change to a copy of the IR, given the copy of each operation.
+  /// Fails if the operations cannot be changed in this way. The result may be
+  /// invalid IR.
   llvm::LogicalResult apply(const mlir::IRMapping &copies) const;
 };
 
 /// One change of a kernel's protocol.
 struct Mutation {
-  /// Name of the operator: `drop`, `weaken`, ...
+  /// The name of the operator: `drop`, `weaken`, ...
   std::string kind;
-  /// What it changes, for people.
+  /// A text for people that says what is changed.
   std::string text;
-  /// Changes a copy of the model; null for a mutation that is one of the IR.
+  /// Changes a copy of the model; null for a mutation that only exists in the
+  /// IR.
   std::function<void(ProtocolModel &)> changeModel;
-  /// The same in the IR, if the IR can say it.
+  /// The same change in the IR, if the IR can express it.
   std::optional<IRChange> changeIR;
 };
 

@@ -74,7 +74,7 @@ using Table =
 
 } // namespace
 
-/// Numbers of mutants.
+/// A range of numbers of mutants.
 struct NumberRange {
   uint64_t first = 0, last = std::numeric_limits<uint64_t>::max();
   bool contains(uint64_t number) const {
@@ -103,7 +103,7 @@ static StringRef name(Verdict verdict) {
 
 namespace {
 
-/// Of a mutant, or of one of a mutant's mutants.
+/// The number of a mutant, or of one of a mutant's mutants.
 struct MutantNumber {
   std::optional<uint64_t> of;
   uint64_t number;
@@ -160,14 +160,14 @@ namespace {
 class MutationTest {
 public:
   bool runKernel(KernelOp kernel);
-  /// Whether no verdicts differ.
+  /// Prints the table. Returns true if no verdicts differ.
   bool finish() const;
 
 private:
   bool emit(MutantChecker &checker, uint64_t number, const Mutation &mutation);
   void ask(MutantChecker &checker, MutantNumber number,
            const Mutation &mutation);
-  /// The mutants of a mutant.
+  /// Runs the mutants of a mutant.
   void runMutant(KernelOp kernel, uint64_t number);
 
   NumberRange range = parseRange(emitIR.empty() ? "only" : "emit",
@@ -180,7 +180,8 @@ private:
 
 } // namespace
 
-/// False if the one mutant that is asked for cannot be said.
+/// Prints the mutant that was asked for. Returns false if the IR cannot express
+/// it.
 bool MutationTest::emit(MutantChecker &checker, uint64_t number,
                         const Mutation &mutation) {
   MutantModule mutant = checker.express(mutation);
@@ -231,7 +232,7 @@ static std::vector<Mutation> mutate(const ProtocolModel &model) {
   return mutations;
 }
 
-/// Whether --rules and --kind leave it.
+/// Returns true if --rules and --kind do not exclude the mutation.
 static bool isAskedFor(const Mutation &mutation) {
   return !(rulesOnly && mutation.changeModel) &&
          (onlyKind.empty() || mutation.kind == onlyKind);

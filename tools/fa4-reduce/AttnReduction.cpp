@@ -23,7 +23,7 @@ using namespace mlir;
 using namespace fa4::attn;
 
 namespace {
-/// Makes an attention op simpler, if it can.
+/// A change that makes an attention op simpler, or fails if it does not apply.
 using Change = std::function<LogicalResult(Operation *)>;
 } // namespace
 
@@ -42,7 +42,8 @@ static Change clearRegion(unsigned number) {
   };
 }
 
-/// The captures are arguments of the regions: they go after these.
+/// Removes captures. They are arguments of both regions, whose arguments go
+/// first.
 static LogicalResult dropCaptures(Operation *op) {
   auto sdpa = dyn_cast<SdpaOp>(op);
   if (!sdpa || sdpa.getCaptures().empty() ||
@@ -52,8 +53,7 @@ static LogicalResult dropCaptures(Operation *op) {
   return success();
 }
 
-/// Puts an operand or argument in the place of the only result of the op at
-/// this place of a region.
+/// Replaces the only result of an operation in a region by one of its operands.
 static Change bypass(unsigned region, unsigned place, unsigned operand) {
   return [=](Operation *op) -> LogicalResult {
     Block &block = op->getRegion(region).front();
@@ -65,7 +65,7 @@ static Change bypass(unsigned region, unsigned place, unsigned operand) {
   };
 }
 
-/// All that can be tried; the ones that take most away come first.
+/// Returns all changes to try. Those that remove most come first.
 static SmallVector<Change> getChanges(Operation *op) {
   SmallVector<Change> changes = {clearRegion(0), clearRegion(1),
                                  dropAttribute("mask"), dropAttribute("scale"),
@@ -84,7 +84,8 @@ static SmallVector<Change> getChanges(Operation *op) {
   return changes;
 }
 
-/// Whether the change works on a copy, and leaves that valid and interesting.
+/// Returns true if the change works on a copy of the op and leaves the copy
+/// valid and interesting.
 static bool isGood(const Change &change, Operation *op, const Tester &tester) {
   auto module = op->getParentOfType<ModuleOp>();
   IRMapping mapping;

@@ -15,8 +15,9 @@ class DialectRegistry;
 
 namespace fa4 {
 
-/// Lets mlir-reduce's `reduction-tree` make attention ops simpler: without
-/// mask, scale, regions, captures, and with less in the regions that stay.
+/// Registers the reduction of attention ops with mlir-reduce's
+/// `reduction-tree`. It removes mask, scale, regions and captures, and shortens
+/// the regions that stay.
 void registerAttnReduction(mlir::DialectRegistry &registry);
 
 } // namespace fa4

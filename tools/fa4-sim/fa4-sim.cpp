@@ -97,7 +97,7 @@ static bool readNumber(const InputArgList &args, OptionId id, uint64_t &value) {
               text + "'");
 }
 
-/// "A:B", or "A" for both.
+/// Parses a range "A:B"; "A" alone stands for "A:A".
 template <typename T>
 static bool readRange(const InputArgList &args, OptionId id, T &first,
                       T &last) {
@@ -233,7 +233,7 @@ static bool bind(Session &session, Options &options) {
   return true;
 }
 
-/// All outputs, or none.
+/// Writes all outputs, or none if one of them fails.
 static bool writeOutputs(const Session &session, const Options &options) {
   fa4::OutputFiles files;
   for (const auto &[name, file] : options.outputs) {
@@ -287,7 +287,7 @@ public:
          llvm::raw_ostream &text)
       : session(session), options(options), watch(watch), text(text) {}
 
-  /// False after an error; findings are no errors.
+  /// Runs all seeds. Returns false after an error; findings are no errors.
   bool runSeeds() {
     for (uint64_t seed = options.firstSeed;; ++seed) {
       session.reset();
@@ -409,7 +409,8 @@ static void noteZeros(const Session &session, const Options &options) {
       << "\n";
 }
 
-/// 0 ran clean, 1 has findings, 2 could not run.
+/// Runs the manifest. Returns the exit status: 0 if all runs were clean, 1 with
+/// findings, 2 if it could not run.
 static int runManifest(Options &options) {
   auto manifest = readManifest(options.manifest);
   if (!manifest)
@@ -445,7 +446,7 @@ static int runManifest(Options &options) {
                                          {"runs", std::move(runner.runs)}}));
   else if (!ok && options.run.keepGoing)
     text << runner.findings << " findings\n";
-  // After a finding the results are not to be trusted, and not left behind.
+  // After a finding the results cannot be trusted, so they are not written.
   if ((ok || options.run.keepGoing) && !writeOutputs(session, options))
     return 2;
   if (ok && !options.json)

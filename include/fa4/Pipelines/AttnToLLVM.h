@@ -17,7 +17,7 @@ class OpPassManager;
 
 namespace fa4 {
 
-/// Options of `attn-to-llvm`.
+/// The options of the pipeline `attn-to-llvm`.
 struct AttnToLLVMOptions : public mlir::PassPipelineOptions<AttnToLLVMOptions> {
   PassOptions::Option<int64_t> queryBlock{
       *this, "query-block",
@@ -31,13 +31,14 @@ struct AttnToLLVMOptions : public mlir::PassPipelineOptions<AttnToLLVMOptions> {
       llvm::cl::init(true)};
 };
 
-/// The CPU path: attention ops on tensors or memrefs, among upstream ops, down
-/// to the LLVM dialect. Decomposes, bufferizes with identity layouts at
-/// function boundaries, inserts deallocations, and lowers linalg to loops.
+/// Adds the passes of the CPU path, which lowers attention ops on tensors or
+/// memrefs, and the upstream ops around them, to the LLVM dialect. The pipeline
+/// decomposes attention, bufferizes with identity layouts at function
+/// boundaries, inserts deallocations, and lowers linalg to loops.
 void buildAttnToLLVMPipeline(mlir::OpPassManager &pm,
                              const AttnToLLVMOptions &options);
 
-/// Registers `attn-to-llvm`.
+/// Registers the pipeline `attn-to-llvm`.
 void registerAttnToLLVMPipeline();
 
 } // namespace fa4

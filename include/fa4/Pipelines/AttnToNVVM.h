@@ -18,14 +18,13 @@
 
 namespace fa4 {
 
-/// What the passes of the pipeline can be told. The defaults are those of the
-/// passes.
+/// The options of the pipeline's passes. The defaults are those of the passes.
 struct KernelOptions {
   std::string chip = "sm_100a";
-  /// tile-lazy-rescale, log2 units; 0 rescales with each new maximum. The pass
-  /// derives the largest from the types of the kernel: 15 for f16, 97 for bf16.
+  /// Option of tile-lazy-rescale, in powers of two; 0 rescales with each new
+  /// maximum.
   double rescaleThreshold = 8.0;
-  /// tile-schedule.
+  /// Option of tile-schedule.
   bool splitArrival = true;
   /// tile-split-exp: share of the exponentials that go to the polynomial, or -1
   /// = computed. The largest is 0.75 in rows of 128 columns, since the last 32
@@ -41,26 +40,27 @@ struct KernelOptions {
   std::optional<std::string> check() const;
 };
 
-/// One step of the pipeline.
+/// One level of the pipeline: a step and the IR that it leaves.
 struct KernelLevel {
-  /// Of the IR that the step leaves; also of its pass, without prefix.
+  /// The name of the level, which is also the name of its pass without the
+  /// prefix.
   llvm::StringLiteral name;
-  /// For people: what that IR is.
+  /// A description of the level's IR for people.
   llvm::StringLiteral description;
   void (*addPasses)(mlir::OpPassManager &pm, const KernelOptions &options);
 };
 
-/// The levels in their order. The input of the first one is a module with
-/// attention ops.
+/// Returns the levels in their order. The input of the first one is a module
+/// with attention ops.
 llvm::ArrayRef<KernelLevel> getKernelLevels();
 
-/// The number of the level of this name, if there is one.
+/// Returns the number of the level with this name, if there is one.
 std::optional<unsigned> findKernelLevel(llvm::StringRef name);
 
 /// The names of all levels, for messages.
 std::string listKernelLevels();
 
-/// Options of `attn-to-nvvm`.
+/// The options of the pipeline `attn-to-nvvm`.
 struct AttnToNVVMOptions : public mlir::PassPipelineOptions<AttnToNVVMOptions> {
   PassOptions::Option<std::string> chip{
       *this, "chip", llvm::cl::desc("Target: sm_100a, sm_103a"),
@@ -96,13 +96,12 @@ struct AttnToNVVMOptions : public mlir::PassPipelineOptions<AttnToNVVMOptions> {
   std::optional<std::string> check() const;
 };
 
-/// Adds the passes of all levels after `from` up to `to`. Options that check()
-/// refuses are an error.
+/// Adds the passes of all levels behind `from`, up to and including `to`.
 llvm::LogicalResult buildAttnToNVVMPipeline(
     mlir::OpPassManager &pm, const AttnToNVVMOptions &options,
     llvm::function_ref<llvm::LogicalResult(const llvm::Twine &)> emitError);
 
-/// Registers `attn-to-nvvm`.
+/// Registers the pipeline `attn-to-nvvm`.
 void registerAttnToNVVMPipeline();
 
 } // namespace fa4

@@ -11,8 +11,8 @@
 
 namespace fa4 {
 
-/// Registers `verify-protocol`: `tile-verify-protocol` on each kernel of a
-/// module.
+/// Registers the pipeline `verify-protocol`, which runs `tile-verify-protocol`
+/// on each kernel of a module.
 void registerVerifyProtocolPipeline();
 
 } // namespace fa4

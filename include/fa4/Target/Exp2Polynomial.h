@@ -26,23 +26,24 @@ inline constexpr unsigned kMaxExp2Degree = 6;
 /// A polynomial c0 + c1 f + ... + cn f^n for 2^f on [0, 1) with c0 = 1, so that
 /// 2^0 is exact, and no coefficient that f32 cannot hold.
 struct Exp2Polynomial {
-  /// c0 to cn.
+  /// The coefficients c0 to cn.
   llvm::SmallVector<float, kMaxExp2Degree + 1> coefficients;
-  /// max |p(f)/2^f - 1| on [0, 1] of the best real coefficients with c0 = 1.
+  /// The largest relative error |p(f)/2^f - 1| on [0, 1] of the best real
+  /// coefficients with c0 = 1.
   double minimaxError = 0;
-  /// The same of `coefficients`, evaluated without rounding. Evaluation in f32
-  /// adds at most about one ulp of f32 (6e-8): of no account up to degree 4.
+  /// The largest relative error of `coefficients`, evaluated without rounding.
+  /// The evaluation in f32 adds at most about one ulp of f32 (6e-8), which does
+  /// not matter up to degree 4.
   double maxRelativeError = 0;
 
   unsigned degree() const { return coefficients.size() - 1; }
 
-  /// p(f) as the generated code computes it: Horner's rule, each step one fused
-  /// f32 multiply-add that rounds to nearest.
+  /// Returns p(f) as the generated code computes it: by Horner's rule, where
+  /// each step is one fused f32 multiply-add that rounds to nearest.
   float evaluate(float fraction) const;
 
-  /// 2^x as the generated code computes it. x is clamped to -127 from below
-  /// (which gives 0 or nearly so) and must be below 127. NaN gives the largest
-  /// finite number.
+  /// Returns 2^x as the generated code computes it. x is clamped to -127 from
+  /// below (which gives 0 or nearly so) and must be below 127.
   float exp2(float x) const;
 };
 

@@ -39,79 +39,84 @@
 
 namespace fa4 {
 
-/// Columns of a row that are exponentiated, converted and stored together; a
-/// row is whole fragments.
+/// The number of columns of a row that are exponentiated, converted and stored
+/// together. A row consists of whole fragments.
 inline constexpr unsigned kExpFragmentColumns = 32;
 
-/// At most one in so many pairs is emulated unless more are asked for. The
-/// model has no bound for registers, of which each pair in flight takes about
-/// ten more: with 46 of 128 exponentials emulated ptxas 13.0 and 13.5 spill
-/// some kernels at 192 registers, with 32 none that were tried.
+/// At most one pair in this many is emulated, unless an option asks for more.
+/// The model has no bound for registers, of which each pair in flight takes
+/// about ten: with 46 of 128 exponentials emulated ptxas 13.0 and 13.5 spill
+/// some kernels at 192 registers, with 32 they spill none that was tried.
 inline constexpr unsigned kExpShareLimit = 4;
 
-/// The rates in the tables are known to about this precision (measured: 15.93
-/// for 16); a share that gains less is not worth its instructions.
+/// The relative precision to which the rates in the tables are known (measured:
+/// 15.93 for 16). A larger share that gains less than this is not worth its
+/// instructions.
 inline constexpr double kRatePrecision = 0.01;
 
 /// Work of one thread on one row, in thread-level operations.
 struct PipeWork {
-  /// ex2, lg2, rcp: the MUFU.
+  /// Operations on the MUFU: ex2, lg2, rcp.
   double mufu = 0;
-  /// f32 add, mul and fma, one per element also where two are packed.
+  /// f32 additions, multiplications and multiply-adds. A packed instruction
+  /// counts once for each of its two elements.
   double fma = 0;
-  /// max, min, select, compare, shift, logic.
+  /// Operations on the ALU: max, min, select, compare, shift, logic.
   double alu = 0;
-  /// Instructions that convert two f32 each to 16 bits; they use the ALU.
+  /// Instructions that convert two f32 to 16 bits each. They use the ALU.
   double conversions = 0;
-  /// Instructions that need an issue slot and none of these pipes.
+  /// Instructions that need an issue slot, but none of the pipes above.
   double other = 0;
   double tmemLoadBytes = 0;
   double tmemStoreBytes = 0;
 
   PipeWork &operator+=(const PipeWork &rhs);
-  /// All of it `factor` times.
+  /// Returns this work `factor` times.
   PipeWork scaled(double factor) const;
 };
 
-/// The dependence cycle of one tile: exponentials, then the MMA that consumes
-/// them, then the MMA that makes the next row, then exponentials.
+/// The dependence cycle of one tile: the exponentials, the MMA that consumes
+/// them, the MMA that makes the next scores, and the next exponentials.
 struct Recurrence {
-  /// Fragments that must be finished before the consuming MMA can start; 0: all
-  /// of them.
+  /// The number of fragments that must be finished before the consuming MMA can
+  /// start; 0 means all of them.
   unsigned leadFragments = 0;
-  /// Cycles of the consuming MMA on these, and on the rest of the row.
+  /// Cycles of the consuming MMA on the lead fragments, and on the rest of the
+  /// row.
   double consumerLead = 0;
   double consumerRest = 0;
-  /// Cycles of the MMA that makes the next row.
+  /// Cycles of the MMA that makes the next scores.
   double producer = 0;
-  /// The cycle's latencies: from the producer's end to the threads that wait
-  /// for it, and from their arrival to the consumer (mmaShared or mma, and
-  /// mbarrierRoundTrip, of Latencies).
+  /// The latencies on the cycle: from the end of the producing MMA to the
+  /// threads that wait for it, and from the arrival of these threads to the
+  /// consuming MMA (mmaShared or mma, and mbarrierRoundTrip, of Latencies).
   double latency = 0;
-  /// Buffers for the producer's result: iterations that the cycle spans.
+  /// The number of buffers for the producer's result, which is the number of
+  /// iterations that the cycle spans.
   unsigned distance = 1;
 };
 
-/// One iteration: `tiles` tiles of `rows` rows of `columns` columns each.
+/// The work of one iteration on `tiles` tiles, each of `rows` rows and
+/// `columns` columns.
 struct RowWork {
   unsigned tiles = 2;
-  /// One thread each.
+  /// Rows of a tile; one thread works on each row.
   unsigned rows = 128;
-  /// A multiple of kExpFragmentColumns.
+  /// Columns of a tile, a multiple of kExpFragmentColumns.
   unsigned columns = 128;
-  /// What precedes the row's first exponential.
+  /// The work before the row's first exponential, such as the row max.
   PipeWork before;
-  /// What goes along with the exponentials, themselves (mufu = columns)
-  /// included: fragment by fragment.
+  /// The work that is done fragment by fragment: the exponentials (mufu =
+  /// columns) and what goes with them.
   PipeWork elementwise;
-  /// What is not on the dependence cycle: after the result has been handed
-  /// over, or in other warps.
+  /// The work that is not on the dependence cycle: work after the result has
+  /// been handed over, or in other warps.
   PipeWork beside;
-  /// Of all tiles.
+  /// Cycles of the MMAs of all tiles.
   double mmaCycles = 0;
-  /// Of the polynomial.
+  /// The degree of the polynomial.
   unsigned degree = 3;
-  /// Without it, only resources bound.
+  /// The dependence cycle. If absent, only the pipes bound the iteration.
   std::optional<Recurrence> recurrence;
 };
 
@@ -126,7 +131,7 @@ struct ExpBounds {
   double recurrence = 0;
 
   double largest() const;
-  /// The name of the largest, the first of equal ones.
+  /// Returns the name of the largest bound, the first of equal ones.
   llvm::StringRef limiter() const;
 };
 
@@ -138,31 +143,31 @@ struct ExpSplit {
   unsigned degree = 0;
   /// The emulated pairs, ascending; pair i is columns 2i and 2i + 1.
   llvm::SmallVector<unsigned> pairs;
-  /// With no exponential emulated, and with these.
+  /// The bounds with no exponential emulated, and with `pairs`.
   ExpBounds none;
   ExpBounds chosen;
 
   bool isEmulated(unsigned pair) const;
-  /// Of all exponentials of a row, 0 to 1.
+  /// Returns the emulated share of all exponentials of a row, 0 to 1.
   double share() const { return columns ? 2.0 * pairs.size() / columns : 0; }
-  /// Emulated pairs of each fragment.
+  /// Returns the number of emulated pairs in each fragment.
   llvm::SmallVector<unsigned> pairsPerFragment() const;
-  /// The choice and its roofline as a table.
+  /// Prints the choice and its roofline as a table.
   void print(llvm::raw_ostream &os) const;
 };
 
-/// What emulating one pair of exponentials costs over computing none of the
-/// two: two clamps, one packed add that rounds down, two packed subtractions,
-/// `degree` packed fused multiply-adds, and two shift-adds into the exponent.
+/// Returns the work of emulating one pair of exponentials: two clamps, one
+/// packed add that rounds down, two packed subtractions, `degree` packed fused
+/// multiply-adds, and two shift-adds into the exponent.
 PipeWork emulatedPairCost(unsigned degree);
 
-/// The bounds of `work` with `pairs` emulated pairs in each row.
+/// Returns the bounds of `work` with `pairs` emulated pairs in each row.
 ExpBounds computeExpBounds(const TargetDescription &target, const RowWork &work,
                            unsigned pairs);
 
-/// Pairs of a row that may be emulated: all but those of the last fragment,
-/// whose exponentials leave while the MUFU has nothing else to do and the
-/// consumer is at work on the others.
+/// Returns the number of pairs in a row that may be emulated: all but those of
+/// the last fragment. The exponentials of the last fragment run while the MUFU
+/// has nothing else to do and the consumer works on the other fragments.
 unsigned emulatablePairs(const RowWork &work);
 
 /// The least number of emulated pairs whose largest bound is the least possible

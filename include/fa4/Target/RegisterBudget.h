@@ -27,19 +27,20 @@
 
 namespace fa4 {
 
-/// Registers that ptxas needs in a thread over the 32-bit values that are live
-/// at once: addresses, loop state, and what its allocator loses. Measured with
-/// ptxas 13.0 on 140 live values: 20 to 25.
+/// The number of registers that ptxas needs in a thread beyond the 32-bit
+/// values that are live at once: for addresses, loop state, and losses of its
+/// allocator. Measured with ptxas 13.0 on 140 live values: 20 to 25.
 inline constexpr unsigned kRegisterSlack = 24;
 
 struct RoleDemand {
   unsigned warps;
-  /// Registers per thread with which the role does not spill: live 32-bit
-  /// values at the worst point and kRegisterSlack. 0 for warps that do nothing.
+  /// The registers per thread with which the role does not spill: the live
+  /// 32-bit values at the worst point plus kRegisterSlack. 0 for warps that do
+  /// nothing.
   unsigned wantedRegisters;
-  /// How much a register more or less is worth to the role: what it computes
-  /// elementwise per thread and iteration, in any unit. 0 for roles that only
-  /// issue instructions to other units; these get what they want and no more.
+  /// How much one register is worth to the role: the amount of elementwise work
+  /// per thread and iteration, in any unit. 0 for roles that only issue
+  /// instructions to other units; these get what they want and no more.
   unsigned weight = 0;
 };
 
@@ -50,10 +51,10 @@ struct RegisterBudgets {
   unsigned entry = 0;
   /// Registers per thread of each role.
   llvm::SmallVector<unsigned> roles;
-  /// The same of each warpgroup.
+  /// Registers per thread of each warpgroup.
   llvm::SmallVector<unsigned> warpgroups;
-  /// Registers per thread of each role below what it wanted; all 0 unless the
-  /// register file is too small, and a warning of spills where it is.
+  /// The registers per thread that each role lacks. All are 0 unless the
+  /// register file is too small, in which case the role may spill.
   llvm::SmallVector<unsigned> shortfall;
 };
 

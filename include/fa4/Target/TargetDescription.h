@@ -25,7 +25,7 @@
 
 namespace fa4 {
 
-/// Where an MMA leaves its result.
+/// The memory in which an MMA leaves its result.
 enum class AccumulatorSpace {
   /// 128 lanes of tensor memory beside the SM (tcgen05.mma).
   TensorMemory,
@@ -33,41 +33,42 @@ enum class AccumulatorSpace {
   Registers,
 };
 
-/// A product of an m x k by a k x n matrix, of any size: it is cut into the
+/// A product of an m x k by a k x n matrix of any size. It is cut into the
 /// chip's instructions.
 struct MmaShape {
   unsigned m;
   unsigned n;
   unsigned k;
-  /// Of the elements of A and B.
+  /// Size of an element of A and of B.
   unsigned elementBytes;
   /// A is read from shared memory; otherwise from tensor memory (or, where
   /// accumulators are in registers, from registers). B is always in shared
   /// memory.
   bool aFromShared = true;
-  /// CTAs that execute it together, 1 or 2: each has half of A's rows, half of
-  /// B's columns in its shared memory, and half of the result.
+  /// The number of CTAs that execute the product together, 1 or 2. Each of two
+  /// has half of A's rows and half of B's columns in its shared memory, and
+  /// half of the result.
   unsigned ctas = 1;
 };
 
-/// What the MMA unit takes.
+/// The shapes and operands that the MMA unit supports.
 struct MmaUnit {
   AccumulatorSpace accumulatorSpace;
-  /// A may be read from where accumulators live.
+  /// True if A may be read from the memory in which accumulators live.
   bool aFromAccumulatorSpace;
   /// Rows of the largest instruction that one CTA executes.
   unsigned rows;
-  /// Rows of the smallest one.
+  /// Rows of the smallest instruction that one CTA executes.
   unsigned minRows;
   /// Columns of the largest instruction.
   unsigned maxColumns;
   /// Bytes of one row of A that one instruction consumes: K times the size of
   /// an element, the same for all element types.
   unsigned kBytes;
-  /// Columns of the accumulator finished per clock by one instruction, over
-  /// all of its rows.
+  /// The columns of the accumulator, over all of its rows, that one instruction
+  /// finishes per clock.
   unsigned columnsPerClock;
-  /// Two CTAs of a cluster can execute one MMA.
+  /// True if two CTAs of a cluster can execute one MMA.
   bool pairs;
   /// Element types of A and B with an f32 accumulator, as MLIR spells them.
   llvm::ArrayRef<llvm::StringLiteral> elementTypes;
@@ -84,20 +85,21 @@ struct PipeRates {
   unsigned issueSlots;
 };
 
-/// In clocks, of one operation on an idle machine; 0 where nobody measured it.
-/// They are for ordering operations and for lower bounds of a dependence cycle,
-/// not for exact timing.
+/// Latencies in clocks of one operation on an idle machine; 0 if nobody has
+/// measured it. They serve to order operations and to bound a dependence cycle
+/// from below, not for exact timing.
 struct Latencies {
-  /// From the issue of one MMA to a waiter's resumption, over the cycles that
-  /// the MMA itself takes: A in shared memory, A elsewhere, and the same for
-  /// an MMA of two CTAs.
+  /// The time from the issue of one MMA until a waiting warp goes on, less the
+  /// cycles that the MMA itself takes: with A in shared memory, with A
+  /// elsewhere, and the same for an MMA of two CTAs.
   unsigned mmaShared;
   unsigned mma;
   unsigned mmaPairShared;
   unsigned mmaPair;
   /// A TMA load of one box, from L2 or memory.
   unsigned tma;
-  /// arrive by one warp to resumption of another that waits, and back.
+  /// The time from the arrival of one warp until another warp that waits goes
+  /// on, and back.
   unsigned mbarrierRoundTrip;
   /// bar.sync of all threads of a CTA.
   unsigned barrier;
@@ -108,11 +110,11 @@ struct Latencies {
 };
 
 struct TargetDescription {
-  /// As llc's -mcpu and ptxas' -arch.
+  /// The name of the chip, as in llc's -mcpu and ptxas' -arch.
   llvm::StringLiteral chip;
-  /// As llc's -mattr: the PTX version to write.
+  /// The PTX version to write, as in llc's -mattr.
   llvm::StringLiteral features;
-  /// Products that the numbers are of.
+  /// The products to which the numbers belong.
   llvm::StringLiteral product;
 
   unsigned smCount;
@@ -123,31 +125,37 @@ struct TargetDescription {
   /// Shared memory that one CTA can have.
   unsigned smemBytes;
   unsigned smemBytesPerClock;
-  /// Of a tile in the 128-byte swizzle, so that its pattern starts at phase 0.
+  /// The alignment of a tile in the 128-byte swizzle. The pattern then starts
+  /// at phase 0.
   unsigned smemTileAlignment;
   unsigned mbarrierBytes;
-  /// bar.sync 0..n-1.
+  /// The number of named barriers: bar.sync 0 to n-1.
   unsigned namedBarriers;
 
-  /// 0 x 0 where there is no tensor memory. A column is 32 bits in each lane.
+  /// The size of tensor memory; 0 x 0 if there is none. A column has 32 bits in
+  /// each lane.
   unsigned tmemLanes;
   unsigned tmemColumns;
   /// Smallest allocation; allocations are powers of two.
   unsigned tmemAllocationColumns;
-  /// tcgen05.ld and tcgen05.st, of the whole SM. UNCERTAIN: see the table.
+  /// The rate of tcgen05.ld and tcgen05.st over the whole SM. UNCERTAIN: see
+  /// the table.
   unsigned tmemLoadBytesPerClock;
   unsigned tmemStoreBytesPerClock;
-  /// tcgen05.ld.red: a row maximum as part of the load.
+  /// True if tcgen05.ld.red exists, which computes a row maximum as part of the
+  /// load.
   bool tmemLoadReduce;
 
   unsigned maxThreads;
   unsigned warpSize;
-  /// Threads that issue an MMA, or change their register count, together.
+  /// The number of threads that issue an MMA, or change their register count,
+  /// together.
   unsigned warpgroupSize;
   unsigned registerFileWords;
-  /// Most that an instruction can address.
+  /// The number of registers that an instruction can address.
   unsigned maxRegistersPerThread;
-  /// setmaxnreg takes multiples of this, from the least to the most.
+  /// setmaxnreg takes multiples of the granule, from the minimum to the
+  /// maximum.
   unsigned registerGranule;
   unsigned minRegisterBudget;
   unsigned maxRegisterBudget;
@@ -155,11 +163,12 @@ struct TargetDescription {
   MmaUnit mma;
   PipeRates rates;
   Latencies latency;
-  /// add, mul, fma on pairs of f32: two operations for one issue slot.
+  /// True if add, mul and fma exist on pairs of f32: two operations for one
+  /// issue slot.
   bool packedF32x2;
-  /// ex2 on a pair of bf16 or f16 is one MUFU operation.
+  /// True if ex2 on a pair of bf16 or f16 is one MUFU operation.
   bool packedExp2;
-  /// max and min of three operands are one ALU operation.
+  /// True if max and min of three operands are one ALU operation.
   bool threeInputMax;
 
   unsigned maxWarps() const { return maxThreads / warpSize; }
@@ -167,9 +176,9 @@ struct TargetDescription {
   bool hasTensorMemory() const { return tmemColumns != 0; }
   bool supportsMmaElementType(llvm::StringRef type) const;
 
-  /// Whether one instruction multiplies m x k by k x n (k is fixed by the
-  /// element type) with `ctas` CTAs. PTX ISA, "Matrix shape" of tcgen05.mma's
-  /// kind::f16 and of wgmma.mma_async.
+  /// Returns true if one instruction executed by `ctas` CTAs multiplies m x k
+  /// by k x n; k is fixed by the element type. PTX ISA, "Matrix shape" of
+  /// tcgen05.mma's kind::f16 and of wgmma.mma_async.
   bool isMmaInstruction(unsigned m, unsigned n, unsigned ctas = 1) const;
 
   /// Cycles for which `shape` occupies the MMA unit when nothing else delays
@@ -178,7 +187,7 @@ struct TargetDescription {
   /// instructions. `shape.ctas` is 2 only where mma.pairs.
   uint64_t mmaCycles(const MmaShape &shape) const;
 
-  /// Bytes that `shape` reads from one CTA's shared memory.
+  /// Returns the bytes that `shape` reads from the shared memory of one CTA.
   uint64_t mmaSharedBytes(const MmaShape &shape) const;
 
   /// Cycles from the issue of `shape` to a waiter's resumption after its

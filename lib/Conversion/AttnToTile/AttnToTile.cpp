@@ -39,8 +39,8 @@ class Signature {
 public:
   explicit Signature(MLIRContext *context) : builder(context) {}
 
-  /// A tensor or memref; `letters` are the names of its dimensions that are not
-  /// static.
+  /// Adds a tensor or memref. `letters` are the names of its dynamic
+  /// dimensions.
   void addData(StringRef name, Type type, ArrayRef<StringRef> letters,
                bool isOutput = false) {
     auto shaped = cast<ShapedType>(type);
@@ -116,7 +116,7 @@ static Signature getSignature(SdpaOp op, ValueRange outputs) {
   return signature;
 }
 
-/// The destinations, or new tensors of the results' sizes.
+/// Returns the op's destinations, or new tensors with the sizes of the results.
 static SmallVector<Value> getDestinations(OpBuilder &b, SdpaOp op) {
   SmallVector<Value> destinations(op.getInits());
   if (!destinations.empty())
@@ -139,9 +139,9 @@ static SmallVector<Value> getDestinations(OpBuilder &b, SdpaOp op) {
 // attn-to-tile
 //===----------------------------------------------------------------------===//
 
-/// Folds and removes what the program has twice.
+/// Folds constants and removes duplicate operations of the program.
 static void simplify(tile::KernelOp kernel) {
-  // Nothing is left to do where the greedy driver gives up early.
+  // It does no harm if the greedy driver gives up early.
   (void)applyPatternsGreedily(kernel, FrozenRewritePatternSet());
   IRRewriter rewriter(kernel.getContext());
   DominanceInfo dominance(kernel);
@@ -274,7 +274,8 @@ struct AttnPrintSupport
     markAllAnalysesPreserved();
   }
 
-  /// `yes`, or the number of the reason, which is added to `reasons`.
+  /// Returns a cell of the support matrix: `yes`, or the number of the reason,
+  /// which is added to `reasons`.
   static std::string cell(AttentionOpInterface op, StringRef chip,
                           std::vector<std::string> &reasons) {
     std::optional<std::string> reason =

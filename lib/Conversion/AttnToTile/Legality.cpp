@@ -20,14 +20,15 @@ using namespace fa4::attn;
 
 using Reason = std::optional<std::string>;
 
-/// Fragments of a row that lanes load and store at a time, and the unit in
-/// which matrices are cut for the copy engine: 32 elements of 16 bits are the
-/// 64-byte swizzle.
+/// The number of elements of a row that lanes load and store at a time. It is
+/// also the unit in which matrices are cut for the copy engine: 32 elements of
+/// 16 bits are the 64-byte swizzle.
 static constexpr int64_t kHeadDimStep = 32;
-/// Query tiles of one CTA with which the MMA unit is kept busy while lanes work
-/// on the other tile's scores.
+/// The number of query tiles of one CTA. With two, the MMA unit works on one
+/// tile while lanes work on the scores of the other.
 static constexpr int64_t kQueryTiles = 2;
-/// Indices are 32 bits, and a bound is added to a position in the sequence.
+/// Indices have 32 bits, and a mask's bound is added to a position in the
+/// sequence.
 static constexpr int64_t kMaxBand = int64_t(1) << 30;
 
 template <typename T> static std::string print(T value) {
@@ -41,7 +42,8 @@ AttentionTiles fa4::chooseAttentionTiles(const TargetDescription &target,
                                          std::optional<int64_t> queries) {
   int64_t native = target.mma.rows, keys = target.mma.rows;
   int64_t inTensorMemory = target.tmemColumns / (keys + headDim);
-  // A lane holds its row of scores and, for a part of the row, what it becomes.
+  // A lane holds its row of scores and, for half of the row, the values that
+  // are computed from it.
   int64_t inRegisters = target.registerFileWords / (native * (keys + keys / 2));
   int64_t tiles = std::min({inTensorMemory, inRegisters, kQueryTiles});
   if (queries)

@@ -51,7 +51,8 @@ Value fa4::broadcastTo(ImplicitLocOpBuilder &b, TileValue value, bool overRows,
     shape.push_back(columns);
   Type element = getElementTypeOrSelf(value.value.getType());
   Value source = value.value;
-  // A broadcast aligns trailing dimensions.
+  // vector.broadcast aligns trailing dimensions, so a value over rows needs
+  // another dimension first.
   if (value.overRows && overColumns)
     source = vector::ShapeCastOp::create(b, VectorType::get({rows, 1}, element),
                                          source);

@@ -14,33 +14,33 @@
 
 namespace fa4 {
 
-/// A value for each element of a tile of rows x columns, in the smallest form
-/// that holds it.
+/// A value for each element of a tile of rows x columns, in its smallest form.
 struct TileValue {
-  /// A scalar where it does not vary, `vector<rows>` or `vector<columns>` where
-  /// it varies over one of these, else `vector<rows x columns>`.
+  /// A scalar if the value is the same everywhere, `vector<rows>` or
+  /// `vector<columns>` if it varies along one dimension, else `vector<rows x
+  /// columns>`.
   mlir::Value value;
   bool overRows = false;
   bool overColumns = false;
 };
 
-/// Whether an operation is one of arith or math on numbers of up to 32 bits and
-/// index, element by element.
+/// Returns true for operations of arith or math that work element by element on
+/// index and on numbers of up to 32 bits.
 bool isElementwise(mlir::Operation *op);
 
-/// The first operation of a score_mod or mask_mod region that cannot be applied
-/// to vectors element by element, or for which there is no code; or null.
+/// Returns the first operation of a score_mod or mask_mod region that has no
+/// lowering or cannot be applied to vectors element by element, or null.
 mlir::Operation *findUnvectorizable(mlir::Region &region);
 
-/// `value` as a vector over rows and/or columns, at least those that it varies
-/// over.
+/// Returns `value` as a vector over rows, columns or both; the dimensions must
+/// include those along which it varies.
 mlir::Value broadcastTo(mlir::ImplicitLocOpBuilder &b, TileValue value,
                         bool overRows, bool overColumns, int64_t rows,
                         int64_t columns);
 
-/// Copies the operations of a region without unvectorizable ones to the
-/// builder's insertion point, each over what its operands vary over. Returns
-/// the yielded value.
+/// Copies the operations of a region to the builder's insertion point, each
+/// over the dimensions along which its operands vary. The region must have no
+/// operation that cannot be vectorised. Returns the yielded value.
 TileValue inlineMod(mlir::ImplicitLocOpBuilder &b, mlir::Region &region,
                     llvm::ArrayRef<TileValue> arguments, int64_t rows,
                     int64_t columns);

@@ -29,9 +29,9 @@ static constexpr double kLog2E = 1.4426950408889634;
 static constexpr double kLn2 = 0.6931471805599453;
 
 namespace {
-/// What the loop over key blocks carries.
+/// The values that the loop over key blocks carries.
 struct SoftmaxState {
-  /// rows x head dim: sum of p v.
+  /// The sum of p v: rows x head dim.
   Value sum;
   /// Row max of the scores so far, times exponentScale, and row sum of p.
   Value max, normalizer;
@@ -71,7 +71,7 @@ private:
   Value rejectLargeScores(SoftmaxState state);
   void store(SoftmaxState state);
 
-  // Index arithmetic, folded.
+  // Index arithmetic, which is folded as it is built.
   Value index(int64_t value) {
     return arith::ConstantIndexOp::create(b, value);
   }
@@ -106,7 +106,7 @@ private:
     return broadcastTo(b, {rowValues, /*overRows=*/true}, true, true, rows,
                        columns);
   }
-  /// 0, 1, ... n - 1, plus `start`.
+  /// Returns the positions start, start + 1, ..., start + n - 1.
   Value positions(int64_t n, Value start);
   Value less(Value x, Value y, arith::CmpIPredicate predicate) {
     return arith::CmpIOp::create(b, predicate, x, y);
@@ -123,9 +123,9 @@ private:
   Value q, k, v, out, lse;
   ValueRange captures;
 
-  /// Applied to q.k in front of score_mod; no product where absent.
+  /// The factor by which q.k is multiplied in front of score_mod, if any.
   std::optional<double> preScale;
-  /// Factor of the (modified) score in the exponent of 2.
+  /// The factor of the (modified) score in the exponent of 2.
   double exponentScale;
   /// Bound of a row's largest exponent; see chooseExponentLimit.
   double exponentLimit;
@@ -134,18 +134,19 @@ private:
   Value firstRow;
   Value numQueries, numKeys;
   Value zero, one;
-  /// Of the loop: number of blocks, and the one that comes first.
+  /// The number of key blocks of the loop, and the block that comes first.
   Value numBlocks, lastBlock;
-  /// Blocks j < maskedBelow and j >= maskedFrom (if any) are masked.
+  /// The blocks j < maskedBelow and j >= maskedFrom are masked; null if there
+  /// are none.
   Value maskedBelow, maskedFrom;
-  /// Row r of the tile sees keys from firstSeen + r up to lastSeen + r. Null
-  /// without such a bound.
+  /// Row r of the tile sees the keys from firstSeen + r up to lastSeen + r.
+  /// Null if there is no such bound.
   Value firstSeen, lastSeen;
 };
 } // namespace
 
-/// The row max of q.k is that of the scores only for a positive factor. Where
-/// its product with log2(e) is no normal number of f32, the factor stays apart.
+/// Chooses where the scale is applied. The row max of q.k corresponds to that
+/// of the scores only if the factor is positive.
 void SdpaProgram::chooseScale() {
   FloatAttr attr = op.getScaleAttr();
   double scale =
@@ -188,8 +189,9 @@ void SdpaProgram::computePosition() {
   numKeys = size(k, order.seq);
 }
 
-/// Blocks [first, last] hold every key that some row of the tile sees. Where
-/// there is none, one block remains, whose keys are all masked.
+/// Computes the blocks [first, last] that hold every key which some row of the
+/// tile sees. If no row sees a key, one block remains, whose keys are all
+/// masked.
 void SdpaProgram::computeKeyBlocks() {
   MaskAttr mask = op.getMaskAttr();
   Value endOfKeys = numKeys, endOfFull = numKeys;
@@ -211,8 +213,9 @@ void SdpaProgram::computeKeyBlocks() {
   numBlocks = max(sub(blocksUpTo(endOfKeys), firstBlock), 1);
   Value endBlock = add(firstBlock, numBlocks);
   lastBlock = sub(endBlock, one);
-  // Blocks below fullBlocks have no key beyond a row's last; those from
-  // firstFull on none before a row's first. j counts down from the last block.
+  // Blocks below fullBlocks have no key beyond the last one that a row sees;
+  // blocks from firstFull on have none before the first. j counts down from the
+  // last block.
   Value fullBlocks = max(blocksBelow(endOfFull), 0);
   maskedBelow = sub(endBlock, fullBlocks);
   if (!firstSeen)
@@ -249,7 +252,7 @@ Value SdpaProgram::positions(int64_t n, Value start) {
 // Scores
 //===----------------------------------------------------------------------===//
 
-/// The scores after score_mod and mask_mod.
+/// Applies score_mod and mask_mod to the scores.
 Value SdpaProgram::applyMods(Value scores, Value firstKey) {
   if (preScale)
     scores = arith::MulFOp::create(b, scores, splat(f32Tile(keys), *preScale));
@@ -277,7 +280,8 @@ Value SdpaProgram::applyMods(Value scores, Value firstKey) {
   return scores;
 }
 
-/// Whether block j has keys that not all rows see; null if none has.
+/// Returns the condition that block j has keys which not all rows see; null if
+/// no block has.
 Value SdpaProgram::isMasked(Value j) {
   using Predicate = arith::CmpIPredicate;
   Value masked;
@@ -306,8 +310,8 @@ Value SdpaProgram::maskScores(Value scores, Value j, Value firstKey) {
   return branch.getResult(0);
 }
 
-/// One comparison of the column with a limit of the row for each side of the
-/// band.
+/// Builds one comparison for each side of the band: the column against a limit
+/// of the row.
 Value SdpaProgram::visibleKeys(Value firstKey) {
   using Predicate = arith::CmpIPredicate;
   auto rowType = VectorType::get({rows}, b.getIndexType());
@@ -336,7 +340,8 @@ Value SdpaProgram::visibleKeys(Value firstKey) {
 // Softmax
 //===----------------------------------------------------------------------===//
 
-/// The state behind block j; there is none before the only block.
+/// Builds the state behind block j. The state before is absent if there is only
+/// one block.
 SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
                                     std::optional<SoftmaxState> state) {
   Value firstKey = fold<arith::MulIOp>(sub(lastBlock, j), index(keys));
@@ -392,7 +397,8 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
 }
 
 SoftmaxState SdpaProgram::buildLoop(Value queries) {
-  // A loop of one step would leave a sum that begins with zero times a factor.
+  // A single block is computed without a loop: folding a loop of one step would
+  // leave a sum that begins with zero times a factor.
   if (getConstantIntValue(numBlocks) == int64_t(1))
     return buildStep(queries, zero, std::nullopt);
   Value init[] = {splat(f32Tile(headDim), 0.0), splat(f32Rows(), -kInfinity),

@@ -36,7 +36,8 @@ static constexpr llvm::StringLiteral kDivide = "llvm.nvvm.div.approx.ftz.f";
 static constexpr llvm::StringLiteral kSqrt = "llvm.nvvm.sqrt.approx.ftz.f";
 static constexpr llvm::StringLiteral kRsqrt = "llvm.nvvm.rsqrt.approx.ftz.f";
 
-/// Scalar or one-dimensional vector of a float type up to 32 bits.
+/// Returns true for a scalar or one-dimensional vector of a float type of up to
+/// 32 bits.
 static bool isLaneFloat(Type type) {
   auto vector = dyn_cast<VectorType>(type);
   Type element = getElementTypeOrSelf(type);
@@ -60,7 +61,8 @@ static Value constant(ImplicitLocOpBuilder &b, Type type, double value) {
                                       : cast<TypedAttr>(element));
 }
 
-/// `scalar` of each element of the operands, which are all of one f32 type.
+/// Applies `scalar` to each element of the operands, which all have one f32
+/// type.
 static Value mapElements(ImplicitLocOpBuilder &b, ValueRange operands,
                          llvm::function_ref<Value(ValueRange)> scalar) {
   auto vector = dyn_cast<VectorType>(operands.front().getType());
@@ -78,8 +80,8 @@ static Value mapElements(ImplicitLocOpBuilder &b, ValueRange operands,
 }
 
 namespace {
-/// An operation of f32 on the special function unit. Of narrower types the
-/// result is that of f32, rounded.
+/// Converts an operation to the special function unit's instruction for f32. An
+/// operand of a narrower type is extended and the result rounded.
 template <typename Op>
 class SpecialFunction : public ConvertOpToLLVMPattern<Op> {
 public:
@@ -113,7 +115,7 @@ private:
   Build build;
 };
 
-/// `a / b`: a reciprocal if `a` is 1.
+/// Converts `a / b`; a reciprocal if `a` is 1.
 class Divide : public ConvertOpToLLVMPattern<arith::DivFOp> {
 public:
   explicit Divide(const LLVMTypeConverter &converter)
@@ -137,7 +139,7 @@ public:
   }
 };
 
-/// Whether `op` selects an f32 by one bit of an i32.
+/// Returns true if `op` selects an f32 by one bit of an i32.
 static bool isBitSelect(arith::SelectOp op, Value &word, APInt &bit) {
   auto compare = op.getCondition().getDefiningOp<arith::CmpIOp>();
   if (!op.getType().isF32() || !compare ||
@@ -182,7 +184,8 @@ public:
   }
 };
 
-/// A pair by the polynomial. See `tile.exp2` for the formula.
+/// Converts a pair of exponentials to the polynomial. See `tile.exp2` for the
+/// formula.
 class Exp2Polynomial : public ConvertOpToLLVMPattern<Exp2Op> {
 public:
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
@@ -210,9 +213,7 @@ Value Exp2Polynomial::lower(ImplicitLocOpBuilder &b, Value x,
                             ArrayRef<float> coefficients) {
   auto type = cast<VectorType>(x.getType());
   auto bits = VectorType::get({2}, b.getI32Type());
-  // Below, the exponent would be taken from 0. This maximum costs as much as
-  // the one that drops NaN; the result of NaN is then the largest number of
-  // f32, which is infinite in 16 bits, and not one close to 0.
+  // A smaller value would make the exponent's field negative.
   Value clamped = LLVM::MaximumOp::create(b, x, constant(b, type, -127.0));
   // With this added the lowest bit of the mantissa counts ones; rounded down,
   // the low bits are floor(x) in two's complement.
@@ -230,7 +231,8 @@ Value Exp2Polynomial::lower(ImplicitLocOpBuilder &b, Value x,
   for (float coefficient : llvm::reverse(coefficients.drop_back()))
     sum = LLVM::FMAOp::create(b, sum, fraction, constant(b, type, coefficient));
   sum = LLVM::FMAOp::create(b, sum, fraction, constant(b, type, 1.0));
-  // The integer goes to the exponent; bits above it are shifted out.
+  // The shift moves the integer to the exponent's field; its upper bits are
+  // shifted out.
   Value mantissaBits = LLVM::ConstantOp::create(
       b, bits, DenseElementsAttr::get(bits, b.getI32IntegerAttr(23)));
   Value exponent = LLVM::ShlOp::create(
@@ -259,8 +261,9 @@ static Value buildLog(ImplicitLocOpBuilder &b, Value x) {
   return LLVM::FMulOp::create(b, callEach<kLog2>(b, x), ln2);
 }
 
-/// 1 - 2 / (e^2x + 1). tanh.approx has an error of 2^-11, which a factor that
-/// caps scores makes one of them.
+/// Builds tanh as 1 - 2 / (e^2x + 1). tanh.approx has an error of 2^-11, which
+/// becomes an error of 1 if the result is multiplied by a large factor that
+/// caps scores.
 static Value buildTanh(ImplicitLocOpBuilder &b, Value x) {
   Type type = x.getType();
   Value scale = constant(b, type, 2 * llvm::numbers::log2e);

@@ -44,8 +44,8 @@ LogicalResult RoleLowering::lowerAcquire(AcquireOp op) {
     return success();
   RingPosition position = positions.get(channel, RingUse::Acquire);
   Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
-  // A new ring is free, so the wait for the round before the first one passes;
-  // one that starts with values has to be drained first.
+  // All stages of a new ring are free, so the wait for the round before the
+  // first one passes. A ring that starts with values has to be drained first.
   bool startsFree = channel.getInitial().value_or(0) == 0;
   spin(
       barrier(*buffer.empty, stage),
@@ -69,7 +69,7 @@ LogicalResult RoleLowering::lowerWait(WaitOp op) {
                      "stage by tile.read (run tile-distribute first)");
   RingPosition position = positions.get(channel, RingUse::Wait);
   Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
-  // The first round of a ring that starts with values has no commits.
+  // If a ring starts with values, its first round has no commits.
   bool startsFull = channel.getInitial().value_or(0) != 0;
   spin(
       barrier(buffer.full, stage),
@@ -83,7 +83,8 @@ LogicalResult RoleLowering::lowerWait(WaitOp op) {
   return success();
 }
 
-/// All threads of the role arrive, once what they did to the stage can be seen.
+/// Builds the arrival of all threads of the role, behind fences that make their
+/// accesses to the stage visible.
 void RoleLowering::arriveFromLanes(const Buffer &buffer, Value barrier) {
   if (buffer.tensorMemory) {
     finishTensorLoads();
@@ -118,7 +119,7 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
                             "writes only to shared memory (smem)");
     return loadTile(load, buffer, stage, full);
   }
-  // Without a channel: an accumulator that a loop has carried.
+  // A tile without a channel is an accumulator that a loop has carried.
   auto handle = handles.find(op.getValue());
   if (handle == handles.end() ||
       op.getValue().getDefiningOp<arith::ConstantOp>() ||

@@ -14,11 +14,12 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-/// CUDA Programming Guide, technical specifications of compute capability 10.0.
+/// Limits of a CTA (CUDA Programming Guide, technical specifications of compute
+/// capability 10.0).
 static constexpr int64_t kMaxSharedBytes = 232448;
 static constexpr int64_t kMaxThreads = 1024;
 static constexpr int64_t kRegisters = 65536;
-/// PTX ISA, setmaxnreg: the least budget there is.
+/// The least register budget (PTX ISA, setmaxnreg).
 static constexpr int64_t kMinRegisters = 24;
 
 static LogicalResult describeTile(Buffer &buffer) {
@@ -84,8 +85,8 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
              << " stages filled; initial() must be 0 or the number of stages";
     if (failed(describeTile(buffer)))
       return failure();
-    // The pattern of a swizzle starts anew each 8 rows; TMA writes to multiples
-    // of 128 bytes (PTX ISA, cp.async.bulk.tensor).
+    // The pattern of a swizzle repeats every 8 rows. TMA writes to multiples of
+    // 128 bytes (PTX ISA, cp.async.bulk.tensor).
     int64_t align = buffer.span ? 8 * buffer.span : 128;
     if (!buffer.tensorMemory &&
         (buffer.offset % align ||
@@ -154,7 +155,7 @@ LogicalResult KernelLayout::groupWarps(KernelOp kernel) {
     end = first + role.getWarps();
     int64_t groupFirst = llvm::alignDown(first, 4);
     if (groups.empty() || groups.back().endWarp <= groupFirst) {
-      // Warps of nobody.
+      // Warps in front of the group that belong to no role.
       if (int64_t before = groups.empty() ? 0 : groups.back().endWarp;
           before < groupFirst)
         groups.push_back({before, groupFirst, {}, std::nullopt});
@@ -189,7 +190,7 @@ LogicalResult KernelLayout::groupWarps(KernelOp kernel) {
 FailureOr<KernelLayout> KernelLayout::compute(KernelOp kernel) {
   KernelLayout layout;
   layout.tensorColumns = kernel.getTmemColumns().value_or(0);
-  // PTX ISA, tcgen05.alloc.
+  // The numbers of columns that tcgen05.alloc accepts (PTX ISA).
   if (layout.tensorColumns &&
       (!llvm::isPowerOf2_64(layout.tensorColumns) ||
        layout.tensorColumns < 32 || layout.tensorColumns > 512))

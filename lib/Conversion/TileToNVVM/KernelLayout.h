@@ -28,25 +28,28 @@ struct Buffer {
   ChannelOp channel;
   bool tensorMemory = false;
   int64_t stages = 1;
-  /// Of stage 0: bytes from the start of dynamic shared memory, or columns.
+  /// The offset of stage 0: bytes from the start of dynamic shared memory, or
+  /// columns.
   int64_t offset = 0;
-  /// Distance of stages: bytes or columns.
+  /// The distance between stages in bytes or columns.
   int64_t stageSize = 0;
   int64_t rows = 0, columns = 1;
   int64_t elementBytes = 0;
-  /// Bytes of a row in a box; 0 if the tile is packed.
+  /// The bytes of a row in a box; 0 if the tile is packed.
   int64_t span = 0;
-  /// Numbers of the first barriers; no `empty` where nobody acquires.
+  /// The numbers of the first barriers. There is no `empty` one if no role
+  /// acquires.
   int64_t full = 0;
   std::optional<int64_t> empty;
-  /// Of a phase.
+  /// The arrivals that complete a phase.
   int64_t fullArrivals = 0, emptyArrivals = 0;
 
   ChannelOp getChannel() const { return channel; }
   int64_t tileBytes() const { return rows * columns * elementBytes; }
   int64_t boxes() const { return span ? columns * elementBytes / span : 1; }
   int64_t boxBytes() const { return rows * span; }
-  /// Bytes from the start of a stage to an element, before the swizzle.
+  /// Returns the bytes from the start of a stage to an element, before the
+  /// swizzle.
   int64_t elementOffset(int64_t row, int64_t column) const {
     int64_t bytes = column * elementBytes;
     return span ? bytes / span * boxBytes() + row * span + bytes % span
@@ -54,18 +57,19 @@ struct Buffer {
   }
 };
 
-/// Warps of the CTA that change their register budget together: whole
-/// warpgroups (PTX ISA, setmaxnreg).
+/// Warps that change their register budget together: whole warpgroups (PTX ISA,
+/// setmaxnreg).
 struct WarpGroup {
   int64_t firstWarp = 0, endWarp = 0;
   llvm::SmallVector<RoleOp> roles;
   std::optional<int64_t> registers;
 };
 
-/// What is decided about a placed kernel before any code is made.
+/// Everything that is decided about a placed kernel before code is built.
 class KernelLayout {
 public:
-  /// Emits an error on the op that is not placed, or cannot be.
+  /// Computes the layout. Emits an error on an op that has no place or an
+  /// impossible one.
   static mlir::FailureOr<KernelLayout> compute(KernelOp kernel);
 
   const Buffer &buffer(ChannelOp channel) const {
@@ -78,9 +82,9 @@ public:
   llvm::MapVector<ChannelOp, Buffer> buffers;
   llvm::SmallVector<WarpGroup> groups;
   int64_t threads = 0;
-  /// Registers of a thread when the kernel starts.
+  /// The registers of a thread when the kernel starts.
   int64_t entryRegisters = 0;
-  /// Bytes from the start of dynamic shared memory.
+  /// Offsets in bytes from the start of dynamic shared memory, and its size.
   int64_t barriers = 0, tensorMemorySlot = 0, sharedBytes = 0;
   int64_t barrierCount = 0;
   int64_t tensorColumns = 0;

@@ -34,9 +34,10 @@ scf::IfOp KernelLowering::onWarp(int64_t warp) {
   return scf::IfOp::create(builder, loc, is, /*withElseRegion=*/false);
 }
 
-/// elect.sync through a branch: ptxas then knows that one thread is active, and
-/// issues each asynchronous instruction as it is, not in a loop over the active
-/// lanes. The others wait at the join, as what follows may be for whole warps.
+/// Branches on elect.sync. ptxas then knows that one thread is active and
+/// issues each asynchronous instruction once, without a loop over active lanes.
+/// The other threads wait at the join, because the code behind it may be for
+/// whole warps.
 LogicalResult
 KernelLowering::inOneThread(llvm::function_ref<LogicalResult()> body) {
   Value elected =
@@ -61,7 +62,8 @@ void KernelLowering::findWarp() {
   Type i32 = builder.getI32Type();
   values.thread = NVVM::ThreadIdXOp::create(builder, loc, i32);
   Value warp = arith::ShRUIOp::create(builder, loc, values.thread, constant(5));
-  // The same number, but the compiler sees that it is uniform.
+  // The shuffle gives the same number, but the compiler sees that it is
+  // uniform.
   values.warp =
       NVVM::ShflOp::create(builder, loc, i32, constant(-1), warp, constant(0),
                            constant(31), NVVM::ShflKind::idx, UnitAttr());
@@ -86,8 +88,8 @@ void KernelLowering::initBarriers() {
     if (buffer.empty)
       init(*buffer.empty, buffer.stages, buffer.emptyArrivals);
   }
-  // Makes the inits visible to asynchronous copies (PTX ISA,
-  // fence.mbarrier_init).
+  // The fence makes the initialised barriers visible to asynchronous copies
+  // (PTX ISA, fence.mbarrier_init).
   NVVM::FenceMbarrierInitOp::create(builder, loc);
 }
 
@@ -151,7 +153,8 @@ LogicalResult KernelLowering::lowerRole(RoleOp role) {
   return role.getIssue() ? inOneThread(body) : body();
 }
 
-/// The warp is one of the group's or behind all of its roles.
+/// Branches to the role of the warp. The warp belongs to the group, maybe
+/// behind all of its roles.
 LogicalResult KernelLowering::dispatchRole(ArrayRef<RoleOp> roles) {
   if (roles.empty())
     return success();
@@ -173,7 +176,7 @@ LogicalResult KernelLowering::dispatchRole(ArrayRef<RoleOp> roles) {
   return dispatchRole(roles.drop_front());
 }
 
-/// PTX ISA, setmaxnreg: all warps of a warpgroup execute the same instruction.
+/// All warps of a warpgroup must execute the same setmaxnreg (PTX ISA).
 void KernelLowering::setRegisters(const WarpGroup &group) {
   if (!group.registers || *group.registers == layout.entryRegisters)
     return;

@@ -13,8 +13,9 @@
 
 namespace fa4::tile {
 
-/// The function of a kernel: what all threads do before, between and after the
-/// roles. Its control flow is structured, and index values are still there.
+/// Builds the function of a kernel: the code that all threads run before,
+/// between and after the roles. Control flow is still structured, and index
+/// values are still there.
 class KernelLowering {
 public:
   KernelLowering(mlir::OpBuilder &builder, KernelOp kernel,
@@ -22,7 +23,8 @@ public:
       : builder(builder), kernel(kernel), layout(layout), signature(signature),
         loc(kernel.getLoc()) {}
 
-  /// `sharedMemory` is the dynamic shared memory of the module.
+  /// Builds the function. `sharedMemory` is the dynamic shared memory of the
+  /// module.
   mlir::FailureOr<mlir::LLVM::LLVMFuncOp>
   lower(mlir::LLVM::GlobalOp sharedMemory);
 
@@ -36,7 +38,7 @@ private:
   mlir::LogicalResult dispatchRole(llvm::ArrayRef<RoleOp> roles);
   mlir::LogicalResult lowerRole(RoleOp role);
   void setRegisters(const WarpGroup &group);
-  /// Runs `body` in one thread of the warp.
+  /// Builds code that runs `body` in one thread of the warp.
   mlir::LogicalResult
   inOneThread(llvm::function_ref<mlir::LogicalResult()> body);
   mlir::scf::IfOp onWarp(int64_t warp);

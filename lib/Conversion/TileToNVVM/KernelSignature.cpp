@@ -36,7 +36,8 @@ static std::optional<int64_t> staticNumber(StringRef name) {
   return number;
 }
 
-/// Of a dimension, in elements: over the manifest's sizes.
+/// Returns the stride of a dimension in elements, as an expression over the
+/// manifest's sizes.
 std::string KernelSignature::strideExpression(unsigned argument,
                                               int64_t dim) const {
   MemRefType type = memrefType(argument);
@@ -124,7 +125,8 @@ LogicalResult KernelSignature::addMap(Operation *op, Value memref,
   return success();
 }
 
-/// A null type if the op does not copy a tile by TMA.
+/// Returns the memref, the tile's type and its dimensions of an op that copies
+/// a tile by TMA. The type is null for other ops.
 static std::tuple<Value, VectorType, SmallVector<int64_t>>
 copiedTile(Operation *op) {
   using Result = std::tuple<Value, VectorType, SmallVector<int64_t>>;
@@ -280,7 +282,8 @@ LogicalResult KernelSignature::collectSizes() {
     if (!source || source.getOwner()->getParentOp() != kernel || !index)
       return WalkResult(op->emitOpError(
           "must name a dimension of a kernel argument by a constant index"));
-    // The operation's own verifier leaves this to be undefined behaviour.
+    // memref.dim's verifier allows an index out of bounds, which is undefined
+    // behaviour.
     int64_t rank = cast<MemRefType>(source.getType()).getRank();
     if (*index < 0 || *index >= rank)
       return WalkResult(op->emitOpError("asks for the size of dimension ")
@@ -517,7 +520,7 @@ DictionaryAttr KernelSignature::describeTensors() const {
   return builder.getDictionaryAttr(tensors);
 }
 
-/// Everything that an expression may name: sizes, free strides, scalars.
+/// Collects the names that an expression may use: sizes, free strides, scalars.
 static ArrayAttr collectNames(KernelOp kernel, Builder &builder) {
   SmallVector<Attribute> names;
   llvm::StringSet<> seen;
@@ -604,8 +607,8 @@ LLVM::LLVMFuncOp KernelSignature::createFunction(OpBuilder &builder) const {
   }
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
                     builder.getUnitAttr());
-  // ptxas ignores setmaxnreg unless it knows the registers at entry, which it
-  // computes from these two.
+  // ptxas ignores setmaxnreg unless it knows the number of registers at entry,
+  // which it computes from these two attributes.
   function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                     builder.getDenseI32ArrayAttr(
                         {static_cast<int32_t>(layout.threads), 1, 1}));

@@ -15,10 +15,12 @@
 
 namespace fa4::tile {
 
-/// How tiles of one shape are copied to and from a tensor: one tensor map.
+/// A tensor map: it describes how tiles of one shape are copied to and from a
+/// tensor.
 struct TensorMap {
   unsigned argument = 0;
-  /// Dimensions of the memref, the contiguous one first, as the map has them.
+  /// The dimensions of the memref in the map's order, with the contiguous one
+  /// first.
   llvm::SmallVector<int64_t> dims;
   llvm::SmallVector<int64_t> box;
   int64_t span = 0;
@@ -35,14 +37,15 @@ struct TensorMap {
 /// first use.
 class KernelSignature {
 public:
-  /// Emits an error on the op whose access cannot be described.
+  /// Computes the signature. Emits an error on an op whose access cannot be
+  /// described.
   static mlir::FailureOr<KernelSignature> compute(KernelOp kernel,
                                                   const KernelLayout &layout);
 
   const TensorMap &tensorMap(mlir::Operation *memoryOp) const {
     return maps[mapOf.find(memoryOp)->second];
   }
-  /// Numbers of parameters.
+  /// Return the numbers of parameters.
   unsigned mapParameter(mlir::Operation *memoryOp) const {
     return mapParameters[mapOf.find(memoryOp)->second];
   }
@@ -52,13 +55,14 @@ public:
   unsigned scalarParameter(unsigned argument) const {
     return scalars.find(argument)->second;
   }
-  /// The parameter, or the number where the size or stride is static.
+  /// Returns the parameter of a size or stride, or the number itself if it is
+  /// static.
   std::variant<unsigned, int64_t> size(unsigned argument, int64_t dim) const;
   std::variant<unsigned, int64_t> stride(unsigned argument, int64_t dim) const;
 
   llvm::ArrayRef<unsigned> tensorMapParameters() const { return mapParameters; }
-  /// The function of the kernel, empty, with its parameters, launch bounds and
-  /// `fa4.manifest`.
+  /// Creates the kernel's function, without a body, with its parameters, launch
+  /// bounds and `fa4.manifest`.
   mlir::LLVM::LLVMFuncOp createFunction(mlir::OpBuilder &builder) const;
 
 private:
@@ -67,7 +71,7 @@ private:
 
   struct Parameter {
     mlir::Type type;
-    /// As the manifest has it.
+    /// The description in the manifest.
     mlir::DictionaryAttr description;
     bool isTensorMap = false;
   };

@@ -14,12 +14,14 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-/// Registers of one tcgen05.ld or .st (PTX ISA, shape 32x32b).
+/// The largest number of registers of one tcgen05.ld or .st (PTX ISA, shape
+/// 32x32b).
 static constexpr int64_t kMaxWords = 128;
 /// Bytes of one access to shared memory.
 static constexpr int64_t kChunk = 16;
 
-/// PTX ISA, tcgen05.wait::ld: until then the columns may not be overwritten.
+/// Waits for loads from tensor memory. Before the wait, their columns must not
+/// be overwritten (PTX ISA, tcgen05.wait::ld).
 void RoleLowering::finishTensorLoads() {
   if (loadsPending)
     NVVM::Tcgen05WaitOp::create(builder, loc, NVVM::Tcgen05WaitKind::LOAD);
@@ -33,7 +35,7 @@ void RoleLowering::finishTensorStores() {
   storesPending = false;
 }
 
-/// The row that the thread holds, as an i32.
+/// Returns the row that the thread holds, as an i32.
 Value RoleLowering::row() {
   return add(values.thread, -32 * static_cast<int64_t>(*role.getFirstWarp()));
 }
@@ -49,7 +51,7 @@ static Type wordsType(OpBuilder &builder, int64_t words) {
   return words == 1 ? i32 : Type(VectorType::get(words, i32));
 }
 
-/// The largest parts of powers of two.
+/// Cuts a number of words into the largest possible powers of two.
 static SmallVector<int64_t> splitWords(int64_t words) {
   SmallVector<int64_t> parts;
   for (; words != 0; words -= parts.back())
@@ -62,8 +64,9 @@ static SmallVector<int64_t> splitWords(int64_t words) {
 // Tensor memory
 //===----------------------------------------------------------------------===//
 
-/// Of the thread's warp: a warp accesses the 32 lanes that its number says (PTX
-/// ISA, tcgen05, data movement, access restrictions).
+/// Returns the address of the lanes of the thread's warp. A warp can only
+/// access the 32 lanes that belong to its number (PTX ISA, tcgen05, data
+/// movement, access restrictions).
 Value RoleLowering::laneAddress(const Buffer &buffer, Value stage,
                                 int64_t column) {
   Value quarter = arith::AndIOp::create(builder, loc, values.warp, constant(3));
@@ -131,7 +134,7 @@ LogicalResult RoleLowering::writeTensorMemory(WriteOp op,
   int64_t column = op.getColumn();
   if (failed(checkTensorAccess(op, role, buffer, value.getType(), column)))
     return failure();
-  // The columns may be those of a tile that is being read.
+  // The columns may still be read by loads that are under way.
   finishTensorLoads();
   Value stage = RingPositions::stage(
       builder, loc, positions.get(buffer.channel, RingUse::Commit),
@@ -172,7 +175,7 @@ LogicalResult RoleLowering::checkChunks(Operation *op, const Buffer &buffer,
   return success();
 }
 
-/// To 16 bytes of the thread's row of a swizzled matrix.
+/// Returns a pointer to 16 bytes of the thread's row in a swizzled matrix.
 Value RoleLowering::chunkPointer(const Buffer &buffer, Value stage,
                                  int64_t column) {
   int64_t bytes = column * buffer.elementBytes;
@@ -194,7 +197,7 @@ Value RoleLowering::chunkPointer(const Buffer &buffer, Value stage,
                        chunk);
 }
 
-/// To the thread's element of a tile of row values.
+/// Returns a pointer to the thread's element of a tile of row values.
 Value RoleLowering::rowPointer(const Buffer &buffer, Value stage) {
   Value offset =
       arith::MulIOp::create(builder, loc, row(), constant(buffer.elementBytes));
@@ -225,7 +228,7 @@ LogicalResult RoleLowering::lowerRead(ReadOp op) {
   --position.offset;
   Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
   if (!buffer.span) {
-    // Without a swizzle a tile is in order.
+    // Without a swizzle, the elements of a tile are in order.
     bool vector = isa<VectorType>(type);
     Value pointer =
         op.getAll() || vector

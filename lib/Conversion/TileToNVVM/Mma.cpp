@@ -14,22 +14,23 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-/// Columns of A of one instruction, of 16-bit elements (PTX ISA, tcgen05.mma,
-/// matrix shape).
+/// The number of columns of A that one instruction takes, for 16-bit elements
+/// (PTX ISA, tcgen05.mma, matrix shape).
 static constexpr int64_t kStep = 16;
 
-/// An operand in shared memory (a matrix descriptor) or tensor memory.
+/// An operand in shared memory (by a matrix descriptor) or in tensor memory.
 struct RoleLowering::MatrixOperand {
   const Buffer *buffer = nullptr;
   Handle handle;
-  /// The K dimension is along the rows of the tile in memory.
+  /// True if the K dimension runs along the rows of the tile in memory.
   bool majorK = true;
-  /// Low word of the descriptor, or address, of the first element of the stage.
+  /// The descriptor's low word, or the address, of the first element of the
+  /// stage.
   Value base;
   int64_t high = 0;
 
   bool inTensorMemory() const { return buffer->tensorMemory; }
-  /// Units of 16 bytes, or columns, to K step `step`.
+  /// Returns the distance to K step `step`, in units of 16 bytes or in columns.
   int64_t offset(int64_t step) const {
     int64_t row = handle.row, column = handle.column;
     (majorK ? column : row) += step * kStep;
@@ -82,8 +83,9 @@ LogicalResult RoleLowering::describeOperand(MmaOp op, Value value, bool majorK,
     return op.emitOpError("has as operand a part of a tile that begins inside "
                           "of a swizzle pattern: rows must begin at multiples "
                           "of 8, columns at multiples of 32 bytes along K");
-  // Leading dimension: between blocks of `span` bytes along M or N; not used
-  // with K along the rows. Stride dimension: between groups of 8 rows.
+  // The leading dimension offset is the distance between blocks of `span` bytes
+  // along M or N; it is not used if K runs along the rows. The stride dimension
+  // offset is the distance between groups of 8 rows.
   int64_t leading = majorK ? 1 : buffer.boxBytes() / 16;
   int64_t stride = 8 * buffer.span / 16;
   int64_t swizzle = buffer.span == 128 ? 2 : buffer.span == 64 ? 4 : 6;
@@ -103,7 +105,8 @@ LogicalResult RoleLowering::describeOperand(MmaOp op, Value value, bool majorK,
 // The result
 //===----------------------------------------------------------------------===//
 
-/// Where a value that MMAs accumulate ends up: the commit of it.
+/// Returns the commit of a value, possibly after further MMAs have accumulated
+/// to it.
 static CommitOp findCommit(Value value, DenseSet<Value> &seen) {
   if (!seen.insert(value).second)
     return {};
@@ -135,8 +138,8 @@ static CommitOp findCommit(Value value, DenseSet<Value> &seen) {
   return {};
 }
 
-/// Sets `enable` to whether the first K step adds to what is there; null means
-/// that it does not.
+/// Checks the accumulator, and sets `enable` to the condition under which the
+/// first K step adds to it; null means never.
 LogicalResult RoleLowering::checkAccumulator(MmaOp op, ChannelOp destination,
                                              Value &enable) {
   if (!op.getAcc() || matchPattern(op.getAcc(), m_AnyZeroFloat()))
@@ -165,7 +168,8 @@ LogicalResult RoleLowering::checkAccumulator(MmaOp op, ChannelOp destination,
   return success();
 }
 
-/// PTX ISA, tcgen05, instruction descriptor for .kind::f16, with f32 results.
+/// Returns the instruction descriptor for .kind::f16 with f32 results (PTX ISA,
+/// tcgen05).
 static int64_t instructionDescriptor(MmaOp op) {
   int64_t format = op.getA().getType().getElementType().isBF16();
   return int64_t(1) << 4 | format << 7 | format << 10 |

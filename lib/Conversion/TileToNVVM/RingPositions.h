@@ -16,15 +16,15 @@ namespace fa4::tile {
 
 enum class RingUse { Acquire, Commit, Wait, Release };
 
-/// How often a role has done something with a channel: `base + offset`. Without
-/// a base it is a constant, which straight-line code folds.
+/// The number of times that a role has done something with a channel: `base +
+/// offset`. Without a base it is a constant, which straight-line code folds.
 struct RingPosition {
   mlir::Value base;
   int64_t offset = 0;
 };
 
-/// The positions of one role at the place where code is being made. Those that
-/// advance alike in a loop are carried through it as one counter.
+/// The positions of one role at the place where code is being built. Positions
+/// that advance alike in a loop are carried through it as one counter.
 class RingPositions {
 public:
   using Key = std::pair<mlir::Operation *, RingUse>;
@@ -34,31 +34,34 @@ public:
   RingPosition get(ChannelOp channel, RingUse use) const;
   void advance(ChannelOp channel, RingUse use);
 
-  /// The count as an i32.
+  /// Builds the count as an i32.
   static mlir::Value materialize(mlir::OpBuilder &builder, mlir::Location loc,
                                  const RingPosition &position);
-  /// The stage as an i32; null in a ring of one.
+  /// Builds the stage as an i32; null in a ring with one stage.
   static mlir::Value stage(mlir::OpBuilder &builder, mlir::Location loc,
                            const RingPosition &position, int64_t stages);
-  /// The parity of the round, xor `flip`, as an i32.
+  /// Builds the parity of the round, xor `flip`, as an i32.
   static mlir::Value parity(mlir::OpBuilder &builder, mlir::Location loc,
                             const RingPosition &position, int64_t stages,
                             bool flip);
 
-  /// Positions that a loop carries as one counter, and how far each is from it.
+  /// Positions that a loop carries as one counter, with the distance of each
+  /// from the counter.
   struct Group {
     llvm::SmallVector<std::pair<Key, int64_t>> members;
     RingPosition entry;
   };
-  /// What a loop must carry.
+  /// Returns the groups that a loop must carry.
   llvm::SmallVector<Group> groupsOf(mlir::scf::ForOp loop) const;
-  /// Continue from a counter, in the loop or behind it.
+  /// Makes the group's positions continue from a counter, in the loop or behind
+  /// it.
   void enter(const Group &group, mlir::Value counter);
-  /// The group's counter where the code is now.
+  /// Returns the group's counter at the present place.
   RingPosition current(const Group &group) const;
 
-  /// Positions that a branch moves by an amount that is known before it runs,
-  /// if the other branch moves them likewise; and all others.
+  /// Returns the positions that the two sides of a branch move differently, or
+  /// by an amount that is not known before the branch runs. The others need not
+  /// be results of the branch.
   llvm::SmallVector<Key> unevenKeys(mlir::scf::IfOp op) const;
 
 private:

@@ -73,7 +73,8 @@ Value RoleLowering::stagePointer(const Buffer &buffer, Value stage,
 // Operations that only this dialect's values make special
 //===----------------------------------------------------------------------===//
 
-/// Whether the op computes with tiles where there are only handles of them.
+/// Returns true if the op computes with tiles. In a role that issues there are
+/// only handles of tiles.
 static bool touchesTiles(Operation &op) {
   auto isTile = [](Type type) { return isa<VectorType>(type); };
   return llvm::any_of(op.getOperandTypes(), isTile) ||
@@ -159,7 +160,8 @@ LogicalResult RoleLowering::lowerSlice(vector::ExtractStridedSliceOp op) {
 LogicalResult RoleLowering::lowerFor(scf::ForOp op) {
   finishTensorLoads();
   finishTensorStores();
-  // Tiles are carried by the number of their stage, if there is a choice.
+  // A loop carries a tile by the number of its stage, if the ring has more than
+  // one.
   SmallVector<Value> inits;
   auto carriesStage = [](const Handle &handle) { return bool(handle.stage); };
   SmallVector<Handle> entries(op.getInitArgs().size());
@@ -294,7 +296,7 @@ LogicalResult RoleLowering::lowerIf(scf::IfOp op) {
     if (failed(lowerBranch(op.getThenRegion(), keys)))
       return failure();
     if (hasElse) {
-      // Even positions end up alike in both branches.
+      // All other positions are the same behind both sides of the branch.
       std::swap(before, positions);
       builder.setInsertionPointToStart(branch.elseBlock());
       if (failed(lowerBranch(op.getElseRegion(), keys)))
@@ -322,7 +324,8 @@ LogicalResult RoleLowering::lowerOp(Operation &op) {
       .Case([&](CommitOp op) { return lowerCommit(op); })
       .Case([&](WaitOp op) { return lowerWait(op); })
       .Case([&](ReleaseOp op) { return lowerRelease(op); })
-      // Issued where it is committed: the barrier must expect the bytes first.
+      // A load is issued where it is committed, because the barrier must expect
+      // its bytes first.
       .Case([&](LoadOp op) -> LogicalResult {
         if (!role.getIssue())
           return op.emitOpError("must be in a role with 'issue', because one "
@@ -358,8 +361,8 @@ LogicalResult RoleLowering::lowerBlock(Block &block) {
     if (failed(lowerOp(op)))
       return failure();
   }
-  // What a region leaves behind is complete: no one after it knows whether it
-  // ran.
+  // Loads and stores of a region are waited for at its end, because the code
+  // behind it does not know whether the region ran.
   finishTensorLoads();
   finishTensorStores();
   return success();
@@ -373,7 +376,8 @@ LogicalResult RoleLowering::lower() {
     Value value = argument(signature.scalarParameter(arg.getArgNumber()));
     mapping.map(arg, arg.getType().isIndex() ? toIndex(value) : value);
   }
-  // Constants, which canonicalization moves out of the roles.
+  // Constants may stand outside of the roles, where canonicalization has moved
+  // them.
   auto isHere = [&](Operation *user) { return role->isProperAncestor(user); };
   for (Operation &op : kernel.getBody().front())
     if (!isa<ChannelOp, RoleOp>(op) && llvm::any_of(op.getUsers(), isHere) &&

@@ -17,30 +17,32 @@
 
 namespace fa4::tile {
 
-/// What the prologue computes for all roles.
+/// The values that the prologue computes for all roles.
 struct KernelValues {
   mlir::LLVM::LLVMFuncOp function;
-  /// Start of dynamic shared memory, as a pointer and as an i32.
+  /// The start of dynamic shared memory, as a pointer and as an i32.
   mlir::Value sharedMemory, sharedAddress;
-  /// Address of the first column of tensor memory (i32), if the kernel has any.
+  /// The address of the first column of tensor memory (i32), if the kernel has
+  /// any.
   mlir::Value tensorMemory;
-  /// Number of the thread and, the same in all its threads, of the warp (i32).
+  /// The number of the thread, and that of the warp, which is uniform in the
+  /// warp (i32).
   mlir::Value thread, warp;
 };
 
-/// A tile in a role that issues: the stage of a channel, or a part of it.
+/// A tile in a role that issues: a stage of a channel, or a part of it.
 struct Handle {
-  /// Null: a tile of zeros that nothing holds.
+  /// The channel; null for a tile of zeros that no channel holds.
   ChannelOp channel;
-  /// i32; null in a ring of one.
+  /// The stage as an i32; null in a ring with one stage.
   mlir::Value stage;
-  /// First row and column of the part.
+  /// The first row and column of the part.
   int64_t row = 0, column = 0;
 };
 
-/// Makes the code of one role: upstream operations that compute are copied,
-/// those of the tile dialect become NVVM's. Structured control flow stays
-/// structured.
+/// Builds the code of one role. Upstream operations that compute are copied;
+/// operations of the tile dialect become operations of NVVM. Structured control
+/// flow stays structured.
 class RoleLowering {
 public:
   RoleLowering(mlir::OpBuilder &builder, RoleOp role,
@@ -49,8 +51,8 @@ public:
       : builder(builder), role(role), layout(layout), signature(signature),
         values(values), positions(layout), loc(role.getLoc()) {}
 
-  /// At the builder's insertion point. Emits an error on the op that it cannot
-  /// lower.
+  /// Builds the code at the builder's insertion point. Emits an error on an op
+  /// that it cannot lower.
   mlir::LogicalResult lower();
 
 private:
@@ -122,9 +124,10 @@ private:
   mlir::Value toI32(mlir::Value index);
   mlir::Value toIndex(mlir::Value number);
   mlir::Value sharedPointer(int64_t offset, mlir::Value dynamic = {});
-  /// To element `number` (i32, null: 0) of an array at `offset`.
+  /// Returns a pointer to element `number` (an i32, or null for 0) of an array
+  /// at `offset`.
   mlir::Value elementPointer(int64_t offset, int64_t size, mlir::Value number);
-  /// Of a stage, plus a constant.
+  /// Returns a pointer to a stage, plus a constant.
   mlir::Value stagePointer(const Buffer &buffer, mlir::Value stage,
                            int64_t offset = 0);
   mlir::Value argument(unsigned number) {
@@ -140,7 +143,8 @@ private:
   mlir::Location loc;
   mlir::IRMapping mapping;
   llvm::DenseMap<mlir::Value, Handle> handles;
-  /// Tensor memory accesses of lanes that have been started but not waited for.
+  /// True if lanes have started accesses to tensor memory for which they have
+  /// not waited yet.
   bool loadsPending = false, storesPending = false;
   llvm::DenseSet<mlir::Value> pendingValues;
   bool stores = false;

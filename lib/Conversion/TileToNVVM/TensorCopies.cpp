@@ -12,7 +12,8 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-/// Of box `box` of a tile, in the order of the tensor map.
+/// Returns the coordinates of box `box` of a tile, in the order of the tensor
+/// map.
 SmallVector<Value> RoleLowering::coordinates(Operation *op, ValueRange indices,
                                              int64_t box) {
   const TensorMap &map = signature.tensorMap(op);
@@ -24,7 +25,8 @@ SmallVector<Value> RoleLowering::coordinates(Operation *op, ValueRange indices,
   return result;
 }
 
-/// One instruction a box; the barrier completes with the last byte of all.
+/// Issues one instruction for each box. The barrier completes with the last
+/// byte of all boxes.
 LogicalResult RoleLowering::loadTile(LoadOp op, const Buffer &buffer,
                                      Value stage, Value barrier) {
   std::optional<uint64_t> bytes = buffer.getChannel().getFullBytes();
@@ -76,7 +78,8 @@ LogicalResult RoleLowering::lowerStore(Operation *op, Value tile,
   return success();
 }
 
-/// Until the stores issued so far have read their tiles, or have ended.
+/// Waits until the stores issued so far have read their tiles (`read`), or have
+/// ended.
 void RoleLowering::waitForStores(bool read) {
   NVVM::CpAsyncBulkWaitGroupOp::create(
       builder, loc, /*group=*/0, read ? builder.getUnitAttr() : UnitAttr());

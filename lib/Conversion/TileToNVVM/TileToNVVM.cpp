@@ -43,8 +43,9 @@ private:
   LogicalResult lowerKernel(KernelOp kernel, LLVM::GlobalOp sharedMemory);
 };
 
-/// External, because LLVM removes the stores to an array that only descriptors
-/// read; 1024 bytes aligned, for the widest swizzle.
+/// Creates the dynamic shared memory. It is external, because LLVM would remove
+/// stores to an array that only descriptors read, and aligned to 1024 bytes for
+/// the widest swizzle.
 LLVM::GlobalOp createSharedMemory(ModuleOp module) {
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   return LLVM::GlobalOp::create(
@@ -54,8 +55,8 @@ LLVM::GlobalOp createSharedMemory(ModuleOp module) {
       Attribute(), /*alignment=*/1024, /*addrSpace=*/3);
 }
 
-/// scf to branches; operations that have no counterpart in LLVM to such that
-/// do.
+/// Lowers scf to branches, and expands operations without a counterpart in
+/// LLVM.
 LogicalResult expand(LLVM::LLVMFuncOp function) {
   MLIRContext *context = function.getContext();
   RewritePatternSet patterns(context);

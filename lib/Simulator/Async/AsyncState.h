@@ -24,8 +24,8 @@ struct CopyGroups {
   };
   std::deque<Group> groups; ///< The last one is open.
   uint64_t first = 0;       ///< Number of groups.front().
-  /// Behind the last committed group that holds an operation, and behind the
-  /// last group that a wait knows to have been read.
+  /// The numbers behind the last committed group that holds an operation, and
+  /// behind the last group that a wait knows to have been read.
   uint64_t used = 0, waited = 0;
   bool openUsed = false;   ///< The open group holds an operation.
   bool openWaited = false; ///< And a wait came behind one of these.
@@ -43,9 +43,10 @@ struct CopyGroups {
     openUsed = openWaited = false;
   }
   Group &group(uint64_t number) { return groups[number - first]; }
-  /// Are all committed groups but the last `pending` ones complete?
+  /// Returns true if all committed groups but the last `pending` ones are
+  /// complete.
   bool complete(uint64_t pending, bool readOnly) const;
-  /// Operations outstanding in any group.
+  /// Returns true if no group has outstanding operations.
   bool idle() const;
   void trim();
 };
@@ -55,7 +56,8 @@ struct TensorMemory {
   static constexpr unsigned lanes = 128, columns = 512;
   ZeroedMemory storage{lanes * columns * 4};
   std::bitset<columns> allocated;
-  /// First column and size of each allocation, and where it was made.
+  /// An allocation: its first column, its size, and the instruction that made
+  /// it.
   struct Block {
     uint32_t columns;
     const Inst *inst;
@@ -68,7 +70,8 @@ struct TensorMemory {
   uint32_t *row(unsigned lane) const {
     return reinterpret_cast<uint32_t *>(storage.data()) + lane * columns;
   }
-  /// First column of a free run of `count`, aligned to it.
+  /// Returns the first column of a free run of `count` columns that is aligned
+  /// to `count`.
   std::optional<uint32_t> findFree(uint32_t count) const;
 };
 
@@ -76,7 +79,7 @@ struct AsyncState {
   TensorMemory tensor;
   llvm::DenseMap<uint32_t, CopyGroups> bulk; ///< By thread in the CTA.
   llvm::DenseMap<uint32_t, CopyGroups> cpAsync;
-  /// tcgen05.st of each warp that have not been performed.
+  /// The number of each warp's tcgen05.st that have not been performed.
   std::vector<uint32_t> pendingStores;
   // A tcgen05.alloc in progress: with cta_group::2 both CTAs must ask.
   uint32_t allocRequest = 0; ///< Columns, 0 when there is none.
@@ -91,7 +94,7 @@ struct AsyncState {
 
 AsyncState &asyncState(Cta &cta);
 
-/// Queues of AsyncEngine.
+/// Numbers of the queues of AsyncEngine.
 inline uint32_t pipeQueue(uint32_t thread) { return 0x10000 + thread; }
 inline uint32_t storeQueue(const Warp &warp) {
   return 0x100000 + warp.threadBase / warpSize;
@@ -102,7 +105,8 @@ inline uint32_t cpAsyncQueue(uint32_t thread) { return 0x200000 + thread; }
 // Addresses of operands
 //===----------------------------------------------------------------------===//
 
-/// How an address operand is to be read, from the state space in the opcode.
+/// The way in which an address operand is read, by the state space in the
+/// opcode.
 enum class AddressSpace : uint8_t { Generic, Shared, Global };
 
 /// A shared address (rank << 24 | offset) from a lane's operand; reports and
@@ -110,7 +114,8 @@ enum class AddressSpace : uint8_t { Generic, Shared, Global };
 std::optional<uint32_t>
 sharedAddress(Exec &exec, const Inst &inst, unsigned operand, unsigned lane,
               AddressSpace space = AddressSpace::Shared);
-/// Host pointer to shared memory; reports out-of-bounds and misalignment.
+/// Returns the host pointer to shared memory. Reports addresses that are out of
+/// bounds or misaligned.
 uint8_t *checkShared(Exec &exec, const Inst &inst, unsigned lane,
                      uint32_t address, uint64_t bytes, uint32_t alignment,
                      llvm::StringRef what);
@@ -118,10 +123,10 @@ uint8_t *checkGlobal(Exec &exec, const Inst &inst, unsigned lane,
                      uint64_t address, uint64_t bytes, uint32_t alignment,
                      llvm::StringRef what);
 
-/// "cp.async.bulk at line 12".
+/// Describes an operation, for example "cp.async.bulk at line 12".
 std::string describeOp(const Cluster &cluster, const Inst *inst);
 
-/// An operation with what every operation keeps.
+/// The base of all operations, with the members that each of them has.
 class OpBase : public AsyncOp {
 public:
   OpBase(Exec &exec, const Inst &instruction, unsigned lane)

@@ -86,7 +86,8 @@ bool fa4::sim::loadTargets(Exec &exec, const Inst &inst, unsigned lane,
 
 namespace {
 
-/// What the opcode says, and which decoded operand is what (-1: absent).
+/// The properties of the opcode, and the index of each decoded operand (-1:
+/// absent).
 struct BulkForm {
   bool fromShared = false, toGlobal = false, reduce = false;
   bool multicast = false;
@@ -96,7 +97,8 @@ struct BulkForm {
   int mbarrier = -1, mask = -1, byteMask = -1;
 };
 
-/// Global or shared::cta to shared memory, completing on mbarriers.
+/// A copy from global memory or shared::cta to shared memory, which completes
+/// on mbarriers.
 class BulkLoad : public OpBase {
 public:
   using OpBase::OpBase;
@@ -131,7 +133,7 @@ public:
   PieceOrder order;
 };
 
-/// Shared to global memory, in a bulk group.
+/// A copy from shared to global memory in a bulk group.
 class BulkStore : public OpBase {
 public:
   using OpBase::OpBase;
@@ -264,7 +266,8 @@ static void issueStore(Exec &exec, const Inst &inst, const BulkForm &form,
   exec.cluster.async.issue(std::move(op));
 }
 
-/// Do two lanes issue the same store? One does for the warp then.
+/// Returns true if two lanes issue the same store. Hardware issues it once for
+/// the warp then.
 static bool sameStore(Exec &exec, const Inst &inst, const BulkForm &form,
                       unsigned a, unsigned b) {
   for (unsigned i = 0; i < 3; ++i)
@@ -328,7 +331,7 @@ static Flow runWaitGroup(Exec &exec, const Inst &inst) {
   return Flow::Next;
 }
 
-/// A prefetch into L2: nothing but a check of the address.
+/// A prefetch into L2 only checks the address.
 static Flow runPrefetch(Exec &exec, const Inst &inst) {
   forEachLane(exec.mask, [&](unsigned lane) {
     uint64_t bytes = exec.value(inst, 1, lane);

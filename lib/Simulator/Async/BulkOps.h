@@ -19,7 +19,7 @@
 
 namespace fa4::sim {
 
-/// Where a load goes: shared addresses of data and mbarrier.
+/// The target of a load: the shared addresses of its data and its mbarrier.
 struct LoadTarget {
   uint32_t data, mbarrier;
 };
@@ -48,14 +48,14 @@ private:
   bool started = false;
 };
 
-/// The targets of a load by its operands: one, or one in each CTA of a
-/// multicast mask. `ctaGroup`: 0 where the form has none. Reports and returns
-/// false on addresses that the ISA forbids.
+/// Determines the targets of a load: one, or one in each CTA of a multicast
+/// mask. `ctaGroup` is 0 if the form has none. Reports addresses that the ISA
+/// forbids and returns false.
 bool loadTargets(Exec &exec, const Inst &inst, unsigned lane, uint32_t data,
                  uint32_t mbarrier, bool multicast, uint32_t mask,
                  unsigned ctaGroup, llvm::SmallVectorImpl<LoadTarget> &targets);
 
-/// The open group of this thread; the operation counts as outstanding in it.
+/// Makes an operation a member of its thread's open group.
 struct GroupMember {
   Cta *cta = nullptr;
   uint32_t thread = 0;

@@ -13,7 +13,7 @@ using llvm::formatv;
 
 namespace {
 
-/// One thread's copy of 4, 8 or 16 bytes, with zero fill.
+/// A thread's copy of 4, 8 or 16 bytes, with zero fill.
 class CpAsyncOp : public OpBase {
 public:
   using OpBase::OpBase;
@@ -36,7 +36,8 @@ public:
   uint64_t group = 0;
 };
 
-/// cp.async.mbarrier.arrive: behind the thread's earlier copies.
+/// cp.async.mbarrier.arrive, which arrives when the thread's earlier copies are
+/// complete.
 class CpAsyncArrive : public OpBase {
 public:
   using OpBase::OpBase;

@@ -17,7 +17,7 @@ namespace fa4::sim {
 
 enum class MmaKind : uint8_t { F16, TF32, F8F6F4, I8 };
 
-/// Element types of A and B.
+/// The element types of A and B.
 enum class MmaType : uint8_t {
   F16,
   BF16,
@@ -38,7 +38,7 @@ struct MatrixDescriptor {
   uint32_t baseOffset = 0;          ///< 0..7, rows of 128 bytes.
   TensorMapSwizzle swizzle = TensorMapSwizzle::None;
 
-  /// Fails with a message on reserved or unsupported bits.
+  /// Parses a descriptor. Fails with a message on reserved or unsupported bits.
   static bool parse(uint64_t bits, MatrixDescriptor &result,
                     std::string &error);
 

@@ -17,9 +17,10 @@ namespace fa4::sim {
 
 enum class ReduceOp : uint8_t { Add, Min, Max, Inc, Dec, And, Or, Xor };
 
-/// -1 for none.
+/// Returns the operation's number, or -1 if the name is none.
 int parseReduceOp(llvm::StringRef name);
-/// Is the operation defined for the type (PTX ISA, cp.reduce.async.bulk)?
+/// Returns true if the operation is defined for the type (PTX ISA,
+/// cp.reduce.async.bulk).
 bool reduceSupports(ReduceOp op, TensorMapType type);
 
 /// destination[i] = op(destination[i], source[i]), each element atomically, for

@@ -18,7 +18,7 @@
 
 namespace fa4::sim {
 
-/// The address at which the byte with linear address `a` is kept.
+/// Returns the address at which the byte with linear address `a` is stored.
 inline uint32_t swizzleAddress(TensorMapSwizzle swizzle, uint32_t a) {
   switch (swizzle) {
   case TensorMapSwizzle::None:

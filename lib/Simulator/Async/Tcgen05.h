@@ -34,7 +34,7 @@ struct TensorCell {
 TensorCell tensorCell(TensorShape shape, unsigned thread, unsigned reg,
                       unsigned split);
 
-/// Registers a thread for .xN.
+/// Returns the number of registers of a thread for .xN.
 unsigned tensorRegisters(TensorShape shape, unsigned repeat);
 
 /// Reports columns [column, column + columns) of the CTA that are not
@@ -47,7 +47,7 @@ bool checkTensorColumns(Cluster &cluster, Cta &cta, const Actor &actor,
 bool tensorGroup(Exec &exec, const Inst &inst, unsigned ctaGroup,
                  llvm::SmallVectorImpl<Cta *> &ctas);
 
-/// Takes .cta_group::N; 0 after an error.
+/// Consumes .cta_group::N. Returns N, or 0 after an error.
 unsigned takeCtaGroup(DecodeContext &context);
 
 void registerTensorMemoryOpcodes(OpcodeTable &table);

@@ -31,7 +31,7 @@ struct CopyForm {
     Warpx4
   } spread = Straight;
 
-  /// f(lane) for each lane that row r goes to.
+  /// Calls f(lane) for each lane that receives row r.
   template <typename F> void forEachLaneOf(unsigned r, F f) const {
     switch (spread) {
     case Straight:
@@ -211,7 +211,8 @@ static Flow runShift(Exec &exec, const Inst &inst) {
 
 namespace {
 
-/// The arrivals of a commit, once everything before it is complete.
+/// The arrivals of a commit, which happen when everything before the commit is
+/// complete.
 class CommitArrival : public OpBase {
 public:
   CommitArrival(const OpBase &commit, llvm::ArrayRef<uint32_t> mbarriers)

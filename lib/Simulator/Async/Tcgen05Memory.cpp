@@ -66,7 +66,7 @@ bool fa4::sim::checkTensorColumns(Cluster &cluster, Cta &cta,
   return true;
 }
 
-/// What an allocation may not be; reports it.
+/// Checks the rules for an allocation and reports the first that is broken.
 static bool checkAlloc(Exec &exec, const Inst &inst, unsigned group,
                        uint32_t columns) {
   const TensorMemory &memory = asyncState(exec.cta).tensor;
@@ -115,7 +115,7 @@ static bool allocateTogether(Exec &exec, llvm::ArrayRef<Cta *> ctas,
   return true;
 }
 
-/// Leaves the address in shared memory, as the whole warp.
+/// Stores the address in shared memory, as an access of the whole warp.
 static void storeAddress(Exec &exec, const Inst &inst, uint32_t address,
                          uint8_t *to, uint32_t base) {
   std::memcpy(to, &base, 4);
@@ -152,7 +152,7 @@ static Flow runAlloc(Exec &exec, const Inst &inst) {
   BlockReason reason;
   reason.kind = BlockReason::TensorAlloc;
   reason.value = columns;
-  // A pair allocates together: the first warp waits for the peer's.
+  // A pair of CTAs allocates together, so the first warp waits for the peer's.
   if (!exec.frag->arrived) {
     if (own.allocRequest || own.allocDone) // Another warp's turn.
       return exec.block(reason);
@@ -305,7 +305,7 @@ struct LoadStoreForm {
   std::vector<TensorCell> cells; ///< By thread * registers + register.
 };
 
-/// Values of a warp's tcgen05.st on their way to tensor memory.
+/// The values of a warp's tcgen05.st on their way to tensor memory.
 class TensorStoreOp : public OpBase {
 public:
   using OpBase::OpBase;

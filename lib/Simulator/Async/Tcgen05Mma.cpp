@@ -67,7 +67,7 @@ public:
   using OpBase::OpBase;
   bool step(Cluster &cluster, Random &) override;
 
-  /// Tells the checker what it will read and write.
+  /// Announces to the checker what the MMA will read and write.
   void announce(Exec &exec);
 
   unsigned rowsPerCta() const { return shape.m / ctas.size(); }
@@ -299,7 +299,7 @@ void MmaOp::announce(Exec &exec) {
 // Issue
 //===----------------------------------------------------------------------===//
 
-/// Every chunk of the operand lies in shared memory.
+/// Checks that every chunk of the operand lies in shared memory.
 static bool checkOperand(Exec &exec, const Inst &inst, unsigned lane,
                          const MmaOp &op, const MatrixDescriptor &descriptor,
                          bool mnMajor, unsigned rows, const char *name) {

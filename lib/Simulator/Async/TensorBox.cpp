@@ -71,7 +71,7 @@ llvm::SmallVector<AccessRange, 4> TensorBox::ranges() const {
   return result;
 }
 
-/// What a byte of an element outside of the tensor is.
+/// Fills the bytes of elements outside of the tensor.
 static void fillOutside(const TensorMap &map, uint8_t *to, uint32_t bytes) {
   std::memset(to, 0, bytes);
   if (!map.fillNan)

@@ -22,12 +22,14 @@ struct TensorBox {
   uint32_t rows = 1;     ///< Product of the outer dimensions of the box.
   uint32_t rowBytes = 0; ///< Of a row in shared memory.
   uint32_t bytes() const { return rows * rowBytes; }
-  /// In-bounds part of every row that is in bounds: [rowBegin, rowEnd) bytes.
+  /// The bytes [rowBegin, rowEnd) of a row that are in bounds, for every row
+  /// that is.
   uint32_t rowBegin = 0, rowEnd = 0;
 
-  /// Global address of byte rowBegin of a row, or 0 when the row is outside.
+  /// Returns the global address of byte rowBegin of a row, or 0 if the row is
+  /// out of bounds.
   uint64_t rowAddress(uint32_t row) const;
-  /// In-bounds global memory.
+  /// Returns the ranges of global memory that are in bounds.
   llvm::SmallVector<AccessRange, 4> ranges() const;
   /// Copies rows [begin, end) from global memory to shared memory at
   /// `window` + swizzled (base + ...), filling what is outside. `toHost` maps

@@ -14,7 +14,7 @@ using llvm::formatv;
 
 namespace {
 
-/// Which decoded operand is what (-1: absent).
+/// The index of each decoded operand (-1: absent).
 struct TensorForm {
   unsigned rank = 0, ctaGroup = 0;
   bool multicast = false, reduce = false;
@@ -181,7 +181,8 @@ static void readCoordinates(Exec &exec, const Inst &inst,
     coordinates[i] = exec.value(inst, form.map + 1 + i, lane);
 }
 
-/// Shared memory that a box occupies: swizzling permutes within 128 bytes.
+/// Returns the bytes of shared memory that a box occupies. Swizzling permutes
+/// them within 128 bytes.
 static uint32_t sharedBytes(const TensorBox &box) {
   if (box.map.swizzle == TensorMapSwizzle::None)
     return box.bytes();
@@ -264,7 +265,8 @@ static void issueStore(Exec &exec, const Inst &inst, const TensorForm &form,
   exec.cluster.async.issue(std::move(op));
 }
 
-/// Do two lanes issue the same store? Hardware issues one for the warp then.
+/// Returns true if two lanes issue the same store. Hardware issues it once for
+/// the warp then.
 static bool sameStore(Exec &exec, const Inst &inst, const TensorForm &form,
                       unsigned a, unsigned b) {
   for (unsigned i = 0; i <= form.rank + 1; ++i)

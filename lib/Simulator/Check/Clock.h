@@ -21,7 +21,8 @@
 
 namespace fa4::sim {
 
-/// Known steps by component; missing entries are 0.
+/// A vector clock: the known steps of each component. A missing entry stands
+/// for 0.
 class Clock {
 public:
   uint32_t get(uint32_t component) const {
@@ -46,7 +47,7 @@ private:
   std::vector<uint32_t> steps;
 };
 
-/// What a thread, barrier, ... knows.
+/// The knowledge of a thread, a barrier or another object.
 struct View {
   Clock happened;    ///< Steps that happened before.
   Clock asyncShared; ///< Generic writes to shared memory that a proxy fence

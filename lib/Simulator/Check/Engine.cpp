@@ -60,7 +60,7 @@ bool Engine::knows(const WarpState &state, unsigned lane, uint32_t component,
          state.steps[lane].get(component) >= step;
 }
 
-/// A view of this lane alone, to be changed.
+/// Returns the lane's own view, for a change that does not concern other lanes.
 View &Engine::ownView(WarpState &state, unsigned lane) {
   ViewRef &own = state.own[lane];
   if (!own)
@@ -75,7 +75,7 @@ void Engine::update(WarpState &state, LaneMask mask, F f) {
   ++state.version;
   if ((state.warp->live & ~mask) == 0)
     return f(state.common);
-  // Lanes that share a view keep sharing.
+  // Lanes that share a view go on sharing it.
   while (mask) {
     unsigned first = __builtin_ctz(mask);
     ViewRef shared = state.own[first];
@@ -88,7 +88,7 @@ void Engine::update(WarpState &state, LaneMask mask, F f) {
     ViewRef changed =
         shared ? std::make_shared<View>(*shared) : std::make_shared<View>();
     if (shared && shared.use_count() == 1 + __builtin_popcount(same))
-      changed = shared; // Nobody else has it.
+      changed = shared; // No other lane has this view.
     f(*changed);
     forEachLane(same, [&](unsigned l) { state.own[l] = changed; });
   }
@@ -172,7 +172,7 @@ void Engine::fence(const FenceEvent &event) {
     bool toShared = event.spaces & (ProxySharedCta | ProxySharedCluster);
     bool toGlobal = event.spaces & ProxyGlobal;
     update(state, mask, [&](View &view) {
-      // A lane's own view is beside the common one.
+      // A lane's own view adds to the common one.
       if (toShared) {
         view.asyncShared.join(view.happened);
         view.asyncShared.join(state.common.happened);
@@ -182,7 +182,7 @@ void Engine::fence(const FenceEvent &event) {
         view.asyncGlobal.join(state.common.happened);
       }
     });
-    // A whole warp's fence covers what single lanes know, too.
+    // A fence by a whole warp also covers the knowledge of single lanes.
     if ((event.warp->live & ~mask) == 0)
       forEachLane(mask, [&](unsigned l) {
         if (!state.own[l])
@@ -248,7 +248,8 @@ BarrierState &Engine::barrierAt(uint32_t address) {
   return state;
 }
 
-/// The actor's thread must know of the initialisation.
+/// Reports an access to an mbarrier whose initialisation the actor's thread
+/// does not know.
 void Engine::checkInit(const Actor &actor, Cta &cta, const Mbarrier &barrier) {
   BarrierState &state = barrierOf(cta, barrier);
   if (!actor.warp || actor.lane < 0 || actor.agent != noAgent)
@@ -318,7 +319,8 @@ void Engine::mbarrierArrive(const Actor &actor, Cta &cta,
     return;
   checkInit(actor, cta, barrier);
   WarpState &warp = stateOf(*actor.warp);
-  // The lanes of a warp arrive one after another with the same knowledge.
+  // The lanes of a warp arrive one after the other with the same knowledge,
+  // which is joined once.
   if (state.lastWarp == &warp && state.lastVersion == warp.version &&
       !warp.own[actor.lane]) {
     releaseLane(warp, actor.lane, state.arrived);

@@ -30,7 +30,8 @@ enum class RegisterFlow : uint8_t {
 };
 RegisterFlow registerFlowOf(const Inst &inst);
 
-/// Which instruction of which warp accesses how; what a report shows.
+/// The site of an access, as a report shows it: instruction, warp and kind of
+/// access.
 struct SiteInfo {
   const Inst *inst = nullptr;
   uint32_t ctaId[3] = {};
@@ -40,7 +41,7 @@ struct SiteInfo {
   bool strong = false;
 };
 
-/// Checker of a launch: global memory and what orders clusters.
+/// The checker of a launch: global memory, and the order between clusters.
 class LaunchChecker : public Checker {
 public:
   LaunchChecker(const GridInfo &info, GlobalMemory &memory, ReportSink &sink,
@@ -48,12 +49,14 @@ public:
   std::unique_ptr<ClusterChecker> beginCluster(Cluster &cluster) override;
   void finish() override {}
 
-  /// Shadow of the allocation that holds `address`; null outside of any.
+  /// Returns the shadow of the allocation that holds `address`, or null outside
+  /// of any.
   Shadow *shadowOf(uint64_t address, const Allocation *&allocation);
   uint32_t addSite(const SiteInfo &site);
   SiteInfo siteInfo(uint32_t id);
 
-  /// What releases at a global address have published, by cluster.
+  /// The knowledge that releases at a global address have published, by
+  /// cluster.
   struct Location {
     std::map<uint32_t, View> published;
   };
@@ -123,7 +126,8 @@ private:
   llvm::DenseMap<uint32_t, uint32_t> predicates; ///< By offset.
 };
 
-/// What the lanes of a warp know: `common` all of them, `own` one of them more.
+/// The knowledge of a warp's lanes: `common` to all of them, and additional
+/// knowledge of single lanes in `own`.
 struct WarpState {
   View common;
   uint64_t version = 0; ///< Of `common` and `own`.
@@ -132,10 +136,11 @@ struct WarpState {
   uint32_t fencedShared[warpSize] = {}, fencedGlobal[warpSize] = {};
   OwnSteps steps[warpSize];
   OwnSteps tensorFenced[warpSize]; ///< `steps` at tcgen05.fence::before.
-  /// Views as of the last release fence, for relaxed arrivals.
+  /// The views at the last release fence, which relaxed arrivals publish.
   ViewRef fenced[warpSize];
   LaneMask initFenced = 0; ///< Lanes that executed fence.mbarrier_init.
-  /// What relaxed operations have observed, until an acquire fence.
+  /// The knowledge that relaxed operations have observed. It counts after an
+  /// acquire fence.
   ViewRef observed;
   uint32_t firstThread = 0; ///< Component of lane 0.
   const Warp *warp = nullptr;
@@ -164,7 +169,7 @@ struct ComponentInfo {
   std::vector<std::pair<uint32_t, uint32_t>> issues;
 };
 
-/// An mbarrier's history.
+/// The history of an mbarrier.
 struct BarrierState {
   View arrived;
   View completed[2]; ///< By parity of the phase.
@@ -186,9 +191,9 @@ struct BarrierState {
   uint64_t lastVersion = 0;
 };
 
-/// What the threads that arrived knew, by generation of a barrier. A thread may
-/// leave long after others have gone on to later generations, which do without
-/// it (barriers with counts).
+/// The knowledge of the threads that arrived, for each generation of a barrier.
+/// A thread may leave long after others have gone on to later generations,
+/// which do not need it (barriers with counts).
 struct GenerationViews {
   /// For arrivals: `g` is the newest generation.
   View &at(uint64_t g) {
@@ -219,7 +224,7 @@ struct Agent {
   std::unique_ptr<View> snapshot; ///< Of a Commit.
 };
 
-/// One access under examination.
+/// The access that is being examined.
 struct Access {
   WarpState *warp;
   unsigned lane;
@@ -298,12 +303,14 @@ private:
   uint32_t threadOf(const WarpState &state, unsigned lane) const {
     return state.firstThread + lane;
   }
-  /// Gives what the lanes know to `target`; their next accesses are later.
+  /// Gives the lanes' knowledge to `target`. Their next accesses count as
+  /// later.
   void release(WarpState &state, LaneMask mask, View &target);
   void acquire(WarpState &state, LaneMask mask, const View &source);
   /// Raises one component in what the lanes know: f(lane, view).
   template <typename F> void update(WarpState &state, LaneMask mask, F f);
-  /// Adds to `target` what is the lane's alone; its next accesses are later.
+  /// Adds the lane's own knowledge to `target`. Its next accesses count as
+  /// later.
   void releaseLane(WarpState &state, unsigned lane, View &target);
   View &ownView(WarpState &state, unsigned lane);
   bool knows(const WarpState &state, unsigned lane, uint32_t component,
@@ -387,7 +394,8 @@ private:
   std::vector<AgentId> freeAgents;
   std::vector<std::unique_ptr<Shadow>> shared, tensor; // by CTA
   llvm::DenseMap<uint32_t, View> locations;            // shared addresses
-  /// What this cluster has learnt of others, through global memory.
+  /// The knowledge about other clusters that this cluster has through global
+  /// memory.
   llvm::DenseMap<uint32_t, std::unique_ptr<View>> foreign;
   llvm::DenseMap<uint64_t, uint32_t> siteCache;
   llvm::DenseSet<uint64_t> reported;

@@ -63,7 +63,7 @@ bool Engine::isTensorFenced(const Access &access, const Stamp &earlier) const {
 // Cells
 //===----------------------------------------------------------------------===//
 
-/// `earlier` conflicts with the access unless something orders them.
+/// Reports a race of the access with `earlier` unless something orders them.
 void Engine::against(Access &access, const Stamp &earlier, uint64_t address,
                      const Cell *sameValue) {
   if (earlier == access.lastGood)
@@ -129,8 +129,8 @@ void Engine::addRead(Access &access, Shadow &shadow, Cell &cell) {
     list.push_back(access.stamp);
     return;
   }
-  // Of reads in a chain the last one speaks for all. In global memory only
-  // one is kept.
+  // Of reads that are ordered one after the other, only the last one is kept.
+  // In global memory only one read is kept in any case.
   if (access.space == MemSpace::Global || isOrdered(access, read)) {
     read = access.stamp;
     return;
@@ -177,7 +177,8 @@ void Engine::cells(Access &access, Shadow &shadow, size_t byte, size_t bytes,
       byte = next;
       continue;
     }
-    // Some bytes of the word, or bytes that differ.
+    // The access covers some bytes of the word, or the bytes have different
+    // histories.
     if (whole.write.component != Cell::split) {
       auto &parts = shadow.bytesOf(word);
       for (Cell &part : parts) {
@@ -303,7 +304,7 @@ void Engine::access(const WarpAccess &event) {
     synchroniseThroughMemory(event, state);
 }
 
-/// Release and acquire patterns on a location.
+/// Models release and acquire patterns on a location.
 void Engine::synchroniseThroughMemory(const WarpAccess &event,
                                       WarpState &state) {
   bool writes = event.kind != AccessKind::Read;
@@ -347,7 +348,7 @@ void Engine::synchroniseThroughMemory(const WarpAccess &event,
           observe(l, view);
           continue;
         }
-        // What is learnt of other clusters is kept for the cluster as a whole.
+        // Knowledge about other clusters is kept for the cluster as a whole.
         auto &known = foreign[from];
         if (!known)
           known = std::make_unique<View>();
@@ -357,7 +358,7 @@ void Engine::synchroniseThroughMemory(const WarpAccess &event,
       return;
     auto &published = launch.locations[event.addresses[l]].published;
     publish(l, published[clusterBits >> 16]);
-    // And what it knows of others.
+    // The other cluster's knowledge of third clusters is passed on, too.
     for (const auto &[from, view] : foreign)
       published[from].join(*view);
   });
@@ -382,14 +383,16 @@ std::string Engine::describe(const Access &access, AccessKind kind,
   return formatv("{0} of global {1}", verb, launch.memory.describe(address));
 }
 
-/// What would have ordered the two accesses; refines the kind.
+/// Describes the synchronisation that would have ordered the two accesses, and
+/// refines the kind of finding.
 std::string Engine::missing(const Access &access, const Stamp &earlier,
                             std::string &kind) {
   uint32_t component = earlier.component & 0xFFFF;
   if ((earlier.component ^ clusterBits) >> 16)
     return "the accesses are in different clusters, and nothing orders them";
   const ComponentInfo &info = components[component];
-  // Is the earlier operation's issue known, only its completion not?
+  // True if the issue of the earlier operation is known, but not its
+  // completion.
   bool issueKnown = false;
   uint32_t thread = info.thread;
   if (earlier.step < info.issues.size() && info.issues[earlier.step].first) {

@@ -65,7 +65,8 @@ AgentId Engine::beginAgent(AgentKind kind, const Actor &issuer) {
       view->happened.raise(own.pipe, own.pipeSteps);
     agent.step = own.pipeSteps;
     if (own.cpAsync && issuer.inst->opcode.starts_with("cp.")) {
-      // Copies of the open group, too: later ones are of another step.
+      // Copies of the open group count as well. Later copies belong to another
+      // step.
       view->happened.raise(own.cpAsync, ++own.cpGroup);
     }
     if (launch.tensorFences)

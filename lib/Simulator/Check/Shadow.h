@@ -18,7 +18,7 @@
 
 namespace fa4::sim {
 
-/// An access: stamp and site. Component 0 stands for none.
+/// An access: its time stamp and its site. Component 0 stands for no access.
 struct Stamp {
   uint32_t component = 0; ///< Cluster (low 16 bits) << 16 | component.
   uint32_t step = 0;
@@ -34,11 +34,13 @@ struct Cell {
   static constexpr uint32_t listed = ~0u;
   static constexpr uint32_t split = ~1u; ///< As the write: bytes differ.
   Stamp write, read;
-  /// What a generic write left there: writing it again does no harm.
+  /// The value that a generic write has stored. Writing the same value again is
+  /// no race.
   uint32_t value = 0;
 };
 
-/// Cells of a range of 4-byte words, whose pages appear when touched.
+/// The cells of a range of 4-byte words. The system provides a page when it is
+/// first touched.
 class Shadow {
 public:
   explicit Shadow(size_t words)

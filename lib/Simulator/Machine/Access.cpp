@@ -466,7 +466,8 @@ bool decodeStoreBulk(DecodeContext &c) {
 
 Flow nothing(Exec &, const Inst &) { return Flow::Next; }
 
-/// prefetch, prefetchu, applypriority: checked for form, otherwise no effect.
+/// prefetch, prefetchu and applypriority: the form is checked, the instructions
+/// have no effect.
 bool decodeHint(DecodeContext &c) {
   MemSpace space;
   takeSpace(c, space);
@@ -500,7 +501,7 @@ bool decodeDiscard(DecodeContext &c) {
   return c.addAddress(0);
 }
 
-/// createpolicy: a policy is an opaque word; what it says is not modelled.
+/// createpolicy: a policy is an opaque word, and its meaning is not modelled.
 Flow policy(Exec &x, const Inst &inst) {
   uint64_t *d = x.write<uint64_t>(inst, 0);
   forEachLane(x.mask, [&](unsigned l) { d[l] = 0x1000000000000000ull; });

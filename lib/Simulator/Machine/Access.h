@@ -23,7 +23,7 @@ bool takeSpace(DecodeContext &c, MemSpace &space, bool *cluster = nullptr);
 /// True when an L2::cache_hint wants a policy operand.
 bool takeCacheHints(DecodeContext &c);
 
-/// Where the lanes of an access go.
+/// The addresses that the lanes of an access use.
 struct LaneAccess {
   uint8_t *host[warpSize];    ///< Null: faulted (reported) or not executing.
   uint64_t address[warpSize]; ///< Global, or shared rank << 24 | offset.
@@ -43,7 +43,7 @@ void resolveLanes(Exec &x, const Inst &inst, const Operand &op, MemSpace space,
                   unsigned bytes, unsigned alignment, bool write,
                   LaneAccess &access);
 
-/// Tells the checker, once for each space that lanes went to.
+/// Announces the access to the checker, once for each space that lanes access.
 void noteAccess(Exec &x, const Inst &inst, const LaneAccess &access,
                 unsigned bytes, AccessKind kind, const SyncOrder &order);
 

@@ -37,7 +37,7 @@ bool AsyncEngine::runOne(Cluster &cluster, Random &random) {
     cluster.advance();
     if (!done)
       return true;
-    // The operation may have issued others: the list may have grown.
+    // The operation may have issued others, so the list may have grown.
     Queue &queue = queues[at];
     queue.ops.pop_front();
     --outstanding;

@@ -232,7 +232,8 @@ Flow atomic(Exec &x, const Inst &inst) {
              form.returns ? AccessKind::Atomic : AccessKind::Reduction,
              form.order);
   if (!changed) {
-    // A spin on a lock: it is no progress, but may see another cluster's.
+    // A failed lock attempt changes nothing, so it does not count as progress;
+    // another cluster may release the lock.
     x.cluster.restoreProgress(before);
     x.cluster.globalReads += access.global != 0;
     x.cluster.notePoll(x.warp, x.program.pcOf(inst), access.first());
@@ -273,7 +274,7 @@ bool allowed(const AtomicForm &form) {
 bool decodeAtomic(DecodeContext &c, bool returns) {
   AtomicForm form;
   form.returns = returns;
-  // Both are optional: .relaxed and .gpu.
+  // Both modifiers are optional; the defaults are .relaxed and .gpu.
   int semantics = c.takeOneOf({"relaxed", "acquire", "release", "acq_rel"});
   static constexpr Semantics kinds[] = {Semantics::Relaxed, Semantics::Acquire,
                                         Semantics::Release, Semantics::AcqRel};

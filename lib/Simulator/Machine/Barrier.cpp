@@ -19,7 +19,8 @@ using namespace fa4::sim;
 // Named barriers
 //===----------------------------------------------------------------------===//
 
-/// All threads that have not exited, for barriers without a count.
+/// Completes the barrier if all expected threads have arrived. A barrier
+/// without a count expects all threads that have not exited.
 static bool tryComplete(Cluster &cluster, NamedBarrier &barrier) {
   if (barrier.arrived == 0 || barrier.arrived < barrier.expected)
     return false;
@@ -57,7 +58,7 @@ struct BarrierForm {
 
 bool isReduction(BarrierKind kind) { return kind >= BarrierKind::Popc; }
 
-/// The barrier that the lanes name; null after a report.
+/// Returns the barrier that the lanes name, or null after a report.
 NamedBarrier *findBarrier(Exec &x, const Inst &inst, unsigned operand,
                           uint32_t &id) {
   unsigned first = __builtin_ctz(x.mask);
@@ -87,7 +88,7 @@ bool arriveAt(Exec &x, const Inst &inst, const BarrierForm &form,
   uint32_t expected = x.cta.liveThreads;
   if (form.counted) {
     expected = x.value(inst, countOperand, __builtin_ctz(x.mask));
-    // A warp counts as a whole where it arrives as a whole.
+    // With .aligned the whole warp arrives and counts with all of its lanes.
     if (form.aligned)
       count = warpSize;
     if (expected == 0 || expected % warpSize || expected > 1024) {

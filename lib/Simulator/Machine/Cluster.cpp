@@ -63,11 +63,13 @@ Cluster::Cluster(Grid &grid, uint64_t index, uint32_t firstCta[3],
     cta.idInCluster[2] = rank / dims.x / dims.y;
     for (unsigned i = 0; i < 3; ++i)
       cta.id[i] = firstCta[i] + cta.idInCluster[i];
-    // NaNs, so that what nobody wrote does not pass for data.
+    // Shared memory starts as NaNs, so that bytes that nobody has written do
+    // not pass for data.
     cta.shared.assign(sharedBytes, 0xFF);
     makeWarps(cta, grid, rank * grid.warpsPerCta * warpSize);
-    // What setmaxnreg.dec gives back and .inc takes: the register file less
-    // the launch's share. A small block's share is the assembler's choice.
+    // The registers that setmaxnreg.inc can take: the register file less the
+    // launch's share, plus what setmaxnreg.dec gives back. The share of a small
+    // block is the assembler's choice.
     uint32_t threads = grid.warpsPerCta * warpSize;
     uint32_t perThread = grid.entry->maxNreg;
     if (!perThread && threads > 256)
@@ -102,7 +104,8 @@ void Cluster::drawPolicy() {
   static constexpr unsigned weights[] = {1, 2, 8, 64, 1u << 20};
   turnsLeft = 64 + random.below(512);
   if (grid.seed == 0 && grid.options.policy == SchedulePolicy::Random) {
-    // What hardware usually does: everybody gets a turn, copies take a while.
+    // This is what hardware usually does: every warp gets a turn, and copies
+    // take a while.
     fair = true;
     quantum = 16;
     asyncOneIn = 4;
@@ -127,7 +130,8 @@ void Cluster::drawPolicy() {
   favoured = random.oneIn(2) ? ~0ull : random.next();
 }
 
-/// Whole warpgroups, every other time, which work on one thing.
+/// Draws the order of the warps; every other time whole warpgroups, because a
+/// warpgroup often works on one tile.
 void Cluster::drawPriorities() {
   constexpr unsigned group = 4;
   unsigned size = random.oneIn(2) ? group : 1;
@@ -150,8 +154,8 @@ int Cluster::pickFragment(Warp &warp) {
     const Fragment &fragment = warp.fragments[i];
     if (!runnable(fragment))
       continue;
-    // The lowest pc first lets structured code reconverge; now and then any,
-    // so that nothing starves.
+    // The fragment with the lowest pc comes first, which lets structured code
+    // reconverge. Now and then any fragment is chosen, so that none starves.
     if (best < 0 || (any ? random.oneIn(++seen + 1)
                          : fragment.pc < warp.fragments[best].pc))
       best = i;
@@ -218,9 +222,11 @@ bool Cluster::expireTimeLimits() {
 }
 
 Cluster::Status Cluster::run(uint64_t budget) {
-  /// Rounds of expired waits after which nothing can be hoped for.
+  /// The number of rounds of expired waits after which a cluster counts as
+  /// stuck.
   constexpr unsigned maxIdleRounds = 64;
-  /// Instructions without progress after which others had better run.
+  /// The number of instructions without progress after which other clusters run
+  /// first.
   constexpr uint64_t stallAfter = 200000;
   /// Instructions after which a reader that is held goes on.
   constexpr uint64_t holdAtMost = 1000000;
@@ -246,7 +252,8 @@ Cluster::Status Cluster::run(uint64_t budget) {
       continue;
     }
     if (sinceProgress() > stallAfter) {
-      // Memory that others write, or a hang: the grid decides.
+      // No warp has made progress for long: either this CTA polls memory that
+      // another cluster writes, or it hangs. Only the grid can tell.
       progressAt = executed;
       polled = polls != pollsAtProgress;
       pollsAtProgress = polls;
@@ -298,7 +305,8 @@ void Cluster::exitLanes(Exec &exec, LaneMask mask) {
   if (checker)
     checker->exitThreads(warp, mask);
   unsigned count = __builtin_popcount(mask);
-  // Arrivals of threads that are gone count no more, nor are they expected.
+  // Arrivals of threads that have exited no longer count, and are no longer
+  // expected.
   forEachLane(mask, [&](unsigned l) {
     clusterArrived -=
         clusterPending[warp.threadBase + l] == clusterGeneration + 1;

@@ -133,7 +133,8 @@ Flow fa4::sim::callFunction(Exec &x, const Inst &inst) {
   LaneMask taken = x.mask;
   uint32_t returnPc = x.frag->pc + 1;
   if (taken != x.frag->mask) {
-    // The lanes that do not call go on; the others become the fragment.
+    // The lanes that do not call go on as a fragment of their own. The calling
+    // lanes keep this one.
     Fragment others = *x.frag;
     others.mask &= ~taken;
     others.pc = returnPc;
@@ -285,7 +286,7 @@ uint64_t uniformValue(Exec &x, Special which, unsigned i) {
     return x.warp.index;
   case NwarpId:
     return 64;
-  case SmId: // any value of the chip's range will do
+  case SmId: // any number in the chip's range
     return (x.cluster.index * x.cluster.ctas.size() + x.cta.rank) % 148;
   case NsmId:
     return 148;
@@ -441,7 +442,7 @@ Flow setmaxnreg(Exec &x, const Inst &inst) {
   uint32_t count = inst.form;
   bool increase = inst.form2;
   Warp &warp = x.warp;
-  if (warp.maxRegisters == 0) { // the launch does not say what it had
+  if (warp.maxRegisters == 0) { // the launch does not say how many it had
     warp.maxRegisters = count;
     return Flow::Next;
   }

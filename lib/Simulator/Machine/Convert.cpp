@@ -49,7 +49,7 @@ struct Form {
   bool ftz = false, sat = false, satfinite = false, relu = false;
 };
 
-/// The source's integer value: 128 bits hold all of them.
+/// Returns the integer value of the source. 128 bits hold all source types.
 __int128 loadInteger(Type t, uint64_t bits) {
   switch (t) {
   case Type::U8:
@@ -130,7 +130,7 @@ template <typename T> T narrow(long double value, Round round) {
   return result;
 }
 
-/// A double that rounds to any narrow format as `value` itself does.
+/// Returns a double that rounds to any narrow format exactly as `value` does.
 double toOdd(long double value) {
   double d = narrow<double>(value, Round::Zero);
   if (static_cast<long double>(d) != value)
@@ -196,7 +196,7 @@ uint64_t convert(const Form &form, uint64_t bits) {
   if (isInteger(form.to)) {
     if (value != value)
       return 0;
-    // Out of range clamps, infinities too.
+    // Values out of range are clamped, including infinities.
     __int128 low, high;
     integerRange(form.to, low, high);
     double rounded = roundToIntegral(value, form.round);
@@ -225,7 +225,7 @@ Flow cvt(Exec &x, const Inst &inst) {
   return Flow::Next;
 }
 
-// Hot forms.
+// The forms that kernels use most have handlers of their own.
 int64_t s64FromS32(int32_t a) { return a; }
 uint64_t u64FromU32(uint32_t a) { return a; }
 uint32_t u32FromU64(uint64_t a) { return uint32_t(a); }
@@ -437,8 +437,8 @@ bool decodeCvtPacked(DecodeContext &c, Round round, bool given) {
   if (form.from && (form.from->count != 2 || form.to->count != 2))
     return c.unsupported();
   bool narrow = form.to->bits < 16;
-  // What the manual lists: narrow results saturate; the four-element ones are
-  // stochastic; 16-bit ones come from f32 or from narrow ones.
+  // The forms in the manual: narrow results saturate; results of four elements
+  // are stochastic; 16-bit results come from f32 or from narrow formats.
   bool stochastic = round == Round::Stochastic;
   if ((narrow && !form.satfinite) ||
       (form.to->count == 4) != (stochastic && narrow) ||

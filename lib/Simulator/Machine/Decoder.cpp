@@ -161,7 +161,8 @@ bool Decoder::relocate(const ptx::Variable &variable) {
   return true;
 }
 
-/// What no device has room for is an error here, not a failed allocation.
+/// Sizes that no device has room for are an error here, instead of a failed
+/// allocation later.
 void Decoder::checkSizes() {
   constexpr uint64_t maxShared = 1 << 20, maxLocal = 512 << 10;
   uint64_t shared = 0, local = 0;
@@ -284,7 +285,8 @@ void Decoder::decodeFunction(const ptx::Function &f) {
     InstructionDecoder(*this, source).run();
   }
   pcOfInstruction.push_back(program.insts.size());
-  // Running off the end returns (or exits).
+  // Control that reaches the end of a function returns from it, or exits the
+  // kernel.
   Inst end;
   end.handler = endOfFunction;
   end.form = f.isEntry;

@@ -15,7 +15,7 @@
 
 namespace fa4::sim {
 
-/// Where a variable is.
+/// The place of a variable.
 struct VariablePlace {
   MemSpace space = MemSpace::Global;
   uint64_t address = 0; ///< In the space; shared: the window offset.
@@ -32,7 +32,7 @@ private:
 
   void checkSizes();
   void layOutShared();
-  /// Where the module's arrays without a size start.
+  /// Sets the address at which the module's arrays without a size start.
   void placeDynamicShared(uint32_t address);
   void layOutFunction(const ptx::Function &function);
   bool layOutGlobals();
@@ -43,9 +43,9 @@ private:
   void error(ptx::Location loc, const llvm::Twine &message);
   void finishConstants();
 
-  /// Offset in bank 1 of 32 copies of a value.
+  /// Returns the offset in bank 1 of 32 copies of a value.
   uint32_t constant(uint64_t value, unsigned bytes);
-  /// A register that lives for one PTX instruction.
+  /// Returns a register that lives for one PTX instruction.
   uint32_t temporary(unsigned width);
   Operand registerOperand(const ptx::Register &reg) const;
 
@@ -62,7 +62,8 @@ private:
       calls;
   const ptx::Function *current = nullptr;
   uint32_t registerEnd = 0, localEnd = 0;
-  /// Where dynamic shared memory starts: behind the largest entry, for each.
+  /// The start of dynamic shared memory, which is behind the static variables
+  /// of each entry.
   uint32_t sharedEnd = 0;
   llvm::DenseMap<const ptx::Function *, uint32_t> entrySharedEnd;
   /// A .func or an initialiser names dynamic shared memory: it has to start at
@@ -88,7 +89,7 @@ private:
 /// many bytes it has; null for an unknown name.
 Handler specialRegister(llvm::StringRef name, unsigned &bytes, uint64_t &form);
 
-/// Handlers that the decoder inserts.
+/// The handlers of instructions that the decoder inserts.
 Flow narrowTo32(Exec &, const Inst &);
 Flow widenTo64(Exec &, const Inst &); ///< form: 1 to sign-extend `form2` bits.
 Flow sharedAddress(Exec &, const Inst &); ///< form: window offset.

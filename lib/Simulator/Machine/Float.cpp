@@ -68,7 +68,7 @@ template <typename T, bool ftz, bool sat> T arith3(T a, T b, T c) {
   return out<ftz, sat>(std::fma(in<ftz>(a), in<ftz>(b), in<ftz>(c)));
 }
 
-/// Both floats of a 64-bit register.
+/// Applies an operation to both floats of a 64-bit register.
 template <Op op, bool ftz> uint64_t pairs2(uint64_t a, uint64_t b) {
   float low = arith2<float, op, ftz, false>(bitCast<float>(uint32_t(a)),
                                             bitCast<float>(uint32_t(b)));
@@ -102,7 +102,7 @@ int hostRounding(Round round) {
   }
 }
 
-/// The host rounds as asked while one of these lives.
+/// Sets the host's rounding mode for as long as the object lives.
 struct HostRounding {
   explicit HostRounding(Round round) : saved(std::fegetround()) {
     std::fesetround(hostRounding(round));
@@ -398,7 +398,7 @@ template <typename T> Flow testp(Exec &x, const Inst &inst) {
 constexpr Round roundingOf[] = {Round::Nearest, Round::Zero, Round::Down,
                                 Round::Up};
 
-/// Consumes a rounding modifier; nearest when there is none.
+/// Consumes a rounding modifier. Without one, the mode is nearest.
 Round takeRounding(DecodeContext &c, bool *given = nullptr) {
   int r = c.takeOneOf({"rn", "rz", "rm", "rp"});
   if (given)

@@ -41,7 +41,7 @@ void Cluster::report(llvm::StringRef kind, const llvm::Twine &message,
   grid.sink.add(std::move(finding));
 }
 
-/// "3", "0-7,16" of the set bits.
+/// Lists the set bits of a mask, for example "3" or "0-7,16".
 static std::string ranges(uint32_t mask) {
   std::string text;
   for (unsigned i = 0; i < warpSize; ++i) {
@@ -129,7 +129,7 @@ static std::string lastArrival(Cluster &cluster,
       .str();
 }
 
-/// What one fragment waits for, in words.
+/// Describes in words what a fragment waits for.
 static std::string describe(Cluster &cluster, const Warp &warp,
                             const Fragment &fragment) {
   const BlockReason &why = fragment.blocked;
@@ -205,7 +205,7 @@ static std::string describe(Cluster &cluster, const Warp &warp,
 }
 
 namespace {
-/// Warps of a CTA that do the same.
+/// Warps of a CTA that wait for the same thing at the same line.
 struct HangRow {
   const Cta *cta;
   uint32_t warps, pc;

@@ -228,7 +228,8 @@ bool InstructionDecoder::addSymbol(const ptx::Operand &op, unsigned bytes) {
     addConstant(value, bytes < 4 ? 4 : bytes);
     return true;
   }
-  // The window of a CTA depends on its rank.
+  // The shared window of a CTA depends on its rank, so the address is computed
+  // at run time.
   Operand temp;
   temp.width = slotWidth(bytes);
   temp.offset = decoder.temporary(temp.width);
@@ -438,7 +439,7 @@ bool InstructionDecoder::addCopy(CallInfo &info, const ptx::Operand &actual,
                                  const ptx::Function &function, bool isResult) {
   CallCopy copy;
   copy.bytes = formal.bytes ? formal.bytes : ptx::typeBytes(formal.type);
-  // The callee's side.
+  // The place on the callee's side.
   bool &calleeLocal = isResult ? copy.fromLocal : copy.toLocal;
   uint32_t &calleeOffset = isResult ? copy.fromOffset : copy.toOffset;
   if (formal.space == ptx::StateSpace::Param) {
@@ -450,7 +451,7 @@ bool InstructionDecoder::addCopy(CallInfo &info, const ptx::Operand &actual,
     (isResult ? copy.from : copy.to) = decoder.registerOperand(*formal.reg);
     decoder.current = saved;
   }
-  // The caller's.
+  // The place on the caller's side.
   bool &callerLocal = isResult ? copy.toLocal : copy.fromLocal;
   uint32_t &callerOffset = isResult ? copy.toOffset : copy.fromOffset;
   Operand &callerOperand = isResult ? copy.to : copy.from;
@@ -498,7 +499,8 @@ bool InstructionDecoder::addCall() {
       inst.handler = assertFail;
       return true;
     }
-    // What it prints is not part of what a kernel computes.
+    // vprintf prints nothing here, because its output is no result of the
+    // kernel.
     if (name == "vprintf") {
       inst.handler = [](Exec &, const Inst &) { return Flow::Next; };
       return true;

@@ -18,8 +18,8 @@ static bool sameCalls(const Fragment &a, const Fragment &b) {
   return true;
 }
 
-/// Merges into `index` every other fragment that stands at the same place;
-/// returns the new index.
+/// Merges all other fragments at the same place into the fragment `index`.
+/// Returns its new index.
 static unsigned mergeInto(Warp &warp, unsigned index) {
   auto &list = warp.fragments;
   if (list[index].arrived)
@@ -39,8 +39,8 @@ static unsigned mergeInto(Warp &warp, unsigned index) {
   return index;
 }
 
-/// A fragment of `mask` at the instruction behind the current one: lanes that
-/// a blocked instruction does not concern.
+/// Splits off the lanes of `mask`, which a blocked instruction does not
+/// concern, and lets them go on behind it.
 static void splitBehind(Warp &warp, unsigned index, LaneMask mask) {
   Fragment rest = warp.fragments[index];
   rest.mask = mask;
@@ -75,7 +75,7 @@ void Cluster::runFragment(Warp &warp, unsigned index, uint64_t quantum,
   for (; count < quantum; ++count) {
     if (warp.fragments.size() > 1) {
       index = mergeInto(warp, index);
-      // Somebody is behind us who may join us if we wait.
+      // Another fragment is behind this one and may join it if it waits.
       if (!freeRun && count > 0) {
         bool behind = false;
         for (const Fragment &other : warp.fragments)
@@ -148,7 +148,7 @@ void Cluster::runFragment(Warp &warp, unsigned index, uint64_t quantum,
       }
       break;
     }
-    // Exit: lanes with a false guard go on.
+    // For Exit, lanes with a false guard go on.
     ++count;
     exitLanes(exec, mask);
     Fragment &left = warp.fragments[index];

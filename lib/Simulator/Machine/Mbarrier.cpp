@@ -16,7 +16,7 @@
 
 using namespace fa4::sim;
 
-/// Limits of the manual's table "mbarrier contents".
+/// The limits in the manual's table "mbarrier contents".
 static constexpr uint32_t maxCount = (1u << 20) - 1;
 static constexpr int64_t maxTx = (1 << 20) - 1;
 
@@ -87,7 +87,8 @@ bool Cluster::initMbarrier(uint32_t address, uint32_t count,
     return false;
   }
   Mbarrier &barrier = cta.mbarriers[offset];
-  // Lanes of one instruction may all initialise it, to the same count.
+  // All lanes of one instruction may initialise the barrier if they use the
+  // same count.
   bool again = barrier.valid && barrier.initInst == actor.inst &&
                barrier.expected == count && barrier.pending == count &&
                barrier.phase == 0 && barrier.tx == 0;
@@ -191,7 +192,7 @@ bool Cluster::expectTx(uint32_t address, uint32_t bytes, const Actor &actor,
   barrier->history.note(actor.inst, actor.warp, barrier->phase).expectedBytes +=
       bytes;
   barrier->tx += bytes;
-  // No phase can complete here but one that complete_tx ran ahead of.
+  // A phase can only complete here if complete_tx came before expect_tx.
   tryCompletePhase(cta, *barrier);
   advance();
   return true;

@@ -26,7 +26,8 @@ struct MbarrierForm {
   SyncOrder order;
 };
 
-/// The shared address of a lane's barrier; false after a report.
+/// Determines the shared address of a lane's barrier. Returns false after a
+/// report.
 bool barrierAddress(Exec &x, const Inst &inst, const MbarrierForm &form,
                     unsigned operand, unsigned lane, uint32_t &address) {
   uint64_t a = x.value(inst, operand, lane);
@@ -169,11 +170,11 @@ Flow wait(Exec &x, const Inst &inst) {
       phase = barrier->phase;
     }
   });
-  // The time limit of try_wait is the system's: now and then it is none.
+  // The system chooses the time limit of try_wait. Now and then it is zero.
   if (done == 0 && form.tryWait && !x.frag->timedOut &&
       !cluster.timeLimitIsShort()) {
     reason.hasTimeLimit = true;
-    // Which phase it waits for, since when it started to wait.
+    // The phase that the wait is for is fixed when the wait starts.
     if (x.frag->blocked.kind != BlockReason::Mbarrier)
       x.frag->token = phase;
     return x.block(reason);
@@ -190,7 +191,7 @@ Flow wait(Exec &x, const Inst &inst) {
     x.warp.seenPhases[lastAddress] = seen;
   }
   if (ClusterChecker *checker = x.checker()) {
-    // Groups of lanes that saw the same barrier.
+    // The lanes are grouped by the barrier that they saw.
     LaneMask left = done;
     while (left) {
       unsigned first = __builtin_ctz(left);

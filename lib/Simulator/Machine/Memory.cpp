@@ -17,7 +17,8 @@ using namespace fa4::sim;
 llvm::Expected<Allocation *>
 GlobalMemory::allocate(llvm::StringRef name, uint64_t bytes, uint64_t address) {
   if (address == 0) {
-    // A gap between allocations, so that running over the end of one is seen.
+    // A gap between allocations makes an access beyond the end of one of them
+    // visible.
     address = nextFree;
     nextFree += (bytes + 255) / 256 * 256 + 4096;
   }
@@ -90,7 +91,7 @@ Allocation *GlobalMemory::byName(llvm::StringRef name) {
 std::string GlobalMemory::describe(uint64_t address) const {
   if (const Allocation *a = find(address))
     return llvm::formatv("{0} + {1:x}", a->name, address - a->address).str();
-  // The nearest allocation in front of it says most.
+  // The nearest allocation in front of the address describes it best.
   const Allocation *before = nullptr;
   for (const auto &a : list)
     if (a->address + a->bytes <= address)

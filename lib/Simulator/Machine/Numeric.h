@@ -65,7 +65,7 @@ constexpr Format e2m1Format{2, 1, 1, false, false};
 /// `randomBits`.
 uint32_t encode(double value, const Format &format, Round round, bool saturate,
                 uint32_t random = 0, unsigned randomBits = 0);
-/// Exact.
+/// Decodes a number; the result is exact.
 double decode(uint32_t bits, const Format &format);
 
 /// Rounds to an integer in floating point.

@@ -70,12 +70,12 @@ void ReportSink::add(Report report) {
       report.key += ":" + std::to_string(site.line);
   }
   std::lock_guard<std::mutex> lock(mutex);
-  // Other workers may still be on their way to stopping: what they find then
-  // says nothing new.
+  // Other workers may not have stopped yet. Their findings add nothing.
   if (stop)
     return;
   count += report.count;
-  // A loop over a faulty instruction would never end.
+  // After this many findings the run stops: a loop over a faulty instruction
+  // would report without end.
   constexpr uint64_t enough = 20000;
   if (!keepGoing || count >= enough)
     requestStop();

@@ -191,7 +191,7 @@ private:
     unsigned stalls = 0;        ///< In a row, without any progress anywhere.
   };
 
-  /// The next job, or none when all is done (or stopped).
+  /// Returns the next job, or nothing if all are done or the run has stopped.
   std::unique_ptr<Job> take(std::unique_lock<std::mutex> &lock) {
     while (true) {
       if (grid.sink.shouldStop())
@@ -212,7 +212,8 @@ private:
     }
   }
 
-  /// Everything resident has waited in vain: only a new cluster may help.
+  /// Returns true if all resident clusters have waited in vain, so that only a
+  /// new cluster may help.
   bool stuck() const {
     for (const auto &job : stalled)
       if (job->stalls == 0)
@@ -296,7 +297,8 @@ private:
   }
 
   void stall(std::unique_ptr<Job> job) {
-    // Polling in vain is a hang sooner than a loop that only computes.
+    // A cluster that polls in vain is declared hung sooner than one that only
+    // computes.
     constexpr unsigned hopeless = 500, pollWeight = 25;
     uint64_t epoch = grid.globalEpoch.load(std::memory_order_relaxed);
     if (epoch != job->stalledAt)
@@ -330,12 +332,14 @@ private:
   std::condition_variable wake;
   std::list<std::unique_ptr<Job>> ready, stalled;
   unsigned running = 0;
-  unsigned hopeful = 0; ///< Running jobs that have not just waited in vain.
+  /// The number of running jobs that have not just waited in vain.
+  unsigned hopeful = 0;
 };
 
 } // namespace
 
-/// Clusters that may be resident at once without using too much memory.
+/// Returns the number of clusters that may be resident at once without using
+/// too much memory.
 static unsigned residentByMemory(const GridInfo &info) {
   uint64_t warps = uint64_t(info.warpsPerCta) * info.ctasPerCluster;
   uint64_t bytes = warps * (info.program->registerBytes +

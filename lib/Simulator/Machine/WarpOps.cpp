@@ -104,7 +104,8 @@ template <ShuffleMode mode> Flow shuffle(Exec &x, const Inst &inst) {
       }
       if (!p)
         j = lane;
-      // Reading a lane that does not take part is undefined.
+      // The manual leaves the value of a lane that does not take part
+      // undefined.
       if (!(lanes >> j & 1)) {
         x.report(inst, "inactive-lane",
                  llvm::formatv("shfl.sync reads lane {0}, which does not take "

@@ -22,7 +22,7 @@ struct Info {
 };
 } // namespace
 
-/// In the order of DType.
+/// The table's rows are in the order of the enumerators of DType.
 static constexpr Info table[] = {
     {"bool", 1, false}, {"i8", 1, false},  {"u8", 1, false},  {"i16", 2, false},
     {"u16", 2, false},  {"i32", 4, false}, {"u32", 4, false}, {"i64", 8, false},
@@ -64,8 +64,8 @@ static const llvm::fltSemantics &semantics(DType type) {
   }
 }
 
-/// bf16 directly from the bits of a double that is exactly a float: the common
-/// case by far.
+/// Rounds to bf16 from the bits of a double that is exactly a float. Nearly all
+/// values are, and this way is much faster than the general one.
 static std::optional<uint64_t> encodeBf16(double value) {
   float narrow = float(value);
   if (double(narrow) != value || std::isnan(value))

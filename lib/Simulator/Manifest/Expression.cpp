@@ -249,7 +249,7 @@ std::string Number::text() const {
 static Number ofInteger(int64_t value) { return Number(value); }
 static Number ofDouble(double value) { return Number(value); }
 
-/// Null on success.
+/// Applies an operator. Returns null on success, else the error's message.
 static const char *apply(StringRef op, int64_t a, int64_t b, Number &result) {
   constexpr const char *overflow = "integer overflow";
   constexpr const char *byZero = "division by zero";
@@ -358,7 +358,7 @@ static llvm::Expected<Number> evaluateNode(const Node &node,
   Number values[3];
   StringRef op = node.name;
   for (unsigned i = 0; i < node.arguments.size(); ++i) {
-    // Only the branch taken is evaluated.
+    // Of a conditional expression only the chosen branch is evaluated.
     if (op == "?" && i && (i == 1) != isTrue(values[0]))
       continue;
     auto value = evaluateNode(*node.arguments[i], sizes);

@@ -13,7 +13,8 @@ using namespace fa4::sim;
 using llvm::StringRef;
 using llvm::Twine;
 
-/// llvm::json::parse recurses without a limit.
+/// llvm::json::parse recurses once a level and has no limit, so text that nests
+/// too deeply would overflow the stack.
 static bool isTooDeep(StringRef text) {
   unsigned depth = 0;
   bool inString = false;

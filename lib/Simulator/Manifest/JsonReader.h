@@ -21,7 +21,7 @@ namespace fa4::sim {
 /// Parses text that is an object; deeper than 64 levels is an error.
 llvm::Expected<llvm::json::Value> parseJson(llvm::StringRef text);
 
-/// The first error of a document.
+/// Keeps the first error in a document.
 struct JsonErrors {
   std::string first;
   bool fail(const llvm::Twine &where, const llvm::Twine &message) {
@@ -33,8 +33,8 @@ struct JsonErrors {
   bool any() const { return !first.empty(); }
 };
 
-/// A value and its place in the document. Everything returns false or a default
-/// after an error.
+/// A value and its place in the document. After an error, all functions return
+/// false or a default.
 class JsonPlace {
 public:
   JsonPlace(const llvm::json::Value &value, std::string where,
@@ -51,11 +51,11 @@ public:
   bool isObject() const { return value->getAsObject(); }
   bool isNull() const { return value->kind() == llvm::json::Value::Null; }
 
-  /// Member of an object; none when absent or null.
+  /// Returns a member of an object, or nothing if the member is absent or null.
   std::optional<JsonPlace> find(llvm::StringRef key) const;
   std::optional<JsonPlace> require(llvm::StringRef key) const;
   bool has(llvm::StringRef key) const { return find(key).has_value(); }
-  /// The object has no other keys than these.
+  /// Checks that the object has no other keys than `keys`.
   bool onlyKeys(llvm::ArrayRef<llvm::StringRef> keys) const;
   /// Calls f(element) for each element of an array.
   bool forEach(const std::function<bool(JsonPlace)> &f) const;
@@ -66,13 +66,15 @@ public:
   bool read(std::string &text) const;
   bool read(int64_t &number) const;
   bool read(bool &truth) const;
-  /// A number or a string that holds an expression.
+  /// Reads an expression from a number or from a string.
   bool read(Expression &expression) const;
   bool read(std::vector<Expression> &list) const;
-  /// An integer, or "0x..." (JSON readers lose large integers).
+  /// Reads an integer, or a string "0x...": JSON readers lose the low digits of
+  /// large integers.
   bool readAddress(uint64_t &address) const;
   bool readHex(std::vector<uint8_t> &bytes) const;
-  /// Index of the string among `names`.
+  /// Reads a string that must be one of `names`, and sets `index` to its
+  /// position.
   bool readName(unsigned &index, llvm::ArrayRef<llvm::StringRef> names,
                 llvm::StringRef what) const;
 

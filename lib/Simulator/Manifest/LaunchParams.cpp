@@ -78,7 +78,8 @@ llvm::Expected<TensorMap> Session::makeMap(const ParamSpec &param) {
   return map;
 }
 
-/// The bytes of a scalar, or what does not fit.
+/// Returns the bytes of a scalar parameter, or an error that says which value
+/// does not fit.
 static llvm::Expected<std::vector<uint8_t>> encodeScalar(const Number &number,
                                                          DType type) {
   unsigned bytes = dtypeBytes(type);

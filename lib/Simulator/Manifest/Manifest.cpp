@@ -387,7 +387,8 @@ bool ManifestReader::readParam(const JsonPlace &place, ParamSpec &param,
   return readStruct(place, param, depth);
 }
 
-/// `top` gives the PTX file when the launch does not.
+/// Reads one launch. If the launch names no PTX file, that of the manifest's
+/// top level counts.
 bool ManifestReader::readLaunch(const JsonPlace &place, const JsonPlace &top) {
   LaunchSpec launch;
   auto ptx = place.find("ptx") ? place.find("ptx") : top.require("ptx");

@@ -18,7 +18,8 @@ using llvm::Twine;
 static constexpr StringRef magic("\x93NUMPY", 6);
 
 int64_t NpyArray::count() const {
-  // Without elements, the product of the other dimensions may be anything.
+  // If one dimension is 0 there are no elements, and the product of the other
+  // dimensions may overflow without harm.
   if (llvm::is_contained(shape, 0))
     return 0;
   int64_t n = 1;
@@ -120,7 +121,8 @@ private:
 
 } // namespace
 
-/// "<f4" into kind, size and byte order; false when it is no plain number.
+/// Splits a type such as "<f4" into kind, size and byte order. Returns false if
+/// the type is no plain number.
 static bool parseDescr(StringRef descr, NpyArray &array, bool &swap) {
   if (descr.size() < 3)
     return false;
@@ -153,7 +155,7 @@ static void swapBytes(NpyArray &array) {
     std::reverse(array.data.begin() + i, array.data.begin() + i + n);
 }
 
-/// Column-major to row-major.
+/// Changes a column-major array to row-major.
 static void transpose(NpyArray &array) {
   size_t rank = array.shape.size();
   std::vector<int64_t> strides(rank, 1), index(rank, 0);
@@ -172,7 +174,8 @@ static void transpose(NpyArray &array) {
   array.data = std::move(result);
 }
 
-/// Elements times their size, or nothing when that is beyond `available`.
+/// Returns the number of elements times their size, or nothing if that is more
+/// than `available`.
 static std::optional<uint64_t> dataBytes(const NpyArray &array,
                                          uint64_t available) {
   uint64_t bytes = array.itemBytes;
@@ -255,7 +258,8 @@ std::string fa4::sim::encodeNpy(const NpyArray &array) {
   header += array.kind;
   header += std::to_string(array.itemBytes) +
             "', 'fortran_order': False, 'shape': (" + shape + "), }";
-  // Magic, version and length are 10 bytes; the data begin at a multiple of 64.
+  // The magic string, the version and the length take 10 bytes. The data must
+  // begin at a multiple of 64 bytes.
   header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 11, ' ');
   header += '\n';
   std::string file(magic);
@@ -276,8 +280,8 @@ NpyMeaning fa4::sim::npyMeaning(const NpyArray &array, DType type) {
     return sameSize && isFloat(type) ? NpyMeaning::Bits : NpyMeaning::None;
   if (isFloat(type) && array.kind == 'f')
     return NpyMeaning::Value;
-  // Integers stand for the bits of half-precision numbers, for integers of
-  // their size, and nothing else.
+  // Unsigned integers stand for the bits of half-precision numbers or for
+  // integers of the same size, and for no other type.
   if (array.kind == 'u' && sameSize && dtypeBytes(type) <= 2)
     return NpyMeaning::Bits;
   if (!isFloat(type) && array.kind != 'f' && sameSize)

@@ -29,8 +29,9 @@ static bool readTensor(StringRef name, const JsonPlace &place,
   if (tensor.strides.size() != tensor.shape.size())
     return strides->fail("'strides' and 'shape' differ in length");
   tensor.address = base;
-  // Workspaces have numbers for names and are expected to be zero. Which of
-  // the others are inputs nobody recorded.
+  // A tensor with a number for a name is a workspace, which kernels expect to
+  // be zero. The record does not say which of the other tensors are inputs, so
+  // all of them may be.
   unsigned number;
   StringRef digits = name;
   if (digits.consume_front("t") && !digits.getAsInteger(10, number))

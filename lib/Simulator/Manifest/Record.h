@@ -15,15 +15,17 @@ namespace fa4::sim {
 
 std::string resolvePath(llvm::StringRef file, llvm::StringRef relative);
 bool readDType(const JsonPlace &place, DType &type);
-/// The type of a tensor map over elements of `type`.
+/// Returns the type of a tensor map over elements of `type`.
 std::optional<TensorMapType> tensorMapType(DType type);
 bool readTensorMap(const JsonPlace &place, TensorMapSpec &map);
 
-/// Is it one launch of a record? Those have a "kernel".
+/// Returns true if the document is one launch of a record, which has a
+/// "kernel".
 bool isRecord(const JsonPlace &top);
 bool readRecord(const JsonPlace &top, Manifest &manifest);
 
-/// One manifest of the launches of a directory; the tensors are united.
+/// Joins the launches of a directory into one manifest. Tensors of the same
+/// name become one.
 llvm::Expected<Manifest> joinRecords(llvm::StringRef path,
                                      std::vector<Manifest> parts);
 

@@ -16,7 +16,7 @@ using namespace fa4::sim;
 using llvm::StringRef;
 using llvm::Twine;
 
-/// One PTX file of the session.
+/// A PTX file that some launches of the session share.
 struct Session::Image {
   std::string path;
   std::shared_ptr<const ptx::Module> module;
@@ -93,7 +93,8 @@ llvm::Error Session::setArray(StringRef name, NpyArray array) {
   return llvm::Error::success();
 }
 
-/// The call's sizes, then what arrays say, then defaults.
+/// Determines all sizes: first from the call, then from the shapes of arrays,
+/// then from defaults.
 llvm::Error Session::resolveSizes() {
   for (const auto &size : given)
     if (auto error = bindSize(size.first(), size.second, "the call"))
@@ -193,7 +194,8 @@ const Tensor &Session::tensorOf(StringRef name) const {
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// Files that the manifest names, unless the call gives an array.
+/// Reads the files that the manifest names, except for tensors to which the
+/// call gives an array.
 llvm::Error Session::readFiles() {
   for (const TensorSpec &tensor : spec.tensors) {
     if (tensor.file.empty() || arrays.contains(tensor.name))
@@ -214,7 +216,8 @@ llvm::Error Session::allocate() {
   for (Tensor &tensor : resolved)
     if (tensor.spec->address)
       fixed.push_back(&tensor);
-  // Ties in the order of the manifest: `resolved` is one array.
+  // Tensors at the same address stay in the order of the manifest. Comparing
+  // pointers gives this order, because `resolved` is one array.
   llvm::sort(fixed, [](const Tensor *a, const Tensor *b) {
     return std::pair(*a->spec->address, a) < std::pair(*b->spec->address, b);
   });
@@ -281,7 +284,8 @@ template <typename F> static void forEachElement(const Tensor &tensor, F f) {
 }
 
 namespace {
-/// splitmix64, and Box-Muller on top.
+/// Normally distributed numbers: splitmix64 makes the bits, Box-Muller the
+/// distribution.
 class Generator {
 public:
   Generator(uint64_t seed, StringRef name) : state(seed) {
@@ -305,7 +309,7 @@ private:
 };
 } // namespace
 
-/// What a tensor holds before the first launch.
+/// Sets the contents that a tensor has before the first launch.
 llvm::Error Session::fillTensor(Tensor &tensor, const PrepareOptions &options) {
   const TensorSpec &s = *tensor.spec;
   unsigned bytes = dtypeBytes(s.dtype);
@@ -509,7 +513,7 @@ llvm::Error Session::prepare(const PrepareOptions &options) {
 llvm::Expected<RunResult> Session::run(size_t launch,
                                        const RunOptions &options) {
   auto result = imageOf[launch]->simulator->run(configs[launch], options);
-  // What one launch leaves is defined for the next.
+  // Memory that one launch has written counts as initialised for the next one.
   for (Allocation *allocation : undefined)
     allocation->initialised = true;
   if (!result)

@@ -20,7 +20,7 @@ struct TypeInfo {
 };
 } // namespace
 
-/// In the order of Type.
+/// The table's rows are in the order of the enumerators of Type.
 static constexpr TypeInfo types[] = {
     {"b8", 1, false},      {"b16", 2, false},    {"b32", 4, false},
     {"b64", 8, false},     {"b128", 16, false},  {"u8", 1, false},

@@ -37,7 +37,7 @@ bool Parser::startsConstant(size_t ahead) const {
     return true;
   if (t.is("!"))
     return startsConstant(ahead + 1);
-  // ".5" is a word to the lexer.
+  // The lexer takes ".5" for a word with a dot.
   if (t.is(TokenKind::DotWord))
     return llvm::isDigit(t.text[0]);
   return t.is(TokenKind::Identifier) && t.text == "WARP_SZ";
@@ -61,7 +61,8 @@ bool Parser::parseInteger(int64_t &value, StringRef what) {
   return true;
 }
 
-/// A count between angle brackets: no `>` in it.
+/// Parses a count between angle brackets. The closing `>` must not be taken for
+/// an operator of the expression.
 bool Parser::parseAngleCount(uint64_t &count) {
   Location loc = token().loc;
   constexpr unsigned additive = 8;
@@ -98,7 +99,8 @@ static double asDouble(const Constant &c) {
   return c.isUnsigned ? double(uint64_t(c.integer)) : double(c.integer);
 }
 
-/// Null on success, else what is wrong.
+/// Applies an operator to floats. Returns null on success, else the error's
+/// message.
 static const char *applyFloat(StringRef op, Constant &a, const Constant &b) {
   double x = asDouble(a), y = asDouble(b);
   Constant result;
@@ -245,7 +247,8 @@ bool Parser::parseUnary(Constant &value) {
                                              : 0;
   } else if (op.is("-")) {
     value.integer = int64_t(0 - uint64_t(value.integer));
-    // -9223372036854775808: the literal alone does not fit int64_t.
+    // In -9223372036854775808 the literal alone does not fit int64_t, so it was
+    // read as unsigned.
     value.isUnsigned &= value.integer != INT64_MIN;
   } else if (op.is("~")) {
     if (value.isFloat)
@@ -255,7 +258,7 @@ bool Parser::parseUnary(Constant &value) {
   return true;
 }
 
-/// "(.s64)", "(.u64)".
+/// Returns true if the three tokens are a cast: "(.s64)" or "(.u64)".
 static bool isCast(const Token &a, const Token &b, const Token &c) {
   return a.is("(") && (b.isDot("s64") || b.isDot("u64")) && c.is(")");
 }

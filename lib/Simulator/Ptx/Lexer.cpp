@@ -68,7 +68,7 @@ private:
     p += 2;
   }
 
-  /// False at the end of the text.
+  /// Skips blanks and comments. Returns false at the end of the text.
   bool skipBlank() {
     while (p < end) {
       if (*p == '\n') {
@@ -178,7 +178,7 @@ fa4::sim::ptx::tokenize(StringRef text, std::vector<Diagnostic> &diagnostics) {
   return Lexer(text, diagnostics).run();
 }
 
-/// "3F800000" with exactly `digits` hexadecimal digits.
+/// Parses exactly `digits` hexadecimal digits, for example "3F800000".
 static bool parseBits(StringRef text, size_t digits, uint64_t &bits) {
   return text.size() == digits && !text.getAsInteger(16, bits);
 }

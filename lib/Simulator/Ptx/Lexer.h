@@ -32,7 +32,7 @@ struct Token {
   Location loc;
 
   bool is(TokenKind k) const { return kind == k; }
-  /// Is it this punctuation?
+  /// Returns true if the token is this punctuation.
   bool is(llvm::StringRef punct) const {
     return kind == TokenKind::Punct && text == punct;
   }
@@ -48,11 +48,11 @@ struct Token {
   }
 };
 
-/// All tokens of the text, an End token last.
+/// Returns all tokens of the text; the last one is an End token.
 std::vector<Token> tokenize(llvm::StringRef text,
                             std::vector<Diagnostic> &diagnostics);
 
-/// A numeric literal's value (or a folded constant expression's).
+/// The value of a numeric literal or of a folded constant expression.
 struct Constant {
   bool isFloat = false;
   uint8_t floatBits = 0; ///< 32 for 0f, 64 for 0d, 0 for decimal ones.
@@ -61,7 +61,7 @@ struct Constant {
   double floating = 0;
 };
 
-/// Empty when the literal is malformed or too large.
+/// Parses a numeric literal. Returns nothing if it is malformed or too large.
 std::optional<Constant> parseNumber(llvm::StringRef text);
 
 } // namespace fa4::sim::ptx

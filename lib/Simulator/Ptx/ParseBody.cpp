@@ -33,7 +33,7 @@ bool Parser::defineName(StringRef name, Location loc, Meaning meaning) {
   return true;
 }
 
-/// Makes the register `name`, or the elements of a vector register.
+/// Creates the register `name`, or the elements of a vector register.
 llvm::ArrayRef<const Register *>
 Parser::makeRegisters(StringRef name, const RegisterDecl &decl) {
   static constexpr StringRef elements[] = {".x", ".y", ".z", ".w"};
@@ -52,8 +52,9 @@ Parser::makeRegisters(StringRef name, const RegisterDecl &decl) {
   return {list, decl.vector};
 }
 
-/// Is `name` one of a range `prefix<count>`? All splits into a prefix and a
-/// decimal number without leading zeros.
+/// Finds the declared range `prefix<count>` to which `name` belongs. All ways
+/// to split the name into a prefix and a decimal number without leading zeros
+/// are tried.
 static const RegisterDecl *findInRange(const BodyScope &scope, StringRef name) {
   for (size_t split = name.size(); split > 1 && llvm::isDigit(name[split - 1]);
        --split) {
@@ -97,7 +98,7 @@ std::optional<Meaning> Parser::lookUp(StringRef name) {
 
 void Parser::collectFixups(llvm::ArrayRef<Operand> operands) {
   for (const Operand &operand : operands) {
-    // The arena's operands are ours to complete.
+    // The parser owns the operands in the arena, so it may still complete them.
     if (operand.is(Operand::Kind::Label) && operand.target == unresolved)
       scopes.back().operandFixups.push_back(const_cast<Operand *>(&operand));
     collectFixups(operand.elements);
@@ -127,8 +128,8 @@ bool Parser::resolveListEntry(const BodyScope::ListFixup &fixup,
   return true;
 }
 
-/// Completes what `scope`'s labels complete; the rest goes to the parent, or
-/// means functions, or is undefined.
+/// Resolves the operands that name a label of `scope`. The other names go to
+/// the parent scope; at the outermost scope they are functions, or undefined.
 void Parser::resolveFixups(BodyScope &scope, BodyScope *parent) {
   for (Operand *operand : scope.operandFixups) {
     if (resolveOperand(*operand, scope))
@@ -237,7 +238,8 @@ bool Parser::parseLabel() {
 }
 
 bool Parser::parseLabelList(const Token &name) {
-  // In place at once: names of labels to come refer to it.
+  // The list is put in place at once, because names of later labels refer to it
+  // by its index.
   uint32_t index = uint32_t(function->labelLists.size());
   LabelList &list = function->labelLists.emplace_back();
   list.name = module.strings.save(name.text);

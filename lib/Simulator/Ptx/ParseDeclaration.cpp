@@ -13,7 +13,7 @@
 using namespace fa4::sim::ptx;
 using llvm::StringRef;
 
-/// Larger objects are taken for mistakes.
+/// A larger object is reported as a mistake.
 static constexpr uint64_t maxVariableBytes = uint64_t(1) << 40;
 static constexpr uint64_t maxInitialisedBytes = uint64_t(1) << 28;
 static constexpr size_t maxDimensions = 16;
@@ -34,7 +34,8 @@ static std::optional<StateSpace> spaceByName(StringRef word) {
 // Specifiers
 //===----------------------------------------------------------------------===//
 
-/// Behind `.ptr`: `.global .align 32`, both optional.
+/// Parses what follows `.ptr`: a state space and an alignment such as `.global
+/// .align 32`, both optional.
 bool Parser::parsePointerSpec(DeclSpec &spec) {
   spec.isPointer = true;
   while (token().is(TokenKind::DotWord)) {
@@ -54,7 +55,7 @@ bool Parser::parsePointerSpec(DeclSpec &spec) {
   return true;
 }
 
-/// Everything before the name, in any order.
+/// Parses the modifiers before the declared name, which may stand in any order.
 bool Parser::parseDeclSpec(DeclSpec &spec) {
   bool hasSpace = false;
   Location start = token().loc;
@@ -126,7 +127,7 @@ bool Parser::parseDims(Variable &v) {
   return true;
 }
 
-/// Sizes, once the dimensions are final.
+/// Computes the variable's sizes. Its dimensions must be final.
 bool Parser::finishVariable(Variable &v) {
   uint64_t bytes = uint64_t(typeBytes(v.type)) * v.vector;
   uint64_t natural = bytes;
@@ -181,7 +182,8 @@ bool Parser::declareVariable(Variable &&parsed) {
     return true;
   }
   if (known) {
-    // A definition behind an extern declaration: operands refer to that one.
+    // A definition that follows an extern declaration replaces its contents in
+    // place, because operands already refer to the declaration.
     *known = std::move(*v);
     module.allVariables.pop_back();
     return true;
@@ -284,7 +286,7 @@ bool Parser::parseParameters(std::vector<Variable *> &list, bool results) {
   return expect(")", results ? "behind return values" : "behind parameters");
 }
 
-/// The parameters of a .callprototype; only their sizes matter.
+/// Parses the parameters of a .callprototype, of which only the sizes matter.
 bool Parser::parsePrototypeParameters(std::vector<uint64_t> &bytes) {
   if (!expect("(", "in a prototype"))
     return false;
@@ -328,7 +330,8 @@ bool Parser::storeConstant(Variable &v, uint64_t offset, const Constant &value,
   uint64_t pattern = uint64_t(value.integer);
   bool plainFloat = v.type == Type::F16 || v.type == Type::BF16 ||
                     v.type == Type::F32 || v.type == Type::F64;
-  // Integers are the bits of half-precision numbers, values of the others.
+  // An integer in an initialiser gives the bits of a half-precision number, but
+  // the value of any other float.
   if (plainFloat && (value.isFloat || bytes >= 4))
     pattern = floatPattern(v.type, value);
   else if (value.isFloat)
@@ -340,7 +343,7 @@ bool Parser::storeConstant(Variable &v, uint64_t offset, const Constant &value,
   return true;
 }
 
-/// `symbol`, `generic(symbol)`, with an offset.
+/// Parses `symbol` or `generic(symbol)`, with an optional offset.
 bool Parser::parseSymbolAddress(Relocation &r) {
   if (!token().is(TokenKind::Identifier))
     return unexpected("a symbol");
@@ -366,7 +369,7 @@ bool Parser::parseSymbolAddress(Relocation &r) {
   return true;
 }
 
-/// `0xFF00(symbol)`: one byte of an address.
+/// Parses `0xFF00(symbol)`, which is one byte of an address.
 bool Parser::parseMaskedAddress(Variable &v, uint64_t offset) {
   Token literal = take();
   auto mask = parseNumber(literal.text);
@@ -404,8 +407,8 @@ bool Parser::parseInitialiserValue(Variable &v, uint64_t offset) {
   return parseConstant(value) && storeConstant(v, offset, value, loc);
 }
 
-/// One level of braces; `dims` are the dimensions from here inwards. The first
-/// is 0 when it follows from the count.
+/// Parses one level of braces. `dims` are the dimensions from this level
+/// inwards; the first one is 0 if the number of values decides it.
 bool Parser::parseInitialiserLevel(Variable &v, llvm::ArrayRef<uint64_t> dims,
                                    uint64_t offset, uint64_t &count) {
   uint64_t stride = typeBytes(v.type);
@@ -414,7 +417,7 @@ bool Parser::parseInitialiserLevel(Variable &v, llvm::ArrayRef<uint64_t> dims,
   if (!expect("{", "before initial values"))
     return false;
   ++openBraces;
-  // Values without inner braces fill the innermost elements in order.
+  // Values without inner braces fill the elements in row-major order.
   uint64_t flat = 0, perElement = stride / std::max(typeBytes(v.type), 1u);
   for (count = 0; !token().is("}");) {
     Location loc = token().loc;
@@ -446,7 +449,7 @@ bool Parser::parseInitialiserLevel(Variable &v, llvm::ArrayRef<uint64_t> dims,
   return true;
 }
 
-/// `= value` or `= {values}`.
+/// Parses `= value` or `= {values}`.
 bool Parser::parseInitialiser(Variable &v) {
   if (v.space != StateSpace::Global && v.space != StateSpace::Const)
     return error(v.loc, "only .global and .const variables are initialised");

@@ -17,7 +17,8 @@ using llvm::Twine;
 //===----------------------------------------------------------------------===//
 
 bool Parser::error(Location loc, const Twine &message) {
-  // One statement, one message: what follows the first is often its echo.
+  // Each statement gets one message, because a second error is often a
+  // consequence of the first.
   if (!tooMany())
     diagnostics.push_back({loc, message.str()});
   return false;
@@ -225,7 +226,8 @@ bool Parser::parseAlias() {
   return expect(";", "behind .alias");
 }
 
-/// What needs the whole module: names that were declared later, aliases.
+/// Resolves what needs the whole module: aliases, and names that are declared
+/// after their use.
 void Parser::resolveModule() {
   for (const Alias &alias : module.aliases) {
     Function *target = module.findFunction(alias.aliasee);
@@ -330,7 +332,8 @@ void Parser::layOutParameters(Function &f) {
   f.paramBytes = offset;
 }
 
-/// `.entry name (params) directives` or `.func (results) name (params) ...`.
+/// Parses `.entry name (params) directives` or `.func (results) name (params)
+/// ...`.
 bool Parser::parseFunctionHeader(Function &parsed) {
   parsed.isEntry = take().text == "entry";
   auto attributes = [&] {
@@ -358,7 +361,7 @@ bool Parser::parseFunctionHeader(Function &parsed) {
   return parseFunctionDirectives(parsed.directives);
 }
 
-/// Joins a declaration and a definition of one name in one object.
+/// Joins a declaration and a definition of the same name into one object.
 Function *Parser::mergeFunction(Function &&parsed) {
   Function *&known = module.functionMap[parsed.name];
   if (module.findVariable(parsed.name)) {
@@ -390,7 +393,7 @@ bool Parser::parseFunction(Linkage linkage) {
   Function parsed;
   scopes.clear();
   openScope();
-  // Registers that are parameters belong to a function already.
+  // A register that is a parameter already belongs to a function.
   function = &parsed;
   bool ok = parseFunctionHeader(parsed);
   function = nullptr;

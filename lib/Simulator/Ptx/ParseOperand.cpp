@@ -17,7 +17,8 @@ llvm::ArrayRef<Operand> Parser::store(llvm::ArrayRef<Operand> operands) {
   return operands.copy(module.arena);
 }
 
-/// A name of a special register (PTX ISA 10), without its component.
+/// Returns true if `name` is a special register (PTX ISA section 10); its
+/// component, such as `.x`, is not part of the name.
 static bool isSpecialRegister(StringRef name) {
   static const llvm::StringSet<> names = {"%tid",
                                           "%ntid",
@@ -99,7 +100,8 @@ bool Parser::parseSpecialRegister(Operand &operand) {
   return true;
 }
 
-/// Behind a register's name: `.x` of a vector, `.b0` or `.h1` of a scalar.
+/// Parses what may follow a register's name: `.x` of a vector, `.b0` or `.h1`
+/// of a scalar.
 bool Parser::parseRegisterSuffix(Operand &operand, const Meaning &meaning) {
   bool isVector = meaning.registers.size() > 1;
   operand.kind = Operand::Kind::Register;
@@ -136,13 +138,14 @@ bool Parser::parseRegisterSuffix(Operand &operand, const Meaning &meaning) {
   return true;
 }
 
-/// `+ 4`, `- 4`, `+ -4` behind a symbol or register; none is 0.
+/// Parses the offset behind a symbol or register: `+ 4`, `- 4` or `+ -4`.
+/// Without one, the offset is 0.
 bool Parser::parseOffset(int64_t &offset) {
   while (token().is("+") || token().is("-")) {
     bool minus = take().is("-");
     Constant value;
     Location loc = token().loc;
-    // One term: `a + 4 - 8` is read term by term.
+    // Only one term is parsed here; the caller reads `a + 4 - 8` term by term.
     expressionDepth = 0;
     if (!parseUnary(value))
       return false;
@@ -162,7 +165,8 @@ bool Parser::parseOffset(int64_t &offset) {
   return true;
 }
 
-/// `symbol[3]`, `symbol[%r1]`, `symbol[%r1 + 2]`: elements of the symbol.
+/// Parses an element of a symbol: `symbol[3]`, `symbol[%r1]` or `symbol[%r1 +
+/// 2]`.
 bool Parser::parseIndexedSymbol(Operand &operand) {
   Operand symbol = operand;
   take();

@@ -17,29 +17,31 @@
 
 namespace fa4::sim::ptx {
 
-/// What a name means inside a function.
+/// The meaning of a name inside of a function.
 struct Meaning {
   enum class Kind : uint8_t { Registers, Variable, Label, LabelList };
   Kind kind = Kind::Variable;
-  /// One register, or the elements of a vector register.
+  /// The register, or the elements of a vector register.
   llvm::ArrayRef<const Register *> registers;
   const Variable *variable = nullptr;
   uint32_t index = 0; ///< Of the instruction or the label list.
 };
 
-/// A declaration of registers; they come into being when they are mentioned.
+/// A declaration of registers. A register is created when an instruction first
+/// mentions it.
 struct RegisterDecl {
   Type type = Type::B32;
   unsigned vector = 1;
   uint64_t count = 0; ///< Of a range `name<count>`; 0 for a single register.
 };
 
-/// A `{}` of a function's body; the outermost holds the parameters.
+/// A scope `{}` in a function's body. The outermost scope holds the parameters.
 struct BodyScope {
   Location open;
   llvm::StringMap<Meaning> names;
   llvm::StringMap<RegisterDecl> registers, ranges;
-  /// Names that may be labels to come, in operands and in label lists.
+  /// Operands and label lists whose names may be labels that follow later in
+  /// the text.
   std::vector<Operand *> operandFixups;
   struct ListFixup {
     uint32_t list;
@@ -87,10 +89,12 @@ private:
   }
   bool expect(llvm::StringRef punct, llvm::StringRef where);
   bool atEnd() const { return token().is(TokenKind::End); }
-  /// Records an error; false, so that callers can return it.
+  /// Records an error. Returns false, so that callers can return the call's
+  /// result.
   bool error(Location loc, const llvm::Twine &message);
   bool unexpected(const llvm::Twine &wanted);
-  /// Behind the next `;`, or to a `}` or the end.
+  /// Skips to the token behind the next `;`, or to a `}` or the end of the
+  /// text.
   void skipStatement();
   void skipRestOfLine();
   /// `.file` or `.loc`.
@@ -116,7 +120,7 @@ private:
   //===--- Declarations (ParseDeclaration.cpp) ----------------------------===//
   bool parseDeclSpec(DeclSpec &spec);
   bool parsePointerSpec(DeclSpec &spec);
-  /// Variables up to the `;`, for module or function scope.
+  /// Parses variables up to the `;`, in module or function scope.
   bool parseVariables(DeclSpec spec);
   bool parseVariableDeclarator(const DeclSpec &spec, Variable &variable);
   bool parseDims(Variable &variable);
@@ -176,7 +180,8 @@ private:
   bool parseOffset(int64_t &offset);
   bool parseGroup(Operand &operand, llvm::StringRef close, unsigned depth);
   bool parseGuard(Instruction &instruction);
-  /// Complains once a name and function; parsing goes on.
+  /// Reports an undeclared register once for each name and function; parsing
+  /// goes on.
   void undeclaredRegister(const Token &name);
   llvm::ArrayRef<Operand> store(llvm::ArrayRef<Operand> operands);
 
@@ -193,7 +198,8 @@ private:
   bool expectLabel = false; ///< The operands of bra name labels.
   bool isCall = false;      ///< Parentheses are argument lists.
   unsigned openBraces = 0;  ///< Of the instruction's operands.
-  /// A register declaration was malformed: do not complain about its names.
+  /// True after a malformed register declaration, whose names are then not
+  /// reported as undeclared.
   bool lostRegisters = false;
   llvm::StringSet<> undeclared; ///< Already complained about.
   llvm::StringMap<llvm::ArrayRef<llvm::StringRef>> opcodeWords;

@@ -40,7 +40,8 @@ static const char *const kTriple = "nvptx64-nvidia-cuda";
 
 namespace {
 
-/// Turns what LLVM reports into diagnostics on the function it is about.
+/// Turns LLVM's diagnostics into MLIR diagnostics on the function that they
+/// concern.
 class DiagnosticsToMLIR final : public llvm::DiagnosticHandler {
 public:
   explicit DiagnosticsToMLIR(ModuleOp module) : module(module) {}
@@ -68,7 +69,8 @@ public:
 
 private:
   Operation *opOf(const llvm::DiagnosticInfo &info) {
-    // The base class of the two cannot be asked for.
+    // LLVM's casts know the two located diagnostics, but not their common base
+    // class.
     const llvm::DiagnosticInfoWithLocationBase *located =
         llvm::dyn_cast<llvm::DiagnosticInfoUnsupported>(&info);
     if (!located)
@@ -85,8 +87,9 @@ private:
 
 } // namespace
 
-/// Reports what LLVM gave up with. Its selector names the function at the end,
-/// and the node in the first line, with addresses that differ from run to run.
+/// Reports a fatal error of LLVM. The message of the instruction selector names
+/// the function in its last line and the node in its first, with addresses that
+/// differ from run to run and are left out here.
 static void reportFatal(ModuleOp module, StringRef reason) {
   auto [text, functionName] = reason.split("\nIn function: ");
   Operation *op = functionName.empty()
@@ -100,11 +103,11 @@ static void reportFatal(ModuleOp module, StringRef reason) {
       << "NVPTX back end: " << StringRef(message).trim();
 }
 
-/// Runs `work`. If LLVM gives up in it (report_fatal_error, a crash), false is
-/// returned and `reason` says why; what `work` owns is in no state to be
-/// destroyed then.
+/// Runs `work`. If LLVM ends it by report_fatal_error or a crash, returns false
+/// and sets `reason`; objects that `work` owns must then not be destroyed, as
+/// they may be in an invalid state.
 static bool runGuarded(llvm::function_ref<void()> work, std::string &reason) {
-  // The handler and the recovery are the process's.
+  // The fatal error handler and the crash recovery are global to the process.
   static std::mutex mutex;
   std::lock_guard<std::mutex> lock(mutex);
   llvm::ScopedFatalErrorHandler handler(
@@ -139,7 +142,8 @@ static const llvm::Target *nvptxTarget(std::string &error) {
   return llvm::TargetRegistry::lookupTarget(llvm::Triple(kTriple), error);
 }
 
-/// LLVM itself only warns about names that it does not know, on stderr.
+/// LLVM itself only prints a warning to stderr for a chip or feature that it
+/// does not know.
 static LogicalResult checkSubtarget(ModuleOp module, const llvm::Target &target,
                                     const EmitPTXOptions &options) {
   std::unique_ptr<llvm::MCSubtargetInfo> info(
@@ -191,7 +195,8 @@ static std::unique_ptr<llvm::Module> translate(ModuleOp module,
                                                llvm::LLVMContext &context,
                                                llvm::TargetMachine &machine,
                                                const EmitPTXOptions &options) {
-  // Verified here, as the translation prints what it finds to stderr.
+  // The module is verified here, because the translation prints its findings to
+  // stderr instead of reporting them.
   std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(
       module, context, "fa4", /*disableVerification=*/true);
   if (!translated)
@@ -218,7 +223,8 @@ static std::unique_ptr<llvm::Module> translate(ModuleOp module,
   return translated;
 }
 
-/// False if `passes` is no pipeline; then `reason` says why.
+/// Runs the passes. Returns false and sets `reason` if `passes` is not a valid
+/// pipeline.
 static bool optimize(llvm::Module &module, llvm::TargetMachine &machine,
                      StringRef passes, std::string &reason) {
   llvm::LoopAnalysisManager loops;
@@ -315,10 +321,11 @@ FailureOr<std::string> fa4::emitPTX(ModuleOp module,
       },
       reason);
   if (!finished) {
-    // An error before it is the cause.
+    // An earlier error is the cause of this one, which is not reported then.
     if (!context->getDiagHandlerPtr()->HasErrors)
       reportFatal(module, reason);
-    // Passes that were cut short still refer to these.
+    // Passes that were interrupted still refer to these objects, so they are
+    // leaked.
     (void)translated.release();
     (void)machine.release();
     (void)context.release();

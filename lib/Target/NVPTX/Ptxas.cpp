@@ -41,11 +41,12 @@ static bool isProgram(const Twine &path) {
   return sys::fs::can_execute(path) && !sys::fs::is_directory(path);
 }
 
-/// ptxas of the wheel in a Python environment, or nothing.
+/// Returns the path of the ptxas wheel in a Python environment, or nothing.
 static std::optional<std::string> findInVenv(StringRef venv) {
   SmallString<128> library(venv);
   sys::path::append(library, "lib");
-  // More than one version of Python: the same one each time.
+  // An environment may hold more than one version of Python. Sorting makes the
+  // choice the same each time.
   std::vector<std::string> pythons;
   std::error_code ec;
   for (sys::fs::directory_iterator it(library, ec), end; it != end && !ec;
@@ -66,7 +67,8 @@ static std::optional<std::string> findInVenv(StringRef venv) {
 
 namespace {
 
-/// Tries places one after the other and remembers where nothing was.
+/// Tries places one after the other and remembers those without ptxas, for the
+/// error message.
 class Finder {
 public:
   explicit Finder(const PtxasSearch &search) : search(search) {}
@@ -101,7 +103,7 @@ public:
   std::vector<std::string> places;
 
 private:
-  /// A variable that is set and not empty.
+  /// Returns the value of an environment variable that is set and not empty.
   std::optional<std::string> variable(StringRef name) {
     std::optional<std::string> value = search.getEnv(name);
     if (value && !value->empty())
@@ -175,8 +177,9 @@ static PtxasFunction &findOrAdd(PtxasReport &report, StringRef name) {
   return report.functions.back();
 }
 
-/// The number of "N unit" in a comma-separated list, where the unit may have
-/// "used" before the number. Units that are not there leave `value` alone.
+/// Reads the number of "N unit" in a comma-separated list; the word "used" may
+/// stand before the number. Leaves `value` alone if the list does not have the
+/// unit.
 template <typename T>
 static bool readCount(StringRef list, StringRef unit, T &value) {
   for (StringRef item : llvm::split(list, ',')) {
@@ -191,7 +194,7 @@ static bool readCount(StringRef list, StringRef unit, T &value) {
 
 Expected<PtxasReport> fa4::parsePtxasLog(StringRef log) {
   PtxasReport report;
-  // The functions that lines without a name are about.
+  // The functions to which lines without a function name belong.
   std::string entry, function;
   auto malformed = [](StringRef line) {
     return makeError("cannot read this line of ptxas: '" + line + "'");
@@ -246,8 +249,8 @@ Expected<PtxasReport> fa4::parsePtxasLog(StringRef log) {
 
 namespace {
 
-/// A file in the folder for temporary ones that does not outlive this object,
-/// nor the process if a signal ends it.
+/// A file in the folder for temporary files. It is removed with this object,
+/// and if a signal ends the process.
 class ScratchFile {
 public:
   explicit ScratchFile(StringRef suffix) {
@@ -304,8 +307,8 @@ private:
 
 } // namespace
 
-/// The beginning of what ptxas printed: one bad instruction often gives many
-/// lines.
+/// Returns the beginning of ptxas's output, because one bad instruction often
+/// leads to many lines.
 static std::string firstLines(StringRef log) {
   constexpr size_t shown = 8;
   llvm::SmallVector<StringRef> lines;
@@ -316,7 +319,8 @@ static std::string firstLines(StringRef log) {
   return text;
 }
 
-/// The temporary name says nothing, and is another one each time.
+/// Removes the name of the temporary file, which would be different in each run
+/// and means nothing to a reader.
 static std::string withoutName(StringRef log, StringRef path) {
   std::string text;
   while (true) {

@@ -16,29 +16,29 @@
 
 namespace fa4 {
 
-/// Sizes of the tiles of scores that one CTA works on.
+/// The sizes of the tiles of scores on which one CTA works.
 struct AttentionTiles {
-  /// Query rows: a multiple of the rows of the target's MMA.
+  /// The number of query rows, a multiple of the rows of the target's MMA.
   int64_t rows;
-  /// Keys of one block.
+  /// The number of keys of one block.
   int64_t keys;
 };
 
-/// The tiles for `headDim` elements a row of q, k, v and out: as many tiles of
-/// the MMA's rows, each with an f32 accumulator of scores and one of the
-/// output, as fit in tensor memory and as lanes can hold a row of scores of.
-/// Fewer where `queries`, the number of query rows if it is known, needs fewer.
-/// No rows if not even one fits.
+/// Returns the tiles for rows of `headDim` elements in q, k, v and out. There
+/// are as many tiles of the MMA's rows as fit in tensor memory, each with an
+/// f32 accumulator of scores and one of the output, and as lanes can hold a row
+/// of scores of. There are fewer if `queries`, the number of query rows where
+/// it is known, needs fewer, and no rows if not even one tile fits.
 AttentionTiles chooseAttentionTiles(const TargetDescription &target,
                                     int64_t headDim,
                                     std::optional<int64_t> queries);
 
-/// Why there is no kernel for `op` on `target`, as one line that names the
-/// combination; nothing if there is one.
+/// Returns the reason why there is no kernel for `op` on `target`, as one line
+/// that names the combination, or nothing if there is a kernel.
 std::optional<std::string> explainUnsupported(attn::AttentionOpInterface op,
                                               const TargetDescription &target);
 
-/// An error on `op` with the explanation, if there is no kernel for it.
+/// Emits an error on `op` with this reason if there is no kernel for it.
 llvm::LogicalResult checkLegality(attn::AttentionOpInterface op,
                                   const TargetDescription &target);
 

@@ -28,13 +28,13 @@ namespace fa4::tile {
 void populateLaneMathToLLVM(const mlir::LLVMTypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
 
-/// Marks as illegal what the patterns are for (`arith.select` and `arith.divf`:
-/// of some operands), and all other of `math`, so that an operation without a
-/// pattern is an error on it.
+/// Marks the operations illegal that the patterns convert (`arith.select` and
+/// `arith.divf` with some operands only), and all other operations of `math`,
+/// so that an operation without a pattern becomes an error on that operation.
 void markLaneMathIllegal(mlir::ConversionTarget &target);
 
-/// Whether an elementwise operation of `arith` or `math` has code for lanes:
-/// by these patterns or, of `arith`, by upstream's.
+/// Returns true if an elementwise operation of `arith` or `math` can be lowered
+/// for lanes, by these patterns or (for `arith`) by upstream's.
 bool isLaneMath(mlir::Operation *op);
 
 } // namespace fa4::tile

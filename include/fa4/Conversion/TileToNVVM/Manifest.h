@@ -14,9 +14,10 @@
 
 namespace fa4::tile {
 
-/// Attribute of a kernel that `tile-to-nvvm` has made: a dictionary with the
-/// keys of a manifest of one launch (docs/simulator-manifest.md), but `sizes`,
-/// an array of names, and `resources`, what the kernel takes of its SM.
+/// The attribute that `tile-to-nvvm` puts on a kernel: a dictionary with the
+/// keys of a manifest of one launch (docs/simulator-manifest.md), except for
+/// `sizes`, which is an array of names, and `resources`, which says what the
+/// kernel uses of its SM.
 inline constexpr llvm::StringLiteral kManifestAttr = "fa4.manifest";
 
 /// Attribute of a tile.kernel: conditions on the names in `tile.dims` that its
@@ -24,9 +25,9 @@ inline constexpr llvm::StringLiteral kManifestAttr = "fa4.manifest";
 /// of dictionaries with the strings `condition` and `message`.
 inline constexpr llvm::StringLiteral kRequiresAttr = "tile.requires";
 
-/// The manifest of `kernel`, to be written next to its PTX, whose file name the
-/// caller adds as `ptx`. `resources` is in `comment`. An error on the function
-/// if it has no such attribute, or one with something else in it.
+/// Returns the manifest of `kernel`, to be written next to its PTX. The caller
+/// adds the PTX file's name as `ptx`; `resources` goes into `comment`. Emits an
+/// error on the function if the attribute is missing or malformed.
 mlir::FailureOr<llvm::json::Object>
 buildManifest(mlir::LLVM::LLVMFuncOp kernel);
 

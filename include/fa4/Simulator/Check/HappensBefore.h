@@ -19,14 +19,17 @@
 namespace fa4::sim {
 
 struct CheckOptions {
-  /// tcgen05.fence::before/after_thread_sync. Auto: asked for in kernels that
-  /// contain any; ptxas's other inputs rely on mbarrier waits alone.
+  /// Whether tcgen05.fence::before/after_thread_sync must stand where the
+  /// manual asks for them. Auto: only in kernels that contain any of these
+  /// fences, because other kernels that work on hardware rely on mbarrier waits
+  /// alone.
   enum TensorFences { Auto, Required, Ignored } tensorFences = Auto;
-  /// Report reads of shared or tensor memory that nothing has written.
+  /// If true, reads of shared or tensor memory that nothing has written are
+  /// reported.
   bool uninitialised = true;
 };
 
-/// For RunOptions::checker.
+/// Returns the checker for RunOptions::checker.
 CheckerFactory happensBeforeChecker(CheckOptions options = {});
 
 } // namespace fa4::sim

@@ -28,7 +28,8 @@ class Cluster;
 struct Inst;
 struct Warp;
 
-/// xoshiro-like small generator: scheduling decisions only.
+/// A small random number generator (like xoshiro). It only makes scheduling
+/// decisions.
 class Random {
 public:
   explicit Random(uint64_t seed) : state(seed * 0x9E3779B97F4A7C15ull + 1) {}
@@ -39,7 +40,7 @@ public:
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
     return z ^ (z >> 31);
   }
-  /// Uniform in [0, n), n > 0.
+  /// Returns a uniform number in [0, n); n > 0.
   uint32_t below(uint32_t n) { return uint32_t((next() >> 32) * n >> 32); }
   bool oneIn(uint32_t n) { return below(n) == 0; }
 
@@ -50,11 +51,13 @@ private:
 class AsyncOp {
 public:
   virtual ~AsyncOp() = default;
-  /// May it be performed now? (For what waits for something but its queue.)
+  /// Returns true if the operation may be performed now. Operations that wait
+  /// for more than their queue override this.
   virtual bool ready(Cluster &) { return true; }
-  /// Performs a piece; true when nothing is left.
+  /// Performs a piece of the operation. Returns true when nothing is left.
   virtual bool step(Cluster &, Random &) = 0;
-  /// For the hang table: "cp.async.bulk.tensor at line 12".
+  /// Describes the operation for the hang table: "cp.async.bulk.tensor at line
+  /// 12".
   virtual std::string describe(const Cluster &) const = 0;
 
   const Inst *inst = nullptr; ///< What issued it.
@@ -66,14 +69,14 @@ class AsyncEngine {
 public:
   static constexpr uint32_t unordered = ~0u;
 
-  /// `queue`: any number the caller chooses, e.g. a CTA's tensor pipe; or
-  /// `unordered`.
+  /// Adds an operation. `queue` is a number that the caller chooses, for
+  /// example of a CTA's tensor pipe, or `unordered`.
   void issue(std::unique_ptr<AsyncOp> op, uint32_t queue = unordered);
   bool empty() const { return outstanding == 0; }
   uint64_t count() const { return outstanding; }
-  /// Performs a piece of one ready operation; false when none is ready.
+  /// Performs a piece of one ready operation. Returns false when none is ready.
   bool runOne(Cluster &cluster, Random &random);
-  /// Calls f(const AsyncOp &) for everything outstanding.
+  /// Calls f(const AsyncOp &) for each outstanding operation.
   template <typename F> void forEach(F f) const {
     for (const Queue &q : queues)
       for (const auto &op : q.ops)

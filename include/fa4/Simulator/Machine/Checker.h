@@ -33,7 +33,8 @@ class Cluster;
 
 using LaneMask = uint32_t;
 
-/// An asynchronous operation as a happens-before agent.
+/// The number of an asynchronous operation as an agent of the happens-before
+/// relation.
 using AgentId = uint32_t;
 constexpr AgentId noAgent = ~0u;
 
@@ -97,8 +98,8 @@ struct FenceEvent {
   uint32_t bytes = 0;
 };
 
-/// What an asynchronous operation is to the checker: it decides how others
-/// learn that it is complete.
+/// The kind of an asynchronous operation. It decides how threads learn that the
+/// operation is complete.
 enum class AgentKind : uint8_t {
   BulkLoad,   ///< Completes on mbarriers: TMA load, bulk copy, st.async.
   BulkStore,  ///< Joins the issuing thread's bulk group.
@@ -107,7 +108,7 @@ enum class AgentKind : uint8_t {
   Commit,     ///< tcgen05.commit, cp.async.mbarrier.arrive: an arrival to come.
 };
 
-/// `rows` runs of `bytes` bytes, `stride` bytes apart.
+/// A range of memory: `rows` runs of `bytes` bytes, `stride` bytes apart.
 struct AccessRange {
   uint64_t address; ///< Global, or shared (rank << 24 | offset).
   uint32_t bytes;
@@ -138,7 +139,8 @@ public:
   //===--- mbarriers ------------------------------------------------------===//
   virtual void mbarrierInit(const Actor &, Cta &, const Mbarrier &) = 0;
   virtual void mbarrierInval(const Actor &, Cta &, const Mbarrier &) = 0;
-  /// Before the counts change. By a thread (actor.lane) or an agent.
+  /// Called before the counts change. The arrival is by a thread (actor.lane)
+  /// or by an agent.
   virtual void mbarrierArrive(const Actor &, Cta &, const Mbarrier &,
                               const SyncOrder &, uint32_t count) = 0;
   virtual void mbarrierExpectTx(const Actor &, Cta &, const Mbarrier &,
@@ -166,16 +168,18 @@ public:
                            uint64_t generation, const SyncOrder &) = 0;
 
   //===--- Asynchronous operations ----------------------------------------===//
-  // An operation's accesses are told when it is issued, whenever it is
-  // performed: what orders it is fixed by then.
+  // The accesses of an operation are announced when it is issued, no matter
+  // when it is performed, because its order relative to others is fixed by
+  // then.
 
   static constexpr uint32_t noMbarrier = ~0u;
 
-  /// issuer.lane issues an operation.
+  /// Called when issuer.lane issues an operation. Returns the operation's
+  /// agent.
   virtual AgentId beginAgent(AgentKind, const Actor &issuer) { return noAgent; }
-  /// `proxy`: Generic for st.async and non-bulk cp.async. `mbarrier`: the
-  /// shared address of the mbarrier on which this access of a BulkLoad
-  /// completes.
+  /// Announces an access of an agent. `proxy` is Generic for st.async and
+  /// non-bulk cp.async. `mbarrier` is the shared address of the mbarrier on
+  /// which this access of a BulkLoad completes.
   virtual void agentAccess(AgentId, const Actor &issuer, MemSpace, AccessKind,
                            Proxy, const AccessRange *, size_t count,
                            uint32_t mbarrier = noMbarrier) {}
@@ -184,7 +188,7 @@ public:
   /// A BulkLoad will complete `bytes` on this mbarrier, in pieces (each told by
   /// mbarrierCompleteTx).
   virtual void agentWillComplete(AgentId, uint32_t mbarrier, uint32_t bytes) {}
-  /// Nothing refers to the agent any more.
+  /// Called when nothing refers to the agent any more.
   virtual void endAgent(AgentId) {}
 
   virtual void bulkCommit(const Warp &, const Inst &, LaneMask) {}
@@ -216,16 +220,17 @@ public:
   /// Something else is about to be reported, or held readers go on: findings
   /// that wait for more are as complete as they get.
   virtual void flush() {}
-  /// All threads have exited and all operations are complete.
+  /// Called when all threads have exited and all operations are complete.
   virtual void finish() = 0;
 };
 
-/// The checker of a launch: what clusters share (global memory).
+/// The checker of a launch, which holds the state that clusters share (global
+/// memory).
 class Checker {
 public:
   virtual ~Checker() = default;
   virtual std::unique_ptr<ClusterChecker> beginCluster(Cluster &) = 0;
-  /// After the last cluster.
+  /// Called after the last cluster.
   virtual void finish() = 0;
 };
 

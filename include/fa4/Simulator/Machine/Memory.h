@@ -36,7 +36,8 @@ constexpr uint32_t sharedRankShift = 24;
 constexpr uint32_t sharedOffsetMask = (1u << sharedRankShift) - 1;
 /// Bytes at the start of each CTA's shared window that no program may touch.
 constexpr uint32_t sharedReservedBytes = 1024;
-/// Opt-in limit of sm_100 (227 KiB), without the reserved bytes.
+/// The most shared memory that a CTA can have on sm_100 (227 KiB, by opt-in),
+/// without the reserved bytes.
 constexpr uint32_t sharedMaxBytes = 232448;
 
 /// One allocation of global memory.
@@ -45,7 +46,8 @@ struct Allocation {
   uint64_t address = 0;
   uint64_t bytes = 0;
   uint8_t *data = nullptr;
-  /// Contents are defined when the launch starts (an input, or zeroed).
+  /// True if the contents are defined when the launch starts: an input, or
+  /// zeroed memory.
   bool initialised = true;
   /// Dense index in GlobalMemory::allocations(), by ascending address.
   uint32_t index = 0;
@@ -61,17 +63,18 @@ public:
   llvm::Expected<Allocation *> allocate(llvm::StringRef name, uint64_t bytes,
                                         uint64_t address = 0);
 
-  /// Host pointer to [address, address + bytes), or null unless one allocation
-  /// holds it all. Thread-safe while nothing allocates.
+  /// Returns the host pointer to [address, address + bytes), or null if no
+  /// single allocation holds all of it. Thread-safe while nothing allocates.
   uint8_t *resolve(uint64_t address, uint64_t bytes) const {
     const Allocation *a = find(address);
     if (!a || address - a->address + bytes > a->bytes)
       return nullptr;
     return a->data + (address - a->address);
   }
-  /// The allocation that holds this byte, or null.
+  /// Returns the allocation that holds this byte, or null.
   const Allocation *find(uint64_t address) const;
-  /// "k + 0x20", or "0x7000..., 16 bytes past the end of k".
+  /// Describes an address: "k + 0x20", or "0x7000..., 16 bytes past the end of
+  /// k".
   std::string describe(uint64_t address) const;
 
   const std::vector<std::unique_ptr<Allocation>> &allocations() const {

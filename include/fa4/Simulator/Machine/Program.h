@@ -56,7 +56,7 @@ using LaneMask = uint32_t;
 constexpr unsigned warpSize = 32;
 constexpr LaneMask allLanes = 0xFFFFFFFFu;
 
-/// What happens to the lanes that executed an instruction.
+/// The way in which lanes continue after an instruction.
 enum class Flow : uint8_t {
   Next,  ///< Continue behind it.
   Jump,  ///< The handler set the pc (or split the fragment).
@@ -84,9 +84,11 @@ struct Inst {
     /// `.aligned`: all lanes of the warp that have not exited must execute it
     /// together; the machine waits for them before it calls the handler.
     Aligned = 1,
-    /// Opens no register result that later code depends on (stores, fences).
+    /// The instruction has no register result that later code depends on
+    /// (stores, fences).
     NoResult = 2,
-    /// Inserted by the decoder in front of a PTX instruction of the same line.
+    /// The decoder has inserted the instruction in front of a PTX instruction
+    /// of the same line.
     Helper = 4,
   };
   static constexpr uint32_t noGuard = ~0u;
@@ -144,8 +146,8 @@ struct EntryInfo {
   std::string describeShared(uint32_t offset) const;
 };
 
-/// Something that a call copies, lane by lane: from local memory or an operand
-/// to local memory or a register.
+/// A value that a call copies, lane by lane, from local memory or an operand to
+/// local memory or a register.
 struct CallCopy {
   bool fromLocal = false, toLocal = false;
   uint32_t fromOffset = 0, toOffset = 0; ///< In local memory.
@@ -165,7 +167,7 @@ public:
   std::vector<Operand> operands;
   std::vector<FunctionInfo> functions;
   std::vector<EntryInfo> entries;
-  /// Bank 1: constants, 64-byte aligned.
+  /// Returns bank 1, the constants, which are 64-byte aligned.
   const uint8_t *constants() const { return constantBank; }
   uint32_t registerBytes = 0; ///< Register file of one warp.
   std::string fileName;
@@ -175,7 +177,7 @@ public:
   llvm::ArrayRef<Operand> operandsOf(const Inst &inst) const {
     return {operands.data() + inst.firstOperand, inst.numOperands};
   }
-  /// "file.ptx:12".
+  /// Returns the place of an instruction, for example "file.ptx:12".
   std::string locate(const Inst &inst) const;
   /// "line 12", with the line of the source file where a `.loc` says it:
   /// "line 12 (attention.py:57:4)".
@@ -206,10 +208,11 @@ public:
   virtual const ptx::Instruction &source() const = 0;
   virtual Program &program() = 0;
   Inst inst;
-  /// Results narrower than their register are sign-extended (ld.s16, cvt.s16).
+  /// True if results narrower than their register are sign-extended (ld.s16,
+  /// cvt.s16).
   bool resultSigned = false;
-  /// Registers wider than what the form reads or writes are taken as they are:
-  /// the handler looks at Operand::width itself (ld, st).
+  /// True if registers may be wider than the value that the form reads or
+  /// writes. The handler then looks at Operand::width itself (ld, st).
   bool anyWidth = false;
 
   //===--- Modifiers ------------------------------------------------------===//
@@ -220,20 +223,20 @@ public:
   /// Consumes whichever of the names occurs first among the unconsumed
   /// modifiers; the index in `names`, or -1.
   int takeOneOf(llvm::ArrayRef<llvm::StringRef> names);
-  /// Is there an unconsumed modifier of that name?
+  /// Returns true if there is an unconsumed modifier of that name.
   bool has(llvm::StringRef name) const;
-  /// The next unconsumed modifier, empty at the end.
+  /// Returns the next unconsumed modifier, or an empty string at the end.
   llvm::StringRef peek() const;
   /// Consumes and returns the next unconsumed modifier.
   llvm::StringRef next();
-  /// All unconsumed modifiers, joined with dots.
+  /// Returns all unconsumed modifiers, joined with dots.
   std::string rest() const;
 
   //===--- Operands -------------------------------------------------------===//
   // The AST's operands are turned into decoded ones in the order in which they
   // are added; results first.
 
-  /// AST operands; a pair `p|q` counts as two.
+  /// Returns the number of AST operands. A pair `p|q` counts as two.
   virtual unsigned numSources() const = 0;
   /// Adds AST operand `i` as a register, immediate, symbol address, special
   /// register or sink. `bytes` is the width of one lane's value (0: predicate,
@@ -250,19 +253,21 @@ public:
   /// Adds operand `i`, an address with a list, as `[base, {c0, c1, ..}]` of
   /// tensor operations: base first, then the coordinates; how many in all.
   virtual unsigned addTensorAddress(unsigned i) = 0;
-  /// Adds a constant, `bytes` as above.
+  /// Adds a constant of `bytes` bytes for each lane.
   virtual void addConstant(uint64_t value, unsigned bytes) = 0;
-  /// Adds an absent result: writes to it vanish.
+  /// Adds an absent result. Writes to it have no effect.
   virtual void addSink() = 0;
-  /// The value of AST operand `i` if it is an integer immediate.
+  /// Returns the value of AST operand `i` if it is an integer immediate.
   virtual std::optional<int64_t> immediate(unsigned i) const = 0;
-  /// Is AST operand `i` a vector `{...}`, a predicate (register)?
+  /// Return true if AST operand `i` is a vector `{...}`, or a predicate
+  /// register.
   virtual bool isVector(unsigned i) const = 0;
   virtual unsigned vectorSize(unsigned i) const = 0; ///< 1 for no vector.
   virtual bool isPredicate(unsigned i) const = 0;
   virtual bool isAddress(unsigned i) const = 0;
-  /// Is AST operand `i` an address in a parameter of a call or of a function
-  /// (which live in local memory), not of the entry?
+  /// Returns true if AST operand `i` is an address in a parameter of a call or
+  /// of a function. Those parameters live in local memory; the parameters of
+  /// the entry do not.
   virtual bool isLocalParam(unsigned i) const = 0;
 
   //===--- Control flow ---------------------------------------------------===//
@@ -271,15 +276,15 @@ public:
   /// AST operand `i` is a .branchtargets list: inst.extra becomes a
   /// std::vector<uint32_t> of pcs.
   virtual bool addTargetList(unsigned i) = 0;
-  /// The whole of a call: callee, arguments, results.
+  /// Decodes a whole call: callee, arguments and results.
   virtual bool addCall() = 0;
-  /// Is the instruction in an entry (not in a .func)?
+  /// Returns true if the instruction is in an entry, not in a .func.
   virtual bool inEntry() const = 0;
 
   //===--- Results --------------------------------------------------------===//
   /// Reports an error on this instruction; always returns false.
   virtual bool error(const llvm::Twine &message) = 0;
-  /// "unsupported form" with the whole opcode.
+  /// Reports an "unsupported form" error with the whole opcode. Returns false.
   bool unsupported();
 
 protected:
@@ -294,10 +299,12 @@ using FamilyDecoder = bool (*)(DecodeContext &);
 /// a function that Decoder.cpp calls (registerXxxOpcodes).
 class OpcodeTable {
 public:
-  /// `name`: "add", "tcgen05.mma", ...; the prefix is part of what the decoder
-  /// sees as consumed. Longer prefixes win.
+  /// Adds a family. `name` is "add", "tcgen05.mma" and so on. The decoder sees
+  /// the words of the name as consumed. If several names fit an opcode, the
+  /// longest one wins.
   void add(llvm::StringRef name, FamilyDecoder decoder);
-  /// The decoder for an opcode and how many leading words its name has.
+  /// Returns the decoder for an opcode, and the number of leading words in its
+  /// name.
   FamilyDecoder find(llvm::ArrayRef<llvm::StringRef> words,
                      unsigned &prefixWords) const;
   static const OpcodeTable &get();

@@ -23,7 +23,7 @@
 
 namespace fa4::sim {
 
-/// Where in the PTX text, and which thread, a finding belongs to.
+/// The place in the PTX text and the thread to which a finding belongs.
 struct ReportSite {
   uint32_t line = 0;      ///< PTX line, 0 when there is none.
   std::string opcode;     ///< Opcode with its modifiers.
@@ -37,11 +37,12 @@ struct Report {
   /// Stable kebab-case class, e.g. "race", "out-of-bounds", "misaligned",
   /// "uninitialised", "missing-proxy-fence", "barrier-over-arrival", "hang".
   std::string kind;
-  /// One line: what is wrong, and what is missing.
+  /// One line that says what is wrong and which synchronisation is missing.
   std::string message;
-  /// The access at fault, and the earlier one where there are two.
+  /// The access at fault and, if there are two, the earlier one behind it.
   std::vector<ReportSite> sites;
-  /// Reports with one key are one finding; empty: kind + lines of the sites.
+  /// Reports with the same key count as one finding. An empty key stands for
+  /// the kind and the lines of the sites.
   std::string key;
   uint64_t count = 1;
 };

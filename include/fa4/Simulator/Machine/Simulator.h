@@ -43,7 +43,7 @@ struct Dim3 {
   uint64_t count() const { return uint64_t(x) * y * z; }
 };
 
-/// What a driver's launch call says.
+/// The arguments of a driver's launch call.
 struct LaunchConfig {
   std::string entry; ///< Entry name; empty: the module's only entry.
   Dim3 grid, block, cluster;
@@ -64,7 +64,7 @@ using CheckerFactory = std::function<std::unique_ptr<Checker>(
 
 struct RunOptions {
   uint64_t seed = 0;
-  /// Makes the happens-before engine; empty: only the faults that the machine
+  /// Creates the happens-before engine. If empty, only faults that the machine
   /// itself sees are reported (bounds, alignment, barriers, hangs).
   CheckerFactory checker;
   bool keepGoing = false;
@@ -72,11 +72,13 @@ struct RunOptions {
   std::vector<std::string> allowed;
   unsigned threads = 0; ///< Worker threads; 0: as many as the machine has.
   SchedulePolicy policy = SchedulePolicy::Random;
-  /// Clusters that are resident at once, at most (0: by memory).
+  /// The largest number of clusters that are resident at once (0: as many as
+  /// memory allows).
   unsigned residentClusters = 0;
-  /// Give up after this many warp instructions in all (0: never).
+  /// The number of warp instructions after which a run gives up (0: never).
   uint64_t maxInstructions = 0;
-  /// Called now and then from a worker thread: clusters done, clusters in all.
+  /// Called now and then from a worker thread with the number of finished
+  /// clusters and of all clusters.
   std::function<void(uint64_t, uint64_t)> progress;
 };
 

@@ -45,7 +45,7 @@ class Grid;
 // Fragments and warps
 //===----------------------------------------------------------------------===//
 
-/// Why a fragment cannot go on: shown in the hang table.
+/// The reason why a fragment cannot go on. The hang table shows it.
 struct BlockReason {
   enum Kind : uint8_t {
     None,
@@ -75,8 +75,8 @@ struct CallFrame {
 struct Fragment {
   uint32_t pc = 0;
   LaneMask mask = 0;
-  /// The barrier instruction at pc has been arrived at; what remains is the
-  /// wait. Set and cleared by the handler of that instruction.
+  /// True if the barrier instruction at pc has already arrived and only waits.
+  /// The handler of that instruction sets and clears this.
   bool arrived = false;
   bool blockedNow = false;
   bool isHeld = false;       ///< Cluster::holdReader.
@@ -190,7 +190,8 @@ struct NamedBarrier {
 // CTA
 //===----------------------------------------------------------------------===//
 
-/// Zeroed, 64-byte aligned memory whose pages appear when they are touched.
+/// Zeroed, 64-byte aligned memory. The system provides a page when it is first
+/// touched.
 struct ZeroedMemory {
   ZeroedMemory() = default;
   explicit ZeroedMemory(size_t bytes)
@@ -227,8 +228,8 @@ struct Cta {
 // Cluster
 //===----------------------------------------------------------------------===//
 
-/// Who does something to a barrier: some lanes of a warp, or an asynchronous
-/// operation.
+/// The actor that does something to a barrier: some lanes of a warp, or an
+/// asynchronous operation.
 struct Actor {
   const Inst *inst = nullptr;
   Warp *warp = nullptr;
@@ -242,8 +243,9 @@ public:
   ~Cluster();
 
   enum class Status { Running, Done, Stalled, Stuck };
-  /// Runs about `budget` warp instructions. Stalled: nothing but memory that
-  /// another cluster writes could let it go on. Stuck: nothing could.
+  /// Runs about `budget` warp instructions. Returns Stalled if only memory that
+  /// another cluster writes could let the cluster go on, and Stuck if nothing
+  /// could.
   Status run(uint64_t budget);
 
   Grid &grid;
@@ -261,7 +263,8 @@ public:
   uint64_t time = 0;
 
   //===--- Shared memory --------------------------------------------------===//
-  /// The CTA that a shared address names, or null (no such rank).
+  /// Returns the CTA that a shared address names, or null if there is no such
+  /// rank.
   Cta *ctaOfShared(uint32_t address) {
     uint32_t rank = address >> sharedRankShift;
     return rank < ctas.size() ? &ctas[rank] : nullptr;
@@ -274,7 +277,8 @@ public:
             " in a cluster of " + llvm::Twine(ctas.size()))
         .str();
   }
-  /// Host pointer to shared [address, +bytes), or null when out of bounds.
+  /// Returns the host pointer to shared memory [address, address + bytes), or
+  /// null if the range is out of bounds.
   uint8_t *resolveShared(uint32_t address, uint64_t bytes) {
     Cta *cta = ctaOfShared(address);
     uint32_t offset = address & sharedOffsetMask;
@@ -289,7 +293,8 @@ public:
   // and makes the call false.
 
   Mbarrier *findMbarrier(uint32_t address);
-  /// Reports "not an initialised mbarrier" when there is none.
+  /// Returns the mbarrier at an address. Reports "not an initialised mbarrier"
+  /// if there is none.
   Mbarrier *expectMbarrier(uint32_t address, const Actor &actor);
   bool initMbarrier(uint32_t address, uint32_t count, const Actor &actor);
   bool invalMbarrier(uint32_t address, const Actor &actor);
@@ -299,7 +304,7 @@ public:
               const SyncOrder &order, uint32_t txBytes = 0, bool drop = false);
   bool expectTx(uint32_t address, uint32_t bytes, const Actor &actor,
                 const SyncOrder &order);
-  /// What an asynchronous operation does when `bytes` of it are complete.
+  /// Called by an asynchronous operation when `bytes` of it are complete.
   bool completeTx(uint32_t address, uint32_t bytes, const Actor &actor,
                   const SyncOrder &order);
 
@@ -317,17 +322,19 @@ public:
   /// has been waited for.
   std::vector<uint64_t> clusterPending;
 
-  /// After exits: barriers that expect all threads may now be complete.
+  /// Called after threads have exited: barriers that expect all threads may be
+  /// complete now.
   void recheckBarriers(Cta &cta);
 
-  /// A store or a changing atomic: something that other code may wait for.
+  /// Records progress: a store, or an atomic that changes memory, for which
+  /// other code may wait.
   void noteProgress() { progressAt = executed; }
   void restoreProgress(uint64_t since) { progressAt = executed - since; }
-  /// Loads of global memory: what may see another cluster's progress.
+  /// The number of loads of global memory, which may see the progress of
+  /// another cluster.
   uint64_t globalReads = 0;
-  /// Looks at something that may change: loads of an address that this
-  /// instruction loaded before, waits that failed. A load of anything new is
-  /// progress.
+  /// The number of polls: waits that failed, and loads of an address that the
+  /// same instruction has loaded before. A load of a new address is progress.
   uint64_t polls = 0;
   /// A wait or an atomic that changed nothing.
   void notePoll(Warp &warp, uint32_t pc, uint64_t address) {
@@ -356,13 +363,14 @@ public:
   void holdReader() { holdRequested = true; }
   void releaseReaders();
 
-  /// Does a try_wait give up at once this time?
+  /// Returns true if a try_wait gives up at once this time.
   bool timeLimitIsShort() { return !fair && random.oneIn(32); }
 
-  /// The warp instruction count of this cluster: also its clock.
+  /// The number of warp instructions that this cluster has executed. It is also
+  /// the cluster's clock.
   uint64_t executed = 0;
 
-  /// What every unfinished thread does, for a hang.
+  /// Returns the hang table: what every unfinished thread does.
   std::string hangTable() const;
   /// What a hang began with, as far as the state shows it: one sentence.
   std::string hangCause() const;
@@ -374,7 +382,8 @@ public:
   /// "bars+8 (shared 0x408)", with the CTA's rank where there are several.
   std::string nameOfShared(const Cta &cta, uint32_t offset) const;
   void reportHang();
-  /// Did the instructions since the last progress poll, or only compute?
+  /// True if the instructions since the last progress have polled; false if
+  /// they only computed.
   bool polled = false;
   /// Warp instructions since anything changed that could let a wait end.
   uint64_t sinceProgress() const { return executed - progressAt; }
@@ -387,7 +396,7 @@ private:
     return !fragment.isHeld && (!fragment.blockedNow || fragment.timedOut ||
                                 fragment.blockedEpoch != epoch);
   }
-  /// The fragment to run next, or false.
+  /// Chooses the fragment to run next. Returns false if there is none.
   bool pick(Warp *&warp, unsigned &fragment);
   int pickFragment(Warp &warp);
   void runFragment(Warp &warp, unsigned index, uint64_t quantum, bool freeRun);
@@ -409,7 +418,8 @@ private:
   bool fair = false;         ///< Seed 0: turns in order, no extremes.
   unsigned nextWarp = 0;     ///< Whose turn is next in a fair schedule.
   uint64_t favoured = ~0ull; ///< Warps that run first.
-  /// All warps, each before those that run only when it cannot; or empty.
+  /// The warps in the order of their priority: each runs only while no warp in
+  /// front of it can. Empty for other policies.
   std::vector<unsigned> priorities;
 };
 
@@ -417,7 +427,7 @@ private:
 // Grid
 //===----------------------------------------------------------------------===//
 
-/// What is fixed for a launch.
+/// The values that are the same for a whole launch.
 struct GridInfo {
   const Program *program = nullptr;
   const EntryInfo *entry = nullptr;
@@ -445,8 +455,8 @@ public:
   std::vector<uint64_t> order;
   std::atomic<uint64_t> nextCluster{0};
   std::atomic<uint64_t> doneClusters{0};
-  /// Writes to global memory and atomics so far, roughly: progress that a
-  /// cluster may wait for.
+  /// Roughly the number of writes to global memory and atomics so far: progress
+  /// for which a cluster may wait.
   std::atomic<uint64_t> globalEpoch{0};
   std::atomic<uint64_t> totalInstructions{0};
 };
@@ -470,15 +480,16 @@ struct Exec {
   const Operand &operand(const Inst &inst, unsigned i) const {
     return program.operands[inst.firstOperand + i];
   }
-  /// Lane array of an operand whose slot is as wide as T (uint32_t/float:
-  /// 4-byte slots; uint64_t/double: 8-byte slots).
+  /// Returns the lane array of an operand whose slot is as wide as T (4 bytes
+  /// for uint32_t and float, 8 bytes for uint64_t and double).
   template <typename T> const T *read(const Operand &op) const {
     return reinterpret_cast<const T *>(banks[op.bank] + op.offset);
   }
   template <typename T> const T *read(const Inst &inst, unsigned i) const {
     return read<T>(operand(inst, i));
   }
-  /// Destination register's lane array; write only the lanes of `mask`.
+  /// Returns the lane array of the destination register. Only the lanes of
+  /// `mask` may be written.
   template <typename T> T *write(const Operand &op) const {
     return reinterpret_cast<T *>(const_cast<uint8_t *>(banks[op.bank]) +
                                  op.offset);
@@ -486,8 +497,8 @@ struct Exec {
   template <typename T> T *write(const Inst &inst, unsigned i) const {
     return write<T>(operand(inst, i));
   }
-  /// One lane's value, whatever the slot's width (zero-extended), plus the
-  /// displacement of an address operand.
+  /// Returns the value of one lane, zero-extended from any width of slot, plus
+  /// the displacement of an address operand.
   uint64_t value(const Operand &op, unsigned lane) const {
     if (op.width == 4)
       return uint64_t(int64_t(op.displacement)) + read<uint32_t>(op)[lane];
@@ -498,7 +509,7 @@ struct Exec {
   uint64_t value(const Inst &inst, unsigned i, unsigned lane) const {
     return value(operand(inst, i), lane);
   }
-  /// A predicate operand as a lane mask, `!` applied.
+  /// Returns a predicate operand as a lane mask, with `!` applied.
   LaneMask predicate(const Operand &op) const {
     LaneMask bits = *read<uint32_t>(op);
     return op.negated ? ~bits : bits;
@@ -513,7 +524,7 @@ struct Exec {
   Actor actor(const Inst &inst, int lane = -1) const {
     return {&inst, &warp, lane, noAgent};
   }
-  /// A finding about this instruction; the run may stop after it.
+  /// Reports a finding about this instruction. The run may stop after it.
   void report(const Inst &inst, llvm::StringRef kind,
               const llvm::Twine &message, int lane = -1,
               llvm::StringRef what = "") const {
@@ -540,8 +551,8 @@ template <typename F> inline void forEachLane(LaneMask mask, F f) {
 
 /// Lanes exit: reports asynchronous work of theirs that nothing waits for.
 void asyncLanesExit(Exec &exec, LaneMask mask);
-/// All CTAs of the cluster have exited and no operation is outstanding:
-/// tensor memory must be free.
+/// Called when all CTAs of the cluster have exited and no operation is
+/// outstanding. Reports tensor memory that is still allocated.
 void asyncClusterExit(Cluster &cluster);
 
 } // namespace fa4::sim

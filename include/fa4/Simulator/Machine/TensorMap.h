@@ -60,7 +60,7 @@ enum class TensorMapType : uint8_t {
   TF32 = 11,
   TF32Ftz = 12,
 };
-/// Numbered as CUtensorMapSwizzle.
+/// Swizzles, numbered as in CUtensorMapSwizzle.
 enum class TensorMapSwizzle : uint8_t {
   None = 0,
   B32 = 1,

@@ -32,14 +32,15 @@ enum class DType : uint8_t {
   F64,
 };
 
-/// "bf16".
+/// Returns the type's name, for example "bf16".
 llvm::StringRef dtypeName(DType type);
 std::optional<DType> dtypeByName(llvm::StringRef name);
 unsigned dtypeBytes(DType type);
 bool isFloat(DType type);
 
-/// Round to nearest even, as frameworks do: what is too large becomes infinity
-/// (NaN in e4m3). `type` is a floating type; the result is in the low bits.
+/// Rounds `value` to nearest even, as frameworks do: a value that is too large
+/// becomes infinity (NaN in e4m3). `type` is a floating type; the result is in
+/// the low bits.
 uint64_t encodeFloat(DType type, double value);
 double decodeFloat(DType type, uint64_t bits);
 

@@ -62,9 +62,9 @@ public:
   static llvm::Expected<Expression> parse(llvm::StringRef text);
 
   llvm::Expected<Number> evaluate(const SizeMap &sizes) const;
-  /// The value must be an integer.
+  /// Evaluates the expression; a value that is no integer is an error.
   llvm::Expected<int64_t> evaluateInteger(const SizeMap &sizes) const;
-  /// A bare name, else empty.
+  /// Returns the name if the expression is a bare name, else an empty string.
   llvm::StringRef symbol() const;
   llvm::StringRef text() const { return source; }
 

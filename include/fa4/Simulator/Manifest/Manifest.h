@@ -53,7 +53,8 @@ struct TensorSpec {
   std::string file; ///< Contents, relative to the manifest.
 };
 
-/// A tensor map in meaning; dimension 0 is the contiguous one.
+/// A tensor map, given by the arguments that encode it. Dimension 0 is the
+/// contiguous one.
 struct TensorMapSpec {
   std::string tensor;              ///< Base; or:
   std::optional<uint64_t> address; ///< Absolute base.
@@ -104,12 +105,12 @@ struct Manifest {
   const TensorSpec *findTensor(llvm::StringRef name) const;
 };
 
-/// Errors are one line, "file: message at place". Paths in it are taken
-/// relative to the directory of the buffer's name.
+/// Reads a manifest. An error is one line, "file: message at place". Paths in
+/// the manifest are relative to the directory of the buffer's name.
 llvm::Expected<Manifest> parseManifest(llvm::MemoryBufferRef buffer);
 
-/// A manifest; or the launch-N.json of a record (see
-/// docs/simulator-manifest.md); or a directory that holds launch-0.json,
+/// Reads one of these: a manifest; the launch-N.json of a record (see
+/// docs/simulator-manifest.md); a directory that holds launch-0.json,
 /// launch-1.json, ..., which are run one after the other.
 llvm::Expected<Manifest> readManifest(llvm::StringRef path);
 

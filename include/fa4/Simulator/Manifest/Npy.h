@@ -30,26 +30,27 @@ struct NpyArray {
   std::vector<uint8_t> data; ///< Row-major, little-endian.
 
   int64_t count() const;
-  /// "float32 [2, 3]".
+  /// Returns the type and shape in words, for example "float32 [2, 3]".
   std::string describe() const;
 };
 
-/// Errors begin with the buffer's name.
+/// Reads a .npy file. An error begins with the buffer's name.
 llvm::Expected<NpyArray> parseNpy(llvm::MemoryBufferRef buffer);
 llvm::Expected<NpyArray> readNpy(llvm::StringRef path);
 /// The contents of a .npy file, version 1.
 std::string encodeNpy(const NpyArray &array);
 
-/// May an array of this type give the contents of a tensor of `type`, and how?
-///   Value: numbers, rounded to `type`;  Bits: the elements' bits as they are.
+/// How the elements of an array become the contents of a tensor of `type`:
+///  Value: they are numbers, and are rounded to `type`; Bits: their bits are
+///  taken as they are; None: an array of this type cannot give the contents.
 enum class NpyMeaning : uint8_t { None, Value, Bits };
 NpyMeaning npyMeaning(const NpyArray &array, DType type);
 
-/// The bits of each element, of an array whose meaning is not None.
+/// Returns the bits of each element. The meaning of the array must not be None.
 std::vector<uint8_t> toTensorBytes(const NpyArray &array, DType type);
 
-/// bf16 and fp8 become float32; with `raw` their bits as uint16 and uint8.
-/// `bytes`: packed row-major elements.
+/// Makes an array from `bytes`, which are packed row-major elements of `type`.
+/// bf16 and fp8 become float32; with `raw`, their bits become uint16 and uint8.
 NpyArray fromTensorBytes(llvm::ArrayRef<uint8_t> bytes, DType type,
                          std::vector<int64_t> shape, bool raw);
 

@@ -59,14 +59,15 @@ public:
   const Manifest &manifest() const { return spec; }
   /// The call's value of a size, or of another scalar.
   llvm::Error setSize(llvm::StringRef name, Number value);
-  /// Contents of a tensor. A dimension of its shape that is a size's name gives
-  /// that size its value.
+  /// Sets the contents of a tensor. If a dimension of the tensor's shape is the
+  /// name of a size, the array's dimension also sets that size.
   llvm::Error setArray(llvm::StringRef name, NpyArray array);
   bool isTensor(llvm::StringRef name) const { return spec.findTensor(name); }
 
-  /// After the last setSize and setArray, once.
+  /// Allocates and fills the tensors. To be called once, after the last setSize
+  /// and setArray.
   llvm::Error prepare(const PrepareOptions &options);
-  /// Memory as prepare left it.
+  /// Restores memory to its state after prepare.
   void reset();
 
   size_t launchCount() const { return spec.launches.size(); }

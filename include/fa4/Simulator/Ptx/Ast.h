@@ -41,7 +41,8 @@ namespace fa4::sim::ptx {
 struct Function;
 struct Variable;
 
-/// 1-based; line 0 when unknown.
+/// A place in the source text. Lines and columns count from 1; line 0 is an
+/// unknown place.
 struct Location {
   uint32_t line = 0, column = 0;
 };
@@ -80,10 +81,11 @@ enum class Type : uint8_t {
   SurfRef,
 };
 
-/// "f32x2", without the dot.
+/// Returns the type's name without the dot, for example "f32x2".
 llvm::StringRef typeName(Type type);
 std::optional<Type> typeByName(llvm::StringRef name);
-/// Bytes of one element in memory; 0 for Pred, 8 for the opaque references.
+/// Returns the bytes of one element in memory; 0 for Pred, 8 for the opaque
+/// reference types.
 unsigned typeBytes(Type type);
 bool isFloatType(Type type);
 
@@ -187,8 +189,9 @@ enum class StateSpace : uint8_t { Reg, Const, Global, Local, Param, Shared };
 
 enum class Linkage : uint8_t { None, Extern, Visible, Weak, Common };
 
-/// Bytes [offset, offset + bytes) of a variable hold an address that is known
-/// at load: `symbol + addend`, shifted right by `shift` bits (0xFF00(sym)).
+/// An address in a variable's initialiser, which is known when the module is
+/// loaded. Bytes [offset, offset + bytes) of the variable hold `symbol +
+/// addend`, shifted right by `shift` bits for the form 0xFF00(sym).
 struct Relocation {
   uint64_t offset = 0;
   uint32_t bytes = 0;
@@ -266,7 +269,7 @@ struct Function {
   bool isEntry = false;
   Linkage linkage = Linkage::None;
   bool hasBody = false; ///< False for a declaration.
-  /// What a declared alias stands for.
+  /// The function for which a declared alias stands.
   const Function *aliasee = nullptr;
   std::vector<Variable *> params, results;
   uint64_t paramBytes = 0; ///< Parameter space of an entry.
@@ -275,10 +278,11 @@ struct Function {
   std::vector<Instruction> instructions;
   std::vector<Label> labels; ///< By position.
   std::vector<LabelList> labelLists;
-  /// Every register that the body mentions (and .reg parameters).
+  /// All registers that the body mentions, and the .reg parameters.
   std::vector<const Register *> registers;
   uint32_t registerCount[numRegisterClasses] = {};
-  /// .local, .shared, .param, .global and .const declared in the body.
+  /// The .local, .shared, .param, .global and .const variables that the body
+  /// declares.
   std::vector<Variable *> variables;
 };
 
@@ -299,7 +303,7 @@ struct SourceLine {
   uint32_t line = 0, column = 0;
 };
 
-/// Equal strings have one copy, which stays where it is.
+/// Keeps one copy of equal strings; the copy never moves.
 class StringPool {
 public:
   llvm::StringRef save(const llvm::Twine &text) {
@@ -325,12 +329,12 @@ struct Module {
 
   Variable *findVariable(llvm::StringRef name) const;
   Function *findFunction(llvm::StringRef name) const;
-  /// "file.ptx:12:5".
+  /// Returns a place in the form "file.ptx:12:5".
   std::string locate(Location loc) const;
   /// "attention.py:57:12", where the instruction on a 1-based PTX line comes
   /// from; empty where no `.loc` says. A column of 0 is left out.
   std::string sourceOf(uint32_t line) const;
-  /// The text of a 1-based line, without its newline.
+  /// Returns the text of a line without its newline; lines count from 1.
   llvm::StringRef lineText(uint32_t line) const;
 
   // Storage.

@@ -23,15 +23,15 @@ struct Diagnostic {
   std::string message;
 };
 
-/// Errors beyond this many are not collected.
+/// The parser stops collecting errors after this many.
 constexpr size_t maxDiagnostics = 50;
 
 /// Parses a buffer; null when `diagnostics` is not empty afterwards.
 std::shared_ptr<Module> parse(std::unique_ptr<llvm::MemoryBuffer> buffer,
                               std::vector<Diagnostic> &diagnostics);
 
-/// The same; the error has one line "file:line:col: error: message" for each
-/// diagnostic.
+/// Parses a buffer. The error has one line "file:line:col: error: message" for
+/// each diagnostic.
 llvm::Expected<std::shared_ptr<const Module>>
 parseModule(std::unique_ptr<llvm::MemoryBuffer> buffer);
 

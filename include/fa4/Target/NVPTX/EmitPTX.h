@@ -46,9 +46,9 @@ struct EmitPTXOptions {
   /// Subnormal f32 operands and results become zeros of the same sign (`.ftz`)
   /// in each function that does not say otherwise by `denormal_fp_math_f32`.
   bool flushDenormals = true;
-  /// Where the optimised LLVM IR is printed, if anywhere.
+  /// If not null, the optimised LLVM IR is printed here.
   llvm::raw_ostream *llvmIR = nullptr;
-  /// Parent of the timers of the three phases, if any.
+  /// If not null, the timers of the three phases are nested in this one.
   mlir::TimingScope *timing = nullptr;
 };
 

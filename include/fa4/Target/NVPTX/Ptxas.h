@@ -24,13 +24,14 @@
 
 namespace fa4 {
 
-/// What findPtxas looks at; the default is this process's.
+/// The environment in which findPtxas searches; the default is that of this
+/// process.
 struct PtxasSearch {
-  /// Value of an environment variable.
+  /// Returns the value of an environment variable.
   std::function<std::optional<std::string>(llvm::StringRef)> getEnv;
-  /// Where CUDA's installer puts its programs.
+  /// The folder into which CUDA's installer puts its programs.
   std::string defaultDirectory = "/usr/local/cuda/bin";
-  /// Folder whose `.venv` is looked at.
+  /// The folder whose `.venv` is searched.
   std::string workingDirectory = ".";
 
   PtxasSearch();
@@ -52,42 +53,43 @@ struct PtxasSearch {
 llvm::Expected<std::string> findPtxas(llvm::StringRef path = {},
                                       const PtxasSearch &search = {});
 
-/// What `ptxas -v` tells of a function. Sizes are bytes, of a thread unless
-/// said otherwise.
+/// The resources of a function according to `ptxas -v`. Sizes are bytes of one
+/// thread unless a field says otherwise.
 struct PtxasFunction {
   std::string name;
-  /// Else a function that was called and not inlined.
+  /// True for a kernel, false for a function that is called and was not
+  /// inlined.
   bool isEntry = false;
-  /// Registers at entry; of entries only. setmaxnreg changes it for a part of
-  /// the kernel.
+  /// Registers per thread at entry, for kernels only. setmaxnreg changes the
+  /// number in a part of the kernel.
   unsigned registers = 0;
-  /// Named barriers; of entries only.
+  /// Named barriers, for kernels only.
   unsigned barriers = 0;
-  /// Static shared memory of a CTA; of entries only.
+  /// Static shared memory of a CTA, for kernels only.
   uint64_t sharedBytes = 0;
   uint64_t stackBytes = 0;
   uint64_t spillStoreBytes = 0;
   uint64_t spillLoadBytes = 0;
 
-  /// Registers or arrays that ended in local memory.
+  /// True if ptxas has put registers or arrays into local memory.
   bool usesLocalMemory() const {
     return stackBytes || spillStoreBytes || spillLoadBytes;
   }
 };
 
 struct PtxasReport {
-  /// In ptxas's order.
+  /// The functions, in the order in which ptxas prints them.
   std::vector<PtxasFunction> functions;
   /// Warnings, and notes with a number such as "(C7508) Potential Performance
-  /// Loss: 'setmaxnreg' ignored ...", with which ptxas does not fail.
+  /// Loss: 'setmaxnreg' ignored ...", which do not make ptxas fail.
   std::vector<std::string> advisories;
 };
 
 struct PtxasResult {
-  /// The ELF file's bytes.
+  /// The bytes of the ELF file.
   std::string cubin;
   PtxasReport report;
-  /// All that ptxas printed.
+  /// The whole output of ptxas.
   std::string log;
 };
 

@@ -20,7 +20,8 @@ using namespace fa4::attn;
 // Regions
 //===----------------------------------------------------------------------===//
 
-/// A score_mod that yields its score, a mask_mod that shows every key.
+/// Returns true for a score_mod that yields its score unchanged and for a
+/// mask_mod that shows every key.
 static bool isTrivial(AttentionOpInterface op, Region &region) {
   Value yielded = region.front().getTerminator()->getOperand(0);
   if (&region == &op.getScoreMod())
@@ -29,7 +30,7 @@ static bool isTrivial(AttentionOpInterface op, Region &region) {
 }
 
 namespace {
-/// A region that changes nothing need not be there.
+/// Removes a score_mod or mask_mod that has no effect.
 struct EraseTrivialMods
     : public OpInterfaceRewritePattern<AttentionOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
@@ -51,7 +52,7 @@ struct EraseTrivialMods
   }
 };
 
-/// A captured value that no region looks at need not be captured.
+/// Removes captured values that neither region uses.
 struct DropUnusedCaptures
     : public OpInterfaceRewritePattern<AttentionOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
@@ -86,14 +87,14 @@ struct DropUnusedCaptures
 // Masks
 //===----------------------------------------------------------------------===//
 
-/// Static size of dimension `dim` of `value`, if it has one.
+/// Returns the size of dimension `dim` of `value` if that size is static.
 static std::optional<int64_t> getStaticSize(Value value, unsigned dim) {
   int64_t size = cast<ShapedType>(value.getType()).getDimSize(dim);
   return ShapedType::isDynamic(size) ? std::nullopt
                                      : std::optional<int64_t>(size);
 }
 
-/// Sk - Sq where both are the same static numbers for every sequence.
+/// Returns Sk - Sq if both lengths are static and the same for every sequence.
 static std::optional<int64_t> getStaticShift(AttentionOpInterface op) {
   DimOrder order = getDimOrder(op.getLayout());
   if (order.isPacked() || op.getSeqlensK())
@@ -105,7 +106,8 @@ static std::optional<int64_t> getStaticShift(AttentionOpInterface op) {
   return *sk - *sq;
 }
 
-/// The mask attribute as a top-left aligned band, if it is one.
+/// Returns the mask attribute as a top-left aligned band, or nothing if the
+/// band depends on dynamic lengths.
 static std::optional<Band> getTopLeftBand(AttentionOpInterface op) {
   MaskAttr mask = op.getMaskAttr();
   if (!mask)
@@ -123,8 +125,9 @@ static std::optional<Band> getTopLeftBand(AttentionOpInterface op) {
   return band;
 }
 
-/// The attribute for a top-left band: anchored bottom-right if that makes it
-/// causal. Null where no query would see a key.
+/// Returns the attribute for a top-left aligned band. A band that is a causal
+/// mask when anchored at the bottom right is written so. Returns null if no
+/// query would see a key.
 static MaskAttr getMaskAttr(AttentionOpInterface op, Band band) {
   MaskAlignment alignment = MaskAlignment::TopLeft;
   std::optional<int64_t> shift = getStaticShift(op);
@@ -140,8 +143,9 @@ static MaskAttr getMaskAttr(AttentionOpInterface op, Band band) {
 }
 
 namespace {
-/// The factors of a mask_mod that are a causal mask or a window become the
-/// mask attribute, which lowerings turn into skipped key blocks.
+/// Moves those factors of a mask_mod that describe a causal mask or a window
+/// into the mask attribute: lowerings skip key blocks by the attribute, but
+/// cannot read a region.
 struct MaskModToMaskAttr
     : public OpInterfaceRewritePattern<AttentionOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
@@ -171,8 +175,8 @@ struct MaskModToMaskAttr
   }
 };
 
-/// Drops the bounds of a band that hide nothing at the op's static sizes: a
-/// bottom-right causal mask with one query, for one.
+/// Removes the bounds of a band that hide no key at the op's static sizes. For
+/// example, a bottom-right causal mask hides nothing from a single query.
 struct DropVacuousMaskBounds
     : public OpInterfaceRewritePattern<AttentionOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
@@ -182,9 +186,9 @@ struct DropVacuousMaskBounds
     MaskAttr mask = op.getMaskAttr();
     if (!mask)
       return failure();
-    // Lengths of single sequences (cu_seqlens, seqlens_k) are at most the
-    // sizes of the tensors, and a bound that hides nothing in a longer sequence
-    // hides nothing in a shorter one.
+    // The tensors' sizes stand for the lengths of single sequences (cu_seqlens,
+    // seqlens_k), which are at most as large: a bound that hides nothing in a
+    // longer sequence hides nothing in a shorter one.
     DimOrder order = getDimOrder(op.getLayout());
     std::optional<int64_t> sq = getStaticSize(op.getQ(), order.seq);
     std::optional<int64_t> sk = getStaticSize(op.getK(), order.seq);
@@ -213,7 +217,8 @@ struct DropVacuousMaskBounds
 // Results and types
 //===----------------------------------------------------------------------===//
 
-/// `op` again with other types for its results and the regions of the old one.
+/// Builds `op` again with other result types; the new op takes over the
+/// regions.
 static Operation *cloneWithTypes(PatternRewriter &rewriter, Operation *op,
                                  TypeRange types) {
   OperationState state(op->getLoc(), op->getName());
@@ -230,7 +235,8 @@ static Operation *cloneWithTypes(PatternRewriter &rewriter, Operation *op,
 }
 
 namespace {
-/// An LSE that nobody reads is not computed.
+/// Removes the LSE result if it has no use, so that lowerings do not compute
+/// the LSE.
 struct DropUnusedLse : public OpRewritePattern<SdpaOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -253,7 +259,8 @@ struct DropUnusedLse : public OpRewritePattern<SdpaOp> {
   }
 };
 
-/// Reads through casts that only forget static sizes.
+/// Replaces an operand by the source of its tensor.cast if the cast only
+/// forgets static sizes.
 struct FoldTensorCastIntoOperands
     : public OpInterfaceRewritePattern<AttentionOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
@@ -261,7 +268,8 @@ struct FoldTensorCastIntoOperands
   LogicalResult matchAndRewrite(AttentionOpInterface op,
                                 PatternRewriter &rewriter) const override {
     bool changed = false;
-    // Captures and destinations are tied to block arguments and results.
+    // Only operands before the captures are replaced: changing the type of a
+    // capture or a destination would change a block argument or a result.
     unsigned end = op.getFirstCaptureNumber();
     for (OpOperand &operand : op->getOpOperands().take_front(end)) {
       auto cast = operand.get().getDefiningOp<tensor::CastOp>();
@@ -274,7 +282,7 @@ struct FoldTensorCastIntoOperands
   }
 };
 
-/// Gives results the static sizes that the operands have.
+/// Gives each result dimension the static size that an operand proves for it.
 struct RefineResultTypes
     : public OpInterfaceRewritePattern<AttentionOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;

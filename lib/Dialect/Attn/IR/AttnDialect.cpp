@@ -178,7 +178,7 @@ LogicalResult MaskAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (!left && !right)
     return emitError() << "a mask without 'left' and 'right' hides nothing; "
                           "leave the mask out";
-  // Keeps sums of bounds and sequence lengths far from overflow.
+  // The limit keeps sums of window bounds and sequence lengths within 64 bits.
   constexpr int64_t limit = int64_t(1) << 40;
   for (std::optional<int64_t> bound : {left, right})
     if (bound && (*bound > limit || *bound < -limit))

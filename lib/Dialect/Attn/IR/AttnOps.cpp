@@ -107,7 +107,8 @@ static void printMods(OpAsmPrinter &printer, Operation *, Region &scoreMod,
   printMod(printer, "mask_mod", maskMod);
 }
 
-/// Names for the leading arguments of both regions; captures keep numbers.
+/// Names the leading arguments of both regions. Captured values keep their
+/// numbers.
 static void nameBlockArguments(Region &scoreMod, Region &region,
                                OpAsmSetValueNameFn setName) {
   static constexpr StringLiteral names[] = {"score", "b", "h", "i", "j"};
@@ -151,7 +152,8 @@ void SdpaBackwardOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 // Result types
 //===----------------------------------------------------------------------===//
 
-/// Whichever of two sizes of one dimension is known.
+/// Returns the static one of two sizes of the same dimension, or the dynamic
+/// size if neither is static.
 static int64_t mergeSizes(int64_t a, int64_t b) {
   return ShapedType::isDynamic(a) ? b : a;
 }
@@ -161,7 +163,7 @@ static RankedTensorType withElementType(Value like, Type elementType) {
                                elementType);
 }
 
-/// Type of out (index 0) or LSE (index 1).
+/// Returns the type of the result `out` (index 0) or LSE (index 1).
 static RankedTensorType inferSdpaType(Layout layout, ShapedType q, ShapedType k,
                                       ShapedType v, unsigned index,
                                       Type elementType) {
@@ -252,7 +254,7 @@ SdpaBackwardOp::reifyResultShapes(OpBuilder &builder,
 // Memory effects and folding
 //===----------------------------------------------------------------------===//
 
-/// Memref operands are read, destinations written (and never read).
+/// Memref operands are read. Destinations are written and never read.
 static void
 getEffects(AttentionOpInterface op,
            SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {

@@ -26,15 +26,15 @@ using namespace mlir;
 using namespace fa4::attn;
 
 namespace {
-/// Which dimensions of an operand or result the tiled loops run over.
+/// The dimensions of an operand or result that the tiled loops cut.
 struct TiledDims {
   std::optional<unsigned> batch;
   std::optional<unsigned> head;
-  /// The head dimension counts key/value heads, not query heads.
+  /// True if the head dimension counts key/value heads, false for query heads.
   bool isKeyValue = false;
 };
 
-/// A tile of the iteration space.
+/// One tile of the iteration space (batch, key/value head).
 struct Tile {
   OpFoldResult batchOffset, batchSize; // null where the batch is not tiled
   OpFoldResult headOffset, headSize;   // in key/value heads
@@ -52,7 +52,8 @@ static TiledDims getLseDims(const DimOrder &order) {
 
 static constexpr TiledDims kPerQueryHead = {std::nullopt, 0u, false};
 
-/// Dimensions of the op's outputs, in the order of results and destinations.
+/// Returns the tiled dimensions of each output, in the order of the results (or
+/// destinations).
 static SmallVector<TiledDims> getOutputDims(AttentionOpInterface op) {
   DimOrder order = getDimOrder(op.getLayout());
   if (isa<SdpaOp>(op))
@@ -97,7 +98,7 @@ static OpFoldResult apply(OpBuilder &builder, Location loc, AffineExpr expr,
   return affine::makeComposedFoldedAffineApply(builder, loc, expr, symbols);
 }
 
-/// Query heads of a key/value head: Hq / Hkv.
+/// Returns the number of query heads that share a key/value head: Hq / Hkv.
 static OpFoldResult getGroup(OpBuilder &builder, AttentionOpInterface op) {
   unsigned head = getDimOrder(op.getLayout()).head;
   AffineExpr hq = builder.getAffineSymbolExpr(0);
@@ -114,7 +115,8 @@ static OpFoldResult multiply(OpBuilder &builder, Location loc, OpFoldResult a,
                {a, b});
 }
 
-/// Offsets and sizes of the part in `tile` of something of sizes `whole`.
+/// Sets `offsets` and `sizes` to the part of a tensor of sizes `whole` that
+/// belongs to `tile`.
 static void getSlice(OpBuilder &builder, Location loc,
                      ArrayRef<OpFoldResult> whole, const TiledDims &dims,
                      const Tile &tile, SmallVectorImpl<OpFoldResult> &offsets,
@@ -158,8 +160,9 @@ static Value extractSlice(OpBuilder &builder, Location loc, Value value,
   return slice;
 }
 
-/// The regions of a tile see indices that start at 0 again: adds the tile's
-/// first batch and query head, which are new captures at the end.
+/// Corrects the indices that a tile's regions see. In the tiled op batch and
+/// head start at 0 again, so the tile's first batch and first query head are
+/// added; both become captured values behind the others.
 static void shiftRegionIndices(OpBuilder &builder, AttentionOpInterface tiled) {
   OpBuilder::InsertionGuard guard(builder);
   for (auto [region, numArgs] : tiled.getMods()) {

@@ -19,13 +19,15 @@ using namespace mlir;
 using namespace fa4::attn;
 
 namespace {
-/// Sizes that must agree between operands, each with the operand that it was
-/// first seen on.
+/// Collects the sizes that must agree between operands. Each is kept with the
+/// operand that gave it first, which the error message names.
 class SizeChecker {
 public:
   explicit SizeChecker(AttentionOpInterface op) : op(op) {}
 
-  /// `letter` (as in the documentation) is `size` according to `operand`.
+  /// Records that the dimension `letter` (B, Sq, Hkv, ... as in the
+  /// documentation) has the size `size` in `operand`. Emits an error if another
+  /// operand disagrees.
   LogicalResult unify(StringRef letter, int64_t size, const Twine &operand) {
     if (ShapedType::isDynamic(size))
       return success();
@@ -37,7 +39,7 @@ public:
                              << " in '" << it->second.second << "'";
   }
 
-  /// Size of `letter` where static.
+  /// Returns the size of the dimension `letter` if some operand has it static.
   std::optional<int64_t> get(StringRef letter) const {
     auto it = known.find(letter);
     return it == known.end() ? std::nullopt
@@ -71,8 +73,8 @@ static LogicalResult verifyRank(Operation *op, Value value, StringRef name,
                            << ", got " << actual;
 }
 
-/// A tensor in the op's layout: `seq`, `head`, `dim` are the letters of its
-/// sizes.
+/// Checks the sizes of a tensor in the op's layout. `seq`, `head` and `dim` are
+/// the letters of its dimensions in the documentation.
 static LogicalResult unifyData(SizeChecker &sizes, const DimOrder &order,
                                Type type, const Twine &name, StringRef seq,
                                StringRef head, StringRef dim) {
@@ -104,7 +106,7 @@ static LogicalResult verifyTensorsOrMemRefs(AttentionOpInterface op) {
     return value && isa<ShapedType>(value.getType()) &&
            isa<BaseMemRefType>(value.getType()) != memrefs;
   };
-  // Captures are free to be either: they are not data of the op itself.
+  // A captured value may be a tensor or a memref whatever the op's data are.
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned number = operand.getOperandNumber();
     if (number >= op.getFirstCaptureNumber() &&
@@ -228,8 +230,9 @@ static LogicalResult verifySinksAndScale(AttentionOpInterface op,
 // Results and destinations
 //===----------------------------------------------------------------------===//
 
-/// Destinations are all or none on tensors, of the results' types; on memrefs
-/// from `required` to all of the op's `maximum` outputs.
+/// Checks the destinations. An op on tensors has one for each result, of the
+/// result's type, or none at all; an op on memrefs has from `required` to
+/// `maximum` of them.
 static LogicalResult verifyInits(AttentionOpInterface op, unsigned required,
                                  unsigned maximum) {
   OperandRange inits = op.getInits();
@@ -270,7 +273,8 @@ static LogicalResult verifyNoAliases(AttentionOpInterface op) {
   return success();
 }
 
-/// The types of the outputs: results on tensors, destinations on memrefs.
+/// Returns the types of the outputs: those of the results on tensors, those of
+/// the destinations on memrefs.
 static SmallVector<Type> getOutputTypes(AttentionOpInterface op) {
   if (op.hasMemRefSemantics())
     return llvm::to_vector(op.getInits().getTypes());
@@ -328,8 +332,8 @@ static LogicalResult verifyModSignature(AttentionOpInterface op, Region &region,
   return success();
 }
 
-/// Reading is allowed; everything else that outlives the region is not, nor an
-/// op that does not say what it does.
+/// A region may read memory. Any other effect that outlives the region is an
+/// error, and so is an operation that does not declare its effects.
 static LogicalResult verifyModEffects(AttentionOpInterface op, Region &region,
                                       StringRef name) {
   for (Operation &nested : region.getOps()) {
@@ -409,7 +413,8 @@ LogicalResult SdpaOp::verify() {
   return success();
 }
 
-/// out, dout, lse and dlse: results of the forward op and their gradients.
+/// Checks out, dout, lse and dlse: the results of the forward op and their
+/// gradients.
 static LogicalResult verifyForwardResults(SdpaBackwardOp op,
                                           SizeChecker &sizes) {
   DimOrder order = getDimOrder(op.getLayout());

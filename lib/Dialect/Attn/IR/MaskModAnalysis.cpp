@@ -16,12 +16,13 @@
 using namespace mlir;
 using namespace fa4::attn;
 
-/// Constants beyond this are not positions, and sums of those within it do not
-/// overflow.
+/// A constant whose magnitude is larger is no sequence position. Sums of a few
+/// constants within this limit do not overflow 64 bits.
 static constexpr int64_t kMaxConstant = int64_t(1) << 40;
 
 namespace {
-/// query * q + key * k + constant.
+/// The linear form query * q + key * k + constant, for query index q and key
+/// index k.
 struct LinearForm {
   int64_t query = 0, key = 0, constant = 0;
 
@@ -31,7 +32,8 @@ struct LinearForm {
   LinearForm operator+(const LinearForm &other) const {
     return {query + other.query, key + other.key, constant + other.constant};
   }
-  /// Certainly not negative, as positions are not.
+  /// True if the form is proven not negative for all positions, which are not
+  /// negative themselves.
   bool isNonNegative() const { return query >= 0 && key >= 0 && constant >= 0; }
   bool isSmall() const {
     return std::abs(constant) <= kMaxConstant && std::abs(query) <= 4 &&
@@ -117,7 +119,7 @@ void Band::intersect(const Band &other) {
   meet(right, other.right);
 }
 
-/// The band in which `form` <= 0.
+/// Returns the band of keys for which `form` <= 0.
 static std::optional<Band> getBandWhereNotPositive(const LinearForm &form) {
   if (form.query == -1 && form.key == 1) // j <= i - c
     return Band{std::nullopt, -form.constant};
@@ -186,7 +188,8 @@ SmallVector<BandConjunct> fa4::attn::findBandConjuncts(Region &maskMod) {
     if (!op)
       continue;
     if (auto conjunction = dyn_cast<arith::AndIOp>(op)) {
-      // A shared conjunction must keep its value for its other users.
+      // A conjunction with other users keeps its value, so its factors are not
+      // taken out.
       if (!conjunction->hasOneUse())
         continue;
       worklist.push_back(&conjunction->getOpOperand(1));

@@ -22,15 +22,16 @@ struct Band {
   void intersect(const Band &other);
 };
 
-/// One factor of the conjunction that a mask_mod yields, and the band that it
-/// describes.
+/// One factor of the conjunction that a mask_mod yields, and the band of keys
+/// that this factor shows.
 struct BandConjunct {
   mlir::OpOperand *use;
   Band band;
 };
 
-/// The factors of `maskMod`'s yielded conjunction (nested arith.andi) that
-/// compare the query index with the key index at a constant distance.
+/// Returns those factors of the conjunction (nested arith.andi) yielded by
+/// `maskMod` that compare the query index with the key index at a constant
+/// distance.
 ///
 /// Index arithmetic is taken as exact: sequence positions are non-negative and
 /// far below 2^31.

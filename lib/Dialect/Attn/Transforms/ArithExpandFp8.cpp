@@ -19,16 +19,16 @@ namespace fa4::attn {
 using namespace mlir;
 
 namespace {
-/// What distinguishes the two formats: sign, exponent and mantissa as in IEEE
-/// 754, except that f8E4M3FN uses the largest exponent for numbers too and has
-/// one NaN and no infinity.
+/// The parameters in which the two fp8 formats differ. Sign, exponent and
+/// mantissa are laid out as in IEEE 754; f8E4M3FN differs from it in that its
+/// largest exponent also encodes finite numbers, with one NaN and no infinity.
 struct Fp8Format {
   unsigned mantissaBits;
   int bias;
   bool hasInfinity;
 
-  /// Bits of the largest finite number, of the value that overflow gives, and
-  /// of NaN.
+  /// The bit patterns of the largest finite number, of the result of an
+  /// overflow, and of NaN.
   unsigned getMaxFinite() const { return hasInfinity ? 0x7b : 0x7e; }
   unsigned getOverflow() const { return hasInfinity ? 0x7c : 0x7f; }
   unsigned getNaN() const { return hasInfinity ? 0x7e : 0x7f; }
@@ -44,7 +44,7 @@ static std::optional<Fp8Format> getFormat(Type type) {
   return std::nullopt;
 }
 
-/// `element`, or a vector of it shaped as `like`.
+/// Returns `element`, or a vector of `element` with the shape of `like`.
 static Type withElement(Type like, Type element) {
   if (auto shaped = dyn_cast<ShapedType>(like))
     return shaped.clone(element);
@@ -52,7 +52,7 @@ static Type withElement(Type like, Type element) {
 }
 
 namespace {
-/// i32 and f32 arithmetic on scalars or vectors shaped as one type.
+/// Builds i32 and f32 arithmetic on scalars, or on vectors of one shape.
 class BitBuilder {
 public:
   BitBuilder(OpBuilder &builder, Location loc, Type like)
@@ -97,9 +97,9 @@ private:
 };
 } // namespace
 
-/// Normal numbers: exponent re-biased, mantissa moved to the top. Subnormal
-/// ones are the mantissa as an integer times a power of two, which f32 holds
-/// exactly.
+/// Converts fp8 bits to f32. A normal number keeps its mantissa, moved to the
+/// top, and gets a new exponent bias. A subnormal number is its mantissa as an
+/// integer times a power of two; f32 holds this product exactly.
 static Value extendToF32(BitBuilder &bits, Value value,
                          const Fp8Format &format) {
   using Predicate = arith::CmpIPredicate;
@@ -111,7 +111,8 @@ static Value extendToF32(BitBuilder &bits, Value value,
   unsigned shift = 23 - format.mantissaBits;
   Value normal = bits.add(bits.shl(magnitude, shift),
                           bits.constant((127 - format.bias) << 23));
-  // Bits of 2^(1 - bias - mantissaBits), the value of the last mantissa bit.
+  // The f32 bits of 2^(1 - bias - mantissaBits), which is the value of the last
+  // mantissa bit of a subnormal number.
   int64_t unit = int64_t(127 + 1 - format.bias - int(format.mantissaBits))
                  << 23;
   Value integer = arith::UIToFPOp::create(b, bits.f32, magnitude);
@@ -135,9 +136,10 @@ static Value extendToF32(BitBuilder &bits, Value value,
   return bits.bitcast(bits.f32, bits.bor(result, sign));
 }
 
-/// Round to nearest even. Normal results drop mantissa bits with the usual
-/// add-half-and-carry; for subnormal ones, adding a large power of two makes
-/// the f32 addition itself round at the right bit.
+/// Converts f32 to fp8 bits and rounds to nearest even. For a normal result,
+/// half of the last kept bit is added before the lower bits are dropped. For a
+/// subnormal result, a large power of two is added, so that the f32 addition
+/// itself rounds at the right bit.
 static Value truncateFromF32(BitBuilder &bits, Value value, Type type,
                              const Fp8Format &format) {
   using Predicate = arith::CmpIPredicate;
@@ -154,7 +156,8 @@ static Value truncateFromF32(BitBuilder &bits, Value value, Type type,
       bits.sub(rounded, bits.constant(int64_t(127 - format.bias) << 23)),
       shift);
 
-  // The sum's last mantissa bit is worth one subnormal unit.
+  // With this addend, the last mantissa bit of the sum is worth one subnormal
+  // unit.
   int64_t anchorBits =
       int64_t(127 + 1 - format.bias - int(format.mantissaBits) + 23) << 23;
   Value anchor = bits.bitcast(bits.f32, bits.constant(anchorBits));

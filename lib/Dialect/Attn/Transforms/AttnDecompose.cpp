@@ -87,7 +87,8 @@ void AttnDecomposer::finish(ValueRange outputs) {
   rewriter.eraseOp(op);
 }
 
-/// The default is 1 / sqrt(D), which a dynamic D leaves to run time.
+/// The default scale is 1 / sqrt(D). It is computed at run time if D is
+/// dynamic.
 void AttnDecomposer::computeScale() {
   if (FloatAttr attr = op.getScaleAttr()) {
     scale = f32(attr.getValueAsDouble());
@@ -200,7 +201,7 @@ AttnDecomposer::Slice AttnDecomposer::lseSlice(Value tensor, Value batch,
   return slice;
 }
 
-/// A tensor type of the given sizes and `like`'s element type.
+/// Returns a tensor type with the given sizes and the element type of `like`.
 static RankedTensorType typeOf(Value like, ArrayRef<OpFoldResult> sizes) {
   SmallVector<int64_t> shape;
   std::tie(shape, std::ignore) = decomposeMixedValues(
@@ -366,7 +367,8 @@ Value AttnDecomposer::computeScores(Value qBlock, Value kHead) {
 // Scores and masks
 //===----------------------------------------------------------------------===//
 
-/// `maskArguments` are batch, head, query index, key index.
+/// Returns whether a key is visible. `maskArguments` are batch, head, query
+/// index and key index.
 Value AttnDecomposer::isVisible(OpBuilder &builder, Location loc,
                                 const SequenceBounds &bounds,
                                 ValueRange maskArguments) {

@@ -17,26 +17,29 @@
 
 namespace fa4::attn {
 
-/// What is fixed for one batch and key/value head.
+/// Positions and lengths that are the same for all blocks of one batch and
+/// key/value head.
 struct SequenceBounds {
-  /// First row and number of rows in q's and k's sequence dimension.
+  /// The sequence's first row and number of rows in the sequence dimension of q
+  /// and of k.
   mlir::OpFoldResult queryStart, queryLength, keyStart, keyLength;
-  /// Rows that k has for this sequence, of which seqlens_k may use fewer.
+  /// The rows that k has for this sequence. With seqlens_k fewer of them may be
+  /// in use.
   mlir::OpFoldResult keyCapacity;
   /// j - i of the mask's diagonal: Sk - Sq for bottom-right masks, else null.
   mlir::Value shift;
 };
 
-/// The indices that a region sees, as far as the loops around a block fix them.
+/// Those of a region's index arguments that are the same for a whole block.
 struct BlockIndices {
   mlir::Value batch, head;
   /// Query index of the block's first row.
   mlir::Value firstQuery;
 };
 
-/// Builds the decomposition of one attention op: everything that the forward
-/// op and its gradient have in common. All values are tensors here; memref
-/// operands are wrapped.
+/// Builds the decomposition of one attention op. This base class holds what the
+/// forward op and its gradient have in common. All values are tensors here;
+/// memref operands are wrapped into tensors first.
 class AttnDecomposer {
 public:
   AttnDecomposer(mlir::RewriterBase &rewriter, AttentionOpInterface op,
@@ -48,29 +51,30 @@ protected:
 
   // --- operands -------------------------------------------------------------
 
-  /// `value` as a tensor.
+  /// Returns `value` as a tensor.
   mlir::Value asTensor(mlir::Value value, bool writable = false);
-  /// Tensors to start the outputs from: the destinations, or empty ones.
+  /// Returns the tensors into which the outputs are written: the destinations,
+  /// or empty tensors.
   llvm::SmallVector<mlir::Value> getInitTensors();
   /// Replaces the op by `outputs`, or writes them to its destinations.
   void finish(mlir::ValueRange outputs);
 
-  /// Static sizes of 0, of which slices cannot be taken.
+  /// True if a size is statically 0, in which case no slice can be taken.
   bool hasNoQueries() const { return isEmpty(q, order.seq) || hasNoBatch(); }
   bool hasNoKeys() const { return isEmpty(k, order.seq); }
 
   mlir::Value getNumSequences();
-  /// Query heads of a key/value head.
+  /// Returns the number of query heads that share a key/value head.
   mlir::Value getGroupSize();
   SequenceBounds getBounds(mlir::Value sequence);
 
   // --- slices ---------------------------------------------------------------
 
-  /// Rows [start, start + count) of one head of a tensor in the op's layout,
-  /// as a matrix.
+  /// Returns rows [start, start + count) of one head of a tensor in the op's
+  /// layout, as a matrix.
   mlir::Value sliceHead(mlir::Value tensor, mlir::Value batch, mlir::Value head,
                         mlir::OpFoldResult start, mlir::OpFoldResult count);
-  /// The same of a tensor laid out as the LSE, as a vector.
+  /// Returns the same rows of a tensor with the layout of the LSE, as a vector.
   mlir::Value sliceLse(mlir::Value tensor, mlir::Value batch, mlir::Value head,
                        mlir::OpFoldResult start, mlir::OpFoldResult count);
   /// The inverse of sliceHead and sliceLse.
@@ -81,7 +85,7 @@ protected:
                         mlir::Value batch, mlir::Value head,
                         mlir::OpFoldResult start, mlir::OpFoldResult count);
 
-  /// Offsets, sizes and strides of such a slice.
+  /// Offsets, sizes and strides of a slice of one head.
   struct Slice {
     llvm::SmallVector<mlir::OpFoldResult> offsets, sizes, strides;
   };
@@ -96,37 +100,42 @@ protected:
 
   mlir::Value emptyF32(llvm::ArrayRef<mlir::OpFoldResult> sizes);
   mlir::Value filled(llvm::ArrayRef<mlir::OpFoldResult> sizes, double value);
-  /// linalg.generic over `numLoops` loops, of which those in `reductions`
-  /// reduce; `maps` gives the loops that index each input and the output.
+  /// Builds a linalg.generic with `numLoops` loops; the loops in `reductions`
+  /// reduce. `maps` names the loops that index each input and the output.
   /// `body` returns the new output element.
   mlir::Value generic(mlir::ValueRange inputs, mlir::Value output,
                       unsigned numLoops,
                       llvm::ArrayRef<llvm::ArrayRef<unsigned>> maps,
                       llvm::ArrayRef<unsigned> reductions, Body body);
-  /// sum over the last loop of lhs * rhs in f32, added to `init`. Loop numbers
-  /// as in `generic`: 0, 1 index the result.
+  /// Computes the sum of lhs * rhs over the last loop in f32, and adds it to
+  /// `init`. Loops have numbers as in `generic`; loops 0 and 1 index the
+  /// result.
   mlir::Value contract(mlir::Value lhs, llvm::ArrayRef<unsigned> lhsLoops,
                        mlir::Value rhs, llvm::ArrayRef<unsigned> rhsLoops,
                        mlir::Value init);
-  /// Elementwise on [rows], into `output` or a new f32 vector.
+  /// Applies `body` to the elements of vectors [rows]. The result goes into
+  /// `output`, or into a new f32 vector.
   mlir::Value mapRows(mlir::ValueRange inputs, Body body,
                       mlir::Value output = {});
-  /// Elementwise on [rows, columns], into `output` or a new f32 matrix; inputs
-  /// of rank 1 are per row.
+  /// Applies `body` to the elements of matrices [rows, columns]; an input of
+  /// rank 1 has one value for each row. The result goes into `output`, or into
+  /// a new f32 matrix.
   mlir::Value mapMatrix(mlir::ValueRange inputs, Body body,
                         mlir::Value output = {});
-  /// All of `output` set to `value`.
+  /// Sets all elements of `output` to `value`.
   mlir::Value filledWith(mlir::Value output, double value);
-  /// f32 `matrix` rounded to the element type of `output`, into it.
+  /// Rounds the f32 `matrix` to the element type of `output` and writes it
+  /// there.
   mlir::Value round(mlir::Value matrix, mlir::Value output);
   /// Reduces the columns of a matrix into `init` ([rows]).
   mlir::Value reduceColumns(mlir::Value matrix, mlir::Value init, Body combine);
 
-  /// q . k of a block, f32: [rows, keys].
+  /// Computes the products q . k of a block in f32: [rows, keys].
   mlir::Value computeScores(mlir::Value q, mlir::Value k);
-  /// The score that enters the softmax, inside a generic over [rows, keys]:
-  /// scaled, modified, -inf where the key is not visible. `derivative`, if
-  /// given, is set to its derivative with respect to q . k (1 if masked).
+  /// Computes the score that enters the softmax, inside of a generic over
+  /// [rows, keys]: q . k is scaled, modified by score_mod, and replaced by -inf
+  /// if the key is not visible. If `derivative` is given, it is set to the
+  /// derivative of this score with respect to q . k (1 if masked).
   mlir::Value modifyScore(mlir::OpBuilder &builder, mlir::Location loc,
                           mlir::Value product, const BlockIndices &indices,
                           const SequenceBounds &bounds,
@@ -136,7 +145,7 @@ protected:
 
   mlir::Value index(int64_t value);
   mlir::Value f32(double value);
-  /// `value` (any supported float) in f32 and back.
+  /// Converts `value` (any supported float type) to f32, and back.
   static mlir::Value toF32(mlir::OpBuilder &builder, mlir::Location loc,
                            mlir::Value value);
   static mlir::Value fromF32(mlir::OpBuilder &builder, mlir::Location loc,
@@ -144,10 +153,10 @@ protected:
 
   // --- loops ----------------------------------------------------------------
 
-  /// Loops over the query heads of key/value head `kvHead` and the blocks of
-  /// query rows; `body` gets the query head, the head's number in the group,
-  /// first row and number of rows of the block (rows counted in the sequence)
-  /// and the carried values, and returns their new values.
+  /// Loops over the query heads of the key/value head `kvHead` and over blocks
+  /// of query rows. `body` gets the query head, the head's number within the
+  /// group, the block's first row (counted in the sequence) and number of rows,
+  /// and the carried values; it returns the new carried values.
   using BlockBody = mlir::function_ref<llvm::SmallVector<mlir::Value>(
       mlir::Value head, mlir::Value headInGroup, mlir::Value firstRow,
       mlir::OpFoldResult rows, mlir::ValueRange carried)>;
@@ -174,7 +183,8 @@ private:
                         mlir::ValueRange maskArguments);
 };
 
-/// Lower one op; `queryBlock` as the pass option.
+/// Lowers one op. `queryBlock` is the pass option of that name: query rows a
+/// block.
 mlir::LogicalResult decomposeSdpa(mlir::RewriterBase &rewriter, SdpaOp op,
                                   int64_t queryBlock);
 mlir::LogicalResult decomposeSdpaBackward(mlir::RewriterBase &rewriter,

@@ -32,7 +32,8 @@ public:
   void run();
 
 private:
-  /// Rows of the forward op's results and their gradients that a block needs.
+  /// The rows of the forward op's results, and of their gradients, that one
+  /// block of queries needs.
   struct BlockRows {
     Value dout, lse, delta;
   };
@@ -46,13 +47,14 @@ private:
   Value computeDs(Value products, Value probabilities, Value dp, Value delta,
                   const BlockIndices &indices, const SequenceBounds &bounds);
 
-  /// dq, dk and dv of one batch and key/value head, written to `shared`.
+  /// Computes dq, dk and dv of one batch and key/value head, and writes them to
+  /// the shared outputs of `forall`.
   void lowerHead(scf::ForallOp forall);
-  /// The f32 sums of dk or dv, rounded into a slice of `shared`.
+  /// Rounds the f32 sums of dk or dv into a slice of `shared`.
   Value roundKeyGradient(Value sums, Value shared, const Slice &slice,
                          const SequenceBounds &bounds);
   Value lowerDsinks(Value init);
-  /// The sum of one sequence's rows, added to `sum` (rank 0).
+  /// Adds the sinks' gradient from the rows of one sequence to `sum` (rank 0).
   Value addDsink(Value sum, Value batch, Value head, Value sink);
 
   SdpaBackwardOp op;
@@ -72,7 +74,7 @@ static Value zeroF32(OpBuilder &builder, Location loc) {
   return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0.0));
 }
 
-/// exp(x - lse), 0 in rows that saw no key.
+/// Computes exp(x - lse), and 0 in rows that see no key.
 static Value expMinusLse(OpBuilder &builder, Location loc, Value x, Value lse) {
   Value difference = arith::SubFOp::create(builder, loc, x, lse);
   Value exp = math::ExpOp::create(builder, loc, difference);
@@ -140,8 +142,8 @@ Value SdpaBackwardDecomposer::computeDs(Value products, Value probabilities,
         Value difference = arith::SubFOp::create(bl, args[2], args[3]);
         Value product = arith::MulFOp::create(
             bl, arith::MulFOp::create(bl, args[1], difference), derivative);
-        // Hidden keys contribute nothing, whatever score_mod's derivative is
-        // there.
+        // A hidden key contributes nothing. Its score_mod derivative may be any
+        // number, even NaN, and is not used.
         Value zero = zeroF32(bl, loc);
         Value isZero =
             arith::CmpFOp::create(bl, arith::CmpFPredicate::OEQ, args[1], zero);
@@ -215,7 +217,7 @@ void SdpaBackwardDecomposer::lowerHead(scf::ForallOp forall) {
                                           slice.sizes, slice.strides);
 }
 
-/// The rows of keys beyond seqlens_k are 0: no query sees them.
+/// Keys beyond seqlens_k are seen by no query, so their rows become 0.
 Value SdpaBackwardDecomposer::roundKeyGradient(Value sums, Value shared,
                                                const Slice &slice,
                                                const SequenceBounds &bounds) {
@@ -285,7 +287,8 @@ void SdpaBackwardDecomposer::run() {
     SmallVector<Value> outputs;
     for (Value init : ValueRange(inits).take_front(3))
       outputs.push_back(filledWith(init, 0.0));
-    // A sink has a gradient without keys: that of the LSE.
+    // Without keys, a sink still has a gradient: the one that comes through the
+    // LSE.
     if (op.hasDsinks())
       outputs.push_back(hasNoQueries() ? filledWith(inits[3], 0.0)
                                        : lowerDsinks(inits[3]));

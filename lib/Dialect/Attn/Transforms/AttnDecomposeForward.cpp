@@ -29,19 +29,21 @@ public:
   void run();
 
 private:
-  /// out and, if asked for, LSE of a block of query rows.
+  /// The rows of `out` and, if the op has one, of the LSE for a block of
+  /// queries.
   struct BlockResult {
     Value out, lse;
   };
-  /// `init` is what the result is written into.
+  /// Computes one block of query rows; the result is written into `init`.
   BlockResult computeBlock(Value qBlock, Value kHead, Value vHead,
                            const BlockIndices &indices,
                            const SequenceBounds &bounds, BlockResult init);
-  /// Row max of the scores (and the sink), and the same with 0 for -inf.
+  /// Returns the row max of the scores (and of the sink), and a copy of it in
+  /// which 0 stands for -inf.
   std::pair<Value, Value> computeRowMax(Value scores, Value sink);
   Value computeRowSum(Value probabilities, Value safeMax, Value sink);
   Value loadSink(Value head);
-  /// Outputs where the key length is statically 0.
+  /// Computes the outputs of an op whose key length is statically 0.
   void runWithoutKeys(ValueRange inits);
 
   bool hasLse;
@@ -68,7 +70,8 @@ std::pair<Value, Value> SdpaDecomposer::computeRowMax(Value scores,
       [](OpBuilder &builder, Location loc, ValueRange args) -> Value {
         return arith::MaximumFOp::create(builder, loc, args[0], args[1]);
       });
-  // exp(-inf - 0) is 0 where exp(-inf - -inf) is not a number.
+  // In a row that sees no key the row max is -inf. Subtracting 0 instead gives
+  // exp(-inf - 0) = 0, while exp(-inf - -inf) would be NaN.
   Value safe = mapRows(
       {max}, [](OpBuilder &builder, Location loc, ValueRange args) -> Value {
         Value none = arith::ConstantOp::create(
@@ -104,7 +107,7 @@ Value SdpaDecomposer::computeRowSum(Value probabilities, Value safeMax,
       });
 }
 
-/// 0 where the row sum is 0: no key was visible.
+/// Selects 0 where the row sum is 0, that is, where no key is visible.
 static Value selectIfRowIsEmpty(OpBuilder &builder, Location loc, Value rowSum,
                                 double ifEmpty, Value otherwise) {
   Value zero =
@@ -164,7 +167,7 @@ void SdpaDecomposer::runWithoutKeys(ValueRange inits) {
   if (hasLse && !op.getSinks())
     outputs.push_back(filledWith(inits[1], -kInfinity));
   if (hasLse && op.getSinks()) {
-    // Each row's softmax is over the sink alone.
+    // Without keys, each row's softmax has the sink as its only entry.
     unsigned head = order.lseHead();
     auto all = llvm::to_vector(llvm::seq<unsigned>(order.lseRank()));
     outputs.push_back(generic(
@@ -199,7 +202,7 @@ void SdpaDecomposer::run() {
     Value vHead =
         sliceHead(v, batch, kvHead, sequence.keyStart, sequence.keyLength);
 
-    // The parts of the outputs that belong to this batch and group of heads.
+    // Slices the outputs to the part of this batch and this group of heads.
     Value zero = index(0);
     Value firstHead = arith::MulIOp::create(b, kvHead, group);
     OpFoldResult groupSize = getAsOpFoldResult(group);

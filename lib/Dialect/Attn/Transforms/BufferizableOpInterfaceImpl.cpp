@@ -17,7 +17,8 @@ using namespace mlir;
 using namespace mlir::bufferization;
 using namespace fa4::attn;
 
-/// Number of `operand` among the destinations, if it is one.
+/// Returns the position of `operand` among the destinations, or nothing if the
+/// operand is no destination.
 static std::optional<unsigned> getInitNumber(AttentionOpInterface op,
                                              OpOperand &operand) {
   unsigned first = op.getFirstInitNumber();
@@ -26,7 +27,7 @@ static std::optional<unsigned> getInitNumber(AttentionOpInterface op,
   return operand.getOperandNumber() - first;
 }
 
-/// The captured operand that a block argument of a region stands for.
+/// Returns the captured operand for which a block argument of a region stands.
 static Value getCaptureOf(AttentionOpInterface op, BlockArgument argument) {
   unsigned first = argument.getOwner()->getParent() == &op.getScoreMod()
                        ? kNumScoreModArgs
@@ -105,7 +106,8 @@ struct AttentionBufferization : public BufferizableOpInterface::ExternalModel<
   }
 
 private:
-  /// The buffers to write: of the destinations, or new ones.
+  /// Finds the buffers that the op writes: those of its destinations, or newly
+  /// allocated ones.
   static LogicalResult getDestinations(RewriterBase &rewriter,
                                        AttentionOpInterface op,
                                        ArrayRef<Value> operands,
@@ -137,8 +139,8 @@ private:
     return success();
   }
 
-  /// The op on memrefs, with the regions of `op`, whose captured tensors are
-  /// read through their buffers from now on.
+  /// Creates the op on memrefs and moves the regions of `op` there. The regions
+  /// read captured tensors through their buffers from then on.
   static void createOnMemRefs(RewriterBase &rewriter, AttentionOpInterface op,
                               ArrayRef<Value> operands,
                               ArrayRef<Value> destinations) {

@@ -34,8 +34,9 @@ Value fa4::attn::inlineMod(OpBuilder &builder, Region &region,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Emits derivative arithmetic at an insertion point. `x` and `y` are operands,
-/// `r` is the operation's result, `dx` and `dy` are derivatives of operands.
+/// Emits the arithmetic of derivatives at an insertion point. In the rules `x`
+/// and `y` are operands, `r` is the operation's result, and `dx` and `dy` are
+/// derivatives of the operands.
 class Rules {
 public:
   Rules(OpBuilder &builder, Location loc) : b(loc, builder) {}
@@ -51,7 +52,7 @@ public:
   Value scale(Value x, double factor) {
     return mul(x, constant(x.getType(), factor));
   }
-  /// 1 - x * x.
+  /// Computes 1 - x * x.
   Value oneMinusSquare(Value x) {
     return sub(constant(x.getType(), 1.0), mul(x, x));
   }
@@ -64,10 +65,12 @@ public:
     return arith::SelectOp::create(b, cmp, then, otherwise);
   }
 
-  /// dr/dx for functions of one argument, or null if `op` is none of them.
+  /// Returns dr/dx if `op` is a function of one argument that has a rule, else
+  /// null.
   Value unaryFactor(Operation *op, Value x, Value r);
-  /// Derivative of `op`, whose cloned operands are `x`. `dx` has null entries
-  /// for operands that do not depend on the score. Null if there is no rule.
+  /// Returns the derivative of `op`, whose cloned operands are `x`. An entry of
+  /// `dx` is null if that operand does not depend on the score. Returns null if
+  /// there is no rule for `op`.
   Value derive(Operation *op, ValueRange x, ArrayRef<Value> dx, Value r);
 
 private:
@@ -128,7 +131,7 @@ Value Rules::unaryFactor(Operation *op, Value x, Value r) {
       .Default([](Operation *) { return Value(); });
 }
 
-/// r = x^y.
+/// Derivative of r = x^y.
 Value Rules::derivePow(ValueRange x, ArrayRef<Value> dx, Value r) {
   Value sum;
   if (dx[0]) {
@@ -186,7 +189,7 @@ Value Rules::deriveArith(Operation *op, ValueRange x, ArrayRef<Value> dx,
         return selectIf(Predicate::OLT, x[0], x[1], orZero(dx[1]), upper);
       })
       .Case([&](math::CopySignOp) {
-        // The result is x or -x.
+        // The result is x or -x, so its derivative is dx or -dx.
         Value change = orZero(dx[0]);
         return selectIf(Predicate::OEQ, x[0], r, change, neg(change));
       })
@@ -224,7 +227,8 @@ public:
   DualCloner(OpBuilder &builder) : builder(builder) {}
 
   IRMapping values;
-  /// Original value -> derivative of its clone; absent if it is 0.
+  /// Maps an original value to the derivative of its clone. A value without an
+  /// entry has the derivative 0.
   DenseMap<Value, Value> derivatives;
 
   void cloneBody(Block &block) {
@@ -257,7 +261,8 @@ private:
             .derive(&op, copy->getOperands(), dx, copy->getResult(0));
   }
 
-  /// Twice the results: values, then derivatives of the float ones.
+  /// The clone has more results than the original: first the values, then the
+  /// derivatives of the float values.
   void cloneIf(scf::IfOp op) {
     if (op.getNumResults() == 0)
       return;
@@ -306,7 +311,7 @@ Dual fa4::attn::inlineScoreModWithDerivative(OpBuilder &builder, Region &region,
   return cloner.lookup(region.front().getTerminator()->getOperand(0));
 }
 
-/// Whether `Rules::derive` has a rule for `op`.
+/// Returns true if `Rules::derive` has a rule for `op`.
 static bool hasRule(Operation *op) {
   return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
              arith::NegFOp, arith::MaximumFOp, arith::MaxNumFOp,
@@ -323,8 +328,9 @@ static bool hasRule(Operation *op) {
              math::AbsFOp>(op);
 }
 
-/// Collects into `active` what depends on the score with a non-zero
-/// derivative; returns the first operation that has no rule for it.
+/// Collects into `active` the values whose derivative with respect to the score
+/// may be non-zero. Returns the first operation on such a value that has no
+/// rule, or null.
 static Operation *findNonDifferentiable(Block &block, DenseSet<Value> &active) {
   for (Operation &op : block.without_terminator()) {
     if (auto conditional = dyn_cast<scf::IfOp>(op)) {
@@ -345,7 +351,8 @@ static Operation *findNonDifferentiable(Block &block, DenseSet<Value> &active) {
     });
     if (!usesActive)
       continue;
-    // Comparisons and conversions to integers are constant almost everywhere.
+    // Comparisons and conversions to integers are constant almost everywhere,
+    // so their derivative is 0.
     bool integerResults = llvm::all_of(
         op.getResultTypes(), [](Type type) { return type.isIntOrIndex(); });
     if (integerResults && op.getNumRegions() == 0 && !isa<arith::BitcastOp>(op))

@@ -20,7 +20,7 @@ namespace fa4::attn {
 mlir::Value inlineMod(mlir::OpBuilder &builder, mlir::Region &region,
                       mlir::ValueRange arguments);
 
-/// A value and its derivative with respect to the score.
+/// A value and its derivative with respect to the score of score_mod.
 struct Dual {
   mlir::Value value;
   mlir::Value derivative;

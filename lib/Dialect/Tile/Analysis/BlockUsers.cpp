@@ -10,7 +10,7 @@
 
 using namespace mlir;
 
-/// The user that is `isBetter` than all others.
+/// Returns the user that `isBetter` prefers to all others.
 template <typename Fn>
 static Operation *findUser(ValueRange values, Block &block, Fn isBetter) {
   Operation *best = nullptr;

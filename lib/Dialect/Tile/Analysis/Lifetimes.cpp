@@ -18,7 +18,8 @@ using namespace fa4::tile;
 // Program order
 //===----------------------------------------------------------------------===//
 
-/// The ancestors of both in the innermost block that has both.
+/// Returns the ancestors of the two operations in the innermost block that
+/// contains both.
 static std::pair<Operation *, Operation *> inCommonBlock(Operation *a,
                                                          Operation *b) {
   for (; a && a->getBlock(); a = a->getParentOp())
@@ -27,7 +28,7 @@ static std::pair<Operation *, Operation *> inCommonBlock(Operation *a,
   return {nullptr, nullptr};
 }
 
-/// What is no branch may repeat its body.
+/// Any region operation other than a branch may repeat its body.
 bool Lifetimes::isRepeated(Operation *op) {
   for (Operation *parent = op->getParentOp();
        parent && !isa<RoleOp, KernelOp>(parent); parent = parent->getParentOp())
@@ -45,7 +46,7 @@ bool Lifetimes::isFollowedBy(Operation *op, Operation *next) {
   auto [a, b] = inCommonBlock(op, next);
   if (!a || a == b || !a->isBeforeInBlock(b))
     return false;
-  // `next` must run whenever its ancestor does.
+  // `next` must run whenever its ancestor in the common block runs.
   for (Operation *inner = next; inner != b;) {
     inner = inner->getParentOp();
     auto loop = dyn_cast<scf::ForOp>(inner);
@@ -59,7 +60,8 @@ bool Lifetimes::isFollowedBy(Operation *op, Operation *next) {
 // Dataflow inside a role
 //===----------------------------------------------------------------------===//
 
-/// Operations whose result is a part or another view of their operand.
+/// Returns true for operations whose result is a part or another view of their
+/// operand.
 static bool isView(Operation *op) {
   return isa<vector::ExtractStridedSliceOp, vector::ShapeCastOp>(op);
 }
@@ -96,8 +98,9 @@ SmallVector<OpOperand *> fa4::tile::getHandleUses(Value value) {
   return result;
 }
 
-/// Operations whose results `value` may be, through slices, loops, branches
-/// and, for MMAs, accumulators. Values that enter the role have none.
+/// Returns the operations from which `value` may come through slices, loops,
+/// branches and, for MMAs, accumulators. A value that enters the role from
+/// outside has none.
 static SmallVector<Operation *> getSources(Value value) {
   llvm::SetVector<Operation *> sources;
   SmallVector<Value> worklist = {value};
@@ -138,7 +141,8 @@ bool fa4::tile::isMmaCommit(CommitOp commit) {
   bool hasMma = false;
   for (Operation *source : getSources(commit.getValue())) {
     hasMma |= isa<MmaOp>(source);
-    // An accumulator starts from zero, or from what another role made of it.
+    // An accumulator starts from zero, or from a value that another role has
+    // handed over.
     if (!isa<MmaOp, WaitOp>(source) &&
         !source->hasTrait<OpTrait::ConstantLike>())
       return false;
@@ -158,11 +162,11 @@ SmallVector<Operation *> fa4::tile::getStageWriters(CommitOp commit) {
       writers.push_back(commit);
     return writers;
   }
-  // Lanes cannot write what does not exist yet.
+  // Lanes write the stage no earlier than the committed value exists.
   Value value = commit.getValue();
   while (Operation *op = value.getDefiningOp()) {
     if (!isView(op)) {
-      // A constant exists from the start, but is nobody's to write earlier.
+      // A constant exists from the start, but lanes write it at the commit.
       writers.push_back(op->hasTrait<OpTrait::ConstantLike>() ? commit : op);
       return writers;
     }
@@ -213,7 +217,7 @@ void Lifetimes::collectUses(WaitOp wait, const ChannelUses &uses,
 }
 
 void Lifetimes::collectAccesses(const ChannelUses &uses, Buffer &buffer) {
-  // Values that nobody waits for may arrive at any time.
+  // A value for which no role waits may arrive at any time.
   buffer.isLostTrackOf |= uses.consumers.empty();
   for (RoleOp consumer : uses.consumers)
     buffer.isLostTrackOf |= !isBalanced(uses, consumer);
@@ -288,9 +292,9 @@ void Lifetimes::addEventsAfter(const Access &access, Events &events) {
 
 bool Lifetimes::happensBefore(const Access &access, const Events &events,
                               const Access &write) {
-  // MMAs of one role execute in order, so nothing need be observed. Lanes, on
-  // the other hand, run ahead of each other: one may write where another has
-  // not read yet.
+  // MMAs of one role execute in order, so no role needs to observe the end of
+  // the first one. Lanes, however, run ahead of each other: one lane may write
+  // where another has not read yet.
   if (access.role == write.role && RoleOp(write.role).getIssue() &&
       (!access.isMma || write.isMma) && allBefore(access.op, write.op))
     return true;
@@ -313,14 +317,14 @@ bool Lifetimes::deadBefore(ChannelOp a, ChannelOp b) {
   for (const Access &access : first.accesses) {
     Events events;
     addEventsAfter(access, events);
-    // The vector grows while it is read.
+    // The loop uses indices, because the vector grows meanwhile.
     for (unsigned i = 0; i < events.size(); ++i) {
       auto [channel, role] = events[i];
       llvm::SmallVector<WaitOp> waits;
       for (WaitOp wait : uses.find(channel)->second.waits)
         if (wait->getParentOfType<RoleOp>() == role)
           waits.push_back(wait);
-      // All of them, because which is the last one may depend on the sizes.
+      // All waits count, because the sizes may decide which one is the last.
       Events next;
       for (auto [index, wait] : llvm::enumerate(waits)) {
         Events after;

@@ -64,7 +64,7 @@ int64_t fa4::tile::getTmemAddressOffset(KernelOp kernel) {
          (kernel.getTmemColumns().value_or(0) ? kTmemAddressBytes : 0);
 }
 
-/// A line of the map; the label is padded to `width`.
+/// Prints a line of the map. The label is padded to `width`.
 static void printLine(int64_t from, int64_t to, StringRef label, size_t width,
                       ChannelOp channel, int64_t size, raw_ostream &os) {
   os << llvm::formatv("  {0,7} {1,7}  {2}  {3,6} x {4}", from, to,
@@ -78,7 +78,8 @@ static void printLine(int64_t from, int64_t to, StringRef label, size_t width,
 }
 
 static void printSpace(KernelOp kernel, MemorySpace space, raw_ostream &os) {
-  // By offset, and where that is shared in the order of definition.
+  // Sorted by offset; channels at the same offset are in the order of their
+  // definition.
   std::multimap<int64_t, ChannelOp> channels;
   size_t width = StringRef("channel").size();
   for (auto channel : kernel.getBody().getOps<ChannelOp>()) {

@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace fa4::tile;
 
 namespace {
-/// One end of a channel: the operations of one role on it.
+/// One end of a channel: the operations of one role on the channel.
 struct End {
   scf::ForOp loop;
   SmallVector<Operation *> inLoop;
@@ -21,9 +21,9 @@ struct End {
 };
 } // namespace
 
-/// Sorts the operations of one end into those before, in and after the one
-/// loop of the role in which some are. Fails where there is more than one such
-/// loop, or the number of operations depends on a condition.
+/// Sorts the operations of one end into those before, in and after the loop of
+/// the role. Fails if they are in more than one loop, or if their number
+/// depends on a condition.
 static FailureOr<End> collectEnd(ArrayRef<Operation *> ops) {
   End end;
   for (Operation *op : ops)
@@ -76,8 +76,8 @@ void RoleGraph::connect(const ChannelUses &uses) {
           channel.getInitial().value_or(0) + from->before - to->before;
       for (auto [m, commit] : llvm::enumerate(from->inLoop))
         for (auto [w, wait] : llvm::enumerate(to->inLoop)) {
-          // The commit's number is the wait's when the wait is this many
-          // iterations later, times `count`.
+          // Commit and wait have the same number if the wait comes `distance`
+          // iterations later (in units of 1 / count).
           int64_t distance =
               ahead + static_cast<int64_t>(m) - static_cast<int64_t>(w);
           if (distance != 0)
@@ -141,8 +141,8 @@ SmallVector<Operation *> RoleGraph::predecessors(Operation *op,
 }
 
 namespace {
-/// Longest paths by memoised depth-first search. A value is -1 where no path
-/// begins in the role.
+/// Computes longest paths by a memoised depth-first search. The value of an
+/// operation is -1 if no path from its role reaches it.
 class LongestTrips {
 public:
   LongestTrips(const RoleGraph &graph, RoleOp role)

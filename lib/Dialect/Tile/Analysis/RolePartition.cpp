@@ -15,8 +15,8 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-/// Stores of matrices go through shared memory; those of one value a row are
-/// written by the lanes that have them.
+/// Returns true for a store of a matrix, which goes through shared memory. A
+/// store of one value for each row is done by the lanes that have the values.
 static bool isMatrixStore(Operation *op) {
   if (auto store = dyn_cast<StoreOp>(op))
     return store.getTile().getType().getRank() == 2;
@@ -46,9 +46,9 @@ SmallVector<Value> RolePartition::getDataOperands(Operation *op) const {
   return result;
 }
 
-/// What follows from a load or an MMA is data, and so are an MMA's operands and
-/// what is stored: whoever issues has no lanes to compute them with. Loops make
-/// this a fixed point.
+/// Marks data: values that are computed from a load or an MMA, operands of
+/// MMAs, and stored values, because a role that issues has no lanes to compute
+/// them. Values that loops carry make this a fixed point.
 void RolePartition::findData(KernelOp kernel) {
   bool changed = true;
   auto mark = [&](Value value) { changed |= data.insert(value).second; };
@@ -64,7 +64,8 @@ void RolePartition::findData(KernelOp kernel) {
           }
         return;
       }
-      // Data that an operation's regions make may leave through its results.
+      // Data that is made in an operation's regions may leave through the
+      // operation's results.
       bool yieldsData =
           op->getNumRegions() &&
           op->walk([&](Operation *inner) {
@@ -86,8 +87,8 @@ void RolePartition::findData(KernelOp kernel) {
   }
 }
 
-/// Whether an operation gives the value, or the next iteration's: not so where
-/// loops only hand values around.
+/// Returns true if an operation makes the value, or the value of the next
+/// iteration. Loops may also only hand values around.
 static bool isMade(Value value) {
   llvm::SmallDenseSet<Value> seen;
   while (seen.insert(value).second) {
@@ -186,14 +187,15 @@ fa4::tile::findCarriedFactor(Value value, SmallVectorImpl<Operation *> *steps) {
   return found;
 }
 
-/// In a loop, what stands between a carried accumulator and the MMA that adds
-/// to it; anywhere, what brings an MMA's result to a store.
+/// Finds work on accumulators: in a loop, the operations between a carried
+/// accumulator and the MMA that adds to it; anywhere, the operations between an
+/// MMA's result and a store.
 void RolePartition::findAccumulatorWork(KernelOp kernel) {
   kernel.walk([&](MmaOp mma) {
     SmallVector<Operation *> steps;
     if (!mma.getAcc() || !findCarriedFactor(mma.getAcc(), &steps))
       return;
-    // Broadcasts of the factors belong to the multiplication.
+    // Broadcasts of the factors belong to the same role as the multiplication.
     for (Operation *op : steps) {
       accumulatorWork.insert(op);
       correctsInLoop = true;
@@ -231,7 +233,7 @@ ValueOrigin RolePartition::getOrigin(Value value) const {
   return origin;
 }
 
-/// The node that makes `value`, or the next iteration's.
+/// Returns the node that makes `value`, or its value for the next iteration.
 static Operation *producer(Value value) {
   if (auto arg = dyn_cast<BlockArgument>(value)) {
     auto loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp());
@@ -249,7 +251,7 @@ static Operation *producer(Value value) {
 }
 
 void RolePartition::assignRoles() {
-  // Connected pieces of elementwise work.
+  // Elementwise operations that are connected by values form one piece.
   llvm::EquivalenceClasses<Operation *> pieces;
   auto isCompute = [&](Operation *op) {
     return nodes.contains(op) && isElementwise(op) &&

@@ -23,7 +23,8 @@ using fa4::Recurrence;
 using fa4::RowWork;
 using fa4::TargetDescription;
 
-/// Instructions of a wait (address, test, branch) or an arrival.
+/// The number of instructions of a wait (address, test, branch) or of an
+/// arrival.
 static constexpr double kChannelInstructions = 4;
 
 static bool isMatrix(Type type) {
@@ -31,7 +32,7 @@ static bool isMatrix(Type type) {
   return vector && vector.getRank() == 2;
 }
 
-/// Elements of a tile that one thread holds.
+/// Returns the number of elements of a tile that one thread holds.
 static double columnsOf(Type type) {
   return isMatrix(type) ? cast<VectorType>(type).getDimSize(1) : 1;
 }
@@ -41,7 +42,7 @@ static bool isTensorMemory(Value channel) {
   return op && op.getSpace() == MemorySpace::tmem;
 }
 
-/// Bytes of one row of a tile.
+/// Returns the bytes of one row of a tile.
 static double rowBytes(Type type) {
   return columnsOf(type) * cast<VectorType>(type).getElementTypeBitWidth() / 8;
 }
@@ -58,8 +59,8 @@ static PipeWork reductionWork(vector::MultiDimReductionOp op,
   return work;
 }
 
-/// Of one operation without regions, for one row. Scalars are computed once a
-/// warp or less and do not count.
+/// Returns the work of one operation without regions on one row. Scalars are
+/// computed once for each warp or less and do not count.
 static PipeWork operationWork(Operation *op, const TargetDescription &target) {
   PipeWork work;
   bool tile = llvm::any_of(op->getResultTypes(), llvm::IsaPred<VectorType>);
@@ -83,7 +84,8 @@ static PipeWork operationWork(Operation *op, const TargetDescription &target) {
       })
       .Case<AcquireOp, ReleaseOp>(
           [&](auto) { work.other = kChannelInstructions; })
-      // Rarely needed; the test of the factor is.
+      // The rescaling itself is rarely needed; the test of its factor always
+      // is.
       .Case([&](RescaleOp) { work.alu = 1; })
       .Case<Exp2Op, math::Exp2Op, math::ExpOp, math::LogOp, math::Log2Op,
             math::SqrtOp, math::RsqrtOp, arith::DivFOp>(
@@ -106,7 +108,8 @@ static double total(const PipeWork &work) {
          work.tmemLoadBytes + work.tmemStoreBytes;
 }
 
-/// Of a block's operations and what is in them, given to `add` one by one.
+/// Calls `add` with the work of each operation of a block, also of those in
+/// regions.
 static void
 forWork(Block &block, const TargetDescription &target,
         llvm::function_ref<void(Operation *, const PipeWork &)> add) {
@@ -131,15 +134,16 @@ forWork(Block &block, const TargetDescription &target,
   }
 }
 
-/// Outermost loops of a role.
+/// Returns the outermost loops of a role.
 static auto loopsOf(RoleOp role) { return role.getBody().getOps<scf::ForOp>(); }
 
-/// The parts of the exponential's own iteration. The order is that of the
-/// program, in which fragments are taken one by one between reductions.
+/// Counts the work of the exponential's own iteration. The order is that of the
+/// program, in which fragments are worked on one by one between reductions.
 static void countOwnRole(Operation *exp, Block &body, RowWork &work,
                          const TargetDescription &target) {
   Operation *position = body.findAncestorOpInBlock(*exp);
-  // Of several exponentials in one block, each has what follows the last one.
+  // If a block has several exponentials, the work between two of them belongs
+  // to the later one.
   bool after = false, pastReduction = false;
   PipeWork pending;
   forWork(body, target, [&](Operation *op, const PipeWork &amount) {
@@ -172,7 +176,7 @@ static void countOwnRole(Operation *exp, Block &body, RowWork &work,
 // MMAs
 //===----------------------------------------------------------------------===//
 
-/// The channel that an operand of an MMA is the value of, through slices.
+/// Returns the channel whose value (or a slice of it) is the operand of an MMA.
 static ChannelOp channelOf(Value operand) {
   while (auto slice = operand.getDefiningOp<vector::ExtractStridedSliceOp>())
     operand = slice.getSource();
@@ -197,7 +201,7 @@ static SmallVector<MmaOp> mmasInLoops(KernelOp kernel) {
   return mmas;
 }
 
-/// Whether `value` is computed from `source`.
+/// Returns true if `value` is computed from `source`.
 static bool isComputedFrom(Value value, Value source) {
   llvm::SetVector<Operation *> slice;
   BackwardSliceOptions options;
@@ -209,8 +213,8 @@ static bool isComputedFrom(Value value, Value source) {
   return slice.contains(source.getDefiningOp());
 }
 
-/// The cycle exponential -> MMA of it -> MMA of the next tile -> exponential,
-/// if the program has one.
+/// Finds the dependence cycle exponential -> MMA that consumes it -> MMA of the
+/// next scores -> exponential, if the program has one.
 static std::optional<Recurrence>
 findRecurrence(Operation *exp, RoleOp role, ArrayRef<MmaOp> mmas,
                const TargetDescription &target) {
@@ -298,7 +302,8 @@ RowWork fa4::tile::countRowWork(Operation *exp, unsigned tiles,
       forWork(*loop.getBody(), target,
               [&](Operation *, const PipeWork &amount) { others += amount; });
     }
-    // A role with an exponential of its own is a tile that is counted as such.
+    // A role with its own exponential works on another tile, which is counted
+    // by itself.
     if (role != own && !hasExponential)
       work.beside += others.scaled(1.0 / tiles);
   }
@@ -314,7 +319,7 @@ void fa4::tile::printRoofline(KernelOp kernel, raw_ostream &os) {
   SmallVector<Operation *> exponentials = collectTileExponentials(kernel);
   if (!target || exponentials.empty())
     return;
-  // Those of the other tiles are like the first.
+  // The exponentials of the other tiles are like the first one.
   Operation *exp = exponentials.front();
   RowWork work = countRowWork(exp, exponentials.size(), *target);
   fa4::ExpSplit split;

@@ -21,8 +21,8 @@ static ChannelOp channelOf(Operation *op) {
   return op->getOperand(0).getDefiningOp<ChannelOp>();
 }
 
-/// Where the tile that an operation reads comes from: the channel, and the
-/// part of the value.
+/// Describes the tile that an operation reads: its channel, and which part of
+/// the value.
 static std::string sourceOf(Value value) {
   if (auto arg = dyn_cast<BlockArgument>(value))
     if (auto loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp()))
@@ -48,14 +48,15 @@ static std::string sourceOf(Value value) {
   return "-";
 }
 
-/// The commit of what an operation makes, through MMAs that accumulate to it.
+/// Returns the commit of an operation's result, possibly after further MMAs
+/// have accumulated to it.
 static CommitOp commitOf(Value value) {
   for (Operation *user : value.getUsers()) {
     if (auto commit = dyn_cast<CommitOp>(user))
       return commit;
     if (auto mma = dyn_cast<MmaOp>(user); mma && mma.getAcc() == value)
       return commitOf(mma.getResult());
-    // An accumulator that stays is committed behind the loop.
+    // An accumulator that stays with the role is committed behind the loop.
     Operation *parent = user->getParentOp();
     if (isa<scf::YieldOp>(user) && isa<scf::ForOp, scf::IfOp>(parent))
       for (auto [yielded, result] :
@@ -79,8 +80,8 @@ public:
   }
 
 private:
-  /// An operation's place among those of its kind on its channel: in a loop
-  /// (`i`), before or behind it.
+  /// The place of an operation among those of its kind on its channel: in a
+  /// loop (`i`), before it, or behind it.
   struct Place {
     enum { Before, In, Behind } where;
     int64_t number;
@@ -93,12 +94,12 @@ private:
   void line(StringRef name, Operation *on, const Twine &detail);
 
   RoleOp role;
-  /// Of the longest label.
+  /// The width of the longest label.
   size_t width;
   raw_ostream &os;
   scf::ForOp loop;
   bool inLoop = false;
-  /// A heading is due before the next line.
+  /// True if a heading must be printed before the next line.
   bool behindLoop = false;
   llvm::DenseMap<Operation *, Place> places;
   llvm::DenseMap<Key, int64_t> count, inOneIteration;
@@ -139,7 +140,7 @@ std::string Printer::iteration(Operation *op) {
     return "";
   if (place.where == Place::Before)
     return std::to_string(place.number / each);
-  // Those in the loop have been counted once.
+  // The operations in the loop have been counted once already.
   int64_t ahead =
       (place.number - (place.where == Place::Behind ? each : 0)) / each;
   std::string base = place.where == Place::In ? "i" : "n";

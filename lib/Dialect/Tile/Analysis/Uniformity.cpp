@@ -16,7 +16,8 @@ using namespace fa4::tile;
 
 namespace {
 
-/// Values carried around a loop are taken to be uniform until shown otherwise.
+/// Proves uniformity. Values that a loop carries are assumed to be uniform
+/// until the loop's body shows otherwise.
 class UniformityProof {
 public:
   /// `ofWarp`: the same in all lanes of a warp is enough.

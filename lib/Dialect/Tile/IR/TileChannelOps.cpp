@@ -36,8 +36,9 @@ static LogicalResult verifyBarrierCounts(ChannelOp channel) {
   return success();
 }
 
-/// Far from what any chip has, where nothing overflows; what is negative or too
-/// much for the chip, the protocol's proof rejects.
+/// Checks that a number is so small that sums and products with it do not
+/// overflow. The limit is far beyond any chip; the protocol's proof rejects
+/// numbers that are negative or too large for the chip at hand.
 static LogicalResult verifyRange(Operation *op, StringRef what,
                                  std::optional<uint64_t> number) {
   constexpr int64_t limit = 1 << 30;
@@ -138,8 +139,8 @@ LogicalResult WaitOp::verify() {
 // Lanes
 //===----------------------------------------------------------------------===//
 
-/// A lane's part of a tile is a run of the columns of its row, or its row's
-/// value.
+/// Checks a lane's access to a tile: it takes consecutive columns of the lane's
+/// row of a matrix, or the lane's element of a vector of row values.
 static LogicalResult verifyLaneAccess(Operation *op, Type lane, VectorType tile,
                                       int64_t column, bool all) {
   bool rowValue = tile.getRank() == 1 && !all;

@@ -21,13 +21,14 @@ void LaunchOp::getEffects(
                              SideEffects::DefaultResource::get());
   };
   add(getInputsMutable(), MemoryEffects::Read::get());
-  // A kernel need not write all of a destination, and may add to it.
+  // A destination also counts as read, because a kernel need not write all of
+  // its elements and may add to them.
   add(getInitsMutable(), MemoryEffects::Read::get());
   add(getInitsMutable(), MemoryEffects::Write::get());
 }
 
-/// Whether a value of type `type` can be passed as an argument of type
-/// `argument`.
+/// Returns true if a value of type `type` can be passed as a kernel argument of
+/// type `argument`.
 static bool fits(Type type, Type argument) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor)
@@ -41,7 +42,8 @@ static bool fits(Type type, Type argument) {
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
   Operation *symbol =
       symbolTable.lookupNearestSymbolFrom(*this, getKernelAttr());
-  // A kernel that has been lowered: its parameters are no longer the tensors.
+  // The parameters of a kernel that has been lowered are no longer the tensors,
+  // so there is nothing to compare.
   if (symbol && symbol->hasAttr("nvvm.kernel"))
     return success();
   auto kernel = dyn_cast_or_null<KernelOp>(symbol);

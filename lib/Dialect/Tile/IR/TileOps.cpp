@@ -16,7 +16,8 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-/// With all of their digits: upstream prints arrays of f32 with seven.
+/// Prints all digits of each coefficient. Upstream prints arrays of f32 with
+/// seven digits, from which the value cannot always be restored.
 static void printCoefficients(OpAsmPrinter &printer, Operation *,
                               DenseF32ArrayAttr coefficients) {
   printer << "[";
@@ -93,7 +94,8 @@ std::optional<OutputKind> fa4::tile::symbolizeOutputKind(StringRef name) {
       .Default(std::nullopt);
 }
 
-/// A name that is a number is a static size.
+/// Returns the size if the name of a dimension is a number, which stands for a
+/// static size.
 static std::optional<int64_t> staticSize(StringRef name) {
   int64_t size;
   if (name.getAsInteger(10, size))
@@ -170,7 +172,8 @@ LogicalResult KernelOp::verify() {
                        "public");
   if (!getFunctionType().getResults().empty())
     return emitOpError("has no results");
-  // Text without either has no block.
+  // The text of a kernel without arguments and operations would be parsed to a
+  // kernel without a block.
   if (getNumArguments() == 0 && getFunctionBody().front().empty())
     return emitOpError("expects arguments or operations");
   llvm::StringSet<> dimNames, argNames;

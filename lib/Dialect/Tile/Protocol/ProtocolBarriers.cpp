@@ -37,7 +37,7 @@ public:
 private:
   struct Count {
     int64_t number = 0;
-    /// What it is made of.
+    /// A text that says how the number comes about.
     std::string why;
   };
   Count arrivals(ArrayRef<unsigned> roles, bool isLoad) const;
@@ -48,7 +48,7 @@ private:
   const ProtocolModel &model;
   const TargetDescription &target;
   int64_t ctas;
-  /// Channels whose stages a TMA load fills.
+  /// The channels whose stages a TMA load fills.
   std::set<unsigned> isLoaded;
 };
 
@@ -148,11 +148,11 @@ public:
     }
   }
 
-  /// The operation that reads stages of the channel, or null.
+  /// Returns the operation that reads stages of the channel, or null.
   Operation *of(unsigned channel) const { return readers.lookup(channel); }
 
 private:
-  /// Whether anything new has been learnt.
+  /// Follows the steps of a role. Returns true if anything new was learnt.
   bool follow(const ProtocolRole &role) {
     bool isNew = false;
     auto flow = [&](const Step::Assignments &assignments) {
@@ -174,7 +174,7 @@ private:
     return isNew;
   }
 
-  /// Channels whose stages a variable of the role may name.
+  /// Maps a variable of the role to the channels whose stages it may name.
   std::map<int, std::set<unsigned>> stagesOf;
   llvm::DenseMap<unsigned, Operation *> readers;
 };
@@ -196,7 +196,7 @@ public:
   }
 
 private:
-  /// The last write of each channel that a fence may be missing for.
+  /// Maps each channel to its last write for which a fence may be missing.
   using Pending = llvm::MapVector<unsigned, Operation *>;
 
   Finding checkBlock(Block &block, Pending &pending);
@@ -229,10 +229,12 @@ Finding FenceCheck::commit(CommitOp op, const Pending &pending) const {
        {readers.of(channel), "the asynchronous read"}}};
 }
 
-/// What is pending behind an op is so on some path through it.
+/// A write counts as pending behind an operation if it is pending on any path
+/// through the operation.
 Finding FenceCheck::checkRegions(Operation &op, Pending &pending) {
   bool isLoop = isa<LoopLikeOpInterface>(op);
-  // The second pass of a loop starts with what the first one leaves.
+  // A loop is followed twice, because its second pass starts with the writes
+  // that are pending at the end of the first.
   for (int pass = 0; pass < (isLoop ? 2 : 1); ++pass) {
     Pending before = pending;
     bool isExhaustive = !isLoop && op.getNumRegions() != 0;

@@ -14,7 +14,7 @@
 
 namespace fa4::tile {
 
-/// All that a role does.
+/// All events of a role.
 using ProtocolTrace = std::vector<ProtocolEvent>;
 
 /// A number for each of some inputs.
@@ -22,14 +22,14 @@ using ProtocolSizes = std::vector<std::pair<ProtocolInput, mlir::TypedAttr>>;
 
 /// What the roles do for one choice of sizes.
 struct ProtocolCase {
-  /// Of each role.
+  /// The events of each role.
   std::vector<ProtocolTrace> traces;
-  /// Of each loop, each time that it is entered.
+  /// The numbers of passes of each loop, one for each time that it is entered.
   std::vector<llvm::SmallVector<int64_t, 2>> passes;
   /// The sizes, for people.
   std::string sizes;
 
-  /// Of all loops.
+  /// Returns the sum of the passes of all loops.
   int64_t total() const;
 };
 

@@ -10,7 +10,7 @@
 
 using namespace fa4::tile;
 
-/// What a loop runs while it asks for another pass.
+/// The steps of a loop while it asks for another pass: none.
 static const std::vector<Step> kNothing;
 
 RoleCursor::RoleCursor(const ProtocolModel &model, unsigned role)
@@ -18,7 +18,7 @@ RoleCursor::RoleCursor(const ProtocolModel &model, unsigned role)
       counts(model.channels.size(), {0, 0, 0, 0}),
       loopPasses(model.loops.size(), -1), loopLeft(model.loops.size(), false) {
   stack.push_back({&model.roles[role].body, 0, nullptr});
-  // The values that are there at the start are the producer's first ones.
+  // Initial values count as the first ones that the producer has committed.
   for (auto [channel, count] : llvm::zip(model.channels, counts))
     count[0] = count[1] = channel.initial;
 }
@@ -31,7 +31,7 @@ bool RoleCursor::fetch() {
       const Step &step = (*frame.steps)[frame.next];
       advance(step);
     } else if (frame.loop) {
-      // The end of a pass, or the entry.
+      // The role stands at the entry of the loop or at the end of a pass.
       const Step &loop = *frame.loop;
       if (answered && asking == &loop) {
         bool again = *answered;
@@ -55,7 +55,8 @@ bool RoleCursor::fetch() {
                loopPasses[loop.number]};
       if (frame.steps == &loop.body) {
         assign(loop.back);
-        // Asked only once a pass: the back edge is taken.
+        // The question is asked once for each pass, when the back edge is
+        // taken.
         frame.steps = &kNothing;
         frame.next = 0;
       }

@@ -25,13 +25,13 @@ namespace {
 
 using Trace = ProtocolTrace;
 
-/// Different numbers of passes that are explored at most.
+/// The largest number of cases (choices of trip counts) that are explored.
 constexpr size_t kMaxCases = 20000;
 
 /// Of loops whose bounds are constants, so many passes are all explored.
 constexpr int64_t kMaxConstantPasses = 1000;
 
-/// Memory that a transition touches, and, for channels that nobody acquires,
+/// The memory that a transition touches and, for channels that nobody acquires,
 /// the phases of their barriers.
 struct Footprint {
   llvm::BitVector reads, writes;
@@ -53,41 +53,45 @@ struct Footprint {
 
 struct ValueUse {
   unsigned channel;
-  /// Half of a stage: see Explorer.
+  /// The number of half a stage: see Explorer.
   unsigned slot;
   unsigned value;
-  /// Writes of the value that have been done: before a read, after a write.
+  /// The number of writes of the value that have been done: before a read, or
+  /// after a write.
   unsigned writes;
 };
 
-/// An event with all that its execution needs.
+/// An event with everything that its execution needs.
 struct Item {
   SmallVector<ValueUse, 3> reads;
   SmallVector<ValueUse, 2> writes;
   Footprint footprint;
-  /// Of the role's MMAs and tensor-core arrivals, those before this event.
+  /// The number of the role's MMAs and tensor-core arrivals before this event.
   unsigned queuedBefore = 0;
-  /// TMA operations of the role (their events) that a commit or release waits
-  /// for.
+  /// The role's TMA operations, by their events, for which a commit or release
+  /// waits.
   SmallVector<unsigned, 1> copies;
   bool isQueued = false, isCopy = false;
 };
 
 struct State {
-  /// Events that each role has executed, and ended entries of its MMA queue.
+  /// The number of events that each role has executed, and of entries of its
+  /// MMA queue that have ended.
   SmallVector<unsigned, 8> next, ended;
-  /// Of each role, TMA operations that were issued and have not ended.
+  /// The TMA operations of each role that were issued and have not ended.
   SmallVector<SmallVector<unsigned, 2>, 8> copies;
-  /// Value and number of writes; value 0 is none.
+  /// The value in each slot and the number of its writes. Value 0 stands for
+  /// none.
   SmallVector<std::pair<unsigned, unsigned>, 32> slots;
-  /// Reads of each value that have been done. Follows from the rest.
+  /// The number of reads of each value that have been done. The rest of the
+  /// state determines it.
   SmallVector<unsigned, 64> readsDone;
 };
 
 struct Transition {
   enum Kind { Thread, Queue, Copy } kind;
   unsigned role;
-  /// Of Copy.
+  /// For Copy: the event.
   unsigned event = 0;
   bool operator<(const Transition &o) const {
     return std::tie(kind, role, event) < std::tie(o.kind, o.role, o.event);
@@ -98,7 +102,7 @@ struct Transition {
 /// nothing orders them with each other but the protocol.
 struct Thread {
   unsigned role;
-  /// -1: the only one.
+  /// The lane, or -1 if the role has one thread.
   int lane;
 };
 
@@ -117,7 +121,7 @@ private:
   };
 
   using Places = SmallVector<Place, 2>;
-  /// Thread and event.
+  /// A thread and one of its events.
   using Access = std::pair<unsigned, unsigned>;
   using PlaceMap = std::map<std::pair<unsigned, int64_t>, Places>;
 
@@ -131,7 +135,8 @@ private:
   unsigned slotOf(unsigned channel, int64_t position) const {
     return firstSlot[channel] + position % model.channels[channel].stages;
   }
-  /// Number of the first half; the other one's follows.
+  /// Returns the number of the first half's value; that of the other half
+  /// follows.
   unsigned valueOf(StageUse use) {
     auto key = std::make_pair(unsigned(use.channel), use.position);
     unsigned number = valueNumbers.try_emplace(key, 2 * valueNumbers.size() + 2)
@@ -144,7 +149,8 @@ private:
     return llvm::all_of(
         places, [&](Place place) { return isIssuedAndEnded(state, place); });
   }
-  /// One for each lane; empty if there is none.
+  /// The places of the n-th event on a channel, one for each lane; empty if
+  /// there is no such event.
   static ArrayRef<Place> find(const PlaceMap &places, unsigned channel,
                               int64_t position) {
     auto it = places.find({channel, position});
@@ -152,10 +158,10 @@ private:
   }
 
   bool isIssuedAndEnded(const State &state, Place place) const;
-  /// What has to happen before `place` counts as done.
+  /// Returns the transition after which `place` counts as done.
   Transition needed(const State &state, Place place) const;
-  /// A transition without which the role's next event cannot be executed; none
-  /// if it can.
+  /// Returns a transition that must come before the role's next event, or
+  /// nothing if the event can be executed.
   std::optional<Transition> blocker(const State &state, unsigned role) const;
   bool isEnabled(const State &state, const Transition &transition) const;
   const Item &itemOf(const State &state, const Transition &transition) const;
@@ -198,24 +204,27 @@ private:
 
   const ProtocolModel &model;
   SmallVector<Thread> threads;
-  /// Of each thread, as everything that follows.
+  /// The events of each thread. The following members are indexed by thread,
+  /// too.
   std::vector<Trace> traces;
   const ExplorerOptions &options;
   ExplorerStatistics &statistics;
   SmallVector<unsigned> firstSlot, channelOfSlot;
   SmallVector<bool> isAcquired;
-  /// An acquire waits for what comes after the wait for the phase before.
+  /// True for channels whose acquires keep a commit from overtaking a wait for
+  /// the phase before.
   SmallVector<bool> keepsPhases;
   std::vector<std::vector<Item>> items;
   std::vector<std::vector<unsigned>> queues;
-  /// Footprints of what is left, from each event (threads, with TMA operations
-  /// to be issued) and from each queue entry on.
+  /// The footprints of everything that follows: from each event of a thread on,
+  /// including TMA operations still to be issued, and from each queue entry on.
   std::vector<std::vector<Footprint>> threadRest, queueRest;
   std::map<std::pair<unsigned, int64_t>, unsigned> valueNumbers;
   std::vector<unsigned> readsOf, writesOf;
-  /// Of each value and number of a write of it.
+  /// Maps a value and the number of a write to the access that writes it.
   std::map<std::pair<unsigned, unsigned>, Access> writers;
-  /// Writes of the same memory, one after the other, in all that was executed.
+  /// The pairs of writes of the same memory that came one after the other in
+  /// some execution.
   std::set<std::pair<Access, Access>> orders;
   PlaceMap commits;
   /// Of each role.
@@ -259,7 +268,7 @@ Explorer::Explorer(const ProtocolModel &model, std::vector<Trace> roleTraces,
   queueRest.resize(traces.size());
 }
 
-/// What a role does wrong whatever the others do.
+/// Checks for faults of a role that do not depend on the other roles.
 void Explorer::checkRole(unsigned role) {
   struct Counts {
     int64_t acquired, waited = 0, released = 0;
@@ -306,7 +315,8 @@ void Explorer::checkRole(unsigned role) {
 }
 
 void Explorer::checkCounts() {
-  // acquire, commit, wait, release; by role for the latter two.
+  // The numbers of acquires, commits, waits and releases of each channel; the
+  // latter two by role.
   SmallVector<std::array<std::map<unsigned, int64_t>, 4>> counts(
       model.channels.size());
   auto kindOf = [](StepKind kind) {
@@ -354,7 +364,8 @@ void Explorer::prepareAccess(unsigned thread, unsigned number) {
   };
   for (StageUse stage : event.reads)
     halves(stage, [&](ValueUse read) {
-      // The producer sees what it has written so far, others all of it.
+      // The producer sees the writes that it has done so far, other roles see
+      // all of them.
       bool isOwn =
           model.channels[read.channel].producer == int(threads[thread].role);
       read.writes = isOwn ? writesOf[read.value] : ~0u;
@@ -378,8 +389,8 @@ void Explorer::prepareAccess(unsigned thread, unsigned number) {
                       stageOf(*event.write)))
       report(event, formatv("channel \"{0}\": written over an operand",
                             label(event.write->channel)));
-  // Rows are lanes in tensor memory. In shared memory, rows of one channel may
-  // be anywhere in another one.
+  // In tensor memory, rows are lanes. In shared memory, a row of one channel
+  // may lie anywhere in another channel.
   const ProtocolChannel &channel = model.channels[event.write->channel];
   unsigned own = slotOf(event.write->channel, event.write->position);
   for (unsigned slot = 0; slot < channelOfSlot.size(); ++slot)
@@ -392,8 +403,9 @@ void Explorer::prepareAccess(unsigned thread, unsigned number) {
           item.footprint.writes.set(2 * slot + half);
 }
 
-/// Without acquires nothing but the rest of the protocol keeps a commit from
-/// overtaking a wait. Waits look at the phase that commits change.
+/// Prepares the phases of a channel without acquires. Only the rest of the
+/// protocol keeps its commits from overtaking a wait, so a wait counts as an
+/// access to the phase that commits change.
 void Explorer::preparePhases(unsigned role, unsigned number) {
   const ProtocolEvent &event = traces[role][number];
   if (keepsPhases[event.channel])
@@ -408,7 +420,7 @@ void Explorer::preparePhases(unsigned role, unsigned number) {
   if (event.kind == StepKind::Commit &&
       event.position - channel.stages >= channel.initial) {
     item.footprint.writes.set(phase);
-    // A load may be what ends last.
+    // The load may be the operation that ends last.
     for (unsigned copy : item.copies)
       items[role][copy].footprint.writes.set(phase);
   }
@@ -434,7 +446,7 @@ void Explorer::prepare() {
         item.isCopy = event.step->agent == Agent::Copy;
       } else if (event.kind == StepKind::Commit) {
         commits[key].push_back(place);
-        // The arrival is an entry of the queue.
+        // The arrival of a commit of MMAs is an entry of the MMA queue.
         item.isQueued = event.step->completes == Agent::Mma;
       } else if (event.kind == StepKind::Release) {
         releases[ofRole][key].push_back(place);
@@ -522,7 +534,7 @@ std::optional<Transition> Explorer::blocker(const State &state,
   if (event.step->strength == Step::Weak)
     return {};
   if (event.kind == StepKind::Wait && event.position >= channel.initial) {
-    // Without a commit it waits for itself: forever.
+    // If there is no such commit, the wait waits for itself, that is, forever.
     ArrayRef<Place> places = find(commits, event.channel, event.position);
     if (places.empty())
       return self;
@@ -599,13 +611,13 @@ bool Explorer::mayConflict(const State &state, const Footprint &footprint,
   llvm_unreachable("covered");
 }
 
-/// Whether a thread's next event takes effect at its end, not at its issue.
+/// Returns true if an event takes effect when it ends, not when it is issued.
 static bool isDeferred(const Item &item) {
   return item.isQueued || item.isCopy;
 }
 
-/// Enabled transitions of a set of processes: nothing that the others ever do
-/// conflicts with these, and nothing that they do enables more of them.
+/// Returns the enabled transitions of a persistent set of processes: no later
+/// transition of other processes conflicts with these, or enables more of them.
 SmallVector<Transition> Explorer::closure(const State &state,
                                           Transition seed) const {
   SmallVector<Transition> members{seed}, enabled;
@@ -676,7 +688,7 @@ void Explorer::performAccess(State &state, unsigned thread, unsigned number) {
   if (item.writes.empty())
     return;
   for (unsigned slot : item.footprint.writes.set_bits()) {
-    // Behind the stages there are phases.
+    // The slots behind those of the stages are phases.
     if (slot >= state.slots.size())
       break;
     unsigned value = state.slots[slot].first;
@@ -698,7 +710,7 @@ void Explorer::performAccess(State &state, unsigned thread, unsigned number) {
     state.slots[write.slot] = {write.value, write.writes};
 }
 
-/// Writes that come in both orders race, even if nobody reads what they write.
+/// Two writes that come in both orders race, even if nobody reads the result.
 void Explorer::checkOrder(Access first, Access second, unsigned slot) {
   orders.insert({first, second});
   if (!orders.count({second, first}))
@@ -712,7 +724,8 @@ void Explorer::checkOrder(Access first, Access second, unsigned slot) {
               name(first.first), label(channelOfSlot[slot / 2])));
 }
 
-/// The commit `event` counts now: is there a wait for the phase before?
+/// A commit completes a phase now. Checks whether a role still has to wait for
+/// the phase before.
 void Explorer::checkPhase(const State &state, unsigned role, unsigned number) {
   const ProtocolEvent &event = traces[role][number];
   const ProtocolChannel &channel = model.channels[event.channel];
@@ -795,7 +808,7 @@ std::string Explorer::describeBlocked(const State &state,
                  channel.label, by == thread ? "," : "", whom);
 }
 
-/// Who waits for whom: a cycle, or what never comes.
+/// Reports who waits for whom: a cycle, or a signal that never comes.
 void Explorer::reportDeadlock(const State &state) {
   unsigned thread = 0;
   while (state.next[thread] == traces[thread].size())
@@ -836,7 +849,8 @@ std::optional<ProtocolFinding> Explorer::run() {
         first.slots[2 * slotOf(i, position) + half] = {
             valueOf({int(i), position}) + half, 0};
   llvm::StringSet<> seen;
-  // Breadth first: what is found is found after the fewest steps.
+  // The search is breadth-first, so the first fault found is one with the
+  // fewest steps.
   std::deque<State> queue{first};
   while (!queue.empty() && !finding) {
     State state = std::move(queue.front());

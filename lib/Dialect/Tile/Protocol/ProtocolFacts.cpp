@@ -11,7 +11,7 @@
 
 using namespace fa4::tile;
 
-/// Sums of so many inequalities are tried.
+/// The largest number of inequalities whose sums are tried.
 static constexpr unsigned kMaxSummands = 3;
 
 LinearForm ProtocolFacts::simplify(const LinearForm &form) const {
@@ -30,7 +30,7 @@ void ProtocolFacts::assume(const LinearForm &form) {
   it->second = std::min(it->second, simple.constant);
 }
 
-/// `form == 0`, solved for an unknown whose coefficient is 1 or -1.
+/// Solves `form == 0` for an unknown whose coefficient is 1 or -1.
 static LinearForm solve(const LinearForm &form, Unknown unknown) {
   LinearForm rest = form, value;
   int64_t coefficient = rest.terms.at(unknown);
@@ -49,7 +49,8 @@ bool ProtocolFacts::assumeZero(const LinearForm &form) {
   }
   std::optional<Unknown> solved;
   for (auto [unknown, coefficient] : simple.terms)
-    // Of the latest pass, if any: that is the first to be forgotten.
+    // The unknown of the latest pass is preferred, because it is the first to
+    // be forgotten.
     if ((coefficient == 1 || coefficient == -1) &&
         (!solved || !unknown.passes().empty()))
       solved = unknown;
@@ -104,7 +105,8 @@ void ProtocolFacts::forget(llvm::function_ref<bool(Unknown)> isOld) {
       auto it = form.terms.find(unknown);
       if (it == form.terms.end())
         continue;
-      // An equation in which it can be replaced, or is lost.
+      // The unknown is replaced by an equation that contains it; without one,
+      // what is known of it is lost.
       LinearForm equation = form;
       equation.terms[other] = -1;
       int64_t coefficient = it->second;
@@ -131,7 +133,7 @@ std::optional<int64_t> ProtocolFacts::bound(const LinearForm &form,
   if (depth == kMaxSummands || best)
     return best;
   for (const auto &[terms, constant] : inequalities) {
-    // Only sums that make the form shorter.
+    // Only sums that make the form shorter are tried.
     LinearForm rest = form;
     rest.add({terms, constant}, -1);
     if (rest.terms.size() >= form.terms.size() + (depth == 0))
@@ -219,7 +221,7 @@ void ProtocolFacts::appendKey(std::vector<LinearForm> forms,
   }
   for (const LinearForm &form : forms)
     append(form);
-  // What facts relate to these is of concern too.
+  // Unknowns that a fact relates to these ones matter as well.
   std::vector<bool> isTaken(inequalities.size(), false);
   for (bool hasChanged = true; hasChanged;) {
     hasChanged = false;

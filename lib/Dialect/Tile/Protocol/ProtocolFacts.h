@@ -14,46 +14,49 @@
 
 namespace fa4::tile {
 
-/// Linear equations and inequalities over integers.
+/// A set of linear equations and inequalities over integers.
 class ProtocolFacts {
 public:
-  /// `form >= 0`.
+  /// Adds the fact `form >= 0`.
   void assume(const LinearForm &form);
-  /// `form == 0`. False if no unknown has a coefficient of 1 or -1.
+  /// Adds the fact `form == 0`. Returns false if no unknown has the coefficient
+  /// 1 or -1.
   bool assumeZero(const LinearForm &form);
 
-  /// `form` in unknowns that no equation gives.
+  /// Returns `form` in those unknowns for which there is no equation.
   LinearForm simplify(const LinearForm &form) const;
 
   std::optional<int64_t> lowerBound(const LinearForm &form) const;
   std::optional<int64_t> upperBound(const LinearForm &form) const;
-  /// Whether `form <predicate> 0`, if that is known.
+  /// Returns whether `form <predicate> 0`, or nothing if the facts do not
+  /// decide it.
   std::optional<bool> decide(ProtocolCondition::Predicate predicate,
                              const LinearForm &form) const;
 
-  /// False: the facts contradict each other. (Not every contradiction is seen.)
+  /// Returns false if the facts contradict each other. Not every contradiction
+  /// is found.
   bool isFeasible() const;
 
-  /// All of which something is known.
+  /// Returns all unknowns that occur in a fact.
   std::set<Unknown> unknowns() const;
 
-  /// Keeps what is known without these; may lose facts that relate them to
-  /// others.
+  /// Removes the given unknowns and keeps the facts about the others. Facts
+  /// that relate removed unknowns to others may be lost.
   void forget(llvm::function_ref<bool(Unknown)> isOld);
 
-  /// Appends a description of `forms`, and of all facts that concern their
-  /// unknowns, that is the same if the unknowns are shifted. `rename` keeps the
-  /// order.
+  /// Appends a description of `forms` and of all facts about their unknowns.
+  /// The description does not change if the passes of all unknowns are shifted.
+  /// `rename` keeps the order of unknowns.
   void appendKey(std::vector<LinearForm> forms,
                  llvm::function_ref<int64_t(Unknown)> rename,
                  llvm::SmallVectorImpl<int64_t> &key) const;
 
 private:
   std::optional<int64_t> bound(const LinearForm &form, unsigned depth) const;
-  /// In all equations and inequalities.
+  /// Replaces an unknown in all equations and inequalities.
   void substitute(Unknown unknown, const LinearForm &value);
 
-  /// terms + constant >= 0: the constant.
+  /// Maps the terms of an inequality `terms + constant >= 0` to its constant.
   std::map<std::map<Unknown, int64_t>, int64_t> inequalities;
   std::map<Unknown, LinearForm> equations;
 };

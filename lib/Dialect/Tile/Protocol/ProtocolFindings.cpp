@@ -77,8 +77,8 @@ void Verifier::reportReadOfNothing(const Machine &machine, unsigned role,
                  roleName(role)));
 }
 
-/// What `role` has waited for in the memory of `slot`, and why that does not
-/// follow what `oldRole` did or will do.
+/// Adds notes on what `role` has waited for in the memory of `slot`, and why
+/// this does not order it behind the access of `oldRole`.
 void Verifier::noteOrder(const Machine &machine, unsigned role,
                          unsigned oldRole, int old, unsigned slot) {
   if (role == oldRole)
@@ -93,7 +93,7 @@ void Verifier::noteOrder(const Machine &machine, unsigned role,
     note(op, std::move(message));
 }
 
-/// The last of a role's steps of a kind.
+/// Adds a note on the last step of a kind that a role has taken.
 void Verifier::noteStep(const Machine &machine, int role, StepKind kind,
                         unsigned channel, StringRef what) {
   int entry = role == -1 ? ProtocolHistory::kNone
@@ -156,8 +156,8 @@ std::string Verifier::describeBlocked(const Machine &machine,
 }
 
 void Verifier::reportDeadlock(const Machine &machine) {
-  // Who waits for whom, from the first that is stuck on to a cycle or the end
-  // of a role.
+  // The chain of roles that wait for each other begins at the first role that
+  // is stuck, and leads to a cycle or to a role that has ended.
   unsigned role = 0;
   while (machine.cursors[role].isAtEnd())
     ++role;
@@ -166,7 +166,7 @@ void Verifier::reportDeadlock(const Machine &machine) {
     chain.push_back(role);
     role = culprit(machine, role);
   }
-  // What leads to the cycle is not part of it.
+  // The roles in front of the cycle do not belong to it.
   if (auto *start = llvm::find(chain, role); start != chain.end())
     chain.erase(chain.begin(), start);
   else

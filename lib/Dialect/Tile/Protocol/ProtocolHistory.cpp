@@ -13,7 +13,7 @@
 using namespace fa4::tile;
 using llvm::formatv;
 
-/// Waits that are told of at most.
+/// The largest number of waits that notes mention.
 static constexpr unsigned kMaxWaits = 4;
 
 int ProtocolHistory::append(int last, const ProtocolEvent &event) {

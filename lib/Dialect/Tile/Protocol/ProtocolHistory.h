@@ -22,8 +22,8 @@
 
 namespace fa4::tile {
 
-/// Events of all runs. An entry is known by its number; runs that part share
-/// what they had in common.
+/// The events of all runs. An entry is identified by its number. Runs that part
+/// share the entries before they parted.
 class ProtocolHistory {
 public:
   static constexpr int kNone = -1;
@@ -31,11 +31,12 @@ public:
 
   explicit ProtocolHistory(const ProtocolModel &model) : model(model) {}
 
-  /// The entry of an event of a role whose last entry is `last`.
+  /// Adds an event of a role whose last entry is `last`, and returns the new
+  /// entry.
   int append(int last, const ProtocolEvent &event);
 
-  /// An entry of the role whose last one is `last`: its newest if no position
-  /// is given. kNone if it has none.
+  /// Finds an entry of the role whose last entry is `last`: the newest one of
+  /// this kind if no position is given. Returns kNone if there is none.
   int find(int last, StepKind kind, unsigned channel,
            std::optional<int64_t> position = std::nullopt) const;
   mlir::Operation *opOf(int entry) const { return entries[entry].step->op; }
@@ -48,29 +49,31 @@ public:
   Notes explain(llvm::ArrayRef<int> ends, unsigned role, unsigned oldRole,
                 int old, llvm::function_ref<bool(unsigned)> about) const;
 
-  /// " in pass 2 of its loop", or nothing outside of loops (-1).
+  /// Returns a text such as " in pass 2 of its loop", or an empty one outside
+  /// of loops (-1).
   static std::string inPass(int64_t pass);
 
 private:
   struct Entry {
     const Step *step;
     int previous;
-    /// Of its role.
+    /// The number of the entry within its role.
     int count;
     int64_t position, pass;
   };
-  /// What a wait or acquire has waited for.
+  /// The commits or releases for which a wait or acquire has waited.
   struct Source {
     unsigned role;
     StepKind kind;
     int64_t position;
   };
 
-  /// None if it waits for nothing.
+  /// Returns nothing if the entry waits for nothing.
   std::optional<Source> sourceOf(const Entry &entry, unsigned wanted) const;
   std::string describe(const Entry &wait, unsigned role,
                        const Source &source) const;
-  /// Of a commit or release that comes after an access which it does not cover.
+  /// Describes a commit or release that comes after an access but does not
+  /// cover it.
   std::string describeClaim(const Entry &entry, unsigned role) const;
 
   const ProtocolModel &model;

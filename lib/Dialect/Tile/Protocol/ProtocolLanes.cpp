@@ -17,8 +17,8 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-/// The channel whose value the role has, if it has one, in the place and the
-/// form of those of `number`; -1 if there is none.
+/// Returns a channel whose value the role owns in the same place and form as
+/// the values of channel `number`, or -1.
 static int findHandedOn(const ProtocolModel &model, unsigned role,
                         unsigned number) {
   const ProtocolChannel &channel = model.channels[number];
@@ -63,8 +63,8 @@ void fa4::tile::addHandOnReads(const ProtocolModel &model, unsigned role,
   to.push_back(std::move(read));
 }
 
-/// What a step of lanes reads or writes of a row of a stage: columns; of what
-/// is not distributed, elements.
+/// Returns the columns of a row that a step of lanes reads or writes; for a
+/// value that is not distributed, its elements.
 static llvm::BitVector findColumns(const Step &step, VectorType type) {
   unsigned number =
       type.getRank() == 2 ? type.getDimSize(1) : type.getNumElements();
@@ -87,13 +87,13 @@ static llvm::BitVector findColumns(const Step &step, VectorType type) {
 
 namespace {
 
-/// Follows which columns of the next stage have been written.
+/// Tracks which columns of the next stage have been written.
 class LaneCommits {
 public:
   LaneCommits(const ProtocolModel &model, unsigned role)
       : model(model), role(role) {}
 
-  /// By channel; all that is in it has been written on each path.
+  /// Maps a channel to the columns that have been written on every path.
   using Written = std::map<unsigned, llvm::BitVector>;
 
   LogicalResult complete(std::vector<Step> &steps, Written &written) const;
@@ -104,7 +104,7 @@ private:
   /// read of others than those that have been written is read before them.
   void readBeforeWrites(std::vector<Step> &steps) const;
   void write(const Step &step, Written &written) const;
-  /// Steps to insert before a commit, if any.
+  /// Adds the steps that must be inserted in front of a commit.
   LogicalResult commit(const Step &step, Written &written,
                        std::vector<Step> &before) const;
 
@@ -122,7 +122,8 @@ void LaneCommits::write(const Step &step, Written &written) const {
     it->second |= columns;
 }
 
-/// Nothing synchronises in between, so reading first asks for no less order.
+/// There is no synchronisation between these steps, so reading first demands at
+/// least as much order.
 void LaneCommits::readBeforeWrites(std::vector<Step> &steps) const {
   for (auto read = steps.begin(); read != steps.end(); ++read) {
     if (!isa<ReadOp>(read->op) || read->readsLast.size() != 1)
@@ -167,7 +168,7 @@ LogicalResult LaneCommits::commit(const Step &step, Written &written,
   return success();
 }
 
-/// Forgets what is not in `other`.
+/// Keeps only the columns that are also in `other`.
 static void keepOnly(LaneCommits::Written &written,
                      const LaneCommits::Written &other) {
   for (auto it = written.begin(); it != written.end();)
@@ -184,7 +185,7 @@ LogicalResult LaneCommits::complete(std::vector<Step> &steps,
     if (step.kind == StepKind::Commit && failed(commit(step, written, result)))
       return failure();
     if (step.kind == StepKind::Loop) {
-      // A pass may not rely on what has been written before it.
+      // A pass must not rely on columns that an earlier pass has written.
       Written inside = written;
       for (auto &[channel, columns] : inside)
         columns.reset();

@@ -131,12 +131,14 @@ private:
   unsigned channelOf(Value handle) {
     return channelIndex.lookup(handle.getDefiningOp());
   }
-  /// Variable of a value that may be in a stage; 0 is always in none.
+  /// Returns the variable of a value that may be in a stage. Variable 0 is in
+  /// no stage.
   unsigned variableOf(Value value) { return variables.lookup(value); }
   unsigned newVariable(Value value) {
     return variables[value] = role->variables++;
   }
-  /// The channel to which an asynchronous operation's result is committed.
+  /// Returns the channel to which the result of an asynchronous operation is
+  /// committed.
   FailureOr<int> findTarget(Operation *op);
   LogicalResult needStage(Operation &op, Value operand, Step &step);
 
@@ -149,7 +151,8 @@ private:
   /// Waited values of a role that computes, by the buffer they are in.
   DenseMap<unsigned, SmallVector<WaitOp>> waited;
   DenseMap<Value, unsigned> bufferOf;
-  /// Reads in front of a branch that matter only in one of its regions.
+  /// Reads that stand in front of a branch but only matter in one of its
+  /// regions.
   DenseMap<Region *, Steps> readsOf;
 };
 
@@ -250,8 +253,8 @@ LogicalResult ModelBuilder::placeChannels() {
       channel.offset = *channel.op.getOffset();
     return success();
   }
-  // Side by side; smaller channels beside each other in the one whose place
-  // they take, as long as there is room.
+  // Channels lie side by side. Smaller channels in place of another one lie
+  // beside each other within it, as long as there is room.
   int64_t next = 0;
   for (ArrayRef<ChannelOp> buffer : collectBuffers(model.kernel)) {
     ChannelOp ownerOp = buffer.front();
@@ -441,7 +444,7 @@ LogicalResult ModelBuilder::addChannelOperation(Operation &op, Steps &steps) {
         unsigned channel = channelOf(commit.getChannel());
         Step step(StepKind::Commit, &op, channel);
         if (role->issues) {
-          // Set by the operations that write the stage.
+          // The operations that write the stage set this.
           Value value = commit.getValue();
           if (value && !variableOf(value) && !matchPattern(value, m_Constant()))
             return op.emitError(
@@ -543,8 +546,8 @@ LogicalResult ModelBuilder::addAsynchronous(Operation &op, Steps &steps) {
   return success();
 }
 
-/// Something happens in these steps that other roles can notice, or that
-/// happens later.
+/// Returns true if the steps contain something that other roles can notice, or
+/// that ends later.
 static bool needsStructure(const std::vector<Step> &steps) {
   return llvm::any_of(steps, [](const Step &step) {
     if (step.kind == StepKind::If)
@@ -554,7 +557,7 @@ static bool needsStructure(const std::vector<Step> &steps) {
   });
 }
 
-/// Appends the accesses of `from`, whatever the conditions.
+/// Appends all accesses of `from`, regardless of conditions.
 static void flatten(std::vector<Step> &from, std::vector<Step> &to) {
   for (Step &step : from)
     if (step.kind == StepKind::If) {
@@ -574,7 +577,8 @@ LogicalResult ModelBuilder::addLoop(scf::ForOp loop, Steps &steps) {
     if (role->issues && isa<VectorType>(argument.getType()))
       step.assignments.push_back(
           {newVariable(argument), static_cast<int>(variableOf(init))});
-  // Before the body, whose conditions refer to it.
+  // The loop is numbered before its body is built, because conditions in the
+  // body refer to it.
   step.number = numbers.addLoop(loop, roleNumber());
   size_t conditions = model.conditions.size();
   if (failed(addBlock(*loop.getBody(), step.body)))
@@ -665,7 +669,8 @@ LogicalResult ModelBuilder::addIf(scf::IfOp branch, Steps &steps) {
 
 //===----------------------------------------------------------------------===//
 
-/// Commits in a role that issues wait for what writes their stages.
+/// Sets for each commit of a role that issues which asynchronous accesses it
+/// waits for: those that write its stage.
 static void setCompletions(ProtocolModel &model, std::vector<Step> &steps,
                            ArrayRef<Agent> writers) {
   for (Step &step : steps) {

@@ -25,7 +25,8 @@ Finding reject(Operation *op, std::string message) {
   return ProtocolFinding{op, std::move(message), {}};
 }
 
-/// Offsets in range and aligned; what is in place lies in its owner.
+/// Checks that offsets are in range and aligned, and that a channel in place of
+/// another one lies within it.
 Finding checkOffsets(const ProtocolModel &model,
                      const TargetDescription &target) {
   for (const ProtocolChannel &channel : model.channels) {
@@ -82,7 +83,8 @@ Finding checkCapacity(const ProtocolModel &model,
   return {};
 }
 
-/// Each channel its own barriers, all inside of shared memory.
+/// Checks that each channel has barriers of its own, and that all of them lie
+/// inside of shared memory.
 Finding checkBarriers(const ProtocolModel &model, ArrayRef<bool> isAcquired) {
   struct Range {
     int64_t begin, end;
@@ -141,7 +143,7 @@ Finding checkWarps(const ProtocolModel &model,
       size_t group = warp / target.warpsPerWarpgroup();
       int64_t budget = op.getRegisters().value_or(0);
       ofGroup.resize(std::max(ofGroup.size(), group + 1), -1);
-      // setmaxnreg is executed by all warps of a warpgroup alike.
+      // All warps of a warpgroup must execute the same setmaxnreg.
       if (ofGroup[group] != -1 && ofGroup[group] != budget)
         return reject(op, formatv("@{0} has {1} registers in warpgroup {2}, "
                                   "whose other warps have {3}",

@@ -25,7 +25,7 @@ namespace fa4::tile::proof {
 
 using Clock = llvm::SmallVector<int32_t>;
 
-/// An access that later ones may conflict with.
+/// An access with which later ones may conflict.
 struct Record {
   int agent = -1;
   int32_t time = 0;
@@ -36,7 +36,8 @@ struct Record {
 };
 
 struct SlotState {
-  /// Position of the value, -1 if it is overwritten or was never written.
+  /// The position of the value, or -1 if it has been overwritten or was never
+  /// written.
   int64_t content = -1;
   Record overwriter;
   Record lastWrite;
@@ -45,26 +46,27 @@ struct SlotState {
 
 struct ChannelState {
   int64_t acquired = 0, committed = 0;
-  /// Of each consumer.
+  /// The numbers of values that each consumer has waited for and released.
   llvm::SmallVector<int64_t, 1> waited, released;
-  /// What a wait or acquire learns, by position modulo stages.
+  /// The clocks that a wait or acquire takes over, by position modulo stages.
   llvm::SmallVector<Clock> commits;
   llvm::SmallVector<llvm::SmallVector<Clock>, 1> releases;
-  /// Time of each consumer's wait, by position modulo stages.
+  /// The time of each consumer's wait, by position modulo stages.
   llvm::SmallVector<llvm::SmallVector<int32_t>, 1> waits;
 };
 
 struct Machine {
   std::vector<RoleCursor> cursors;
   ProtocolFacts facts;
-  /// Of each role: its lanes, and its MMAs.
+  /// The clocks of each role's lanes and of its MMAs.
   llvm::SmallVector<Clock> lanes, mmas;
   llvm::SmallVector<int32_t> copies;
   std::vector<ChannelState> channels;
   std::vector<SlotState> slots;
-  /// Last entry of each role.
+  /// The last entry of each role in the history.
   llvm::SmallVector<int> history;
-  /// Of each loop: passes, each time that it was left.
+  /// The numbers of passes of each loop, summed over the times that it was
+  /// left.
   llvm::SmallVector<int64_t> passesLeft;
 };
 
@@ -74,7 +76,7 @@ public:
   std::optional<ProtocolFinding> run();
 
 private:
-  /// Whether no passes decide an unknown of the form.
+  /// Returns true if the form has no unknown that depends on passes.
   bool isPlain(const LinearForm &form) const {
     return llvm::all_of(form.terms, [&](const auto &term) {
       return model.depths[term.first.number()] == 0;
@@ -84,7 +86,7 @@ private:
   // Components of a clock.
   unsigned roleCount() const { return model.roles.size(); }
   int mmaAgent(unsigned role) const { return roleCount() + role; }
-  /// All lanes of a role.
+  /// Returns the agent that stands for all lanes of a role.
   int allLanesAgent(unsigned role) const { return 2 * roleCount() + role; }
   int copyAgent(unsigned slot) const { return 3 * roleCount() + slot; }
 
@@ -108,14 +110,14 @@ private:
     int64_t passes = countPasses(machine);
     queue.emplace(passes, std::move(machine));
   }
-  /// Of all loops: what they make at least.
+  /// Returns the least number of passes that all loops together make.
   int64_t countPasses(const Machine &machine) const;
   int64_t leastPasses(const Machine &machine, const ProtocolLoop &loop,
                       llvm::ArrayRef<int64_t> instance) const;
   static void reply(Machine &machine, unsigned role, bool yes);
   void relateClamped(ProtocolFacts &facts, const LinearForm &form) const;
-  /// False: both answers are possible and have been queued, or the state has
-  /// been seen.
+  /// Answers a role's question. Returns false if both answers are possible and
+  /// have been queued, or if the state has been seen before.
   bool answer(Machine &machine, unsigned role);
   bool isNew(Machine &machine);
   void appendNumbers(Machine &machine,
@@ -162,7 +164,7 @@ private:
   void noteStep(const Machine &machine, int role, StepKind kind,
                 unsigned channel, llvm::StringRef what);
   void reportDeadlock(const Machine &machine);
-  /// The role whose step `role` waits for.
+  /// Returns the role for whose step `role` waits.
   unsigned culprit(const Machine &machine, unsigned role) const;
   std::string describeBlocked(const Machine &machine, unsigned role) const;
   /// Of the loops that a complete finding is about.
@@ -173,13 +175,15 @@ private:
   llvm::SmallVector<unsigned> firstSlot;
   llvm::SmallVector<unsigned> channelOfSlot;
   llvm::SmallVector<llvm::SmallVector<unsigned>> overlapping;
-  /// Stages may be renamed: none shares memory with another channel.
+  /// True for channels whose stages may be renamed, because none shares memory
+  /// with another channel.
   llvm::SmallVector<bool> rotates;
   llvm::SmallVector<bool> isAcquired, isReleased;
   llvm::SmallVector<bool> hasMmas;
-  /// Of each loop: it may make a pass in which its role waits for no one.
+  /// True for loops that may make a pass in which their role waits for no one.
   llvm::SmallVector<bool> mayIdle;
-  /// By the number of passes, then in the order of their making.
+  /// The states to follow, sorted by the number of passes, then by the order in
+  /// which they were made.
   std::multimap<int64_t, Machine> queue;
   ProtocolHistory history;
   std::set<std::vector<int64_t>> seen;

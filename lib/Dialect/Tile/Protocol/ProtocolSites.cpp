@@ -14,7 +14,8 @@ using llvm::ArrayRef;
 using llvm::SmallVector;
 using llvm::SmallVectorImpl;
 
-/// Whether `condition` has one value in this and all later passes.
+/// Returns the value of `condition` if it is the same in this and all later
+/// passes.
 static std::optional<bool> decideForGood(const ProtocolFacts &facts,
                                          const ProtocolCondition &condition,
                                          const LinearForm &form) {
@@ -52,7 +53,8 @@ ProtocolSites::firstPasses(unsigned role, ArrayRef<unsigned> parents,
   Passes passes = cursor.instance(parents);
   if (!isGone)
     return passes;
-  // The next pass of the last loop that the role is in.
+  // The role can come to the site in the next pass of the innermost loop that
+  // it has not left.
   ++passes[left - 1];
   for (unsigned i = left; i < parents.size(); ++i)
     passes[i] = model.loops[parents[i]].firstPass;
@@ -107,7 +109,8 @@ void ProtocolSites::addLoop(unsigned number) {
   if (!first || loop.parents.empty())
     return;
   place(loop.trips, *first);
-  // Others may know it already.
+  // Other roles may have asked for this number already, so facts about it may
+  // exist.
   for (Unknown unknown : findKnown(loop.trips, *first)) {
     LinearForm form;
     form.terms[unknown] = 1;
@@ -146,7 +149,7 @@ void ProtocolSites::addCondition(unsigned number) {
         [&](unsigned loop) { return int(loop) == condition.loop; });
     isPast = cursor.passes(condition.loop) >= 0;
     if (cursor.isIn(condition.loop))
-      // The pass under way may not have asked yet.
+      // The present pass may still have to ask.
       decide(number, cursor.instance(parents),
              std::max<int64_t>(cursor.passes(condition.loop) - 1, 0));
   }
@@ -156,7 +159,7 @@ void ProtocolSites::addCondition(unsigned number) {
   Passes passes = *first;
   for (unsigned loop : parents.drop_front(outer.size()))
     passes.push_back(model.loops[loop].firstPass);
-  // Without unknowns of a pass, it is the same condition for all of them.
+  // A condition without unknowns of a pass is the same in all passes.
   decide(number, passes, 0);
   for (Unknown unknown : findKnown(condition.form, passes)) {
     Passes later = unknown.passes();

@@ -26,13 +26,14 @@ public:
   ProtocolSites(const ProtocolModel &model, llvm::ArrayRef<RoleCursor> cursors,
                 const ProtocolFacts &facts);
 
-  /// Whether no role will ask for it again. False for what no pass decides.
+  /// Returns true if no role will ask for the unknown again. Returns false for
+  /// unknowns that depend on no pass.
   bool isOver(Unknown unknown) const {
     return !unknown.passes().empty() && !kept.count(unknown);
   }
 
-  /// Appends what is the same in two runs if all answers to come are: passes
-  /// are counted from those of the role that is furthest behind.
+  /// Appends a key that is equal in two runs if all further answers are equal.
+  /// Passes are counted relative to the role that is furthest behind.
   void appendKey(llvm::SmallVectorImpl<int64_t> &key) const;
 
 private:
@@ -40,7 +41,7 @@ private:
 
   struct Truth {
     unsigned condition;
-    /// One of its unknowns.
+    /// An unknown of the form, if it has one.
     std::optional<Unknown> unknown;
     bool value;
   };
@@ -48,18 +49,18 @@ private:
   void addLoop(unsigned number);
   void addCondition(unsigned number);
   void decide(unsigned number, llvm::ArrayRef<int64_t> passes, int64_t pass);
-  /// The first passes of `parents` in which a role can still come to a site; it
-  /// does not again in the present ones if it `isPast`. None: it does not at
-  /// all.
+  /// Returns the first passes of `parents` in which a role can still come to a
+  /// site. With `isPast` the role does not come there again in the present
+  /// passes. Returns nothing if it never comes there again.
   std::optional<Passes> firstPasses(unsigned role,
                                     llvm::ArrayRef<unsigned> parents,
                                     bool isPast) const;
-  /// Unknowns of the form in those passes or later ones, about which something
-  /// is known.
+  /// Returns the unknowns of the form, in those passes or later ones, about
+  /// which something is known.
   llvm::SmallVector<Unknown> findKnown(const LinearForm &form,
                                        llvm::ArrayRef<int64_t> first) const;
   void keep(const LinearForm &form);
-  /// A role asks for the form in these passes and later ones.
+  /// Records that a role asks for the form in these passes and later ones.
   void place(const LinearForm &form, llvm::ArrayRef<int64_t> passes);
   Passes relative(Unknown unknown) const;
 
@@ -67,12 +68,13 @@ private:
   llvm::ArrayRef<RoleCursor> cursors;
   const ProtocolFacts &facts;
   std::set<Unknown> known, kept;
-  /// In the order of sites.
+  /// The forms, in the order of sites.
   std::vector<LinearForm> forms;
   std::vector<Truth> truths;
-  /// Where sites are that ask for unknowns of a pass.
+  /// The positions of sites that ask for unknowns of a pass.
   std::vector<Unknown> positions;
-  /// Of each such unknown: the least pass, and of each the least inner one.
+  /// Maps each such unknown to its least pass, and each pass to the least inner
+  /// pass.
   std::map<unsigned, std::map<int64_t, int64_t>> bases;
 };
 

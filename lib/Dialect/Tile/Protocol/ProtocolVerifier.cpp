@@ -24,7 +24,7 @@ static void join(Clock &clock, const Clock &other) {
 // States
 //===----------------------------------------------------------------------===//
 
-/// Whether each way through the steps waits for another role.
+/// Returns true if every path through the steps waits for another role.
 static bool alwaysWaits(const std::vector<Step> &steps) {
   return llvm::any_of(steps, [](const Step &step) {
     return step.kind == StepKind::Acquire || step.kind == StepKind::Wait ||
@@ -104,7 +104,8 @@ Machine Verifier::start() const {
   return machine;
 }
 
-/// What can still be asked of numbers of passes, and what is known of them.
+/// Appends the questions on numbers of passes that can still be asked, and the
+/// facts that are known of these numbers.
 void Verifier::appendNumbers(Machine &machine,
                              SmallVectorImpl<int64_t> &key) const {
   ProtocolSites sites(model, machine.cursors, machine.facts);
@@ -121,7 +122,8 @@ bool Verifier::isNew(Machine &machine) {
       key.push_back(use.channel);
       if (use.channel == -1)
         continue;
-      // What is longer ago than the ring is wrong, however long.
+      // A value that is older than the ring has been overwritten; how much
+      // older does not matter.
       int64_t age = machine.channels[use.channel].committed - use.position;
       key.push_back(std::min(age, model.channels[use.channel].stages + 2));
     }
@@ -151,7 +153,7 @@ void Verifier::appendChannel(const Machine &machine, unsigned channel,
 
 void Verifier::appendClocks(const Machine &machine,
                             SmallVectorImpl<int64_t> &key) const {
-  // Tokens that someone can still take, in the order of positions.
+  // The tokens that a role can still take, in the order of positions.
   SmallVector<const Clock *> clocks;
   for (const auto *group : {&machine.lanes, &machine.mmas})
     for (const Clock &clock : *group)
@@ -250,8 +252,9 @@ void Verifier::commit(Machine &machine, unsigned role,
     token[copyAgent(slot)] = machine.copies[slot];
   if (!model.roles[role].issues)
     token[allLanesAgent(role)] = lanes[role];
-  // An mbarrier tells one phase from the next, not from the one after: the
-  // consumers must have seen the previous phase of this stage.
+  // An mbarrier distinguishes a phase from the next one, but not from the one
+  // after that. So the consumers must have seen the previous phase of this
+  // stage before the next commit.
   int64_t previous = event.position - channel.stages;
   for (auto [i, waits] : llvm::enumerate(state.waits))
     if (previous >= channel.initial &&
@@ -281,7 +284,7 @@ void Verifier::wait(Machine &machine, unsigned role,
   unsigned index = consumerIndex(event.channel, role);
   int64_t stage = event.position % channel.stages;
   if (event.step->strength == Step::Weak) {
-    // It is not there to be overtaken.
+    // An initial value has no phase that could be overtaken.
     state.waited[index] = event.position + 1;
     state.waits[index][stage] = 0;
     return;
@@ -318,7 +321,8 @@ void Verifier::access(Machine &machine, unsigned role,
                       const ProtocolEvent &event) {
   if (event.readsNothing)
     return reportReadOfNothing(machine, role, event);
-  // Operands come first, then an accumulator, which may be in the same place.
+  // Operands must not lie where the result is written. The accumulator, which
+  // follows them, may.
   for (unsigned i = 0; event.write && i < event.step->reads.size(); ++i)
     if (model.overlap(event.reads[i].channel, stageOf(event.reads[i]),
                       event.write->channel, stageOf(*event.write)))
@@ -373,12 +377,13 @@ bool Verifier::knows(const Clock &clock, const Record &by, unsigned slot,
                      const Record &record, unsigned recordSlot) const {
   if (record.agent == -1 || clock[record.agent] >= record.time)
     return true;
-  // A lane accesses the same bytes of one stage each time.
+  // A lane accesses the same bytes of a stage each time, so its own accesses do
+  // not conflict.
   return by.agent == record.agent && by.agent == allLanesAgent(by.role) &&
          slot == recordSlot;
 }
 
-/// What `role` would have to have done after the access.
+/// Describes what `role` would have to have done after the access.
 std::string Verifier::describeMissing(const Record &old, unsigned role) const {
   bool isLanes =
       old.agent < int(roleCount()) || old.agent == allLanesAgent(old.role);
@@ -510,7 +515,7 @@ void Verifier::execute(Machine &machine, unsigned role) {
 // Runs
 //===----------------------------------------------------------------------===//
 
-/// What follows for unknowns of the form that are numbers or 0.
+/// Adds facts about those unknowns of the form that are clamped to 0.
 void Verifier::relateClamped(ProtocolFacts &facts,
                              const LinearForm &form) const {
   for (auto [unknown, coefficient] : form.terms) {
@@ -564,7 +569,7 @@ int64_t Verifier::countPasses(const Machine &machine) const {
     }
     if (loop.parents.size() != 1 || cursor.isLeft(loop.parents[0]))
       continue;
-    // Later passes of the loop around it.
+    // The same question comes in later passes of the surrounding loop.
     unsigned outer = loop.parents[0];
     for (int64_t pass = std::max<int64_t>(cursor.passes(outer), 0);
          pass < passes[outer]; ++pass)
@@ -602,7 +607,7 @@ bool Verifier::answer(Machine &machine, unsigned role) {
     reply(machine, role, *known);
     return true;
   }
-  // What can be below, equal to or above 0.
+  // The form may be below, equal to or above 0.
   for (int sign : {0, 1, -1}) {
     if (isLoop && sign < 0)
       continue;
@@ -629,8 +634,9 @@ bool Verifier::answer(Machine &machine, unsigned role) {
   return false;
 }
 
-/// Roles in the order in which they may take a step: those first that are
-/// behind in loops that may idle, lest one runs ahead without end.
+/// Returns the roles in the order in which they may take a step. Roles that are
+/// behind in loops without waits come first; otherwise one role would run ahead
+/// without end.
 SmallVector<unsigned> Verifier::orderRoles(const Machine &machine) const {
   SmallVector<unsigned> order = llvm::to_vector(llvm::seq(0u, roleCount()));
   if (llvm::none_of(mayIdle, [](bool idle) { return idle; }))

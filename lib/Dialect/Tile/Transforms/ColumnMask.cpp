@@ -89,8 +89,8 @@ const std::optional<AffineColumn> &ColumnMask::getAffine(Value value) {
   return affine.find(value)->second;
 }
 
-/// `lhs - rhs` of a signed comparison of two sides that differ by plus or minus
-/// one column.
+/// Returns `lhs - rhs` of a signed comparison if this difference grows or falls
+/// by one from column to column.
 std::optional<AffineColumn> ColumnMask::getDifference(arith::CmpIOp op) {
   using Predicate = arith::CmpIPredicate;
   if (!llvm::is_contained(
@@ -139,13 +139,14 @@ bool ColumnMask::isColumnMask(Value mask) {
   return isMask.lookup(mask);
 }
 
-/// The condition is `column < limit` if `upper`, or `column >= limit`: brings
-/// every comparison into one of the two forms. Gives the limit.
+/// Brings a comparison into one of two forms: `column < limit` (sets `upper`)
+/// or `column >= limit`. Returns the limit.
 AffineColumn ColumnMask::solveForColumn(arith::CmpIOp op, bool &upper) {
   using Predicate = arith::CmpIPredicate;
   AffineColumn difference = *getDifference(op);
   Predicate predicate = op.getPredicate();
-  // scale * column + rest <> 0, with scale of -1: exchange the sides.
+  // The comparison is scale * column + rest against 0. A scale of -1 exchanges
+  // the sides.
   int sign = -1;
   if (difference.scale < 0) {
     sign = 1;
@@ -230,8 +231,9 @@ Value ColumnMask::makeLimit(const AffineColumn &limit, Location loc,
   return arith::TruncIOp::create(b, b.getI32Type(), clamp(sum, kMaxSize));
 }
 
-/// All ones, shifted by `amount` in 0.., where a shift by 32 or more gives 0.
-/// The shifts of PTX do just that, and LLVM knows this form of it.
+/// Shifts a word of ones by `amount`; a negative amount counts as 0, and a
+/// shift by 32 or more gives 0. PTX's shifts do this by themselves, and LLVM
+/// recognises this form of it.
 template <typename Shift>
 static Value shiftOnes(ImplicitLocOpBuilder &b, Value amount) {
   Type i32 = b.getI32Type();
@@ -267,7 +269,8 @@ Value ColumnMask::buildWord(Value mask, int64_t word, OpBuilder &builder) {
   if (!limit)
     limit = makeLimit(solved, op->getLoc(), builder);
   if (upper) {
-    // Bits below limit - 32 word: ones from the top shifted out.
+    // The bits below `limit - 32 * word` are set: the shift moves the other
+    // ones out.
     Value end = arith::ConstantIntOp::create(b, i32, 32 * (word + 1));
     return shiftOnes<arith::ShRUIOp>(b, arith::SubIOp::create(b, end, limit));
   }

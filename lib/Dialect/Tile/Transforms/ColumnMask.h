@@ -52,8 +52,8 @@ public:
   /// Whether `mask` is a vector of i1 that can be had as words.
   bool isColumnMask(mlir::Value mask);
 
-  /// The bit of `column`, as an i1. Words are made when first asked for, at the
-  /// insertion point of `b`.
+  /// Returns the bit of `column` as an i1. A word is built when its first bit
+  /// is asked for, at the insertion point of `b`.
   mlir::Value getBit(mlir::Value mask, int64_t column, mlir::OpBuilder &b);
 
   /// Makes all words of `mask`.
@@ -76,7 +76,8 @@ private:
   llvm::DenseMap<mlir::Value, std::optional<AffineColumn>> affine;
   llvm::DenseMap<mlir::Value, bool> isMask;
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, mlir::Value> words;
-  /// The limit that a comparison compares the column with, as i32.
+  /// Maps a comparison to the limit with which it compares the column, as an
+  /// i32.
   llvm::DenseMap<mlir::Value, mlir::Value> limits;
 };
 

@@ -23,25 +23,27 @@ using namespace fa4::tile;
 namespace {
 using UsesMap = llvm::MapVector<ChannelOp, ChannelUses>;
 
-/// What the issuing role does to the columns that an accumulator, the values
-/// made of it (parts) and results of other MMAs (guests) share.
+/// The order in which the issuing role works on columns of tensor memory that
+/// several values share: an accumulator, values that lanes make from it
+/// (parts), and results of other MMAs (guests).
 class RingOrder {
 public:
   explicit RingOrder(const ChannelUses &accumulator)
       : accumulator(accumulator) {}
   bool addPart(const ChannelUses &uses);
   bool addGuest(const ChannelUses &uses);
-  /// A guest that is acquired before each write of the accumulator, and written
-  /// once for each. Only one can be.
+  /// Adds a guest that is acquired before each write of the accumulator and
+  /// written once for each. Returns false if there is one already, as only one
+  /// can be.
   bool addEarlyGuest(const ChannelUses &uses);
-  /// Whether nothing is overwritten before it has been read.
+  /// Returns true if the role overwrites no value before it has been read.
   bool holdsIn(RoleOp role);
-  /// The first MMA of each value of the accumulator, in program order.
+  /// Returns the first MMA of each value of the accumulator, in program order.
   SmallVector<Operation *> getWrites();
 
 private:
-  /// Parts that MMAs are still to read, guests that others may read, and
-  /// whether the early guest is still to be written.
+  /// One bit each: for a part, MMAs must still read it; for a guest, other
+  /// roles may still read it; for the early guest, it must still be written.
   using State = llvm::BitVector;
   using Members = SmallVector<unsigned, 2>;
 
@@ -54,7 +56,7 @@ private:
 
   const ChannelUses &accumulator;
   unsigned numMembers = 0;
-  /// What happens once for each write of the accumulator.
+  /// The values that are made once for each write of the accumulator.
   Members parts;
   std::optional<unsigned> early;
   llvm::SmallPtrSet<Operation *, 4> earlyWrites;
@@ -74,7 +76,8 @@ bool RingOrder::addWrites(const ChannelUses &uses, ArrayRef<unsigned> members) {
       auto mma = dyn_cast<MmaOp>(writer);
       if (!mma)
         return false;
-      // An MMA that goes on accumulating in its block is part of one write.
+      // An MMA that accumulates to the result of another MMA of its block
+      // belongs to the same write.
       Operation *acc = mma.getAcc() ? mma.getAcc().getDefiningOp() : nullptr;
       if (acc && acc->getBlock() == mma->getBlock() &&
           llvm::is_contained(writers, acc))
@@ -98,7 +101,8 @@ SmallVector<Operation *> RingOrder::getWrites() {
 
 bool RingOrder::addGuest(const ChannelUses &uses) {
   unsigned guest = numMembers++;
-  // Who may write the next one knows that the last one has been read.
+  // A successful acquire of the next value shows that the last one has been
+  // read.
   for (AcquireOp acquire : uses.acquires)
     ends[acquire].push_back(guest);
   return addWrites(uses, guest);
@@ -145,7 +149,7 @@ bool RingOrder::hasEvent(Operation *op) {
 
 std::optional<RingOrder::State>
 RingOrder::join(std::optional<State> a, const std::optional<State> &b) const {
-  // A guest that may be in use on one way counts as in use.
+  // A guest that may be in use on one of several paths counts as in use.
   if (!a || !b || llvm::any_of(parts, [&](unsigned part) {
         return a->test(part) != b->test(part);
       }))
@@ -168,13 +172,14 @@ std::optional<RingOrder::State> RingOrder::run(Operation &op, State state) {
   }
   if (auto end = ends.find(&op); end != ends.end())
     for (unsigned member : end->second) {
-      // A part is read once for each time that its accumulator is written.
+      // A part must be read exactly once for each write of its accumulator.
       if (llvm::is_contained(parts, member) && !state.test(member))
         return std::nullopt;
       state.reset(member);
     }
   if (isa<scf::ForOp>(op)) {
-    // Any number of iterations, none included, leaves the same.
+    // The state after the loop must be the same for any number of iterations,
+    // including none.
     Block &body = op.getRegion(0).front();
     for (;;) {
       auto after = join(state, run(body, state));
@@ -217,8 +222,8 @@ bool RingOrder::holdsIn(RoleOp role) {
 // The role of lanes
 //===----------------------------------------------------------------------===//
 
-/// Whether `value` is computed from `source` by operations of the block that
-/// `source` is defined in.
+/// Returns true if `value` is computed from `source` by operations of the block
+/// in which `source` is defined.
 static bool dependsOn(Value value, Value source) {
   SmallVector<Value> worklist = {value};
   llvm::SmallPtrSet<Operation *, 16> seen;
@@ -231,7 +236,8 @@ static bool dependsOn(Value value, Value source) {
     op = op ? block->findAncestorOpInBlock(*op) : nullptr;
     if (!op || !seen.insert(op).second)
       continue;
-    // What a region uses may end up in its results.
+    // A value that is used in a region may reach the results of the region's
+    // operation.
     op->walk([&](Operation *inner) {
       llvm::append_range(worklist, inner->getOperands());
     });
@@ -239,8 +245,9 @@ static bool dependsOn(Value value, Value source) {
   return false;
 }
 
-/// The wait for the accumulator from which `commit`'s value is computed, if the
-/// lanes have no use for its columns when they commit.
+/// Returns the wait for the accumulator from which the value of `commit` is
+/// computed, or null. The lanes must no longer need the accumulator's columns
+/// when they commit.
 static WaitOp findSource(CommitOp commit, const ChannelUses &accumulator) {
   WaitOp source;
   Block *block = commit->getBlock();
@@ -248,7 +255,8 @@ static WaitOp findSource(CommitOp commit, const ChannelUses &accumulator) {
     Operation *ancestor = block->findAncestorOpInBlock(*wait);
     if (!ancestor)
       continue;
-    // The wait itself, and nothing else of the ring, lies in this block.
+    // The wait must lie in this block, and no other operation on the ring
+    // between it and the commit.
     if (ancestor != wait || source || !wait->isBeforeInBlock(commit) ||
         !wait.getValue())
       return nullptr;
@@ -265,7 +273,8 @@ static WaitOp findSource(CommitOp commit, const ChannelUses &accumulator) {
   return source;
 }
 
-/// Pairs the commits of `part` with the waits for `accumulator`, one to one.
+/// Returns true if each commit of `part` belongs to exactly one wait for
+/// `accumulator`.
 static bool alternateInLanes(const ChannelUses &part,
                              const ChannelUses &accumulator) {
   llvm::SmallPtrSet<Operation *, 4> sources;
@@ -283,8 +292,8 @@ static bool alternateInLanes(const ChannelUses &part,
 
 static bool isIssuing(RoleOp role) { return role.getIssue(); }
 
-/// Channels of one producer whose only stage, in tensor memory, is not shared
-/// yet.
+/// Returns true for a channel in tensor memory that has one producer, one
+/// stage, and a buffer which no other channel shares yet.
 static bool isAlone(const ChannelUses &uses, const UsesMap &all) {
   ChannelOp channel = uses.channel;
   return channel.getSpace() == MemorySpace::tmem && channel.getStages() == 1 &&
@@ -295,13 +304,14 @@ static bool isAlone(const ChannelUses &uses, const UsesMap &all) {
          });
 }
 
-/// Those between one role of MMAs and one role of lanes.
+/// Returns true for such a channel if it goes from one role of MMAs to one role
+/// of lanes, or back.
 static bool isCandidate(const ChannelUses &uses, const UsesMap &all) {
   return isAlone(uses, all) && uses.consumers.size() == 1 &&
          isIssuing(uses.producers[0]) != isIssuing(uses.consumers[0]);
 }
 
-/// The accumulator that `part` is made of, or null.
+/// Returns the accumulator from which `part` is computed, or null.
 static ChannelOp findAccumulator(const ChannelUses &part, const UsesMap &all) {
   ChannelOp best;
   WaitOp bestWait;
@@ -321,8 +331,8 @@ static ChannelOp findAccumulator(const ChannelUses &part, const UsesMap &all) {
   return best;
 }
 
-/// Whether parts can lie in place of the accumulator, and guests in the same
-/// columns at other times.
+/// Returns true if the parts can lie in place of the accumulator, and the
+/// guests in the same columns at other times.
 static bool isRing(ChannelOp accumulator, ArrayRef<ChannelOp> parts,
                    ArrayRef<ChannelOp> guests, const UsesMap &all,
                    ChannelOp early = nullptr) {
@@ -378,7 +388,7 @@ void fa4::tile::formInPlaceRings(KernelOp kernel) {
   }
 }
 
-/// Buffers that several channels share in turn.
+/// Returns the groups of channels that share a buffer in turn.
 static SmallVector<SmallVector<ChannelOp>> getRings(KernelOp kernel) {
   SmallVector<SmallVector<ChannelOp>> rings;
   for (auto &channels : collectBuffers(kernel))
@@ -390,9 +400,9 @@ static SmallVector<SmallVector<ChannelOp>> getRings(KernelOp kernel) {
   return rings;
 }
 
-/// Whether consumers of `uses` release each value whatever `role` does after it
-/// has committed that value: none of them waits for anything else before, nor
-/// do those whose releases they wait for.
+/// Returns true if the consumers of `uses` release each value independently of
+/// what `role` does after its commit: neither they, nor the roles whose
+/// releases they wait for, wait for anything else before.
 static bool releasesWithout(RoleOp role, const ChannelUses &uses,
                             const UsesMap &all) {
   llvm::SetVector<ChannelOp> needed;
@@ -402,7 +412,7 @@ static bool releasesWithout(RoleOp role, const ChannelUses &uses,
     for (RoleOp consumer : current.consumers) {
       if (consumer == role)
         return false;
-      // Only what follows all releases cannot hold one up.
+      // Only an operation that follows all releases cannot delay one.
       auto isLater = [&](Operation *op) {
         return llvm::all_of(current.releases, [&](ReleaseOp release) {
           return Lifetimes::allBefore(release, op);

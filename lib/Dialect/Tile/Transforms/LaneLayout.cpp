@@ -41,8 +41,8 @@ LaneLayout LaneLayouts::get(Value value) const {
   return type.getDimSize(0) == threads ? LaneLayout::Rows : LaneLayout::Whole;
 }
 
-/// Propagates layouts of vectors of rank 1 until nothing changes. All rules are
-/// equalities, so the order in which they are applied does not matter.
+/// Propagates the layouts of vectors of rank 1 until none changes. All rules
+/// say that two layouts are equal, so their order does not matter.
 struct LaneLayouts::Inference {
   LaneLayouts &layouts;
   bool changed = true;

@@ -13,12 +13,12 @@
 
 namespace fa4::tile {
 
-/// How the threads of a role hold a tile value.
+/// The way in which the threads of a role hold a tile value.
 enum class LaneLayout {
-  /// Dimension 0 is over the threads, one index each; the other is whole in
-  /// each thread. The layout of tensor memory (32x32b).
+  /// Dimension 0 is spread over the threads, one index for each; a thread holds
+  /// the other dimension whole. It is the layout of tensor memory (32x32b).
   Rows,
-  /// Each thread holds all of it.
+  /// Each thread holds the whole value.
   Whole
 };
 
@@ -31,13 +31,14 @@ public:
   /// that the threads do not, reports an error and fails.
   static llvm::FailureOr<LaneLayouts> infer(RoleOp role);
 
-  /// Threads of the role.
+  /// Returns the number of threads of the role.
   int64_t getThreads() const { return threads; }
 
   LaneLayout get(mlir::Value value) const;
 
-  /// Values that can be had in any layout for nothing, so that each use has its
-  /// own: constants and steps of rank 1, and scalars broadcast to rank 1.
+  /// Returns true for values that cost nothing in any layout, so that each use
+  /// can have its own: constants and steps of rank 1, and scalars that are
+  /// broadcast to rank 1.
   static bool isFree(mlir::Value value);
 
 private:

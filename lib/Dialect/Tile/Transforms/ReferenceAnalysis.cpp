@@ -54,14 +54,16 @@ static bool isLog(const Dependence &x) {
   return x.kind == Dependence::Log || x.kind == Dependence::ScaledLog;
 }
 
-/// A degree of 0 is no dependence.
+/// Builds a dependence. A degree of 0 means that the value does not depend on
+/// the reference.
 static std::optional<Dependence> make(Dependence::Kind kind, int degree) {
   if (degree == 0)
     return std::nullopt;
   return Dependence{kind, degree};
 }
 
-/// 0 stays 0 in all units, and infinity infinity whatever is added to it.
+/// Returns true if the value is the same in all units: 0 under multiplication,
+/// an infinity under addition.
 static bool isFixedPoint(Value value, const Dependence &of) {
   std::optional<APFloat> splat = getSplat(value);
   return splat && ((of.kind == Dependence::Linear && splat->isZero()) ||
@@ -119,7 +121,7 @@ ReferenceAnalysis::Result ReferenceAnalysis::add(std::optional<Dependence> x,
   return x ? x : y;
 }
 
-/// What is the one or the other.
+/// Returns the dependence of a value that is either `x` or `y`.
 ReferenceAnalysis::Result ReferenceAnalysis::merge(Value x, Value y) const {
   std::optional<Dependence> dx = get(x), dy = get(y);
   if (!dx && !dy)

@@ -18,7 +18,7 @@
 
 namespace fa4::tile {
 
-/// The one value of a constant vector of floats.
+/// Returns the element of a constant float vector whose elements are all equal.
 std::optional<llvm::APFloat> getSplat(mlir::Value value);
 
 /// How values depend on a row reference m that sums are kept in units of: of a
@@ -40,26 +40,29 @@ struct Dependence {
   int degree = 0;
 };
 
-/// Follows dependences from values that are given through operations in program
-/// order. A program whose visible effects depend on no such value gives the
-/// same results, but for rounding, for any reference.
+/// Follows dependences from given values through operations in program order.
+/// If no visible effect of a program depends on such a value, the program gives
+/// the same results for any reference, up to rounding.
 class ReferenceAnalysis {
 public:
-  /// `scale` is c.
+  /// `scale` is the c of the formulas above.
   explicit ReferenceAnalysis(llvm::APFloat scale) : scale(scale) {}
 
   void set(mlir::Value value, std::optional<Dependence> dependence);
-  /// Nothing for a value that does not depend on the reference.
+  /// Returns the dependence of `value`, or nothing if it does not depend on the
+  /// reference.
   std::optional<Dependence> get(mlir::Value value) const;
-  /// Operations that are understood already.
+  /// Excludes an operation that the caller has already understood.
   void ignore(mlir::Operation *op) { ignored.insert(op); }
 
-  /// Sets what the results of `op` depend on. Fails if that has none of the
-  /// above forms, or if `op` does something else with a dependent value.
+  /// Determines the dependences of the results of `op`. Fails if a dependence
+  /// has none of the above forms, or if `op` uses a dependent value in another
+  /// way.
   llvm::LogicalResult visit(mlir::Operation *op);
 
 private:
-  /// Nothing if it has no form; else as get().
+  /// The outer optional is empty if the dependence has none of the above forms;
+  /// the inner one is as in get().
   using Result = std::optional<std::optional<Dependence>>;
 
   Result combine(mlir::Operation *op) const;

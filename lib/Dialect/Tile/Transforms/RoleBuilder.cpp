@@ -21,18 +21,18 @@ using namespace fa4::tile;
 
 namespace {
 
-/// A value on its way from the role that makes it to one that uses it.
+/// A value that one role makes and another one uses.
 struct Crossing {
-  /// As it is used: a result of an operation or a loop, or a region argument
-  /// of a loop.
+  /// The value as the other role uses it: a result of an operation or of a
+  /// loop, or a region argument of a loop.
   Value value;
   unsigned from;
   unsigned to;
-  /// For values that a loop carries: the loop, and the number of the iter_arg.
+  /// For a value that a loop carries: the loop and the number of the iter_arg.
   scf::ForOp loop;
   unsigned index = 0;
-  /// A carried value that is also used inside the loop: each iteration's value
-  /// crosses, and the last one is the loop's result.
+  /// True for a carried value that is also used inside of the loop. The value
+  /// of each iteration crosses then, and the last one is the loop's result.
   bool eachIteration = false;
   ChannelOp channel;
 };
@@ -64,14 +64,15 @@ private:
   void placeReleases(RoleOp role);
   bool keepsIterArg(scf::ForOp loop, unsigned index);
 
-  /// Producer's side of the crossings of `value`, or of a loop's iter_arg.
+  /// Calls `fn` for each crossing that the current role produces for `value`,
+  /// or for a loop's iter_arg.
   template <typename Fn> void forEachFrom(Value value, Fn fn);
 
   KernelOp kernel;
   const RolePartition &partition;
   const TargetDescription &target;
   SmallVector<Crossing> crossings;
-  /// The role that is being emitted.
+  /// The number of the role that is being built.
   unsigned role = 0;
   bool issues = false;
   llvm::StringMap<unsigned> labels;
@@ -120,9 +121,9 @@ LogicalResult RoleBuilder::findCrossings(Block &block) {
   return success();
 }
 
-/// The crossing of the accumulator that this one hands back: a carried
-/// accumulator comes to a role in each iteration, which multiplies it and
-/// returns it to the MMA.
+/// Returns the crossing by which the accumulator came that this crossing hands
+/// back. A role gets a carried accumulator in each iteration, multiplies it,
+/// and returns it to the MMA.
 Crossing *RoleBuilder::findHandOver(const Crossing &crossing) {
   if (crossing.loop)
     return nullptr;
@@ -150,7 +151,8 @@ MemorySpace RoleBuilder::spaceOf(const Crossing &crossing) {
     return MemorySpace::tmem;
   if (from == RoleKind::Load || to != RoleKind::Mma)
     return MemorySpace::smem;
-  // An MMA reads its accumulator and, as it is, its first operand there.
+  // An MMA reads its accumulator in tensor memory, and its first operand if
+  // that is not transposed.
   bool inTensorMemory =
       llvm::all_of(crossing.value.getUses(), [&](OpOperand &use) {
         auto mma = dyn_cast<MmaOp>(use.getOwner());
@@ -241,7 +243,7 @@ LogicalResult RoleBuilder::createChannel(Crossing &crossing,
            << "': only tiles can cross";
   IntegerAttr initial;
   if (crossing.eachIteration) {
-    // Nobody hands over the first iteration's value.
+    // In the first iteration no role hands over a value.
     bool undefinedAtFirst =
         llvm::all_of(crossing.value.getUsers(), [](Operation *user) {
           return isa<RescaleOp, arith::MulFOp>(user);
@@ -323,8 +325,8 @@ void RoleBuilder::emitOperation(Operation *op, OpBuilder &builder,
         wait(crossing, builder, map);
     return;
   }
-  // Values that leave the role here: the operation's results, and what the
-  // loop around it carries to the next iteration.
+  // The values that leave the role here: results of the operation, and values
+  // that the surrounding loop carries to its next iteration.
   SmallVector<std::pair<Crossing *, Value>> leaving;
   for (Crossing &crossing : crossings) {
     if (crossing.from != role)
@@ -355,7 +357,8 @@ void RoleBuilder::emitOperation(Operation *op, OpBuilder &builder,
   }
 }
 
-/// A role carries what it uses itself, and what it hands on after the loop.
+/// Returns true if the role's copy of the loop keeps the iter_arg: the role
+/// uses the carried value itself, or hands it on after the loop.
 bool RoleBuilder::keepsIterArg(scf::ForOp loop, unsigned index) {
   Value arg = loop.getRegionIterArg(index);
   if (!partition.isData(arg))
@@ -384,7 +387,7 @@ void RoleBuilder::emitLoop(scf::ForOp loop, OpBuilder &builder,
       map.map(loop.getResult(crossing.index), map.lookup(crossing.value));
     });
   };
-  // What is no data is computed where it is used.
+  // Values that are no tiles are computed in each role that uses them.
   bool mayNeedResult = llvm::any_of(loop.getResults(), [&](Value result) {
     return !partition.isData(result) && !result.use_empty();
   });
@@ -398,7 +401,8 @@ void RoleBuilder::emitLoop(scf::ForOp loop, OpBuilder &builder,
       kept.push_back(i);
       inits.push_back(map.lookupOrDefault(loop.getInitArgs()[i]));
     }
-  // An accumulator that is handed over after the loop is there from before it.
+  // The stage of an accumulator that is handed over after the loop is acquired
+  // in front of the loop.
   results([&](Crossing &crossing) {
     if (crossing.from == role && issues && !crossing.eachIteration &&
         !findShared(crossing))
@@ -452,7 +456,8 @@ void RoleBuilder::emitBlock(Block &source, OpBuilder &builder, IRMapping &map) {
       emitOperation(&op, builder, map);
 }
 
-/// Waits sink to the first use in their block; releases stand after the last.
+/// Places waits directly before the first use in their block, and releases
+/// after the last use.
 void RoleBuilder::placeReleases(RoleOp role) {
   SmallVector<WaitOp> waits;
   role.walk([&](WaitOp op) { waits.push_back(op); });
@@ -466,8 +471,8 @@ void RoleBuilder::placeReleases(RoleOp role) {
     auto channel = op.getChannel().getDefiningOp<ChannelOp>();
     if (isInPlace(channel))
       continue;
-    // What an asynchronous operation makes is published before its operands
-    // are let go.
+    // The result of an asynchronous operation is committed before its operands
+    // are released.
     while (isa_and_nonnull<CommitOp>(last->getNextNode()) &&
            isa<MmaOp, StoreOp, ReduceAddOp>(last))
       last = last->getNextNode();
@@ -476,8 +481,8 @@ void RoleBuilder::placeReleases(RoleOp role) {
   }
 }
 
-/// Whether `value` reaches nothing that has an effect. Collects the operands of
-/// the terminator of `loop` that it reaches.
+/// Returns true if `value` reaches no operation with an effect. Collects the
+/// operands of the terminator of `loop` that it reaches.
 static bool reachesYieldOnly(scf::ForOp loop, Value value,
                              llvm::SmallDenseSet<unsigned> &yielded) {
   SmallVector<Value> work = {value};
@@ -504,7 +509,8 @@ static bool reachesYieldOnly(scf::ForOp loop, Value value,
   return true;
 }
 
-/// Numbers of the iter_args that nothing but such iter_args needs.
+/// Returns the numbers of the iter_args that nothing needs, except for other
+/// iter_args of this kind.
 static llvm::SmallDenseSet<unsigned> findDeadIterArgs(scf::ForOp loop) {
   llvm::SmallDenseSet<unsigned> dead;
   llvm::SmallDenseMap<unsigned, llvm::SmallDenseSet<unsigned>> yields;
@@ -544,7 +550,7 @@ static scf::ForOp dropDeadIterArgs(scf::ForOp loop) {
     loop.getResult(i).replaceAllUsesWith(copy.getResult(number));
     loop.getRegionIterArg(i).replaceAllUsesWith(copy.getRegionIterArg(number));
   }
-  // What still uses these is erased with them.
+  // The remaining uses of these arguments are erased together with them.
   for (unsigned i : dead)
     loop.getRegionIterArg(i).replaceAllUsesWith(loop.getInitArgs()[i]);
   auto yielded = llvm::map_to_vector(

@@ -15,9 +15,9 @@
 namespace fa4::tile {
 
 /// Replaces the body of a tile program by one `tile.role` for each role of the
-/// partition, which keep a copy of the loops with their own operations, and a
-/// `tile.channel` for each value that one makes and another uses. Emits an
-/// error where a value cannot cross.
+/// partition and one `tile.channel` for each value that one role makes and
+/// another uses. Each role keeps a copy of the loops with its own operations.
+/// Emits an error if a value cannot cross from one role to another.
 mlir::LogicalResult buildRoles(KernelOp kernel, const RolePartition &partition,
                                const TargetDescription &target);
 

@@ -26,10 +26,10 @@ using namespace fa4;
 using namespace fa4::tile;
 
 namespace {
-/// Channels that share memory, as one piece of it.
+/// A piece of memory and the channels that share it.
 struct Piece {
   SmallVector<ChannelOp> channels;
-  /// Others that have the memory when these do not need it.
+  /// Channels that use the same memory at times when the owners do not need it.
   SmallVector<ChannelOp> guests;
 
   ChannelOp owner() const { return channels.front(); }
@@ -53,7 +53,7 @@ static StringRef getUnit(MemorySpace space) {
 static LogicalResult checkChannel(ChannelOp channel,
                                   const TargetDescription &target) {
   VectorType type = channel.getValueType();
-  // Sizes are products with the number of stages.
+  // The check keeps the products of sizes and stages within 64 bits.
   if (channel.getStages() > target.smemBytes / target.mbarrierBytes)
     return channel.emitOpError("has ")
            << channel.getStages() << " stages, more than barriers fit";
@@ -79,13 +79,13 @@ static PlacedBuffer getBuffer(const Piece &piece,
   int64_t stages = owner.getStages();
   if (owner.getSpace() == MemorySpace::smem)
     return {stages * getSmemBytes(type), getSmemAlignment(type)};
-  // No instruction asks for more than a whole column, but loads and stores of
-  // up to 32 columns then never straddle two channels.
+  // Instructions only need whole columns. With this alignment, loads and stores
+  // of up to 32 columns never touch two channels.
   return {stages * getTmemColumns(type), target.tmemAllocationColumns};
 }
 
-/// Whether all channels of `a` are done before any of `b` begins, or the other
-/// way round.
+/// Returns true if all channels of `a` are dead before any channel of `b`
+/// becomes live, or the other way round.
 static bool liveApart(const Piece &a, const Piece &b, Lifetimes &lifetimes) {
   auto isDead = [&](const Piece &first, const Piece &second) {
     SmallVector<ChannelOp> earlier = {first.owner()};
@@ -104,8 +104,9 @@ static bool liveApart(const Piece &a, const Piece &b, Lifetimes &lifetimes) {
 // Attributes
 //===----------------------------------------------------------------------===//
 
-/// Channels in place of one other lie side by side in it, if they all fit: the
-/// parts of a value. Otherwise each has all of it in turn.
+/// Sets the offsets of the channels in a piece. Channels in place of the same
+/// other channel are the parts of one value and lie side by side if they all
+/// fit; otherwise each uses the whole buffer in turn.
 static void setOffsets(const Piece &piece, int64_t start) {
   auto getSize = [](ChannelOp channel) {
     return channel.getSpace() == MemorySpace::smem
@@ -124,8 +125,8 @@ static void setOffsets(const Piece &piece, int64_t start) {
         parts.push_back(channel);
         size += getSize(channel);
       }
-    // Stages follow each other in the same distance for parts, too, only if
-    // there is one.
+    // Parts lie side by side only in a channel of one stage: with more stages,
+    // the distance between stages would have to be that of the whole buffer.
     bool sideBySide = size <= getSize(owner) && owner.getStages() == 1;
     int64_t offset = *owner.getOffset();
     for (ChannelOp part : parts) {
@@ -136,7 +137,7 @@ static void setOffsets(const Piece &piece, int64_t start) {
   }
 }
 
-/// What completes a phase of the barriers.
+/// Sets the arrivals and bytes that complete a phase of each barrier.
 static void setArrivals(KernelOp kernel, const ChannelUses &uses) {
   int64_t ctas = getCtaGroupSize(kernel);
   auto count = [&](ArrayRef<RoleOp> roles) {
@@ -146,7 +147,8 @@ static void setArrivals(KernelOp kernel, const ChannelUses &uses) {
     return sum;
   };
   ChannelOp channel = uses.channel;
-  // A barrier that no one completes has a count, too.
+  // The hardware needs a count of at least 1, also for a barrier that no one
+  // completes.
   channel.setFullArrivals(
       std::max<int64_t>(count(uses.producers.getArrayRef()), 1));
   channel.removeFullBytesAttr();
@@ -160,7 +162,7 @@ static void setArrivals(KernelOp kernel, const ChannelUses &uses) {
         std::max<int64_t>(count(uses.consumers.getArrayRef()), 1));
 }
 
-/// Numbers the barriers; returns how many there are.
+/// Numbers the barriers and returns their number.
 static int64_t setBarriers(KernelOp kernel) {
   int64_t count = 0;
   for (auto &[channel, uses] : collectChannelUses(kernel)) {
@@ -177,9 +179,9 @@ static int64_t setBarriers(KernelOp kernel) {
   return count;
 }
 
-/// Where a work tile fills no stage twice, nobody waits for a free one. That
-/// holds because a CTA has one work tile: a kernel whose CTAs take several must
-/// keep these operations.
+/// Removes acquires and releases of channels of which a work tile fills no
+/// stage twice. This is right only because a CTA has one work tile: a kernel
+/// whose CTAs take several must keep these operations.
 static void dropUnusedEmptySides(KernelOp kernel) {
   for (auto &[channel, uses] : collectChannelUses(kernel)) {
     ChannelOp op = channel;
@@ -229,7 +231,7 @@ static LogicalResult reportTooLarge(KernelOp kernel, ArrayRef<Piece> pieces,
   return error;
 }
 
-/// What of the kernel's channels is in `space`.
+/// Returns the pieces of memory that the kernel's channels need in `space`.
 static SmallVector<Piece> getPieces(KernelOp kernel, MemorySpace space) {
   auto guests = findRingGuests(kernel);
   llvm::DenseSet<ChannelOp> isGuest;
@@ -255,7 +257,8 @@ static SmallVector<PlacedBuffer> place(ArrayRef<Piece> pieces,
   return buffers;
 }
 
-/// Where columns are scarce, takes what can be had for more waiting.
+/// If the columns of tensor memory do not suffice, shares more buffers, which
+/// costs additional waiting.
 static void makeRoomInTmem(KernelOp kernel, const TargetDescription &target) {
   Lifetimes lifetimes(kernel);
   int64_t need = 0;
@@ -316,7 +319,8 @@ void TileAllocate::runOnOperation() {
   if ((verify && failed(verifyProtocol(kernel))) || failed(allocate(kernel)))
     return signalPassFailure();
   if (print) {
-    // A diagnostic, because these come in the order of the kernels.
+    // The map is printed as a diagnostic, because MLIR orders diagnostics by
+    // kernel although kernels are processed in parallel.
     std::string map;
     llvm::raw_string_ostream os(map);
     printMemoryMap(kernel, os);

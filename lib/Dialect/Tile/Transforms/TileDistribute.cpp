@@ -44,8 +44,8 @@ private:
     return laneType(value, layouts.get(value));
   }
   Type laneType(Value value, LaneLayout layout) const;
-  /// What this thread has of `value`. `layout` says which form of a value that
-  /// can be had in any.
+  /// Returns the part of `value` that one thread has. For a value that is free
+  /// in any layout, `layout` chooses the form.
   Value lane(Value value, LaneLayout layout);
   Value lane(Value value);
   void setLane(Value value, Value to) { map.map(value, to); }
@@ -78,14 +78,15 @@ private:
   RoleOp role;
   LaneLayouts layouts;
   const llvm::DenseMap<Value, unsigned> &bufferOf;
-  /// Channels that MMAs or TMA stores read.
+  /// The channels that MMAs or TMA stores read.
   const DenseSet<Value> &asyncReads;
-  /// Old values to what a thread has of them; for free values, their `Rows`
-  /// form, while `whole` has the other.
+  /// Map old values to the part that a thread has. For values that are free in
+  /// any layout, `map` has the form for `Rows` and `whole` the form for
+  /// `Whole`.
   IRMapping map, whole;
-  /// Waits whose values have not been read yet, in program order.
+  /// The waits whose values have not been read yet, in program order.
   llvm::SmallSetVector<WaitOp, 4> unread;
-  /// Rescalings that the commit of their result does in place.
+  /// The rescalings that are done in place, at the commit of their result.
   llvm::DenseSet<Operation *> inPlace;
 };
 } // namespace
@@ -138,7 +139,8 @@ static bool isForOneBranch(Operation &op, Value value) {
   });
 }
 
-/// Reads what `op` or a region of it uses, and what would be gone after it.
+/// Reads the waited values that `op` or one of its regions uses, and those
+/// whose stage `op` gives away.
 void Distributor::readUsed(Operation &op, OpBuilder &b) {
   SmallVector<WaitOp> pending(unread.begin(), unread.end());
   for (WaitOp wait : pending) {
@@ -155,7 +157,8 @@ void Distributor::readUsed(Operation &op, OpBuilder &b) {
     });
 }
 
-/// Reads the values in the buffer of `channel`, whose owner is to change.
+/// Reads the values in the buffer of `channel`, because the buffer is about to
+/// change its owner.
 void Distributor::readBuffer(Value channel, OpBuilder &b) {
   unsigned buffer = bufferOf.lookup(channel);
   SmallVector<WaitOp> pending(unread.begin(), unread.end());
@@ -176,7 +179,8 @@ LogicalResult Distributor::lowerWait(WaitOp op, OpBuilder &b) {
     return op.emitOpError("gives one ")
            << part << " a row; a thread reads rows of f32, bf16, f16 or i32";
   unread.insert(op);
-  // One element: early costs no registers and hides its latency.
+  // A single element is read early: that costs no registers and hides the
+  // latency of the read.
   if (isa<FloatType, IntegerType, IndexType>(laneType(op.getValue())) &&
       !op.getValue().use_empty())
     read(op, b);
@@ -199,8 +203,9 @@ static Value scaleRow(OpBuilder &b, Location loc, Value row, Value factor) {
   return arith::MulFOp::create(b, loc, row, factor);
 }
 
-/// Commits what lanes have written. Asynchronous operations read shared memory
-/// through another proxy.
+/// Commits values that lanes have written. A fence comes first if asynchronous
+/// operations read the values, because these read shared memory through another
+/// proxy.
 void Distributor::commitWritten(CommitOp commit, OpBuilder &b) {
   Value channel = commit.getChannel();
   if (channel.getDefiningOp<ChannelOp>().getSpace() == MemorySpace::smem &&
@@ -236,8 +241,8 @@ Value Distributor::isPastInitial(WaitOp wait, OpBuilder &b) {
   return past;
 }
 
-/// A value that is rescaled and handed on in its own buffer is touched only
-/// where a row of the warp has a factor.
+/// Commits a value that is rescaled in its own buffer. The buffer is only
+/// touched if a row of the warp has a factor other than 1.
 void Distributor::commitRescaled(CommitOp commit, RescaleOp rescale,
                                  OpBuilder &b) {
   Location loc = rescale.getLoc();
@@ -258,8 +263,8 @@ void Distributor::commitRescaled(CommitOp commit, RescaleOp rescale,
 }
 
 LogicalResult Distributor::lowerRescale(RescaleOp op, OpBuilder &b) {
-  // Skipping is for the memory traffic; a product in registers is as quick as
-  // the branch around it.
+  // Skipping the product saves memory traffic. In registers the product is as
+  // quick as the branch around it.
   if (!inPlace.contains(op))
     setLane(op.getResult(), scaleRow(b, op.getLoc(), lane(op.getValue()),
                                      lane(op.getFactor(), LaneLayout::Rows)));
@@ -416,7 +421,8 @@ LogicalResult Distributor::lowerReduction(vector::MultiDimReductionOp op,
   Value source = lane(op.getSource());
   Value acc = lane(op.getAcc(), LaneLayout::Rows);
   Value result;
-  // The order of a tile's elements in a reduction is not specified.
+  // A tile's reduction does not specify the order of its elements, so any order
+  // is allowed here.
   if (isa<VectorType>(source.getType()))
     result = vector::ReductionOp::create(b, op.getLoc(), op.getKind(), source,
                                          acc, arith::FastMathFlags::reassoc);
@@ -457,7 +463,7 @@ LogicalResult Distributor::lowerFor(scf::ForOp op, OpBuilder &b) {
   for (auto [from, to] :
        llvm::zip(op.getRegionIterArgs(), loop.getRegionIterArgs()))
     setLane(from, to);
-  // Built with a terminator where there are no values to carry.
+  // The builder has already made a terminator if the loop carries no values.
   if (!loop.getBody()->empty())
     loop.getBody()->back().erase();
   for (auto [from, to] : llvm::zip(op.getResults(), loop.getResults()))
@@ -487,7 +493,7 @@ LogicalResult Distributor::lowerIf(scf::IfOp op, OpBuilder &b) {
   return success();
 }
 
-/// Lowers a region of a structured op that yields `results`.
+/// Lowers a region that yields `results`.
 LogicalResult Distributor::lowerBranch(Region &from, Region &to,
                                        ValueRange results) {
   OpBuilder b = OpBuilder::atBlockEnd(&to.front());
@@ -564,8 +570,8 @@ LogicalResult Distributor::lowerBlock(Block &block, OpBuilder &b) {
   return success();
 }
 
-/// Rescalings of a waited value that are only committed, in the same block and
-/// the same buffer.
+/// Collects rescalings of a waited value that can be done in place: their
+/// result is only committed, in the same block and to the same buffer.
 static void collectInPlace(RoleOp role,
                            const llvm::DenseMap<Value, unsigned> &bufferOf,
                            llvm::DenseSet<Operation *> &inPlace) {
@@ -582,7 +588,7 @@ static void collectInPlace(RoleOp role,
   });
 }
 
-/// Erases what has been built in case it was needed (forms of free values).
+/// Erases forms of free values that were built in advance and are not used.
 static void eraseUnused(RoleOp role) {
   role.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
     if (isOpTriviallyDead(op))
@@ -605,7 +611,7 @@ LogicalResult Distributor::run() {
 }
 
 namespace {
-/// Gives each thread of the kernel's roles its part.
+/// Rewrites the kernel's roles to the part of one thread.
 LogicalResult distribute(KernelOp kernel) {
   llvm::DenseMap<Value, unsigned> bufferOf = numberBuffers(kernel);
   DenseSet<Value> asyncReads = findAsyncReads(kernel);

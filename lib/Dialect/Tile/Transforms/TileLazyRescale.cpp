@@ -33,8 +33,8 @@ using namespace fa4;
 using namespace fa4::tile;
 
 namespace {
-/// A row max that a loop carries, and the factor for what has been summed in
-/// units of it. Names as in the pass's description.
+/// A row max that a loop carries, and the factor that converts sums to the
+/// units of the next row max. The names are those of the pass's description.
 struct CarriedMax {
   scf::ForOp loop;
   /// m and m'.
@@ -60,7 +60,7 @@ static bool isNegativeInfinity(Value value) {
   return splat && splat->isInfinity() && splat->isNegative();
 }
 
-/// Whether `value` is the larger of `carried` and something else.
+/// Returns true if `value` is the maximum of `carried` and something else.
 static bool joinsMax(Value value, Value carried) {
   Operation *op = value.getDefiningOp();
   if (auto reduction = dyn_cast_if_present<vector::MultiDimReductionOp>(op))
@@ -124,7 +124,8 @@ static bool matchFactor(arith::SubFOp difference, CarriedMax &max) {
   return bool(max.factor);
 }
 
-/// Values that replace m' and f are made where both are known.
+/// Returns true if all uses of m' and f stand behind both of them, where their
+/// replacements can be built.
 static bool areUsesBelow(CarriedMax max) {
   Operation *definition = max.getFinite().getDefiningOp();
   return llvm::all_of(max.next.getUsers(), [&](Operation *user) {
@@ -149,7 +150,7 @@ static std::optional<CarriedMax> matchCarriedMax(scf::ForOp loop, unsigned i) {
     if (user == max.next.getDefiningOp())
       continue;
     auto difference = dyn_cast<arith::SubFOp>(user);
-    // Whatever else depends on m may need the true max.
+    // Any other user of m may need the true maximum.
     if (!difference || max.difference || difference.getLhs() != max.carried)
       return std::nullopt;
     max.difference = difference;
@@ -163,14 +164,14 @@ static std::optional<CarriedMax> matchCarriedMax(scf::ForOp loop, unsigned i) {
   return max;
 }
 
-/// Whether nothing that the kernel does depends on which reference m is, as
-/// long as what is summed is in units of it.
+/// Returns true if the kernel's results do not depend on the choice of the
+/// reference m, provided that all sums are in units of it.
 static bool isAnyReferenceRight(CarriedMax max, ReferenceAnalysis &analysis) {
   Dependence reference{max.scale ? Dependence::Log : Dependence::ScaledLog, 1};
   analysis.set(max.next, reference);
   analysis.set(max.getFinite(), reference);
   analysis.set(max.factor, Dependence{Dependence::Factor});
-  // The factor's operands lead from m and m' to it and nowhere else.
+  // The operations between m, m' and the factor must have no other users.
   Operation *exponent = max.factor.getOperand().getDefiningOp();
   for (Operation *op :
        {max.next.getDefiningOp(), exponent, max.difference.getOperation(),
@@ -181,8 +182,8 @@ static bool isAnyReferenceRight(CarriedMax max, ReferenceAnalysis &analysis) {
     analysis.ignore(max.isEmpty);
   }
 
-  // What is multiplied by the factor is a sum. It begins at 0, so that the
-  // factor of the first block is of no account.
+  // The values that are multiplied by the factor are sums. They begin at 0, so
+  // the factor of the first block does not matter.
   SmallVector<unsigned> sums;
   for (BlockArgument argument : max.loop.getRegionIterArgs()) {
     unsigned i = argument.getArgNumber() - 1;
@@ -293,7 +294,8 @@ static Value splat(CarriedMax max, double value) {
       DenseElementsAttr::get(type, APFloat(float(value))));
 }
 
-/// Keeps m where it would grow by no more than the threshold.
+/// Keeps the old reference in rows where m would grow by no more than the
+/// threshold.
 static void keepMax(CarriedMax max, double threshold) {
   Value finite = max.getFinite();
   ImplicitLocOpBuilder b(max.next.getLoc(), max.loop.getContext());
@@ -302,7 +304,8 @@ static void keepMax(CarriedMax max, double threshold) {
   SmallPtrSet<Operation *, 8> ours = {grown.getDefiningOp(), max.finite,
                                       max.isEmpty};
   if (max.scale) {
-    // A new constant, as that one may be defined further down.
+    // A new constant is built, because the existing one may be defined further
+    // down.
     Value scale = splat(max, getSplat(max.scale)->convertToDouble());
     grown = arith::MulFOp::create(b, grown, scale);
   }
@@ -336,7 +339,8 @@ static Value ignoreFreshSums(CarriedMax max) {
   return select;
 }
 
-/// Products of accumulators that `loop` carries and rows of `factor`.
+/// Replaces products of accumulators that `loop` carries with rows of `factor`
+/// by tile.rescale.
 static void rescaleAccumulators(scf::ForOp loop, Value factor) {
   SmallVector<arith::MulFOp> products;
   for (Operation &op : *loop.getBody())
@@ -399,7 +403,7 @@ struct TileLazyRescale
     }
     if (found.empty())
       return;
-    // Constants that are there already.
+    // Merges the new constants with equal ones that are there already.
     IRRewriter rewriter(&getContext());
     DominanceInfo dominance(getOperation());
     eliminateCommonSubExpressions(rewriter, dominance, getOperation());

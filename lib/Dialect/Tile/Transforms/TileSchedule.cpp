@@ -49,7 +49,7 @@ struct TileSchedule : public fa4::tile::impl::TileScheduleBase<TileSchedule> {
     orderFirstLoads(kernel);
     chooseStages(kernel, *target, required, maxStages);
     if (print) {
-      // Kernels are scheduled in parallel; tables must not mix.
+      // Kernels are scheduled in parallel, so each table is printed as a whole.
       std::string table;
       llvm::raw_string_ostream os(table);
       printSchedule(kernel, os);

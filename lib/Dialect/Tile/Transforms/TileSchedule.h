@@ -14,7 +14,8 @@
 
 namespace fa4::tile {
 
-/// Stages that each channel needs for the order of operations to be possible.
+/// The number of stages that each channel needs so that the order of operations
+/// is possible.
 using RequiredStages = llvm::MapVector<ChannelOp, int64_t>;
 
 //===----------------------------------------------------------------------===//
@@ -41,7 +42,7 @@ struct LoopPlan {
   llvm::DenseMap<mlir::Operation *, unsigned> stage;
 
   bool isPipelined() const;
-  /// Position in `order`.
+  /// Returns the position of `op` in `order`.
   unsigned indexOf(mlir::Operation *op) const;
 };
 

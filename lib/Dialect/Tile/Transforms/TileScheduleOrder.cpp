@@ -14,7 +14,8 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-/// Whether an operation of kind `Op` on `channel` is in (first, last).
+/// Returns true if an operation of kind `Op` on `channel` stands between
+/// `first` and `last`.
 template <typename Op>
 static bool anyBetween(Value channel, Operation *first, Operation *last) {
   for (Operation *op = first->getNextNode(); op && op != last;
@@ -24,8 +25,9 @@ static bool anyBetween(Value channel, Operation *first, Operation *last) {
   return false;
 }
 
-/// Waiting later is always possible: the role has to wait anyway before it
-/// uses the value, and all that it gives to others it then gives sooner.
+/// Moves a wait down to the first use of its value. Waiting later is always
+/// possible: the role has to wait before that use anyway, and what it commits
+/// or releases in between comes sooner.
 static void sinkWait(WaitOp wait) {
   Operation *first = getFirstUser(wait->getResults(), *wait->getBlock());
   if (first && !anyBetween<WaitOp>(wait.getChannel(), wait, first) &&
@@ -33,9 +35,9 @@ static void sinkWait(WaitOp wait) {
     wait->moveBefore(first);
 }
 
-/// The last operation of the wait's block that reads the value, or null. In a
-/// role that issues, what is computed from the value by pure operations is
-/// still the buffer.
+/// Returns the last operation of the wait's block that reads the value, or
+/// null. In a role that issues, a value that pure operations compute from it
+/// still lies in the buffer, so their users count as well.
 static Operation *lastUse(WaitOp wait, bool issues) {
   Operation *last = wait;
   SmallVector<Value> worklist;
@@ -57,8 +59,8 @@ static Operation *lastUse(WaitOp wait, bool issues) {
 static void hoistReleases(Block &block, bool issues) {
   llvm::MapVector<Value, SmallVector<WaitOp>> waits;
   llvm::MapVector<Value, SmallVector<ReleaseOp>> releases;
-  // Where a loop waits or releases too, the n-th release here is not for the
-  // n-th wait here.
+  // If a nested loop waits or releases as well, the n-th release of this block
+  // need not belong to its n-th wait.
   llvm::DenseSet<Value> nested;
   for (Operation &op : block)
     for (Region &region : op.getRegions())
@@ -81,7 +83,7 @@ static void hoistReleases(Block &block, bool issues) {
       Operation *last = lastUse(wait, issues);
       if (last && previous && last->isBeforeInBlock(previous))
         last = previous;
-      // Behind what else was released there.
+      // The release goes behind the other releases at this place.
       while (last && last->getNextNode() != release &&
              isa_and_nonnull<CommitOp, ReleaseOp>(last->getNextNode()) &&
              last->isBeforeInBlock(release))
@@ -93,8 +95,8 @@ static void hoistReleases(Block &block, bool issues) {
   }
 }
 
-/// Lanes compute a tile elementwise column by column, and write each column
-/// when it is done.
+/// Returns true if lanes can compute the operation column by column and write
+/// each column as soon as it is done.
 static bool isElementwise(Operation *op) {
   return op->getNumResults() == 1 &&
          isa<VectorType>(op->getResult(0).getType()) &&
@@ -103,8 +105,9 @@ static bool isElementwise(Operation *op) {
           isa<vector::ExtractStridedSliceOp, RescaleOp, Exp2Op>(op));
 }
 
-/// The first operation after which lanes can write a part of the committed
-/// value: elementwise, behind all waits and reductions that the value needs.
+/// Returns the first operation after which lanes can write a part of the
+/// committed value: an elementwise one behind all waits and reductions that the
+/// value needs.
 static Operation *beginOfValue(CommitOp commit) {
   Block *block = commit->getBlock();
   SetVector<Operation *> slice, elementwise;
@@ -129,7 +132,8 @@ static Operation *beginOfValue(CommitOp commit) {
   return first;
 }
 
-/// The only acquire of a channel, if it runs once, finds its first stage free.
+/// Returns false if the acquire finds a free stage at once: it is the only one
+/// of its channel and runs once.
 static bool mayBlock(AcquireOp acquire) {
   return acquire->getParentOfType<LoopLikeOpInterface>() ||
          llvm::count_if(acquire.getChannel().getUsers(),
@@ -152,7 +156,7 @@ static void placeAcquires(Block &block) {
       acquire->moveBefore(target);
       continue;
     }
-    // Earlier only where no one else could be kept waiting by it.
+    // The acquire moves up only if no other role could be kept waiting by it.
     bool blocks = mayBlock(acquire);
     while (acquire->getPrevNode() && target->isBeforeInBlock(acquire) &&
            (!blocks || isMemoryEffectFree(acquire->getPrevNode())))
@@ -160,8 +164,8 @@ static void placeAcquires(Block &block) {
   }
 }
 
-/// What no other role waits for is computed when what they wait for is on its
-/// way. Reads of waited values stay, as they hold up a release.
+/// Moves computations for which no other role waits behind the last commit.
+/// Reads of waited values stay, because a release depends on them.
 static void deferUncommitted(Block &block) {
   Operation *last = nullptr;
   for (auto commit : block.getOps<CommitOp>())
@@ -190,8 +194,8 @@ static void deferUncommitted(Block &block) {
   }
 }
 
-/// `limit`, or if that is earlier the release of a waited value that `op`
-/// reads.
+/// Returns `limit`, or the release of a waited value that `op` reads if that
+/// comes earlier.
 static Operation *orReleaseBefore(Operation *op, Operation *limit) {
   for (Operation *def : RoleGraph::operandOps(op))
     if (auto wait = dyn_cast<WaitOp>(def))
@@ -205,8 +209,8 @@ static Operation *orReleaseBefore(Operation *op, Operation *limit) {
   return limit;
 }
 
-/// Computes everything directly before it is used, so that of several tiles
-/// one after the other is in registers.
+/// Moves each computation directly before its first use, so that only one of
+/// several tiles is in registers at a time.
 static void sinkToUsers(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     if (auto wait = dyn_cast<WaitOp>(op))
@@ -246,13 +250,14 @@ namespace {
 struct LoadGroup {
   SmallVector<Operation *> ops;
   Value channel;
-  /// Its wait's number in program order, and its own.
+  /// The number of the consumer's wait in program order, then the load's own
+  /// number.
   std::pair<uint64_t, uint64_t> neededAt = {};
 };
 } // namespace
 
-/// The loads directly in the role before its loop, each with its acquire and
-/// commit; nothing if the code is of another form.
+/// Returns the loads that stand directly in the role before its loop, each with
+/// its acquire and commit, or nothing if the code has another form.
 static SmallVector<LoadGroup> collectFirstLoads(Block &block, scf::ForOp loop) {
   SmallVector<LoadGroup> groups;
   for (Operation &op : block) {
@@ -290,14 +295,15 @@ void fa4::tile::orderFirstLoads(KernelOp kernel) {
     SmallVector<LoadGroup> groups = collectFirstLoads(block, loop);
     llvm::DenseMap<Value, unsigned> loaded;
     for (LoadGroup &group : groups) {
-      // The n-th load of a channel is for the n-th wait.
+      // The n-th load of a channel belongs to the channel's n-th wait.
       ChannelUses &of = uses[group.channel.getDefiningOp<ChannelOp>()];
       unsigned n = loaded[group.channel]++;
       SmallVector<WaitOp> waits;
       for (WaitOp wait : of.waits)
         if (wait->getParentOfType<RoleOp>().getIssue())
           waits.push_back(wait);
-      // Threads that compute need it later than those that issue MMAs.
+      // A role that computes needs the value later than a role that issues
+      // MMAs.
       group.neededAt = {n < waits.size() ? number[waits[n]] : number.size(),
                         number[group.ops.front()]};
     }

@@ -27,16 +27,17 @@ namespace {
 /// ago.
 using Slot = std::pair<Value, unsigned>;
 
-/// One of the three pieces of straight-line code that the loop becomes. In all
-/// of them "age" counts iterations backwards from the one that stage 0 works
-/// on, so that an operation of stage s works at age s.
+/// One of the three pieces of straight-line code into which the loop is cut:
+/// prologue, body and epilogue. In all of them "age" counts iterations
+/// backwards from the iteration of stage 0, so that an operation of stage s
+/// works at age s.
 struct Segment {
   enum Kind { Prologue, Body, Epilogue };
   Segment(Kind kind, OpBuilder &builder) : kind(kind), builder(builder) {}
 
   Kind kind;
   OpBuilder &builder;
-  /// Induction variables of ages 0 and 1.
+  /// The induction variables at ages 0 and 1.
   Value iv[2] = {};
   llvm::DenseMap<Slot, Value> slots;
   llvm::DenseMap<Value, Value> current;
@@ -82,7 +83,7 @@ private:
 };
 } // namespace
 
-/// Notes what the new loop must carry for `value` to be known at `age`.
+/// Records what the new loop must carry so that `value` is known at `age`.
 void Pipeliner::need(Value value, unsigned age) {
   if (value == loop.getInductionVar())
     return;
@@ -100,7 +101,8 @@ void Pipeliner::need(Value value, unsigned age) {
     need(operand, age);
 }
 
-/// `value`, made by an operation of the order, in this pass.
+/// Returns the copy of `value`, which an operation of the order makes in this
+/// pass.
 Value Pipeliner::currentOf(Value value, Segment &segment) {
   Value current = segment.current.lookup(value);
   assert(current && "the order has a use before its definition");
@@ -161,7 +163,7 @@ void Pipeliner::emitAll(Segment &segment) {
   }
 }
 
-/// The induction variable of the last iteration.
+/// Builds the induction variable of the last iteration.
 Value Pipeliner::lastIteration(OpBuilder &builder) {
   Location loc = loop.getLoc();
   Value begin = loop.getLowerBound(), end = loop.getUpperBound(),
@@ -176,8 +178,8 @@ Value Pipeliner::lastIteration(OpBuilder &builder) {
   return arith::AddIOp::create(builder, loc, begin, offset);
 }
 
-/// What a slot holds in the first pass of the new loop, in which stage 0 works
-/// on iteration 1: a value of the prologue if it was made in iteration 0.
+/// Returns the value of a slot in the first pass of the new loop. Stage 0 works
+/// on iteration 1 there, so a value of iteration 0 was made in the prologue.
 Value Pipeliner::initialSlot(Slot slot, Segment &prologue) {
   auto [value, lag] = slot;
   auto arg = dyn_cast<BlockArgument>(value);
@@ -202,7 +204,7 @@ SmallVector<Value> Pipeliner::emitLoop(OpBuilder &builder) {
   steady->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
   {
     OpBuilder::InsertionGuard guard(builder);
-    // Where nothing is carried the builder has made a terminator.
+    // The builder has already made a terminator if the loop carries nothing.
     if (!steady.getBody()->empty())
       steady.getBody()->back().erase();
     builder.setInsertionPointToEnd(steady.getBody());
@@ -227,7 +229,7 @@ SmallVector<Value> Pipeliner::emitLoop(OpBuilder &builder) {
   emitAll(epilogue);
   SmallVector<Value> results;
   for (auto arg : loop.getRegionIterArgs()) {
-    // The loop's result is what the next iteration would start with.
+    // The loop's result is the value with which the next iteration would start.
     Value yielded = yieldedFor(arg);
     results.push_back(stageOfValue(yielded) ? currentOf(yielded, epilogue)
                                             : epilogue.slots.lookup({arg, 1}));
@@ -276,8 +278,8 @@ static void reorder(const LoopPlan &plan) {
   Operation *end = body->getTerminator();
   for (Operation *op : plan.order)
     op->moveBefore(end);
-  // Pure operations have collected at the top, in order; those that use an
-  // operation of the order follow its last operand.
+  // The pure operations have collected at the top, in order. Those that use a
+  // result of an ordered operation move behind their last operand.
   SmallVector<Operation *> pure;
   for (Operation &op : *body)
     if (!plan.stage.count(&op) && &op != end)
@@ -295,8 +297,8 @@ static void reorder(const LoopPlan &plan) {
 void fa4::tile::applyPlan(const LoopPlan &plan, RequiredStages &required) {
   if (!plan.isPipelined())
     return reorder(plan);
-  // A value that is waited for before the last iteration's is released needs a
-  // stage of its own.
+  // If a value is waited for before the value of the previous iteration is
+  // released, the channel needs another stage.
   for (Operation *op : plan.order) {
     auto wait = dyn_cast<WaitOp>(op);
     if (!wait || plan.stage.lookup(op) != 0)

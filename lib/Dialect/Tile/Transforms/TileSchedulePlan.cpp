@@ -34,8 +34,8 @@ static SmallVector<Op> opsOn(Value channel, Block *block) {
   return ops;
 }
 
-/// The operation of kind `To` that goes with `op`: the one of the same number
-/// on the channel in the block.
+/// Returns the operation of kind `To` that belongs to `op`: if `op` is the n-th
+/// of its kind on the channel in its block, the n-th of kind `To` there.
 template <typename To, typename From> static To partnerOf(From op) {
   SmallVector<From> from = opsOn<From>(op.getChannel(), op->getBlock());
   SmallVector<To> to = opsOn<To>(op.getChannel(), op->getBlock());
@@ -66,7 +66,8 @@ public:
     });
   }
 
-  /// Null, or why the loop stays as it is.
+  /// Returns null if the loop can be planned, else the reason why it stays as
+  /// it is.
   const char *unsupported();
   LogicalResult planMmas();
   void planLoads(const LoopPlans &plans);
@@ -106,7 +107,8 @@ const char *Planner::unsupported() {
   return nullptr;
 }
 
-/// Anchors that use `value` in the same iteration, through pure operations.
+/// Returns the anchors that use `value` in the same iteration, directly or
+/// through pure operations.
 SmallVector<Operation *> Planner::anchorsUsing(Value value) {
   SetVector<Operation *> users;
   SmallVector<Value> worklist = {value};
@@ -127,8 +129,8 @@ SmallVector<Operation *> Planner::anchorsUsing(Value value) {
   return sorted;
 }
 
-/// Anchors of which `value` is made in the same iteration, through pure
-/// operations.
+/// Returns the anchors from whose results `value` is computed in the same
+/// iteration, directly or through pure operations.
 SmallVector<Operation *> Planner::anchorsBehind(Value value) {
   SetVector<Operation *> found;
   SmallVector<Operation *> worklist;
@@ -144,7 +146,7 @@ SmallVector<Operation *> Planner::anchorsBehind(Value value) {
   return found.takeVector();
 }
 
-/// The first of the MMAs that accumulate to what becomes `value`.
+/// Returns the first of the MMAs that accumulate to `value`.
 Operation *Planner::firstWriter(Value value) {
   SmallVector<Operation *> writers = anchorsBehind(value);
   if (writers.empty())
@@ -160,9 +162,8 @@ Operation *Planner::firstWriter(Value value) {
   return first;
 }
 
-/// Anchors that consume what other roles make of the value of `anchor` as soon
-/// as they have it: with them the value, and what takes its place, is no
-/// longer needed.
+/// Returns the anchors that consume what other roles compute from the value of
+/// `anchor`. After them, neither the value nor anything in its place is needed.
 SmallVector<Operation *> Planner::freeing(Operation *anchor) {
   SmallVector<Operation *> result;
   for (auto commit : body->getOps<CommitOp>()) {
@@ -192,8 +193,9 @@ SmallVector<Operation *> Planner::freeing(Operation *anchor) {
   return result;
 }
 
-/// Anchors that must be issued before the consumer that waits in `wait`
-/// releases the value: otherwise both roles would wait for each other.
+/// Returns the anchors that must be issued before the consumer with the wait
+/// `wait` can release the value. If they came later, both roles would wait for
+/// each other.
 SmallVector<Operation *> Planner::blocking(WaitOp wait) {
   SmallVector<Operation *> result, worklist;
   if (auto release = partnerOf<ReleaseOp>(wait))
@@ -211,7 +213,8 @@ SmallVector<Operation *> Planner::blocking(WaitOp wait) {
   return result;
 }
 
-/// Whether `anchor` is between the operations of the iteration on `channel`.
+/// Returns true if `anchor` stands between the operations of the iteration on
+/// `channel`.
 bool Planner::touches(Operation *anchor, Value channel) {
   for (auto commit : opsOn<CommitOp>(channel, body))
     if (commit.getValue() &&
@@ -224,8 +227,8 @@ bool Planner::touches(Operation *anchor, Value channel) {
   return false;
 }
 
-/// How many of the stage-1 anchors `older` of an iteration come before
-/// `anchor`, of stage 0 of the next.
+/// Returns how many of the stage-1 anchors `older` of one iteration come before
+/// `anchor`, a stage-0 anchor of the next iteration.
 unsigned Planner::slotOf(Operation *anchor, ArrayRef<Operation *> older) {
   unsigned slot = 0;
   auto notBefore = [&](Operation *op) {
@@ -236,7 +239,7 @@ unsigned Planner::slotOf(Operation *anchor, ArrayRef<Operation *> older) {
   };
   for (Operation *op : freeing(anchor))
     notBefore(op);
-  // Values of the last iteration, and of this one.
+  // First values of the previous iteration, then values of this one.
   for (auto [arg, yielded] : llvm::zip(loop.getRegionIterArgs(),
                                        body->getTerminator()->getOperands()))
     if (llvm::is_contained(anchorsUsing(arg), anchor))
@@ -245,7 +248,7 @@ unsigned Planner::slotOf(Operation *anchor, ArrayRef<Operation *> older) {
   for (Value operand : anchor->getOperands())
     for (Operation *op : anchorsBehind(operand))
       notBefore(op);
-  // Rings keep the order of iterations.
+  // The operations on a ring keep the order of the iterations.
   for (auto channel : body->getParentOp()
                           ->getParentOfType<KernelOp>()
                           .getBody()
@@ -263,8 +266,8 @@ LogicalResult Planner::planMmas() {
   auto trips = graph.roundTrips(loop);
   if (failed(trips))
     return failure();
-  // Two stages: more would need more stages of what MMAs write, for which
-  // tensor memory has no room at the tile sizes in use.
+  // The loop gets two stages. More would need more buffers for the results of
+  // MMAs, for which tensor memory has no room at the tile sizes in use.
   for (Operation &op : body->without_terminator())
     plan.stage[&op] = std::min(trips->lookup(&op), 1u);
   SmallVector<Operation *> older, younger;
@@ -283,9 +286,9 @@ LogicalResult Planner::planMmas() {
   return success();
 }
 
-/// When the first operation that uses the value of `wait` together with
-/// something that depends on a planned loop can run, as a position in the order
-/// of that loop; -1 if nothing does.
+/// Returns the time at which the first operation can run that uses the value of
+/// `wait` together with a value that depends on a planned loop. The time is a
+/// position in that loop's order; -1 if there is no such operation.
 double Planner::readyAt(WaitOp wait, const LoopPlans &plans) {
   auto lastBehind = [&](Operation *user) {
     double last = -1;
@@ -314,9 +317,9 @@ double Planner::readyAt(WaitOp wait, const LoopPlans &plans) {
   return first;
 }
 
-/// When the value of `load` is first used, as a position in the order of the
-/// planned loop that waits for it or that feeds its consumer, and in `stage`
-/// the stage there.
+/// Returns the time at which the value of `load` is first used: a position in
+/// the order of the planned loop that waits for it, or that feeds its consumer.
+/// Sets `stage` to the stage of this use.
 double Planner::neededAt(LoadOp load, const LoopPlans &plans, unsigned &stage) {
   double first = std::numeric_limits<double>::infinity();
   auto consider = [&](double at, unsigned atStage) {
@@ -355,7 +358,7 @@ void Planner::planLoads(const LoopPlans &plans) {
   llvm::sort(plan.order, [&](Operation *a, Operation *b) {
     return at[a] != at[b] ? at[a] < at[b] : a->isBeforeInBlock(b);
   });
-  // Nothing is gained by loading ahead of oneself with one stage only.
+  // If all anchors are in one stage, running loads ahead gains nothing.
   if (llvm::all_of(anchors, [&](Operation *op) { return plan.stage[op]; }))
     for (Operation *op : anchors)
       plan.stage[op] = 0;
@@ -373,7 +376,7 @@ void Planner::attachOne(Operation *op) {
     return wait && wait.getValue() ? anchorsUsing(wait.getValue())
                                    : SmallVector<Operation *>();
   };
-  // The first user in time, which has the least stage.
+  // The first user in time is the one of the lowest stage.
   auto time = [&](Operation *anchor) {
     return plan.stage[anchor] * plan.order.size() + at(anchor);
   };
@@ -399,7 +402,9 @@ void Planner::attachOne(Operation *op) {
                                 : nullptr)
       return put(writer, true);
   }
-  // One that belongs to no anchor keeps its place beside its neighbour.
+  // An operation that serves no anchor stays next to the operation beside which
+  // it stands today: a wait or an acquire before it, a commit or a release
+  // behind it.
   bool isBefore = isa<WaitOp, AcquireOp>(op);
   for (Operation *other = op; other;
        other = isBefore ? other->getNextNode() : other->getPrevNode())
@@ -426,8 +431,8 @@ void Planner::attach() {
 }
 
 namespace {
-/// Looks for uses before their definition, which there are in a plan where
-/// roles do not do what their channels promise.
+/// Looks for uses before their definition. A plan can have such uses if roles
+/// do not do what their channels promise.
 class UseChecker {
 public:
   UseChecker(LoopPlan &plan) : plan(plan), body(plan.loop.getBody()) {}
@@ -440,8 +445,9 @@ public:
   }
 
 private:
-  /// For an operation at this place of the order, for the iteration `age`
-  /// before the first stage's.
+  /// Returns true if the operands of an operation at this place of the order
+  /// are defined. The operation works on the iteration that is `age` passes
+  /// behind that of the first stage.
   bool hasOperands(Operation *op, int age, unsigned position) {
     SetVector<Value> values(op->operand_begin(), op->operand_end());
     getUsedValuesDefinedAbove(op->getRegions(), values);

@@ -13,27 +13,27 @@ using namespace mlir;
 using namespace fa4::tile;
 
 namespace {
-/// Columns that lanes convert and write at a time (a 32x32b.x32 access to
-/// tensor memory): a part ends at a multiple.
+/// The number of columns that lanes convert and write at a time (a 32x32b.x32
+/// access to tensor memory). A part ends at a multiple of it.
 constexpr int64_t kGranule = 32;
-/// Values of fewer columns arrive whole.
+/// A value with fewer columns arrives as a whole.
 constexpr int64_t kLeastColumns = 64;
 
-/// The part of a tile in columns [offset, offset + size), or rows.
+/// The part of a tile in the columns (or rows) [offset, offset + size).
 struct Part {
   int64_t offset, size;
 };
 } // namespace
 
-/// Three quarters and the rest: what comes last is short, so that little is
-/// left to compute when the MMA of the first part has been issued.
+/// Cuts the columns into three quarters and the rest. The last part is short,
+/// so that little work is left when the MMA of the first part has been issued.
 static SmallVector<Part> partsOf(int64_t columns) {
   int64_t first = columns * 3 / 4 / kGranule * kGranule;
   return {{0, first}, {first, columns - first}};
 }
 
-/// Whether the values of the channel come from a compute role and every use of
-/// them is as the A operand of an MMA, with the columns as its K.
+/// Returns true if the channel's values come from a compute role and are only
+/// used as the A operand of MMAs, with the columns as the K dimension.
 static bool canSplit(const ChannelUses &uses) {
   ChannelOp channel = uses.channel;
   VectorType type = channel.getValueType();

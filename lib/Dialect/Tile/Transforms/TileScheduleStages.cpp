@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace fa4::tile;
 using fa4::TargetDescription;
 
-/// Whether the channel is a ring that loads fill in a loop.
+/// Returns true if loads fill the channel in a loop.
 static bool isLoadRing(const ChannelUses &uses) {
   ChannelOp channel = uses.channel;
   if (channel.getSpace() != MemorySpace::smem || channel.getInPlaceOf())
@@ -30,7 +30,8 @@ static bool isLoadRing(const ChannelUses &uses) {
 }
 
 namespace {
-/// What shared memory `tile-allocate` will need, for any numbers of stages.
+/// Computes the shared memory that `tile-allocate` will need for given numbers
+/// of stages.
 class SharedMemory {
 public:
   explicit SharedMemory(KernelOp kernel) : kernel(kernel) {
@@ -53,7 +54,7 @@ public:
     int64_t total = placeFirstFit(buffers, [&](unsigned a, unsigned b) {
       return dead[a * count + b] || dead[b * count + a];
     });
-    // A full and an empty barrier a stage.
+    // Each stage has a full and an empty barrier.
     for (auto channel : kernel.getBody().getOps<ChannelOp>())
       total += 2 * channel.getStages() * kBarrierBytes;
     return total + kTmemAddressBytes;
@@ -62,7 +63,8 @@ public:
 private:
   KernelOp kernel;
   SmallVector<ChannelOp> owners;
-  /// Whether the row's buffer is dead before the column's is written.
+  /// A matrix of flags: true if the buffer of the row is dead before the buffer
+  /// of the column is written.
   SmallVector<bool> dead;
 };
 } // namespace
@@ -84,8 +86,8 @@ void fa4::tile::chooseStages(KernelOp kernel, const TargetDescription &target,
   for (auto &[channel, uses] : collectChannelUses(kernel))
     if (isLoadRing(uses))
       rings.push_back(channel);
-  // One more each, until that does not fit; those of the last round are the
-  // first ones.
+  // Each ring gets one more stage in turn until the next one does not fit; in
+  // the last round only the first rings get one.
   SharedMemory memory(kernel);
   bool all = !rings.empty();
   while (all)

@@ -26,8 +26,10 @@ using namespace mlir;
 using namespace fa4;
 using namespace fa4::tile;
 
-/// Significant bits of the narrowest type that the value is rounded to, if all
-/// that is precise in is sums of it; f32's if nothing rounds it.
+/// Returns the precision (in bits) that `value` needs. It is that of the
+/// narrowest type to which a user truncates `value`, provided that all other
+/// users only sum it: sums stay in f32 and tolerate the same error. It is that
+/// of f32 if no user truncates the value.
 static unsigned significandBits(Value value) {
   unsigned bits = llvm::APFloat::semanticsPrecision(
       cast<FloatType>(getElementTypeOrSelf(value)).getFloatSemantics());
@@ -56,7 +58,8 @@ private:
   LogicalResult splitKernel(KernelOp kernel);
   FailureOr<Exp2Op> planOne(math::Exp2Op op, unsigned tiles,
                             const TargetDescription &target);
-  /// What the options ask for, if they do.
+  /// Returns the number of pairs that the options ask for, or nothing if they
+  /// leave the choice to the model.
   std::optional<unsigned> requestedPairs(const RowWork &work);
 };
 } // namespace
@@ -87,12 +90,13 @@ std::optional<unsigned> TileSplitExp::requestedPairs(const RowWork &work) {
   return std::nullopt;
 }
 
-/// What `op` becomes, placed before it; nothing if it stays as it is.
+/// Builds the replacement of `op` in front of it; returns null if `op` stays as
+/// it is.
 FailureOr<Exp2Op> TileSplitExp::planOne(math::Exp2Op op, unsigned tiles,
                                         const TargetDescription &target) {
   auto type = cast<VectorType>(op.getType());
-  // Of a type that the polynomial is not good enough for, or in columns that
-  // are not whole fragments, all go to the special function unit.
+  // If the polynomial is not precise enough for the type, or the columns are
+  // not whole fragments, all exponentials go to the special function unit.
   unsigned degree = this->degree;
   if (degree == 0) {
     llvm::Expected<unsigned> needed =
@@ -144,8 +148,8 @@ LogicalResult TileSplitExp::splitKernel(KernelOp kernel) {
   const TargetDescription *target = getTarget(kernel);
   if (!target)
     return failure();
-  // The roles run at the same time, so that each one's plan counts the work of
-  // the others as it is before any of them is changed.
+  // All roles are planned before any is changed: they run at the same time, so
+  // that the plan of each must count the unchanged work of the others.
   SmallVector<Exp2Op> plans;
   for (math::Exp2Op op : exponentials) {
     FailureOr<Exp2Op> plan = planOne(op, exponentials.size(), *target);

@@ -22,16 +22,17 @@ using namespace mlir;
 using namespace fa4::tile;
 
 namespace {
-/// A comparison of the induction variable: `holdsBelow` for all iterations
-/// below `bound` (or up to it, with `inclusive`), the opposite from there on.
+/// A comparison of the induction variable with `bound`. It has the value
+/// `holdsBelow` in all iterations below the bound (or up to it, with
+/// `inclusive`), and the opposite value from there on.
 struct Threshold {
   Value bound;
   bool inclusive;
   bool holdsBelow;
 };
 
-/// A condition, in the order of iterations: constant up to each of the
-/// thresholds, with the other value from there on.
+/// The values of a condition in the order of iterations. The condition is
+/// constant up to the first threshold and changes its value at each threshold.
 struct Phases {
   SmallVector<Threshold, 2> ends;
   bool first;
@@ -80,10 +81,10 @@ static std::optional<Threshold> matchThreshold(Value condition,
   }
 }
 
-/// A comparison, or two of opposite directions. With `ori` the one that holds
-/// first comes first (true, false, true), with `andi` the other one (false,
-/// true, false); where the two ranges overlap or leave no gap, the middle
-/// phase is empty and that is right too.
+/// Matches a comparison, or two of opposite directions. With `ori` the
+/// comparison that holds first comes first (true, false, true); with `andi` the
+/// other one does (false, true, false). If the two ranges overlap or touch, the
+/// middle phase is empty, which is right as well.
 static std::optional<Phases> matchCondition(Value condition, scf::ForOp loop) {
   if (auto threshold = matchThreshold(condition, loop))
     return Phases{{*threshold}, threshold->holdsBelow};
@@ -100,8 +101,8 @@ static std::optional<Phases> matchCondition(Value condition, scf::ForOp loop) {
   return Phases{{*a, *b}, first};
 }
 
-/// The induction variable of the first iteration that is not below the
-/// threshold, in [begin, end].
+/// Builds the induction variable of the first iteration that is not below the
+/// threshold, within [begin, end].
 static Value firstBeyond(OpBuilder &builder, scf::ForOp loop, Threshold at,
                          Value begin) {
   Location loc = loop.getLoc();
@@ -117,11 +118,12 @@ static Value firstBeyond(OpBuilder &builder, scf::ForOp loop, Threshold at,
     Value offset = arith::MulIOp::create(builder, loc, steps, step);
     bound = arith::AddIOp::create(builder, loc, begin, offset);
   }
-  // Past the end by less than a step is the end for the loop that begins here.
+  // The value may exceed the end by less than one step, which would be a start
+  // behind the end for the next loop.
   return arith::MinSIOp::create(builder, loc, bound, loop.getUpperBound());
 }
 
-/// Replaces a branch by what it does when the condition is `value`.
+/// Replaces a branch by the region that runs if the condition is `value`.
 static void takeBranch(scf::IfOp branch, bool value) {
   Region &region = value ? branch.getThenRegion() : branch.getElseRegion();
   if (!region.empty()) {
@@ -135,7 +137,8 @@ static void takeBranch(scf::IfOp branch, bool value) {
   branch.erase();
 }
 
-/// Splits the loop at the condition and gives the loops it became.
+/// Splits the loop at the thresholds of the condition and returns the new
+/// loops.
 static SmallVector<scf::ForOp> split(scf::ForOp loop, Value condition,
                                      const Phases &phases) {
   OpBuilder builder(loop);
@@ -170,7 +173,7 @@ static SmallVector<scf::ForOp> split(scf::ForOp loop, Value condition,
   return pieces;
 }
 
-/// Operations that only the conditions used.
+/// Erases operations that only the conditions used.
 static void eraseDead(scf::ForOp loop) {
   for (Operation &op :
        llvm::make_early_inc_range(llvm::reverse(*loop.getBody())))
@@ -178,8 +181,9 @@ static void eraseDead(scf::ForOp loop) {
       op.erase();
 }
 
-/// A branch that passes a waited value on was its last use; now those of the
-/// branch's result are. The release moves behind them.
+/// Moves releases behind the last use of a waited value. Before the split, a
+/// branch that passed the value on was its last use; now the users of the
+/// branch's result are.
 static void sinkReleases(Block &block) {
   llvm::DenseMap<Value, WaitOp> waited;
   for (Operation &op : llvm::make_early_inc_range(block)) {

@@ -49,14 +49,15 @@ public:
       addOp(&op);
   }
 
-  /// Number of the class of dimension `dim` of `value`, once all of the kernel
-  /// has been added.
+  /// Returns the number of the class of dimension `dim` of `value`. The whole
+  /// kernel must have been added before.
   unsigned classOf(Value value, unsigned dim) {
     return classes.getLeaderValue(number(value, dim));
   }
-  /// Classes of the dimensions of `value`; none if it is no vector.
+  /// Returns the classes of the dimensions of `value`; none if it is no vector.
   SmallVector<unsigned> classesOf(Value value);
-  /// An operation that cannot be repeated for parts of the class, or null.
+  /// Returns an operation that cannot be repeated for parts of the class, or
+  /// null.
   Operation *lockOf(unsigned leader);
 
 private:
@@ -153,7 +154,7 @@ void Dimensions::addBroadcast(vector::BroadcastOp op) {
       join(op.getSource(), dim, op.getVector(), added + dim);
 }
 
-/// Only dimensions of size 1 may come or go.
+/// A shape cast may only add or remove dimensions of size 1.
 void Dimensions::addShapeCast(vector::ShapeCastOp op) {
   ArrayRef<int64_t> from = shapeOf(op.getSource()),
                     to = shapeOf(op.getResult());
@@ -180,7 +181,7 @@ void Dimensions::addElementwise(Operation *op) {
   };
   llvm::for_each(op->getOperands(), joinVector);
   llvm::for_each(op->getResults(), joinVector);
-  // Says what happens to which column.
+  // The operation's attribute names columns, so the columns cannot be cut.
   if (auto exp2 = dyn_cast<Exp2Op>(op))
     locks.push_back(
         {number(result, exp2.getResult().getType().getRank() - 1), op});
@@ -227,7 +228,7 @@ void Dimensions::addOp(Operation *op) {
     return addBranch(branch);
   if (OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() > 0)
     return addElementwise(op);
-  // Each part of these is made from its position alone.
+  // A part of such an operation only differs in its position.
   if (isa<LoadOp, StoreOp, ReduceAddOp, vector::StepOp, scf::YieldOp>(op))
     return;
   SplatElementsAttr splat;
@@ -241,9 +242,9 @@ void Dimensions::addOp(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Number of parts of each class that is cut.
+/// Maps each class that is cut to its number of parts.
 using PartCounts = llvm::SmallMapVector<unsigned, int64_t, 4>;
-/// One part of each of some classes.
+/// Chooses one part of each of some classes.
 using Choice = llvm::SmallMapVector<unsigned, int64_t, 4>;
 
 class Splitter {
@@ -255,22 +256,25 @@ public:
   void run();
 
 private:
-  /// Classes of the dimensions of `value` that are cut, in their order.
+  /// Returns the classes of those dimensions of `value` that are cut, in the
+  /// order of the dimensions.
   SmallVector<unsigned> cutClasses(Value value) {
     SmallVector<unsigned> classes = dimensions.classesOf(value);
     llvm::erase_if(classes, [&](unsigned id) { return !counts.contains(id); });
     return classes;
   }
   Type partType(Value value);
-  /// The part of `value` for `choice`; all of it where nothing is cut.
+  /// Returns the part of `value` for `choice`, or the whole value if none of
+  /// its dimensions is cut.
   Value part(Value value, const Choice &choice);
-  /// All parts, by the first cut dimension and then the next.
+  /// Returns all parts of `value`, ordered by the first cut dimension, then the
+  /// next.
   SmallVector<Value> allParts(Value value);
   SmallVector<Value> allParts(ValueRange values);
   void setParts(Value value, ArrayRef<Value> parts);
-  /// Gives each of `values` as many of `parts` as it has.
+  /// Assigns to each of `values` its number of parts, in order, from `parts`.
   void distribute(ValueRange values, ValueRange parts);
-  /// Calls `visit` for each choice of parts of `classes`, the last varying
+  /// Calls `visit` for each choice of parts of `classes`; the last class varies
   /// fastest.
   void forEachChoice(ArrayRef<unsigned> classes, const Choice &outer,
                      function_ref<void(const Choice &)> visit);
@@ -280,8 +284,8 @@ private:
   void splitLoop(scf::ForOp op);
   void splitBranch(scf::IfOp op);
   void splitRegions(scf::IfOp op, scf::IfOp branch, const Choice *choice);
-  /// A copy of `op` for one choice. `sum` is the partial result where this is a
-  /// later part of a sum, or null.
+  /// Copies `op` for one choice. If the copy is a later part of a sum, `sum` is
+  /// the partial result so far, else null.
   Operation *makePart(Operation *op, const Choice &choice, Value sum);
   void setIndices(Operation *copy, Operation *op, const Choice &choice);
   Operation *makeStep(vector::StepOp op, const Choice &choice);
@@ -357,7 +361,8 @@ void Splitter::forEachChoice(ArrayRef<unsigned> classes, const Choice &outer,
   }
 }
 
-/// A part begins at another index along the dimensions that are cut.
+/// Adjusts the indices of a copy: along cut dimensions, a part begins at
+/// another index.
 void Splitter::setIndices(Operation *copy, Operation *op,
                           const Choice &choice) {
   auto shift = [&](auto memoryOp, Value tile) {
@@ -423,7 +428,7 @@ Operation *Splitter::makePart(Operation *op, const Choice &choice, Value sum) {
   return copy;
 }
 
-/// Every op but for control flow.
+/// Splits an operation that is no control flow.
 void Splitter::splitSimple(Operation *op) {
   llvm::SmallSetVector<unsigned, 4> kept, summed;
   for (Value result : op->getResults())
@@ -458,7 +463,7 @@ void Splitter::splitLoop(scf::ForOp op) {
   loop->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   whole.map(op.getInductionVar(), loop.getInductionVar());
   distribute(op.getRegionIterArgs(), loop.getRegionIterArgs());
-  // A loop that carries nothing has its terminator.
+  // The builder has already made a terminator if the loop carries nothing.
   if (!loop.getBody()->empty())
     loop.getBody()->back().erase();
   OpBuilder::InsertionGuard guard(b);
@@ -469,8 +474,8 @@ void Splitter::splitLoop(scf::ForOp op) {
   distribute(op.getResults(), loop.getResults());
 }
 
-/// Fills the regions of `branch` with those of `op`. Yields the parts for
-/// `choice`, or all of them.
+/// Fills the regions of `branch` with copies of those of `op`. The copies yield
+/// the parts for `choice`, or all parts without one.
 void Splitter::splitRegions(scf::IfOp op, scf::IfOp branch,
                             const Choice *choice) {
   OpBuilder::InsertionGuard guard(b);
@@ -504,8 +509,9 @@ void Splitter::splitBranch(scf::IfOp op) {
   for (Value result : op.getResults())
     types.push_back(partType(result));
 
-  // Without side effects and where each result has the same parts: a branch
-  // for each of them, so that what is done for one does not wait for another's.
+  // If there are no side effects and each result has the same parts, each part
+  // gets a branch of its own, so that the work for one part does not wait for
+  // another's.
   llvm::SmallSetVector<unsigned, 4> kept;
   for (Value result : op.getResults())
     kept.insert_range(cutClasses(result));
@@ -537,7 +543,7 @@ void Splitter::splitBranch(scf::IfOp op) {
   distribute(op.getResults(), branch.getResults());
 }
 
-/// Any op.
+/// Splits any operation.
 void Splitter::split(Operation *op) {
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return splitLoop(loop);
@@ -557,8 +563,8 @@ void Splitter::run() {
     split(&op);
   old.dropAllDefinedValueUses();
   old.erase();
-  // What is made for each part but is the same, or has no use in a part's
-  // branch.
+  // Merges operations that were copied for each part although they are the
+  // same, and removes those that a part's branch does not use.
   IRRewriter rewriter(kernel.getContext());
   (void)runRegionDCE(rewriter, kernel->getRegions());
   DominanceInfo dominance(kernel);
@@ -569,7 +575,7 @@ void Splitter::run() {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Which classes are cut, and for which MMA.
+/// Determines which classes are cut, and the MMA that is the reason.
 static LogicalResult findOversizeRows(KernelOp kernel, Dimensions &dimensions,
                                       int64_t rows, PartCounts &counts,
                                       DenseMap<unsigned, MmaOp> &reasons) {
@@ -596,7 +602,7 @@ static LogicalResult refuse(Operation *op, MmaOp reason, int64_t parts) {
   return diag;
 }
 
-/// Each operation must know how to work on parts.
+/// Checks that each operation can work on parts.
 static LogicalResult checkCuts(KernelOp kernel, Dimensions &dimensions,
                                const PartCounts &counts,
                                const DenseMap<unsigned, MmaOp> &reasons) {

@@ -40,7 +40,7 @@ public:
   LogicalResult run();
 
 private:
-  /// Pairs of columns of a vector; null those that are not built yet.
+  /// The pairs of columns of a vector. A pair that is not built yet is null.
   using Pairs = SmallVector<Value, 0>;
 
   static bool isRow(Type type) { return isa<VectorType>(type); }
@@ -101,13 +101,13 @@ private:
   IRMapping scalars;
   llvm::DenseMap<Value, Pairs> pairs;
   ColumnMask masks;
-  /// Reductions of pairs that have begun.
+  /// The state of a reduction that has begun.
   struct Partial {
     SmallVector<Value> acc;
     llvm::BitVector folded;
   };
   llvm::DenseMap<Operation *, Partial> partials;
-  /// Reads that are not complete yet, in program order.
+  /// The reads that are not complete yet, in program order.
   llvm::SmallSetVector<ReadOp, 4> unread;
 };
 } // namespace
@@ -135,7 +135,8 @@ Value Unroller::buildMask(Value mask, int64_t pair, OpBuilder &b) {
       b, mask.getLoc(), pairType(mask.getType()), ValueRange{low, high});
 }
 
-/// A selection by bits of a word is one of scalars: the bits become predicates.
+/// A selection by the bits of a word is built for each column by itself,
+/// because the bits become predicates.
 Value Unroller::buildSelect(arith::SelectOp op, int64_t pair, OpBuilder &b) {
   SmallVector<Value, 2> elements;
   for (int64_t column : {2 * pair, 2 * pair + 1}) {
@@ -148,14 +149,16 @@ Value Unroller::buildSelect(arith::SelectOp op, int64_t pair, OpBuilder &b) {
                                         elements);
 }
 
-/// The condition of a selection is taken bit by bit, if it is there as bits.
+/// Returns true if the operand is the condition of a selection that can be
+/// computed as words of bits.
 bool Unroller::isBitOperand(OpOperand &operand) {
   auto select = dyn_cast<arith::SelectOp>(operand.getOwner());
   return select && operand.getOperandNumber() == 0 &&
          masks.isColumnMask(operand.get());
 }
 
-/// A pair that all pairs of the value are equal to, or null.
+/// Builds one pair that stands for all pairs of the value, or returns null if
+/// the pairs differ.
 Value Unroller::buildUniform(Operation *op, OpBuilder &b) {
   VectorType type = pairType(op->getResult(0).getType());
   if (auto broadcast = dyn_cast<vector::BroadcastOp>(op))
@@ -272,7 +275,7 @@ void Unroller::buildAll(Value value, OpBuilder &b) {
   });
 }
 
-/// What the regions of `op` use must be there before it.
+/// Builds all values that the regions of `op` use, in front of `op`.
 void Unroller::buildCaptured(Operation &op, OpBuilder &b) {
   op.walk([&](Operation *inner) {
     if (inner == &op)
@@ -297,8 +300,8 @@ void Unroller::buildCaptured(Operation &op, OpBuilder &b) {
 // Channels and reductions
 //===----------------------------------------------------------------------===//
 
-/// `columns` in parts whose sizes are powers of two, as tensor memory and
-/// vector accesses of shared memory want it.
+/// Cuts `columns` into parts whose sizes are powers of two, as accesses to
+/// tensor memory and vector accesses to shared memory need.
 static SmallVector<std::pair<int64_t, int64_t>> splitAccess(int64_t begin,
                                                             int64_t end) {
   SmallVector<std::pair<int64_t, int64_t>> parts;
@@ -310,7 +313,8 @@ static SmallVector<std::pair<int64_t, int64_t>> splitAccess(int64_t begin,
   return parts;
 }
 
-/// Whether column `i` of `value` is computed from column `i` of `source`.
+/// Returns true if column `i` of `value` is computed from column `i` of
+/// `source`.
 static bool dependsOn(Value value, Value source) {
   llvm::SmallSetVector<Value, 8> reached;
   reached.insert(value);
@@ -324,7 +328,7 @@ static bool dependsOn(Value value, Value source) {
   return reached.contains(source);
 }
 
-/// Reads those of pairs `first` to `last` that have not been read.
+/// Reads those of the pairs `first` to `last` that have not been read yet.
 void Unroller::read(ReadOp op, int64_t first, int64_t last, OpBuilder &b) {
   Location loc = op.getLoc();
   Type elementType = getElementTypeOrSelf(op.getValue());
@@ -351,8 +355,9 @@ void Unroller::readAll(ReadOp op, OpBuilder &b) {
   unread.remove(op);
 }
 
-/// A value with one use is read as it is consumed, to hold one fragment at a
-/// time. Others are held whole anyway: early reads hide their latency.
+/// A value with one use is read fragment by fragment as it is consumed, so that
+/// one fragment is in registers at a time. A value with more uses is held as a
+/// whole anyway: it is read early to hide the latency.
 void Unroller::lowerRead(ReadOp op, OpBuilder &b) {
   if (op->hasOneUse())
     unread.insert(op);
@@ -373,14 +378,15 @@ void Unroller::readBuffer(Value channel, OpBuilder &b, WriteOp write) {
                       from.getOffset() == to.getOffset() &&
                       write.getColumn() == op.getColumn() &&
                       write.getValue().getType() == op.getValue().getType();
-    // Each fragment of such a write needs that of the read first.
+    // A fragment of a columnwise write first needs the read of the same
+    // columns.
     if (!columnwise || !dependsOn(write.getValue(), op.getValue()))
       readAll(op, b);
   }
 }
 
-/// A vector of the pairs, put together from 32-bit words: of narrow elements a
-/// pair is one, which nothing needs to take apart.
+/// Joins pairs to a vector, from 32-bit words: a pair of 16-bit elements is one
+/// word that need not be taken apart.
 static Value joinPairs(ValueRange parts, Location loc, OpBuilder &b) {
   if (parts.size() == 1)
     return parts.front();
@@ -422,7 +428,8 @@ void Unroller::lowerWrite(WriteOp op, OpBuilder &b) {
   });
 }
 
-/// Independent partial results: enough to hide the latency of one.
+/// The number of independent partial results of a reduction. Four hide the
+/// latency of one step.
 static constexpr unsigned kAccumulators = 4;
 
 static Value combine(vector::ReductionOp op, Value a, Value b,
@@ -430,7 +437,7 @@ static Value combine(vector::ReductionOp op, Value a, Value b,
   return vector::makeArithReduction(builder, op.getLoc(), op.getKind(), a, b);
 }
 
-/// The tree over `values`.
+/// Combines `values` as a balanced tree.
 static Value combineAll(vector::ReductionOp op, SmallVector<Value> values,
                         OpBuilder &b) {
   while (values.size() > 1) {
@@ -444,15 +451,16 @@ static Value combineAll(vector::ReductionOp op, SmallVector<Value> values,
   return values.front();
 }
 
-/// Sums and products that the FMA pipe does on two f32 at once.
+/// Returns true for sums and products, which the FMA pipe computes on two f32
+/// at once.
 static bool isPacked(vector::ReductionOp op) {
   using Kind = vector::CombiningKind;
   return op.getDest().getType().isF32() &&
          (op.getKind() == Kind::ADD || op.getKind() == Kind::MUL);
 }
 
-/// Folds those of pairs `begin` to `end` that are built, and have not been
-/// folded, into the partial results.
+/// Folds those of the pairs `begin` to `end` into the partial results that are
+/// built and have not been folded yet.
 void Unroller::foldPairs(vector::ReductionOp op, int64_t begin, int64_t end,
                          OpBuilder &b) {
   Partial &partial = partials[op];
@@ -469,8 +477,8 @@ void Unroller::foldPairs(vector::ReductionOp op, int64_t begin, int64_t end,
   }
 }
 
-/// Folds what a write has built into later reductions of its block: without
-/// this, each of its columns would need a register until then.
+/// Folds the columns that a write has built into later reductions of its block.
+/// Without this, each column would occupy a register until the reduction.
 void Unroller::foldEarly(WriteOp write, OpBuilder &b) {
   for (Operation *op = write->getNextNode(); op; op = op->getNextNode())
     if (auto reduction = dyn_cast<vector::ReductionOp>(op);
@@ -478,7 +486,7 @@ void Unroller::foldEarly(WriteOp write, OpBuilder &b) {
       foldPairs(reduction, 0, numPairs(reduction.getVector().getType()), b);
 }
 
-/// Reduces pairs to a pair, and it to an element.
+/// Reduces pairs to one pair, and this pair to an element.
 Value Unroller::reducePairs(vector::ReductionOp op, OpBuilder &b) {
   forFragments(op.getVector().getType(), [&](int64_t begin, int64_t end) {
     build(op.getVector(), begin, end, b);
@@ -490,8 +498,8 @@ Value Unroller::reducePairs(vector::ReductionOp op, OpBuilder &b) {
   return combine(op, low, high, b);
 }
 
-/// Each step folds two elements into an accumulator, which is one instruction
-/// with three operands for maxima and minima.
+/// Reduces elements. Each step folds two elements into an accumulator, which is
+/// one instruction with three operands for maxima and minima.
 Value Unroller::reduceElements(vector::ReductionOp op, OpBuilder &b) {
   SmallVector<Value> acc(
       std::min<int64_t>(kAccumulators, numPairs(op.getVector().getType())));
@@ -673,7 +681,7 @@ static bool isSupported(Operation *op) {
   return OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() == 1;
 }
 
-/// Everything that can go wrong does so here, before anything is rewritten.
+/// Checks everything that can fail, before anything is rewritten.
 static LogicalResult checkRows(RoleOp role) {
   WalkResult walk = role.walk([&](Operation *op) {
     bool hasRow = false;

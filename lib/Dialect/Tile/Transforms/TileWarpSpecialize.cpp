@@ -43,9 +43,9 @@ static bool isZero(Value value) {
   return matchPattern(value, m_AnyZeroFloat());
 }
 
-/// After a loop that may have had no iteration, nobody has written the zeros
-/// that the accumulator started from either. A selection, as canonicalization
-/// makes one of a branch that only chooses between values.
+/// Selects zeros as the loop's result if the loop had no iteration: in that
+/// case no MMA has written the accumulator, and nobody else has written the
+/// zeros from which it started.
 static void selectZeros(scf::ForOp loop, unsigned index) {
   ImplicitLocOpBuilder b(loop.getLoc(), loop.getContext());
   b.setInsertionPointAfter(loop);
@@ -110,8 +110,9 @@ static LogicalResult rescaleAccumulators(BlockArgument arg,
   return success();
 }
 
-/// An MMA that adds to an accumulator which the loop starts from zero need not
-/// read it in the first iteration. So nobody has to write the zeros.
+/// Gives an MMA a condition if it adds to an accumulator that the loop starts
+/// from zero: it then does not read the accumulator in the first iteration, so
+/// nobody has to write the zeros.
 static LogicalResult skipZeroAccumulators(KernelOp kernel) {
   ExecutionCounts counts;
   WalkResult result = kernel.walk([&](MmaOp mma) -> WalkResult {
@@ -140,7 +141,8 @@ static LogicalResult skipZeroAccumulators(KernelOp kernel) {
   return failure(result.wasInterrupted());
 }
 
-/// A row of a tile is one thread's, and a role has a warpgroup of them.
+/// Checks that tiles have as many rows as a role has threads: each thread works
+/// on one row, and a role has one warpgroup.
 static LogicalResult checkRows(KernelOp kernel,
                                const TargetDescription &target) {
   WalkResult result = kernel.walk([&](MmaOp mma) -> WalkResult {
@@ -153,7 +155,8 @@ static LogicalResult checkRows(KernelOp kernel,
   return failure(result.wasInterrupted());
 }
 
-/// A store reads shared memory, which an MMA cannot write: threads copy.
+/// Inserts a tile.copy for each accumulator that is stored as it is: a TMA
+/// store reads shared memory, which an MMA cannot write.
 static void copyStoredAccumulators(KernelOp kernel) {
   kernel.walk([](Operation *op) {
     if (!isa<StoreOp, ReduceAddOp>(op))
@@ -292,8 +295,8 @@ static void splitBranches(KernelOp kernel) {
 // Registers
 //===----------------------------------------------------------------------===//
 
-/// 32-bit registers of a thread that holds one row of the tile. Indices have 32
-/// bits; conditions are bits of a mask.
+/// Returns the number of 32-bit registers for one row of the tile. Indices have
+/// 32 bits; conditions are bits of a mask.
 static unsigned registersOf(Value value) {
   auto type = dyn_cast<VectorType>(value.getType());
   if (!type || type.getRank() == 1)
@@ -303,9 +306,9 @@ static unsigned registersOf(Value value) {
   return llvm::divideCeil(type.getDimSize(1) * bits, 32);
 }
 
-/// Splats are not held in registers, and a row's value that is broadcast along
-/// the row is one register; a column's value for each row is as many as there
-/// are columns.
+/// Returns true if the value occupies a register for each column. A splat needs
+/// none, and a row value that is broadcast along the row needs one; column
+/// values that are broadcast over the rows need as many as there are columns.
 static bool isHeld(Value value) {
   Operation *def = value.getDefiningOp();
   if (!def || !isa<VectorType>(value.getType()) ||
@@ -320,12 +323,13 @@ static bool isHeld(Value value) {
          !broadcast.getSource().getDefiningOp<vector::StepOp>();
 }
 
-/// Rows are worked on in fragments unless a reduction needs all of them at
-/// once; these are two fragments of 32 columns in flight.
+/// The registers of a row that is worked on in fragments, because no reduction
+/// needs all of it at once: two fragments of 32 columns in flight.
 static constexpr unsigned kStreamedRegisters = 64;
 
-/// The largest number of registers that a block's tile values take at once. A
-/// result may take the place of an operand that dies, as elementwise work does.
+/// Returns the largest number of registers that the tile values of a block
+/// occupy at once. A result may take the place of an operand that dies, as in
+/// elementwise work.
 static unsigned peakRegisters(Block &block) {
   llvm::DenseMap<Operation *, SmallVector<Value>> dying;
   for (Operation &op : block)
@@ -357,8 +361,9 @@ static unsigned peakRegisters(Block &block) {
   return peak;
 }
 
-/// What a role needs, and its weight: elementwise operations of its rows. A
-/// row that is reduced is there as a whole, beside what it is converted to.
+/// Returns the registers that a role needs, and its weight, which is the number
+/// of elementwise operations on its rows. A row that is reduced is held as a
+/// whole, beside the values to which it is converted.
 static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
   RoleDemand demand{static_cast<unsigned>(role.getWarps()), 0, 0};
   if (role.getIssue()) {
@@ -382,11 +387,12 @@ static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
   return demand;
 }
 
-/// Roles that do alike for other rows get alike, so that a difference of a few
-/// operations does not cost a third role its registers.
+/// Levels the demands of roles that do the same for different rows, so that a
+/// difference of a few operations does not cost a third role its registers.
 static void levelDemands(ArrayRef<RoleOp> roles,
                          MutableArrayRef<RoleDemand> demands) {
-  // Waits, commits and reductions: what roles that do alike have as many of.
+  // Roles that do the same have the same numbers of waits, commits and
+  // reductions.
   std::map<std::array<unsigned, 3>, SmallVector<RoleDemand *>> alike;
   for (auto [i, demand] : llvm::enumerate(demands)) {
     RoleOp role = roles[i];
@@ -466,7 +472,7 @@ LogicalResult TileWarpSpecialize::assignWarps(KernelOp kernel,
     warps += role.getWarps();
   }
   levelDemands(roles, demands);
-  // All warps of a warpgroup must set their registers, those without work too.
+  // All warps of a warpgroup must set their registers, also those without work.
   unsigned whole = llvm::alignTo(warps, target.warpsPerWarpgroup());
   if (whole != warps) {
     auto builder = OpBuilder::atBlockEnd(&kernel.getBody().front());

@@ -34,21 +34,21 @@
 
 namespace fa4::attn {
 
-/// Position of each dimension in a q, k, v or out of some layout, and of the
-/// dimensions of its LSE.
+/// The position of each dimension in q, k, v and out for a layout, and in the
+/// LSE.
 struct DimOrder {
-  /// Not present in the packed layouts.
+  /// The batch dimension, which packed layouts do not have.
   std::optional<unsigned> batch;
-  /// Sequence position; in packed layouts the token.
+  /// The sequence position. In packed layouts, the token.
   unsigned seq;
   unsigned head;
-  /// Head dim: always the innermost one.
+  /// The head dim, which is always the innermost dimension.
   unsigned dim;
   unsigned rank;
 
   bool isPacked() const { return !batch; }
 
-  /// The LSE is [batch, head, query], or [head, token] when packed.
+  /// The LSE is [batch, head, query], or [head, token] in packed layouts.
   unsigned lseRank() const { return rank - 1; }
   std::optional<unsigned> lseBatch() const {
     return isPacked() ? std::nullopt : std::optional<unsigned>(0);
@@ -65,12 +65,14 @@ inline constexpr unsigned kNumIndexArgs = 4;
 inline constexpr unsigned kNumScoreModArgs = 1 + kNumIndexArgs;
 inline constexpr unsigned kNumMaskModArgs = kNumIndexArgs;
 
-/// Element type of q, k, v: f16, bf16, f32, f8E4M3FN, f8E5M2.
+/// Returns true for the element types of q, k and v: f16, bf16, f32, f8E4M3FN,
+/// f8E5M2.
 bool isSupportedInputType(mlir::Type elementType);
-/// Element type of out and of gradients whose input has `inputType`.
+/// Returns true for the element types of out, and of a gradient, whose input
+/// has `inputType`.
 bool isSupportedOutputType(mlir::Type elementType, mlir::Type inputType);
-/// The element type of out (or of a gradient) where nothing else is asked for:
-/// the input's, bf16 for fp8.
+/// Returns the default element type of out (or of a gradient): that of the
+/// input, and bf16 for fp8.
 mlir::Type getDefaultOutputType(mlir::Type inputType);
 
 } // namespace fa4::attn

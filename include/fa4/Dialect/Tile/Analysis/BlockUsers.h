@@ -14,7 +14,7 @@
 
 namespace fa4::tile {
 
-/// The first and the last operation of `block` that uses one of `values`,
+/// Return the first (or last) operation of `block` that uses one of `values`,
 /// itself or in its regions. Null if the block has none.
 mlir::Operation *getFirstUser(mlir::ValueRange values, mlir::Block &block);
 mlir::Operation *getLastUser(mlir::ValueRange values, mlir::Block &block);

@@ -16,8 +16,8 @@
 
 namespace fa4::tile {
 
-/// The operations on one channel, each list in program order, and the roles
-/// that they are in.
+/// The operations on one channel, each list in program order, and the roles in
+/// which they stand.
 struct ChannelUses {
   ChannelOp channel;
   llvm::SmallSetVector<RoleOp, 2> producers;
@@ -26,16 +26,18 @@ struct ChannelUses {
   llvm::SmallVector<CommitOp> commits;
   llvm::SmallVector<WaitOp> waits;
   llvm::SmallVector<ReleaseOp> releases;
-  /// Reads and writes by lanes, after `tile-distribute`.
+  /// Reads and writes by lanes, which exist after `tile-distribute`.
   llvm::SmallVector<ReadOp> reads;
   llvm::SmallVector<WriteOp> writes;
 };
 
-/// For each channel of the kernel, in the order of their definition.
+/// Returns the uses of each channel of the kernel, in the order in which the
+/// channels are defined.
 llvm::MapVector<ChannelOp, ChannelUses> collectChannelUses(KernelOp kernel);
 
-/// Whether a value of `channel` that `role` waits for, a part of it, or what a
-/// loop or a branch makes of it, is an operand of an op that `isReader`.
+/// Returns true if a value of `channel` for which `role` waits is an operand of
+/// an op that `isReader`: the value itself, a part of it, or a result of a loop
+/// or branch that passes it on.
 bool feeds(RoleOp role, ChannelOp channel,
            llvm::function_ref<bool(mlir::Operation *)> isReader);
 template <typename... Ops> bool feeds(RoleOp role, ChannelOp channel) {
@@ -43,19 +45,21 @@ template <typename... Ops> bool feeds(RoleOp role, ChannelOp channel) {
                [](mlir::Operation *op) { return mlir::isa<Ops...>(op); });
 }
 
-/// Channels whose stages MMAs or TMA stores read.
+/// Returns the channels whose stages MMAs or TMA stores read.
 llvm::DenseSet<mlir::Value> findAsyncReads(KernelOp kernel);
 
-/// Arrivals of a role at a barrier that its commits or releases complete: of
-/// its one thread (PTX ISA: tcgen05.commit and mbarrier.arrive.expect_tx arrive
-/// once), or of each lane.
+/// Returns the number of arrivals of a role at a barrier that its commits or
+/// releases complete: one by the only thread of a role that issues (PTX ISA:
+/// tcgen05.commit and mbarrier.arrive.expect_tx arrive once), or one by each
+/// lane.
 int64_t countArrivals(RoleOp role);
 
-/// Channels that share one buffer through `in_place_of`: the one that owns it
-/// first, then the others in the order of their definition.
+/// Returns groups of channels that share a buffer through `in_place_of`: first
+/// the channel that owns the buffer, then the others in the order of their
+/// definition.
 llvm::SmallVector<llvm::SmallVector<ChannelOp>> collectBuffers(KernelOp kernel);
 
-/// The index in `collectBuffers` of the buffer of each channel's value.
+/// Maps each channel to the index of its buffer in `collectBuffers`.
 llvm::DenseMap<mlir::Value, unsigned> numberBuffers(KernelOp kernel);
 
 } // namespace fa4::tile

@@ -14,7 +14,8 @@
 
 namespace fa4::tile {
 
-/// Null, after an error on the kernel, if its chip is not a known one.
+/// Returns the description of the kernel's chip. If the chip is unknown, emits
+/// an error on the kernel and returns null.
 const TargetDescription *getTarget(KernelOp kernel);
 
 } // namespace fa4::tile

@@ -46,39 +46,40 @@ public:
   /// is added, moved or erased.
   explicit Lifetimes(KernelOp kernel);
 
-  /// Whether every access to the buffer of `a` happens before the buffer of `b`
-  /// is first written, for all values of the kernel's arguments. A buffer is
-  /// that of all channels which share it through `in_place_of`.
+  /// Returns true if every access to the buffer of `a` happens before the
+  /// buffer of `b` is first written, for all values of the kernel's arguments.
+  /// Channels that share a buffer through `in_place_of` count as one.
   bool deadBefore(ChannelOp a, ChannelOp b);
 
-  /// Whether every execution of `before` precedes every execution of `after`,
-  /// in the program order of their role.
+  /// Returns true if every execution of `before` precedes every execution of
+  /// `after` in the program order of their role.
   static bool allBefore(mlir::Operation *before, mlir::Operation *after);
 
-  /// Whether `op` may run several times in one run of its role.
+  /// Returns true if `op` may run several times in one run of its role.
   static bool isRepeated(mlir::Operation *op);
 
-  /// Whether each execution of `op` is followed by one of `next`, in the
-  /// program order of their role.
+  /// Returns true if an execution of `next` follows each execution of `op` in
+  /// the program order of their role.
   bool isFollowedBy(mlir::Operation *op, mlir::Operation *next);
 
 private:
-  /// "The last wait for this channel in this role has returned."
+  /// The event "the last wait for this channel in this role has returned".
   using Event = std::pair<ChannelOp, RoleOp>;
   using Events = llvm::SetVector<Event>;
 
   struct Access {
     mlir::Operation *op;
     RoleOp role;
-    /// Ends when an MMA's commit is observed, not when it was issued.
+    /// True if the access ends when the commit of an MMA is observed, not when
+    /// the MMA is issued.
     bool isMma;
   };
   struct Buffer {
     llvm::SmallVector<ChannelOp> channels;
     llvm::SmallVector<Access> accesses;
-    /// What first writes a stage, for each value.
+    /// The accesses that first write a stage, for each value.
     llvm::SmallVector<Access> writes;
-    /// An access ends in a way that the analysis does not know.
+    /// True if an access ends in a way that the analysis does not know.
     bool isLostTrackOf = false;
   };
 
@@ -88,10 +89,10 @@ private:
   void addStoreSource(mlir::Operation *store, const ChannelUses &uses,
                       Buffer &buffer);
 
-  /// Commits by `producer`, values it starts with and waits by `consumer` are
-  /// equally many.
+  /// Returns true if the consumer waits exactly once for each commit and each
+  /// initial value.
   bool isBalanced(const ChannelUses &uses, RoleOp consumer);
-  /// Everything that a commit after `access` makes known.
+  /// Adds the events that a commit after `access` makes known to other roles.
   void addEventsAfter(const Access &access, Events &events);
   bool happensBefore(const Access &access, const Events &events,
                      const Access &write);
@@ -103,18 +104,19 @@ private:
   std::map<std::pair<mlir::Operation *, mlir::Operation *>, bool> balanced;
 };
 
-/// Whether consumers learn through `commit` that all MMAs which the role has
-/// issued so far are complete: it publishes the result of an MMA.
+/// Returns true if `commit` publishes the result of an MMA: consumers then know
+/// that all MMAs which the role has issued before are complete.
 bool isMmaCommit(CommitOp commit);
 
-/// The operations that write the stage which `commit` publishes, before any
-/// other of the value's computation: the asynchronous operations of the value
-/// (for MMAs all that accumulate into it), or the operation whose result lanes
-/// write. The first lies in the role of the commit.
+/// Returns the operations that write the stage which `commit` publishes: the
+/// asynchronous operations that make the value (for MMAs all that accumulate
+/// into it), or the operation whose result lanes write. The first one lies in
+/// the role of the commit.
 llvm::SmallVector<mlir::Operation *> getStageWriters(CommitOp commit);
 
-/// The MMAs and other operations that read the memory behind `value`, an
-/// operand in an `issue` role, also through slices, loops and branches.
+/// Returns the uses by MMAs and other operations that read the memory behind
+/// `value`, an operand in an `issue` role; uses through slices, loops and
+/// branches are included.
 llvm::SmallVector<mlir::OpOperand *> getHandleUses(mlir::Value value);
 
 } // namespace fa4::tile

@@ -26,44 +26,49 @@
 
 namespace fa4::tile {
 
-/// Bytes. PTX ISA, "mbarrier": opaque 64 bits, aligned to 8.
+/// Size of an mbarrier in bytes. PTX ISA, "mbarrier": opaque 64 bits, aligned
+/// to 8.
 inline constexpr int64_t kBarrierBytes = 8;
-/// Bytes: the 32-bit address, rounded so that what follows is aligned to 8.
+/// Size in bytes of the slot for the 32-bit address of tensor memory, rounded
+/// up to keep an alignment of 8.
 inline constexpr int64_t kTmemAddressBytes = 8;
 
-/// Bytes to which a stage is aligned, and of which its size is a multiple.
-/// Matrices are in the 128-byte swizzle, which repeats every 1024 bytes (PTX
+/// Returns the alignment of a stage in bytes; its size is a multiple of it,
+/// too. Matrices have the 128-byte swizzle, which repeats every 1024 bytes (PTX
 /// ISA, "Shared memory matrix layout"); row values are the target of bulk
-/// copies, which want 128.
+/// copies, which need 128.
 int64_t getSmemAlignment(mlir::VectorType type);
 
-/// Bytes of one stage, padding included.
+/// Returns the bytes of one stage, padding included.
 int64_t getSmemBytes(mlir::VectorType type);
 
-/// Columns of one stage: 32 bits of each lane (PTX ISA, "Tensor Memory"). A row
-/// of the tile is in one lane, 16-bit elements two in a column.
+/// Returns the columns of one stage. A column has 32 bits in each lane (PTX
+/// ISA, "Tensor Memory"); a row of the tile lies in one lane, with two 16-bit
+/// elements in a column.
 int64_t getTmemColumns(mlir::VectorType type);
 
-/// Bytes of the swizzle for a tile in shared memory: the widest that the bytes
-/// of its rows are a multiple of; 0 if there is none, and for tiles of rank 1.
+/// Returns the bytes of the swizzle for a tile in shared memory: the widest one
+/// that divides the bytes of a row; 0 if there is none, and for tiles of rank
+/// 1.
 int64_t getSwizzleSpan(mlir::VectorType tile);
 
-/// Bytes that a TMA load of a tile writes to a stage: padding is none of them,
-/// elements out of bounds are (PTX ISA, cp.async.bulk.tensor).
+/// Returns the bytes that a TMA load of a tile writes to a stage. Padding does
+/// not count; elements out of bounds do (PTX ISA, cp.async.bulk.tensor).
 int64_t getLoadBytes(mlir::VectorType tile);
 
-/// CTAs whose loads and lanes complete one barrier together (PTX ISA,
-/// .cta_group): kernels of pairs are not made yet.
+/// Returns the number of CTAs whose loads and lanes complete a barrier together
+/// (PTX ISA, .cta_group). It is 1, because kernels for pairs of CTAs are not
+/// made yet.
 int64_t getCtaGroupSize(KernelOp kernel);
 
-/// Of a placed kernel: number of mbarriers, and bytes from the start of shared
-/// memory to the first one and to the address of tensor memory.
+/// For a placed kernel: the number of mbarriers, and the bytes from the start
+/// of shared memory to the first mbarrier and to the address of tensor memory.
 int64_t getBarrierCount(KernelOp kernel);
 int64_t getBarrierOffset(KernelOp kernel);
 int64_t getTmemAddressOffset(KernelOp kernel);
 
-/// Tables of shared and tensor memory of a placed kernel, one line a channel
-/// in the order of addresses.
+/// Prints tables of the shared and tensor memory of a placed kernel, one line
+/// for each channel in the order of addresses.
 void printMemoryMap(KernelOp kernel, llvm::raw_ostream &os);
 
 } // namespace fa4::tile

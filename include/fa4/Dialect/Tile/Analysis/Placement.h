@@ -14,7 +14,7 @@
 
 namespace fa4::tile {
 
-/// A run of bytes or columns.
+/// A contiguous range of bytes or columns.
 struct PlacedBuffer {
   int64_t size;
   int64_t alignment;
@@ -23,10 +23,10 @@ struct PlacedBuffer {
   int64_t end() const { return offset + size; }
 };
 
-/// Puts each buffer at the lowest place where all others that it may not share
-/// memory with are elsewhere: the large ones first, equal ones in their
-/// order. Returns the end of the highest one. `mayShare` gets the indices of
-/// two buffers.
+/// Puts each buffer at the lowest place where it overlaps no buffer with which
+/// it may not share memory. Large buffers are placed first, equal ones in their
+/// order. `mayShare` gets the indices of two buffers. Returns the end of the
+/// highest buffer.
 int64_t placeFirstFit(llvm::MutableArrayRef<PlacedBuffer> buffers,
                       llvm::function_ref<bool(unsigned, unsigned)> mayShare);
 

@@ -28,15 +28,16 @@ class RoleGraph {
 public:
   explicit RoleGraph(KernelOp kernel);
 
-  /// Commits of the same iteration that `wait` gets its value from: one or
-  /// none.
+  /// Returns the commit of the same iteration from which `wait` gets its value:
+  /// one or none.
   llvm::ArrayRef<CommitOp> commitsOf(WaitOp wait) const;
-  /// Waits of the same iteration, of all consumers.
+  /// Returns the waits of all consumers that get the value of `commit` in the
+  /// same iteration.
   llvm::ArrayRef<WaitOp> waitsOf(CommitOp commit) const;
 
-  /// The channel of an operation in `loop` whose commits and waits cannot be
-  /// numbered (they are in several loops, or run under a condition), or
-  /// null.
+  /// Returns the channel of an operation in `loop` whose commits and waits
+  /// cannot be numbered, because they are in several loops or run under a
+  /// condition; null if there is none.
   ChannelOp irregularChannel(mlir::scf::ForOp loop) const;
 
   /// For each operation of the body of `loop` that the result of a round trip
@@ -48,12 +49,12 @@ public:
   llvm::FailureOr<llvm::DenseMap<mlir::Operation *, unsigned>>
   roundTrips(mlir::scf::ForOp loop) const;
 
-  /// Operations in the body of `op`'s loop that compute its operands, also
-  /// those that regions of `op` use.
+  /// Returns the operations in the body of the loop around `op` that compute
+  /// its operands and the values that its regions use.
   static llvm::SmallVector<mlir::Operation *> operandOps(mlir::Operation *op);
 
-  /// Direct predecessors of `op` in the same iteration; with `order`, also the
-  /// waits and acquires before it in its role.
+  /// Returns the direct predecessors of `op` in the same iteration; with
+  /// `order`, also the waits and acquires before it in its role.
   llvm::SmallVector<mlir::Operation *> predecessors(mlir::Operation *op,
                                                     bool order) const;
 

@@ -34,32 +34,33 @@
 
 namespace fa4::tile {
 
-/// In the order in which roles are numbered.
+/// The kinds of roles, in the order in which roles are numbered.
 enum class RoleKind { Compute, Correction, Mma, Load, Store };
 
 struct RoleInfo {
   RoleKind kind;
   std::string name;
-  /// Starts asynchronous operations and holds no data.
+  /// Returns true for a role that starts asynchronous operations and holds no
+  /// data.
   bool issues() const {
     return kind == RoleKind::Mma || kind == RoleKind::Load ||
            kind == RoleKind::Store;
   }
 };
 
-/// What makes a value: an operation, or a loop that carries it.
+/// The origin of a value: an operation, or a loop that carries the value.
 struct ValueOrigin {
-  /// Role of the operation that makes the value (for a carried value, of the
-  /// one that makes the next iteration's).
+  /// The role of the operation that makes the value. For a carried value, the
+  /// role that makes the value of the next iteration.
   unsigned role;
-  /// The loop and the number of its iter_arg, for a value that a loop carries
-  /// (its region argument or its result).
+  /// For a value that a loop carries (its region argument or its result): the
+  /// loop and the number of the iter_arg.
   mlir::scf::ForOp loop;
   unsigned index = 0;
 };
 
-/// The value that a loop carries and that `value` is a multiple of
-/// (`tile.rescale` and `arith.mulf`), if it is one. `steps` gets the
+/// Returns the loop-carried value of which `value` is a multiple (by
+/// `tile.rescale` and `arith.mulf`), or null. Sets `steps` to the
 /// multiplications.
 mlir::BlockArgument
 findCarriedFactor(mlir::Value value,
@@ -67,24 +68,26 @@ findCarriedFactor(mlir::Value value,
 
 class RolePartition {
 public:
-  /// Emits an error on the first operation that has no place.
+  /// Computes the partition. Emits an error on the first operation that belongs
+  /// to no role.
   static mlir::FailureOr<RolePartition> compute(KernelOp kernel);
 
   llvm::ArrayRef<RoleInfo> getRoles() const { return roles; }
 
-  /// The role of a data operation; none for one that every role repeats.
+  /// Returns the role of a data operation, or nothing for an operation that
+  /// every role repeats.
   std::optional<unsigned> getRole(mlir::Operation *op) const;
 
-  /// Depends on what is in memory.
+  /// Returns true if the value depends on tiles that come from memory.
   bool isData(mlir::Value value) const { return data.contains(value); }
 
-  /// Where a data value comes from.
+  /// Returns the origin of a data value.
   ValueOrigin getOrigin(mlir::Value value) const;
 
-  /// Data values that `op` uses, also in its regions, in order.
+  /// Returns the data values that `op` uses, also in its regions, in order.
   llvm::SmallVector<mlir::Value> getDataOperands(mlir::Operation *op) const;
 
-  /// `op` or an operation in its loops belongs to `role`.
+  /// Returns true if `op`, or an operation in its regions, belongs to `role`.
   bool touches(mlir::Operation *op, unsigned role) const;
 
 private:
@@ -96,10 +99,10 @@ private:
 
   llvm::SmallVector<RoleInfo> roles;
   llvm::DenseSet<mlir::Value> data;
-  /// Data operations in program order. An scf.if is one of them, with all that
-  /// is in it.
+  /// The data operations in program order. An scf.if counts as one operation
+  /// together with its regions.
   llvm::SetVector<mlir::Operation *> nodes;
-  /// Elementwise work that is for the correction role.
+  /// The elementwise operations that belong to the correction role.
   llvm::DenseSet<mlir::Operation *> accumulatorWork;
   bool correctsInLoop = false;
   llvm::DenseMap<mlir::Operation *, unsigned> roleOf;

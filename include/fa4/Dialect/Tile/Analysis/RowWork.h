@@ -14,10 +14,10 @@
 
 namespace fa4::tile {
 
-/// Whether this is `math.exp2` or `tile.exp2` of a matrix.
+/// Returns true for `math.exp2` and `tile.exp2` of a matrix.
 bool isTileExponential(mlir::Operation *op);
 
-/// Exponentials of matrices that threads hold, in loops of a kernel's roles, in
+/// Returns the exponentials of matrices in the loops of a kernel's roles, in
 /// program order.
 llvm::SmallVector<mlir::Operation *> collectTileExponentials(KernelOp kernel);
 

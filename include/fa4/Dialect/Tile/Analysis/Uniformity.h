@@ -21,8 +21,9 @@
 
 namespace fa4::tile {
 
-/// Whether a value is proven to be the same in all lanes of the role that
-/// computes it. Tiles, which are distributed over lanes, are not.
+/// Returns true if a value is proven to be the same in all lanes of the role
+/// that computes it. Tiles are distributed over lanes and therefore never
+/// uniform.
 bool isUniform(mlir::Value value);
 
 /// Whether all lanes of a role do its operations on channels equally often, and

@@ -33,7 +33,8 @@
 
 namespace fa4::tile {
 
-/// What the operations on channels read and write.
+/// The resource that operations on channels read and write: the state of all
+/// channels.
 struct ChannelResource
     : public mlir::SideEffects::Resource::Base<ChannelResource> {
   llvm::StringRef getName() final { return "channel"; }
@@ -51,7 +52,7 @@ inline constexpr int64_t kMaxTileElements = int64_t(1) << 20;
 /// Whether the tile has at most kMaxTileElements.
 bool fitsChip(mlir::VectorType tile);
 
-/// Names of the attributes of kernel arguments.
+/// The names of the attributes of kernel arguments.
 inline constexpr llvm::StringLiteral kArgName = "tile.name";
 inline constexpr llvm::StringLiteral kArgDims = "tile.dims";
 inline constexpr llvm::StringLiteral kArgOutput = "tile.output";

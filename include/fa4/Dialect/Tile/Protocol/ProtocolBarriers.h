@@ -34,9 +34,9 @@
 
 namespace fa4::tile {
 
-/// Counts of channels that have barriers, and fences of roles that are
-/// distributed. Takes what the steps of the model do, not what allocated or
-/// distributed the kernel.
+/// Checks the counts of channels that have barriers, and the fences of roles
+/// that are distributed. Everything is recomputed from the steps of the model,
+/// not from what tile-allocate or tile-distribute has written.
 std::optional<ProtocolFinding> verifyBarriers(const ProtocolModel &model,
                                               const TargetDescription &target);
 

@@ -47,15 +47,16 @@
 namespace fa4::tile {
 
 struct ExplorerOptions {
-  /// Loops make so many passes at most; 0: more than the longest ring has
-  /// stages.
+  /// The largest number of passes of a loop; 0 means one more than the longest
+  /// ring has stages.
   int64_t maxPasses = 0;
-  /// In all; the exploration gives up after that many.
+  /// The number of states after which the exploration gives up.
   uint64_t maxStates = 2000000;
-  /// Leave out what persistent sets allow to.
+  /// If true, interleavings that persistent sets show to be equivalent are left
+  /// out.
   bool reduce = true;
-  /// Two lanes for each role that computes, in any order; otherwise they go in
-  /// lockstep.
+  /// If true, two lanes stand for each role that computes and run in any order;
+  /// otherwise lanes go in lockstep.
   bool lanes = true;
   /// Also sizes at which integers wrap around, of which nothing but waits is
   /// run, so many events each.
@@ -66,11 +67,11 @@ struct ExplorerOptions {
 struct ExplorerStatistics {
   uint64_t states = 0;
   uint64_t transitions = 0;
-  /// Different numbers of passes.
+  /// The number of cases, that is, of different choices of trip counts.
   uint64_t cases = 0;
   /// Different ways in which large numbers of passes differ from each other.
   uint64_t corners = 0;
-  /// Not everything was explored.
+  /// True if not everything was explored.
   bool gaveUp = false;
 };
 

@@ -41,12 +41,12 @@
 
 namespace fa4::tile {
 
-/// An unknown of a model or, where passes of loops decide it, its value in some
-/// of them, ordered by these passes.
+/// An unknown of a model. If passes of loops decide its value, the value in
+/// given passes. Ordered by these passes.
 class Unknown {
 public:
   Unknown(unsigned number) : key(number) {}
-  /// `number` in these passes, at most two.
+  /// The unknown `number` in the given passes, of which there are at most two.
   Unknown(unsigned number, llvm::ArrayRef<int64_t> passes);
 
   unsigned number() const { return key & kMask; }
@@ -60,7 +60,7 @@ private:
   uint64_t key;
 };
 
-/// `constant + sum of coefficient * unknown`; no coefficient is 0.
+/// The form `constant + sum of coefficient * unknown`. No coefficient is 0.
 struct LinearForm {
   std::map<Unknown, int64_t> terms;
   int64_t constant = 0;
@@ -70,20 +70,20 @@ struct LinearForm {
   void add(const LinearForm &other, int64_t factor = 1);
 };
 
-/// `form + slope * i <predicate> 0`, where `i` counts the passes of `loop`, one
-/// of `parents`.
+/// The condition `form + slope * i <predicate> 0`, where `i` counts the passes
+/// of `loop`, which is one of `parents`.
 struct ProtocolCondition {
   enum Predicate { Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual };
-  /// `value <predicate> 0`.
+  /// Returns true if `value <predicate> 0`.
   static bool holds(Predicate predicate, int64_t value);
 
   Predicate predicate = NotEqual;
   LinearForm form;
   int64_t slope = 0;
-  /// Index of a loop; -1 where there is no slope.
+  /// The index of a loop, or -1 if there is no slope.
   int loop = -1;
   unsigned role = 0;
-  /// Loops around it, outermost first.
+  /// The loops around the condition, outermost first.
   llvm::SmallVector<unsigned, 2> parents;
   /// What the form was made of.
   mlir::Value value;
@@ -93,17 +93,18 @@ struct ProtocolLoop {
   mlir::Operation *op;
   unsigned role;
   LinearForm trips;
-  /// What is known: that many passes at least.
+  /// The least number of passes that is known.
   int64_t atLeast = 0;
   /// Loops around it, outermost first. Those in it follow it in the model.
   llvm::SmallVector<unsigned, 2> parents;
   unsigned inside = 0;
-  /// Number of the first pass in the passes of an unknown.
+  /// The number that the first pass has when an unknown counts passes.
   int64_t firstPass = 0;
 };
 
-/// Bytes of shared memory, columns of tensor memory; before allocation, of an
-/// address space in which the buffers lie side by side.
+/// A channel in units of its memory: bytes of shared memory, columns of tensor
+/// memory. Before allocation, buffers lie side by side in an address space of
+/// their own.
 struct ProtocolChannel {
   ChannelOp op;
   std::string label;
@@ -114,11 +115,11 @@ struct ProtocolChannel {
   int64_t undefined = 0;
   bool inTensorMemory = false;
   int64_t offset = 0;
-  /// Distance of stages.
+  /// The distance between stages.
   int64_t size = 0;
-  /// Role that acquires and commits; -1 where nobody does.
+  /// The role that acquires and commits, or -1 if there is none.
   int producer = -1;
-  /// Roles that wait and release, in their order in the kernel.
+  /// The roles that wait and release, in their order in the kernel.
   llvm::SmallVector<unsigned, 2> consumers;
 
   bool hasConsumer(unsigned role) const {
@@ -128,13 +129,15 @@ struct ProtocolChannel {
 
 enum class StepKind { Acquire, Commit, Wait, Release, Access, Copy, Loop, If };
 
-/// Who accesses memory.
+/// The agent that accesses memory.
 enum class Agent {
-  /// The threads of the role, in program order.
+  /// The threads of the role, each in program order.
   Lanes,
-  /// The tensor core: in the order of issue, at any time after it.
+  /// The tensor core, which executes MMAs in the order of issue, at any time
+  /// after it.
   Mma,
-  /// A TMA load or store: at any time after its issue, in no order.
+  /// A TMA load or store, which happens at any time after its issue, in no
+  /// order.
   Copy,
 };
 
@@ -146,30 +149,31 @@ struct Step {
   mlir::Operation *op;
   /// Of Acquire, Commit, Wait, Release.
   unsigned channel;
-  /// Variable of the role that names the stage which Wait returns or Access
-  /// writes; -1 where nothing uses it.
+  /// The variable of the role for the stage that a Wait returns or an Access
+  /// writes; -1 if nothing uses it.
   int result = -1;
 
   // Access.
   Agent agent = Agent::Lanes;
-  /// Variables whose stages are read.
+  /// The variables whose stages are read.
   llvm::SmallVector<unsigned, 2> reads;
-  /// Channels of which the stage that the role waited for last is read.
+  /// Channels of which the step reads the stage for which the role waited last.
   llvm::SmallVector<unsigned, 1> readsLast;
-  /// Accumulator, and the condition under which it is read (-1: always).
+  /// The accumulator's variable, and the condition under which it is read (-1:
+  /// always).
   int accumulator = -1;
   int accumulate = -1;
-  /// Channel whose next stage to commit is written; -1: none.
+  /// The channel whose next stage to commit is written, or -1.
   int writes = -1;
 
-  /// Commit: the asynchronous accesses that it waits for.
+  /// For Commit: the asynchronous accesses whose end it announces.
   Agent completes = Agent::Lanes;
 
   /// Acquire and Wait, in mutants only: does not wait (`Weak`), and does not
   /// even advance (`Dropped`: the previous stage is used again).
   enum Strength { Full, Weak, Dropped } strength = Full;
 
-  /// If: a condition. Loop: number of the loop.
+  /// For If: the number of a condition. For Loop: the number of the loop.
   unsigned number = 0;
   /// (variable, its new value; -1 is a value that is in no stage): Copy, and a
   /// loop on entry and at the end of each pass. All at once.
@@ -178,7 +182,7 @@ struct Step {
   std::vector<Step> body, elseBody;
 };
 
-/// Calls `visit` for each step, those of loops and branches included.
+/// Calls `visit` for each step, also for those in loops and branches.
 void forEachStep(llvm::ArrayRef<Step> steps,
                  llvm::function_ref<void(const Step &)> visit);
 
@@ -196,22 +200,23 @@ struct ProtocolModel {
   std::vector<ProtocolChannel> channels;
   std::vector<ProtocolLoop> loops;
   std::vector<ProtocolCondition> conditions;
-  /// Of each unknown, how many of the loops around a use decide it.
+  /// For each unknown, the number of loops around a use whose passes decide it.
   llvm::SmallVector<unsigned> depths;
 
-  /// Unknowns that are this form where it is not negative, and 0 elsewhere.
+  /// Maps an unknown to a form: the unknown equals the form if that is not
+  /// negative, else 0.
   std::map<unsigned, LinearForm> clamped;
 
-  /// The form with each unknown replaced by its value in `passes`.
+  /// Returns the form with each unknown replaced by its value in `passes`.
   LinearForm instantiate(const LinearForm &form,
                          llvm::ArrayRef<int64_t> passes) const;
 
-  /// An error on the first operation whose protocol cannot be said: two
-  /// producers, a channel that only one side uses, a matrix operand that was
-  /// not waited for.
+  /// Builds the model. Emits an error on the first operation that the model
+  /// cannot express: a channel with two producers, a channel that only one side
+  /// uses, a matrix operand for which the role has not waited.
   static mlir::FailureOr<ProtocolModel> build(KernelOp kernel);
 
-  /// Whether two stages share memory.
+  /// Returns true if two stages share memory.
   bool overlap(unsigned channel, int64_t stage, unsigned other,
                int64_t otherStage) const;
 };
@@ -220,7 +225,7 @@ struct ProtocolModel {
 // Running a role
 //===----------------------------------------------------------------------===//
 
-/// A value in a stage: the `position`-th of its channel.
+/// The value in a stage: number `position` of its channel.
 struct StageUse {
   int channel = -1;
   int64_t position = 0;
@@ -229,8 +234,8 @@ struct StageUse {
   }
 };
 
-/// One thing that a role does. Positions of a channel count from 0 for the
-/// first value, `initial` ones included.
+/// One event of a role. Positions of a channel count from 0, which is the first
+/// value; `initial` values count as well.
 struct ProtocolEvent {
   StepKind kind = StepKind::Access;
   const Step *step = nullptr;
@@ -239,49 +244,52 @@ struct ProtocolEvent {
   int64_t position = 0;
   llvm::SmallVector<StageUse, 3> reads;
   std::optional<StageUse> write;
-  /// Reads an accumulator that nobody has written.
+  /// True if the event reads an accumulator that nobody has written.
   bool readsNothing = false;
-  /// Passes of the enclosing loops, outermost first.
+  /// The passes of the enclosing loops, outermost first.
   llvm::SmallVector<int64_t, 1> iteration;
 
-  /// Of the innermost loop; -1: in none.
+  /// Returns the pass of the innermost loop, or -1 outside of loops.
   int64_t pass() const { return iteration.empty() ? -1 : iteration.back(); }
 };
 
-/// What a role asks before it can go on.
+/// A question that must be answered before a role can go on.
 struct ProtocolQuestion {
   enum Kind { None, AnotherPass, Condition } kind = None;
-  /// Of the loop or the condition.
+  /// The number of the loop or of the condition.
   unsigned number = 0;
-  /// AnotherPass: passes so far. Condition: pass of its loop.
+  /// For AnotherPass: the passes so far. For Condition: the pass of its loop.
   int64_t pass = 0;
 };
 
-/// Where a role is: a value that can be copied.
+/// The place in its program at which a role stands. It is a value and can be
+/// copied.
 class RoleCursor {
 public:
   RoleCursor(const ProtocolModel &model, unsigned role);
 
-  /// The next event, if none is fetched already; false at the end of the role
-  /// or where `question` has to be answered first.
+  /// Fetches the next event unless one is fetched already. Returns false at the
+  /// end of the role, or if `question` has to be answered first.
   bool fetch();
   const ProtocolEvent &event() const { return next; }
-  /// The event has happened.
+  /// Marks the fetched event as done.
   void pop() { isFetched = false; }
 
   bool isAtEnd() const { return !isFetched && stack.empty(); }
   const ProtocolQuestion &question() const { return asked; }
   void answer(bool yes);
 
-  /// Passes of a loop of this role that were begun; -1: not reached.
+  /// Returns the number of passes of a loop that were begun, or -1 if the role
+  /// has not reached the loop.
   int64_t passes(unsigned loop) const { return loopPasses[loop]; }
-  /// Its last pass, in the present passes of the loops around it, is over.
+  /// Returns true if the loop's last pass, within the present passes of the
+  /// loops around it, is over.
   bool isLeft(unsigned loop) const { return loopLeft[loop]; }
-  /// Between its entry and its end.
+  /// Returns true between the entry of the loop and its end.
   bool isIn(unsigned loop) const {
     return loopPasses[loop] >= 0 && !loopLeft[loop];
   }
-  /// The present passes of these loops, as an unknown counts them.
+  /// Returns the present passes of these loops, as an unknown counts them.
   llvm::SmallVector<int64_t, 2> instance(llvm::ArrayRef<unsigned> loops) const;
 
   int64_t acquired(unsigned channel) const { return counts[channel][0]; }
@@ -290,14 +298,14 @@ public:
   int64_t released(unsigned channel) const { return counts[channel][3]; }
 
   llvm::ArrayRef<StageUse> variables() const { return environment; }
-  /// A number for each place in the program.
+  /// Appends numbers that identify the place in the program.
   void appendPlace(llvm::SmallVectorImpl<int64_t> &key) const;
 
 private:
   struct Frame {
     const std::vector<Step> *steps;
     unsigned next;
-    /// Null in a branch and at the top.
+    /// The loop, or null in a branch and at the top level.
     const Step *loop;
   };
   void advance(const Step &step);
@@ -314,7 +322,7 @@ private:
   ProtocolEvent next;
   bool isFetched = false;
   ProtocolQuestion asked;
-  /// The step that asks, and its answer.
+  /// The step that asks a question, and the answer.
   const Step *asking = nullptr;
   std::optional<bool> answered;
 };

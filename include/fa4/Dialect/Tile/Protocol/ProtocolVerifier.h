@@ -60,16 +60,16 @@
 
 namespace fa4::tile {
 
-/// Steps of roles, and states, after which the verifier gives up.
+/// The numbers of steps and of states after which the verifier gives up.
 inline constexpr uint64_t kMaxProtocolSteps = 1000000;
 inline constexpr uint64_t kMaxProtocolStates = 50000;
 
-/// Why a kernel is rejected: an error and notes.
+/// The reason why a kernel is rejected: an error and notes.
 struct ProtocolFinding {
   mlir::Operation *op;
   std::string message;
   std::vector<std::pair<mlir::Operation *, std::string>> notes;
-  /// Of all loops, where numbers of passes were tried.
+  /// The sum of the passes of all loops in the counter-example.
   int64_t passes = 0;
   /// Channels that the finding is about, beside those that the operations of
   /// the error and the notes use.
@@ -83,14 +83,14 @@ struct ProtocolStatistics {
   uint64_t states = 0;
 };
 
-/// The first finding, for the fewest passes of loops.
+/// Returns the first finding, the one with the fewest passes of loops.
 std::optional<ProtocolFinding>
 verifyProtocol(const ProtocolModel &model,
                ProtocolStatistics *statistics = nullptr);
 
-/// What a placed kernel takes of the chip: offsets in range and stages that
-/// only share memory where the protocol above may order them, barriers of their
-/// own for each channel, warps and registers of the roles.
+/// Checks what a placed kernel uses of the chip: offsets are in range, stages
+/// share memory only if the protocol may order their accesses, each channel has
+/// barriers of its own, and the warps and registers of all roles fit.
 std::optional<ProtocolFinding> verifyPlacement(const ProtocolModel &model);
 
 /// Both, with errors emitted.
