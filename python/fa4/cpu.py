@@ -124,7 +124,8 @@ class Shaped:
         return type("MemRef", (ctypes.Structure,), {"_fields_": fields})
 
     def pass_argument(self, array, where):
-        """The descriptor's address, and what must outlive the call."""
+        """Returns the descriptor's address, and the objects that must outlive the call.
+        """
         got = f"{type(array).__name__}"
         fits = isinstance(array, np.ndarray)
         if fits:
@@ -151,8 +152,8 @@ class Shaped:
         return ctypes.byref(descriptor), (array, descriptor)
 
     def take_result(self, descriptor, borrowed, to_free):
-        """A copy of what the descriptor points at. Its memory goes into
-        to_free, unless it is an argument's."""
+        """Returns a copy of the memory that the descriptor points at. The original goes
+        into to_free, unless it belongs to an argument."""
         dtype = dtype_of(self.element)
         shape = tuple(descriptor.sizes) if self.shape else ()
         strides = tuple(descriptor.strides) if self.shape else ()
@@ -168,7 +169,7 @@ class Shaped:
 
 
 def _split(text):
-    """The comma-separated parts of a type list, nested brackets kept whole."""
+    """Splits a type list at its commas; nested brackets stay whole."""
     parts, depth, start = [], 0, 0
     for at, c in enumerate(text):
         if c in "<([{":
@@ -220,7 +221,8 @@ def _parse_functions(generic):
 
 @dataclass(frozen=True)
 class Tools:
-    """Where the tools are. Only LLVM 22's read what fa4-opt writes."""
+    """The paths of the tools. They must be LLVM 22's, because others cannot read what
+    fa4-opt writes."""
 
     fa4_opt: str
     mlir_translate: str
@@ -228,8 +230,8 @@ class Tools:
 
     @classmethod
     def find(cls, fa4_opt=None, llvm_bin=None) -> "Tools":
-        """`fa4_opt` is a path, `llvm_bin` a folder; see the module for where
-        else is looked."""
+        """Finds the tools. `fa4_opt` is a path, `llvm_bin` a folder; the module's text
+        says where else they are searched."""
         if fa4_opt and not shutil.which(fa4_opt):
             raise ToolNotFoundError(f"fa4-opt not found at {fa4_opt}")
         return cls(
@@ -256,7 +258,7 @@ def _run(command, stdin):
 
 
 class Function:
-    """A compiled function; call it with one value an argument."""
+    """A compiled function. A call takes one value for each argument."""
 
     def __init__(self, name, arguments, results, symbol):
         self.name, self.arguments, self.results = name, arguments, results
@@ -303,7 +305,7 @@ _free.argtypes, _free.restype = [ctypes.c_void_p], None
 
 
 class Module:
-    """A compiled module: its public functions by name."""
+    """A compiled module. Its public functions are attributes by their names."""
 
     def __init__(self, library: ctypes.CDLL, functions: dict):
         self.functions = {

@@ -31,11 +31,11 @@ CALLS = [{}, {"B": 2, "Sq": 100, "Sk": 333}, {"Sq": 33, "Sk": 20}]
 
 
 class DemoError(Exception):
-    """The file or an option is not what the demo can run."""
+    """The demo cannot run the file, or not with this option."""
 
 
 def parse_sizes(text):
-    """'B=2,Sq=100' as a dict."""
+    """Parses sizes such as 'B=2,Sq=100' to a dict."""
     sizes = dict(re.findall(r"(\w+)=(\d+)(?=,|$)", text))
     if not sizes.keys() <= SIZES.keys() or len(sizes) != len(text.split(",")):
         known = ", ".join(SIZES)
@@ -44,7 +44,8 @@ def parse_sizes(text):
 
 
 def find_form(text):
-    """The reference's keywords for the attn.sdpa in `text`, if it is a plain one."""
+    """Returns the reference's keywords for the attn.sdpa in `text`, or None if the op
+    is no plain one."""
     text = re.sub(r"//.*", "", text)
     ops = re.findall(r"attn\.sdpa\b(.*?):", text, flags=re.DOTALL)
     if len(ops) != 1 or "attn.sdpa_backward" in text or "attn.yield" in text:
@@ -64,7 +65,7 @@ def find_form(text):
 
 
 def bind_sizes(function, layout, given):
-    """All sizes: the types' first, then `given`, then the defaults."""
+    """Returns all sizes: those of the types first, then `given`, then the defaults."""
     if len(function.arguments) != 3 or len(function.results) not in (1, 2):
         raise DemoError("the function must take q, k, v and return out or out, lse")
     sizes = SIZES | given
@@ -79,7 +80,7 @@ def bind_sizes(function, layout, given):
 
 
 def draw(function, form, given, rng):
-    """Random q, k, v for one call; prints its sizes."""
+    """Draws random q, k, v for one call, and prints its sizes."""
     sizes, shapes = bind_sizes(function, form["layout"], given)
     print(", ".join(f"{name} = {n}" for name, n in sizes.items()))
     return [
@@ -89,7 +90,8 @@ def draw(function, form, given, rng):
 
 
 def check(results, inputs, form, lse_tolerance=0.0):
-    """Prints a line a result, returns whether all are near enough."""
+    """Prints a line for each result. Returns whether all of them are near enough to the
+    reference."""
     exact = reference.sdpa(*inputs, **form)
     near = reference.sdpa_same_dtype(*inputs, out_dtype=results[0].dtype, **form)
     good = True
@@ -109,7 +111,7 @@ def check(results, inputs, form, lse_tolerance=0.0):
 
 
 def timed(call, *arguments, **options):
-    """What the call returns, and the seconds it took."""
+    """Returns the call's result, and the seconds that the call took."""
     start = time.perf_counter()
     result = call(*arguments, **options)
     return result, time.perf_counter() - start
@@ -125,7 +127,8 @@ def heading(text):
 
 
 def compile_for_gpu(text, chip):
-    """The kernel, with the compiler's tables; and what took how long."""
+    """Compiles the kernel. Returns the kernel with the compiler's tables, and how long
+    each step took."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     kernel, seconds = timed(gpu.compile, text, FOLDER, chip, "ptx", ["--verify-ptx=false"])
     took = f"op to PTX for {chip} in {seconds:.2f} s"
@@ -141,7 +144,7 @@ def compile_for_gpu(text, chip):
 
 
 def show_kernel(kernel, took):
-    """What the compiler decided and wrote."""
+    """Prints the compiler's decisions and the files that it wrote."""
     print(kernel.report.rstrip())
     print(f"\nin {kernel.ptx.parent}, some of the levels and what came out:")
     for suffix in (*(f".{level}.mlir" for level in LEVELS), ".ptx", ".json", ".cubin"):
@@ -152,8 +155,8 @@ def show_kernel(kernel, took):
 
 
 def run_on_gpu(text, functions, form, options, rng):
-    """Compiles to PTX, simulates; whether all calls are near enough, or None if
-    there is no kernel for the op."""
+    """Compiles to PTX and simulates. Returns whether all calls are near enough to the
+    reference, or None if the op has no kernel."""
     try:
         kernel, took = compile_for_gpu(text, options.chip)
     except cpu.CompileError as error:

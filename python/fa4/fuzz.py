@@ -89,14 +89,14 @@ _FORMS = {
 
 
 def pipelines():
-    """The names that the target takes."""
+    """Returns the names of the pipelines that the target accepts."""
     command = [binary_of("opt"), "--heads"]
     said = subprocess.run(command, capture_output=True, text=True, env=environment(), check=True)
     return [line.removeprefix(HEAD).strip() for line in said.stdout.splitlines()]
 
 
 def with_options(passes, names):
-    """The passes among the names, with each set of options."""
+    """Returns the passes among the names, with each set of options."""
     return [
         name
         for name in names
@@ -105,7 +105,7 @@ def with_options(passes, names):
 
 
 def _of_tests(names):
-    """Every part of every lit test, for the passes of its RUN lines."""
+    """Yields every part of every lit test, for the passes of its RUN lines."""
     for path in sorted((ROOT / "test").rglob("*.mlir")) + sorted((ROOT / "docs").rglob("*.mlir")):
         text = path.read_text()
         runs = " ".join(re.findall(r"// RUN:(.*)", text))
@@ -119,7 +119,7 @@ def _of_tests(names):
 
 
 def _of_levels(names, folder):
-    """Kernels of several forms, before and after each pass."""
+    """Yields kernels of several forms, before and after each pass."""
     for form, (row, mask, regions) in _FORMS.items():
         type = f"memref<?x?x?x{row}>"
         text = (
@@ -144,7 +144,8 @@ def _of_levels(names, folder):
 
 
 def make_seeds(folder):
-    """For the target `opt`: from the tests, the examples and the compiler."""
+    """Makes the inputs for the target `opt` from the tests, the examples and the
+    compiler."""
     names = pipelines()
     with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
         made = [*_of_tests(names), *_of_levels(names, Path(scratch))]
@@ -156,7 +157,7 @@ def make_seeds(folder):
 
 
 def committed(target):
-    """Folders with what is in test/fuzz/Inputs."""
+    """Returns the folders of test/fuzz/Inputs."""
     for name in (target, *TARGETS[target].others):
         if (INPUTS / name).exists():
             yield INPUTS / name
@@ -173,7 +174,7 @@ def committed(target):
 
 
 def corpora(target):
-    """Folders: the first is where new inputs go."""
+    """Returns the corpus folders. New inputs go to the first one."""
     own = BUILD / "corpus" / target
     own.mkdir(parents=True, exist_ok=True)
     found = [own, *committed(target)]
@@ -193,7 +194,8 @@ def _anonymous(info):
 
 
 def keep(target):
-    """Packs one input for each branch that any reaches. Returns how many."""
+    """Packs one input for each branch that any input reaches. Returns the number of
+    inputs."""
     with tempfile.TemporaryDirectory() as scratch:
         merged = Path(scratch, target)
         merged.mkdir()
@@ -226,7 +228,7 @@ def environment():
 
 
 def build():
-    """The preset `fuzz`, with all targets."""
+    """Builds the preset `fuzz` with all targets."""
     if not (BUILD / "build.ninja").exists():
         subprocess.run(["cmake", "--preset", "fuzz"], cwd=ROOT, check=True, stdout=sys.stderr)
     subprocess.run(
@@ -256,13 +258,14 @@ def read_log(text, run):
 
 
 def summary(text):
-    """What went wrong, without addresses and numbers."""
+    """Returns what went wrong, without addresses and numbers."""
     found = re.search(r"^(SUMMARY: .*|fuzz-opt: .*|.*runtime error: .*)$", text, re.MULTILINE)
     return re.sub(r"0x[0-9a-f]+|\b\d+\b", "N", found[0]) if found else ""
 
 
 def fails_as(target, data):
-    """The summary of a run over the input alone, or nothing."""
+    """Returns the summary of a run on this input alone, or nothing if the run passes.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch, "input")
         path.write_bytes(data)
@@ -272,7 +275,7 @@ def fails_as(target, data):
 
 
 def minimise(data, fails, seconds):
-    """Without the lines, then the bytes, that `fails` does not need."""
+    """Removes the lines, then the bytes, that are not needed for `fails`."""
     end = time.monotonic() + seconds
     for pieces in (re.findall(rb"[^\n]*\n|[^\n]+", data), None):
         if pieces is None:
@@ -292,7 +295,7 @@ def minimise(data, fails, seconds):
 
 
 def keep_small(target, path, seconds):
-    """Beside what failed, the smallest input that fails in the same way."""
+    """Writes the smallest input that fails in the same way beside the original one."""
     data = Path(path).read_bytes()
     why = fails_as(target, data)
     if not why:
@@ -329,7 +332,7 @@ def fuzz(target, words):
 
 
 def clean_seconds(ledger, run):
-    """What this binary ran since it failed last."""
+    """Returns the seconds that this binary has run since its last failure."""
     total = 0
     for line in ledger.read_text().splitlines() if ledger.exists() else ():
         entry = json.loads(line)

@@ -38,11 +38,11 @@ MASKS = {
 
 
 class SimulationError(RuntimeError):
-    """fa4-sim found something, or could not run; the message is its own."""
+    """fa4-sim has a finding, or could not run. The message is its own."""
 
 
 def run_tool(name: str, *arguments) -> str:
-    """What the tool prints to standard output. Raises CompileError with its
+    """Runs a tool and returns its standard output. Raises CompileError with the tool's
     message."""
     done = subprocess.run([find_tool(name), *arguments], capture_output=True, text=True)
     if done.returncode:
@@ -67,7 +67,7 @@ class Op:
 
     @property
     def form(self):
-        """The reference's keywords."""
+        """Returns the reference's keywords."""
         return {"layout": self.layout, "mask": MASKS[self.mask]}
 
     def shape(self, batch, tokens, heads):
@@ -92,8 +92,8 @@ class Op:
 
 @dataclass(frozen=True)
 class Kernel:
-    """The files of one kernel; `cubin` only if it was asked for. `report` is what
-    fa4-compile printed: with `--report`, its tables."""
+    """The files of one kernel. `cubin` is only there if it was asked for. `report` is
+    the output of fa4-compile, which has tables with `--report`."""
 
     manifest: Path
     ptx: Path
@@ -130,7 +130,7 @@ def compile(
 
 
 def to_npy(path: Path, array: np.ndarray):
-    """As fa4-sim reads it: bf16 as raw bits."""
+    """Writes an array in the form that fa4-sim reads: bf16 as raw bits."""
     bf16 = array.dtype == DTYPES["bf16"]
     np.save(path, array.view(np.uint16) if bf16 else array)
 
@@ -179,7 +179,7 @@ def simulate(
 
 
 def _findings(done):
-    """What fa4-sim says, in a few lines."""
+    """Returns the findings of fa4-sim in a few lines."""
     try:
         runs = json.loads(done.stdout)["runs"]
     except (ValueError, KeyError):
@@ -198,7 +198,8 @@ def _findings(done):
 
 
 def find_ptxas() -> str | None:
-    """The path of ptxas, where fa4-compile looks for it."""
+    """Returns the path of ptxas, which is searched in the same places as fa4-compile
+    does."""
     if given := os.environ.get("FA4_PTXAS"):
         return given
     roots = (os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"))
@@ -214,7 +215,7 @@ def find_ptxas() -> str | None:
 
 @dataclass(frozen=True)
 class Assembled:
-    """What ptxas says of a file: the most of any function, in bytes."""
+    """What ptxas reports of a file: the largest value of any function, in bytes."""
 
     registers: int
     spill_stores: int

@@ -46,18 +46,19 @@ QUICK_WORK = 256 * 512
 
 
 def _normal(rng, *shapes):
-    """q, k, v, token-major: [B, S, H, D]."""
+    """Draws normal q, k, v, token-major: [B, S, H, D]."""
     return tuple(rng.standard_normal(shape) for shape in shapes)
 
 
 def _large(rng, *shapes):
-    """Scores up to 200 and more in magnitude: their deviation is 60."""
+    """Draws inputs whose scores have magnitudes of 200 and more; their standard
+    deviation is 60."""
     q, k, v = _normal(rng, *shapes)
     return 60 * q, k, v
 
 
 def _constant(rng, *shapes):
-    """Every score is the same, and so is every row of out."""
+    """Makes inputs with which every score is the same, and so is every row of out."""
     return tuple(np.full(shape, rng.uniform(-1, 1)) for shape in shapes)
 
 
@@ -73,12 +74,14 @@ def _steps(rng, blocks, shapes):
 
 
 def _rising(rng, *shapes):
-    """The row max rises from each block of 128 keys to the next."""
+    """Makes inputs with which the row max rises from each block of 128 keys to the
+    next."""
     return _steps(rng, np.arange(shapes[1][1]) // 128, shapes)
 
 
 def _falling(rng, *shapes):
-    """Likewise for who goes from the last key to the first."""
+    """Makes inputs with which the row max rises for a loop from the last key to the
+    first."""
     blocks = np.arange(shapes[1][1]) // 128
     return _steps(rng, blocks[-1] - blocks, shapes)
 
@@ -117,7 +120,8 @@ class Case:
 
     @property
     def batch(self):
-        """Large ones find their second sequence in the small ones."""
+        """Returns the batch size. Large cases have one sequence; the small ones test
+        the second."""
         return 1 if self.is_large else 2
 
     @property
@@ -130,19 +134,20 @@ class Case:
         return f"{form}-{self.heads}-{sq}x{sk}-{self.inputs}"
 
     def seeds(self, count):
-        """First and last schedule: other ones for each kind of input."""
+        """Returns the first and the last schedule, which differ between kinds of input.
+        """
         first = list(INPUTS).index(self.inputs) * count
         return first, first + count - 1
 
     def seconds(self, count):
-        """What `count` schedules and the reference take, roughly."""
+        """Returns roughly the seconds for `count` schedules and the reference."""
         sq, sk = (-(-n // 128) * 128 for n in self.pair)
         work = self.batch * self.head_counts[0] * sq * sk * (self.head_dim + 64) / 192
         seen = 0.6 if self.mask != "full" and min(sq, sk) > 256 else 1.0
         return 0.2 + (seen * count + 0.5) * work / PAIRS_PER_SECOND
 
     def draw(self, seed):
-        """q, k, v in the op's dtype and layout."""
+        """Draws q, k, v in the op's dtype and layout."""
         hq, hkv = self.head_counts
         sq, sk = self.pair
         shapes = [
@@ -169,7 +174,7 @@ PARAMETERS = {
 
 
 def turn(case: Case) -> str:
-    """The layout that a large case is run with."""
+    """Returns the layout with which a large case is run."""
     chosen = sum(
         values.index(getattr(case, name))
         for name, values in PARAMETERS.items()
@@ -193,8 +198,8 @@ def full_cases() -> list[Case]:
 
 
 def quick_cases() -> list[Case]:
-    """Small pairs only, but each value of each parameter with each value of
-    each other one."""
+    """Returns cases with small sizes, such that each value of each parameter occurs
+    with each value of each other one."""
     small = tuple(pair for pair in PAIRS if pair[0] * pair[1] <= QUICK_WORK)
     return [Case(**case) for case in pairwise(PARAMETERS | {"pair": small})]
 
@@ -211,7 +216,7 @@ def pairwise(parameters: dict) -> list[dict]:
     }
 
     def covered(choice, name, value):
-        """Open pairs of `value` with what is chosen."""
+        """Returns the open pairs of `value` with the values that are chosen already."""
         both = ((other, choice[other]) for other in choice)
         keys = (
             ((o, v), (name, value))
@@ -242,7 +247,7 @@ def pairwise(parameters: dict) -> list[dict]:
 
 
 def operations(cases: Iterable[Case]) -> list[gpu.Op]:
-    """The distinct ops, in order."""
+    """Returns the distinct ops, in order."""
     return list(dict.fromkeys(case.op for case in cases))
 
 
@@ -252,7 +257,7 @@ def operations(cases: Iterable[Case]) -> list[gpu.Op]:
 
 
 class Outcome(NamedTuple):
-    """Of a case that has passed: errors and what was allowed."""
+    """The outcome of a case that has passed: its errors and the allowed ones."""
 
     out: reference.Errors
     lse: reference.Errors
@@ -265,7 +270,8 @@ def run_case(
     data_seed: int = 0,
     timeout: float | None = None,
 ) -> Outcome:
-    """Raises gpu.SimulationError or AssertionError, which say what is wrong."""
+    """Runs a case. Raises gpu.SimulationError or AssertionError, whose message says
+    what is wrong."""
     q, k, v = case.draw(data_seed)
     results = gpu.simulate(
         kernel,

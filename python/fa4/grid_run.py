@@ -32,7 +32,8 @@ SCHEDULES = {"quick": 2, "full": 4}
 
 
 class Kernels:
-    """Each form, compiled once; a message instead where that failed."""
+    """Compiles each form once. A form that cannot be compiled has a message instead of
+    a kernel."""
 
     def __init__(self, cases, folder, options):
         self.folder, self.options = folder, options
@@ -55,7 +56,7 @@ class Kernels:
             return str(error)
 
     def key(self, case):
-        """What a result depends on, besides the case."""
+        """Returns everything besides the case on which a result depends."""
         options = self.options
         return [self.digests.get(case.op), self.simulator, options.seeds, options.data_seed, options.chip]
 
@@ -71,7 +72,7 @@ def results_file(folder, options):
 
 
 def read_results(folder, kernels, cases):
-    """Case -> its last result of these kernels."""
+    """Maps each case to its last result with these kernels."""
     wanted = {str(case): case for case in cases}
     found = {}
     files = sorted(folder.glob("results*.jsonl"), key=os.path.getmtime)
@@ -103,13 +104,13 @@ def run_one(case, kernel, key, options):
 
 
 def ratio(result):
-    """Error of out, as a part of what is allowed."""
+    """Returns the error of out as a fraction of the allowed one."""
     error, _, bound = result["out"]
     return error / bound if bound else 0.0
 
 
 def table(cases, results):
-    """A line for each form and choice of heads."""
+    """Makes a table with a line for each form and choice of heads."""
     groups = {}
     for case in cases:
         groups.setdefault((case.head_dim, case.mask, case.dtype, case.heads), []).append(case)
@@ -205,7 +206,7 @@ def estimate(cases, options):
 
 
 def run_all(cases, kernels, folder, options):
-    """Runs what is to be run; a line for each failure."""
+    """Runs the cases that are left, and prints a line for each failure."""
     done = read_results(folder, kernels, cases) if options.resume else {}
     todo = [case for case in cases if case not in done and case.op in kernels.made]
     print(estimate(todo, options) + (f"; {len(done)} are there already" if done else ""), flush=True)

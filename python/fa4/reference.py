@@ -80,17 +80,17 @@ class Gradients(NamedTuple):
 
 
 def _token_major(x, layout):
-    """A view of x as [B, S, H, D], or [T, H, D] of a packed layout."""
+    """Returns a view of x as [B, S, H, D], or [T, H, D] of a packed layout."""
     return x.transpose([layout.index(c) for c in ("thd" if "t" in layout else "bshd")])
 
 
 def lse_shape(q_shape, layout):
-    """Shape of the LSE: [B, Hq, Sq], or [Hq, Tq] of a packed layout."""
+    """Returns the shape of the LSE: [B, Hq, Sq], or [Hq, Tq] of a packed layout."""
     return tuple(q_shape[layout.index(c)] for c in ("ht" if "t" in layout else "bhs"))
 
 
 def out_shape(q_shape, v_shape):
-    """Shape of out: q's with the head dim of v."""
+    """Returns the shape of out: q's with the head dim of v."""
     return (*q_shape[:-1], v_shape[-1])
 
 
@@ -151,7 +151,7 @@ class _Problem:
             yield b, (b, slice(None)), (b, slice(None, keys)), (b,)
 
     def raw_scores(self, q, k):
-        """scale * q.k of one head: [rows, keys]."""
+        """Returns scale * q.k of one head: [rows, keys]."""
         return self.factor(q) * (q @ k.T)
 
     def factor(self, q):
@@ -159,7 +159,7 @@ class _Problem:
         return self.compute(scale)
 
     def scores(self, raw, b, h):
-        """After score_mod, -inf where no key is visible."""
+        """Returns the scores after score_mod; -inf where no key is visible."""
         rows, keys = raw.shape
         i, j = np.arange(rows)[:, None], np.arange(keys)[None, :]
         s = raw
@@ -194,7 +194,7 @@ class _Problem:
 
 
 def _round(x, dtype):
-    """x, rounded to dtype (None: as it is), in x's own dtype."""
+    """Rounds x to dtype (None: leaves it as it is) and returns it in its own dtype."""
     return x if dtype is None else x.astype(dtype).astype(x.dtype)
 
 
@@ -316,8 +316,8 @@ def sdpa_backward_same_dtype(q, k, v, dout, *, grad_dtype=None, dlse=None, **for
 
 
 class Errors(NamedTuple):
-    """Largest error of the result, that of the same-dtype computation, and what
-    was allowed."""
+    """The largest error of the result, that of the same-dtype computation, and the
+    allowed one."""
 
     out: float
     pt: float

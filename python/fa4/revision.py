@@ -12,7 +12,8 @@ from fa4.gpu import ROOT
 
 
 def commit() -> str:
-    """The tree's commit, and whether it has changes; "unknown" where there is no git."""
+    """Returns the tree's commit and whether the tree has changes; "unknown" without
+    git."""
     if not shutil.which("git"):
         return "unknown"
 
@@ -24,7 +25,7 @@ def commit() -> str:
 
 
 def digest(*files) -> str:
-    """The first digits of the SHA-256 of what is in the files."""
+    """Returns the first digits of the SHA-256 of the files' contents."""
     total = hashlib.sha256()
     for file in files:
         total.update(Path(file).read_bytes())

@@ -62,7 +62,8 @@ class Instruction:
 
     @property
     def conditional(self):
-        """Whether it has a guard, or a branch a predicate as its operand."""
+        """Returns whether the instruction has a guard, or is a branch with a predicate
+        as its operand."""
         guard = _GUARD.match(self.text)
         if guard and guard[2] not in _TRUE:
             return True
@@ -105,7 +106,7 @@ class Loop:
         return sum(i.matches(prefix) for i in getattr(self, path))
 
     def nested(self):
-        """The loops within it, and theirs."""
+        """Yields the loops within this one, and theirs."""
         for child in self.children:
             yield child
             yield from child.nested()
@@ -118,7 +119,7 @@ class Function:
         self._split(labels)
 
     def __len__(self):
-        """Instructions, without the padding behind them."""
+        """Returns the number of instructions, without the padding behind them."""
         return sum(not i.matches("NOP") for i in self.instructions)
 
     def count(self, prefix):
@@ -127,7 +128,7 @@ class Function:
     # -- Control flow ---------------------------------------------------------
 
     def _split(self, labels):
-        """Basic blocks as (begin, end), and their successors."""
+        """Returns the basic blocks as (begin, end), and their successors."""
         code = self.instructions
         starts = {0, *labels.values()}
         for n, instruction in enumerate(code):
@@ -146,7 +147,7 @@ class Function:
             self.successors.append(sorted(successors))
 
     def loops(self):
-        """The outermost loops, in the order of their code."""
+        """Returns the outermost loops, in the order of their code."""
         return self._loops_in(range(len(self.blocks)), lambda a, b: False)
 
     def all_loops(self):
@@ -155,7 +156,7 @@ class Function:
             yield from loop.nested()
 
     def _loops_in(self, blocks, removed):
-        """Loops among `blocks`, without the edges that are `removed`."""
+        """Returns the loops among `blocks`, without the edges that are `removed`."""
         inside = set(blocks)
         edges = {
             a: [b for b in self.successors[a] if b in inside and not removed(a, b)]
@@ -248,7 +249,7 @@ def _topological(start, successors):
 
 
 def _components(nodes: Iterable[int], edges: dict) -> list[list[int]]:
-    """Strongly connected components (Tarjan's algorithm, without recursion)."""
+    """Finds strongly connected components (Tarjan's algorithm, without recursion)."""
     index, low, on_stack, stack, found = {}, {}, set(), [], []
     for root in nodes:
         if root in index:
@@ -282,7 +283,7 @@ def _components(nodes: Iterable[int], edges: dict) -> list[list[int]]:
 
 
 def parse(text: str) -> list[Function]:
-    """The functions in the output of `nvdisasm -c`, or `nvdisasm -c -hex`."""
+    """Parses the functions in the output of `nvdisasm -c`."""
     functions, name, instructions, labels = [], None, [], {}
 
     def finish():
@@ -323,8 +324,8 @@ class Exponentials:
 
     @property
     def emulated(self):
-        """Exponentials that are no MUFU.EX2: one for each element, and one for
-        the factor that rescales the row."""
+        """Returns the number of exponentials that are no MUFU.EX2. There is one
+        exponential for each element, and one for the factor that rescales the row."""
         return max(0, round(129 - self.ex2))
 
 
@@ -368,7 +369,7 @@ def is_mma(instruction: Instruction) -> bool:
 
 
 def mma_loops(function: Function) -> list[tuple[int, int]]:
-    """(instructions, MMAs) of the innermost loops with at least 8 MMAs."""
+    """Returns (instructions, MMAs) of each innermost loop with at least 8 MMAs."""
 
     def mmas(loop):
         return sum(map(is_mma, loop.shortest))

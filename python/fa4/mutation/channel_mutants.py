@@ -29,7 +29,7 @@ INPUTS = gpu.ROOT / "test" / "Dialect" / "Tile" / "Inputs"
 
 @dataclass(frozen=True)
 class ChannelMutant:
-    """What fa4-mutate says about a mutant. `source` names the kernel and level."""
+    """A mutant as fa4-mutate describes it. `source` names the kernel and level."""
 
     source: str
     file: Path
@@ -51,7 +51,7 @@ class ChannelMutant:
 
     @property
     def layer(self):
-        """What kills it."""
+        """Returns the layer that finds the mutant."""
         if self.rule:
             return "rule"
         if self.verifier == "rejects":
@@ -64,7 +64,7 @@ class ChannelMutant:
 
 
 def programs(folder: Path) -> dict[str, Path]:
-    """Name -> file of the tests' programs at each level."""
+    """Maps a name to the file of a test program at each level."""
     files = {}
     for program, levels in PROGRAMS.items():
         passes = []
@@ -213,8 +213,8 @@ def _fence(mutant):
 
 
 def reason(mutant: ChannelMutant) -> str | None:
-    """Why a mutant that is accepted is a right kernel; None where no class says
-    it."""
+    """Returns the reason why an accepted mutant is a right kernel, or None if no class
+    gives one."""
     for check in (_weakened, _exchanged, _moved, _attribute, _fence):
         if text := check(mutant):
             return text

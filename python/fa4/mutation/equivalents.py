@@ -129,11 +129,12 @@ class Context:
         return True
 
     def ahead(self, unit):
-        """Units behind this one, up to a branch or a label."""
+        """Yields the units behind this one, up to a branch or a label."""
         return self._walk(unit, 1)
 
     def behind(self, unit):
-        """Units before this one, from the nearest, up to a branch or a label."""
+        """Yields the units before this one, from the nearest, up to a branch or a
+        label."""
         return self._walk(unit, -1)
 
     def _walk(self, unit, step):
@@ -182,7 +183,7 @@ def _repeated(fault, unit, context, without):
 
 
 def _loaded(unit, context):
-    """The tensor loads right before a wait for them."""
+    """Returns the tensor loads right before a wait for them."""
     return [other for other in _until(context.behind(unit), r"tcgen05\.wait") if other.is_a(r"tcgen05\.ld")]
 
 
@@ -194,8 +195,8 @@ def _until(units, *patterns):
 
 
 def _read_before_release(load, context):
-    """All registers of the load are read before its thread lets anybody know of
-    anything."""
+    """Holds if all registers of the load are read before its thread signals to anybody.
+    """
     target = set(REGISTER.findall(split_operands(load.operands)[0]))
     end = next((unit.first for unit in context.units if unit.line > load.line and unit.is_a(*ARRIVAL, r"bar\.")), None)
     text = context.lines[load.last : (end or len(context.lines)) - 1]
@@ -208,7 +209,8 @@ def _read_before_release(load, context):
 
 
 def _tensor_load(fault, unit, context, without):
-    """PTX orders what reads a register behind the load that defines it."""
+    """PTX orders the instructions that read a register behind the load that defines it.
+    """
     if not unit.is_a(r"tcgen05\.wait::ld") or fault.operator not in ("delete", "kind", "later", "earlier"):
         return None
     loads = _loaded(unit, context)
@@ -218,7 +220,7 @@ def _tensor_load(fault, unit, context, without):
 
 
 def _tensor_fence(fault, unit, context, without):
-    """Between a fence and the next one like it there is nothing for it to order."""
+    """Holds if there is nothing to order between a fence and the next one like it."""
     if fault.operator not in ("delete", "kind", "later", "earlier"):
         return None
     if unit.is_a(r"tcgen05\.fence::after"):
@@ -281,7 +283,7 @@ def _instead(fault, unit, context, without):
 
 
 def _offset_of(unit):
-    """The mbarrier's constant address."""
+    """Returns the constant address of the mbarrier."""
     match = re.search(r"\[\w+\+(\d+)\]", unit.operands)
     return int(match[1]) if match else None
 
@@ -320,7 +322,7 @@ def _redundant(fault, unit, context, without):
 
 
 def _crossed(fault, unit, context):
-    """The unit that this one was moved over."""
+    """Returns the unit over which this one was moved."""
     units = context.ahead(unit) if fault.operator == "later" else context.behind(unit)
     wanted = fault.detail.split(" ", 1)[1]
     return next((other for other in units if other.opcode == wanted), None)

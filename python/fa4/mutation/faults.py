@@ -72,7 +72,7 @@ class Fault:
         return text
 
     def trap(self, lines: Sequence[str]) -> list[str]:
-        """The kernel with a trap where the instruction is executed."""
+        """Returns the kernel with a trap in front of the instruction."""
         text = list(lines)
         match = INSTRUCTION.match(text[self.line - 1])
         text[self.line - 1] = f"{match[2] or ''}trap; {text[self.line - 1]}"
@@ -118,7 +118,7 @@ class Unit:
 
 
 def _loop(lines, number):
-    """First and last line of the loop that does nothing but this wait."""
+    """Returns the first and last line of the loop that does nothing but this wait."""
     last = next((n for n in range(number, number + 4) if re.search(r"\bbra\b", lines[n])), None)
     first = next((n for n in range(number - 2, number - 6, -1) if LABEL.match(lines[n])), None)
     if last is None or first is None:
@@ -130,8 +130,8 @@ def _loop(lines, number):
 
 
 def units_of(lines: Sequence[str]) -> list[Unit]:
-    """What the operators change: synchronisation, TMA copies, and tensor memory's
-    allocation and addresses."""
+    """Returns the units that the operators change: synchronisation, TMA copies, and the
+    allocation and addresses of tensor memory."""
     interesting = SYNCHRONISING + [COPY, r"tcgen05\.", r"mbarrier\.", r"setmaxnreg"]
     found = []
     for number, line in enumerate(lines, 1):
@@ -146,7 +146,7 @@ def units_of(lines: Sequence[str]) -> list[Unit]:
 
 
 def split_operands(text: str) -> list[str]:
-    """At the commas outside of brackets and braces."""
+    """Splits at the commas outside of brackets and braces."""
     parts = [""]
     depth = 0
     for letter in text:
@@ -160,7 +160,7 @@ def split_operands(text: str) -> list[str]:
 
 
 def shifted(address: str, bytes: int) -> str:
-    """The address `[x+n]`, so many bytes further."""
+    """Returns the address `[x+n]` with so many bytes added."""
     match = re.fullmatch(r"\[([^+\]]+)(?:\+(-?\d+))?\]", address)
     return f"[{match[1]}+{int(match[2] or 0) + bytes}]"
 
@@ -171,7 +171,7 @@ def shifted(address: str, bytes: int) -> str:
 
 
 def _scoped(unit, register_type, computation, instruction):
-    """An instruction one operand of which is computed right before it."""
+    """Returns an instruction with one operand that is computed right before it."""
     return f"{unit.indent}{{ .reg .{register_type} fa4_fault; {computation} {unit.guard}{instruction}; }}"
 
 
@@ -188,7 +188,7 @@ def _text(lines, unit):
 
 
 def _copy(lines, unit):
-    """The unit's text with labels of its own."""
+    """Returns the unit's text with labels of its own."""
     text = "\n".join(_text(lines, unit))
     if unit.first != unit.last:
         label = LABEL.match(lines[unit.first - 1])[1]
@@ -202,8 +202,8 @@ def _duplicate(lines, unit):
 
 
 def _straight(lines, first, last):
-    """No label, branch or end of a thread in between; the loops of waits are
-    gone through."""
+    """Returns whether no label, branch or end of a thread lies in between. The loops of
+    waits do not count."""
     number = first
     while number <= last:
         line = lines[number - 1]
@@ -252,14 +252,14 @@ def _move(lines, unit, first, last, place):
 
 
 def _later(lines, unit, other):
-    """Behind the next unit."""
+    """Moves the unit behind the next one."""
     edits = _move(lines, unit, unit.last + 1, other.last, other.last)
     if edits:
         yield f"behind {other.opcode}", edits
 
 
 def _earlier(lines, unit, other):
-    """Before the previous unit."""
+    """Moves the unit before the previous one."""
     edits = _move(lines, unit, other.first, unit.first - 1, other.first - 1)
     if edits:
         yield f"before {other.opcode}", edits
@@ -296,7 +296,7 @@ def _plain(lines, unit):
 
 
 def _count(lines, unit):
-    """Arrivals that a barrier waits for, one more or less; an arrival counts two."""
+    """Makes a barrier wait for one arrival more or less, or an arrival count twice."""
     if unit.is_a(r"mbarrier\.init"):
         head, count = unit.operands.rsplit(",", 1)
         for detail, change in (("more", "add.u32 fa4_fault, {0}, 1;"), ("less", "sub.u32 fa4_fault, {0}, 1;")):
@@ -307,7 +307,7 @@ def _count(lines, unit):
 
 
 def _barrier_of(unit):
-    """The place of the mbarrier among the operands."""
+    """Returns the position of the mbarrier among the operands."""
     if unit.is_wait or unit.is_a(r"mbarrier\.arrive"):
         return 1
     if unit.is_a(r"tcgen05\.commit", r"mbarrier\.(init|expect_tx)"):
@@ -318,7 +318,8 @@ def _barrier_of(unit):
 
 
 def _barrier(lines, unit):
-    """The mbarrier beside it: of the neighbouring stage, or of another channel."""
+    """Uses the mbarrier beside the right one: of the neighbouring stage, or of another
+    channel."""
     place = _barrier_of(unit)
     if place is None:
         return
@@ -329,7 +330,7 @@ def _barrier(lines, unit):
 
 
 def _stage(lines, unit):
-    """The buffer of the neighbouring stage: 16 KiB on, for TMA copies and the
+    """Uses the buffer of the neighbouring stage, 16 KiB further, for TMA copies and the
     right operands of MMAs."""
     parts = split_operands(unit.operands)
     if unit.is_a(COPY):
@@ -353,7 +354,7 @@ def _kind(lines, unit):
 
 
 def _columns(lines, unit):
-    """Tensor memory of half the columns."""
+    """Allocates half of the columns of tensor memory."""
     if unit.is_a(r"tcgen05\.(alloc|dealloc)"):
         head, count = unit.operands.rsplit(",", 1)
         computation = f"shr.u32 fa4_fault, {count.strip()}, 1;"
@@ -361,7 +362,7 @@ def _columns(lines, unit):
 
 
 def _overlay(lines, unit):
-    """Tensor memory a little further: of what lies beside it."""
+    """Moves an address in tensor memory a little further, to what lies beside."""
     if not unit.is_a(r"tcgen05\.(ld|st|mma)\b"):
         return
     parts = split_operands(unit.operands)
@@ -427,7 +428,7 @@ def basic_faults_of(lines: Sequence[str]) -> Iterator[Fault]:
 
 
 def faults_of(lines: Sequence[str], operators: Sequence[str] = OPERATORS) -> Iterator[Fault]:
-    """All faults by these operators, in the order of the lines."""
+    """Returns all faults by these operators, in the order of the lines."""
     units = units_of(lines)
     moved = {}
     if {"later", "earlier"} & set(operators):

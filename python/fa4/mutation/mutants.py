@@ -112,7 +112,7 @@ def name_of(op: gpu.Op) -> str:
 
 
 def compile_from(ir: str, level: str) -> str:
-    """The PTX of a module at this level, whose protocol nobody verifies. Raises
+    """Returns the PTX of a module at this level. The protocol is not verified. Raises
     CompileError."""
     with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
         source = Path(scratch, "kernel.mlir")
@@ -142,7 +142,7 @@ class Subject:
     # -- Problems ------------------------------------------------------------
 
     def prepare(self, calls):
-        """All inputs and references, once, so that threads can share them."""
+        """Prepares all inputs and references once, so that threads can share them."""
         for call in calls:
             if call.problem not in self._problems:
                 self._problems[call.problem] = self._make(call)
@@ -168,7 +168,7 @@ class Subject:
     # -- Running -------------------------------------------------------------
 
     def simulate(self, manifest: Path, call: Call, check=True) -> Verdict | None:
-        """None when all is well."""
+        """Simulates a kernel. Returns None if nothing is found."""
         inputs, exact, same = self._problems[call.problem]
         out = manifest.parent
         command = [gpu.find_tool("fa4-sim"), str(manifest), "--json", "--threads=1", *call.schedule]
@@ -196,7 +196,8 @@ class Subject:
         reference.check(lse, exact[1], exact[1], "lse", floor=floor)
 
     def judge(self, text: str, calls, ptxas: str | None = None) -> Verdict:
-        """Runs a changed PTX text; ptxas only gets what survives."""
+        """Judges a changed PTX text by running it. Only texts that survive are given to
+        ptxas."""
         with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
             manifest = self.write(Path(scratch), text)
             for number, call in enumerate(calls):
@@ -212,7 +213,8 @@ class Subject:
         return Verdict(calls=len(calls))
 
     def is_executed(self, fault, calls) -> bool:
-        """Whether some call gets to the instruction: a trap in its place is."""
+        """Returns whether some call executes the instruction: a trap is put in its
+        place."""
         with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
             manifest = self.write(Path(scratch), "\n".join(fault.trap(self.lines)))
             problems = {call.problem: call for call in calls}.values()
@@ -241,7 +243,8 @@ def _finding(done) -> Verdict:
 
 
 def fingerprint(text: str) -> str:
-    """Equal for texts that differ in the numbers of registers and labels only."""
+    """Returns a text that is equal for PTX texts which only differ in the numbers of
+    registers and labels."""
     names = {}
 
     def number(match):

@@ -53,7 +53,7 @@ class UnknownError(Exception):
 
 
 class Judge:
-    """Says what becomes of PTX, and remembers."""
+    """Judges PTX texts and remembers the verdicts."""
 
     def __init__(self, file, options):
         self.ptxas = None if options.quick else gpu.find_ptxas()
@@ -120,7 +120,7 @@ class Judge:
         return Verdict(**says)
 
     def compiled(self, ir, level) -> tuple[str, str]:
-        """Fingerprint of the PTX of a module, and what the compiler refuses."""
+        """Returns the fingerprint of a module's PTX, or the compiler's refusal."""
         name = hashlib.sha256(f"{self.compiler} {level} {ir}".encode()).hexdigest()[:16]
 
         def compile():
@@ -161,7 +161,7 @@ class Judge:
 
 @dataclass
 class Kernel:
-    """A subject, and what its faults are told from."""
+    """A subject, with everything that is needed to judge its faults."""
 
     subject: mutants.Subject
 
@@ -276,7 +276,7 @@ class Suite:
         return zlib.crc32(name.encode()) % share == 0
 
     def run(self, level):
-        """The outcome of each mutant."""
+        """Returns the outcome of each mutant."""
         tasks = getattr(self, level)()
         print(f"{level}: {len(tasks)} mutants", flush=True)
         started = shown = time.monotonic()

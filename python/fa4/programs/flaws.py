@@ -29,7 +29,7 @@ def _clause(text):
 
 
 def _score(body, captures=""):
-    """Instead of all regions and captures."""
+    """Puts one score_mod in place of all regions and captures."""
 
     def change(p, t):
         plain = dataclasses.replace(p, score=None, visible=None, captures=())
@@ -153,11 +153,12 @@ def _uneven(p):
 
 
 class Flawed(Exception):
-    """What is wrong with how an input was refused."""
+    """Says what is wrong with the way in which an input was refused."""
 
 
 def refuse(text, chip, options=()):
-    """Exactly one error, exit status 1, nothing written. Raises Flawed."""
+    """Checks that the compiler refuses the input with exactly one error and exit status
+    1, and writes nothing. Raises Flawed."""
     with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
         source, out = Path(scratch, "op.mlir"), Path(scratch, "out")
         source.write_text(text)

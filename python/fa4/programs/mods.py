@@ -54,7 +54,7 @@ def _unsigned(x):
 
 
 def _truncated(f):
-    """Division as C has it, from division of magnitudes."""
+    """Divides as C does, by dividing magnitudes."""
 
     def divide(x, y):
         x, y = np.asarray(x), np.asarray(y)
@@ -252,7 +252,7 @@ class _Printer:
 
 
 def region(expression, captures, kind):
-    """Text of the region; `kind` is score_mod or mask_mod."""
+    """Returns the text of the region; `kind` is score_mod or mask_mod."""
     printer = _Printer()
     result = printer.name(expression)
     arguments = ["%s: f32"] if kind == "score_mod" else []
@@ -310,7 +310,7 @@ def evaluate(expression, arguments, compute):
 
 
 def score_function(expression):
-    """For `fa4.reference`."""
+    """Returns the score function for `fa4.reference`."""
 
     def score_mod(s, b, h, i, j, *captures):
         named = dict(s=s, b=b, h=h, i=i, j=j, captures=captures)

@@ -25,7 +25,8 @@ from fa4.reference import Mask
 
 
 class Sizes(NamedTuple):
-    """Of one call. Heads of q are `group` times those of k and v."""
+    """The sizes of one call. There are `group` times as many heads of q as of k and v.
+    """
 
     b: int = 1
     sq: int = 64
@@ -154,7 +155,7 @@ class Program:
     # -- Numbers -------------------------------------------------------------
 
     def form(self):
-        """The reference's keywords."""
+        """Returns the reference's keywords."""
         form = dict(layout=self.layout, mask=self.mask, scale=self.scale)
         if self.score is not None:
             form["score_mod"] = mods.score_function(self.score)
@@ -165,7 +166,7 @@ class Program:
         return form
 
     def draw(self, seed):
-        """q, k, v in the op's dtype and layout."""
+        """Draws q, k, v in the op's dtype and layout."""
         sizes = self.sizes
         shapes = [
             (sizes.b, tokens, heads, self.head_dim)
@@ -179,7 +180,7 @@ class Program:
         )
 
     def call(self, kernel: gpu.Kernel):
-        """The sizes, strides and captures that the manifest leaves open, for
+        """Returns the sizes, strides and captures that the manifest leaves open, for
         fa4-sim."""
         sizes = self.sizes
         values = dict(B=sizes.b, Sq=sizes.sq, Sk=sizes.sk, Hq=sizes.hq, Hkv=sizes.hkv)
@@ -210,7 +211,7 @@ class Failed(Exception):
 
 
 def compare(program: Program, runs: Sequence[dict], arrays: Sequence):
-    """FlashAttention's rule, for out and the LSE of each run. Raises
+    """Compares out and the LSE of each run by FlashAttention's rule. Raises
     AssertionError."""
     form = program.form()
     out, lse = reference.sdpa(*arrays, **form)
@@ -229,8 +230,8 @@ POLICIES = ("random", "priority")
 
 
 def verify(kernel: gpu.Kernel, level: str):
-    """Gives the kernel, as printed at a level, to the static verifier. Raises
-    Failed."""
+    """Gives the kernel, as printed at a level, to the static verifier. Raises Failed.
+    """
     printed = kernel.ptx.with_suffix(f".{level}.mlir")
     command = [gpu.find_tool("fa4-opt"), printed, "--tile-verify-protocol=print"]
     done = subprocess.run(

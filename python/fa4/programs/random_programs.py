@@ -52,7 +52,7 @@ class Grammar:
         return [capture(n, t) for n, (t, _) in enumerate(self.captures) if t == type]
 
     def index(self, depth):
-        """Not negative, and small."""
+        """Draws an index that is small and not negative."""
         if depth <= 0 or self.rng.random() < 0.3:
             return self.pick(B, H, I, J, index(self.rng.integers(0, 40)), *self.captured("index"))
         x = self.index(depth - 1)
@@ -66,7 +66,7 @@ class Grammar:
         )
 
     def integer(self, depth):
-        """Any 32 bits."""
+        """Draws any 32 bits."""
         if depth <= 0 or self.rng.random() < 0.15:
             leaf = ("to_i32", self.pick(I, J, B, H))
             return self.pick(leaf, leaf, i32(self.rng.integers(-40, 40)), *self.captured("i32"))
@@ -99,7 +99,8 @@ class Grammar:
         )
 
     def exact(self, depth):
-        """Without the score: the same in f32 and float64."""
+        """Draws an expression without the score, which is the same in f32 and float64.
+        """
         small = ("i8", self.integer(depth - 1))
         x = (self.pick("sitofp", "uitofp"), ("arith.andi", small, i32(63)))
         x = self.pick(x, ("arith.mulf", x, f32(self.pick(0.125, 0.25, 0.5))), ("sitofp", small))
@@ -128,7 +129,7 @@ class Grammar:
 
 
 def _largest(expression, captures):
-    """Of the values of a score_mod at plausible arguments."""
+    """Returns the largest value of a score_mod at plausible arguments."""
     s = np.linspace(-6, 6, 61)[:, None, None]
     i, j = np.arange(0, 300, 7)[None, :, None], np.arange(0, 300, 11)[None, None, :]
     named = dict(s=s, b=0, h=1, i=i, j=j, captures=[value for _, value in captures])
@@ -137,7 +138,8 @@ def _largest(expression, captures):
 
 
 def draw_score(grammar):
-    """Bounded, so that f32 and float64 have about the same weights."""
+    """Draws a bounded score_mod, so that f32 and float64 have about the same weights.
+    """
     expression = grammar.score(int(grammar.rng.integers(1, 5)))
     largest = _largest(expression, grammar.captures)
     if not np.isfinite(largest):
@@ -250,14 +252,15 @@ class Result:
 
     @property
     def verified(self):
-        """Whether the kernel's protocol was proved, whatever came then."""
+        """Returns whether the kernel's protocol was proven, whatever happened
+        afterwards."""
         stage = self.error.split(":")[0]
         proved = not self.error or stage in STAGES[STAGES.index("verify") + 1 :]
         return not self.flaw and proved
 
 
 def make(seed, number):
-    """The program, and the flaw's name if there is to be one."""
+    """Makes a program and, if it is to have a flaw, returns the flaw's name."""
     rng = np.random.default_rng([seed, number])
     flaw = list(FLAWS)[rng.integers(len(FLAWS))] if rng.random() < 0.3 else None
     return draw_program(rng), flaw
@@ -352,7 +355,7 @@ def results_of(options, folder, ptxas):
 
 
 class Tally:
-    """What came of the programs, as the table that is printed at the end."""
+    """Counts the outcomes of the programs, and prints them as a table at the end."""
 
     def __init__(self):
         self.counts = {name: Counter() for name in ("passed", "spilled", "failed")}

@@ -20,7 +20,8 @@ from fa4.programs.program import Failed, Program, run
 
 
 def _smaller_expressions(e, same_type=True):
-    """Operands of the same type in place of an expression, anywhere in it."""
+    """Yields the expression with some sub-expression replaced by one of its operands of
+    the same type."""
     for part in mods.operands(e):
         if mods.typeof(part) == mods.typeof(e):
             yield part
@@ -31,7 +32,7 @@ def _smaller_expressions(e, same_type=True):
 
 
 def _captured(e):
-    """The beginnings of the leaves of an expression that name captures."""
+    """Returns the beginnings of the leaves that name captures."""
     if not isinstance(e, tuple):
         return set()
     if e[0] == "capture":
@@ -56,7 +57,7 @@ def _without_capture(program, n):
 
 
 def smaller(program: Program):
-    """Programs that are simpler in one respect."""
+    """Yields programs that are simpler in one respect."""
     plain = Program()
     for field in dataclasses.fields(Program):
         default = getattr(plain, field.name)
@@ -81,7 +82,8 @@ def smaller(program: Program):
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """How a program failed; that of a smaller one has to be of the same kind."""
+    """The way in which a program failed. A smaller program must fail in the same way.
+    """
 
     program: Program
     flaw: str | None
@@ -90,8 +92,9 @@ class Failure:
 
     @staticmethod
     def kind_of(message):
-        """The stage or the complaint, with what an error of the compiler says,
-        but for places, names and numbers, or the kind of a finding."""
+        """Returns the kind of a failure: the stage or the complaint, with the
+        compiler's message without places, names and numbers, or the kind of a finding.
+        """
         kind = message.split(":")[0]
         said = re.search(r"error: (.*)|(\[[a-z-]+\])", message)
         if kind not in ("compile", "verify", "ptxas", "simulate") or not said:
@@ -99,7 +102,7 @@ class Failure:
         return f"{kind}: " + re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "_", said[0])
 
     def again(self, program, folder, text=None):
-        """Whether `program`, or `text` in its place, fails in this way."""
+        """Returns whether `program`, or `text` in its place, fails in this way."""
         try:
             if self.flaw:
                 check_flaw(program, self.flaw, text)
@@ -113,7 +116,8 @@ class Failure:
 
 
 def shrink(failure: Failure, folder, seconds) -> Program:
-    """The smallest that fails in the same way, as far as the time goes."""
+    """Returns the smallest program that fails in the same way, as far as the time
+    allows."""
     program = failure.program
     end = time.monotonic() + seconds
     going = True
