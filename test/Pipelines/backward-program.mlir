@@ -1,6 +1,7 @@
-// The gradient of attention as a tile program (backward-program.mlir with head dim
-// 64), through the passes that plan, as they are: roles, channels, and where these
-// are in memory. Lowering it is another matter.
+// The gradient of attention as a tile program
+// (test/Dialect/Tile/backward-program.mlir with head dim 64) goes through the
+// passes that plan kernels: subtile, roles, schedule, memory. No pass may need
+// to know that this is not the forward kernel.
 //
 // RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-warp-specialize,tile-schedule,tile-allocate))' -o %t.mlir
 // RUN: FileCheck --dump-input=never %s < %t.mlir

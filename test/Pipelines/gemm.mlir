@@ -1,6 +1,7 @@
-// A GEMM with an elementwise epilogue, C = max(A B / 2, 0), written as one tile of
-// 256 x 128 and a loop over K: through every level down to PTX, simulated. None of
-// the passes knows what it looks at.
+// A GEMM with an elementwise epilogue, C = max(A B / 2, 0), written as one tile
+// of 256 x 128 and a loop over K, goes through every level down to PTX and
+// computes the right numbers. No pass may need to know that this is no
+// attention.
 //
 // RUN: rm -rf %t && mkdir %t
 // RUN: fa4-compile %s --from=tile -o %t --emit=subtile,schedule,ptx

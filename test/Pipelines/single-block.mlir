@@ -1,5 +1,5 @@
-// Keys of one block: no loop is left, and no sum that begins with zero times a
-// factor.
+// With keys of one block no loop is left after canonicalisation; the passes
+// must still find roles and channels.
 //
 // RUN: fa4-opt %s --split-input-file --attn-to-nvvm=to=tile | FileCheck --dump-input=never %s
 // RUN: fa4-opt %s --split-input-file --attn-to-nvvm -o /dev/null

@@ -1,4 +1,6 @@
-// Mods that do not depend on what one would expect.
+// Regions that do not depend on all of their arguments leave programs of
+// unusual form, such as scores without a product. They must compile to right
+// numbers.
 //
 // RUN: fa4-opt %s --split-input-file --attn-to-nvvm -o /dev/null
 // RUN: fa4-opt %s --split-input-file --attn-to-nvvm=to=warp-specialize | FileCheck --dump-input=never %s

@@ -1,5 +1,6 @@
-// A whole GEMM: TMA loads into a ring of shared memory, tcgen05.mma into tensor memory, an epilogue from there, roles by
-// warp. Through upstream's tools to PTX; five K tiles wrap the four stages.
+// A whole GEMM in upstream's dialects, through upstream's tools to PTX, runs to
+// the right numbers. It holds the simulator against code that fa4's compiler
+// has not made.
 //
 // RUN: rm -rf %t && mkdir %t && cp %S/Inputs/gemm_sm100.json %t
 // RUN: mlir-opt %s --convert-nvvm-to-llvm --reconcile-unrealized-casts | mlir-translate --mlir-to-llvmir | opt -S -O3 \

@@ -5,6 +5,7 @@
 documented with an example."""
 
 import json
+import re
 import subprocess
 
 import fa4docs
@@ -115,3 +116,22 @@ def test_definition_is_documented(kind, key):
         assert "Before:" in description and "After" in description, (
             f"{key} does not show IR before and after"
         )
+
+
+def test_lit_tests_say_what_they_test():
+    """A lit test has a header: what must hold of this input, in a sentence or more."""
+    silent = []
+    for path in sorted((ROOT / "test").rglob("*")):
+        if path.suffix not in (".mlir", ".test") or "Inputs" in path.parts:
+            continue
+        words = 0
+        for line in path.read_text().splitlines()[:25]:
+            text = line.strip().lstrip("/#; ")
+            # A .test file needs no marks of comments.
+            if line[:1] not in "/#;" and path.suffix != ".test":
+                continue
+            if not re.match(r"[A-Z-]+(\{\w+\})?:|-{3,}", text):
+                words += len(text.split())
+        if words < 8:
+            silent.append(name(path))
+    assert not silent, f"without a header that says what is tested: {silent}"

@@ -1,4 +1,5 @@
-// PTX that ptxas assembles, what it reports, and what it refuses.
+// fa4-compile runs ptxas, reports registers and spills, and refuses what ptxas
+// refuses with ptxas's first line.
 //
 // REQUIRES: ptxas
 // RUN: rm -rf %t && split-file %s %t

@@ -1,4 +1,5 @@
-// What is asked for decides how far fa4-compile goes: a level is written although a later pass refuses what is in it.
+// fa4-compile goes only as far as the outputs need: a level is written although
+// a later pass would refuse what is in it.
 //
 // RUN: rm -rf %t && fa4-compile %s --exp-fraction=1 --emit=tile,schedule -o %t
 // RUN: ls %t | FileCheck %s --check-prefix=FILES

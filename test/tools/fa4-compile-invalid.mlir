@@ -1,5 +1,6 @@
-// Bad input and bad options end with one message and a non-zero status, and leave nothing behind: 1 for what is wrong with
-// the input, 2 for what is wrong around it.
+// Bad input and bad options of fa4-compile end with one message and a non-zero
+// status, and leave no file behind: 1 for a fault in the input, 2 for a fault
+// around it.
 //
 // RUN: rm -rf %t && split-file %s %t && cd %t
 //

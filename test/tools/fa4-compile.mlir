@@ -1,5 +1,5 @@
-// A kernel in the LLVM dialect through the whole tool: to PTX, which the simulator runs, and to the other levels. Each
-// thread publishes one value of B in shared memory and, behind an mbarrier, reads that of the thread opposite.
+// A kernel in the LLVM dialect goes through the whole tool: to PTX, which the
+// simulator runs, and to the other outputs.
 //
 // RUN: rm -rf %t && fa4-compile %s -o %t/out
 // RUN: ls %t/out | FileCheck %s --check-prefix=ONLY-PTX

@@ -1,3 +1,6 @@
+// fa4-reduce keeps of an attention op what the script asks for and what that
+// needs, and removes the rest.
+//
 // RUN: fa4-reduce %s --test %S/Inputs/has-sine.sh | FileCheck %s
 // mlir-reduce's own way asks for a script that answers the other way round.
 // RUN: rm -rf %t && mkdir %t

@@ -1,3 +1,6 @@
+// fa4-reduce leaves the op that makes the file interesting and removes the one
+// before it.
+//
 // RUN: fa4-reduce %s --test=%S/Inputs/has-window.sh | FileCheck %s
 
 // The op that makes the file interesting is left, the one before it is not.

@@ -1,3 +1,8 @@
+// The support matrix is printed from the legality code itself: each op gets a
+// line that says whether it has a kernel, and the reason if not. A reason that
+// differs from the pass's diagnostic would be a second, contradicting legality
+// check.
+//
 // RUN: fa4-opt %s --attn-print-support -o %t | FileCheck --dump-input=never %s
 // RUN: fa4-opt %s -o %t.before
 // RUN: diff %t.before %t

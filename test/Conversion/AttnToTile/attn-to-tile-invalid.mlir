@@ -1,3 +1,7 @@
+// Each attention op without a kernel is refused on the op, with the reason in
+// words. An op that slipped through would fail in a later pass, in terms of
+// tiles that its author has never written.
+//
 // RUN: fa4-opt %s --attn-to-tile --split-input-file --verify-diagnostics
 // RUN: not fa4-opt %s --attn-to-tile=chip=sm_42 2>&1 | FileCheck --dump-input=never %s
 

@@ -1,3 +1,7 @@
+// attn-to-tile turns an attention op into a tile program: a loop over the
+// blocks of keys that some row sees, with masks only in blocks that need one. A
+// wrong bound here would read keys beyond the end or skip visible ones.
+//
 // RUN: fa4-opt %s --attn-to-tile --split-input-file | FileCheck --dump-input=never %s
 // RUN: fa4-opt %s --attn-to-tile=chip=sm_103a --split-input-file | FileCheck --dump-input=never %s --check-prefix=B300
 

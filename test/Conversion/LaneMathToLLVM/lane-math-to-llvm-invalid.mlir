@@ -1,3 +1,6 @@
+// Operations on whole tiles have no lowering to lanes. The pass must say so on
+// the operation instead of crashing or leaving the operation behind.
+//
 // RUN: fa4-opt %s --lane-math-to-llvm --split-input-file --verify-diagnostics
 
 func.func @no_instruction(%x: f32) -> f32 {

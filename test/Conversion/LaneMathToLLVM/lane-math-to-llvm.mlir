@@ -1,3 +1,8 @@
+// The arithmetic of one lane becomes the instructions that the kernels count
+// on: packed f32 pairs, approximate exponentials, and a polynomial. An
+// instruction that is not packed would cost a second issue slot for each pair
+// of columns.
+//
 // RUN: fa4-opt %s --lane-math-to-llvm | FileCheck %s --dump-input=never
 // RUN: fa4-opt %s --lane-math-to-llvm --convert-vector-to-llvm --convert-arith-to-llvm --convert-func-to-llvm --reconcile-unrealized-casts | mlir-translate --mlir-to-llvmir | llc -march=nvptx64 -mcpu=sm_100a -mattr=+ptx86 | FileCheck %s --dump-input=never --check-prefix=PTX
 

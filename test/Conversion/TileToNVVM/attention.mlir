@@ -1,6 +1,7 @@
-// A tile program with lanes, in-place channels and rows that are masked: causal
-// attention of one query tile a CTA with a log-sum-exp, through all passes,
-// simulated with sizes that are no multiples of the tiles.
+// A hand-written program for lanes, with in-place channels and masked rows
+// (causal attention of one query tile a CTA, with the LSE), must give the
+// numbers of attention for sizes that are no multiples of the tiles. It tests
+// the lowering without the passes above it.
 //
 // RUN: rm -rf %t && mkdir %t
 // RUN: fa4-opt %s --tile-subtile --tile-lazy-rescale --canonicalize --tile-warp-specialize --tile-schedule \

@@ -1,7 +1,6 @@
-// A placed GEMM, C = A B, from tiles with roles and channels to PTX, simulated.
-// B is read along its columns (MN-major), A along its rows. The epilogue adds
-// a constant; the output is clipped at the edges of C. There is at least one pass:
-// without one, the accumulator would be undefined.
+// A placed GEMM with roles and channels must compute C = A B + constant, also
+// at the edges of C. It shows that the lowering knows nothing of attention: B
+// is read along its columns (MN-major) and A along its rows.
 //
 // RUN: rm -rf %t && mkdir %t
 // RUN: fa4-opt %s --tile-to-nvvm -o %t/gemm.mlir

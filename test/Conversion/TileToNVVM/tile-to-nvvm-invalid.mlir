@@ -1,3 +1,6 @@
+// What tile-to-nvvm cannot lower, such as a channel without a place, is an
+// error on the operation that is the reason.
+//
 // What tile-to-nvvm itself refuses, where nothing was proven before.
 // RUN: fa4-opt %s --tile-to-nvvm=verify=false --split-input-file --verify-diagnostics
 

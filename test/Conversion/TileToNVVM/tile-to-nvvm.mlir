@@ -1,3 +1,7 @@
+// Each operation on channels becomes the barrier, copy or MMA instructions of
+// the chip, with the ring position as stage and parity. The manifest that is
+// attached must describe the same launch.
+//
 // RUN: fa4-opt %s --tile-to-nvvm --split-input-file | FileCheck %s
 
 // One tensor map a tensor, box and swizzle; then the size that is asked for.

@@ -1,3 +1,7 @@
+// Conversions between fp8 and wider floats become integer arithmetic that any
+// CPU has. Conversions that round twice, or in another way, must be left alone,
+// as their results would differ.
+//
 // RUN: fa4-opt %s -arith-expand-fp8 -canonicalize | FileCheck %s
 // The values themselves: every fp8 number extended and rounded back, and the
 // numbers between, against the reference implementation in test/python.

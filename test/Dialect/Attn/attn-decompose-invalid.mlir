@@ -1,3 +1,7 @@
+// An op that the CPU path cannot decompose, such as a gradient through a
+// function without derivative, is refused with the operation that is the
+// reason.
+//
 // RUN: fa4-opt %s -attn-decompose -split-input-file -verify-diagnostics -o /dev/null
 // RUN: not fa4-opt %s -attn-decompose=query-block=-1 -split-input-file 2>&1 | FileCheck %s --check-prefix=OPTION
 

@@ -1,3 +1,7 @@
+// attn-decompose writes the op's definition as loops and linalg operations.
+// Rows without a visible key must become 0, and results must be written in
+// place where a destination is given.
+//
 // RUN: fa4-opt %s -attn-decompose -canonicalize -cse -split-input-file | FileCheck %s
 // RUN: fa4-opt %s -attn-decompose=query-block=0 -canonicalize -cse -split-input-file | FileCheck %s --check-prefix=WHOLE
 

@@ -1,3 +1,6 @@
+// The CPU pipeline leaves nothing but the LLVM dialect, so that upstream's
+// runner executes an attention op and prints the right numbers.
+//
 // RUN: fa4-opt %s -attn-to-llvm -o %t.mlir
 // RUN: FileCheck %s --check-prefix=LLVM < %t.mlir
 // RUN: mlir-runner %t.mlir -e main -entry-point-result=void -shared-libs=%llvm_shlib_dir/libmlir_runner_utils.so,%llvm_shlib_dir/libmlir_c_runner_utils.so | FileCheck %s

@@ -1,3 +1,7 @@
+// Bufferization writes destinations in place where the analysis allows it, and
+// copies where an operand is still read. A wrong answer would overwrite the
+// query while it is read.
+//
 // RUN: fa4-opt %s -one-shot-bufferize="bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map" -canonicalize -split-input-file | FileCheck %s
 
 // Without destinations, results are allocated with the reified sizes.

@@ -1,3 +1,7 @@
+// Canonicalisation moves what a mask_mod says about distances into the mask
+// attribute, and removes what has no effect. It must keep every mask that is
+// not exactly a band.
+//
 // RUN: fa4-opt %s -canonicalize -split-input-file | FileCheck %s
 
 !t = tensor<1x8x1x16xf16>

@@ -1,3 +1,6 @@
+// Each rule of the gradient's verifier that attn.sdpa does not have is broken
+// once, and must be reported with its message.
+//
 // RUN: fa4-opt %s -split-input-file -verify-diagnostics
 
 // The rules that the gradient has beyond those it shares with attn.sdpa.

@@ -1,3 +1,6 @@
+// Each rule for score_mod and mask_mod regions is broken once: arguments,
+// yielded types, effects, and values from outside that are not captured.
+//
 // RUN: fa4-opt %s -split-input-file -verify-diagnostics
 
 !t = tensor<1x8x1x16xf16>

@@ -1,3 +1,6 @@
+// Each rule of the verifier of attn.sdpa is broken once, in the verifier's
+// order, and must be reported with its message.
+//
 // RUN: fa4-opt %s -split-input-file -verify-diagnostics
 
 // Every rule of the verifier, one case each, in the verifier's order.

@@ -1,3 +1,6 @@
+// Every form of the attn operations parses, prints and parses again to the same
+// operation.
+//
 // RUN: fa4-opt %s | fa4-opt | FileCheck %s
 // RUN: fa4-opt %s --mlir-print-op-generic | fa4-opt | FileCheck %s
 // RUN: fa4-opt %s --emit-bytecode | fa4-opt | FileCheck %s

@@ -1,3 +1,6 @@
+// Tiling over batch and key/value heads gives ops on slices that compute the
+// same values: regions must still see the indices of the whole tensors.
+//
 // RUN: fa4-opt %s -transform-interpreter -canonicalize -cse -split-input-file | FileCheck %s
 
 // Batch and key/value heads; a tile of 1 x 2 key/value heads has 4 query heads.

@@ -1,3 +1,6 @@
+// The hand-written attention program goes through subtiling and lazy rescaling
+// to the same program, whether or not it is printed and parsed in between.
+//
 // RUN: fa4-opt %s --pass-pipeline='builtin.module(attn-to-tile,tile.kernel(tile-subtile,tile-lazy-rescale))' | FileCheck --dump-input=never %s
 // The same at any time, and through text between the passes.
 // RUN: fa4-opt %s --attn-to-tile | fa4-opt --pass-pipeline='builtin.module(tile.kernel(tile-subtile))' | fa4-opt --pass-pipeline='builtin.module(tile.kernel(tile-lazy-rescale))' -o %t.piped

@@ -1,3 +1,7 @@
+// The gradient of attention as a tile program is accepted by the dialect. Other
+// tests send it through the passes, to show that these do not ask which kernel
+// they see.
+//
 // RUN: fa4-opt %s | FileCheck %s
 
 // The gradient of attention as a tile program: one tile of 128 keys a CTA and a

@@ -1,3 +1,6 @@
+// Kernels that no chip can run are refused by the verifier, before a pass
+// computes with their sizes.
+//
 // RUN: fa4-opt %s --split-input-file --verify-diagnostics
 
 // What no chip has is refused before anything is computed with it; a channel is what its op defines.

@@ -1,3 +1,6 @@
+// A launch must pass what its kernel's arguments ask for. Each disagreement in
+// number or type is reported with the argument's name.
+//
 // RUN: fa4-opt %s --split-input-file --verify-diagnostics
 
 func.func @no_kernel(%x: memref<?xf32>) {

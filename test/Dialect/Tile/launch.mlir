@@ -1,3 +1,6 @@
+// tile.launch prints and parses, and its memory effects let upstream passes
+// remove a launch without uses, but not one that writes memory.
+//
 // RUN: fa4-opt %s --verify-roundtrip | FileCheck --dump-input=never %s
 // RUN: fa4-opt %s --cse --canonicalize | FileCheck --dump-input=never %s --check-prefix=EFFECTS
 

@@ -1,3 +1,7 @@
+// For attention, tile-allocate puts probabilities in place of scores and output
+// tiles over dead operands. Any two buffers that are live at the same time must
+// not overlap.
+//
 // RUN: fa4-opt %s --split-input-file --tile-allocate=print=true 2>%t.map | FileCheck %s
 // RUN: FileCheck %s --check-prefix=MAP < %t.map
 // Once more changes nothing.

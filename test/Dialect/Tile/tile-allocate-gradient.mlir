@@ -1,3 +1,7 @@
+// For gradients at head dim 64, everything fits into tensor memory with two
+// in-place rings. At head dim 128 it does not, and the error must carry the
+// map.
+//
 // RUN: fa4-opt %s --tile-allocate | FileCheck %s
 // RUN: sed -e 's/x64x/x128x/g' -e 's/"64"/"128"/g' %s | not fa4-opt --tile-allocate --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %s --check-prefix=WIDE
 

@@ -1,3 +1,7 @@
+// A buffer may lie in another channel's columns if the order of the roles
+// leaves them free long enough. The acquires that this needs are moved; where
+// they cannot be, the buffer must get columns of its own.
+//
 // RUN: fa4-opt %s --tile-allocate=print=true 2>%t.map | FileCheck %s
 // RUN: FileCheck %s --check-prefix=MAP < %t.map
 // Where dq is acquired just before it is written, the acquires move,

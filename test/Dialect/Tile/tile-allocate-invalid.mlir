@@ -1,3 +1,6 @@
+// What does not fit into shared memory, tensor memory or the barriers' number
+// is refused with the memory map.
+//
 // RUN: fa4-opt %s --split-input-file --tile-allocate --verify-diagnostics
 
 // expected-error @+1 {{is for 'sm_1', which is not a known chip; known are sm_}}

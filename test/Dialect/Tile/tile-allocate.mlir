@@ -1,3 +1,7 @@
+// tile-allocate gives each channel bytes or columns and barriers with their
+// counts. A buffer may be used again only after its last reader: each case
+// shows one reason for or against.
+//
 // RUN: fa4-opt %s --split-input-file --tile-allocate=verify=false | FileCheck %s
 // (Not verified: some loops may make no pass, after which accumulators are read.)
 

@@ -1,3 +1,6 @@
+// Values that one thread cannot hold its part of are refused on the operation.
+// At the end, placement and fences are proven again.
+//
 // RUN: fa4-opt %s --tile-distribute --split-input-file --verify-diagnostics
 
 tile.kernel @layouts() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {

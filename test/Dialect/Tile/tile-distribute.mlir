@@ -1,3 +1,7 @@
+// tile-distribute gives thread r row r of each tile. A row value becomes a
+// scalar, a row reduction stays in the thread, and values that lanes read get
+// explicit reads and writes.
+//
 // RUN: fa4-opt %s --tile-distribute=verify=false --split-input-file | FileCheck %s --dump-input=never
 
 // A matrix is a row a thread, a row value a scalar. The read is where the value is

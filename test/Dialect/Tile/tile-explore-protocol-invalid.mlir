@@ -1,3 +1,7 @@
+// The explorer finds each kind of fault in the protocol by running all
+// interleavings. It must agree with tile-verify-protocol, whose test changes
+// the same lines.
+//
 // Each run changes a few lines of the kernel in Inputs/protocol.mlir.
 
 // A missing wait, release, acquire, commit.

@@ -1,3 +1,6 @@
+// The explorer accepts a right kernel, with and without partial-order
+// reduction, and says so if it gave up before all interleavings were seen.
+//
 // Without reduction there are more states, and the same verdict.
 // RUN: fa4-opt %S/Inputs/protocol.mlir --tile-explore-protocol='print=true max-passes=2' -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=REDUCED
 // REDUCED: @kernel: 3 cases, {{([0-9]{3})}} states

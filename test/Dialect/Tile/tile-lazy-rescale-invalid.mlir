@@ -1,3 +1,5 @@
+// A threshold with which probabilities or their sums could overflow is refused.
+//
 // The threshold is in the range in which nothing overflows: of f32 sums in every kernel, and of the type that
 // probabilities are rounded to where there is an online softmax. NaN is in no range.
 //

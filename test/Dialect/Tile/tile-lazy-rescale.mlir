@@ -1,3 +1,7 @@
+// Online softmax is found by its dataflow and made lazy: the reference only
+// moves when the row max has grown by more than the threshold. A program in
+// which the result depends on the reference must stay as it is.
+//
 // RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-lazy-rescale))' --split-input-file | FileCheck --dump-input=never %s
 // RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-lazy-rescale{threshold=2.5}))' --split-input-file | FileCheck --dump-input=never %s --check-prefix=OPTION
 // With threshold 0 the row max stays what it is.

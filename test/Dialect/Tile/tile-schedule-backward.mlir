@@ -1,3 +1,7 @@
+// In the gradient the products that need P and dS run one iteration behind, so
+// that the tensor cores have work during the exponentials. The order is
+// FlashAttention-4's.
+//
 // RUN: fa4-opt %s --tile-schedule="split-arrival=false verify=false" | FileCheck %s
 // RUN: fa4-opt %s --tile-schedule="print verify=false" -o /dev/null 2>&1 | FileCheck --check-prefix=TABLE %s
 // (Not verified: where there is no block, the accumulators are read all the same.)

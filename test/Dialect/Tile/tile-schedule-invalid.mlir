@@ -1,3 +1,6 @@
+// Kernels whose roles wait for each other in a circle, or whose channels cannot
+// be counted, are refused on the channel operation.
+//
 // RUN: fa4-opt %s --tile-schedule=verify=false --split-input-file --verify-diagnostics
 
 // expected-error @below {{is for 'sm_1', which is not a known chip; known are sm_}}

@@ -1,3 +1,7 @@
+// tile-schedule reorders each role so that MMAs are issued before the data that
+// they do not need, peels the loop accordingly, and gives rings the stages that
+// memory has room for.
+//
 // RUN: fa4-opt %s --tile-schedule=verify=false | FileCheck %s
 // RUN: fa4-opt %s --tile-schedule="split-arrival=false verify=false" | FileCheck --check-prefix=WHOLE %s
 // RUN: fa4-opt %s --tile-schedule="max-stages=1 verify=false" | FileCheck --check-prefix=ONE %s

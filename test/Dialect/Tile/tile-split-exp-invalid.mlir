@@ -1,3 +1,5 @@
+// Shares and degrees out of range are refused with the range.
+//
 // RUN: fa4-opt %s --tile-split-exp --split-input-file --verify-diagnostics
 // RUN: not fa4-opt %s --tile-split-exp=fraction=0.9 --split-input-file 2>&1 | FileCheck %s --dump-input=never --check-prefix=SHARE
 // RUN: not fa4-opt %s --tile-split-exp=degree=9 --split-input-file 2>&1 | FileCheck %s --dump-input=never --check-prefix=DEGREE

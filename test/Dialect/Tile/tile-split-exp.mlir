@@ -1,3 +1,7 @@
+// The work of an iteration is counted on each unit, and as many exponentials
+// are given to the polynomial as make the slowest bound smallest. On a chip
+// with a faster MUFU that is none.
+//
 // RUN: fa4-opt %s --tile-split-exp=print=true 2>%t.table | FileCheck %s --dump-input=never --check-prefix=FAST
 // RUN: FileCheck %s --dump-input=never --check-prefix=TABLE < %t.table
 // RUN: sed -e s/sm_100a/sm_103a/ -e '/"s" tmem/s/stages(1)/stages(3)/' %s | fa4-opt --tile-split-exp | FileCheck %s --dump-input=never --check-prefix=NONE

@@ -1,3 +1,7 @@
+// A loop whose mask condition is monotone in the induction variable is cut into
+// loops with and without the mask. If the condition is not monotone, the loop
+// must stay whole: cutting would mask the wrong blocks.
+//
 // RUN: fa4-opt %s --tile-split-loop --split-input-file | FileCheck %s
 
 // Blocks that need a mask, then those that do not.

@@ -1,3 +1,6 @@
+// Programs whose rows cannot be cut without changing their meaning are refused
+// on the operation that mixes the parts.
+//
 // RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-subtile))' --split-input-file --verify-diagnostics
 
 tile.kernel @rows(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "64"]})

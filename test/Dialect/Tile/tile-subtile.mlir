@@ -1,3 +1,6 @@
+// Tiles with more rows than an MMA has are cut into parts that depend only on
+// themselves; what does not depend on the rows stays common.
+//
 // RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-subtile))' --split-input-file | FileCheck --dump-input=never %s
 // MMAs of the target's rows: nothing changes.
 // RUN: fa4-opt %S/backward-program.mlir -o %t.before

@@ -1,3 +1,6 @@
+// Lane operations that cannot be cut into fragments are refused on the
+// operation.
+//
 // RUN: fa4-opt %s --tile-unroll --split-input-file --verify-diagnostics
 // RUN: not fa4-opt %s --tile-unroll=fragment=3 2>&1 | FileCheck %s --dump-input=never
 // CHECK: error: tile-unroll: fragment must be a positive even number of columns, not 3

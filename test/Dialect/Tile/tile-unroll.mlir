@@ -1,3 +1,7 @@
+// tile-unroll cuts rows into fragments and pairs of columns, so that a fragment
+// leaves the registers before the next one is needed. If it went operation by
+// operation instead, whole rows would be live and spill.
+//
 // RUN: fa4-opt %s --tile-unroll=fragment=4 --split-input-file | FileCheck %s --dump-input=never
 // RUN: fa4-opt %s --tile-unroll --split-input-file | FileCheck %s --dump-input=never --check-prefix=WIDE
 

@@ -1,3 +1,7 @@
+// The verifier recomputes what completes each barrier: arrivals, bytes, and
+// fences between lanes and the copy engine. A count that is off by one must be
+// found although the channels are used in the right order.
+//
 // RUN: fa4-opt %s --tile-verify-protocol --split-input-file --verify-diagnostics
 // What completes a phase of barriers, and fences: a copy through lanes, placed and distributed.
 

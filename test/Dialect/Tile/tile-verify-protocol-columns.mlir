@@ -1,4 +1,7 @@
-// After tile-unroll, a correction role reads and writes an accumulator in its own buffer, some columns at a time.
+// After tile-unroll a role reads and writes an accumulator some columns at a
+// time, in its own buffer. The verifier must accept this, and find columns that
+// are read after they have been overwritten.
+//
 
 // RUN: fa4-opt %S/Inputs/attention-program.mlir --attn-to-nvvm='from=tile to=unroll' -o %t.mlir
 // RUN: FileCheck %s --dump-input=never < %t.mlir

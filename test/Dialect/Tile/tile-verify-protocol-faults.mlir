@@ -1,6 +1,6 @@
-// Faults as people make them, each in a kernel of Inputs. What is printed is a
-// shortest counter-example: who waits for whom; which two accesses nothing orders,
-// and what the later role has waited for instead.
+// The verifier's story for typical faults: the error names the cause, and the
+// notes are a shortest counter-example.
+//
 
 // A release is missing.
 // RUN: sed -e '/#release$/d' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=RELEASE

@@ -1,3 +1,6 @@
+// The verifier finds each kind of fault in the protocol. Each run changes a few
+// lines of a right kernel.
+//
 // RUN: fa4-opt %s --tile-verify-protocol --split-input-file --verify-diagnostics
 // Each run changes a few lines of the kernel in Inputs/protocol.mlir; placements are at the end.
 

@@ -1,5 +1,6 @@
-// Loops with steps, loops that make no pass, and loops in loops: the verifier and the
-// explorer say the same of each.
+// Loops with steps, loops that may make no pass, and loops in loops: the
+// verifier's proof and the explorer's search must say the same of each.
+//
 
 // Conditions that compare the length of a loop, or what is left of it, with steps are
 // comparisons of numbers of passes.

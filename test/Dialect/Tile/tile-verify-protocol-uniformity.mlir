@@ -1,4 +1,6 @@
-// All lanes of a role arrive: what decides how often must be the same in all of them.
+// A barrier counts the arrivals of all lanes, so a loop or branch around a
+// channel operation must go the same way in all of them. What lanes have read
+// may differ, and is refused.
 //
 // RUN: fa4-opt %s --verify-protocol --split-input-file --verify-diagnostics
 

@@ -1,5 +1,7 @@
-// The kernels of the test programs, before scheduling, after it, and placed; each
-// is proven in few steps.
+// The test programs' kernels are proven before scheduling, after it, and when
+// they are placed. The number of steps is pinned by its digits, because a proof
+// that does not close grows quickly.
+//
 // RUN: fa4-opt %S/Inputs/attention-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-lazy-rescale,tile-warp-specialize,tile-verify-protocol{print=true},tile-explore-protocol{max-passes=2},tile-schedule,tile-verify-protocol,tile-explore-protocol{max-passes=2},tile-split-loop,tile-allocate,tile-verify-protocol,tile-explore-protocol{max-passes=2}))' -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=ATTENTION
 // ATTENTION: @attention: {{([0-9]{3})}} steps
 // With lanes that write part of what they hand on, in its own buffer.

@@ -1,3 +1,6 @@
+// Programs that cannot be cut into roles, such as an accumulator that starts
+// from loaded data, are refused on the value that is the reason.
+//
 // RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-warp-specialize))' --split-input-file --verify-diagnostics --mlir-print-op-on-diagnostic=false
 
 // expected-error @below {{is for 'sm_80', which is not a known chip; known are sm_}}

@@ -1,3 +1,7 @@
+// The dataflow is cut into roles where values change their home, and each cut
+// becomes a channel. An accumulator that another role multiplies changes hands
+// in place.
+//
 // RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-warp-specialize))' --split-input-file | FileCheck %s
 
 // An accumulator that stays with the MMAs over the loop is handed over once. It
