@@ -47,9 +47,10 @@ for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "FA4_SEED"):
 if os.environ.get("FA4_VERIFY_ROUNDTRIP", "0") not in ("", "0"):
     # Where fa4-opt is a command, but not where the same command has the option
     # already: it may be given only once.
+    config.available_features.add("verify-roundtrip")
     config.substitutions.append(
         (
-            r"(?<![\w./%-])fa4-opt(?![\w./-])(?![^|;]*--verify-roundtrip)",
+            r"(?<![\w./%=-])fa4-opt(?![\w./-])(?![^|;]*--verify-roundtrip)",
             "fa4-opt --verify-roundtrip",
         )
     )
