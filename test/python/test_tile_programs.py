@@ -15,8 +15,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 KERNEL = """tile.kernel @k(%x: memref<?x?x{e}> {{tile.name = "x", tile.dims = ["M", "N"]}},
-               %y: memref<?x?x{e}> {{tile.name = "y", tile.dims = ["M", "N"]}},
-               %v: memref<?x{e}> {{tile.name = "v", tile.dims = ["M"]}})
+               %y: memref<?x?x{e}> {{tile.name = "y", tile.dims = ["M", "N"], tile.output = "partial"}},
+               %v: memref<?x{e}> {{tile.name = "v", tile.dims = ["M"]}},
+               %w: memref<?x{e}> {{tile.name = "w", tile.dims = ["M"], tile.output = "partial"}})
     attributes {{chip = "sm_100a", grid = [#tile.extent<"M" by 128>]}} {{
   %i = tile.work_tile : index
   %c0 = arith.constant 0 : index
@@ -30,7 +31,7 @@ MATRIX = """%t = tile.load %x[%r, %c0] : memref<?x?x{e}> -> vector<{s}x{e}>
   tile.{op} %{u}, %y[%r, %c0] : vector<{s}x{e}>, memref<?x?x{e}>"""
 ROWS = """%t = tile.load %v[%r] : memref<?x{e}> -> vector<128x{e}>
   {work}
-  tile.{op} %{u}, %v[%r] : vector<128x{e}>, memref<?x{e}>"""
+  tile.{op} %{u}, %w[%r] : vector<128x{e}>, memref<?x{e}>"""
 
 
 def matrix(element, work="", op="store", shape="128x64"):
@@ -55,7 +56,7 @@ def binary(name):
     return "%u = " + name + " %t, %t : {v}"
 
 
-SIZES = "has elements of {} bits; only 16 and 32 can be lowered"
+SIZES = "has elements of {} bits; elements of 16 and 32 bits are supported"
 NO_MATH = "is not supported in a kernel: threads have no instructions for it"
 # Name -> program, and the error; none where it compiles.
 PROGRAMS = {f"copy-{e}": (matrix(e), None) for e in ("bf16", "f16", "f32", "i16", "i32")}

@@ -48,7 +48,7 @@ def manifest(name, head_dim, dtype, layout):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("input", type=Path)
-    parser.add_argument("--chip")
+    parser.add_argument("--chip", default="sm_100a")
     parser.add_argument("--emit")
     parser.add_argument("-o", type=Path)
     options = parser.parse_args()
