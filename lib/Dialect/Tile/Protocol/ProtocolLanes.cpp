@@ -247,6 +247,9 @@ Region *fa4::tile::findBranch(ReadOp read) {
 std::optional<std::pair<Value, bool>> fa4::tile::findSelection(ReadOp read) {
   std::optional<std::pair<Value, bool>> result;
   SmallVector<OpOperand *> uses;
+  // An operation that uses a value twice is followed once: a chain of n squares
+  // has 2^n paths.
+  llvm::SmallPtrSet<Operation *, 16> followed;
   for (OpOperand &use : read->getUses())
     uses.push_back(&use);
   for (size_t i = 0; i < uses.size(); ++i) {
@@ -264,6 +267,8 @@ std::optional<std::pair<Value, bool>> fa4::tile::findSelection(ReadOp read) {
     if (op->getBlock() != read->getBlock() || op->getNumRegions() != 0 ||
         !isPure(op))
       return std::nullopt;
+    if (!followed.insert(op).second)
+      continue;
     for (OpOperand &use : op->getUses())
       uses.push_back(&use);
   }
