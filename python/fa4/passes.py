@@ -209,11 +209,10 @@ def step(before: str, after: str, kernel) -> str:
         return "tile-to-nvvm"
     if before == "tile-to-nvvm":
         return "convert-nvvm-to-llvm,reconcile-unrealized-casts"
-    begin = "" if before == "op" else before
     # Kernels say themselves which chip they are for.
-    chip = [f"chip={kernel.chip}"] if before == "op" else []
-    given = " ".join([*chip, *(option.removeprefix("--") for option in kernel.options)])
-    return f"attn-to-nvvm{{from={begin} to={after} {given}}}"
+    start = f"chip={kernel.chip}" if before == "op" else f"from={before}"
+    given = (option.removeprefix("--") for option in kernel.options)
+    return f"attn-to-nvvm{{{' '.join([start, f'to={after}', *given])}}}"
 
 
 def is_proven(level: str) -> bool:

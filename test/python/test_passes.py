@@ -39,8 +39,8 @@ def test_cross_section_has_each_pass_at_each_level():
 def test_trial_as_a_pipeline():
     trial = Trial((("tile", ("cse",)), ("unroll", ("sccp", "canonicalize"))))
     text = trial.pipeline("tile", "nvvm", KERNELS["gemm"])
-    assert text.startswith("builtin.module(cse,attn-to-nvvm{from=tile to=subtile ")
-    assert "to=unroll chip=sm_100a},sccp,canonicalize,tile.kernel(tile-verify-protocol),tile-to-nvvm," in text
+    assert text.startswith("builtin.module(cse,attn-to-nvvm{from=tile to=subtile}")
+    assert "to=unroll},sccp,canonicalize,tile.kernel(tile-verify-protocol),tile-to-nvvm," in text
     assert text.endswith(",convert-nvvm-to-llvm,reconcile-unrealized-casts)")
 
 
