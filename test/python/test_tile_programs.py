@@ -14,10 +14,7 @@ pytestmark = pytest.mark.skipif(
     not gpu.has_tools("fa4-compile"), reason="needs fa4-compile"
 )
 
-KERNEL = """tile.kernel @k(%x: memref<?x?x{e}> {{tile.name = "x", tile.dims = ["M", "N"]}},
-               %y: memref<?x?x{e}> {{tile.name = "y", tile.dims = ["M", "N"], tile.output = "partial"}},
-               %v: memref<?x{e}> {{tile.name = "v", tile.dims = ["M"]}},
-               %w: memref<?x{e}> {{tile.name = "w", tile.dims = ["M"], tile.output = "partial"}})
+KERNEL = """tile.kernel @k({arguments})
     attributes {{chip = "sm_100a", grid = [#tile.extent<"M" by 128>]}} {{
   %i = tile.work_tile : index
   %c0 = arith.constant 0 : index
@@ -26,6 +23,11 @@ KERNEL = """tile.kernel @k(%x: memref<?x?x{e}> {{tile.name = "x", tile.dims = ["
   {body}
 }}
 """
+# The tiles do not cover all columns of the outputs.
+MATRICES = """%x: memref<?x?x{e}> {{tile.name = "x", tile.dims = ["M", "N"]}},
+               %y: memref<?x?x{e}> {{tile.name = "y", tile.dims = ["M", "N"], tile.output = "partial"}}"""
+VECTORS = """%v: memref<?x{e}> {{tile.name = "v", tile.dims = ["M"]}},
+               %w: memref<?x{e}> {{tile.name = "w", tile.dims = ["M"], tile.output = "partial"}}"""
 MATRIX = """%t = tile.load %x[%r, %c0] : memref<?x?x{e}> -> vector<{s}x{e}>
   {work}
   tile.{op} %{u}, %y[%r, %c0] : vector<{s}x{e}>, memref<?x?x{e}>"""
@@ -38,14 +40,18 @@ def matrix(element, work="", op="store", shape="128x64"):
     name = "u" if work else "t"
     work = work.format(v=f"vector<{shape}x{element}>")
     return KERNEL.format(
-        e=element, body=MATRIX.format(e=element, s=shape, work=work, op=op, u=name)
+        arguments=MATRICES.format(e=element),
+        body=MATRIX.format(e=element, s=shape, work=work, op=op, u=name),
     )
 
 
 def rows(element, work="", op="store"):
     name = "u" if work else "t"
     work = work.format(v=f"vector<128x{element}>")
-    return KERNEL.format(e=element, body=ROWS.format(e=element, work=work, op=op, u=name))
+    return KERNEL.format(
+        arguments=VECTORS.format(e=element),
+        body=ROWS.format(e=element, work=work, op=op, u=name),
+    )
 
 
 def unary(name):
@@ -83,7 +89,7 @@ PROGRAMS |= {
     "pow": (matrix("f32", binary("math.powf")), "'math.powf' op " + NO_MATH),
     "constant": (
         KERNEL.format(
-            e="f32",
+            arguments=MATRICES.format(e="f32"),
             body="%t = arith.constant dense<1.0> : vector<128x64xf32>\n"
             "  tile.store %t, %y[%r, %c0] : vector<128x64xf32>, memref<?x?xf32>",
         ),

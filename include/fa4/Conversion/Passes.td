@@ -107,9 +107,11 @@ def AttnPrintSupport : Pass<"attn-print-support", "::mlir::ModuleOp"> {
     Before:
 
     ```mlir
-    func.func @gradient(%x: memref<1x64x1x64xf16>, %lse: memref<1x1x64xf32>) {
+    func.func @gradient(%x: memref<1x64x1x64xf16>, %lse: memref<1x1x64xf32>,
+                        %dq: memref<1x64x1x64xf16>, %dk: memref<1x64x1x64xf16>,
+                        %dv: memref<1x64x1x64xf16>) {
       attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd>
-        outs(%x, %x, %x : memref<1x64x1x64xf16>, memref<1x64x1x64xf16>, memref<1x64x1x64xf16>)
+        outs(%dq, %dk, %dv : memref<1x64x1x64xf16>, memref<1x64x1x64xf16>, memref<1x64x1x64xf16>)
         : memref<1x64x1x64xf16>, memref<1x64x1x64xf16>, memref<1x64x1x64xf16>,
           memref<1x64x1x64xf16>, memref<1x64x1x64xf16>, memref<1x1x64xf32>
       return

@@ -46,11 +46,11 @@
 
 namespace fa4::tile {
 
-/// Checks for each memref argument whether the kernel's stores to it do what its
-/// `tile.output` says, or (without it) what OutputKind says of the operations
-/// that write it. Fails after an error on the kernel or a store if they do not.
-/// Where the analysis does not know and there is no `tile.output`, a remark
-/// names the reason.
+/// Checks for each memref argument whether the kernel's stores to it do what
+/// its `tile.output` says, or (without it) what OutputKind says of the
+/// operations that write it. Fails after an error on the kernel or a store if
+/// they do not. Where the analysis does not know and there is no `tile.output`,
+/// a remark names the reason.
 mlir::LogicalResult verifyOutputs(KernelOp kernel);
 
 } // namespace fa4::tile
