@@ -85,7 +85,8 @@ def output(command):
     result = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         cwd=ROOT,
-        env={**os.environ, "PATH": path},
+        # The pages are the same with and without a ptxas.
+        env={**os.environ, "PATH": path, "FA4_VERIFY_PTX": "0"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
