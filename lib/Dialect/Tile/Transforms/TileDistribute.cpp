@@ -588,7 +588,9 @@ static void collectInPlace(RoleOp role,
   });
 }
 
-/// Erases forms of free values that were built in advance and are not used.
+/// Erases operations that nothing uses: of the tiles, so that no value is read
+/// for their sake, and of the lanes, where forms of free values were built in
+/// advance.
 static void eraseUnused(RoleOp role) {
   role.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
     if (isOpTriviallyDead(op))
@@ -618,6 +620,7 @@ LogicalResult distribute(KernelOp kernel) {
   for (auto role : kernel.getBody().getOps<RoleOp>()) {
     if (role.getIssue())
       continue;
+    eraseUnused(role);
     FailureOr<LaneLayouts> layouts = LaneLayouts::infer(role);
     if (failed(layouts) ||
         failed(Distributor(role, *layouts, bufferOf, asyncReads).run()))
