@@ -41,12 +41,14 @@ tile.kernel @row_values() attributes {chip = "sm_100a", grid = [#tile.extent<"1"
 // -----
 
 tile.kernel @over_rows() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  %c = tile.channel "c" tmem stages(1) : <vector<128x64xf32>>
+  %c = tile.channel "c" tmem stages(1) : <vector<128x128xf32>>
+  %o = tile.channel "o" smem stages(1) : <vector<128xf32>>
   tile.role @r warps(4) {
-    %z = arith.constant dense<0.0> : vector<64xf32>
-    %v = tile.wait %c : <vector<128x64xf32>> -> vector<128x64xf32>
+    %z = arith.constant dense<0.0> : vector<128xf32>
+    %v = tile.wait %c : <vector<128x128xf32>> -> vector<128x128xf32>
     // expected-error @below {{reduces over rows, which different threads hold}}
-    %s = vector.multi_reduction <add>, %v, %z [0] : vector<128x64xf32> to vector<64xf32>
+    %s = vector.multi_reduction <add>, %v, %z [0] : vector<128x128xf32> to vector<128xf32>
+    tile.commit %o, %s : <vector<128xf32>>, vector<128xf32>
   }
 }
 
@@ -58,6 +60,7 @@ tile.kernel @transpose() attributes {chip = "sm_100a", grid = [#tile.extent<"1">
     %v = tile.wait %c : <vector<128x128xf32>> -> vector<128x128xf32>
     // expected-error @below {{is not supported on tiles held by the threads of role 'r'}}
     %t = vector.transpose %v, [1, 0] : vector<128x128xf32> to vector<128x128xf32>
+    tile.commit %c, %t : <vector<128x128xf32>>, vector<128x128xf32>
   }
 }
 
@@ -78,10 +81,12 @@ tile.kernel @store(%x: memref<?x?xf32> {tile.name = "x", tile.dims = ["M", "N"]}
 
 tile.kernel @some_rows() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" tmem stages(1) : <vector<128x128xf32>>
+  %o = tile.channel "o" smem stages(1) : <vector<1x128xf32>>
   tile.role @r warps(4) {
     %v = tile.wait %c : <vector<128x128xf32>> -> vector<128x128xf32>
     // expected-error @below {{takes some of the rows, but each thread holds one}}
     %s = vector.extract_strided_slice %v {offsets = [3], sizes = [1], strides = [1]} : vector<128x128xf32> to vector<1x128xf32>
+    tile.commit %o, %s : <vector<1x128xf32>>, vector<1x128xf32>
   }
 }
 
