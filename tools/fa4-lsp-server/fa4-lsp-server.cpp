@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HoverDocs.h"
 #include "fa4/InitAll.h"
 #include "fa4/Support/Tool.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -15,5 +16,13 @@ int main(int argc, char **argv) {
   fa4::setUpTool("fa4-lsp-server");
   mlir::DialectRegistry registry;
   fa4::registerToolDialects(registry);
-  return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));
+  // These options print a text and exit, without a return to main.
+  bool printsAndExits =
+      llvm::any_of(llvm::ArrayRef(argv, argc), [](llvm::StringRef argument) {
+        return argument.contains("help") || argument.contains("version");
+      });
+  auto serve = [&] {
+    return int(mlir::failed(mlir::MlirLspServerMain(argc, argv, registry)));
+  };
+  return printsAndExits ? serve() : fa4::runWithDocumentation(serve);
 }

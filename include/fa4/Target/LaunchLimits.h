@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Limits that are the same for all chips that TargetDescription.h knows, and
-// those of the indices that kernels compute. A
-// kernel of static sizes that breaks one is refused when it is compiled; for
-// dynamic sizes the limits become conditions in the kernel's manifest.
+// those of the indices that kernels compute. A kernel of static sizes that
+// breaks a limit is refused when it is compiled. For dynamic sizes the limits
+// become conditions in the kernel's manifest.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,9 +24,15 @@ namespace fa4 {
 /// "Technical Specifications per Compute Capability".
 inline constexpr int64_t kMaxGrid[3] = {(int64_t(1) << 31) - 1, 65535, 65535};
 
-/// The largest size of a dimension that a kernel computes with. Lanes compute
-/// indices in 32 bits, and sums of up to four sizes and positions must fit.
-inline constexpr int64_t kMaxPosition = int64_t(1) << 29;
+/// The bits of an `index` in the code of a kernel. Index arithmetic wraps
+/// around at this width: the analyses of kernels compute with it, and the
+/// conversion to LLVM makes integers of this width from indices.
+inline constexpr unsigned kIndexBits = 32;
+
+/// The largest size of a dimension that a kernel is launched on, and thereby
+/// the largest position in one. A sum of up to three sizes and positions fits
+/// into a signed index: 3 * 2^29 is below 2^31.
+inline constexpr int64_t kMaxSize = int64_t(1) << (kIndexBits - 3);
 
 /// Of tensor maps. CUDA driver API, cuTensorMapEncodeTiled.
 inline constexpr int64_t kMaxTensorMapRank = 5;

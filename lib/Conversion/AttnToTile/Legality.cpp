@@ -112,9 +112,9 @@ static Reason checkSizes(StringRef name, Type type) {
   for (int64_t size : cast<ShapedType>(type).getShape()) {
     if (size == 0)
       return llvm::formatv("'{0}' has no elements", name);
-    if (!ShapedType::isDynamic(size) && size > kMaxPosition)
+    if (!ShapedType::isDynamic(size) && size > kMaxSize)
       return llvm::formatv("'{0}' has a size of {1}, more than {2}", name, size,
-                           kMaxPosition);
+                           kMaxSize);
   }
   return std::nullopt;
 }

@@ -372,7 +372,7 @@ LogicalResult KernelSignature::addSizeConditions() {
                                              getKernel().getArgName(argument))
                                    .str()
                              : llvm::formatv("size {0}", name).str();
-      if (failed(requireRange(what, name.str(), 1, kMaxPosition)))
+      if (failed(requireRange(what, name.str(), 1, kMaxSize)))
         return failure();
     }
   }
@@ -391,7 +391,7 @@ LogicalResult KernelSignature::addGridConditions() {
   for (auto [axis, extent] :
        llvm::enumerate(getKernel().getGrid().getAsRange<ExtentAttr>())) {
     // What addSizeConditions asks for is enough along x.
-    if (kMaxGrid[axis] >= kMaxPosition)
+    if (kMaxGrid[axis] >= kMaxSize)
       continue;
     std::string what =
         llvm::formatv("{0}, the number of CTAs along {1} of the grid,",

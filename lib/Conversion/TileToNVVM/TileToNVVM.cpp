@@ -11,6 +11,7 @@
 #include "fa4/Conversion/Passes.h"
 #include "fa4/Dialect/Tile/Analysis/OutputCoverage.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
+#include "fa4/Target/LaunchLimits.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
@@ -31,6 +32,7 @@ namespace fa4 {
 } // namespace fa4
 
 using namespace mlir;
+using namespace fa4;
 using namespace fa4::tile;
 
 namespace {
@@ -81,7 +83,7 @@ LogicalResult expand(LLVM::LLVMFuncOp function) {
 LogicalResult convertToLLVM(LLVM::LLVMFuncOp function) {
   MLIRContext *context = function.getContext();
   LowerToLLVMOptions options(context);
-  options.overrideIndexBitwidth(32);
+  options.overrideIndexBitwidth(kIndexBits);
   LLVMTypeConverter converter(context, options);
   RewritePatternSet patterns(context);
   arith::populateArithToLLVMConversionPatterns(converter, patterns);

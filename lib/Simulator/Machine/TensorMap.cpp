@@ -130,48 +130,40 @@ void TensorMapBits::write(uint8_t *map, uint64_t value) const {
 }
 
 TensorMapBits fa4::sim::tensorMapBits(TensorMapField field, unsigned i) {
-  auto word = [](unsigned word, unsigned shift, unsigned bits) {
-    return TensorMapBits{{{uint8_t(word), uint8_t(shift), uint8_t(bits)}, {}}};
+  auto run = [](unsigned word, unsigned shift, unsigned bits) {
+    return TensorMapBits::Run{uint8_t(word), uint8_t(shift), uint8_t(bits)};
   };
-  auto words = [](unsigned first, unsigned second, unsigned shift,
-                  unsigned bits) {
-    return TensorMapBits{{{uint8_t(first), 0, 32},
-                          {uint8_t(second), uint8_t(shift), uint8_t(bits)}},
-                         2};
+  auto one = [&](unsigned word, unsigned shift, unsigned bits) {
+    return TensorMapBits{{run(word, shift, bits), {}}, 1};
+  };
+  auto two = [](TensorMapBits::Run low, TensorMapBits::Run high) {
+    return TensorMapBits{{low, high}, 2};
   };
   switch (field) {
   case TensorMapField::GlobalAddress:
-    return words(0, 1, 0, 32);
+    return two(run(0, 0, 32), run(1, 0, 32));
   case TensorMapField::Rank:
-    return word(2, 4, 3);
-  case TensorMapField::ElementType: {
-    TensorMapBits type = word(2, 7, 4);
-    type.runs[1] = {2, 16, 1};
-    type.count = 2;
-    return type;
-  }
+    return one(2, 4, 3);
+  case TensorMapField::ElementType:
+    return two(run(2, 7, 4), run(2, 16, 1));
   case TensorMapField::Interleave:
-    return word(2, 11, 2);
-  case TensorMapField::Swizzle: {
-    TensorMapBits mode = word(2, 13, 2);
-    mode.runs[1] = {2, 22, 1};
-    mode.count = 2;
-    return mode;
-  }
+    return one(2, 11, 2);
+  case TensorMapField::Swizzle:
+    return two(run(2, 13, 2), run(2, 22, 1));
   case TensorMapField::Fill:
-    return word(2, 15, 1);
+    return one(2, 15, 1);
   case TensorMapField::Atomicity:
-    return word(2, 19, 3);
+    return one(2, 19, 3);
   case TensorMapField::GlobalStride: // In units of 16 bytes.
-    return words(3 + i, 7, 4 * i, 4);
+    return two(run(3 + i, 0, 32), run(7, 4 * i, 4));
   case TensorMapField::GlobalDim:
-    return word(8 + i, 0, 32);
+    return one(8 + i, 0, 32);
   case TensorMapField::ElementStride:
-    return word(13, 3 * i, 3);
+    return one(13, 3 * i, 3);
   case TensorMapField::BoxDim:
-    return i == 0 ? word(13, 24, 8) : word(14, 8 * (i - 1), 8);
+    return i == 0 ? one(13, 24, 8) : one(14, 8 * (i - 1), 8);
   }
-  return word(15, 0, 32);
+  return one(15, 0, 32);
 }
 
 /// Element types in the order of tensormap.replace's table. Those of tf32 are

@@ -18,9 +18,11 @@ from dataclasses import dataclass, field
 _OPEN, _CLOSE = "([{<", ")]}>"
 
 
-def split(text: str) -> list[str]:
-    """The parts of a list at its commas, not those in brackets or strings."""
-    parts, depth, start, position = [], 0, 0, 0
+def _scan(text: str, start: int = 0) -> Iterator[tuple[int, int]]:
+    """The places of the letters from `start` on that are not in strings, each with the
+    depth of brackets behind the letter: 1 at the first bracket, 0 at the one that
+    closes it. The arrow `->` is no bracket."""
+    depth, position = 0, start
     while position < len(text):
         letter = text[position]
         if letter == '"':
@@ -29,28 +31,29 @@ def split(text: str) -> list[str]:
             depth += 1
         elif letter in _CLOSE and text[position - 1 : position + 1] != "->":
             depth -= 1
-        elif letter == "," and depth == 0:
+        if letter != '"':
+            yield position, depth
+        position += 1
+
+
+def split(text: str) -> list[str]:
+    """The parts of a list at its commas, not those in brackets or strings."""
+    parts, start = [], 0
+    for position, depth in _scan(text):
+        if text[position] == "," and depth == 0:
             parts.append(text[start:position].strip())
             start = position + 1
-        position += 1
     last = text[start:].strip()
     return parts + [last] if last else parts
 
 
 def _closing(text: str, start: int) -> int:
-    """The place of the bracket that closes the one at `start`."""
-    depth, position = 0, start
-    while True:
-        letter = text[position]
-        if letter == '"':
-            position = text.index('"', position + 1)
-        elif letter in _OPEN:
-            depth += 1
-        elif letter in _CLOSE and text[position - 1 : position + 1] != "->":
-            depth -= 1
-            if depth == 0:
-                return position
-        position += 1
+    """The place of the bracket that closes the one at `start`. Raises ValueError if
+    nothing closes this bracket."""
+    for position, depth in _scan(text, start):
+        if depth == 0:
+            return position
+    raise ValueError(f"no closing bracket: {text[start : start + 200]}")
 
 
 def _dictionary(text: str) -> dict[str, str | None]:

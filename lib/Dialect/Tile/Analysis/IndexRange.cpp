@@ -11,6 +11,7 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
+using namespace fa4;
 using namespace fa4::tile;
 
 unsigned fa4::tile::getIntegerBits(Type type) {

@@ -8,6 +8,7 @@
 
 #include "fa4/Dialect/Tile/Analysis/IntegerRanges.h"
 #include "fa4/Dialect/Tile/Analysis/IndexRange.h"
+#include "fa4/Support/PostOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Index/IR/IndexOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -16,6 +17,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
+using namespace fa4;
 using namespace fa4::tile;
 
 using IntRange = ConstantIntRanges;
@@ -76,7 +78,8 @@ static IntRange fromZero(int64_t last, unsigned bits) {
   return IntRange::fromSigned(APInt(bits, 0), APInt(bits, last));
 }
 
-/// Of operations that start from nothing.
+/// The bounds of a result that no other integer decides: a constant, a
+/// coordinate of the work tile, the row of a thread, the size of a tensor.
 static std::optional<IntRange> inferSource(OpResult result, unsigned bits) {
   Operation *op = result.getOwner();
   APInt number;
@@ -85,6 +88,9 @@ static std::optional<IntRange> inferSource(OpResult result, unsigned bits) {
   if (auto tile = dyn_cast<WorkTileOp>(op))
     if (auto kernel = op->getParentOfType<KernelOp>())
       return fromZero(getLastWorkTile(kernel, result.getResultNumber()), bits);
+  if (isa<RowOp>(op))
+    if (auto role = op->getParentOfType<RoleOp>())
+      return fromZero(32 * int64_t(role.getWarps()) - 1, bits);
   if (auto dim = dyn_cast<memref::DimOp>(op)) {
     std::optional<StringRef> name = getSizeName(dim);
     std::optional<int64_t> size =
@@ -165,12 +171,32 @@ bool IntegerRanges::isCounted(scf::ForOp loop) {
   return !overflow;
 }
 
+/// The loop whose induction variable `value` is, or none.
+static scf::ForOp getLoopOfInductionVar(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto loop =
+      argument
+          ? dyn_cast_or_null<scf::ForOp>(argument.getOwner()->getParentOp())
+          : scf::ForOp();
+  return loop && loop.getInductionVar() == value ? loop : scf::ForOp();
+}
+
+/// The values that `compute` asks about for the bounds of `value`.
+static void getNeededValues(Value value, SmallVectorImpl<Value> &needed) {
+  if (scf::ForOp loop = getLoopOfInductionVar(value))
+    llvm::append_values(needed, loop.getLowerBound(), loop.getUpperBound(),
+                        loop.getStep());
+  else if (Operation *op = value.getDefiningOp();
+           op && op->getNumRegions() == 0)
+    llvm::append_range(needed, op->getOperands());
+}
+
+/// All values of getNeededValues have known bounds.
 IntRange IntegerRanges::compute(Value value) {
   IntRange all = IntRange::maxRange(getIntegerBits(value.getType()));
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto loop =
-        dyn_cast_or_null<scf::ForOp>(argument.getOwner()->getParentOp());
-    if (!loop || argument != loop.getInductionVar() || !isCounted(loop))
+  if (isa<BlockArgument>(value)) {
+    scf::ForOp loop = getLoopOfInductionVar(value);
+    if (!loop || !isCounted(loop))
       return all;
     IntRange lower = get(loop.getLowerBound()),
              upper = get(loop.getUpperBound());
@@ -189,9 +215,8 @@ IntRange IntegerRanges::compute(Value value) {
 }
 
 IntRange IntegerRanges::get(Value value) {
-  if (auto known = ranges.find(value); known != ranges.end())
-    return known->second;
-  IntRange range = compute(value);
-  ranges.try_emplace(value, range);
-  return range;
+  visitPostOrder<Value>(
+      value, [&](Value v) { return ranges.contains(v); }, getNeededValues,
+      [&](Value v) { ranges.try_emplace(v, compute(v)); });
+  return ranges.find(value)->second;
 }

@@ -192,8 +192,10 @@ LogicalResult KernelOp::verify() {
   return verifyGrid(*this, dimNames);
 }
 
-/// Passes make code for each column of a tile, also of those that only
-/// upstream's operations have to do with.
+/// Checks the tiles of `op`, which may be an operation of another dialect:
+/// passes make code for each column of every tile in a kernel. The verifiers of
+/// our own operations and types cannot check this for them, because a tile that
+/// only upstream's operations compute with has the builtin type `vector`.
 static LogicalResult verifyTileSizes(Operation *op) {
   auto verifyTypes = [&](TypeRange types) -> LogicalResult {
     for (Type type : types)

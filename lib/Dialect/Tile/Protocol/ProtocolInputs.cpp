@@ -14,6 +14,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
+using namespace fa4;
 using namespace fa4::tile;
 using llvm::formatv;
 

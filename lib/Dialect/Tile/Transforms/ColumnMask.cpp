@@ -8,6 +8,7 @@
 
 #include "ColumnMask.h"
 #include "fa4/Support/PostOrder.h"
+#include "fa4/Target/LaunchLimits.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"

@@ -9,7 +9,7 @@
 #ifndef FA4_LIB_DIALECT_TILE_TRANSFORMS_COLUMNMASK_H
 #define FA4_LIB_DIALECT_TILE_TRANSFORMS_COLUMNMASK_H
 
-#include "PositionRanges.h"
+#include "fa4/Dialect/Tile/Analysis/IntegerRanges.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -72,7 +72,7 @@ private:
   mlir::Value buildWord(mlir::Value mask, int64_t word, mlir::OpBuilder &b);
 
   const mlir::IRMapping &scalars;
-  PositionRanges ranges;
+  IntegerRanges ranges;
   llvm::DenseMap<mlir::Value, std::optional<AffineColumn>> affine;
   llvm::DenseMap<mlir::Value, bool> isMask;
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, mlir::Value> words;

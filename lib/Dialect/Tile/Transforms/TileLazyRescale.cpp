@@ -235,11 +235,11 @@ struct ThresholdLimit {
 };
 } // namespace
 
-/// Probabilities are at most 2^threshold. A sum has at most kMaxPosition of
+/// Probabilities are at most 2^threshold. A sum has at most kMaxSize of
 /// them, and its reciprocal must not be subnormal.
 static ThresholdLimit getSumLimit() {
   int largest = -APFloat::semanticsMinExponent(APFloat::IEEEsingle());
-  int terms = llvm::Log2_64(kMaxPosition);
+  int terms = llvm::Log2_64(kMaxSize);
   return {double(largest - terms),
           llvm::formatv("so that sums of 2^{0} probabilities of up to "
                         "2^threshold, and their reciprocals, are normal "

@@ -29,6 +29,7 @@
 #include <random>
 
 using namespace mlir;
+using namespace fa4;
 using namespace fa4::tile;
 
 namespace {

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a kernel may take for granted about the integers that it starts from:
-// how wide an `index` is, how large the tensors are that it is launched on, and
-// how many work tiles follow from that. Everything else about its integers has
-// to be computed.
+// The assumptions of all analyses about the integers that a kernel starts from:
+// the width of an `index`, the sizes of the tensors (LaunchLimits.h has both
+// numbers), and the number of work tiles, which follows from the sizes.
+// IntegerRanges computes the ranges of all other integers from these.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,19 +17,12 @@
 #define FA4_DIALECT_TILE_ANALYSIS_INDEXRANGE_H
 
 #include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Target/LaunchLimits.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 namespace fa4::tile {
 
-/// Bits of an `index` in the code of a kernel. Arithmetic on indices wraps
-/// around at this width.
-constexpr unsigned kIndexBits = 32;
-
-/// The largest size of a dimension that a kernel is launched on. Sums of a few
-/// sizes and tiles then fit into an index.
-constexpr int64_t kMaxSize = int64_t(1) << 29;
-
-/// Bits of an integer or index in the code of a kernel; 0 for other types.
+/// The bits of an integer or index in the code of a kernel; 0 for other types.
 unsigned getIntegerBits(mlir::Type type);
 
 /// The size that `op` asks for, if it is that of an argument of the kernel: its
