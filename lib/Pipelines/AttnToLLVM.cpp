@@ -81,9 +81,22 @@ void fa4::buildAttnToLLVMPipeline(OpPassManager &pm,
 }
 
 void fa4::registerAttnToLLVMPipeline() {
-  PassPipelineRegistration<AttnToLLVMOptions>(
+  // PassPipelineRegistration has no way to report an error.
+  using EmitError = llvm::function_ref<LogicalResult(const Twine &)>;
+  registerPassPipeline(
       "attn-to-llvm",
       "Lower attention ops and the upstream ops around them to the LLVM "
       "dialect, for a CPU",
-      buildAttnToLLVMPipeline);
+      [](OpPassManager &pm, StringRef text, EmitError emitError) {
+        if (std::optional<std::string> problem = findEmptyOption(text))
+          return emitError("attn-to-llvm: " + Twine(*problem));
+        AttnToLLVMOptions options;
+        if (failed(options.parseFromString(text)))
+          return failure();
+        buildAttnToLLVMPipeline(pm, options);
+        return success();
+      },
+      [](llvm::function_ref<void(const mlir::detail::PassOptions &)> handler) {
+        handler(AttnToLLVMOptions());
+      });
 }

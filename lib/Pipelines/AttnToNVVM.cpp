@@ -173,6 +173,8 @@ void fa4::registerAttnToNVVMPipeline() {
       "attn-to-nvvm",
       "Compile attention ops to kernels in the LLVM and NVVM dialects",
       [](OpPassManager &pm, StringRef text, EmitError emitError) {
+        if (std::optional<std::string> problem = findEmptyOption(text))
+          return emitError("attn-to-nvvm: " + Twine(*problem));
         AttnToNVVMOptions options;
         if (failed(options.parseFromString(text)))
           return failure();

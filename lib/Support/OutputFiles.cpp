@@ -10,11 +10,15 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Support/Errno.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Signals.h"
+#include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 #include <filesystem>
+#include <sys/mman.h>
 #include <unistd.h>
 
 using namespace fa4;
@@ -297,4 +301,33 @@ Error OutputFiles::writeInto(StringRef directory) const {
     return error;
   removeFolders.release();
   return Error::success();
+}
+
+int fa4::writeThroughMemory(StringRef name, StringRef output,
+                            llvm::function_ref<int(StringRef path)> tool) {
+  auto fail = [&](const Twine &message) {
+    llvm::WithColor::error(llvm::errs(), name) << message << "\n";
+    return 1;
+  };
+  Expected<Place> place = findPlace(output);
+  if (!place)
+    return fail(llvm::toString(place.takeError()));
+  int descriptor = memfd_create("output", MFD_CLOEXEC);
+  if (descriptor < 0)
+    return fail("cannot create a file in memory: " +
+                Twine(llvm::sys::StrError()));
+  llvm::scope_exit closeFile([&] { close(descriptor); });
+  std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+  if (int status = tool(path))
+    return status;
+  auto contents = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                              /*RequiresNullTerminator=*/false,
+                                              /*IsVolatile=*/true);
+  if (!contents)
+    return fail(llvm::toString(cannotWrite(output, contents.getError())));
+  OutputFiles files;
+  files.add(output, (*contents)->getBuffer().str());
+  if (Error error = files.write())
+    return fail(llvm::toString(std::move(error)));
+  return 0;
 }

@@ -13,7 +13,9 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/PrettyStackTrace.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
+#include <csignal>
 #include <cstdlib>
 
 using llvm::StringRef;
@@ -31,6 +33,11 @@ void fa4::setUpTool(StringRef name) {
   bool isFound = !llvm::sys::findProgramByName("llvm-symbolizer").getError();
   if (!isFound && llvm::sys::fs::can_execute(FA4_LLVM_SYMBOLIZER))
     setenv("LLVM_SYMBOLIZER_PATH", FA4_LLVM_SYMBOLIZER, /*replace=*/0);
+  // A file that may not grow any more (`ulimit -f`) is an error of the write,
+  // like a full disk, and no crash. LLVM installs its handlers with the first
+  // callback, so that this comes after one.
+  llvm::sys::AddSignalHandler([](void *) {}, nullptr);
+  signal(SIGXFSZ, SIG_IGN);
   llvm::cl::SetVersionPrinter(
       [text = versionText(name)](llvm::raw_ostream &os) {
         os << text << "\n";

@@ -112,3 +112,63 @@ def test_misaligned_address(kernels, tmp_path):
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 2 and "the address of 'k' is not a multiple of 16" in done.stderr
+
+
+def at(kernel, folder, addresses):
+    """The result of a run of the kernel's manifest with its tensors at `addresses`."""
+    manifest = json.loads(kernel.manifest.read_text())
+    manifest["ptx"] = str(kernel.ptx)
+    for name, address in addresses.items():
+        manifest["tensors"][name]["address"] = hex(0x700000000000 + address)
+    path = folder / "at.json"
+    path.write_text(json.dumps(manifest))
+    sizes = SIZES | (STRIDES if "q_stride0" in manifest["sizes"] else {})
+    command = [gpu.find_tool("fa4-sim"), path, "--random", *(f"{n}={v}" for n, v in sizes.items())]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+# q and out have 1 x 128 x 2 x 64 elements of 2 bytes, k and v half as many, the LSE 256 of 4 bytes.
+@pytest.mark.parametrize(
+    "addresses, names",
+    [
+        (dict(q=0, out=0), ("out", "q")),
+        (dict(q=0, out=32768 - 16), ("out", "q")),
+        (dict(out=0, v=32768 - 16), ("out", "v")),
+        (dict(out=0, lse=32768 - 4), ("lse", "out")),
+        (dict(k=0, lse=4096), ("lse", "k")),
+    ],
+)
+def test_outputs_have_memory_of_their_own(kernels, tmp_path, addresses, names):
+    """Views of one array may be inputs, but not outputs: another CTA still reads what this one writes."""
+    done = at(kernels["plain"], tmp_path, addresses)
+    sentence = f"tensor '{names[0]}' shares memory with '{names[1]}', but is written and must be memory of its own"
+    assert done.returncode == 2 and sentence in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_neighbours_and_overlapping_inputs_run(kernels, tmp_path):
+    done = at(kernels["plain"], tmp_path, dict(q=0, out=32768, lse=65536, k=16384, v=16384))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("address, status", [("0x700000000100", 0), ("0x7000000000f8", 2)])
+def test_interleaved_views(kernels, tmp_path, address, status):
+    """The range of q's addresses holds that of the LSE, but the LSE lies between two rows of q, which are 384
+    bytes apart and 256 bytes long; or it begins 8 bytes before the gap."""
+    manifest = json.loads(kernels["strided"].manifest.read_text())
+    manifest["ptx"] = str(kernels["strided"].ptx)
+    manifest["tensors"]["q"]["address"] = "0x700000000000"
+    manifest["tensors"]["lse"]["address"] = address
+    path = tmp_path / "k.json"
+    path.write_text(json.dumps(manifest))
+    sizes = SIZES | STRIDES | dict(Sq=2, q_stride1=192, lse_stride0=4, lse_stride1=2)
+    command = [gpu.find_tool("fa4-sim"), path, "--random", *(f"{n}={v}" for n, v in sizes.items())]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    assert ("'lse' shares memory with 'q'" in done.stderr) == (status == 2)
+
+
+def test_an_output_does_not_overlap_itself(kernels):
+    """Two rows of the LSE that are one element apart."""
+    done = call(kernels["strided"], SIZES | STRIDES | dict(lse_stride1=1))
+    assert done.returncode == 2
+    assert "'lse' of shape [1, 2, 128] and strides [256, 1, 1] has two elements at one address" in done.stderr

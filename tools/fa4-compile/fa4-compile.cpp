@@ -57,7 +57,7 @@ struct Options {
   cl::opt<std::string> from{
       "from", cl::desc("Level of the pipeline that the input is at"),
       cl::value_desc("level"), cl::cat(category)};
-  cl::opt<double> rescaleThreshold{
+  cl::opt<double, false, RealParser> rescaleThreshold{
       "rescale-threshold",
       cl::desc("How far, in powers of two, a row's maximum may grow before the "
                "accumulator is rescaled, 0 to 15 for f16 and 0 to 97 for bf16; "
@@ -66,7 +66,7 @@ struct Options {
   cl::opt<bool> splitArrival{
       "split-arrival", cl::desc("Hand over operands of MMAs in two parts"),
       cl::init(KernelOptions().splitArrival), cl::cat(category)};
-  cl::opt<double> expFraction{
+  cl::opt<double, false, RealParser> expFraction{
       "exp-fraction",
       cl::desc("Share of the exponentials that a polynomial computes, 0 to "
                "0.75; -1 = computed from the target's rates"),
@@ -305,6 +305,8 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   setUpTool("fa4-compile");
   reportFatalErrorsAs(kFatalErrors);
+  if (std::optional<std::string> problem = findEmptyArgument(argc, argv))
+    return fail(*problem);
   Options options;
   registerDefaultTimingManagerCLOptions();
   // --mlir-print-ir-after=PASS knows the passes that are registered by then. To

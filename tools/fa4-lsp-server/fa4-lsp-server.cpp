@@ -8,12 +8,18 @@
 
 #include "HoverDocs.h"
 #include "fa4/InitAll.h"
+#include "fa4/Support/OptionValues.h"
 #include "fa4/Support/Tool.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+#include "llvm/Support/WithColor.h"
 
 int main(int argc, char **argv) {
   fa4::setUpTool("fa4-lsp-server");
+  if (auto problem = fa4::findEmptyArgument(argc, argv)) {
+    llvm::WithColor::error(llvm::errs(), "fa4-lsp-server") << *problem << "\n";
+    return 1;
+  }
   mlir::DialectRegistry registry;
   fa4::registerToolDialects(registry);
   // These options print a text and exit, without a return to main.

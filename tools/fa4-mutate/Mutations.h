@@ -42,6 +42,13 @@ struct IRChange {
   llvm::LogicalResult apply(const mlir::IRMapping &copies) const;
 };
 
+/// The values of Mutation::kind.
+inline constexpr llvm::StringRef kMutationKinds[] = {
+    "drop",       "weaken",     "duplicate", "swap",      "move",
+    "leave loop", "enter loop", "arrivals",  "bytes",     "stages",
+    "initial",    "offset",     "barrier",   "registers", "warps",
+    "drop fence", "move fence"};
+
 /// One change of a kernel's protocol.
 struct Mutation {
   /// The name of the operator: `drop`, `weaken`, ...

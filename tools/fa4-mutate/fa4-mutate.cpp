@@ -9,6 +9,7 @@
 #include "MutantCheck.h"
 #include "fa4/InitAll.h"
 #include "fa4/Support/FatalErrors.h"
+#include "fa4/Support/OptionValues.h"
 #include "fa4/Support/Tool.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -17,6 +18,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/WithColor.h"
 #include <limits>
 #include <map>
 
@@ -73,6 +75,11 @@ using Table =
     llvm::MapVector<std::string, Counts, std::map<std::string, unsigned>>;
 
 } // namespace
+
+static int fail(const Twine &message) {
+  llvm::WithColor::error(llvm::errs(), "fa4-mutate") << message << "\n";
+  return 1;
+}
 
 /// A range of numbers of mutants.
 struct NumberRange {
@@ -266,6 +273,7 @@ bool MutationTest::runKernel(KernelOp kernel) {
   bool isGood = true;
   for (const Mutation &mutation : mutate(*model)) {
     uint64_t number = next++;
+    assert(llvm::is_contained(kMutationKinds, mutation.kind));
     if (!range.contains(number) || !isAskedFor(mutation))
       continue;
     if (emitIR.empty())
@@ -321,12 +329,20 @@ int main(int argc, char **argv) {
   fa4::setUpTool("fa4-mutate");
   static const fa4::FatalErrorExit fatal{"fa4-mutate", 1};
   fa4::reportFatalErrorsAs(fatal);
+  if (auto problem = fa4::findEmptyArgument(argc, argv))
+    return fail(*problem);
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(
       argc, argv,
       "Changes one thing in the protocol of each kernel and asks the verifier\n"
       "and the explorer. Exit status 1 if they disagree or a kernel is "
       "invalid.\n");
+  if (!onlyKind.empty() &&
+      !llvm::is_contained(kMutationKinds, onlyKind.getValue()))
+    return fail("--kind: there is no kind '" + onlyKind + "'; " +
+                fa4::suggestName(onlyKind, kMutationKinds));
+  if (maxPasses < 0)
+    return fail("--max-passes must not be negative, got " + Twine(maxPasses));
   DialectRegistry registry;
   fa4::registerToolDialects(registry);
   MLIRContext context(registry);

@@ -9,15 +9,25 @@
 #include "PassHelp.h"
 #include "fa4/InitAll.h"
 #include "fa4/Support/FatalErrors.h"
+#include "fa4/Support/OptionValues.h"
+#include "fa4/Support/OutputFiles.h"
 #include "fa4/Support/Tool.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/WithColor.h"
+
+static int fail(const llvm::Twine &message) {
+  llvm::WithColor::error(llvm::errs(), "fa4-opt") << message << "\n";
+  return 1;
+}
 
 int main(int argc, char **argv) {
   fa4::setUpTool("fa4-opt");
   static const fa4::FatalErrorExit fatal{"fa4-opt", 1};
   fa4::reportFatalErrorsAs(fatal);
+  if (auto problem = fa4::findEmptyArgument(argc, argv))
+    return fail(*problem);
   mlir::DialectRegistry registry;
   fa4::registerToolDialects(registry);
   fa4::registerToolPasses();
@@ -32,8 +42,15 @@ int main(int argc, char **argv) {
       "--help-fa4=NAME describes some):\n\n" +
       fa4::describePasses();
   static llvm::cl::extrahelp extraHelp(help);
-  return mlir::asMainReturnCode(mlir::MlirOptMain(
+  auto [input, output] = mlir::registerAndParseCLIOptions(
       argc, argv,
       "fa4 optimizer driver. For fa4's own passes only: --help-fa4\n",
-      registry));
+      registry);
+  auto run = [&, in = input](llvm::StringRef path) {
+    return mlir::asMainReturnCode(
+        mlir::MlirOptMain(argc, argv, in, path, registry));
+  };
+  if (fa4::OutputFiles::isStandardOutput(output))
+    return run(output);
+  return fa4::writeThroughMemory("fa4-opt", output, run);
 }

@@ -18,6 +18,8 @@
 #include "AttnReduction.h"
 #include "fa4/InitAll.h"
 #include "fa4/Support/FatalErrors.h"
+#include "fa4/Support/OptionValues.h"
+#include "fa4/Support/OutputFiles.h"
 #include "fa4/Support/Tool.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
@@ -82,6 +84,26 @@ static bool takeTest(std::vector<std::string> &arguments, StringRef self) {
   return true;
 }
 
+/// Removes `-o FILE` or `-o=FILE` from the arguments and returns the last FILE;
+/// "-" if there is none.
+static std::string takeOutput(std::vector<std::string> &arguments) {
+  std::string output = "-";
+  for (size_t i = 1; i < arguments.size();) {
+    StringRef argument = arguments[i];
+    if (argument.starts_with("--"))
+      argument = argument.drop_front();
+    bool isJoined = argument.consume_front("-o=");
+    if (!isJoined && (argument != "-o" || i + 1 == arguments.size())) {
+      ++i;
+      continue;
+    }
+    output = isJoined ? argument.str() : arguments[i + 1];
+    arguments.erase(arguments.begin() + i,
+                    arguments.begin() + i + (isJoined ? 1 : 2));
+  }
+  return output;
+}
+
 int main(int argc, char **argv) {
   // mlir-reduce may put the file before or behind the argument of the script.
   if (const char *script = getenv("FA4_REDUCE_TEST"); script && argc == 3)
@@ -89,6 +111,8 @@ int main(int argc, char **argv) {
       if (StringRef(argv[i]) == "--run-test")
         return runTest(script, argv[3 - i]);
   fa4::setUpTool("fa4-reduce");
+  if (auto problem = fa4::findEmptyArgument(argc, argv))
+    return fail(*problem);
   std::vector<std::string> arguments(argv, argv + argc);
   if (!takeTest(arguments, llvm::sys::fs::getMainExecutable(
                                argv[0], reinterpret_cast<void *>(&runTest))))
@@ -99,9 +123,6 @@ int main(int argc, char **argv) {
       "as with\n                 llvm-reduce. The same as "
       "-reduction-tree='traversal-mode=0\n                 test=S', but that "
       "a script S of mlir-reduce ends with 1 then.\n");
-  llvm::SmallVector<char *> pointers;
-  for (std::string &argument : arguments)
-    pointers.push_back(argument.data());
   static const fa4::FatalErrorExit fatal{"fa4-reduce", 1};
   fa4::reportFatalErrorsAs(fatal);
   mlir::DialectRegistry registry;
@@ -109,6 +130,16 @@ int main(int argc, char **argv) {
   fa4::registerAttnReduction(registry);
   fa4::registerToolPasses();
   mlir::MLIRContext context(registry);
-  return mlir::failed(
-      mlir::mlirReduceMain(pointers.size(), pointers.data(), context));
+  std::string output = takeOutput(arguments);
+  auto run = [&](StringRef path) -> int {
+    arguments.push_back("-o=" + path.str());
+    llvm::SmallVector<char *> pointers;
+    for (std::string &argument : arguments)
+      pointers.push_back(argument.data());
+    return mlir::failed(
+        mlir::mlirReduceMain(pointers.size(), pointers.data(), context));
+  };
+  if (fa4::OutputFiles::isStandardOutput(output))
+    return run(output);
+  return fa4::writeThroughMemory("fa4-reduce", output, run);
 }

@@ -10,6 +10,7 @@
 #include "fa4/Simulator/Check/HappensBefore.h"
 #include "fa4/Simulator/Manifest/Session.h"
 #include "fa4/Support/FatalErrors.h"
+#include "fa4/Support/OptionValues.h"
 #include "fa4/Support/OutputFiles.h"
 #include "fa4/Support/Tool.h"
 #include "llvm/ADT/STLExtras.h"
@@ -103,13 +104,13 @@ static bool readRange(const InputArgList &args, OptionId id, T &first,
                       T &last) {
   if (!args.hasArg(id))
     return true;
-  auto [from, to] = args.getLastArgValue(id).split(':');
-  if (from.getAsInteger(0, first) ||
-      (to.empty() ? (last = first, false) : to.getAsInteger(0, last)) ||
-      last < first)
+  StringRef text = args.getLastArgValue(id);
+  auto [from, to] = text.split(':');
+  if (!text.contains(':'))
+    to = from;
+  if (from.getAsInteger(0, first) || to.getAsInteger(0, last) || last < first)
     return fail(args.getLastArg(id)->getSpelling() +
-                " needs a range such as 0:9, not '" + args.getLastArgValue(id) +
-                "'");
+                " needs a range such as 0:9, not '" + text + "'");
   return true;
 }
 
@@ -459,6 +460,8 @@ int main(int argc, char **argv) {
   fa4::setUpTool("fa4-sim");
   static const fa4::FatalErrorExit fatal{"fa4-sim", 2};
   fa4::reportFatalErrorsAs(fatal);
+  if (auto problem = fa4::findEmptyArgument(argc, argv))
+    return fail(*problem), 2;
   SimOptTable table;
   unsigned missingIndex, missingCount;
   InputArgList args = table.ParseArgs(llvm::ArrayRef(argv + 1, argc - 1),

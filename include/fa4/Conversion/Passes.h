@@ -9,6 +9,7 @@
 #ifndef FA4_CONVERSION_PASSES_H
 #define FA4_CONVERSION_PASSES_H
 
+#include "fa4/Support/PassWithOptions.h"
 #include "mlir/Pass/Pass.h"
 
 namespace fa4 {

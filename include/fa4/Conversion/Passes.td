@@ -9,13 +9,13 @@
 #ifndef FA4_CONVERSION_PASSES_TD
 #define FA4_CONVERSION_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "fa4/Support/PassWithOptions.td"
 
 //===----------------------------------------------------------------------===//
 // attn-to-tile
 //===----------------------------------------------------------------------===//
 
-def AttnToTile : Pass<"attn-to-tile", "::mlir::ModuleOp"> {
+def AttnToTile : FA4_Pass<"attn-to-tile", "::mlir::ModuleOp"> {
   let summary = "Make a tile program of each attention op";
   let description = [{
     For each `attn.sdpa`, makes a `tile.kernel` in front of its function and replaces
@@ -96,7 +96,7 @@ def AttnToTile : Pass<"attn-to-tile", "::mlir::ModuleOp"> {
 // attn-print-support
 //===----------------------------------------------------------------------===//
 
-def AttnPrintSupport : Pass<"attn-print-support", "::mlir::ModuleOp"> {
+def AttnPrintSupport : FA4_Pass<"attn-print-support", "::mlir::ModuleOp"> {
   let summary = "Print for which targets each attention op has a kernel";
   let description = [{
     Prints to standard output a line for each function with an attention op: its name
@@ -133,7 +133,7 @@ def AttnPrintSupport : Pass<"attn-print-support", "::mlir::ModuleOp"> {
 // tile-to-nvvm
 //===----------------------------------------------------------------------===//
 
-def TileToNVVM : Pass<"tile-to-nvvm", "::mlir::ModuleOp"> {
+def TileToNVVM : FA4_Pass<"tile-to-nvvm", "::mlir::ModuleOp"> {
   let summary = "Lower kernels of the tile dialect to the LLVM and NVVM dialects";
   let description = [{
     Each `tile.kernel` becomes an `llvm.func` of its name with `nvvm.kernel`. It
@@ -220,7 +220,7 @@ def TileToNVVM : Pass<"tile-to-nvvm", "::mlir::ModuleOp"> {
 // lane-math-to-llvm
 //===----------------------------------------------------------------------===//
 
-def LaneMathToLLVM : Pass<"lane-math-to-llvm"> {
+def LaneMathToLLVM : FA4_Pass<"lane-math-to-llvm"> {
   let summary = "Lower math on a thread's scalars and pairs to instructions";
   let description = [{
     Rewrites operations of `math`, divisions of f32, selections by bits and `tile.exp2`, on scalars and

@@ -13,6 +13,7 @@
 #ifndef FA4_PIPELINES_ATTNTONVVM_H
 #define FA4_PIPELINES_ATTNTONVVM_H
 
+#include "fa4/Support/OptionValues.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
 
@@ -65,7 +66,7 @@ struct AttnToNVVMOptions : public mlir::PassPipelineOptions<AttnToNVVMOptions> {
   PassOptions::Option<std::string> chip{
       *this, "chip", llvm::cl::desc("Target: sm_100a, sm_103a"),
       llvm::cl::init(KernelOptions().chip)};
-  PassOptions::Option<double> rescaleThreshold{
+  PassOptions::Option<double, RealParser> rescaleThreshold{
       *this, "rescale-threshold",
       llvm::cl::desc("How far, in powers of two, a row's maximum may grow "
                      "before the accumulator is rescaled, 0 to 15 for f16 and "
@@ -75,7 +76,7 @@ struct AttnToNVVMOptions : public mlir::PassPipelineOptions<AttnToNVVMOptions> {
       *this, "split-arrival",
       llvm::cl::desc("Hand over operands of MMAs in two parts"),
       llvm::cl::init(KernelOptions().splitArrival)};
-  PassOptions::Option<double> expFraction{
+  PassOptions::Option<double, RealParser> expFraction{
       *this, "exp-fraction",
       llvm::cl::desc("Share of the exponentials that a polynomial computes, 0 "
                      "to 0.75; -1 = computed from the target's rates"),

@@ -9,6 +9,7 @@
 #ifndef FA4_SUPPORT_OUTPUTFILES_H
 #define FA4_SUPPORT_OUTPUTFILES_H
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/Error.h"
@@ -58,6 +59,15 @@ private:
   };
   std::vector<File> files;
 };
+
+/// Runs `tool`, which writes a file at the path that it is given, and moves
+/// what it has written to `output` by OutputFiles. For a main function of
+/// upstream's that opens its output itself: an error or a full disk then leaves
+/// neither a partial file nor an emptied one. The path given to `tool` is that
+/// of a file in memory. Returns the tool's exit status; after 0, 1 with a
+/// message of `name` if the output cannot be written.
+int writeThroughMemory(llvm::StringRef name, llvm::StringRef output,
+                       llvm::function_ref<int(llvm::StringRef path)> tool);
 
 } // namespace fa4
 

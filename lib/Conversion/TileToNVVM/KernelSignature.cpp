@@ -511,6 +511,9 @@ DictionaryAttr KernelSignature::describeTensors() const {
         }))
       entries.push_back(builder.getNamedAttr(
           "alignment", builder.getI64IntegerAttr(kTensorMapAlignment)));
+    if (written.contains(argument))
+      entries.push_back(
+          builder.getNamedAttr("exclusive", builder.getBoolAttr(true)));
     if (!memref.getLayout().isIdentity())
       entries.push_back(
           builder.getNamedAttr("strides", stringArray(builder, strideNames)));

@@ -16,6 +16,7 @@ static std::optional<json::Value> toJSON(Attribute attr) {
   using Result = std::optional<json::Value>;
   return llvm::TypeSwitch<Attribute, Result>(attr)
       .Case([](StringAttr attr) { return Result(attr.getValue()); })
+      .Case([](BoolAttr attr) { return Result(attr.getValue()); })
       .Case([](IntegerAttr attr) { return Result(attr.getInt()); })
       .Case([](ArrayAttr attr) -> Result {
         json::Array array;

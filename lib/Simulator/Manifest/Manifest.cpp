@@ -251,7 +251,7 @@ bool ManifestReader::readTensor(StringRef name, const JsonPlace &place) {
   TensorSpec tensor;
   tensor.name = name.str();
   if (!place.onlyKeys({"dtype", "shape", "strides", "role", "address",
-                       "alignment", "fill", "file"}))
+                       "alignment", "exclusive", "fill", "file"}))
     return false;
   auto dtype = place.require("dtype"), shape = place.require("shape");
   if (!dtype || !readDType(*dtype, tensor.dtype) || !shape ||
@@ -279,6 +279,9 @@ bool ManifestReader::readTensor(StringRef name, const JsonPlace &place) {
   }
   if (auto alignment = place.find("alignment"))
     if (!readAlignment(*alignment, tensor))
+      return false;
+  if (auto exclusive = place.find("exclusive"))
+    if (!exclusive->read(tensor.exclusive))
       return false;
   if (auto fill = place.find("fill"))
     if (!readFill(*fill, tensor))

@@ -7,6 +7,7 @@
 
 #include "fa4/Simulator/Manifest/Session.h"
 #include "fa4/Simulator/Ptx/Parser.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
@@ -283,6 +284,76 @@ template <typename F> static void forEachElement(const Tensor &tensor, F f) {
   }
 }
 
+/// Whether the strides show that no two elements share an address: each stride
+/// steps over all that the smaller ones reach. Strides that do not show it may
+/// still belong to such a tensor.
+static bool hasNestedStrides(const Tensor &tensor) {
+  std::vector<std::pair<int64_t, int64_t>> dims; // Stride, size.
+  for (auto [stride, size] : llvm::zip_equal(tensor.strides, tensor.shape))
+    if (size > 1)
+      dims.emplace_back(stride, size);
+  llvm::sort(dims);
+  int64_t reach = 0;
+  for (auto [stride, size] : dims) {
+    if (stride <= reach)
+      return false;
+    reach += stride * (size - 1);
+  }
+  return true;
+}
+
+/// Whether two elements, of one tensor or of two, share a byte. The elements of
+/// interleaved views, such as the queries and the output of one packed array,
+/// do not, though the ranges of their addresses overlap.
+static bool shareBytes(const Tensor &a, const Tensor &b) {
+  if (&a == &b && hasNestedStrides(a))
+    return false;
+  uint64_t begin = std::max(a.address, b.address);
+  uint64_t end = std::min(a.address + a.bytes, b.address + b.bytes);
+  if (begin >= end)
+    return false;
+  llvm::BitVector taken(end - begin);
+  auto forEachByte = [&](const Tensor &tensor, auto function) {
+    unsigned bytes = dtypeBytes(tensor.spec->dtype);
+    forEachElement(tensor, [&](int64_t, uint64_t offset) {
+      for (uint64_t byte = tensor.address + offset, last = byte + bytes;
+           byte < last; ++byte)
+        if (byte >= begin && byte < end)
+          function(byte - begin);
+    });
+  };
+  bool isTwice = false, isShared = false;
+  forEachByte(a, [&](uint64_t byte) {
+    isTwice |= taken[byte];
+    taken.set(byte);
+  });
+  if (&a == &b)
+    return isTwice;
+  forEachByte(b, [&](uint64_t byte) { isShared |= taken[byte]; });
+  return isShared;
+}
+
+/// Tensors at fixed addresses may be views of one storage. One that a kernel
+/// writes while it still reads others must not be.
+llvm::Error Session::checkExclusive() const {
+  for (const Tensor &tensor : resolved) {
+    if (!tensor.spec->exclusive)
+      continue;
+    if (shareBytes(tensor, tensor))
+      return fail("tensor '" + tensor.spec->name + "' of shape " +
+                  shapeText(tensor.shape) + " and strides " +
+                  shapeText(tensor.strides) +
+                  " has two elements at one address, but is written and must "
+                  "be memory of its own");
+    for (const Tensor &other : resolved)
+      if (&other != &tensor && shareBytes(tensor, other))
+        return fail("tensor '" + tensor.spec->name + "' shares memory with '" +
+                    other.spec->name +
+                    "', but is written and must be memory of its own");
+  }
+  return llvm::Error::success();
+}
+
 namespace {
 /// Normally distributed numbers: splitmix64 makes the bits, Box-Muller the
 /// distribution.
@@ -492,6 +563,8 @@ llvm::Error Session::prepare(const PrepareOptions &options) {
     if (auto error = resolveTensor(tensor))
       return error;
   if (auto error = allocate())
+    return error;
+  if (auto error = checkExclusive())
     return error;
   if (auto error = fill(options))
     return error;

@@ -373,3 +373,49 @@ func.func @two_gradients_in_one(%q: memref<1x8x1x16xf16>, %lse: memref<1x1x8xf32
     : memref<1x8x1x16xf16>, memref<1x8x1x16xf16>, memref<1x8x1x16xf16>, memref<1x8x1x16xf16>, memref<1x8x1x16xf16>, memref<1x1x8xf32>
   return
 }
+
+// -----
+
+// The same memory under another type is the same memory.
+!q = memref<1x8x1x16xf16>
+func.func @outs_cast(%q: !q, %k: !q, %v: !q) {
+  %cast = memref.cast %q : !q to memref<?x8x1x16xf16>
+  // expected-error @+1 {{destination 0 (outs) must be memory of its own, but is also operand 0}}
+  attn.sdpa %q, %k, %v layout<bshd> outs(%cast : memref<?x8x1x16xf16>) : !q, !q, !q
+  return
+}
+
+// -----
+
+!q = memref<1x8x1x16xf16>
+!s = memref<1x4x1x16xf16, strided<[128, 16, 16, 1]>>
+func.func @outs_first_half(%q: !q, %kv: !s) {
+  %half = memref.subview %q[0, 0, 0, 0] [1, 4, 1, 16] [1, 1, 1, 1] : !q to !s
+  %other = memref.subview %q[0, 4, 0, 0] [1, 4, 1, 16] [1, 1, 1, 1] : !q to memref<1x4x1x16xf16, strided<[128, 16, 16, 1], offset: 64>>
+  // Two halves of one array are not the same memory.
+  attn.sdpa %half, %kv, %kv layout<bshd> outs(%other : memref<1x4x1x16xf16, strided<[128, 16, 16, 1], offset: 64>>) : !s, !s, !s
+  // expected-error @+1 {{destination 0 (outs) must be memory of its own, but is also operand 1}}
+  attn.sdpa %other, %q, %q layout<bshd> outs(%half : !s) : memref<1x4x1x16xf16, strided<[128, 16, 16, 1], offset: 64>>, !q, !q
+  return
+}
+
+// -----
+
+!q = memref<1x8x1x16xf16>
+func.func @outs_reinterpreted(%q: !q, %k: !q, %v: !q) {
+  %again = memref.reinterpret_cast %v to offset: [0], sizes: [1, 8, 1, 16], strides: [128, 16, 16, 1] : !q to !q
+  // expected-error @+1 {{destination 0 (outs) must be memory of its own, but is also operand 2}}
+  attn.sdpa %q, %k, %v layout<bshd> outs(%again : !q) : !q, !q, !q
+  return
+}
+
+// -----
+
+!q = memref<1x8x1x16xf16>
+func.func @outs_reshaped(%q: !q, %k: !q, %flat: memref<128xf16>) {
+  %v = memref.expand_shape %flat [[0, 1, 2, 3]] output_shape [1, 8, 1, 16] : memref<128xf16> into !q
+  %out = memref.expand_shape %flat [[0, 1, 2, 3]] output_shape [1, 8, 1, 16] : memref<128xf16> into !q
+  // expected-error @+1 {{destination 0 (outs) must be memory of its own, but is also operand 2}}
+  attn.sdpa %q, %k, %v layout<bshd> outs(%out : !q) : !q, !q, !q
+  return
+}

@@ -98,6 +98,7 @@ private:
   llvm::Error resolveTensor(const TensorSpec &tensor);
   llvm::Error readFiles();
   llvm::Error allocate();
+  llvm::Error checkExclusive() const;
   llvm::Error fill(const PrepareOptions &options);
   void findZeroInputs(const PrepareOptions &options);
   llvm::Error fillTensor(Tensor &tensor, const PrepareOptions &options);

@@ -12,6 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Attn/IR/Attn.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -257,15 +259,46 @@ static LogicalResult verifyInits(AttentionOpInterface op, unsigned required,
   return success();
 }
 
+/// Walks up from `memref` through operations that give the same memory another
+/// type: the first elements of the two are at one address.
+static Value skipSameMemory(MemrefValue memref) {
+  while (true) {
+    memref = memref::skipFullyAliasingOperations(memref);
+    Operation *op = memref.getDefiningOp();
+    bool isSame =
+        isa_and_nonnull<memref::CollapseShapeOp, memref::ExpandShapeOp,
+                        memref::MemorySpaceCastOp, memref::TransposeOp>(op);
+    if (auto cast = dyn_cast_or_null<memref::ReinterpretCastOp>(op)) {
+      auto type = dyn_cast<MemRefType>(cast.getSource().getType());
+      SmallVector<int64_t> strides;
+      int64_t offset = ShapedType::kDynamic;
+      isSame = type && succeeded(type.getStridesAndOffset(strides, offset)) &&
+               ShapedType::isStatic(offset) &&
+               cast.getStaticOffsets().front() == offset;
+    }
+    if (!isSame)
+      return memref;
+    memref = mlir::cast<MemrefValue>(op->getOperand(0));
+  }
+}
+
 /// A destination in memory is written while inputs are still read, so it must
-/// be no other operand. Views of one allocation are the caller's promise.
+/// not be another operand, nor the same memory under another type (a cast, a
+/// reshape, a subview of all of it). Whether other views overlap depends on
+/// numbers that only whoever launches the kernel knows: see `exclusive` in the
+/// manifest.
 static LogicalResult verifyNoAliases(AttentionOpInterface op) {
   if (!op.hasMemRefSemantics())
     return success();
+  // Captured scalars are memory of nobody.
+  auto memoryOf = [&](unsigned i) -> Value {
+    auto memref = dyn_cast<MemrefValue>(op->getOperand(i));
+    return memref ? skipSameMemory(memref) : Value();
+  };
   unsigned first = op.getFirstInitNumber();
   for (unsigned i = first; i < op->getNumOperands(); ++i)
     for (unsigned other = 0; other < i; ++other)
-      if (op->getOperand(i) == op->getOperand(other))
+      if (memoryOf(i) && memoryOf(i) == memoryOf(other))
         return op->emitOpError("destination ")
                << i - first << " (outs) must be memory of its own, but is also "
                << (other < first ? "operand " : "destination ")

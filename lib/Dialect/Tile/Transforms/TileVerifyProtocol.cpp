@@ -58,6 +58,12 @@ struct TileExploreProtocol
     std::optional<ProtocolFinding> finding = verifyPlacement(*model);
     ExplorerStatistics statistics;
     if (!finding) {
+      if (maxPasses < 0) {
+        kernel.emitError("tile-explore-protocol: max-passes must not be "
+                         "negative, got ")
+            << maxPasses;
+        return signalPassFailure();
+      }
       ExplorerOptions options;
       options.maxPasses = maxPasses;
       options.maxStates = maxStates;

@@ -117,7 +117,9 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
 
     **Destinations.** On memrefs, `outs` names the memref(s) to write and there
     is no result; LSE is written if a second one is given. They must not overlap
-    with the inputs or each other; that they are other values is verified. On tensors `outs` is optional and tied to the results, in
+    with the inputs or each other. The verifier refuses the same memory under
+    another name (a cast, a subview of all of it); of other views a launch
+    checks that no element is in two. On tensors `outs` is optional and tied to the results, in
     the sense of destination-passing style: only the shape counts, and
     bufferization writes in place where it can.
 

@@ -9,6 +9,7 @@
 #ifndef FA4_DIALECT_ATTN_TRANSFORMS_PASSES_H
 #define FA4_DIALECT_ATTN_TRANSFORMS_PASSES_H
 
+#include "fa4/Support/PassWithOptions.h"
 #include "mlir/Pass/Pass.h"
 
 namespace fa4::attn {

@@ -9,9 +9,9 @@
 #ifndef FA4_DIALECT_ATTN_TRANSFORMS_PASSES_TD
 #define FA4_DIALECT_ATTN_TRANSFORMS_PASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "fa4/Support/PassWithOptions.td"
 
-def AttnDecompose : Pass<"attn-decompose"> {
+def AttnDecompose : FA4_Pass<"attn-decompose"> {
   let summary = "Lower attention ops to linalg, scf, arith and math";
   let description = [{
     Rewrites `attn.sdpa` and `attn.sdpa_backward` with every mask, region, head
@@ -71,7 +71,7 @@ def AttnDecompose : Pass<"attn-decompose"> {
   ];
 }
 
-def ArithExpandFp8 : Pass<"arith-expand-fp8"> {
+def ArithExpandFp8 : FA4_Pass<"arith-expand-fp8"> {
   let summary = "Expand conversions of f8E4M3FN and f8E5M2 to integer arithmetic";
   let description = [{
     Rewrites `arith.extf` from and `arith.truncf` to f8E4M3FN and f8E5M2
@@ -103,7 +103,7 @@ def ArithExpandFp8 : Pass<"arith-expand-fp8"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
-def MathExpandClampF : Pass<"math-expand-clampf"> {
+def MathExpandClampF : FA4_Pass<"math-expand-clampf"> {
   let summary = "Expand math.clampf to arith.maximumf and arith.minimumf";
   let description = [{
     Rewrites `math.clampf`, for which neither LLVM nor libm has a counterpart.

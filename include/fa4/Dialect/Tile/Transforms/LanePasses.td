@@ -11,13 +11,13 @@
 #ifndef FA4_DIALECT_TILE_TRANSFORMS_LANEPASSES_TD
 #define FA4_DIALECT_TILE_TRANSFORMS_LANEPASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "fa4/Support/PassWithOptions.td"
 
 //===----------------------------------------------------------------------===//
 // tile-split-loop
 //===----------------------------------------------------------------------===//
 
-def TileSplitLoop : Pass<"tile-split-loop", "::fa4::tile::KernelOp"> {
+def TileSplitLoop : FA4_Pass<"tile-split-loop", "::fa4::tile::KernelOp"> {
   let summary = "Split loops of compute roles where a condition changes";
   let description = [{
     A loop of a compute role with an `scf.if` whose condition compares the
@@ -73,7 +73,7 @@ def TileSplitLoop : Pass<"tile-split-loop", "::fa4::tile::KernelOp"> {
 // tile-distribute
 //===----------------------------------------------------------------------===//
 
-def TileDistribute : Pass<"tile-distribute", "::fa4::tile::KernelOp"> {
+def TileDistribute : FA4_Pass<"tile-distribute", "::fa4::tile::KernelOp"> {
   let summary = "Give each thread of a role its part of every tile";
   let description = [{
     In roles that hold data (all but those with `issue`), which have as many
@@ -147,7 +147,7 @@ def TileDistribute : Pass<"tile-distribute", "::fa4::tile::KernelOp"> {
 // tile-unroll
 //===----------------------------------------------------------------------===//
 
-def TileUnroll : Pass<"tile-unroll", "::fa4::tile::KernelOp"> {
+def TileUnroll : FA4_Pass<"tile-unroll", "::fa4::tile::KernelOp"> {
   let summary = "Split a thread's rows into fragments of column pairs";
   let description = [{
     After `tile-distribute`: every vector of `n` columns becomes `n / 2` vectors

@@ -11,13 +11,13 @@
 #ifndef FA4_DIALECT_TILE_TRANSFORMS_PROGRAMPASSES_TD
 #define FA4_DIALECT_TILE_TRANSFORMS_PROGRAMPASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "fa4/Support/PassWithOptions.td"
 
 //===----------------------------------------------------------------------===//
 // tile-subtile
 //===----------------------------------------------------------------------===//
 
-def TileSubtile : Pass<"tile-subtile", "::fa4::tile::KernelOp"> {
+def TileSubtile : FA4_Pass<"tile-subtile", "::fa4::tile::KernelOp"> {
   let summary = "Cut MMAs into ones of the target's rows";
   let description = [{
     Where an MMA has more rows than one of the target's, cuts the dimension that
@@ -70,7 +70,7 @@ def TileSubtile : Pass<"tile-subtile", "::fa4::tile::KernelOp"> {
 // tile-lazy-rescale
 //===----------------------------------------------------------------------===//
 
-def TileLazyRescale : Pass<"tile-lazy-rescale", "::fa4::tile::KernelOp"> {
+def TileLazyRescale : FA4_Pass<"tile-lazy-rescale", "::fa4::tile::KernelOp"> {
   let summary = "Rescale accumulators only when the row max has grown much";
   let description = [{
     An online softmax keeps sums in units of `2^(c m)`, where `m` is the row max so

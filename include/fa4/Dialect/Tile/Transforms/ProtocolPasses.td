@@ -9,9 +9,9 @@
 #ifndef FA4_DIALECT_TILE_TRANSFORMS_PROTOCOLPASSES_TD
 #define FA4_DIALECT_TILE_TRANSFORMS_PROTOCOLPASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "fa4/Support/PassWithOptions.td"
 
-def TileVerifyProtocol : Pass<"tile-verify-protocol", "::fa4::tile::KernelOp"> {
+def TileVerifyProtocol : FA4_Pass<"tile-verify-protocol", "::fa4::tile::KernelOp"> {
   let summary = "Prove that roles neither deadlock nor race";
   let description = [{
     For kernels of roles, from `tile-warp-specialize` to `tile-unroll`: proves,
@@ -78,7 +78,7 @@ def TileVerifyProtocol : Pass<"tile-verify-protocol", "::fa4::tile::KernelOp"> {
   ];
 }
 
-def TileVerifyOutputs : Pass<"tile-verify-outputs", "::fa4::tile::KernelOp"> {
+def TileVerifyOutputs : FA4_Pass<"tile-verify-outputs", "::fa4::tile::KernelOp"> {
   let summary = "Prove that each element of an output is written once";
   let description = [{
     For kernels of any level, from `tile` to `unroll`: proves for all sizes that
@@ -112,7 +112,7 @@ def TileVerifyOutputs : Pass<"tile-verify-outputs", "::fa4::tile::KernelOp"> {
   }];
 }
 
-def TileExploreProtocol : Pass<"tile-explore-protocol", "::fa4::tile::KernelOp"> {
+def TileExploreProtocol : FA4_Pass<"tile-explore-protocol", "::fa4::tile::KernelOp"> {
   let summary = "Run the roles' protocol in every order";
   let description = [{
     The same claim as `tile-verify-protocol` for small numbers of passes, by

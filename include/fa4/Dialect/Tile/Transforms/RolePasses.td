@@ -11,13 +11,13 @@
 #ifndef FA4_DIALECT_TILE_TRANSFORMS_ROLEPASSES_TD
 #define FA4_DIALECT_TILE_TRANSFORMS_ROLEPASSES_TD
 
-include "mlir/Pass/PassBase.td"
+include "fa4/Support/PassWithOptions.td"
 
 //===----------------------------------------------------------------------===//
 // tile-warp-specialize
 //===----------------------------------------------------------------------===//
 
-def TileWarpSpecialize : Pass<"tile-warp-specialize", "::fa4::tile::KernelOp"> {
+def TileWarpSpecialize : FA4_Pass<"tile-warp-specialize", "::fa4::tile::KernelOp"> {
   let summary = "Partition a tile program into roles that talk through channels";
   let description = [{
     Decides from the dataflow and from where the target keeps values which warps
@@ -102,7 +102,7 @@ def TileWarpSpecialize : Pass<"tile-warp-specialize", "::fa4::tile::KernelOp"> {
 // tile-schedule
 //===----------------------------------------------------------------------===//
 
-def TileSchedule : Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
+def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
   let summary = "Software-pipeline the roles of a kernel and choose stages";
   let description = [{
     Decides the order of operations in each role of a kernel, from the dataflow
@@ -206,7 +206,7 @@ def TileSchedule : Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
 // tile-split-exp
 //===----------------------------------------------------------------------===//
 
-def TileSplitExp : Pass<"tile-split-exp", "::fa4::tile::KernelOp"> {
+def TileSplitExp : FA4_Pass<"tile-split-exp", "::fa4::tile::KernelOp"> {
   let summary = "Compute a share of the exponentials by a polynomial";
   let description = [{
     The special function unit computes fewer exponentials a clock than the FMA
@@ -267,7 +267,7 @@ def TileSplitExp : Pass<"tile-split-exp", "::fa4::tile::KernelOp"> {
 // tile-allocate
 //===----------------------------------------------------------------------===//
 
-def TileAllocate : Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
+def TileAllocate : FA4_Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
   let summary = "Give channels memory and barriers";
   let description = [{
     Places the channels of a kernel of roles: sets `offset`, `full` and `empty`
