@@ -7,7 +7,7 @@
 //
 // Stands in for the CUDA runtime under the host code that CuTe-DSL generates,
 // on a machine without a GPU. Nothing runs: a launch is one line of JSON in the
-// file that LAUNCH_RECORD names. record_fa4.py builds it.
+// file that LAUNCH_RECORD names. launch_records.py builds it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,12 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  multiprocessors = 148,
-  sharedBytesOptIn = 232448,
-  maxKernels = 1024,
-  maxParams = 512
-};
+enum { multiprocessors = 148, sharedBytesOptIn = 232448, maxKernels = 1024 };
 
 static struct {
   char *names[maxKernels];
@@ -30,15 +25,24 @@ static struct {
 } kernels;
 
 static struct {
-  size_t bytes[maxParams];
+  struct {
+    char *kernel;
+    size_t *bytes;
+    int count;
+  } lists[maxKernels];
   int count;
 } params;
 
-// A launch does not say how long its parameters are; the PTX does. Called
-// before each launch.
-void launch_recorder_expect(int count, const size_t *bytes) {
-  params.count = count < maxParams ? count : maxParams;
-  memcpy(params.bytes, bytes, params.count * sizeof *bytes);
+// A launch does not say how long a kernel's parameters are; the PTX does.
+// Called before a kernel's first launch. What is said last counts.
+void launch_recorder_expect(const char *kernel, int count,
+                            const size_t *bytes) {
+  if (params.count == maxKernels)
+    abort();
+  params.lists[params.count].kernel = strdup(kernel);
+  params.lists[params.count].bytes = malloc(count * sizeof *bytes);
+  params.lists[params.count].count = count;
+  memcpy(params.lists[params.count++].bytes, bytes, count * sizeof *bytes);
 }
 
 //===--- Libraries and kernels --------------------------------------------===//
@@ -124,7 +128,11 @@ static void printTriple(FILE *out, const char *name, dim3 d) {
 
 cudaError_t _cudaLaunchKernelEx(const cudaLaunchConfig_t *config,
                                 const void *kernel, void **arguments) {
-  FILE *out = fopen(getenv("LAUNCH_RECORD"), "a");
+  const char *name = *(char *const *)kernel;
+  int list = params.count - 1;
+  while (list >= 0 && strcmp(params.lists[list].kernel, name))
+    list--;
+  FILE *out = list < 0 ? NULL : fopen(getenv("LAUNCH_RECORD"), "a");
   if (!out)
     return cudaErrorUnknown;
   dim3 cluster = {1, 1, 1};
@@ -134,16 +142,16 @@ cudaError_t _cudaLaunchKernelEx(const cudaLaunchConfig_t *config,
       cluster.y = config->attrs[i].val.clusterDim.y;
       cluster.z = config->attrs[i].val.clusterDim.z;
     }
-  fprintf(out, "{\"kernel\": \"%s\", ", *(char *const *)kernel);
+  fprintf(out, "{\"kernel\": \"%s\", ", name);
   printTriple(out, "grid", config->gridDim);
   printTriple(out, "block", config->blockDim);
   printTriple(out, "cluster", cluster);
   fprintf(out, "\"dynamic_smem\": %zu, \"params\": [",
           (size_t)config->dynamicSmemBytes);
-  for (int i = 0; i < params.count; i++) {
+  for (int i = 0; i < params.lists[list].count; i++) {
     fputs(i ? ", \"" : "\"", out);
     const unsigned char *bytes = arguments[i];
-    for (size_t j = 0; j < params.bytes[i]; j++)
+    for (size_t j = 0; j < params.lists[list].bytes[i]; j++)
       fprintf(out, "%02x", bytes[j]);
     fputc('"', out);
   }

@@ -1,8 +1,8 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Records FlashAttention-4's launches (and compiles a Triton kernel), runs them
-in fa4-sim, and compares with float64 numpy under FlashAttention's rule. Started
-by sim-peers."""
+"""Records FlashAttention-4's launches, and those of CUTLASS's examples (and
+compiles a Triton kernel), runs them in fa4-sim, and compares with float64 numpy,
+attention under FlashAttention's rule. Started by sim-peers."""
 import argparse
 import json
 import os
@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 
+import cutlass_cases
 from attention_reference import ROUND, Attention, judge
 
 # name: (mode, arguments of record_fa4.py or triton_kernel.py).
@@ -43,23 +44,28 @@ def log(text):
     print(text, flush=True)
 
 
-def record(directory, mode, arguments):
+def record(case):
     """Nothing to do when the same call is there already."""
-    wanted = [f"{k}={json.dumps(v) if not isinstance(v, str) else v}" for k, v in sorted(arguments.items())]
-    stamp = directory + "/stamp"
-    if os.path.exists(stamp) and open(stamp).read() == " ".join([mode] + wanted):
+    script, *words = case.recording()
+    stamp = case.directory + "/stamp"
+    if os.path.exists(stamp) and open(stamp).read() == " ".join(words[1:]):
         return
     here = os.path.dirname(os.path.realpath(__file__))
-    script = [here + "/triton_kernel.py", directory] if mode == "triton" else [here + "/record_fa4.py", directory, mode]
-    result = subprocess.run([sys.executable, *script, *wanted],
+    result = subprocess.run([sys.executable, f"{here}/{script}", *words],
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if result.returncode:
         raise RuntimeError("recording failed:\n" + result.stdout[-2000:])
+    case.finish_recording()
     with open(stamp, "w") as file:
-        file.write(" ".join([mode] + wanted))
+        file.write(" ".join(words[1:]))
 
 
 class Case:
+    """One of CASES. `recorded` is the folder of a record that was mended, as it was before (None: nothing was), and
+    `expected` the kinds of findings in there."""
+
+    recorded, expected = None, set()
+
     def __init__(self, name, mode, arguments, directory):
         self.name, self.mode, self.directory = name, mode, directory
         self.arguments = arguments
@@ -68,6 +74,14 @@ class Case:
         self.call.setdefault("hdv", self.call["hd"])
         if mode == "triton":
             self.call["hk"] = self.call["hq"]
+
+    def recording(self):
+        """The recorder's script and its arguments, the first of which is the folder."""
+        script = ["triton_kernel.py", self.directory] if self.mode == "triton" else ["record_fa4.py", self.directory, self.mode]
+        return script + [f"{k}={json.dumps(v) if not isinstance(v, str) else v}" for k, v in sorted(self.arguments.items())]
+
+    def finish_recording(self):
+        pass
 
     def sequences(self):
         """(query tokens, key tokens) of each part that attends on its own."""
@@ -139,23 +153,22 @@ class Case:
         error = np.abs(lse - reference)[seen].max() if np.array_equal(seen, np.isfinite(lse)) else np.inf
         return [("out", *worst), ("lse", error, LSE_TOLERANCE)]
 
-    def simulate(self, options, inputs):
-        outputs = [f"--output={n}={self.directory}/result-{n}.npy" for n in self.outputs()]
-        manifest = self.directory + "/kernel.json" if self.mode == "triton" else self.directory
-        command = [options.fa4_sim, manifest, *inputs, *outputs, "--json", "--stats"]
-        command += ["--check"] if options.check else []
-        command += [f"--seeds={options.seeds}"] if options.seeds else []
-        for path in outputs:
-            file = path.rsplit("=", 1)[1]
-            if os.path.exists(file):
-                os.remove(file)
-        begin = time.monotonic()
-        result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                timeout=options.timeout)
-        self.seconds = time.monotonic() - begin
-        if result.returncode == 2:
-            raise RuntimeError(result.stderr.strip()[-2000:])
-        return json.loads(result.stdout)
+
+def simulate(case, options, inputs, what):
+    """What fa4-sim says of a record or manifest of the case, and the seconds it took."""
+    outputs = [f"--output={n}={case.directory}/result-{n}.npy" for n in case.outputs()]
+    command = [options.fa4_sim, what, *inputs, *outputs, "--json", "--stats"]
+    command += ["--check"] if options.check else []
+    command += [f"--seeds={options.seeds}"] if options.seeds else []
+    for path in outputs:
+        file = path.rsplit("=", 1)[1]
+        if os.path.exists(file):
+            os.remove(file)
+    begin = time.monotonic()
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=options.timeout)
+    if result.returncode == 2:
+        raise RuntimeError(result.stderr.strip()[-2000:])
+    return json.loads(result.stdout), time.monotonic() - begin
 
 
 def describe_findings(summary):
@@ -166,13 +179,22 @@ def describe_findings(summary):
     return "\n".join(lines[:5])
 
 
+def kinds_of(summary):
+    return {report["kind"] for run in summary["runs"] for report in run["reports"]}
+
+
 def run_case(case, options):
     """True when everything is as it should be; prints the rows of the table."""
     try:
-        record(case.directory, case.mode, case.arguments)
-        summary = case.simulate(options, case.make_inputs(options.data_seed))
+        record(case)
+        inputs = case.make_inputs(options.data_seed)
+        unmended = set()
+        if case.recorded and options.check:
+            unmended = kinds_of(simulate(case, options, inputs, case.recorded)[0])
+        manifest = case.directory + ("/kernel.json" if os.path.exists(case.directory + "/kernel.json") else "")
+        summary, seconds = simulate(case, options, inputs, manifest)
     except (RuntimeError, subprocess.TimeoutExpired) as error:
-        log(f"{case.name:24} FAILED: {error}")
+        log(f"{case.name:30} FAILED: {error}")
         return False
     instructions = sum(r["stats"]["warp_instructions"] for r in summary["runs"])
     ok = summary["ok"]
@@ -180,34 +202,46 @@ def run_case(case, options):
     for i, (name, error, allowed) in enumerate(rows):
         good = error <= allowed
         ok &= good
-        first = f"{case.name:24} {len(summary['runs']):5} {case.seconds:8.2f} {instructions / 1e6:9.2f}"
-        log(f"{first if i == 0 else '':49} {name:>5} {error:11.3e} {allowed:11.3e}  {'ok' if good else 'WRONG'}")
+        first = f"{case.name:30} {len(summary['runs']):5} {seconds:8.2f} {instructions / 1e6:9.2f}"
+        log(f"{first if i == 0 else '':55} {name:>5} {error:11.3e} {allowed:11.3e}  {'ok' if good else 'WRONG'}")
     if not summary["ok"]:
-        log(f"{case.name:24} FINDINGS: {summary['findings']}\n{describe_findings(summary)}")
+        log(f"{case.name:30} FINDINGS: {summary['findings']}\n{describe_findings(summary)}")
+    if unmended - case.expected or (case.recorded and options.check and not unmended):
+        log(f"{case.name:30} as recorded: {', '.join(sorted(unmended)) or 'no finding'}; expected {', '.join(sorted(case.expected))}")
+        return False
+    if unmended:
+        log(f"{'':55} as recorded: {', '.join(sorted(unmended))}, as documented")
     return ok
+
+
+def make_case(name, options):
+    directory = os.path.join(options.scratch, name)
+    if name in cutlass_cases.CASES:
+        if not os.path.isdir(options.cutlass + cutlass_cases.EXAMPLES):
+            raise SystemExit(f"sim-peers: FA4_CUTLASS must name a checkout of NVIDIA's cutlass, with {cutlass_cases.EXAMPLES}")
+        return cutlass_cases.CutlassCase(name, directory, options.cutlass + cutlass_cases.EXAMPLES)
+    return Case(name, *{**CASES, **MORE_CASES}[name], directory)
 
 
 def main():
     parser = argparse.ArgumentParser(prog="sim-peers", description=__doc__)
     parser.add_argument("--scratch", required=True, help="folder for records and results")
     parser.add_argument("--fa4-sim", required=True, help="the fa4-sim to run")
+    parser.add_argument("--cutlass", default="", help="a checkout of NVIDIA's cutlass")
     parser.add_argument("--all", action="store_true", help="more of FlashAttention-4's options")
+    parser.add_argument("--examples", action="store_true", help="CUTLASS's examples")
     parser.add_argument("--case", action="append", help="only this case")
     parser.add_argument("--no-check", dest="check", action="store_false", help="results only, no race checks")
     parser.add_argument("--seeds", help="A:B, for fa4-sim; the results are those of the last seed")
     parser.add_argument("--data-seed", type=int, default=0, help="of the inputs")
     parser.add_argument("--timeout", type=float, default=1800, help="seconds a case")
     options = parser.parse_args()
-    cases = {**CASES, **MORE_CASES} if options.all or options.case else CASES
-    unknown = set(options.case or []) - set(cases)
-    if unknown:
-        parser.error(f"unknown case {', '.join(unknown)} (known: {', '.join(cases)})")
-    log(f"{'case':24} {'runs':>5} {'seconds':>8} {'M instr.':>9} {'':>5} {'max error':>11} {'allowed':>11}")
-    failed = []
-    for name in options.case or cases:
-        mode, arguments = cases[name]
-        if not run_case(Case(name, mode, arguments, os.path.join(options.scratch, name)), options):
-            failed.append(name)
+    known = [*CASES, *MORE_CASES, *cutlass_cases.CASES]
+    if unknown := set(options.case or []) - set(known):
+        parser.error(f"unknown case {', '.join(unknown)} (known: {', '.join(known)})")
+    names = options.case or (cutlass_cases.CASES if options.examples else [*CASES, *MORE_CASES] if options.all else CASES)
+    log(f"{'case':30} {'runs':>5} {'seconds':>8} {'M instr.':>9} {'':>5} {'max error':>11} {'allowed':>11}")
+    failed = [name for name in names if not run_case(make_case(name, options), options)]
     if failed:
         log("failed: " + ", ".join(failed))
     return 1 if failed else 0

@@ -16,7 +16,7 @@ static bool readTensor(StringRef name, const JsonPlace &place,
                        Manifest &manifest) {
   TensorSpec tensor;
   tensor.name = name.str();
-  if (!place.onlyKeys({"dtype", "shape", "strides", "address"}))
+  if (!place.onlyKeys({"dtype", "shape", "strides", "address", "file"}))
     return false;
   auto dtype = place.require("dtype"), shape = place.require("shape");
   auto strides = place.require("strides"), address = place.require("address");
@@ -29,6 +29,11 @@ static bool readTensor(StringRef name, const JsonPlace &place,
   if (tensor.strides.size() != tensor.shape.size())
     return strides->fail("'strides' and 'shape' differ in length");
   tensor.address = base;
+  if (auto file = place.find("file")) {
+    if (!file->read(tensor.file))
+      return false;
+    tensor.file = resolvePath(manifest.file, tensor.file);
+  }
   // A tensor with a number for a name is a workspace, which kernels expect to
   // be zero. The record does not say which of the other tensors are inputs, so
   // all of them may be.
