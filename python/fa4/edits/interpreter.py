@@ -528,6 +528,8 @@ class WorkTile:
 
     def _position(self, op, operands):
         position = _integers(op.properties["static_position"])
+        if any(n == -1 for n in position):
+            raise UndefinedError("an element at the poison position")
         if any(n < 0 for n in position):
             raise NotImplementedError("a position that is not static")
         return tuple(position)
