@@ -27,6 +27,11 @@ class MeaninglessError(Exception):
     the dialect leaves undefined."""
 
 
+class HangError(MeaninglessError):
+    """Roles wait for each other in a circle, in the order in which the file has their
+    operations."""
+
+
 class UndefinedError(Exception):
     """The kernel does something for these inputs that the dialect leaves undefined,
     as to divide by zero: whatever it does then is right."""
@@ -120,7 +125,7 @@ _CMPI = [
 ]  # fmt: skip
 _CMPF = [np.equal, np.greater, np.greater_equal, np.less, np.less_equal, np.not_equal]
 _UNARY = {
-    "arith.negf": np.negative, "math.exp2": np.exp2, "math.log2": np.log2, "math.absf": np.abs, "math.tanh": np.tanh,
+    "arith.negf": np.negative, "math.exp2": lambda x: _flushed(np.exp2(x)), "math.log2": np.log2, "math.absf": np.abs, "math.tanh": np.tanh,
     "math.exp": np.exp, "math.log": np.log, "math.sqrt": np.sqrt, "math.floor": np.floor, "math.ceil": np.ceil,
     "math.trunc": np.trunc, "math.roundeven": np.round, "math.rsqrt": lambda x: 1 / np.sqrt(x), "tile.copy": np.array,
 }  # fmt: skip
@@ -139,6 +144,11 @@ def _cmpf(predicate, a, b):
     return ordered & ~nan if predicate < 7 else ordered | nan
 
 
+def _flushed(power):
+    """An exponential: subnormal results are 0, as the special function unit has them."""
+    return np.where(power < 2.0**-126, power.dtype.type(0), power)
+
+
 def _polynomial(op, x):
     """tile.exp2: some pairs of columns are 2^n p(f)."""
     result = np.exp2(x)
@@ -155,8 +165,7 @@ def _polynomial(op, x):
     for c in reversed(coefficients):
         value = (value + _number(c, np.dtype(np.float32))) * fraction
     power = np.ldexp(1 + value, np.clip(whole, -127, 128).astype(np.int32))
-    power = np.where(np.abs(power) < 2.0**-126, 0, power)  # Subnormal results are 0.
-    return np.where(chosen, power, result).astype(np.float32)
+    return np.where(chosen, _flushed(power), _flushed(result)).astype(np.float32)
 
 
 # ---------------------------------------------------------------------------
@@ -227,7 +236,7 @@ class WorkTile:
                 except StopIteration:
                     roles.remove(role)
             if len(roles) == before and not moved:
-                raise MeaninglessError("the roles hang")
+                raise HangError("the roles hang")
 
     def _block(self, block: Block, values, state, mask):
         """A coroutine, which yields whether it has got on since it last did; gives

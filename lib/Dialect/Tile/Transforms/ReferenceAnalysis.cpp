@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ReferenceAnalysis.h"
-#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Dialect/Tile/Analysis/RowExponent.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -16,26 +16,6 @@
 
 using namespace mlir;
 using namespace fa4::tile;
-
-Value fa4::tile::getRowFactors(Value matrix) {
-  auto broadcast = matrix.getDefiningOp<vector::BroadcastOp>();
-  if (!broadcast)
-    return {};
-  auto cast = broadcast.getSource().getDefiningOp<vector::ShapeCastOp>();
-  auto type = cast ? cast.getResultVectorType() : VectorType();
-  if (!cast || cast.getSourceVectorType().getRank() != 1 ||
-      type.getRank() != 2 || type.getDimSize(1) != 1)
-    return {};
-  return cast.getSource();
-}
-
-std::optional<APFloat> fa4::tile::getSplat(Value value) {
-  SplatElementsAttr splat;
-  if (!value || !matchPattern(value, m_Constant(&splat)) ||
-      !isa<FloatType>(splat.getElementType()))
-    return std::nullopt;
-  return splat.getSplatValue<APFloat>();
-}
 
 void ReferenceAnalysis::set(Value value, std::optional<Dependence> dependence) {
   dependences.erase(value);

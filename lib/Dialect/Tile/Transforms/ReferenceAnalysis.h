@@ -18,9 +18,6 @@
 
 namespace fa4::tile {
 
-/// Returns the element of a constant float vector whose elements are all equal.
-std::optional<llvm::APFloat> getSplat(mlir::Value value);
-
 /// How values depend on a row reference m that sums are kept in units of: of a
 /// value x that would be x0 for m = 0,
 ///
@@ -77,10 +74,6 @@ private:
   llvm::DenseMap<mlir::Value, Dependence> dependences;
   llvm::SmallPtrSet<mlir::Operation *, 8> ignored;
 };
-
-/// The vector of factors, one a row, that is broadcast along the rows of
-/// `matrix`; null if `matrix` is no such broadcast.
-mlir::Value getRowFactors(mlir::Value matrix);
 
 } // namespace fa4::tile
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ReferenceAnalysis.h"
+#include "fa4/Dialect/Tile/Analysis/RowExponent.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/LaunchLimits.h"
@@ -164,6 +165,25 @@ static std::optional<CarriedMax> matchCarriedMax(scf::ForOp loop, unsigned i) {
   return max;
 }
 
+/// Whether the maximum m' bounds all that is summed: each exponent is k * s - f
+/// of scores s for which m' >= k * s. Then rows whose m is -inf have summed
+/// nothing. They may have summed much where the exponents are of another tile
+/// than the one that is reduced, or are scaled by another number there.
+static bool boundsExponents(CarriedMax max, const ReferenceAnalysis &analysis) {
+  WalkResult result = max.loop->walk([&](math::Exp2Op op) {
+    if (op == max.factor || !analysis.get(op.getOperand()))
+      return WalkResult::advance();
+    std::optional<RowExponent> form = matchRowExponent(op.getOperand());
+    if (!form || form->reference != max.getFinite() || form->offset > 0)
+      return WalkResult::interrupt();
+    std::optional<double> slack =
+        getSlack(max.next, form->scores, form->scale / form->referenceScale);
+    return slack && *slack <= 0 ? WalkResult::advance()
+                                : WalkResult::interrupt();
+  });
+  return !result.wasInterrupted();
+}
+
 /// Returns true if the kernel's results do not depend on the choice of the
 /// reference m, provided that all sums are in units of it.
 static bool isAnyReferenceRight(CarriedMax max, ReferenceAnalysis &analysis) {
@@ -220,7 +240,7 @@ static bool isAnyReferenceRight(CarriedMax max, ReferenceAnalysis &analysis) {
   for (Operation *op = max.loop->getNextNode(); op; op = op->getNextNode())
     if (failed(analysis.visit(op)))
       return false;
-  return true;
+  return boundsExponents(max, analysis);
 }
 
 //===----------------------------------------------------------------------===//

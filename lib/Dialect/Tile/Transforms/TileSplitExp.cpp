@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/KernelTarget.h"
+#include "fa4/Dialect/Tile/Analysis/RowExponent.h"
 #include "fa4/Dialect/Tile/Analysis/RowWork.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/Exp2Polynomial.h"
@@ -40,6 +41,13 @@ static unsigned significandBits(Value value) {
                     cast<FloatType>(getElementTypeOrSelf(truncate.getType()))
                         .getFloatSemantics()));
   return bits;
+}
+
+/// Whether the elements of `exponent` are proven to be where `tile.exp2`
+/// defines its polynomial, which overflows to another number than infinity.
+static bool isInPolynomialRange(Value exponent) {
+  std::optional<double> bound = getExponentBound(exponent);
+  return bound && *bound < 128;
 }
 
 namespace {
@@ -108,7 +116,8 @@ FailureOr<Exp2Op> TileSplitExp::planOne(math::Exp2Op op, unsigned tiles,
     degree = *needed;
   }
   if (!type.getElementType().isF32() ||
-      type.getDimSize(1) % kExpFragmentColumns != 0)
+      type.getDimSize(1) % kExpFragmentColumns != 0 ||
+      !isInPolynomialRange(op.getOperand()))
     return Exp2Op();
   RowWork work = countRowWork(op, tiles, target);
   work.degree = degree;

@@ -12,6 +12,7 @@
 #include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
 #include "fa4/Dialect/Tile/Analysis/KernelTarget.h"
 #include "fa4/Dialect/Tile/Analysis/RolePartition.h"
+#include "fa4/Dialect/Tile/Analysis/RowExponent.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/RegisterBudget.h"
 #include "mlir/Analysis/SliceAnalysis.h"

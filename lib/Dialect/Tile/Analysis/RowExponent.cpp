@@ -1,0 +1,205 @@
+//===- RowExponent.cpp - exponents relative to a maximum of their row ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/RowExponent.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+Value fa4::tile::getRowFactors(Value matrix) {
+  auto broadcast = matrix.getDefiningOp<vector::BroadcastOp>();
+  if (!broadcast)
+    return {};
+  auto cast = broadcast.getSource().getDefiningOp<vector::ShapeCastOp>();
+  auto type = cast ? cast.getResultVectorType() : VectorType();
+  if (!cast || cast.getSourceVectorType().getRank() != 1 ||
+      type.getRank() != 2 || type.getDimSize(1) != 1)
+    return {};
+  return cast.getSource();
+}
+
+std::optional<APFloat> fa4::tile::getSplat(Value value) {
+  SplatElementsAttr splat;
+  if (!value || !matchPattern(value, m_Constant(&splat)) ||
+      !isa<FloatType>(splat.getElementType()))
+    return std::nullopt;
+  return splat.getSplatValue<APFloat>();
+}
+
+static std::optional<double> getNumber(Value value) {
+  std::optional<APFloat> splat = getSplat(value);
+  if (!splat || !splat->isFinite())
+    return std::nullopt;
+  return splat->convertToDouble();
+}
+
+/// How many operations deep a form is looked for. Each operation has two
+/// operands, so that the work is bounded by its power of two.
+static constexpr unsigned kDepth = 8;
+
+//===----------------------------------------------------------------------===//
+// Sums of values times numbers
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct LinearForm {
+  llvm::SmallMapVector<Value, double, 4> terms;
+  double offset = 0;
+
+  /// Adds `factor` times `value`.
+  void add(Value value, double factor, unsigned depth);
+};
+} // namespace
+
+/// The operand of a product that is no constant, and the constant.
+static std::optional<std::pair<Value, double>> splitProduct(Operation *op) {
+  for (unsigned i = 0; i < 2; ++i)
+    if (std::optional<double> number = getNumber(op->getOperand(1 - i)))
+      return std::pair(op->getOperand(i), *number);
+  return std::nullopt;
+}
+
+void LinearForm::add(Value value, double factor, unsigned depth) {
+  if (std::optional<double> number = getNumber(value)) {
+    offset += factor * *number;
+    return;
+  }
+  if (Value rows = getRowFactors(value))
+    return add(rows, factor, depth);
+  Operation *op = depth ? value.getDefiningOp() : nullptr;
+  if (isa_and_present<arith::AddFOp, arith::SubFOp>(op)) {
+    add(op->getOperand(0), factor, depth - 1);
+    return add(op->getOperand(1), isa<arith::SubFOp>(op) ? -factor : factor,
+               depth - 1);
+  }
+  if (isa_and_present<arith::NegFOp>(op))
+    return add(op->getOperand(0), -factor, depth - 1);
+  if (isa_and_present<arith::MulFOp, math::FmaOp>(op))
+    if (auto product = splitProduct(op)) {
+      add(product->first, factor * product->second, depth - 1);
+      if (isa<math::FmaOp>(op))
+        add(op->getOperand(2), factor, depth - 1);
+      return;
+    }
+  terms[value] += factor;
+}
+
+std::optional<RowExponent> fa4::tile::matchRowExponent(Value value) {
+  LinearForm form;
+  form.add(value, 1, kDepth);
+  if (form.terms.size() != 2)
+    return std::nullopt;
+  auto scores = form.terms.front(), reference = form.terms.back();
+  if (scores.second < 0)
+    std::swap(scores, reference);
+  if (!(scores.second > 0 && reference.second < 0) ||
+      cast<VectorType>(reference.first.getType()).getRank() != 1)
+    return std::nullopt;
+  return RowExponent{scores.first, scores.second, reference.first,
+                     -reference.second, form.offset};
+}
+
+//===----------------------------------------------------------------------===//
+// References
+//===----------------------------------------------------------------------===//
+
+using Slack = std::optional<double>;
+
+static Slack slackOf(Value reference, Value scores, double factor,
+                     unsigned depth);
+
+static bool isMaximum(vector::CombiningKind kind) {
+  return kind == vector::CombiningKind::MAXNUMF ||
+         kind == vector::CombiningKind::MAXIMUMF;
+}
+
+/// The slack of `chosen`, which a select takes where `condition` holds.
+static Slack slackWhere(Value condition, Value chosen, Value scores,
+                        double factor, unsigned depth) {
+  Slack slack = slackOf(chosen, scores, factor, depth);
+  auto compare = condition.getDefiningOp<arith::CmpFOp>();
+  if (slack || !compare)
+    return slack;
+  // y < bound, or y = -inf: scores are as low, so that a constant is enough.
+  std::optional<double> constant = getNumber(chosen);
+  std::optional<APFloat> bound = getSplat(compare.getRhs());
+  arith::CmpFPredicate predicate = compare.getPredicate();
+  bool isBelow = predicate == arith::CmpFPredicate::OLT ||
+                 predicate == arith::CmpFPredicate::OLE ||
+                 predicate == arith::CmpFPredicate::OEQ;
+  if (constant && bound && !bound->isNaN() && isBelow)
+    if (Slack low = slackOf(compare.getLhs(), scores, factor, depth))
+      return *low + bound->convertToDouble() - *constant;
+  // (y - chosen) * k <= threshold: `chosen` is less than y by that much.
+  if (bound && bound->isFinite() &&
+      (predicate == arith::CmpFPredicate::OLT ||
+       predicate == arith::CmpFPredicate::OLE)) {
+    LinearForm grown;
+    grown.add(compare.getLhs(), 1, depth);
+    double k = -grown.terms.lookup(chosen);
+    grown.terms.erase(chosen);
+    if (k > 0 && grown.terms.size() == 1 && grown.terms.front().second == k)
+      if (Slack high =
+              slackOf(grown.terms.front().first, scores, factor, depth))
+        return *high + (bound->convertToDouble() - grown.offset) / k;
+  }
+  return std::nullopt;
+}
+
+static Slack slackOf(Value reference, Value scores, double factor,
+                     unsigned depth) {
+  if (reference == scores && factor == 1)
+    return 0.0;
+  Operation *op = depth-- ? reference.getDefiningOp() : nullptr;
+  if (auto reduction = dyn_cast_if_present<vector::MultiDimReductionOp>(op)) {
+    if (isMaximum(reduction.getKind()) && reduction.getSource() == scores &&
+        factor == 1)
+      return 0.0;
+    return std::nullopt;
+  }
+  if (isa_and_present<arith::MulFOp>(op)) {
+    auto product = splitProduct(op);
+    if (!product || product->second <= 0)
+      return std::nullopt;
+    Slack slack =
+        slackOf(product->first, scores, factor / product->second, depth);
+    return slack ? Slack(*slack * product->second) : slack;
+  }
+  if (isa_and_present<arith::MaximumFOp, arith::MaxNumFOp>(op)) {
+    Slack x = slackOf(op->getOperand(0), scores, factor, depth);
+    Slack y = slackOf(op->getOperand(1), scores, factor, depth);
+    return x && y ? std::min(*x, *y) : x ? x : y;
+  }
+  if (auto select = dyn_cast_if_present<arith::SelectOp>(op)) {
+    Slack x = slackWhere(select.getCondition(), select.getTrueValue(), scores,
+                         factor, depth);
+    Slack y = slackOf(select.getFalseValue(), scores, factor, depth);
+    return x && y ? Slack(std::max(*x, *y)) : Slack();
+  }
+  return std::nullopt;
+}
+
+Slack fa4::tile::getSlack(Value reference, Value scores, double factor) {
+  return slackOf(reference, scores, factor, kDepth);
+}
+
+std::optional<double> fa4::tile::getExponentBound(Value exponent) {
+  std::optional<RowExponent> form = matchRowExponent(exponent);
+  if (!form)
+    return std::nullopt;
+  Slack slack = getSlack(form->reference, form->scores,
+                         form->scale / form->referenceScale);
+  if (!slack)
+    return std::nullopt;
+  return *slack * form->referenceScale + form->offset;
+}
