@@ -55,7 +55,7 @@ def test_generic_form_is_read_and_written(kernel, level):
 
 @pytest.mark.parametrize("level", [level for level in suite.LEVELS if level != "nvvm"])
 def test_interpreter_agrees_with_simulator(kernel, compiled, level):
-    suite.simulate(compiled, kernel.program, CALL, module_of(kernel, level))
+    suite.simulate(compiled, kernel.program, CALL, module_of(kernel, level), ordered=True)
 
 
 def test_other_numbers_are_found(kernel, compiled):
@@ -64,12 +64,12 @@ def test_other_numbers_are_found(kernel, compiled):
     compare = op_of(module, "arith.cmpi", 1)
     compare.properties["predicate"] = "2 : i64"  # slt, which was sle
     with pytest.raises(WrongError, match="^numbers: out"):
-        suite.simulate(compiled, kernel.program, NORMAL, module)
+        suite.simulate(compiled, kernel.program, NORMAL, module, ordered=True)
     module = module_of(kernel, "distribute")
     block = next(b for op in module.walk() for b in op.blocks() if any(o.name == "tile.put" for o in b.ops))
     block.ops = [op for op in block.ops if op.name != "tile.put"]
     with pytest.raises(WrongError, match="^outputs: lse: 260 elements are not written"):
-        suite.simulate(compiled, kernel.program, CALL, module)
+        suite.simulate(compiled, kernel.program, CALL, module, ordered=True)
 
 
 def test_hang_has_no_meaning(kernel, compiled):
@@ -77,7 +77,7 @@ def test_hang_has_no_meaning(kernel, compiled):
     block = next(b for op in module.walk() for b in op.blocks() if any(o.name == "tile.commit" for o in b.ops))
     block.ops = [op for op in block.ops if op.name != "tile.commit"]
     with pytest.raises(WrongError, match="the roles hang"):
-        suite.simulate(compiled, kernel.program, CALL, module)
+        suite.simulate(compiled, kernel.program, CALL, module, ordered=True)
 
 
 @pytest.mark.parametrize("said, status, message", [
