@@ -103,6 +103,19 @@ tile.kernel @each_row() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]
 
 // -----
 
+// Nobody has written the first value of a channel with `initial`, so no lane may read it.
+tile.kernel @first_value() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %o = tile.channel "o" tmem stages(1) initial(1) : <vector<128x64xf32>>
+  %or = tile.channel "or" tmem stages(1) in_place_of(%o : !tile.channel<vector<128x64xf32>>) : <vector<128x64xf32>>
+  tile.role @correct warps(4) {
+    %ov = tile.wait %o : <vector<128x64xf32>> -> vector<128x64xf32>
+    // expected-error @below {{'tile.commit' op uses the first value of channel "o", which nobody has written: only a tile.rescale that is committed in the value's place leaves it alone}}
+    tile.commit %or, %ov : <vector<128x64xf32>>, vector<128x64xf32>
+  }
+}
+
+// -----
+
 // Placement, barriers and fences are checked again at the end.
 tile.kernel @arrivals(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                   %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})

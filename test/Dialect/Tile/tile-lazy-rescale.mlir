@@ -500,3 +500,33 @@ tile.kernel @range_decides(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]
   %both = arith.addf %lse, %two : vector<128xf32>
   tile.store %both, %x[%c0] : vector<128xf32>, memref<?xf32>
 }
+
+// -----
+
+// The exponents are of another tile than the one whose maximum is carried: a row whose
+// maximum is still -inf may have summed much, so its factor of 0 counts.
+// CHECK-LABEL: tile.kernel @other_tile(
+// CHECK-NOT: arith.select
+tile.kernel @other_tile(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %ninf = arith.constant dense<0xFF800000> : vector<128xf32>
+  %zero = arith.constant dense<0.0> : vector<128xf32>
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %r:2 = scf.for %j = %c0 to %n step %c128 iter_args(%m = %ninf, %l = %zero) -> (vector<128xf32>, vector<128xf32>) {
+    %t = tile.load %x[%j] : memref<?xf32> -> vector<128xf32>
+    %u = tile.load %x[%c0] : memref<?xf32> -> vector<128xf32>
+    %m2 = arith.maxnumf %m, %t : vector<128xf32>
+    %d = arith.subf %m, %m2 : vector<128xf32>
+    %a = math.exp2 %d : vector<128xf32>
+    %e = arith.subf %u, %m2 : vector<128xf32>
+    %p = math.exp2 %e : vector<128xf32>
+    %la = arith.mulf %l, %a : vector<128xf32>
+    %l2 = arith.addf %la, %p : vector<128xf32>
+    scf.yield %m2, %l2 : vector<128xf32>, vector<128xf32>
+  }
+  %log = math.log2 %r#1 : vector<128xf32>
+  %lse = arith.addf %r#0, %log : vector<128xf32>
+  tile.store %lse, %x[%c0] : vector<128xf32>, memref<?xf32>
+}

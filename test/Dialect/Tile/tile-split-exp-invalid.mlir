@@ -15,12 +15,18 @@
 // DEGREE: error: tile-split-exp: {{.*}}degree
 
 tile.kernel @good() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" tmem stages(1) : <vector<128x64xf32>>
   tile.role @r warps(4) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
-    %x = arith.constant dense<0.0> : vector<128x64xf32>
+    %x = tile.wait %s : <vector<128x64xf32>> -> vector<128x64xf32>
+    %ninf = arith.constant dense<0xFF800000> : vector<128xf32>
+    %m = vector.multi_reduction <maximumf>, %x, %ninf [1] : vector<128x64xf32> to vector<128xf32>
+    %mc = vector.shape_cast %m : vector<128xf32> to vector<128x1xf32>
+    %mb = vector.broadcast %mc : vector<128x1xf32> to vector<128x64xf32>
+    %e = arith.subf %x, %mb : vector<128x64xf32>
     scf.for %i = %c0 to %c1 step %c1 {
-      %y = math.exp2 %x : vector<128x64xf32>
+      %y = math.exp2 %e : vector<128x64xf32>
       %z = arith.truncf %y : vector<128x64xf32> to vector<128x64xbf16>
     }
   }

@@ -69,6 +69,8 @@ private:
   void commitRescaled(CommitOp commit, RescaleOp rescale, OpBuilder &b);
   void commitWritten(CommitOp commit, OpBuilder &b);
   Value rowsToScale(RescaleOp op, OpBuilder &b);
+  bool mayBeInitial(WaitOp wait);
+  LogicalResult checkInitialValues();
   Value isPastInitial(WaitOp wait, OpBuilder &b);
 
   void read(WaitOp wait, OpBuilder &b);
@@ -214,19 +216,41 @@ void Distributor::commitWritten(CommitOp commit, OpBuilder &b) {
   CommitOp::create(b, commit.getLoc(), channel, /*value=*/Value());
 }
 
-/// Whether the value that `wait` gives has been committed: the first one of a
-/// channel with `initial` values is undefined. Null if the wait is in no loop
-/// or not the channel's first.
-Value Distributor::isPastInitial(WaitOp wait, OpBuilder &b) {
+/// Whether the wait may give the first value of a channel with `initial`
+/// values, which is undefined.
+bool Distributor::mayBeInitial(WaitOp wait) {
   auto channel = wait.getChannel().getDefiningOp<ChannelOp>();
   if (!channel.getInitial().value_or(0))
-    return {};
+    return false;
   WaitOp first;
   role.walk([&](WaitOp other) {
     if (!first && other.getChannel() == wait.getChannel())
       first = other;
   });
-  if (first != wait)
+  return first == wait;
+}
+
+/// Whether lanes leave undefined values alone: those are only rescaled in their
+/// place, where the first pass is left out, or used in a branch.
+LogicalResult Distributor::checkInitialValues() {
+  WalkResult result = role.walk([&](WaitOp wait) -> WalkResult {
+    if (!wait.getValue() || !mayBeInitial(wait))
+      return WalkResult::advance();
+    for (Operation *user : wait.getValue().getUsers())
+      if (user->getBlock() == wait->getBlock() && !inPlace.contains(user))
+        return user->emitOpError("uses the first value of channel \"")
+               << wait.getChannel().getDefiningOp<ChannelOp>().getLabel()
+               << "\", which nobody has written: only a tile.rescale that is "
+                  "committed in the value's place leaves it alone";
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// Whether the value that `wait` gives has been committed. Null if the wait is
+/// in no loop, or never gives an initial value.
+Value Distributor::isPastInitial(WaitOp wait, OpBuilder &b) {
+  if (!mayBeInitial(wait))
     return {};
   // The first wait runs for the first time in the first pass of all loops.
   Location loc = wait.getLoc();
@@ -600,6 +624,8 @@ static void eraseUnused(RoleOp role) {
 
 LogicalResult Distributor::run() {
   collectInPlace(role, bufferOf, inPlace);
+  if (failed(checkInitialValues()))
+    return failure();
   Block &old = role.getBody().front();
   OpBuilder b = OpBuilder::atBlockEnd(&role.getBody().emplaceBlock());
   if (failed(lowerBlock(old, b))) {

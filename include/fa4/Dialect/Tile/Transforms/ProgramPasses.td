@@ -94,8 +94,9 @@ def TileLazyRescale : FA4_Pass<"tile-lazy-rescale", "::fa4::tile::KernelOp"> {
     max but a reference that it exceeds by no more than the threshold. The pass
     proves that any reference is right: it follows what depends on `m` through the
     loop and what comes after, and leaves the loop alone unless all sums begin
-    at 0 and are in units of `2^(c m)`, and only values in which `m` cancels, as
-    `sum / l` and `c m + log2(l)`, go anywhere else. What is replaced by NaN where
+    at 0 and are in units of `2^(c m)`, each exponent is of scores that have gone into
+    the maximum (so that rows with an `m` of -inf have summed nothing), and only
+    values in which `m` cancels, as `sum / l` and `c m + log2(l)`, go anywhere else. What is replaced by NaN where
     `abs(m)` is beyond a bound counts as what it was.
 
     Products of a carried MMA accumulator and the row factor `a` become

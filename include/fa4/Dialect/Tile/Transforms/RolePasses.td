@@ -221,7 +221,9 @@ def TileSplitExp : FA4_Pass<"tile-split-exp", "::fa4::tile::KernelOp"> {
 
     The polynomial's coefficients are derived here, for the degree that the type needs
     to which the result is rounded (bf16 and f16: 3); what stays f32 is left
-    alone.
+    alone. The polynomial is defined below 128. So an exponent must be proven to be
+    less, as that of a score relative to the maximum of its row; other exponentials
+    stay on the special function unit.
 
     Before:
 
@@ -232,9 +234,14 @@ def TileSplitExp : FA4_Pass<"tile-split-exp", "::fa4::tile::KernelOp"> {
       tile.role @r warps(4) {
         %c0 = arith.constant 0 : index
         %c1 = arith.constant 1 : index
+        %ninf = arith.constant dense<0xFF800000> : vector<128xf32>
         scf.for %i = %c0 to %c1 step %c1 {
           %x = tile.wait %s : <vector<128x128xf32>> -> vector<128x128xf32>
-          %y = math.exp2 %x : vector<128x128xf32>
+          %m = vector.multi_reduction <maximumf>, %x, %ninf [1] : vector<128x128xf32> to vector<128xf32>
+          %mc = vector.shape_cast %m : vector<128xf32> to vector<128x1xf32>
+          %mb = vector.broadcast %mc : vector<128x1xf32> to vector<128x128xf32>
+          %e = arith.subf %x, %mb : vector<128x128xf32>
+          %y = math.exp2 %e : vector<128x128xf32>
           %z = arith.truncf %y : vector<128x128xf32> to vector<128x128xbf16>
           tile.acquire %p : <vector<128x128xbf16>>
           tile.commit %p, %z : <vector<128x128xbf16>>, vector<128x128xbf16>
@@ -247,7 +254,7 @@ def TileSplitExp : FA4_Pass<"tile-split-exp", "::fa4::tile::KernelOp"> {
     After (shortened):
 
     ```
-    %y = tile.exp2 %x polynomial [0.695, 0.228, 0.077] pairs [2, 5, 8, ...] : vector<128x128xf32>
+    %y = tile.exp2 %e polynomial [0.695, 0.228, 0.077] pairs [2, 5, 8, ...] : vector<128x128xf32>
     ```
   }];
   let options = [
