@@ -28,12 +28,14 @@ class Gemm:
         self.outputs = [c for _, _, c in groups]
 
     def make_inputs(self, tensors, rng):
-        self.operands = {name: self.operand(name, tensors[name], rng) for a, b, _ in self.groups for name in (a, b)}
+        self.operands = {name: self.operand(tensors[name], rng) for a, b, _ in self.groups for name in (a, b)}
         self.types = {c: tensors[c]["dtype"] for c in self.outputs}
         return self.operands
 
     @staticmethod
-    def operand(_, tensor, rng):
+    def operand(tensor, rng):
+        if tensor["dtype"] == "i8":
+            return rng.integers(-100, 100, tensor["shape"]).astype(np.int8)
         # Values of f32 operands are used as TF32, which holds those of bf16 exactly.
         rounded = ROUND["bf16" if tensor["dtype"] == "f32" else tensor["dtype"]]
         return rounded(rng.standard_normal(tensor["shape"]))
@@ -42,7 +44,7 @@ class Gemm:
         """An element's error is that of f32 sums in any order, and of rounding the result once."""
         rows = []
         for a, b, c in self.groups:
-            x, y = self.operands[a], self.operands[b]
+            x, y = (self.operands[name].astype(np.float64) for name in (a, b))
             exact, magnitude = np.einsum(self.subscripts, x, y), np.einsum(self.subscripts, abs(x), abs(y))
             half_ulp = {"f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8}[self.types[c]]
             allowed = magnitude * 2.0**-20 + abs(exact) * half_ulp
@@ -56,12 +58,6 @@ class DequantizingGemm(Gemm):
     """fp16_gemm_6: one kernel makes f16 of 8-bit integers by a factor, the next multiplies."""
 
     factor = 2.33
-
-    @staticmethod
-    def operand(_, tensor, rng):
-        if tensor["dtype"] == "f16":
-            return ROUND["f16"](rng.standard_normal(tensor["shape"]))
-        return rng.integers(-100, 100, tensor["shape"]).astype(np.int8)
 
     def compare(self, results):
         self.operands["b"] = ROUND["f16"](self.operands["b"] * np.float32(self.factor))
@@ -134,6 +130,36 @@ class FmhaBackward:
                 for name, e, s in zip(self.outputs, exact, same)]
 
 
+class LatentDecode:
+    """Attention of one query a head to a cache of latents, in pages: q_* [h, d, sq, b], c_* [page, d, number of the
+    page], scores from both, values from c_latent; out [h, d, sq, b], lse [h, sq, b] to base 2."""
+
+    program = "kernel/attention/mla/mla_decode_fp16.py"
+    names, outputs = "seqs,page_table,q_latent,q_rope,c_latent,c_rope,out,lse", ["out", "lse"]
+    scale = 0.0416
+
+    def __init__(self, keys, *options):
+        self.keys, self.arguments = keys, ["--seq_len_k", str(keys), "--batch_size", "1", "--split_kv", "1", *options]
+
+    def make_inputs(self, tensors, rng):
+        def normal(name):
+            return ROUND["f16"](rng.standard_normal(tensors[name]["shape"]))
+
+        made = {name: normal(name) for name in ("q_latent", "q_rope", "c_latent", "c_rope")}
+        # Tokens first, heads, sizes; the example's page table of one sequence is in order.
+        query = np.concatenate([made[n] for n in ("q_latent", "q_rope")], axis=1).transpose(3, 2, 0, 1)
+        key, value = (np.concatenate([made[n].transpose(2, 0, 1).reshape(-1, made[n].shape[1]) for n in names], axis=1)
+                      [None, : self.keys, None] for names in (("c_latent", "c_rope"), ("c_latent",)))
+        self.exact = Attention(query, key, value, scale=self.scale)
+        self.same = Attention(query, key, value, scale=self.scale, dtype="f16")
+        return made
+
+    def compare(self, results):
+        lse = self.exact.lse.transpose(1, 2, 0) * np.log2(np.e)
+        return [("out", *judge(results["out"].transpose(3, 2, 0, 1), self.exact.out(), self.same.out(), "f16")),
+                ("lse", np.abs(results["lse"] - lse).max(), 1e-3)]
+
+
 # ---------------------------------------------------------------------------
 # What is missing in the kernels as they are (docs/simulator-memory-model.md, "CUTLASS's examples")
 # ---------------------------------------------------------------------------
@@ -162,9 +188,20 @@ def wait_before_deallocation(ptx):
     return text.replace(label, label + arrival)
 
 
+def wait_in_latent_decode(ptx):
+    """mla_decode_fp16.py exchanges row maxima through shared memory with one barrier in each turn, so that a warp may
+    write its next one before the partner has read this one; and it hands the columns with the correction's factors back
+    while the load from them may be in flight."""
+    exchange = r"(\n\tbar\.sync \t2, 128;\n\tld\.shared\.b32[^\n]*)"
+    factors = r"(\n\ttcgen05\.ld\.sync\.aligned\.32x32b\.x4\.b32(?:[^\n]*\n){1,5}?)(\tmbarrier\.arrive\.)"
+    ptx = re.sub(exchange, r"\1\n\tbar.sync \t2, 128;", ptx)
+    return re.sub(factors, r"\1\ttcgen05.wait::ld.sync.aligned;\n\2", ptx)
+
+
 # By program: the mend, and the findings that the kernel has without it.
 MENDS = {
     Fmha.program: (wait_for_loads, {"missing-tensor-wait"}),
+    LatentDecode.program: (wait_in_latent_decode, {"race", "missing-tensor-wait"}),
     FmhaBackward.program: (wait_before_deallocation, {"race", "tmem-not-allocated"}),
 }
 
@@ -175,7 +212,7 @@ def mend(directory, program):
         return
     original = directory + "/as-recorded"
     os.makedirs(original)
-    for path in glob.glob(directory + "/launch-*"):
+    for path in glob.glob(directory + "/launch-*") + glob.glob(directory + "/*.npy"):
         shutil.copy(path, original)
     changed = False
     for path in glob.glob(directory + "/launch-*.ptx"):
@@ -206,40 +243,41 @@ def _typed(*options):
 
 
 def _tutorial(number):
-    return Gemm(f"{_TUTORIAL}fp16_gemm_{number}.py", "a,b,c", ["--mnk", "512,512,256"], "mk,nk->mn")
+    return Gemm(f"{_TUTORIAL}fp16_gemm_{number}.py", "a,b,c", ["--mnk", "512,512,640"], "mk,nk->mn")
 
 
 def _grouped(mode):
     groups = tuple((f"a{i}", f"b{i}", f"c{i}") for i in range(2))
     names = ",".join(sum(groups, ())) + ",,,,,sizes,strides,pointers"
-    arguments = ["--num_groups", "2", "--problem_sizes_mnkl", "(256,128,128,1),(128,256,64,1)", "--mma_tiler_mn", "128,64",
+    arguments = ["--num_groups", "2", "--problem_sizes_mnkl", "(256,128,640,1),(128,256,64,1)", "--mma_tiler_mn", "128,64",
                  "--tensormap_update_mode", mode]
     return Gemm("kernel/grouped_gemm/grouped_gemm.py", names, arguments, "mkl,nkl->mnl", groups)
 
 
 CASES = {
-    "cutlass-dense": _dense("dense_gemm.py", "256,256,128,1", *_typed("--mma_tiler_mn", "128,128"), subscripts="mkl,nkl->mnl"),
-    "cutlass-dense-2cta": _dense("dense_gemm.py", "512,256,256,1", *_typed(*_PAIR), subscripts="mkl,nkl->mnl"),
-    "cutlass-persistent": _dense("dense_gemm_persistent.py", "512,256,256,1",
+    "cutlass-dense": _dense("dense_gemm.py", "256,256,640,1", *_typed("--mma_tiler_mn", "128,128"), subscripts="mkl,nkl->mnl"),
+    "cutlass-dense-2cta": _dense("dense_gemm.py", "512,256,640,1", *_typed(*_PAIR), subscripts="mkl,nkl->mnl"),
+    "cutlass-persistent": _dense("dense_gemm_persistent.py", "512,256,640,1",
                                  *_typed("--mma_tiler_mn", "128,128", "--use_tma_store")),
-    "cutlass-persistent-2cta": _dense("dense_gemm_persistent.py", "512,256,256,2", *_typed(*_PAIR)),
-    "cutlass-dynamic": _dense("dense_gemm_persistent_dynamic.py", "512,256,256,1", "--mma_tiler_mn", "128,128",
+    "cutlass-persistent-2cta": _dense("dense_gemm_persistent.py", "512,256,640,2", *_typed(*_PAIR)),
+    "cutlass-dynamic": _dense("dense_gemm_persistent_dynamic.py", "512,256,640,1", "--mma_tiler_mn", "128,128",
                               "--use_tma_store"),
-    "cutlass-dynamic-2cta": _dense("dense_gemm_persistent_dynamic.py", "512,256,256,1", *_typed(*_PAIR)),
-    "cutlass-software-pipeline": _dense("dense_gemm_software_pipeline.py", "256,256,256,1",
+    "cutlass-dynamic-2cta": _dense("dense_gemm_persistent_dynamic.py", "512,256,640,1", *_typed(*_PAIR)),
+    "cutlass-software-pipeline": _dense("dense_gemm_software_pipeline.py", "256,256,640,1",
                                         *_typed("--mma_tiler_mn", "128,128"), subscripts="mkl,nkl->mnl"),
-    "cutlass-prefetch": _dense("dense_gemm_persistent_prefetch.py", "256,256,256,1",
+    "cutlass-prefetch": _dense("dense_gemm_persistent_prefetch.py", "256,256,640,1",
                                *_typed("--mma_tiler_mn", "128,128", "--use_tma_store")),
     "cutlass-grouped-smem": _grouped("SMEM"),
     "cutlass-grouped-gmem": _grouped("GMEM"),
     **{f"cutlass-fp16-gemm-{n}": _tutorial(n) for n in ("0", "1", "2", "3", "3_1", "4", "5")},
-    "cutlass-fp16-gemm-6": DequantizingGemm(_TUTORIAL + "fp16_gemm_6.py", "a,b,dequantized,c", ["--mnk", "512,512,256"],
+    "cutlass-fp16-gemm-6": DequantizingGemm(_TUTORIAL + "fp16_gemm_6.py", "a,b,dequantized,c", ["--mnk", "512,512,640"],
                                             "mk,nk->mn"),
-    "cutlass-fmha-hd128": Fmha((1, 256, 1, 128), (1, 384, 1, 128)),
-    "cutlass-fmha-hd64-causal": Fmha((1, 256, 2, 64), (1, 256, 1, 64), "--is_causal"),
+    "cutlass-mla": LatentDecode(512),
+    "cutlass-fmha-hd128": Fmha((1, 256, 1, 128), (1, 640, 1, 128)),
+    "cutlass-fmha-hd64-causal": Fmha((1, 512, 2, 64), (1, 512, 1, 64), "--is_causal"),
     "cutlass-fmha-hd64-persistent": Fmha((2, 256, 2, 64), (2, 200, 1, 64), "--is_persistent"),
-    "cutlass-fmha-bwd-hd64": FmhaBackward(256, 256, (1, 1), 64),
-    "cutlass-fmha-bwd-hd128-causal": FmhaBackward(256, 256, (2, 1), 128, "--is_causal"),
+    "cutlass-fmha-bwd-hd64": FmhaBackward(512, 256, (1, 1), 64),
+    "cutlass-fmha-bwd-hd128-causal": FmhaBackward(384, 384, (2, 1), 128, "--is_causal"),
 }
 
 

@@ -105,7 +105,7 @@ class Recorder:
 
     def __init__(self, directory, library, tensors):
         self.directory, self.library, self.tensors = directory, library, tensors
-        self.kernels, self.read, self.count = {}, set(), 0
+        self.kernels, self.read, self.files, self.count = {}, set(), {}, 0
 
     def learn_kernels(self):
         """Reads the PTX that CuTe-DSL has dumped since the last time. A kernel must be known before it is launched."""
@@ -119,15 +119,16 @@ class Recorder:
 
     def write_launches(self):
         """launch-N.ptx and launch-N.json of the launches that are not written yet; tensor maps as the raw bytes that
-        the kernel gets."""
+        the kernel gets. Kernels of one PTX text share the file of the first launch."""
         with open(os.environ["LAUNCH_RECORD"]) as file:
             launches = file.read().splitlines()
         for line in launches[self.count:]:
             record, name = json.loads(line), f"launch-{self.count}"
             self.count += 1
-            record.update(ptx=name + ".ptx", params=[{"bytes": text} for text in record["params"]],
+            ptx = self.files.setdefault(self.kernels[record["kernel"]], name + ".ptx")
+            record.update(ptx=ptx, params=[{"bytes": text} for text in record["params"]],
                           tensors=dict(self.tensors.named))
-            with open(f"{self.directory}/{name}.ptx", "w") as file:
+            with open(f"{self.directory}/{ptx}", "w") as file:
                 file.write(self.kernels[record["kernel"]])
             with open(f"{self.directory}/{name}.json", "w") as file:
                 json.dump(record, file, indent=1)
