@@ -72,8 +72,9 @@ def mask_sum(count):
 
 
 def mask_differences(count):
-    """The forms of these values repeat, so that none of them is too large to be followed."""
-    lines, last = _shared("%j", "%i", "{r} = arith.subi {x}, {y} : index", [""], count - 1)
+    """The forms of these values repeat after six operations, so that none of them is too large
+    to be followed. As many as leave the form of the first one, whatever the count."""
+    lines, last = _shared("%j", "%i", "{r} = arith.subi {x}, {y} : index", [""], (count - 1) // 6 * 6 + 1)
     return _mask(lines, last)
 
 
@@ -100,6 +101,25 @@ def mask_selections(count):
         lines.append(f"%x{i} = arith.select %c{i}, {last}, %{'ij'[i % 2]} : index")
         last = f"%x{i}"
     return _mask(lines, last)
+
+
+def mask_integers(count):
+    """Operations of which a comparison with the column can't be solved for the column."""
+    kinds = ("muli", "xori", "maxsi", "addi", "divui")
+    lines, last = _shared("%j", "%i", "{r} = arith.{op} {x}, {y} : index", kinds, count - 1)
+    return _mask(lines, last)
+
+
+def mask_selection_tree(count):
+    """The smaller or the larger of two remainders of positions, and so on up."""
+    lines, leaves = [], []
+    for i in range(max(2, count // 4)):
+        lines.append(f"%k{i} = arith.constant {2 * i + 3} : index")
+        lines.append(f"%e{i} = arith.remui %{'ij'[i % 2]}, %k{i} : index")
+        leaves.append(f"%e{i}")
+    line = "{r}c = arith.cmpi {op}, {x}, {y} : index\n      {r} = arith.select {r}c, {x}, {y} : index"
+    combined, last = _tree(leaves, line, ("slt", "sgt", "ult"))
+    return _mask([*lines, *combined], last)
 
 
 def mask_tree(count):
@@ -160,6 +180,8 @@ SHAPES = {
         mask_conditions,
         mask_shared_conditions,
         mask_selections,
+        mask_integers,
+        mask_selection_tree,
         mask_tree,
         score_squares,
         score_shared,
@@ -189,12 +211,13 @@ def make(shape: str, count: int) -> str:
 
 
 def seconds(tool: str, shape: str, count: int) -> float:
-    """Processor time of fa4-compile from an op to PTX, which other work of the machine hardly changes."""
+    """Processor time of fa4-compile from an op to PTX, which other work of the machine hardly changes.
+    ptxas does not check the PTX: it takes longer than the rest, and would refuse the large regions, which spill."""
     with tempfile.TemporaryDirectory(prefix="fa4-") as folder:
         source = Path(folder, "region.mlir")
         source.write_text(make(shape, count))
         before = os.times()
-        done = subprocess.run([tool, source, "-o", folder], capture_output=True, text=True)
+        done = subprocess.run([tool, source, "-o", folder, "--verify-ptx=false"], capture_output=True, text=True)
         after = os.times()
     if done.returncode:
         sys.exit(f"compile-time: {shape}, {count} operations: {done.stderr[-2000:]}")

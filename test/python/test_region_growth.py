@@ -42,6 +42,17 @@ def test_kernel(shape):
     assert ".visible .entry" in ptx
 
 
+def test_selections_of_a_long_chain():
+    """Four times as many operations take about four times as long, not sixteen times.
+
+    Integers of two columns were vectors of LLVM, whose instruction selection takes quadratic
+    time for a chain of these, and `indvars` does for a chain on a loop's induction variable."""
+    tool = gpu.find_tool("fa4-compile")
+    empty = region_growth.seconds(tool, "", 0)
+    short, long = (region_growth.seconds(tool, "mask-selections", n) - empty for n in (150, 600))
+    assert long < 6.5 * short
+
+
 @pytest.mark.parametrize("shape", region_growth.SHAPES)
 def test_cpu(shape):
     ir = run(

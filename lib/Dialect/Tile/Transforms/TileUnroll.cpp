@@ -15,6 +15,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Iterators.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -27,10 +28,14 @@ using namespace mlir;
 using namespace fa4::tile;
 
 namespace {
-/// Rewrites the body of one role. Each vector becomes pairs of columns. What
-/// has no effect is built when something that has one needs it, fragment by
-/// fragment: that gives the order in which a fragment goes all the way before
-/// the next one starts.
+/// Rewrites the body of one role. Each vector becomes pairs of columns, because
+/// a packed instruction computes two f32 at once. No instruction computes two
+/// integers or two conditions at once, so an operation that takes or gives
+/// these becomes one operation for each column.
+///
+/// An operation without effects is built when one that has an effect needs it,
+/// fragment by fragment: that gives the order in which a fragment goes all the
+/// way before the next one starts.
 class Unroller {
 public:
   Unroller(RoleOp role, int64_t fragment,
@@ -40,8 +45,12 @@ public:
   LogicalResult run();
 
 private:
-  /// The pairs of columns of a vector. A pair that is not built yet is null.
-  using Pairs = SmallVector<Value, 0>;
+  /// The columns of a vector. A pair that is not built yet is null. The
+  /// elements are known where an operation gave them one by one, and null
+  /// elsewhere.
+  struct Columns {
+    SmallVector<Value, 0> pairs, elements;
+  };
 
   static bool isRow(Type type) { return isa<VectorType>(type); }
   static int64_t numPairs(Type type) {
@@ -64,16 +73,18 @@ private:
   void addNeededParts(const Part &part, SmallVectorImpl<Part> &needed);
   void buildPart(const Part &part, OpBuilder &b);
   bool isBitOperand(OpOperand &operand);
+  bool isPerColumn(Operation *op);
   void buildAll(Value value, OpBuilder &b);
   void buildCaptured(Operation &op, OpBuilder &b);
   void buildSlice(vector::ExtractStridedSliceOp op, int64_t begin, int64_t end);
-  Value buildUniform(Operation *op, OpBuilder &b);
+  bool buildUniform(Operation *op, OpBuilder &b);
   Value buildPair(Operation *op, int64_t pair, OpBuilder &b);
-  Value buildSelect(arith::SelectOp op, int64_t pair, OpBuilder &b);
-  Value buildMask(Value mask, int64_t pair, OpBuilder &b);
-  Value getPair(Value value, int64_t pair) { return pairs[value][pair]; }
+  Value buildElement(Operation *op, int64_t column, OpBuilder &b);
+  Value getPair(Value value, int64_t pair) {
+    return columns[value].pairs[pair];
+  }
   Value getScalar(Value value) { return scalars.lookupOrDefault(value); }
-  Value element(Value value, int64_t column, OpBuilder &b);
+  Value getElement(Value value, int64_t column, OpBuilder &b);
 
   LogicalResult lowerBlock(Block &block, OpBuilder &b);
   LogicalResult lower(Operation &op, OpBuilder &b);
@@ -99,7 +110,7 @@ private:
   int64_t fragment;
   const llvm::DenseMap<Value, unsigned> &bufferOf;
   IRMapping scalars;
-  llvm::DenseMap<Value, Pairs> pairs;
+  llvm::DenseMap<Value, Columns> columns;
   ColumnMask masks;
   /// The state of a reduction that has begun.
   struct Partial {
@@ -123,30 +134,12 @@ void Unroller::forFragments(Type type,
 // Values without effects, when needed
 //===----------------------------------------------------------------------===//
 
-Value Unroller::element(Value value, int64_t column, OpBuilder &b) {
-  return vector::ExtractOp::create(b, value.getLoc(),
-                                   getPair(value, column / 2), column % 2);
-}
-
-Value Unroller::buildMask(Value mask, int64_t pair, OpBuilder &b) {
-  Value low = masks.getBit(mask, 2 * pair, b);
-  Value high = masks.getBit(mask, 2 * pair + 1, b);
-  return vector::FromElementsOp::create(
-      b, mask.getLoc(), pairType(mask.getType()), ValueRange{low, high});
-}
-
-/// A selection by the bits of a word is built for each column by itself,
-/// because the bits become predicates.
-Value Unroller::buildSelect(arith::SelectOp op, int64_t pair, OpBuilder &b) {
-  SmallVector<Value, 2> elements;
-  for (int64_t column : {2 * pair, 2 * pair + 1}) {
-    Value bit = masks.getBit(op.getCondition(), column, b);
-    elements.push_back(arith::SelectOp::create(
-        b, op.getLoc(), bit, element(op.getTrueValue(), column, b),
-        element(op.getFalseValue(), column, b)));
-  }
-  return vector::FromElementsOp::create(b, op.getLoc(), pairType(op.getType()),
-                                        elements);
+Value Unroller::getElement(Value value, int64_t column, OpBuilder &b) {
+  const Columns &known = columns.find(value)->second;
+  if (known.elements[column])
+    return known.elements[column];
+  return vector::ExtractOp::create(b, value.getLoc(), known.pairs[column / 2],
+                                   column % 2);
 }
 
 /// Returns true if the operand is the condition of a selection that can be
@@ -157,41 +150,84 @@ bool Unroller::isBitOperand(OpOperand &operand) {
          masks.isColumnMask(operand.get());
 }
 
-/// Builds one pair that stands for all pairs of the value, or returns null if
-/// the pairs differ.
-Value Unroller::buildUniform(Operation *op, OpBuilder &b) {
+/// Returns true if `op` takes or gives integers, indices or conditions.
+/// LLVM's NVPTX back end has vectors of two i32, but splits each operation on
+/// them later, in a time that is quadratic in the length of a chain.
+bool Unroller::isPerColumn(Operation *op) {
+  auto isRowOfIntegers = [](Type type) {
+    return isRow(type) && getElementTypeOrSelf(type).isIntOrIndex();
+  };
+  return llvm::any_of(op->getOperandTypes(), isRowOfIntegers) ||
+         llvm::any_of(op->getResultTypes(), isRowOfIntegers);
+}
+
+/// Builds all columns of a value for which they are the same. Returns false if
+/// they differ.
+bool Unroller::buildUniform(Operation *op, OpBuilder &b) {
+  Location loc = op->getLoc();
   VectorType type = pairType(op->getResult(0).getType());
-  if (auto broadcast = dyn_cast<vector::BroadcastOp>(op))
-    return vector::BroadcastOp::create(b, op->getLoc(), type,
-                                       getScalar(broadcast.getSource()));
+  bool perColumn = isPerColumn(op);
+  Value pair, element;
+  if (auto broadcast = dyn_cast<vector::BroadcastOp>(op)) {
+    element = getScalar(broadcast.getSource());
+    pair = vector::BroadcastOp::create(b, loc, type, element);
+  } else if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
+    if (!splat)
+      return false;
+    pair = arith::ConstantOp::create(b, loc, splat.resizeSplat(type));
+    if (perColumn)
+      element =
+          arith::ConstantOp::create(b, loc, splat.getSplatValue<TypedAttr>());
+  } else {
+    return false;
+  }
+  Columns &known = columns[op->getResult(0)];
+  llvm::fill(known.pairs, pair);
+  if (perColumn)
+    llvm::fill(known.elements, element);
+  return true;
+}
+
+/// Builds one column of an operation that takes or gives integers, or that is a
+/// condition that is known as words of bits.
+Value Unroller::buildElement(Operation *op, int64_t column, OpBuilder &b) {
+  Value result = op->getResult(0);
+  if (masks.isColumnMask(result))
+    return masks.getBit(result, column, b);
+  if (isa<vector::StepOp>(op))
+    return arith::ConstantIndexOp::create(b, op->getLoc(), column);
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
-    if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
-      return arith::ConstantOp::create(b, op->getLoc(),
-                                       splat.resizeSplat(type));
-  return nullptr;
+    return arith::ConstantOp::create(
+        b, op->getLoc(),
+        cast<DenseElementsAttr>(constant.getValue())
+            .getValues<TypedAttr>()[column]);
+  SmallVector<Value> operands;
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value value = operand.get();
+    // The bits of a word become predicates.
+    if (isBitOperand(operand))
+      operands.push_back(masks.getBit(value, column, b));
+    else
+      operands.push_back(isRow(value.getType()) ? getElement(value, column, b)
+                                                : getScalar(value));
+  }
+  return b
+      .create(op->getLoc(), op->getName().getIdentifier(), operands,
+              getElementTypeOrSelf(result), op->getAttrs())
+      ->getResult(0);
 }
 
 Value Unroller::buildPair(Operation *op, int64_t pair, OpBuilder &b) {
-  if (auto step = dyn_cast<vector::StepOp>(op))
-    return arith::ConstantOp::create(
-        b, op->getLoc(),
-        DenseElementsAttr::get(
-            pairType(step.getType()),
-            ArrayRef<Attribute>{b.getIndexAttr(2 * pair),
-                                b.getIndexAttr(2 * pair + 1)}));
+  VectorType type = pairType(op->getResult(0).getType());
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     auto values =
         cast<DenseElementsAttr>(constant.getValue()).getValues<Attribute>();
     return arith::ConstantOp::create(
         b, op->getLoc(),
         DenseElementsAttr::get(
-            pairType(op->getResult(0).getType()),
-            ArrayRef<Attribute>{values[2 * pair], values[2 * pair + 1]}));
+            type, ArrayRef<Attribute>{values[2 * pair], values[2 * pair + 1]}));
   }
-  if (auto select = dyn_cast<arith::SelectOp>(op);
-      select && isBitOperand(select.getConditionMutable()))
-    return buildSelect(select, pair, b);
-  Value result = op->getResult(0);
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
     operands.push_back(isRow(operand.getType()) ? getPair(operand, pair)
@@ -204,8 +240,8 @@ Value Unroller::buildPair(Operation *op, int64_t pair, OpBuilder &b) {
                           ArrayRef<int64_t>{0});
   }
   return b
-      .create(op->getLoc(), op->getName().getIdentifier(), operands,
-              pairType(result.getType()), op->getAttrs())
+      .create(op->getLoc(), op->getName().getIdentifier(), operands, type,
+              op->getAttrs())
       ->getResult(0);
 }
 
@@ -217,14 +253,18 @@ static int64_t getSliceOffset(vector::ExtractStridedSliceOp op) {
 void Unroller::buildSlice(vector::ExtractStridedSliceOp op, int64_t begin,
                           int64_t end) {
   int64_t offset = getSliceOffset(op);
-  for (int64_t pair = begin; pair < end; ++pair)
-    pairs[op.getResult()][pair] = getPair(op.getSource(), pair + offset);
+  Columns &to = columns[op.getResult()], &from = columns[op.getSource()];
+  std::copy(from.pairs.begin() + begin + offset,
+            from.pairs.begin() + end + offset, to.pairs.begin() + begin);
+  std::copy(from.elements.begin() + 2 * (begin + offset),
+            from.elements.begin() + 2 * (end + offset),
+            to.elements.begin() + 2 * begin);
 }
 
 bool Unroller::isBuilt(const Part &part) {
-  const Pairs &known = pairs.find(part.value)->second;
+  const Columns &known = columns.find(part.value)->second;
   return llvm::all_of(llvm::seq(part.begin, part.end),
-                      [&](int64_t pair) { return bool(known[pair]); });
+                      [&](int64_t pair) { return bool(known.pairs[pair]); });
 }
 
 void Unroller::addNeededParts(const Part &part, SmallVectorImpl<Part> &needed) {
@@ -249,15 +289,25 @@ void Unroller::buildPart(const Part &part, OpBuilder &b) {
     return buildSlice(slice, begin, end);
   if (auto from = dyn_cast<ReadOp>(op))
     return read(from, begin, end, b);
-  Pairs &known = pairs[value];
-  if (Value pair = buildUniform(op, b)) {
-    std::fill(known.begin(), known.end(), pair);
+  if (buildUniform(op, b))
     return;
+  bool perColumn = isPerColumn(op);
+  Columns &known = columns[value];
+  for (int64_t pair = begin; pair < end; ++pair) {
+    if (known.pairs[pair])
+      continue;
+    if (!perColumn) {
+      known.pairs[pair] = buildPair(op, pair, b);
+      continue;
+    }
+    for (int64_t column : {2 * pair, 2 * pair + 1})
+      known.elements[column] = buildElement(op, column, b);
+    // An operation on pairs may use the value, too. If none does, the pair is
+    // erased at the end.
+    known.pairs[pair] = vector::FromElementsOp::create(
+        b, value.getLoc(), pairType(value.getType()),
+        ArrayRef(known.elements).slice(2 * pair, 2));
   }
-  bool isMask = masks.isColumnMask(value);
-  for (int64_t pair = begin; pair < end; ++pair)
-    if (!known[pair])
-      known[pair] = isMask ? buildMask(value, pair, b) : buildPair(op, pair, b);
 }
 
 void Unroller::build(Value value, int64_t begin, int64_t end, OpBuilder &b) {
@@ -332,7 +382,7 @@ static bool dependsOn(Value value, Value source) {
 void Unroller::read(ReadOp op, int64_t first, int64_t last, OpBuilder &b) {
   Location loc = op.getLoc();
   Type elementType = getElementTypeOrSelf(op.getValue());
-  Pairs &to = pairs[op.getValue()];
+  SmallVector<Value, 0> &to = columns[op.getValue()].pairs;
   while (first < last && to[first])
     ++first;
   while (last > first && to[last - 1])
@@ -402,8 +452,8 @@ static Value joinPairs(ValueRange parts, Location loc, OpBuilder &b) {
       elements.push_back(vector::ExtractOp::create(b, loc, cast, 0));
       continue;
     }
-    elements.push_back(vector::ExtractOp::create(b, loc, part, 0));
-    elements.push_back(vector::ExtractOp::create(b, loc, part, 1));
+    for (int64_t i : {0, 1})
+      elements.push_back(b.createOrFold<vector::ExtractOp>(loc, part, i));
   }
   if (bits != 16)
     return vector::FromElementsOp::create(b, loc, joined, elements);
@@ -420,7 +470,7 @@ void Unroller::lowerWrite(WriteOp op, OpBuilder &b) {
     build(value, first, last, b);
     for (auto [begin, end] : splitAccess(2 * first, 2 * last)) {
       ArrayRef<Value> parts =
-          ArrayRef<Value>(pairs[value]).slice(begin / 2, (end - begin) / 2);
+          ArrayRef(columns[value].pairs).slice(begin / 2, (end - begin) / 2);
       WriteOp::create(b, op.getLoc(), joinPairs(parts, op.getLoc(), b),
                       op.getChannel(), op.getColumn() + begin);
     }
@@ -510,7 +560,7 @@ Value Unroller::reduceElements(vector::ReductionOp op, OpBuilder &b) {
     for (int64_t pair = begin; pair < end; ++pair) {
       Value &partial = acc[pair % acc.size()];
       for (int64_t column : {2 * pair, 2 * pair + 1}) {
-        Value next = element(op.getVector(), column, b);
+        Value next = getElement(op.getVector(), column, b);
         partial = partial ? combine(op, partial, next, b) : next;
       }
     }
@@ -541,7 +591,7 @@ void Unroller::appendFlat(ValueRange values, OpBuilder &b,
       continue;
     }
     buildAll(value, b);
-    llvm::append_range(out, pairs[value]);
+    llvm::append_range(out, columns[value].pairs);
   }
 }
 
@@ -565,7 +615,7 @@ void Unroller::mapFlat(ValueRange from, ValueRange to) {
       continue;
     }
     int64_t count = numPairs(value.getType());
-    pairs[value] = llvm::to_vector_of<Value, 0>(to.take_front(count));
+    columns[value].pairs = llvm::to_vector_of<Value, 0>(to.take_front(count));
     to = to.drop_front(count);
   }
 }
@@ -628,7 +678,7 @@ LogicalResult Unroller::lower(Operation &op, OpBuilder &b) {
       .Case([&](vector::ExtractOp op) {
         int64_t column = op.getStaticPosition().front();
         build(op.getSource(), column / 2, column / 2 + 1, b);
-        scalars.map(op.getResult(), element(op.getSource(), column, b));
+        scalars.map(op.getResult(), getElement(op.getSource(), column, b));
         return success();
       })
       .Case([&](WriteOp op) {
@@ -705,12 +755,23 @@ static LogicalResult checkRows(RoleOp role) {
   return failure(walk.wasInterrupted());
 }
 
+/// Erases pairs that were built in advance and are not used.
+static void eraseUnused(RoleOp role) {
+  role.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+    if (isOpTriviallyDead(op))
+      op->erase();
+  });
+}
+
 LogicalResult Unroller::run() {
   if (failed(checkRows(role)))
     return failure();
   auto allocate = [&](Value value) {
-    if (isRow(value.getType()))
-      pairs[value].resize(numPairs(value.getType()));
+    if (!isRow(value.getType()))
+      return;
+    Columns &all = columns[value];
+    all.pairs.resize(numPairs(value.getType()));
+    all.elements.resize(2 * numPairs(value.getType()));
   };
   role.walk([&](Operation *op) { llvm::for_each(op->getResults(), allocate); });
   role.walk(
@@ -720,6 +781,7 @@ LogicalResult Unroller::run() {
   LogicalResult result = lowerBlock(old, b);
   old.dropAllReferences();
   old.erase();
+  eraseUnused(role);
   return result;
 }
 
