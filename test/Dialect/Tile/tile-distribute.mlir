@@ -284,3 +284,89 @@ tile.kernel @rescale_in_loop() attributes {chip = "sm_100a", grid = [#tile.exten
     }
   }
 }
+
+// -----
+
+// The product of a loop that may have had no pass is selected from tensor memory that may be
+// undefined. It is read in the branch that takes it, however often it is selected; where the
+// sides of two selections cover both cases, the read comes first.
+// CHECK-LABEL: tile.kernel @once
+tile.kernel @once(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %o = tile.channel "o" tmem stages(1) : <vector<128x64xf32>>
+  %x = tile.channel "x" smem stages(1) : <vector<128x64xf32>>
+  %y = tile.channel "y" smem stages(1) : <vector<128x64xf32>>
+  tile.role @compute warps(4) {
+    %c0 = arith.constant 0 : index
+    %ran = arith.cmpi slt, %c0, %n : index
+    %zero = arith.constant dense<0.0> : vector<128x64xf32>
+    // CHECK: tile.wait %o
+    // CHECK-NEXT: %[[S:.*]] = scf.if %{{.*}} -> (vector<64xf32>) {
+    // CHECK-NEXT:   %[[V:.*]] = tile.read %o
+    // CHECK-NEXT:   scf.yield %[[V]]
+    // CHECK-NEXT: } else {
+    // CHECK-NEXT:   scf.yield %{{.*}} : vector<64xf32>
+    // CHECK-NEXT: }
+    // CHECK: tile.write %[[S]], %x
+    %v = tile.wait %o : <vector<128x64xf32>> -> vector<128x64xf32>
+    %s = arith.select %ran, %v, %zero : vector<128x64xf32>
+    tile.release %o : <vector<128x64xf32>>
+    tile.acquire %x : <vector<128x64xf32>>
+    tile.commit %x, %s : <vector<128x64xf32>>, vector<128x64xf32>
+  }
+}
+
+// -----
+
+// CHECK-LABEL: tile.kernel @twice
+tile.kernel @twice(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %o = tile.channel "o" tmem stages(1) : <vector<128x64xf32>>
+  %x = tile.channel "x" smem stages(1) : <vector<128x64xf32>>
+  %y = tile.channel "y" smem stages(1) : <vector<128x64xf32>>
+  tile.role @compute warps(4) {
+    %c0 = arith.constant 0 : index
+    %ran = arith.cmpi slt, %c0, %n : index
+    %zero = arith.constant dense<0.0> : vector<128x64xf32>
+    %one = arith.constant dense<1.0> : vector<128x64xf32>
+    // The release comes before the selections.
+    // CHECK: tile.wait %o
+    // CHECK-NEXT: %[[V:.*]] = scf.if %{{.*}} -> (vector<64xf32>) {
+    // CHECK-NEXT:   tile.read %o
+    // CHECK: }
+    // CHECK: tile.release %o
+    // CHECK: arith.select %{{.*}}, %[[V]], %{{.*}} : vector<64xf32>
+    // CHECK: arith.select %{{.*}}, %[[V]], %{{.*}} : vector<64xf32>
+    // CHECK-NOT: tile.read
+    %v = tile.wait %o : <vector<128x64xf32>> -> vector<128x64xf32>
+    tile.release %o : <vector<128x64xf32>>
+    %s = arith.select %ran, %v, %zero : vector<128x64xf32>
+    tile.acquire %x : <vector<128x64xf32>>
+    tile.commit %x, %s : <vector<128x64xf32>>, vector<128x64xf32>
+    %t = arith.select %ran, %v, %one : vector<128x64xf32>
+    tile.acquire %y : <vector<128x64xf32>>
+    tile.commit %y, %t : <vector<128x64xf32>>, vector<128x64xf32>
+  }
+}
+
+// -----
+
+// CHECK-LABEL: tile.kernel @always
+tile.kernel @always(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %o = tile.channel "o" tmem stages(1) : <vector<128x64xf32>>
+  %x = tile.channel "x" smem stages(1) : <vector<128x64xf32>>
+  %y = tile.channel "y" smem stages(1) : <vector<128x64xf32>>
+  tile.role @compute warps(4) {
+    %c0 = arith.constant 0 : index
+    %ran = arith.cmpi slt, %c0, %n : index
+    %zero = arith.constant dense<0.0> : vector<128x64xf32>
+    // CHECK: tile.wait %o
+    // CHECK-NEXT: tile.read %o
+    %v = tile.wait %o : <vector<128x64xf32>> -> vector<128x64xf32>
+    %s = arith.select %ran, %v, %zero : vector<128x64xf32>
+    %t = arith.select %ran, %zero, %v : vector<128x64xf32>
+    tile.release %o : <vector<128x64xf32>>
+    tile.acquire %x : <vector<128x64xf32>>
+    tile.commit %x, %s : <vector<128x64xf32>>, vector<128x64xf32>
+    tile.acquire %y : <vector<128x64xf32>>
+    tile.commit %y, %t : <vector<128x64xf32>>, vector<128x64xf32>
+  }
+}

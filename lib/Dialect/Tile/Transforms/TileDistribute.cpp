@@ -62,6 +62,7 @@ private:
   LogicalResult lowerSlice(vector::ExtractStridedSliceOp op, OpBuilder &b);
   LogicalResult lowerReduction(vector::MultiDimReductionOp op, OpBuilder &b);
   LogicalResult lowerElementwise(Operation &op, OpBuilder &b);
+  LogicalResult lowerSelect(arith::SelectOp op, OpBuilder &b);
   LogicalResult lowerWait(WaitOp op, OpBuilder &b);
   LogicalResult lowerCommit(CommitOp op, OpBuilder &b);
   LogicalResult lowerRescale(RescaleOp op, OpBuilder &b);
@@ -74,8 +75,10 @@ private:
   Value isPastInitial(WaitOp wait, OpBuilder &b);
 
   void read(WaitOp wait, OpBuilder &b);
+  void readForUses(WaitOp wait, Operation &at, OpBuilder &b);
+  Value isNeeded(WaitOp wait, Operation &at, OpBuilder &b);
   void readUsed(Operation &op, OpBuilder &b);
-  void readBuffer(Value channel, OpBuilder &b);
+  void readBuffer(Value channel, Operation &at, OpBuilder &b);
 
   RoleOp role;
   LaneLayouts layouts;
@@ -129,9 +132,46 @@ void Distributor::read(WaitOp wait, OpBuilder &b) {
                                 wait.getChannel(), /*column=*/0, all));
 }
 
-/// Whether one branch of `op` uses the value, and nothing else does. The branch
-/// reads the value then: where it is not taken, there may be nothing to read.
-static bool isForOneBranch(Operation &op, Value value) {
+/// A condition, and whether it must be true or false.
+using Side = std::pair<Value, bool>;
+
+/// Returns what must hold for the operations of `block`, and of the regions in
+/// it, to need the used value: the branches that the use is in are taken, and a
+/// selection takes the value. Empty if the value is needed always.
+static SmallVector<Side> getSides(OpOperand &use, Block *block) {
+  SmallVector<Side> sides;
+  Operation *op = use.getOwner();
+  if (auto select = dyn_cast<arith::SelectOp>(op);
+      select && !isa<VectorType>(select.getCondition().getType()) &&
+      select.getTrueValue() != select.getFalseValue())
+    sides.emplace_back(select.getCondition(), use.getOperandNumber() == 1);
+  for (; op->getBlock() != block; op = op->getParentOp())
+    if (auto branch = dyn_cast<scf::IfOp>(op->getParentOp()))
+      sides.emplace_back(branch.getCondition(),
+                         op->getParentRegion() == &branch.getThenRegion());
+  return sides;
+}
+
+/// Returns true if the value is in tensor memory and each use of it is in one
+/// side of a branch or of a selection. Where none of these sides is taken,
+/// there may be nothing to read: tensor memory is undefined until an MMA has
+/// written it, and a loop of MMAs may have no pass. Shared memory has been
+/// written whenever it is committed.
+static bool isConditional(WaitOp wait) {
+  if (wait.getChannel().getDefiningOp<ChannelOp>().getSpace() !=
+      MemorySpace::tmem)
+    return false;
+  return llvm::none_of(wait.getValue().getUses(), [&](OpOperand &use) {
+    return getSides(use, wait->getBlock()).empty();
+  });
+}
+
+/// Returns true if one side of `op`, a branch or a selection, uses the value,
+/// and nothing else does. The value is then read in this side.
+static bool isForOneSide(Operation &op, Value value) {
+  if (auto select = dyn_cast<arith::SelectOp>(op))
+    return value.hasOneUse() &&
+           !isa<VectorType>(select.getCondition().getType());
   if (!isa<scf::IfOp>(op))
     return false;
   return llvm::any_of(op.getRegions(), [&](Region &branch) {
@@ -139,6 +179,73 @@ static bool isForOneBranch(Operation &op, Value value) {
       return branch.isAncestor(user->getParentRegion());
     });
   });
+}
+
+/// Builds the condition that `at` or an operation behind it needs the value.
+/// Returns null if one of them needs it always, or depends on a condition that
+/// is not computed yet.
+Value Distributor::isNeeded(WaitOp wait, Operation &at, OpBuilder &b) {
+  if (!isConditional(wait))
+    return {};
+  SmallVector<Side> seen;
+  Value needed;
+  for (OpOperand &use : wait.getValue().getUses()) {
+    Operation *ancestor = at.getBlock()->findAncestorOpInBlock(*use.getOwner());
+    if (!ancestor)
+      return {};
+    if (ancestor->isBeforeInBlock(&at))
+      continue;
+    SmallVector<Side> sides = getSides(use, at.getBlock());
+    llvm::erase_if(sides, [&](Side side) {
+      return !map.contains(side.first) &&
+             role->isAncestor(side.first.getParentRegion()->getParentOp());
+    });
+    if (sides.empty())
+      return {};
+    if (sides.size() == 1) {
+      Side side = sides.front();
+      if (llvm::is_contained(seen, Side(side.first, !side.second)))
+        return {};
+      if (llvm::is_contained(seen, side))
+        continue;
+      seen.push_back(side);
+    }
+    Value all;
+    for (auto [condition, isTrue] : sides) {
+      Value holds = lane(condition);
+      if (!isTrue)
+        holds = arith::XOrIOp::create(
+            b, wait.getLoc(), holds,
+            arith::ConstantIntOp::create(b, wait.getLoc(), 1, 1));
+      all =
+          all ? arith::AndIOp::create(b, wait.getLoc(), all, holds).getResult()
+              : holds;
+    }
+    needed =
+        needed ? arith::OrIOp::create(b, wait.getLoc(), needed, all).getResult()
+               : all;
+  }
+  return needed;
+}
+
+/// Reads a value, where it is needed by `at` or behind it. Zeros stand for a
+/// value that is not needed.
+void Distributor::readForUses(WaitOp wait, Operation &at, OpBuilder &b) {
+  Value needed = isNeeded(wait, at, b);
+  if (!needed)
+    return read(wait, b);
+  Value value = wait.getValue();
+  auto branch = scf::IfOp::create(b, wait.getLoc(), TypeRange{laneType(value)},
+                                  needed, /*addThenBlock=*/true,
+                                  /*addElseBlock=*/true);
+  OpBuilder then = branch.getThenBodyBuilder(),
+            other = branch.getElseBodyBuilder();
+  read(wait, then);
+  scf::YieldOp::create(then, wait.getLoc(), lane(value));
+  Value zero = arith::ConstantOp::create(other, wait.getLoc(),
+                                         b.getZeroAttr(laneType(value)));
+  scf::YieldOp::create(other, wait.getLoc(), zero);
+  setLane(value, branch.getResult(0));
 }
 
 /// Reads the waited values that `op` or one of its regions uses, and those
@@ -149,29 +256,29 @@ void Distributor::readUsed(Operation &op, OpBuilder &b) {
     bool used = llvm::any_of(wait.getValue().getUsers(), [&](Operation *user) {
       return op.isAncestor(user) && !inPlace.contains(user);
     });
-    if (used && !isForOneBranch(op, wait.getValue()))
-      read(wait, b);
+    if (used && !isForOneSide(op, wait.getValue()))
+      readForUses(wait, op, b);
   }
   if (op.getNumRegions())
     op.walk([&](Operation *inner) {
       if (isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(inner))
-        readBuffer(inner->getOperand(0), b);
+        readBuffer(inner->getOperand(0), op, b);
     });
 }
 
-/// Reads the values in the buffer of `channel`, because the buffer is about to
-/// change its owner.
-void Distributor::readBuffer(Value channel, OpBuilder &b) {
+/// Reads the values in the buffer of `channel`, because `at` is about to change
+/// the buffer's owner.
+void Distributor::readBuffer(Value channel, Operation &at, OpBuilder &b) {
   unsigned buffer = bufferOf.lookup(channel);
   SmallVector<WaitOp> pending(unread.begin(), unread.end());
   for (WaitOp wait : pending)
     if (bufferOf.lookup(wait.getChannel()) == buffer &&
         !wait.getValue().use_empty())
-      read(wait, b);
+      readForUses(wait, at, b);
 }
 
 LogicalResult Distributor::lowerWait(WaitOp op, OpBuilder &b) {
-  readBuffer(op.getChannel(), b);
+  readBuffer(op.getChannel(), *op, b);
   WaitOp::create(b, op.getLoc(), /*value=*/Type(), op.getChannel());
   if (!op.getValue())
     return success();
@@ -184,7 +291,7 @@ LogicalResult Distributor::lowerWait(WaitOp op, OpBuilder &b) {
   // A single element is read early: that costs no registers and hides the
   // latency of the read.
   if (isa<FloatType, IntegerType, IndexType>(laneType(op.getValue())) &&
-      !op.getValue().use_empty())
+      !op.getValue().use_empty() && !isConditional(op))
     read(op, b);
   return success();
 }
@@ -303,7 +410,7 @@ LogicalResult Distributor::lowerCommit(CommitOp op, OpBuilder &b) {
       commitRescaled(op, rescale, b);
       return success();
     }
-  readBuffer(op.getChannel(), b);
+  readBuffer(op.getChannel(), *op, b);
   if (value) {
     if (layouts.get(value) == LaneLayout::Whole && !LaneLayouts::isFree(value))
       return op.emitOpError("commits a tile that each thread holds as a whole; "
@@ -473,6 +580,31 @@ LogicalResult Distributor::lowerElementwise(Operation &op, OpBuilder &b) {
   return success();
 }
 
+/// A selection between tiles, one of which is still to be read, becomes a
+/// branch that reads this one where it is taken.
+LogicalResult Distributor::lowerSelect(arith::SelectOp op, OpBuilder &b) {
+  auto isUnread = [&](Value value) {
+    auto wait = value.getDefiningOp<WaitOp>();
+    return wait && unread.contains(wait);
+  };
+  if (!isUnread(op.getTrueValue()) && !isUnread(op.getFalseValue()))
+    return lowerElementwise(*op, b);
+  Value result = op.getResult();
+  auto branch = scf::IfOp::create(b, op.getLoc(), TypeRange{laneType(result)},
+                                  lane(op.getCondition()),
+                                  /*addThenBlock=*/true,
+                                  /*addElseBlock=*/true);
+  auto give = [&](Value value, OpBuilder side) {
+    if (isUnread(value))
+      read(value.getDefiningOp<WaitOp>(), side);
+    scf::YieldOp::create(side, op.getLoc(), lane(value, layouts.get(result)));
+  };
+  give(op.getTrueValue(), branch.getThenBodyBuilder());
+  give(op.getFalseValue(), branch.getElseBodyBuilder());
+  setLane(result, branch.getResult(0));
+  return success();
+}
+
 LogicalResult Distributor::lowerFor(scf::ForOp op, OpBuilder &b) {
   SmallVector<Value> inits;
   for (auto [init, arg] : llvm::zip(op.getInitArgs(), op.getRegionIterArgs()))
@@ -545,7 +677,7 @@ LogicalResult Distributor::lower(Operation &op, OpBuilder &b) {
       .Case([&](WaitOp op) { return lowerWait(op, b); })
       .Case([&](CommitOp op) { return lowerCommit(op, b); })
       .Case<AcquireOp, ReleaseOp>([&](auto op) {
-        readBuffer(op.getChannel(), b);
+        readBuffer(op.getChannel(), *op, b);
         b.clone(*op, map);
         return success();
       })
@@ -573,6 +705,8 @@ LogicalResult Distributor::lower(Operation &op, OpBuilder &b) {
           b.clone(*op, map);
           return success();
         }
+        if (auto select = dyn_cast<arith::SelectOp>(op))
+          return lowerSelect(select, b);
         bool elementwise =
             OpTrait::hasElementwiseMappableTraits(op) || isa<Exp2Op>(op);
         if (elementwise && op->getNumResults() == 1)
