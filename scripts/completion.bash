@@ -39,10 +39,15 @@ _fa4_values() {
   esac
 }
 
-# bash has split the words at `=`, and what is completed begins behind it.
+# bash splits words at `=`, so that a value is a word of its own there; zsh does
+# not, and replaces the whole word.
 _fa4_complete() {
   local tool=$1 current=${COMP_WORDS[COMP_CWORD]} option= done=
-  if [[ $current == = ]]; then
+  if [[ $current == --*=* ]]; then
+    option=${current%%=*}
+    done=$option=
+    current=${current#*=}
+  elif [[ $current == = ]]; then
     option=${COMP_WORDS[COMP_CWORD - 1]} current=
   elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == = ]]; then
     option=${COMP_WORDS[COMP_CWORD - 2]}
@@ -50,7 +55,7 @@ _fa4_complete() {
     option=${COMP_WORDS[COMP_CWORD - 1]}
   fi
   COMPREPLY=()
-  if [[ $current == -* ]]; then
+  if [[ -z $done && $current == -* ]]; then
     _fa4_options "$tool"
     # fa4-opt takes one dash and two, and lists two.
     [[ $current == --* ]] || _fa4_list=${_fa4_list//--/-}
@@ -58,18 +63,24 @@ _fa4_complete() {
     _fa4_values "$tool" "$option"
     # The last of a list with commas.
     if [[ $current == *,* ]]; then
-      done=${current%,*},
+      done+=${current%,*},
       current=${current##*,}
     fi
   else
     return
   fi
-  mapfile -t COMPREPLY < <(compgen -P "$done" -W "$_fa4_list" -- "$current")
+  # zsh has no mapfile. Without compopt, a space at the end of a completion says
+  # that the word is complete.
+  local IFS=$'\n' suffix=
+  [[ -z ${ZSH_VERSION-} ]] || suffix=' '
+  # shellcheck disable=SC2207
+  COMPREPLY=($(compgen -P "$done" -W "$_fa4_list" -- "$current" |
+    sed "/=\$/!s/\$/$suffix/"))
   if [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *= ]]; then
     compopt -o nospace 2>/dev/null
   fi
 }
 
-# Where nothing fits, bash's own completion of file names goes on.
-complete -o default -F _fa4_complete \
+# Where nothing fits, the shell's own completion of file names goes on.
+complete -o default ${ZSH_VERSION:+-o} ${ZSH_VERSION:+nospace} -F _fa4_complete \
   fa4-compile fa4-lsp-server fa4-mutate fa4-opt fa4-reduce fa4-sim

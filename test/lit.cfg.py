@@ -55,6 +55,9 @@ if os.environ.get("FA4_VERIFY_ROUNDTRIP", "0") not in ("", "0"):
         )
     )
 
+if shutil.which("zsh"):
+    config.available_features.add("zsh")
+
 if "address" in config.fa4_sanitize:
     config.available_features.add("asan")
 
