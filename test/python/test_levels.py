@@ -181,11 +181,11 @@ def test_pass_by_pass(op, folder):
     """fa4-opt, one level a process, prints what fa4-compile writes, and ends in
     the same PTX."""
     files = artefacts(op, folder)
-    text, before = OPS[op], ""
+    text, start = OPS[op], ""
     for level in levels():
-        text = fa4_opt(f"--attn-to-nvvm=from={before} to={level}", input=text)
+        text = fa4_opt(f"--attn-to-nvvm={start}to={level}", input=text)
         assert text.strip() == find(files, f".{level}.mlir").strip(), level
-        before = level
+        start = f"from={level} "
     assert compile(input=text) == find(files, ".ptx")
 
 

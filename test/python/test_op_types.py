@@ -257,3 +257,145 @@ def test_sdpa():
         ]
     for (text, want), got in zip(tried, verdicts([text for text, _ in tried])):
         assert got == want, text
+
+
+FLOATS = {e for e in ELEMENTS if re.match(r"b?f\d|tf32", e)}
+SIGNLESS = {e for e in ELEMENTS if re.fullmatch(r"i\d+", e)}
+
+
+def in_role(channel, body):
+    """A kernel with a channel of vectors of the type `channel`."""
+    return (
+        'tile.kernel @k(%n: index {tile.name = "n"}) '
+        'attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {\n'
+        f'%c = tile.channel "c" smem stages(1) : <{channel}>\n'
+        f"tile.role @r warps(4) {{\n{body}\n}} }}"
+    )
+
+
+def check(tried):
+    assert 0 < sum(want for _, want in tried) < len(tried)
+    for (text, want), got in zip(tried, verdicts([text for text, _ in tried])):
+        assert got == want, text
+
+
+OTHER = {"f32": "f16", "i32": "f32"}
+
+
+def some_value(type):
+    return f"%v = ub.poison : {type}"
+
+
+@pytest.mark.parametrize("op", ["tile.commit", "tile.wait"])
+def test_values_of_channels(op):
+    """A value of a channel has the type of the channel."""
+    (cells,) = [cells for name, cells in tables("TileDialect.md", op).items() if name == "value"]
+    assert cells == ("that of the channel, of rank 1 or 2", "that of the channel: float or signless integer")
+
+    def text(channel, value):
+        if op == "tile.commit":
+            return in_role(channel, f"{some_value(value)}\ntile.commit %c, %v : <{channel}>, {value}")
+        return in_role(channel, f"%v = tile.wait %c : <{channel}> -> {value}")
+
+    tried = []
+    for element in ELEMENTS:
+        if element in NO_VECTOR:
+            continue
+        for shape in SHAPES:
+            type = vector(shape, element) if shape else f"vector<{element}>"
+            fine = element in FLOATS | SIGNLESS and shape in [(64,), (64, 64)]
+            tried.append((text(type, type), fine))
+        tried.append((text(vector((64, 64), element), vector((64, 64), OTHER.get(element, "f32"))), False))
+        tried.append((text(vector((64, 64), element), vector((64,), element)), False))
+    check(tried)
+
+
+@pytest.mark.parametrize("op", ["tile.read", "tile.write"])
+def test_parts_of_lanes(op):
+    """A lane has columns of its row of a channel of matrices, and its element of one of row values."""
+    shape, element = tables("TileDialect.md", op)["value"]
+    assert shape == "vector of rank 1, or a scalar; always a scalar of a channel of row values"
+    assert element == "that of the channel; as a scalar f32, i32, f16 or bf16"
+    scalars = {"f32", "i32", "f16", "bf16"}
+
+    def text(channel, value):
+        if op == "tile.read":
+            return in_role(channel, f"%v = tile.read %c : <{channel}> -> {value}")
+        return in_role(channel, f"{some_value(value)}\ntile.write %v, %c : {value}, <{channel}>")
+
+    tried = []
+    for element in sorted(FLOATS | SIGNLESS):
+        rows, matrix = vector((128,), element), vector((128, 64), element)
+        other = OTHER.get(element, "f32")
+        for lane in ((), (32,), (64,), (65,), (2, 32), ("[32]",)):
+            value = vector(lane, element) if lane else element
+            tried.append((text(matrix, value), lane in [(32,), (64,)] or (lane == () and element in scalars)))
+            tried.append((text(rows, value), lane == () and element in scalars))
+        tried.append((text(matrix, vector((32,), other)), False))
+        tried.append((text(rows, other), False))
+    check(tried)
+
+
+def test_launch():
+    rows = tables("TileDialect.md", "tile.launch")
+    assert rows["inputs"] == rows["inits"] == ("that of the kernel's argument",) * 2
+    assert rows["scalars"] == ("scalar", "f32, i32, index")
+
+    def text(argument, given, scalar=None):
+        scalars = f' scalars(%s : {scalar})' if scalar else ""
+        return (
+            f'tile.kernel @k(%m: memref<?x{argument}> {{tile.name = "m", tile.dims = ["N"]}}'
+            + (f', %s: {scalar} {{tile.name = "s"}}' if scalar else "")
+            + ') attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {\n}\n'
+            f"func.func @f(%m: {given}{f', %s: {scalar}' if scalar else ''}) {{\n"
+            f"tile.launch @k ins(%m : {given}){scalars}\nreturn }}"
+        )
+
+    tried = []
+    for element in ELEMENTS:
+        other = OTHER.get(element, "f32")
+        tried.append((text(element, f"memref<?x{element}>"), True))
+        tried.append((text(element, f"tensor<?x{element}>"), True))
+        tried.append((text(element, f"memref<?x{other}>"), False))
+        tried.append((text(element, f"tensor<?x{other}>"), False))
+        tried.append((text(element, f"tensor<?x?x{element}>"), False))
+        tried.append((text("f32", "memref<?xf32>", element), element in {"f32", "i32", "index"}))
+    check(tried)
+
+
+def backward(q="bf16", out="bf16", dout=None, lse="f32", dlse="f32", dq="bf16", dk="bf16", dv="bf16", sinks="f32"):
+    tensor = "tensor<2x64x4x64x{}>".format
+    row = "tensor<2x4x64x{}>".format
+    dout = dout or out
+    return (
+        f"func.func @f(%q: {tensor(q)}, %o: {tensor(out)}, %do: {tensor(dout)}, %l: {row(lse)}, %dl: {row(dlse)}, "
+        f"%s: tensor<4xf32>) {{\n"
+        f"%dq, %dk, %dv, %ds = attn.sdpa_backward %q, %q, %q out(%o) dout(%do) lse(%l) dlse(%dl : {row(dlse)}) layout<bshd> "
+        f"sinks(%s : tensor<4xf32>)\n"
+        f" : {tensor(q)}, {tensor(q)}, {tensor(q)}, {tensor(out)}, {tensor(dout)}, {row(lse)}"
+        f" -> {tensor(dq)}, {tensor(dk)}, {tensor(dv)}, tensor<4x{sinks}>\nreturn }}"
+    )
+
+
+def test_sdpa_backward():
+    rows = tables("AttnDialect.md", "attn.sdpa_backward")
+    assert rows["out"][1] == rows["dout"][1] == "f16, bf16, f32 or q's; of one type"
+    assert rows["lse"][1] == rows["dlse"][1] == "f32"
+    assert rows["dq"][1] == rows["dk"][1] == rows["dv"][1] == "f16, bf16, f32 or q's"
+    assert rows["dsinks"][1] == "f32, bf16, f16"
+    tried = []
+    for element in ELEMENTS:
+        wide = {"f16", "bf16", "f32"}
+        tried += [
+            (backward(q=element), element in {"f16", "bf16", "f8E4M3FN", "f8E5M2", "f32"}),
+            (backward(out=element), element in wide),
+            (backward(q="f8E5M2", out=element), element in wide | {"f8E5M2"}),
+            (backward(dout=element), element == "bf16"),
+            (backward(lse=element), element == "f32"),
+            (backward(dlse=element), element == "f32"),
+            (backward(sinks=element), element in wide),
+        ]
+        for name in ("dq", "dk", "dv"):
+            tried.append((backward(**{name: element}), element in wide))
+            tried.append((backward(q="f8E5M2", **{name: element}), element in wide | {"f8E5M2"}))
+    check(tried)

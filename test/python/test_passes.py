@@ -23,10 +23,7 @@ KERNELS = {kernel.name: kernel for kernel in passes.kernels()}
 
 @pytest.mark.parametrize("name", QUICK)
 def test_kernel(name, tmp_path):
-    # In the LLVM dialect, upstream's remove-dead-values (LLVM 22) takes the arguments
-    # of a block of the gradient and leaves the operands of a branch to that block.
-    drawn = 0 if name == "gradient" else 1
-    outcomes = passes.run_kernel(KERNELS[name], passes.quick(QUICK.index(name)), drawn, seed=0, folder=tmp_path)
+    outcomes = passes.run_kernel(KERNELS[name], passes.quick(QUICK.index(name)), drawn=1, seed=0, folder=tmp_path)
     failed = [f"{outcome.trial}: {outcome.error}" for outcome in outcomes if outcome.error]
     assert not failed, "\n".join(failed)
     assert len(outcomes) >= 8

@@ -18,14 +18,16 @@ include "fa4/Support/PassWithOptions.td"
 def AttnToTile : FA4_Pass<"attn-to-tile", "::mlir::ModuleOp"> {
   let summary = "Make a tile program of each attention op";
   let description = [{
-    For each `attn.sdpa`, makes a `tile.kernel` in front of its function and replaces
-    the op by a `tile.launch` of it. The kernel's arguments are q, k, v, out, the
-    LSE if asked for, and the captured scalars. Sizes that are static stay so.
+    *Input*: functions with `attn.sdpa` on memrefs or tensors. *Output*: for each op a
+    `tile.kernel`, in front of the op's function, and in place of the op a
+    `tile.launch` of this kernel. The kernel's arguments are q, k, v, out, the LSE if
+    the op gives one, and the captured scalars. Static sizes stay static.
 
-    A work tile is a tile of query rows of one head; the kernel visits the blocks
-    of keys that any of its rows sees, the last one first. The number of rows
-    and of keys follows from the target: as many query tiles of the MMA's rows
-    as tensor memory and the register file hold scores and outputs of.
+    A work tile of the kernel is a tile of query rows of one head. It visits the blocks
+    of keys that any of its rows sees, the last block first. The numbers of rows and
+    of keys follow from the target: a work tile has as many query tiles, each of the
+    rows of one MMA, as tensor memory and the register file have room for with their
+    scores and outputs.
 
     The softmax is computed block by block in base 2 (M. Milakov and N. Gimelshein,
     Online normalizer calculation for softmax, 2018), with the factor
@@ -42,11 +44,11 @@ def AttnToTile : FA4_Pass<"attn-to-tile", "::mlir::ModuleOp"> {
     vectors: what depends on the query only is a vector of rows, what depends on the
     key only one of columns.
 
-    A band mask bounds the loop; only blocks that some row sees in part are
-    compared with it, as is the last block where it exceeds the keys.
+    A band mask bounds the loop over blocks. Only blocks that some row sees in part are
+    compared with the mask, and the last block where it goes beyond the keys.
 
-    Not all that `attn.sdpa` says has a tile program: see the support matrix in
-    the documentation. What has none is an error on the op that says why.
+    Some forms of `attn.sdpa` have no tile program: see the support matrix in the
+    documentation. Each of these is an error on the op that says why.
 
     Before:
 
@@ -136,11 +138,13 @@ def AttnPrintSupport : FA4_Pass<"attn-print-support", "::mlir::ModuleOp"> {
 def TileToNVVM : FA4_Pass<"tile-to-nvvm", "::mlir::ModuleOp"> {
   let summary = "Lower kernels of the tile dialect to the LLVM and NVVM dialects";
   let description = [{
-    Each `tile.kernel` becomes an `llvm.func` of its name with `nvvm.kernel`. It
-    must be placed (`tile-allocate`), and its roles of four warps be distributed
-    (`tile-distribute`, `tile-unroll`). First it proves what `tile-verify-protocol` and
-    `tile-verify-outputs` prove: nothing that a pass before it, or a person, has changed
-    in the roles gets past here unproven.
+    *Input*: kernels with places (`tile-allocate`), whose roles of four warps are
+    distributed (`tile-distribute`, `tile-unroll`). *Output*: for each `tile.kernel` an
+    `llvm.func` of the same name with `nvvm.kernel`.
+
+    The pass first proves what `tile-verify-protocol` and `tile-verify-outputs` prove.
+    A change that an earlier pass or a person has made to the roles is thereby proven,
+    too.
 
     - **Parameters**: tensor maps, one for each tensor, box and swizzle; pointers
       and strides of tensors that lanes write (`tile.put`); scalars; sizes
@@ -148,15 +152,16 @@ def TileToNVVM : FA4_Pass<"tile-to-nvvm", "::mlir::ModuleOp"> {
     - **Roles** are chosen by warp. Each warpgroup sets its register budget; a role
       that issues runs in one elected thread.
     - **Channels** are mbarriers, which complete as their `arrivals` and `bytes` say.
-      How often a role has used a ring is a constant in
-      straight-line code; what advances alike in a loop is one loop-carried counter.
+      The number of times that a role has used a ring is a constant in straight-line
+      code. Numbers that advance alike in a loop are one loop-carried counter.
     - **Loads and stores** are TMA instructions, one for each box of as many columns as
       the swizzle spans; **MMAs** are `tcgen05.mma`, one for each 16 of K. A load is
       issued at its commit.
     - **Lanes** access tensor memory by `tcgen05.ld` and `.st`, shared memory by
       loads and stores at swizzled addresses. `tile.fence` is `fence.proxy.async`.
-      No operation says, but what a value is handed on by contains: `tcgen05.wait`
-      and `tcgen05.fence`, and before a release the wait until stores have read.
+      The pass adds what no operation of the tile dialect says, because handing on a
+      value contains it: `tcgen05.wait` and `tcgen05.fence`, and before a release the
+      wait until stores have read.
 
     `index` is 32 bits wide. An accumulator that starts with zero in a loop is
     undefined if the loop has no iteration.
@@ -223,10 +228,11 @@ def TileToNVVM : FA4_Pass<"tile-to-nvvm", "::mlir::ModuleOp"> {
 def LaneMathToLLVM : FA4_Pass<"lane-math-to-llvm"> {
   let summary = "Lower math on a thread's scalars and pairs to instructions";
   let description = [{
-    Rewrites operations of `math`, divisions of f32, selections by bits and `tile.exp2`, on scalars and
-    on vectors of two after `tile-unroll`. Functions go to the special function
-    unit, an element each; subnormal inputs and results count as 0. `tile-to-nvvm`
-    does the same with the rest of a role.
+    *Input*: operations on scalars and on vectors of two, as `tile-unroll` leaves them:
+    those of `math`, divisions of f32, selections by bits, and `tile.exp2`. *Output*:
+    operations of the LLVM and NVVM dialects that are one or a few instructions.
+    `tile-to-nvvm` contains the same rewrites. Functions are computed by the special
+    function unit, one element at a time; subnormal inputs and results count as 0.
 
     | operation | becomes | error, relative (PTX ISA, unless absolute) |
     |---|---|---|
@@ -241,9 +247,9 @@ def LaneMathToLLVM : FA4_Pass<"lane-math-to-llvm"> {
     | `arith.select` of f32 by a bit of a word | `and`, `setp.ne` and `selp`, which ptxas makes predicates of seven bits at a time from | exact |
     | `math.fma`, `absf`, `floor`, `ceil`, `trunc`, `roundeven`, `copysign` | LLVM's intrinsics | exact |
 
-    In f16 and bf16 a function is that of f32, rounded. Other operations of
-    `math` are errors: LLVM's back end calls libraries for them, which a GPU
-    does not have.
+    A function of f16 or bf16 is computed in f32 and rounded. All other operations of
+    `math` are errors: LLVM's back end would call a library for them, which a GPU does
+    not have.
 
     Before:
 

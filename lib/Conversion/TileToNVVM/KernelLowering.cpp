@@ -153,8 +153,8 @@ LogicalResult KernelLowering::lowerRole(RoleOp role) {
   return role.getIssue() ? inOneThread(body) : body();
 }
 
-/// Branches to the role of the warp. The warp belongs to the group, maybe
-/// behind all of its roles.
+/// Branches to the role of the warp. The warp belongs to this warpgroup, but it
+/// may be one that none of the group's roles has.
 LogicalResult KernelLowering::dispatchRole(ArrayRef<RoleOp> roles) {
   if (roles.empty())
     return success();

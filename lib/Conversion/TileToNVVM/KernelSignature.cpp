@@ -315,14 +315,17 @@ std::variant<unsigned, int64_t> KernelSignature::stride(unsigned argument,
 // Conditions on sizes
 //===----------------------------------------------------------------------===//
 
-/// A number, or a product of numbers and names; see strideExpression.
+/// Returns `bytes` times the expression (see strideExpression): a number if the
+/// expression is one, else a product of numbers and names.
 static std::string timesBytes(int64_t bytes, const std::string &expression) {
   if (auto number = staticNumber(expression))
     return std::to_string(bytes * *number);
   return std::to_string(bytes) + " * " + expression;
 }
 
-/// `what` is the subject of the sentence.
+/// Adds the condition that `expression` is from `least` to `most`, or checks
+/// the condition if `expression` is a number. `what` is the subject of the
+/// sentence for people: "size Sq".
 LogicalResult KernelSignature::requireRange(StringRef what,
                                             const std::string &expression,
                                             int64_t least, int64_t most) {
@@ -433,7 +436,7 @@ LogicalResult KernelSignature::addStrideConditions() {
   return success();
 }
 
-/// What the program itself takes for granted.
+/// Adds the conditions that the program states itself, in `tile.requires`.
 LogicalResult KernelSignature::addProgramConditions() {
   Attribute attr = getKernel()->getAttr(kRequiresAttr);
   if (!attr)

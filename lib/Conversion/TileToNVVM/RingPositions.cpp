@@ -66,7 +66,7 @@ Value RingPositions::parity(OpBuilder &builder, Location loc,
                             bool flip) {
   if (!position.base)
     return constant(builder, loc, (position.offset / stages + flip) % 2);
-  // One more round flips the parity.
+  // Each further round through the ring flips the parity of the phase.
   Value count = materialize(
       builder, loc, {position.base, position.offset + (flip ? stages : 0)});
   if (llvm::isPowerOf2_64(stages)) {

@@ -247,7 +247,8 @@ LogicalResult RoleLowering::lowerBranch(Region &region,
   return success();
 }
 
-/// A role that issues has no tiles, only where they are.
+/// Returns true if the role has only the place of the tile `value`: a role that
+/// issues holds no data.
 bool RoleLowering::isHandle(Value value) {
   return role.getIssue() && isa<VectorType>(value.getType());
 }

@@ -25,6 +25,7 @@
 #include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 namespace fa4 {
 #define GEN_PASS_DEF_TILETONVVM
@@ -110,8 +111,14 @@ LogicalResult TileToNVVMPass::lowerKernel(KernelOp kernel,
   if (failed(function))
     return failure();
   kernel.erase();
-  return success(succeeded(expand(*function)) &&
-                 succeeded(convertToLLVM(*function)));
+  if (failed(expand(*function)) || failed(convertToLLVM(*function)))
+    return failure();
+  // Values that loops carry and nobody uses are arguments of blocks by now.
+  // remove-dead-values of LLVM 22 leaves the operands of branches to a block of
+  // which it erases an argument, so that nothing must remain for it to erase.
+  IRRewriter rewriter(&getContext());
+  (void)runRegionDCE(rewriter, (*function)->getRegions());
+  return success();
 }
 
 void TileToNVVMPass::runOnOperation() {

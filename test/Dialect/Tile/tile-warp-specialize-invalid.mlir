@@ -99,3 +99,28 @@ tile.kernel @swapped(%x: memref<?x128xf32> {tile.name = "x", tile.dims = ["N", "
   }
   tile.store %r#0, %x[%i, %c0] : vector<128x128xf32>, memref<?x128xf32>
 }
+
+// -----
+
+// An MMA writes its result to one place. The loop carries the result to the role that
+// rescales it, and the exponential of another role reads it in each iteration.
+tile.kernel @two_buffers(%x: memref<?x128xbf16> {tile.name = "x", tile.dims = ["N", "128"]},
+                         %y: memref<?x128xf32> {tile.name = "y", tile.dims = ["N", "128"]},
+                         %z: memref<?x128xf32> {tile.name = "z", tile.dims = ["N", "128"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %two = arith.constant dense<2.0> : vector<128x128xf32>
+  %zero = arith.constant dense<0.0> : vector<128x128xf32>
+  %i = tile.work_tile : index
+  %a = tile.load %x[%i, %c0] : memref<?x128xbf16> -> vector<128x128xbf16>
+  %r = scf.for %j = %c0 to %i step %c1 iter_args(%o = %zero) -> (vector<128x128xf32>) {
+    %s = arith.mulf %o, %two : vector<128x128xf32>
+    // expected-error @below {{makes a value that a loop carries to one role and that another one uses besides}}
+    %m = tile.mma %a, %a acc %s : vector<128x128xbf16>, vector<128x128xbf16> -> vector<128x128xf32>
+    %e = math.exp2 %m : vector<128x128xf32>
+    tile.reduce_add %e, %z[%i, %c0] : vector<128x128xf32>, memref<?x128xf32>
+    scf.yield %m : vector<128x128xf32>
+  }
+  tile.store %r, %y[%i, %c0] : vector<128x128xf32>, memref<?x128xf32>
+}

@@ -248,7 +248,8 @@ Polynomial ExecutionCounts::expandResidues(const Polynomial &a,
 
 Polynomial ExecutionCounts::reduce(const Polynomial &a, unsigned bits) const {
   Polynomial expanded = a;
-  // A residue is of atoms that were made before it.
+  // A residue contains only atoms that are older than itself, so that this
+  // ends.
   for (Polynomial last; expanded != last;) {
     last = expanded;
     expanded = expandResidues(last, bits);
@@ -310,8 +311,8 @@ ExecutionCounts::Pass ExecutionCounts::getPass(scf::ForOp loop) {
   return {atom.begin()->first.front(), offset};
 }
 
-/// Whether the results of `op` follow from its operands, in whatever role and
-/// thread it is.
+/// Whether equal operands give equal results of `op`, in every role and in
+/// every thread.
 static bool isFunction(Operation *op) {
   if (!isMemoryEffectFree(op) || op->getNumRegions() != 0)
     return false;
@@ -321,8 +322,8 @@ static bool isFunction(Operation *op) {
              op->getDialect());
 }
 
-/// What distinguishes operations of one name. Flags that promise not to wrap
-/// change no value that is one.
+/// Prints the attributes in which operations of one name differ. Flags that
+/// promise not to wrap are left out: they do not change a result.
 static void printAttributes(Operation *op, llvm::raw_ostream &os) {
   auto attributes =
       dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute());
@@ -403,7 +404,8 @@ Polynomial ExecutionCounts::computeArgument(BlockArgument argument) {
   Polynomial lower = getValue(loop.getLowerBound());
   Polynomial step = getValue(loop.getStep());
   if (induction == Induction::Whole) {
-    // What runs through the same values is the same, in each role.
+    // Loops with equal bounds and steps run through the same values, whichever
+    // role they are in.
     bounds.low = getBounds(lower).low;
     return getAtom("iv(" + toString(lower) + "," +
                        toString(getValue(loop.getUpperBound())) + "," +
@@ -564,7 +566,8 @@ bool ExecutionCounts::isNonNegative(const Polynomial &a) {
   return it->second;
 }
 
-/// Where the value is, or anywhere that its polynomial is.
+/// Whether the value is proven not to be negative, by its own bounds or by
+/// those of its polynomial.
 bool ExecutionCounts::isNonNegative(Value value) {
   return ranges.get(value).smin().isNonNegative() ||
          isNonNegative(getValue(value));
@@ -588,7 +591,8 @@ Polynomial ExecutionCounts::getTripCount(scf::ForOp loop) {
              {DynamicAPInt(0), std::nullopt},
              std::max({depthOf(lower), depthOf(upper), depthOf(step)})};
   if (!ranges.isCounted(loop)) {
-    // Whatever it is, it is the same in all loops that are written alike.
+    // The number is not known, but it is the same in all loops with the same
+    // text.
     std::string key;
     llvm::raw_string_ostream(key)
         << "trips(" << toString(lower) << "," << toString(upper) << ","

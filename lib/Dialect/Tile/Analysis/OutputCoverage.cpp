@@ -63,7 +63,8 @@ struct Store {
   Operation *condition = nullptr;
 };
 
-/// What steps through a dimension in blocks.
+/// The variable that steps through a dimension in blocks: a coordinate of the
+/// work tile, or the induction variable of a loop.
 struct Coordinate {
   unsigned atom;
   /// Of a loop; null: coordinate `axis` of the work tile.
@@ -282,7 +283,8 @@ void OutputCheck::findGrid() {
     }
 }
 
-/// None if it is not such a sum.
+/// Reads the index of a store in dimension `dim` as such a sum. Returns nothing
+/// if the index has another form.
 std::optional<Index> OutputCheck::readIndex(const Store &store, unsigned dim) {
   Index index;
   for (const auto &term : counts.getValue(store.indices[dim])) {
@@ -480,7 +482,7 @@ Coverage OutputCheck::checkCoordinates() {
 // Boxes in a block
 //===----------------------------------------------------------------------===//
 
-/// What is left of `box` without `taken`.
+/// Appends to `left` the parts of `box` that are not in `taken`.
 static void subtract(Box box, const Box &taken, SmallVectorImpl<Box> &left) {
   Box common = box.intersect(taken);
   if (common.isEmpty()) {

@@ -228,7 +228,8 @@ Value ColumnMask::makeLimit(const AffineColumn &limit, Location loc,
   }
   if (!wide)
     return sum;
-  // No column is beyond this.
+  // Every column is between these bounds, so that the clamped limit decides the
+  // same.
   return arith::TruncIOp::create(b, b.getI32Type(), clamp(sum, kMaxSize));
 }
 

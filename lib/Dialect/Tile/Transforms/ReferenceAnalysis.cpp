@@ -42,8 +42,8 @@ static std::optional<Dependence> make(Dependence::Kind kind, int degree) {
   return Dependence{kind, degree};
 }
 
-/// Returns true if the value is the same in all units: 0 under multiplication,
-/// an infinity under addition.
+/// Returns true if a change of the reference leaves the value as it is: 0 is
+/// the same times any factor, and an infinity is the same plus any number.
 static bool isFixedPoint(Value value, const Dependence &of) {
   std::optional<APFloat> splat = getSplat(value);
   return splat && ((of.kind == Dependence::Linear && splat->isZero()) ||

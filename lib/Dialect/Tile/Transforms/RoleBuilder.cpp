@@ -208,7 +208,8 @@ Crossing *RoleBuilder::findShared(const Crossing &crossing) {
   return nullptr;
 }
 
-/// Each asynchronous operation must have one destination.
+/// Reports an asynchronous operation (MMA, load) whose result would have to go
+/// to two channels: the hardware writes the result to one place.
 LogicalResult RoleBuilder::checkDestinations() {
   llvm::DenseMap<Operation *, Crossing *> first;
   for (Crossing &crossing : crossings) {

@@ -72,7 +72,7 @@ static bool joinsMax(Value value, Value carried) {
          llvm::is_contained(op->getOperands(), carried);
 }
 
-/// Exponentials of numbers below are 0 in f32.
+/// The exponential (base 2) of a smaller number is 0 in f32.
 static constexpr float kLeastExponent = -150;
 
 /// Matches f = (next == -inf) ? 0 : next, and f = (next < bound) ? 0 : next for
@@ -99,7 +99,7 @@ static bool matchFinite(Value value, CarriedMax &max) {
   return true;
 }
 
-/// Whether rows with a maximum below leastMax have summed nothing.
+/// Whether a row whose maximum is below leastMax has a sum of 0 so far.
 static bool isLeastMaxLow(CarriedMax max) {
   double scale = max.scale ? getSplat(max.scale)->convertToDouble() : 1.0;
   return max.leastMax * scale <= kLeastExponent;
@@ -151,7 +151,7 @@ static std::optional<CarriedMax> matchCarriedMax(scf::ForOp loop, unsigned i) {
     if (user == max.next.getDefiningOp())
       continue;
     auto difference = dyn_cast<arith::SubFOp>(user);
-    // Any other user of m may need the true maximum.
+    // Another user of m may need the true maximum, which m no longer is.
     if (!difference || max.difference || difference.getLhs() != max.carried)
       return std::nullopt;
     max.difference = difference;
@@ -291,7 +291,7 @@ static ThresholdLimit getLimit(CarriedMax max,
 
 static LogicalResult checkThreshold(Operation *op, double threshold,
                                     const ThresholdLimit &limit) {
-  // Also false for NaN.
+  // The comparison is false for NaN, too.
   if (threshold >= 0 && threshold <= limit.limit)
     return success();
   return op->emitError()
@@ -408,7 +408,7 @@ struct TileLazyRescale
         ReferenceAnalysis analysis(max->scale ? *getSplat(max->scale) : one);
         if (!isAnyReferenceRight(*max, analysis))
           continue;
-        // One error a kernel: the loops of a kernel are alike.
+        // All loops of a kernel are alike, so that one error says enough.
         isGood = isGood && succeeded(checkThreshold(loop, threshold,
                                                     getLimit(*max, analysis)));
         found.push_back(*max);

@@ -259,8 +259,8 @@ void Pipeliner::run() {
                                    /*addElseBlock=*/!loop.getResults().empty());
     OpBuilder inner = guard.getThenBodyBuilder();
     SmallVector<Value> made = emitLoop(inner);
+    scf::YieldOp::create(inner, loc, made);
     if (!loop.getResults().empty()) {
-      scf::YieldOp::create(inner, loc, made);
       OpBuilder otherwise = guard.getElseBodyBuilder();
       scf::YieldOp::create(otherwise, loc, loop.getInitArgs());
     }

@@ -16,7 +16,7 @@ namespace {
 /// The number of columns that lanes convert and write at a time (a 32x32b.x32
 /// access to tensor memory). A part ends at a multiple of it.
 constexpr int64_t kGranule = 32;
-/// A value with fewer columns arrives as a whole.
+/// A value with fewer columns than this is not split.
 constexpr int64_t kLeastColumns = 64;
 
 /// The part of a tile in the columns (or rows) [offset, offset + size).

@@ -73,7 +73,7 @@ private:
 } // namespace
 
 LogicalResult TileSplitExp::checkOptions() {
-  // Comparisons with NaN are false.
+  // This also refuses NaN, for which all comparisons are false.
   if (fraction != -1 && !(fraction >= 0 && fraction <= 1))
     return getOperation()->emitError(
                "tile-split-exp: the fraction must be from 0 to 1, or -1 for "

@@ -173,6 +173,10 @@ def Tile_CommitOp : Tile_SynchronizingOp<"commit"> {
     when it has arrived. After `tile-distribute`, where lanes write the stage
     themselves (`tile.write`), there is no operand.
 
+    | operand | shape | element type |
+    |---|---|---|
+    | `value` | that of the channel, of rank 1 or 2 | that of the channel: float or signless integer |
+
     ```mlir
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
       %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
@@ -198,6 +202,10 @@ def Tile_WaitOp : Tile_SynchronizingOp<"wait"> {
     See `tile.channel`; example at `tile.acquire`. The value is the result of the wait, so
     nothing can use it early. After `tile-distribute`, where lanes read the
     stage themselves (`tile.read`), there is no result.
+
+    | result | shape | element type |
+    |---|---|---|
+    | `value` | that of the channel, of rank 1 or 2 | that of the channel: float or signless integer |
 
     ```mlir
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {

@@ -67,8 +67,13 @@ def Tile_ReadOp : Tile_Op<"read", [
   let description = [{
     Columns `column` to `column + n` of this thread's row, of the stage that the
     role has waited for last (or, where the channel is written in place, has been
-    handed). A scalar is the element of a channel of row values. A channel of values
-    that are not distributed (`all`) is read whole by each thread.
+    handed). A scalar is the element of a channel of row values, or one column.
+    A channel of values that are not distributed (`all`) is read whole by each
+    thread.
+
+    | result | shape | element type |
+    |---|---|---|
+    | `value` | vector of rank 1, or a scalar; always a scalar of a channel of row values | that of the channel; as a scalar f32, i32, f16 or bf16 |
 
     Example: see `tile.wait`.
 
@@ -99,6 +104,10 @@ def Tile_WriteOp : Tile_Op<"write", [
   let description = [{
     As `tile.read`, in the other direction: of the stage that the role will
     commit next.
+
+    | operand | shape | element type |
+    |---|---|---|
+    | `value` | vector of rank 1, or a scalar; always a scalar of a channel of row values | that of the channel; as a scalar f32, i32, f16 or bf16 |
 
     ```mlir
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {

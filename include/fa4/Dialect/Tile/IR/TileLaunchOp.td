@@ -26,11 +26,14 @@ def Tile_LaunchOp : Tile_Op<"launch", [
     Runs `kernel` once for each work tile of its grid. Its arguments are, in this
     order, `inputs`, `inits` and `scalars`.
 
-    | operand | type |
-    |---|---|
-    | `inputs` | tensors or memrefs that the kernel reads |
-    | `inits` | tensors or memrefs that it writes, which all arguments with `tile.output` are; a tensor is tied to a result, as in every operation in destination-passing style |
-    | `scalars` | `f32`, `i32`, `index` |
+    | operand | shape | element type |
+    |---|---|---|
+    | `inputs`: tensors or memrefs that the kernel reads | that of the kernel's argument | that of the kernel's argument |
+    | `inits`: tensors or memrefs that the kernel writes | that of the kernel's argument | that of the kernel's argument |
+    | `scalars` | scalar | f32, i32, index |
+
+    All arguments with `tile.output` are `inits`. A tensor among them is tied to a
+    result, as in every operation in destination-passing style.
 
     A memref has the type of the kernel's argument; a tensor its shape and
     element type, and the argument is without strides. Dimensions to which the kernel

@@ -20,13 +20,17 @@ include "fa4/Support/PassWithOptions.td"
 def TileSplitLoop : FA4_Pass<"tile-split-loop", "::fa4::tile::KernelOp"> {
   let summary = "Split loops of compute roles where a condition changes";
   let description = [{
-    A loop of a compute role with an `scf.if` whose condition compares the
-    induction variable with a value from outside of the loop (`slt`, `sle`,
-    `sgt`, `sge`), or is the `ori` or `andi` of two such comparisons in opposite
-    directions, becomes two or three loops that follow each other, in each of which
-    the condition is constant and the branch gone: blocks that need a mask, then
-    blocks that do not. The bounds are clamped to those of the loop, so that each
-    iteration runs once and in order.
+    *Input*: roles with places. *Output*: the same roles, in which some loops are two
+    or three loops that follow each other, each without a condition that the original
+    loop had. In attention the condition says whether a block of keys needs a mask, so
+    that the loop over masked blocks is followed by one without any mask.
+
+    The pass splits a loop of a compute role that contains an `scf.if` whose
+    condition compares the induction variable with a value from outside of the loop
+    (`slt`, `sle`, `sgt`, `sge`), or is the `ori` or `andi` of two such comparisons in
+    opposite directions. The condition is constant in each of the new loops. Their
+    bounds are clamped to those of the original loop, so that each iteration runs
+    once, and in the same order.
 
     Before:
 
@@ -76,23 +80,27 @@ def TileSplitLoop : FA4_Pass<"tile-split-loop", "::fa4::tile::KernelOp"> {
 def TileDistribute : FA4_Pass<"tile-distribute", "::fa4::tile::KernelOp"> {
   let summary = "Give each thread of a role its part of every tile";
   let description = [{
-    In roles that hold data (all but those with `issue`), which have as many
-    threads as the tiles have rows, each thread gets the row that it can access
-    in tensor memory: a matrix `vector<128x64xf32>` becomes `vector<64xf32>`, a
-    vector with one element a row becomes that element, and one with an element
-    a column stays whole. Which of the two a vector of rank 1 is follows from
-    where it comes from and how it is used; where it would have to be both,
-    there is an error.
+    *Input*: roles whose values are whole tiles. *Output*: roles that say what one
+    thread does: its values are one row of each tile.
 
-    `tile.wait` gives no value any more: `tile.read` reads the stage where the
-    value is first used, and before its stage changes hands. `tile.commit` is
-    preceded by a `tile.write`, and by a `tile.fence` where MMAs or TMA stores
-    read what lanes wrote to shared memory. A `tile.rescale` of a value that is handed on in
-    its own buffer reads and writes it only in warps that have a factor other
-    than 1, and not in the first pass of a loop that begins with an undefined
-    value (`initial`).
+    This concerns roles that hold data, which are all roles without `issue`. Such a
+    role has as many threads as its tiles have rows, and each thread gets the row that
+    it can access in tensor memory. A matrix `vector<128x64xf32>` becomes
+    `vector<64xf32>`. A vector with one element for each row becomes one scalar; a
+    vector with one element for each column stays whole. Whether a vector of rank 1
+    is of rows or of columns follows from its origin and from its uses; a vector that
+    would have to be both is an error.
 
-    The order of elements in `vector.multi_reduction` is taken as unspecified.
+    `tile.wait` has no result afterwards. A `tile.read` reads the stage where the value
+    is first used, at the latest before the stage is handed on. A `tile.write`
+    precedes `tile.commit`, followed by a `tile.fence` where MMAs or TMA stores read
+    what the lanes have written to shared memory. A `tile.rescale` of a value that
+    stays in its buffer reads and writes the buffer only in warps in which some
+    factor is not 1, and not in the first pass of a loop that begins with an
+    undefined value (`initial`).
+
+    The pass takes the order of the elements in a `vector.multi_reduction` as
+    unspecified.
 
     Before:
 
@@ -150,21 +158,24 @@ def TileDistribute : FA4_Pass<"tile-distribute", "::fa4::tile::KernelOp"> {
 def TileUnroll : FA4_Pass<"tile-unroll", "::fa4::tile::KernelOp"> {
   let summary = "Split a thread's rows into fragments of column pairs";
   let description = [{
-    After `tile-distribute`: every vector of `n` columns becomes `n / 2` vectors
-    of two, which packed instructions (f32x2, conversion to two narrow values)
-    work on. What has no effect is placed where something that has one needs it,
-    fragment by fragment: a fragment goes through all its operations before the
-    next one starts, so that its registers are free early. Reads and
-    writes of channels become one a fragment.
+    *Input*: roles of `tile-distribute`, in which a value is one row of a tile.
+    *Output*: the same roles on vectors of two columns, which the packed instructions
+    of the target work on (f32x2, conversions to two narrow values).
 
-    Reductions keep four partial results; sums and products of f32 are of
-    pairs, and of other kinds each step folds in two elements (one instruction
-    for maxima and minima). A sum of what is also written is formed as it is
-    written: its elements need no registers from then on.
+    A vector of `n` columns becomes `n / 2` vectors of two, in *fragments* of
+    `fragment` columns. One fragment goes through all operations before the next
+    fragment starts, so that its registers are free early: an operation without
+    effects is placed where an operation with effects needs its result. Reads and
+    writes of channels become one for each fragment.
 
-    Signed comparisons of the column's number with something that is the same in all
-    columns become a word of bits for 32 columns, made by shifts, and a test
-    of one bit an element: ptxas moves the bits to predicates several at a time.
+    A reduction keeps four partial results. Sums and products of f32 work on pairs.
+    In reductions of other kinds each step takes two elements, which for maxima and
+    minima is one instruction. If the elements of a sum are also written to a channel,
+    they are added as they are written, and need no registers afterwards.
+
+    A signed comparison of the number of a column with a value that is the same in all
+    columns becomes one word of bits for 32 columns, made by shifts, and a test of
+    one bit for each element: ptxas moves the bits to predicates several at a time.
     Sums of indices are taken not to overflow.
 
     Before:

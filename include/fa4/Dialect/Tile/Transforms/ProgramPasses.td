@@ -20,13 +20,17 @@ include "fa4/Support/PassWithOptions.td"
 def TileSubtile : FA4_Pass<"tile-subtile", "::fa4::tile::KernelOp"> {
   let summary = "Cut MMAs into ones of the target's rows";
   let description = [{
-    Where an MMA has more rows than one of the target's, cuts the dimension that
-    these rows are into equal parts, wherever it leads: through elementwise
-    operations, reductions, broadcasts, loops and branches to loads and stores,
-    which get an offset. Everything that depends on the rows is there once for each
-    part afterwards, in the order of the original operations; what does not (keys,
-    values) is shared by all parts. Along the rows of one MMA another may sum: it
-    becomes a sequence of MMAs that add to the first one's result.
+    *Input*: a tile program with tiles of any number of rows. *Output*: the same program
+    with MMAs of the number of rows that the target's MMA has (128).
+
+    Where an MMA has more rows, the pass cuts the dimension of these rows into
+    equal parts. It follows the dimension wherever it leads: through elementwise
+    operations, reductions, broadcasts, loops and branches to loads and stores, which
+    get an offset. Every operation that depends on the rows is there once for each part
+    afterwards, in the order of the original operations. Values that do not depend on
+    the rows (keys, values) are shared by all parts. If another MMA sums along the cut
+    dimension, it becomes a sequence of MMAs, each of which adds to the result of
+    the one before.
 
     A kernel without such MMAs is left as it is. An operation that cannot work on
     parts is an error.
@@ -73,11 +77,16 @@ def TileSubtile : FA4_Pass<"tile-subtile", "::fa4::tile::KernelOp"> {
 def TileLazyRescale : FA4_Pass<"tile-lazy-rescale", "::fa4::tile::KernelOp"> {
   let summary = "Rescale accumulators only when the row max has grown much";
   let description = [{
+    *Input*: a tile program with an online softmax. *Output*: the same program, in which
+    an accumulator is rescaled only where the row max has grown by more than
+    `threshold`, and which gives the same results up to rounding.
+
     An online softmax keeps sums in units of `2^(c m)`, where `m` is the row max so
-    far, and multiplies them by `a = 2^(c (m - m'))` when it grows to `m'`. Any `m`
-    will do as long as nothing overflows. So this pass keeps the old `m` in rows
-    where `c (m' - m) <= threshold` (FlashAttention-4, arXiv 2603.05451): there `a`
-    is 1, and sums are at most `2^threshold` times as large.
+    far. When the row max grows to `m'`, it multiplies the sums by `a = 2^(c (m - m'))`.
+    Any `m` gives the right result as long as nothing overflows. So this pass keeps
+    the old `m` in rows where `c (m' - m) <= threshold` (FlashAttention-4, arXiv
+    2603.05451): in these rows `a` is 1, and sums are at most `2^threshold` times as
+    large.
 
     It looks for a loop that carries a row max `m` from -inf,
 

@@ -14,19 +14,24 @@ include "fa4/Support/PassWithOptions.td"
 def TileVerifyProtocol : FA4_Pass<"tile-verify-protocol", "::fa4::tile::KernelOp"> {
   let summary = "Prove that roles neither deadlock nor race";
   let description = [{
-    For kernels of roles, from `tile-warp-specialize` to `tile-unroll`: proves,
-    for all numbers of passes of their loops, that no role waits forever, that
-    accesses to one stage, or to what shares its memory, are ordered, that what
-    is read is the value that was waited for, and that each channel is used in
-    balance. `ProtocolVerifier.h` says how. Of a placed kernel it also checks
-    offsets, capacity, barriers and what completes a phase of them (arrivals, bytes),
-    warps and registers; of a distributed one also that lanes fence what they
-    write for asynchronous operations. Kernels without roles are left alone.
+    *Input*: a kernel of roles, from `tile-warp-specialize` to `tile-unroll`. *Output*: the
+    same kernel, or an error. A kernel without roles is left alone.
 
-    A rejection is one error, with notes: which role waits for whom, or
-    which two accesses nothing orders, what the later role has waited for before and
-    up to where that leads, and how many passes the loops make: the fewest with
-    which it happens.
+    Proves, for all numbers of passes of the kernel's loops, that
+
+    - no role waits forever;
+    - accesses to one stage, or to stages that share memory, are ordered;
+    - a read gets the value that the role has waited for;
+    - each channel is used in balance.
+
+    `ProtocolVerifier.h` says how. Of a kernel with places (`tile-allocate`) it also
+    checks offsets, capacity, barriers, what completes a phase of them (arrivals,
+    bytes), warps and registers. Of a distributed kernel it also checks that lanes
+    fence what they write for asynchronous operations.
+
+    A rejection is one error with notes. They say which role waits for which, or which
+    two accesses nothing orders; what the later role has waited for before, and which
+    operations that covers; and the fewest passes of the loops with which it happens.
     `tile-schedule`, `tile-allocate` and `tile-distribute` do the same at their end, and
     `tile-to-nvvm` at its beginning, unless they are told `verify=false`;
     `fa4-opt --verify-protocol` does it for a module.
@@ -81,12 +86,15 @@ def TileVerifyProtocol : FA4_Pass<"tile-verify-protocol", "::fa4::tile::KernelOp
 def TileVerifyOutputs : FA4_Pass<"tile-verify-outputs", "::fa4::tile::KernelOp"> {
   let summary = "Prove that each element of an output is written once";
   let description = [{
-    For kernels of any level, from `tile` to `unroll`: proves for all sizes that
-    the work tiles of the grid write each element of an output (`tile.output` of
-    `tile.kernel`) once. `OutputCoverage.h` says how. A store that is missing, is there
-    twice, or has the wrong place is an error; so is what the pass cannot prove of an
-    argument with `tile.output`. Of other arguments that is a remark. `tile-to-nvvm` does the same at its beginning, unless it is
-    told `verify=false`; `fa4-opt --verify-protocol` does it for a module.
+    *Input*: a kernel of any level from `tile` to `unroll`. *Output*: the same kernel,
+    or an error.
+
+    Proves for all sizes that the work tiles of the grid together write each element
+    of an output (`tile.output` of `tile.kernel`) once. `OutputCoverage.h` says how. A
+    store that is missing, is there twice, or has the wrong place is an error, and so
+    is an output of which the pass cannot prove this. For arguments without
+    `tile.output` it is a remark. `tile-to-nvvm` does the same at its beginning, unless
+    `verify=false` is given; `fa4-opt --verify-protocol` does it for a module.
 
     Before:
 
@@ -115,12 +123,14 @@ def TileVerifyOutputs : FA4_Pass<"tile-verify-outputs", "::fa4::tile::KernelOp">
 def TileExploreProtocol : FA4_Pass<"tile-explore-protocol", "::fa4::tile::KernelOp"> {
   let summary = "Run the roles' protocol in every order";
   let description = [{
-    The same claim as `tile-verify-protocol` for small numbers of passes, by
-    running all interleavings of the roles and of the asynchronous operations
-    that they start, for sizes of tensors that the pass chooses: an error says for
-    which. Sizes at which integers wrap around are among them. `ProtocolExplorer.h`
-    says how. It is slower and proves less: it is there to check
-    `tile-verify-protocol`.
+    *Input*: a kernel of roles. *Output*: the same kernel, or an error.
+
+    Checks what `tile-verify-protocol` proves, for small numbers of passes: it runs all
+    interleavings of the roles, and of the asynchronous operations that they start,
+    for sizes of tensors that it chooses. Sizes at which integers wrap around are
+    among them. An error says for which sizes it holds. `ProtocolExplorer.h` says how
+    the pass works. It is slower than `tile-verify-protocol` and proves less; its use
+    is to check `tile-verify-protocol`.
 
     Before:
 

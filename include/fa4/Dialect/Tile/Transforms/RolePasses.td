@@ -20,11 +20,16 @@ include "fa4/Support/PassWithOptions.td"
 def TileWarpSpecialize : FA4_Pass<"tile-warp-specialize", "::fa4::tile::KernelOp"> {
   let summary = "Partition a tile program into roles that talk through channels";
   let description = [{
-    Decides from the dataflow and from where the target keeps values which warps
-    execute what, and replaces the program by `tile.role`s. Each keeps a copy of
-    the loops with its own operations; index arithmetic and constants are
-    repeated where they are needed. Every tile that one role makes and another
-    uses goes through a `tile.channel` of one stage.
+    *Input*: a tile program for one target, whose values are whole tiles; the level
+    `lazy-rescale`. *Output*: the same program as roles (`tile.role`), which run at
+    the same time on warps of their own, and channels (`tile.channel`) between them.
+
+    The pass decides which warps execute which operations. The decision follows from the
+    dataflow and from where the target keeps values: tensor memory, shared
+    memory or registers. Each role keeps a copy of the loops around its
+    operations, and repeats the index arithmetic and constants that these need.
+    Every tile that one role makes and another uses goes through a channel of one
+    stage; `tile-schedule` gives channels more stages.
 
     | role | operations |
     |---|---|
@@ -34,12 +39,13 @@ def TileWarpSpecialize : FA4_Pass<"tile-warp-specialize", "::fa4::tile::KernelOp
     | `store` | `tile.store` and `tile.reduce_add` of matrices (row values are stored by the lanes that have them) |
     | `idle` | warps that fill the last warpgroup |
 
-    Channels are in tensor memory if the target's MMA writes there (`mma` to others)
-    or reads there (accumulators; a first operand that is not transposed), otherwise in
-    shared memory. An accumulator that another role modifies in the loop becomes a
-    pair of channels on one buffer. An accumulator that starts from zero is not read by
-    the first iteration's MMA, so that nobody has to write the zeros. A result that an
-    MMA leaves in tensor memory and that is stored as it is gets a `tile.copy`.
+    A channel is in tensor memory if the target's MMA writes the value there (a result
+    for another role) or reads the value there (an accumulator, or a first operand
+    that is not transposed). All other channels are in shared memory. An accumulator
+    that another role modifies in the loop becomes a pair of channels on one buffer.
+    The first iteration's MMA does not read an accumulator that starts from zero, so
+    that no role has to write the zeros. Where the result of an MMA is stored without
+    a computation in between, the pass adds a `tile.copy` from tensor memory.
 
     Registers are divided by `assignRegisterBudgets` among warpgroups, according to
     the tile values that are live at once.
@@ -105,34 +111,39 @@ def TileWarpSpecialize : FA4_Pass<"tile-warp-specialize", "::fa4::tile::KernelOp
 def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
   let summary = "Software-pipeline the roles of a kernel and choose stages";
   let description = [{
-    Decides the order of operations in each role of a kernel, from the dataflow
-    of all roles.
+    *Input*: roles and channels of `tile-warp-specialize`. *Output*: the same roles
+    with their operations in the order in which the hardware is busy most, and with
+    channels that have as many stages as memory holds.
+
+    The pass decides the order from the dataflow of all roles together, in five
+    steps:
 
     1. *Split arrival* (`split-arrival`): a matrix that a compute role commits
        and that is only ever the A operand of MMAs is committed in two parts
        along K, three quarters of the columns (in multiples of 32) and the rest,
        so that the MMA of the first part runs while the second is computed.
-    2. *Pipelining*: in a loop of MMAs, what depends on a round trip through
-       other roles in the same iteration is of stage 1, all else of stage 0. The
-       loop becomes a prologue (stage 0 of iteration 0), a loop of one iteration
-       less (stage 1 of iteration i, stage 0 of i + 1) and an epilogue. Older
-       iterations come first; an MMA of stage 0 whose result has one
-       buffer follows the operations of the last iteration that consume what
-       was made of the buffer's last value, so that the buffer, or what was
-       put in its place, is free. A loop that may not run at all is put under a
-       condition.
+    2. *Pipelining*: an operation in a loop of MMAs is of stage 1 if it depends on a
+       round trip through other roles in the same iteration, and of stage 0
+       otherwise. The loop becomes a prologue (stage 0 of iteration 0), a loop of one
+       iteration less (stage 1 of iteration i, then stage 0 of i + 1) and an epilogue
+       (stage 1 of the last iteration). An MMA of stage 0 whose result has only one
+       buffer comes behind the operations that consume the buffer's last value, since
+       the buffer is free only then. A loop that may make no pass at all is put under
+       a condition, because its prologue must not run then either.
     3. *Loads* are issued in the order in which their consumers wait for them,
        so that the loop of a load role is pipelined like its consumer's.
-    4. Waits go directly before the first use, releases directly after
-       the last. In compute roles an acquire goes where the value begins to be
-       computed elementwise, and what no commit depends on behind the last one;
-       outside of loops each value is computed directly before its first use.
-    5. *Stages*: rings that loads fill get as many as shared memory holds, evenly,
-       up to `max-stages`. A value that is used in both stages needs two.
+    4. *Waits and releases*: a wait goes directly before the first use of its value, a
+       release directly behind the last use. In compute roles an acquire goes to
+       where the elementwise computation of its value begins, and operations that no
+       commit depends on go behind the last commit. Outside of loops each value is
+       computed directly before its first use.
+    5. *Stages*: rings that loads fill share what is left of shared memory evenly, up to
+       `max-stages` stages each. A value that both stages of a pipelined loop use
+       needs two.
 
-    Expects one loop a role for each channel; a loop for which this does not
-    hold is left in its order, with a remark. The order does not deadlock if the
-    order of the input does not.
+    The pass expects that the operations of a role on one channel are in one loop. A
+    loop for which this does not hold keeps its order, with a remark. If the order of
+    the input does not deadlock, that of the output does not either.
 
     Before:
 
@@ -209,21 +220,27 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
 def TileSplitExp : FA4_Pass<"tile-split-exp", "::fa4::tile::KernelOp"> {
   let summary = "Compute a share of the exponentials by a polynomial";
   let description = [{
-    The special function unit computes fewer exponentials a clock than the FMA
-    pipe could. Rewrites each `math.exp2` of a matrix in a loop of a role that
-    holds data to `tile.exp2`, which computes some pairs of columns by a
-    polynomial. How many is computed from the target's rates and from the work of
-    one iteration, which is counted in the kernel's roles: the least number for
-    which the slowest of the MMAs, the pipes, tensor memory and the dependence
-    cycle through exponential and MMAs is as fast as it can be; 0 where the MMAs
-    are the slowest anyway. They are spread over all fragments of 32 columns but
-    the last.
+    *Input*: scheduled roles. *Output*: the same roles, in which some `math.exp2` of a
+    matrix are `tile.exp2`: it computes some pairs of columns by a polynomial, on the
+    FMA pipe, and the other pairs on the special function unit. The special function
+    unit alone is slower: it computes fewer exponentials a clock than the FMA pipe
+    could.
 
-    The polynomial's coefficients are derived here, for the degree that the type needs
-    to which the result is rounded (bf16 and f16: 3); what stays f32 is left
-    alone. The polynomial is defined below 128. So an exponent must be proven to be
-    less, as that of a score relative to the maximum of its row; other exponentials
-    stay on the special function unit.
+    The pass rewrites a `math.exp2` in a loop of a role that holds data if its result is
+    rounded to a narrow type (bf16, f16). It leaves alone an exponential of which the
+    f32 result is used. The polynomial has the degree that the narrow type needs (3
+    for bf16 and f16), and the pass derives its coefficients.
+
+    The polynomial is defined for exponents below 128. The pass rewrites an
+    exponential only if its exponent is proven to be less, as that of a score relative
+    to the maximum of its row is. Other exponentials stay on the special function unit.
+
+    The number of emulated pairs follows from the target's rates and from the work of
+    one iteration, which the pass counts in the kernel's roles. The pass takes the
+    least number with which the slowest of four is as fast as it can be: the MMAs, the
+    pipes, tensor memory, and the cycle of dependences through exponential and MMAs.
+    That is 0 where the MMAs are the slowest anyway. The pairs are spread over all
+    fragments of 32 columns but the last one.
 
     Before:
 
@@ -277,38 +294,40 @@ def TileSplitExp : FA4_Pass<"tile-split-exp", "::fa4::tile::KernelOp"> {
 def TileAllocate : FA4_Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
   let summary = "Give channels memory and barriers";
   let description = [{
-    Places the channels of a kernel of roles: sets `offset`, `full` and `empty`
-    of each, and `smem_bytes` and `tmem_columns` of the kernel.
+    *Input*: roles and channels without places. *Output*: the same kernel with a place
+    for each channel: `offset`, the barriers `full` and `empty`, and the sizes
+    `smem_bytes` and `tmem_columns` of the kernel. A kernel that does not fit the chip
+    is an error on the kernel, with a note on the place of each channel.
 
-    1. **In place.** What a role of lanes computes from an accumulator in tensor
-       memory and hands back as the left operand of MMAs (`p` from `s`) becomes
-       `in_place_of` it, at its first columns, if the program orders the two:
-       the lanes have read the accumulator when they commit, and in the role of
-       the MMAs writing the one and reading the other take turns. The acquires
-       and releases of both go. Lanes that write column `c` of the value must
-       have read columns up to `2c + 1` of the accumulator, which is so where
-       columns are computed in ascending order.
-       Another result of the same role's MMAs (`dq`) can be a guest in the columns
-       of such a pair while neither needs them: it is written after the last
-       read of `p`, and acquired again before `s` is next written.
-       Only where there are too few columns, acquires of such a result move to
-       before the writes of `s`, if its readers depend on nothing else.
-    2. **Once.** Channels that are filled no more often than they have stages,
-       outside loops, lose their acquires and releases. One CTA has one work
-       tile; this would be wrong for more.
-    3. **Offsets.** Large ones first, each at the lowest offset where no other
-       is live at the same time. That two are not is proven from the order of
-       operations in roles and of commits and waits between them; otherwise
-       they lie apart. Matrices in shared memory are aligned to 1024 bytes and
-       row values to 128; channels in tensor memory to 32 columns. Behind the
-       channels lie the mbarriers, 8 bytes each, and the word that receives the
-       address of tensor memory. Tensor memory is allocated in powers of two.
-    4. **Barriers.** Numbered in the order of the channels: `stages` many `full`
-       ones, and as many `empty` ones if someone acquires; with them goes what
-       completes a phase, `arrivals` of the roles and `bytes` of TMA loads.
-
-    What does not fit the chip is an error on the kernel, with a note of its
-    place for each channel.
+    1. **Channels that share a buffer.** A role of lanes may read an accumulator from
+       tensor memory (`s`) and hand back a left operand of MMAs that is computed from
+       the accumulator (`p`). `p` becomes `in_place_of` `s` and lies in its first
+       columns, if the program orders the two: the lanes have read `s` when they
+       commit `p`, and the role of the MMAs writes `s` and reads `p` in turns. The
+       acquires and releases of both channels are then not needed and go. Lanes
+       that write column `c` of `p` must have read columns 0 to `2c + 1` of `s`,
+       which is so where columns are computed in ascending order.
+       Another result of the same role's MMAs (`dq`) may lie in the columns of such
+       a pair while neither of the two is alive: it is written after the last read
+       of `p`, and its buffer is acquired again before `s` is next written. If
+       there are too few columns otherwise, the acquires of such a result move to
+       before the writes of `s`, unless the result's readers depend on something else.
+    2. **Channels that are used once.** A channel that is filled no more often than it
+       has stages, outside of loops, never waits for a free stage, and loses its
+       acquires and releases. (One CTA has one work tile. With more, a stage would be
+       filled again.)
+    3. **Offsets.** The largest channel is placed first, each at the lowest offset at
+       which no other channel is alive at the same time. Two channels lie in the
+       same bytes only if the order of operations in roles, and of commits and waits
+       between them, proves that they are never alive together. Matrices in shared
+       memory are aligned to 1024 bytes and row values to 128; channels in tensor
+       memory to 32 columns. Behind the channels lie the mbarriers, 8 bytes each, and
+       the word that receives the address of tensor memory. Tensor memory is
+       allocated in powers of two.
+    4. **Barriers.** They are numbered in the order of the channels. A channel has one
+       `full` barrier for each stage, and one `empty` barrier for each stage if a
+       role acquires it. Each comes with what completes a phase: the `arrivals` of
+       the roles, and the `bytes` of TMA loads.
 
     Before:
 
