@@ -48,7 +48,8 @@ FailureOr<json::Object> fa4::tile::buildManifest(LLVM::LLVMFuncOp kernel) {
   auto names = attr.getAs<ArrayAttr>("sizes");
   std::optional<json::Value> value = toJSON(attr);
   if (!value || !names || !llvm::all_of(names, llvm::IsaPred<StringAttr>))
-    return kernel.emitOpError("has a '") << kManifestAttr << "' that is none";
+    return kernel.emitOpError("has a '")
+           << kManifestAttr << "' that does not describe a launch";
   json::Object object = std::move(*value->getAsObject());
   json::Object sizes;
   for (auto name : names.getAsRange<StringAttr>())

@@ -19,7 +19,8 @@ llvm::Expected<uint64_t> Session::integerOf(const Expression &expression,
     return value.takeError();
   if (*value < 0 || uint64_t(*value) > limit)
     return llvm::createStringError("'" + expression.text() + "' is " +
-                                   Twine(*value) + ", out of range");
+                                   Twine(*value) + ", not from 0 to " +
+                                   Twine(limit));
   return uint64_t(*value);
 }
 

@@ -154,7 +154,7 @@ llvm::Error Session::resolveTensor(const TensorSpec &tensor) {
                     "': " + llvm::toString(value.takeError()));
       if (*value < 0 || *value > limit)
         return fail("tensor '" + tensor.name + "': size or stride " +
-                    Twine(*value) + " is out of range");
+                    Twine(*value) + " is not from 0 to 2^40");
       to.push_back(*value);
     }
     return llvm::Error::success();

@@ -215,7 +215,7 @@ func.func @sinks_size(%q: tensor<1x8x4x16xf16>, %k: tensor<1x8x2x16xf16>, %s: te
 // -----
 
 func.func @scale(%q: tensor<1x8x1x16xf16>) {
-  // expected-error @+1 {{scale must be finite}}
+  // expected-error @+1 {{scale must be a finite number}}
   %o = attn.sdpa %q, %q, %q layout<bshd> scale(0x7F800000) : tensor<1x8x1x16xf16>, tensor<1x8x1x16xf16>, tensor<1x8x1x16xf16> -> tensor<1x8x1x16xf16>
   return
 }

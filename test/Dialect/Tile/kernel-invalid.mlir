@@ -71,35 +71,35 @@ tile.kernel @element() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]}
 // -----
 
 tile.kernel @stages() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  // expected-error @+1 {{has stages(1073741824), out of range}}
+  // expected-error @+1 {{has stages(1073741824), not from -1073741823 to 1073741823}}
   %s = tile.channel "s" smem stages(1073741824) : <vector<128xf32>>
 }
 
 // -----
 
 tile.kernel @offset() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  // expected-error @+1 {{has offset(9223372036854775807), out of range}}
+  // expected-error @+1 {{has offset(9223372036854775807), not from -1073741823 to 1073741823}}
   %s = tile.channel "s" smem stages(1) offset(9223372036854775807) : <vector<128xf32>>
 }
 
 // -----
 
 tile.kernel @full() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  // expected-error @+1 {{has full(-9223372036854775808), out of range}}
+  // expected-error @+1 {{has full(-9223372036854775808), not from -1073741823 to 1073741823}}
   %s = tile.channel "s" smem stages(1) full(-9223372036854775808) : <vector<128xf32>>
 }
 
 // -----
 
 tile.kernel @empty() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  // expected-error @+1 {{has empty(1073741824), out of range}}
+  // expected-error @+1 {{has empty(1073741824), not from -1073741823 to 1073741823}}
   %s = tile.channel "s" smem stages(1) empty(1073741824) : <vector<128xf32>>
 }
 
 // -----
 
 tile.kernel @warps() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  // expected-error @+1 {{has warps(4611686018427387904), out of range}}
+  // expected-error @+1 {{has warps(4611686018427387904), not from -1073741823 to 1073741823}}
   tile.role @r warps(4611686018427387904) {
   }
 }
@@ -137,7 +137,7 @@ tile.kernel @column() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} 
 
 // -----
 
-// expected-error @below {{'tile.kernel' op expects arguments or operations}}
+// expected-error @below {{'tile.kernel' op must have an argument or an operation}}
 "tile.kernel"() <{chip = "sm_100a", function_type = () -> (), grid = [#tile.extent<"1">], sym_name = "empty"}> ({
 ^bb0:
 }) : () -> ()
@@ -184,6 +184,6 @@ tile.kernel @nested(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]}, %on:
 
 // A private kernel could be deleted, or its arguments changed behind its launches.
 
-// expected-error @+1 {{'tile.kernel' op is launched from outside of the module, so it is public}}
+// expected-error @+1 {{'tile.kernel' op must be public, because it is launched from outside of the module}}
 tile.kernel private @hidden(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
 }

@@ -224,7 +224,7 @@ static LogicalResult verifySinksAndScale(AttentionOpInterface op,
   }
   if (FloatAttr scale = op.getScaleAttr())
     if (!scale.getValue().isFinite())
-      return op->emitOpError("scale must be finite");
+      return op->emitOpError("scale must be a finite number");
   return success();
 }
 

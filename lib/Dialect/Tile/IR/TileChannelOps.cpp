@@ -45,7 +45,8 @@ static LogicalResult verifyRange(Operation *op, StringRef what,
   int64_t value = number.value_or(0);
   if (value > -limit && value < limit)
     return success();
-  return op->emitOpError("has ") << what << "(" << value << "), out of range";
+  return op->emitOpError("has ") << what << "(" << value << "), not from "
+                                 << 1 - limit << " to " << limit - 1;
 }
 
 LogicalResult ChannelOp::verify() {

@@ -168,14 +168,15 @@ static LogicalResult verifyGrid(KernelOp op,
 
 LogicalResult KernelOp::verify() {
   if (!isPublic())
-    return emitOpError("is launched from outside of the module, so it is "
-                       "public");
+    return emitOpError("must be public, because it is launched from outside of "
+                       "the module");
   if (!getFunctionType().getResults().empty())
-    return emitOpError("has no results");
+    return emitOpError("must have no results, because a kernel writes to its "
+                       "arguments");
   // The text of a kernel without arguments and operations would be parsed to a
   // kernel without a block.
   if (getNumArguments() == 0 && getFunctionBody().front().empty())
-    return emitOpError("expects arguments or operations");
+    return emitOpError("must have an argument or an operation");
   llvm::StringSet<> dimNames, argNames;
   for (unsigned arg = 0; arg < getNumArguments(); ++arg) {
     if (failed(verifyKernelArg(*this, arg, dimNames)))
@@ -372,7 +373,7 @@ LogicalResult RescaleOp::verify() {
 
 LogicalResult Exp2Op::verify() {
   if (getCoefficients().empty())
-    return emitOpError("needs coefficients");
+    return emitOpError("needs at least one coefficient of its polynomial");
   int64_t columns = getOperand().getType().getShape().back();
   int64_t previous = -1;
   for (int64_t pair : getPairs()) {
