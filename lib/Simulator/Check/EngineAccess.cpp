@@ -96,6 +96,20 @@ void Engine::against(Access &access, const Stamp &earlier, uint64_t address,
              &earlier, address);
     return;
   }
+  // A buffer that generic reads give back to the async proxy needs no fence.
+  // The response of a try_cancel is the exception: the manual's example and all
+  // published kernels have one, for which ptxas generates code.
+  if (!wrote && access.kind == AccessKind::Write &&
+      access.proxy == Proxy::Async && site.proxy == Proxy::Generic &&
+      access.inst->opcode.starts_with("clusterlaunchcontrol.") &&
+      !isAsyncVisible(access, earlier)) {
+    complain(access, "missing-proxy-fence",
+             "the earlier read is in the generic proxy, and the next response "
+             "is written in the async proxy: fence.proxy.async is missing "
+             "between them (after the read, before the barrier)",
+             &earlier, address);
+    return;
+  }
   if (access.space == tensorSpace && launch.tensorFences &&
       !isTensorFenced(access, earlier)) {
     complain(access, "missing-tensor-fence",

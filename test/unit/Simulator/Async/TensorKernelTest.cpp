@@ -471,8 +471,10 @@ TEST(TensorMemory, CopyFromSharedMemory) {
 // clusterlaunchcontrol
 //===----------------------------------------------------------------------===//
 
-TEST(LaunchControl, EveryCtaIsDoneOnce) {
-  Kernel kernel(header() + R"(
+/// Takes over one CTA after the other; `fence` stands between the read of a
+/// response and the request for the next one.
+static std::string takingOver(const char *fence) {
+  return header() + R"(
 .visible .entry k(.param .u64 out)
 {
   .reg .b32 %r<16>; .reg .b64 %rd<8>; .reg .pred %p<8>; .reg .b128 %q;
@@ -497,11 +499,17 @@ wait:
   clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p1, %q;
   @!%p1 bra done;
   clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r0, %q;
+)" + fence +
+         R"(
   bra next;
 done:
   ret;
 }
-)");
+)";
+}
+
+TEST(LaunchControl, EveryCtaIsDoneOnce) {
+  Kernel kernel(takingOver("fence.proxy.async.shared::cta;"));
   ASSERT_EQ(kernel.error, "");
   kernel.buffer("out", 400);
   kernel.config.block = {1, 1, 1};
@@ -513,6 +521,18 @@ done:
     for (int i = 0; i < 100; ++i)
       EXPECT_EQ(kernel.data<uint32_t>("out")[i], 1u) << i;
   }
+}
+
+TEST(LaunchControl, ReadResponseNeedsFence) {
+  Kernel kernel(takingOver(""));
+  ASSERT_EQ(kernel.error, "");
+  kernel.buffer("out", 400);
+  kernel.config.block = {1, 1, 1};
+  kernel.config.grid = {100, 1, 1};
+  RunResult result = runChecked(kernel, 0);
+  ASSERT_FALSE(result.reports.empty());
+  for (const Report &report : result.reports)
+    EXPECT_EQ(report.kind, "missing-proxy-fence") << reports(result);
 }
 
 TEST(Decode, UnsupportedFormsAreNamed) {
