@@ -8,6 +8,7 @@ import pytest
 
 from fa4 import gpu, grid
 from fa4.cpu import CompileError, ToolNotFoundError
+from fa4.programs.tile_programs import tile_programs
 
 try:
     COMPILER = gpu.find_tool("fa4-compile")
@@ -30,6 +31,17 @@ def test_no_local_memory(op, chip, tmp_path):
     assert (said.spill_stores, said.spill_loads, said.stack) == (0, 0, 0), said
     assert said.advice == (), said
     assert 0 < said.registers <= 255
+
+
+@needs_ptxas
+@pytest.mark.skipif(not COMPILER, reason="needs fa4-compile")
+@pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in tile_programs()])
+def test_no_local_memory_of_tile_programs(program, tmp_path):
+    """Of the gradient, too, whose lanes hold the probabilities while they work on another tile."""
+    options = [f"--from={program.start}", "--verify-ptx=false", *program.options]
+    kernel = gpu.compile(program.text, tmp_path / "kernel", program.chip, options=options)
+    said = gpu.assemble(kernel.ptx, program.chip)
+    assert (said.spill_stores, said.spill_loads, said.stack) == (0, 0, 0), said
 
 
 HEAD = """

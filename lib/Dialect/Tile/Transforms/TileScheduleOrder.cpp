@@ -35,11 +35,36 @@ static void sinkWait(WaitOp wait) {
     wait->moveBefore(first);
 }
 
+/// Whether lanes can work on the value a few columns at a time, from the buffer
+/// to the commits of what becomes of it, and would need a register for each
+/// column to have read it before: it is a tile, or a vector of columns, that
+/// goes through elementwise operations only.
+static bool isStreamed(Value value) {
+  SmallVector<Value> worklist{value};
+  bool isWide = cast<VectorType>(value.getType()).getRank() == 2;
+  for (size_t i = 0; i < worklist.size(); ++i)
+    for (Operation *user : worklist[i].getUsers()) {
+      if (isa<CommitOp>(user))
+        continue;
+      if (user->getBlock() != value.getParentBlock() ||
+          !(OpTrait::hasElementwiseMappableTraits(user) ||
+            isa<vector::BroadcastOp, Exp2Op>(user)))
+        return false;
+      isWide |= isa<vector::BroadcastOp>(user);
+      for (Value result : user->getResults())
+        if (!llvm::is_contained(worklist, result))
+          worklist.push_back(result);
+    }
+  return isWide;
+}
+
 /// Returns the last operation of the wait's block that reads the value, or
 /// null. In a role that issues, a value that pure operations compute from it
-/// still lies in the buffer, so their users count as well.
+/// still lies in the buffer, so their users count as well; and lanes read what
+/// they stream as late as they need it.
 static Operation *lastUse(WaitOp wait, bool issues) {
   Operation *last = wait;
+  bool follows = issues || (wait.getValue() && isStreamed(wait.getValue()));
   SmallVector<Value> worklist;
   if (wait.getValue())
     worklist.push_back(wait.getValue());
@@ -50,7 +75,7 @@ static Operation *lastUse(WaitOp wait, bool issues) {
         return nullptr;
       if (last->isBeforeInBlock(op))
         last = op;
-      if (issues && !isa<MmaOp>(op) && isMemoryEffectFree(op))
+      if (follows && !isa<MmaOp>(op) && isMemoryEffectFree(op))
         llvm::append_range(worklist, op->getResults());
     }
   return last;
@@ -79,7 +104,8 @@ static void hoistReleases(Block &block, bool issues) {
     if (of.size() != list.size() || nested.contains(channel))
       continue;
     Operation *previous = nullptr;
-    for (auto [wait, release] : llvm::zip(of, list)) {
+    for (auto [each, release] : llvm::zip(of, list)) {
+      WaitOp wait = each;
       Operation *last = lastUse(wait, issues);
       if (last && previous && last->isBeforeInBlock(previous))
         last = previous;
@@ -88,7 +114,9 @@ static void hoistReleases(Block &block, bool issues) {
              isa_and_nonnull<CommitOp, ReleaseOp>(last->getNextNode()) &&
              last->isBeforeInBlock(release))
         last = last->getNextNode();
-      if (last && last->isBeforeInBlock(release))
+      bool isLate = !issues && wait.getValue() && isStreamed(wait.getValue());
+      if (last && (isLate || last->isBeforeInBlock(release)) &&
+          last->getNextNode() != release)
         release->moveAfter(last);
       previous = release;
     }
