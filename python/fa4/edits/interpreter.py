@@ -125,7 +125,7 @@ _CMPI = [
 ]  # fmt: skip
 _CMPF = [np.equal, np.greater, np.greater_equal, np.less, np.less_equal, np.not_equal]
 _UNARY = {
-    "arith.negf": np.negative, "math.exp2": lambda x: _flushed(np.exp2(x)), "math.log2": np.log2, "math.absf": np.abs, "math.tanh": np.tanh,
+    "arith.negf": np.negative, "math.exp2": np.exp2, "math.log2": np.log2, "math.absf": np.abs, "math.tanh": np.tanh,
     "math.exp": np.exp, "math.log": np.log, "math.sqrt": np.sqrt, "math.floor": np.floor, "math.ceil": np.ceil,
     "math.trunc": np.trunc, "math.roundeven": np.round, "math.rsqrt": lambda x: 1 / np.sqrt(x), "tile.copy": np.array,
 }  # fmt: skip
@@ -144,11 +144,6 @@ def _cmpf(predicate, a, b):
     return ordered & ~nan if predicate < 7 else ordered | nan
 
 
-def _flushed(power):
-    """An exponential: subnormal results are 0, as the special function unit has them."""
-    return np.where(power < 2.0**-126, power.dtype.type(0), power)
-
-
 def _polynomial(op, x):
     """tile.exp2: some pairs of columns are 2^n p(f)."""
     result = np.exp2(x)
@@ -165,7 +160,7 @@ def _polynomial(op, x):
     for c in reversed(coefficients):
         value = (value + _number(c, np.dtype(np.float32))) * fraction
     power = np.ldexp(1 + value, np.clip(whole, -127, 128).astype(np.int32))
-    return np.where(chosen, _flushed(power), _flushed(result)).astype(np.float32)
+    return np.where(chosen, power, result).astype(np.float32)
 
 
 # ---------------------------------------------------------------------------
@@ -208,11 +203,19 @@ _PURE = ("arith.", "math.", "vector.")
 # ---------------------------------------------------------------------------
 
 
+# The operations whose f32 results a machine may have rounded otherwise.
+_ROUNDED = {
+    "arith.addf", "arith.subf", "arith.mulf", "arith.divf", "math.exp2", "math.log2", "math.fma", "math.tanh", "tile.exp2",
+    "tile.mma", "vector.multi_reduction", "vector.reduction",
+}  # fmt: skip
+
+
 class WorkTile:
     """Runs a kernel for one work tile. `memory` is name of an argument's value ->
     array; `written` counts the writes of each element of outputs."""
 
-    def __init__(self, kernel, memory, scalars, coordinates, written):
+    def __init__(self, kernel, memory, scalars, coordinates, written, noise):
+        self.noise = noise
         self.kernel, self.memory, self.coordinates, self.written = kernel, memory, coordinates, written
         self.shared = dict(scalars)
         self.channels = {}
@@ -458,6 +461,16 @@ class WorkTile:
     # -- Values --------------------------------------------------------------
 
     def _pure(self, op, operands):
+        results = self._exact(op, operands)
+        if op.name not in _ROUNDED or results.dtype != np.float32:
+            return results
+        if self.noise:
+            last_bit = self.noise.uniform(-1, 1, results.shape) * 2.0**-23
+            results = (results * (1 + last_bit)).astype(np.float32)
+        # Kernels are compiled to .ftz instructions, whose subnormal results are 0.
+        return np.where(np.abs(results) < 2.0**-126, np.float32(0), results)
+
+    def _exact(self, op, operands):
         dialect, name = op.name.split(".", 1)
         if op.name == "arith.constant":
             return constant(op.properties["value"])
@@ -639,10 +652,11 @@ class Result:
     written: dict
 
 
-def run(kernel: Op, sizes: dict, inputs: dict, outputs: dict) -> Result:
+def run(kernel: Op, sizes: dict, inputs: dict, outputs: dict, noise=None) -> Result:
     """Runs all work tiles. `sizes` and scalars are by their names; `inputs` and
     `outputs` are name -> array, the latter of the right shape, of any content.
-    Raises MeaninglessError."""
+    With `noise`, a random generator, f32 arithmetic is off by up to its last bit,
+    which shows how much the results hang on it. Raises MeaninglessError."""
     memory, scalars, written = {}, {}, {}
     arguments = arguments_of(kernel)
     for argument in arguments:
@@ -657,6 +671,6 @@ def run(kernel: Op, sizes: dict, inputs: dict, outputs: dict) -> Result:
             scalars[argument.value] = np.array([sizes[argument.name]], dtype)
     with np.errstate(all="ignore"):
         for coordinates in np.ndindex(*grid_of(kernel, sizes)):
-            WorkTile(kernel, memory, scalars, coordinates, written).run()
+            WorkTile(kernel, memory, scalars, coordinates, written, noise).run()
     names = {a.name: a.value for a in arguments if a.name in outputs}
     return Result({n: memory[v] for n, v in names.items()}, {n: written[v] for n, v in names.items()})
