@@ -38,9 +38,9 @@ BODY}
 SIZES = {"M": 200, "N": 72, "K": 192}
 
 
-def loop(name, passes):
-    """The product of the first `passes` blocks of 64 columns of A and rows of B."""
-    return f"""  %{name} = scf.for %i = %c0 to %{passes} step %c1 iter_args(%x = %zero) -> ({TILE}) {{
+def loop(name, passes, start="zero"):
+    """`start` plus the product of the first `passes` blocks of 64 columns of A and rows of B."""
+    return f"""  %{name} = scf.for %i = %c0 to %{passes} step %c1 iter_args(%x = %{start}) -> ({TILE}) {{
     %at = arith.muli %i, %c64 : index
     %ta = tile.load %a[%row, %at] : memref<?x?xbf16> -> vector<128x64xbf16>
     %tb = tile.load %b[%at, %col] : memref<?x?xbf16> -> vector<64x64xbf16>
@@ -84,8 +84,7 @@ PROGRAMS = {
 }
 
 
-def make(name):
-    body, stored, _ = PROGRAMS[name]
+def make(body, stored):
     outputs = "".join(
         f',\n    %out{i}: memref<?x?xf32> {{tile.name = "C{i}", tile.dims = ["M", "N"]}}' for i in range(len(stored))
     )
@@ -110,19 +109,56 @@ def simulate(folder, count, n, m):
     return [np.load(folder / f"{name}.npy").astype(np.float64) for name in names]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_program(name, tmp_path):
-    _, stored, expect = PROGRAMS[name]
-    done = subprocess.run(
-        [gpu.find_tool("fa4-compile"), "-", "-o", tmp_path, "--verify-ptx=false"],
-        input=make(name),
+def compile_kernel(source, folder):
+    return subprocess.run(
+        [gpu.find_tool("fa4-compile"), "-", "-o", folder, "--verify-ptx=false"],
+        input=source,
         capture_output=True,
         text=True,
         timeout=120,
     )
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(name, tmp_path):
+    body, stored, expect = PROGRAMS[name]
+    done = compile_kernel(make(body, stored), tmp_path)
     assert done.returncode == 0, done.stderr
     for n, m in ((0, 0), (0, 2), (2, 0), (3, 1)):
         a, b, *outputs = simulate(tmp_path, len(stored), n, m)
         p, q = (a[:, : 64 * passes] @ b[: 64 * passes] for passes in (n, m))
         for output, exact in zip(outputs, expect(p, q, n, m), strict=True):
             np.testing.assert_allclose(output, exact, rtol=1e-5, atol=1e-4)
+
+
+def test_second_loop_goes_on(tmp_path):
+    """The first loop has one pass, so that there is something to add to; the second may have none."""
+    done = compile_kernel(make(loop("p", "c1") + loop("q", "m", "p"), "q"), tmp_path)
+    assert done.returncode == 0, done.stderr
+    for m in (0, 1, 3):
+        a, b, output = simulate(tmp_path, 1, 0, m)
+        exact = sum(a[:, : 64 * passes] @ b[: 64 * passes] for passes in (1, m))
+        np.testing.assert_allclose(output, exact, rtol=1e-5, atol=1e-4)
+
+
+def test_product_after_product(tmp_path):
+    """Without a loop; the second adds to the first."""
+    again = loop("q", "c1", "p").replace("%at =", "%unused =").replace("%at", "%c64")
+    done = compile_kernel(make(loop("p", "c1") + again, "q"), tmp_path)
+    assert done.returncode == 0, done.stderr
+    a, b, output = simulate(tmp_path, 1, 0, 0)
+    np.testing.assert_allclose(output, a[:, :128] @ b[:128], rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "body, message",
+    [
+        (loop("p", "n") + loop("q", "m", "p"), "'tile.mma' op adds to what an earlier loop has left, but that loop may"),
+        (loop("p", "c1") + add("s", "p", "p") + loop("q", "m", "s"), "'scf.for' op starts from a tile of role 'compute0'"),
+        (loop("q", "m", "one"), "'tile.mma' op adds to a constant that is not zero"),
+    ],
+)
+def test_start_that_is_refused(body, message, tmp_path):
+    done = compile_kernel(make(body, "q"), tmp_path)
+    assert done.returncode == 1 and message in done.stderr, done.stderr
+    assert not list(tmp_path.iterdir())

@@ -47,6 +47,7 @@ public:
 
 private:
   LogicalResult findCrossings(Block &block);
+  LogicalResult checkInits(scf::ForOp loop);
   LogicalResult addCrossing(Operation *user, Value value, unsigned to);
   LogicalResult createChannels(OpBuilder &builder);
   LogicalResult createChannel(Crossing &crossing, OpBuilder &builder);
@@ -57,6 +58,7 @@ private:
   std::string labelOf(const Crossing &crossing);
   Crossing *findHandOver(const Crossing &crossing);
 
+  void acquireBegun(Operation *op, OpBuilder &builder);
   void emitBlock(Block &source, OpBuilder &builder, IRMapping &map);
   void emitLoop(scf::ForOp loop, OpBuilder &builder, IRMapping &map);
   void emitOperation(Operation *op, OpBuilder &builder, IRMapping &map);
@@ -104,10 +106,29 @@ LogicalResult RoleBuilder::addCrossing(Operation *user, Value value,
   return success();
 }
 
+/// What a role carries through a loop must have been its own before.
+LogicalResult RoleBuilder::checkInits(scf::ForOp loop) {
+  for (auto [init, arg] :
+       llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs())) {
+    if (!partition.isData(arg) || !partition.isData(init))
+      continue;
+    unsigned from = partition.getOrigin(init).role;
+    unsigned to = partition.getOrigin(arg).role;
+    if (from == to || matchPattern(init, m_Constant()))
+      continue;
+    return loop.emitOpError("starts from a tile of role '")
+           << partition.getRoles()[from].name << "' what role '"
+           << partition.getRoles()[to].name
+           << "' carries through it: an accumulator starts from zero, or goes "
+              "on where another loop has left it";
+  }
+  return success();
+}
+
 LogicalResult RoleBuilder::findCrossings(Block &block) {
   for (Operation &op : block) {
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      if (failed(findCrossings(*loop.getBody())))
+      if (failed(checkInits(loop)) || failed(findCrossings(*loop.getBody())))
         return failure();
       continue;
     }
@@ -348,8 +369,10 @@ void RoleBuilder::emitOperation(Operation *op, OpBuilder &builder,
   }
   // An asynchronous operation has one destination, which it writes from where
   // it is issued on: the stage is acquired before.
-  if (isa<LoadOp, MmaOp>(op) && !leaving.empty())
+  if (isa<LoadOp>(op) && !leaving.empty())
     acquire(builder, leaving.front().first->channel);
+  if (isa<MmaOp>(op))
+    acquireBegun(op, builder);
   builder.clone(*op, map);
   for (auto [crossing, value] : leaving) {
     if (!isa<LoadOp, MmaOp>(op))
@@ -371,6 +394,39 @@ bool RoleBuilder::keepsIterArg(scf::ForOp loop, unsigned index) {
         crossing.eachIteration)
       return false;
   return true;
+}
+
+/// The MMA or loop of MMAs that began the accumulator `value`, from which
+/// others of the same block took it on; null if it is no accumulator.
+static Operation *findFirstMaker(Value value) {
+  Operation *first = nullptr;
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<MmaOp, scf::ForOp>(op) ||
+        (first && first->getBlock() != op->getBlock()))
+      break;
+    first = op;
+    auto mma = dyn_cast<MmaOp>(op);
+    if (mma && !mma.getAcc())
+      break;
+    value = mma ? mma.getAcc()
+                : scf::ForOp(cast<scf::ForOp>(op))
+                      .getInitArgs()[cast<OpResult>(value).getResultNumber()];
+  }
+  return first;
+}
+
+/// Acquires the stages of accumulators that `op` begins.
+void RoleBuilder::acquireBegun(Operation *op, OpBuilder &builder) {
+  if (!issues)
+    return;
+  for (Crossing &crossing : crossings) {
+    Value value = crossing.value;
+    if (crossing.loop)
+      value = scf::ForOp(crossing.loop).getResult(crossing.index);
+    if (crossing.from == role && !crossing.eachIteration &&
+        findFirstMaker(value) == op && !findShared(crossing))
+      acquire(builder, crossing.channel);
+  }
 }
 
 void RoleBuilder::emitLoop(scf::ForOp loop, OpBuilder &builder,
@@ -403,12 +459,8 @@ void RoleBuilder::emitLoop(scf::ForOp loop, OpBuilder &builder,
       inits.push_back(map.lookupOrDefault(loop.getInitArgs()[i]));
     }
   // The stage of an accumulator that is handed over after the loop is acquired
-  // in front of the loop.
-  results([&](Crossing &crossing) {
-    if (crossing.from == role && issues && !crossing.eachIteration &&
-        !findShared(crossing))
-      acquire(builder, crossing.channel);
-  });
+  // in front of the loop, or of the first of several that work on it.
+  acquireBegun(loop, builder);
   // Arguments of the kernel are in no map: roles use them as they are.
   auto copy = scf::ForOp::create(builder, loop.getLoc(),
                                  map.lookupOrDefault(loop.getLowerBound()),

@@ -112,13 +112,17 @@ static LogicalResult rescaleAccumulators(BlockArgument arg,
 }
 
 /// Gives an MMA a condition if it adds to an accumulator that the loop starts
-/// from zero: it then does not read the accumulator in the first iteration, so
-/// nobody has to write the zeros.
+/// from zero: it then does not read the accumulator in the first
+/// iteration, so nobody has to write the zeros.
 static LogicalResult skipZeroAccumulators(KernelOp kernel) {
   ExecutionCounts counts;
   WalkResult result = kernel.walk([&](MmaOp mma) -> WalkResult {
     if (!mma.getAcc() || mma.getAccumulate())
       return WalkResult::advance();
+    if (isZero(mma.getAcc())) {
+      mma.getAccMutable().clear();
+      return WalkResult::advance();
+    }
     // Multiplication keeps zero.
     SmallVector<Operation *> steps;
     BlockArgument arg = findCarriedFactor(mma.getAcc(), &steps);
@@ -126,7 +130,24 @@ static LogicalResult skipZeroAccumulators(KernelOp kernel) {
       return WalkResult::advance();
     auto loop = cast<scf::ForOp>(arg.getOwner()->getParentOp());
     unsigned index = arg.getArgNumber() - 1;
-    if (!isZero(loop.getInitArgs()[index]))
+    Value init = loop.getInitArgs()[index];
+    if (auto select = init.getDefiningOp<arith::SelectOp>();
+        select && isZero(select.getFalseValue()))
+      return mma.emitOpError("adds to what an earlier loop has left, but that "
+                             "loop may have no pass, so that there is nothing "
+                             "to add to: not supported");
+    if (isa_and_present<scf::ForOp, MmaOp>(init.getDefiningOp())) {
+      // Earlier MMAs have surely written what these add to.
+      OpBuilder builder(mma);
+      mma.getAccumulateMutable().assign(
+          arith::ConstantIntOp::create(builder, mma.getLoc(), 1, 1));
+      return WalkResult::advance();
+    }
+    if (!isZero(init) && matchPattern(init, m_Constant()))
+      return mma.emitOpError(
+          "adds to a constant that is not zero, which nobody "
+          "writes; add the constant behind the loop");
+    if (!isZero(init))
       return WalkResult::advance();
     if (failed(rescaleAccumulators(arg, steps)))
       return WalkResult::interrupt();
