@@ -94,3 +94,15 @@
 // RUN: sed -e 's,//+later-tile ,,' -e '/#release$/d' %S/Inputs/persistent-copy.mlir | not fa4-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=LATER-EXPLORED
 // LATER-EXPLORED: error: channel "a": tokens are left over at the end
 // LATER-EXPLORED: note: @load makes 0, then 1 passes of this loop
+
+// Lanes hand the accumulator back as it is, for the next tile. All of its last values have a taker.
+// RUN: fa4-opt %S/Inputs/persistent-attention.mlir --tile-verify-protocol --tile-explore-protocol -o /dev/null
+// RUN: sed -e '/#back$/d' -e 's,//+early ,,' %S/Inputs/persistent-attention.mlir | fa4-opt --tile-verify-protocol --tile-explore-protocol -o /dev/null
+// RUN: sed -e '/#back$/d' %S/Inputs/persistent-attention.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=BACK
+// BACK: error: channel "back": @mma waits forever for @correction to commit it
+// RUN: sed -e '/#back$/d' %S/Inputs/persistent-attention.mlir | not fa4-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=BACK-EXPLORED
+// BACK-EXPLORED: error: channel "back": @mma never goes on
+// RUN: sed -e '/#last$/d' %S/Inputs/persistent-attention.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=LAST
+// LAST: error: channel "back": {{[0-9]+}} values are committed, but {{[0-9]+}} waited for by @mma
+// RUN: sed -e '/#last$/d' %S/Inputs/persistent-attention.mlir | not fa4-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=LAST-EXPLORED
+// LAST-EXPLORED: error: channel "back": tokens are left over at the end

@@ -161,10 +161,12 @@ LogicalResult LaneCommits::commit(const Step &step, Written &written,
   int from = findHandedOn(model, role, step.channel);
   if (from == -1)
     return success();
-  Step handOn(StepKind::Access, step.op);
-  handOn.readsLast.push_back(from);
-  handOn.writes = step.channel;
-  before.push_back(std::move(handOn));
+  // A lane hands on what it has surely read before: one after the other.
+  Step read(StepKind::Access, step.op), write(StepKind::Access, step.op);
+  read.readsLast.push_back(from);
+  write.writes = step.channel;
+  before.push_back(std::move(read));
+  before.push_back(std::move(write));
   return success();
 }
 
