@@ -342,6 +342,11 @@ def run_kernel(kernel, of_table: slice, drawn: int, seed: int, folder: Path) -> 
     return outcomes
 
 
+def run_named(name: str, *arguments) -> list[Outcome]:
+    """run_kernel of the kernel of that name, for another process: kernels hold functions."""
+    return run_kernel(next(kernel for kernel in kernels() if kernel.name == name), *arguments)
+
+
 def quick(number: int) -> slice:
     """Of the table, for the kernel of this number in QUICK: all of them together run
     each pass at each level about once."""
@@ -388,8 +393,8 @@ def run_all(chosen, options, folder):
         running = []
         for number, kernel in enumerate(chosen):
             of_table = slice(0, 0) if options.no_table else quick(number) if options.quick else slice(None)
-            arguments = (kernel, of_table, options.random, options.seed, folder)
-            running.append(pool.submit(run_kernel, *arguments))
+            arguments = (kernel.name, of_table, options.random, options.seed, folder)
+            running.append(pool.submit(run_named, *arguments))
         for future in concurrent.futures.as_completed(running):
             yield future.result()
 

@@ -29,6 +29,12 @@ def test_kernel(name, tmp_path):
     assert len(outcomes) >= 8
 
 
+def test_command(capsys):
+    """Each kernel goes to another process by its name."""
+    assert passes.main(["--kernel", "^late-uses$", "--no-table", "--random", "1", "--jobs", "1"]) == 0
+    assert "1 trials of 1 kernels, 1 of them at several levels" in capsys.readouterr().out
+
+
 def test_cross_section_has_each_pass_at_each_level():
     trials = passes.table_trials()
     chosen = [trials[passes.quick(number)] for number in range(len(QUICK))]
