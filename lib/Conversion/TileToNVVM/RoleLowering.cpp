@@ -70,7 +70,7 @@ Value RoleLowering::stagePointer(const Buffer &buffer, Value stage,
 }
 
 //===----------------------------------------------------------------------===//
-// Operations that only this dialect's values make special
+// Operations of other dialects that work on tiles
 //===----------------------------------------------------------------------===//
 
 /// Returns true if the op computes with tiles. In a role that issues there are

@@ -299,7 +299,8 @@ static Flow runCommitGroup(Exec &exec, const Inst &inst) {
   return Flow::Next;
 }
 
-/// form: groups that may be outstanding, shifted by 1, and whether `.read`.
+/// `Inst::form` holds the number of groups that may still be under way, shifted
+/// left by 1, and in its lowest bit whether the wait is one of `.read`.
 static Flow runWaitGroup(Exec &exec, const Inst &inst) {
   uint32_t pending = inst.form >> 1;
   bool read = inst.form & 1;

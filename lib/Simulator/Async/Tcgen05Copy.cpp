@@ -22,7 +22,7 @@ namespace {
 struct CopyForm {
   unsigned ctaGroup = 1;
   unsigned rows = 0, chunks = 0; ///< Of shared memory; chunks of 16 bytes.
-  /// Lanes that receive row r, a bit for each 32-lane quarter's lane.
+  /// Which of the 128 lanes of tensor memory receive row r.
   enum {
     Straight,
     FourRows,

@@ -182,7 +182,8 @@ void Engine::fence(const FenceEvent &event) {
         view.asyncGlobal.join(state.common.happened);
       }
     });
-    // A fence by a whole warp also covers the knowledge of single lanes.
+    // If all lanes of a warp execute the fence together, it also orders what
+    // single lanes know of.
     if ((event.warp->live & ~mask) == 0)
       forEachLane(mask, [&](unsigned l) {
         if (!state.own[l])

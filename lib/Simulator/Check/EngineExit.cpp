@@ -149,8 +149,9 @@ void Engine::noteRemoteArrival(const Actor &actor, Cta &cta,
   if (actor.agent != noAgent) {
     const Agent &agent = agents[actor.agent];
     if (agent.kind == AgentKind::Commit) {
-      // A commit's arrivals come with the completion of what it tracks: another
-      // commit behind the same operations tells of them, too.
+      // A commit arrives when the operations before it are complete. So whoever
+      // has waited for a later commit of the same thread knows that this one
+      // has arrived.
       stamp.component = threads[threadOf(warp, actor.lane)].pipe;
       stamp.step = agent.step;
     } else {

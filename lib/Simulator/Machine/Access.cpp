@@ -333,7 +333,8 @@ bool takeElement(DecodeContext &c, AccessForm &form) {
   form.elementBytes = bytes[t];
   form.isSigned = t == 2 || t == 5 || t == 8 || t == 12;
   unsigned total = form.elementBytes * form.count;
-  // 256-bit accesses are global only; v8 is of 32-bit elements.
+  // Only global memory has accesses of 256 bits, and a vector of 8 has 32-bit
+  // elements.
   if (total > 32 || (form.count == 8 && form.elementBytes != 4))
     return false;
   return total <= 16 || form.space == MemSpace::Global ||

@@ -102,7 +102,8 @@ void integerRange(Type t, __int128 &low, __int128 &high) {
 uint64_t storeInteger(Type t, __int128 value) {
   uint64_t bits = uint64_t(value);
   unsigned unused = 64 - 8 * typeBytes[unsigned(t)];
-  // Sign-extended into the slot, so that a wider register gets it right.
+  // The value is sign-extended to 64 bits, because a wider register may take
+  // it.
   return isSigned(t) ? uint64_t(int64_t(bits << unused) >> unused)
                      : bits << unused >> unused;
 }

@@ -255,7 +255,7 @@ std::string HangAnalysis::missingBytes(const Wait &wait,
       .str();
 }
 
-/// A wait that nothing can end; empty if something could.
+/// Says why nothing can end the wait; empty if something could.
 std::string HangAnalysis::impossible(const Wait &wait) const {
   const BlockReason &why = wait.fragment->blocked;
   if (!wait.fragment->blockedNow || why.kind != BlockReason::Mbarrier)

@@ -78,7 +78,8 @@ std::string Cluster::nameOfShared(const Cta &cta, uint32_t offset) const {
   return name;
 }
 
-/// What a warp that is not blocked looks at again and again.
+/// Describes the memory that a warp which is not blocked reads again and again,
+/// or nothing.
 std::string Cluster::polledBy(const Warp &warp) {
   constexpr uint64_t isPolling = 16, isRecent = 100000;
   const Warp::Load *polled = nullptr;

@@ -298,7 +298,7 @@ template <typename T, Carry kind> Flow withCarry(Exec &x, const Inst &inst) {
     if constexpr (kind == Carry::Add) {
       sum = Double(get(1)) + get(2) + carry;
     } else if constexpr (kind == Carry::Sub) {
-      // The borrow: CC.CF is set when the difference is negative.
+      // A subtraction borrows: it sets CC.CF if the difference is negative.
       sum = Double(get(1)) - get(2) - carry;
     } else {
       U<T> product =

@@ -135,13 +135,13 @@ def _with_neighbours(lines, units):
     for unit, other in zip(units, units[1:]):
         if unit.name == other.name == "mbarrier.init":
             continue
-        # To behind the other one: its operands are there.
+        # Moves this one behind the other one: its operands are defined there as well.
         if unit.name in SYNCHRONISING:
             last = other.number + (3 if other.name == WAIT else 0)
             if _straight(lines, unit.number, last):
                 edits = {unit.number: "", last: f"{lines[last - 1]}\n{lines[unit.number - 1]}"}
                 yield unit, "later", f"behind {other.name}", edits
-        # To before the other one, if its operands are there.
+        # Moves the other one in front of this one, if its operands are defined there.
         if other.name in SYNCHRONISING and unit.name != WAIT and unit.name not in SYNCHRONISING:
             if _straight(lines, unit.number, other.number - 1) and not (
                 set(other.operands) & _defined(lines, unit.number - 1, other.number)

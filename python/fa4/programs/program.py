@@ -223,9 +223,9 @@ def compare(program: Program, runs: Sequence[dict], arrays: Sequence):
             reference.check(results["lse"], lse, same_lse, "lse", floor=floor)
 
 
-# With memory and barriers; with what each lane does, as it goes to LLVM.
+# The levels at which protocols are proven: where memory and barriers are known, and the last one before LLVM.
 VERIFIED = ("allocate", "unroll")
-# Of fa4-sim: mixed orders; warps of which one comes last.
+# Schedules of fa4-sim: warps in a random order; one warp that always comes last.
 POLICIES = ("random", "priority")
 
 
