@@ -106,3 +106,11 @@
 // LAST: error: channel "back": {{[0-9]+}} values are committed, but {{[0-9]+}} waited for by @mma
 // RUN: sed -e '/#last$/d' %S/Inputs/persistent-attention.mlir | not fa4-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=LAST-EXPLORED
 // LAST-EXPLORED: error: channel "back": tokens are left over at the end
+
+// Two loops in one role make together as many passes as one loop in another role, in each tile.
+// RUN: fa4-opt %S/Inputs/persistent-split.mlir --tile-verify-protocol=print=true --tile-explore-protocol -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=SPLIT
+// SPLIT: @persistent_split: {{([0-9]{2,4})}} steps
+// RUN: sed -e 's/\(.\)part to .blocks step/\1part to \1more step/' %S/Inputs/persistent-split.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=FEWER
+// FEWER: error: channel "a": @correction waits forever
+// RUN: sed -e 's/\(.\)part to .blocks step/\1part to \1more step/' %S/Inputs/persistent-split.mlir | not fa4-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=FEWER-EXPLORED
+// FEWER-EXPLORED: error: channel

@@ -115,6 +115,8 @@ private:
   int64_t leastPasses(const Machine &machine, const ProtocolLoop &loop,
                       llvm::ArrayRef<int64_t> instance) const;
   static void reply(Machine &machine, unsigned role, bool yes);
+  void assumeLeast(ProtocolFacts &facts,
+                   llvm::ArrayRef<int64_t> instance) const;
   void relateClamped(ProtocolFacts &facts, const LinearForm &form) const;
   /// Answers a role's question. Returns false if both answers are possible and
   /// have been queued, or if the state has been seen before.

@@ -110,10 +110,13 @@ void ProtocolSites::addLoop(unsigned number) {
     return;
   place(loop.trips, *first);
   // Other roles may have asked for this number already, so facts about it may
-  // exist.
+  // exist. The role will ask for the number as a whole: of a loop that makes
+  // the passes that an earlier loop has left, only the difference matters.
   for (Unknown unknown : findKnown(loop.trips, *first)) {
-    LinearForm form;
-    form.terms[unknown] = 1;
+    Passes later = unknown.passes();
+    for (unsigned i = later.size(); i < loop.parents.size(); ++i)
+      later.push_back(model.loops[loop.parents[i]].firstPass);
+    LinearForm form = model.instantiate(loop.trips, later);
     keep(form);
     forms.push_back(std::move(form));
   }

@@ -538,6 +538,22 @@ void Verifier::relateClamped(ProtocolFacts &facts,
   }
 }
 
+/// Adds the least numbers of passes of all loops in these passes of the loops
+/// around them: what one role asks may follow from what another one's loop
+/// surely does.
+void Verifier::assumeLeast(ProtocolFacts &facts,
+                           ArrayRef<int64_t> instance) const {
+  for (const ProtocolLoop &loop : model.loops) {
+    if (loop.parents.size() != instance.size())
+      continue;
+    LinearForm form = model.instantiate(loop.trips, instance);
+    if (form.isConstant())
+      continue;
+    form.constant -= loop.atLeast;
+    facts.assume(form);
+  }
+}
+
 void Verifier::reply(Machine &machine, unsigned role, bool yes) {
   RoleCursor &cursor = machine.cursors[role];
   const ProtocolQuestion &question = cursor.question();
@@ -589,11 +605,8 @@ bool Verifier::answer(Machine &machine, unsigned role) {
   if (isLoop) {
     const ProtocolLoop &loop = model.loops[question.number];
     form = model.instantiate(loop.trips, cursor.instance(loop.parents));
-    if (question.pass == 0) {
-      form.constant -= loop.atLeast;
-      machine.facts.assume(form);
-      form.constant += loop.atLeast;
-    }
+    if (question.pass == 0)
+      assumeLeast(machine.facts, cursor.instance(loop.parents));
     form.constant -= question.pass;
   } else {
     const ProtocolCondition &condition = model.conditions[question.number];
