@@ -82,6 +82,8 @@ def find_ptxas():
 # Part of LLVM's command line tools, which a build does not need.
 if shutil.which("llvm-symbolizer", path=config.environment["PATH"]):
     config.available_features.add("symbolizer")
+if " " not in config.test_exec_root:
+    config.available_features.add("path-without-space")
 
 ptxas = os.environ.get("FA4_PTXAS") or find_ptxas()
 if ptxas:

@@ -70,8 +70,6 @@ LogicalResult expand(LLVM::LLVMFuncOp function) {
   vector::populateVectorRankReducingFMAPattern(patterns);
   GreedyRewriteConfig config;
   config.enableFolding(true);
-  // Blocks are made below, and LLVM simplifies them.
-  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
   if (failed(applyPatternsGreedily(function, std::move(patterns), config)))
     return function.emitError("cannot expand its operations");
 

@@ -143,7 +143,7 @@ static LogicalResult skipZeroAccumulators(KernelOp kernel) {
           arith::ConstantIntOp::create(builder, mma.getLoc(), 1, 1));
       return WalkResult::advance();
     }
-    if (!isZero(init) && matchPattern(init, m_Constant()))
+    if (steps.empty() && !isZero(init) && matchPattern(init, m_Constant()))
       return mma.emitOpError(
           "adds to a constant that is not zero, which nobody "
           "writes; add the constant behind the loop");
