@@ -172,7 +172,12 @@ LogicalResult TileSplitExp::splitKernel(KernelOp kernel) {
     op.replaceAllUsesWith(plan.getResult());
     op.erase();
   }
-  if (print)
-    printRoofline(kernel, llvm::errs());
+  if (print) {
+    // Kernels are processed in parallel, so that a table is written as a whole.
+    std::string table;
+    llvm::raw_string_ostream os(table);
+    printRoofline(kernel, os);
+    llvm::errs() << table;
+  }
   return success();
 }

@@ -8,6 +8,7 @@
 
 #include "fa4/Dialect/Tile/Protocol/ProtocolExplorer.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace fa4::tile {
 #define GEN_PASS_DEF_TILEVERIFYPROTOCOL
@@ -29,9 +30,12 @@ struct TileVerifyProtocol
     if (failed(verifyProtocol(getOperation(), &statistics)))
       signalPassFailure();
     if (print)
-      llvm::errs() << "@" << getOperation().getSymName() << ": "
-                   << statistics.steps << " steps, " << statistics.states
-                   << " states\n";
+      // Kernels are processed in parallel, so that a line is written as a
+      // whole.
+      llvm::errs() << llvm::formatv("@{0}: {1} steps, {2} states\n",
+                                    getOperation().getSymName(),
+                                    statistics.steps, statistics.states)
+                          .str();
     markAllAnalysesPreserved();
   }
 };
@@ -71,8 +75,10 @@ struct TileExploreProtocol
       finding = exploreProtocol(*model, options, &statistics);
     }
     if (print)
-      llvm::errs() << "@" << kernel.getSymName() << ": " << statistics.cases
-                   << " cases, " << statistics.states << " states\n";
+      llvm::errs() << llvm::formatv("@{0}: {1} cases, {2} states\n",
+                                    kernel.getSymName(), statistics.cases,
+                                    statistics.states)
+                          .str();
     if (finding) {
       finding->emit();
       return signalPassFailure();
