@@ -42,6 +42,19 @@ def test_kernel(shape):
     assert ".visible .entry" in ptx
 
 
+def test_doublings_behind_a_product():
+    """Lanes work on the product a few columns at a time, so that its release waits for the last
+    of these operations. A chain of n doublings has 2^n paths, of which each was followed."""
+    text = (gpu.ROOT / "test/Pipelines/gemm.mlir").read_text()
+    tile = "vector<256x128xf32>"
+    chain = "".join(f"  %d{i + 1} = arith.addf %d{i}, %d{i} : {tile}\n" for i in range(60))
+    product = f"  %d0 = arith.mulf %sum, %half : {tile}\n"
+    text = text.replace(f"  %scaled = arith.mulf %sum, %half : {tile}\n", product + chain)
+    text = text.replace("%scaled", "%d60")
+    assert "%d60 = arith.addf %d59" in text and "maximumf %d60" in text
+    assert ".visible .entry" in run(gpu.find_tool("fa4-compile"), "-", "--from=tile", "--verify-ptx=false", "-o", "-", text=text)
+
+
 def test_selections_of_a_long_chain():
     """Integers of two columns are no vectors of LLVM, whose instruction selection takes
     quadratic time for a chain of these: `bench/compile-time --regions` measures that."""

@@ -40,10 +40,11 @@ static void sinkWait(WaitOp wait) {
 /// column to have read it before: it is a tile, or a vector of columns, that
 /// goes through elementwise operations only.
 static bool isStreamed(Value value) {
-  SmallVector<Value> worklist{value};
   bool isWide = cast<VectorType>(value.getType()).getRank() == 2;
-  for (size_t i = 0; i < worklist.size(); ++i)
-    for (Operation *user : worklist[i].getUsers()) {
+  SetVector<Value> reached;
+  reached.insert(value);
+  for (unsigned i = 0; i < reached.size(); ++i)
+    for (Operation *user : reached[i].getUsers()) {
       if (isa<CommitOp>(user))
         continue;
       if (user->getBlock() != value.getParentBlock() ||
@@ -51,32 +52,29 @@ static bool isStreamed(Value value) {
             isa<vector::BroadcastOp, Exp2Op>(user)))
         return false;
       isWide |= isa<vector::BroadcastOp>(user);
-      for (Value result : user->getResults())
-        if (!llvm::is_contained(worklist, result))
-          worklist.push_back(result);
+      reached.insert(user->result_begin(), user->result_end());
     }
   return isWide;
 }
 
 /// Returns the last operation of the wait's block that reads the value, or
-/// null. In a role that issues, a value that pure operations compute from it
-/// still lies in the buffer, so their users count as well; and lanes read what
-/// they stream as late as they need it.
-static Operation *lastUse(WaitOp wait, bool issues) {
+/// null. If `follows`, users of what pure operations compute from the value
+/// count as well: in a role that issues, that still lies in the buffer, and
+/// lanes read what they stream as late as they need it.
+static Operation *lastUse(WaitOp wait, bool follows) {
   Operation *last = wait;
-  bool follows = issues || (wait.getValue() && isStreamed(wait.getValue()));
-  SmallVector<Value> worklist;
+  SetVector<Value> reached;
   if (wait.getValue())
-    worklist.push_back(wait.getValue());
-  while (!worklist.empty())
-    for (Operation *user : worklist.pop_back_val().getUsers()) {
+    reached.insert(wait.getValue());
+  for (unsigned i = 0; i < reached.size(); ++i)
+    for (Operation *user : reached[i].getUsers()) {
       Operation *op = wait->getBlock()->findAncestorOpInBlock(*user);
       if (!op || op->hasTrait<OpTrait::IsTerminator>())
         return nullptr;
       if (last->isBeforeInBlock(op))
         last = op;
       if (follows && !isa<MmaOp>(op) && isMemoryEffectFree(op))
-        llvm::append_range(worklist, op->getResults());
+        reached.insert(op->result_begin(), op->result_end());
     }
   return last;
 }
@@ -106,7 +104,8 @@ static void hoistReleases(Block &block, bool issues) {
     Operation *previous = nullptr;
     for (auto [each, release] : llvm::zip(of, list)) {
       WaitOp wait = each;
-      Operation *last = lastUse(wait, issues);
+      bool isLate = !issues && wait.getValue() && isStreamed(wait.getValue());
+      Operation *last = lastUse(wait, issues || isLate);
       if (last && previous && last->isBeforeInBlock(previous))
         last = previous;
       // The release goes behind the other releases at this place.
@@ -114,7 +113,6 @@ static void hoistReleases(Block &block, bool issues) {
              isa_and_nonnull<CommitOp, ReleaseOp>(last->getNextNode()) &&
              last->isBeforeInBlock(release))
         last = last->getNextNode();
-      bool isLate = !issues && wait.getValue() && isStreamed(wait.getValue());
       if (last && (isLate || last->isBeforeInBlock(release)) &&
           last->getNextNode() != release)
         release->moveAfter(last);
