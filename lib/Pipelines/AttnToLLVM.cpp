@@ -8,6 +8,7 @@
 
 #include "fa4/Pipelines/AttnToLLVM.h"
 #include "fa4/Dialect/Attn/Transforms/Passes.h"
+#include "fa4/Support/PipelineWithOptions.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/BufferizationToMemRef/BufferizationToMemRef.h"
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
@@ -24,7 +25,6 @@
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -81,22 +81,13 @@ void fa4::buildAttnToLLVMPipeline(OpPassManager &pm,
 }
 
 void fa4::registerAttnToLLVMPipeline() {
-  // PassPipelineRegistration has no way to report an error.
-  using EmitError = llvm::function_ref<LogicalResult(const Twine &)>;
-  registerPassPipeline(
+  registerPipelineWithOptions<AttnToLLVMOptions>(
       "attn-to-llvm",
       "Lower attention ops and the upstream ops around them to the LLVM "
       "dialect, for a CPU",
-      [](OpPassManager &pm, StringRef text, EmitError emitError) {
-        if (std::optional<std::string> problem = findEmptyOption(text))
-          return emitError("attn-to-llvm: " + Twine(*problem));
-        AttnToLLVMOptions options;
-        if (failed(options.parseFromString(text)))
-          return failure();
+      [](OpPassManager &pm, const AttnToLLVMOptions &options,
+         llvm::function_ref<LogicalResult(const Twine &)>) {
         buildAttnToLLVMPipeline(pm, options);
         return success();
-      },
-      [](llvm::function_ref<void(const mlir::detail::PassOptions &)> handler) {
-        handler(AttnToLLVMOptions());
       });
 }

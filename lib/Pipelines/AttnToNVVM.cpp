@@ -10,9 +10,9 @@
 #include "fa4/Conversion/Passes.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Support/PipelineWithOptions.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
-#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -167,20 +167,8 @@ LogicalResult fa4::buildAttnToNVVMPipeline(
 }
 
 void fa4::registerAttnToNVVMPipeline() {
-  // PassPipelineRegistration has no way to report an error.
-  using EmitError = llvm::function_ref<LogicalResult(const Twine &)>;
-  registerPassPipeline(
+  registerPipelineWithOptions<AttnToNVVMOptions>(
       "attn-to-nvvm",
       "Compile attention ops to kernels in the LLVM and NVVM dialects",
-      [](OpPassManager &pm, StringRef text, EmitError emitError) {
-        if (std::optional<std::string> problem = findEmptyOption(text))
-          return emitError("attn-to-nvvm: " + Twine(*problem));
-        AttnToNVVMOptions options;
-        if (failed(options.parseFromString(text)))
-          return failure();
-        return buildAttnToNVVMPipeline(pm, options, emitError);
-      },
-      [](llvm::function_ref<void(const mlir::detail::PassOptions &)> handler) {
-        handler(AttnToNVVMOptions());
-      });
+      buildAttnToNVVMPipeline);
 }

@@ -38,12 +38,19 @@ def find_tool(name: str) -> str:
     raise ToolNotFoundError(f"{name} not found in {folder} or in PATH; build it, or set {variable} to its path")
 
 
+def missing_tool(*names: str) -> str:
+    """What find_tool says of the first of these that it does not find; empty if all are there."""
+    try:
+        for name in names:
+            find_tool(name)
+    except ToolNotFoundError as error:
+        return str(error)
+    return ""
+
+
 def has_tools(*names: str) -> bool:
     """Whether find_tool finds all of these."""
-    try:
-        return all(map(find_tool, names))
-    except ToolNotFoundError:
-        return False
+    return not missing_tool(*names)
 
 
 def find_llvm_tool(name: str, folder: str | None = None) -> str:

@@ -29,13 +29,6 @@ MemRefType KernelSignature::memrefType(unsigned argument) const {
   return cast<MemRefType>(getKernel().getArgumentTypes()[argument]);
 }
 
-static std::optional<int64_t> staticNumber(StringRef name) {
-  int64_t number;
-  if (name.getAsInteger(10, number))
-    return std::nullopt;
-  return number;
-}
-
 /// Returns the stride of a dimension in elements, as an expression over the
 /// manifest's sizes.
 std::string KernelSignature::strideExpression(unsigned argument,
@@ -53,7 +46,7 @@ std::string KernelSignature::strideExpression(unsigned argument,
   std::string names;
   for (int64_t inner = dim + 1; inner < type.getRank(); ++inner) {
     StringRef name = getKernel().getDimName(argument, inner);
-    if (auto size = staticNumber(name))
+    if (auto size = getStaticSize(name))
       number *= *size;
     else
       names += (names.empty() ? "" : " * ") + name.str();
@@ -260,7 +253,7 @@ void KernelSignature::collectScalars() {
 }
 
 void KernelSignature::addSize(StringRef name) {
-  if (staticNumber(name) || sizes.count(name))
+  if (getStaticSize(name) || sizes.count(name))
     return;
   Builder builder(kernel.getContext());
   sizes[name] = parameters.size();
@@ -298,7 +291,7 @@ LogicalResult KernelSignature::collectSizes() {
 std::variant<unsigned, int64_t> KernelSignature::size(unsigned argument,
                                                       int64_t dim) const {
   StringRef name = getKernel().getDimName(argument, dim);
-  if (auto number = staticNumber(name))
+  if (auto number = getStaticSize(name))
     return *number;
   return sizes.find(name)->second;
 }
@@ -306,7 +299,7 @@ std::variant<unsigned, int64_t> KernelSignature::size(unsigned argument,
 std::variant<unsigned, int64_t> KernelSignature::stride(unsigned argument,
                                                         int64_t dim) const {
   std::string expression = strideExpression(argument, dim);
-  if (auto number = staticNumber(expression))
+  if (auto number = getStaticSize(expression))
     return *number;
   return strides.find(expression)->second;
 }
@@ -318,7 +311,7 @@ std::variant<unsigned, int64_t> KernelSignature::stride(unsigned argument,
 /// Returns `bytes` times the expression (see strideExpression): a number if the
 /// expression is one, else a product of numbers and names.
 static std::string timesBytes(int64_t bytes, const std::string &expression) {
-  if (auto number = staticNumber(expression))
+  if (auto number = getStaticSize(expression))
     return std::to_string(bytes * *number);
   return std::to_string(bytes) + " * " + expression;
 }
@@ -331,7 +324,7 @@ LogicalResult KernelSignature::requireRange(StringRef what,
                                             int64_t least, int64_t most) {
   std::string sentence =
       llvm::formatv("{0} must be from {1} to {2}", what, least, most);
-  if (auto number = staticNumber(expression)) {
+  if (auto number = getStaticSize(expression)) {
     if (*number >= least && *number <= most)
       return success();
     return getKernel().emitOpError() << sentence << ", got " << *number;
@@ -347,7 +340,7 @@ LogicalResult KernelSignature::requireMultiple(StringRef what,
                                                int64_t factor) {
   std::string sentence =
       llvm::formatv("{0} must be a multiple of {1}", what, factor);
-  auto number = staticNumber(expression);
+  auto number = getStaticSize(expression);
   if (number && *number % factor)
     return getKernel().emitOpError() << sentence << ", got " << *number;
   // A product with such a number is one whatever the sizes are.
@@ -370,7 +363,7 @@ LogicalResult KernelSignature::addSizeConditions() {
       StringRef name = getKernel().getDimName(argument, dim);
       if (!seen.insert(name).second)
         continue;
-      std::string what = staticNumber(name)
+      std::string what = getStaticSize(name)
                              ? llvm::formatv("dimension {0} of '{1}'", dim,
                                              getKernel().getArgName(argument))
                                    .str()
@@ -385,7 +378,7 @@ LogicalResult KernelSignature::addSizeConditions() {
 static std::string gridExpression(ExtentAttr extent) {
   if (extent.getTile() == 1)
     return extent.getSize().str();
-  if (auto number = staticNumber(extent.getSize()))
+  if (auto number = getStaticSize(extent.getSize()))
     return std::to_string(llvm::divideCeil(*number, extent.getTile()));
   return llvm::formatv("ceildiv({0}, {1})", extent.getSize(), extent.getTile());
 }
@@ -532,7 +525,7 @@ static ArrayAttr collectNames(KernelOp kernel, Builder &builder) {
   llvm::StringSet<> seen;
   auto add = [&](const Twine &twine) {
     std::string name = twine.str();
-    if (!staticNumber(name) && seen.insert(name).second)
+    if (!getStaticSize(name) && seen.insert(name).second)
       names.push_back(builder.getStringAttr(name));
   };
   for (auto [argument, type] : llvm::enumerate(kernel.getArgumentTypes())) {

@@ -30,11 +30,11 @@ from pathlib import Path
 import numpy as np
 
 from fa4 import gpu
-from fa4.cpu import ToolNotFoundError
 from fa4.edits import draw, generic, interpreter
 from fa4.programs.mods import I, J, S, f32
 from fa4.programs.program import Program, Sizes
 from fa4.reference import Mask
+from fa4.tools import missing_tool
 
 FOLDER = gpu.ROOT / "build" / "edits"
 LEVELS = (
@@ -366,11 +366,8 @@ def run(options, folder) -> list[Result]:
 def main(words=None, folder: Path | None = None):
     """`folder` is where the kernels that are edited are kept, for later calls."""
     options = parse(words)
-    try:
-        for tool in ("fa4-compile", "fa4-opt", "fa4-sim"):
-            gpu.find_tool(tool)
-    except ToolNotFoundError as error:
-        print(f"edits: {error}", file=sys.stderr)
+    if missing := missing_tool("fa4-compile", "fa4-opt", "fa4-sim"):
+        print(f"edits: {missing}", file=sys.stderr)
         return 2
     results, shown = [], time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fa4-edits-") as scratch:

@@ -23,13 +23,13 @@ from pathlib import Path
 import numpy as np
 
 from fa4 import gpu
-from fa4.cpu import ToolNotFoundError
 from fa4.programs import mods
 from fa4.programs.flaws import FLAWS, Flawed, check_flaw, flawed_text
 from fa4.programs.mods import B, H, I, J, S, capture, f32, i32, index
 from fa4.programs.program import STAGES, Failed, Program, Sizes, run
 from fa4.programs.shrink import Failure, reduce, shrink
 from fa4.reference import Mask
+from fa4.tools import missing_tool
 
 # ---------------------------------------------------------------------------
 # Regions
@@ -385,11 +385,8 @@ class Tally:
 def main(words=None):
     options = parse(words)
     folder = gpu.ROOT / "build" / "random-programs"
-    try:
-        for tool in ("fa4-compile", "fa4-opt", "fa4-reduce", "fa4-sim"):
-            gpu.find_tool(tool)
-    except ToolNotFoundError as error:
-        print(f"random-programs: {error}", file=sys.stderr)
+    if missing := missing_tool("fa4-compile", "fa4-opt", "fa4-reduce", "fa4-sim"):
+        print(f"random-programs: {missing}", file=sys.stderr)
         return 2
     ptxas = not options.no_ptxas and gpu.find_ptxas() is not None
     tally = Tally()

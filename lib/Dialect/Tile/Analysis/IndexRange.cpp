@@ -32,13 +32,6 @@ std::optional<StringRef> fa4::tile::getSizeName(memref::DimOp op) {
   return kernel.getDimName(argument.getArgNumber(), *index);
 }
 
-std::optional<int64_t> fa4::tile::getStaticSize(StringRef name) {
-  int64_t number;
-  if (name.getAsInteger(10, number))
-    return std::nullopt;
-  return number;
-}
-
 int64_t fa4::tile::getLastWorkTile(KernelOp kernel, unsigned axis) {
   auto extent = cast<ExtentAttr>(kernel.getGrid()[axis]);
   int64_t size = getStaticSize(extent.getSize()).value_or(kMaxSize);

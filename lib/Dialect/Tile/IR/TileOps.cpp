@@ -94,9 +94,7 @@ std::optional<OutputKind> fa4::tile::symbolizeOutputKind(StringRef name) {
       .Default(std::nullopt);
 }
 
-/// Returns the size if the name of a dimension is a number, which stands for a
-/// static size.
-static std::optional<int64_t> staticSize(StringRef name) {
+std::optional<int64_t> fa4::tile::getStaticSize(StringRef name) {
   int64_t size;
   if (name.getAsInteger(10, size))
     return std::nullopt;
@@ -137,7 +135,7 @@ static LogicalResult verifyKernelArg(KernelOp op, unsigned arg,
            << "'";
   for (auto [size, attr] : llvm::zip(memref.getShape(), dims)) {
     StringRef dim = cast<StringAttr>(attr).getValue();
-    std::optional<int64_t> number = staticSize(dim);
+    std::optional<int64_t> number = getStaticSize(dim);
     if (!number)
       dimNames.insert(dim);
     if (number ? *number != size : !ShapedType::isDynamic(size))
@@ -159,7 +157,8 @@ static LogicalResult verifyGrid(KernelOp op,
     if (extent.getTile() > INT32_MAX)
       return op.emitOpError("grid extent has a tile of ")
              << extent.getTile() << ", more than " << INT32_MAX;
-    if (!dimNames.contains(extent.getSize()) && !staticSize(extent.getSize()))
+    if (!dimNames.contains(extent.getSize()) &&
+        !getStaticSize(extent.getSize()))
       return op.emitOpError("grid extent '")
              << extent.getSize() << "' is not a dimension of an argument";
   }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LaneLayout.h"
+#include "RoleBuilder.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
@@ -15,7 +16,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Iterators.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace fa4::tile {
@@ -746,16 +746,6 @@ static void collectInPlace(RoleOp role,
   });
 }
 
-/// Erases operations that nothing uses: of the tiles, so that no value is read
-/// for their sake, and of the lanes, where forms of free values were built in
-/// advance.
-static void eraseUnused(RoleOp role) {
-  role.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
-    if (isOpTriviallyDead(op))
-      op->erase();
-  });
-}
-
 LogicalResult Distributor::run() {
   collectInPlace(role, bufferOf, inPlace);
   if (failed(checkInitialValues()))
@@ -768,7 +758,8 @@ LogicalResult Distributor::run() {
   }
   old.dropAllReferences();
   old.erase();
-  eraseUnused(role);
+  // Forms of free values were built in advance.
+  eraseDead(role.getBody().front());
   return success();
 }
 
@@ -780,7 +771,8 @@ LogicalResult distribute(KernelOp kernel) {
   for (auto role : kernel.getBody().getOps<RoleOp>()) {
     if (role.getIssue())
       continue;
-    eraseUnused(role);
+    // No value is read for the sake of operations that nothing uses.
+    eraseDead(role.getBody().front());
     FailureOr<LaneLayouts> layouts = LaneLayouts::infer(role);
     if (failed(layouts) ||
         failed(Distributor(role, *layouts, bufferOf, asyncReads).run()))

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ColumnMask.h"
+#include "RoleBuilder.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Support/PostOrder.h"
@@ -15,7 +16,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/IR/Iterators.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -755,14 +755,6 @@ static LogicalResult checkRows(RoleOp role) {
   return failure(walk.wasInterrupted());
 }
 
-/// Erases pairs that were built in advance and are not used.
-static void eraseUnused(RoleOp role) {
-  role.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
-    if (isOpTriviallyDead(op))
-      op->erase();
-  });
-}
-
 LogicalResult Unroller::run() {
   if (failed(checkRows(role)))
     return failure();
@@ -781,7 +773,8 @@ LogicalResult Unroller::run() {
   LogicalResult result = lowerBlock(old, b);
   old.dropAllReferences();
   old.erase();
-  eraseUnused(role);
+  // Pairs were built in advance.
+  eraseDead(role.getBody().front());
   return result;
 }
 

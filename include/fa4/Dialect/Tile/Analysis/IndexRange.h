@@ -30,9 +30,6 @@ unsigned getIntegerBits(mlir::Type type);
 /// one name have one size.
 std::optional<llvm::StringRef> getSizeName(mlir::memref::DimOp op);
 
-/// The number that the name of a size is, if it is static.
-std::optional<int64_t> getStaticSize(llvm::StringRef name);
-
 /// The largest coordinate of a work tile along `axis` of the kernel's grid.
 int64_t getLastWorkTile(KernelOp kernel, unsigned axis);
 

@@ -68,6 +68,10 @@ enum class OutputKind {
 /// The kind of this name, if there is one.
 std::optional<OutputKind> symbolizeOutputKind(llvm::StringRef name);
 
+/// The number that the name of a size (in `tile.dims` or a grid) is, if the
+/// size is static.
+std::optional<int64_t> getStaticSize(llvm::StringRef name);
+
 } // namespace fa4::tile
 
 #define GET_OP_CLASSES
