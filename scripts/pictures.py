@@ -24,6 +24,8 @@ import fa4docs
 
 EXAMPLE = "docs/examples/causal_gqa.mlir"
 PICTURES = fa4docs.ROOT / "docs" / "pictures"
+# Warps of a role of each kind, on the example's chip.
+WARPS = {"issuer": 1, "vector": 4}
 
 # One colour for each role, so that the three pictures can be read together.
 COLOURS = {
@@ -129,11 +131,11 @@ def roles_of(ir, report):
         elif name and line.startswith("    "):
             steps[name].append(line.split())
     found = re.findall(
-        r"tile\.role @(\S+) warps\((\d+)\)(?: issue)? first_warp\((\d+)\) "
+        r"tile\.role @(\S+) kind\((\w+)\)(?: warps\((\d+)\))? first_warp\((\d+)\) "
         r"registers\((\d+)\)",
         ir,
     )
-    return [Role(n, int(w), int(f), int(r), steps[n]) for n, w, f, r in found]
+    return [Role(n, int(w or WARPS[k]), int(f), int(r), steps[n]) for n, k, w, f, r in found]
 
 
 def places_of(report, memory):

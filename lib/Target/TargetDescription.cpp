@@ -83,6 +83,20 @@ static constexpr TargetDescription makeBlackwell() {
       /*registerGranule=*/8,
       /*minRegisterBudget=*/24,
       /*maxRegisterBudget=*/256,
+      RoleTable{
+          // [ptx] tcgen05.mma and cp.async.bulk.tensor are issued by one
+          // thread. Its state are the positions in rings, the indices of loops
+          // and the descriptors of operands; [sass] up to 24 words.
+          /*issuer=*/{/*warps=*/1, /*oneThread=*/true, /*issuesMmas=*/true,
+                      /*stateRegisters=*/24, ValueLayoutKind::None},
+          // [ptx] "tcgen05.ld", access restrictions: the four warps of a
+          // warpgroup together reach all lanes of tensor memory.
+          /*vector=*/
+          {/*warps=*/4, /*oneThread=*/false, /*issuesMmas=*/false,
+           /*stateRegisters=*/0, ValueLayoutKind::Rows},
+          /*idle=*/
+          {/*warps=*/0, /*oneThread=*/false, /*issuesMmas=*/false,
+           /*stateRegisters=*/0, ValueLayoutKind::None}},
       MmaUnit{AccumulatorSpace::TensorMemory,
               // [ptx] "tcgen05.mma": A from tensor memory.
               /*aFromAccumulatorSpace=*/true,
@@ -154,6 +168,9 @@ static constexpr TargetDescription makeSm90a() {
   // shared memory. [h200] N/2 cycles with A in shared memory (64.0, 127.9 at
   // N 128, 256); from registers 5 to 7 more, which mmaCycles leaves out.
   target.mma.accumulatorSpace = AccumulatorSpace::Registers;
+  // [ptx] wgmma.mma_async is executed by a warpgroup, whose registers hold the
+  // accumulator: no kind of role that is implemented does so.
+  target.roles.issuer.issuesMmas = false;
   target.mma.rows = 64;
   target.mma.minRows = 64;
   target.mma.pairs = false;

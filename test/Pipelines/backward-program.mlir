@@ -34,7 +34,7 @@
 // CHECK-DAG: tile.channel "mma_epilogue_2" tmem stages(1) offset(320) full({{[0-9]+}}) arrivals(1) : <vector<128x64xf32>>
 // CHECK-DAG: tile.channel "mma_epilogue_3" tmem stages(1) offset(384) full({{[0-9]+}}) arrivals(1) : <vector<128x64xf32>>
 
-// CHECK: tile.role @compute0 warps(4) first_warp(0)
+// CHECK: tile.role @compute0 kind(vector) first_warp(0)
 // CHECK: scf.for
 // CHECK: tile.wait %mma_compute0 :
 // CHECK: math.exp2
@@ -42,7 +42,7 @@
 // CHECK: tile.wait %mma_compute0_2 :
 // CHECK: tile.commit %compute0_mma_2,
 
-// CHECK: tile.role @epilogue warps(4) first_warp(4)
+// CHECK: tile.role @epilogue kind(vector) first_warp(4)
 // CHECK: scf.for
 // CHECK: tile.wait %mma_epilogue :
 // CHECK: tile.commit %epilogue_store,
@@ -51,7 +51,7 @@
 // CHECK: tile.wait %mma_epilogue_3 :
 
 // dV(i) S(i+1) dK(i) dQ(i) dP(i+1)
-// CHECK: tile.role @mma warps(1) issue
+// CHECK: tile.role @mma kind(issuer)
 // CHECK: scf.for
 // CHECK: %[[P:.*]] = tile.wait %compute0_mma.0
 // CHECK: tile.mma %[[P]],
@@ -68,8 +68,8 @@
 // CHECK: tile.mma %{{.*}}, transpose %[[DO]]
 // CHECK: scf.yield
 
-// CHECK: tile.role @load warps(1) issue
-// CHECK: tile.role @store warps(1) issue
+// CHECK: tile.role @load kind(issuer)
+// CHECK: tile.role @store kind(issuer)
 // CHECK: tile.reduce_add
 // CHECK: tile.store
 // CHECK: tile.store

@@ -28,15 +28,15 @@
 // ROLES-DAG: tile.channel "mma_epilogue" tmem stages(1)
 // ROLES-DAG: tile.channel "mma_epilogue_2" tmem stages(1)
 // ROLES-DAG: tile.channel "epilogue_store" smem
-// ROLES: tile.role @epilogue warps(4)
+// ROLES: tile.role @epilogue kind(vector)
 // ROLES: arith.maximumf
-// ROLES: tile.role @mma warps(1) issue
+// ROLES: tile.role @mma kind(issuer)
 // ROLES: scf.for
 // ROLES: tile.wait %B
 // ROLES: tile.mma
 // ROLES: tile.mma
-// ROLES: tile.role @load warps(1) issue
-// ROLES: tile.role @store warps(1) issue
+// ROLES: tile.role @load kind(issuer)
+// ROLES: tile.role @store kind(issuer)
 
 // 2 x 2 tiles, 5 blocks of K, 2 tiles of rows, 4 instructions.
 // SIM-COUNT-4: mma instructions{{ +}}160

@@ -9,9 +9,9 @@
 // that issues MMAs carries no tile of numbers.
 // CHECK-LABEL: tile.kernel @constant_score_kernel
 // CHECK: tile.channel "compute0_mma" tmem
-// CHECK: tile.role @compute0 warps(4)
+// CHECK: tile.role @compute0 kind(vector)
 // CHECK: math.exp2 {{.*}} : vector<128x128xf32>
-// CHECK: tile.role @mma warps(1) issue
+// CHECK: tile.role @mma kind(issuer)
 // CHECK-NOT: arith.constant dense
 // CHECK-NOT: iter_args
 // CHECK: tile.mma

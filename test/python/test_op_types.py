@@ -269,7 +269,7 @@ def in_role(channel, body):
         'tile.kernel @k(%n: index {tile.name = "n"}) '
         'attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {\n'
         f'%c = tile.channel "c" smem stages(1) : <{channel}>\n'
-        f"tile.role @r warps(4) {{\n{body}\n}} }}"
+        f"tile.role @r kind(vector) {{\n{body}\n}} }}"
     )
 
 

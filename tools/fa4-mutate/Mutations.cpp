@@ -295,7 +295,10 @@ static void addNumber(std::vector<Mutation> &result, StringRef kind,
   Mutation mutation;
   mutation.kind = kind.str();
   mutation.text = formatv("{0}: {1}", name, attribute);
-  mutation.text += old ? formatv(" {0}", old.getInt()).str() : " none";
+  if (auto role = dyn_cast<RoleOp>(op); role && attribute == "warps")
+    mutation.text += formatv(" {0}", role.getNumWarps());
+  else
+    mutation.text += old ? formatv(" {0}", old.getInt()).str() : " none";
   mutation.text += value ? formatv(" to {0}", *value).str() : " to none";
   Attribute number;
   if (value)
@@ -363,19 +366,21 @@ std::vector<Mutation> fa4::tile::mutateAttributes(KernelOp kernel) {
       }
     addCounts(result, channel);
   }
+  int64_t group = kernel.getTarget().warpsPerWarpgroup();
   for (auto role : kernel.getBody().getOps<RoleOp>()) {
     auto add = [&](StringRef attribute, int64_t value) {
       addNumber(result, attribute == "registers" ? "registers" : "warps", role,
                 role.getSymName(), attribute, value);
     };
     if (auto first = role.getFirstWarp())
-      for (int64_t delta : {-4, -1, 1, 4})
+      for (int64_t delta : {-group, int64_t(-1), int64_t(1), group})
         add("first_warp", int64_t(*first) + delta);
     if (auto registers = role.getRegisters())
       for (int64_t delta : {-8, 8, 64})
         add("registers", int64_t(*registers) + delta);
-    add("warps", role.getWarps() + 1);
-    add("warps", role.getWarps() + 4);
+    int64_t warps = role.getNumWarps();
+    add("warps", warps + 1);
+    add("warps", warps + group);
   }
   return result;
 }

@@ -138,7 +138,7 @@ def AttnPrintSupport : FA4_Pass<"attn-print-support", "::mlir::ModuleOp"> {
 def TileToNVVM : FA4_Pass<"tile-to-nvvm", "::mlir::ModuleOp"> {
   let summary = "Lower kernels of the tile dialect to the LLVM and NVVM dialects";
   let description = [{
-    *Input*: kernels with places (`tile-allocate`), whose roles of four warps are
+    *Input*: kernels with places (`tile-allocate`), whose vector roles are
     distributed (`tile-distribute`, `tile-unroll`). *Output*: for each `tile.kernel` an
     `llvm.func` of the same name with `nvvm.kernel`.
 
@@ -173,7 +173,7 @@ def TileToNVVM : FA4_Pass<"tile-to-nvvm", "::mlir::ModuleOp"> {
                       %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
         attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800} {
       %tiles = tile.channel "tiles" smem stages(2) offset(0) full(0) arrivals(1) bytes(16384) empty(2) arrivals(1) : <vector<128x64xbf16>>
-      tile.role @load warps(1) issue first_warp(0) {
+      tile.role @load kind(issuer) first_warp(0) {
         %i = tile.work_tile : index
         %c0 = arith.constant 0 : index
         %c128 = arith.constant 128 : index
@@ -182,7 +182,7 @@ def TileToNVVM : FA4_Pass<"tile-to-nvvm", "::mlir::ModuleOp"> {
         %v = tile.load %x[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
         tile.commit %tiles, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
       }
-      tile.role @store warps(1) issue first_warp(1) {
+      tile.role @store kind(issuer) first_warp(1) {
         %i = tile.work_tile : index
         %c0 = arith.constant 0 : index
         %c128 = arith.constant 128 : index

@@ -74,6 +74,39 @@ struct MmaUnit {
   llvm::ArrayRef<llvm::StringLiteral> elementTypes;
 };
 
+/// The way in which the threads of a role hold the elements of a tile.
+enum class ValueLayoutKind {
+  /// The threads hold no tiles.
+  None,
+  /// Thread t holds row t, whole. Tensor memory is read and written in this
+  /// way: its lane t is row t, and a warp has the lanes of its number in the
+  /// warpgroup (tcgen05.ld and .st, shape 32x32b).
+  Rows,
+};
+
+/// What roles of one kind are on a chip.
+struct RoleFacts {
+  /// The number of warps that execute the body of a role; 0 for a kind whose
+  /// roles each say how many they have.
+  unsigned warps;
+  /// True if one thread of these warps executes the body. It starts
+  /// asynchronous operations (TMA, MMAs where `issuesMmas`) and holds no
+  /// elements of tiles.
+  bool oneThread;
+  /// True if a role of this kind starts MMAs.
+  bool issuesMmas;
+  /// The registers that a thread needs for its own state, beside kRegisterSlack
+  /// and the elements that it holds.
+  unsigned stateRegisters;
+  ValueLayoutKind layout;
+};
+
+/// The facts of each kind of role (the cases of the attribute
+/// `#tile.role_kind`).
+struct RoleTable {
+  RoleFacts issuer, vector, idle;
+};
+
 /// Thread-level operations per clock and SM of each pipe. What occupies which:
 /// MUFU: ex2, lg2, rcp. FMA: f32 add, mul, fma. ALU: max, min, select, compare,
 /// logic, shifts and shift-adds, conversions f32 -> 16 bit.
@@ -160,6 +193,7 @@ struct TargetDescription {
   unsigned minRegisterBudget;
   unsigned maxRegisterBudget;
 
+  RoleTable roles;
   MmaUnit mma;
   PipeRates rates;
   Latencies latency;

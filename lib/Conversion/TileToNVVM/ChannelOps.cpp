@@ -60,8 +60,8 @@ LogicalResult RoleLowering::lowerAcquire(AcquireOp op) {
 LogicalResult RoleLowering::lowerWait(WaitOp op) {
   auto channel = op.getChannel().getDefiningOp<ChannelOp>();
   const Buffer &buffer = layout.buffer(channel);
-  if (bool(op.getValue()) != role.getIssue())
-    return role.getIssue()
+  if (bool(op.getValue()) != role.issues())
+    return role.issues()
                ? op.emitOpError("must have the tile as its result, because the "
                                 "role issues operations on whole tiles")
                : op.emitOpError(
@@ -98,8 +98,8 @@ void RoleLowering::arriveFromLanes(const Buffer &buffer, Value barrier) {
 LogicalResult RoleLowering::lowerCommit(CommitOp op) {
   auto channel = op.getChannel().getDefiningOp<ChannelOp>();
   const Buffer &buffer = layout.buffer(channel);
-  if (bool(op.getValue()) != role.getIssue())
-    return role.getIssue()
+  if (bool(op.getValue()) != role.issues())
+    return role.issues()
                ? op.emitOpError("must have the tile as its operand, because "
                                 "the role issues operations on whole tiles")
                : op.emitOpError(
@@ -140,7 +140,7 @@ LogicalResult RoleLowering::lowerRelease(ReleaseOp op) {
   Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
   positions.advance(channel, RingUse::Release);
   Value empty = barrier(*buffer.empty, stage);
-  if (!role.getIssue()) {
+  if (!role.issues()) {
     arriveFromLanes(buffer, empty);
     return success();
   }

@@ -14,14 +14,6 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-/// Limits of a CTA (CUDA Programming Guide, technical specifications of compute
-/// capability 10.0).
-static constexpr int64_t kMaxSharedBytes = 232448;
-static constexpr int64_t kMaxThreads = 1024;
-static constexpr int64_t kRegisters = 65536;
-/// The least register budget (PTX ISA, setmaxnreg).
-static constexpr int64_t kMinRegisters = 24;
-
 static LogicalResult describeTile(Buffer &buffer) {
   VectorType type = buffer.channel.getValueType();
   int64_t bits = type.getElementTypeBitWidth();
@@ -108,10 +100,10 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
   sharedBytes = std::max<int64_t>(
       tensorMemorySlot + kBarrierBytes,
       static_cast<int64_t>(kernel.getSmemBytes().value_or(0)));
-  if (sharedBytes > kMaxSharedBytes)
+  if (sharedBytes > target.smemBytes)
     return kernel.emitOpError("needs ")
            << sharedBytes << " bytes of shared memory, but a CTA has "
-           << kMaxSharedBytes;
+           << target.smemBytes;
   return success();
 }
 
@@ -135,25 +127,29 @@ LogicalResult KernelLayout::groupWarps(KernelOp kernel) {
     if (!role.getFirstWarp())
       return role.emitOpError(
           "has no 'first_warp' (run tile-warp-specialize first)");
-    warps = std::max<int64_t>(warps, *role.getFirstWarp() + role.getWarps());
+    warps = std::max<int64_t>(warps, *role.getFirstWarp() + role.getNumWarps());
   }
   llvm::sort(roles, [](RoleOp a, RoleOp b) {
     return *a.getFirstWarp() < *b.getFirstWarp();
   });
-  threads = llvm::alignTo(std::max<int64_t>(warps, 1) * 32, 128);
-  if (threads > kMaxThreads)
+  threads = llvm::alignTo(std::max<int64_t>(warps, 1) * target.warpSize,
+                          target.warpgroupSize);
+  if (threads > target.maxThreads)
     return kernel.emitOpError("needs ")
-           << threads << " threads, but a CTA has at most " << kMaxThreads;
+           << threads << " threads, but a CTA has at most "
+           << target.maxThreads;
   entryRegisters =
-      std::min<int64_t>(llvm::alignDown(kRegisters / threads, 8), 256);
+      std::min<int64_t>(llvm::alignDown(target.registerFileWords / threads,
+                                        target.registerGranule),
+                        target.maxRegisterBudget);
 
-  int64_t end = 0;
+  int64_t end = 0, groupWarps = target.warpsPerWarpgroup();
   for (RoleOp role : roles) {
     int64_t first = *role.getFirstWarp();
     if (first < end)
       return role.emitOpError("has warps that belong to another role, too");
-    end = first + role.getWarps();
-    int64_t groupFirst = llvm::alignDown(first, 4);
+    end = first + role.getNumWarps();
+    int64_t groupFirst = llvm::alignDown(first, groupWarps);
     if (groups.empty() || groups.back().endWarp <= groupFirst) {
       // Warps in front of the group that belong to no role.
       if (int64_t before = groups.empty() ? 0 : groups.back().endWarp;
@@ -162,7 +158,7 @@ LogicalResult KernelLayout::groupWarps(KernelOp kernel) {
       groups.push_back({groupFirst, groupFirst, {}, std::nullopt});
     }
     WarpGroup &group = groups.back();
-    group.endWarp = llvm::alignTo(end, 4);
+    group.endWarp = llvm::alignTo(end, groupWarps);
     group.roles.push_back(role);
     std::optional<int64_t> registers;
     if (role.getRegisters())
@@ -170,33 +166,38 @@ LogicalResult KernelLayout::groupWarps(KernelOp kernel) {
     if (group.roles.size() > 1 && group.registers != registers)
       return role.emitOpError(
           "must have the same register budget as the other roles of its "
-          "warpgroup: setmaxnreg counts for all four warps");
+          "warpgroup: setmaxnreg counts for all of its warps");
     group.registers = registers;
   }
   bool budgets = llvm::any_of(groups, [](auto &g) { return g.registers; });
   int64_t total = 0;
   for (WarpGroup &group : groups) {
     if (budgets && !group.registers)
-      group.registers = group.roles.empty() ? kMinRegisters : entryRegisters;
+      group.registers =
+          group.roles.empty() ? target.minRegisterBudget : entryRegisters;
     if (budgets)
-      total += (group.endWarp - group.firstWarp) * 32 * *group.registers;
+      total += (group.endWarp - group.firstWarp) * target.warpSize *
+               *group.registers;
   }
-  if (total > kRegisters)
+  if (total > target.registerFileWords)
     return kernel.emitOpError("has register budgets that sum to ")
-           << total << " registers, but an SM has " << kRegisters;
+           << total << " registers, but an SM has " << target.registerFileWords;
   return success();
 }
 
 FailureOr<KernelLayout> KernelLayout::compute(KernelOp kernel) {
-  KernelLayout layout;
+  const TargetDescription &target = kernel.getTarget();
+  KernelLayout layout(target);
   layout.tensorColumns = kernel.getTmemColumns().value_or(0);
   // The numbers of columns that tcgen05.alloc accepts (PTX ISA).
   if (layout.tensorColumns &&
       (!llvm::isPowerOf2_64(layout.tensorColumns) ||
-       layout.tensorColumns < 32 || layout.tensorColumns > 512))
+       layout.tensorColumns < target.tmemAllocationColumns ||
+       layout.tensorColumns > target.tmemColumns))
     return kernel.emitOpError("needs a number of tensor memory columns that is "
-                              "a power of two from 32 to 512, not ")
-           << layout.tensorColumns;
+                              "a power of two from ")
+           << target.tmemAllocationColumns << " to " << target.tmemColumns
+           << ", not " << layout.tensorColumns;
   if (failed(layout.placeChannels(kernel)) || failed(checkSides(kernel)) ||
       failed(layout.groupWarps(kernel)))
     return failure();

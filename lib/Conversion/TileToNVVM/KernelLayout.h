@@ -79,6 +79,7 @@ public:
     return buffer(channel.getDefiningOp<ChannelOp>());
   }
 
+  const TargetDescription &target;
   llvm::MapVector<ChannelOp, Buffer> buffers;
   llvm::SmallVector<WarpGroup> groups;
   int64_t threads = 0;
@@ -90,6 +91,7 @@ public:
   int64_t tensorColumns = 0;
 
 private:
+  explicit KernelLayout(const TargetDescription &target) : target(target) {}
   mlir::LogicalResult placeChannels(KernelOp kernel);
   mlir::LogicalResult placeBarriers(ChannelOp channel, Buffer &buffer);
   mlir::LogicalResult groupWarps(KernelOp kernel);

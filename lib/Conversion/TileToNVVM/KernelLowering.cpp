@@ -61,12 +61,14 @@ KernelLowering::inOneThread(llvm::function_ref<LogicalResult()> body) {
 void KernelLowering::findWarp() {
   Type i32 = builder.getI32Type();
   values.thread = NVVM::ThreadIdXOp::create(builder, loc, i32);
-  Value warp = arith::ShRUIOp::create(builder, loc, values.thread, constant(5));
+  int64_t warpSize = layout.target.warpSize;
+  Value warp = arith::ShRUIOp::create(builder, loc, values.thread,
+                                      constant(llvm::Log2_64(warpSize)));
   // The shuffle gives the same number, but the compiler sees that it is
   // uniform.
-  values.warp =
-      NVVM::ShflOp::create(builder, loc, i32, constant(-1), warp, constant(0),
-                           constant(31), NVVM::ShflKind::idx, UnitAttr());
+  values.warp = NVVM::ShflOp::create(builder, loc, i32, constant(-1), warp,
+                                     constant(0), constant(warpSize - 1),
+                                     NVVM::ShflKind::idx, UnitAttr());
 }
 
 void KernelLowering::initBarriers() {
@@ -150,7 +152,7 @@ LogicalResult KernelLowering::lowerRole(RoleOp role) {
   auto body = [&] {
     return RoleLowering(builder, role, layout, signature, values).lower();
   };
-  return role.getIssue() ? inOneThread(body) : body();
+  return role.issues() ? inOneThread(body) : body();
 }
 
 /// Branches to the role of the warp. The warp belongs to this warpgroup, but it
@@ -163,7 +165,7 @@ LogicalResult KernelLowering::dispatchRole(ArrayRef<RoleOp> roles) {
   Value number =
       arith::SubIOp::create(builder, loc, values.warp, constant(first));
   Value is = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
-                                   number, constant(role.getWarps()));
+                                   number, constant(role.getNumWarps()));
   auto branch = scf::IfOp::create(builder, loc, is,
                                   /*withElseRegion=*/roles.size() > 1);
   OpBuilder::InsertionGuard guard(builder);
@@ -201,7 +203,7 @@ LogicalResult KernelLowering::dispatchGroup(size_t index) {
   auto covers = [&](RoleOp role) {
     int64_t first = *role.getFirstWarp();
     return first == group.firstWarp &&
-           first + static_cast<int64_t>(role.getWarps()) == group.endWarp;
+           first + role.getNumWarps() == group.endWarp;
   };
   bool whole = group.roles.size() == 1 && covers(group.roles.front());
   if (failed(whole ? lowerRole(group.roles.front())

@@ -12,6 +12,7 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
+using namespace fa4;
 using namespace fa4::tile;
 
 /// The largest number of registers of one tcgen05.ld or .st (PTX ISA, shape
@@ -37,7 +38,8 @@ void RoleLowering::finishTensorStores() {
 
 /// Returns the row that the thread holds, as an i32.
 Value RoleLowering::row() {
-  return add(values.thread, -32 * static_cast<int64_t>(*role.getFirstWarp()));
+  return add(values.thread, -static_cast<int64_t>(layout.target.warpSize *
+                                                  *role.getFirstWarp()));
 }
 
 static int64_t bytesOf(Type type) {
@@ -65,12 +67,16 @@ static SmallVector<int64_t> splitWords(int64_t words) {
 //===----------------------------------------------------------------------===//
 
 /// Returns the address of the lanes of the thread's warp. A warp can only
-/// access the 32 lanes that belong to its number (PTX ISA, tcgen05, data
-/// movement, access restrictions).
+/// access the lanes that belong to its number in the warpgroup (PTX ISA,
+/// tcgen05, data movement, access restrictions). An address has the lane in its
+/// upper 16 bits.
 Value RoleLowering::laneAddress(const Buffer &buffer, Value stage,
                                 int64_t column) {
-  Value quarter = arith::AndIOp::create(builder, loc, values.warp, constant(3));
-  Value lane = arith::ShLIOp::create(builder, loc, quarter, constant(21));
+  const TargetDescription &target = layout.target;
+  Value quarter = arith::AndIOp::create(
+      builder, loc, values.warp, constant(target.warpsPerWarpgroup() - 1));
+  Value lane = arith::ShLIOp::create(
+      builder, loc, quarter, constant(16 + llvm::Log2_64(target.warpSize)));
   Value address = tensorAddress(buffer, stage, column);
   Value sum = arith::AddIOp::create(builder, loc, address, lane);
   return LLVM::IntToPtrOp::create(
@@ -80,11 +86,13 @@ Value RoleLowering::laneAddress(const Buffer &buffer, Value stage,
 static LogicalResult checkTensorAccess(Operation *op, RoleOp role,
                                        const Buffer &buffer, Type type,
                                        int64_t column) {
-  if (buffer.rows != 32 * static_cast<int64_t>(role.getWarps()) ||
-      role.getWarps() != 4)
+  const TargetDescription &target = op->getParentOfType<KernelOp>().getTarget();
+  if (buffer.rows != target.tmemLanes ||
+      role.getNumWarps() != target.warpsPerWarpgroup())
     return op->emitOpError("accesses tensor memory of ")
-           << buffer.rows << " rows by " << role.getWarps()
-           << " warps; 128 rows by 4 warps are supported";
+           << buffer.rows << " rows by " << role.getNumWarps() << " warps; "
+           << target.tmemLanes << " rows by " << target.warpsPerWarpgroup()
+           << " warps are supported";
   if (bytesOf(type) % 4 != 0 || column * buffer.elementBytes % 4 != 0)
     return op->emitOpError(
         "accesses a part of a 32-bit column of tensor memory; column and size "
@@ -209,9 +217,10 @@ Value RoleLowering::rowPointer(const Buffer &buffer, Value stage) {
 }
 
 LogicalResult RoleLowering::lowerRead(ReadOp op) {
-  if (role.getIssue())
-    return op.emitOpError("is an operation of lanes, but the role has 'issue': "
-                          "one thread runs it");
+  if (role.issues())
+    return op.emitOpError(
+        "is an operation of lanes, but the role is of kind 'issuer': "
+        "one thread runs it");
   const Buffer &buffer = layout.buffer(op.getChannel());
   Type type = op.getValue().getType();
   int64_t column = op.getColumn();
@@ -259,9 +268,10 @@ LogicalResult RoleLowering::lowerRead(ReadOp op) {
 }
 
 LogicalResult RoleLowering::lowerWrite(WriteOp op) {
-  if (role.getIssue())
-    return op.emitOpError("is an operation of lanes, but the role has 'issue': "
-                          "one thread runs it");
+  if (role.issues())
+    return op.emitOpError(
+        "is an operation of lanes, but the role is of kind 'issuer': "
+        "one thread runs it");
   const Buffer &buffer = layout.buffer(op.getChannel());
   int64_t column = op.getColumn();
   if (pendingValues.contains(op.getValue()))
@@ -306,9 +316,10 @@ void RoleLowering::lowerAny(AnyOp op) {
 }
 
 LogicalResult RoleLowering::lowerFence(FenceOp op) {
-  if (role.getIssue())
-    return op.emitOpError("is an operation of lanes, but the role has 'issue': "
-                          "one thread runs it");
+  if (role.issues())
+    return op.emitOpError(
+        "is an operation of lanes, but the role is of kind 'issuer': "
+        "one thread runs it");
   NVVM::FenceProxyOp::create(
       builder, loc, NVVM::ProxyKind::async_shared,
       NVVM::SharedSpaceAttr::get(builder.getContext(),
@@ -317,9 +328,10 @@ LogicalResult RoleLowering::lowerFence(FenceOp op) {
 }
 
 LogicalResult RoleLowering::lowerPut(PutOp op) {
-  if (role.getIssue())
-    return op.emitOpError("is an operation of lanes, but the role has 'issue': "
-                          "one thread runs it");
+  if (role.issues())
+    return op.emitOpError(
+        "is an operation of lanes, but the role is of kind 'issuer': "
+        "one thread runs it");
   if (pendingValues.contains(op.getValue()))
     finishTensorLoads();
   unsigned number = cast<BlockArgument>(op.getDest()).getArgNumber();

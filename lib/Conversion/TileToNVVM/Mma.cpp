@@ -198,9 +198,10 @@ static LogicalResult checkShape(MmaOp op) {
 LogicalResult RoleLowering::lowerMma(MmaOp op) {
   DenseSet<Value> seen;
   CommitOp commit = findCommit(op.getResult(), seen);
-  if (!role.getIssue() || !commit || commit->getParentOfType<RoleOp>() != role)
-    return op.emitOpError(
-        "must be in a role with 'issue' that commits its result to a channel");
+  if (!role.getFacts().issuesMmas || !commit ||
+      commit->getParentOfType<RoleOp>() != role)
+    return op.emitOpError("must be in a role of kind 'issuer' that commits its "
+                          "result to a channel");
   auto destination = commit.getChannel().getDefiningOp<ChannelOp>();
   const Buffer &buffer = layout.buffer(destination);
   if (!buffer.tensorMemory || buffer.elementBytes != 4)

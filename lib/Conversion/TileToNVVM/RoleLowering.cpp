@@ -82,10 +82,10 @@ static bool touchesTiles(Operation &op) {
 }
 
 LogicalResult RoleLowering::copy(Operation &op) {
-  if (role.getIssue() && touchesTiles(op))
-    return op.emitOpError(
-        "computes with tiles, but the role has 'issue': one thread starts "
-        "asynchronous work and computes scalars only");
+  if (role.issues() && touchesTiles(op))
+    return op.emitOpError("computes with tiles, but the role is of kind "
+                          "'issuer': one thread starts "
+                          "asynchronous work and computes scalars only");
   if (op.getNumRegions() != 0 || isa<TileDialect>(op.getDialect()))
     if (!isa<Exp2Op>(op))
       return op.emitOpError("is not supported in a role");
@@ -101,7 +101,7 @@ LogicalResult RoleLowering::copy(Operation &op) {
 }
 
 LogicalResult RoleLowering::lowerConstant(arith::ConstantOp op) {
-  if (!role.getIssue() || !isa<VectorType>(op.getType()))
+  if (!role.issues() || !isa<VectorType>(op.getType()))
     return copy(*op);
   if (!matchPattern(op.getResult(), m_AnyZeroFloat()))
     return op.emitOpError(
@@ -137,7 +137,7 @@ LogicalResult RoleLowering::lowerDim(memref::DimOp op) {
 }
 
 LogicalResult RoleLowering::lowerSlice(vector::ExtractStridedSliceOp op) {
-  if (!role.getIssue())
+  if (!role.issues())
     return copy(*op);
   auto source = handles.find(op.getSource());
   if (source == handles.end() || op.hasNonUnitStrides() ||
@@ -166,7 +166,7 @@ LogicalResult RoleLowering::lowerFor(scf::ForOp op) {
   auto carriesStage = [](const Handle &handle) { return bool(handle.stage); };
   SmallVector<Handle> entries(op.getInitArgs().size());
   for (auto [init, entry] : llvm::zip_equal(op.getInitArgs(), entries)) {
-    if (!role.getIssue() || !isa<VectorType>(init.getType())) {
+    if (!role.issues() || !isa<VectorType>(init.getType())) {
       inits.push_back(mapping.lookupOrDefault(init));
       continue;
     }
@@ -184,7 +184,7 @@ LogicalResult RoleLowering::lowerFor(scf::ForOp op) {
                                  mapping.lookupOrDefault(op.getStep()), inits);
   auto bind = [&](ValueRange from, ValueRange to) {
     for (auto [value, entry] : llvm::zip_equal(from, entries)) {
-      if (!role.getIssue() || !isa<VectorType>(value.getType())) {
+      if (!role.issues() || !isa<VectorType>(value.getType())) {
         mapping.map(value, to.front());
         to = to.drop_front();
         continue;
@@ -208,7 +208,7 @@ LogicalResult RoleLowering::lowerFor(scf::ForOp op) {
   SmallVector<Value> yielded;
   auto yield = cast<scf::YieldOp>(op.getBody()->getTerminator());
   for (auto [value, entry] : llvm::zip_equal(yield.getOperands(), entries)) {
-    if (!role.getIssue() || !isa<VectorType>(value.getType())) {
+    if (!role.issues() || !isa<VectorType>(value.getType())) {
       yielded.push_back(mapping.lookupOrDefault(value));
       continue;
     }
@@ -250,7 +250,7 @@ LogicalResult RoleLowering::lowerBranch(Region &region,
 /// Returns true if the role has only the place of the tile `value`: a role that
 /// issues holds no data.
 bool RoleLowering::isHandle(Value value) {
-  return role.getIssue() && isa<VectorType>(value.getType());
+  return role.issues() && isa<VectorType>(value.getType());
 }
 
 /// The tiles that an scf.if gives: each is in one place, whichever branch ran.
@@ -328,9 +328,10 @@ LogicalResult RoleLowering::lowerOp(Operation &op) {
       // A load is issued where it is committed, because the barrier must expect
       // its bytes first.
       .Case([&](LoadOp op) -> LogicalResult {
-        if (!role.getIssue())
-          return op.emitOpError("must be in a role with 'issue', because one "
-                                "thread starts a TMA load");
+        if (!role.issues())
+          return op.emitOpError(
+              "must be in a role of kind 'issuer', because one "
+              "thread starts a TMA load");
         if (!llvm::all_of(op->getUsers(), llvm::IsaPred<CommitOp>))
           return op.emitOpError("must be used by tile.commit only, because the "
                                 "role cannot read what it loads");

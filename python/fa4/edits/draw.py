@@ -11,7 +11,7 @@
 | `stages` | `stages` of a channel |
 | `counts` | `arrivals`, `bytes`, `initial` of a channel |
 | `places` | `offset`, `full`, `empty` of a channel, `column` of an access, `smem_bytes`, `tmem_columns` |
-| `warps` | `warps`, `first_warp`, `registers`, `issue` of a role |
+| `warps` | `warps`, `first_warp`, `registers` of a role |
 | `operand` | an operand is another value of its type that is visible there, or two operands change places |
 | `constant` | an integer constant (bounds and steps of loops, indices) |
 | `attribute` | any other attribute: predicates, positions, `dims`, `transpose`, a grid extent, the kind of a memory |
@@ -31,7 +31,7 @@ _GROUPS = {
     "stages": ("stages",),
     "counts": ("full_arrivals", "empty_arrivals", "full_bytes", "initial"),
     "places": ("offset", "full", "empty", "column", "smem_bytes", "tmem_columns"),
-    "warps": ("warps", "first_warp", "registers", "issue"),
+    "warps": ("warps", "first_warp", "registers"),
 }
 _NAMES = ("sym_name", "label", "function_type", "arg_attrs", "operandSegmentSizes", "fastmath", "overflowFlags")
 _TERMINATORS = ("scf.yield", "func.return", "llvm.return", "llvm.br", "llvm.cond_br", "llvm.switch", "llvm.unreachable")
@@ -190,12 +190,11 @@ def _group(kind):
         if not op.name.startswith("tile."):
             return None
         names = [name for name in _GROUPS[kind] if name in op.properties]
-        absent = {"counts": ("initial",), "warps": ("issue",)}.get(kind, ())
-        if op.name == {"counts": "tile.channel", "warps": "tile.role"}.get(kind) and rng.random() < 0.1:
-            for name in absent:
-                if name not in op.properties:
-                    op.properties[name] = "1 : i64" if name == "initial" else None
-                    return f"{op.name}: {name} added"
+        name = {"tile.channel": "initial", "tile.role": "warps"}.get(op.name)
+        if name in _GROUPS[kind] and name not in op.properties and rng.random() < 0.1:
+            number = rng.choice((1, 4, 8)) if name == "warps" else 1
+            op.properties[name] = f"{number} : i64"
+            return f"{op.name}: {name} {number} added"
         return _integer(rng, op, rng.choice(names)) if names else None
 
     return edit
@@ -221,6 +220,10 @@ def _attribute(rng, module, place):
     if name == "space":
         op.properties[name] = text.replace("smem", "?").replace("tmem", "smem").replace("?", "tmem")
         return f"{op.name} {label}: other memory"
+    if op.name == "tile.role" and name == "kind":
+        other = rng.choice([kind for kind in ("issuer", "vector", "idle") if kind not in text])
+        op.properties[name] = re.sub(r"role_kind \w+", f"role_kind {other}", text)
+        return f"{op.name}: kind {other}"
     if name == "kind":
         other = rng.choice(("add", "maxnumf", "maximumf", "minnumf"))
         op.properties[name] = re.sub(r"kind<\w+>", f"kind<{other}>", text)

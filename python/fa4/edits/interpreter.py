@@ -43,6 +43,7 @@ DTYPES = {
 }  # fmt: skip
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 LANES = 32  # In a warp.
+VECTOR_WARPS = 4  # Of a vector role that does not say how many it has.
 
 
 def type_of(text: str) -> tuple[tuple, np.dtype]:
@@ -216,6 +217,13 @@ def _flushed(x):
     return np.where(np.abs(x) < 2.0**-126, np.float32(0), x)
 
 
+def _threads(role):
+    """The number of threads that run a role's body."""
+    if "issuer" in role.properties["kind"]:
+        return 1
+    return LANES * (role.integer("warps") if "warps" in role.properties else VECTOR_WARPS)
+
+
 class WorkTile:
     """Runs a kernel for one work tile. `memory` is name of an argument's value ->
     array; `written` counts the writes of each element of outputs."""
@@ -231,7 +239,7 @@ class WorkTile:
         roles, state = deque(), RoleState(1)
         for op in block.ops:
             if op.name == "tile.role":
-                state_of_role = RoleState(1 if "issue" in op.properties else LANES * op.integer("warps"))
+                state_of_role = RoleState(_threads(op))
                 roles.append(self._block(op.regions[0][0], dict(self.shared), state_of_role, None))
                 continue
             for _ in self._op(op, self.shared, state, None):

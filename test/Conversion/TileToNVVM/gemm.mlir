@@ -21,7 +21,7 @@ tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
   %acc = tile.channel "acc" tmem stages(1) offset(0) full(8) arrivals(1) : <vector<128x128xf32>>
   %out = tile.channel "out" smem stages(1) offset(65536) full(9) arrivals(128) : <vector<128x128xbf16>>
 
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %tm, %tn = tile.work_tile : index, index
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -40,7 +40,7 @@ tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
       tile.commit %tb, %vb : <vector<64x128xbf16>>, vector<64x128xbf16>
     }
   }
-  tile.role @mma warps(1) issue first_warp(5) registers(48) {
+  tile.role @mma kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c64 = arith.constant 64 : index
@@ -58,7 +58,7 @@ tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
     }
     tile.commit %acc, %sum : <vector<128x128xf32>>, vector<128x128xf32>
   }
-  tile.role @epilogue warps(4) first_warp(0) registers(160) {
+  tile.role @epilogue kind(vector) first_warp(0) registers(160) {
     %half = arith.constant dense<0.5> : vector<64xf32>
     tile.wait %acc : <vector<128x128xf32>>
     %x0 = tile.read %acc : <vector<128x128xf32>> -> vector<64xf32>
@@ -72,7 +72,7 @@ tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
     tile.fence
     tile.commit %out : <vector<128x128xbf16>>
   }
-  tile.role @store warps(1) issue first_warp(6) registers(48) {
+  tile.role @store kind(issuer) first_warp(6) registers(48) {
     %tm, %tn = tile.work_tile : index, index
     %c128 = arith.constant 128 : index
     %row = arith.muli %tm, %c128 : index

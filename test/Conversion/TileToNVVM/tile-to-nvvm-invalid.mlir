@@ -33,7 +33,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   // expected-error @below {{has no 'bytes' that loads put into a stage (run tile-allocate first)}}
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @r warps(1) issue first_warp(0) {
+  tile.role @r kind(issuer) first_warp(0) {
     %c0 = arith.constant 0 : index
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %c, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
@@ -44,8 +44,8 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
 
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  tile.role @r warps(1) issue first_warp(0) {
-    // expected-error @below {{is an operation of lanes, but the role has 'issue': one thread runs it}}
+  tile.role @r kind(issuer) first_warp(0) {
+    // expected-error @below {{is an operation of lanes, but the role is of kind 'issuer': one thread runs it}}
     tile.fence
   }
 }
@@ -110,7 +110,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   // expected-error @below {{has no 'first_warp' (run tile-warp-specialize first)}}
-  tile.role @r warps(1) {
+  tile.role @r kind(issuer) {
   }
 }
 
@@ -119,10 +119,10 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  tile.role @a warps(2) first_warp(0) {
+  tile.role @a kind(idle) warps(2) first_warp(0) {
   }
   // expected-error @below {{has warps that belong to another role, too}}
-  tile.role @b warps(1) first_warp(1) {
+  tile.role @b kind(issuer) first_warp(1) {
   }
 }
 
@@ -131,10 +131,10 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  tile.role @a warps(1) first_warp(0) registers(48) {
+  tile.role @a kind(issuer) first_warp(0) registers(48) {
   }
-  // expected-error @below {{must have the same register budget as the other roles of its warpgroup: setmaxnreg counts for all four warps}}
-  tile.role @b warps(1) first_warp(1) registers(56) {
+  // expected-error @below {{must have the same register budget as the other roles of its warpgroup: setmaxnreg counts for all of its warps}}
+  tile.role @b kind(issuer) first_warp(1) registers(56) {
   }
 }
 
@@ -144,7 +144,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @r warps(4) first_warp(0) {
+  tile.role @r kind(vector) first_warp(0) {
     // expected-error @below {{must have no result, because the role's lanes read the stage by tile.read (run tile-distribute first)}}
     %v = tile.wait %c : <vector<128x64xbf16>> -> vector<128x64xbf16>
   }
@@ -156,9 +156,9 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @r warps(1) issue first_warp(0) {
+  tile.role @r kind(issuer) first_warp(0) {
     %v = tile.wait %c : <vector<128x64xbf16>> -> vector<128x64xbf16>
-    // expected-error @below {{computes with tiles, but the role has 'issue': one thread starts asynchronous work and computes scalars only}}
+    // expected-error @below {{computes with tiles, but the role is of kind 'issuer': one thread starts asynchronous work and computes scalars only}}
     %w = arith.negf %v : vector<128x64xbf16>
   }
 }
@@ -169,9 +169,9 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @r warps(1) issue first_warp(0) {
+  tile.role @r kind(issuer) first_warp(0) {
     %v = tile.wait %c : <vector<128x64xbf16>> -> vector<128x64xbf16>
-    // expected-error @below {{must be in a role with 'issue' that commits its result to a channel}}
+    // expected-error @below {{must be in a role of kind 'issuer' that commits its result to a channel}}
     %s = tile.mma %v, transpose %v : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
   }
 }
@@ -183,7 +183,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 32 : i64} {
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<32x64xbf16>>
   %s = tile.channel "s" tmem stages(1) offset(0) full(1) arrivals(1) : <vector<32x32xf32>>
-  tile.role @r warps(1) issue first_warp(0) {
+  tile.role @r kind(issuer) first_warp(0) {
     %v = tile.wait %c : <vector<32x64xbf16>> -> vector<32x64xbf16>
     // expected-error @below {{has M = 32; tcgen05.mma has 64 and 128 rows}}
     %w = tile.mma %v, transpose %v : vector<32x64xbf16>, vector<32x64xbf16> -> vector<32x32xf32>
@@ -198,7 +198,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 64 : i64} {
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<64x64xbf16>>
   %s = tile.channel "s" tmem stages(1) offset(0) full(1) arrivals(1) : <vector<64x64xf32>>
-  tile.role @r warps(1) issue first_warp(0) {
+  tile.role @r kind(issuer) first_warp(0) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %n = memref.dim %x, %c0 : memref<?x64xbf16>
@@ -219,7 +219,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(128) : <vector<128x64xbf16>>
-  tile.role @r warps(4) first_warp(0) {
+  tile.role @r kind(vector) first_warp(0) {
     %v = arith.constant dense<1.0> : vector<4xbf16>
     // expected-error @below {{accesses a part of a 16-byte piece of a swizzled row; column and size must be multiples of 16 bytes}}
     tile.write %v, %c : vector<4xbf16>, <vector<128x64xbf16>>
@@ -241,7 +241,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) : <vector<128x64xbf16>>
-  tile.role @r warps(1) issue first_warp(0) {
+  tile.role @r kind(issuer) first_warp(0) {
     %c0 = arith.constant 0 : index
     %part = memref.cast %x : memref<?x64xbf16> to memref<128x64xbf16>
     // expected-error @below {{must access a memref that is an argument of the kernel}}
@@ -254,7 +254,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
 
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  tile.role @r warps(1) issue first_warp(0) {
+  tile.role @r kind(issuer) first_warp(0) {
     %c2 = arith.constant 2 : index
     // expected-error @below {{asks for the size of dimension 2 of a tensor of 2 dimensions}}
     %n = memref.dim %x, %c2 : memref<?x64xbf16>

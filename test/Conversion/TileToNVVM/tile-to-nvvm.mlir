@@ -44,7 +44,7 @@ tile.kernel @copy(%x: memref<?x?x128xbf16> {tile.name = "x", tile.dims = ["N", "
                   %y: memref<?x?x128xbf16> {tile.name = "y", tile.dims = ["N", "M", "128"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   %tiles = tile.channel "tiles" smem stages(2) offset(0) full(0) arrivals(1) bytes(32768) empty(2) arrivals(1) : <vector<128x128xbf16>>
-  tile.role @load warps(1) issue first_warp(0) registers(48) {
+  tile.role @load kind(issuer) first_warp(0) registers(48) {
     %i = tile.work_tile : index
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -57,7 +57,7 @@ tile.kernel @copy(%x: memref<?x?x128xbf16> {tile.name = "x", tile.dims = ["N", "
       tile.commit %tiles, %v : <vector<128x128xbf16>>, vector<128x128xbf16>
     }
   }
-  tile.role @store warps(1) issue first_warp(1) registers(48) {
+  tile.role @store kind(issuer) first_warp(1) registers(48) {
     %i = tile.work_tile : index
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -94,13 +94,13 @@ tile.kernel @copy(%x: memref<?x?x128xbf16> {tile.name = "x", tile.dims = ["N", "
 tile.kernel @lanes(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 32 : i64} {
   %c = tile.channel "c" tmem stages(1) offset(0) full(0) arrivals(128) empty(1) arrivals(128) : <vector<128x32xf32>>
-  tile.role @writer warps(4) first_warp(0) {
+  tile.role @writer kind(vector) first_warp(0) {
     %v = arith.constant dense<1.0> : vector<32xf32>
     tile.acquire %c : <vector<128x32xf32>>
     tile.write %v, %c : vector<32xf32>, <vector<128x32xf32>>
     tile.commit %c : <vector<128x32xf32>>
   }
-  tile.role @reader warps(4) first_warp(4) {
+  tile.role @reader kind(vector) first_warp(4) {
     %i = tile.work_tile : index
     %c128 = arith.constant 128 : index
     %row = arith.muli %i, %c128 : index

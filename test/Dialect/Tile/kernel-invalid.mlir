@@ -36,7 +36,7 @@ tile.kernel @ring() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
 
 tile.kernel @carried(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %s = tile.channel "s" smem stages(1) : <vector<128xf32>>
-  tile.role @r warps(4) {
+  tile.role @r kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %r = scf.for %i = %c0 to %n step %c1 iter_args(%c = %s) -> (!tile.channel<vector<128xf32>>) {
@@ -100,7 +100,7 @@ tile.kernel @empty() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
 
 tile.kernel @warps() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   // expected-error @+1 {{has warps(4611686018427387904), not from -1073741823 to 1073741823}}
-  tile.role @r warps(4611686018427387904) {
+  tile.role @r kind(idle) warps(4611686018427387904) {
   }
 }
 
@@ -129,7 +129,7 @@ tile.kernel @extent() attributes {chip = "sm_100a", grid = [#tile.extent<"1" by 
 
 tile.kernel @column() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" smem stages(1) : <vector<128x64xf32>>
-  tile.role @r warps(4) {
+  tile.role @r kind(vector) {
     // expected-error @+1 {{at column 9223372036854775807 of a row}}
     %v = tile.read %c[9223372036854775807] : <vector<128x64xf32>> -> vector<2xf32>
   }
@@ -150,7 +150,7 @@ tile.kernel @column() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} 
 tile.kernel @beside(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   // expected-error @+1 {{'arith.constant' op is beside roles: a kernel that has roles has its channels and roles and nothing else}}
   %c0 = arith.constant 0 : index
-  tile.role @r warps(4) {
+  tile.role @r kind(vector) {
   }
 }
 
@@ -158,7 +158,7 @@ tile.kernel @beside(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", g
 
 tile.kernel @captures(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c0 = arith.constant 0 : index
-  tile.role @r warps(4) {
+  tile.role @r kind(vector) {
     // expected-error @+1 {{'memref.dim' op uses a value of 'arith.constant', which is outside of role 'r': a role uses the kernel's arguments and channels, and computes everything else for itself}}
     %n = memref.dim %x, %c0 : memref<?xf32>
   }
@@ -169,7 +169,7 @@ tile.kernel @captures(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]}) at
 // An index that a nested operation uses.
 tile.kernel @nested(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]}, %on: i32 {tile.name = "on"}) attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   %i = tile.work_tile : index
-  tile.role @r warps(4) {
+  tile.role @r kind(vector) {
     %v = arith.constant 1.0 : f32
     %zero = arith.constant 0 : i32
     %some = arith.cmpi ne, %on, %zero : i32
@@ -186,4 +186,78 @@ tile.kernel @nested(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]}, %on:
 
 // expected-error @+1 {{'tile.kernel' op must be public, because it is launched from outside of the module}}
 tile.kernel private @hidden(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+}
+
+// -----
+
+// expected-error @+1 {{is for 'sm_42', which is not a known chip; known are sm_90a, sm_100a, sm_103a}}
+tile.kernel @chip() attributes {chip = "sm_42", grid = [#tile.extent<"1">]} {
+  %i = tile.work_tile : index
+}
+
+// -----
+
+// The table of the chip knows how many warps a role of a kind has, but for warps that do nothing.
+
+tile.kernel @kind() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @+1 {{'matrix' is no kind of role; there are issuer, vector, idle}}
+  tile.role @r kind(matrix) {
+  }
+}
+
+// -----
+
+tile.kernel @idle() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @+1 {{is of kind 'idle', so it must say how many 'warps' it has}}
+  tile.role @r kind(idle) {
+  }
+}
+
+// -----
+
+tile.kernel @issuer() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @+1 {{issues from one thread, so it has 1 warp, not 4}}
+  tile.role @r kind(issuer) warps(4) {
+  }
+}
+
+// -----
+
+tile.kernel @vector() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @+1 {{has 6 warps; a role of kind 'vector' on sm_100a has a multiple of 4}}
+  tile.role @r kind(vector) warps(6) {
+  }
+}
+
+// -----
+
+tile.kernel @none() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @+1 {{needs at least one warp}}
+  tile.role @r kind(vector) warps(0) {
+  }
+}
+
+// -----
+
+tile.kernel @works() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @+1 {{is idle, but its body has operations}}
+  tile.role @r kind(idle) warps(1) {
+    %i = tile.work_tile : index
+  }
+}
+
+// -----
+
+tile.kernel @group() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @+1 {{first warp of a warpgroup must be a multiple of 4}}
+  tile.role @r kind(vector) first_warp(2) {
+  }
+}
+
+// -----
+
+tile.kernel @budget() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @+1 {{register budget must be a multiple of 8 from 24 to 256, not 20}}
+  tile.role @r kind(vector) registers(20) {
+  }
 }

@@ -97,7 +97,7 @@ tile.kernel @attention128(
   %l1 = tile.channel "l1" smem stages(1) : <vector<128xf32>>
   %out0 = tile.channel "out0" smem stages(1) : <vector<128x128xbf16>>
   %out1 = tile.channel "out1" smem stages(1) : <vector<128x128xbf16>>
-  tile.role @load warps(1) issue first_warp(13) registers(48) {
+  tile.role @load kind(issuer) first_warp(13) registers(48) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -126,7 +126,7 @@ tile.kernel @attention128(
       tile.commit %vc, %tv : <vector<128x128xbf16>>, vector<128x128xbf16>
     }
   }
-  tile.role @mma warps(1) issue first_warp(12) registers(48) {
+  tile.role @mma kind(issuer) first_warp(12) registers(48) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -203,7 +203,7 @@ tile.kernel @attention128(
     tile.commit %o1, %y1e : <vector<128x128xf32>>, vector<128x128xf32>
     tile.release %vc : <vector<128x128xbf16>>
   }
-  tile.role @compute0 warps(4) first_warp(0) registers(192) {
+  tile.role @compute0 kind(vector) first_warp(0) registers(192) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -237,7 +237,7 @@ tile.kernel @attention128(
     tile.acquire %l0 : <vector<128xf32>>
     tile.commit %l0, %r#1 : <vector<128xf32>>, vector<128xf32>
   }
-  tile.role @compute1 warps(4) first_warp(4) registers(192) {
+  tile.role @compute1 kind(vector) first_warp(4) registers(192) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -271,7 +271,7 @@ tile.kernel @attention128(
     tile.acquire %l1 : <vector<128xf32>>
     tile.commit %l1, %r#1 : <vector<128xf32>>, vector<128xf32>
   }
-  tile.role @correction warps(4) first_warp(8) registers(80) {
+  tile.role @correction kind(vector) first_warp(8) registers(80) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -309,7 +309,7 @@ tile.kernel @attention128(
     tile.commit %out1, %ot1 : <vector<128x128xbf16>>, vector<128x128xbf16>
     tile.release %l1 : <vector<128xf32>>
   }
-  tile.role @store warps(1) issue first_warp(14) registers(48) {
+  tile.role @store kind(issuer) first_warp(14) registers(48) {
     %c0 = arith.constant 0 : index
     %c128 = arith.constant 128 : index
     %c256 = arith.constant 256 : index
@@ -366,7 +366,7 @@ tile.kernel @attention64(
   %l1 = tile.channel "l1" smem stages(1) : <vector<128xf32>>
   %out0 = tile.channel "out0" smem stages(1) : <vector<128x64xbf16>>
   %out1 = tile.channel "out1" smem stages(1) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(13) registers(48) {
+  tile.role @load kind(issuer) first_warp(13) registers(48) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -395,7 +395,7 @@ tile.kernel @attention64(
       tile.commit %vc, %tv : <vector<128x64xbf16>>, vector<128x64xbf16>
     }
   }
-  tile.role @mma warps(1) issue first_warp(12) registers(48) {
+  tile.role @mma kind(issuer) first_warp(12) registers(48) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -472,7 +472,7 @@ tile.kernel @attention64(
     tile.commit %o1, %y1e : <vector<128x64xf32>>, vector<128x64xf32>
     tile.release %vc : <vector<128x64xbf16>>
   }
-  tile.role @compute0 warps(4) first_warp(0) registers(192) {
+  tile.role @compute0 kind(vector) first_warp(0) registers(192) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -533,7 +533,7 @@ tile.kernel @attention64(
     tile.acquire %l0 : <vector<128xf32>>
     tile.commit %l0, %t#1 : <vector<128xf32>>, vector<128xf32>
   }
-  tile.role @compute1 warps(4) first_warp(4) registers(192) {
+  tile.role @compute1 kind(vector) first_warp(4) registers(192) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -594,7 +594,7 @@ tile.kernel @attention64(
     tile.acquire %l1 : <vector<128xf32>>
     tile.commit %l1, %t#1 : <vector<128xf32>>, vector<128xf32>
   }
-  tile.role @correction warps(4) first_warp(8) registers(80) {
+  tile.role @correction kind(vector) first_warp(8) registers(80) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -632,7 +632,7 @@ tile.kernel @attention64(
     tile.commit %out1, %ot1 : <vector<128x64xbf16>>, vector<128x64xbf16>
     tile.release %l1 : <vector<128xf32>>
   }
-  tile.role @store warps(1) issue first_warp(14) registers(48) {
+  tile.role @store kind(issuer) first_warp(14) registers(48) {
     %c0 = arith.constant 0 : index
     %c128 = arith.constant 128 : index
     %c256 = arith.constant 256 : index

@@ -73,7 +73,7 @@ tile.kernel @gradient(
   %c_dqs = tile.channel "dqs" smem stages(1) : <vector<128x64xf32>>
   %c_dvs = tile.channel "dvs" smem stages(1) : <vector<128x64xbf16>>
   %c_dks = tile.channel "dks" smem stages(1) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(13) {
+  tile.role @load kind(issuer) first_warp(13) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -104,7 +104,7 @@ tile.kernel @gradient(
       tile.commit %c_delta, %t_delta : <vector<128xf32>>, vector<128xf32>
     }
   }
-  tile.role @mma warps(1) issue first_warp(12) {
+  tile.role @mma kind(issuer) first_warp(12) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -169,7 +169,7 @@ tile.kernel @gradient(
     tile.release %c_k : <vector<128x64xbf16>>
     tile.release %c_v : <vector<128x64xbf16>>
   }
-  tile.role @compute warps(4) first_warp(0) {
+  tile.role @compute kind(vector) first_warp(0) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -201,7 +201,7 @@ tile.kernel @gradient(
       tile.commit %c_dst, %dst : <vector<128x128xbf16>>, vector<128x128xbf16>
     }
   }
-  tile.role @drain warps(4) first_warp(4) {
+  tile.role @drain kind(vector) first_warp(4) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -215,7 +215,7 @@ tile.kernel @gradient(
       tile.release %c_dq : <vector<128x64xf32>>
     }
   }
-  tile.role @epilogue warps(4) first_warp(8) {
+  tile.role @epilogue kind(vector) first_warp(8) {
     %tdv = tile.wait %c_dv : <vector<128x64xf32>> -> vector<128x64xf32>
     %hdv = arith.truncf %tdv : vector<128x64xf32> to vector<128x64xbf16>
     tile.acquire %c_dvs : <vector<128x64xbf16>>
@@ -227,7 +227,7 @@ tile.kernel @gradient(
     tile.commit %c_dks, %hdk : <vector<128x64xbf16>>, vector<128x64xbf16>
     tile.release %c_dk : <vector<128x64xf32>>
   }
-  tile.role @store warps(1) issue first_warp(14) {
+  tile.role @store kind(issuer) first_warp(14) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index

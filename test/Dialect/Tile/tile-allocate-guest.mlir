@@ -68,7 +68,7 @@ tile.kernel @gradient128(
   %c_dqs = tile.channel "dqs" smem stages(1) : <vector<128x64xf32>>
   %c_dvs = tile.channel "dvs" smem stages(1) : <vector<128x128xbf16>>
   %c_dks = tile.channel "dks" smem stages(1) : <vector<128x128xbf16>>
-  tile.role @load warps(1) issue first_warp(13) {
+  tile.role @load kind(issuer) first_warp(13) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -99,7 +99,7 @@ tile.kernel @gradient128(
       tile.commit %c_delta, %t_delta : <vector<128xf32>>, vector<128xf32>
     }
   }
-  tile.role @mma warps(1) issue first_warp(12) {
+  tile.role @mma kind(issuer) first_warp(12) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -164,7 +164,7 @@ tile.kernel @gradient128(
     tile.release %c_k : <vector<128x128xbf16>>
     tile.release %c_v : <vector<128x128xbf16>>
   }
-  tile.role @compute warps(4) first_warp(0) {
+  tile.role @compute kind(vector) first_warp(0) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -196,7 +196,7 @@ tile.kernel @gradient128(
       tile.commit %c_dst, %dst : <vector<128x128xbf16>>, vector<128x128xbf16>
     }
   }
-  tile.role @drain warps(4) first_warp(4) {
+  tile.role @drain kind(vector) first_warp(4) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -214,7 +214,7 @@ tile.kernel @gradient128(
       tile.release %c_dq : <vector<128x128xf32>>
     }
   }
-  tile.role @epilogue warps(4) first_warp(8) {
+  tile.role @epilogue kind(vector) first_warp(8) {
     %tdv = tile.wait %c_dv : <vector<128x128xf32>> -> vector<128x128xf32>
     %hdv = arith.truncf %tdv : vector<128x128xf32> to vector<128x128xbf16>
     tile.acquire %c_dvs : <vector<128x128xbf16>>
@@ -226,7 +226,7 @@ tile.kernel @gradient128(
     tile.commit %c_dks, %hdk : <vector<128x128xbf16>>, vector<128x128xbf16>
     tile.release %c_dk : <vector<128x128xf32>>
   }
-  tile.role @store warps(1) issue first_warp(14) {
+  tile.role @store kind(issuer) first_warp(14) {
     %half = arith.constant 64 : index
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index

@@ -3,13 +3,6 @@
 //
 // RUN: fa4-opt %s --split-input-file --tile-allocate --verify-diagnostics
 
-// expected-error @+1 {{is for 'sm_1', which is not a known chip; known are sm_}}
-tile.kernel @chip() attributes {chip = "sm_1", grid = [#tile.extent<"1">]} {
-  %s = tile.channel "s" smem stages(1) : <vector<128xf32>>
-}
-
-// -----
-
 tile.kernel @no_tensor_memory() attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
   // expected-error @+1 {{lives in tensor memory, which sm_90a does not have}}
   %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>

@@ -24,7 +24,7 @@ tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
   %cb = tile.channel "b" smem stages(3) : <vector<64x128xbf16>>
   %acc = tile.channel "acc" tmem stages(1) : <vector<128x128xf32>>
   %cc = tile.channel "c" smem stages(1) : <vector<128x128xbf16>>
-  tile.role @load warps(1) issue {
+  tile.role @load kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c64 = arith.constant 64 : index
@@ -42,7 +42,7 @@ tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
       tile.commit %cb, %tb : <vector<64x128xbf16>>, vector<64x128xbf16>
     }
   }
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c64 = arith.constant 64 : index
@@ -60,7 +60,7 @@ tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
     }
     tile.commit %acc, %r : <vector<128x128xf32>>, vector<128x128xf32>
   }
-  tile.role @epilogue warps(4) {
+  tile.role @epilogue kind(vector) {
     %half = arith.constant dense<0.5> : vector<128x128xf32>
     %t = tile.wait %acc : <vector<128x128xf32>> -> vector<128x128xf32>
     %h = arith.mulf %t, %half : vector<128x128xf32>
@@ -69,7 +69,7 @@ tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
     tile.acquire %cc : <vector<128x128xbf16>>
     tile.commit %cc, %o : <vector<128x128xbf16>>, vector<128x128xbf16>
   }
-  tile.role @store warps(1) issue {
+  tile.role @store kind(issuer) {
     %c128 = arith.constant 128 : index
     %tm, %tn = tile.work_tile : index, index
     %row = arith.muli %tm, %c128 : index
@@ -96,11 +96,11 @@ tile.kernel @in_place(%n: index {tile.name = "n"})
   %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
   %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
   %o = tile.channel "o" tmem stages(1) : <vector<128x128xf32>>
-  tile.role @source warps(4) {
+  tile.role @source kind(vector) {
     %c = arith.constant dense<1.0> : vector<128x128xbf16>
     tile.commit %x, %c : <vector<128x128xbf16>>, vector<128x128xbf16>
   }
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %zero = arith.constant dense<0.0> : vector<128x128xf32>
@@ -116,7 +116,7 @@ tile.kernel @in_place(%n: index {tile.name = "n"})
     }
     tile.commit %o, %r : <vector<128x128xf32>>, vector<128x128xf32>
   }
-  tile.role @lanes warps(4) {
+  tile.role @lanes kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     scf.for %i = %c0 to %n step %c1 {
@@ -145,11 +145,11 @@ tile.kernel @used_later(%n: index {tile.name = "n"})
   %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
   %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
   %o = tile.channel "o" tmem stages(1) : <vector<128x128xf32>>
-  tile.role @source warps(4) {
+  tile.role @source kind(vector) {
     %c = arith.constant dense<1.0> : vector<128x128xbf16>
     tile.commit %x, %c : <vector<128x128xbf16>>, vector<128x128xbf16>
   }
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %zero = arith.constant dense<0.0> : vector<128x128xf32>
@@ -165,7 +165,7 @@ tile.kernel @used_later(%n: index {tile.name = "n"})
     }
     tile.commit %o, %r : <vector<128x128xf32>>, vector<128x128xf32>
   }
-  tile.role @lanes warps(4) {
+  tile.role @lanes kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     scf.for %i = %c0 to %n step %c1 {
@@ -195,11 +195,11 @@ tile.kernel @not_derived(%n: index {tile.name = "n"})
   %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
   %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
   %o = tile.channel "o" tmem stages(1) : <vector<128x128xf32>>
-  tile.role @source warps(4) {
+  tile.role @source kind(vector) {
     %c = arith.constant dense<1.0> : vector<128x128xbf16>
     tile.commit %x, %c : <vector<128x128xbf16>>, vector<128x128xbf16>
   }
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %zero = arith.constant dense<0.0> : vector<128x128xf32>
@@ -215,7 +215,7 @@ tile.kernel @not_derived(%n: index {tile.name = "n"})
     }
     tile.commit %o, %r : <vector<128x128xf32>>, vector<128x128xf32>
   }
-  tile.role @lanes warps(4) {
+  tile.role @lanes kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     scf.for %i = %c0 to %n step %c1 {
@@ -244,11 +244,11 @@ tile.kernel @next_too_early(%n: index {tile.name = "n"})
   %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
   %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
   %o = tile.channel "o" tmem stages(1) : <vector<128x128xf32>>
-  tile.role @source warps(4) {
+  tile.role @source kind(vector) {
     %c = arith.constant dense<1.0> : vector<128x128xbf16>
     tile.commit %x, %c : <vector<128x128xbf16>>, vector<128x128xbf16>
   }
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %zero = arith.constant dense<0.0> : vector<128x128xf32>
@@ -270,7 +270,7 @@ tile.kernel @next_too_early(%n: index {tile.name = "n"})
     tile.release %p : <vector<128x128xbf16>>
     tile.commit %o, %ye : <vector<128x128xf32>>, vector<128x128xf32>
   }
-  tile.role @lanes warps(4) {
+  tile.role @lanes kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     scf.for %i = %c0 to %n step %c1 {
@@ -301,11 +301,11 @@ tile.kernel @next_in_time(%n: index {tile.name = "n"})
   %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
   %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
   %o = tile.channel "o" tmem stages(1) : <vector<128x128xf32>>
-  tile.role @source warps(4) {
+  tile.role @source kind(vector) {
     %c = arith.constant dense<1.0> : vector<128x128xbf16>
     tile.commit %x, %c : <vector<128x128xbf16>>, vector<128x128xbf16>
   }
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %zero = arith.constant dense<0.0> : vector<128x128xf32>
@@ -327,7 +327,7 @@ tile.kernel @next_in_time(%n: index {tile.name = "n"})
     tile.release %p : <vector<128x128xbf16>>
     tile.commit %o, %ye : <vector<128x128xf32>>, vector<128x128xf32>
   }
-  tile.role @lanes warps(4) {
+  tile.role @lanes kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     scf.for %i = %c0 to %n step %c1 {
@@ -356,11 +356,11 @@ tile.kernel @read_twice(%n: index {tile.name = "n"})
   %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
   %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
   %o = tile.channel "o" tmem stages(1) : <vector<128x128xf32>>
-  tile.role @source warps(4) {
+  tile.role @source kind(vector) {
     %c = arith.constant dense<1.0> : vector<128x128xbf16>
     tile.commit %x, %c : <vector<128x128xbf16>>, vector<128x128xbf16>
   }
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %zero = arith.constant dense<0.0> : vector<128x128xf32>
@@ -383,7 +383,7 @@ tile.kernel @read_twice(%n: index {tile.name = "n"})
     tile.release %p : <vector<128x128xbf16>>
     tile.commit %o, %ye : <vector<128x128xf32>>, vector<128x128xf32>
   }
-  tile.role @lanes warps(4) {
+  tile.role @lanes kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     scf.for %i = %c0 to %n step %c1 {
@@ -412,11 +412,11 @@ tile.kernel @two_stages(%n: index {tile.name = "n"})
   %s = tile.channel "s" tmem stages(2) : <vector<128x128xf32>>
   %p = tile.channel "p" tmem stages(2) : <vector<128x128xbf16>>
   %o = tile.channel "o" tmem stages(1) : <vector<128x128xf32>>
-  tile.role @source warps(4) {
+  tile.role @source kind(vector) {
     %c = arith.constant dense<1.0> : vector<128x128xbf16>
     tile.commit %x, %c : <vector<128x128xbf16>>, vector<128x128xbf16>
   }
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %zero = arith.constant dense<0.0> : vector<128x128xf32>
@@ -432,7 +432,7 @@ tile.kernel @two_stages(%n: index {tile.name = "n"})
     }
     tile.commit %o, %r : <vector<128x128xf32>>, vector<128x128xf32>
   }
-  tile.role @lanes warps(4) {
+  tile.role @lanes kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     scf.for %i = %c0 to %n step %c1 {

@@ -6,7 +6,7 @@
 tile.kernel @layouts() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
   %o = tile.channel "o" tmem stages(1) : <vector<128x128xf32>>
-  tile.role @r warps(4) {
+  tile.role @r kind(vector) {
     %v = tile.wait %c : <vector<128xf32>> -> vector<128xf32>
     %col = vector.broadcast %v : vector<128xf32> to vector<128x128xf32>
     // expected-error @below {{uses a tile both as one element a thread and as a whole}}
@@ -21,7 +21,7 @@ tile.kernel @layouts() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]}
 
 tile.kernel @rows() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" tmem stages(1) : <vector<64x64xf32>>
-  tile.role @r warps(4) {
+  tile.role @r kind(vector) {
     // expected-error @below {{gives 'vector<64x64xf32>' in a role of 128 threads, which need one row each}}
     %v = tile.wait %c : <vector<64x64xf32>> -> vector<64x64xf32>
   }
@@ -31,7 +31,7 @@ tile.kernel @rows() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
 
 tile.kernel @row_values() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" smem stages(1) : <vector<64xf32>>
-  tile.role @r warps(4) {
+  tile.role @r kind(vector) {
     %v = tile.wait %c : <vector<64xf32>> -> vector<64xf32>
     // expected-error @below {{has 64 rows for 128 threads}}
     tile.commit %c, %v : <vector<64xf32>>, vector<64xf32>
@@ -43,7 +43,7 @@ tile.kernel @row_values() attributes {chip = "sm_100a", grid = [#tile.extent<"1"
 tile.kernel @over_rows() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" tmem stages(1) : <vector<128x128xf32>>
   %o = tile.channel "o" smem stages(1) : <vector<128xf32>>
-  tile.role @r warps(4) {
+  tile.role @r kind(vector) {
     %z = arith.constant dense<0.0> : vector<128xf32>
     %v = tile.wait %c : <vector<128x128xf32>> -> vector<128x128xf32>
     // expected-error @below {{reduces over rows, which different threads hold}}
@@ -56,7 +56,7 @@ tile.kernel @over_rows() attributes {chip = "sm_100a", grid = [#tile.extent<"1">
 
 tile.kernel @transpose() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" tmem stages(1) : <vector<128x128xf32>>
-  tile.role @r warps(4) {
+  tile.role @r kind(vector) {
     %v = tile.wait %c : <vector<128x128xf32>> -> vector<128x128xf32>
     // expected-error @below {{is not supported on tiles held by the threads of role 'r'}}
     %t = vector.transpose %v, [1, 0] : vector<128x128xf32> to vector<128x128xf32>
@@ -69,7 +69,7 @@ tile.kernel @transpose() attributes {chip = "sm_100a", grid = [#tile.extent<"1">
 tile.kernel @store(%x: memref<?x?xf32> {tile.name = "x", tile.dims = ["M", "N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" tmem stages(1) : <vector<128x64xf32>>
-  tile.role @r warps(4) {
+  tile.role @r kind(vector) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %c : <vector<128x64xf32>> -> vector<128x64xf32>
     // expected-error @below {{stores a matrix from the registers of role 'r'; commit it to a channel}}
@@ -82,7 +82,7 @@ tile.kernel @store(%x: memref<?x?xf32> {tile.name = "x", tile.dims = ["M", "N"]}
 tile.kernel @some_rows() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" tmem stages(1) : <vector<128x128xf32>>
   %o = tile.channel "o" smem stages(1) : <vector<1x128xf32>>
-  tile.role @r warps(4) {
+  tile.role @r kind(vector) {
     %v = tile.wait %c : <vector<128x128xf32>> -> vector<128x128xf32>
     // expected-error @below {{takes some of the rows, but each thread holds one}}
     %s = vector.extract_strided_slice %v {offsets = [3], sizes = [1], strides = [1]} : vector<128x128xf32> to vector<1x128xf32>
@@ -93,11 +93,11 @@ tile.kernel @some_rows() attributes {chip = "sm_100a", grid = [#tile.extent<"1">
 // -----
 
 tile.kernel @each_row() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  %c = tile.channel "c" tmem stages(1) : <vector<32x2xf32>>
-  tile.role @r warps(1) {
+  %c = tile.channel "c" tmem stages(1) : <vector<128x1xf32>>
+  tile.role @r kind(vector) {
     // expected-error @below {{differs from row to row, but all threads of a role run the same code}}
-    %k = arith.constant dense<"0x000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F"> : vector<32x2xf32>
-    tile.commit %c, %k : <vector<32x2xf32>>, vector<32x2xf32>
+    %k = arith.constant dense<"0x000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F000000000000803F"> : vector<128x1xf32>
+    tile.commit %c, %k : <vector<128x1xf32>>, vector<128x1xf32>
   }
 }
 
@@ -107,7 +107,7 @@ tile.kernel @each_row() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]
 tile.kernel @first_value() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %o = tile.channel "o" tmem stages(1) initial(1) : <vector<128x64xf32>>
   %or = tile.channel "or" tmem stages(1) in_place_of(%o : !tile.channel<vector<128x64xf32>>) : <vector<128x64xf32>>
-  tile.role @correct warps(4) {
+  tile.role @correct kind(vector) {
     %ov = tile.wait %o : <vector<128x64xf32>> -> vector<128x64xf32>
     // expected-error @below {{'tile.commit' op uses the first value of channel "o", which nobody has written: only a tile.rescale that is committed in the value's place leaves it alone}}
     tile.commit %or, %ov : <vector<128x64xf32>>, vector<128x64xf32>
@@ -123,17 +123,17 @@ tile.kernel @arrivals(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", 
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) : <vector<128x64xbf16>>
   // expected-error @below {{channel "out" has arrivals(64) a phase of its full barriers, expected arrivals(128): @compute 128}}
   %out = tile.channel "out" smem stages(1) offset(16384) full(1) arrivals(64) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     %v = tile.wait %in : <vector<128x64xbf16>> -> vector<128x64xbf16>
     %w = arith.addf %v, %v : vector<128x64xbf16>
     tile.commit %out, %w : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>

@@ -16,12 +16,12 @@ tile.kernel @rows(%lse: memref<?x?xf32> {tile.name = "lse", tile.dims = ["H", "N
   // An issue role's values are handles, not data.
   // CHECK: tile.role @issue
   // CHECK: %[[H:.*]] = tile.wait %p : <vector<128x64xbf16>> -> vector<128x64xbf16>
-  tile.role @issue warps(1) issue {
+  tile.role @issue kind(issuer) {
     %h = tile.wait %p : <vector<128x64xbf16>> -> vector<128x64xbf16>
     tile.release %p : <vector<128x64xbf16>>
   }
   // CHECK: tile.role @compute
-  tile.role @compute warps(4) {
+  tile.role @compute kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c8 = arith.constant 8 : index
@@ -86,7 +86,7 @@ tile.kernel @columns() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]}
   %d = tile.channel "d" smem stages(1) : <vector<128xf32>>
   %f = tile.channel "f" smem stages(1) : <vector<128xf32>>
   %o = tile.channel "o" tmem stages(1) : <vector<128x128xf32>>
-  tile.role @compute warps(4) {
+  tile.role @compute kind(vector) {
     %c3 = arith.constant 3 : index
     // CHECK-DAG: %[[ROW:.*]] = tile.row : index
     // CHECK-DAG: %[[COLS:.*]] = vector.step : vector<128xindex>
@@ -132,7 +132,7 @@ tile.kernel @rescale() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]}
   %a = tile.channel "a" smem stages(1) : <vector<128xf32>>
   %o = tile.channel "o" tmem stages(1) initial(1) : <vector<128x64xf32>>
   %or = tile.channel "or" tmem stages(1) in_place_of(%o : !tile.channel<vector<128x64xf32>>) : <vector<128x64xf32>>
-  tile.role @correct warps(4) {
+  tile.role @correct kind(vector) {
     // CHECK: tile.wait %a
     // CHECK-NEXT: %[[A:.*]] = tile.read %a
     // CHECK-NEXT: tile.wait %o
@@ -184,7 +184,7 @@ tile.kernel @fences(%y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "6
   %t = tile.channel "t" tmem stages(1) : <vector<128x64xbf16>>
   %acc = tile.channel "acc" tmem stages(1) : <vector<128x128xf32>>
   %rows = tile.channel "rows" smem stages(1) : <vector<128xf32>>
-  tile.role @lanes warps(4) {
+  tile.role @lanes kind(vector) {
     %v = arith.constant dense<1.0> : vector<128x64xbf16>
     %r = arith.constant dense<1.0> : vector<128xf32>
     // CHECK: tile.write %{{.*}}, %out
@@ -202,14 +202,14 @@ tile.kernel @fences(%y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "6
     // CHECK-NEXT: tile.commit %rows
     tile.commit %rows, %r : <vector<128xf32>>, vector<128xf32>
   }
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %a = tile.wait %t : <vector<128x64xbf16>> -> vector<128x64xbf16>
     %b = tile.wait %p : <vector<128x64xbf16>> -> vector<128x64xbf16>
     %s = tile.mma %a, transpose %b : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
     tile.commit %acc, %s : <vector<128x128xf32>>, vector<128x128xf32>
   }
   // Through a loop and a branch.
-  tile.role @store warps(1) issue {
+  tile.role @store kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %n = memref.dim %y, %c0 : memref<?x64xbf16>
@@ -225,7 +225,7 @@ tile.kernel @fences(%y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "6
       scf.yield %x : vector<128x64xbf16>
     }
   }
-  tile.role @other warps(4) {
+  tile.role @other kind(vector) {
     tile.wait %rows : <vector<128xf32>>
   }
 }
@@ -245,7 +245,7 @@ tile.kernel @fences(%y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "6
 tile.kernel @late() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" tmem stages(1) : <vector<128x64xf32>>
   %d = tile.channel "d" tmem stages(1) : <vector<128x64xf32>>
-  tile.role @consume warps(4) {
+  tile.role @consume kind(vector) {
     %v = tile.wait %c : <vector<128x64xf32>> -> vector<128x64xf32>
     tile.release %c : <vector<128x64xf32>>
     %n = arith.negf %v : vector<128x64xf32>
@@ -263,7 +263,7 @@ tile.kernel @rescale_in_loop() attributes {chip = "sm_100a", grid = [#tile.exten
   %a = tile.channel "a" smem stages(1) : <vector<128xf32>>
   %o = tile.channel "o" tmem stages(1) initial(1) : <vector<128x64xf32>>
   %or = tile.channel "or" tmem stages(1) in_place_of(%o : !tile.channel<vector<128x64xf32>>) : <vector<128x64xf32>>
-  tile.role @correct warps(4) {
+  tile.role @correct kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c4 = arith.constant 4 : index
@@ -295,7 +295,7 @@ tile.kernel @once(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", gri
   %o = tile.channel "o" tmem stages(1) : <vector<128x64xf32>>
   %x = tile.channel "x" smem stages(1) : <vector<128x64xf32>>
   %y = tile.channel "y" smem stages(1) : <vector<128x64xf32>>
-  tile.role @compute warps(4) {
+  tile.role @compute kind(vector) {
     %c0 = arith.constant 0 : index
     %ran = arith.cmpi slt, %c0, %n : index
     %zero = arith.constant dense<0.0> : vector<128x64xf32>
@@ -322,7 +322,7 @@ tile.kernel @twice(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", gr
   %o = tile.channel "o" tmem stages(1) : <vector<128x64xf32>>
   %x = tile.channel "x" smem stages(1) : <vector<128x64xf32>>
   %y = tile.channel "y" smem stages(1) : <vector<128x64xf32>>
-  tile.role @compute warps(4) {
+  tile.role @compute kind(vector) {
     %c0 = arith.constant 0 : index
     %ran = arith.cmpi slt, %c0, %n : index
     %zero = arith.constant dense<0.0> : vector<128x64xf32>
@@ -354,7 +354,7 @@ tile.kernel @always(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", g
   %o = tile.channel "o" tmem stages(1) : <vector<128x64xf32>>
   %x = tile.channel "x" smem stages(1) : <vector<128x64xf32>>
   %y = tile.channel "y" smem stages(1) : <vector<128x64xf32>>
-  tile.role @compute warps(4) {
+  tile.role @compute kind(vector) {
     %c0 = arith.constant 0 : index
     %ran = arith.cmpi slt, %c0, %n : index
     %zero = arith.constant dense<0.0> : vector<128x64xf32>

@@ -114,7 +114,7 @@ tile.kernel @backward(
   %dks = tile.channel "dks" smem stages(1) : <vector<128x128xbf16>>
   %dvs = tile.channel "dvs" smem stages(1) : <vector<128x128xbf16>>
 
-  tile.role @load warps(1) issue {
+  tile.role @load kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -143,7 +143,7 @@ tile.kernel @backward(
     }
   }
 
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %zero = arith.constant dense<0.0> : vector<128x128xf32>
@@ -182,7 +182,7 @@ tile.kernel @backward(
     tile.release %vc : <vector<128x128xbf16>>
   }
 
-  tile.role @compute warps(4) {
+  tile.role @compute kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c = arith.constant dense<0.127517432> : vector<128x128xf32>
@@ -222,7 +222,7 @@ tile.kernel @backward(
     tile.release %dkc : <vector<128x128xf32>>
   }
 
-  tile.role @reduce warps(4) {
+  tile.role @reduce kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     scf.for %i = %c0 to %n step %c1 {
@@ -233,7 +233,7 @@ tile.kernel @backward(
     }
   }
 
-  tile.role @store warps(1) issue {
+  tile.role @store kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index

@@ -37,7 +37,7 @@ tile.kernel @may_be_empty(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["
   %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
   %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
   %o = tile.channel "o" tmem stages(1) : <vector<128x64xf32>>
-  tile.role @load warps(1) issue {
+  tile.role @load kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %n = memref.dim %x, %c0 : memref<?x64xbf16>
@@ -47,7 +47,7 @@ tile.kernel @may_be_empty(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["
       tile.commit %a, %ta : <vector<128x64xbf16>>, vector<128x64xbf16>
     }
   }
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %n = memref.dim %x, %c0 : memref<?x64xbf16>
@@ -64,7 +64,7 @@ tile.kernel @may_be_empty(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["
       tile.release %a : <vector<128x64xbf16>>
     }
   }
-  tile.role @compute warps(4) {
+  tile.role @compute kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %n = memref.dim %x, %c0 : memref<?x64xbf16>
@@ -76,7 +76,7 @@ tile.kernel @may_be_empty(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["
       tile.commit %p, %tp : <vector<128x128xbf16>>, vector<128x128xbf16>
     }
   }
-  tile.role @out warps(4) {
+  tile.role @out kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %n = memref.dim %x, %c0 : memref<?x64xbf16>
@@ -104,7 +104,7 @@ tile.kernel @runs(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"
   %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
   %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
   %o = tile.channel "o" tmem stages(1) : <vector<128x64xf32>>
-  tile.role @load warps(1) issue {
+  tile.role @load kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %d = memref.dim %x, %c0 : memref<?x64xbf16>
@@ -115,7 +115,7 @@ tile.kernel @runs(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"
       tile.commit %a, %ta : <vector<128x64xbf16>>, vector<128x64xbf16>
     }
   }
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %d = memref.dim %x, %c0 : memref<?x64xbf16>
@@ -133,7 +133,7 @@ tile.kernel @runs(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"
       tile.release %a : <vector<128x64xbf16>>
     }
   }
-  tile.role @compute warps(4) {
+  tile.role @compute kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %d = memref.dim %x, %c0 : memref<?x64xbf16>
@@ -146,7 +146,7 @@ tile.kernel @runs(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"
       tile.commit %p, %tp : <vector<128x128xbf16>>, vector<128x128xbf16>
     }
   }
-  tile.role @out warps(4) {
+  tile.role @out kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %d = memref.dim %x, %c0 : memref<?x64xbf16>

@@ -3,20 +3,12 @@
 //
 // RUN: fa4-opt %s --tile-schedule=verify=false --split-input-file --verify-diagnostics
 
-// expected-error @below {{is for 'sm_1', which is not a known chip; known are sm_}}
-tile.kernel @chip() attributes {chip = "sm_1", grid = [#tile.extent<"1">]} {
-  tile.role @idle warps(4) {
-  }
-}
-
-// -----
-
 // Each role waits for what the other one makes of it.
 tile.kernel @circle() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %a = tile.channel "a" tmem stages(1) : <vector<128x64xbf16>>
   %b = tile.channel "b" smem stages(1) : <vector<64x128xbf16>>
   %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c8 = arith.constant 8 : index
@@ -28,7 +20,7 @@ tile.kernel @circle() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} 
       tile.commit %s, %ts : <vector<128x128xf32>>, vector<128x128xf32>
     }
   }
-  tile.role @compute warps(4) {
+  tile.role @compute kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c8 = arith.constant 8 : index
@@ -50,7 +42,7 @@ tile.kernel @condition(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %a = tile.channel "a" smem stages(1) : <vector<128x64xbf16>>
   %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
-  tile.role @load warps(1) issue {
+  tile.role @load kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c8 = arith.constant 8 : index
@@ -63,7 +55,7 @@ tile.kernel @condition(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
       }
     }
   }
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c7 = arith.constant 7 : index
@@ -84,7 +76,7 @@ tile.kernel @condition(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
 tile.kernel @exchange(%a: memref<?x64xbf16> {tile.name = "a", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c7 = arith.constant 7 : index

@@ -187,7 +187,7 @@ tile.kernel @attention(
   %out0 = tile.channel "out0" smem stages(1) : <vector<128x128xbf16>>
   %out1 = tile.channel "out1" smem stages(1) : <vector<128x128xbf16>>
 
-  tile.role @load warps(1) issue first_warp(13) registers(48) {
+  tile.role @load kind(issuer) first_warp(13) registers(48) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
@@ -222,7 +222,7 @@ tile.kernel @attention(
     }
   }
 
-  tile.role @mma warps(1) issue first_warp(12) registers(48) {
+  tile.role @mma kind(issuer) first_warp(12) registers(48) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -258,7 +258,7 @@ tile.kernel @attention(
     tile.release %q1 : <vector<128x128xbf16>>
   }
 
-  tile.role @compute0 warps(4) first_warp(0) registers(192) {
+  tile.role @compute0 kind(vector) first_warp(0) registers(192) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -306,7 +306,7 @@ tile.kernel @attention(
     tile.acquire %l0 : <vector<128xf32>>
     tile.commit %l0, %r#1 : <vector<128xf32>>, vector<128xf32>
   }
-  tile.role @compute1 warps(4) first_warp(4) registers(192) {
+  tile.role @compute1 kind(vector) first_warp(4) registers(192) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -355,7 +355,7 @@ tile.kernel @attention(
     tile.commit %l1, %r#1 : <vector<128xf32>>, vector<128xf32>
   }
 
-  tile.role @correction warps(4) first_warp(8) registers(80) {
+  tile.role @correction kind(vector) first_warp(8) registers(80) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c128 = arith.constant 128 : index
@@ -402,7 +402,7 @@ tile.kernel @attention(
     tile.release %l1 : <vector<128xf32>>
   }
 
-  tile.role @store warps(1) issue first_warp(14) registers(48) {
+  tile.role @store kind(issuer) first_warp(14) registers(48) {
     %c0 = arith.constant 0 : index
     %c128 = arith.constant 128 : index
     %c256 = arith.constant 256 : index
@@ -416,7 +416,7 @@ tile.kernel @attention(
     tile.store %t1, %out[%b, %row1, %h, %c0] dims [1, 3] : vector<128x128xbf16>, memref<?x?x?x128xbf16>
     tile.release %out1 : <vector<128x128xbf16>>
   }
-  tile.role @idle warps(1) first_warp(15) registers(48) {
+  tile.role @idle kind(idle) warps(1) first_warp(15) registers(48) {
   }
 }
 
@@ -457,7 +457,7 @@ tile.kernel @gemm(
   %bc = tile.channel "b" smem stages(1) : <vector<64x128xbf16>>
   %accc = tile.channel "acc" tmem stages(1) : <vector<128x128xf32>>
   %outc = tile.channel "out" smem stages(1) : <vector<128x128xbf16>>
-  tile.role @load warps(1) issue {
+  tile.role @load kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c64 = arith.constant 64 : index
@@ -475,7 +475,7 @@ tile.kernel @gemm(
       tile.commit %ac, %ta : <vector<128x64xbf16>>, vector<128x64xbf16>
     }
   }
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c64 = arith.constant 64 : index
@@ -493,14 +493,14 @@ tile.kernel @gemm(
     }
     tile.commit %accc, %acc : <vector<128x128xf32>>, vector<128x128xf32>
   }
-  tile.role @epilogue warps(4) {
+  tile.role @epilogue kind(vector) {
     %t = tile.wait %accc : <vector<128x128xf32>> -> vector<128x128xf32>
     %h = arith.truncf %t : vector<128x128xf32> to vector<128x128xbf16>
     tile.acquire %outc : <vector<128x128xbf16>>
     tile.commit %outc, %h : <vector<128x128xbf16>>, vector<128x128xbf16>
     tile.release %accc : <vector<128x128xf32>>
   }
-  tile.role @store warps(1) issue {
+  tile.role @store kind(issuer) {
     %c128 = arith.constant 128 : index
     %tm, %tn = tile.work_tile : index, index
     %row = arith.muli %tm, %c128 : index
@@ -534,7 +534,7 @@ tile.kernel @two() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %y = tile.channel "y" smem stages(1) : <vector<128x128xbf16>>
   %r = tile.channel "r" smem stages(1) initial(1) : <vector<128xf32>>
   %z = tile.channel "z" smem stages(1) : <vector<128xf32>>
-  tile.role @compute warps(4) {
+  tile.role @compute kind(vector) {
     tile.acquire %x : <vector<128x128xbf16>>
     tile.acquire %y : <vector<128x128xbf16>>
     %ta = tile.wait %a : <vector<128x128xf32>> -> vector<128x128xf32>

@@ -16,7 +16,7 @@
 
 tile.kernel @good() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %s = tile.channel "s" tmem stages(1) : <vector<128x64xf32>>
-  tile.role @r warps(4) {
+  tile.role @r kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %x = tile.wait %s : <vector<128x64xf32>> -> vector<128x64xf32>
@@ -28,20 +28,6 @@ tile.kernel @good() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
     scf.for %i = %c0 to %c1 step %c1 {
       %y = math.exp2 %e : vector<128x64xf32>
       %z = arith.truncf %y : vector<128x64xf32> to vector<128x64xbf16>
-    }
-  }
-}
-
-// -----
-
-// expected-error @below {{is for 'sm_1', which is not a known chip; known are sm_}}
-tile.kernel @chip() attributes {chip = "sm_1", grid = [#tile.extent<"1">]} {
-  tile.role @r warps(4) {
-    %c0 = arith.constant 0 : index
-    %c1 = arith.constant 1 : index
-    %x = arith.constant dense<0.0> : vector<128x64xf32>
-    scf.for %i = %c0 to %c1 step %c1 {
-      %y = math.exp2 %x : vector<128x64xf32>
     }
   }
 }

@@ -42,7 +42,7 @@ tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
   %o = tile.channel "o" tmem stages(1) : <vector<128x64xf32>>
   %m = tile.channel "m" smem stages(1) : <vector<128xf32>>
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %tq = tile.wait %q : <vector<128x64xbf16>> -> vector<128x64xbf16>
@@ -59,7 +59,7 @@ tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
       tile.release %v : <vector<128x64xbf16>>
     }
   }
-  tile.role @compute warps(4) {
+  tile.role @compute kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %zero = arith.constant dense<0.0> : vector<128xf32>
@@ -95,7 +95,7 @@ tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
     tile.acquire %p : <vector<128x128xbf16>>
     tile.commit %p, %t2 : <vector<128x128xbf16>>, vector<128x128xbf16>
   }
-  tile.role @other warps(4) {
+  tile.role @other kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     scf.for %i = %c0 to %c1 step %c1 {
@@ -112,7 +112,7 @@ tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
 tile.kernel @unbounded() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
   %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
-  tile.role @compute warps(4) {
+  tile.role @compute kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     scf.for %i = %c0 to %c1 step %c1 {

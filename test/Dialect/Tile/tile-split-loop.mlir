@@ -11,7 +11,7 @@ tile.kernel @below(%n: index {tile.name = "n"}, %masked: index {tile.name = "mas
   %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
   %l = tile.channel "l" smem stages(1) : <vector<128xf32>>
   // CHECK: tile.role @compute
-  tile.role @compute warps(4) {
+  tile.role @compute kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %zero = arith.constant dense<0.0> : vector<128xf32>
@@ -59,7 +59,7 @@ tile.kernel @below(%n: index {tile.name = "n"}, %masked: index {tile.name = "mas
 tile.kernel @ends(%n: index {tile.name = "n"}, %x: index {tile.name = "x"}, %y: index {tile.name = "y"},
                   %out: memref<?xf32> {tile.name = "out", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  tile.role @compute warps(4) {
+  tile.role @compute kind(vector) {
     %c0 = arith.constant 0 : index
     %c4 = arith.constant 4 : index
     %one = arith.constant dense<1.0> : vector<128xf32>
@@ -103,7 +103,7 @@ tile.kernel @ends(%n: index {tile.name = "n"}, %x: index {tile.name = "x"}, %y: 
 tile.kernel @between(%n: index {tile.name = "n"}, %x: index {tile.name = "x"}, %y: index {tile.name = "y"},
                      %out: memref<?xf32> {tile.name = "out", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  tile.role @compute warps(4) {
+  tile.role @compute kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %one = arith.constant dense<1.0> : vector<128xf32>
@@ -140,7 +140,7 @@ tile.kernel @between(%n: index {tile.name = "n"}, %x: index {tile.name = "x"}, %
 tile.kernel @kept(%n: index {tile.name = "n"},
                   %out: memref<?xf32> {tile.name = "out", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  tile.role @compute warps(4) {
+  tile.role @compute kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c3 = arith.constant 3 : index
@@ -157,7 +157,7 @@ tile.kernel @kept(%n: index {tile.name = "n"},
       }
     }
   }
-  tile.role @store warps(1) issue {
+  tile.role @store kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c3 = arith.constant 3 : index

@@ -54,10 +54,3 @@ tile.kernel @square(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "6
   // expected-note @+1 {{the MMA is here}}
   %s = tile.mma %tq, transpose %tq : vector<256x64xbf16>, vector<256x64xbf16> -> vector<256x256xf32>
 }
-
-// -----
-
-// expected-error @+1 {{is for 'sm_42', which is not a known chip; known are sm_}}
-tile.kernel @target() attributes {chip = "sm_42", grid = [#tile.extent<"1">]} {
-  %i = tile.work_tile : index
-}

@@ -13,7 +13,7 @@ tile.kernel @row() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %s = tile.channel "s" tmem stages(1) : <vector<128x12xf32>>
   %p = tile.channel "p" tmem stages(1) : <vector<128x12xbf16>>
   %l = tile.channel "l" smem stages(1) : <vector<128xf32>>
-  tile.role @compute warps(4) {
+  tile.role @compute kind(vector) {
     %k = arith.constant dense<2.0> : vector<12xf32>
     %m0 = arith.constant 0.0 : f32
     // CHECK: tile.wait %s
@@ -90,7 +90,7 @@ tile.kernel @row() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
 tile.kernel @in_place() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %o = tile.channel "o" tmem stages(1) : <vector<128x8xf32>>
   %or = tile.channel "or" tmem stages(1) in_place_of(%o : !tile.channel<vector<128x8xf32>>) : <vector<128x8xf32>>
-  tile.role @correct warps(4) {
+  tile.role @correct kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %a = arith.constant dense<2.0> : vector<8xf32>
@@ -137,7 +137,7 @@ tile.kernel @in_place() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]
 // CHECK-LABEL: tile.kernel @mask
 tile.kernel @mask() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %s = tile.channel "s" tmem stages(1) : <vector<128x64xf32>>
-  tile.role @compute warps(4) {
+  tile.role @compute kind(vector) {
     %c = arith.constant true
     %ninf = arith.constant dense<0xFF800000> : vector<64xf32>
     %row = tile.row : index
@@ -201,7 +201,7 @@ tile.kernel @mask() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
 // CHECK-LABEL: tile.kernel @no_mask
 tile.kernel @no_mask() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %s = tile.channel "s" tmem stages(1) : <vector<128x4xf32>>
-  tile.role @compute warps(4) {
+  tile.role @compute kind(vector) {
     %x = arith.constant dense<[0.0, 1.0, 2.0, 3.0]> : vector<4xf32>
     %ninf = arith.constant dense<0xFF800000> : vector<4xf32>
     // CHECK: %[[ROW:.*]] = tile.row

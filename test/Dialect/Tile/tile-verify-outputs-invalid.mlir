@@ -373,7 +373,7 @@ tile.kernel @loop_end(%y: memref<?x?xf32> {tile.name = "y", tile.dims = ["M", "N
 // Threads of a role: with eight warps, two halves of 128 rows overlap.
 tile.kernel @lanes(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"], tile.output = "once"})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 256>]} {
-  tile.role @r warps(8) {
+  tile.role @r kind(vector) warps(8) {
     %c128 = arith.constant 128 : index
     %c256 = arith.constant 256 : index
     %one = arith.constant 1.0 : f32

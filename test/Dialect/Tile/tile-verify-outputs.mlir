@@ -25,14 +25,14 @@ tile.kernel @halves(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64
 tile.kernel @roles(%y: memref<?x?x?x96xf32> {tile.name = "y", tile.dims = ["B", "Sq", "H", "96"], tile.output = "once"},
                    %z: memref<?x?x?xf32> {tile.name = "z", tile.dims = ["B", "H", "Sq"], tile.output = "once"})
     attributes {chip = "sm_100a", grid = [#tile.extent<"Sq" by 128>, #tile.extent<"H">, #tile.extent<"B">]} {
-  tile.role @lanes warps(4) {
+  tile.role @lanes kind(vector) {
     %w:3 = tile.work_tile : index, index, index
     %c128 = arith.constant 128 : index
     %one = arith.constant 1.0 : f32
     %row = arith.muli %w#0, %c128 : index
     tile.put %one, %z[%w#2, %w#1, %row] dim 2 : f32, memref<?x?x?xf32>
   }
-  tile.role @store warps(1) issue {
+  tile.role @store kind(issuer) {
     %w:3 = tile.work_tile : index, index, index
     %c128 = arith.constant 128 : index
     %c0 = arith.constant 0 : index

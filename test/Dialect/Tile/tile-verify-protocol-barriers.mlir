@@ -11,13 +11,13 @@ tile.kernel @right(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     tile.wait %in : <vector<128x64xbf16>>
     %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
     tile.release %in : <vector<128x64xbf16>>
@@ -26,7 +26,7 @@ tile.kernel @right(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64
     tile.fence
     tile.commit %out : <vector<128x64xbf16>>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
@@ -43,13 +43,13 @@ tile.kernel @full_many(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
   // expected-error @below {{channel "in" has arrivals(2) a phase of its full barriers, expected arrivals(1): @load 1}}
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(2) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     tile.wait %in : <vector<128x64xbf16>>
     %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
     tile.release %in : <vector<128x64xbf16>>
@@ -58,7 +58,7 @@ tile.kernel @full_many(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
     tile.fence
     tile.commit %out : <vector<128x64xbf16>>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
@@ -75,13 +75,13 @@ tile.kernel @full_few(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", 
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
   // expected-error @below {{channel "out" has arrivals(127) a phase of its full barriers, expected arrivals(128): @compute 128}}
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(127) empty(3) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     tile.wait %in : <vector<128x64xbf16>>
     %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
     tile.release %in : <vector<128x64xbf16>>
@@ -90,7 +90,7 @@ tile.kernel @full_few(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", 
     tile.fence
     tile.commit %out : <vector<128x64xbf16>>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
@@ -107,13 +107,13 @@ tile.kernel @full_none(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
   // expected-error @below {{channel "out" has no 'arrivals' a phase of its full barriers, expected arrivals(128): @compute 128}}
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) empty(3) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     tile.wait %in : <vector<128x64xbf16>>
     %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
     tile.release %in : <vector<128x64xbf16>>
@@ -122,7 +122,7 @@ tile.kernel @full_none(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
     tile.fence
     tile.commit %out : <vector<128x64xbf16>>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
@@ -139,13 +139,13 @@ tile.kernel @empty_few(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
   // expected-error @below {{channel "in" has arrivals(1) a phase of its empty barriers, expected arrivals(128): @compute 128}}
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(1) : <vector<128x64xbf16>>
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     tile.wait %in : <vector<128x64xbf16>>
     %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
     tile.release %in : <vector<128x64xbf16>>
@@ -154,7 +154,7 @@ tile.kernel @empty_few(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
     tile.fence
     tile.commit %out : <vector<128x64xbf16>>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
@@ -171,13 +171,13 @@ tile.kernel @empty_none(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N"
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
   // expected-error @below {{channel "out" has no 'arrivals' a phase of its empty barriers, expected arrivals(1): @store 1}}
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     tile.wait %in : <vector<128x64xbf16>>
     %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
     tile.release %in : <vector<128x64xbf16>>
@@ -186,7 +186,7 @@ tile.kernel @empty_none(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N"
     tile.fence
     tile.commit %out : <vector<128x64xbf16>>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
@@ -203,13 +203,13 @@ tile.kernel @half(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"
   // expected-error @below {{channel "in" has bytes(8192) a phase of its full barriers, expected bytes(16384): 1 box of 128 rows of 128 bytes}}
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(8192) empty(1) arrivals(128) : <vector<128x64xbf16>>
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     tile.wait %in : <vector<128x64xbf16>>
     %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
     tile.release %in : <vector<128x64xbf16>>
@@ -218,7 +218,7 @@ tile.kernel @half(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"
     tile.fence
     tile.commit %out : <vector<128x64xbf16>>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
@@ -235,13 +235,13 @@ tile.kernel @no_bytes(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", 
   // expected-error @below {{channel "in" has no 'bytes' a phase of its full barriers, expected bytes(16384): 1 box of 128 rows of 128 bytes}}
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) empty(1) arrivals(128) : <vector<128x64xbf16>>
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     tile.wait %in : <vector<128x64xbf16>>
     %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
     tile.release %in : <vector<128x64xbf16>>
@@ -250,7 +250,7 @@ tile.kernel @no_bytes(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", 
     tile.fence
     tile.commit %out : <vector<128x64xbf16>>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
@@ -267,13 +267,13 @@ tile.kernel @lane_bytes(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N"
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
   // expected-error @below {{channel "out" has bytes(16384) a phase of its full barriers, expected no 'bytes': no TMA load fills it}}
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) bytes(16384) empty(3) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     tile.wait %in : <vector<128x64xbf16>>
     %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
     tile.release %in : <vector<128x64xbf16>>
@@ -282,7 +282,7 @@ tile.kernel @lane_bytes(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N"
     tile.fence
     tile.commit %out : <vector<128x64xbf16>>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
@@ -298,13 +298,13 @@ tile.kernel @no_fence(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", 
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     tile.wait %in : <vector<128x64xbf16>>
     %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
     tile.release %in : <vector<128x64xbf16>>
@@ -314,7 +314,7 @@ tile.kernel @no_fence(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", 
     // expected-error @below {{channel "out": no tile.fence between a write by lanes and the commit, but an asynchronous operation reads the stage}}
     tile.commit %out : <vector<128x64xbf16>>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     // expected-note @below {{the asynchronous read}}
@@ -331,13 +331,13 @@ tile.kernel @early_fence(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     tile.wait %in : <vector<128x64xbf16>>
     %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
     tile.release %in : <vector<128x64xbf16>>
@@ -348,7 +348,7 @@ tile.kernel @early_fence(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N
     // expected-error @below {{channel "out": no tile.fence between a write by lanes and the commit, but an asynchronous operation reads the stage}}
     tile.commit %out : <vector<128x64xbf16>>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     // expected-note @below {{the asynchronous read}}
@@ -365,13 +365,13 @@ tile.kernel @late_fence(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N"
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     tile.wait %in : <vector<128x64xbf16>>
     %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
     tile.release %in : <vector<128x64xbf16>>
@@ -382,7 +382,7 @@ tile.kernel @late_fence(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N"
     tile.commit %out : <vector<128x64xbf16>>
     tile.fence
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     // expected-note @below {{the asynchronous read}}
@@ -399,13 +399,13 @@ tile.kernel @one_branch(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N"
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     tile.wait %in : <vector<128x64xbf16>>
     %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
     tile.release %in : <vector<128x64xbf16>>
@@ -421,7 +421,7 @@ tile.kernel @one_branch(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N"
     // expected-error @below {{channel "out": no tile.fence between a write by lanes and the commit, but an asynchronous operation reads the stage}}
     tile.commit %out : <vector<128x64xbf16>>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     // expected-note @below {{the asynchronous read}}
@@ -438,13 +438,13 @@ tile.kernel @both_branches(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = [
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     tile.wait %in : <vector<128x64xbf16>>
     %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
     tile.release %in : <vector<128x64xbf16>>
@@ -460,7 +460,7 @@ tile.kernel @both_branches(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = [
     }
     tile.commit %out : <vector<128x64xbf16>>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
@@ -476,13 +476,13 @@ tile.kernel @a_loop(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "6
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     tile.wait %in : <vector<128x64xbf16>>
     %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
     tile.release %in : <vector<128x64xbf16>>
@@ -498,7 +498,7 @@ tile.kernel @a_loop(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "6
     // expected-error @below {{channel "out": no tile.fence between a write by lanes and the commit, but an asynchronous operation reads the stage}}
     tile.commit %out : <vector<128x64xbf16>>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     // expected-note @below {{the asynchronous read}}
@@ -515,13 +515,13 @@ tile.kernel @registers(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
   %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     tile.wait %in : <vector<128x64xbf16>>
     %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
     tile.release %in : <vector<128x64xbf16>>
@@ -531,7 +531,7 @@ tile.kernel @registers(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
     tile.commit %out : <vector<128x64xbf16>>
   }
   // expected-error @below {{@store has 56 registers in warpgroup 1, whose other warps have 48}}
-  tile.role @store warps(1) issue first_warp(5) registers(56) {
+  tile.role @store kind(issuer) first_warp(5) registers(56) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
@@ -545,7 +545,7 @@ tile.kernel @registers(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
 tile.kernel @next_pass(%y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   %out = tile.channel "out" smem stages(1) : <vector<128x64xbf16>>
-  tile.role @lanes warps(4) {
+  tile.role @lanes kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %n = memref.dim %y, %c0 : memref<?x64xbf16>
@@ -559,7 +559,7 @@ tile.kernel @next_pass(%y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N",
       tile.write %w, %out : vector<64xbf16>, <vector<128x64xbf16>>
     }
   }
-  tile.role @store warps(1) issue {
+  tile.role @store kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %n = memref.dim %y, %c0 : memref<?x64xbf16>

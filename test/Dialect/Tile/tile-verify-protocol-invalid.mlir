@@ -60,19 +60,19 @@ tile.kernel @overlap(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32784 : i64} {
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) : <vector<128x64xbf16>>
   %out = tile.channel "out" smem stages(1) offset(0) full(1) arrivals(128) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     %v = tile.wait %in : <vector<128x64xbf16>> -> vector<128x64xbf16>
     // expected-note @below {{the access, which nothing orders before the write}}
     %w = arith.addf %v, %v : vector<128x64xbf16>
     // expected-error @below {{channel "out": @compute may overwrite a stage while @compute reads it (channel "in")}}
     tile.commit %out, %w : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
@@ -88,17 +88,17 @@ tile.kernel @beyond(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "6
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) : <vector<128x64xbf16>>
   // expected-error @below {{channel "out" ends at 33792 of 32768 bytes}}
   %out = tile.channel "out" smem stages(1) offset(17408) full(1) arrivals(128) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     %v = tile.wait %in : <vector<128x64xbf16>> -> vector<128x64xbf16>
     %w = arith.addf %v, %v : vector<128x64xbf16>
     tile.commit %out, %w : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
@@ -114,17 +114,17 @@ tile.kernel @unaligned(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) : <vector<128x64xbf16>>
   // expected-error @below {{channel "out" is at 16512, which is not a multiple of 1024}}
   %out = tile.channel "out" smem stages(1) offset(16512) full(1) arrivals(128) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     %v = tile.wait %in : <vector<128x64xbf16>> -> vector<128x64xbf16>
     %w = arith.addf %v, %v : vector<128x64xbf16>
     tile.commit %out, %w : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
@@ -140,17 +140,17 @@ tile.kernel @barrier(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) : <vector<128x64xbf16>>
   // expected-error @below {{channel "out" uses barrier 0, which is one of channel "in"}}
   %out = tile.channel "out" smem stages(1) offset(16384) full(0) arrivals(128) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     %v = tile.wait %in : <vector<128x64xbf16>> -> vector<128x64xbf16>
     %w = arith.addf %v, %v : vector<128x64xbf16>
     tile.commit %out, %w : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
@@ -165,18 +165,18 @@ tile.kernel @warps(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32784 : i64} {
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) : <vector<128x64xbf16>>
   %out = tile.channel "out" smem stages(1) offset(16384) full(1) arrivals(128) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
   // expected-error @below {{@compute has warp 4, which is one of @load}}
-  tile.role @compute warps(4) first_warp(4) registers(64) {
+  tile.role @compute kind(vector) first_warp(4) registers(64) {
     %v = tile.wait %in : <vector<128x64xbf16>> -> vector<128x64xbf16>
     %w = arith.addf %v, %v : vector<128x64xbf16>
     tile.commit %out, %w : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @store warps(1) issue first_warp(5) registers(48) {
+  tile.role @store kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
@@ -191,18 +191,18 @@ tile.kernel @registers(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32784 : i64} {
   %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) : <vector<128x64xbf16>>
   %out = tile.channel "out" smem stages(1) offset(16384) full(1) arrivals(128) : <vector<128x64xbf16>>
-  tile.role @load warps(1) issue first_warp(4) registers(48) {
+  tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @compute warps(4) first_warp(0) registers(64) {
+  tile.role @compute kind(vector) first_warp(0) registers(64) {
     %v = tile.wait %in : <vector<128x64xbf16>> -> vector<128x64xbf16>
     %w = arith.addf %v, %v : vector<128x64xbf16>
     tile.commit %out, %w : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
   // expected-error @below {{@store has 56 registers in warpgroup 1, whose other warps have 48}}
-  tile.role @store warps(1) issue first_warp(5) registers(56) {
+  tile.role @store kind(issuer) first_warp(5) registers(56) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
@@ -214,14 +214,14 @@ tile.kernel @registers(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
 // Lanes write half of each row.
 tile.kernel @part() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" smem stages(1) : <vector<128x64xf32>>
-  tile.role @producer warps(4) {
+  tile.role @producer kind(vector) {
     %v = arith.constant dense<1.0> : vector<32xf32>
     tile.acquire %c : <vector<128x64xf32>>
     tile.write %v, %c : vector<32xf32>, <vector<128x64xf32>>
     // expected-error @below {{channel "c": commits a stage of which some columns are not written}}
     tile.commit %c : <vector<128x64xf32>>
   }
-  tile.role @consumer warps(4) {
+  tile.role @consumer kind(vector) {
     tile.wait %c : <vector<128x64xf32>>
     %v = tile.read %c[32] : <vector<128x64xf32>> -> vector<32xf32>
     %w = arith.addf %v, %v : vector<32xf32>

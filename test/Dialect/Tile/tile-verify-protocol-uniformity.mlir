@@ -8,7 +8,7 @@
 tile.kernel @uniform(%n: index {tile.name = "n"})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
-  tile.role @producer warps(4) {
+  tile.role @producer kind(vector) {
     %v = arith.constant dense<1.0> : vector<128xf32>
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -22,7 +22,7 @@ tile.kernel @uniform(%n: index {tile.name = "n"})
       }
     }
   }
-  tile.role @consumer warps(4) {
+  tile.role @consumer kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %most = tile.work_tile : index
@@ -42,7 +42,7 @@ tile.kernel @uniform(%n: index {tile.name = "n"})
 // Both roles count alike, but lanes of each do not.
 tile.kernel @row() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
-  tile.role @producer warps(4) {
+  tile.role @producer kind(vector) {
     %v = arith.constant dense<1.0> : vector<128xf32>
     %row = tile.row : index
     %c0 = arith.constant 0 : index
@@ -53,7 +53,7 @@ tile.kernel @row() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
       tile.commit %c, %v : <vector<128xf32>>, vector<128xf32>
     }
   }
-  tile.role @consumer warps(4) {
+  tile.role @consumer kind(vector) {
     %row = tile.row : index
     %c0 = arith.constant 0 : index
     %p = arith.cmpi eq, %row, %c0 : index
@@ -69,7 +69,7 @@ tile.kernel @row() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
 // A vote is the same in a warp, not in the role.
 tile.kernel @vote(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
-  tile.role @producer warps(4) {
+  tile.role @producer kind(vector) {
     %v = arith.constant dense<1.0> : vector<128xf32>
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -84,7 +84,7 @@ tile.kernel @vote(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", gri
       tile.commit %c, %v : <vector<128xf32>>, vector<128xf32>
     }
   }
-  tile.role @consumer warps(4) {
+  tile.role @consumer kind(vector) {
     %v = tile.wait %c : <vector<128xf32>> -> vector<128xf32>
     tile.release %c : <vector<128xf32>>
   }
@@ -95,12 +95,12 @@ tile.kernel @vote(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", gri
 // Loops that are not counted are not followed.
 tile.kernel @while(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
-  tile.role @producer warps(4) {
+  tile.role @producer kind(vector) {
     %v = arith.constant dense<1.0> : vector<128xf32>
     tile.acquire %c : <vector<128xf32>>
     tile.commit %c, %v : <vector<128xf32>>, vector<128xf32>
   }
-  tile.role @consumer warps(4) {
+  tile.role @consumer kind(vector) {
     %c0 = arith.constant 0 : index
     // expected-error @below {{'scf.while' op has 'tile.wait' in it: only scf.for and scf.if can}}
     scf.while (%i = %c0) : (index) -> () {
@@ -119,13 +119,13 @@ tile.kernel @while(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", gr
 // A warp accesses tensor memory as a whole: a vote may decide about it, a lane not.
 tile.kernel @tensor_memory(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" tmem stages(1) : <vector<128x64xf32>>
-  tile.role @producer warps(4) {
+  tile.role @producer kind(vector) {
     %v = arith.constant dense<1.0> : vector<64xf32>
     tile.acquire %c : <vector<128x64xf32>>
     tile.write %v, %c : vector<64xf32>, <vector<128x64xf32>>
     tile.commit %c : <vector<128x64xf32>>
   }
-  tile.role @consumer warps(4) {
+  tile.role @consumer kind(vector) {
     %zero = arith.constant dense<0.0> : vector<64xf32>
     %row = tile.row : index
     %p = arith.cmpi slt, %row, %n : index

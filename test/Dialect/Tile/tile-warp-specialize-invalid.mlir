@@ -3,13 +3,6 @@
 //
 // RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-warp-specialize))' --split-input-file --verify-diagnostics --mlir-print-op-on-diagnostic=false
 
-// expected-error @below {{is for 'sm_80', which is not a known chip; known are sm_}}
-tile.kernel @k() attributes {chip = "sm_80", grid = [#tile.extent<"1">]} {
-  %i = tile.work_tile : index
-}
-
-// -----
-
 // expected-error @below {{is for 'sm_90a', whose MMAs accumulate in registers: not supported yet}}
 tile.kernel @k() attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
   %i = tile.work_tile : index

@@ -12,7 +12,7 @@
 // CHECK-DAG:   %[[B:.*]] = tile.channel "B" smem stages(1) : <vector<64x128xbf16>>
 // CHECK-DAG:   %[[ACC:.*]] = tile.channel "mma_epilogue" tmem stages(1) : <vector<128x128xf32>>
 // CHECK-DAG:   %[[OUT:.*]] = tile.channel "epilogue_store" smem stages(1) : <vector<128x128xbf16>>
-// CHECK:       tile.role @epilogue warps(4) first_warp(0)
+// CHECK:       tile.role @epilogue kind(vector) first_warp(0)
 // CHECK:         %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<128x128xf32>
 // CHECK:         %[[RAN:.*]] = arith.cmpi slt
 // CHECK-NEXT:    %[[V:.*]] = tile.wait %[[ACC]]
@@ -21,7 +21,7 @@
 // CHECK-NEXT:    %[[T:.*]] = arith.truncf %[[VZ]]
 // CHECK-NEXT:    tile.acquire %[[OUT]]
 // CHECK-NEXT:    tile.commit %[[OUT]], %[[T]]
-// CHECK:       tile.role @mma warps(1) issue first_warp(4)
+// CHECK:       tile.role @mma kind(issuer) first_warp(4)
 // CHECK:         tile.acquire %[[ACC]]
 // CHECK:         %[[R:.*]] = scf.for %[[I:.*]] = %[[C0:.*]] to %{{.*}} iter_args(%[[X:.*]] = %{{.*}})
 // CHECK:           %[[MORE:.*]] = arith.cmpi ne, %[[I]], %[[C0]]
@@ -32,7 +32,7 @@
 // CHECK-DAG:       tile.release %[[B]]
 // CHECK:           scf.yield %[[Y]]
 // CHECK:         tile.commit %[[ACC]], %[[R]]
-// CHECK:       tile.role @load warps(1) issue first_warp(5)
+// CHECK:       tile.role @load kind(issuer) first_warp(5)
 // CHECK:         scf.for
 // CHECK:           tile.acquire %[[A]]
 // CHECK-NEXT:      %[[LA:.*]] = tile.load %arg0
@@ -40,11 +40,11 @@
 // CHECK:           tile.acquire %[[B]]
 // CHECK-NEXT:      %[[LB:.*]] = tile.load %arg1
 // CHECK-NEXT:      tile.commit %[[B]], %[[LB]]
-// CHECK:       tile.role @store warps(1) issue first_warp(6)
+// CHECK:       tile.role @store kind(issuer) first_warp(6)
 // CHECK:         %[[S:.*]] = tile.wait %[[OUT]]
 // CHECK-NEXT:    tile.store %[[S]], %arg2
 // CHECK-NEXT:    tile.release %[[OUT]]
-// CHECK:       tile.role @idle warps(1) first_warp(7)
+// CHECK:       tile.role @idle kind(idle) warps(1) first_warp(7)
 tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]},
                   %b: memref<?x?xbf16> {tile.name = "B", tile.dims = ["K", "N"]},
                   %c: memref<?x?xbf16> {tile.name = "C", tile.dims = ["M", "N"]})
@@ -86,7 +86,7 @@ tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
 // CHECK:       %[[L:.*]] = tile.channel "compute0_correction_2" smem stages(1) : <vector<128xf32>>
 // CHECK:       %[[T:.*]] = tile.channel "correction_store" smem stages(1) : <vector<128x128xbf16>>
 // CHECK:       %[[M:.*]] = tile.channel "compute0_correction_3" smem stages(1) : <vector<128xf32>>
-// CHECK:       tile.role @compute0 warps(4) first_warp(0)
+// CHECK:       tile.role @compute0 kind(vector) first_warp(0)
 // CHECK:         scf.for {{.*}} iter_args({{.*}}) -> (vector<128xf32>, vector<128xf32>)
 // CHECK:           tile.wait %[[S]]
 // CHECK:           vector.multi_reduction <maxnumf>
@@ -97,7 +97,7 @@ tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
 // CHECK:           vector.multi_reduction <add>
 // CHECK:         tile.commit %[[L]]
 // CHECK:         tile.commit %[[M]]
-// CHECK:       tile.role @correction warps(4) first_warp(4)
+// CHECK:       tile.role @correction kind(vector) first_warp(4)
 // CHECK:         scf.for
 // CHECK-NOT:       tile.acquire
 // CHECK-DAG:       %[[W:.*]] = tile.wait %[[O]]
@@ -109,7 +109,7 @@ tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
 // CHECK:         tile.wait %[[O]]
 // CHECK:         tile.commit %[[T]]
 // CHECK:         tile.store %{{.*}}, %arg4
-// CHECK:       tile.role @mma warps(1) issue first_warp(8)
+// CHECK:       tile.role @mma kind(issuer) first_warp(8)
 // CHECK:         %[[TQ:.*]] = tile.wait %[[Q]]
 // CHECK:         scf.for
 // CHECK:           tile.acquire %[[S]]

@@ -30,7 +30,7 @@ tile.kernel @asynchronous(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["
   // CHECK: %[[B:.*]] = tile.load
   // CHECK: tile.commit %a, %[[A]]
   // CHECK: tile.commit %b, %[[B]]
-  tile.role @load warps(1) issue {
+  tile.role @load kind(issuer) {
     %c0 = arith.constant 0 : index
     tile.acquire %a : <vector<128x64xbf16>>
     tile.acquire %b : <vector<128x64xbf16>>
@@ -54,7 +54,7 @@ tile.kernel @asynchronous(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["
   // CHECK: tile.release %b
   // CHECK: scf.if
   // CHECK: tile.commit %u, %[[U]]
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %va = tile.wait %a : <vector<128x64xbf16>> -> vector<128x64xbf16>
@@ -77,8 +77,8 @@ tile.kernel @asynchronous(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["
     }
   }
   // A role without work, which somebody has made private, is still the CTA's warps.
-  // CHECK: tile.role @idle warps(2)
-  tile.role @idle warps(2) attributes {sym_visibility = "private"} {
+  // CHECK: tile.role @idle kind(idle) warps(2)
+  tile.role @idle kind(idle) warps(2) attributes {sym_visibility = "private"} {
   }
 }
 
@@ -91,7 +91,7 @@ tile.kernel @constants(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   // FOLD: %[[C128:.*]] = arith.constant 128 : index
   // FOLD: tile.put %{{.*}}, %{{.*}}[%[[C128]]]
-  tile.role @first warps(4) {
+  tile.role @first kind(vector) {
     %c64 = arith.constant 64 : index
     %at = arith.addi %c64, %c64 : index
     %v = arith.constant 1.0 : f32
@@ -99,7 +99,7 @@ tile.kernel @constants(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
   }
   // CHECK: tile.role @second
   // FOLD: arith.constant 128 : index
-  tile.role @second warps(4) {
+  tile.role @second kind(vector) {
     %c64 = arith.constant 64 : index
     %at = arith.addi %c64, %c64 : index
     %v = arith.constant 1.0 : f32
@@ -114,7 +114,7 @@ tile.kernel @constants(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
 tile.kernel @lanes(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]}, %n: index {tile.name = "n"})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
-  tile.role @produce warps(4) {
+  tile.role @produce kind(vector) {
     %v = arith.constant 1.0 : f32
     tile.write %v, %c : f32, <vector<128xf32>>
     tile.commit %c : <vector<128xf32>>
@@ -127,7 +127,7 @@ tile.kernel @lanes(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]}, %n: i
   // CHECK: scf.if
   // CHECK: scf.if %[[ANY]]
   // CHECK: tile.put %[[V]]
-  tile.role @consume warps(4) {
+  tile.role @consume kind(vector) {
     %c0 = arith.constant 0 : index
     %c5 = arith.constant 5 : index
     %c64 = arith.constant 64 : index

@@ -8,7 +8,7 @@ tile.kernel @late_uses(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
   %a = tile.channel "a" smem stages(1) : <vector<128x64xbf16>>
   %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
   %o = tile.channel "o" smem stages(1) : <vector<128x128xf32>>
-  tile.role @lanes warps(4) first_warp(0) registers(200) {
+  tile.role @lanes kind(vector) first_warp(0) registers(200) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
@@ -29,7 +29,7 @@ tile.kernel @late_uses(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
       tile.commit %o, %r : <vector<128x128xf32>>, vector<128x128xf32>
     }
   }
-  tile.role @mma warps(1) issue first_warp(4) registers(48) {
+  tile.role @mma kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
@@ -41,7 +41,7 @@ tile.kernel @late_uses(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
     }
     tile.release %a : <vector<128x64xbf16>>
   }
-  tile.role @load warps(1) issue first_warp(5) registers(48) {
+  tile.role @load kind(issuer) first_warp(5) registers(48) {
     %c0 = arith.constant 0 : index
     %c256 = arith.constant 256 : index
     %w = tile.work_tile : index
@@ -50,7 +50,7 @@ tile.kernel @late_uses(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
     %l = tile.load %x[%at, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
     tile.commit %a, %l : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
-  tile.role @store warps(1) issue first_warp(6) registers(48) {
+  tile.role @store kind(issuer) first_warp(6) registers(48) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
@@ -66,6 +66,6 @@ tile.kernel @late_uses(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
       tile.release %o : <vector<128x128xf32>>
     }
   }
-  tile.role @idle warps(1) first_warp(7) registers(48) {
+  tile.role @idle kind(idle) warps(1) first_warp(7) registers(48) {
   }
 }

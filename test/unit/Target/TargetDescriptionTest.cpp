@@ -69,6 +69,26 @@ TEST(TargetDescription, DifferencesBetweenChips) {
   EXPECT_EQ(target("sm_90a").tmemColumns, 0u);
 }
 
+/// Facts that passes rely on: a role of lanes reaches all lanes of tensor
+/// memory, one thread issues, and MMAs are issued by a kind of role only where
+/// that kind is implemented.
+TEST(TargetDescription, KindsOfRoles) {
+  for (llvm::StringRef chip : knownTargets()) {
+    const TargetDescription &t = target(chip);
+    EXPECT_EQ(t.roles.vector.warps, t.warpsPerWarpgroup());
+    EXPECT_EQ(t.roles.vector.layout, ValueLayoutKind::Rows);
+    EXPECT_FALSE(t.roles.vector.oneThread);
+    if (t.hasTensorMemory()) {
+      EXPECT_EQ(t.roles.vector.warps * t.warpSize, t.tmemLanes);
+    }
+    EXPECT_TRUE(t.roles.issuer.oneThread);
+    EXPECT_EQ(t.roles.issuer.layout, ValueLayoutKind::None);
+    EXPECT_EQ(t.roles.issuer.issuesMmas,
+              t.mma.accumulatorSpace == AccumulatorSpace::TensorMemory);
+    EXPECT_EQ(t.roles.idle.warps, 0u);
+  }
+}
+
 namespace {
 struct Measured {
   unsigned m, n;

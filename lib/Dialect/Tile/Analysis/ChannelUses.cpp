@@ -94,16 +94,14 @@ bool fa4::tile::feeds(RoleOp role, ChannelOp channel,
 DenseSet<Value> fa4::tile::findAsyncReads(KernelOp kernel) {
   DenseSet<Value> result;
   for (auto role : kernel.getBody().getOps<RoleOp>())
-    if (role.getIssue())
+    if (role.issues())
       for (auto channel : kernel.getBody().getOps<ChannelOp>())
         if (feeds<MmaOp, StoreOp, ReduceAddOp>(role, channel))
           result.insert(channel.getChannel());
   return result;
 }
 
-int64_t fa4::tile::countArrivals(RoleOp role) {
-  return role.getIssue() ? 1 : 32 * static_cast<int64_t>(role.getWarps());
-}
+int64_t fa4::tile::countArrivals(RoleOp role) { return role.getNumThreads(); }
 
 //===----------------------------------------------------------------------===//
 // Buffers

@@ -90,7 +90,7 @@ static std::optional<IntRange> inferSource(OpResult result, unsigned bits) {
       return fromZero(getLastWorkTile(kernel, result.getResultNumber()), bits);
   if (isa<RowOp>(op))
     if (auto role = op->getParentOfType<RoleOp>())
-      return fromZero(32 * int64_t(role.getWarps()) - 1, bits);
+      return fromZero(role.getNumThreads() - 1, bits);
   if (auto dim = dyn_cast<memref::DimOp>(op)) {
     std::optional<StringRef> name = getSizeName(dim);
     std::optional<int64_t> size =

@@ -136,7 +136,7 @@ static SmallVector<Operation *> getSources(Value value) {
 }
 
 bool fa4::tile::isMmaCommit(CommitOp commit) {
-  if (!commit.getValue() || !commit->getParentOfType<RoleOp>().getIssue())
+  if (!commit.getValue() || !commit->getParentOfType<RoleOp>().issues())
     return false;
   bool hasMma = false;
   for (Operation *source : getSources(commit.getValue())) {
@@ -154,7 +154,7 @@ SmallVector<Operation *> fa4::tile::getStageWriters(CommitOp commit) {
   SmallVector<Operation *> writers;
   if (!commit.getValue())
     return writers;
-  if (commit->getParentOfType<RoleOp>().getIssue()) {
+  if (commit->getParentOfType<RoleOp>().issues()) {
     for (Operation *source : getSources(commit.getValue()))
       if (!isa<WaitOp>(source) && !source->hasTrait<OpTrait::ConstantLike>())
         writers.push_back(source);
@@ -198,7 +198,7 @@ void Lifetimes::collectUses(WaitOp wait, const ChannelUses &uses,
   buffer.accesses.push_back({wait, role, /*isMma=*/false});
   if (!wait.getValue())
     return;
-  if (!role.getIssue()) {
+  if (!role.issues()) {
     SmallVector<Operation *> users(wait.getValue().getUsers());
     for (unsigned i = 0; i < users.size(); ++i) {
       buffer.accesses.push_back({users[i], role, /*isMma=*/false});
@@ -227,7 +227,7 @@ void Lifetimes::collectAccesses(const ChannelUses &uses, Buffer &buffer) {
     buffer.accesses.push_back(
         {read, read->getParentOfType<RoleOp>(), /*isMma=*/false});
   for (ReleaseOp release : uses.releases)
-    if (auto role = release->getParentOfType<RoleOp>(); !role.getIssue())
+    if (auto role = release->getParentOfType<RoleOp>(); !role.issues())
       buffer.accesses.push_back({release, role, /*isMma=*/false});
 }
 
@@ -295,7 +295,7 @@ bool Lifetimes::happensBefore(const Access &access, const Events &events,
   // MMAs of one role execute in order, so no role needs to observe the end of
   // the first one. Lanes, however, run ahead of each other: one lane may write
   // where another has not read yet.
-  if (access.role == write.role && RoleOp(write.role).getIssue() &&
+  if (access.role == write.role && RoleOp(write.role).issues() &&
       (!access.isMma || write.isMma) && allBefore(access.op, write.op))
     return true;
   return llvm::any_of(events, [&](const Event &event) {

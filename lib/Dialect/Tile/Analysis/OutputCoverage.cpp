@@ -172,9 +172,7 @@ private:
 /// Rows of a role's tile, one a thread.
 static int64_t countLanes(PutOp op) {
   auto role = op->getParentOfType<RoleOp>();
-  const TargetDescription *target =
-      lookupTarget(op->getParentOfType<KernelOp>().getChip());
-  return role ? role.getWarps() * (target ? target->warpSize : 32) : 1;
+  return role ? role.getNumThreads() : 1;
 }
 
 std::optional<Store> OutputCheck::describe(Operation *op) {

@@ -265,11 +265,11 @@ void RolePartition::assignRoles() {
       if (Operation *def = producer(operand); def && isCompute(def))
         pieces.unionSets(op, def);
   }
-  auto add = [&](RoleKind kind, StringRef name) -> unsigned {
+  auto add = [&](RoleTask task, StringRef name) -> unsigned {
     for (auto [i, role] : llvm::enumerate(roles))
       if (role.name == name)
         return i;
-    roles.push_back({kind, name.str()});
+    roles.push_back({task, name.str()});
     return roles.size() - 1;
   };
   llvm::DenseMap<Operation *, unsigned> pieceRole;
@@ -278,23 +278,23 @@ void RolePartition::assignRoles() {
       Operation *leader = pieces.getLeaderValue(op);
       if (!pieceRole.count(leader)) {
         std::string name = "compute" + std::to_string(pieceRole.size());
-        pieceRole[leader] = add(RoleKind::Compute, name);
+        pieceRole[leader] = add(RoleTask::Compute, name);
       }
       roleOf[op] = pieceRole[leader];
     }
   StringRef correction = correctsInLoop ? "correction" : "epilogue";
   for (Operation *op : nodes)
     if (accumulatorWork.contains(op))
-      roleOf[op] = add(RoleKind::Correction, correction);
-  for (auto [kind, name] :
-       {std::pair<RoleKind, StringRef>{RoleKind::Mma, "mma"},
-        {RoleKind::Load, "load"},
-        {RoleKind::Store, "store"}})
+      roleOf[op] = add(RoleTask::Correction, correction);
+  for (auto [task, name] :
+       {std::pair<RoleTask, StringRef>{RoleTask::Mma, "mma"},
+        {RoleTask::Load, "load"},
+        {RoleTask::Store, "store"}})
     for (Operation *op : nodes)
-      if (kind == RoleKind::Mma    ? isa<MmaOp>(op)
-          : kind == RoleKind::Load ? isa<LoadOp>(op)
+      if (task == RoleTask::Mma    ? isa<MmaOp>(op)
+          : task == RoleTask::Load ? isa<LoadOp>(op)
                                    : isMatrixStore(op))
-        roleOf[op] = add(kind, name);
+        roleOf[op] = add(task, name);
 }
 
 LogicalResult RolePartition::run(KernelOp kernel) {

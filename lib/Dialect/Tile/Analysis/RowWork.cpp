@@ -269,7 +269,7 @@ bool fa4::tile::isTileExponential(Operation *op) {
 SmallVector<Operation *> fa4::tile::collectTileExponentials(KernelOp kernel) {
   SmallVector<Operation *> result;
   for (auto role : kernel.getBody().getOps<RoleOp>())
-    if (!role.getIssue())
+    if (!role.issues())
       for (scf::ForOp loop : loopsOf(role))
         loop.walk([&](Operation *op) {
           if (isTileExponential(op))
@@ -288,7 +288,7 @@ RowWork fa4::tile::countRowWork(Operation *exp, unsigned tiles,
   work.rows = type.getDimSize(0);
   work.columns = type.getDimSize(1);
   for (auto role : kernel.getBody().getOps<RoleOp>()) {
-    if (role.getIssue())
+    if (role.issues())
       continue;
     PipeWork others;
     bool hasExponential = false;
@@ -315,25 +315,25 @@ RowWork fa4::tile::countRowWork(Operation *exp, unsigned tiles,
 }
 
 void fa4::tile::printRoofline(KernelOp kernel, raw_ostream &os) {
-  const TargetDescription *target = fa4::lookupTarget(kernel.getChip());
+  const TargetDescription &target = kernel.getTarget();
   SmallVector<Operation *> exponentials = collectTileExponentials(kernel);
-  if (!target || exponentials.empty())
+  if (exponentials.empty())
     return;
   // The exponentials of the other tiles are like the first one.
   Operation *exp = exponentials.front();
-  RowWork work = countRowWork(exp, exponentials.size(), *target);
+  RowWork work = countRowWork(exp, exponentials.size(), target);
   fa4::ExpSplit split;
   if (auto op = dyn_cast<Exp2Op>(exp)) {
     work.degree = op.getCoefficients().size();
     split.pairs.assign(op.getPairs().begin(), op.getPairs().end());
   }
-  split.chip = target->chip;
+  split.chip = target.chip;
   split.tiles = work.tiles;
   split.rows = work.rows;
   split.columns = work.columns;
   split.degree = work.degree;
-  split.none = computeExpBounds(*target, work, 0);
-  split.chosen = computeExpBounds(*target, work, split.pairs.size());
+  split.none = computeExpBounds(target, work, 0);
+  split.chosen = computeExpBounds(target, work, split.pairs.size());
   os << "roofline of @" << kernel.getSymName() << "\n";
   split.print(os);
   os << llvm::formatv("MMAs are busy in {0:P0} of it at most\n",

@@ -113,7 +113,7 @@ static LogicalResult verifyAround(Operation *op, RoleOp role) {
       return around->emitOpError("has '")
              << op->getName() << "' in it: only scf.for and scf.if can";
     Value decides = branch ? branch.getCondition() : loop.getInductionVar();
-    if (synchronises && !role.getIssue() && !isUniform(decides))
+    if (synchronises && !role.issues() && !isUniform(decides))
       return around->emitError("synchronises as lanes decide, each for itself: "
                                "not all of them may arrive");
     if (isCollective && !UniformityProof(/*ofWarp=*/true).prove(decides))

@@ -10,6 +10,7 @@
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
+using namespace fa4;
 using namespace fa4::tile;
 
 void ChannelOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
@@ -80,23 +81,71 @@ LogicalResult ChannelOp::verify() {
   return success();
 }
 
+/// The role's chip, which the verifier of the kernel has found.
+static const TargetDescription &getTarget(RoleOp role) {
+  return cast<KernelOp>(role->getParentOp()).getTarget();
+}
+
+const RoleFacts &RoleOp::getFacts() {
+  const RoleTable &roles = ::getTarget(*this).roles;
+  switch (getKind()) {
+  case RoleKind::Issuer:
+    return roles.issuer;
+  case RoleKind::Vector:
+    return roles.vector;
+  case RoleKind::Idle:
+    return roles.idle;
+  }
+  llvm_unreachable("no such kind of role");
+}
+
+int64_t RoleOp::getNumWarps() { return getWarps().value_or(getFacts().warps); }
+
+int64_t RoleOp::getNumThreads() {
+  return issues() ? 1 : getNumWarps() * ::getTarget(*this).warpSize;
+}
+
+/// Checks the number of warps that the role gives against that of its kind.
+static LogicalResult verifyWarps(RoleOp role) {
+  const RoleFacts &facts = role.getFacts();
+  StringRef kind = stringifyRoleKind(role.getKind());
+  if (failed(verifyRange(role, "warps", role.getWarps())))
+    return failure();
+  if (!role.getWarps())
+    return facts.warps ? success()
+                       : role.emitOpError("is of kind '")
+                             << kind << "', so it must say how many 'warps' "
+                             << "it has";
+  int64_t warps = *role.getWarps();
+  if (warps < 1)
+    return role.emitOpError("needs at least one warp");
+  if (facts.oneThread && warps != facts.warps)
+    return role.emitOpError("issues from one thread, so it has ")
+           << facts.warps << " warp, not " << warps;
+  if (facts.warps && warps % facts.warps != 0)
+    return role.emitOpError("has ")
+           << warps << " warps; a role of kind '" << kind << "' on "
+           << ::getTarget(role).chip << " has a multiple of " << facts.warps;
+  return success();
+}
+
 LogicalResult RoleOp::verify() {
-  if (getWarps() < 1)
-    return emitOpError("needs at least one warp");
-  if (failed(verifyRange(*this, "warps", getWarps())) ||
+  if (failed(verifyWarps(*this)) ||
       failed(verifyRange(*this, "first_warp", getFirstWarp())))
     return failure();
-  if (getIssue() && getWarps() != 1)
-    return emitOpError("issues from one thread, so it has one warp, not ")
-           << getWarps();
+  const TargetDescription &target = ::getTarget(*this);
+  unsigned group = target.warpsPerWarpgroup();
   if (getFirstWarp() && (static_cast<int64_t>(*getFirstWarp()) < 0 ||
-                         (getWarps() >= 4 && *getFirstWarp() % 4 != 0)))
-    return emitOpError("first warp of a warpgroup must be a multiple of 4");
-  // PTX ISA, setmaxnreg: a multiple of 8 in 24..256.
+                         (getNumWarps() >= group && *getFirstWarp() % group)))
+    return emitOpError("first warp of a warpgroup must be a multiple of ")
+           << group;
   if (auto registers = getRegisters();
-      registers && (*registers < 24 || *registers > 256 || *registers % 8))
-    return emitOpError("register budget must be a multiple of 8 from 24 to "
-                       "256, not ")
+      registers && (*registers < target.minRegisterBudget ||
+                    *registers > target.maxRegisterBudget ||
+                    *registers % target.registerGranule))
+    return emitOpError("register budget must be a multiple of ")
+           << target.registerGranule << " from " << target.minRegisterBudget
+           << " to " << target.maxRegisterBudget << ", not "
            << static_cast<int64_t>(*registers);
   return success();
 }
@@ -105,6 +154,8 @@ LogicalResult RoleOp::verify() {
 bool RoleOp::canDiscardOnUseEmpty() { return false; }
 
 LogicalResult RoleOp::verifyRegions() {
+  if (getKind() == RoleKind::Idle && !getBody().front().empty())
+    return emitOpError("is idle, but its body has operations");
   LogicalResult result = success();
   visitUsedValuesDefinedAbove(getBody(), [&](OpOperand *use) {
     Operation *def = use->get().getDefiningOp();

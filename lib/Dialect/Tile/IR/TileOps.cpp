@@ -9,6 +9,7 @@
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -43,6 +44,25 @@ static ParseResult parseCoefficients(OpAsmParser &parser,
   return success();
 }
 
+/// The attribute's own printer would begin with a space.
+static void printRoleKind(OpAsmPrinter &printer, Operation *,
+                          RoleKindAttr kind) {
+  printer << stringifyRoleKind(kind.getValue());
+}
+
+static ParseResult parseRoleKind(OpAsmParser &parser, RoleKindAttr &kind) {
+  StringRef keyword;
+  llvm::SMLoc location = parser.getCurrentLocation();
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  std::optional<RoleKind> value = symbolizeRoleKind(keyword);
+  if (!value)
+    return parser.emitError(location, "'")
+           << keyword << "' is no kind of role; there are issuer, vector, idle";
+  kind = RoleKindAttr::get(parser.getContext(), *value);
+  return success();
+}
+
 #define GET_OP_CLASSES
 #include "fa4/Dialect/Tile/IR/TileOps.cpp.inc"
 
@@ -70,6 +90,10 @@ void KernelOp::print(OpAsmPrinter &printer) {
   function_interface_impl::printFunctionOp(
       printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
       getArgAttrsAttrName(), getResAttrsAttrName());
+}
+
+const fa4::TargetDescription &KernelOp::getTarget() {
+  return *lookupTarget(getChip());
 }
 
 StringRef KernelOp::getArgName(unsigned arg) {
@@ -166,6 +190,10 @@ static LogicalResult verifyGrid(KernelOp op,
 }
 
 LogicalResult KernelOp::verify() {
+  if (!lookupTarget(getChip()))
+    return emitOpError("is for '")
+           << getChip() << "', which is not a known chip; known are "
+           << llvm::join(knownTargets(), ", ");
   if (!isPublic())
     return emitOpError("must be public, because it is launched from outside of "
                        "the module");

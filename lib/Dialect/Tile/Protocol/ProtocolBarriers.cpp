@@ -61,9 +61,8 @@ CountCheck::Count CountCheck::arrivals(ArrayRef<unsigned> roles,
     const ProtocolRole &role = model.roles[number];
     RoleOp op = role.op;
     // The leader's thread commits MMAs for the whole group.
-    int64_t arrivals = role.issues
-                           ? (isLoad ? ctas : 1)
-                           : int64_t(op.getWarps()) * target.warpSize * ctas;
+    int64_t arrivals = role.issues ? (isLoad ? ctas : 1)
+                                   : op.getNumWarps() * target.warpSize * ctas;
     count.number += arrivals;
     count.why += formatv("{0}@{1} {2}", count.why.empty() ? "" : ", ",
                          role.name, arrivals);

@@ -280,7 +280,7 @@ LogicalResult ModelBuilder::addRole(RoleOp op) {
   role = &model.roles[roleIndex.lookup(op)];
   role->op = op;
   role->name = op.getSymName().str();
-  role->issues = op.getIssue();
+  role->issues = op.issues();
   role->variables = 1;
   variables.clear();
   waited.clear();

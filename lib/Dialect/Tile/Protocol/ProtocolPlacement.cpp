@@ -131,7 +131,7 @@ Finding checkWarps(const ProtocolModel &model,
     RoleOp op = role.op;
     if (!op.getFirstWarp())
       continue;
-    int64_t first = *op.getFirstWarp(), end = first + op.getWarps();
+    int64_t first = *op.getFirstWarp(), end = first + op.getNumWarps();
     if (first < 0 || end > int64_t(target.maxWarps()))
       return reject(op, formatv("@{0} has warps {1} to {2}; a CTA has {3}",
                                 role.name, first, end - 1, target.maxWarps()));
@@ -165,10 +165,7 @@ Finding checkWarps(const ProtocolModel &model,
 std::optional<ProtocolFinding>
 fa4::tile::verifyPlacement(const ProtocolModel &model) {
   KernelOp kernel = model.kernel;
-  const TargetDescription *target = lookupTarget(kernel.getChip());
-  if (!target)
-    return reject(kernel, formatv("is for '{0}', which is not a known chip",
-                                  kernel.getChip()));
+  const TargetDescription &target = kernel.getTarget();
   SmallVector<bool> isAcquired;
   for (const ProtocolChannel &channel : model.channels) {
     ChannelOp op = channel.op;
@@ -176,13 +173,13 @@ fa4::tile::verifyPlacement(const ProtocolModel &model) {
         llvm::any_of(op.getChannel().getUsers(),
                      [](Operation *u) { return isa<AcquireOp>(u); }));
   }
-  if (auto finding = checkOffsets(model, *target))
+  if (auto finding = checkOffsets(model, target))
     return finding;
-  if (auto finding = checkCapacity(model, *target))
+  if (auto finding = checkCapacity(model, target))
     return finding;
   if (auto finding = checkBarriers(model, isAcquired))
     return finding;
-  if (auto finding = checkWarps(model, *target))
+  if (auto finding = checkWarps(model, target))
     return finding;
-  return verifyBarriers(model, *target);
+  return verifyBarriers(model, target);
 }

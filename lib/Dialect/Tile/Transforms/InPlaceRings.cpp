@@ -290,7 +290,7 @@ static bool alternateInLanes(const ChannelUses &part,
 // Rings
 //===----------------------------------------------------------------------===//
 
-static bool isIssuing(RoleOp role) { return role.getIssue(); }
+static bool isIssuing(RoleOp role) { return role.issues(); }
 
 /// Returns true for a channel in tensor memory that has one producer, one
 /// stage, and a buffer which no other channel shares yet.

@@ -156,7 +156,7 @@ static LogicalResult verifyMatrices(RoleOp role, int64_t threads) {
 
 FailureOr<LaneLayouts> LaneLayouts::infer(RoleOp role) {
   LaneLayouts layouts;
-  layouts.threads = 32 * role.getWarps();
+  layouts.threads = role.getNumThreads();
   if (failed(verifyMatrices(role, layouts.threads)))
     return failure();
   Inference inference{layouts};

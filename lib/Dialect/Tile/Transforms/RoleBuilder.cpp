@@ -166,11 +166,11 @@ Crossing *RoleBuilder::findHandOver(const Crossing &crossing) {
 }
 
 MemorySpace RoleBuilder::spaceOf(const Crossing &crossing) {
-  RoleKind from = partition.getRoles()[crossing.from].kind;
-  RoleKind to = partition.getRoles()[crossing.to].kind;
-  if (from == RoleKind::Mma)
+  RoleTask from = partition.getRoles()[crossing.from].task;
+  RoleTask to = partition.getRoles()[crossing.to].task;
+  if (from == RoleTask::Mma)
     return MemorySpace::tmem;
-  if (from == RoleKind::Load || to != RoleKind::Mma)
+  if (from == RoleTask::Load || to != RoleTask::Mma)
     return MemorySpace::smem;
   // An MMA reads its accumulator in tensor memory, and its first operand if
   // that is not transposed.
@@ -642,10 +642,10 @@ LogicalResult RoleBuilder::run() {
     if (failed(created))
       break;
     role = i;
-    issues = info.issues();
-    auto op =
-        RoleOp::create(builder, kernel.getLoc(), StringRef(info.name),
-                       issues ? 1 : 4, issues, IntegerAttr(), IntegerAttr());
+    auto op = RoleOp::create(builder, kernel.getLoc(), StringRef(info.name),
+                             info.getKind(), /*warps=*/IntegerAttr(),
+                             IntegerAttr(), IntegerAttr());
+    issues = op.issues();
     auto inRole = OpBuilder::atBlockEnd(&op.getBody().emplaceBlock());
     IRMapping map;
     emitBlock(source, inRole, map);

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "InPlaceRings.h"
-#include "fa4/Dialect/Tile/Analysis/KernelTarget.h"
 #include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/Placement.h"
@@ -143,7 +142,7 @@ static void setArrivals(KernelOp kernel, const ChannelUses &uses) {
   auto count = [&](ArrayRef<RoleOp> roles) {
     int64_t sum = 0;
     for (RoleOp role : roles)
-      sum += countArrivals(role) * (role.getIssue() ? 1 : ctas);
+      sum += countArrivals(role) * (role.issues() ? 1 : ctas);
     return sum;
   };
   ChannelOp channel = uses.channel;
@@ -297,19 +296,17 @@ static LogicalResult placeSpace(KernelOp kernel, MemorySpace space,
 }
 
 static LogicalResult allocate(KernelOp kernel) {
-  const TargetDescription *target = getTarget(kernel);
-  if (!target)
-    return failure();
+  const TargetDescription &target = kernel.getTarget();
   for (auto channel : kernel.getBody().getOps<ChannelOp>())
-    if (failed(checkChannel(channel, *target)))
+    if (failed(checkChannel(channel, target)))
       return failure();
   formInPlaceRings(kernel);
   dropUnusedEmptySides(kernel);
-  makeRoomInTmem(kernel, *target);
+  makeRoomInTmem(kernel, target);
   Lifetimes lifetimes(kernel);
-  if (failed(placeSpace(kernel, MemorySpace::tmem, *target, lifetimes)))
+  if (failed(placeSpace(kernel, MemorySpace::tmem, target, lifetimes)))
     return failure();
-  return placeSpace(kernel, MemorySpace::smem, *target, lifetimes);
+  return placeSpace(kernel, MemorySpace::smem, target, lifetimes);
 }
 
 void TileAllocate::runOnOperation() {

@@ -769,7 +769,7 @@ LogicalResult distribute(KernelOp kernel) {
   llvm::DenseMap<Value, unsigned> bufferOf = numberBuffers(kernel);
   DenseSet<Value> asyncReads = findAsyncReads(kernel);
   for (auto role : kernel.getBody().getOps<RoleOp>()) {
-    if (role.getIssue())
+    if (role.issues())
       continue;
     // No value is read for the sake of operations that nothing uses.
     eraseDead(role.getBody().front());

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileSchedule.h"
-#include "fa4/Dialect/Tile/Analysis/KernelTarget.h"
 #include "fa4/Dialect/Tile/Analysis/Schedule.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
@@ -28,9 +27,6 @@ struct TileSchedule : public fa4::tile::impl::TileScheduleBase<TileSchedule> {
 
   void runOnOperation() override {
     KernelOp kernel = getOperation();
-    const fa4::TargetDescription *target = getTarget(kernel);
-    if (!target)
-      return signalPassFailure();
     if (maxStages < 1) {
       kernel.emitError("tile-schedule: max-stages must be at least 1, got ")
           << maxStages.getValue();
@@ -47,7 +43,7 @@ struct TileSchedule : public fa4::tile::impl::TileScheduleBase<TileSchedule> {
     for (auto role : kernel.getBody().getOps<RoleOp>())
       tidyRole(role);
     orderFirstLoads(kernel);
-    chooseStages(kernel, *target, required, maxStages);
+    chooseStages(kernel, kernel.getTarget(), required, maxStages);
     if (print) {
       // Kernels are scheduled in parallel, so each table is printed as a whole.
       std::string table;

@@ -265,7 +265,7 @@ static void tidyBlock(Block &block, bool issues) {
 }
 
 void fa4::tile::tidyRole(RoleOp role) {
-  tidyBlock(role.getBody().front(), role.getIssue());
+  tidyBlock(role.getBody().front(), role.issues());
 }
 
 //===----------------------------------------------------------------------===//
@@ -315,7 +315,7 @@ void fa4::tile::orderFirstLoads(KernelOp kernel) {
   for (auto role : kernel.getBody().getOps<RoleOp>()) {
     Block &block = role.getBody().front();
     auto loops = block.getOps<scf::ForOp>();
-    if (!role.getIssue() || loops.empty())
+    if (!role.issues() || loops.empty())
       continue;
     scf::ForOp loop = *loops.begin();
     SmallVector<LoadGroup> groups = collectFirstLoads(block, loop);
@@ -326,7 +326,7 @@ void fa4::tile::orderFirstLoads(KernelOp kernel) {
       unsigned n = loaded[group.channel]++;
       SmallVector<WaitOp> waits;
       for (WaitOp wait : of.waits)
-        if (wait->getParentOfType<RoleOp>().getIssue())
+        if (wait->getParentOfType<RoleOp>().issues())
           waits.push_back(wait);
       // A role that computes needs the value later than a role that issues
       // MMAs.

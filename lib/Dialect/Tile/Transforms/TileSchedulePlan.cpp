@@ -484,7 +484,7 @@ FailureOr<LoopPlans> fa4::tile::planLoops(KernelOp kernel,
   LoopPlans plans;
   SmallVector<scf::ForOp> loads;
   for (auto role : kernel.getBody().getOps<RoleOp>()) {
-    if (!role.getIssue())
+    if (!role.issues())
       continue;
     for (auto loop : role.getBody().getOps<scf::ForOp>()) {
       Planner planner(loop, graph);

@@ -45,7 +45,7 @@ static bool canSplit(const ChannelUses &uses) {
     if (!isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(user))
       return false;
   for (CommitOp commit : uses.commits)
-    if (commit->getParentOfType<RoleOp>().getIssue() || !commit.getValue())
+    if (commit->getParentOfType<RoleOp>().issues() || !commit.getValue())
       return false;
   for (WaitOp wait : uses.waits) {
     if (!wait.getValue())

@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Dialect/Tile/Analysis/KernelTarget.h"
 #include "fa4/Dialect/Tile/Analysis/RowExponent.h"
 #include "fa4/Dialect/Tile/Analysis/RowWork.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
@@ -154,14 +153,12 @@ LogicalResult TileSplitExp::splitKernel(KernelOp kernel) {
       exponentials.push_back(exp);
   if (exponentials.empty())
     return success();
-  const TargetDescription *target = getTarget(kernel);
-  if (!target)
-    return failure();
   // All roles are planned before any is changed: they run at the same time, so
   // that the plan of each must count the unchanged work of the others.
   SmallVector<Exp2Op> plans;
   for (math::Exp2Op op : exponentials) {
-    FailureOr<Exp2Op> plan = planOne(op, exponentials.size(), *target);
+    FailureOr<Exp2Op> plan =
+        planOne(op, exponentials.size(), kernel.getTarget());
     if (failed(plan))
       return failure();
     plans.push_back(*plan);

@@ -205,7 +205,7 @@ struct TileSplitLoop
   void runOnOperation() override {
     SmallVector<scf::ForOp> worklist;
     for (auto role : getOperation().getBody().getOps<RoleOp>())
-      if (!role.getIssue())
+      if (!role.issues())
         role.walk([&](scf::ForOp loop) { worklist.push_back(loop); });
     while (!worklist.empty()) {
       scf::ForOp loop = worklist.pop_back_val();

@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Dialect/Tile/Analysis/KernelTarget.h"
+#include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -626,15 +626,12 @@ namespace {
 struct TileSubtile : public fa4::tile::impl::TileSubtileBase<TileSubtile> {
   void runOnOperation() override {
     KernelOp kernel = getOperation();
-    const TargetDescription *target = getTarget(kernel);
-    if (!target)
-      return signalPassFailure();
     Dimensions dimensions;
     dimensions.addBlock(kernel.getBody().front());
     PartCounts counts;
     DenseMap<unsigned, MmaOp> reasons;
-    if (failed(findOversizeRows(kernel, dimensions, target->mma.rows, counts,
-                                reasons)) ||
+    if (failed(findOversizeRows(kernel, dimensions, kernel.getTarget().mma.rows,
+                                counts, reasons)) ||
         failed(checkCuts(kernel, dimensions, counts, reasons)))
       return signalPassFailure();
     if (!counts.empty())

@@ -792,7 +792,7 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
     KernelOp kernel = getOperation();
     llvm::DenseMap<Value, unsigned> bufferOf = numberBuffers(kernel);
     for (auto role : kernel.getBody().getOps<RoleOp>())
-      if (!role.getIssue() && failed(Unroller(role, fragment, bufferOf).run()))
+      if (!role.issues() && failed(Unroller(role, fragment, bufferOf).run()))
         return signalPassFailure();
   }
 };

@@ -10,7 +10,6 @@
 #include "RoleBuilder.h"
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
 #include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
-#include "fa4/Dialect/Tile/Analysis/KernelTarget.h"
 #include "fa4/Dialect/Tile/Analysis/RolePartition.h"
 #include "fa4/Dialect/Tile/Analysis/RowExponent.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
@@ -387,9 +386,9 @@ static unsigned peakRegisters(Block &block) {
 /// of elementwise operations on its rows. A row that is reduced is held as a
 /// whole, beside the values to which it is converted.
 static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
-  RoleDemand demand{static_cast<unsigned>(role.getWarps()), 0, 0};
-  if (role.getIssue()) {
-    demand.wantedRegisters = kRegisterSlack + 24;
+  RoleDemand demand{static_cast<unsigned>(role.getNumWarps()), 0, 0};
+  if (role.issues()) {
+    demand.wantedRegisters = kRegisterSlack + role.getFacts().stateRegisters;
     return demand;
   }
   bool reduces = false;
@@ -418,7 +417,7 @@ static void levelDemands(ArrayRef<RoleOp> roles,
   std::map<std::array<unsigned, 3>, SmallVector<RoleDemand *>> alike;
   for (auto [i, demand] : llvm::enumerate(demands)) {
     RoleOp role = roles[i];
-    if (role.getIssue())
+    if (role.issues())
       continue;
     std::array<unsigned, 3> counts = {0, 0, 0};
     role.walk([&](Operation *op) {
@@ -455,16 +454,14 @@ struct TileWarpSpecialize
     KernelOp kernel = getOperation();
     if (!kernel.getBody().getOps<RoleOp>().empty())
       return;
-    const TargetDescription *target = getTarget(kernel);
-    if (!target)
-      return signalPassFailure();
-    if (target->mma.accumulatorSpace != AccumulatorSpace::TensorMemory) {
+    const TargetDescription &target = kernel.getTarget();
+    if (target.mma.accumulatorSpace != AccumulatorSpace::TensorMemory) {
       kernel.emitOpError("is for '")
           << kernel.getChip()
           << "', whose MMAs accumulate in registers: not supported yet";
       return signalPassFailure();
     }
-    if (failed(checkRows(kernel, *target)))
+    if (failed(checkRows(kernel, target)))
       return signalPassFailure();
     // In a role, an MMA or a load has effects and stays.
     eraseDead(kernel.getBody().front());
@@ -474,8 +471,8 @@ struct TileWarpSpecialize
       return signalPassFailure();
     copyStoredAccumulators(kernel);
     FailureOr<RolePartition> partition = RolePartition::compute(kernel);
-    if (failed(partition) || failed(buildRoles(kernel, *partition, *target)) ||
-        failed(assignWarps(kernel, *target)))
+    if (failed(partition) || failed(buildRoles(kernel, *partition, target)) ||
+        failed(assignWarps(kernel, target)))
       return signalPassFailure();
   }
 
@@ -491,16 +488,16 @@ LogicalResult TileWarpSpecialize::assignWarps(KernelOp kernel,
   unsigned warps = 0;
   for (RoleOp role : roles) {
     demands.push_back(demandOf(role, target));
-    warps += role.getWarps();
+    warps += role.getNumWarps();
   }
   levelDemands(roles, demands);
   // All warps of a warpgroup must set their registers, also those without work.
   unsigned whole = llvm::alignTo(warps, target.warpsPerWarpgroup());
   if (whole != warps) {
     auto builder = OpBuilder::atBlockEnd(&kernel.getBody().front());
-    auto idle = RoleOp::create(builder, kernel.getLoc(), StringRef("idle"),
-                               whole - warps, /*issue=*/false, IntegerAttr(),
-                               IntegerAttr());
+    auto idle = RoleOp::create(
+        builder, kernel.getLoc(), StringRef("idle"), RoleKind::Idle,
+        builder.getI64IntegerAttr(whole - warps), IntegerAttr(), IntegerAttr());
     idle.getBody().emplaceBlock();
     roles.push_back(idle);
     demands.push_back({whole - warps, 0, 0});
@@ -514,7 +511,7 @@ LogicalResult TileWarpSpecialize::assignWarps(KernelOp kernel,
   for (auto [role, registers] : llvm::zip(roles, budgets->roles)) {
     role.setFirstWarp(warp);
     role.setRegisters(registers);
-    warp += role.getWarps();
+    warp += role.getNumWarps();
   }
   return success();
 }

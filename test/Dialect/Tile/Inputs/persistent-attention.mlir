@@ -17,7 +17,7 @@ tile.kernel @persistent_attention(
   %co = tile.channel "o" tmem stages(1) : <vector<128x64xf32>>
   %cback = tile.channel "back" tmem stages(1) initial(1) in_place_of(%co : !tile.channel<vector<128x64xf32>>) : <vector<128x64xf32>>
   %cr = tile.channel "r" smem stages(1) : <vector<128x64xbf16>>
-  tile.role @softmax warps(4) {
+  tile.role @softmax kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
@@ -48,7 +48,7 @@ tile.kernel @persistent_attention(
       }
     }
   }
-  tile.role @correction warps(4) {
+  tile.role @correction kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
@@ -76,7 +76,7 @@ tile.kernel @persistent_attention(
       tile.commit %cback : <vector<128x64xf32>> // #back
     }
   }
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
@@ -107,7 +107,7 @@ tile.kernel @persistent_attention(
     }
     %last = tile.wait %cback : <vector<128x64xf32>> -> vector<128x64xf32> // #last
   }
-  tile.role @load warps(1) issue {
+  tile.role @load kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
@@ -133,7 +133,7 @@ tile.kernel @persistent_attention(
       }
     }
   }
-  tile.role @store warps(1) issue {
+  tile.role @store kind(issuer) {
     %c0 = arith.constant 0 : index
     %c2 = arith.constant 2 : index
     %c128 = arith.constant 128 : index

@@ -6,7 +6,7 @@ tile.kernel @copy(
     %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 64>]} {
   %a = tile.channel "a" smem stages(2) : <vector<64x64xbf16>>
-  tile.role @load warps(1) issue {
+  tile.role @load kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c8 = arith.constant 8 : index
@@ -29,7 +29,7 @@ tile.kernel @copy(
       //+tail }
     }
   }
-  tile.role @store warps(1) issue {
+  tile.role @store kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c8 = arith.constant 8 : index

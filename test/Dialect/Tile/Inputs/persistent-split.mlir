@@ -15,7 +15,7 @@ tile.kernel @persistent_split(
   %co = tile.channel "o" tmem stages(1) : <vector<128x64xf32>>
   %cback = tile.channel "back" tmem stages(1) initial(1) in_place_of(%co : !tile.channel<vector<128x64xf32>>) : <vector<128x64xf32>>
   %cr = tile.channel "r" smem stages(1) : <vector<128x64xbf16>>
-  tile.role @softmax warps(4) {
+  tile.role @softmax kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
@@ -64,7 +64,7 @@ tile.kernel @persistent_split(
       }
     }
   }
-  tile.role @correction warps(4) {
+  tile.role @correction kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
@@ -91,7 +91,7 @@ tile.kernel @persistent_split(
       tile.commit %cback : <vector<128x64xf32>>
     }
   }
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
@@ -122,7 +122,7 @@ tile.kernel @persistent_split(
     }
     %last = tile.wait %cback : <vector<128x64xf32>> -> vector<128x64xf32>
   }
-  tile.role @load warps(1) issue {
+  tile.role @load kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
@@ -148,7 +148,7 @@ tile.kernel @persistent_split(
       }
     }
   }
-  tile.role @store warps(1) issue {
+  tile.role @store kind(issuer) {
     %c0 = arith.constant 0 : index
     %c2 = arith.constant 2 : index
     %c128 = arith.constant 128 : index

@@ -8,7 +8,7 @@ tile.kernel @persistent(
   %k = tile.channel "k" smem stages(2) : <vector<64x64xbf16>>
   %acc = tile.channel "acc" tmem stages(1) : <vector<128x64xf32>>
   %o = tile.channel "o" smem stages(1) : <vector<128x64xbf16>>
-  tile.role @epilogue warps(4) {
+  tile.role @epilogue kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
@@ -33,7 +33,7 @@ tile.kernel @persistent(
       tile.commit %o, %t : <vector<128x64xbf16>>, vector<128x64xbf16>
     }
   }
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
@@ -59,7 +59,7 @@ tile.kernel @persistent(
       tile.release %q : <vector<128x64xbf16>> // #release-q
     }
   }
-  tile.role @load warps(1) issue {
+  tile.role @load kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
@@ -83,7 +83,7 @@ tile.kernel @persistent(
       }
     }
   }
-  tile.role @store warps(1) issue {
+  tile.role @store kind(issuer) {
     %c0 = arith.constant 0 : index
     %c2 = arith.constant 2 : index
     %c128 = arith.constant 128 : index

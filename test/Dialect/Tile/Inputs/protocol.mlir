@@ -12,7 +12,7 @@ tile.kernel @kernel(
   //+apart %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
   //+wrong-place %p = tile.channel "p" tmem stages(1) in_place_of(%u : !tile.channel<vector<128x128xf32>>) : <vector<128x128xbf16>>
   %o = tile.channel "o" smem stages(1) : <vector<128x128xbf16>>
-  tile.role @load warps(1) issue {
+  tile.role @load kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %n = memref.dim %x, %c0 : memref<?x128xbf16>
@@ -25,7 +25,7 @@ tile.kernel @kernel(
       tile.commit %k, %b : <vector<128x128xbf16>>, vector<128x128xbf16>
     }
   }
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %n = memref.dim %x, %c0 : memref<?x128xbf16>
@@ -46,7 +46,7 @@ tile.kernel @kernel(
       tile.release %k : <vector<128x128xbf16>> // #late-release
     }
   }
-  tile.role @lanes warps(4) {
+  tile.role @lanes kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %n = memref.dim %x, %c0 : memref<?x128xbf16>
@@ -64,7 +64,7 @@ tile.kernel @kernel(
       //+value-after-release %after = arith.negf %tu : vector<128x128xf32>
     }
   }
-  tile.role @store warps(1) issue {
+  tile.role @store kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %n = memref.dim %x, %c0 : memref<?x128xbf16> // #trips
@@ -76,7 +76,7 @@ tile.kernel @kernel(
       //+read-after-release tile.store %to, %y[%i, %c0] : vector<128x128xbf16>, memref<?x128xbf16>
     }
   }
-  //+two-producers tile.role @other warps(4) {
+  //+two-producers tile.role @other kind(vector) {
   //+two-producers   %v = arith.constant dense<1.0> : vector<128x128xbf16>
   //+two-producers   tile.acquire %o : <vector<128x128xbf16>>
   //+two-producers   tile.commit %o, %v : <vector<128x128xbf16>>, vector<128x128xbf16>

@@ -7,7 +7,7 @@ tile.kernel @steps(
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %a = tile.channel "a" smem stages(2) : <vector<64x64xbf16>>
   %acc = tile.channel "acc" tmem stages(1) : <vector<64x64xf32>>
-  tile.role @epilogue warps(4) {
+  tile.role @epilogue kind(vector) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index // #one
     %cst = arith.constant dense<0.0> : vector<64x64xf32>
@@ -21,7 +21,7 @@ tile.kernel @steps(
     }
     tile.store %w, %y[%c0, %c0] : vector<64x64xf32>, memref<64x64xf32>
   }
-  tile.role @mma warps(1) issue {
+  tile.role @mma kind(issuer) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     %cst = arith.constant dense<0.0> : vector<64x64xf32>
@@ -35,7 +35,7 @@ tile.kernel @steps(
     }
     tile.commit %acc, %r : <vector<64x64xf32>>, vector<64x64xf32>
   }
-  tile.role @load warps(1) issue {
+  tile.role @load kind(issuer) {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     %c128 = arith.constant 128 : index

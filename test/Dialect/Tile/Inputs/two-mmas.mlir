@@ -13,14 +13,14 @@ tile.kernel @pair(
   %o0 = tile.channel "o0" tmem stages(1) : <vector<128x128xf32>>
   %o1 = tile.channel "o1" tmem stages(1) : <vector<128x128xf32>>
   //+token %t = tile.channel "t" smem stages(1) : <vector<1xi32>>
-  tile.role @load warps(1) issue {
+  tile.role @load kind(issuer) {
     %c0 = arith.constant 0 : index
     %a = tile.load %x[%c0, %c0] : memref<?x128xbf16> -> vector<128x128xbf16>
     tile.commit %q0, %a : <vector<128x128xbf16>>, vector<128x128xbf16>
     %b = tile.load %x[%c0, %c0] : memref<?x128xbf16> -> vector<128x128xbf16>
     tile.commit %q1, %b : <vector<128x128xbf16>>, vector<128x128xbf16>
   }
-  tile.role @mma0 warps(1) issue {
+  tile.role @mma0 kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %n = memref.dim %x, %c0 : memref<?x128xbf16>
@@ -37,7 +37,7 @@ tile.kernel @pair(
       tile.release %p1 : <vector<128x128xbf16>> // #release-p1
     }
   }
-  tile.role @mma1 warps(1) issue {
+  tile.role @mma1 kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %n = memref.dim %x, %c0 : memref<?x128xbf16>
@@ -55,7 +55,7 @@ tile.kernel @pair(
       //+token tile.commit %t : <vector<1xi32>>
     }
   }
-  tile.role @lanes0 warps(4) {
+  tile.role @lanes0 kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %n = memref.dim %x, %c0 : memref<?x128xbf16>
@@ -70,7 +70,7 @@ tile.kernel @pair(
       //+token tile.wait %t : <vector<1xi32>>
     }
   }
-  tile.role @lanes1 warps(4) {
+  tile.role @lanes1 kind(vector) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %n = memref.dim %x, %c0 : memref<?x128xbf16>

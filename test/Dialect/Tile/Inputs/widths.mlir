@@ -6,7 +6,7 @@ tile.kernel @widths(
     %free: index {tile.name = "free"}, %wide: i32 {tile.name = "wide"})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %a = tile.channel "a" smem stages(2) : <vector<64x64xbf16>>
-  tile.role @producer warps(1) issue {
+  tile.role @producer kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %n = memref.dim %x, %c0 : memref<?x64xbf16>
@@ -96,7 +96,7 @@ tile.kernel @widths(
       tile.commit %a, %t : <vector<64x64xbf16>>, vector<64x64xbf16>
     }
   }
-  tile.role @consumer warps(1) issue {
+  tile.role @consumer kind(issuer) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %n = memref.dim %x, %c0 : memref<?x64xbf16>

@@ -50,7 +50,7 @@ protected:
         %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
     )";
     for (auto [index, body] : llvm::enumerate(bodies))
-      source += "tile.role @r" + std::to_string(index) + R"( warps(4) {
+      source += "tile.role @r" + std::to_string(index) + R"( kind(vector) {
         %c0 = arith.constant 0 : index
         %c1 = arith.constant 1 : index
         %c2 = arith.constant 2 : index

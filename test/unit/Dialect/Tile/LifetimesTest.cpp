@@ -50,15 +50,15 @@ protected:
         %z = tile.channel "z" smem stages(1) : <!x>
         %d = tile.channel "d" tmem stages(1) : <!d>
         %y = tile.channel "y" smem stages(1) : <!x>
-        tile.role @load warps(1) issue {
+        tile.role @load kind(issuer) {
           %c0 = arith.constant 0 : index
           %v = tile.load %in[%c0, %c0] : memref<?x128xbf16> -> !x
           tile.commit %x, %v : <!x>, !x
         }
     )";
-    source += role("mma", "warps(1) issue", mma);
-    source += role("lanes", "warps(4)", lanes);
-    source += role("store", "warps(1) issue", store) + "}";
+    source += role("mma", "kind(issuer)", mma);
+    source += role("lanes", "kind(vector)", lanes);
+    source += role("store", "kind(issuer)", store) + "}";
     module = parseSourceString<ModuleOp>(source, &context);
     EXPECT_TRUE(module);
     if (!module)

@@ -115,7 +115,7 @@ bool isMmaCommit(CommitOp commit);
 llvm::SmallVector<mlir::Operation *> getStageWriters(CommitOp commit);
 
 /// Returns the uses by MMAs and other operations that read the memory behind
-/// `value`, an operand in an `issue` role; uses through slices, loops and
+/// `value`, an operand in an issuer; uses through slices, loops and
 /// branches are included.
 llvm::SmallVector<mlir::OpOperand *> getHandleUses(mlir::Value value);
 

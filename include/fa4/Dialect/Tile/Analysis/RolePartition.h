@@ -34,17 +34,16 @@
 
 namespace fa4::tile {
 
-/// The kinds of roles, in the order in which roles are numbered.
-enum class RoleKind { Compute, Correction, Mma, Load, Store };
+/// The tasks of roles, in the order in which roles are numbered.
+enum class RoleTask { Compute, Correction, Mma, Load, Store };
 
 struct RoleInfo {
-  RoleKind kind;
+  RoleTask task;
   std::string name;
-  /// Returns true for a role that starts asynchronous operations and holds no
-  /// data.
-  bool issues() const {
-    return kind == RoleKind::Mma || kind == RoleKind::Load ||
-           kind == RoleKind::Store;
+  /// Returns the kind of role that has the task.
+  RoleKind getKind() const {
+    bool computes = task == RoleTask::Compute || task == RoleTask::Correction;
+    return computes ? RoleKind::Vector : RoleKind::Issuer;
   }
 };
 

@@ -36,6 +36,43 @@ def Tile_MemorySpaceAttr : EnumAttr<Tile_Dialect, Tile_MemorySpace, "space"> {
   }];
 }
 
+def Tile_RoleKind : I32EnumAttr<"RoleKind", "what the warps of a role are for", [
+    I32EnumAttrCase<"Issuer", 0, "issuer">, I32EnumAttrCase<"Vector", 1, "vector">,
+    I32EnumAttrCase<"Idle", 2, "idle">]> {
+  // 3 is left for a vector role that issues its own MMAs, as Hopper's wgmma,
+  // whose accumulators are registers, needs one.
+  let cppNamespace = "::fa4::tile";
+  let genSpecializedAttr = 0;
+}
+def Tile_RoleKindAttr : EnumAttr<Tile_Dialect, Tile_RoleKind, "role_kind"> {
+  let summary = "what the warps of a role are for";
+  let description = [{
+    | kind | what it does |
+    |---|---|
+    | `issuer` | one thread starts asynchronous operations: loads, stores, MMAs. It holds no tiles |
+    | `vector` | all threads compute on tiles, of which each holds a part |
+    | `idle` | nothing: warps that fill a warpgroup, because all of its warps set their registers |
+
+    What follows from the kind on a chip is in the chip's table
+    ([TargetDescription.cpp](../../lib/Target/TargetDescription.cpp), `RoleFacts`): the number of warps, whether
+    one thread runs the body, whether the role starts MMAs, the registers of its state, and
+    which elements of a tile a thread holds.
+
+    Example:
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      tile.role @load kind(issuer) {
+      }
+      tile.role @compute kind(vector) {
+      }
+      tile.role @idle kind(idle) warps(3) {
+      }
+    }
+    ```
+  }];
+}
+
 def Tile_ExtentAttr : AttrDef<Tile_Dialect, "Extent"> {
   let mnemonic = "extent";
   let summary = "number of work tiles along one axis of the grid";
@@ -70,7 +107,7 @@ def Tile_ChannelType : TypeDef<Tile_Dialect, "Channel"> {
     ```mlir
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
       %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
-      tile.role @r warps(4) {
+      tile.role @r kind(vector) {
         %v = tile.wait %s : <vector<128x128xf32>> -> vector<128x128xf32>
       }
     }

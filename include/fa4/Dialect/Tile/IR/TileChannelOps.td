@@ -55,7 +55,7 @@ def Tile_ChannelOp : Tile_Op<"channel", [
                       %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
         attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
       %tiles = tile.channel "tiles" smem stages(2) offset(0) full(0) arrivals(1) bytes(16384) empty(2) arrivals(1) : <vector<128x64xbf16>>
-      tile.role @load warps(1) issue {
+      tile.role @load kind(issuer) {
         %i = tile.work_tile : index
         %c0 = arith.constant 0 : index
         %c128 = arith.constant 128 : index
@@ -64,7 +64,7 @@ def Tile_ChannelOp : Tile_Op<"channel", [
         %v = tile.load %x[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
         tile.commit %tiles, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
       }
-      tile.role @store warps(1) issue {
+      tile.role @store kind(issuer) {
         %i = tile.work_tile : index
         %c0 = arith.constant 0 : index
         %c128 = arith.constant 128 : index
@@ -110,35 +110,54 @@ def Tile_RoleOp : Tile_Op<"role", [
   let summary = "what some warps of the CTA do";
   let description = [{
     The body runs once a work tile, at the same time as the bodies of all other
-    roles of the kernel. `warps` many warps run it, on lanes of tensor memory
-    that follow each other; with `issue` it is run by one thread of one warp, which
-    starts asynchronous operations only. Roles use the kernel's arguments and
-    channels; everything else they compute for themselves.
+    roles of the kernel. Roles use the kernel's arguments and channels; everything
+    else they compute for themselves.
+
+    `kind` says what the role's warps are for (see `#tile.role_kind`), and the table of
+    the chip how many they are. `warps` is there where it has another number of them: those of an
+    `idle` role, and of a `vector` role of several times the kind's number.
 
     `registers` is the budget of a thread (`setmaxnreg`), `first_warp` the
-    number of the first warp in the CTA, a multiple of 4 for a role of 4 warps
-    or more. `tile-warp-specialize` sets both.
+    number of the first warp in the CTA, the first one of a warpgroup for a role that
+    has warpgroups of its own. `tile-warp-specialize` sets both.
 
     Example: see `tile.channel`.
 
     ```mlir
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-      tile.role @idle warps(4) first_warp(0) registers(24) {
+      tile.role @idle kind(idle) warps(4) first_warp(0) registers(24) {
       }
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$warps,
-                       UnitAttr:$issue, OptionalAttr<I64Attr>:$first_warp,
+  let arguments = (ins SymbolNameAttr:$sym_name, Tile_RoleKindAttr:$kind,
+                       OptionalAttr<I64Attr>:$warps,
+                       OptionalAttr<I64Attr>:$first_warp,
                        OptionalAttr<I64Attr>:$registers);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name `warps` `(` $warps `)` (`issue` $issue^)?
+    $sym_name `kind` `(` custom<RoleKind>($kind) `)` (`warps` `(` $warps^ `)`)?
     (`first_warp` `(` $first_warp^ `)`)? (`registers` `(` $registers^ `)`)?
     attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Returns what the role's kind is on the kernel's chip.
+    const ::fa4::RoleFacts &getFacts();
+    /// Returns the number of the role's warps: `warps`, or that of its kind.
+    int64_t getNumWarps();
+    /// Returns the number of threads that run the body: one, or all of the
+    /// role's warps.
+    int64_t getNumThreads();
+    /// Returns true if one thread runs the body, which starts asynchronous
+    /// operations and holds no tiles.
+    bool issues() { return getFacts().oneThread; }
+    /// Returns true if the threads hold elements of tiles.
+    bool holdsTiles() {
+      return getFacts().layout != ::fa4::ValueLayoutKind::None;
+    }
+  }];
 }
 
 def Tile_AcquireOp : Tile_SynchronizingOp<"acquire"> {
@@ -149,12 +168,12 @@ def Tile_AcquireOp : Tile_SynchronizingOp<"acquire"> {
     ```mlir
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
       %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
-      tile.role @producer warps(4) {
+      tile.role @producer kind(vector) {
         %v = arith.constant dense<1.0> : vector<128xf32>
         tile.acquire %c : <vector<128xf32>>
         tile.commit %c, %v : <vector<128xf32>>, vector<128xf32>
       }
-      tile.role @consumer warps(4) {
+      tile.role @consumer kind(vector) {
         %v = tile.wait %c : <vector<128xf32>> -> vector<128xf32>
         tile.release %c : <vector<128xf32>>
       }
@@ -180,7 +199,7 @@ def Tile_CommitOp : Tile_SynchronizingOp<"commit"> {
     ```mlir
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
       %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
-      tile.role @producer warps(4) {
+      tile.role @producer kind(vector) {
         %v = arith.constant 1.0 : f32
         tile.acquire %c : <vector<128xf32>>
         tile.write %v, %c : f32, <vector<128xf32>>
@@ -210,7 +229,7 @@ def Tile_WaitOp : Tile_SynchronizingOp<"wait"> {
     ```mlir
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
       %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
-      tile.role @consumer warps(4) {
+      tile.role @consumer kind(vector) {
         tile.wait %c : <vector<128xf32>>
         %v = tile.read %c : <vector<128xf32>> -> f32
         tile.release %c : <vector<128xf32>>
@@ -232,7 +251,7 @@ def Tile_ReleaseOp : Tile_SynchronizingOp<"release"> {
     ```mlir
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
       %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
-      tile.role @consumer warps(4) {
+      tile.role @consumer kind(vector) {
         %v = tile.wait %c : <vector<128xf32>> -> vector<128xf32>
         tile.release %c : <vector<128xf32>>
       }

@@ -11,7 +11,7 @@
 
 include "fa4/Dialect/Tile/IR/TileOps.td"
 
-// After `tile-distribute` a role of 4 warps holds a tile of 128 rows as one row a
+// After `tile-distribute` a vector role holds a tile of 128 rows as one row a
 // thread: `vector<128x64xf32>` is `vector<64xf32>`, and a value for each row
 // (`vector<128xf32>`) is an `f32`.
 
@@ -30,7 +30,7 @@ def Tile_RowOp : Tile_Op<"row", [Pure]> {
 
     ```mlir
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-      tile.role @r warps(4) {
+      tile.role @r kind(vector) {
         %row = tile.row : index
       }
     }
@@ -80,7 +80,7 @@ def Tile_ReadOp : Tile_Op<"read", [
     ```mlir
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
       %c = tile.channel "c" tmem stages(1) : <vector<128x128xf32>>
-      tile.role @consumer warps(4) {
+      tile.role @consumer kind(vector) {
         tile.wait %c : <vector<128x128xf32>>
         %v = tile.read %c[32] : <vector<128x128xf32>> -> vector<32xf32>
         tile.release %c : <vector<128x128xf32>>
@@ -112,7 +112,7 @@ def Tile_WriteOp : Tile_Op<"write", [
     ```mlir
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
       %c = tile.channel "c" tmem stages(1) : <vector<128x64xf32>>
-      tile.role @producer warps(4) {
+      tile.role @producer kind(vector) {
         %v = arith.constant dense<1.0> : vector<32xf32>
         tile.acquire %c : <vector<128x64xf32>>
         tile.write %v, %c : vector<32xf32>, <vector<128x64xf32>>
@@ -146,13 +146,13 @@ def Tile_FenceOp : Tile_Op<"fence", [
     tile.kernel @k(%y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
         attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
       %c = tile.channel "c" smem stages(1) : <vector<128x64xbf16>>
-      tile.role @producer warps(4) {
+      tile.role @producer kind(vector) {
         %v = arith.constant dense<1.0> : vector<64xbf16>
         tile.write %v, %c : vector<64xbf16>, <vector<128x64xbf16>>
         tile.fence
         tile.commit %c : <vector<128x64xbf16>>
       }
-      tile.role @store warps(1) issue {
+      tile.role @store kind(issuer) {
         %c0 = arith.constant 0 : index
         %v = tile.wait %c : <vector<128x64xbf16>> -> vector<128x64xbf16>
         tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
@@ -177,7 +177,7 @@ def Tile_PutOp : Tile_Op<"put"> {
     ```mlir
     tile.kernel @k(%lse: memref<?xf32> {tile.name = "lse", tile.dims = ["N"]})
         attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-      tile.role @r warps(4) {
+      tile.role @r kind(vector) {
         %c0 = arith.constant 0 : index
         %v = arith.constant 1.0 : f32
         tile.put %v, %lse[%c0] dim 0 : f32, memref<?xf32>

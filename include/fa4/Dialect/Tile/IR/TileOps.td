@@ -75,7 +75,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [
 
     | attribute | meaning |
     |---|---|
-    | `chip` | target description, for example `sm_100a` |
+    | `chip` | the chip, for example `sm_100a`: one of those that have a target description |
     | `grid` | up to three `#tile.extent`: what `tile.work_tile` counts |
     | `smem_bytes`, `tmem_columns` | what the placed channels need; set by `tile-allocate` |
 
@@ -121,6 +121,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
+    /// Returns the table of the kernel's chip, which the verifier has found.
+    const ::fa4::TargetDescription &getTarget();
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() {
       return getFunctionType().getInputs();
     }

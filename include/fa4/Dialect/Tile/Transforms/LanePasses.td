@@ -37,7 +37,7 @@ def TileSplitLoop : FA4_Pass<"tile-split-loop", "::fa4::tile::KernelOp"> {
     ```mlir
     tile.kernel @k(%n: index {tile.name = "n"}, %m: index {tile.name = "m"})
         attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-      tile.role @compute warps(4) {
+      tile.role @compute kind(vector) {
         %c0 = arith.constant 0 : index
         %c1 = arith.constant 1 : index
         %one = arith.constant dense<1.0> : vector<128xf32>
@@ -83,7 +83,7 @@ def TileDistribute : FA4_Pass<"tile-distribute", "::fa4::tile::KernelOp"> {
     *Input*: roles whose values are whole tiles. *Output*: roles that say what one
     thread does: its values are one row of each tile.
 
-    This concerns roles that hold data, which are all roles without `issue`. Such a
+    This concerns roles that hold data: those of kind `vector`. Such a
     role has as many threads as its tiles have rows, and each thread gets the row that
     it can access in tensor memory. A matrix `vector<128x64xf32>` becomes
     `vector<64xf32>`. A vector with one element for each row becomes one scalar; a
@@ -108,7 +108,7 @@ def TileDistribute : FA4_Pass<"tile-distribute", "::fa4::tile::KernelOp"> {
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
       %s = tile.channel "s" tmem stages(1) : <vector<128x64xf32>>
       %p = tile.channel "p" tmem stages(1) : <vector<128x64xbf16>>
-      tile.role @r warps(4) {
+      tile.role @r kind(vector) {
         %c = arith.constant dense<0.0> : vector<128xf32>
         %x = tile.wait %s : <vector<128x64xf32>> -> vector<128x64xf32>
         %m = vector.multi_reduction <maxnumf>, %x, %c [1] : vector<128x64xf32> to vector<128xf32>
@@ -126,7 +126,7 @@ def TileDistribute : FA4_Pass<"tile-distribute", "::fa4::tile::KernelOp"> {
     After:
 
     ```
-    tile.role @r warps(4) {
+    tile.role @r kind(vector) {
       %c = arith.constant 0.0 : f32
       tile.wait %s : <vector<128x64xf32>>
       %x = tile.read %s : <vector<128x64xf32>> -> vector<64xf32>
@@ -184,7 +184,7 @@ def TileUnroll : FA4_Pass<"tile-unroll", "::fa4::tile::KernelOp"> {
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
       %s = tile.channel "s" tmem stages(1) : <vector<128x4xf32>>
       %p = tile.channel "p" tmem stages(1) : <vector<128x4xbf16>>
-      tile.role @r warps(4) {
+      tile.role @r kind(vector) {
         tile.wait %s : <vector<128x4xf32>>
         %x = tile.read %s : <vector<128x4xf32>> -> vector<4xf32>
         %y = math.exp2 %x : vector<4xf32>

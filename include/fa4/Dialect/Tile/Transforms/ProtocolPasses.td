@@ -61,12 +61,12 @@ def TileVerifyProtocol : FA4_Pass<"tile-verify-protocol", "::fa4::tile::KernelOp
     ```mlir
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
       %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
-      tile.role @producer warps(4) {
+      tile.role @producer kind(vector) {
         %v = arith.constant dense<1.0> : vector<128xf32>
         tile.acquire %c : <vector<128xf32>>
         tile.commit %c, %v : <vector<128xf32>>, vector<128xf32>
       }
-      tile.role @consumer warps(4) {
+      tile.role @consumer kind(vector) {
         %v = tile.wait %c : <vector<128xf32>> -> vector<128xf32>
         %w = arith.addf %v, %v : vector<128xf32>
         tile.release %c : <vector<128xf32>>
@@ -136,7 +136,7 @@ def TileExploreProtocol : FA4_Pass<"tile-explore-protocol", "::fa4::tile::Kernel
 
     ```mlir
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-      tile.role @idle warps(4) {
+      tile.role @idle kind(idle) warps(4) {
       }
     }
     ```

@@ -84,10 +84,10 @@ def TileWarpSpecialize : FA4_Pass<"tile-warp-specialize", "::fa4::tile::KernelOp
     %B = tile.channel "B" smem stages(1) : <vector<64x128xbf16>>
     %mma_epilogue = tile.channel "mma_epilogue" tmem stages(1) : <vector<128x128xf32>>
     %epilogue_store = tile.channel "epilogue_store" smem stages(1) : <vector<128x128xbf16>>
-    tile.role @epilogue warps(4) first_warp(0) registers(..) {
+    tile.role @epilogue kind(vector) first_warp(0) registers(..) {
       %v = tile.wait %mma_epilogue ... %o = arith.truncf %v ... tile.commit %epilogue_store, %o
     }
-    tile.role @mma warps(1) issue first_warp(4) registers(..) {
+    tile.role @mma kind(issuer) first_warp(4) registers(..) {
       tile.acquire %mma_epilogue
       %r = scf.for %i = ... iter_args(%x = %zero) {
         %a = tile.wait %A    %b = tile.wait %B
@@ -154,7 +154,7 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
       %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
       %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
       %o = tile.channel "o" tmem stages(1) : <vector<128x64xf32>>
-      tile.role @mma warps(1) issue {
+      tile.role @mma kind(issuer) {
         %c0 = arith.constant 0 : index
         %c1 = arith.constant 1 : index
         %c8 = arith.constant 8 : index
@@ -171,7 +171,7 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
           tile.release %a : <vector<128x64xbf16>>
         }
       }
-      tile.role @compute warps(4) {
+      tile.role @compute kind(vector) {
         %c0 = arith.constant 0 : index
         %c1 = arith.constant 1 : index
         %c8 = arith.constant 8 : index
@@ -248,7 +248,7 @@ def TileSplitExp : FA4_Pass<"tile-split-exp", "::fa4::tile::KernelOp"> {
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
       %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
       %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
-      tile.role @r warps(4) {
+      tile.role @r kind(vector) {
         %c0 = arith.constant 0 : index
         %c1 = arith.constant 1 : index
         %ninf = arith.constant dense<0xFF800000> : vector<128xf32>
@@ -337,7 +337,7 @@ def TileAllocate : FA4_Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
         attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
       %in = tile.channel "in" smem stages(1) : <vector<128x64xbf16>>
       %out = tile.channel "out" smem stages(1) : <vector<128x64xbf16>>
-      tile.role @load warps(1) issue {
+      tile.role @load kind(issuer) {
         %i = tile.work_tile : index
         %c0 = arith.constant 0 : index
         %c128 = arith.constant 128 : index
@@ -346,14 +346,14 @@ def TileAllocate : FA4_Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
         %v = tile.load %x[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
         tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
       }
-      tile.role @compute warps(4) {
+      tile.role @compute kind(vector) {
         %v = tile.wait %in : <vector<128x64xbf16>> -> vector<128x64xbf16>
         %w = arith.addf %v, %v : vector<128x64xbf16>
         tile.release %in : <vector<128x64xbf16>>
         tile.acquire %out : <vector<128x64xbf16>>
         tile.commit %out, %w : <vector<128x64xbf16>>, vector<128x64xbf16>
       }
-      tile.role @store warps(1) issue {
+      tile.role @store kind(issuer) {
         %i = tile.work_tile : index
         %c0 = arith.constant 0 : index
         %c128 = arith.constant 128 : index
