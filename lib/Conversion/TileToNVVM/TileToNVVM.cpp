@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelLowering.h"
-#include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
+#include "LaneOps.h"
 #include "fa4/Conversion/Passes.h"
 #include "fa4/Dialect/Tile/Analysis/OutputCoverage.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
@@ -58,29 +58,45 @@ LLVM::GlobalOp createSharedMemory(ModuleOp module) {
       Attribute(), /*alignment=*/1024, /*addrSpace=*/3);
 }
 
-/// Lowers scf to branches, and expands operations without a counterpart in
-/// LLVM.
+/// Returns true for an operation that `expand` rewrites or may fold. What a
+/// branch or a mask depends on is folded here, because LLVM does not see
+/// through a selection by a bit.
+bool isToExpand(Operation *op) {
+  if (auto slice = dyn_cast<vector::ExtractStridedSliceOp>(op))
+    return slice.getType().getRank() != 1;
+  auto isInteger = [](Type type) { return type.isIntOrIndex(); };
+  return isa<scf::SCFDialect>(op->getDialect()) ||
+         isa<vector::InsertStridedSliceOp, vector::BroadcastOp, vector::StepOp,
+             vector::FMAOp>(op) ||
+         (isa<arith::ArithDialect>(op->getDialect()) &&
+          llvm::any_of(op->getOperandTypes(), isInteger));
+}
+
+/// Lowers scf to branches, expands operations without a counterpart in LLVM,
+/// and folds scalars. Most operations of a kernel are none of these, so that
+/// the patterns are not driven over the whole function.
 LogicalResult expand(LLVM::LLVMFuncOp function) {
-  MLIRContext *context = function.getContext();
-  RewritePatternSet patterns(context);
+  RewritePatternSet patterns(function.getContext());
   arith::populateCeilFloorDivExpandOpsPatterns(patterns);
   vector::populateVectorInsertExtractStridedSliceTransforms(patterns);
   vector::populateVectorBroadcastLoweringPatterns(patterns);
   vector::populateVectorStepLoweringPatterns(patterns);
   vector::populateVectorRankReducingFMAPattern(patterns);
+  populateSCFToControlFlowConversionPatterns(patterns);
+  SmallVector<Operation *> ops;
+  function.walk([&](Operation *op) {
+    if (isToExpand(op))
+      ops.push_back(op);
+  });
   GreedyRewriteConfig config;
-  config.enableFolding(true);
-  if (failed(applyPatternsGreedily(function, std::move(patterns), config)))
+  config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
+  config.setScope(&function.getBody());
+  if (failed(applyOpPatternsGreedily(ops, std::move(patterns), config)))
     return function.emitError("cannot expand its operations");
-
-  RewritePatternSet branches(context);
-  populateSCFToControlFlowConversionPatterns(branches);
-  ConversionTarget target(*context);
-  target.addIllegalDialect<scf::SCFDialect>();
-  target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-  return applyPartialConversion(function, target, std::move(branches));
+  return success();
 }
 
+/// Converts what lowerLaneOps has left.
 LogicalResult convertToLLVM(LLVM::LLVMFuncOp function) {
   MLIRContext *context = function.getContext();
   LowerToLLVMOptions options(context);
@@ -89,11 +105,17 @@ LogicalResult convertToLLVM(LLVM::LLVMFuncOp function) {
   RewritePatternSet patterns(context);
   arith::populateArithToLLVMConversionPatterns(converter, patterns);
   cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
-  populateLaneMathToLLVM(converter, patterns);
   populateVectorToLLVMConversionPatterns(converter, patterns);
   LLVMConversionTarget target(*context);
   target.addLegalDialect<NVVM::NVVMDialect>();
-  return applyFullConversion(function, target, std::move(patterns));
+  SmallVector<Operation *> ops;
+  for (Block &block : function.getBody())
+    for (Operation &op : block)
+      if (!target.isLegal(&op))
+        ops.push_back(&op);
+  ConversionConfig config;
+  config.allowPatternRollback = false;
+  return applyFullConversion(ops, target, std::move(patterns), config);
 }
 
 LogicalResult TileToNVVMPass::lowerKernel(KernelOp kernel,
@@ -111,7 +133,10 @@ LogicalResult TileToNVVMPass::lowerKernel(KernelOp kernel,
   if (failed(function))
     return failure();
   kernel.erase();
-  if (failed(expand(*function)) || failed(convertToLLVM(*function)))
+  if (failed(expand(*function)))
+    return failure();
+  lowerLaneOps(*function);
+  if (failed(convertToLLVM(*function)))
     return failure();
   // Values that loops carry and nobody uses are arguments of blocks by now.
   // remove-dead-values of LLVM 22 leaves the operands of branches to a block of

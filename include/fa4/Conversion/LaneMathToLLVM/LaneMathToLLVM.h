@@ -10,31 +10,50 @@
 #ifndef FA4_CONVERSION_LANEMATHTOLLVM_LANEMATHTOLLVM_H
 #define FA4_CONVERSION_LANEMATHTOLLVM_LANEMATHTOLLVM_H
 
-#include "mlir/IR/PatternMatch.h"
-
-namespace mlir {
-class ConversionTarget;
-class LLVMTypeConverter;
-} // namespace mlir
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace fa4::tile {
 
-/// Patterns for `math` operations, `arith.divf` of f32 and `tile.exp2` on
-/// scalars and vectors of two, with the special function unit's instructions
-/// (PTX ISA, ex2, lg2, rcp, div.approx, sqrt, rsqrt; all flush subnormals). See
-/// `lane-math-to-llvm` for what each becomes and its error. They have a higher
-/// benefit than upstream's, which may be in the same set; upstream's patterns
-/// for `math` should not be: the NVPTX back end has no code for many of them.
-void populateLaneMathToLLVM(const mlir::LLVMTypeConverter &converter,
-                            mlir::RewritePatternSet &patterns);
+/// Builds operations of the LLVM dialect on a thread's scalars and short
+/// vectors. A builder that has a block for constants creates each of them once,
+/// at the start of the block, which must dominate all insertion points. An
+/// unrolled kernel has thousands of uses of a few constants.
+class LaneBuilder : public mlir::ImplicitLocOpBuilder {
+public:
+  /// Inserts before `op`, with its location.
+  explicit LaneBuilder(mlir::Operation *op)
+      : ImplicitLocOpBuilder(op->getLoc(), op) {}
+  LaneBuilder(mlir::Location loc, mlir::Block *constants)
+      : ImplicitLocOpBuilder(loc, loc.getContext()), block(constants) {}
 
-/// Marks the operations illegal that the patterns convert (`arith.select` and
-/// `arith.divf` with some operands only), and all other operations of `math`,
-/// so that an operation without a pattern becomes an error on that operation.
-void markLaneMathIllegal(mlir::ConversionTarget &target);
+  mlir::Value constant(mlir::TypedAttr value);
+  /// Returns a constant of type f32 or vector of f32.
+  mlir::Value constant(mlir::Type type, double value);
+  mlir::Value poison(mlir::Type type);
+  /// Returns an element of a vector of rank 1.
+  mlir::Value extract(mlir::Value vector, int64_t position);
+  mlir::Value fromElements(mlir::VectorType type, mlir::ValueRange elements);
+
+private:
+  mlir::Block *block = nullptr;
+  /// The constants so far; a value without an attribute is poison.
+  llvm::DenseMap<std::pair<mlir::Attribute, mlir::Type>, mlir::Value> constants;
+};
+
+/// Lowers an operation of `math`, `arith.divf` of f32, `tile.exp2` or a
+/// selection by a bit, on scalars and vectors of two, to the special function
+/// unit's instructions and others (PTX ISA, ex2, lg2, rcp, div.approx, sqrt,
+/// rsqrt; all flush subnormals). See `lane-math-to-llvm` for what each becomes
+/// and its error. Returns the value that takes the place of the operation's
+/// result, or null if the operation is none of these. Upstream's patterns for
+/// `math` should not be used after it: the NVPTX back end has no code for many
+/// of these functions.
+mlir::Value lowerLaneMath(LaneBuilder &builder, mlir::Operation *op);
 
 /// Returns true if an elementwise operation of `arith` or `math` can be lowered
-/// for lanes, by these patterns or (for `arith`) by upstream's.
+/// for lanes, by `lowerLaneMath` or (for `arith`) by upstream's patterns.
 bool isLaneMath(mlir::Operation *op);
 
 } // namespace fa4::tile

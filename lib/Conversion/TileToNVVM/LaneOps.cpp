@@ -1,0 +1,165 @@
+//===- LaneOps.cpp - what a thread computes, as LLVM dialect ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LaneOps.h"
+#include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
+#include "mlir/Conversion/ArithCommon/AttrToLLVMConverter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Iterators.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+/// Returns true for a type that LLVM has, too: a number, or a vector of
+/// numbers. LLVM has no `index`, no float of 8 bits and no vectors of vectors.
+static bool isLaneType(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  Type element = getElementTypeOrSelf(type);
+  return (!vector || (vector.getRank() == 1 && !vector.isScalable())) &&
+         (element.isSignlessInteger() ||
+          isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(element));
+}
+
+//===----------------------------------------------------------------------===//
+// arith
+//===----------------------------------------------------------------------===//
+
+template <typename To, typename From>
+static Value lowerInteger(LaneBuilder &b, From op) {
+  return To::create(b, op->getResultTypes(), op->getOperands());
+}
+
+template <typename To, typename From>
+static Value lowerOverflowing(LaneBuilder &b, From op) {
+  auto lowered = To::create(b, op->getResultTypes(), op->getOperands());
+  lowered.setOverflowFlags(
+      arith::convertArithOverflowFlagsToLLVM(op.getOverflowFlags()));
+  return lowered;
+}
+
+template <typename To, typename From>
+static Value lowerFloat(LaneBuilder &b, From op) {
+  auto lowered = To::create(b, op->getResultTypes(), op->getOperands());
+  lowered.setFastmathFlags(
+      arith::convertArithFastMathFlagsToLLVM(op.getFastmath()));
+  return lowered;
+}
+
+static Value lowerCompare(LaneBuilder &b, arith::CmpIOp op) {
+  return LLVM::ICmpOp::create(
+      b, op.getType(), static_cast<LLVM::ICmpPredicate>(op.getPredicate()),
+      op.getLhs(), op.getRhs());
+}
+
+static Value lowerTruncation(LaneBuilder &b, arith::TruncFOp op) {
+  if (op.getRoundingmodeAttr())
+    return {};
+  return LLVM::FPTruncOp::create(b, op.getType(), op.getIn());
+}
+
+//===----------------------------------------------------------------------===//
+// vector
+//===----------------------------------------------------------------------===//
+
+static Value lowerExtract(LaneBuilder &b, vector::ExtractOp op) {
+  ArrayRef<int64_t> position = op.getStaticPosition();
+  if (position.size() != 1 || position.front() < 0)
+    return {};
+  return b.extract(op.getSource(), position.front());
+}
+
+static Value lowerSlice(LaneBuilder &b, vector::ExtractStridedSliceOp op) {
+  int64_t first = cast<IntegerAttr>(op.getOffsets()[0]).getInt();
+  if (op.hasNonUnitStrides())
+    return {};
+  SmallVector<int32_t> mask;
+  for (int64_t i = 0; i < op.getType().getNumElements(); ++i)
+    mask.push_back(static_cast<int32_t>(first + i));
+  return LLVM::ShuffleVectorOp::create(b, op.getType(), op.getSource(),
+                                       b.poison(op.getSource().getType()),
+                                       b.getDenseI32ArrayAttr(mask));
+}
+
+//===----------------------------------------------------------------------===//
+// All operations
+//===----------------------------------------------------------------------===//
+
+/// Returns the value that takes the place of the operation's result, or null.
+static Value lower(LaneBuilder &b, Operation *op) {
+  if (Value value = lowerLaneMath(b, op))
+    return value;
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case([&](arith::ConstantOp op) { return b.constant(op.getValue()); })
+      .Case([&](vector::ExtractOp op) { return lowerExtract(b, op); })
+      .Case([&](vector::FromElementsOp op) {
+        return b.fromElements(op.getType(), op.getElements());
+      })
+      .Case([&](vector::ExtractStridedSliceOp op) { return lowerSlice(b, op); })
+      .Case([&](vector::BitCastOp op) {
+        return LLVM::BitcastOp::create(b, op.getType(), op.getSource());
+      })
+      .Case([&](arith::MaximumFOp op) {
+        return lowerFloat<LLVM::MaximumOp>(b, op);
+      })
+      .Case([&](arith::MinimumFOp op) {
+        return lowerFloat<LLVM::MinimumOp>(b, op);
+      })
+      .Case([&](arith::TruncFOp op) { return lowerTruncation(b, op); })
+      .Case([&](arith::AddFOp op) { return lowerFloat<LLVM::FAddOp>(b, op); })
+      .Case([&](arith::SubFOp op) { return lowerFloat<LLVM::FSubOp>(b, op); })
+      .Case([&](arith::MulFOp op) { return lowerFloat<LLVM::FMulOp>(b, op); })
+      .Case([&](arith::NegFOp op) { return lowerFloat<LLVM::FNegOp>(b, op); })
+      .Case([&](arith::AddIOp op) {
+        return lowerOverflowing<LLVM::AddOp>(b, op);
+      })
+      .Case([&](arith::SubIOp op) {
+        return lowerOverflowing<LLVM::SubOp>(b, op);
+      })
+      .Case([&](arith::MulIOp op) {
+        return lowerOverflowing<LLVM::MulOp>(b, op);
+      })
+      .Case([&](arith::ShLIOp op) {
+        return lowerOverflowing<LLVM::ShlOp>(b, op);
+      })
+      .Case(
+          [&](arith::ShRUIOp op) { return lowerInteger<LLVM::LShrOp>(b, op); })
+      .Case([&](arith::AndIOp op) { return lowerInteger<LLVM::AndOp>(b, op); })
+      .Case([&](arith::OrIOp op) { return lowerInteger<LLVM::OrOp>(b, op); })
+      .Case([&](arith::XOrIOp op) { return lowerInteger<LLVM::XOrOp>(b, op); })
+      .Case([&](arith::SelectOp op) {
+        return lowerInteger<LLVM::SelectOp>(b, op);
+      })
+      .Case([&](arith::CmpIOp op) { return lowerCompare(b, op); })
+      .Default(Value());
+}
+
+void fa4::tile::lowerLaneOps(LLVM::LLVMFuncOp function) {
+  LaneBuilder builder(function.getLoc(), &function.front());
+  // Uses come before definitions, so that an operation whose users have been
+  // folded into others is seen without uses, and patterns of several operations
+  // are seen as they were.
+  function.walk<WalkOrder::PostOrder, ReverseIterator>([&](Operation *op) {
+    if (op->getNumResults() != 1)
+      return;
+    if (op->use_empty() && isMemoryEffectFree(op))
+      return op->erase();
+    if (!isLaneType(op->getResult(0).getType()) ||
+        !llvm::all_of(op->getOperandTypes(), isLaneType))
+      return;
+    builder.setLoc(op->getLoc());
+    builder.setInsertionPoint(op);
+    Value lowered = lower(builder, op);
+    if (!lowered)
+      return;
+    op->getResult(0).replaceAllUsesWith(lowered);
+    op->erase();
+  });
+}
