@@ -80,7 +80,7 @@ PROGRAMS |= {
         matrix("f32", "%u = vector.transpose %t, [1, 0] : {v} to {v}", shape="128x128"),
         "'vector.transpose' op is not supported on tiles held by the threads of role 'compute0'",
     ),
-    "few-rows": (matrix("f32", binary("arith.addf"), shape="64x64"), "in a role of 128 threads, which need one row each"),
+    "few-rows": (matrix("f32", binary("arith.addf"), shape="64x64"), "in a role whose threads hold 128 rows"),
     "odd-columns": (matrix("f32", binary("arith.addf"), shape="128x13"), "not an even number of columns"),
     "tanh": (matrix("f32", unary("math.tanh")), None),
     "exp": (matrix("f32", unary("math.exp")), None),

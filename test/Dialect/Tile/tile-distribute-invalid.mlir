@@ -22,7 +22,7 @@ tile.kernel @layouts() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]}
 tile.kernel @rows() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" tmem stages(1) : <vector<64x64xf32>>
   tile.role @r kind(vector) {
-    // expected-error @below {{gives 'vector<64x64xf32>' in a role of 128 threads, which need one row each}}
+    // expected-error @below {{gives 'vector<64x64xf32>' in a role whose threads hold 128 rows}}
     %v = tile.wait %c : <vector<64x64xf32>> -> vector<64x64xf32>
   }
 }
@@ -33,7 +33,7 @@ tile.kernel @row_values() attributes {chip = "sm_100a", grid = [#tile.extent<"1"
   %c = tile.channel "c" smem stages(1) : <vector<64xf32>>
   tile.role @r kind(vector) {
     %v = tile.wait %c : <vector<64xf32>> -> vector<64xf32>
-    // expected-error @below {{has 64 rows for 128 threads}}
+    // expected-error @below {{has 64 rows in a role whose threads hold 128}}
     tile.commit %c, %v : <vector<64xf32>>, vector<64xf32>
   }
 }

@@ -89,8 +89,9 @@ static std::optional<IntRange> inferSource(OpResult result, unsigned bits) {
     if (auto kernel = op->getParentOfType<KernelOp>())
       return fromZero(getLastWorkTile(kernel, result.getResultNumber()), bits);
   if (isa<RowOp>(op))
-    if (auto role = op->getParentOfType<RoleOp>())
-      return fromZero(role.getNumThreads() - 1, bits);
+    if (auto role = op->getParentOfType<RoleOp>(); role && role.getLayout())
+      return fromZero(role.getLayout()->getNumRows(role.getNumThreads()) - 1,
+                      bits);
   if (auto dim = dyn_cast<memref::DimOp>(op)) {
     std::optional<StringRef> name = getSizeName(dim);
     std::optional<int64_t> size =

@@ -169,10 +169,12 @@ private:
 // What the kernel says
 //===----------------------------------------------------------------------===//
 
-/// Rows of a role's tile, one a thread.
-static int64_t countLanes(PutOp op) {
+/// Rows of the tile that the threads of the role hold.
+static int64_t countRows(PutOp op) {
   auto role = op->getParentOfType<RoleOp>();
-  return role ? role.getNumThreads() : 1;
+  return role && role.getLayout()
+             ? role.getLayout()->getNumRows(role.getNumThreads())
+             : 1;
 }
 
 std::optional<Store> OutputCheck::describe(Operation *op) {
@@ -202,7 +204,7 @@ std::optional<Store> OutputCheck::describe(Operation *op) {
                      SmallVector<int64_t>(type.getRank(), 1),
                      {},
                      nullptr};
-        result.extents[put.getDim()] = countLanes(put);
+        result.extents[put.getDim()] = countRows(put);
         return result;
       })
       .Default(std::nullopt);

@@ -35,10 +35,10 @@ bool LaneLayouts::isFree(Value value) {
 LaneLayout LaneLayouts::get(Value value) const {
   auto type = cast<VectorType>(value.getType());
   if (type.getRank() == 2)
-    return type.getDimSize(0) == threads ? LaneLayout::Rows : LaneLayout::Whole;
+    return type.getDimSize(0) == rows ? LaneLayout::Rows : LaneLayout::Whole;
   if (auto known = rank1.find(value); known != rank1.end())
     return known->second;
-  return type.getDimSize(0) == threads ? LaneLayout::Rows : LaneLayout::Whole;
+  return type.getDimSize(0) == rows ? LaneLayout::Rows : LaneLayout::Whole;
 }
 
 /// Propagates the layouts of vectors of rank 1 until none changes. All rules
@@ -57,9 +57,9 @@ struct LaneLayouts::Inference {
     if (known->second != layout)
       result = op->emitOpError("uses a tile both as one element a thread and "
                                "as a whole: it needs two lane layouts");
-    else if (isNew && layout == LaneLayout::Rows && size != layouts.threads)
+    else if (isNew && layout == LaneLayout::Rows && size != layouts.rows)
       result = op->emitOpError("has ")
-               << size << " rows for " << layouts.threads << " threads";
+               << size << " rows in a role whose threads hold " << layouts.rows;
   }
 
   void same(Operation *op, Value a, Value b) {
@@ -136,16 +136,16 @@ void LaneLayouts::Inference::visit(Operation *op) {
       });
 }
 
-static LogicalResult verifyMatrices(RoleOp role, int64_t threads) {
+static LogicalResult verifyMatrices(RoleOp role, int64_t rows) {
   WalkResult walk = role.walk([&](Operation *op) {
     for (Value result : op->getResults()) {
       auto type = dyn_cast<VectorType>(result.getType());
       if (!type || type.getRank() == 1)
         continue;
       if (type.getRank() != 2 || type.isScalable() ||
-          (type.getDimSize(0) != threads && type.getDimSize(0) != 1)) {
-        op->emitOpError("gives ") << type << " in a role of " << threads
-                                  << " threads, which need one row each";
+          (type.getDimSize(0) != rows && type.getDimSize(0) != 1)) {
+        op->emitOpError("gives ")
+            << type << " in a role whose threads hold " << rows << " rows";
         return WalkResult::interrupt();
       }
     }
@@ -156,8 +156,9 @@ static LogicalResult verifyMatrices(RoleOp role, int64_t threads) {
 
 FailureOr<LaneLayouts> LaneLayouts::infer(RoleOp role) {
   LaneLayouts layouts;
-  layouts.threads = role.getNumThreads();
-  if (failed(verifyMatrices(role, layouts.threads)))
+  layouts.layout = role.getLayout();
+  layouts.rows = layouts.layout->getNumRows(role.getNumThreads());
+  if (failed(verifyMatrices(role, layouts.rows)))
     return failure();
   Inference inference{layouts};
   while (inference.changed && succeeded(inference.result)) {

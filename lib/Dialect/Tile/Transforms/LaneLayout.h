@@ -13,26 +13,26 @@
 
 namespace fa4::tile {
 
-/// The way in which the threads of a role hold a tile value.
+/// Whether the threads of a role hold a tile value together.
 enum class LaneLayout {
-  /// Dimension 0 is spread over the threads, one index for each; a thread holds
-  /// the other dimension whole. It is the layout of tensor memory (32x32b).
+  /// The rows are spread over the threads, as the role's ValueLayout says.
   Rows,
   /// Each thread holds the whole value.
   Whole
 };
 
 /// Layouts of the values in a role that holds data. That of a matrix follows
-/// from its shape: one row a thread, or one row in all. That of a vector of
-/// rank 1 is inferred from where it comes from and how it is used.
+/// from its number of rows: those that the threads hold together, or one in
+/// all. That of a vector of rank 1 is inferred from where it comes from and how
+/// it is used.
 class LaneLayouts {
 public:
   /// Infers all layouts of `role`. Where a value would need two, or has rows
   /// that the threads do not, reports an error and fails.
   static llvm::FailureOr<LaneLayouts> infer(RoleOp role);
 
-  /// Returns the number of threads of the role.
-  int64_t getThreads() const { return threads; }
+  /// Returns how the threads of the role hold tiles that are spread.
+  const ValueLayout &getValueLayout() const { return *layout; }
 
   LaneLayout get(mlir::Value value) const;
 
@@ -45,7 +45,9 @@ private:
   LaneLayouts() = default;
   struct Inference;
 
-  int64_t threads = 0;
+  const ValueLayout *layout = nullptr;
+  /// The rows that the threads of the role hold together.
+  int64_t rows = 0;
   llvm::DenseMap<mlir::Value, LaneLayout> rank1;
 };
 

@@ -100,12 +100,9 @@ Type Distributor::laneType(Value value, LaneLayout layout) const {
   auto type = dyn_cast<VectorType>(value.getType());
   if (!type)
     return value.getType();
-  if (type.getRank() == 1)
-    return layout == LaneLayout::Rows ? type.getElementType() : Type(type);
-  int64_t columns = type.getDimSize(1);
-  if (layout == LaneLayout::Rows && columns == 1)
-    return type.getElementType();
-  return VectorType::get({columns}, type.getElementType());
+  if (layout == LaneLayout::Rows)
+    return layouts.getValueLayout().getPart(type);
+  return VectorType::get({type.getShape().back()}, type.getElementType());
 }
 
 Value Distributor::lane(Value value, LaneLayout layout) {
@@ -769,8 +766,12 @@ LogicalResult distribute(KernelOp kernel) {
   llvm::DenseMap<Value, unsigned> bufferOf = numberBuffers(kernel);
   DenseSet<Value> asyncReads = findAsyncReads(kernel);
   for (auto role : kernel.getBody().getOps<RoleOp>()) {
-    if (role.issues())
+    if (!role.getLayout())
       continue;
+    // In other layouts a row value would be a vector, and a reduction would
+    // combine lanes.
+    assert(role.getLayout()->isRowPerThread(role.getContext()) &&
+           "a kind of role has a layout that tile-distribute does not know");
     // No value is read for the sake of operations that nothing uses.
     eraseDead(role.getBody().front());
     FailureOr<LaneLayouts> layouts = LaneLayouts::infer(role);

@@ -316,15 +316,17 @@ static void splitBranches(KernelOp kernel) {
 // Registers
 //===----------------------------------------------------------------------===//
 
-/// Returns the number of 32-bit registers for one row of the tile. Indices have
-/// 32 bits; conditions are bits of a mask.
-static unsigned registersOf(Value value) {
+/// Returns the number of 32-bit registers for a thread's part of the tile.
+/// Indices have 32 bits; conditions are bits of a mask.
+static unsigned registersOf(Value value, const ValueLayout &layout) {
   auto type = dyn_cast<VectorType>(value.getType());
-  if (!type || type.getRank() == 1)
+  if (!type)
     return 1;
+  if (type.getRank() == 1)
+    return layout.getRowsPerThread();
   unsigned bits =
       type.getElementType().isIndex() ? 32 : type.getElementTypeBitWidth();
-  return llvm::divideCeil(type.getDimSize(1) * bits, 32);
+  return llvm::divideCeil(layout.getNumElements(type.getDimSize(1)) * bits, 32);
 }
 
 /// Returns true if the value occupies a register for each column. A splat needs
@@ -351,7 +353,7 @@ static constexpr unsigned kStreamedRegisters = 64;
 /// Returns the largest number of registers that the tile values of a block
 /// occupy at once. A result may take the place of an operand that dies, as in
 /// elementwise work.
-static unsigned peakRegisters(Block &block) {
+static unsigned peakRegisters(Block &block, const ValueLayout &layout) {
   llvm::DenseMap<Operation *, SmallVector<Value>> dying;
   for (Operation &op : block)
     for (Value result : op.getResults()) {
@@ -365,19 +367,19 @@ static unsigned peakRegisters(Block &block) {
     unsigned inner = 0, results = 0;
     for (Region &region : op.getRegions())
       for (Block &nested : region)
-        inner = std::max(inner, peakRegisters(nested));
+        inner = std::max(inner, peakRegisters(nested, layout));
     for (Value result : op.getResults())
-      results += isHeld(result) ? registersOf(result) : 0;
+      results += isHeld(result) ? registersOf(result, layout) : 0;
     SmallVector<Value> unused;
     for (Value value : dying[&op])
       if (value.getDefiningOp() == &op)
         unused.push_back(value);
       else
-        live -= registersOf(value);
+        live -= registersOf(value, layout);
     peak = std::max(peak, live + std::max(inner, results));
     live += results;
     for (Value value : unused)
-      live -= registersOf(value);
+      live -= registersOf(value, layout);
   }
   return peak;
 }
@@ -391,16 +393,17 @@ static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
     demand.wantedRegisters = kRegisterSlack + role.getFacts().stateRegisters;
     return demand;
   }
+  const ValueLayout &layout = *role.getLayout();
   bool reduces = false;
   unsigned row = 0;
   role.walk([&](Operation *op) {
     reduces |= isa<vector::MultiDimReductionOp, vector::ReductionOp>(op);
     for (Value result : op->getResults())
-      row = std::max(row, registersOf(result));
+      row = std::max(row, registersOf(result, layout));
     if (op->getNumResults() == 1 && !isa<vector::BroadcastOp>(op))
-      demand.weight += registersOf(op->getResult(0));
+      demand.weight += registersOf(op->getResult(0), layout);
   });
-  unsigned peak = peakRegisters(role.getBody().front());
+  unsigned peak = peakRegisters(role.getBody().front(), layout);
   peak = reduces ? std::max(peak, row + row / 2)
                  : std::min(peak, kStreamedRegisters);
   demand.wantedRegisters =

@@ -11,6 +11,7 @@
 #ifndef FA4_DIALECT_TILE_IR_TILE_H
 #define FA4_DIALECT_TILE_IR_TILE_H
 
+#include "fa4/Dialect/Tile/IR/ValueLayout.h"
 #include "fa4/Target/TargetDescription.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"

@@ -153,9 +153,9 @@ def Tile_RoleOp : Tile_Op<"role", [
     /// Returns true if one thread runs the body, which starts asynchronous
     /// operations and holds no tiles.
     bool issues() { return getFacts().oneThread; }
-    /// Returns true if the threads hold elements of tiles.
-    bool holdsTiles() {
-      return getFacts().layout != ::fa4::ValueLayoutKind::None;
+    /// Returns how the threads hold tiles, or null if they hold none.
+    const ::fa4::tile::ValueLayout *getLayout() {
+      return ::fa4::tile::getValueLayout(getFacts().layout);
     }
   }];
 }
