@@ -69,11 +69,12 @@ foreach(library MLIR LLVM)
     "$<IF:$<BOOL:$<TARGET_PROPERTY:FA4_STATIC_LLVM>>,${archives},${library}>")
 endforeach()
 
-# fa4_add_tool(NAME SOURCES... [LINK libraries] [PCH target] [STATIC])
+# fa4_add_tool(NAME SOURCES... [LINK libraries] [PCH target] [STATIC]
+#              [NO_INSTALL])
 # STATIC: MLIR and LLVM become part of it, where there are archives of them. A
 # fifth of the time of a short run goes to relocating the shared libraries.
 function(fa4_add_tool name)
-  cmake_parse_arguments(ARG "STATIC" "PCH" "DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "STATIC;NO_INSTALL" "PCH" "DEPENDS;LINK" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   fa4_link_names(links ${ARG_LINK})
   target_link_libraries(${name} PRIVATE fa4_options ${links})
@@ -87,7 +88,9 @@ function(fa4_add_tool name)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
   fa4_use_pch(${name} "${ARG_PCH}")
-  install(TARGETS ${name} RUNTIME DESTINATION bin)
+  if(NOT ARG_NO_INSTALL)
+    install(TARGETS ${name} RUNTIME DESTINATION bin)
+  endif()
 endfunction()
 
 # Compile a target against the precompiled header that a library owns

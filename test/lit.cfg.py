@@ -48,12 +48,13 @@ if os.environ.get("FA4_VERIFY_ROUNDTRIP", "0") not in ("", "0"):
     # Where fa4-opt is a command, but not where the same command has the option
     # already: it may be given only once.
     config.available_features.add("verify-roundtrip")
-    config.substitutions.append(
-        (
-            r"(?<![\w./%=-])fa4-opt(?![\w./-])(?![^|;]*--verify-roundtrip)",
-            "fa4-opt --verify-roundtrip",
+    for tool in ("fa4-opt", "fa4-test-opt"):
+        config.substitutions.append(
+            (
+                rf"(?<![\w./%=-]){tool}(?![\w./-])(?![^|;]*--verify-roundtrip)",
+                f"{tool} --verify-roundtrip",
+            )
         )
-    )
 
 if shutil.which("zsh"):
     config.available_features.add("zsh")

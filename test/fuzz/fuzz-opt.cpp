@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "IRMutator.h"
+#include "Protocol/TestPasses.h"
 #include "TextMutator.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/InitAll.h"
@@ -129,6 +130,7 @@ static const DialectRegistry &getDialects() {
 /// `--heads`, for whoever makes inputs: all first lines.
 extern "C" int LLVMFuzzerInitialize(int *argc, char ***argv) {
   fa4::registerPasses();
+  fa4::tile::registerTestPasses();
   if (*argc == 2 && StringRef((*argv)[1]) == "--heads") {
     for (const std::string &pipeline : getPipelines())
       llvm::outs() << kHead << " " << pipeline << "\n";

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MutantCheck.h"
+#include "Protocol/MutantCheck.h"
 #include "fa4/InitAll.h"
 #include "fa4/Support/FatalErrors.h"
 #include "fa4/Support/OptionValues.h"

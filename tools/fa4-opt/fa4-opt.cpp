@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "PassHelp.h"
+#ifdef FA4_TEST_PASSES
+#include "Protocol/TestPasses.h"
+#endif
 #include "fa4/InitAll.h"
 #include "fa4/Support/FatalErrors.h"
 #include "fa4/Support/OptionValues.h"
@@ -31,6 +34,9 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   fa4::registerToolDialects(registry);
   fa4::registerToolPasses();
+#ifdef FA4_TEST_PASSES
+  fa4::tile::registerTestPasses();
+#endif
   // Before LLVM's command line, which would want to know all other arguments.
   for (int i = 1; i < argc; ++i) {
     llvm::StringRef argument = argv[i];

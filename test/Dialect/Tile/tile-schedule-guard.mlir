@@ -4,7 +4,7 @@
 // to run there is no condition.
 //
 // RUN: fa4-opt %s --split-input-file --tile-schedule=split-arrival=false | FileCheck %s
-// RUN: fa4-opt %s --split-input-file --tile-schedule=split-arrival=false --tile-explore-protocol=max-passes=3 -o /dev/null
+// RUN: fa4-test-opt %s --split-input-file --tile-schedule=split-arrival=false --tile-explore-protocol=max-passes=3 -o /dev/null
 // Its loops are found again by a second run of the pass.
 // RUN: fa4-opt %s --split-input-file --tile-schedule=split-arrival=false --canonicalize --cse --verify-protocol -o /dev/null
 

@@ -21,11 +21,11 @@
 // OLD-STAGE: <stdin>:38:7: note: value 1 is released here in pass 1 of its loop
 // OLD-STAGE: note: @mma makes 1 pass of this loop
 // RUN: fa4-opt %S/Inputs/protocol.mlir --pass-pipeline='builtin.module(tile.kernel(tile-allocate,tile-distribute))' -o %t.lanes
-// RUN: fa4-opt %t.lanes --tile-verify-protocol --tile-explore-protocol -o /dev/null
+// RUN: fa4-test-opt %t.lanes --tile-verify-protocol --tile-explore-protocol -o /dev/null
 // RUN: sed -e '/tile.wait .s /{h;d}' -e '/tile.read .s /G' %t.lanes | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NO-VALUE
 // NO-VALUE: error: channel "s": @lanes reads a stage before it has waited for one
 // NO-VALUE: note: @lanes makes 1 pass of this loop
-// RUN: sed -e '/tile.wait .s /{h;d}' -e '/tile.read .s /G' %t.lanes | not fa4-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NO-VALUE-EXPLORED
+// RUN: sed -e '/tile.wait .s /{h;d}' -e '/tile.read .s /G' %t.lanes | not fa4-test-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NO-VALUE-EXPLORED
 // NO-VALUE-EXPLORED: error: reads a value that nobody writes
 // RUN: fa4-mutate --list %t.lanes | FileCheck %s --dump-input=never --check-prefix=DROPPED
 // DROPPED: drop: @lanes step {{.*}} wait s
@@ -56,7 +56,7 @@
 // SECOND: note: @store makes at least 2 passes of this loop
 
 // Two roles that issue MMAs take a wait and what it needs in the wrong order.
-// RUN: fa4-opt %S/Inputs/two-mmas.mlir --tile-verify-protocol --tile-explore-protocol -o /dev/null
+// RUN: fa4-test-opt %S/Inputs/two-mmas.mlir --tile-verify-protocol --tile-explore-protocol -o /dev/null
 // RUN: sed -e 's,//+swap[01] ,,' -e '/#wait-p[01]$/d' %S/Inputs/two-mmas.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=SWAP
 // SWAP: error: channel "p1": @mma0 waits forever
 // SWAP: note: @mma0 in pass 1 of its loop waits for commit number 1 of channel "p1" by @lanes1
@@ -72,7 +72,7 @@
 // TOKEN: note: before that, @lanes0 in pass 1 of its loop waits for commit number 1 of channel "t" by @mma1
 // TOKEN: note: this only says that the role has come so far, not that the access has ended
 // TOKEN: note: @mma1 makes at least 2 passes of this loop
-// RUN: sed -e 's,//+token ,,' -e '/#acquire-p0$/d' -e '/#release-p0$/d' %S/Inputs/two-mmas.mlir | not fa4-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=TOKEN-EXPLORED
+// RUN: sed -e 's,//+token ,,' -e '/#acquire-p0$/d' -e '/#release-p0$/d' %S/Inputs/two-mmas.mlir | not fa4-test-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=TOKEN-EXPLORED
 // TOKEN-EXPLORED: error: channel "p0": @lanes0 overwrites a value of channel "p0" that is still to be read
 // A commit that may come before the phase before has been seen.
 // RUN: sed -e '/#acquire-acc$/d' -e '/#release-acc$/d' %S/Inputs/persistent.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=PHASE
@@ -84,5 +84,5 @@
 // RUN: fa4-opt %S/Inputs/two-mmas.mlir --pass-pipeline='builtin.module(tile.kernel(tile-allocate))' | sed -e 's,\("o1" .*offset(\)384,\1256,' > %t.overlaid.mlir
 // RUN: not fa4-opt %t.overlaid.mlir --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=OVERLAID
 // OVERLAID: error: channel "o0": @mma0 may overwrite a stage in pass 1 of its loop while @mma1 writes it (channel "o1")
-// RUN: not fa4-opt %t.overlaid.mlir --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=OVERLAID-EXPLORED
+// RUN: not fa4-test-opt %t.overlaid.mlir --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=OVERLAID-EXPLORED
 // OVERLAID-EXPLORED: error: channel "o{{[01]}}": nothing orders this write by @mma{{[01]}} with one by @mma{{[01]}} of channel "o{{[01]}}"

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProtocolNotes.h"
 #include "ProtocolProof.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolNotes.h"
 #include "mlir/IR/Diagnostics.h"
 
 using namespace mlir;

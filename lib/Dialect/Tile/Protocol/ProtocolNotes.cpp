@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProtocolNotes.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolNotes.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 
 using namespace mlir;

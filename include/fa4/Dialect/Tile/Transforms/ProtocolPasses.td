@@ -120,40 +120,4 @@ def TileVerifyOutputs : FA4_Pass<"tile-verify-outputs", "::fa4::tile::KernelOp">
   }];
 }
 
-def TileExploreProtocol : FA4_Pass<"tile-explore-protocol", "::fa4::tile::KernelOp"> {
-  let summary = "Run the roles' protocol in every order";
-  let description = [{
-    *Input*: a kernel of roles. *Output*: the same kernel, or an error.
-
-    Checks what `tile-verify-protocol` proves, for small numbers of passes: it runs all
-    interleavings of the roles, and of the asynchronous operations that they start,
-    for sizes of tensors that it chooses. Sizes at which integers wrap around are
-    among them. An error says for which sizes it holds. `ProtocolExplorer.h` says how
-    the pass works. It is slower than `tile-verify-protocol` and proves less; its use
-    is to check `tile-verify-protocol`.
-
-    Before:
-
-    ```mlir
-    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-      tile.role @idle kind(idle) warps(4) {
-      }
-    }
-    ```
-
-    After: the same.
-  }];
-  let options = [
-    Option<"maxPasses", "max-passes", "int64_t", /*default=*/"0",
-           "Passes that a loop makes at most (0: 2 more than the longest ring "
-           "has stages)">,
-    Option<"maxStates", "max-states", "uint64_t", /*default=*/"2000000",
-           "States after which to give up">,
-    Option<"reduce", "reduce", "bool", /*default=*/"true",
-           "Leave out interleavings that differ by the order of independent steps">,
-    Option<"print", "print", "bool", /*default=*/"false",
-           "Print the number of states to standard error">
-  ];
-}
-
 #endif // FA4_DIALECT_TILE_TRANSFORMS_PROTOCOLPASSES_TD

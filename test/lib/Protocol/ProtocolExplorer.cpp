@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Dialect/Tile/Protocol/ProtocolExplorer.h"
-#include "ProtocolCases.h"
-#include "ProtocolNotes.h"
-#include "ProtocolTokens.h"
+#include "Protocol/ProtocolExplorer.h"
+#include "Protocol/ProtocolCases.h"
+#include "Protocol/ProtocolTokens.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolNotes.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLNOTES_H
-#define FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLNOTES_H
+#ifndef FA4_DIALECT_TILE_PROTOCOL_PROTOCOLNOTES_H
+#define FA4_DIALECT_TILE_PROTOCOL_PROTOCOLNOTES_H
 
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "llvm/ADT/DenseSet.h"
@@ -40,4 +40,4 @@ void noteSizes(const ProtocolModel &model, const std::string &sizes,
 
 } // namespace fa4::tile
 
-#endif // FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLNOTES_H
+#endif // FA4_DIALECT_TILE_PROTOCOL_PROTOCOLNOTES_H

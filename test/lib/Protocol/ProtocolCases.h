@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLCASES_H
-#define FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLCASES_H
+#ifndef FA4_TEST_LIB_PROTOCOL_PROTOCOLCASES_H
+#define FA4_TEST_LIB_PROTOCOL_PROTOCOLCASES_H
 
-#include "ProtocolInputs.h"
+#include "Protocol/ProtocolInputs.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 
 namespace fa4::tile {
@@ -54,4 +54,4 @@ std::optional<ProtocolCases> findProtocolCases(const ProtocolModel &model,
 
 } // namespace fa4::tile
 
-#endif // FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLCASES_H
+#endif // FA4_TEST_LIB_PROTOCOL_PROTOCOLCASES_H

@@ -39,8 +39,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_DIALECT_TILE_PROTOCOL_PROTOCOLEXPLORER_H
-#define FA4_DIALECT_TILE_PROTOCOL_PROTOCOLEXPLORER_H
+#ifndef FA4_TEST_LIB_PROTOCOL_PROTOCOLEXPLORER_H
+#define FA4_TEST_LIB_PROTOCOL_PROTOCOLEXPLORER_H
 
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 
@@ -81,4 +81,4 @@ exploreProtocol(const ProtocolModel &model, const ExplorerOptions &options = {},
 
 } // namespace fa4::tile
 
-#endif // FA4_DIALECT_TILE_PROTOCOL_PROTOCOLEXPLORER_H
+#endif // FA4_TEST_LIB_PROTOCOL_PROTOCOLEXPLORER_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProtocolCases.h"
+#include "Protocol/ProtocolCases.h"
 #include "llvm/ADT/STLExtras.h"
 #include <numeric>
 #include <random>

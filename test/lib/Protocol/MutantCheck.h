@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_TOOLS_FA4_MUTATE_MUTANTCHECK_H
-#define FA4_TOOLS_FA4_MUTATE_MUTANTCHECK_H
+#ifndef FA4_TEST_LIB_PROTOCOL_MUTANTCHECK_H
+#define FA4_TEST_LIB_PROTOCOL_MUTANTCHECK_H
 
-#include "Mutations.h"
+#include "Protocol/Mutations.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -82,4 +82,4 @@ private:
 
 } // namespace fa4::tile
 
-#endif // FA4_TOOLS_FA4_MUTATE_MUTANTCHECK_H
+#endif // FA4_TEST_LIB_PROTOCOL_MUTANTCHECK_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProtocolTokens.h"
-#include "ProtocolNotes.h"
+#include "Protocol/ProtocolTokens.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolNotes.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;

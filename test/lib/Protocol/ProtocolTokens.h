@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLTOKENS_H
-#define FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLTOKENS_H
+#ifndef FA4_TEST_LIB_PROTOCOL_PROTOCOLTOKENS_H
+#define FA4_TEST_LIB_PROTOCOL_PROTOCOLTOKENS_H
 
-#include "ProtocolCases.h"
+#include "Protocol/ProtocolCases.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 
 namespace fa4::tile {
@@ -26,4 +26,4 @@ std::optional<ProtocolFinding> runProtocolTokens(const ProtocolModel &model,
 
 } // namespace fa4::tile
 
-#endif // FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLTOKENS_H
+#endif // FA4_TEST_LIB_PROTOCOL_PROTOCOLTOKENS_H

@@ -14,8 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLINPUTS_H
-#define FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLINPUTS_H
+#ifndef FA4_TEST_LIB_PROTOCOL_PROTOCOLINPUTS_H
+#define FA4_TEST_LIB_PROTOCOL_PROTOCOLINPUTS_H
 
 #include "fa4/Dialect/Tile/Analysis/ConcreteFolder.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
@@ -98,4 +98,4 @@ private:
 
 } // namespace fa4::tile
 
-#endif // FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLINPUTS_H
+#endif // FA4_TEST_LIB_PROTOCOL_PROTOCOLINPUTS_H

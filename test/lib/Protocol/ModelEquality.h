@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_TOOLS_FA4_MUTATE_MODELEQUALITY_H
-#define FA4_TOOLS_FA4_MUTATE_MODELEQUALITY_H
+#ifndef FA4_TEST_LIB_PROTOCOL_MODELEQUALITY_H
+#define FA4_TEST_LIB_PROTOCOL_MODELEQUALITY_H
 
 #include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 
@@ -20,4 +20,4 @@ bool areEqual(const ProtocolModel &a, const ProtocolModel &b);
 
 } // namespace fa4::tile
 
-#endif // FA4_TOOLS_FA4_MUTATE_MODELEQUALITY_H
+#endif // FA4_TEST_LIB_PROTOCOL_MODELEQUALITY_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ModelEquality.h"
+#include "Protocol/ModelEquality.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;

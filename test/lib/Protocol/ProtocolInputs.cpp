@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProtocolInputs.h"
+#include "Protocol/ProtocolInputs.h"
 #include "fa4/Dialect/Tile/Analysis/IndexRange.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_TOOLS_FA4_MUTATE_MUTATIONS_H
-#define FA4_TOOLS_FA4_MUTATE_MUTATIONS_H
+#ifndef FA4_TEST_LIB_PROTOCOL_MUTATIONS_H
+#define FA4_TEST_LIB_PROTOCOL_MUTATIONS_H
 
 #include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 #include "mlir/IR/IRMapping.h"
@@ -77,4 +77,4 @@ std::vector<Mutation> mutateFences(KernelOp kernel);
 
 } // namespace fa4::tile
 
-#endif // FA4_TOOLS_FA4_MUTATE_MUTATIONS_H
+#endif // FA4_TEST_LIB_PROTOCOL_MUTATIONS_H

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MutantCheck.h"
-#include "ModelEquality.h"
-#include "fa4/Dialect/Tile/Protocol/ProtocolExplorer.h"
+#include "Protocol/MutantCheck.h"
+#include "Protocol/ModelEquality.h"
+#include "Protocol/ProtocolExplorer.h"
 #include "mlir/IR/Verifier.h"
 #include <chrono>
 
