@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compilation.h"
-#include "fa4/Conversion/TileToNVVM/Manifest.h"
+#include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/RowWork.h"
-#include "fa4/Dialect/Tile/Analysis/Schedule.h"
+#include "fa4/Dialect/Tile/Analysis/ScheduleTable.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"

@@ -8,15 +8,14 @@
 //
 // 2^x without the MUFU, after Cody and Waite: x = i + f with i = floor(x), 2^f
 // by a polynomial p on [0, 1), and i added to the exponent bits of p(f). The
-// coefficients are derived here by Remez' exchange algorithm (E. Ya. Remez,
-// 1934; see Muller, Elementary Functions, ch. 3), not tabulated.
+// coefficients are a table; test/python/test_exp2_polynomial.py derives them.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef FA4_TARGET_EXP2POLYNOMIAL_H
 #define FA4_TARGET_EXP2POLYNOMIAL_H
 
-#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 
 namespace fa4 {
@@ -27,13 +26,10 @@ inline constexpr unsigned kMaxExp2Degree = 6;
 /// 2^0 is exact, and no coefficient that f32 cannot hold.
 struct Exp2Polynomial {
   /// The coefficients c0 to cn.
-  llvm::SmallVector<float, kMaxExp2Degree + 1> coefficients;
-  /// The largest relative error |p(f)/2^f - 1| on [0, 1] of the best real
-  /// coefficients with c0 = 1.
-  double minimaxError = 0;
-  /// The largest relative error of `coefficients`, evaluated without rounding.
-  /// The evaluation in f32 adds at most about one ulp of f32 (6e-8), which does
-  /// not matter up to degree 4.
+  llvm::ArrayRef<float> coefficients;
+  /// The largest relative error |p(f)/2^f - 1| on [0, 1], evaluated without
+  /// rounding. The evaluation in f32 adds at most about one ulp of f32 (6e-8),
+  /// which does not matter up to degree 4.
   double maxRelativeError = 0;
 
   unsigned degree() const { return coefficients.size() - 1; }
@@ -47,11 +43,11 @@ struct Exp2Polynomial {
   float exp2(float x) const;
 };
 
-/// The polynomial of least maximal relative error. Each coefficient in turn,
-/// from c1, is rounded to f32 and the others are then fitted again, so that
-/// they take up its rounding error. Takes well under a millisecond.
+/// Returns the polynomial of least maximal relative error. Each coefficient in
+/// turn, from c1, has been rounded to f32 and the others then fitted again, so
+/// that they take up its rounding error.
 /// Fails unless 1 <= degree <= kMaxExp2Degree.
-llvm::Expected<Exp2Polynomial> deriveExp2Polynomial(unsigned degree);
+llvm::Expected<Exp2Polynomial> getExp2Polynomial(unsigned degree);
 
 /// The least degree that is good enough for a result which is then rounded to
 /// a type of `significandBits` bits, the implicit one included: bf16 8, f16 11,

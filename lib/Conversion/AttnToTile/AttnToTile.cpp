@@ -9,7 +9,7 @@
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
 #include "SdpaProgram.h"
 #include "fa4/Conversion/Passes.h"
-#include "fa4/Conversion/TileToNVVM/Manifest.h"
+#include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Transforms/CSE.h"

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelSignature.h"
-#include "fa4/Conversion/TileToNVVM/Manifest.h"
+#include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Target/LaunchLimits.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

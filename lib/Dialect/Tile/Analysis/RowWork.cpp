@@ -18,9 +18,6 @@
 
 using namespace mlir;
 using namespace fa4::tile;
-using fa4::PipeWork;
-using fa4::Recurrence;
-using fa4::RowWork;
 using fa4::TargetDescription;
 
 /// The number of instructions of a wait (address, test, branch) or of an
@@ -252,7 +249,7 @@ findRecurrence(Operation *exp, RoleOp role, ArrayRef<MmaOp> mmas,
         cyclesOf(mma, target);
   if (consumers.size() > 1)
     recurrence.leadFragments =
-        columnsOf(results.front().getValueType()) / fa4::kExpFragmentColumns;
+        columnsOf(results.front().getValueType()) / kExpFragmentColumns;
   recurrence.latency =
       target.latency.mmaShared + target.latency.mbarrierRoundTrip;
   return recurrence;
@@ -322,7 +319,7 @@ void fa4::tile::printRoofline(KernelOp kernel, raw_ostream &os) {
   // The exponentials of the other tiles are like the first one.
   Operation *exp = exponentials.front();
   RowWork work = countRowWork(exp, exponentials.size(), target);
-  fa4::ExpSplit split;
+  ExpSplit split;
   if (auto op = dyn_cast<Exp2Op>(exp)) {
     work.degree = op.getCoefficients().size();
     split.pairs.assign(op.getPairs().begin(), op.getPairs().end());

@@ -9,7 +9,7 @@
 #include "InPlaceRings.h"
 #include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
-#include "fa4/Dialect/Tile/Analysis/Placement.h"
+#include "fa4/Dialect/Tile/Analysis/FirstFit.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "llvm/ADT/STLExtras.h"

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileSchedule.h"
-#include "fa4/Dialect/Tile/Analysis/Schedule.h"
+#include "fa4/Dialect/Tile/Analysis/ScheduleTable.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -9,7 +9,7 @@
 #include "TileSchedule.h"
 #include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
-#include "fa4/Dialect/Tile/Analysis/Placement.h"
+#include "fa4/Dialect/Tile/Analysis/FirstFit.h"
 
 using namespace mlir;
 using namespace fa4::tile;

@@ -133,7 +133,7 @@ FailureOr<Exp2Op> TileSplitExp::planOne(math::Exp2Op op, unsigned tiles,
   if (!split)
     return op.emitError("tile-split-exp: ")
            << llvm::toString(split.takeError());
-  llvm::Expected<Exp2Polynomial> polynomial = deriveExp2Polynomial(degree);
+  llvm::Expected<Exp2Polynomial> polynomial = getExp2Polynomial(degree);
   if (!polynomial)
     return op.emitError("tile-split-exp: ")
            << llvm::toString(polynomial.takeError());

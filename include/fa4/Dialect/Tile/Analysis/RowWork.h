@@ -9,8 +9,8 @@
 #ifndef FA4_DIALECT_TILE_ANALYSIS_ROWWORK_H
 #define FA4_DIALECT_TILE_ANALYSIS_ROWWORK_H
 
+#include "fa4/Dialect/Tile/Analysis/ExpSplit.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
-#include "fa4/Target/ExpSplit.h"
 
 namespace fa4::tile {
 
@@ -33,8 +33,8 @@ llvm::SmallVector<mlir::Operation *> collectTileExponentials(KernelOp kernel);
 /// Counts operations in loops. Of the branches of an `scf.if` the one with less
 /// work is taken to be the usual one: masks are for a few blocks only; so are
 /// rescalings of accumulators.
-fa4::RowWork countRowWork(mlir::Operation *exp, unsigned tiles,
-                          const fa4::TargetDescription &target);
+RowWork countRowWork(mlir::Operation *exp, unsigned tiles,
+                     const fa4::TargetDescription &target);
 
 /// Prints what bounds an iteration of the kernel's loops around its
 /// exponentials: cycles on each unit, with all exponentials on the special

@@ -229,7 +229,8 @@ def TileSplitExp : FA4_Pass<"tile-split-exp", "::fa4::tile::KernelOp"> {
     The pass rewrites a `math.exp2` in a loop of a role that holds data if its result is
     rounded to a narrow type (bf16, f16). It leaves alone an exponential of which the
     f32 result is used. The polynomial has the degree that the narrow type needs (3
-    for bf16 and f16), and the pass derives its coefficients.
+    for bf16 and f16). Its coefficients are those of a table, `Exp2Polynomial.cpp`, which
+    a test derives.
 
     The polynomial is defined for exponents below 128. The pass rewrites an
     exponential only if its exponent is proven to be less, as that of a score relative

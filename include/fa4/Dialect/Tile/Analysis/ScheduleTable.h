@@ -1,4 +1,4 @@
-//===- Schedule.h - the schedule of a kernel as a table ---===//
+//===- ScheduleTable.h - the schedule of a kernel as a table ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_DIALECT_TILE_ANALYSIS_SCHEDULE_H
-#define FA4_DIALECT_TILE_ANALYSIS_SCHEDULE_H
+#ifndef FA4_DIALECT_TILE_ANALYSIS_SCHEDULETABLE_H
+#define FA4_DIALECT_TILE_ANALYSIS_SCHEDULETABLE_H
 
 #include "fa4/Dialect/Tile/IR/Tile.h"
 
@@ -26,4 +26,4 @@ void printSchedule(KernelOp kernel, llvm::raw_ostream &os);
 
 } // namespace fa4::tile
 
-#endif // FA4_DIALECT_TILE_ANALYSIS_SCHEDULE_H
+#endif // FA4_DIALECT_TILE_ANALYSIS_SCHEDULETABLE_H

@@ -1,4 +1,4 @@
-//===- Schedule.cpp - the schedule of a kernel as a table ---===//
+//===- ScheduleTable.cpp - the schedule of a kernel as a table ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Dialect/Tile/Analysis/Schedule.h"
+#include "fa4/Dialect/Tile/Analysis/ScheduleTable.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/MapVector.h"

@@ -1,4 +1,4 @@
-//===- Manifest.h - how a kernel is launched ---===//
+//===- KernelManifest.h - how a kernel is launched ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_CONVERSION_TILETONVVM_MANIFEST_H
-#define FA4_CONVERSION_TILETONVVM_MANIFEST_H
+#ifndef FA4_CONVERSION_TILETONVVM_KERNELMANIFEST_H
+#define FA4_CONVERSION_TILETONVVM_KERNELMANIFEST_H
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/Support/JSON.h"
@@ -33,4 +33,4 @@ buildManifest(mlir::LLVM::LLVMFuncOp kernel);
 
 } // namespace fa4::tile
 
-#endif // FA4_CONVERSION_TILETONVVM_MANIFEST_H
+#endif // FA4_CONVERSION_TILETONVVM_KERNELMANIFEST_H

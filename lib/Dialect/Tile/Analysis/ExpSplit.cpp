@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Target/ExpSplit.h"
+#include "fa4/Dialect/Tile/Analysis/ExpSplit.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -15,7 +15,7 @@
 
 using namespace llvm;
 
-namespace fa4 {
+namespace fa4::tile {
 
 PipeWork &PipeWork::operator+=(const PipeWork &rhs) {
   mufu += rhs.mufu;
@@ -223,4 +223,4 @@ void ExpSplit::print(raw_ostream &os) const {
   os << formatv("bound by: {0}, then {1}\n", none.limiter(), chosen.limiter());
 }
 
-} // namespace fa4
+} // namespace fa4::tile

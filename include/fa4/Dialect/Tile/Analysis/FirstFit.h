@@ -1,4 +1,4 @@
-//===- Placement.h - first-fit placement of buffers ---===//
+//===- FirstFit.h - first-fit placement of buffers ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_DIALECT_TILE_ANALYSIS_PLACEMENT_H
-#define FA4_DIALECT_TILE_ANALYSIS_PLACEMENT_H
+#ifndef FA4_DIALECT_TILE_ANALYSIS_FIRSTFIT_H
+#define FA4_DIALECT_TILE_ANALYSIS_FIRSTFIT_H
 
 #include "mlir/Support/LLVM.h"
 #include <cstdint>
@@ -32,4 +32,4 @@ int64_t placeFirstFit(llvm::MutableArrayRef<PlacedBuffer> buffers,
 
 } // namespace fa4::tile
 
-#endif // FA4_DIALECT_TILE_ANALYSIS_PLACEMENT_H
+#endif // FA4_DIALECT_TILE_ANALYSIS_FIRSTFIT_H

@@ -1,4 +1,4 @@
-//===- Manifest.cpp - how a kernel is launched ---===//
+//===- KernelManifest.cpp - how a kernel is launched ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Conversion/TileToNVVM/Manifest.h"
+#include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;

@@ -28,8 +28,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_TARGET_EXPSPLIT_H
-#define FA4_TARGET_EXPSPLIT_H
+#ifndef FA4_DIALECT_TILE_ANALYSIS_EXPSPLIT_H
+#define FA4_DIALECT_TILE_ANALYSIS_EXPSPLIT_H
 
 #include "fa4/Target/TargetDescription.h"
 #include "llvm/ADT/SmallVector.h"
@@ -37,7 +37,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include <optional>
 
-namespace fa4 {
+namespace fa4::tile {
 
 /// The number of columns of a row that are exponentiated, converted and stored
 /// together. A row consists of whole fragments.
@@ -179,6 +179,6 @@ llvm::Expected<ExpSplit>
 computeExpSplit(const TargetDescription &target, const RowWork &work,
                 std::optional<unsigned> pairs = std::nullopt);
 
-} // namespace fa4
+} // namespace fa4::tile
 
-#endif // FA4_TARGET_EXPSPLIT_H
+#endif // FA4_DIALECT_TILE_ANALYSIS_EXPSPLIT_H

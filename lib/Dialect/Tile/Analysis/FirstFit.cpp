@@ -1,4 +1,4 @@
-//===- Placement.cpp - first-fit placement of buffers ---===//
+//===- FirstFit.cpp - first-fit placement of buffers ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Dialect/Tile/Analysis/Placement.h"
+#include "fa4/Dialect/Tile/Analysis/FirstFit.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MathExtras.h"

@@ -6,11 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Target/ExpSplit.h"
+#include "fa4/Dialect/Tile/Analysis/ExpSplit.h"
 #include "llvm/ADT/STLExtras.h"
 #include "gtest/gtest.h"
 
 using namespace fa4;
+using namespace fa4::tile;
 
 static const TargetDescription &target(llvm::StringRef chip) {
   return *lookupTarget(chip);
