@@ -107,8 +107,8 @@ def test_matrix_is_kept(name, chip):
         assembly = re.findall(
             r"// begin inline asm\n(.*?)// end inline asm", done.stdout, re.DOTALL
         )
-        for statement in re.split(r"[;{}]", "".join(assembly)):
-            mnemonic = (statement.split() or [".reg"])[0]
+        for statement in re.split(r";\s*}?|{ |\n", "".join(assembly)):
+            mnemonic = re.sub(r"[.]x[0-9]+[.]", ".xN.", (statement.split() or [".reg"])[0])
             if mnemonic != ".reg":
                 assert f"`{mnemonic}`" in ASSEMBLY, f"{mnemonic} is not documented"
         return

@@ -80,8 +80,13 @@ static Value lowerSlice(LaneBuilder &b, vector::ExtractStridedSliceOp op) {
   int64_t first = cast<IntegerAttr>(op.getOffsets()[0]).getInt();
   if (op.hasNonUnitStrides())
     return {};
+  int64_t count = op.getType().getNumElements();
+  // LLVM would search the whole vector for each element of its parts.
+  if (auto built = op.getSource().getDefiningOp<vector::FromElementsOp>())
+    return b.fromElements(op.getType(),
+                          built.getElements().slice(first, count));
   SmallVector<int32_t> mask;
-  for (int64_t i = 0; i < op.getType().getNumElements(); ++i)
+  for (int64_t i = 0; i < count; ++i)
     mask.push_back(static_cast<int32_t>(first + i));
   return LLVM::ShuffleVectorOp::create(b, op.getType(), op.getSource(),
                                        b.poison(op.getSource().getType()),

@@ -89,7 +89,8 @@ LogicalResult expand(LLVM::LLVMFuncOp function) {
       ops.push_back(op);
   });
   GreedyRewriteConfig config;
-  config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
+  // What a branch moves out of its region would count as new.
+  config.setStrictness(GreedyRewriteStrictness::ExistingOps);
   config.setScope(&function.getBody());
   if (failed(applyOpPatternsGreedily(ops, std::move(patterns), config)))
     return function.emitError("cannot expand its operations");

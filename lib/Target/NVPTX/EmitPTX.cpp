@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Target/NVPTX/EmitPTX.h"
+#include "TensorMemoryRegisters.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/SymbolTable.h"
@@ -19,6 +20,7 @@
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -187,6 +189,24 @@ createTargetMachine(ModuleOp module, const EmitPTXOptions &options) {
       llvm::TargetOptions(), std::nullopt, std::nullopt, *level));
 }
 
+namespace {
+
+/// Leaves out passes of the back end that look for what kernelPasses or ptxas
+/// have found or find anyway: common subexpressions, three more times, forms of
+/// addresses and products for a chain of additions, and instructions that are
+/// better selected in another block. They take a tenth of the time of a
+/// compilation.
+class BackEndGate final : public llvm::OptPassGate {
+public:
+  bool isEnabled() const override { return true; }
+  bool shouldRunPass(StringRef pass, StringRef) const override {
+    return !llvm::is_contained(
+        {"early-cse", "nary-reassociate", "slsr", "codegenprepare"}, pass);
+  }
+};
+
+} // namespace
+
 //===----------------------------------------------------------------------===//
 // Phases
 //===----------------------------------------------------------------------===//
@@ -294,6 +314,9 @@ FailureOr<std::string> fa4::emitPTX(ModuleOp module,
   };
 
   auto context = std::make_unique<llvm::LLVMContext>();
+  static BackEndGate gate;
+  if (machine->getOptLevel() < llvm::CodeGenOptLevel::Aggressive)
+    context->setOptPassGate(gate);
   context->setDiagnosticHandler(std::make_unique<DiagnosticsToMLIR>(module));
   std::unique_ptr<llvm::Module> translated;
   {
@@ -311,6 +334,7 @@ FailureOr<std::string> fa4::emitPTX(ModuleOp module,
       [&] {
         {
           TimingScope scope = phase("LLVM optimisation");
+          useTensorMemoryRegisters(*translated);
           if (!optimize(*translated, *machine, options.passes, pipelineError))
             return;
         }

@@ -14,6 +14,7 @@ schedules, too. What is left to argue is that the calls cover the control flow
 (each instruction is executed, rings go round more than once) and that phases are
 not mixed up; that is what the classes are about."""
 
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -201,11 +202,19 @@ def _read_before_release(load, context):
     end = next((unit.first for unit in context.units if unit.line > load.line and unit.is_a(*ARRIVAL, r"bar\.")), None)
     text = context.lines[load.last : (end or len(context.lines)) - 1]
     read = set()
-    for line in text:
-        if match := INSTRUCTION.match(line):
+    for statement in itertools.chain.from_iterable(map(_statements, text)):
+        if match := INSTRUCTION.match(statement):
             parts = split_operands(match[4])
             read |= set(REGISTER.findall(", ".join(parts if parts[0].startswith("[") else parts[1:])))
     return target <= read
+
+
+def _statements(line):
+    """Returns the statements of a line; more than one if it is a block, as the back
+    end writes inline assembly."""
+    if not line.lstrip().startswith("{"):
+        return [line]
+    return [part.strip() + ";" for part in line.strip().strip("{}").split(";") if part.strip()]
 
 
 def _tensor_load(fault, unit, context, without):

@@ -30,7 +30,7 @@ namespace fa4 {
 /// makes fewer instructions of the loops that it has not rewritten.
 inline constexpr const char *kernelPasses =
     "cgscc(inline),globaldce,"
-    "function(sroa,early-cse,simplifycfg,instsimplify,"
+    "function(sroa,simplifycfg,instsimplify,"
     "loop-mssa(loop-rotate,licm),loop(loop-unroll-full),"
     "early-cse,instcombine<no-verify-fixpoint>,simplifycfg)";
 
@@ -41,7 +41,7 @@ struct EmitPTXOptions {
   /// newest one that LLVM 22 prints.
   std::string features = "+ptx90";
   /// 0 to 3, llc's. On kernels that were scheduled before they come here 2
-  /// gives what 3 does, sooner.
+  /// gives what 3 does, sooner: it leaves out passes that clean up again.
   unsigned optLevel = 2;
   /// The passes over LLVM IR, in opt's syntax. `default<O3>` takes several
   /// times as long as these, most of it to look for vectors in scalar code.
