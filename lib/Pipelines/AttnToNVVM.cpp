@@ -50,6 +50,12 @@ static void addSplitExp(OpPassManager &pm, const KernelOptions &options) {
   pm.addNestedPass<KernelOp>(createTileSplitExp(split));
 }
 
+static void addShareBuffers(OpPassManager &pm, const KernelOptions &options) {
+  TileShareBuffersOptions share;
+  share.verify = options.verify;
+  pm.addNestedPass<KernelOp>(createTileShareBuffers(share));
+}
+
 static void addAllocate(OpPassManager &pm, const KernelOptions &options) {
   TileAllocateOptions allocate;
   allocate.verify = options.verify;
@@ -85,6 +91,7 @@ static constexpr KernelLevel levels[] = {
      addKernelPass<createTileWarpSpecialize>},
     {"schedule", "pipelined roles, stages", addSchedule},
     {"split-exp", "exponentials for each unit", addSplitExp},
+    {"share-buffers", "channels that use the same memory", addShareBuffers},
     {"allocate", "memory and barriers of channels", addAllocate},
     {"split-loop", "a loop for each kind of block",
      addKernelPass<createTileSplitLoop>},

@@ -131,6 +131,7 @@ def kernels() -> list:
 QUICK = (
     "plain-causal-hd128-bf16", "mask-with score_mod", "score-scaled by a capture", "gemm", "late-uses",
     "layout-one static block, causal", "heads-hd 32, f16, causal", "gradient",
+    "gradient-hd128",
 )  # fmt: skip
 
 

@@ -3,19 +3,56 @@
 // passes that plan kernels: subtile, roles, schedule, memory. No pass may need
 // to know that this is not the forward kernel.
 //
-// RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-warp-specialize,tile-schedule,tile-allocate))' -o %t.mlir
+// RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-warp-specialize,tile-schedule,tile-share-buffers,tile-allocate))' -o %t.mlir
 // RUN: FileCheck --dump-input=never %s < %t.mlir
 // RUN: fa4-opt %t.mlir | diff %t.mlir -
 //
-// With head dim 128 the three results beside s and dp need 640 columns: the order
-// of the MMAs, in which dp of the next block is issued ahead of dq's read, leaves
-// dq none of theirs.
-// RUN: not fa4-opt %S/../Dialect/Tile/backward-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-warp-specialize,tile-schedule,tile-allocate))' \
-// RUN:   --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck --dump-input=never %s --check-prefix=WIDE
-// WIDE: error: 'tile.kernel' op needs 640 columns of tensor memory; sm_100a has 512
-// WIDE: note: 0 to 128: 'mma_compute0', 1 stage of 128, and 'compute0_mma.0' in place of it
-// WIDE: note: 128 to 256: 'mma_compute0_2', 1 stage of 128
-// WIDE: note: 256 to 384: 'mma_epilogue', 1 stage of 128
+// With head dim 128 the five results of MMAs need 640 columns if each has its own.
+// dq has those of dp, which compute0 has read when it hands over ds; dp of the next
+// block is issued when dq has been read: dq is acquired before it. dq leaves in
+// parts of 32 columns, because shared memory does not hold two stages of all.
+// RUN: fa4-opt %S/../Dialect/Tile/backward-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-warp-specialize,tile-schedule,tile-share-buffers,tile-allocate))' \
+// RUN:   -o %t.wide.mlir
+// RUN: FileCheck --dump-input=never %s --check-prefix=WIDE < %t.wide.mlir
+// RUN: fa4-test-opt %t.wide.mlir --pass-pipeline='builtin.module(tile.kernel(tile-explore-protocol{max-passes=2}))' -o /dev/null
+// WIDE-DAG: %[[S:.*]] = tile.channel "mma_compute0" tmem stages(1) offset(0)
+// WIDE-DAG: tile.channel "compute0_mma.0" tmem stages(1) in_place_of(%[[S]] : {{.*}}) offset(0)
+// WIDE-DAG: tile.channel "compute0_mma.1" tmem stages(1) in_place_of(%[[S]] : {{.*}}) at(48) offset(48)
+// WIDE-DAG: %[[DP:.*]] = tile.channel "mma_compute0_2" tmem stages(1) offset(128) full({{[0-9]+}}) arrivals(1) :
+// WIDE-DAG: tile.channel "mma_epilogue" tmem stages(1) in_place_of(%[[DP]] : {{.*}}) offset(128) full({{[0-9]+}}) arrivals(1) empty
+// WIDE-DAG: tile.channel "mma_epilogue_2" tmem stages(1) offset(256)
+// WIDE-DAG: tile.channel "mma_epilogue_3" tmem stages(1) offset(384)
+// WIDE-DAG: tile.channel "epilogue_store" smem stages(2) {{.*}} : <vector<128x32xf32>>
+// WIDE: tile.role @mma
+// WIDE: tile.acquire %mma_epilogue :
+// WIDE-NEXT: tile.mma
+// WIDE-NEXT: tile.commit %mma_compute0_2,
+// WIDE: scf.for
+// WIDE: tile.commit %mma_compute0,
+// WIDE: tile.wait %compute0_mma_2
+// WIDE: tile.commit %mma_epilogue,
+// WIDE: tile.acquire %mma_epilogue :
+// WIDE-NEXT: tile.mma
+// WIDE-NEXT: tile.commit %mma_compute0_2,
+// WIDE-NEXT: scf.yield
+
+// The store of a part is issued before the last one has ended.
+// WIDE: tile.role @store
+// WIDE: scf.for %[[I:.*]] = %c0
+// WIDE: tile.wait %epilogue_store
+// WIDE-NEXT: tile.reduce_add
+// WIDE-NEXT: arith.cmpi ne, %[[I]], %c0
+// WIDE-NEXT: scf.if
+// WIDE-NEXT: tile.release %epilogue_store
+// WIDE: tile.wait %epilogue_store
+// WIDE-NEXT: tile.reduce_add
+// WIDE-NEXT: tile.release %epilogue_store
+// WIDE: tile.reduce_add
+// WIDE: tile.reduce_add
+// WIDE-NEXT: tile.release %epilogue_store
+// WIDE-NEXT: }
+// WIDE: scf.if
+// WIDE-NEXT: tile.release %epilogue_store
 
 // Operands that are loaded: those of the loop are prefetched.
 // CHECK-DAG: tile.channel "k" smem stages(1) {{.*}} : <vector<128x64xbf16>>

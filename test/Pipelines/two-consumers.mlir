@@ -4,7 +4,7 @@
 //
 // RUN: rm -rf %t && mkdir %t
 // RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-warp-specialize))' | FileCheck %s
-// RUN: fa4-test-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-warp-specialize,tile-schedule,tile-allocate,tile-explore-protocol))' \
+// RUN: fa4-test-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-warp-specialize,tile-schedule,tile-share-buffers,tile-allocate,tile-explore-protocol))' \
 // RUN:   | FileCheck %s --check-prefix=PLACED
 // RUN: fa4-compile %s -o %t
 // RUN: fa4-sim %t/two.json T=5 M=200 N=136 K=264 --random --check --seeds 0:3 --stats \

@@ -54,6 +54,8 @@ static ArrayRef<std::string> getPipelines() {
         "tile-schedule{verify=false}",
         "tile-split-exp",
         "tile-split-exp{fraction=0.5}",
+        "tile-share-buffers",
+        "tile-share-buffers{verify=false}",
         "tile-allocate",
         "tile-allocate{verify=false}",
         "tile-verify-protocol",

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from fa4 import gpu
+from fa4.programs import tile_programs
 
 pytestmark = pytest.mark.skipif(
     not gpu.has_tools("fa4-compile"), reason="needs fa4-compile"
@@ -113,3 +114,44 @@ def test_program(name):
     assert done.stderr.count("error:") == 1
     # Not where the kernel begins: the line of the operation, or of the tile that it is about.
     assert int(done.stderr.split(":")[1]) > 7, done.stderr
+
+
+# Of bench/tile-programs: each head dim with whole and with part full blocks, fewer queries or keys than a block, and two heads.
+GRADIENTS = [p for p in tile_programs.gradients() if not p.name.endswith(("128x128", "520x7", "384x256"))]
+
+
+@pytest.mark.skipif(not gpu.has_tools("fa4-sim"), reason="needs fa4-sim")
+@pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in GRADIENTS])
+def test_gradient(program, tmp_path):
+    program.check(program.simulate(program.compile(tmp_path), (0, 2)))
+
+
+@pytest.mark.skipif(not gpu.has_tools("fa4-sim"), reason="needs fa4-sim")
+def test_command_of_programs(capsys):
+    assert tile_programs.main(["--kernel", "^conditional$", "--seeds", "1"]) == 0
+    assert "1 programs, 1 seeds each, 0 failures" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not gpu.has_tools("fa4-sim"), reason="needs fa4-sim")
+@pytest.mark.parametrize(
+    "wait,edited,finding",
+    [
+        ("wait_group.read \t1;", "wait_group.read \t2;", "missing-bulk-wait"),
+        ("cp.async.bulk.wait_group \t0;", "", "exit-with-async-outstanding"),
+    ],
+    ids=["reuse", "end"],
+)
+def test_stores_that_overlap(wait, edited, finding, tmp_path):
+    """dQ leaves through a ring of two stages. While a stage is stored, lanes write the other one: the store before the last
+    must have read its stage, the last one need not have; all must have ended when the kernel ends. Without one of these
+    waits, the simulator finds what goes wrong."""
+    program = tile_programs.gradient(128, 260, 100, "g", tile_programs.GRADIENTS[128])
+    kernel = program.compile(tmp_path)
+    text = kernel.ptx.read_text()
+    # Four parts a pass, each behind the store of the next one.
+    assert text.count("wait_group.read \t1;") == 4
+    program.check(program.simulate(kernel, (0, 2)))
+    assert wait in text
+    kernel.ptx.write_text(text.replace(wait, edited))
+    with pytest.raises(gpu.SimulationError, match=finding):
+        program.simulate(kernel, (0, 9))

@@ -32,6 +32,11 @@ namespace fa4 {
 /// allocator. Measured with ptxas 13.0 on 140 live values: 20 to 25.
 inline constexpr unsigned kRegisterSlack = 24;
 
+/// The number of matrix descriptors that a loop of MMAs can keep in uniform
+/// registers; each further one takes a register of the thread. Measured with
+/// ptxas 13.0 for sm_100a: of 72 descriptors in a loop, 8 are elsewhere.
+inline constexpr unsigned kUniformDescriptors = 64;
+
 struct RoleDemand {
   unsigned warps;
   /// The registers per thread with which the role does not spill: the live

@@ -74,7 +74,7 @@ LogicalResult RoleLowering::lowerWait(WaitOp op) {
   spin(
       barrier(buffer.full, stage),
       RingPositions::parity(builder, loc, position, buffer.stages, startsFull));
-  if (buffer.tensorMemory)
+  if (buffer.ordersTensorMemory)
     NVVM::Tcgen05FenceOp::create(builder, loc,
                                  NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
   positions.advance(channel, RingUse::Wait);
@@ -86,7 +86,7 @@ LogicalResult RoleLowering::lowerWait(WaitOp op) {
 /// Builds the arrival of all threads of the role, behind fences that make their
 /// accesses to the stage visible.
 void RoleLowering::arriveFromLanes(const Buffer &buffer, Value barrier) {
-  if (buffer.tensorMemory) {
+  if (buffer.ordersTensorMemory) {
     finishTensorLoads();
     finishTensorStores();
     NVVM::Tcgen05FenceOp::create(builder, loc,
@@ -145,7 +145,7 @@ LogicalResult RoleLowering::lowerRelease(ReleaseOp op) {
     return success();
   }
   if (feeds<StoreOp, ReduceAddOp>(role, channel))
-    waitForStores(/*read=*/true);
+    waitForStores(/*read=*/true, storeGroups.mayBePending(op));
   if (feeds<MmaOp>(role, channel))
     NVVM::Tcgen05CommitOp::create(builder, loc, empty, Value());
   else

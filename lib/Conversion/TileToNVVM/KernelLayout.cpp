@@ -63,6 +63,7 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
     Buffer buffer;
     buffer.channel = channel;
     buffer.tensorMemory = channel.getSpace() == MemorySpace::tmem;
+    buffer.ordersTensorMemory = buffer.tensorMemory;
     buffer.stages = channel.getStages();
     if (!channel.getOffset() || !channel.getFull())
       return channel.emitOpError("has no place: 'offset' and 'full' are "
@@ -95,6 +96,7 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
              << " columns ('tmem_columns')";
     buffers.insert({channel, buffer});
   }
+  findHandOvers(kernel);
   barriers = llvm::alignTo(end, kBarrierBytes);
   tensorMemorySlot = barriers + barrierCount * kBarrierBytes;
   sharedBytes = std::max<int64_t>(
@@ -105,6 +107,41 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
            << sharedBytes << " bytes of shared memory, but a CTA has "
            << target.smemBytes;
   return success();
+}
+
+/// Finds the channels in shared memory whose commits hand on columns of tensor
+/// memory. Lanes that have read an accumulator without releasing it tell so by
+/// what they commit next: a value in place of the accumulator, or if they
+/// commit none, one in shared memory for the role that writes the columns next.
+void KernelLayout::findHandOvers(KernelOp kernel) {
+  auto all = collectChannelUses(kernel);
+  llvm::DenseMap<Value, unsigned> bufferOf = numberBuffers(kernel);
+  auto isMadeBy = [&](RoleOp role, ChannelOp accumulator) {
+    return llvm::any_of(all, [&](const auto &entry) {
+      ChannelOp other = entry.first;
+      return other != accumulator && entry.second.producers.contains(role) &&
+             bufferOf.lookup(other.getChannel()) ==
+                 bufferOf.lookup(accumulator.getChannel());
+    });
+  };
+  auto reads = [&](RoleOp role, const ChannelUses &uses) {
+    return uses.consumers.contains(role) &&
+           llvm::none_of(uses.releases, [&](ReleaseOp release) {
+             return role->isAncestor(release);
+           });
+  };
+  for (auto &[channel, buffer] : buffers) {
+    const ChannelUses &uses = all.find(channel)->second;
+    for (const auto &[accumulator, others] : all)
+      for (RoleOp lanes : uses.producers)
+        if (ChannelOp(accumulator).getSpace() == MemorySpace::tmem &&
+            !lanes.issues() && reads(lanes, others) &&
+            !isMadeBy(lanes, accumulator))
+          buffer.ordersTensorMemory |= llvm::any_of(
+              uses.consumers, [&, &accumulator = accumulator](RoleOp next) {
+                return isMadeBy(next, accumulator);
+              });
+  }
 }
 
 static LogicalResult checkSides(KernelOp kernel) {

@@ -43,6 +43,10 @@ struct Buffer {
   std::optional<int64_t> empty;
   /// The arrivals that complete a phase.
   int64_t fullArrivals = 0, emptyArrivals = 0;
+  /// True if a value of the channel says to the role that waits for it that
+  /// lanes have accessed tensor memory: the channel itself is there, or its
+  /// commits hand on columns that several channels use in turn.
+  bool ordersTensorMemory = false;
 
   ChannelOp getChannel() const { return channel; }
   int64_t tileBytes() const { return rows * columns * elementBytes; }
@@ -94,6 +98,7 @@ private:
   explicit KernelLayout(const TargetDescription &target) : target(target) {}
   mlir::LogicalResult placeChannels(KernelOp kernel);
   mlir::LogicalResult placeBarriers(ChannelOp channel, Buffer &buffer);
+  void findHandOvers(KernelOp kernel);
   mlir::LogicalResult groupWarps(KernelOp kernel);
 };
 

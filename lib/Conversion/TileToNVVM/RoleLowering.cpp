@@ -388,6 +388,6 @@ LogicalResult RoleLowering::lower() {
   if (failed(lowerBlock(role.getBody().front())))
     return failure();
   if (stores)
-    waitForStores(/*read=*/false);
+    waitForStores(/*read=*/false, /*pending=*/0);
   return success();
 }

@@ -12,6 +12,7 @@
 #include "KernelLayout.h"
 #include "KernelSignature.h"
 #include "RingPositions.h"
+#include "StoreGroups.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -49,7 +50,8 @@ public:
                const KernelLayout &layout, const KernelSignature &signature,
                const KernelValues &values)
       : builder(builder), role(role), layout(layout), signature(signature),
-        values(values), positions(layout), loc(role.getLoc()) {}
+        values(values), positions(layout), storeGroups(role),
+        loc(role.getLoc()) {}
 
   /// Builds the code at the builder's insertion point. Emits an error on an op
   /// that it cannot lower.
@@ -87,7 +89,7 @@ private:
                                  mlir::ValueRange indices);
   llvm::SmallVector<mlir::Value>
   coordinates(mlir::Operation *op, mlir::ValueRange indices, int64_t box);
-  void waitForStores(bool read);
+  void waitForStores(bool read, int64_t pending);
 
   // Mma.cpp
   struct MatrixOperand;
@@ -140,6 +142,7 @@ private:
   const KernelSignature &signature;
   const KernelValues &values;
   RingPositions positions;
+  StoreGroups storeGroups;
   mlir::Location loc;
   mlir::IRMapping mapping;
   llvm::DenseMap<mlir::Value, Handle> handles;

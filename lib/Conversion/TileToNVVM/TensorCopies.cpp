@@ -78,9 +78,10 @@ LogicalResult RoleLowering::lowerStore(Operation *op, Value tile,
   return success();
 }
 
-/// Waits until the stores issued so far have read their tiles (`read`), or have
-/// ended.
-void RoleLowering::waitForStores(bool read) {
-  NVVM::CpAsyncBulkWaitGroupOp::create(
-      builder, loc, /*group=*/0, read ? builder.getUnitAttr() : UnitAttr());
+/// Waits until the stores issued so far, but the last `pending` ones, have read
+/// their tiles (`read`), or have ended.
+void RoleLowering::waitForStores(bool read, int64_t pending) {
+  NVVM::CpAsyncBulkWaitGroupOp::create(builder, loc, /*group=*/pending,
+                                       read ? builder.getUnitAttr()
+                                            : UnitAttr());
 }

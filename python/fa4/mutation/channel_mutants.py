@@ -19,11 +19,10 @@ from fa4.cpu import CompileError
 PASSES = {
     "roles": "tile-subtile,tile-lazy-rescale,tile-warp-specialize",
     "scheduled": "tile-schedule",
-    "placed": "tile-split-loop,tile-allocate",
+    "placed": "tile-split-loop,tile-share-buffers,tile-allocate",
 }
-# Programs of the tests; the gradient's accumulators take more than the tensor
-# memory.
-PROGRAMS = {"attention": tuple(PASSES), "gradient": ("roles", "scheduled"), "gemm": tuple(PASSES)}
+# Programs of the tests.
+PROGRAMS = {"attention": tuple(PASSES), "gradient": tuple(PASSES), "gemm": tuple(PASSES)}
 INPUTS = gpu.ROOT / "test" / "Dialect" / "Tile" / "Inputs"
 
 

@@ -2,10 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels of the tile dialect that the tests hold in files, with what they compute:
 a matrix product, a product in a branch, the gradient of attention. Each has inputs to
-draw and its results in float64."""
+draw and its results in float64. As a command (bench/tile-programs), simulates all of them
+with all checks, and the gradients at many sizes."""
 
+import argparse
+import re
+import sys
+import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -44,6 +51,11 @@ class TileProgram:
     @property
     def text(self):
         return (gpu.ROOT / self.file).read_text()
+
+    def compile(self, folder):
+        """Compiles the kernel to PTX, which ptxas must assemble without spills where there is a ptxas."""
+        options = [f"--from={self.start}", *self.options]
+        return gpu.compile(self.text, Path(folder), self.chip, options=options)
 
     def simulate(self, kernel, seeds):
         """What the kernel writes, {name: array}, with all of the simulator's checks."""
@@ -132,11 +144,61 @@ def gradient(head_dim, queries, keys, name, file, heads=1, **rest):
     return TileProgram(name, file, draw, {"dq": F32, "dk": BF16, "dv": BF16}, meaning, **rest)
 
 
+# Head dim -> the file of the gradient.
+GRADIENTS = {64: "test/Pipelines/backward-program.mlir", 128: "test/Dialect/Tile/backward-program.mlir"}
+# Numbers of queries and of keys: whole blocks, parts of blocks, less than a block, several blocks of each. A launch needs
+# rows of the LSE at multiples of 16 bytes.
+GRADIENT_SIZES = ((128, 128), (200, 100), (100, 300), (4, 5), (520, 7), (4, 260), (384, 256))
+
+
+def gradients() -> list[TileProgram]:
+    """The gradient at all head dims and sizes, and with two heads."""
+    found = []
+    for head_dim, file in GRADIENTS.items():
+        for queries, keys in GRADIENT_SIZES:
+            found.append(gradient(head_dim, queries, keys, f"gradient-hd{head_dim}-{queries}x{keys}", file))
+        found.append(gradient(head_dim, 136, 140, f"gradient-hd{head_dim}-heads", file, heads=2))
+    return found
+
+
 def tile_programs() -> list[TileProgram]:
     """All of them, at sizes that leave the last tiles part full."""
     return [
         _gemm(300, 136, 264, lambda c: np.maximum(c / 2, 0), "gemm", "test/Pipelines/gemm.mlir"),
         _gemm(300, 136, 64, lambda c: c / 2, "conditional", "test/Pipelines/Inputs/conditional.mlir", scalars=("on=1",)),
         _late_uses(),
-        gradient(64, 200, 100, "gradient", "test/Pipelines/backward-program.mlir"),
+        gradient(64, 200, 100, "gradient", GRADIENTS[64]),
+        gradient(128, 200, 100, "gradient-hd128", GRADIENTS[128]),
     ]
+
+
+# ---------------------------------------------------------------------------
+# The command
+# ---------------------------------------------------------------------------
+
+
+def main(words=None) -> int:
+    parser = argparse.ArgumentParser(prog="tile-programs", description="Simulates the tests' tile programs with all checks.")
+    parser.add_argument("--seeds", type=int, default=20, metavar="N", help="seeds of the simulator for each program")
+    parser.add_argument("--kernel", default="", metavar="REGEX", help="only programs whose name has a match")
+    arguments = parser.parse_args(words)
+    failures = count = 0
+    for program in tile_programs() + gradients():
+        if not re.search(arguments.kernel, program.name):
+            continue
+        count += 1
+        begin, outcome = time.monotonic(), "ok"
+        try:
+            with tempfile.TemporaryDirectory(prefix="fa4-") as folder:
+                kernel = program.compile(folder)
+                program.check(program.simulate(kernel, (0, arguments.seeds - 1)))
+        except (gpu.CompileError, gpu.SimulationError, AssertionError) as error:
+            outcome = f"FAILED: {error}"
+            failures += 1
+        print(f"{program.name}: {outcome} ({time.monotonic() - begin:.1f} s)", flush=True)
+    print(f"{count} programs, {arguments.seeds} seeds each, {failures} failures")
+    return 1 if failures or not count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,7 +5,7 @@
 //
 // RUN: rm -rf %t && mkdir %t
 // RUN: fa4-opt %s --tile-subtile --tile-lazy-rescale --canonicalize --tile-warp-specialize --tile-schedule \
-// RUN:   --tile-split-loop --tile-allocate --tile-distribute --tile-unroll --canonicalize --cse --tile-to-nvvm \
+// RUN:   --tile-split-loop --tile-share-buffers --tile-allocate --tile-distribute --tile-unroll --canonicalize --cse --tile-to-nvvm \
 // RUN:   -o %t/attention.mlir
 // RUN: fa4-compile %t/attention.mlir -o %t
 // RUN: fa4-sim %t/attention.json B=1 Hq=2 Hkv=1 Sq=200 Sk=300 --random --check --seeds 0:1 \

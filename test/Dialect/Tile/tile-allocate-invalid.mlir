@@ -1,7 +1,7 @@
-// What does not fit into shared memory, tensor memory or the barriers' number
+// Places that contradict each other are refused by the channel's verifier; what does not fit into shared memory, tensor memory or the barriers' number
 // is refused with the memory map.
 //
-// RUN: fa4-opt %s --split-input-file --tile-allocate --verify-diagnostics
+// RUN: fa4-opt %s --split-input-file --tile-share-buffers --tile-allocate --verify-diagnostics
 
 tile.kernel @no_tensor_memory() attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
   // expected-error @+1 {{lives in tensor memory, which sm_90a does not have}}
@@ -61,4 +61,61 @@ tile.kernel @columns() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]}
 tile.kernel @stages() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   // expected-error @+1 {{has 1000000000 stages, more than barriers fit}}
   %s = tile.channel "s" smem stages(1000000000) : <vector<128xf32>>
+}
+
+// -----
+
+tile.kernel @at_alone() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @+1 {{says 'at', but not in place of which channel}}
+  %s = tile.channel "s" tmem stages(1) at(8) : <vector<128x128xf32>>
+}
+
+// -----
+
+tile.kernel @at_end() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
+  // expected-error @+1 {{is at 100 of the buffer of 's', which has 128 columns; the channel needs 48}}
+  %p = tile.channel "p" tmem stages(1) in_place_of(%s : !tile.channel<vector<128x128xf32>>) at(100) : <vector<128x96xbf16>>
+}
+
+// -----
+
+tile.kernel @at_negative() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" smem stages(1) : <vector<128x128xf32>>
+  // expected-error @+1 {{is at -128 of the buffer of 's', which has 65536 bytes; the channel needs 512}}
+  %p = tile.channel "p" smem stages(1) in_place_of(%s : !tile.channel<vector<128x128xf32>>) at(-128) : <vector<128xf32>>
+}
+
+// -----
+
+tile.kernel @at_of_stages() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" tmem stages(2) : <vector<128x128xf32>>
+  // expected-error @+1 {{is at 48 of a buffer of 2 stages; only one stage can be divided}}
+  %p = tile.channel "p" tmem stages(2) in_place_of(%s : !tile.channel<vector<128x128xf32>>) at(48) : <vector<128x32xbf16>>
+}
+
+// -----
+
+tile.kernel @after_elsewhere() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
+  // expected-error @+1 {{says 'after' of a channel in another memory space}}
+  %p = tile.channel "p" smem stages(1) after(%s : !tile.channel<vector<128x128xf32>>) : <vector<128xf32>>
+}
+
+// -----
+
+tile.kernel @after_part() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
+  %p = tile.channel "p" tmem stages(1) in_place_of(%s : !tile.channel<vector<128x128xf32>>) : <vector<128x128xbf16>>
+  // expected-error @+1 {{says 'after' of channel 'p', which is in place of another one: that one has the buffer}}
+  %q = tile.channel "q" tmem stages(1) after(%p : !tile.channel<vector<128x128xbf16>>) : <vector<128x128xbf16>>
+}
+
+// -----
+
+tile.kernel @after_in_place() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
+  %t = tile.channel "t" tmem stages(1) : <vector<128x128xf32>>
+  // expected-error @+1 {{is in place of another channel; only that channel can say 'after'}}
+  %p = tile.channel "p" tmem stages(1) in_place_of(%s : !tile.channel<vector<128x128xf32>>) after(%t : !tile.channel<vector<128x128xf32>>) : <vector<128x128xbf16>>
 }

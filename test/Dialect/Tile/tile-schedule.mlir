@@ -6,7 +6,7 @@
 // RUN: fa4-opt %s --tile-schedule="split-arrival=false verify=false" | FileCheck --check-prefix=WHOLE %s
 // RUN: fa4-opt %s --tile-schedule="max-stages=1 verify=false" | FileCheck --check-prefix=ONE %s
 // RUN: fa4-opt %s --mlir-disable-threading --tile-schedule="print verify=false" -o /dev/null 2>&1 | FileCheck --check-prefix=TABLE %s
-// RUN: fa4-opt %s --tile-schedule=verify=false --tile-allocate=verify=false | FileCheck --check-prefix=PLACED %s
+// RUN: fa4-opt %s --tile-schedule=verify=false --tile-share-buffers=verify=false --tile-allocate=verify=false | FileCheck --check-prefix=PLACED %s
 // RUN: fa4-opt %s --tile-schedule=verify=false -o %t && fa4-opt %t --tile-schedule="split-arrival=false verify=false" | FileCheck --check-prefix=AGAIN %s
 
 // A loop that hands on what another role was to make from its own product.

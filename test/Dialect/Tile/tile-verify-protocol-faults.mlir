@@ -20,7 +20,7 @@
 // OLD-STAGE: <stdin>:42:13: error: channel "k": a stage is read after its release
 // OLD-STAGE: <stdin>:38:7: note: value 1 is released here in pass 1 of its loop
 // OLD-STAGE: note: @mma makes 1 pass of this loop
-// RUN: fa4-opt %S/Inputs/protocol.mlir --pass-pipeline='builtin.module(tile.kernel(tile-allocate,tile-distribute))' -o %t.lanes
+// RUN: fa4-opt %S/Inputs/protocol.mlir --pass-pipeline='builtin.module(tile.kernel(tile-share-buffers,tile-allocate,tile-distribute))' -o %t.lanes
 // RUN: fa4-test-opt %t.lanes --tile-verify-protocol --tile-explore-protocol -o /dev/null
 // RUN: sed -e '/tile.wait .s /{h;d}' -e '/tile.read .s /G' %t.lanes | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NO-VALUE
 // NO-VALUE: error: channel "s": @lanes reads a stage before it has waited for one
@@ -40,7 +40,7 @@
 // LATE: note: @mma makes 2 passes of this loop
 
 // An offset is wrong, and two rings overlap.
-// RUN: fa4-opt %S/Inputs/protocol.mlir --tile-allocate -o %t.placed
+// RUN: fa4-opt %S/Inputs/protocol.mlir --tile-share-buffers --tile-allocate -o %t.placed
 // RUN: sed -E 's/("o" smem stages.1. offset)[(][0-9]+/\1(32768/' %t.placed | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=OVERLAP
 // OVERLAP: <stdin>:50:9: error: channel "o": @lanes may overwrite a stage in pass 1 of its loop while @load writes it (channel "k")
 // OVERLAP: <stdin>:17:14: note: the access in pass 2 of its loop, which nothing orders before the write: @lanes has waited for no commit or release by @load that follows its end
@@ -81,7 +81,7 @@
 // PHASE: note: before that, @mma waits for nothing in this memory, and not for @epilogue
 
 // Two accumulators in the same columns, which nobody reads.
-// RUN: fa4-opt %S/Inputs/two-mmas.mlir --pass-pipeline='builtin.module(tile.kernel(tile-allocate))' | sed -e 's,\("o1" .*offset(\)384,\1256,' > %t.overlaid.mlir
+// RUN: fa4-opt %S/Inputs/two-mmas.mlir --pass-pipeline='builtin.module(tile.kernel(tile-share-buffers,tile-allocate))' | sed -e 's,\("o1" .*offset(\)384,\1256,' > %t.overlaid.mlir
 // RUN: not fa4-opt %t.overlaid.mlir --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=OVERLAID
 // OVERLAID: error: channel "o0": @mma0 may overwrite a stage in pass 1 of its loop while @mma1 writes it (channel "o1")
 // RUN: not fa4-test-opt %t.overlaid.mlir --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=OVERLAID-EXPLORED

@@ -47,7 +47,7 @@
 // RUN: sed -e 's,//+two-producers ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=TWO-PRODUCERS
 // TWO-PRODUCERS: error: channel "o" has two producers, @lanes and @other
 // In place of what is still read, or is written by who reads it.
-// RUN: fa4-opt %S/Inputs/protocol.mlir --pass-pipeline='builtin.module(tile.kernel(tile-allocate,tile-distribute))' -o %t.lanes
+// RUN: fa4-opt %S/Inputs/protocol.mlir --pass-pipeline='builtin.module(tile.kernel(tile-share-buffers,tile-allocate,tile-distribute))' -o %t.lanes
 // RUN: sed '/tile.commit .p /a\  %%late = tile.read %%s : <vector<128x128xf32>> -> vector<128xf32>' %t.lanes | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=LATE-READ
 // LATE-READ: error: channel "s": @lanes reads a value that has been overwritten
 // LATE-READ: note: overwritten by @lanes in pass 1 of its loop

@@ -2,10 +2,10 @@
 // they are placed. The number of steps is pinned by its digits, because a proof
 // that does not close grows quickly.
 //
-// RUN: fa4-test-opt %S/Inputs/attention-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-lazy-rescale,tile-warp-specialize,tile-verify-protocol{print=true},tile-explore-protocol{max-passes=2},tile-schedule,tile-verify-protocol,tile-explore-protocol{max-passes=2},tile-split-loop,tile-allocate,tile-verify-protocol,tile-explore-protocol{max-passes=2}))' -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=ATTENTION
+// RUN: fa4-test-opt %S/Inputs/attention-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-lazy-rescale,tile-warp-specialize,tile-verify-protocol{print=true},tile-explore-protocol{max-passes=2},tile-schedule,tile-verify-protocol,tile-explore-protocol{max-passes=2},tile-split-loop,tile-share-buffers,tile-allocate,tile-verify-protocol,tile-explore-protocol{max-passes=2}))' -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=ATTENTION
 // ATTENTION: @attention: {{([0-9]{3})}} steps
 // With lanes that write part of what they hand on, in its own buffer.
-// RUN: fa4-test-opt %S/Inputs/attention-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-lazy-rescale,tile-warp-specialize,tile-schedule,tile-split-loop,tile-allocate,tile-distribute,tile-verify-protocol{print=true},tile-explore-protocol{max-passes=2}))' -o %t.lanes 2>&1 | FileCheck %s --dump-input=never --check-prefix=LANES
+// RUN: fa4-test-opt %S/Inputs/attention-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-lazy-rescale,tile-warp-specialize,tile-schedule,tile-split-loop,tile-share-buffers,tile-allocate,tile-distribute,tile-verify-protocol{print=true},tile-explore-protocol{max-passes=2}))' -o %t.lanes 2>&1 | FileCheck %s --dump-input=never --check-prefix=LANES
 // LANES: @attention: {{([0-9]{3,4})}} steps
 // Buffers of another type, or that hold nothing, cannot be handed on; nor can parts.
 // RUN: sed '/tile.write .*%compute0_mma.0/d' %t.lanes | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NOT-WRITTEN
@@ -20,7 +20,7 @@
 // EXPLORED: error: reads a value that nobody writes
 // RUN: fa4-test-opt %S/Inputs/gradient-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-warp-specialize,tile-verify-protocol{print=true},tile-explore-protocol))' -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=GRADIENT
 // GRADIENT: @backward: {{([0-9]{2,4})}} steps
-// RUN: fa4-test-opt %S/Inputs/gemm-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-warp-specialize,tile-verify-protocol{print=true},tile-explore-protocol,tile-schedule,tile-allocate,tile-verify-protocol,tile-explore-protocol))' -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=GEMM
+// RUN: fa4-test-opt %S/Inputs/gemm-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-warp-specialize,tile-verify-protocol{print=true},tile-explore-protocol,tile-schedule,tile-share-buffers,tile-allocate,tile-verify-protocol,tile-explore-protocol))' -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=GEMM
 // GEMM: @gemm: {{([0-9]{2,3})}} steps
 // An accumulator that the first pass starts is not written where there is none: its
 // epilogue may take it only under that condition.
@@ -32,7 +32,7 @@
 // OTHER-SIDE: error: channel "mma_epilogue": @epilogue reads a value that is not there: it was not written before
 // A branch says the same, and lanes that have the value of a row.
 // RUN: sed -E 's/(%[0-9]+) = arith.select (%[0-9]+), (%[0-9]+), %cst : vector<128x128xf32>/\1 = scf.if \2 -> (vector<128x128xf32>) {\n scf.yield \3 : vector<128x128xf32>\n } else {\n scf.yield %cst : vector<128x128xf32>\n }/' %t.gemm | fa4-test-opt --tile-verify-protocol --tile-explore-protocol -o /dev/null
-// RUN: fa4-test-opt %t.gemm --pass-pipeline='builtin.module(tile.kernel(tile-allocate,tile-distribute{verify=false},tile-verify-protocol,tile-explore-protocol,tile-unroll,tile-verify-protocol))' -o %t.rows
+// RUN: fa4-test-opt %t.gemm --pass-pipeline='builtin.module(tile.kernel(tile-share-buffers,tile-allocate,tile-distribute{verify=false},tile-verify-protocol,tile-explore-protocol,tile-unroll,tile-verify-protocol))' -o %t.rows
 
 // RUN: fa4-opt %S/Inputs/protocol.mlir --tile-verify-protocol=print=true -o %t 2>&1 | FileCheck %s --dump-input=never --check-prefix=PROTOCOL
 // PROTOCOL: @kernel: {{([0-9]{3})}} steps

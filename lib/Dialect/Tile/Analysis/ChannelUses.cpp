@@ -125,6 +125,15 @@ fa4::tile::collectBuffers(KernelOp kernel) {
   return buffers;
 }
 
+int64_t fa4::tile::getPlaceInBuffer(ChannelOp channel) {
+  int64_t place = 0;
+  while (channel && channel.getInPlaceOf()) {
+    place += channel.getAt().value_or(0);
+    channel = channel.getInPlaceOf().getDefiningOp<ChannelOp>();
+  }
+  return place;
+}
+
 llvm::DenseMap<Value, unsigned> fa4::tile::numberBuffers(KernelOp kernel) {
   llvm::DenseMap<Value, unsigned> numbers;
   for (auto [number, buffer] : llvm::enumerate(collectBuffers(kernel)))

@@ -312,7 +312,9 @@ bool Lifetimes::happensBefore(const Access &access, const Events &events,
 bool Lifetimes::deadBefore(ChannelOp a, ChannelOp b) {
   const Buffer &first = buffers[bufferOf.find(a)->second];
   const Buffer &second = buffers[bufferOf.find(b)->second];
-  if (&first == &second || first.isLostTrackOf)
+  // A buffer into which nobody writes would be dead before and after all
+  // others.
+  if (&first == &second || first.isLostTrackOf || second.writes.empty())
     return false;
   for (const Access &access : first.accesses) {
     Events events;

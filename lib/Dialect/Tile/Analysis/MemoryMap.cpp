@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -14,6 +15,7 @@
 
 using namespace mlir;
 using namespace fa4::tile;
+using fa4::TargetDescription;
 
 int64_t fa4::tile::getSmemAlignment(VectorType type) {
   return type.getRank() == 2 ? 1024 : 128;
@@ -27,6 +29,56 @@ int64_t fa4::tile::getSmemBytes(VectorType type) {
 int64_t fa4::tile::getTmemColumns(VectorType type) {
   int64_t bits = type.getShape().back() * type.getElementTypeBitWidth();
   return llvm::divideCeil(bits, 32);
+}
+
+static LogicalResult checkChannel(ChannelOp channel,
+                                  const TargetDescription &target) {
+  VectorType type = channel.getValueType();
+  // The check keeps the products of sizes and stages within 64 bits.
+  if (channel.getStages() > target.smemBytes / target.mbarrierBytes)
+    return channel.emitOpError("has ")
+           << channel.getStages() << " stages, more than barriers fit";
+  if (channel.getSpace() != MemorySpace::tmem)
+    return success();
+  if (!target.hasTensorMemory())
+    return channel.emitOpError("lives in tensor memory, which ")
+           << StringRef(target.chip) << " does not have";
+  if (type.getRank() != 2)
+    return channel.emitOpError("in tensor memory must be a matrix, not ")
+           << type;
+  if (type.getDimSize(0) > target.tmemLanes)
+    return channel.emitOpError("has ")
+           << type.getDimSize(0) << " rows; tensor memory has "
+           << target.tmemLanes << " lanes";
+  return success();
+}
+
+LogicalResult fa4::tile::checkBuffers(KernelOp kernel,
+                                      const TargetDescription &target) {
+  return success(llvm::all_of(kernel.getBody().getOps<ChannelOp>(),
+                              [&](ChannelOp channel) {
+                                return succeeded(checkChannel(channel, target));
+                              }));
+}
+
+PlacedBuffer fa4::tile::getBuffer(ChannelOp owner,
+                                  const TargetDescription &target) {
+  VectorType type = owner.getValueType();
+  int64_t stages = owner.getStages();
+  if (owner.getSpace() == MemorySpace::smem)
+    return {stages * getSmemBytes(type), getSmemAlignment(type)};
+  // Instructions only need whole columns. With this alignment, loads and stores
+  // of up to 32 columns never touch two channels.
+  return {stages * getTmemColumns(type), target.tmemAllocationColumns};
+}
+
+SmallVector<ChannelOp> fa4::tile::getBufferOwners(KernelOp kernel,
+                                                  MemorySpace space) {
+  SmallVector<ChannelOp> owners;
+  for (auto &channels : collectBuffers(kernel))
+    if (channels.front().getSpace() == space)
+      owners.push_back(channels.front());
+  return owners;
 }
 
 int64_t fa4::tile::getSwizzleSpan(VectorType tile) {
@@ -74,6 +126,12 @@ static void printLine(int64_t from, int64_t to, StringRef label, size_t width,
     os.indent(7 - std::to_string(size).size())
         << "in place of "
         << channel.getInPlaceOf().getDefiningOp<ChannelOp>().getLabel();
+  if (!channel.getAfter().empty()) {
+    os.indent(7 - std::to_string(size).size()) << "after ";
+    llvm::interleaveComma(channel.getAfter(), os, [&](Value other) {
+      os << other.getDefiningOp<ChannelOp>().getLabel();
+    });
+  }
   os << "\n";
 }
 

@@ -8,6 +8,7 @@
 
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace fa4;
@@ -50,6 +51,51 @@ static LogicalResult verifyRange(Operation *op, StringRef what,
                                  << 1 - limit << " to " << limit - 1;
 }
 
+/// Checks the channels whose memory the channel may take over.
+static LogicalResult verifyAfter(ChannelOp channel) {
+  if (!channel.getAfter().empty() && channel.getInPlaceOf())
+    return channel.emitOpError("is in place of another channel; only that "
+                               "channel can say 'after'");
+  for (Value value : channel.getAfter()) {
+    auto other = value.getDefiningOp<ChannelOp>();
+    if (!other || other.getSpace() != channel.getSpace())
+      return channel.emitOpError(
+          "says 'after' of a channel in another memory space");
+    if (other.getInPlaceOf())
+      return channel.emitOpError("says 'after' of channel '")
+             << other.getLabel()
+             << "', which is in place of another one: that one has the buffer";
+  }
+  return success();
+}
+
+/// Checks that a channel in place of `other` lies inside of its stages. Offsets
+/// within a stage need a buffer of one stage: with more, the distance between
+/// stages would have to be that of the whole buffer.
+static LogicalResult verifyAt(ChannelOp channel, ChannelOp other) {
+  int64_t at = channel.getAt().value_or(0);
+  int64_t elementBits = channel.getSpace() == MemorySpace::tmem ? 32 : 8;
+  auto size = [&](VectorType type) {
+    int64_t elements = channel.getSpace() == MemorySpace::tmem
+                           ? type.getShape().back()
+                           : type.getNumElements();
+    return llvm::divideCeil(elements * type.getElementTypeBitWidth(),
+                            elementBits);
+  };
+  int64_t end = size(other.getValueType());
+  int64_t needed = size(channel.getValueType());
+  if (at < 0 || at > end || at + needed > end)
+    return channel.emitOpError("is at ")
+           << at << " of the buffer of '" << other.getLabel() << "', which has "
+           << end << (elementBits == 32 ? " columns" : " bytes")
+           << "; the channel needs " << needed;
+  if (at != 0 && channel.getStages() != 1)
+    return channel.emitOpError("is at ")
+           << at << " of a buffer of " << channel.getStages()
+           << " stages; only one stage can be divided";
+  return success();
+}
+
 LogicalResult ChannelOp::verify() {
   if (!isa<KernelOp>((*this)->getParentOp()))
     return emitOpError("must be directly in a tile.kernel");
@@ -64,10 +110,13 @@ LogicalResult ChannelOp::verify() {
       failed(verifyRange(*this, "full", getFull())) ||
       failed(verifyRange(*this, "empty", getEmpty())))
     return failure();
-  if (failed(verifyBarrierCounts(*this)))
+  if (failed(verifyBarrierCounts(*this)) || failed(verifyAfter(*this)))
     return failure();
-  if (!getInPlaceOf())
+  if (!getInPlaceOf()) {
+    if (getAt())
+      return emitOpError("says 'at', but not in place of which channel");
     return success();
+  }
   auto other = getInPlaceOf().getDefiningOp<ChannelOp>();
   if (!other || other.getSpace() != getSpace() ||
       other.getStages() != getStages())
@@ -78,7 +127,7 @@ LogicalResult ChannelOp::verify() {
   };
   if (bits(getValueType()) > bits(other.getValueType()))
     return emitOpError("is larger than the channel whose buffer it shares");
-  return success();
+  return verifyAt(*this, other);
 }
 
 /// The role's chip, which the verifier of the kernel has found.

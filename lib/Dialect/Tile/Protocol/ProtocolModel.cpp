@@ -90,6 +90,9 @@ bool ProtocolModel::overlap(unsigned channel, int64_t stage, unsigned other,
   const ProtocolChannel &a = channels[channel], &b = channels[other];
   if (a.inTensorMemory != b.inTensorMemory)
     return false;
+  if (llvm::is_contained(a.after, other) ||
+      llvm::is_contained(b.after, channel))
+    return true;
   int64_t beginA = a.offset + stage * a.size;
   int64_t beginB = b.offset + otherStage * b.size;
   return beginA < beginB + b.size && beginB < beginA + a.size;
@@ -253,22 +256,27 @@ LogicalResult ModelBuilder::placeChannels() {
       channel.offset = *channel.op.getOffset();
     return success();
   }
-  // Channels lie side by side. Smaller channels in place of another one lie
-  // beside each other within it, as long as there is room.
+  // Buffers lie side by side; where one may take over the memory of another,
+  // they are taken to overlap.
   int64_t next = 0;
-  for (ArrayRef<ChannelOp> buffer : collectBuffers(model.kernel)) {
-    ChannelOp ownerOp = buffer.front();
-    const ProtocolChannel &owner = model.channels[channelIndex.lookup(ownerOp)];
-    int64_t used = 0;
-    for (ChannelOp member : buffer) {
-      ProtocolChannel &channel = model.channels[channelIndex.lookup(member)];
-      bool fits = channel.size < owner.size && channel.stages == 1 &&
-                  used + channel.size <= owner.size;
-      channel.offset = next + (fits ? used : 0);
-      used += fits ? channel.size : 0;
-    }
+  auto channelOfOp = [&](ChannelOp op) -> ProtocolChannel & {
+    return model.channels[channelIndex.lookup(op)];
+  };
+  SmallVector<SmallVector<ChannelOp>> buffers = collectBuffers(model.kernel);
+  DenseMap<Operation *, unsigned> bufferOfOwner;
+  for (auto [number, buffer] : llvm::enumerate(buffers)) {
+    bufferOfOwner[buffer.front()] = number;
+    for (ChannelOp member : buffer)
+      channelOfOp(member).offset = next + getPlaceInBuffer(member);
+    const ProtocolChannel &owner = channelOfOp(buffer.front());
     next += owner.size * owner.stages;
   }
+  for (ArrayRef<ChannelOp> buffer : buffers)
+    for (Value earlier : ChannelOp(buffer.front()).getAfter())
+      for (ChannelOp other :
+           buffers[bufferOfOwner.lookup(earlier.getDefiningOp())])
+        for (ChannelOp member : buffer)
+          channelOfOp(member).after.push_back(channelIndex.lookup(other));
   return success();
 }
 

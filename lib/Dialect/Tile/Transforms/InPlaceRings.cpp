@@ -1,5 +1,4 @@
-//===- InPlaceRings.cpp - values that replace the accumulator they come from
-//---===//
+//===- InPlaceRings.cpp - tensor memory that values use in turn ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,30 +23,43 @@ namespace {
 using UsesMap = llvm::MapVector<ChannelOp, ChannelUses>;
 
 /// The order in which the issuing role works on columns of tensor memory that
-/// several values share: an accumulator, values that lanes make from it
-/// (parts), and results of other MMAs (guests).
+/// several values use in turn: an accumulator, values that lanes make from it
+/// in its place (parts), and results of other MMAs (guests).
 class RingOrder {
 public:
   explicit RingOrder(const ChannelUses &accumulator)
       : accumulator(accumulator) {}
   bool addPart(const ChannelUses &uses);
-  bool addGuest(const ChannelUses &uses);
-  /// Adds a guest that is acquired before each write of the accumulator and
-  /// written once for each. Returns false if there is one already, as only one
-  /// can be.
-  bool addEarlyGuest(const ChannelUses &uses);
+  /// Adds a channel whose values lanes commit after they have read the
+  /// accumulator: when `role` has waited for one, the accumulator is free.
+  bool addWitness(const ChannelUses &uses, RoleOp role);
+  /// Adds a guest, which the role acquires where it does now, or `early`:
+  /// before each write of the accumulator.
+  bool addGuest(const ChannelUses &uses, bool early);
   /// Returns true if the role overwrites no value before it has been read.
   bool holdsIn(RoleOp role);
   /// Returns the first MMA of each value of the accumulator, in program order.
   SmallVector<Operation *> getWrites();
 
 private:
-  /// One bit each: for a part, MMAs must still read it; for a guest, other
-  /// roles may still read it; for the early guest, it must still be written.
+  /// One bit each: for a part or a witness, the role must still read or wait
+  /// for it; for a guest, other roles may still read it; for a guest that is
+  /// acquired, the role must still write it.
   using State = llvm::BitVector;
   using Members = SmallVector<unsigned, 2>;
+  struct Guest {
+    unsigned isRead;
+    std::optional<unsigned> isAcquired;
+  };
 
-  bool addWrites(const ChannelUses &uses, ArrayRef<unsigned> members);
+  /// Adds a value that is made once for each write of the accumulator.
+  unsigned addOnce() {
+    once.push_back(numMembers);
+    return numMembers++;
+  }
+  std::optional<SmallVector<Operation *>> findWrites(const ChannelUses &uses);
+  bool acquire(const Guest &guest, State &state);
+  bool write(Operation *op, State &state);
   std::optional<State> run(Block &block, State state);
   std::optional<State> run(Operation &op, State state);
   std::optional<State> join(std::optional<State> a,
@@ -56,12 +68,21 @@ private:
 
   const ChannelUses &accumulator;
   unsigned numMembers = 0;
-  /// The values that are made once for each write of the accumulator.
-  Members parts;
-  std::optional<unsigned> early;
-  llvm::SmallPtrSet<Operation *, 4> earlyWrites;
-  llvm::DenseMap<Operation *, Members> overwrites;
+  /// The bits that must be the same on all paths, and clear at the end.
+  Members once;
+  SmallVector<Guest, 2> guests;
+  /// The parts and witnesses that each write of the accumulator sets.
+  Members follow;
+  llvm::SmallPtrSet<Operation *, 4> writes;
+  llvm::DenseMap<Operation *, Members> guestWrites;
+  llvm::DenseMap<Operation *, Members> acquires;
   llvm::DenseMap<Operation *, Members> ends;
+};
+
+/// Channels that use the columns of `host` in turn.
+struct Place {
+  ChannelOp host;
+  SmallVector<ChannelOp> parts, witnesses, guests;
 };
 } // namespace
 
@@ -69,60 +90,72 @@ private:
 // The issuing role
 //===----------------------------------------------------------------------===//
 
-bool RingOrder::addWrites(const ChannelUses &uses, ArrayRef<unsigned> members) {
+/// Returns the first MMA of each value of a channel, or nothing if another
+/// operation writes one.
+std::optional<SmallVector<Operation *>>
+RingOrder::findWrites(const ChannelUses &uses) {
+  SmallVector<Operation *> result;
   for (CommitOp commit : uses.commits) {
     SmallVector<Operation *> writers = getStageWriters(commit);
     for (Operation *writer : writers) {
       auto mma = dyn_cast<MmaOp>(writer);
       if (!mma)
-        return false;
+        return std::nullopt;
       // An MMA that accumulates to the result of another MMA of its block
       // belongs to the same write.
       Operation *acc = mma.getAcc() ? mma.getAcc().getDefiningOp() : nullptr;
-      if (acc && acc->getBlock() == mma->getBlock() &&
-          llvm::is_contained(writers, acc))
-        continue;
-      overwrites[mma].assign(members.begin(), members.end());
+      if (!acc || acc->getBlock() != mma->getBlock() ||
+          !llvm::is_contained(writers, acc))
+        result.push_back(mma);
     }
   }
-  return !uses.commits.empty();
+  if (result.empty())
+    return std::nullopt;
+  return result;
 }
 
 SmallVector<Operation *> RingOrder::getWrites() {
-  addWrites(accumulator, {});
-  SmallVector<Operation *> writes;
+  SmallVector<Operation *> all =
+      findWrites(accumulator).value_or(SmallVector<Operation *>());
+  SmallVector<Operation *> sorted;
   RoleOp role = ArrayRef(accumulator.producers.getArrayRef()).front();
   role.walk([&](Operation *op) {
-    if (overwrites.contains(op))
-      writes.push_back(op);
+    if (llvm::is_contained(all, op))
+      sorted.push_back(op);
   });
-  return writes;
+  return sorted;
 }
 
-bool RingOrder::addGuest(const ChannelUses &uses) {
-  unsigned guest = numMembers++;
-  // A successful acquire of the next value shows that the last one has been
-  // read.
-  for (AcquireOp acquire : uses.acquires)
-    ends[acquire].push_back(guest);
-  return addWrites(uses, guest);
+bool RingOrder::addGuest(const ChannelUses &uses, bool early) {
+  auto written = findWrites(uses);
+  if (!written)
+    return false;
+  unsigned number = guests.size();
+  Guest guest{numMembers++, std::nullopt};
+  if (early || !uses.acquires.empty())
+    guest.isAcquired = addOnce();
+  guests.push_back(guest);
+  for (Operation *write : *written)
+    guestWrites[write].push_back(number);
+  if (early)
+    for (Operation *write : getWrites())
+      acquires[write].push_back(number);
+  else
+    for (AcquireOp acquire : uses.acquires)
+      acquires[acquire].push_back(number);
+  return true;
 }
 
-bool RingOrder::addEarlyGuest(const ChannelUses &uses) {
-  llvm::DenseMap<Operation *, Members> others;
-  std::swap(others, overwrites);
-  bool isWritten = addWrites(uses, {});
-  std::swap(others, overwrites);
-  for (auto &[write, members] : others)
-    earlyWrites.insert(write);
-  early = numMembers++;
-  parts.push_back(*early);
-  return isWritten;
+bool RingOrder::addWitness(const ChannelUses &uses, RoleOp role) {
+  follow.push_back(addOnce());
+  for (WaitOp wait : uses.waits)
+    if (wait->getParentOfType<RoleOp>() == role)
+      ends[wait].push_back(follow.back());
+  return true;
 }
 
 bool RingOrder::addPart(const ChannelUses &uses) {
-  unsigned part = numMembers++;
-  parts.push_back(part);
+  follow.push_back(addOnce());
   for (WaitOp wait : uses.waits) {
     if (!wait.getValue())
       return false;
@@ -137,46 +170,72 @@ bool RingOrder::addPart(const ChannelUses &uses) {
     }
     if (!last)
       return false;
-    ends[last].push_back(part);
+    ends[last].push_back(follow.back());
   }
   return !uses.waits.empty();
 }
 
 bool RingOrder::hasEvent(Operation *op) {
-  return overwrites.contains(op) || ends.contains(op) ||
-         earlyWrites.contains(op);
+  return writes.contains(op) || guestWrites.contains(op) ||
+         acquires.contains(op) || ends.contains(op);
 }
 
 std::optional<RingOrder::State>
 RingOrder::join(std::optional<State> a, const std::optional<State> &b) const {
   // A guest that may be in use on one of several paths counts as in use.
-  if (!a || !b || llvm::any_of(parts, [&](unsigned part) {
-        return a->test(part) != b->test(part);
+  if (!a || !b || llvm::any_of(once, [&](unsigned member) {
+        return a->test(member) != b->test(member);
       }))
     return std::nullopt;
   *a |= *b;
   return a;
 }
 
+/// A successful acquire of a guest's next value shows that the last one has
+/// been read.
+bool RingOrder::acquire(const Guest &guest, State &state) {
+  if (state.test(*guest.isAcquired))
+    return false;
+  state.set(*guest.isAcquired);
+  state.reset(guest.isRead);
+  return true;
+}
+
+/// A write of the accumulator or of a guest overwrites all other values.
+bool RingOrder::write(Operation *op, State &state) {
+  bool isFree =
+      llvm::none_of(follow, [&](unsigned bit) { return state.test(bit); }) &&
+      llvm::none_of(guests,
+                    [&](const Guest &g) { return state.test(g.isRead); });
+  if (!isFree)
+    return false;
+  if (writes.contains(op))
+    for (unsigned bit : follow)
+      state.set(bit);
+  for (unsigned number : guestWrites.lookup(op)) {
+    const Guest &guest = guests[number];
+    state.set(guest.isRead);
+    if (!guest.isAcquired)
+      continue;
+    if (!state.test(*guest.isAcquired))
+      return false;
+    state.reset(*guest.isAcquired);
+  }
+  return true;
+}
+
 std::optional<RingOrder::State> RingOrder::run(Operation &op, State state) {
-  if (earlyWrites.contains(&op)) {
-    if (!state.test(*early) || state.count() != 1)
+  for (unsigned number : acquires.lookup(&op))
+    if (!acquire(guests[number], state))
       return std::nullopt;
-    state.reset(*early);
-  }
-  if (auto write = overwrites.find(&op); write != overwrites.end()) {
-    if (state.any())
+  if ((writes.contains(&op) || guestWrites.contains(&op)) && !write(&op, state))
+    return std::nullopt;
+  for (unsigned member : ends.lookup(&op)) {
+    // A part must be read exactly once for each write of its accumulator.
+    if (!state.test(member))
       return std::nullopt;
-    for (unsigned member : write->second)
-      state.set(member);
+    state.reset(member);
   }
-  if (auto end = ends.find(&op); end != ends.end())
-    for (unsigned member : end->second) {
-      // A part must be read exactly once for each write of its accumulator.
-      if (llvm::is_contained(parts, member) && !state.test(member))
-        return std::nullopt;
-      state.reset(member);
-    }
   if (isa<scf::ForOp>(op)) {
     // The state after the loop must be the same for any number of iterations,
     // including none.
@@ -211,11 +270,13 @@ std::optional<RingOrder::State> RingOrder::run(Block &block, State state) {
 }
 
 bool RingOrder::holdsIn(RoleOp role) {
-  if (!addWrites(accumulator, parts))
+  auto written = findWrites(accumulator);
+  if (!written)
     return false;
+  writes.insert(written->begin(), written->end());
   auto end = run(role.getBody().front(), State(numMembers));
-  return end &&
-         llvm::none_of(parts, [&](unsigned part) { return end->test(part); });
+  return end && llvm::none_of(
+                    once, [&](unsigned member) { return end->test(member); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -273,9 +334,9 @@ static WaitOp findSource(CommitOp commit, const ChannelUses &accumulator) {
   return source;
 }
 
-/// Returns true if each commit of `part` belongs to exactly one wait for
-/// `accumulator`.
-static bool alternateInLanes(const ChannelUses &part,
+/// Returns true if each commit of `part`, all by `role`, belongs to exactly one
+/// wait of that role for `accumulator`.
+static bool alternateInLanes(RoleOp role, const ChannelUses &part,
                              const ChannelUses &accumulator) {
   llvm::SmallPtrSet<Operation *, 4> sources;
   for (CommitOp commit : part.commits) {
@@ -283,7 +344,9 @@ static bool alternateInLanes(const ChannelUses &part,
     if (!source || !sources.insert(source).second)
       return false;
   }
-  return sources.size() == accumulator.waits.size();
+  return llvm::count_if(accumulator.waits, [&](WaitOp wait) {
+           return wait->getParentOfType<RoleOp>() == role;
+         }) == static_cast<int64_t>(sources.size());
 }
 
 //===----------------------------------------------------------------------===//
@@ -320,7 +383,7 @@ static ChannelOp findAccumulator(const ChannelUses &part, const UsesMap &all) {
         uses.consumers[0] != part.producers[0] ||
         ChannelOp(channel).getValueType().getDimSize(0) !=
             ChannelOp(part.channel).getValueType().getDimSize(0) ||
-        !alternateInLanes(part, uses))
+        !alternateInLanes(part.producers[0], part, uses))
       continue;
     WaitOp wait = findSource(part.commits.front(), uses);
     if (!best || bestWait->isBeforeInBlock(wait)) {
@@ -331,46 +394,51 @@ static ChannelOp findAccumulator(const ChannelUses &part, const UsesMap &all) {
   return best;
 }
 
-/// Returns true if the parts can lie in place of the accumulator, and the
-/// guests in the same columns at other times.
-static bool isRing(ChannelOp accumulator, ArrayRef<ChannelOp> parts,
-                   ArrayRef<ChannelOp> guests, const UsesMap &all,
-                   ChannelOp early = nullptr) {
-  int64_t available = getTmemColumns(accumulator.getValueType());
-  int64_t columns = 0;
-  const ChannelUses &uses = all.find(accumulator)->second;
+static int64_t columnsOf(ChannelOp channel) {
+  return getTmemColumns(channel.getValueType());
+}
+
+/// Returns true if the channels of the place, and `early`, which would be
+/// acquired before each write of the host, fit into each other and the issuing
+/// role works on them in turns.
+static bool canTakeTurns(const Place &place, const UsesMap &all,
+                         ChannelOp early = nullptr) {
+  const ChannelUses &uses = all.find(place.host)->second;
+  RoleOp role = uses.producers[0];
   RingOrder order(uses);
-  for (ChannelOp part : parts) {
-    columns += getTmemColumns(part.getValueType());
+  int64_t columns = 0;
+  for (ChannelOp part : place.parts) {
+    columns += columnsOf(part);
     if (!order.addPart(all.find(part)->second))
       return false;
   }
-  for (ChannelOp guest : guests)
-    if (getTmemColumns(guest.getValueType()) > available ||
-        !order.addGuest(all.find(guest)->second))
-      return false;
-  if (early && (getTmemColumns(early.getValueType()) > available ||
-                !order.addEarlyGuest(all.find(early)->second)))
+  if (columns > columnsOf(place.host))
     return false;
-  return columns <= available && order.holdsIn(uses.producers[0]);
+  for (ChannelOp witness : place.witnesses)
+    if (!order.addWitness(all.find(witness)->second, role))
+      return false;
+  for (ChannelOp guest : place.guests)
+    if (!order.addGuest(all.find(guest)->second, /*early=*/false))
+      return false;
+  if (early && !order.addGuest(all.find(early)->second, /*early=*/true))
+    return false;
+  return order.holdsIn(role);
 }
 
-static void shareColumns(ChannelOp accumulator, ArrayRef<ChannelOp> parts,
-                         const UsesMap &all) {
-  auto eraseOwnership = [&](ChannelOp channel) {
-    const ChannelUses &uses = all.find(channel)->second;
-    for (AcquireOp acquire : uses.acquires)
-      acquire->erase();
-    for (ReleaseOp release : uses.releases)
-      release->erase();
-  };
-  eraseOwnership(accumulator);
-  for (ChannelOp part : parts) {
-    if (part->isBeforeInBlock(accumulator))
-      accumulator->moveBefore(part);
-    part.getInPlaceOfMutable().assign(accumulator.getChannel());
-    eraseOwnership(part);
-  }
+static void eraseOwnership(const ChannelUses &uses) {
+  for (AcquireOp acquire : uses.acquires)
+    acquire->erase();
+  for (ReleaseOp release : uses.releases)
+    release->erase();
+}
+
+/// Makes `channel` use the buffer of `owner`, from column `at` on.
+static void putInPlace(ChannelOp channel, ChannelOp owner, int64_t at) {
+  if (channel->isBeforeInBlock(owner))
+    owner->moveBefore(channel);
+  channel.getInPlaceOfMutable().assign(owner.getChannel());
+  if (at != 0)
+    channel.setAt(at);
 }
 
 void fa4::tile::formInPlaceRings(KernelOp kernel) {
@@ -381,23 +449,72 @@ void fa4::tile::formInPlaceRings(KernelOp kernel) {
       if (ChannelOp accumulator = findAccumulator(uses, all))
         rings[accumulator].push_back(channel);
   for (auto &[accumulator, parts] : rings) {
-    while (!parts.empty() && !isRing(accumulator, parts, {}, all))
+    while (!parts.empty() && !canTakeTurns({accumulator, parts, {}, {}}, all))
       parts.pop_back();
-    if (!parts.empty())
-      shareColumns(accumulator, parts, all);
+    if (parts.empty())
+      continue;
+    eraseOwnership(all.find(accumulator)->second);
+    int64_t at = 0;
+    for (ChannelOp part : parts) {
+      eraseOwnership(all.find(part)->second);
+      putInPlace(part, accumulator, at);
+      at += columnsOf(part);
+    }
   }
 }
 
-/// Returns the groups of channels that share a buffer in turn.
-static SmallVector<SmallVector<ChannelOp>> getRings(KernelOp kernel) {
-  SmallVector<SmallVector<ChannelOp>> rings;
-  for (auto &channels : collectBuffers(kernel))
-    if (channels.size() > 1 &&
-        channels.front().getSpace() == MemorySpace::tmem &&
-        channels.front().getStages() == 1 &&
-        !channels.front().getInitial().value_or(0))
-      rings.push_back(channels);
-  return rings;
+/// Returns the places in tensor memory that several channels use in turn.
+static SmallVector<Place> getPlaces(KernelOp kernel, const UsesMap &all) {
+  SmallVector<Place> places;
+  for (auto &channels : collectBuffers(kernel)) {
+    ChannelOp host = channels.front();
+    const ChannelUses &uses = all.find(host)->second;
+    if (channels.size() == 1 || host.getSpace() != MemorySpace::tmem ||
+        host.getStages() != 1 || host.getInitial().value_or(0) ||
+        !uses.acquires.empty() || uses.producers.size() != 1)
+      continue;
+    Place &place = places.emplace_back();
+    place.host = host;
+    for (ChannelOp channel : ArrayRef(channels).drop_front())
+      (all.find(channel)->second.producers == uses.producers ? place.guests
+                                                             : place.parts)
+          .push_back(channel);
+  }
+  return places;
+}
+
+/// Returns a channel whose values `lanes` commit after they have read the
+/// host's, one for each, and for which the host's producer waits; or null.
+static ChannelOp findWitness(const ChannelUses &host, RoleOp lanes,
+                             const UsesMap &all) {
+  if (isIssuing(lanes))
+    return nullptr;
+  for (const auto &[channel, uses] : all)
+    if (uses.producers.size() == 1 && uses.producers[0] == lanes &&
+        !ChannelOp(channel).getInitial().value_or(0) &&
+        uses.consumers.contains(host.producers[0]) &&
+        alternateInLanes(lanes, uses, host))
+      return channel;
+  return nullptr;
+}
+
+/// Returns the places that a single channel has now and that other ones could
+/// use in turn with it: the issuing role learns from the values for which it
+/// waits when the channel's consumers have read it.
+static SmallVector<Place> getOwnPlaces(const UsesMap &all) {
+  SmallVector<Place> places;
+  for (const auto &[channel, uses] : all) {
+    if (!isAlone(uses, all) || !isIssuing(uses.producers[0]))
+      continue;
+    Place place;
+    place.host = channel;
+    for (RoleOp consumer : uses.consumers)
+      if (ChannelOp witness = findWitness(uses, consumer, all))
+        place.witnesses.push_back(witness);
+    if (place.witnesses.size() == uses.consumers.size())
+      places.push_back(place);
+  }
+  return places;
 }
 
 /// Returns true if the consumers of `uses` release each value independently of
@@ -432,19 +549,44 @@ static bool releasesWithout(RoleOp role, const ChannelUses &uses,
   return true;
 }
 
-bool fa4::tile::acquireGuestsEarly(KernelOp kernel) {
-  bool changed = false;
-  for (auto &channels : getRings(kernel)) {
-    UsesMap all = collectChannelUses(kernel);
-    ChannelOp accumulator = channels.front();
-    const ChannelUses &host = all.find(accumulator)->second;
+/// Returns true if the result `uses` of MMAs can be a guest of the place as far
+/// as its producer and its size are concerned. A guest may be larger than a
+/// host that is alone.
+static bool mayJoin(const ChannelUses &uses, const Place &place,
+                    const UsesMap &all) {
+  ChannelOp channel = uses.channel, host = place.host;
+  bool isLone = place.parts.empty() && place.guests.empty();
+  return channel != host && isAlone(uses, all) &&
+         uses.producers == all.find(host)->second.producers &&
+         isIssuing(uses.producers[0]) &&
+         (isLone || columnsOf(channel) <= columnsOf(host));
+}
+
+void fa4::tile::shareInTurn(KernelOp kernel) {
+  UsesMap all = collectChannelUses(kernel);
+  for (const auto &[channel, uses] : all)
+    for (Place place : getPlaces(kernel, all)) {
+      if (!mayJoin(uses, place, all))
+        continue;
+      place.guests.push_back(channel);
+      if (!canTakeTurns(place, all))
+        continue;
+      putInPlace(channel, place.host, 0);
+      break;
+    }
+}
+
+bool fa4::tile::shareInTurnWaiting(KernelOp kernel) {
+  UsesMap all = collectChannelUses(kernel);
+  SmallVector<Place> places = getPlaces(kernel, all);
+  llvm::append_range(places, getOwnPlaces(all));
+  for (Place &place : places)
     for (const auto &[channel, uses] : all) {
-      if (!isAlone(uses, all) || uses.acquires.empty() ||
-          uses.producers != host.producers || !isIssuing(uses.producers[0]) ||
-          !isRing(accumulator, ArrayRef(channels).drop_front(), {}, all,
-                  channel) ||
+      if (!mayJoin(uses, place, all) || uses.acquires.empty() ||
+          !canTakeTurns(place, all, channel) ||
           !releasesWithout(uses.producers[0], uses, all))
         continue;
+      const ChannelUses &host = all.find(place.host)->second;
       for (AcquireOp acquire : uses.acquires)
         acquire->erase();
       for (Operation *write : RingOrder(host).getWrites()) {
@@ -452,32 +594,12 @@ bool fa4::tile::acquireGuestsEarly(KernelOp kernel) {
         AcquireOp::create(builder, write->getLoc(),
                           ChannelOp(channel).getChannel());
       }
-      changed = true;
-      break;
+      eraseOwnership(host);
+      if (columnsOf(channel) > columnsOf(place.host))
+        putInPlace(place.host, channel, 0);
+      else
+        putInPlace(channel, place.host, 0);
+      return true;
     }
-  }
-  return changed;
-}
-
-llvm::MapVector<ChannelOp, SmallVector<ChannelOp>>
-fa4::tile::findRingGuests(KernelOp kernel) {
-  UsesMap all = collectChannelUses(kernel);
-  llvm::MapVector<ChannelOp, SmallVector<ChannelOp>> result;
-  auto rings = getRings(kernel);
-  for (const auto &[channel, uses] : all) {
-    if (!isAlone(uses, all) || !isIssuing(uses.producers[0]))
-      continue;
-    for (auto &channels : rings) {
-      ChannelOp accumulator = channels.front();
-      SmallVector<ChannelOp> guests = result.lookup(accumulator);
-      guests.push_back(channel);
-      if (all.find(accumulator)->second.producers.front() !=
-              uses.producers.front() ||
-          !isRing(accumulator, ArrayRef(channels).drop_front(), guests, all))
-        continue;
-      result[accumulator] = guests;
-      break;
-    }
-  }
-  return result;
+  return false;
 }

@@ -282,8 +282,9 @@ LogicalResult RoleBuilder::createChannel(Crossing &crossing,
   crossing.channel = ChannelOp::create(
       builder, loc, ChannelType::get(builder.getContext(), type),
       builder.getStringAttr(labelOf(crossing)), spaceOf(crossing),
-      /*in_place_of=*/Value(), /*stages=*/1, initial, /*offset=*/nullptr,
-      /*full=*/nullptr, nullptr, nullptr, /*empty=*/nullptr, nullptr);
+      /*in_place_of=*/Value(), /*after=*/ValueRange(), /*stages=*/1, initial,
+      /*at=*/nullptr, /*offset=*/nullptr, /*full=*/nullptr, nullptr, nullptr,
+      /*empty=*/nullptr, nullptr);
   return success();
 }
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileSchedule.h"
+#include "ShareBuffers.h"
 #include "fa4/Dialect/Tile/Analysis/ScheduleTable.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
@@ -22,37 +23,128 @@ using namespace mlir;
 using namespace fa4::tile;
 
 namespace {
+/// What a schedule gives up so that the kernel fits into the target's memory.
+struct Choice {
+  MmaOrder order = MmaOrder::Early;
+  /// Into how many parts the values are divided that stores in loops take.
+  int64_t storeParts = 1;
+  /// Whether a store in a loop is issued before the last one has ended.
+  bool overlapStores = true;
+};
+
+/// How a schedule fits into the target's memory.
+struct Fit {
+  bool sharedMemory, tensorMemory;
+};
+
 struct TileSchedule : public fa4::tile::impl::TileScheduleBase<TileSchedule> {
   using TileScheduleBase::TileScheduleBase;
 
-  void runOnOperation() override {
-    KernelOp kernel = getOperation();
-    if (maxStages < 1) {
-      kernel.emitError("tile-schedule: max-stages must be at least 1, got ")
-          << maxStages.getValue();
-      return signalPassFailure();
-    }
-    if (splitArrival)
-      splitArrivals(kernel);
-    auto plans = planLoops(kernel, RoleGraph(kernel));
-    if (failed(plans))
-      return signalPassFailure();
-    RequiredStages required;
-    for (auto &[loop, plan] : *plans)
-      applyPlan(plan, required);
-    for (auto role : kernel.getBody().getOps<RoleOp>())
-      tidyRole(role);
-    orderFirstLoads(kernel);
-    chooseStages(kernel, kernel.getTarget(), required, maxStages);
-    if (print) {
-      // Kernels are scheduled in parallel, so each table is printed as a whole.
-      std::string table;
-      llvm::raw_string_ostream os(table);
-      printSchedule(kernel, os);
-      llvm::errs() << table;
-    }
-    if (verify && failed(verifyProtocol(kernel)))
-      signalPassFailure();
-  }
+  void runOnOperation() override;
+
+private:
+  LogicalResult scheduleToFit(const fa4::TargetDescription &target);
+  FailureOr<Fit> schedule(KernelOp kernel, const Choice &choice,
+                          const fa4::TargetDescription &target,
+                          ScheduleRemarks &remarks);
 };
 } // namespace
+
+/// Returns the columns of tensor memory that the scheduled kernel will need.
+static int64_t countTensorColumns(KernelOp kernel,
+                                  const fa4::TargetDescription &target) {
+  OwningOpRef<KernelOp> copy = kernel.clone();
+  return shareBuffersInTurn(*copy, target);
+}
+
+FailureOr<Fit> TileSchedule::schedule(KernelOp kernel, const Choice &choice,
+                                      const fa4::TargetDescription &target,
+                                      ScheduleRemarks &remarks) {
+  divideStores(kernel, choice.storeParts);
+  if (splitArrival)
+    splitArrivals(kernel);
+  auto plans = planLoops(kernel, RoleGraph(kernel), choice.order, remarks);
+  if (failed(plans))
+    return failure();
+  RequiredStages required;
+  for (auto &[loop, plan] : *plans)
+    applyPlan(plan, required);
+  if (choice.overlapStores)
+    overlapStores(kernel, required);
+  for (auto role : kernel.getBody().getOps<RoleOp>())
+    tidyRole(role);
+  orderFirstLoads(kernel);
+  bool isShared = chooseStages(kernel, target, required, maxStages);
+  return Fit{isShared, countTensorColumns(kernel, target) <=
+                           static_cast<int64_t>(target.tmemColumns)};
+}
+
+/// Returns the choices for an order of MMAs, the fastest first.
+static SmallVector<Choice> choicesFor(MmaOrder order, int64_t maxParts) {
+  SmallVector<Choice> choices;
+  for (int64_t parts = 1; parts <= maxParts; parts *= 2)
+    choices.push_back({order, parts, /*overlapStores=*/true});
+  choices.push_back({order, maxParts, /*overlapStores=*/false});
+  return choices;
+}
+
+/// Schedules the kernel in the fastest way with which it fits into memory, or,
+/// if it fits in no way, in the fastest one.
+LogicalResult
+TileSchedule::scheduleToFit(const fa4::TargetDescription &target) {
+  KernelOp kernel = getOperation();
+  OwningOpRef<KernelOp> input = kernel.clone();
+  auto emit = [](const ScheduleRemarks &remarks) {
+    for (const auto &[loc, text] : remarks)
+      emitRemark(loc) << text;
+  };
+  ScheduleRemarks fastest;
+  FailureOr<Fit> first = schedule(kernel, Choice(), target, fastest);
+  if (failed(first))
+    return failure();
+  int64_t maxParts = splitStores ? maxStoreParts(*input) : 1;
+  bool isFirst = true;
+  for (auto order : {MmaOrder::Early, MmaOrder::Late, MmaOrder::None})
+    for (const Choice &choice : choicesFor(order, maxParts)) {
+      ScheduleRemarks remarks;
+      OwningOpRef<KernelOp> trial;
+      FailureOr<Fit> fit = first;
+      if (!std::exchange(isFirst, false)) {
+        trial = input->clone();
+        fit = schedule(*trial, choice, target, remarks);
+      }
+      if (failed(fit))
+        return failure();
+      if (fit->sharedMemory && fit->tensorMemory) {
+        if (trial)
+          kernel.getBody().takeBody(trial->getBody());
+        emit(trial ? remarks : fastest);
+        return success();
+      }
+      // The parts of stored values matter to shared memory only.
+      if (!fit->tensorMemory)
+        break;
+    }
+  emit(fastest);
+  return success();
+}
+
+void TileSchedule::runOnOperation() {
+  KernelOp kernel = getOperation();
+  if (maxStages < 1) {
+    kernel.emitError("tile-schedule: max-stages must be at least 1, got ")
+        << maxStages.getValue();
+    return signalPassFailure();
+  }
+  if (failed(scheduleToFit(kernel.getTarget())))
+    return signalPassFailure();
+  if (print) {
+    // Kernels are scheduled in parallel, so each table is printed as a whole.
+    std::string table;
+    llvm::raw_string_ostream os(table);
+    printSchedule(kernel, os);
+    llvm::errs() << table;
+  }
+  if (verify && failed(verifyProtocol(kernel)))
+    signalPassFailure();
+}

@@ -48,10 +48,22 @@ struct LoopPlan {
 
 using LoopPlans = llvm::MapVector<mlir::scf::ForOp, LoopPlan>;
 
+/// When the MMAs of the next iteration are issued in a loop of MMAs.
+enum class MmaOrder {
+  Early, ///< As soon as their buffers are free.
+  Late,  ///< Behind those of the last iteration, whose buffers are then free.
+  None   ///< Behind the whole iteration: the loop is not pipelined.
+};
+
+/// A remark on a loop that stays as it is.
+using ScheduleRemarks =
+    llvm::SmallVector<std::pair<mlir::Location, std::string>>;
+
 /// Plans every loop of issue roles that has MMAs, then those of loads, in the
 /// order of their consumers. Loops that cannot be planned get a remark and
 /// stay as they are. Fails where the roles wait for each other in a circle.
-llvm::FailureOr<LoopPlans> planLoops(KernelOp kernel, const RoleGraph &graph);
+llvm::FailureOr<LoopPlans> planLoops(KernelOp kernel, const RoleGraph &graph,
+                                     MmaOrder order, ScheduleRemarks &remarks);
 
 //===----------------------------------------------------------------------===//
 // Rewriting (TileSchedulePipeline.cpp, TileScheduleOrder.cpp)
@@ -73,13 +85,31 @@ void tidyRole(RoleOp role);
 void orderFirstLoads(KernelOp kernel);
 
 //===----------------------------------------------------------------------===//
+// Stores (TileScheduleStores.cpp)
+//===----------------------------------------------------------------------===//
+
+/// In loops whose operations with effects are waits, stores and releases, moves
+/// each release behind the next store, so that the next store is issued before
+/// the last one has ended. The channels then need two stages.
+void overlapStores(KernelOp kernel, RequiredStages &required);
+
+/// Returns into how many parts `divideStores` can divide a value: the largest
+/// power of two for which it changes a channel; 1 if it changes none.
+int64_t maxStoreParts(KernelOp kernel);
+
+/// Lets matrices that a compute role hands to stores in a loop go through their
+/// channel in `parts` (or fewer, where columns are few) of equal columns, one
+/// after another.
+void divideStores(KernelOp kernel, int64_t parts);
+
+//===----------------------------------------------------------------------===//
 // Stages (TileScheduleStages.cpp)
 //===----------------------------------------------------------------------===//
 
 /// Gives channels that are filled by loads in loops as many stages as shared
 /// memory holds, evenly, up to `maxStages`, and every channel those of
-/// `required`.
-void chooseStages(KernelOp kernel, const TargetDescription &target,
+/// `required`. Returns false if shared memory does not hold these.
+bool chooseStages(KernelOp kernel, const TargetDescription &target,
                   const RequiredStages &required, int64_t maxStages);
 
 } // namespace fa4::tile

@@ -69,7 +69,7 @@ public:
   /// Returns null if the loop can be planned, else the reason why it stays as
   /// it is.
   const char *unsupported();
-  LogicalResult planMmas();
+  LogicalResult planMmas(MmaOrder order);
   void planLoads(const LoopPlans &plans);
 
   LoopPlan plan;
@@ -262,19 +262,20 @@ unsigned Planner::slotOf(Operation *anchor, ArrayRef<Operation *> older) {
   return slot;
 }
 
-LogicalResult Planner::planMmas() {
+LogicalResult Planner::planMmas(MmaOrder order) {
   auto trips = graph.roundTrips(loop);
   if (failed(trips))
     return failure();
   // The loop gets two stages. More would need more buffers for the results of
   // MMAs, for which tensor memory has no room at the tile sizes in use.
   for (Operation &op : body->without_terminator())
-    plan.stage[&op] = std::min(trips->lookup(&op), 1u);
+    plan.stage[&op] =
+        order == MmaOrder::None ? 0 : std::min(trips->lookup(&op), 1u);
   SmallVector<Operation *> older, younger;
   for (Operation *op : anchors)
     (plan.stage[op] ? older : younger).push_back(op);
   for (Operation *op : younger)
-    slots[op] = slotOf(op, older);
+    slots[op] = order == MmaOrder::Late ? older.size() : slotOf(op, older);
   for (unsigned slot = 0; slot <= older.size(); ++slot) {
     for (Operation *op : younger)
       if (slots[op] == slot)
@@ -479,50 +480,81 @@ bool UseChecker::isMade(Value value, int age, unsigned position) {
                                : hasOperands(def, age, position);
 }
 
-FailureOr<LoopPlans> fa4::tile::planLoops(KernelOp kernel,
-                                          const RoleGraph &graph) {
+namespace {
+/// Plans the loops of a kernel, and collects why some stay as they are.
+class KernelPlanner {
+public:
+  KernelPlanner(KernelOp kernel, const RoleGraph &graph,
+                ScheduleRemarks &remarks)
+      : kernel(kernel), graph(graph), remarks(remarks) {}
+
+  LogicalResult planMmas(MmaOrder order);
+  void planLoads();
+
   LoopPlans plans;
-  SmallVector<scf::ForOp> loads;
-  for (auto role : kernel.getBody().getOps<RoleOp>()) {
-    if (!role.issues())
-      continue;
-    for (auto loop : role.getBody().getOps<scf::ForOp>()) {
-      Planner planner(loop, graph);
-      if (!planner.hasMma() && planner.hasLoad())
-        loads.push_back(loop);
-      if (!planner.hasMma())
-        continue;
-      if (ChannelOp channel = graph.irregularChannel(loop)) {
-        loop.emitRemark("not pipelined: the commits and waits of channel '")
-            << channel.getLabel() << "' cannot be numbered";
-        continue;
-      }
-      if (const char *reason = planner.unsupported()) {
-        loop.emitRemark("not pipelined: ") << reason;
-        continue;
-      }
-      if (failed(planner.planMmas()))
-        return loop.emitError("deadlock: operations of one iteration wait for "
-                              "each other in a circle through other roles");
-      if (!UseChecker(planner.plan).isOrdered()) {
-        loop.emitRemark("not pipelined: an operation would come before what it "
-                        "uses");
-        continue;
-      }
-      plans.insert({loop, std::move(planner.plan)});
-    }
+
+private:
+  template <typename Fn> void forEachLoop(Fn visit) {
+    for (auto role : kernel.getBody().getOps<RoleOp>())
+      if (role.issues())
+        for (auto loop : role.getBody().getOps<scf::ForOp>())
+          visit(loop);
   }
-  LoopPlans loadPlans;
-  for (scf::ForOp loop : loads) {
+
+  KernelOp kernel;
+  const RoleGraph &graph;
+  ScheduleRemarks &remarks;
+};
+} // namespace
+
+LogicalResult KernelPlanner::planMmas(MmaOrder order) {
+  LogicalResult result = success();
+  forEachLoop([&](scf::ForOp loop) {
     Planner planner(loop, graph);
-    if (graph.irregularChannel(loop) || planner.unsupported())
-      continue;
-    planner.planLoads(plans);
+    if (failed(result) || !planner.hasMma())
+      return;
+    auto remark = [&](const Twine &reason) {
+      remarks.push_back({loop.getLoc(), ("not pipelined: " + reason).str()});
+    };
+    if (ChannelOp channel = graph.irregularChannel(loop))
+      return remark("the commits and waits of channel '" + channel.getLabel() +
+                    "' cannot be numbered");
+    if (const char *reason = planner.unsupported())
+      return remark(reason);
+    if (failed(planner.planMmas(order))) {
+      result = loop.emitError("deadlock: operations of one iteration wait for "
+                              "each other in a circle through other roles");
+      return;
+    }
     if (!UseChecker(planner.plan).isOrdered())
-      continue;
-    loadPlans.insert({loop, std::move(planner.plan)});
-  }
-  for (auto &[loop, plan] : loadPlans)
+      return remark("an operation would come before what it uses");
+    plans.insert({loop, std::move(planner.plan)});
+  });
+  return result;
+}
+
+void KernelPlanner::planLoads() {
+  LoopPlans loads;
+  forEachLoop([&](scf::ForOp loop) {
+    Planner planner(loop, graph);
+    if (planner.hasMma() || !planner.hasLoad() ||
+        graph.irregularChannel(loop) || planner.unsupported())
+      return;
+    planner.planLoads(plans);
+    if (UseChecker(planner.plan).isOrdered())
+      loads.insert({loop, std::move(planner.plan)});
+  });
+  for (auto &[loop, plan] : loads)
     plans.insert({loop, std::move(plan)});
-  return plans;
+}
+
+FailureOr<LoopPlans> fa4::tile::planLoops(KernelOp kernel,
+                                          const RoleGraph &graph,
+                                          MmaOrder order,
+                                          ScheduleRemarks &remarks) {
+  KernelPlanner planner(kernel, graph, remarks);
+  if (failed(planner.planMmas(order)))
+    return failure();
+  planner.planLoads();
+  return std::move(planner.plans);
 }

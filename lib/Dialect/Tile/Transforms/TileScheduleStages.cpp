@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileSchedule.h"
+#include "fa4/Dialect/Tile/Analysis/FirstFit.h"
 #include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
-#include "fa4/Dialect/Tile/Analysis/FirstFit.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -69,7 +69,7 @@ private:
 };
 } // namespace
 
-void fa4::tile::chooseStages(KernelOp kernel, const TargetDescription &target,
+bool fa4::tile::chooseStages(KernelOp kernel, const TargetDescription &target,
                              const RequiredStages &required,
                              int64_t maxStages) {
   for (SmallVector<ChannelOp> &buffer : collectBuffers(kernel)) {
@@ -89,7 +89,8 @@ void fa4::tile::chooseStages(KernelOp kernel, const TargetDescription &target,
   // Each ring gets one more stage in turn until the next one does not fit; in
   // the last round only the first rings get one.
   SharedMemory memory(kernel);
-  bool all = !rings.empty();
+  bool fits = memory.bytes() <= static_cast<int64_t>(target.smemBytes);
+  bool all = fits && !rings.empty();
   while (all)
     for (ChannelOp ring : rings) {
       int64_t stages = ring.getStages();
@@ -100,4 +101,5 @@ void fa4::tile::chooseStages(KernelOp kernel, const TargetDescription &target,
       ring.setStages(stages);
       all = false;
     }
+  return fits;
 }

@@ -384,13 +384,37 @@ static unsigned peakRegisters(Block &block, const ValueLayout &layout) {
   return peak;
 }
 
+/// Returns the number of matrices in shared memory that the MMAs of the role's
+/// loops read, counted once for each instruction: an instruction addresses the
+/// part of a matrix that it reads by a descriptor of its own.
+static unsigned countDescriptors(RoleOp role, const TargetDescription &target) {
+  unsigned count = 0;
+  role.walk([&](MmaOp mma) {
+    if (!mma->getParentOfType<scf::ForOp>())
+      return;
+    VectorType a = mma.getA().getType();
+    int64_t k = a.getDimSize(mma.getTransposeA() ? 0 : 1);
+    int64_t bytes = k * a.getElementTypeBitWidth() / 8;
+    auto wait = mma.getA().getDefiningOp<WaitOp>();
+    bool inTensorMemory =
+        wait && wait.getChannel().getDefiningOp<ChannelOp>().getSpace() ==
+                    MemorySpace::tmem;
+    count +=
+        llvm::divideCeil(bytes, target.mma.kBytes) * (inTensorMemory ? 1 : 2);
+  });
+  return count;
+}
+
 /// Returns the registers that a role needs, and its weight, which is the number
 /// of elementwise operations on its rows. A row that is reduced is held as a
 /// whole, beside the values to which it is converted.
 static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
   RoleDemand demand{static_cast<unsigned>(role.getNumWarps()), 0, 0};
   if (role.issues()) {
-    demand.wantedRegisters = kRegisterSlack + role.getFacts().stateRegisters;
+    unsigned descriptors = countDescriptors(role, target);
+    demand.wantedRegisters = kRegisterSlack + role.getFacts().stateRegisters +
+                             descriptors -
+                             std::min(descriptors, kUniformDescriptors);
     return demand;
   }
   const ValueLayout &layout = *role.getLayout();

@@ -257,6 +257,7 @@ protected:
 TEST_P(TileSchedule, ComputesTheSame) {
   TileScheduleOptions options;
   options.splitArrival = false;
+  options.splitStores = false;
   OwningOpRef<ModuleOp> before = parse(), after = schedule(options);
   for (auto [original, scheduled] :
        llvm::zip(before->getOps<KernelOp>(), after->getOps<KernelOp>()))

@@ -59,6 +59,11 @@ int64_t countArrivals(RoleOp role);
 /// definition.
 llvm::SmallVector<llvm::SmallVector<ChannelOp>> collectBuffers(KernelOp kernel);
 
+/// Returns where the channel begins in the buffer that it shares through
+/// `in_place_of`: columns of tensor memory or bytes of shared memory from the
+/// buffer's start.
+int64_t getPlaceInBuffer(ChannelOp channel);
+
 /// Maps each channel to the index of its buffer in `collectBuffers`.
 llvm::DenseMap<mlir::Value, unsigned> numberBuffers(KernelOp kernel);
 

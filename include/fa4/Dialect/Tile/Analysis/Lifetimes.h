@@ -48,7 +48,8 @@ public:
 
   /// Returns true if every access to the buffer of `a` happens before the
   /// buffer of `b` is first written, for all values of the kernel's arguments.
-  /// Channels that share a buffer through `in_place_of` count as one.
+  /// Channels that share a buffer through `in_place_of` count as one. False if
+  /// the buffer of `b` is never written.
   bool deadBefore(ChannelOp a, ChannelOp b);
 
   /// Returns true if every execution of `before` precedes every execution of

@@ -21,7 +21,9 @@
 #ifndef FA4_DIALECT_TILE_ANALYSIS_MEMORYMAP_H
 #define FA4_DIALECT_TILE_ANALYSIS_MEMORYMAP_H
 
+#include "fa4/Dialect/Tile/Analysis/FirstFit.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Target/TargetDescription.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace fa4::tile {
@@ -46,6 +48,21 @@ int64_t getSmemBytes(mlir::VectorType type);
 /// ISA, "Tensor Memory"); a row of the tile lies in one lane, with two 16-bit
 /// elements in a column.
 int64_t getTmemColumns(mlir::VectorType type);
+
+/// Checks that each channel can lie in the memory that it names, and that
+/// computations with sizes do not overflow. Emits an error on a channel that
+/// cannot.
+mlir::LogicalResult checkBuffers(KernelOp kernel,
+                                 const TargetDescription &target);
+
+/// Returns the size and alignment of the buffer that `owner` has: bytes of
+/// shared memory or columns of tensor memory, of all stages.
+PlacedBuffer getBuffer(ChannelOp owner, const TargetDescription &target);
+
+/// Returns the channels of a space that have a buffer of their own, in the
+/// order of their declarations.
+llvm::SmallVector<ChannelOp> getBufferOwners(KernelOp kernel,
+                                             MemorySpace space);
 
 /// Returns the bytes of the swizzle for a tile in shared memory: the widest one
 /// that divides the bytes of a row; 0 if there is none, and for tiles of rank

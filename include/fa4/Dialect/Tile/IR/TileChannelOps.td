@@ -17,7 +17,7 @@ class Tile_SynchronizingOp<string mnemonic> : Tile_Op<mnemonic, [
                                       MemWrite<Tile_ChannelResource>]>]>;
 
 def Tile_ChannelOp : Tile_Op<"channel", [
-    MemoryEffects<[MemAlloc<Tile_ChannelResource>]>,
+    AttrSizedOperandSegments, MemoryEffects<[MemAlloc<Tile_ChannelResource>]>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "a ring of buffers between roles";
   let description = [{
@@ -34,10 +34,20 @@ def Tile_ChannelOp : Tile_Op<"channel", [
 
     `initial(n)`: the first `n` waits need no commit; their value is undefined.
 
-    `in_place_of` another channel: both share one buffer, and its owner changes
-    with each commit, around a ring of roles. The one who waited for the other
-    channel may write this one and commit it; neither is acquired or released.
-    An MMA that the owner issued before still reads or writes the buffer before
+    Two clauses say which channels share memory; `tile-share-buffers` sets them.
+
+    | clause | meaning |
+    |---|---|
+    | `in_place_of(%c)` | both channels use one buffer in turn, from `at(n)` on (columns or bytes from the start of the buffer of `%c`; 0 if absent) |
+    | `after(%c, ...)` | the buffer may lie where those of the channels `%c` lie: all of their values have been used when it is first written |
+
+    The owner of a buffer that is used in turn changes with each commit, around a
+    ring of roles: a role that has waited for one of its channels may
+    write another one and commit that. No acquire or release is needed where the ring itself
+    says that the last value has been used; where the ring goes through a role that
+    commits nothing to the next owner (a role that stores the value), this role
+    releases its channel, and the next owner acquires that channel before it writes any of the
+    buffer. An MMA that the owner issued before still reads or writes the buffer before
     any later one does.
 
     The rest is set by `tile-allocate`: `offset` (bytes in shared memory, columns in
@@ -80,8 +90,10 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     StrAttr:$label,
     Tile_MemorySpaceAttr:$space,
     Optional<Tile_ChannelType>:$in_place_of,
+    Variadic<Tile_ChannelType>:$after,
     I64Attr:$stages,
     OptionalAttr<I64Attr>:$initial,
+    OptionalAttr<I64Attr>:$at,
     OptionalAttr<I64Attr>:$offset,
     OptionalAttr<I64Attr>:$full,
     OptionalAttr<I64Attr>:$full_arrivals,
@@ -92,6 +104,7 @@ def Tile_ChannelOp : Tile_Op<"channel", [
   let assemblyFormat = [{
     $label `` $space `stages` `(` $stages `)` (`initial` `(` $initial^ `)`)?
     (`in_place_of` `(` $in_place_of^ `:` type($in_place_of) `)`)?
+    (`at` `(` $at^ `)`)? (`after` `(` $after^ `:` type($after) `)`)?
     (`offset` `(` $offset^ `)`)?
     (`full` `(` $full^ `)` (`arrivals` `(` $full_arrivals^ `)`)?
       (`bytes` `(` $full_bytes^ `)`)?)?

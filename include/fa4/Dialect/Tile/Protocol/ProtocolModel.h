@@ -117,6 +117,9 @@ struct ProtocolChannel {
   int64_t offset = 0;
   /// The distance between stages.
   int64_t size = 0;
+  /// In a kernel without offsets: the channels whose buffers the buffer of this
+  /// channel may overlap (`after`), wherever it will lie.
+  llvm::SmallVector<unsigned, 2> after;
   /// The role that acquires and commits, or -1 if there is none.
   int producer = -1;
   /// The roles that wait and release, in their order in the kernel.

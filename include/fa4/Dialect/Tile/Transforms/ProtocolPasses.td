@@ -32,7 +32,7 @@ def TileVerifyProtocol : FA4_Pass<"tile-verify-protocol", "::fa4::tile::KernelOp
     A rejection is one error with notes. They say which role waits for which, or which
     two accesses nothing orders; what the later role has waited for before, and which
     operations that covers; and the fewest passes of the loops with which it happens.
-    `tile-schedule`, `tile-allocate` and `tile-distribute` do the same at their end, and
+    `tile-schedule`, `tile-allocate` and `tile-distribute` do the same at their end, `tile-share-buffers` at its beginning, and
     `tile-to-nvvm` at its beginning, unless they are told `verify=false`;
     `fa4-opt --verify-protocol` does it for a module.
 

@@ -115,7 +115,7 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
     with their operations in the order in which the hardware is busy most, and with
     channels that have as many stages as memory holds.
 
-    The pass decides the order from the dataflow of all roles together, in five
+    The pass decides the order from the dataflow of all roles together, in six
     steps:
 
     1. *Split arrival* (`split-arrival`): a matrix that a compute role commits
@@ -140,6 +140,16 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
     5. *Stages*: rings that loads fill share what is left of shared memory evenly, up to
        `max-stages` stages each. A value that both stages of a pipelined loop use
        needs two.
+    6. *Stores*: in a loop of stores, a stage is released behind the next store, so
+       that the next store is issued before the last one has ended. The ring then
+       needs two stages.
+
+    If the kernel does not fit into memory in this way, as `tile-share-buffers` and
+    `tile-allocate` would place it, the pass gives up as much speed as it must: values
+    that are stored in loops leave in 2, 4, ... parts of equal columns; stores do not
+    overlap; MMAs of the next iteration are issued behind all of those of the last
+    one; the loop is not pipelined. If it fits in no way, the first schedule
+    stays, and `tile-allocate` reports what is missing.
 
     The pass expects that the operations of a role on one channel are in one loop. A
     loop for which this does not hold keeps its order, with a remark. If the order of
@@ -201,6 +211,8 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
   let options = [
     Option<"splitArrival", "split-arrival", "bool", /*default=*/"true",
            "Commit A operands of MMAs in two parts">,
+    Option<"splitStores", "split-stores", "bool", /*default=*/"true",
+           "Let stored values leave in parts where shared memory does not hold them whole">,
     Option<"maxStages", "max-stages", "int64_t", /*default=*/"8",
            "Most stages of a ring that loads fill">,
     Option<"print", "print", "bool", /*default=*/"false",
@@ -289,6 +301,106 @@ def TileSplitExp : FA4_Pass<"tile-split-exp", "::fa4::tile::KernelOp"> {
 }
 
 //===----------------------------------------------------------------------===//
+// tile-share-buffers
+//===----------------------------------------------------------------------===//
+
+def TileShareBuffers : FA4_Pass<"tile-share-buffers", "::fa4::tile::KernelOp"> {
+  let summary = "Decide which channels use the same memory";
+  let description = [{
+    *Input*: scheduled roles. *Output*: the same roles, whose channels say which of
+    them use the same memory, by `in_place_of` and `after` (see
+    [tile.channel](TileDialect.md)). `tile-allocate` obeys, and the proof of the
+    protocol takes such channels to overlap.
+
+    1. **In place.** A role of lanes may read an accumulator from
+       tensor memory (`s`) and hand back a left operand of MMAs that is computed from
+       the accumulator (`p`). `p` becomes `in_place_of` `s` and lies in its first
+       columns, if the program orders the two: the lanes have read `s` when they
+       commit `p`, and the role of the MMAs writes `s` and reads `p` in turns. The
+       acquires and releases of both channels are then not needed and go. Lanes
+       that write column `c` of `p` must have read columns 0 to `2c + 1` of `s`,
+       which is so where columns are computed in ascending order.
+    2. **Once.** A channel that is filled no more often than it
+       has stages, outside of loops, never waits for a free stage, and loses its
+       acquires and releases. (One CTA has one work tile. With more, a stage would be
+       filled again.)
+    3. **In turn, as it is.** Another result of the same role's MMAs (`dq`) may lie in
+       the columns of such
+       a pair while neither of the two is alive: it is written after the last read
+       of `p`, and acquired again before `s` is next written.
+    4. **In turn, with a wait.** If there are too few columns otherwise, the acquires of
+       such a result move to before the writes of `s`, unless the result's readers depend on
+       something that the role does later. The same goes for an accumulator of which nothing is
+       written in place (`dp`), if the role waits for something that lanes compute from each of its values
+       (`ds`, perhaps in shared memory): the role then knows that they have read the value.
+       Places are shared in this way one after another until all channels fit.
+    5. **After.** Channels whose values have all been used when another channel is first written may
+       give it their memory. The order of operations in roles, and of commits and waits
+       between them, must prove it. Of these pairs the pass records the ones with which the first-fit
+       placement of `tile-allocate` needs the least memory.
+
+    Before:
+
+    ```mlir
+    tile.kernel @k(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %x = tile.channel "x" smem stages(1) : <vector<128x128xbf16>>
+      %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
+      %p = tile.channel "p" tmem stages(1) : <vector<128x128xbf16>>
+      %o = tile.channel "o" tmem stages(1) : <vector<128x128xf32>>
+      tile.role @source kind(vector) {
+        %c = arith.constant dense<1.0> : vector<128x128xbf16>
+        tile.commit %x, %c : <vector<128x128xbf16>>, vector<128x128xbf16>
+      }
+      tile.role @mma kind(issuer) {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c8 = arith.constant 8 : index
+        %zero = arith.constant dense<0.0> : vector<128x128xf32>
+        %tx = tile.wait %x : <vector<128x128xbf16>> -> vector<128x128xbf16>
+        %r = scf.for %i = %c0 to %c8 step %c1 iter_args(%acc = %zero) -> (vector<128x128xf32>) {
+          %more = arith.cmpi ne, %i, %c0 : index
+          tile.acquire %s : <vector<128x128xf32>>
+          %ts = tile.mma %tx, transpose %tx : vector<128x128xbf16>, vector<128x128xbf16> -> vector<128x128xf32>
+          tile.commit %s, %ts : <vector<128x128xf32>>, vector<128x128xf32>
+          %tp = tile.wait %p : <vector<128x128xbf16>> -> vector<128x128xbf16>
+          %y = tile.mma %tp, %tx acc %acc if %more : vector<128x128xbf16>, vector<128x128xbf16> -> vector<128x128xf32>
+          tile.release %p : <vector<128x128xbf16>>
+          scf.yield %y : vector<128x128xf32>
+        }
+        tile.commit %o, %r : <vector<128x128xf32>>, vector<128x128xf32>
+      }
+      tile.role @lanes kind(vector) {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c8 = arith.constant 8 : index
+        scf.for %i = %c0 to %c8 step %c1 {
+          %ts = tile.wait %s : <vector<128x128xf32>> -> vector<128x128xf32>
+          %e = math.exp2 %ts : vector<128x128xf32>
+          %tp = arith.truncf %e : vector<128x128xf32> to vector<128x128xbf16>
+          tile.release %s : <vector<128x128xf32>>
+          tile.acquire %p : <vector<128x128xbf16>>
+          tile.commit %p, %tp : <vector<128x128xbf16>>, vector<128x128xbf16>
+        }
+        %t = tile.wait %o : <vector<128x128xf32>> -> vector<128x128xf32>
+      }
+    }
+    ```
+
+    After (shortened):
+
+    ```
+    %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
+    %p = tile.channel "p" tmem stages(1) in_place_of(%s : !tile.channel<vector<128x128xf32>>) : <vector<128x128xbf16>>
+    ... // without acquires and releases of s and p
+    ```
+  }];
+  let options = [
+    Option<"verify", "verify", "bool", /*default=*/"true",
+           "Prove the protocol of what the pass is given, as tile-verify-protocol">
+  ];
+}
+
+//===----------------------------------------------------------------------===//
 // tile-allocate
 //===----------------------------------------------------------------------===//
 
@@ -300,32 +412,14 @@ def TileAllocate : FA4_Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
     `smem_bytes` and `tmem_columns` of the kernel. A kernel that does not fit the chip
     is an error on the kernel, with a note on the place of each channel.
 
-    1. **Channels that share a buffer.** A role of lanes may read an accumulator from
-       tensor memory (`s`) and hand back a left operand of MMAs that is computed from
-       the accumulator (`p`). `p` becomes `in_place_of` `s` and lies in its first
-       columns, if the program orders the two: the lanes have read `s` when they
-       commit `p`, and the role of the MMAs writes `s` and reads `p` in turns. The
-       acquires and releases of both channels are then not needed and go. Lanes
-       that write column `c` of `p` must have read columns 0 to `2c + 1` of `s`,
-       which is so where columns are computed in ascending order.
-       Another result of the same role's MMAs (`dq`) may lie in the columns of such
-       a pair while neither of the two is alive: it is written after the last read
-       of `p`, and its buffer is acquired again before `s` is next written. If
-       there are too few columns otherwise, the acquires of such a result move to
-       before the writes of `s`, unless the result's readers depend on something else.
-    2. **Channels that are used once.** A channel that is filled no more often than it
-       has stages, outside of loops, never waits for a free stage, and loses its
-       acquires and releases. (One CTA has one work tile. With more, a stage would be
-       filled again.)
-    3. **Offsets.** The largest channel is placed first, each at the lowest offset at
-       which no other channel is alive at the same time. Two channels lie in the
-       same bytes only if the order of operations in roles, and of commits and waits
-       between them, proves that they are never alive together. Matrices in shared
+    1. **Offsets.** Channels in place of each other have one buffer. The largest buffer is placed
+       first, each at the lowest offset at which no other buffer is, but those that it is `after`
+       (`tile-share-buffers` says so). Matrices in shared
        memory are aligned to 1024 bytes and row values to 128; channels in tensor
        memory to 32 columns. Behind the channels lie the mbarriers, 8 bytes each, and
        the word that receives the address of tensor memory. Tensor memory is
        allocated in powers of two.
-    4. **Barriers.** They are numbered in the order of the channels. A channel has one
+    2. **Barriers.** They are numbered in the order of the channels. A channel has one
        `full` barrier for each stage, and one `empty` barrier for each stage if a
        role acquires it. Each comes with what completes a phase: the `arrivals` of
        the roles, and the `bytes` of TMA loads.
@@ -369,10 +463,10 @@ def TileAllocate : FA4_Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
     After (shortened):
 
     ```
-    tile.kernel @rows(...) attributes {..., smem_bytes = 32784 : i64} {
-      %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) : <vector<128x64xbf16>>
-      %out = tile.channel "out" smem stages(1) offset(16384) full(1) arrivals(128) : <vector<128x64xbf16>>
-      ... // without acquire and release
+    tile.kernel @rows(...) attributes {..., smem_bytes = 32800 : i64} {
+      %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
+      %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
+      ...
     }
     ```
   }];

@@ -2,8 +2,8 @@
 // in-place rings. At head dim 128 it does not, and the error must carry the
 // map.
 //
-// RUN: fa4-opt %s --tile-allocate | FileCheck %s
-// RUN: sed -e 's/x64x/x128x/g' -e 's/"64"/"128"/g' %s | not fa4-opt --tile-allocate --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %s --check-prefix=WIDE
+// RUN: fa4-opt %s --tile-share-buffers --tile-allocate | FileCheck %s
+// RUN: sed -e 's/x64x/x128x/g' -e 's/"64"/"128"/g' %s | not fa4-opt --tile-share-buffers --tile-allocate --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %s --check-prefix=WIDE
 
 // Gradients of attention for one key tile, scheduled: two rings in place (p of s,
 // ds of dp), accumulators that stay in the role of the MMAs, and one more product
@@ -26,8 +26,8 @@
 // CHECK-DAG: "dk" tmem stages(1) offset(384) full(27) arrivals(1) :
 // CHECK-DAG: "dqs" smem stages(1) offset(98304) full(28) arrivals(128) empty(29) arrivals(1) :
 // The last MMAs on do and q are complete when the accumulators are.
-// CHECK-DAG: "dvs" smem stages(1) offset(32768) full(30) arrivals(128) :
-// CHECK-DAG: "dks" smem stages(1) offset(0) full(31) arrivals(128) :
+// CHECK-DAG: "dvs" smem stages(1) after({{.*}}) offset(32768) full(30) arrivals(128) :
+// CHECK-DAG: "dks" smem stages(1) after({{.*}}) offset(0) full(31) arrivals(128) :
 // CHECK-LABEL: tile.role @mma
 // CHECK-NOT: tile.acquire %s
 // CHECK-NOT: tile.acquire %dp

@@ -2,14 +2,14 @@
 // leaves them free long enough. The acquires that this needs are moved; where
 // they cannot be, the buffer must get columns of its own.
 //
-// RUN: fa4-opt %s --tile-allocate=print=true 2>%t.map | FileCheck %s
+// RUN: fa4-opt %s --tile-share-buffers --tile-allocate=print=true 2>%t.map | FileCheck %s
 // RUN: FileCheck %s --check-prefix=MAP < %t.map
 // Where dq is acquired just before it is written, the acquires move,
 // RUN: sed -e '/acquire %%c_dq :/d' -e 's/^\( *\)\(%%tdq[e]* = .*\)/\1tile.acquire %%c_dq : <vector<128x128xf32>>\n\1\2/' %s > %t.late
-// RUN: fa4-opt %t.late --tile-allocate | FileCheck %s
+// RUN: fa4-opt %t.late --tile-share-buffers --tile-allocate | FileCheck %s
 // unless the reader of dq needs something else first, which might need dp. (The
 // reader does not release it, which is of no concern here.)
-// RUN: sed -e 's/^\( *\)%%t = tile.wait %%c_dq :.*/\1tile.wait %%c_lse : <vector<128xf32>>\n&/' %t.late | not fa4-opt --tile-allocate=verify=false --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %s --check-prefix=APART
+// RUN: sed -e 's/^\( *\)%%t = tile.wait %%c_dq :.*/\1tile.wait %%c_lse : <vector<128xf32>>\n&/' %t.late | not fa4-opt --tile-share-buffers=verify=false --tile-allocate=verify=false --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %s --check-prefix=APART
 
 // Gradients of attention at head dim 128. There are columns for all only if dq
 // has those of dp while nobody needs them, for which the role of the MMAs is
@@ -22,7 +22,7 @@
 // CHECK-DAG: "p" tmem stages(1) in_place_of(%s : {{.*}}) offset(0) full
 // CHECK-DAG: "dp" tmem stages(1) offset(128) full({{[0-9]+}}) arrivals(1) :
 // CHECK-DAG: "ds" tmem stages(1) in_place_of(%dp : {{.*}}) offset(128) full
-// CHECK-DAG: "dq" tmem stages(1) offset(128) full({{[0-9]+}}) arrivals(1) empty({{[0-9]+}}) arrivals(128) :
+// CHECK-DAG: "dq" tmem stages(1) in_place_of(%dp : {{.*}}) offset(128) full({{[0-9]+}}) arrivals(1) empty({{[0-9]+}}) arrivals(128) :
 // CHECK-DAG: "dv" tmem stages(1) offset(256) full
 // CHECK-DAG: "dk" tmem stages(1) offset(384) full
 // CHECK-LABEL: tile.role @mma
@@ -36,7 +36,7 @@
 // MAP: @gradient128: tensor memory, 512 columns
 // MAP: 128 256 dp 1 x 128
 // MAP-NEXT: 128 192 ds 1 x 64 in place of dp
-// MAP-NEXT: 128 256 dq 1 x 128
+// MAP-NEXT: 128 256 dq 1 x 128 in place of dp
 
 // APART: error: 'tile.kernel' op needs 640 columns of tensor memory; sm_100a has 512
 

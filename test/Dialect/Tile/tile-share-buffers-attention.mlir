@@ -2,10 +2,10 @@
 // tiles over dead operands. Any two buffers that are live at the same time must
 // not overlap.
 //
-// RUN: fa4-opt %s --split-input-file --tile-allocate=print=true 2>%t.map | FileCheck %s
+// RUN: fa4-opt %s --split-input-file --tile-share-buffers --tile-allocate=print=true 2>%t.map | FileCheck %s
 // RUN: FileCheck %s --check-prefix=MAP < %t.map
 // Once more changes nothing.
-// RUN: fa4-opt %s --split-input-file --tile-allocate | fa4-opt --split-input-file --tile-allocate | FileCheck %s
+// RUN: fa4-opt %s --split-input-file --tile-share-buffers --tile-allocate | fa4-opt --split-input-file --tile-share-buffers --tile-allocate | FileCheck %s
 
 // Two query tiles, scheduled: the parts of p in place of s, in whose columns
 // nobody else is; o beside them; the staging tiles over what is dead when
@@ -20,17 +20,17 @@
 // CHECK-DAG: "s0" tmem stages(1) offset(0) full(10) arrivals(1) :
 // CHECK-DAG: "s1" tmem stages(1) offset(128) full(11) arrivals(1) :
 // CHECK-DAG: "p0.0" tmem stages(1) in_place_of(%s0 : {{.*}}) offset(0) full(12) arrivals(128) :
-// CHECK-DAG: "p0.1" tmem stages(1) in_place_of(%s0 : {{.*}}) offset(48) full(13) arrivals(128) :
+// CHECK-DAG: "p0.1" tmem stages(1) in_place_of(%s0 : {{.*}}) at(48) offset(48) full(13) arrivals(128) :
 // CHECK-DAG: "p1.0" tmem stages(1) in_place_of(%s1 : {{.*}}) offset(128) full(14) arrivals(128) :
-// CHECK-DAG: "p1.1" tmem stages(1) in_place_of(%s1 : {{.*}}) offset(176) full(15) arrivals(128) :
+// CHECK-DAG: "p1.1" tmem stages(1) in_place_of(%s1 : {{.*}}) at(48) offset(176) full(15) arrivals(128) :
 // CHECK-DAG: "a0" smem stages(1) offset(196608) full(16) arrivals(128) empty(17) arrivals(128) :
 // CHECK-DAG: "o0" tmem stages(1) initial(1) offset(256) full(20) arrivals(1) :
 // CHECK-DAG: "o1" tmem stages(1) initial(1) offset(384) full(21) arrivals(1) :
 // CHECK-DAG: "or0" tmem stages(1) in_place_of(%o0 : {{.*}}) offset(256) full(22) arrivals(128) :
 // CHECK-DAG: "or1" tmem stages(1) in_place_of(%o1 : {{.*}}) offset(384) full(23) arrivals(128) :
 // CHECK-DAG: "l0" smem stages(1) offset(197632) full(24) arrivals(128) :
-// CHECK-DAG: "out0" smem stages(1) offset(0) full(26) arrivals(128) :
-// CHECK-DAG: "out1" smem stages(1) offset(32768) full(27) arrivals(128) :
+// CHECK-DAG: "out0" smem stages(1) after({{.*}}) offset(0) full(26) arrivals(128) :
+// CHECK-DAG: "out1" smem stages(1) after({{.*}}) offset(32768) full(27) arrivals(128) :
 // What is filled once has no empty side, nor has what is written in place.
 // CHECK-LABEL: tile.role @load
 // CHECK-NOT: tile.acquire %q
@@ -333,12 +333,12 @@ tile.kernel @attention128(
 // CHECK-SAME: smem_bytes = 166184 : i64, tmem_columns = 512 : i64
 // CHECK-DAG: "k" smem stages(4) offset(0) full(2) arrivals(1) bytes(16384) empty(6) arrivals(1) :
 // CHECK-DAG: "s1" tmem stages(1) offset(128) full
-// CHECK-DAG: "p1.1" tmem stages(1) in_place_of(%s1 : {{.*}}) offset(176) full
+// CHECK-DAG: "p1.1" tmem stages(1) in_place_of(%s1 : {{.*}}) at(48) offset(176) full
 // CHECK-DAG: "o0" tmem stages(1) initial(1) offset(256) full
 // CHECK-DAG: "o1" tmem stages(1) initial(1) offset(320) full
 // CHECK-DAG: "or1" tmem stages(1) in_place_of(%o1 : {{.*}}) offset(320) full
-// CHECK-DAG: "out0" smem stages(1) offset(0) full
-// CHECK-DAG: "out1" smem stages(1) offset(16384) full
+// CHECK-DAG: "out0" smem stages(1) after({{.*}}) offset(0) full
+// CHECK-DAG: "out1" smem stages(1) after({{.*}}) offset(16384) full
 
 tile.kernel @attention64(
     %q: memref<?x?x?x64xbf16> {tile.name = "q", tile.dims = ["B", "Sq", "H", "64"]},

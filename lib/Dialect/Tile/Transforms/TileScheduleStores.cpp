@@ -1,0 +1,205 @@
+//===- TileScheduleStores.cpp - stores that overlap ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// A value that leaves the kernel in each iteration of a loop goes through
+// shared memory: lanes write it to a stage, a store reads the stage, at a time
+// of its own, and the stage is released when the store has read it. With two
+// stages, the role that stores can issue the next store before the last one has
+// ended. Where shared memory does not hold two stages of the whole value, the
+// value goes through the ring in parts.
+
+#include "TileSchedule.h"
+#include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+static bool isStore(Operation *op) { return isa<StoreOp, ReduceAddOp>(op); }
+
+//===----------------------------------------------------------------------===//
+// The order in a loop of stores
+//===----------------------------------------------------------------------===//
+
+/// Moves releases under a condition.
+static void guardReleases(OpBuilder &builder, Location loc,
+                          arith::CmpIPredicate predicate, Value a, Value b,
+                          ArrayRef<ReleaseOp> releases) {
+  Value condition = arith::CmpIOp::create(builder, loc, predicate, a, b);
+  auto guard = scf::IfOp::create(builder, loc, condition);
+  OpBuilder inner = guard.getThenBodyBuilder();
+  for (ReleaseOp release : releases)
+    ReleaseOp::create(inner, release.getLoc(), release.getChannel());
+}
+
+/// Moves the releases of the loop behind the next store, in the next iteration
+/// if there is none behind them. A release that goes to the next iteration is
+/// left out in the first one, and follows the loop for the last one.
+static void delayReleases(scf::ForOp loop, RequiredStages &required) {
+  SmallVector<ReleaseOp> pending;
+  Operation *firstStore = nullptr;
+  for (Operation &op : llvm::make_early_inc_range(*loop.getBody())) {
+    if (auto release = dyn_cast<ReleaseOp>(op)) {
+      pending.push_back(release);
+      required[release.getChannel().getDefiningOp<ChannelOp>()] = 2;
+    }
+    if (!isStore(&op))
+      continue;
+    firstStore = firstStore ? firstStore : &op;
+    for (ReleaseOp release : llvm::reverse(std::exchange(pending, {})))
+      release->moveAfter(&op);
+  }
+  Location loc = loop.getLoc();
+  OpBuilder builder(loop.getContext());
+  builder.setInsertionPointAfter(firstStore);
+  guardReleases(builder, loc, arith::CmpIPredicate::ne, loop.getInductionVar(),
+                loop.getLowerBound(), pending);
+  builder.setInsertionPointAfter(loop);
+  guardReleases(builder, loc, arith::CmpIPredicate::slt, loop.getLowerBound(),
+                loop.getUpperBound(), pending);
+  for (ReleaseOp release : pending)
+    release->erase();
+}
+
+/// Returns true if the loop does nothing but wait for values, store them and
+/// release them, all directly in its body.
+static bool isStoreLoop(scf::ForOp loop) {
+  bool stores = false;
+  return loop.getRegionIterArgs().empty() &&
+         llvm::all_of(loop.getBody()->without_terminator(),
+                      [&](Operation &op) {
+                        stores |= isStore(&op);
+                        return isStore(&op) || isa<WaitOp>(op) ||
+                               (isa<ReleaseOp>(op) && stores) ||
+                               isMemoryEffectFree(&op);
+                      }) &&
+         stores;
+}
+
+void fa4::tile::overlapStores(KernelOp kernel, RequiredStages &required) {
+  for (auto role : kernel.getBody().getOps<RoleOp>())
+    if (role.issues())
+      for (auto loop : role.getBody().getOps<scf::ForOp>())
+        if (isStoreLoop(loop))
+          delayReleases(loop, required);
+}
+
+//===----------------------------------------------------------------------===//
+// Values in parts
+//===----------------------------------------------------------------------===//
+
+/// Returns the store that is the only user of the waited value, in its block;
+/// null otherwise.
+static Operation *findStore(WaitOp wait) {
+  if (!wait.getValue() || !wait.getValue().hasOneUse())
+    return nullptr;
+  OpOperand &use = *wait.getValue().use_begin();
+  Operation *store = use.getOwner();
+  return isStore(store) && use.getOperandNumber() == 0 &&
+                 store->getBlock() == wait->getBlock()
+             ? store
+             : nullptr;
+}
+
+/// Returns into how many parts the values of the channel can be divided: a part
+/// has whole boxes of a store's tensor map, which are as wide as the swizzle.
+static int64_t maxParts(const ChannelUses &uses) {
+  ChannelOp channel = uses.channel;
+  VectorType type = channel.getValueType();
+  int64_t span = getSwizzleSpan(type);
+  if (channel.getSpace() != MemorySpace::smem || !span ||
+      channel.getInPlaceOf() || channel.getInitial() || uses.commits.empty() ||
+      uses.acquires.size() != uses.commits.size() || uses.waits.empty() ||
+      uses.releases.size() != uses.waits.size() || uses.consumers.size() != 1)
+    return 1;
+  for (CommitOp commit : uses.commits)
+    if (!commit.getValue() || commit->getParentOfType<RoleOp>().issues() ||
+        !isa<scf::ForOp>(commit->getParentOp()))
+      return 1;
+  for (WaitOp wait : uses.waits)
+    if (!findStore(wait))
+      return 1;
+  int64_t boxes = type.getDimSize(1) * type.getElementTypeBitWidth() / 8 / span;
+  return int64_t(1) << llvm::countr_zero(uint64_t(boxes));
+}
+
+int64_t fa4::tile::maxStoreParts(KernelOp kernel) {
+  int64_t parts = 1;
+  for (auto &[channel, uses] : collectChannelUses(kernel))
+    parts = std::max(parts, maxParts(uses));
+  return parts;
+}
+
+/// Stores the parts of a value one after another, each released behind its
+/// store.
+static void storeParts(WaitOp wait, ChannelOp channel, int64_t parts) {
+  Operation *store = findStore(wait);
+  VectorType type = channel.getValueType();
+  OpBuilder builder(store);
+  Location loc = store->getLoc();
+  auto dims = isa<StoreOp>(store) ? cast<StoreOp>(store).getTileDims()
+                                  : cast<ReduceAddOp>(store).getTileDims();
+  // The operands of a store are the tile, the destination and the indices.
+  unsigned column = 2 + dims.back();
+  for (int64_t part = 0; part < parts; ++part) {
+    Value tile =
+        WaitOp::create(builder, loc, type, channel.getChannel()).getValue();
+    Value index = store->getOperand(column);
+    int64_t offset = part * type.getDimSize(1);
+    if (std::optional<int64_t> first = getConstantIntValue(index))
+      index = arith::ConstantIndexOp::create(builder, loc, *first + offset);
+    else if (offset != 0)
+      index = arith::AddIOp::create(
+          builder, loc, index,
+          arith::ConstantIndexOp::create(builder, loc, offset));
+    Operation *copy = builder.clone(*store);
+    copy->setOperand(0, tile);
+    copy->setOperand(column, index);
+    ReleaseOp::create(builder, loc, channel.getChannel());
+  }
+  store->erase();
+  wait.erase();
+}
+
+static void divideStore(const ChannelUses &uses, int64_t parts) {
+  ChannelOp channel = uses.channel;
+  VectorType whole = channel.getValueType();
+  auto type =
+      VectorType::get({whole.getDimSize(0), whole.getDimSize(1) / parts},
+                      whole.getElementType());
+  for (AcquireOp acquire : uses.acquires)
+    acquire->erase();
+  for (ReleaseOp release : uses.releases)
+    release->erase();
+  channel.getChannel().setType(ChannelType::get(type.getContext(), type));
+  for (CommitOp commit : uses.commits) {
+    OpBuilder builder(commit);
+    Location loc = commit.getLoc();
+    for (int64_t part = 0; part < parts; ++part) {
+      Value value = vector::ExtractStridedSliceOp::create(
+          builder, loc, commit.getValue(),
+          ArrayRef<int64_t>{0, part * type.getDimSize(1)}, type.getShape(),
+          ArrayRef<int64_t>{1, 1});
+      AcquireOp::create(builder, loc, channel.getChannel());
+      CommitOp::create(builder, loc, channel.getChannel(), value);
+    }
+    commit->erase();
+  }
+  for (WaitOp wait : uses.waits)
+    storeParts(wait, channel, parts);
+}
+
+void fa4::tile::divideStores(KernelOp kernel, int64_t parts) {
+  for (auto &[channel, uses] : collectChannelUses(kernel))
+    if (int64_t own = std::min(parts, maxParts(uses)); own > 1)
+      divideStore(uses, own);
+}
