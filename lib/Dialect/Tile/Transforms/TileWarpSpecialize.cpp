@@ -392,9 +392,8 @@ static unsigned countDescriptors(RoleOp role, const TargetDescription &target) {
   role.walk([&](MmaOp mma) {
     if (!mma->getParentOfType<scf::ForOp>())
       return;
-    VectorType a = mma.getA().getType();
-    int64_t k = a.getDimSize(mma.getTransposeA() ? 0 : 1);
-    int64_t bytes = k * a.getElementTypeBitWidth() / 8;
+    int64_t bytes =
+        mma.getK() * mma.getA().getType().getElementTypeBitWidth() / 8;
     auto wait = mma.getA().getDefiningOp<WaitOp>();
     bool inTensorMemory =
         wait && wait.getChannel().getDefiningOp<ChannelOp>().getSpace() ==
@@ -403,6 +402,31 @@ static unsigned countDescriptors(RoleOp role, const TargetDescription &target) {
         llvm::divideCeil(bytes, target.mma.kBytes) * (inTensorMemory ? 1 : 2);
   });
   return count;
+}
+
+/// Returns the registers of tiles that a loop of the role must hold as a whole,
+/// although it reduces no row: it uses them again when it has waited for
+/// another tile. Outside of loops, `tile-schedule` puts each computation
+/// directly before its use.
+static unsigned registersAcrossWaits(RoleOp role, const ValueLayout &layout) {
+  unsigned most = 0;
+  role.walk([&](WaitOp wait) {
+    Block *block = wait->getBlock();
+    if (!isa<scf::ForOp>(block->getParentOp()) || !wait.getValue() ||
+        cast<VectorType>(wait.getValue().getType()).getRank() != 2)
+      return;
+    unsigned held = 0;
+    for (Operation &op : *block) {
+      if (&op == wait)
+        break;
+      for (Value result : op.getResults())
+        if (Operation *last = getLastUser(result, *block);
+            last && wait->isBeforeInBlock(last) && isHeld(result))
+          held += registersOf(result, layout);
+    }
+    most = std::max(most, held);
+  });
+  return most;
 }
 
 /// Returns the registers that a role needs, and its weight, which is the number
@@ -419,9 +443,11 @@ static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
   }
   const ValueLayout &layout = *role.getLayout();
   bool reduces = false;
-  unsigned row = 0;
+  unsigned row = 0, copied = 0;
   role.walk([&](Operation *op) {
     reduces |= isa<vector::MultiDimReductionOp, vector::ReductionOp>(op);
+    if (auto copy = dyn_cast<CopyOp>(op))
+      copied = std::max(copied, registersOf(copy.getResult(), layout));
     for (Value result : op->getResults())
       row = std::max(row, registersOf(result, layout));
     if (op->getNumResults() == 1 && !isa<vector::BroadcastOp>(op))
@@ -429,7 +455,10 @@ static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
   });
   unsigned peak = peakRegisters(role.getBody().front(), layout);
   peak = reduces ? std::max(peak, row + row / 2)
-                 : std::min(peak, kStreamedRegisters);
+                 : std::min(peak, kStreamedRegisters +
+                                      registersAcrossWaits(role, layout));
+  // A copy holds the whole row, so that its buffer can be released.
+  peak = std::max(peak, copied);
   demand.wantedRegisters =
       std::min(peak + kRegisterSlack, target.maxRegistersPerThread);
   return demand;
