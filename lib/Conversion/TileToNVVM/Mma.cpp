@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RoleLowering.h"
+#include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
@@ -107,34 +108,10 @@ LogicalResult RoleLowering::describeOperand(MmaOp op, Value value, bool majorK,
 
 /// Returns the commit of a value, possibly after further MMAs have accumulated
 /// to it.
-static CommitOp findCommit(Value value, DenseSet<Value> &seen) {
-  if (!seen.insert(value).second)
-    return {};
-  for (OpOperand &use : value.getUses()) {
-    Operation *user = use.getOwner();
-    CommitOp found;
-    if (auto commit = dyn_cast<CommitOp>(user))
+static CommitOp findCommit(Value value) {
+  for (OpOperand *use : getEnds(value, FlowThrough::Accumulators))
+    if (auto commit = dyn_cast<CommitOp>(use->getOwner()))
       return commit;
-    if (auto mma = dyn_cast<MmaOp>(user); mma && mma.getAcc() == value)
-      found = findCommit(mma.getResult(), seen);
-    if (auto loop = dyn_cast<scf::ForOp>(user))
-      if (BlockArgument arg = loop.getTiedLoopRegionIterArg(&use)) {
-        found = findCommit(arg, seen);
-        if (!found)
-          found = findCommit(loop.getTiedLoopResult(arg), seen);
-      }
-    if (isa<scf::YieldOp>(user) && isa<scf::ForOp>(user->getParentOp())) {
-      auto loop = cast<scf::ForOp>(user->getParentOp());
-      found = findCommit(loop.getRegionIterArg(use.getOperandNumber()), seen);
-      if (!found)
-        found = findCommit(loop.getResult(use.getOperandNumber()), seen);
-    }
-    if (auto branch = dyn_cast<scf::IfOp>(user->getParentOp());
-        branch && isa<scf::YieldOp>(user))
-      found = findCommit(branch.getResult(use.getOperandNumber()), seen);
-    if (found)
-      return found;
-  }
   return {};
 }
 
@@ -196,8 +173,7 @@ static LogicalResult checkShape(MmaOp op) {
 }
 
 LogicalResult RoleLowering::lowerMma(MmaOp op) {
-  DenseSet<Value> seen;
-  CommitOp commit = findCommit(op.getResult(), seen);
+  CommitOp commit = findCommit(op.getResult());
   if (!role.getFacts().issuesMmas || !commit ||
       commit->getParentOfType<RoleOp>() != role)
     return op.emitOpError("must be in a role of kind 'issuer' that commits its "

@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -53,41 +52,14 @@ fa4::tile::collectChannelUses(KernelOp kernel) {
 // What is done with values
 //===----------------------------------------------------------------------===//
 
-static bool reaches(Value value, llvm::function_ref<bool(Operation *)> isReader,
-                    DenseSet<Value> &seen) {
-  if (!seen.insert(value).second)
-    return false;
-  auto go = [&](Value to) { return reaches(to, isReader, seen); };
-  for (OpOperand &use : value.getUses()) {
-    Operation *user = use.getOwner();
-    if (isReader(user))
-      return true;
-    if (isa<vector::ExtractStridedSliceOp, vector::ShapeCastOp>(user) &&
-        go(user->getResult(0)))
-      return true;
-    if (auto loop = dyn_cast<scf::ForOp>(user))
-      if (BlockArgument arg = loop.getTiedLoopRegionIterArg(&use))
-        if (go(arg) || go(loop.getTiedLoopResult(arg)))
-          return true;
-    Operation *parent = user->getParentOp();
-    if (!isa<scf::YieldOp>(user) || !isa<scf::ForOp, scf::IfOp>(parent))
-      continue;
-    unsigned number = use.getOperandNumber();
-    auto loop = dyn_cast<scf::ForOp>(parent);
-    if (go(parent->getResult(number)) ||
-        (loop && go(loop.getRegionIterArg(number))))
-      return true;
-  }
-  return false;
-}
-
 bool fa4::tile::feeds(RoleOp role, ChannelOp channel,
                       llvm::function_ref<bool(Operation *)> isReader) {
-  DenseSet<Value> seen;
   return llvm::any_of(channel.getChannel().getUsers(), [&](Operation *user) {
     auto wait = dyn_cast<WaitOp>(user);
     return wait && wait->getParentOfType<RoleOp>() == role && wait.getValue() &&
-           reaches(wait.getValue(), isReader, seen);
+           llvm::any_of(
+               getEnds(wait.getValue(), FlowThrough::Views),
+               [&](OpOperand *use) { return isReader(use->getOwner()); });
   });
 }
 

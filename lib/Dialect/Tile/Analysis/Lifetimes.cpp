@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
+#include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -60,78 +61,15 @@ bool Lifetimes::isFollowedBy(Operation *op, Operation *next) {
 // Dataflow inside a role
 //===----------------------------------------------------------------------===//
 
-/// Returns true for operations whose result is a part or another view of their
-/// operand.
-static bool isView(Operation *op) {
-  return isa<vector::ExtractStridedSliceOp, vector::ShapeCastOp>(op);
-}
-
-SmallVector<OpOperand *> fa4::tile::getHandleUses(Value value) {
-  SmallVector<OpOperand *> result;
-  SmallVector<Value> worklist = {value};
-  llvm::SmallPtrSet<Value, 8> seen;
-  auto push = [&](Value next) {
-    if (seen.insert(next).second)
-      worklist.push_back(next);
-  };
-  while (!worklist.empty()) {
-    for (OpOperand &use : worklist.pop_back_val().getUses()) {
-      Operation *user = use.getOwner();
-      Operation *parent = user->getParentOp();
-      if (isView(user)) {
-        push(user->getResult(0));
-      } else if (auto loop = dyn_cast<scf::ForOp>(user);
-                 loop && loop.getTiedLoopRegionIterArg(&use)) {
-        push(loop.getTiedLoopRegionIterArg(&use));
-        push(loop.getTiedLoopResult(&use));
-      } else if (isa<scf::YieldOp>(user) &&
-                 isa<scf::ForOp, scf::IfOp>(parent)) {
-        unsigned index = use.getOperandNumber();
-        push(parent->getResult(index));
-        if (auto loop = dyn_cast<scf::ForOp>(parent))
-          push(loop.getRegionIterArg(index));
-      } else {
-        result.push_back(&use);
-      }
-    }
-  }
-  return result;
-}
-
 /// Returns the operations from which `value` may come through slices, loops,
 /// branches and, for MMAs, accumulators. A value that enters the role from
 /// outside has none.
 static SmallVector<Operation *> getSources(Value value) {
   llvm::SetVector<Operation *> sources;
-  SmallVector<Value> worklist = {value};
-  llvm::SmallPtrSet<Value, 8> seen;
-  while (!worklist.empty()) {
-    Value next = worklist.pop_back_val();
-    if (!seen.insert(next).second)
-      continue;
-    if (auto argument = dyn_cast<BlockArgument>(next)) {
-      auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
-      if (loop && argument != loop.getInductionVar()) {
-        worklist.push_back(loop.getTiedLoopInit(argument)->get());
-        worklist.push_back(loop.getTiedLoopYieldedValue(argument)->get());
-      }
-      continue;
-    }
-    Operation *op = next.getDefiningOp();
-    unsigned index = cast<OpResult>(next).getResultNumber();
-    if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      worklist.push_back(loop.getRegionIterArg(index));
-    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
-      worklist.push_back(branch.thenYield().getOperand(index));
-      worklist.push_back(branch.elseYield().getOperand(index));
-    } else if (isView(op)) {
-      worklist.push_back(op->getOperand(0));
-    } else {
+  for (Value origin :
+       getOrigins(value, FlowThrough::Views | FlowThrough::Accumulators))
+    if (Operation *op = origin.getDefiningOp())
       sources.insert(op);
-      if (auto mma = dyn_cast<MmaOp>(op); mma && mma.getAcc())
-        worklist.push_back(mma.getAcc());
-    }
-  }
   return sources.takeVector();
 }
 
@@ -207,7 +145,7 @@ void Lifetimes::collectUses(WaitOp wait, const ChannelUses &uses,
     }
     return;
   }
-  for (OpOperand *use : getHandleUses(wait.getValue())) {
+  for (OpOperand *use : getEnds(wait.getValue(), FlowThrough::Views)) {
     Operation *user = use->getOwner();
     if (isa<StoreOp, ReduceAddOp>(user))
       addStoreSource(user, uses, buffer);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/RolePartition.h"
+#include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "fa4/Support/PostOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -87,33 +88,19 @@ void RolePartition::findData(KernelOp kernel) {
   }
 }
 
-/// Returns true if an operation makes the value, or the value of the next
-/// iteration. Loops may also only hand values around.
-static bool isMade(Value value) {
-  llvm::SmallDenseSet<Value> seen;
-  while (seen.insert(value).second) {
-    auto loop = value.getDefiningOp<scf::ForOp>();
-    unsigned index = 0;
-    if (auto arg = dyn_cast<BlockArgument>(value)) {
-      loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp());
-      if (!loop || arg.getArgNumber() == 0)
-        return false;
-      index = arg.getArgNumber() - 1;
-    } else if (!loop) {
-      return true;
-    } else {
-      index = cast<OpResult>(value).getResultNumber();
-    }
-    value = loop.getYieldedValues()[index];
-  }
-  return false;
+/// Returns the operation that makes the value, or, of a value that loops carry,
+/// its value for the next iteration. Null if loops only hand the value around.
+static Operation *producer(Value value) {
+  Value made = getLastMade(value);
+  return made ? made.getDefiningOp() : nullptr;
 }
 
 static LogicalResult checkCarried(const RolePartition &partition,
                                   scf::ForOp loop) {
   for (auto [arg, result] :
        llvm::zip(loop.getRegionIterArgs(), loop.getResults()))
-    if ((partition.isData(arg) || partition.isData(result)) && !isMade(result))
+    if ((partition.isData(arg) || partition.isData(result)) &&
+        !producer(result))
       return loop.emitOpError("carries ")
              << arg.getType() << ", which no operation in it makes";
   return success();
@@ -215,39 +202,15 @@ void RolePartition::findAccumulatorWork(KernelOp kernel) {
 }
 
 ValueOrigin RolePartition::getOrigin(Value value) const {
-  ValueOrigin origin{0, {}, 0};
-  auto carried = [&](scf::ForOp loop, unsigned index) {
-    auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
-    origin = getOrigin(yield.getOperand(index));
+  ValueOrigin origin{roleOf.lookup(producer(value)), {}, 0};
+  if (auto arg = dyn_cast<BlockArgument>(value)) {
+    origin.loop = cast<scf::ForOp>(arg.getOwner()->getParentOp());
+    origin.index = arg.getArgNumber() - 1;
+  } else if (auto loop = value.getDefiningOp<scf::ForOp>()) {
     origin.loop = loop;
-    origin.index = index;
-    return origin;
-  };
-  if (auto arg = dyn_cast<BlockArgument>(value)) {
-    auto loop = cast<scf::ForOp>(arg.getOwner()->getParentOp());
-    return carried(loop, arg.getArgNumber() - 1);
+    origin.index = cast<OpResult>(value).getResultNumber();
   }
-  if (auto loop = value.getDefiningOp<scf::ForOp>())
-    return carried(loop, cast<OpResult>(value).getResultNumber());
-  origin.role = roleOf.lookup(value.getDefiningOp());
   return origin;
-}
-
-/// Returns the node that makes `value`, or its value for the next iteration.
-static Operation *producer(Value value) {
-  if (auto arg = dyn_cast<BlockArgument>(value)) {
-    auto loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp());
-    if (!loop || arg.getArgNumber() == 0)
-      return nullptr;
-    Operation *yield = loop.getBody()->getTerminator();
-    Value next = yield->getOperand(arg.getArgNumber() - 1);
-    return next == value ? nullptr : producer(next);
-  }
-  Operation *op = value.getDefiningOp();
-  if (auto loop = dyn_cast<scf::ForOp>(op))
-    return producer(loop.getBody()->getTerminator()->getOperand(
-        cast<OpResult>(value).getResultNumber()));
-  return op;
 }
 
 void RolePartition::assignRoles() {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/ScheduleTable.h"
+#include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -51,19 +52,9 @@ static std::string sourceOf(Value value) {
 /// Returns the commit of an operation's result, possibly after further MMAs
 /// have accumulated to it.
 static CommitOp commitOf(Value value) {
-  for (Operation *user : value.getUsers()) {
-    if (auto commit = dyn_cast<CommitOp>(user))
+  for (OpOperand *use : getEnds(value, FlowThrough::Accumulators))
+    if (auto commit = dyn_cast<CommitOp>(use->getOwner()))
       return commit;
-    if (auto mma = dyn_cast<MmaOp>(user); mma && mma.getAcc() == value)
-      return commitOf(mma.getResult());
-    // An accumulator that stays with the role is committed behind the loop.
-    Operation *parent = user->getParentOp();
-    if (isa<scf::YieldOp>(user) && isa<scf::ForOp, scf::IfOp>(parent))
-      for (auto [yielded, result] :
-           llvm::zip(user->getOperands(), parent->getResults()))
-        if (yielded == value)
-          return commitOf(result);
-  }
   return nullptr;
 }
 

@@ -10,6 +10,7 @@
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -160,7 +161,7 @@ bool RingOrder::addPart(const ChannelUses &uses) {
     if (!wait.getValue())
       return false;
     Operation *last = nullptr;
-    for (OpOperand *use : getHandleUses(wait.getValue())) {
+    for (OpOperand *use : getEnds(wait.getValue(), FlowThrough::Views)) {
       auto mma = dyn_cast<MmaOp>(use->getOwner());
       if (!mma || use->get() != mma.getA() || use->getOperandNumber() != 0 ||
           mma->getBlock() != wait->getBlock())

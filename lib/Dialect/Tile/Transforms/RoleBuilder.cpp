@@ -8,6 +8,7 @@
 
 #include "RoleBuilder.h"
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
+#include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -206,9 +207,8 @@ Operation *RoleBuilder::asyncMaker(const Crossing &crossing) {
   Value value = crossing.value;
   if (crossing.loop)
     value = scf::ForOp(crossing.loop).getYieldedValues()[crossing.index];
-  while (auto loop = value.getDefiningOp<scf::ForOp>())
-    value = loop.getYieldedValues()[cast<OpResult>(value).getResultNumber()];
-  Operation *op = value.getDefiningOp();
+  value = getLastMade(value);
+  Operation *op = value ? value.getDefiningOp() : nullptr;
   return isa_and_nonnull<LoadOp, MmaOp>(op) ? op : nullptr;
 }
 

@@ -12,6 +12,7 @@
 #include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
 #include "fa4/Dialect/Tile/Analysis/RolePartition.h"
 #include "fa4/Dialect/Tile/Analysis/RowExponent.h"
+#include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/RegisterBudget.h"
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -183,11 +184,8 @@ static void copyStoredAccumulators(KernelOp kernel) {
     if (!isa<StoreOp, ReduceAddOp>(op))
       return;
     Value tile = op->getOperand(0);
-    Value source = tile;
-    while (auto loop = source.getDefiningOp<scf::ForOp>())
-      source = loop.getBody()->getTerminator()->getOperand(
-          cast<OpResult>(source).getResultNumber());
-    if (!source.getDefiningOp<MmaOp>())
+    Value made = getLastMade(tile);
+    if (!made || !made.getDefiningOp<MmaOp>())
       return;
     OpBuilder builder(op);
     op->setOperand(0, CopyOp::create(builder, op->getLoc(), tile));

@@ -115,11 +115,6 @@ bool isMmaCommit(CommitOp commit);
 /// the role of the commit.
 llvm::SmallVector<mlir::Operation *> getStageWriters(CommitOp commit);
 
-/// Returns the uses by MMAs and other operations that read the memory behind
-/// `value`, an operand in an issuer; uses through slices, loops and
-/// branches are included.
-llvm::SmallVector<mlir::OpOperand *> getHandleUses(mlir::Value value);
-
 } // namespace fa4::tile
 
 #endif // FA4_DIALECT_TILE_ANALYSIS_LIFETIMES_H
