@@ -25,9 +25,10 @@ def AttnToTile : FA4_Pass<"attn-to-tile", "::mlir::ModuleOp"> {
 
     A work tile of the kernel is a tile of query rows of one head. It visits the blocks
     of keys that any of its rows sees, the last block first. The numbers of rows and
-    of keys follow from the target: a work tile has as many query tiles, each of the
-    rows of one MMA, as tensor memory and the register file have room for with their
-    scores and outputs.
+    of keys follow from the target, each by itself: a work tile has as many query tiles,
+    of the rows of one MMA each, as tensor memory and the register file have room for with
+    their scores and outputs, and a block the largest power of two of keys for which two
+    query tiles fit. The option `keys` asks for another number.
 
     The softmax is computed block by block in base 2 (M. Milakov and N. Gimelshein,
     Online normalizer calculation for softmax, 2018), with the factor
@@ -87,7 +88,10 @@ def AttnToTile : FA4_Pass<"attn-to-tile", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"chip", "chip", "std::string", /*default=*/"\"sm_100a\"",
-           "The target: sm_100a, sm_103a">
+           "The target: sm_100a, sm_103a">,
+    Option<"keys", "keys", "int64_t", /*default=*/"0",
+           "Keys of a block, a multiple of 32; 0 = the largest power of two for which two "
+           "tiles of queries fit tensor memory and registers">
   ];
   let dependentDialects = [
     "::fa4::tile::TileDialect", "::mlir::tensor::TensorDialect"

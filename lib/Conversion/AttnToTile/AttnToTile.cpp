@@ -167,7 +167,7 @@ static void addConditions(tile::KernelOp kernel, StringRef queryHeads,
                        b.getNamedAttr("message", b.getStringAttr(message))})}));
 }
 
-static void convert(SdpaOp op, const TargetDescription &target,
+static void convert(SdpaOp op, const TargetDescription &target, int64_t keys,
                     SymbolTable &symbols) {
   Operation *function = op->getParentOfType<FunctionOpInterface>();
   OpBuilder b(op);
@@ -179,7 +179,8 @@ static void convert(SdpaOp op, const TargetDescription &target,
   int64_t queries = q.getDimSize(order.seq);
   AttentionTiles tiles = chooseAttentionTiles(
       target, q.getShape().back(),
-      ShapedType::isDynamic(queries) ? std::nullopt : std::optional(queries));
+      ShapedType::isDynamic(queries) ? std::nullopt : std::optional(queries),
+      keys);
   Attribute grid[] = {
       tile::ExtentAttr::get(b.getContext(), signature.getDim(0, order.seq),
                             tiles.rows),
@@ -217,6 +218,13 @@ struct AttnToTile : public fa4::impl::AttnToTileBase<AttnToTile> {
           << chip << "'; known are " << llvm::join(knownTargets(), ", ");
       return signalPassFailure();
     }
+    int64_t mostKeys = target->mma.maxColumns;
+    if (keys != 0 && (keys < kKeyStep || keys > mostKeys || keys % kKeyStep)) {
+      module.emitError("attn-to-tile: keys must be a multiple of ")
+          << kKeyStep << " up to " << mostKeys
+          << ", or 0 for a number that is chosen; got " << keys.getValue();
+      return signalPassFailure();
+    }
     SmallVector<AttentionOpInterface> ops;
     module.walk([&](AttentionOpInterface op) { ops.push_back(op); });
     bool failed = false;
@@ -226,7 +234,7 @@ struct AttnToTile : public fa4::impl::AttnToTileBase<AttnToTile> {
       return signalPassFailure();
     SymbolTable symbols(module);
     for (AttentionOpInterface op : ops)
-      convert(cast<SdpaOp>(op.getOperation()), *target, symbols);
+      convert(cast<SdpaOp>(op.getOperation()), *target, keys, symbols);
   }
 
   LogicalResult check(AttentionOpInterface op,
@@ -234,7 +242,7 @@ struct AttnToTile : public fa4::impl::AttnToTileBase<AttnToTile> {
     auto function = op->getParentOfType<FunctionOpInterface>();
     if (!function || function->getParentOp() != getOperation())
       return op->emitOpError("must be in a function of the module");
-    return checkLegality(op, target);
+    return checkLegality(op, target, keys);
   }
 };
 

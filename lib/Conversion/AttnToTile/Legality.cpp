@@ -27,6 +27,10 @@ static constexpr int64_t kHeadDimStep = 32;
 /// The number of query tiles of one CTA. With two, the MMA unit works on one
 /// tile while lanes work on the scores of the other.
 static constexpr int64_t kQueryTiles = 2;
+/// The fewest keys of a block that are chosen. Each block costs the roles a
+/// round of hand-overs, which smaller ones would not hide; where two query
+/// tiles do not leave room for as many, there is no kernel.
+static constexpr int64_t kLeastKeys = 128;
 /// Indices have 32 bits, and a mask's bound is added to a position in the
 /// sequence.
 static constexpr int64_t kMaxBand = int64_t(1) << 30;
@@ -37,10 +41,24 @@ template <typename T> static std::string print(T value) {
   return text;
 }
 
+/// Returns the number of keys of a block where nobody has asked for one. It is
+/// a power of two, so that the number of a key's block is a shift.
+static int64_t chooseKeys(const TargetDescription &target, int64_t headDim) {
+  int64_t inTensorMemory = target.tmemColumns / kQueryTiles - headDim;
+  int64_t inRegisters =
+      target.registerFileWords / (kQueryTiles * target.mma.rows) * 2 / 3;
+  int64_t most =
+      std::min<int64_t>({inTensorMemory, inRegisters, target.mma.maxColumns});
+  return llvm::bit_floor<uint64_t>(std::max(most, kLeastKeys));
+}
+
 AttentionTiles fa4::chooseAttentionTiles(const TargetDescription &target,
                                          int64_t headDim,
-                                         std::optional<int64_t> queries) {
-  int64_t native = target.mma.rows, keys = target.mma.rows;
+                                         std::optional<int64_t> queries,
+                                         int64_t keys) {
+  int64_t native = target.mma.rows;
+  if (keys == 0)
+    keys = chooseKeys(target, headDim);
   int64_t inTensorMemory = target.tmemColumns / (keys + headDim);
   // A lane holds its row of scores and, for half of the row, the values that
   // are computed from it.
@@ -65,7 +83,8 @@ static Reason checkElementTypes(SdpaOp op, const TargetDescription &target) {
   return std::nullopt;
 }
 
-static Reason checkHeadDim(SdpaOp op, const TargetDescription &target) {
+static Reason checkHeadDim(SdpaOp op, const TargetDescription &target,
+                           int64_t keys) {
   auto headDim = [](Value value) {
     return cast<ShapedType>(value.getType()).getShape().back();
   };
@@ -78,7 +97,12 @@ static Reason checkHeadDim(SdpaOp op, const TargetDescription &target) {
   if (dim % kHeadDimStep != 0)
     return llvm::formatv("head dim {0}: only multiples of {1}", dim,
                          kHeadDimStep);
-  int64_t rows = chooseAttentionTiles(target, dim, std::nullopt).rows;
+  int64_t rows = chooseAttentionTiles(target, dim, std::nullopt, keys).rows;
+  if (rows < kQueryTiles * target.mma.rows && keys != 0)
+    return llvm::formatv(
+        "head dim {0} with blocks of {1} keys: {2} query tiles exceed the {3} "
+        "columns of tensor memory, or the registers of their rows",
+        dim, keys, kQueryTiles, target.tmemColumns);
   if (rows < kQueryTiles * target.mma.rows)
     return llvm::formatv("head dim {0}: scores and outputs of {1} query tiles "
                          "exceed the {2} columns of tensor memory",
@@ -232,7 +256,7 @@ static Reason checkRegions(SdpaOp op) {
 }
 
 Reason fa4::explainUnsupported(AttentionOpInterface op,
-                               const TargetDescription &target) {
+                               const TargetDescription &target, int64_t keys) {
   auto sdpa = dyn_cast<SdpaOp>(op.getOperation());
   if (!sdpa)
     return "gradients have no kernel yet";
@@ -241,7 +265,7 @@ Reason fa4::explainUnsupported(AttentionOpInterface op,
   if (sdpa.getSinks())
     return "sinks";
   for (Reason reason : {checkElementTypes(sdpa, target), checkLengths(sdpa),
-                        checkHeadDim(sdpa, target), checkBand(sdpa),
+                        checkHeadDim(sdpa, target, keys), checkBand(sdpa),
                         checkOperands(sdpa), checkRegions(sdpa)})
     if (reason)
       return reason;
@@ -249,8 +273,9 @@ Reason fa4::explainUnsupported(AttentionOpInterface op,
 }
 
 LogicalResult fa4::checkLegality(AttentionOpInterface op,
-                                 const TargetDescription &target) {
-  if (Reason reason = explainUnsupported(op, target))
+                                 const TargetDescription &target,
+                                 int64_t keys) {
+  if (Reason reason = explainUnsupported(op, target, keys))
     return op->emitOpError("not supported on ")
            << target.chip << ": " << *reason;
   return success();

@@ -24,23 +24,33 @@ struct AttentionTiles {
   int64_t keys;
 };
 
+/// Blocks of keys have a multiple of this: the number of columns of a row that
+/// lanes load, compute and store at a time.
+inline constexpr int64_t kKeyStep = 32;
+
 /// Returns the tiles for rows of `headDim` elements in q, k, v and out. There
 /// are as many tiles of the MMA's rows as fit in tensor memory, each with an
 /// f32 accumulator of scores and one of the output, and as lanes can hold a row
 /// of scores of. There are fewer if `queries`, the number of query rows where
-/// it is known, needs fewer, and no rows if not even one tile fits.
+/// it is known, needs fewer, and no rows if not even one tile fits. `keys` is
+/// the number of keys of a block; 0 for the largest power of two for which two
+/// tiles fit, but no fewer than 128.
 AttentionTiles chooseAttentionTiles(const TargetDescription &target,
                                     int64_t headDim,
-                                    std::optional<int64_t> queries);
+                                    std::optional<int64_t> queries,
+                                    int64_t keys = 0);
 
 /// Returns the reason why there is no kernel for `op` on `target`, as one line
-/// that names the combination, or nothing if there is a kernel.
+/// that names the combination, or nothing if there is a kernel. `keys` is the
+/// number of keys of a block, or 0 for one that is chosen.
 std::optional<std::string> explainUnsupported(attn::AttentionOpInterface op,
-                                              const TargetDescription &target);
+                                              const TargetDescription &target,
+                                              int64_t keys = 0);
 
 /// Emits an error on `op` with this reason if there is no kernel for it.
 llvm::LogicalResult checkLegality(attn::AttentionOpInterface op,
-                                  const TargetDescription &target);
+                                  const TargetDescription &target,
+                                  int64_t keys = 0);
 
 } // namespace fa4
 
