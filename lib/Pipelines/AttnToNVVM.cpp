@@ -110,13 +110,26 @@ std::optional<unsigned> fa4::findKernelLevel(StringRef name) {
   return std::nullopt;
 }
 
+AttnToNVVMOptions::AttnToNVVMOptions() {
+  KernelOptions::declareAll([&](StringRef name, StringRef description,
+                                auto member) {
+    using T = std::decay_t<decltype(KernelOptions().*member)>;
+    auto option =
+        std::make_shared<PassOptions::Option<T, KernelOptions::Parser<T>>>(
+            *this, name, llvm::cl::desc(description),
+            llvm::cl::init(KernelOptions().*member));
+    copiers.push_back([from = option.get(), member](KernelOptions &options) {
+      options.*member = from->getValue();
+    });
+    declared.push_back(std::move(option));
+  });
+}
+
 KernelOptions AttnToNVVMOptions::get() const {
   KernelOptions options;
   options.chip = chip;
-  options.rescaleThreshold = rescaleThreshold;
-  options.splitArrival = splitArrival;
-  options.expFraction = expFraction;
-  options.verify = verify;
+  for (const auto &copy : copiers)
+    copy(options);
   return options;
 }
 

@@ -367,12 +367,15 @@ static llvm::json::Object describeOrigin(ModuleOp module,
   llvm::json::Object described{
       {"version", FA4_VERSION},
       {"chip", listChips(module, options)},
-      {"rescale_threshold", options.kernel.rescaleThreshold},
-      {"split_arrival", options.kernel.splitArrival},
-      {"exp_fraction", options.kernel.expFraction},
       {"llvm_opt_level", options.back.optLevel},
       {"llvm_passes", options.back.passes},
       {"flush_denormals", options.back.flushDenormals}};
+  KernelOptions::declareAll([&](StringRef name, auto, auto member) {
+    // Whether the kernel is proven does not change it.
+    if (name != "verify")
+      described[llvm::join(llvm::split(name, '-'), "_")] =
+          options.kernel.*member;
+  });
   std::string text;
   llvm::raw_string_ostream os(text);
   module.print(os, OpPrintingFlags().assumeVerified());

@@ -57,26 +57,20 @@ struct Options {
   cl::opt<std::string> from{
       "from", cl::desc("Level of the pipeline that the input is at"),
       cl::value_desc("level"), cl::cat(category)};
-  cl::opt<double, false, RealParser> rescaleThreshold{
-      "rescale-threshold",
-      cl::desc("How far, in powers of two, a row's maximum may grow before the "
-               "accumulator is rescaled, 0 to 15 for f16 and 0 to 97 for bf16; "
-               "0 = at once"),
-      cl::init(KernelOptions().rescaleThreshold), cl::cat(category)};
-  cl::opt<bool> splitArrival{
-      "split-arrival", cl::desc("Hand over operands of MMAs in two parts"),
-      cl::init(KernelOptions().splitArrival), cl::cat(category)};
-  cl::opt<double, false, RealParser> expFraction{
-      "exp-fraction",
-      cl::desc("Share of the exponentials that a polynomial computes, 0 to "
-               "0.75; -1 = computed from the target's rates"),
-      cl::init(KernelOptions().expFraction), cl::cat(category)};
-  cl::opt<bool> verify{
-      "verify",
-      cl::desc("Prove that the kernel's roles neither deadlock nor race, and "
-               "that its outputs are written once; what is not proven is "
-               "refused (default: true)"),
-      cl::init(KernelOptions().verify), cl::cat(category)};
+  /// Those of the pipeline, which set `kernel`.
+  KernelOptions kernel;
+  std::vector<std::unique_ptr<cl::Option>> ofPipeline = [this] {
+    std::vector<std::unique_ptr<cl::Option>> options;
+    KernelOptions::declareAll(
+        [&](StringRef name, StringRef description, auto member) {
+          using T = std::decay_t<decltype(kernel.*member)>;
+          options.push_back(
+              std::make_unique<cl::opt<T, true, KernelOptions::Parser<T>>>(
+                  name, cl::desc(description), cl::location(kernel.*member),
+                  cl::init(KernelOptions().*member), cl::cat(category)));
+        });
+    return options;
+  }();
   cl::opt<cl::boolOrDefault> verifyPtx{
       "verify-ptx",
       cl::desc(
@@ -197,11 +191,8 @@ static FailureOr<CompileOptions> readOptions(const Options &options) {
   if (failed(emit))
     return failure();
   CompileOptions &compile = *emit;
+  compile.kernel = options.kernel;
   compile.kernel.chip = options.chip;
-  compile.kernel.rescaleThreshold = options.rescaleThreshold;
-  compile.kernel.splitArrival = options.splitArrival;
-  compile.kernel.expFraction = options.expFraction;
-  compile.kernel.verify = options.verify;
   if (std::optional<std::string> problem = compile.kernel.check())
     return fail("--" + *problem), failure();
   compile.manifests = options.output != "-";

@@ -73,7 +73,11 @@ int fa4::printPassHelp(StringRef pattern) {
     os << (isFound ? "\n" : "");
     isFound = true;
     if (topic.pipeline)
-      topic.pipeline->printHelpStr(/*indent=*/2, /*descIndent=*/30);
+      // A description that begins left of the end of an option's name would
+      // be indented by a negative number of spaces, as an unsigned one.
+      topic.pipeline->printHelpStr(
+          /*indent=*/2,
+          std::max<size_t>(30, topic.pipeline->getOptionWidth() + 4));
     else
       os << topic.text << "\n";
   }

@@ -16,6 +16,10 @@
 #include "fa4/Support/OptionValues.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <vector>
 
 namespace fa4 {
 
@@ -35,6 +39,33 @@ struct KernelOptions {
   /// tile-allocate and before tile-to-nvvm, and there that outputs are written
   /// once. Off, what a file says is compiled as it stands.
   bool verify = true;
+
+  /// Calls `declare(name, description, member)` for each option but the chip.
+  /// The pipeline attn-to-nvvm and the command line of fa4-compile make their
+  /// options from this one declaration, and a kernel's manifest lists them.
+  template <typename Declare> static void declareAll(Declare declare) {
+    declare("rescale-threshold",
+            "How far, in powers of two, a row's maximum may grow before the "
+            "accumulator is rescaled, 0 to 15 for f16 and 0 to 97 for bf16; 0 "
+            "= at once",
+            &KernelOptions::rescaleThreshold);
+    declare("split-arrival", "Hand over operands of MMAs in two parts",
+            &KernelOptions::splitArrival);
+    declare("exp-fraction",
+            "Share of the exponentials that a polynomial computes, 0 to 0.75; "
+            "-1 = computed from the target's rates",
+            &KernelOptions::expFraction);
+    declare("verify",
+            "Prove that the kernel's roles neither deadlock nor race, and that "
+            "its outputs are written once; what is not proven is refused "
+            "(default: true)",
+            &KernelOptions::verify);
+  }
+
+  /// The command line parser of an option of this type.
+  template <typename T>
+  using Parser = std::conditional_t<std::is_same_v<T, double>, RealParser,
+                                    llvm::cl::parser<T>>;
 
   /// A sentence on the first option that no kernel can have, such as NaN;
   /// nothing if there is none.
@@ -66,35 +97,21 @@ struct AttnToNVVMOptions : public mlir::PassPipelineOptions<AttnToNVVMOptions> {
   PassOptions::Option<std::string> chip{
       *this, "chip", llvm::cl::desc("Target: sm_100a, sm_103a"),
       llvm::cl::init(KernelOptions().chip)};
-  PassOptions::Option<double, RealParser> rescaleThreshold{
-      *this, "rescale-threshold",
-      llvm::cl::desc("How far, in powers of two, a row's maximum may grow "
-                     "before the accumulator is rescaled, 0 to 15 for f16 and "
-                     "0 to 97 for bf16; 0 = at once"),
-      llvm::cl::init(KernelOptions().rescaleThreshold)};
-  PassOptions::Option<bool> splitArrival{
-      *this, "split-arrival",
-      llvm::cl::desc("Hand over operands of MMAs in two parts"),
-      llvm::cl::init(KernelOptions().splitArrival)};
-  PassOptions::Option<double, RealParser> expFraction{
-      *this, "exp-fraction",
-      llvm::cl::desc("Share of the exponentials that a polynomial computes, 0 "
-                     "to 0.75; -1 = computed from the target's rates"),
-      llvm::cl::init(KernelOptions().expFraction)};
-  PassOptions::Option<bool> verify{
-      *this, "verify",
-      llvm::cl::desc("Prove the protocol of the roles, and that outputs are "
-                     "written once"),
-      llvm::cl::init(KernelOptions().verify)};
   PassOptions::Option<std::string> from{
       *this, "from", llvm::cl::desc("Level that the input is at"),
       llvm::cl::init("")};
   PassOptions::Option<std::string> to{
       *this, "to", llvm::cl::desc("Last level to go to"), llvm::cl::init("")};
 
+  AttnToNVVMOptions();
   KernelOptions get() const;
   /// A sentence on the first option that is wrong; nothing if there is none.
   std::optional<std::string> check() const;
+
+private:
+  /// The options of KernelOptions::declareAll, and what copies their values.
+  std::vector<std::shared_ptr<void>> declared;
+  std::vector<std::function<void(KernelOptions &)>> copiers;
 };
 
 /// Adds the passes of all levels behind `from`, up to and including `to`.
