@@ -80,11 +80,12 @@ FailureOr<Fit> TileSchedule::schedule(KernelOp kernel, const Choice &choice,
 }
 
 /// Returns the choices for an order of MMAs, the fastest first.
-static SmallVector<Choice> choicesFor(MmaOrder order, int64_t maxParts) {
+static SmallVector<Choice> choicesFor(MmaOrder order,
+                                      ArrayRef<int64_t> storeParts) {
   SmallVector<Choice> choices;
-  for (int64_t parts = 1; parts <= maxParts; parts *= 2)
+  for (int64_t parts : storeParts)
     choices.push_back({order, parts, /*overlapStores=*/true});
-  choices.push_back({order, maxParts, /*overlapStores=*/false});
+  choices.push_back({order, storeParts.back(), /*overlapStores=*/false});
   return choices;
 }
 
@@ -102,10 +103,12 @@ TileSchedule::scheduleToFit(const fa4::TargetDescription &target) {
   FailureOr<Fit> first = schedule(kernel, Choice(), target, fastest);
   if (failed(first))
     return failure();
-  int64_t maxParts = splitStores ? maxStoreParts(*input) : 1;
+  SmallVector<int64_t> storeParts = {1};
+  if (splitStores)
+    storeParts = getStoreParts(*input);
   bool isFirst = true;
   for (auto order : {MmaOrder::Early, MmaOrder::Late, MmaOrder::None})
-    for (const Choice &choice : choicesFor(order, maxParts)) {
+    for (const Choice &choice : choicesFor(order, storeParts)) {
       ScheduleRemarks remarks;
       OwningOpRef<KernelOp> trial;
       FailureOr<Fit> fit = first;

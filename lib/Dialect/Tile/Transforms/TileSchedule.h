@@ -93,13 +93,13 @@ void orderFirstLoads(KernelOp kernel);
 /// the last one has ended. The channels then need two stages.
 void overlapStores(KernelOp kernel, RequiredStages &required);
 
-/// Returns into how many parts `divideStores` can divide a value: the largest
-/// power of two for which it changes a channel; 1 if it changes none.
-int64_t maxStoreParts(KernelOp kernel);
+/// Returns the numbers of parts for which `divideStores` gives different
+/// kernels, in ascending order, 1 first.
+llvm::SmallVector<int64_t> getStoreParts(KernelOp kernel);
 
 /// Lets matrices that a compute role hands to stores in a loop go through their
-/// channel in `parts` (or fewer, where columns are few) of equal columns, one
-/// after another.
+/// channel in `parts` parts of equal columns, one after another; in fewer where
+/// the columns cannot be divided so.
 void divideStores(KernelOp kernel, int64_t parts);
 
 //===----------------------------------------------------------------------===//

@@ -38,7 +38,7 @@ static void sinkWait(WaitOp wait) {
 /// Whether lanes can work on the value a few columns at a time, from the buffer
 /// to the commits of what becomes of it, and would need a register for each
 /// column to have read it before: it is a tile, or a vector of columns, that
-/// goes through elementwise operations only.
+/// goes through elementwise operations and slices of columns only.
 static bool isStreamed(Value value) {
   bool isWide = cast<VectorType>(value.getType()).getRank() == 2;
   SetVector<Value> reached;
@@ -49,7 +49,8 @@ static bool isStreamed(Value value) {
         continue;
       if (user->getBlock() != value.getParentBlock() ||
           !(OpTrait::hasElementwiseMappableTraits(user) ||
-            isa<vector::BroadcastOp, Exp2Op>(user)))
+            isa<vector::BroadcastOp, vector::ExtractStridedSliceOp, Exp2Op>(
+                user)))
         return false;
       isWide |= isa<vector::BroadcastOp>(user);
       reached.insert(user->result_begin(), user->result_end());
@@ -57,11 +58,24 @@ static bool isStreamed(Value value) {
   return isWide;
 }
 
+/// Returns the operation up to which lanes stream a value: the first wait
+/// behind a commit. What is used behind that wait as well is in registers. Null
+/// if there is none.
+static Operation *endOfStream(WaitOp wait) {
+  bool isCommitted = false;
+  for (Operation *op = wait->getNextNode(); op; op = op->getNextNode()) {
+    isCommitted |= isa<CommitOp>(op);
+    if (isCommitted && isa<WaitOp>(op))
+      return op;
+  }
+  return nullptr;
+}
+
 /// Returns the last operation of the wait's block that reads the value, or
 /// null. If `follows`, users of what pure operations compute from the value
 /// count as well: in a role that issues, that still lies in the buffer, and
-/// lanes read what they stream as late as they need it.
-static Operation *lastUse(WaitOp wait, bool follows) {
+/// lanes read what they stream as late as they need it, but before `end`.
+static Operation *lastUse(WaitOp wait, bool follows, Operation *end) {
   Operation *last = wait;
   SetVector<Value> reached;
   if (wait.getValue())
@@ -71,6 +85,8 @@ static Operation *lastUse(WaitOp wait, bool follows) {
       Operation *op = wait->getBlock()->findAncestorOpInBlock(*user);
       if (!op || op->hasTrait<OpTrait::IsTerminator>())
         return nullptr;
+      if (end && !op->isBeforeInBlock(end))
+        continue;
       if (last->isBeforeInBlock(op))
         last = op;
       if (follows && !isa<MmaOp>(op) && isMemoryEffectFree(op))
@@ -105,7 +121,8 @@ static void hoistReleases(Block &block, bool issues) {
     for (auto [each, release] : llvm::zip(of, list)) {
       WaitOp wait = each;
       bool isLate = !issues && wait.getValue() && isStreamed(wait.getValue());
-      Operation *last = lastUse(wait, issues || isLate);
+      Operation *last =
+          lastUse(wait, issues || isLate, isLate ? endOfStream(wait) : nullptr);
       if (last && previous && last->isBeforeInBlock(previous))
         last = previous;
       // The release goes behind the other releases at this place.

@@ -19,7 +19,7 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "llvm/Support/MathExtras.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -110,9 +110,10 @@ static Operation *findStore(WaitOp wait) {
              : nullptr;
 }
 
-/// Returns into how many parts the values of the channel can be divided: a part
-/// has whole boxes of a store's tensor map, which are as wide as the swizzle.
-static int64_t maxParts(const ChannelUses &uses) {
+/// Returns how many boxes of a store's tensor map, which are as wide as the
+/// swizzle, make up a value of the channel: a part has whole boxes. Returns 1
+/// for channels whose values cannot be divided.
+static int64_t countBoxes(const ChannelUses &uses) {
   ChannelOp channel = uses.channel;
   VectorType type = channel.getValueType();
   int64_t span = getSwizzleSpan(type);
@@ -128,15 +129,21 @@ static int64_t maxParts(const ChannelUses &uses) {
   for (WaitOp wait : uses.waits)
     if (!findStore(wait))
       return 1;
-  int64_t boxes = type.getDimSize(1) * type.getElementTypeBitWidth() / 8 / span;
-  return int64_t(1) << llvm::countr_zero(uint64_t(boxes));
+  return type.getDimSize(1) * type.getElementTypeBitWidth() / 8 / span;
 }
 
-int64_t fa4::tile::maxStoreParts(KernelOp kernel) {
-  int64_t parts = 1;
-  for (auto &[channel, uses] : collectChannelUses(kernel))
-    parts = std::max(parts, maxParts(uses));
-  return parts;
+SmallVector<int64_t> fa4::tile::getStoreParts(KernelOp kernel) {
+  llvm::SmallSetVector<int64_t, 8> parts;
+  parts.insert(1);
+  for (auto &[channel, uses] : collectChannelUses(kernel)) {
+    int64_t boxes = countBoxes(uses);
+    for (int64_t part = 2; part <= boxes; ++part)
+      if (boxes % part == 0)
+        parts.insert(part);
+  }
+  SmallVector<int64_t> sorted(parts.begin(), parts.end());
+  llvm::sort(sorted);
+  return sorted;
 }
 
 /// Stores the parts of a value one after another, each released behind its
@@ -199,7 +206,11 @@ static void divideStore(const ChannelUses &uses, int64_t parts) {
 }
 
 void fa4::tile::divideStores(KernelOp kernel, int64_t parts) {
-  for (auto &[channel, uses] : collectChannelUses(kernel))
-    if (int64_t own = std::min(parts, maxParts(uses)); own > 1)
+  for (auto &[channel, uses] : collectChannelUses(kernel)) {
+    int64_t boxes = countBoxes(uses), own = std::min(parts, boxes);
+    while (boxes % own != 0)
+      --own;
+    if (own > 1)
       divideStore(uses, own);
+  }
 }

@@ -455,8 +455,10 @@ static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
   peak = reduces ? std::max(peak, row + row / 2)
                  : std::min(peak, kStreamedRegisters +
                                       registersAcrossWaits(role, layout));
-  // A copy holds the whole row, so that its buffer can be released.
-  peak = std::max(peak, copied);
+  // A copy holds the whole row, so that its buffer can be released, beside a
+  // fragment that is converted.
+  if (copied != 0)
+    peak = std::max(peak, copied + kStreamedRegisters / 2);
   demand.wantedRegisters =
       std::min(peak + kRegisterSlack, target.maxRegistersPerThread);
   return demand;

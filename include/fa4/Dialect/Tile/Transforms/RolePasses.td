@@ -146,7 +146,7 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
 
     If the kernel does not fit into memory in this way, as `tile-share-buffers` and
     `tile-allocate` would place it, the pass gives up as much speed as it must: values
-    that are stored in loops leave in 2, 4, ... parts of equal columns; stores do not
+    that are stored in loops leave in parts of equal columns; stores do not
     overlap; MMAs of the next iteration are issued behind all of those of the last
     one; the loop is not pipelined. If it fits in no way, the first schedule
     stays, and `tile-allocate` reports what is missing.
