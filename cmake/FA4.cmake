@@ -58,6 +58,13 @@ if(FA4_MLIR_ARCHIVES AND FA4_LLVM_ARCHIVES AND FA4_ZLIB AND FA4_ZSTD AND
    CMAKE_EXE_LINKER_FLAGS MATCHES "lld" AND NOT FA4_SANITIZE)
   set(FA4_HAS_ARCHIVES ON)
 endif()
+# A shared libstdc++ would have the dynamic linker write into the table of
+# virtual functions and the type information of each class.
+execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libstdc++.a
+  OUTPUT_VARIABLE FA4_LIBSTDCXX OUTPUT_STRIP_TRAILING_WHITESPACE)
+if(IS_ABSOLUTE "${FA4_LIBSTDCXX}")
+  set(FA4_STATIC_CXX -static-libstdc++ -static-libgcc)
+endif()
 foreach(library MLIR LLVM)
   string(TOLOWER "fa4_${library}" name)
   set(archives ${FA4_${library}_ARCHIVES})
@@ -82,7 +89,8 @@ function(fa4_add_tool name)
     set_target_properties(${name} PROPERTIES FA4_STATIC_LLVM ON)
     # At a fixed address: nothing to relocate. The names of functions stay, for
     # the stack of a crash.
-    target_link_options(${name} PRIVATE -no-pie LINKER:--gc-sections LINKER:-S)
+    target_link_options(${name} PRIVATE -no-pie LINKER:--gc-sections LINKER:-S
+      ${FA4_STATIC_CXX})
   endif()
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})

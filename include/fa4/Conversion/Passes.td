@@ -236,11 +236,12 @@ def LaneMathToLLVM : FA4_Pass<"lane-math-to-llvm"> {
     those of `math`, divisions of f32, selections by bits, and `tile.exp2`. *Output*:
     operations of the LLVM and NVVM dialects that are one or a few instructions.
     `tile-to-nvvm` contains the same rewrites. Functions are computed by the special
-    function unit, one element at a time; subnormal inputs and results count as 0.
+    function unit, one element at a time; subnormal inputs and results count as 0, those
+    of `math.exp2` unless the function keeps subnormals.
 
     | operation | becomes | error, relative (PTX ISA, unless absolute) |
     |---|---|---|
-    | `math.exp2` | `ex2.approx.ftz.f32` | 2^-22 |
+    | `math.exp2` | `llvm.intr.exp2`: `ex2.approx.f32`, with `.ftz` as the function has it | 2^-22 |
     | `math.exp` | `ex2` of `x log2(e)` | 2^-22, and that of the product's rounding |
     | `math.log2`, `math.log` | `lg2.approx.ftz.f32` (`* ln 2`) | absolute 2^-22 where x is in (0.5, 2), else 2^-22 |
     | `math.tanh` | `1 - 2 rcp(ex2(2 x log2(e)) + 1)` | absolute 2^-21 |
@@ -264,12 +265,10 @@ def LaneMathToLLVM : FA4_Pass<"lane-math-to-llvm"> {
     }
     ```
 
-    After (shortened):
+    After:
 
-    ```
-    %x0 = llvm.extractelement %x[%0 : i32] : vector<2xf32>
-    %y0 = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"(%x0) : (f32) -> f32
-    ...
+    ```mlir
+    %y = llvm.intr.exp2(%x) : (vector<2xf32>) -> vector<2xf32>
     ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];

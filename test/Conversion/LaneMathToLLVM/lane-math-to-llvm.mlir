@@ -7,9 +7,9 @@
 // RUN: fa4-opt %s --lane-math-to-llvm --convert-vector-to-llvm --convert-arith-to-llvm --convert-func-to-llvm --reconcile-unrealized-casts | mlir-translate --mlir-to-llvmir | llc -march=nvptx64 -mcpu=sm_100a -mattr=+ptx86 | FileCheck %s --dump-input=never --check-prefix=PTX
 
 // CHECK-LABEL: @exp2
-// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"(%{{.*}}) : (f32) -> f32
+// CHECK: llvm.intr.exp2(%{{.*}}) : (vector<2xf32>) -> vector<2xf32>
 // PTX-LABEL: .func {{.*}} exp2(
-// PTX-COUNT-2: ex2.approx.ftz.f32
+// PTX-COUNT-2: ex2.approx.f32
 func.func @exp2(%x: vector<2xf32>) -> vector<2xf32> {
   %y = math.exp2 %x : vector<2xf32>
   return %y : vector<2xf32>
@@ -18,7 +18,7 @@ func.func @exp2(%x: vector<2xf32>) -> vector<2xf32> {
 // Of narrow types: that of f32, rounded.
 // CHECK-LABEL: @narrow
 // CHECK: llvm.fpext %{{.*}} : bf16 to f32
-// CHECK: "llvm.nvvm.ex2.approx.ftz.f32"
+// CHECK: llvm.intr.exp2(%{{.*}}) : (f32) -> f32
 // CHECK: llvm.fptrunc %{{.*}} : f32 to bf16
 func.func @narrow(%x: bf16) -> bf16 {
   %y = math.exp2 %x : bf16
@@ -30,7 +30,7 @@ func.func @functions(%x: f32) -> (f32, f32, f32, f32, f32, f32) {
   // log2(e)
   // CHECK: %[[LOG2E:.*]] = llvm.mlir.constant(1.44269502 : f32)
   // CHECK: %[[T:.*]] = llvm.fmul %{{.*}}, %[[LOG2E]]
-  // CHECK: "llvm.nvvm.ex2.approx.ftz.f32"(%[[T]])
+  // CHECK: llvm.intr.exp2(%[[T]])
   %a = math.exp %x : f32
   // CHECK: "llvm.nvvm.lg2.approx.ftz.f"
   %b = math.log2 %x : f32
@@ -38,7 +38,7 @@ func.func @functions(%x: f32) -> (f32, f32, f32, f32, f32, f32) {
   // CHECK: llvm.fmul
   %c = math.log %x : f32
   // 1 - 2 / (e^2x + 1)
-  // CHECK: %[[E:.*]] = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
+  // CHECK: %[[E:.*]] = llvm.intr.exp2
   // CHECK: %[[SUM:.*]] = llvm.fadd %[[E]], %{{.*}}
   // CHECK: %[[R:.*]] = llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"(%[[SUM]])
   // CHECK: %[[M2:.*]] = llvm.mlir.constant(-2.000000e+00 : f32)

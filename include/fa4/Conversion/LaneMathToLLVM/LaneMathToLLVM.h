@@ -45,11 +45,11 @@ private:
 /// Lowers an operation of `math`, `arith.divf` of f32, `tile.exp2` or a
 /// selection by a bit, on scalars and vectors of two, to the special function
 /// unit's instructions and others (PTX ISA, ex2, lg2, rcp, div.approx, sqrt,
-/// rsqrt; all flush subnormals). See `lane-math-to-llvm` for what each becomes
-/// and its error. Returns the value that takes the place of the operation's
-/// result, or null if the operation is none of these. Upstream's patterns for
-/// `math` should not be used after it: the NVPTX back end has no code for many
-/// of these functions.
+/// rsqrt; all but ex2 flush subnormals in any case). See `lane-math-to-llvm`
+/// for what each becomes and its error. Returns the value that takes the place
+/// of the operation's result, or null if the operation is none of these.
+/// Upstream's patterns for `math` should not be used after it: the NVPTX back
+/// end has no code for many of these functions.
 mlir::Value lowerLaneMath(LaneBuilder &builder, mlir::Operation *op);
 
 /// Returns true if an elementwise operation of `arith` or `math` can be lowered
