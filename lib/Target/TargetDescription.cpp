@@ -24,6 +24,7 @@
 
 #include "fa4/Target/TargetDescription.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cassert>
@@ -290,9 +291,8 @@ const TargetDescription *lookupTarget(StringRef chip) {
 }
 
 ArrayRef<StringRef> knownTargets() {
-  static const StringRef names[] = {kTargets[0].chip, kTargets[1].chip,
-                                    kTargets[2].chip};
-  static_assert(std::size(names) == std::size(kTargets));
+  static const SmallVector<StringRef> names = map_to_vector(
+      kTargets, [](const TargetDescription &t) -> StringRef { return t.chip; });
   return names;
 }
 

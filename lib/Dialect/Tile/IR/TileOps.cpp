@@ -50,6 +50,13 @@ static void printRoleKind(OpAsmPrinter &printer, Operation *,
   printer << stringifyRoleKind(kind.getValue());
 }
 
+static std::string listRoleKinds() {
+  SmallVector<StringRef> names;
+  for (unsigned i = 0; i <= getMaxEnumValForRoleKind(); ++i)
+    names.push_back(stringifyRoleKind(RoleKind(i)));
+  return llvm::join(names, ", ");
+}
+
 static ParseResult parseRoleKind(OpAsmParser &parser, RoleKindAttr &kind) {
   StringRef keyword;
   llvm::SMLoc location = parser.getCurrentLocation();
@@ -58,7 +65,7 @@ static ParseResult parseRoleKind(OpAsmParser &parser, RoleKindAttr &kind) {
   std::optional<RoleKind> value = symbolizeRoleKind(keyword);
   if (!value)
     return parser.emitError(location, "'")
-           << keyword << "' is no kind of role; there are issuer, vector, idle";
+           << keyword << "' is no kind of role; there are " << listRoleKinds();
   kind = RoleKindAttr::get(parser.getContext(), *value);
   return success();
 }
