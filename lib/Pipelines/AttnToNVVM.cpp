@@ -37,6 +37,12 @@ static void addLazyRescale(OpPassManager &pm, const KernelOptions &options) {
   pm.addNestedPass<KernelOp>(createTileLazyRescale(rescale));
 }
 
+static void addAssignWork(OpPassManager &pm, const KernelOptions &options) {
+  TileAssignWorkOptions assign;
+  assign.schedule = options.schedule;
+  pm.addNestedPass<KernelOp>(createTileAssignWork(assign));
+}
+
 static void addSchedule(OpPassManager &pm, const KernelOptions &options) {
   TileScheduleOptions schedule;
   schedule.splitArrival = options.splitArrival;
@@ -87,6 +93,7 @@ static constexpr KernelLevel levels[] = {
     {"tile", "tile programs", addTile},
     {"subtile", "MMAs of the target's size", addKernelPass<createTileSubtile>},
     {"lazy-rescale", "accumulators are rescaled when it pays", addLazyRescale},
+    {"assign-work", "CTAs and their work tiles", addAssignWork},
     {"warp-specialize", "roles and channels",
      addKernelPass<createTileWarpSpecialize>},
     {"schedule", "pipelined roles, stages", addSchedule},
@@ -147,6 +154,10 @@ std::optional<std::string> KernelOptions::check() const {
     return llvm::formatv("rescale-threshold must be a finite number that is "
                          "not negative, got {0}",
                          llvm::format("%g", rescaleThreshold));
+  if (schedule != "auto" && !symbolizeSchedule(schedule))
+    return llvm::formatv("schedule must be auto, grid, static, lpt or clc, got "
+                         "'{0}'",
+                         schedule);
   if (expFraction != -1 && !(expFraction >= 0 && expFraction <= 1))
     return llvm::formatv("exp-fraction must be from 0 to 1, or -1 for one that "
                          "is computed, got {0}",

@@ -122,7 +122,9 @@ static constexpr TargetDescription makeBlackwell() {
       // [sass] ex2.approx.f16x2 is two MUFU and a PRMT.
       /*packedExp2=*/false,
       // [ptx] "max" of three f32 from sm_100; [sass] FMNMX3.
-      /*threeInputMax=*/true};
+      /*threeInputMax=*/true,
+      // [ptx] "clusterlaunchcontrol.try_cancel" from sm_100.
+      /*requestsWork=*/true};
 }
 
 static constexpr TargetDescription makeSm100a() {
@@ -175,6 +177,7 @@ static constexpr TargetDescription makeSm90a() {
   target.mma.rows = 64;
   target.mma.minRows = 64;
   target.mma.pairs = false;
+  target.requestsWork = false;
   // rates: [h200] 15.9 ex2, 114 fma, 61 max, 61 cvt.rn.bf16x2 and 61 of the
   // two mixed, per clock with 16 warps: the rates of Blackwell's table less the
   // loop's overhead.

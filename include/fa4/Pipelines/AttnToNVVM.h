@@ -29,6 +29,8 @@ struct KernelOptions {
   /// Option of tile-lazy-rescale, in powers of two; 0 rescales with each new
   /// maximum.
   double rescaleThreshold = 8.0;
+  /// Option of tile-assign-work.
+  std::string schedule = "grid";
   /// Option of tile-schedule.
   bool splitArrival = true;
   /// tile-split-exp: share of the exponentials that go to the polynomial, or -1
@@ -49,6 +51,10 @@ struct KernelOptions {
             "accumulator is rescaled, 0 to 15 for f16 and 0 to 97 for bf16; 0 "
             "= at once",
             &KernelOptions::rescaleThreshold);
+    declare("schedule",
+            "Which CTA works on which work tile: auto, grid, static, lpt or "
+            "clc (see tile-assign-work)",
+            &KernelOptions::schedule);
     declare("split-arrival", "Hand over operands of MMAs in two parts",
             &KernelOptions::splitArrival);
     declare("exp-fraction",

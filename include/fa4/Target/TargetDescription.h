@@ -204,6 +204,8 @@ struct TargetDescription {
   bool packedExp2;
   /// True if max and min of three operands are one ALU operation.
   bool threeInputMax;
+  /// True if a CTA can take the place of one that has not started yet.
+  bool requestsWork;
 
   unsigned maxWarps() const { return maxThreads / warpSize; }
   unsigned warpsPerWarpgroup() const { return warpgroupSize / warpSize; }

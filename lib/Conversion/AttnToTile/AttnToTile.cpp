@@ -70,7 +70,8 @@ public:
     auto kernel = tile::KernelOp::create(
         b, loc, name, builder.getFunctionType(types, {}),
         builder.getArrayAttr(attributes), /*res_attrs=*/ArrayAttr(), chip,
-        builder.getArrayAttr(grid), /*smem_bytes=*/IntegerAttr(),
+        builder.getArrayAttr(grid), /*schedule=*/tile::ScheduleAttr(),
+        /*order=*/tile::OrderAttr(), /*smem_bytes=*/IntegerAttr(),
         /*tmem_columns=*/IntegerAttr());
     Block &body = kernel.getBody().emplaceBlock();
     for (Type type : types)

@@ -119,6 +119,8 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
                             "writes only to shared memory (smem)");
     return loadTile(load, buffer, stage, full);
   }
+  if (op.getValue().getDefiningOp<RequestOp>())
+    return requestWork(op, buffer, stage, full);
   // A tile without a channel is an accumulator that a loop has carried.
   auto handle = handles.find(op.getValue());
   if (handle == handles.end() ||

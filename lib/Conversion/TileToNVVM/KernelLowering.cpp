@@ -134,12 +134,19 @@ void KernelLowering::tearDown() {
                                NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
   NVVM::BarrierOp::create(builder, loc);
   OpBuilder::InsertionGuard guard(builder);
+  // The number of the warp and the address are read again, so that no role
+  // keeps them.
+  values.warp = arith::ShRUIOp::create(
+      builder, loc, readRegister(builder, loc, "tid.x"), constant(5));
   builder.setInsertionPointToStart(onWarp(kTensorMemoryWarp).thenBlock());
   NVVM::Tcgen05FenceOp::create(builder, loc,
                                NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+  Value number =
+      LLVM::LoadOp::create(builder, loc, builder.getI32Type(),
+                           shared(layout.tensorMemorySlot), /*alignment=*/4);
   Value address = LLVM::IntToPtrOp::create(
       builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), 6),
-      values.tensorMemory);
+      number);
   NVVM::Tcgen05DeallocOp::create(builder, loc, address,
                                  constant(layout.tensorColumns));
 }

@@ -54,6 +54,11 @@ FailureOr<json::Object> fa4::tile::buildManifest(LLVM::LLVMFuncOp kernel) {
   json::Object sizes;
   for (auto name : names.getAsRange<StringAttr>())
     sizes[name.getValue()] = nullptr;
+  // The target's number, unless a call says another one.
+  if (auto count = attr.getAs<IntegerAttr>(kSmCount)) {
+    sizes[kSmCount] = count.getInt();
+    object.erase(kSmCount);
+  }
   object["sizes"] = std::move(sizes);
   object["entry"] = kernel.getSymName();
   if (auto resources = object.find("resources"); resources != object.end()) {

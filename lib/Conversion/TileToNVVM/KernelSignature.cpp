@@ -10,6 +10,7 @@
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Target/LaunchLimits.h"
+#include "fa4/Target/TargetDescription.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -263,6 +264,13 @@ void KernelSignature::addSize(StringRef name) {
 }
 
 LogicalResult KernelSignature::collectSizes() {
+  // Coordinates are computed from numbers of work tiles.
+  if (kernel.getScheduleOrGrid() != Schedule::Grid) {
+    for (auto extent : kernel.getGrid().getAsRange<ExtentAttr>())
+      addSize(extent.getSize());
+    if (OrderAttr order = kernel.getOrderAttr(); order && order.getSize())
+      addSize(order.getSize().getValue());
+  }
   WalkResult result = kernel.walk([&](Operation *op) {
     if (auto put = dyn_cast<PutOp>(op))
       addSize(kernel.getDimName(
@@ -290,7 +298,10 @@ LogicalResult KernelSignature::collectSizes() {
 
 std::variant<unsigned, int64_t> KernelSignature::size(unsigned argument,
                                                       int64_t dim) const {
-  StringRef name = getKernel().getDimName(argument, dim);
+  return size(getKernel().getDimName(argument, dim));
+}
+
+std::variant<unsigned, int64_t> KernelSignature::size(StringRef name) const {
   if (auto number = getStaticSize(name))
     return *number;
   return sizes.find(name)->second;
@@ -383,7 +394,38 @@ static std::string gridExpression(ExtentAttr extent) {
   return llvm::formatv("ceildiv({0}, {1})", extent.getSize(), extent.getTile());
 }
 
+/// The number of work tiles.
+static std::string tilesExpression(KernelOp kernel) {
+  std::string product;
+  uint64_t number = 1;
+  bool isNumber = true;
+  for (auto extent : kernel.getGrid().getAsRange<ExtentAttr>()) {
+    std::string each = gridExpression(extent);
+    product += (product.empty() ? "" : " * ") + each;
+    std::optional<int64_t> size = getStaticSize(each);
+    isNumber &= size.has_value();
+    number = llvm::SaturatingMultiply<uint64_t>(number, size.value_or(1));
+  }
+  return isNumber ? std::to_string(number) : product;
+}
+
+static SmallVector<std::string> gridExpressions(KernelOp kernel) {
+  if (kernel.getScheduleOrGrid() == Schedule::Grid)
+    return llvm::map_to_vector(kernel.getGrid().getAsRange<ExtentAttr>(),
+                               gridExpression);
+  std::string tiles = tilesExpression(kernel);
+  if (kernel.getScheduleOrGrid() == Schedule::Static)
+    tiles = ("min(" + kSmCount + ", " + tiles + ")").str();
+  return {tiles};
+}
+
 LogicalResult KernelSignature::addGridConditions() {
+  if (getKernel().getScheduleOrGrid() != Schedule::Grid) {
+    // The number of the tile behind the last one fits into 32 bits, too.
+    std::string tiles = tilesExpression(getKernel());
+    return requireRange(tiles + ", the number of work tiles,", tiles, 1,
+                        int64_t(1) << 30);
+  }
   for (auto [axis, extent] :
        llvm::enumerate(getKernel().getGrid().getAsRange<ExtentAttr>())) {
     // What addSizeConditions asks for is enough along x.
@@ -549,9 +591,6 @@ static ArrayAttr collectNames(KernelOp kernel, Builder &builder) {
 
 DictionaryAttr KernelSignature::buildManifest() const {
   Builder builder(getKernel().getContext());
-  SmallVector<std::string> grid;
-  for (auto extent : getKernel().getGrid().getAsRange<ExtentAttr>())
-    grid.push_back(gridExpression(extent));
   SmallVector<Attribute> conditions;
   for (const Requirement &requirement : requirements)
     conditions.push_back(builder.getDictionaryAttr(
@@ -575,16 +614,22 @@ DictionaryAttr KernelSignature::buildManifest() const {
                             builder.getI64IntegerAttr(layout.entryRegisters)),
        builder.getNamedAttr("role_registers",
                             builder.getDictionaryAttr(registers))});
-  return builder.getDictionaryAttr(
+  SmallVector<NamedAttribute> manifest(
       {builder.getNamedAttr("sizes", collectNames(kernel, builder)),
        builder.getNamedAttr("requires", builder.getArrayAttr(conditions)),
        builder.getNamedAttr("tensors", describeTensors()),
-       builder.getNamedAttr("grid", stringArray(builder, grid)),
+       builder.getNamedAttr("grid",
+                            stringArray(builder, gridExpressions(getKernel()))),
        builder.getNamedAttr("block", builder.getI64ArrayAttr({layout.threads})),
        builder.getNamedAttr("dynamic_smem",
                             builder.getI64IntegerAttr(layout.sharedBytes)),
        builder.getNamedAttr("params", builder.getArrayAttr(params)),
        builder.getNamedAttr("resources", resources)});
+  const TargetDescription *target = lookupTarget(getKernel().getChip());
+  if (target && getKernel().getScheduleOrGrid() == Schedule::Static)
+    manifest.push_back(builder.getNamedAttr(
+        kSmCount, builder.getI64IntegerAttr(target->smCount)));
+  return builder.getDictionaryAttr(manifest);
 }
 
 LLVM::LLVMFuncOp KernelSignature::createFunction(OpBuilder &builder) const {

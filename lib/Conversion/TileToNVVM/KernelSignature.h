@@ -58,6 +58,7 @@ public:
   /// Returns the parameter of a size or stride, or the number itself if it is
   /// static.
   std::variant<unsigned, int64_t> size(unsigned argument, int64_t dim) const;
+  std::variant<unsigned, int64_t> size(llvm::StringRef name) const;
   std::variant<unsigned, int64_t> stride(unsigned argument, int64_t dim) const;
 
   llvm::ArrayRef<unsigned> tensorMapParameters() const { return mapParameters; }

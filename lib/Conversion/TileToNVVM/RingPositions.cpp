@@ -113,54 +113,66 @@ SmallVector<RingPositions::Key> RingPositions::keysOf(Region &region) const {
   });
 }
 
-std::optional<int64_t> RingPositions::advanceOf(Operation *op, Key key) const {
+std::optional<RingPositions::Advance>
+RingPositions::advanceOfLoop(Operation *op, Key key) const {
+  std::optional<Advance> each = advanceOf(op->getRegion(0), key);
+  if (!each || each->isZero())
+    return each;
+  if (!each->eachPass.empty())
+    return std::nullopt;
+  auto loop = dyn_cast<scf::ForOp>(op);
+  std::optional<APInt> trips = loop ? loop.getStaticTripCount() : std::nullopt;
+  if (trips)
+    return Advance{each->fixed * trips->getSExtValue(), {}};
+  return Advance{0, {{op, each->fixed}}};
+}
+
+std::optional<RingPositions::Advance> RingPositions::advanceOf(Operation *op,
+                                                               Key key) const {
   if (auto used = keyOf(op))
-    return *used == key;
+    return Advance{*used == key, {}};
   if (op->getNumRegions() == 0)
-    return 0;
-  if (auto loop = dyn_cast<scf::ForOp>(op)) {
-    std::optional<int64_t> each = advanceOf(loop.getRegion(), key);
-    if (each == 0)
-      return 0;
-    std::optional<APInt> trips = loop.getStaticTripCount();
-    if (!each || !trips)
-      return std::nullopt;
-    return *each * trips->getSExtValue();
-  }
-  std::optional<int64_t> first = advanceOf(op->getRegion(0), key);
+    return Advance();
+  if (isa<scf::ForOp, WorkOp>(op))
+    return advanceOfLoop(op, key);
+  std::optional<Advance> first = advanceOf(op->getRegion(0), key);
   for (Region &region : op->getRegions().drop_front())
-    if (advanceOf(region, key) != first)
+    if (!(advanceOf(region, key) == first))
       return std::nullopt;
   return first;
 }
 
-std::optional<int64_t> RingPositions::advanceOf(Region &region, Key key) const {
-  int64_t sum = 0;
+std::optional<RingPositions::Advance> RingPositions::advanceOf(Region &region,
+                                                               Key key) const {
+  Advance sum;
   if (region.empty())
     return sum;
   for (Operation &op : region.front()) {
-    std::optional<int64_t> each = advanceOf(&op, key);
+    std::optional<Advance> each = advanceOf(&op, key);
     if (!each)
       return std::nullopt;
-    sum += *each;
+    sum.fixed += each->fixed;
+    for (auto [loop, number] : each->eachPass)
+      sum.eachPass[loop] += number;
   }
   return sum;
 }
 
-SmallVector<RingPositions::Group>
-RingPositions::groupsOf(scf::ForOp loop) const {
+SmallVector<RingPositions::Group> RingPositions::groupsOf(Region &loop) const {
   SmallVector<Group> groups;
-  SmallVector<std::optional<int64_t>> advances;
-  for (Key key : keysOf(loop.getRegion())) {
+  SmallVector<std::optional<Advance>> advances;
+  for (Key key : keysOf(loop)) {
     RingPosition position = get(cast<ChannelOp>(key.first), key.second);
-    std::optional<int64_t> advance = advanceOf(loop.getRegion(), key);
+    std::optional<Advance> advance = advanceOf(loop, key);
     size_t index = 0;
     for (; index < groups.size(); ++index)
       if (advance && advances[index] == advance &&
           groups[index].entry.base == position.base)
         break;
     if (index == groups.size()) {
-      groups.push_back({{}, position});
+      bool countsPasses = advance && advance->fixed == 1 &&
+                          advance->eachPass.empty() && !position.base;
+      groups.push_back({{}, position, countsPasses});
       advances.push_back(advance);
     }
     Group &group = groups[index];

@@ -50,9 +50,12 @@ public:
   struct Group {
     llvm::SmallVector<std::pair<Key, int64_t>> members;
     RingPosition entry;
+    /// Whether the positions advance by one in each pass, from a number that is
+    /// known: the number of the pass tells where they are.
+    bool countsPasses = false;
   };
-  /// Returns the groups that a loop must carry.
-  llvm::SmallVector<Group> groupsOf(mlir::scf::ForOp loop) const;
+  /// Returns the groups that a loop, whose body is given, must carry.
+  llvm::SmallVector<Group> groupsOf(mlir::Region &loop) const;
   /// Makes the group's positions continue from a counter, in the loop or behind
   /// it.
   void enter(const Group &group, mlir::Value counter);
@@ -67,8 +70,20 @@ public:
 private:
   std::optional<Key> keyOf(mlir::Operation *op) const;
   llvm::SmallVector<Key> keysOf(mlir::Region &region) const;
-  std::optional<int64_t> advanceOf(mlir::Region &region, Key key) const;
-  std::optional<int64_t> advanceOf(mlir::Operation *op, Key key) const;
+  /// By how much a position advances: a number, and for each loop whose number
+  /// of passes is not known, a number for each pass.
+  struct Advance {
+    int64_t fixed = 0;
+    std::map<mlir::Operation *, int64_t> eachPass;
+    bool operator==(const Advance &other) const {
+      return fixed == other.fixed && eachPass == other.eachPass;
+    }
+    bool isZero() const { return fixed == 0 && eachPass.empty(); }
+  };
+  /// None if branches or loops in loops decide.
+  std::optional<Advance> advanceOf(mlir::Region &region, Key key) const;
+  std::optional<Advance> advanceOf(mlir::Operation *op, Key key) const;
+  std::optional<Advance> advanceOfLoop(mlir::Operation *op, Key key) const;
 
   const KernelLayout *layout;
   llvm::DenseMap<std::pair<mlir::Operation *, unsigned>, RingPosition>

@@ -100,6 +100,23 @@ LogicalResult RoleLowering::copy(Operation &op) {
   return success();
 }
 
+/// Rounded divisions of signed numbers take several conditions, which sizes and
+/// positions do not need.
+LogicalResult RoleLowering::lowerDivision(Operation &op) {
+  for (Value operand : op.getOperands())
+    if (!isa<IndexType, IntegerType>(operand.getType()) ||
+        ranges.get(operand).smin().isNegative())
+      return copy(op);
+  Value lhs = mapping.lookupOrDefault(op.getOperand(0)),
+        rhs = mapping.lookupOrDefault(op.getOperand(1));
+  Value result =
+      isa<arith::CeilDivSIOp>(op)
+          ? arith::CeilDivUIOp::create(builder, loc, lhs, rhs).getResult()
+          : arith::DivUIOp::create(builder, loc, lhs, rhs).getResult();
+  mapping.map(op.getResult(0), result);
+  return success();
+}
+
 LogicalResult RoleLowering::lowerConstant(arith::ConstantOp op) {
   if (!role.issues() || !isa<VectorType>(op.getType()))
     return copy(*op);
@@ -108,21 +125,6 @@ LogicalResult RoleLowering::lowerConstant(arith::ConstantOp op) {
         "is a tile that lies in no channel; the only constant tile of a role "
         "that issues is zero, as the start of an accumulator");
   handles[op] = Handle();
-  return success();
-}
-
-LogicalResult RoleLowering::lowerWorkTile(WorkTileOp op) {
-  Type i32 = builder.getI32Type();
-  for (auto [axis, result] : llvm::enumerate(op.getResults())) {
-    Value id;
-    if (axis == 0)
-      id = NVVM::BlockIdXOp::create(builder, loc, i32);
-    else if (axis == 1)
-      id = NVVM::BlockIdYOp::create(builder, loc, i32);
-    else
-      id = NVVM::BlockIdZOp::create(builder, loc, i32);
-    mapping.map(result, toIndex(id));
-  }
   return success();
 }
 
@@ -174,7 +176,7 @@ LogicalResult RoleLowering::lowerFor(scf::ForOp op) {
     if (carriesStage(entry))
       inits.push_back(entry.stage);
   }
-  SmallVector<RingPositions::Group> groups = positions.groupsOf(op);
+  SmallVector<RingPositions::Group> groups = positions.groupsOf(op.getRegion());
   for (auto &group : groups)
     inits.push_back(RingPositions::materialize(builder, loc, group.entry));
 
@@ -318,8 +320,19 @@ LogicalResult RoleLowering::lowerOp(Operation &op) {
       .Case([&](scf::ForOp op) { return lowerFor(op); })
       .Case([&](scf::IfOp op) { return lowerIf(op); })
       .Case([&](arith::ConstantOp op) { return lowerConstant(op); })
+      .Case([&](WorkOp op) { return lowerWork(op); })
+      .Case([&](ResponseOp op) { return lowerResponse(op); })
+      .Case([&](RequestOp op) -> LogicalResult {
+        if (role.getIssue() &&
+            llvm::all_of(op->getUsers(), llvm::IsaPred<CommitOp>))
+          return success();
+        return op.emitOpError("must be in a role with 'issue', and be used by "
+                              "tile.commit only");
+      })
       .Case([&](WorkTileOp op) { return lowerWorkTile(op); })
       .Case([&](memref::DimOp op) { return lowerDim(op); })
+      .Case<arith::CeilDivSIOp, arith::FloorDivSIOp>(
+          [&](auto op) { return lowerDivision(*op); })
       .Case([&](vector::ExtractStridedSliceOp op) { return lowerSlice(op); })
       .Case([&](AcquireOp op) { return lowerAcquire(op); })
       .Case([&](CommitOp op) { return lowerCommit(op); })

@@ -13,6 +13,7 @@
 #include "KernelSignature.h"
 #include "RingPositions.h"
 #include "StoreGroups.h"
+#include "fa4/Dialect/Tile/Analysis/IntegerRanges.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -30,6 +31,15 @@ struct KernelValues {
   /// warp (i32).
   mlir::Value thread, warp;
 };
+
+/// The attribute of a loop of scf that its branch gets, too.
+inline constexpr llvm::StringLiteral kLoopAnnotation = "llvm.loop_annotation";
+
+/// Reads a special register (PTX ISA, "Special Registers") at this place. The
+/// operations of NVVM may move: LLVM reads a register once, before all roles,
+/// and the value then occupies a register in roles that have none to spare.
+mlir::Value readRegister(mlir::OpBuilder &builder, mlir::Location loc,
+                         llvm::StringRef name);
 
 /// A tile in a role that issues: a stage of a channel, or a part of it.
 struct Handle {
@@ -68,10 +78,22 @@ private:
   mlir::LogicalResult lowerBranch(mlir::Region &region,
                                   llvm::ArrayRef<RingPositions::Key> keys);
   mlir::LogicalResult copy(mlir::Operation &op);
+  mlir::LogicalResult lowerDivision(mlir::Operation &op);
   mlir::LogicalResult lowerConstant(mlir::arith::ConstantOp op);
-  mlir::LogicalResult lowerWorkTile(WorkTileOp op);
   mlir::LogicalResult lowerDim(mlir::memref::DimOp op);
   mlir::LogicalResult lowerSlice(mlir::vector::ExtractStridedSliceOp op);
+
+  // WorkTiles.cpp: which CTA works on which tile.
+  mlir::LogicalResult lowerWorkTile(WorkTileOp op);
+  mlir::LogicalResult lowerWork(WorkOp op);
+  mlir::LogicalResult requestWork(CommitOp op, const Buffer &buffer,
+                                  mlir::Value stage, mlir::Value barrier);
+  mlir::LogicalResult lowerResponse(ResponseOp op);
+  mlir::Value sizeNamed(llvm::StringRef name);
+  /// The extents of the grid, and their product.
+  std::pair<llvm::SmallVector<mlir::Value>, mlir::Value> getExtents();
+  llvm::SmallVector<mlir::Value>
+  findCoordinates(mlir::Value number, llvm::ArrayRef<mlir::Value> extents);
 
   // ChannelOps.cpp: the protocol of channels.
   mlir::LogicalResult lowerAcquire(AcquireOp op);
@@ -143,6 +165,7 @@ private:
   const KernelValues &values;
   RingPositions positions;
   StoreGroups storeGroups;
+  IntegerRanges ranges;
   mlir::Location loc;
   mlir::IRMapping mapping;
   llvm::DenseMap<mlir::Value, Handle> handles;

@@ -119,6 +119,16 @@ LogicalResult convertToLLVM(LLVM::LLVMFuncOp function) {
   return applyFullConversion(ops, target, std::move(patterns), config);
 }
 
+/// What is said of a loop of scf arrives at its branch under a name that the
+/// translation to LLVM IR does not read.
+void nameLoopAnnotations(LLVM::LLVMFuncOp function) {
+  function.walk([](LLVM::CondBrOp branch) {
+    if (auto annotation = dyn_cast_or_null<LLVM::LoopAnnotationAttr>(
+            branch->removeDiscardableAttr(kLoopAnnotation)))
+      branch.setLoopAnnotationAttr(annotation);
+  });
+}
+
 LogicalResult TileToNVVMPass::lowerKernel(KernelOp kernel,
                                           LLVM::GlobalOp sharedMemory) {
   FailureOr<KernelLayout> layout = KernelLayout::compute(kernel);
@@ -139,6 +149,7 @@ LogicalResult TileToNVVMPass::lowerKernel(KernelOp kernel,
   lowerLaneOps(*function);
   if (failed(convertToLLVM(*function)))
     return failure();
+  nameLoopAnnotations(*function);
   // Values that loops carry and nobody uses are arguments of blocks by now.
   // remove-dead-values of LLVM 22 leaves the operands of branches to a block of
   // which it erases an argument, so that nothing must remain for it to erase.

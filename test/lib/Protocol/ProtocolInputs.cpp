@@ -21,7 +21,9 @@ using llvm::formatv;
 ProtocolInputs::ProtocolInputs(const ProtocolModel &model) : model(model) {
   for (auto [i, loop] : llvm::enumerate(model.loops)) {
     loopIndex[loop.op] = i;
-    auto op = cast<scf::ForOp>(loop.op);
+    auto op = dyn_cast<scf::ForOp>(loop.op);
+    if (!op)
+      continue;
     collect(op.getLowerBound());
     collect(op.getUpperBound());
     collect(op.getStep());
@@ -79,6 +81,12 @@ ProtocolInputs::getInput(Value value, const RoleCursor &cursor) {
     if (auto kernel = dyn_cast<KernelOp>(parent))
       return ProtocolInput{kernel.getArgName(argument.getArgNumber()).str(),
                            type, llvm::maxIntN(kIndexBits), true};
+    if (isa<WorkOp>(parent) && loopIndex.count(parent))
+      return ProtocolInput{
+          formatv("work tile {0} of pass {1}", argument.getArgNumber(),
+                  cursor.passes(loopIndex.lookup(parent)))
+              .str(),
+          type, getLastWorkTile(model.kernel, argument.getArgNumber()), false};
     auto loop = dyn_cast<scf::ForOp>(parent);
     if (loop && argument == loop.getInductionVar() && loopIndex.count(loop))
       return std::nullopt;
@@ -240,6 +248,13 @@ std::optional<int64_t> ProtocolInputs::countPasses(unsigned number,
                                                    const RoleCursor &cursor) {
   lacking.reset();
   present.clear();
+  if (isa<WorkOp>(model.loops[number].op)) {
+    Type type = ConcreteFolder::getNumberType(
+        IndexType::get(model.loops[number].op->getContext()));
+    auto tiles = dyn_cast_or_null<IntegerAttr>(
+        lookUp({"work tiles", type, kMaxSize, false}));
+    return tiles ? std::optional(tiles.getInt()) : std::nullopt;
+  }
   auto loop = cast<scf::ForOp>(model.loops[number].op);
   SmallVector<APInt, 3> bounds;
   for (Value value :

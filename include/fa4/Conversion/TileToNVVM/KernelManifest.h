@@ -20,6 +20,10 @@ namespace fa4::tile {
 /// kernel uses of its SM.
 inline constexpr llvm::StringLiteral kManifestAttr = "fa4.manifest";
 
+/// The name in a manifest of the number of SMs that a launch has, on which the
+/// grids of kernels with the schedule `static` depend.
+inline constexpr llvm::StringLiteral kSmCount = "sm_count";
+
 /// Attribute of a tile.kernel: conditions on the names in `tile.dims` that its
 /// program takes for granted, as the manifest has them (`requires`): an array
 /// of dictionaries with the strings `condition` and `message`.

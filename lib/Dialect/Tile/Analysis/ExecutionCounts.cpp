@@ -216,7 +216,7 @@ unsigned ExecutionCounts::depthOf(const Polynomial &a) const {
 static unsigned countLoops(Region *region) {
   unsigned depth = 0;
   for (; region; region = region->getParentRegion())
-    depth += isa_and_nonnull<scf::ForOp>(region->getParentOp());
+    depth += isa_and_nonnull<scf::ForOp, WorkOp>(region->getParentOp());
   return depth;
 }
 
@@ -393,12 +393,25 @@ Polynomial ExecutionCounts::getMinOrMax(OpResult result, Atom::Kind kind) {
   return getAtom(name + keyA + "," + keyB + ")", std::move(atom));
 }
 
+/// All roles work on the same tiles in the same order, so that the coordinate
+/// of a pass of tile.work is one number in all of them.
+Polynomial ExecutionCounts::getCoordinate(BlockArgument argument) {
+  ConstantIntRanges range = ranges.get(argument);
+  return getAtom("work tile " + std::to_string(argument.getArgNumber()),
+                 Atom{Atom::Opaque,
+                      {DynamicAPInt(range.smin()), DynamicAPInt(range.smax())},
+                      countLoops(argument.getParentRegion())});
+}
+
 Polynomial ExecutionCounts::computeArgument(BlockArgument argument) {
   unsigned bits = getIntegerBits(argument.getType());
   Bounds bounds;
   if (bits > 0 && bits <= kMaxBits)
     std::tie(bounds.low, bounds.high) = getLimits(bits, true);
-  auto loop = dyn_cast_or_null<scf::ForOp>(argument.getOwner()->getParentOp());
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (isa_and_nonnull<WorkOp>(parent))
+    return getCoordinate(argument);
+  auto loop = dyn_cast_or_null<scf::ForOp>(parent);
   if (!loop || argument != loop.getInductionVar() || !ranges.isCounted(loop))
     return getUniqueAtom(bounds, countLoops(argument.getParentRegion()));
   Polynomial lower = getValue(loop.getLowerBound());
@@ -606,6 +619,11 @@ Polynomial ExecutionCounts::getTripCount(scf::ForOp loop) {
                  std::move(trips));
 }
 
+Polynomial ExecutionCounts::getTripCount(WorkOp) {
+  return getAtom("work tiles",
+                 Atom{Atom::Opaque, {DynamicAPInt(0), std::nullopt}});
+}
+
 Polynomial ExecutionCounts::getCount(Operation *op) {
   Polynomial count = constant(1);
   Bounds truth{DynamicAPInt(0), DynamicAPInt(1)};
@@ -614,6 +632,8 @@ Polynomial ExecutionCounts::getCount(Operation *op) {
        child = parent, parent = parent->getParentOp()) {
     if (auto loop = dyn_cast<scf::ForOp>(parent)) {
       count = multiply(count, getTripCount(loop));
+    } else if (auto work = dyn_cast<WorkOp>(parent)) {
+      count = multiply(count, getTripCount(work));
     } else if (auto branch = dyn_cast<scf::IfOp>(parent)) {
       Polynomial taken =
           getAtom("if(" + toString(getValue(branch.getCondition())) + ")",

@@ -195,7 +195,12 @@ static void getNeededValues(Value value, SmallVectorImpl<Value> &needed) {
 /// All values of getNeededValues have known bounds.
 IntRange IntegerRanges::compute(Value value) {
   IntRange all = IntRange::maxRange(getIntegerBits(value.getType()));
-  if (isa<BlockArgument>(value)) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    Operation *parent = argument.getOwner()->getParentOp();
+    if (auto kernel = parent ? parent->getParentOfType<KernelOp>() : KernelOp();
+        kernel && isa<WorkOp>(parent))
+      return fromZero(getLastWorkTile(kernel, argument.getArgNumber()),
+                      getIntegerBits(value.getType()));
     scf::ForOp loop = getLoopOfInductionVar(value);
     if (!loop || !isCounted(loop))
       return all;

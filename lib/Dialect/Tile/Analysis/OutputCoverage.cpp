@@ -86,11 +86,14 @@ struct Accesses {
       if (isa<LoadOp, StoreOp, ReduceAddOp, PutOp>(op))
         memory.push_back(op);
       else if (auto workTile = dyn_cast<WorkTileOp>(op))
-        workTiles.push_back(workTile);
+        workTiles.push_back(workTile.getCoordinates());
+      else if (auto work = dyn_cast<WorkOp>(op))
+        workTiles.push_back(work.getCoordinates());
     });
   }
   SmallVector<Operation *> memory;
-  SmallVector<WorkTileOp> workTiles;
+  /// The coordinates that each tile.work_tile and tile.work gives.
+  SmallVector<ValueRange> workTiles;
 };
 
 class OutputCheck {
@@ -213,6 +216,9 @@ std::optional<Store> OutputCheck::describe(Operation *op) {
 void OutputCheck::findContext(Store &store) {
   for (Operation *parent = store.op->getParentOp();
        !isa<RoleOp, KernelOp>(parent); parent = parent->getParentOp()) {
+    // All CTAs together work once on each work tile.
+    if (isa<WorkOp>(parent))
+      continue;
     auto loop = dyn_cast<scf::ForOp>(parent);
     if (!loop)
       store.condition = parent;
@@ -270,8 +276,8 @@ void OutputCheck::joinBranches() {
 
 void OutputCheck::findGrid() {
   isSingle.assign(kernel.getGrid().size(), false);
-  for (WorkTileOp op : accesses.workTiles)
-    for (auto [axis, value] : llvm::enumerate(op.getCoordinates())) {
+  for (ValueRange coordinates : accesses.workTiles)
+    for (auto [axis, value] : llvm::enumerate(coordinates)) {
       Polynomial atom = counts.getValue(value);
       axisOf[atom.begin()->first.front()] = axis;
       auto extent = cast<ExtentAttr>(kernel.getGrid()[axis]);

@@ -38,6 +38,11 @@ static FailureOr<End> collectEnd(ArrayRef<Operation *> ops) {
   for (Operation *op : ops) {
     if (op->getParentOp() == end.loop)
       continue;
+    // What comes when all work is done has nothing to do with one run of the
+    // loop.
+    if (Operation *work = op->getBlock()->findAncestorOpInBlock(*end.loop);
+        work && work != end.loop && work->isBeforeInBlock(op))
+      continue;
     if (op->getBlock() != end.loop->getBlock())
       return failure();
     if (op->isBeforeInBlock(end.loop))

@@ -56,6 +56,8 @@ void RolePartition::findData(KernelOp kernel) {
   while (changed) {
     changed = false;
     kernel.walk([&](Operation *op) {
+      if (isa<WorkOp>(op))
+        return;
       if (auto loop = dyn_cast<scf::ForOp>(op)) {
         auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
         for (unsigned i = 0; i < loop.getNumResults(); ++i)
@@ -115,6 +117,11 @@ LogicalResult RolePartition::collectNodes(Block &block, bool afterMma) {
           failed(collectNodes(*loop.getBody(), /*afterMma=*/false)))
         return failure();
       afterMma |= containsMma(loop);
+      continue;
+    }
+    if (auto work = dyn_cast<WorkOp>(op)) {
+      if (failed(collectNodes(work.getBody().front(), afterMma)))
+        return failure();
       continue;
     }
     bool isNode = isa<LoadOp, MmaOp>(op) || isStore(&op) ||

@@ -131,8 +131,10 @@ forWork(Block &block, const TargetDescription &target,
   }
 }
 
-/// Returns the outermost loops of a role.
-static auto loopsOf(RoleOp role) { return role.getBody().getOps<scf::ForOp>(); }
+/// Returns the outermost loops of a role's work on one tile.
+static auto loopsOf(RoleOp role) {
+  return KernelOp::getWorkBlock(role.getBody()).getOps<scf::ForOp>();
+}
 
 /// Counts the work of the exponential's own iteration. The order is that of the
 /// program, in which fragments are worked on one by one between reductions.

@@ -50,7 +50,7 @@ private:
                  ? proveBounds(loop)
                  : proveCarried(loop, argument.getArgNumber() -
                                           loop.getNumInductionVars());
-    return isa<KernelOp>(parent);
+    return isa<KernelOp, WorkOp>(parent);
   }
 
   bool proveCarried(scf::ForOp loop, unsigned number) {
@@ -105,13 +105,17 @@ static LogicalResult verifyAround(Operation *op, RoleOp role) {
   bool synchronises = isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(op);
   for (Operation *around = op->getParentOp(); around != role.getOperation();
        around = around->getParentOp()) {
+    // All lanes work on the same tiles.
+    if (isa<WorkOp>(around))
+      continue;
     auto loop = dyn_cast<scf::ForOp>(around);
     auto branch = dyn_cast<scf::IfOp>(around);
     if (!loop && !branch && isCollective)
       continue;
     if (!loop && !branch)
       return around->emitOpError("has '")
-             << op->getName() << "' in it: only scf.for and scf.if can";
+             << op->getName()
+             << "' in it: only scf.for, scf.if and tile.work can";
     Value decides = branch ? branch.getCondition() : loop.getInductionVar();
     if (synchronises && !role.issues() && !isUniform(decides))
       return around->emitError("synchronises as lanes decide, each for itself: "

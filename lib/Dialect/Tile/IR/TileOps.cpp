@@ -177,6 +177,30 @@ static LogicalResult verifyKernelArg(KernelOp op, unsigned arg,
   return success();
 }
 
+static LogicalResult verifyOrder(KernelOp op,
+                                 const llvm::StringSet<> &dimNames) {
+  OrderAttr order = op.getOrderAttr();
+  if (!order)
+    return success();
+  if (op.getScheduleOrGrid() == Schedule::Grid)
+    return op.emitOpError("has an order, but its schedule is 'grid', in which "
+                          "hardware chooses the order");
+  if (order.getAxis() < 0 || order.getAxis() >= int64_t(op.getGrid().size()))
+    return op.emitOpError("has an order of blocks along axis ")
+           << order.getAxis() << ", but the grid has " << op.getGrid().size()
+           << " extents";
+  if (order.getCacheBytes() < 0 || order.getGroupBytes() < 1)
+    return op.emitOpError("has an order with ")
+           << order.getCacheBytes() << " bytes of cache for groups of "
+           << order.getGroupBytes()
+           << " bytes: the first is at least 0, the second at least 1";
+  if (order.getSize() && !dimNames.contains(order.getSize().getValue()))
+    return op.emitOpError("has an order with the size '")
+           << order.getSize().getValue()
+           << "', which is not a dimension of an argument";
+  return success();
+}
+
 static LogicalResult verifyGrid(KernelOp op,
                                 const llvm::StringSet<> &dimNames) {
   if (op.getGrid().empty() || op.getGrid().size() > 3)
@@ -224,7 +248,9 @@ LogicalResult KernelOp::verify() {
     if (number && *number > INT32_MAX)
       return emitOpError("has ") << what << " of " << int64_t(*number)
                                  << ", not from 0 to " << INT32_MAX;
-  return verifyGrid(*this, dimNames);
+  if (failed(verifyGrid(*this, dimNames)))
+    return failure();
+  return verifyOrder(*this, dimNames);
 }
 
 /// Checks the tiles of `op`, which may be an operation of another dialect:
@@ -259,17 +285,6 @@ LogicalResult KernelOp::verifyRegions() {
   WalkResult result =
       walk([](Operation *op) -> WalkResult { return verifyTileSizes(op); });
   return failure(result.wasInterrupted());
-}
-
-LogicalResult WorkTileOp::verify() {
-  auto kernel = (*this)->getParentOfType<KernelOp>();
-  if (!kernel)
-    return emitOpError("must be in a tile.kernel");
-  if (kernel.getGrid().size() != getNumResults())
-    return emitOpError("has ")
-           << getNumResults() << " results, but the grid has "
-           << kernel.getGrid().size() << " extents";
-  return success();
 }
 
 //===----------------------------------------------------------------------===//

@@ -122,6 +122,8 @@ private:
   LogicalResult addAsynchronous(Operation &op, Steps &steps);
   LogicalResult addMma(MmaOp op, Step &step);
   LogicalResult addLoop(scf::ForOp loop, Steps &steps);
+  LogicalResult addWork(WorkOp work, Steps &steps);
+  void addResponse(ResponseOp response, Steps &steps);
   LogicalResult addIf(scf::IfOp branch, Steps &steps);
   LogicalResult addRead(ReadOp read, Steps &steps);
   LogicalResult addSelection(arith::SelectOp select, Steps &steps);
@@ -341,10 +343,16 @@ LogicalResult ModelBuilder::addOperation(Operation &op, Steps &steps) {
     return addChannelOperation(op, steps);
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return addLoop(loop, steps);
+  if (auto work = dyn_cast<WorkOp>(op))
+    return addWork(work, steps);
   if (auto branch = dyn_cast<scf::IfOp>(op))
     return addIf(branch, steps);
   if (auto select = dyn_cast<arith::SelectOp>(op); select && !role->issues)
     return addSelection(select, steps);
+  if (auto response = dyn_cast<ResponseOp>(op)) {
+    addResponse(response, steps);
+    return success();
+  }
   if (!role->issues) {
     addLaneReads(op, steps);
     for (Region &region : op.getRegions())
@@ -353,7 +361,7 @@ LogicalResult ModelBuilder::addOperation(Operation &op, Steps &steps) {
           return failure();
     return success();
   }
-  if (isa<MmaOp, LoadOp, StoreOp, ReduceAddOp>(op))
+  if (isa<MmaOp, LoadOp, StoreOp, ReduceAddOp, RequestOp>(op))
     return addAsynchronous(op, steps);
   if (isa<vector::ExtractStridedSliceOp, vector::ShapeCastOp>(op)) {
     variables[op.getResult(0)] = variableOf(op.getOperand(0));
@@ -539,7 +547,7 @@ LogicalResult ModelBuilder::addAsynchronous(Operation &op, Steps &steps) {
   if (auto mma = dyn_cast<MmaOp>(op)) {
     if (failed(addMma(mma, step)))
       return failure();
-  } else if (!isa<LoadOp>(op) &&
+  } else if (!isa<LoadOp, RequestOp>(op) &&
              failed(needStage(op, op.getOperand(0), step))) {
     return failure();
   }
@@ -614,6 +622,26 @@ LogicalResult ModelBuilder::addLoop(scf::ForOp loop, Steps &steps) {
   steps.push_back(std::move(step));
   if (!results.assignments.empty())
     steps.push_back(std::move(results));
+  return success();
+}
+
+void ModelBuilder::addResponse(ResponseOp response, Steps &steps) {
+  Step step(StepKind::Access, response);
+  if (isa<ChannelType>(response.getSource().getType()))
+    step.readsLast.push_back(channelOf(response.getSource()));
+  else
+    step.reads.push_back(variableOf(response.getSource()));
+  steps.push_back(std::move(step));
+}
+
+LogicalResult ModelBuilder::addWork(WorkOp work, Steps &steps) {
+  Step step(StepKind::Loop, work);
+  step.number = numbers.addLoop(work, roleNumber());
+  if (failed(addBlock(work.getBody().front(), step.body)) ||
+      failed(numbers.countPasses(work, model.loops[step.number])))
+    return failure();
+  model.loops[step.number].inside = model.loops.size() - step.number - 1;
+  steps.push_back(std::move(step));
   return success();
 }
 

@@ -70,17 +70,26 @@ void ProtocolNumbers::findSpans() {
 
 SmallVector<unsigned, 2> ProtocolNumbers::loopsAround(Operation *op) {
   SmallVector<unsigned, 2> result;
-  for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
-       loop = loop->getParentOfType<scf::ForOp>())
-    result.insert(result.begin(), loopIndex.lookup(loop));
+  for (op = op->getParentOp(); op; op = op->getParentOp())
+    if (isa<scf::ForOp, WorkOp>(op))
+      result.insert(result.begin(), loopIndex.lookup(op));
   return result;
 }
 
-unsigned ProtocolNumbers::addLoop(scf::ForOp loop, unsigned role) {
+unsigned ProtocolNumbers::addLoop(Operation *loop, unsigned role) {
   unsigned number = model.loops.size();
   loopIndex[loop] = number;
   model.loops.push_back({loop, role, {}, 0, loopsAround(loop)});
   return number;
+}
+
+LogicalResult ProtocolNumbers::countPasses(WorkOp work, ProtocolLoop &info) {
+  FailureOr<LinearForm> form = toForm(counts.getTripCount(work), /*depth=*/0,
+                                      /*countsPasses=*/true, work);
+  if (failed(form))
+    return failure();
+  info.trips = *form;
+  return success();
 }
 
 LogicalResult ProtocolNumbers::countPasses(scf::ForOp loop,
@@ -211,7 +220,11 @@ void ProtocolNumbers::takeSlope(Polynomial &form,
   if (depth == 0 || count != 1)
     return;
   unsigned loop = condition.parents[depth - 1];
-  auto pass = counts.getPass(cast<scf::ForOp>(model.loops[loop].op));
+  // The coordinates of a work tile are no function of its number.
+  auto around = dyn_cast<scf::ForOp>(model.loops[loop].op);
+  if (!around)
+    return;
+  auto pass = counts.getPass(around);
   auto found = form.find({pass.atom});
   auto slope =
       found == form.end() ? std::nullopt : toSmallInteger(found->second);

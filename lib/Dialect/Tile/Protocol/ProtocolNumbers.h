@@ -28,10 +28,11 @@ public:
   void findSpans();
 
   /// Adds a loop to the model, without its number of passes; its index.
-  unsigned addLoop(mlir::scf::ForOp loop, unsigned role);
+  unsigned addLoop(mlir::Operation *loop, unsigned role);
   /// What is known of its number of passes. An error on the loop if its step
   /// may not be positive, or if three loops decide the number.
   mlir::LogicalResult countPasses(mlir::scf::ForOp loop, ProtocolLoop &info);
+  mlir::LogicalResult countPasses(WorkOp work, ProtocolLoop &info);
 
   /// Adds a condition of `op` to the model; its index.
   mlir::FailureOr<unsigned> addCondition(mlir::Value value, mlir::Operation *op,

@@ -237,7 +237,7 @@ std::optional<RingOrder::State> RingOrder::run(Operation &op, State state) {
       return std::nullopt;
     state.reset(member);
   }
-  if (isa<scf::ForOp>(op)) {
+  if (isa<scf::ForOp, WorkOp>(op)) {
     // The state after the loop must be the same for any number of iterations,
     // including none.
     Block &body = op.getRegion(0).front();

@@ -8,6 +8,7 @@
 
 #include "RoleBuilder.h"
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
+#include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
@@ -36,6 +37,14 @@ struct Crossing {
   /// of each iteration crosses then, and the last one is the loop's result.
   bool eachIteration = false;
   ChannelOp channel;
+
+  /// Whether the loop runs more than once in a role, with an accumulator that
+  /// each time begins anew. The role that gets the accumulator then owns the
+  /// buffer between two runs, and hands it over before it waits for it.
+  bool beginsAnew() const {
+    return eachIteration &&
+           isa_and_nonnull<scf::ForOp, WorkOp>(scf::ForOp(loop)->getParentOp());
+  }
 };
 
 class RoleBuilder {
@@ -49,6 +58,7 @@ public:
 private:
   LogicalResult findCrossings(Block &block);
   LogicalResult checkInits(scf::ForOp loop);
+  LogicalResult checkNewBeginnings();
   LogicalResult addCrossing(Operation *user, Value value, unsigned to);
   LogicalResult createChannels(OpBuilder &builder);
   LogicalResult createChannel(Crossing &crossing, OpBuilder &builder);
@@ -58,10 +68,18 @@ private:
   MemorySpace spaceOf(const Crossing &crossing);
   std::string labelOf(const Crossing &crossing);
   Crossing *findHandOver(const Crossing &crossing);
+  Crossing *findHandOverTo(const Crossing &crossing);
 
   void acquireBegun(Operation *op, OpBuilder &builder);
   void emitBlock(Block &source, OpBuilder &builder, IRMapping &map);
   void emitLoop(scf::ForOp loop, OpBuilder &builder, IRMapping &map);
+  void emitWork(WorkOp work, OpBuilder &builder, IRMapping &map);
+  void emitRequests(WorkOp work, OpBuilder &builder);
+  void emitNext(WorkOp work);
+  bool getsNewAccumulators(scf::ForOp loop);
+  void emitFirstPass(scf::ForOp loop, OpBuilder &builder, IRMapping &map);
+  void handOverForNext(Block &source, OpBuilder &builder);
+  void takeBackAtEnd(OpBuilder &builder);
   void emitOperation(Operation *op, OpBuilder &builder, IRMapping &map);
   void wait(Crossing &crossing, OpBuilder &builder, IRMapping &map);
   void placeReleases(RoleOp role);
@@ -78,6 +96,10 @@ private:
   /// The number of the role that is being built.
   unsigned role = 0;
   bool issues = false;
+  /// The channel of the numbers of work tiles, where they are asked for.
+  ChannelOp next;
+  /// The loop whose first pass is being built by itself.
+  scf::ForOp peeled;
   llvm::StringMap<unsigned> labels;
 };
 
@@ -133,6 +155,11 @@ LogicalResult RoleBuilder::findCrossings(Block &block) {
         return failure();
       continue;
     }
+    if (auto work = dyn_cast<WorkOp>(op)) {
+      if (failed(findCrossings(work.getBody().front())))
+        return failure();
+      continue;
+    }
     std::optional<unsigned> to = partition.getRole(&op);
     if (!to)
       continue;
@@ -141,6 +168,30 @@ LogicalResult RoleBuilder::findCrossings(Block &block) {
         return failure();
   }
   return success();
+}
+
+/// A role waits for what the loop leaves of an accumulator that begins anew, so
+/// the loop must have left something.
+LogicalResult RoleBuilder::checkNewBeginnings() {
+  ExecutionCounts counts;
+  for (Crossing &crossing : crossings)
+    if (crossing.beginsAnew() && !counts.runsAtLeastOnce(crossing.loop))
+      return scf::ForOp(crossing.loop)
+                 .emitOpError("runs more than once in a CTA and carries an "
+                              "accumulator that role '")
+             << partition.getRoles()[crossing.to].name
+             << "' works on in each pass, but may make no pass: not supported";
+  return success();
+}
+
+/// Returns the crossing that hands the accumulator of this one back.
+Crossing *RoleBuilder::findHandOverTo(const Crossing &crossing) {
+  for (Crossing &other : crossings)
+    if (other.channel.getInPlaceOf() &&
+        other.channel.getInPlaceOf() ==
+            ChannelOp(crossing.channel).getChannel())
+      return &other;
+  return nullptr;
 }
 
 /// Returns the crossing by which the accumulator came that this crossing hands
@@ -277,7 +328,8 @@ LogicalResult RoleBuilder::createChannel(Crossing &crossing,
              << partition.getRoles()[crossing.from].name << "' to '"
              << partition.getRoles()[crossing.to].name
              << "' can only be an accumulator that starts from zero";
-    initial = builder.getI64IntegerAttr(1);
+    if (!crossing.beginsAnew())
+      initial = builder.getI64IntegerAttr(1);
   }
   crossing.channel = ChannelOp::create(
       builder, loc, ChannelType::get(builder.getContext(), type),
@@ -301,6 +353,8 @@ LogicalResult RoleBuilder::createChannels(OpBuilder &builder) {
       crossing.channel.getInPlaceOfMutable().assign(
           other->channel.getChannel());
       crossing.channel->moveAfter(other->channel);
+      if (other->beginsAnew())
+        crossing.channel.setInitial(1);
     }
   for (Crossing &crossing : crossings)
     if (crossing.eachIteration &&
@@ -318,8 +372,11 @@ LogicalResult RoleBuilder::createChannels(OpBuilder &builder) {
 // Roles
 //===----------------------------------------------------------------------===//
 
+/// Whether the buffer changes hands with each commit, so that nobody acquires
+/// or releases a stage.
 static bool isInPlace(ChannelOp channel) {
-  return channel.getInPlaceOf() || channel.getInitial();
+  return channel.getInPlaceOf() ||
+         llvm::any_of(channel->getUsers(), llvm::IsaPred<ChannelOp>);
 }
 
 static void acquire(OpBuilder &builder, ChannelOp channel) {
@@ -355,6 +412,10 @@ void RoleBuilder::emitOperation(Operation *op, OpBuilder &builder,
     if (crossing.from != role)
       continue;
     Value value = crossing.value;
+    // The MMA of a first pass has no accumulator yet that it waits for.
+    if (Crossing *source = findHandOver(crossing);
+        source && peeled && source->loop == peeled)
+      continue;
     if (crossing.loop) {
       if (!crossing.eachIteration)
         continue;
@@ -463,10 +524,17 @@ void RoleBuilder::emitLoop(scf::ForOp loop, OpBuilder &builder,
   // in front of the loop, or of the first of several that work on it.
   acquireBegun(loop, builder);
   // Arguments of the kernel are in no map: roles use them as they are.
-  auto copy = scf::ForOp::create(builder, loop.getLoc(),
-                                 map.lookupOrDefault(loop.getLowerBound()),
+  Value lower = map.lookupOrDefault(loop.getLowerBound()),
+        step = map.lookupOrDefault(loop.getStep());
+  if (getsNewAccumulators(loop)) {
+    emitFirstPass(loop, builder, map);
+    for (auto [i, index] : llvm::enumerate(kept))
+      inits[i] = map.lookupOrDefault(loop.getYieldedValues()[index]);
+    lower = builder.createOrFold<arith::AddIOp>(loop.getLoc(), lower, step);
+  }
+  auto copy = scf::ForOp::create(builder, loop.getLoc(), lower,
                                  map.lookupOrDefault(loop.getUpperBound()),
-                                 map.lookupOrDefault(loop.getStep()), inits);
+                                 step, inits);
   map.map(loop.getInductionVar(), copy.getInductionVar());
   for (auto [i, index] : llvm::enumerate(kept))
     map.map(loop.getRegionIterArg(index), copy.getRegionIterArg(i));
@@ -502,12 +570,111 @@ void RoleBuilder::emitLoop(scf::ForOp loop, OpBuilder &builder,
   waitForResults();
 }
 
+/// Whether this role works on accumulators of the loop that begin anew.
+bool RoleBuilder::getsNewAccumulators(scf::ForOp loop) {
+  return llvm::any_of(crossings, [&](const Crossing &crossing) {
+    return crossing.loop == loop && crossing.to == role &&
+           crossing.beginsAnew();
+  });
+}
+
+/// Builds the loop's first pass, in which there are no accumulators yet: the
+/// role owns their buffers and leaves them as they are. What is computed from
+/// the zeros that stand for them is not used.
+void RoleBuilder::emitFirstPass(scf::ForOp loop, OpBuilder &builder,
+                                IRMapping &map) {
+  map.map(loop.getInductionVar(), map.lookupOrDefault(loop.getLowerBound()));
+  for (auto [arg, init] :
+       llvm::zip(loop.getRegionIterArgs(), loop.getInitArgs()))
+    map.map(arg, map.lookupOrDefault(init));
+  for (Crossing &crossing : crossings)
+    if (crossing.loop == loop && crossing.to == role && crossing.beginsAnew()) {
+      Value arg = loop.getRegionIterArg(crossing.index);
+      Value zero = arith::ConstantOp::create(
+          builder, loop.getLoc(), builder.getZeroAttr(arg.getType()));
+      map.map(arg, zero);
+    }
+  peeled = loop;
+  emitBlock(*loop.getBody(), builder, map);
+  peeled = nullptr;
+}
+
+/// Hands the buffers of accumulators over that the loops of `source` have
+/// left and the next run of the loops begins anew. The role has read what it
+/// needs of them.
+void RoleBuilder::handOverForNext(Block &source, OpBuilder &builder) {
+  for (Crossing &crossing : crossings)
+    if (crossing.beginsAnew() && crossing.to == role &&
+        crossing.loop->getBlock() == &source)
+      if (Crossing *back = findHandOverTo(crossing))
+        commit(builder, back->channel, Value());
+}
+
+/// At the end of the role, takes the buffers that were handed over for a run
+/// of a loop that does not come.
+void RoleBuilder::takeBackAtEnd(OpBuilder &builder) {
+  for (Crossing &crossing : crossings)
+    if (crossing.beginsAnew() && crossing.from == role)
+      if (Crossing *back = findHandOverTo(crossing))
+        WaitOp::create(builder, back->channel.getLoc(),
+                       back->channel.getValueType(),
+                       back->channel.getChannel());
+}
+
+void RoleBuilder::emitWork(WorkOp work, OpBuilder &builder, IRMapping &map) {
+  if (!partition.touches(work, role))
+    return;
+  auto copy = WorkOp::create(builder, work.getLoc());
+  Block &body = copy.getBody().front();
+  for (BlockArgument argument : work.getCoordinates())
+    map.map(argument, body.addArgument(argument.getType(), argument.getLoc()));
+  OpBuilder inside(body.getTerminator());
+  emitBlock(work.getBody().front(), inside, map);
+  emitNext(copy);
+}
+
+/// Waits for the number of the next work tile at the end of the work on this
+/// one.
+void RoleBuilder::emitNext(WorkOp work) {
+  if (!next)
+    return;
+  OpBuilder builder(work.getBody().front().getTerminator());
+  auto wait = WaitOp::create(builder, work.getLoc(), next.getValueType(),
+                             next.getChannel());
+  auto response = ResponseOp::create(builder, work.getLoc(),
+                                     builder.getIndexType(), wait.getValue());
+  cast<NextOp>(work.getBody().front().getTerminator())
+      .getNumberMutable()
+      .assign(response.getNumber());
+}
+
+/// Builds the role that asks for work tiles: at the beginning of a tile it asks
+/// for the next one, so that the response is there when the tile ends.
+void RoleBuilder::emitRequests(WorkOp work, OpBuilder &builder) {
+  auto role = RoleOp::create(builder, work.getLoc(), "request", /*warps=*/1,
+                             /*issue=*/true, IntegerAttr(), IntegerAttr());
+  auto inRole = OpBuilder::atBlockEnd(&role.getBody().emplaceBlock());
+  auto copy = WorkOp::create(inRole, work.getLoc());
+  Block &body = copy.getBody().front();
+  for (BlockArgument argument : work.getCoordinates())
+    body.addArgument(argument.getType(), argument.getLoc());
+  OpBuilder inside(body.getTerminator());
+  AcquireOp::create(inside, work.getLoc(), next.getChannel());
+  Value asked = RequestOp::create(inside, work.getLoc(), next.getValueType());
+  commit(inside, next, asked);
+  emitNext(copy);
+  placeReleases(role);
+}
+
 void RoleBuilder::emitBlock(Block &source, OpBuilder &builder, IRMapping &map) {
   for (Operation &op : source)
     if (auto loop = dyn_cast<scf::ForOp>(op))
       emitLoop(loop, builder, map);
+    else if (auto work = dyn_cast<WorkOp>(op))
+      emitWork(work, builder, map);
     else if (!op.hasTrait<OpTrait::IsTerminator>())
       emitOperation(&op, builder, map);
+  handOverForNext(source, builder);
 }
 
 /// Places waits directly before the first use in their block, and releases
@@ -633,12 +800,25 @@ void fa4::tile::eraseDead(Block &block) {
 
 LogicalResult RoleBuilder::run() {
   Block &body = kernel.getBody().front();
-  if (failed(findCrossings(body)))
+  if (failed(findCrossings(body)) || failed(checkNewBeginnings()))
     return failure();
   auto builder = OpBuilder::atBlockEnd(&body);
   Block source;
   source.getOperations().splice(source.end(), body.getOperations());
   LogicalResult created = createChannels(builder);
+  WorkOp work;
+  if (kernel.getScheduleOrGrid() == Schedule::Requested)
+    for (WorkOp op : source.getOps<WorkOp>())
+      work = op;
+  if (work) {
+    auto type = VectorType::get({4}, builder.getI32Type());
+    next = ChannelOp::create(
+        builder, work.getLoc(), ChannelType::get(builder.getContext(), type),
+        builder.getStringAttr("next"), MemorySpace::smem,
+        /*in_place_of=*/Value(), /*stages=*/1, /*initial=*/nullptr,
+        /*offset=*/nullptr, /*full=*/nullptr, nullptr, nullptr,
+        /*empty=*/nullptr, nullptr);
+  }
   for (auto [i, info] : llvm::enumerate(partition.getRoles())) {
     if (failed(created))
       break;
@@ -650,9 +830,12 @@ LogicalResult RoleBuilder::run() {
     auto inRole = OpBuilder::atBlockEnd(&op.getBody().emplaceBlock());
     IRMapping map;
     emitBlock(source, inRole, map);
+    takeBackAtEnd(inRole);
     eraseDead(op.getBody().front());
     placeReleases(op);
   }
+  if (work && succeeded(created))
+    emitRequests(work, builder);
   source.dropAllReferences();
   source.clear();
   return created;

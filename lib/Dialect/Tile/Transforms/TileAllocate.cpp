@@ -50,7 +50,8 @@ static void setArrivals(KernelOp kernel, const ChannelUses &uses) {
       std::max<int64_t>(count(uses.producers.getArrayRef()), 1));
   channel.removeFullBytesAttr();
   if (llvm::any_of(uses.commits, [](CommitOp commit) {
-        return commit.getValue() && commit.getValue().getDefiningOp<LoadOp>();
+        return commit.getValue() && isa_and_nonnull<LoadOp, RequestOp>(
+                                        commit.getValue().getDefiningOp());
       }))
     channel.setFullBytes(getLoadBytes(channel.getValueType()) * ctas);
   channel.removeEmptyArrivalsAttr();

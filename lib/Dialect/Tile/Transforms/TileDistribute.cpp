@@ -53,6 +53,8 @@ private:
   LogicalResult lowerBlock(Block &block, OpBuilder &b);
   LogicalResult lower(Operation &op, OpBuilder &b);
   LogicalResult lowerFor(scf::ForOp op, OpBuilder &b);
+  LogicalResult lowerWork(WorkOp op, OpBuilder &b);
+  LogicalResult lowerResponse(ResponseOp op, OpBuilder &b);
   LogicalResult lowerIf(scf::IfOp op, OpBuilder &b);
   LogicalResult lowerBranch(Region &from, Region &to, ValueRange results);
   LogicalResult lowerConstant(arith::ConstantOp op, OpBuilder &b);
@@ -624,6 +626,31 @@ LogicalResult Distributor::lowerFor(scf::ForOp op, OpBuilder &b) {
   return lowerBranch(op.getRegion(), loop.getRegion(), op.getResults());
 }
 
+LogicalResult Distributor::lowerWork(WorkOp op, OpBuilder &b) {
+  auto work = WorkOp::create(b, op.getLoc());
+  Block &body = work.getBody().front();
+  for (BlockArgument from : op.getCoordinates())
+    setLane(from, body.addArgument(from.getType(), from.getLoc()));
+  OpBuilder inside(body.getTerminator());
+  if (failed(lowerBlock(op.getBody().front(), inside)))
+    return failure();
+  auto next = cast<NextOp>(op.getBody().front().getTerminator());
+  if (Value number = next.getNumber())
+    cast<NextOp>(body.getTerminator()).getNumberMutable().assign(lane(number));
+  return success();
+}
+
+/// Lanes read a response themselves.
+LogicalResult Distributor::lowerResponse(ResponseOp op, OpBuilder &b) {
+  auto wait = op.getSource().getDefiningOp<WaitOp>();
+  if (!wait)
+    return op.emitOpError("must read a response that the role has waited for");
+  unread.remove(wait);
+  setLane(op.getNumber(), ResponseOp::create(b, op.getLoc(), b.getIndexType(),
+                                             wait.getChannel()));
+  return success();
+}
+
 LogicalResult Distributor::lowerIf(scf::IfOp op, OpBuilder &b) {
   SmallVector<Type> types;
   for (Value result : op.getResults())
@@ -687,6 +714,8 @@ LogicalResult Distributor::lower(Operation &op, OpBuilder &b) {
       .Case([&](StoreOp op) { return lowerStore(op, b); })
       .Case([&](scf::ForOp op) { return lowerFor(op, b); })
       .Case([&](scf::IfOp op) { return lowerIf(op, b); })
+      .Case([&](WorkOp op) { return lowerWork(op, b); })
+      .Case([&](ResponseOp op) { return lowerResponse(op, b); })
       .Case([&](arith::ConstantOp op) { return lowerConstant(op, b); })
       .Case([&](vector::StepOp op) {
         lowerStep(op, b);

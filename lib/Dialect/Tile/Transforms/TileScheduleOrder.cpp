@@ -267,7 +267,7 @@ static void sinkToUsers(Block &block) {
 static void tidyBlock(Block &block, bool issues) {
   if (!issues)
     deferUncommitted(block);
-  if (!issues && isa<RoleOp>(block.getParentOp()))
+  if (!issues && isa<RoleOp, WorkOp>(block.getParentOp()))
     sinkToUsers(block);
   SmallVector<WaitOp> waits(block.getOps<WaitOp>());
   for (WaitOp wait : waits)
@@ -330,7 +330,7 @@ void fa4::tile::orderFirstLoads(KernelOp kernel) {
       [&](Operation *op) { number.insert({op, number.size()}); });
   llvm::MapVector<ChannelOp, ChannelUses> uses = collectChannelUses(kernel);
   for (auto role : kernel.getBody().getOps<RoleOp>()) {
-    Block &block = role.getBody().front();
+    Block &block = KernelOp::getWorkBlock(role.getBody());
     auto loops = block.getOps<scf::ForOp>();
     if (!role.issues() || loops.empty())
       continue;

@@ -11,6 +11,7 @@
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Support/PostOrder.h"
+#include "fa4/Target/RegisterBudget.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -25,6 +26,7 @@ namespace fa4::tile {
 } // namespace fa4::tile
 
 using namespace mlir;
+using namespace fa4;
 using namespace fa4::tile;
 
 namespace {
@@ -90,6 +92,7 @@ private:
   LogicalResult lower(Operation &op, OpBuilder &b);
   LogicalResult lowerFor(scf::ForOp op, OpBuilder &b);
   LogicalResult lowerIf(scf::IfOp op, OpBuilder &b);
+  LogicalResult lowerWork(WorkOp op, OpBuilder &b);
   LogicalResult lowerBranch(Region &from, Region &to);
   void lowerRead(ReadOp op, OpBuilder &b);
   void read(ReadOp op, int64_t first, int64_t last, OpBuilder &b);
@@ -661,6 +664,22 @@ LogicalResult Unroller::lowerIf(scf::IfOp op, OpBuilder &b) {
   return success();
 }
 
+LogicalResult Unroller::lowerWork(WorkOp op, OpBuilder &b) {
+  auto work = WorkOp::create(b, op.getLoc());
+  Block &body = work.getBody().front();
+  for (BlockArgument from : op.getCoordinates())
+    scalars.map(from, body.addArgument(from.getType(), from.getLoc()));
+  OpBuilder inside(body.getTerminator());
+  if (failed(lowerBlock(op.getBody().front(), inside)))
+    return failure();
+  auto next = cast<NextOp>(op.getBody().front().getTerminator());
+  if (Value number = next.getNumber())
+    cast<NextOp>(body.getTerminator())
+        .getNumberMutable()
+        .assign(getScalar(number));
+  return success();
+}
+
 LogicalResult Unroller::lower(Operation &op, OpBuilder &b) {
   if (op.getNumRegions())
     buildCaptured(op, b);
@@ -671,6 +690,7 @@ LogicalResult Unroller::lower(Operation &op, OpBuilder &b) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
       .Case([&](scf::ForOp op) { return lowerFor(op, b); })
       .Case([&](scf::IfOp op) { return lowerIf(op, b); })
+      .Case([&](WorkOp op) { return lowerWork(op, b); })
       .Case([&](vector::ReductionOp op) {
         lowerReduction(op, b);
         return success();
@@ -716,7 +736,7 @@ LogicalResult Unroller::lowerBlock(Block &block, OpBuilder &b) {
 }
 
 static bool isSupported(Operation *op) {
-  if (isa<scf::ForOp, scf::IfOp, scf::YieldOp, vector::StepOp,
+  if (isa<scf::ForOp, scf::IfOp, scf::YieldOp, WorkOp, vector::StepOp,
           arith::ConstantOp, vector::ReductionOp, ReadOp, WriteOp, Exp2Op>(op))
     return true;
   if (auto broadcast = dyn_cast<vector::BroadcastOp>(op))
@@ -792,8 +812,18 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
     KernelOp kernel = getOperation();
     llvm::DenseMap<Value, unsigned> bufferOf = numberBuffers(kernel);
     for (auto role : kernel.getBody().getOps<RoleOp>())
-      if (!role.issues() && failed(Unroller(role, fragment, bufferOf).run()))
+      if (!role.issues() &&
+          failed(Unroller(role, fragmentOf(role), bufferOf).run()))
         return signalPassFailure();
+  }
+
+  /// Two fragments are in flight: one is read while the other one is worked on.
+  /// A role with few registers has fragments of half the size.
+  int64_t fragmentOf(RoleOp role) {
+    bool isShort =
+        role.getRegisters() &&
+        *role.getRegisters() < uint64_t(2 * fragment) + kRegisterSlack;
+    return isShort && fragment % 4 == 0 ? fragment / 2 : int64_t(fragment);
   }
 };
 } // namespace

@@ -346,7 +346,7 @@ static bool isHeld(Value value) {
 
 /// The registers of a row that is worked on in fragments, because no reduction
 /// needs all of it at once: two fragments of 32 columns in flight.
-static constexpr unsigned kStreamedRegisters = 64;
+static constexpr unsigned kStreamedRegisters = 40;
 
 /// Returns the largest number of registers that the tile values of a block
 /// occupy at once. A result may take the place of an operand that dies, as in

@@ -80,6 +80,9 @@ public:
   /// polynomial.
   Polynomial getTripCount(mlir::scf::ForOp loop);
 
+  /// On how many work tiles the CTA works: an atom.
+  Polynomial getTripCount(WorkOp work);
+
   /// The value of an index or integer, as a signed number.
   Polynomial getValue(mlir::Value value);
 
@@ -119,6 +122,7 @@ private:
 
   Polynomial computeValue(mlir::Value value);
   Polynomial computeArgument(mlir::BlockArgument argument);
+  Polynomial getCoordinate(mlir::BlockArgument argument);
   Polynomial computeResult(mlir::OpResult result);
   Polynomial getAtom(const std::string &key, Atom atom);
   Polynomial getUniqueAtom(Bounds bounds, unsigned depth);

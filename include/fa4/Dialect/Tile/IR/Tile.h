@@ -22,6 +22,7 @@
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "fa4/Dialect/Tile/IR/TileDialect.h.inc"
@@ -53,6 +54,9 @@ inline constexpr int64_t kMaxTileElements = int64_t(1) << 20;
 
 /// Whether the tile has at most kMaxTileElements.
 bool fitsChip(mlir::VectorType tile);
+
+/// Whether this is the type of the response to a tile.request: 16 opaque bytes.
+bool isResponse(mlir::Type type);
 
 /// The names of the attributes of kernel arguments.
 inline constexpr llvm::StringLiteral kArgName = "tile.name";

@@ -94,6 +94,85 @@ def Tile_ExtentAttr : AttrDef<Tile_Dialect, "Extent"> {
   let assemblyFormat = "`<` $size (`by` $tile^)? `>`";
 }
 
+def Tile_Schedule : I32EnumAttr<"Schedule", "which CTA works on which work tile", [
+    I32EnumAttrCase<"Grid", 0, "grid">, I32EnumAttrCase<"Static", 1, "static">,
+    I32EnumAttrCase<"LongestFirst", 2, "lpt">,
+    I32EnumAttrCase<"Requested", 3, "clc">]> {
+  let cppNamespace = "::fa4::tile";
+  let genSpecializedAttr = 0;
+}
+def Tile_ScheduleAttr : EnumAttr<Tile_Dialect, Tile_Schedule, "schedule"> {
+  let summary = "which CTA works on which work tile";
+  let description = [{
+    | schedule | CTAs | work tiles of a CTA |
+    |---|---|---|
+    | `grid` | one a work tile, in the three dimensions of the launch | its own coordinates |
+    | `lpt` | one a work tile, in one dimension | the one that has the CTA's number in the kernel's `order`; hardware starts CTAs in the order of their numbers |
+    | `static` | as many as the chip has SMs, but no more than work tiles | those whose number is the CTA's own plus a multiple of the number of CTAs |
+    | `clc` | one a work tile, in one dimension | its own, then the ones of CTAs that have not started, which it asks the hardware for (PTX ISA, clusterlaunchcontrol) |
+
+    In kernels with `static` and `clc` the work stands in a `tile.work`.
+
+    Example:
+
+    ```mlir
+    tile.kernel @k(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>],
+                    schedule = #tile.schedule<static>} {
+      tile.work (%i) {
+      }
+    }
+    ```
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Tile_OrderAttr : AttrDef<Tile_Dialect, "Order"> {
+  let mnemonic = "order";
+  let summary = "the numbers of work tiles";
+  let description = [{
+    Numbers work tiles: a function from a number to the coordinates, one to one. The
+    extents of all axes but `axis` make one sequence of *groups* (the first of these
+    axes runs fastest); along `axis` are the *blocks* of a group. What the work tiles
+    of a group have in common (keys and values of a head) is to stay in the L2 cache
+    while they are worked on. So many groups as fit are worked on side by side, a
+    *section*; in a section, the first blocks of all groups come first, then the second ones.
+
+        width    = clamp(cache_bytes div (group_bytes * size), 1, groups)
+        section  = number div (width * blocks);   rest = number mod (width * blocks)
+        present  = min(width, groups - section * width)
+        block    = rest div present;              group = section * width + rest mod present
+        descending: block = blocks - 1 - block
+
+    where `size` is a name in the `tile.dims` of an argument. Without `cache_bytes` the
+    width is 1: all blocks of a group, then the next group. (FlashAttention-4's
+    longest-processing-time-first scheduler computes the same numbers.)
+
+    Worked example: 3 blocks, 5 heads of which 2 fit, descending. Numbers 0 to 5 are
+    (block 2, head 0), (2, 1), (1, 0), (1, 1), (0, 0), (0, 1); 6 to 11 are heads 2 and 3 alike;
+    12 to 14 are (2, 4), (1, 4), (0, 4).
+
+    Example:
+
+    ```mlir
+    tile.kernel @k(%q: memref<?x?x64xbf16> {tile.name = "q", tile.dims = ["Sq", "H", "64"]},
+                   %k: memref<?x?x64xbf16> {tile.name = "k", tile.dims = ["Sk", "H", "64"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"Sq" by 256>, #tile.extent<"H">],
+                    schedule = #tile.schedule<lpt>,
+                    order = #tile.order<axis = 0, descending = true,
+                                        cache_bytes = 52428800, group_bytes = 256, size = "Sk">} {
+      %i, %h = tile.work_tile : index, index
+    }
+    ```
+  }];
+  let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$axis,
+                        DefaultValuedParameter<"bool", "false">:$descending,
+                        DefaultValuedParameter<"int64_t", "0">:$cache_bytes,
+                        DefaultValuedParameter<"int64_t", "1">:$group_bytes,
+                        OptionalParameter<"::mlir::StringAttr">:$size);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 def Tile_ChannelType : TypeDef<Tile_Dialect, "Channel"> {
   let mnemonic = "channel";
   let summary = "handle of a channel";

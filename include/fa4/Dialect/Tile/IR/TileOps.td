@@ -76,7 +76,9 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     | attribute | meaning |
     |---|---|
     | `chip` | the chip, for example `sm_100a`: one of those that have a target description |
-    | `grid` | up to three `#tile.extent`: what `tile.work_tile` counts |
+    | `grid` | up to three `#tile.extent`: the work tiles, which `tile.work_tile` and `tile.work` count |
+    | `schedule` | which CTA works on which work tile (`#tile.schedule`); one CTA a work tile without it |
+    | `order` | in which order they are worked on (`#tile.order`); only beside a `schedule` |
     | `smem_bytes`, `tmem_columns` | what the placed channels need; set by `tile-allocate` |
 
     Example:
@@ -114,6 +116,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     OptionalAttr<DictArrayAttr>:$res_attrs,
     StrAttr:$chip,
     TypedArrayAttrBase<Tile_ExtentAttr, "grid extents">:$grid,
+    OptionalAttr<Tile_ScheduleAttr>:$schedule,
+    OptionalAttr<Tile_OrderAttr>:$order,
     OptionalAttr<I64Attr>:$smem_bytes,
     OptionalAttr<I64Attr>:$tmem_columns);
   let regions = (region SizedRegion<1>:$body);
@@ -134,27 +138,16 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     ::llvm::StringRef getArgName(unsigned arg);
     /// What `tile.output` of argument `arg` says, if it is there.
     ::std::optional<OutputKind> getOutputKind(unsigned arg);
+    /// `grid` without the attribute.
+    Schedule getScheduleOrGrid() { return getSchedule().value_or(Schedule::Grid); }
+    /// Whether a CTA may work on more than one work tile, so that work stands
+    /// in a `tile.work`.
+    bool isPersistent();
+    /// The block of the work on one tile: of the `tile.work` in `scope` (the
+    /// body of the kernel or of one of its roles), if it has one, and else
+    /// of `scope` itself.
+    static ::mlir::Block &getWorkBlock(::mlir::Region &scope);
   }];
-}
-
-def Tile_WorkTileOp : Tile_Op<"work_tile", [Pure]> {
-  let summary = "coordinates of the work tile";
-  let description = [{
-    One coordinate for each entry of the kernel's `grid`, from 0 to the extent,
-    exclusive.
-
-    Example:
-
-    ```mlir
-    tile.kernel @k(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
-        attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-      %i = tile.work_tile : index
-    }
-    ```
-  }];
-  let results = (outs Variadic<Index>:$coordinates);
-  let assemblyFormat = "attr-dict `:` type($coordinates)";
-  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -410,5 +403,6 @@ def Tile_Exp2Op : Tile_Op<"exp2", [
 include "fa4/Dialect/Tile/IR/TileChannelOps.td"
 include "fa4/Dialect/Tile/IR/TileLaneOps.td"
 include "fa4/Dialect/Tile/IR/TileLaunchOp.td"
+include "fa4/Dialect/Tile/IR/TileWorkOps.td"
 
 #endif // FA4_DIALECT_TILE_IR_TILEOPS_TD

@@ -216,7 +216,8 @@ def TileUnroll : FA4_Pass<"tile-unroll", "::fa4::tile::KernelOp"> {
   }];
   let options = [
     Option<"fragment", "fragment", "int64_t", /*default=*/"32",
-           "Columns of a fragment">
+           "Columns of a fragment; half as many in a role whose registers "
+           "do not hold two fragments">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",

@@ -14,6 +14,57 @@
 include "fa4/Support/PassWithOptions.td"
 
 //===----------------------------------------------------------------------===//
+// tile-assign-work
+//===----------------------------------------------------------------------===//
+
+def TileAssignWork : FA4_Pass<"tile-assign-work", "::fa4::tile::KernelOp"> {
+  let summary = "Choose which CTA works on which work tile, and in which order";
+  let description = [{
+    *Input*: a tile program; the level `lazy-rescale`. *Output*: the same program with a
+    `schedule` and an `order`. A program whose CTAs work on several tiles
+    stands in a `tile.work`.
+
+    With `schedule=auto` the pass chooses by how work tiles differ. If the
+    passes of the loops depend on a coordinate of the work tile, as in causal attention,
+    the longest tiles go first (`lpt`): the hardware starts a CTA when another
+    one ends, so that the short tiles at the end fill the gaps. If all tiles
+    take equally long, CTAs stay and work on several tiles (`static`), so that the loads and the first
+    products of a tile overlap with the end of the one before. `clc` does both: CTAs stay,
+    and ask the hardware for the tile of a CTA that has not started yet.
+
+    The order puts work tiles together that read the same tensors in their loops, as those of
+    one head do, as long as these fit into half of the L2 cache (see `#tile.order`). A
+    kernel that has a schedule is left as it is.
+
+    Before:
+
+    ```mlir
+    tile.kernel @sum(%x: memref<?x?xf32> {tile.name = "x", tile.dims = ["N", "M"]},
+                     %y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+      %i = tile.work_tile : index
+    }
+    ```
+
+    After, with `schedule=static`:
+
+    ```mlir
+    tile.kernel @sum(%x: memref<?x?xf32> {tile.name = "x", tile.dims = ["N", "M"]},
+                     %y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>],
+                    schedule = #tile.schedule<static>, order = #tile.order<axis = 0>} {
+      tile.work (%i) {
+      }
+    }
+    ```
+  }];
+  let options = [
+    Option<"schedule", "schedule", "std::string", /*default=*/"\"auto\"",
+           "auto, grid, static, lpt or clc (see #tile.schedule)">];
+  let dependentDialects = ["::fa4::tile::TileDialect"];
+}
+
+//===----------------------------------------------------------------------===//
 // tile-warp-specialize
 //===----------------------------------------------------------------------===//
 

@@ -1,0 +1,263 @@
+//===- WorkTiles.cpp - which CTA works on which tile ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Numbers of work tiles and sizes are less than 2^31 (the manifest's
+// conditions), so that sums and products of 32 bits do not wrap around.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RoleLowering.h"
+#include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+Value RoleLowering::sizeNamed(StringRef name) {
+  auto size = signature.size(name);
+  return std::holds_alternative<unsigned>(size)
+             ? argument(std::get<unsigned>(size))
+             : constant(std::get<int64_t>(size));
+}
+
+std::pair<SmallVector<Value>, Value> RoleLowering::getExtents() {
+  auto kernel = cast<KernelOp>(role->getParentOp());
+  SmallVector<Value> extents;
+  Value product;
+  for (auto extent : kernel.getGrid().getAsRange<ExtentAttr>()) {
+    Value size = sizeNamed(extent.getSize());
+    if (extent.getTile() > 1)
+      size = arith::CeilDivUIOp::create(builder, loc, size,
+                                        constant(extent.getTile()));
+    extents.push_back(size);
+    product =
+        product ? arith::MulIOp::create(builder, loc, product, size) : size;
+  }
+  return {extents, product};
+}
+
+/// Computes the coordinates of a work tile from its number, as OrderAttr says.
+SmallVector<Value> RoleLowering::findCoordinates(Value number,
+                                                 ArrayRef<Value> extents) {
+  ImplicitLocOpBuilder b(loc, builder);
+  auto kernel = cast<KernelOp>(role->getParentOp());
+  OrderAttr order = kernel.getOrderAttr();
+  unsigned axis = order ? order.getAxis() : 0;
+  Value blocks = extents[axis], groups = constant(1);
+  for (auto [i, extent] : llvm::enumerate(extents))
+    if (i != axis)
+      groups = arith::MulIOp::create(b, groups, extent);
+  Value block, group;
+  if (!order || order.getCacheBytes() == 0) {
+    group = arith::DivUIOp::create(b, number, blocks);
+    block = arith::RemUIOp::create(b, number, blocks);
+  } else {
+    int64_t each = std::min<int64_t>(
+        order.getCacheBytes() / order.getGroupBytes(), INT32_MAX);
+    Value width = constant(each);
+    if (order.getSize())
+      width = arith::DivUIOp::create(b, width,
+                                     sizeNamed(order.getSize().getValue()));
+    width = arith::MinUIOp::create(b, width, groups);
+    width = arith::MaxUIOp::create(b, width, constant(1));
+    Value perSection = arith::MulIOp::create(b, width, blocks);
+    Value section = arith::DivUIOp::create(b, number, perSection);
+    Value rest = arith::RemUIOp::create(b, number, perSection);
+    Value first = arith::MulIOp::create(b, section, width);
+    Value present = arith::MinUIOp::create(
+        b, width, arith::SubIOp::create(b, groups, first));
+    block = arith::DivUIOp::create(b, rest, present);
+    group = arith::AddIOp::create(b, first,
+                                  arith::RemUIOp::create(b, rest, present));
+  }
+  if (order && order.getDescending())
+    block = arith::SubIOp::create(
+        b, arith::SubIOp::create(b, blocks, constant(1)), block);
+  SmallVector<Value> coordinates;
+  unsigned left = extents.size() - 1;
+  for (auto [i, extent] : llvm::enumerate(extents)) {
+    if (i == axis) {
+      coordinates.push_back(block);
+      continue;
+    }
+    // What is left of the number is the last coordinate.
+    bool isLast = --left == 0;
+    coordinates.push_back(
+        isLast ? group : arith::RemUIOp::create(b, group, extent).getResult());
+    if (!isLast)
+      group = arith::DivUIOp::create(b, group, extent);
+  }
+  return coordinates;
+}
+
+LogicalResult RoleLowering::lowerWorkTile(WorkTileOp op) {
+  Type i32 = builder.getI32Type();
+  auto kernel = cast<KernelOp>(role->getParentOp());
+  Value x = NVVM::BlockIdXOp::create(builder, loc, i32);
+  SmallVector<Value> ids;
+  if (kernel.getScheduleOrGrid() == Schedule::Grid)
+    ids = {x, NVVM::BlockIdYOp::create(builder, loc, i32),
+           NVVM::BlockIdZOp::create(builder, loc, i32)};
+  else
+    ids = findCoordinates(x, getExtents().first);
+  for (auto [result, id] : llvm::zip(op.getResults(), ids))
+    mapping.map(result, toIndex(id));
+  return success();
+}
+
+/// Leaves what is the same for all work tiles where it is used: computed in
+/// front of the loop, addresses would occupy registers through the loops
+/// inside, which have none to spare.
+static Attribute keepInvariants(Builder &builder) {
+  MLIRContext *context = builder.getContext();
+  auto licm = LLVM::LoopLICMAttr::get(context, builder.getBoolAttr(true),
+                                      /*versioningDisable=*/BoolAttr());
+  return LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, {}, {}, licm, {},
+                                       {}, {}, {}, {}, {}, {}, {}, {});
+}
+
+Value fa4::tile::readRegister(OpBuilder &builder, Location loc,
+                              StringRef name) {
+  return LLVM::InlineAsmOp::create(
+             builder, loc, builder.getI32Type(), ValueRange(),
+             ("mov.u32 $0, %" + name + ";").str(), "=r",
+             /*has_side_effects=*/true, /*is_align_stack=*/false,
+             LLVM::TailCallKind::None, /*asm_dialect=*/LLVM::AsmDialectAttr(),
+             /*operand_attrs=*/ArrayAttr())
+      .getResult(0);
+}
+
+/// Asks for a work tile where the response is committed, because the barrier
+/// must expect its bytes first.
+LogicalResult RoleLowering::requestWork(CommitOp op, const Buffer &buffer,
+                                        Value stage, Value barrier) {
+  std::optional<uint64_t> bytes = buffer.getChannel().getFullBytes();
+  if (!bytes || buffer.tensorMemory)
+    return op.emitOpError("needs a channel in shared memory with the 'bytes' "
+                          "of a response (run tile-allocate first)");
+  NVVM::MBarrierArriveExpectTxOp::create(
+      builder, loc, Type(), barrier, constant(*bytes), NVVM::MemScopeKind::CTA,
+      /*relaxed=*/false, Value());
+  NVVM::ClusterLaunchControlTryCancelOp::create(
+      builder, loc, /*multicast=*/UnitAttr(), stagePointer(buffer, stage),
+      barrier);
+  return success();
+}
+
+/// The fence orders the read before the next response is written, which the
+/// asynchronous proxy does (PTX ISA, clusterlaunchcontrol, example).
+LogicalResult RoleLowering::lowerResponse(ResponseOp op) {
+  auto wait = op.getSource().getDefiningOp<WaitOp>();
+  Value channel = wait ? wait.getChannel() : op.getSource();
+  const Buffer &buffer = layout.buffer(channel.getDefiningOp<ChannelOp>());
+  if (buffer.tensorMemory)
+    return op.emitOpError("must read a channel in shared memory (smem)");
+  RingPosition position = positions.get(buffer.channel, RingUse::Wait);
+  --position.offset;
+  Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
+  Value response =
+      LLVM::LoadOp::create(builder, loc, builder.getIntegerType(128),
+                           stagePointer(buffer, stage), /*alignment=*/16);
+  NVVM::FenceProxyOp::create(
+      builder, loc, NVVM::ProxyKind::async_shared,
+      NVVM::SharedSpaceAttr::get(builder.getContext(),
+                                 NVVM::SharedSpace::shared_cta));
+  using Query = NVVM::ClusterLaunchControlQueryType;
+  Value isTile = NVVM::ClusterLaunchControlQueryCancelOp::create(
+      builder, loc, builder.getI1Type(), Query::IS_CANCELED, response);
+  Value number = NVVM::ClusterLaunchControlQueryCancelOp::create(
+      builder, loc, builder.getI32Type(), Query::GET_FIRST_CTA_ID_X, response);
+  mapping.map(op.getNumber(), toIndex(arith::SelectOp::create(
+                                  builder, loc, isTile, number, constant(-1))));
+  return success();
+}
+
+/// Moves the operations of the block up to `last`, which compute coordinates,
+/// to where they are used first: what only the end of the work on a tile needs
+/// occupies no register before.
+static void sinkToUsers(Block &block, Operation *last) {
+  for (Operation *op = last; op;) {
+    Operation *before = op->getPrevNode();
+    if (Operation *first = getFirstUser(op->getResults(), block))
+      op->moveBefore(first);
+    op = before;
+  }
+}
+
+/// The number of the work tile of the pass, where it follows from that.
+static Value tileOfPass(OpBuilder &builder, Location loc, Value pass) {
+  Value before = arith::MulIOp::create(builder, loc, pass,
+                                       readRegister(builder, loc, "nctaid.x"));
+  return arith::AddIOp::create(builder, loc, before,
+                               readRegister(builder, loc, "ctaid.x"));
+}
+
+/// The loop over the work tiles of a CTA carries the number of the pass, from
+/// which the number of the tile follows unless it is asked for, and the
+/// positions in rings that do not follow from it. A CTA has one work tile at
+/// least, so that the loop ends with its condition.
+LogicalResult RoleLowering::lowerWork(WorkOp op) {
+  finishTensorLoads();
+  finishTensorStores();
+  Type i32 = builder.getI32Type();
+  auto nextOp = cast<NextOp>(op.getBody().front().getTerminator());
+  bool isRequested = bool(nextOp.getNumber());
+  SmallVector<RingPositions::Group> counted, carried;
+  for (RingPositions::Group &group : positions.groupsOf(op.getBody()))
+    (group.countsPasses ? counted : carried).push_back(group);
+  SmallVector<Value> inits = {constant(0)};
+  for (auto &group : carried)
+    inits.push_back(RingPositions::materialize(builder, loc, group.entry));
+  if (isRequested)
+    inits.push_back(readRegister(builder, loc, "ctaid.x"));
+  SmallVector<Type> types(inits.size(), i32);
+  auto bind = [&](ValueRange values) {
+    for (auto &group : counted)
+      positions.enter(group, add(values.front(), group.entry.offset));
+    for (auto [i, group] : llvm::enumerate(carried))
+      positions.enter(group, values[i + 1]);
+  };
+  auto loop = scf::WhileOp::create(builder, loc, types, inits);
+  loop->setDiscardableAttr(kLoopAnnotation, keepInvariants(builder));
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    SmallVector<Location> locations(types.size(), loc);
+    Block *body = builder.createBlock(&loop.getBefore(), {}, types, locations);
+    Value pass = body->getArgument(0);
+    Value number = isRequested ? body->getArguments().back()
+                               : tileOfPass(builder, loc, pass);
+    for (auto [argument, value] : llvm::zip(
+             op.getCoordinates(), findCoordinates(number, getExtents().first)))
+      mapping.map(argument, toIndex(value));
+    Operation *last = &body->back();
+    bind(body->getArguments());
+    if (failed(lowerBlock(op.getBody().front())))
+      return failure();
+    sinkToUsers(*body, last);
+    loc = op.getLoc();
+    SmallVector<Value> next = {add(pass, 1)};
+    for (auto &group : carried)
+      next.push_back(
+          RingPositions::materialize(builder, loc, positions.current(group)));
+    Value nextNumber = isRequested ? toI32(mapping.lookup(nextOp.getNumber()))
+                                   : tileOfPass(builder, loc, next.front());
+    if (isRequested)
+      next.push_back(nextNumber);
+    // There is no tile -1: as an unsigned number, it is beyond the last one.
+    Value isTile =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                              nextNumber, getExtents().second);
+    scf::ConditionOp::create(builder, loc, isTile, next);
+    Block *again = builder.createBlock(&loop.getAfter(), {}, types, locations);
+    scf::YieldOp::create(builder, loc, again->getArguments());
+  }
+  bind(loop.getResults());
+  return success();
+}

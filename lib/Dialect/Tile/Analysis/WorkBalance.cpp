@@ -1,0 +1,215 @@
+//===- WorkBalance.cpp - how work tiles differ ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/WorkBalance.h"
+#include "fa4/Support/PostOrder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::tile;
+
+namespace {
+
+/// How numbers change along one axis.
+class Trends {
+public:
+  Trends(KernelOp kernel, unsigned axis) : axis(axis), kernel(kernel) {}
+
+  Trend get(Value value);
+
+private:
+  Trend compute(Value value);
+  Trend ofOperands(Operation *op);
+
+  unsigned axis;
+  KernelOp kernel;
+  llvm::DenseMap<Value, Trend> known;
+};
+
+} // namespace
+
+static Trend negate(Trend trend) {
+  return trend == Trend::Rising    ? Trend::Falling
+         : trend == Trend::Falling ? Trend::Rising
+                                   : trend;
+}
+
+/// Of a sum, a minimum or a maximum of two numbers.
+static Trend combine(Trend a, Trend b) {
+  if (a == Trend::Constant || a == b)
+    return b;
+  return b == Trend::Constant ? a : Trend::Unknown;
+}
+
+static bool isPositive(Value value) {
+  APInt number;
+  return matchPattern(value, m_ConstantInt(&number)) &&
+         number.isStrictlyPositive();
+}
+
+/// What is computed from constants alone is constant; of the rest nothing is
+/// known.
+Trend Trends::ofOperands(Operation *op) {
+  bool isConstant = op->getNumRegions() == 0 &&
+                    llvm::all_of(op->getOperands(), [&](Value operand) {
+                      return known.lookup(operand) == Trend::Constant;
+                    });
+  return isConstant ? Trend::Constant : Trend::Unknown;
+}
+
+Trend Trends::compute(Value value) {
+  // The passes of loops are counted for all passes of those around them.
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return isa<KernelOp>(argument.getOwner()->getParentOp()) ? Trend::Constant
+                                                             : Trend::Unknown;
+  Operation *op = value.getDefiningOp();
+  auto lhs = [&] { return known.lookup(op->getOperand(0)); };
+  auto rhs = [&] { return known.lookup(op->getOperand(1)); };
+  return llvm::TypeSwitch<Operation *, Trend>(op)
+      .Case([&](WorkTileOp tile) {
+        return tile.getResult(axis) == value ? Trend::Rising : Trend::Constant;
+      })
+      .Case<arith::AddIOp, arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp,
+            arith::MaxUIOp>([&](auto) { return combine(lhs(), rhs()); })
+      .Case([&](arith::SubIOp) { return combine(lhs(), negate(rhs())); })
+      .Case<arith::IndexCastOp, arith::IndexCastUIOp>(
+          [&](auto) { return lhs(); })
+      .Case<arith::MulIOp, arith::DivSIOp, arith::DivUIOp, arith::CeilDivSIOp,
+            arith::CeilDivUIOp, arith::FloorDivSIOp>([&](auto) {
+        return isPositive(op->getOperand(1)) ? lhs() : ofOperands(op);
+      })
+      .Default([&](Operation *) { return ofOperands(op); });
+}
+
+Trend Trends::get(Value value) {
+  visitPostOrder<Value>(
+      value, [&](Value v) { return known.contains(v); },
+      [](Value v, SmallVectorImpl<Value> &operands) {
+        if (Operation *op = v.getDefiningOp())
+          llvm::append_range(operands, op->getOperands());
+      },
+      [&](Value v) { known.try_emplace(v, compute(v)); });
+  return known.lookup(value);
+}
+
+/// How the passes of all loops change together along the trends' axis.
+static Trend getTrendOfPasses(KernelOp kernel, Trends &trends) {
+  Trend trend = Trend::Constant;
+  kernel.walk([&](scf::ForOp loop) {
+    if (isa<KernelOp>(loop->getParentOp()))
+      trend = combine(trend, combine(trends.get(loop.getUpperBound()),
+                                     negate(trends.get(loop.getLowerBound()))));
+  });
+  return trend;
+}
+
+/// The loads of loops, each once a pass.
+static SmallVector<LoadOp> collectLoopLoads(KernelOp kernel) {
+  SmallVector<LoadOp> loads;
+  kernel.walk([&](LoadOp load) {
+    if (load->getParentOfType<scf::ForOp>())
+      loads.push_back(load);
+  });
+  return loads;
+}
+
+/// Whether `value` is the same for all work tiles along the axis, but for the
+/// passes of loops.
+static bool isShared(Value value, Trends &trends) {
+  SmallVector<Value> worklist = {value};
+  llvm::SmallDenseSet<Value> seen;
+  while (!worklist.empty()) {
+    Value next = worklist.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    Operation *op = next.getDefiningOp();
+    if (!op || trends.get(next) == Trend::Constant)
+      continue;
+    if (isa<WorkTileOp>(op))
+      return false;
+    llvm::append_range(worklist, op->getOperands());
+  }
+  return true;
+}
+
+/// The dimension of the load along which the loops around it go: the only index
+/// that the induction variable of a loop decides.
+static std::optional<unsigned> findLoopDim(LoadOp load) {
+  std::optional<unsigned> found;
+  for (auto [dim, index] : llvm::enumerate(load.getIndices())) {
+    SmallVector<Value> worklist = {index};
+    llvm::SmallDenseSet<Value> seen;
+    bool moves = false;
+    while (!worklist.empty()) {
+      Value next = worklist.pop_back_val();
+      if (!seen.insert(next).second)
+        continue;
+      if (Operation *op = next.getDefiningOp())
+        llvm::append_range(worklist, op->getOperands());
+      else
+        moves |= isa<scf::ForOp>(
+            cast<BlockArgument>(next).getOwner()->getParentOp());
+    }
+    if (moves && found)
+      return std::nullopt;
+    if (moves)
+      found = dim;
+  }
+  return found;
+}
+
+/// Adds the load to what work tiles along the axis share. False if it is not
+/// shared, or goes along another dimension than the other loads.
+static bool addShared(KernelOp kernel, LoadOp load, WorkBalance &balance) {
+  std::optional<unsigned> dim = findLoopDim(load);
+  auto source = dyn_cast<BlockArgument>(load.getSource());
+  if (!dim || !source)
+    return false;
+  StringRef size = kernel.getDimName(source.getArgNumber(), *dim);
+  if (!balance.size.empty() && balance.size != size)
+    return false;
+  VectorType tile = load.getTile().getType();
+  int64_t bytes = tile.getElementTypeBitWidth() / 8;
+  for (auto [tileDim, extent] : llvm::zip(load.getTileDims(), tile.getShape()))
+    bytes *= tileDim == int64_t(*dim) ? 1 : extent;
+  balance.size = size;
+  balance.sharedBytes += bytes;
+  return true;
+}
+
+WorkBalance fa4::tile::findWorkBalance(KernelOp kernel) {
+  SmallVector<LoadOp> loads = collectLoopLoads(kernel);
+  WorkBalance found;
+  for (unsigned axis = 0; axis < kernel.getGrid().size(); ++axis) {
+    Trends trends(kernel, axis);
+    bool isSame = !loads.empty() && llvm::all_of(loads, [&](LoadOp load) {
+      return llvm::all_of(load.getIndices(),
+                          [&](Value index) { return isShared(index, trends); });
+    });
+    WorkBalance balance{axis, getTrendOfPasses(kernel, trends), 0, ""};
+    bool isKnown = isSame && llvm::all_of(loads, [&](LoadOp load) {
+                     return addShared(kernel, load, balance);
+                   });
+    if (!isKnown) {
+      balance.sharedBytes = 0;
+      balance.size = "";
+    }
+    // Differences matter more than what is shared.
+    bool isBetter = balance.trend != Trend::Constant
+                        ? found.trend == Trend::Constant
+                        : found.trend == Trend::Constant &&
+                              balance.sharedBytes > found.sharedBytes;
+    if (isBetter)
+      found = balance;
+  }
+  return found;
+}

@@ -1,0 +1,146 @@
+//===- TileWorkOps.cpp - the work of a CTA ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/IR/Tile.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+bool KernelOp::isPersistent() {
+  Schedule schedule = getScheduleOrGrid();
+  return schedule == Schedule::Static || schedule == Schedule::Requested;
+}
+
+Block &KernelOp::getWorkBlock(Region &scope) {
+  auto works = scope.front().getOps<WorkOp>();
+  return works.empty() ? scope.front() : (*works.begin()).getBody().front();
+}
+
+static LogicalResult verifyCoordinates(Operation *op, KernelOp kernel,
+                                       unsigned number, StringRef what) {
+  if (kernel.getGrid().size() != number)
+    return op->emitOpError("has ")
+           << number << " " << what << ", but the grid has "
+           << kernel.getGrid().size() << " extents";
+  return success();
+}
+
+LogicalResult WorkTileOp::verify() {
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  if (!kernel)
+    return emitOpError("must be in a tile.kernel");
+  if (kernel.isPersistent())
+    return emitOpError(
+               "is of a CTA with one work tile, but with the schedule '")
+           << stringifySchedule(kernel.getScheduleOrGrid())
+           << "' a CTA may have more (see tile.work)";
+  return verifyCoordinates(*this, kernel, getNumResults(), "results");
+}
+
+//===----------------------------------------------------------------------===//
+// tile.work
+//===----------------------------------------------------------------------===//
+
+void WorkOp::build(OpBuilder &builder, OperationState &state) {
+  OpBuilder::InsertionGuard guard(builder);
+  Region *region = state.addRegion();
+  builder.createBlock(region);
+  ensureTerminator(*region, builder, state.location);
+}
+
+ParseResult WorkOp::parse(OpAsmParser &parser, OperationState &result) {
+  SmallVector<OpAsmParser::Argument> coordinates;
+  if (parser.parseArgumentList(coordinates, OpAsmParser::Delimiter::Paren))
+    return failure();
+  for (OpAsmParser::Argument &coordinate : coordinates)
+    coordinate.type = parser.getBuilder().getIndexType();
+  if (parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  Region *body = result.addRegion();
+  if (parser.parseRegion(*body, coordinates))
+    return failure();
+  ensureTerminator(*body, parser.getBuilder(), result.location);
+  return success();
+}
+
+void WorkOp::print(OpAsmPrinter &printer) {
+  printer << " (";
+  llvm::interleaveComma(getCoordinates(), printer, [&](BlockArgument argument) {
+    printer.printRegionArgument(argument, {}, /*omitType=*/true);
+  });
+  printer << ")";
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs());
+  printer << " ";
+  Operation *next = getBody().front().getTerminator();
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
+                      /*printBlockTerminators=*/next->getNumOperands() != 0 ||
+                          !next->getAttrs().empty());
+}
+
+void WorkOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn set) {
+  for (BlockArgument argument : region.getArguments())
+    set(argument, "tile");
+}
+
+SmallVector<Region *> WorkOp::getLoopRegions() { return {&getBody()}; }
+
+void NextOp::build(OpBuilder &, OperationState &) {}
+
+bool fa4::tile::isResponse(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector && vector.getShape() == ArrayRef<int64_t>{4} &&
+         vector.getElementType().isSignlessInteger(32);
+}
+
+LogicalResult ResponseOp::verify() {
+  auto type = dyn_cast<ChannelType>(getSource().getType());
+  if (!type)
+    return success();
+  if (!isResponse(type.getValueType()))
+    return emitOpError("reads a channel of ")
+           << type.getValueType() << ", not of vector<4xi32>";
+  if (!isa_and_nonnull<ChannelOp>(getSource().getDefiningOp()))
+    return emitOpError("reads a channel that is not the result of a "
+                       "tile.channel");
+  return success();
+}
+
+/// The roles of a kernel agree on the next work tile because all of them have
+/// its number from the channel of responses, each in its order.
+LogicalResult NextOp::verify() {
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  bool isRequested =
+      kernel && kernel.getScheduleOrGrid() == Schedule::Requested;
+  if (!isRequested && getNumber())
+    return emitOpError("has a number, which only the schedule 'clc' needs");
+  if (isRequested && (*this)->getParentOfType<RoleOp>() && !getNumber())
+    return emitOpError("needs the number of the next work tile, because the "
+                       "kernel's schedule is 'clc'");
+  if (getNumber() && !getNumber().getDefiningOp<ResponseOp>())
+    return emitOpError("has a number that is not the result of a "
+                       "tile.response");
+  return success();
+}
+
+LogicalResult WorkOp::verify() {
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  if (!kernel)
+    return emitOpError("must be in a tile.kernel");
+  if (!kernel.isPersistent())
+    return emitOpError("is in a kernel of the schedule '")
+           << stringifySchedule(kernel.getScheduleOrGrid())
+           << "', whose CTAs have one work tile each (see tile.work_tile)";
+  if (!llvm::all_of(getBody().getArgumentTypes(),
+                    [](Type type) { return type.isIndex(); }))
+    return emitOpError("has coordinates that are not of type index");
+  for (Operation *op = (*this)->getPrevNode(); op; op = op->getPrevNode())
+    if (isa<WorkOp>(op))
+      return emitOpError("is the second one of its block");
+  return verifyCoordinates(*this, kernel, getBody().getNumArguments(),
+                           "coordinates");
+}

@@ -1,0 +1,114 @@
+//===- TileAssignWork.cpp - which CTA works on which tile ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/KernelTarget.h"
+#include "fa4/Dialect/Tile/Analysis/WorkBalance.h"
+#include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/IR/Builders.h"
+
+namespace fa4::tile {
+#define GEN_PASS_DEF_TILEASSIGNWORK
+#include "fa4/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace fa4::tile
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::tile;
+
+/// The order in which the largest work tiles come first and those that read the
+/// same tensors come together.
+static OrderAttr chooseOrder(KernelOp kernel, const WorkBalance &balance,
+                             const TargetDescription &target) {
+  // Where nothing is known of how the passes change (windows), tiles with large
+  // coordinates see no less than others.
+  bool descending =
+      balance.trend == Trend::Rising || balance.trend == Trend::Unknown;
+  bool isGrouped = balance.trend != Trend::Constant && balance.sharedBytes != 0;
+  // Each of the two partitions of L2 may hold a copy, so half of it counts.
+  MLIRContext *context = kernel.getContext();
+  return OrderAttr::get(context, balance.axis, descending,
+                        isGrouped ? int64_t(target.l2Bytes / 2) : 0,
+                        isGrouped ? balance.sharedBytes : 1,
+                        isGrouped && !getStaticSize(balance.size)
+                            ? StringAttr::get(context, balance.size)
+                            : StringAttr());
+}
+
+/// Puts the program into a tile.work, whose coordinates take the place of those
+/// of tile.work_tile. Constants and sizes stay outside.
+static void makePersistent(KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  auto builder = OpBuilder::atBlockEnd(&body);
+  SmallVector<Operation *> ops;
+  for (Operation &op : body)
+    if (!op.hasTrait<OpTrait::ConstantLike>())
+      ops.push_back(&op);
+  auto work = WorkOp::create(builder, kernel.getLoc());
+  Block &inside = work.getBody().front();
+  for (size_t axis = 0; axis < kernel.getGrid().size(); ++axis)
+    inside.addArgument(builder.getIndexType(), kernel.getLoc());
+  for (Operation *op : ops) {
+    if (auto tile = dyn_cast<WorkTileOp>(op)) {
+      tile->replaceAllUsesWith(work.getCoordinates());
+      tile.erase();
+      continue;
+    }
+    op->moveBefore(inside.getTerminator());
+  }
+}
+
+namespace {
+
+struct TileAssignWork : public tile::impl::TileAssignWorkBase<TileAssignWork> {
+  using TileAssignWorkBase::TileAssignWorkBase;
+
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    // What the IR says stands.
+    if (kernel.getSchedule() || !kernel.getBody().getOps<RoleOp>().empty())
+      return;
+    const TargetDescription *target = getTarget(kernel);
+    if (!target)
+      return signalPassFailure();
+    std::optional<Schedule> asked = symbolizeSchedule(schedule);
+    if (!asked && schedule != "auto") {
+      kernel.emitError("tile-assign-work: there is no schedule '")
+          << schedule << "'; the schedules are auto, grid, static, lpt, clc";
+      return signalPassFailure();
+    }
+    WorkBalance balance = findWorkBalance(kernel);
+    Schedule chosen = asked.value_or(balance.trend == Trend::Constant
+                                         ? Schedule::Static
+                                         : Schedule::LongestFirst);
+    if (chosen == Schedule::Grid)
+      return;
+    if (chosen == Schedule::Requested && !target->requestsWork) {
+      kernel.emitOpError("is for '")
+          << kernel.getChip()
+          << "', whose CTAs cannot ask for the work of other ones "
+             "(clusterlaunchcontrol): the schedule 'clc' is not possible";
+      return signalPassFailure();
+    }
+    // An operation that is nested, as coordinates of a branch, keeps the name
+    // of the grid.
+    WalkResult nested = kernel.walk([&](WorkTileOp op) -> WalkResult {
+      if (op->getParentOp() == kernel)
+        return WalkResult::advance();
+      return op.emitOpError("is in a region: coordinates of work tiles that a "
+                            "schedule assigns stand at the top of a program");
+    });
+    if (nested.wasInterrupted())
+      return signalPassFailure();
+    kernel.setScheduleAttr(ScheduleAttr::get(&getContext(), chosen));
+    kernel.setOrderAttr(chooseOrder(kernel, balance, *target));
+    if (kernel.isPersistent())
+      makePersistent(kernel);
+  }
+};
+
+} // namespace
