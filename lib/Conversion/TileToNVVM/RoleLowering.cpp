@@ -323,10 +323,10 @@ LogicalResult RoleLowering::lowerOp(Operation &op) {
       .Case([&](WorkOp op) { return lowerWork(op); })
       .Case([&](ResponseOp op) { return lowerResponse(op); })
       .Case([&](RequestOp op) -> LogicalResult {
-        if (role.getIssue() &&
+        if (role.issues() &&
             llvm::all_of(op->getUsers(), llvm::IsaPred<CommitOp>))
           return success();
-        return op.emitOpError("must be in a role with 'issue', and be used by "
+        return op.emitOpError("must be in a role that issues, and be used by "
                               "tile.commit only");
       })
       .Case([&](WorkTileOp op) { return lowerWorkTile(op); })

@@ -102,7 +102,7 @@ tile.kernel @while(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", gr
   }
   tile.role @consumer kind(vector) {
     %c0 = arith.constant 0 : index
-    // expected-error @below {{'scf.while' op has 'tile.wait' in it: only scf.for and scf.if can}}
+    // expected-error @below {{'scf.while' op has 'tile.wait' in it: only scf.for, scf.if and tile.work can}}
     scf.while (%i = %c0) : (index) -> () {
       %again = arith.cmpi slt, %i, %n : index
       scf.condition(%again)

@@ -651,8 +651,9 @@ void RoleBuilder::emitNext(WorkOp work) {
 /// Builds the role that asks for work tiles: at the beginning of a tile it asks
 /// for the next one, so that the response is there when the tile ends.
 void RoleBuilder::emitRequests(WorkOp work, OpBuilder &builder) {
-  auto role = RoleOp::create(builder, work.getLoc(), "request", /*warps=*/1,
-                             /*issue=*/true, IntegerAttr(), IntegerAttr());
+  auto role =
+      RoleOp::create(builder, work.getLoc(), "request", RoleKind::Issuer,
+                     /*warps=*/IntegerAttr(), IntegerAttr(), IntegerAttr());
   auto inRole = OpBuilder::atBlockEnd(&role.getBody().emplaceBlock());
   auto copy = WorkOp::create(inRole, work.getLoc());
   Block &body = copy.getBody().front();
@@ -815,9 +816,9 @@ LogicalResult RoleBuilder::run() {
     next = ChannelOp::create(
         builder, work.getLoc(), ChannelType::get(builder.getContext(), type),
         builder.getStringAttr("next"), MemorySpace::smem,
-        /*in_place_of=*/Value(), /*stages=*/1, /*initial=*/nullptr,
-        /*offset=*/nullptr, /*full=*/nullptr, nullptr, nullptr,
-        /*empty=*/nullptr, nullptr);
+        /*in_place_of=*/Value(), /*after=*/ValueRange(), /*stages=*/1,
+        /*initial=*/nullptr, /*at=*/nullptr, /*offset=*/nullptr,
+        /*full=*/nullptr, nullptr, nullptr, /*empty=*/nullptr, nullptr);
   }
   for (auto [i, info] : llvm::enumerate(partition.getRoles())) {
     if (failed(created))

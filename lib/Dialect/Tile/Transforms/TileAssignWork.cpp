@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Dialect/Tile/Analysis/KernelTarget.h"
 #include "fa4/Dialect/Tile/Analysis/WorkBalance.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Target/TargetDescription.h"
 #include "mlir/IR/Builders.h"
 
 namespace fa4::tile {
@@ -72,9 +72,7 @@ struct TileAssignWork : public tile::impl::TileAssignWorkBase<TileAssignWork> {
     // What the IR says stands.
     if (kernel.getSchedule() || !kernel.getBody().getOps<RoleOp>().empty())
       return;
-    const TargetDescription *target = getTarget(kernel);
-    if (!target)
-      return signalPassFailure();
+    const TargetDescription &target = kernel.getTarget();
     std::optional<Schedule> asked = symbolizeSchedule(schedule);
     if (!asked && schedule != "auto") {
       kernel.emitError("tile-assign-work: there is no schedule '")
@@ -87,7 +85,7 @@ struct TileAssignWork : public tile::impl::TileAssignWorkBase<TileAssignWork> {
                                          : Schedule::LongestFirst);
     if (chosen == Schedule::Grid)
       return;
-    if (chosen == Schedule::Requested && !target->requestsWork) {
+    if (chosen == Schedule::Requested && !target.requestsWork) {
       kernel.emitOpError("is for '")
           << kernel.getChip()
           << "', whose CTAs cannot ask for the work of other ones "
@@ -105,7 +103,7 @@ struct TileAssignWork : public tile::impl::TileAssignWorkBase<TileAssignWork> {
     if (nested.wasInterrupted())
       return signalPassFailure();
     kernel.setScheduleAttr(ScheduleAttr::get(&getContext(), chosen));
-    kernel.setOrderAttr(chooseOrder(kernel, balance, *target));
+    kernel.setOrderAttr(chooseOrder(kernel, balance, target));
     if (kernel.isPersistent())
       makePersistent(kernel);
   }

@@ -497,8 +497,8 @@ private:
   template <typename Fn> void forEachLoop(Fn visit) {
     for (auto role : kernel.getBody().getOps<RoleOp>())
       if (role.issues())
-        for (auto loop : KernelOp::getWorkBlock(role.getBody())
-                             .getOps<scf::ForOp>())
+        for (auto loop :
+             KernelOp::getWorkBlock(role.getBody()).getOps<scf::ForOp>())
           visit(loop);
   }
 

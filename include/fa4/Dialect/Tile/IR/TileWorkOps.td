@@ -124,7 +124,7 @@ def Tile_RequestOp : Tile_Op<"request", [
         attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>],
                     schedule = #tile.schedule<clc>} {
       %next = tile.channel "next" smem stages(1) : <vector<4xi32>>
-      tile.role @request warps(1) issue {
+      tile.role @request kind(issuer) {
         tile.work (%i) {
           tile.acquire %next : <vector<4xi32>>
           %asked = tile.request : vector<4xi32>
@@ -157,7 +157,7 @@ def Tile_ResponseOp : Tile_Op<"response", [
         attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>],
                     schedule = #tile.schedule<clc>} {
       %next = tile.channel "next" smem stages(1) : <vector<4xi32>>
-      tile.role @lanes warps(4) {
+      tile.role @lanes kind(vector) {
         tile.work (%i) {
           tile.wait %next : <vector<4xi32>>
           %number = tile.response %next : !tile.channel<vector<4xi32>>
