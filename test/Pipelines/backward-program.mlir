@@ -118,9 +118,9 @@ tile.kernel @backward(
     %dout: memref<?x?x?x64xbf16> {tile.name = "dout", tile.dims = ["B", "Sq", "H", "64"]},
     %lse: memref<?x?x?xf32> {tile.name = "lse", tile.dims = ["B", "H", "Sq"]},
     %delta: memref<?x?x?xf32> {tile.name = "delta", tile.dims = ["B", "H", "Sq"]},
-    %dq: memref<?x?x?x64xf32> {tile.name = "dq", tile.dims = ["B", "Sq", "H", "64"]},
-    %dk: memref<?x?x?x64xbf16> {tile.name = "dk", tile.dims = ["B", "Sk", "H", "64"]},
-    %dv: memref<?x?x?x64xbf16> {tile.name = "dv", tile.dims = ["B", "Sk", "H", "64"]})
+    %dq: memref<?x?x?x64xf32> {tile.name = "dq", tile.dims = ["B", "Sq", "H", "64"], tile.output = "accumulate"},
+    %dk: memref<?x?x?x64xbf16> {tile.name = "dk", tile.dims = ["B", "Sk", "H", "64"], tile.output = "once"},
+    %dv: memref<?x?x?x64xbf16> {tile.name = "dv", tile.dims = ["B", "Sk", "H", "64"], tile.output = "once"})
     attributes {chip = "sm_100a", grid = [#tile.extent<"Sk" by 128>, #tile.extent<"H">, #tile.extent<"B">]} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -55,7 +55,20 @@ def test_generic_form_is_read_and_written(kernel, level):
 
 @pytest.mark.parametrize("level", [level for level in suite.LEVELS if level != "nvvm"])
 def test_interpreter_agrees_with_simulator(kernel, compiled, level):
-    suite.simulate(compiled, kernel.program, CALL, module_of(kernel, level), ordered=True)
+    suite.simulate(compiled, kernel, CALL, module_of(kernel, level), ordered=True)
+
+
+@pytest.fixture(scope="session")
+def gradient(folder):
+    return suite.make_kernel("gradient-hd128", folder)
+
+
+@pytest.mark.parametrize("level", [level for level in suite.LEVELS if level != "nvvm"])
+def test_interpreter_agrees_on_the_gradient(gradient, level):
+    """Its channels change hands more than once, and others take over their memory."""
+    ptx = next(gradient.folder.glob("*.ptx"))
+    compiled = gpu.Kernel(ptx.with_suffix(".json"), ptx, ptx.with_suffix(".cubin"))
+    suite.simulate(compiled, gradient, suite.GRADIENT_CALLS[1], module_of(gradient, level), ordered=True)
 
 
 def test_other_numbers_are_found(kernel, compiled):
@@ -64,12 +77,12 @@ def test_other_numbers_are_found(kernel, compiled):
     compare = op_of(module, "arith.cmpi", 1)
     compare.properties["predicate"] = "2 : i64"  # slt, which was sle
     with pytest.raises(WrongError, match="^numbers: out"):
-        suite.simulate(compiled, kernel.program, NORMAL, module, ordered=True)
+        suite.simulate(compiled, kernel, NORMAL, module, ordered=True)
     module = module_of(kernel, "distribute")
     block = next(b for op in module.walk() for b in op.blocks() if any(o.name == "tile.put" for o in b.ops))
     block.ops = [op for op in block.ops if op.name != "tile.put"]
     with pytest.raises(WrongError, match="^outputs: lse: 260 elements are not written"):
-        suite.simulate(compiled, kernel.program, CALL, module, ordered=True)
+        suite.simulate(compiled, kernel, CALL, module, ordered=True)
 
 
 def test_hang_has_no_meaning(kernel, compiled):
@@ -77,7 +90,7 @@ def test_hang_has_no_meaning(kernel, compiled):
     block = next(b for op in module.walk() for b in op.blocks() if any(o.name == "tile.commit" for o in b.ops))
     block.ops = [op for op in block.ops if op.name != "tile.commit"]
     with pytest.raises(WrongError, match="the roles hang"):
-        suite.simulate(compiled, kernel.program, CALL, module, ordered=True)
+        suite.simulate(compiled, kernel, CALL, module, ordered=True)
 
 
 @pytest.mark.parametrize("said, status, message", [

@@ -10,7 +10,7 @@
 | `swap` | two neighbours change places, of which neither uses the other |
 | `stages` | `stages` of a channel |
 | `counts` | `arrivals`, `bytes`, `initial` of a channel |
-| `places` | `offset`, `full`, `empty` of a channel, `column` of an access, `smem_bytes`, `tmem_columns` |
+| `places` | `at`, `offset`, `full`, `empty` of a channel, `column` of an access, `smem_bytes`, `tmem_columns` |
 | `warps` | `warps`, `first_warp`, `registers` of a role |
 | `operand` | an operand is another value of its type that is visible there, or two operands change places |
 | `constant` | an integer constant (bounds and steps of loops, indices) |
@@ -30,7 +30,7 @@ KINDS = ("delete", "double", "swap", "stages", "counts", "places", "warps", "ope
 _GROUPS = {
     "stages": ("stages",),
     "counts": ("full_arrivals", "empty_arrivals", "full_bytes", "initial"),
-    "places": ("offset", "full", "empty", "column", "smem_bytes", "tmem_columns"),
+    "places": ("at", "offset", "full", "empty", "column", "smem_bytes", "tmem_columns"),
     "warps": ("warps", "first_warp", "registers"),
 }
 _NAMES = ("sym_name", "label", "function_type", "arg_attrs", "operandSegmentSizes", "fastmath", "overflowFlags")
@@ -151,7 +151,9 @@ def _operand(rng, module, place):
         return f"{op.name}: operands {index} and {other} exchanged"
     if op.name == "tile.channel" and rng.random() < 0.3:
         op.operands, op.operand_types = [], []
-        return f"{op.name} {op.properties['label']}: in_place_of gone"
+        op.properties["operandSegmentSizes"] = "array<i32: 0, 0>"
+        op.properties.pop("at", None)
+        return f"{op.name} {op.properties['label']}: in_place_of and after gone"
     choices = place.others(type, old)
     if not choices:
         return None

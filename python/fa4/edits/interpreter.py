@@ -389,7 +389,9 @@ class WorkTile:
 
     def _tile_channel(self, op, operands, values, state, mask):
         shape, dtype = type_of(op.result_types[0].removeprefix("!tile.channel<").removesuffix(">"))
-        channel = Channel(op.properties["label"], (shape, dtype), owner=operands[0] if operands else None)
+        # The operands are `in_place_of` and `after`, of which only the former hands values on.
+        in_place, _ = _integers(op.properties["operandSegmentSizes"])
+        channel = Channel(op.properties["label"], (shape, dtype), owner=operands[0] if in_place else None)
         channel.items = [_undefined(channel) for _ in range(op.integer("initial", 0))]
         return [channel]
         yield

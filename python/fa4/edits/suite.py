@@ -31,6 +31,7 @@ import numpy as np
 
 from fa4 import gpu
 from fa4.edits import draw, generic, interpreter
+from fa4.programs import tile_programs
 from fa4.programs.mods import I, J, S, f32
 from fa4.programs.program import Program, Sizes
 from fa4.reference import Mask
@@ -51,6 +52,8 @@ PROGRAMS = {
     "hd64-static": Program(head_dim=64, static=frozenset({"Sq", "Hq", "Hkv"}), sizes=Sizes(1, 200, 300, 1, 2)),
 }  # fmt: skip
 QUICK_PROGRAMS = ("hd64-causal", "hd32-full")
+# Head dims of gradients, which are tile programs.
+GRADIENTS = {f"gradient-hd{head_dim}": head_dim for head_dim in tile_programs.GRADIENTS}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +71,14 @@ CALLS = (
     Call(Sizes(1, 300, 128, 1, 1), ("--policy=eager",)),
     Call(Sizes(1, 70, 1, 1, 2), ("--policy=priority", "--seeds=0:1")),
     Call(Sizes(1, 257, 520, 1, 1), ("--policy=priority", "--seeds=2:3")),
+)
+# Of gradients: rows of the LSE are multiples of 16 bytes.
+GRADIENT_CALLS = (
+    Call(Sizes(1, 256, 300, 1, 1), ("--seeds=0:1",)),
+    Call(Sizes(1, 136, 140, 2, 1), ("--policy=lazy",)),
+    Call(Sizes(1, 300, 128, 1, 1), ("--policy=eager",)),
+    Call(Sizes(1, 4, 5, 1, 1), ("--policy=priority", "--seeds=0:1")),
+    Call(Sizes(1, 260, 100, 1, 1), ("--policy=priority", "--seeds=2:3")),
 )
 MAX_INSTRUCTIONS = 6_000_000
 TIMEOUT = 600
@@ -90,15 +101,37 @@ class WrongError(Exception):
 # ---------------------------------------------------------------------------
 
 
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """What a call is given: sizes by their names, arrays, outputs full of zeros, words for
+    fa4-sim. `sums` are the outputs to which the kernel adds."""
+
+    sizes: dict
+    inputs: dict
+    outputs: dict
+    options: list
+    sums: tuple = ()
+
+
 class Kernel:
     """The files of a program's levels, in generic form."""
 
     def __init__(self, name, folder):
-        self.name, self.program, self.folder = name, PROGRAMS[name], folder / name
+        self.name, self.folder = name, folder / name
+        self.prepare()
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / "done").exists():
-            kernel = gpu.compile(self.program.mlir(), self.folder, self.program.chip, emit=",".join(["ptx", *LEVELS]))
+            levels = [level for level in LEVELS if level != self.start]
+            options = [f"--from={self.start}"] if self.start else []
+            kernel = gpu.compile(self.text, self.folder, self.chip, emit=",".join(["ptx", *levels]), options=options)
+            if self.start:
+                (self.folder / f"source.{self.start}.mlir").write_text(self.text)
             (self.folder / "done").write_text(kernel.report)
+
+    def prepare(self):
+        """Sets what is compiled, and its level, if it is no op."""
+        self.program = PROGRAMS[self.name]
+        self.text, self.chip, self.start = self.program.mlir(), self.program.chip, None
 
     @cached_property
     def texts(self):
@@ -121,6 +154,41 @@ class Kernel:
             sizes |= {"hkv": own.hkv, "group": own.group} if "Hq" in static else {}
             found.append(dataclasses.replace(call, sizes=Sizes(**sizes)))
         return found
+
+    def data(self, call, compiled) -> Data:
+        program = dataclasses.replace(self.program, sizes=call.sizes, inputs=call.inputs)
+        inputs, sizes = dict(zip("qkv", program.draw(0))), call.sizes
+        dtypes = {"out": inputs["q"].dtype, "lse": np.dtype(np.float32)}
+        values = {"B": sizes.b, "Sq": sizes.sq, "Sk": sizes.sk, "Hq": sizes.hq, "Hkv": sizes.hkv}
+        shapes = {name: np.zeros(program.shape(name), dtypes[name]) for name in program.results}
+        return Data(values, inputs, shapes, program.call(compiled))
+
+
+class Gradient(Kernel):
+    """The gradient of attention. dq is added to, once for each tile of keys."""
+
+    def prepare(self):
+        self.program = self._program(Sizes(1, 128, 128, 1, 1))
+        self.text, self.chip, self.start = self.program.text, self.program.chip, self.program.start
+
+    def _program(self, sizes):
+        head_dim = GRADIENTS[self.name]
+        return tile_programs.gradient(head_dim, sizes.sq, sizes.sk, self.name, tile_programs.GRADIENTS[head_dim], sizes.hkv)
+
+    def calls(self):
+        return GRADIENT_CALLS
+
+    def data(self, call, compiled) -> Data:
+        sizes, program = call.sizes, self._program(call.sizes)
+        inputs = program.draw(np.random.default_rng(0))
+        values = {"B": 1, "Sq": sizes.sq, "Sk": sizes.sk, "H": sizes.hkv}
+        like = {"dq": "q", "dk": "k", "dv": "v"}
+        shapes = {name: np.zeros(inputs[like[name]].shape, dtype) for name, dtype in program.results.items()}
+        return Data(values, inputs, shapes, [], sums=("dq",))
+
+
+def make_kernel(name, folder) -> Kernel:
+    return (Gradient if name in GRADIENTS else Kernel)(name, folder)
 
 
 # ---------------------------------------------------------------------------
@@ -167,10 +235,11 @@ def _rms(array):
 
 
 def _compare(name, found, meant, written, moved):
-    """Raises WrongError if `found` is not `meant`. `moved` gives the results, by name, that
+    """Raises WrongError if `found` is not `meant`. `written` is how often each element was written, or
+    None if that may be any number. `moved` gives the results, by name, that
     arithmetic with other last bits has: weights far below 1 that are rounded to f16 have few
     bits left, and the results of such an edit hang on each of them."""
-    if not (written == 1).all():
+    if written is not None and not (written == 1).all():
         raise WrongError(f"outputs: {name}: {(written == 0).sum()} elements are not written, {(written > 1).sum()} twice")
     a, b = found.astype(np.float64), meant.astype(np.float64)
     same = (a == b) | (np.isnan(a) & np.isnan(b))
@@ -189,20 +258,16 @@ def _compare(name, found, meant, written, moved):
         raise WrongError(f"numbers: {name}: differ by {error:.3g} (rms) from the file's meaning, of {scale:.3g}")
 
 
-def simulate(kernel: gpu.Kernel, program: Program, call: Call, module: generic.Op, ordered: bool):
+def simulate(kernel: gpu.Kernel, of: Kernel, call: Call, module: generic.Op, ordered: bool):
     """Raises WrongError if the kernel does not do what the module says, where that is
     defined. Where roles are not `ordered` yet, a file in which they hang may become a
     kernel in which they do not."""
-    program = dataclasses.replace(program, sizes=call.sizes, inputs=call.inputs)
-    inputs = dict(zip("qkv", program.draw(0)))
-    dtypes = {"out": inputs["q"].dtype, "lse": np.dtype(np.float32)}
-    results = {name: dtypes[name] for name in program.results}
-    sizes = call.sizes
-    values = {"B": sizes.b, "Sq": sizes.sq, "Sk": sizes.sk, "Hq": sizes.hq, "Hkv": sizes.hkv}
+    data = of.data(call, kernel)
+    results = {name: array.dtype for name, array in data.outputs.items()}
     parts = [op for op in module.walk() if op.name == "tile.kernel"]
-    shapes = {name: np.zeros(program.shape(name), dtype) for name, dtype in results.items()}
+    given = data.inputs | {name: data.outputs[name] for name in data.sums}
     try:
-        meant = interpreter.run(parts[0], values, inputs, shapes)
+        meant = interpreter.run(parts[0], data.sizes, given, data.outputs)
     except interpreter.UndefinedError:
         return
     except interpreter.HangError as error:
@@ -211,14 +276,14 @@ def simulate(kernel: gpu.Kernel, program: Program, call: Call, module: generic.O
         return
     except interpreter.MeaninglessError as error:
         raise WrongError(f"meaning: compiles, but {error}") from None
-    options = ["--threads=1", *program.call(kernel)]
+    options = ["--threads=1", *data.options]
     schedule = [word for word in call.schedule if not word.startswith("--seeds")]
     seeds = next((word[8:] for word in call.schedule if word.startswith("--seeds")), "0:0")
     first, last = map(int, seeds.split(":"))
 
     def simulated(last, limit):
-        given = [*options, f"--max-instructions={limit}", *schedule]
-        return gpu.simulate(kernel, inputs, results, (first, last), options=given, timeout=TIMEOUT)
+        words = [*options, f"--max-instructions={limit}", *schedule]
+        return gpu.simulate(kernel, data.inputs, results, (first, last), options=words, timeout=TIMEOUT)
 
     try:
         try:
@@ -233,10 +298,10 @@ def simulate(kernel: gpu.Kernel, program: Program, call: Call, module: generic.O
 
 
     def moved():
-        return interpreter.run(parts[0], values, inputs, shapes, noise=np.random.default_rng(0)).arrays
+        return interpreter.run(parts[0], data.sizes, given, data.outputs, noise=np.random.default_rng(0)).arrays
 
     for name in results:
-        _compare(name, found[name], meant.arrays[name], meant.written[name], moved)
+        _compare(name, found[name], meant.arrays[name], None if name in data.sums else meant.written[name], moved)
 
 
 # ---------------------------------------------------------------------------
@@ -257,10 +322,16 @@ class Result:
     text: str = ""  # Of what failed.
 
 
+def _names(options):
+    if options.kernel:
+        return [options.kernel]
+    return list(QUICK_PROGRAMS) if options.quick else [*PROGRAMS, *GRADIENTS]
+
+
 def draw_edit(options, number, folder):
     """Kernel, level, edited module and edit: always the same for a seed and number."""
     rng = random.Random(f"{options.seed} {number}")
-    kernel = Kernel(rng.choice(QUICK_PROGRAMS if options.quick else list(PROGRAMS)), folder)
+    kernel = make_kernel(rng.choice(_names(options)), folder)
     level = options.level or LEVELS[number % len(LEVELS)]
     module = generic.parse(kernel.texts[level])
     kinds = [options.kind] if options.kind else [k for k in draw.KINDS if level != "nvvm" or k in _NVVM_KINDS]
@@ -291,14 +362,14 @@ def run_number(options, number, folder) -> Result:
         source.write_text(text)
         out.mkdir()
         try:
-            error, compiled = compile_edit(source, level, out, kernel.program.chip)
+            error, compiled = compile_edit(source, level, out, kernel.chip)
             if error:
                 return result("refused", error)
             if level == "nvvm":
                 return result("compiled")
             calls = kernel.calls()
             for call in calls[:3] if options.quick else calls:
-                simulate(compiled, kernel.program, call, module, ordered=level != "warp-specialize")
+                simulate(compiled, kernel, call, module, ordered=level != "warp-specialize")
         except WrongError as wrong:
             return result("FAILED", str(wrong), text)
         except Exception as error:  # The suite's own fault.
@@ -319,6 +390,7 @@ def parse(words):
     add("--first", type=int, default=0, help="number of the first (default: 0)")
     add("--level", choices=LEVELS, help="only files of this level")
     add("--kind", choices=draw.KINDS, help="only edits of this kind")
+    add("--kernel", choices=(*PROGRAMS, *GRADIENTS), help="only files of this kernel")
     add("--quick", action="store_true", help="two kernels, three calls of each that compiles")
     add("--jobs", type=int, default=os.cpu_count(), help="processes (default: processors)")
     add("--verbose", action="store_true", help="print what became of each edit")
@@ -353,8 +425,8 @@ def table(results) -> str:
 def run(options, folder) -> list[Result]:
     """In the order in which they end; a process each gets some."""
     numbers = range(options.first, options.first + options.count)
-    for name in QUICK_PROGRAMS if options.quick else PROGRAMS:
-        _ = Kernel(name, folder).texts
+    for name in _names(options):
+        _ = make_kernel(name, folder).texts
     if options.jobs == 1:
         yield from (run_number(options, number, folder) for number in numbers)
         return

@@ -24,9 +24,9 @@ tile.kernel @backward(
     %dout: memref<?x?x?x128xbf16> {tile.name = "dout", tile.dims = ["B", "Sq", "H", "128"]},
     %lse: memref<?x?x?xf32> {tile.name = "lse", tile.dims = ["B", "H", "Sq"]},
     %delta: memref<?x?x?xf32> {tile.name = "delta", tile.dims = ["B", "H", "Sq"]},
-    %dq: memref<?x?x?x128xf32> {tile.name = "dq", tile.dims = ["B", "Sq", "H", "128"]},
-    %dk: memref<?x?x?x128xbf16> {tile.name = "dk", tile.dims = ["B", "Sk", "H", "128"]},
-    %dv: memref<?x?x?x128xbf16> {tile.name = "dv", tile.dims = ["B", "Sk", "H", "128"]})
+    %dq: memref<?x?x?x128xf32> {tile.name = "dq", tile.dims = ["B", "Sq", "H", "128"], tile.output = "accumulate"},
+    %dk: memref<?x?x?x128xbf16> {tile.name = "dk", tile.dims = ["B", "Sk", "H", "128"], tile.output = "once"},
+    %dv: memref<?x?x?x128xbf16> {tile.name = "dv", tile.dims = ["B", "Sk", "H", "128"], tile.output = "once"})
     attributes {chip = "sm_100a", grid = [#tile.extent<"Sk" by 128>, #tile.extent<"H">, #tile.extent<"B">]} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -360,3 +360,34 @@ tile.kernel @dead(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"
   %v = arith.negf %s : vector<128x128xf32>
   tile.store %v, %y[%i, %c0] : vector<128x128xf32>, memref<?x128xf32>
 }
+
+// -----
+
+// Zeros from which an accumulator starts are made by nobody; zeros that are stored are
+// made by lanes, although both may be one value.
+
+// CHECK-LABEL: tile.kernel @stored_zeros
+// CHECK: tile.role @mma
+// CHECK: %[[ZERO:.*]] = arith.constant dense<0.0{{.*}}> : vector<128x128xf32>
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[ZERO]])
+// CHECK: tile.role @store
+// CHECK: tile.reduce_add
+tile.kernel @stored_zeros(%a: memref<?x64xbf16> {tile.name = "A", tile.dims = ["M", "64"]},
+                          %c: memref<?x128xf32> {tile.name = "C", tile.dims = ["M", "128"]},
+                          %z: memref<?x128xf32> {tile.name = "Z", tile.dims = ["M", "128"]},
+                          %n: index {tile.name = "n"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>]} {
+  %tm = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c128 = arith.constant 128 : index
+  %row = arith.muli %tm, %c128 : index
+  %zero = arith.constant dense<0.0> : vector<128x128xf32>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %zero) -> (vector<128x128xf32>) {
+    %ta = tile.load %a[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    %y = tile.mma %ta, transpose %ta acc %x : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+    tile.reduce_add %zero, %z[%row, %c0] : vector<128x128xf32>, memref<?x128xf32>
+    scf.yield %y : vector<128x128xf32>
+  }
+  tile.store %r, %c[%row, %c0] : vector<128x128xf32>, memref<?x128xf32>
+}

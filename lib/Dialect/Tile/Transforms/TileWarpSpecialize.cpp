@@ -178,16 +178,22 @@ static LogicalResult checkRows(KernelOp kernel,
 }
 
 /// Inserts a tile.copy for each accumulator that is stored as it is: a TMA
-/// store reads shared memory, which an MMA cannot write.
-static void copyStoredAccumulators(KernelOp kernel) {
+/// store reads shared memory, which an MMA cannot write. Stored constants get
+/// an operation of their own.
+static void copyStoredValues(KernelOp kernel) {
   kernel.walk([](Operation *op) {
     if (!isa<StoreOp, ReduceAddOp>(op))
       return;
     Value tile = op->getOperand(0);
+    OpBuilder builder(op);
+    // A constant that is stored is made by lanes. The zeros from which an
+    // accumulator starts are made by nobody, so they are another value.
+    if (Operation *def = tile.getDefiningOp();
+        def && def->hasTrait<OpTrait::ConstantLike>())
+      return op->setOperand(0, builder.clone(*def)->getResult(0));
     Value made = getLastMade(tile);
     if (!made || !made.getDefiningOp<MmaOp>())
       return;
-    OpBuilder builder(op);
     op->setOperand(0, CopyOp::create(builder, op->getLoc(), tile));
   });
 }
@@ -525,7 +531,7 @@ struct TileWarpSpecialize
     splitBranches(kernel);
     if (failed(skipZeroAccumulators(kernel)))
       return signalPassFailure();
-    copyStoredAccumulators(kernel);
+    copyStoredValues(kernel);
     FailureOr<RolePartition> partition = RolePartition::compute(kernel);
     if (failed(partition) || failed(buildRoles(kernel, *partition, target)) ||
         failed(assignWarps(kernel, target)))
