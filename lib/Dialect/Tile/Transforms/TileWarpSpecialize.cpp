@@ -423,6 +423,9 @@ static unsigned registersAcrossWaits(RoleOp role, const ValueLayout &layout) {
     for (Operation &op : *block) {
       if (&op == wait)
         break;
+      // Column values lie in shared memory until they are used.
+      if (isa<vector::BroadcastOp>(op))
+        continue;
       for (Value result : op.getResults())
         if (Operation *last = getLastUser(result, *block);
             last && wait->isBeforeInBlock(last) && isHeld(result))
