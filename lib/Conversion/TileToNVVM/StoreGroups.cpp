@@ -106,7 +106,9 @@ std::optional<bool> StoreGroups::decide(mlir::Value condition,
   mlir::Value a = compare.getLhs(), b = compare.getRhs();
   arith::CmpIPredicate predicate = compare.getPredicate();
   for (auto [op, passes] : state.loops) {
-    auto loop = cast<scf::ForOp>(op);
+    auto loop = dyn_cast<scf::ForOp>(op);
+    if (!loop)
+      continue;
     mlir::Value begin = loop.getLowerBound(), end = loop.getUpperBound();
     if (a == loop.getInductionVar() && isSame(b, begin)) {
       if (predicate == arith::CmpIPredicate::ne)
@@ -124,7 +126,7 @@ std::optional<bool> StoreGroups::decide(mlir::Value condition,
   return std::nullopt;
 }
 
-bool StoreGroups::runLoop(scf::ForOp loop, States &states) {
+bool StoreGroups::runLoop(Operation *loop, States &states) {
   States done, current;
   for (State &state : states) {
     state.loops[loop] = State::None;
@@ -135,7 +137,7 @@ bool StoreGroups::runLoop(scf::ForOp loop, States &states) {
   // A value gets nearer to its store with each join, and states are few: this
   // ends.
   while (!current.empty()) {
-    if (done.size() > kMostStates || !run(*loop.getBody(), current))
+    if (done.size() > kMostStates || !run(loop->getRegion(0).front(), current))
       return false;
     States next;
     for (State &state : current) {
@@ -169,8 +171,8 @@ bool StoreGroups::runBranch(scf::IfOp branch, States &states) {
 }
 
 bool StoreGroups::run(Operation &op, States &states) {
-  if (auto loop = dyn_cast<scf::ForOp>(op))
-    return runLoop(loop, states);
+  if (isa<scf::ForOp, WorkOp>(op))
+    return runLoop(&op, states);
   if (auto branch = dyn_cast<scf::IfOp>(op))
     return runBranch(branch, states);
   // Nothing else that has regions holds operations on channels in a role that

@@ -53,7 +53,7 @@ private:
   /// These return false if the values are lost track of.
   bool run(mlir::Block &block, States &states);
   bool run(mlir::Operation &op, States &states);
-  bool runLoop(mlir::scf::ForOp loop, States &states);
+  bool runLoop(mlir::Operation *loop, States &states);
   bool runBranch(mlir::scf::IfOp branch, States &states);
   bool release(ReleaseOp op, State &state);
   static void store(mlir::Value tile, State &state);

@@ -88,7 +88,8 @@ static bool isStoreLoop(scf::ForOp loop) {
 void fa4::tile::overlapStores(KernelOp kernel, RequiredStages &required) {
   for (auto role : kernel.getBody().getOps<RoleOp>())
     if (role.issues())
-      for (auto loop : role.getBody().getOps<scf::ForOp>())
+      for (auto loop :
+           KernelOp::getWorkBlock(role.getBody()).getOps<scf::ForOp>())
         if (isStoreLoop(loop))
           delayReleases(loop, required);
 }
