@@ -42,9 +42,9 @@ struct TileShareBuffers
 };
 } // namespace
 
-/// Removes acquires and releases of channels of which a work tile fills no
-/// stage twice. This is right only because a CTA has one work tile: a kernel
-/// whose CTAs take several must keep these operations.
+/// Removes acquires and releases of channels of which a CTA fills no stage
+/// twice. Where a CTA takes several work tiles, their loop (`tile.work`) repeats
+/// the commits.
 static void dropUnusedEmptySides(KernelOp kernel) {
   for (auto &[channel, uses] : collectChannelUses(kernel)) {
     ChannelOp op = channel;

@@ -12,6 +12,7 @@
 // In the order of the pipeline.
 include "fa4/Dialect/Tile/Transforms/ProgramPasses.td"
 include "fa4/Dialect/Tile/Transforms/RolePasses.td"
+include "fa4/Dialect/Tile/Transforms/MemoryPasses.td"
 include "fa4/Dialect/Tile/Transforms/LanePasses.td"
 include "fa4/Dialect/Tile/Transforms/ProtocolPasses.td"
 
