@@ -58,6 +58,8 @@ static constexpr TargetDescription makeBlackwell() {
       /*smemBytesPerClock=*/128,
       // [ptx] "Swizzling modes": the 128-byte pattern repeats every 1024.
       /*smemTileAlignment=*/1024,
+      // [ptx] "cp.async.bulk.tensor": destinations at multiples of 128.
+      /*smemVectorAlignment=*/128,
       // [ptx] "Size and alignment of mbarrier object".
       /*mbarrierBytes=*/8,
       // [ptx] "barrier": ids 0 to 15.

@@ -161,6 +161,8 @@ struct TargetDescription {
   /// The alignment of a tile in the 128-byte swizzle. The pattern then starts
   /// at phase 0.
   unsigned smemTileAlignment;
+  /// The alignment of row values and other vectors, to which bulk copies write.
+  unsigned smemVectorAlignment;
   unsigned mbarrierBytes;
   /// The number of named barriers: bar.sync 0 to n-1.
   unsigned namedBarriers;

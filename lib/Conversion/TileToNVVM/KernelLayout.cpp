@@ -80,7 +80,7 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
       return failure();
     // The pattern of a swizzle repeats every 8 rows. TMA writes to multiples of
     // 128 bytes (PTX ISA, cp.async.bulk.tensor).
-    int64_t align = buffer.span ? 8 * buffer.span : 128;
+    int64_t align = buffer.span ? 8 * buffer.span : target.smemVectorAlignment;
     if (!buffer.tensorMemory &&
         (buffer.offset % align ||
          (buffer.stages > 1 && buffer.stageSize % align)))
@@ -97,10 +97,10 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
     buffers.insert({channel, buffer});
   }
   findHandOvers(kernel);
-  barriers = llvm::alignTo(end, kBarrierBytes);
-  tensorMemorySlot = barriers + barrierCount * kBarrierBytes;
+  barriers = llvm::alignTo(end, target.mbarrierBytes);
+  tensorMemorySlot = barriers + barrierCount * target.mbarrierBytes;
   sharedBytes = std::max<int64_t>(
-      tensorMemorySlot + kBarrierBytes,
+      tensorMemorySlot + target.mbarrierBytes,
       static_cast<int64_t>(kernel.getSmemBytes().value_or(0)));
   if (sharedBytes > target.smemBytes)
     return kernel.emitOpError("needs ")

@@ -17,13 +17,17 @@ using namespace mlir;
 using namespace fa4::tile;
 using fa4::TargetDescription;
 
-int64_t fa4::tile::getSmemAlignment(VectorType type) {
-  return type.getRank() == 2 ? 1024 : 128;
+int64_t fa4::tile::getSmemAlignment(ChannelOp channel) {
+  const TargetDescription &target =
+      cast<KernelOp>(channel->getParentOp()).getTarget();
+  return channel.getValueType().getRank() == 2 ? target.smemTileAlignment
+                                               : target.smemVectorAlignment;
 }
 
-int64_t fa4::tile::getSmemBytes(VectorType type) {
+int64_t fa4::tile::getSmemBytes(ChannelOp channel) {
+  VectorType type = channel.getValueType();
   int64_t bits = type.getNumElements() * type.getElementTypeBitWidth();
-  return llvm::alignTo(llvm::divideCeil(bits, 8), getSmemAlignment(type));
+  return llvm::alignTo(llvm::divideCeil(bits, 8), getSmemAlignment(channel));
 }
 
 int64_t fa4::tile::getTmemColumns(VectorType type) {
@@ -66,7 +70,7 @@ PlacedBuffer fa4::tile::getBuffer(ChannelOp owner,
   VectorType type = owner.getValueType();
   int64_t stages = owner.getStages();
   if (owner.getSpace() == MemorySpace::smem)
-    return {stages * getSmemBytes(type), getSmemAlignment(type)};
+    return {stages * getSmemBytes(owner), getSmemAlignment(owner)};
   // Instructions only need whole columns. With this alignment, loads and stores
   // of up to 32 columns never touch two channels.
   return {stages * getTmemColumns(type), target.tmemAllocationColumns};
@@ -108,7 +112,8 @@ int64_t fa4::tile::getBarrierCount(KernelOp kernel) {
 }
 
 int64_t fa4::tile::getBarrierOffset(KernelOp kernel) {
-  return getTmemAddressOffset(kernel) - kBarrierBytes * getBarrierCount(kernel);
+  return getTmemAddressOffset(kernel) -
+         kernel.getTarget().mbarrierBytes * getBarrierCount(kernel);
 }
 
 int64_t fa4::tile::getTmemAddressOffset(KernelOp kernel) {
@@ -149,7 +154,7 @@ static void printSpace(KernelOp kernel, MemorySpace space, raw_ostream &os) {
                       llvm::left_justify("channel", width), "stages");
   for (auto [from, channel] : channels) {
     int64_t size = space == MemorySpace::smem
-                       ? getSmemBytes(channel.getValueType())
+                       ? getSmemBytes(channel)
                        : getTmemColumns(channel.getValueType());
     int64_t to = from + static_cast<int64_t>(channel.getStages()) * size;
     printLine(from, to, channel.getLabel(), width, channel, size, os);

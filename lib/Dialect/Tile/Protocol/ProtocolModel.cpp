@@ -238,7 +238,7 @@ LogicalResult ModelBuilder::addChannels() {
     channel.undefined = countUndefined(op, uses);
     channel.inTensorMemory = op.getSpace() == MemorySpace::tmem;
     channel.size = channel.inTensorMemory ? getTmemColumns(op.getValueType())
-                                          : getSmemBytes(op.getValueType());
+                                          : getSmemBytes(op);
     if (failed(checkSides(uses, channel)))
       return failure();
   }

@@ -44,7 +44,7 @@ Finding checkOffsets(const ProtocolModel &model,
       return reject(op, formatv("channel \"{0}\" ends at {1} of {2} {3}",
                                 channel.label, end, limit,
                                 isTensor ? "columns" : "bytes"));
-    int64_t alignment = isTensor ? 1 : getSmemAlignment(op.getValueType());
+    int64_t alignment = isTensor ? 1 : getSmemAlignment(op);
     if (channel.offset % alignment)
       return reject(op, formatv("channel \"{0}\" is at {1}, which is not a "
                                 "multiple of {2}",
@@ -56,7 +56,7 @@ Finding checkOffsets(const ProtocolModel &model,
     int64_t ownerEnd =
         begin + channel.stages * (isTensor
                                       ? getTmemColumns(owner.getValueType())
-                                      : getSmemBytes(owner.getValueType()));
+                                      : getSmemBytes(owner));
     if (channel.offset < begin || end > ownerEnd)
       return reject(op,
                     formatv("channel \"{0}\" is at {1} to {2}, not inside of "

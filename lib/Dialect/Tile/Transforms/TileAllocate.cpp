@@ -148,8 +148,8 @@ static LogicalResult placeSpace(KernelOp kernel, MemorySpace space,
   int64_t need = place(pieces);
   int64_t limit = isShared ? target.smemBytes : target.tmemColumns;
   if (isShared) {
-    need = llvm::alignTo(need, kBarrierBytes);
-    need += setBarriers(kernel) * kBarrierBytes;
+    need = llvm::alignTo(need, target.mbarrierBytes);
+    need += setBarriers(kernel) * target.mbarrierBytes;
     need += kernel.getTmemColumns().value_or(0) ? kTmemAddressBytes : 0;
   }
   if (need > limit)

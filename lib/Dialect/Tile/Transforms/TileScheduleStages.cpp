@@ -47,16 +47,16 @@ public:
   int64_t bytes() {
     SmallVector<PlacedBuffer> buffers;
     for (ChannelOp owner : owners)
-      buffers.push_back({static_cast<int64_t>(owner.getStages()) *
-                             getSmemBytes(owner.getValueType()),
-                         getSmemAlignment(owner.getValueType())});
+      buffers.push_back(
+          {static_cast<int64_t>(owner.getStages()) * getSmemBytes(owner),
+           getSmemAlignment(owner)});
     unsigned count = owners.size();
     int64_t total = placeFirstFit(buffers, [&](unsigned a, unsigned b) {
       return dead[a * count + b] || dead[b * count + a];
     });
     // Each stage has a full and an empty barrier.
     for (auto channel : kernel.getBody().getOps<ChannelOp>())
-      total += 2 * channel.getStages() * kBarrierBytes;
+      total += 2 * channel.getStages() * kernel.getTarget().mbarrierBytes;
     return total + kTmemAddressBytes;
   }
 

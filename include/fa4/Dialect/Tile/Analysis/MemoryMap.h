@@ -28,21 +28,18 @@
 
 namespace fa4::tile {
 
-/// Size of an mbarrier in bytes. PTX ISA, "mbarrier": opaque 64 bits, aligned
-/// to 8.
-inline constexpr int64_t kBarrierBytes = 8;
 /// Size in bytes of the slot for the 32-bit address of tensor memory, rounded
 /// up to keep an alignment of 8.
 inline constexpr int64_t kTmemAddressBytes = 8;
 
-/// Returns the alignment of a stage in bytes; its size is a multiple of it,
+/// Returns the alignment of a stage in shared memory in bytes; its size is a multiple of it,
 /// too. Matrices have the 128-byte swizzle, which repeats every 1024 bytes (PTX
 /// ISA, "Shared memory matrix layout"); row values are the target of bulk
 /// copies, which need 128.
-int64_t getSmemAlignment(mlir::VectorType type);
+int64_t getSmemAlignment(ChannelOp channel);
 
 /// Returns the bytes of one stage, padding included.
-int64_t getSmemBytes(mlir::VectorType type);
+int64_t getSmemBytes(ChannelOp channel);
 
 /// Returns the columns of one stage. A column has 32 bits in each lane (PTX
 /// ISA, "Tensor Memory"); a row of the tile lies in one lane, with two 16-bit
