@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Simulator/Manifest/Expression.h"
+#include "fa4/Support/OperatorParser.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <charconv>
@@ -30,11 +31,6 @@ using NodeRef = std::shared_ptr<const Node>;
 // Parsing
 //===----------------------------------------------------------------------===//
 
-static constexpr StringRef levels[][4] = {
-    {"||"},     {"&&"},          {"==", "!=", "", ""}, {"<=", ">=", "<", ">"},
-    {"+", "-"}, {"*", "/", "%"},
-};
-
 static unsigned argumentCount(StringRef name) {
   if (name == "ceildiv" || name == "align" || name == "min" || name == "max")
     return 2;
@@ -46,129 +42,127 @@ static unsigned argumentCount(StringRef name) {
 
 namespace {
 
-class ExpressionParser {
+class ExpressionParser
+    : private fa4::OperatorParser<ExpressionParser, NodeRef> {
 public:
   explicit ExpressionParser(StringRef text) : rest(text) {}
 
   NodeRef run() {
-    NodeRef root = conditional();
+    NodeRef root;
+    if (!parseConditional(root))
+      return nullptr;
     skip();
-    if (root && !rest.empty())
-      return fail("unexpected '" + rest.take_front(8) + "'");
+    if (!rest.empty())
+      return fail("unexpected '" + rest.take_front(8) + "'"), nullptr;
     return root;
   }
   std::string message;
 
 private:
-  NodeRef fail(const Twine &text) {
+  friend class fa4::OperatorParser<ExpressionParser, NodeRef>;
+  using Level = llvm::ArrayRef<StringRef>;
+
+  static llvm::ArrayRef<Level> operators() {
+    // `<=` comes before `<`, which it begins with.
+    static constexpr StringRef logicalOr[] = {"||"}, logicalAnd[] = {"&&"},
+                               equality[] = {"==", "!="},
+                               relation[] = {"<=", ">=", "<", ">"},
+                               sum[] = {"+", "-"}, product[] = {"*", "/", "%"};
+    static const Level levels[] = {logicalOr, logicalAnd, equality,
+                                   relation,  sum,        product};
+    return levels;
+  }
+
+  bool fail(const Twine &text) {
     if (message.empty())
       message = text.str();
-    return nullptr;
+    return false;
   }
+  bool failExpected(StringRef token) {
+    return fail("expected '" + token + "'");
+  }
+  bool failDepth() { return fail("nested too deeply"); }
+
   void skip() { rest = rest.ltrim(); }
-  bool eat(StringRef token) {
+  bool takeToken(StringRef token) {
     skip();
     return rest.consume_front(token);
   }
+  std::optional<StringRef> takeOperator(Level among) {
+    for (StringRef op : among)
+      if (takeToken(op))
+        return op;
+    return std::nullopt;
+  }
+
   static NodeRef call(StringRef name, std::vector<NodeRef> arguments) {
-    for (const NodeRef &argument : arguments)
-      if (!argument)
-        return nullptr;
     auto node = std::make_shared<Node>();
     node->kind = Node::Kind::Call;
     node->name = name.str();
     node->arguments = std::move(arguments);
     return node;
   }
-
-  NodeRef conditional() {
-    if (++depth > 64)
-      return fail("nested too deeply");
-    NodeRef condition = binary(0);
-    if (condition && eat("?")) {
-      NodeRef yes = conditional();
-      if (yes && !eat(":"))
-        return fail("expected ':'");
-      condition = call("?", {condition, yes, yes ? conditional() : nullptr});
-    }
-    --depth;
-    return condition;
+  static bool apply(StringRef op, NodeRef &left, NodeRef right) {
+    left = call(op, {left, right});
+    return true;
+  }
+  static bool choose(NodeRef &condition, NodeRef yes, NodeRef no) {
+    condition = call("?", {condition, yes, no});
+    return true;
   }
 
-  NodeRef binary(unsigned level) {
-    if (level == std::size(levels))
-      return unary();
-    NodeRef left = binary(level + 1);
-    while (left) {
-      StringRef found;
-      for (StringRef op : levels[level])
-        if (!op.empty() && found.empty() && eat(op))
-          found = op;
-      if (found.empty())
-        break;
-      left = call(found, {left, binary(level + 1)});
-    }
-    return left;
+  bool parseUnary(NodeRef &node) {
+    StringRef op = takeToken("-") ? "neg" : takeToken("!") ? "!" : "";
+    if (op.empty())
+      return parsePrimary(node);
+    Nesting nesting(*this);
+    if (!nesting.fits || !parseUnary(node))
+      return false;
+    node = call(op, {node});
+    return true;
   }
 
-  NodeRef unary() {
-    if (++depth > 64)
-      return fail("nested too deeply");
-    NodeRef result;
-    if (eat("-"))
-      result = call("neg", {unary()});
-    else if (eat("!"))
-      result = call("!", {unary()});
-    else
-      result = primary();
-    --depth;
-    return result;
-  }
-
-  NodeRef primary() {
+  bool parsePrimary(NodeRef &node) {
     skip();
-    if (eat("(")) {
-      NodeRef inner = conditional();
-      if (inner && !eat(")"))
-        return fail("expected ')'");
-      return inner;
-    }
+    if (takeToken("("))
+      return parseConditional(node) && (takeToken(")") || failExpected(")"));
     if (rest.empty())
       return fail("unexpected end");
     if (llvm::isDigit(rest[0]) || rest[0] == '.')
-      return literal();
+      return parseLiteral(node);
     StringRef name =
         rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
     if (name.empty())
       return fail("unexpected '" + rest.take_front(1) + "'");
     rest = rest.drop_front(name.size());
-    if (!eat("(")) {
-      auto node = std::make_shared<Node>();
-      node->kind = Node::Kind::Symbol;
-      node->name = name.str();
-      return node;
-    }
-    return function(name);
+    if (takeToken("("))
+      return parseFunction(name, node);
+    auto symbol = std::make_shared<Node>();
+    symbol->kind = Node::Kind::Symbol;
+    symbol->name = name.str();
+    node = symbol;
+    return true;
   }
 
-  NodeRef function(StringRef name) {
+  bool parseFunction(StringRef name, NodeRef &node) {
     unsigned wanted = argumentCount(name);
     if (!wanted)
       return fail("unknown function '" + name + "'");
     std::vector<NodeRef> arguments;
     do {
-      arguments.push_back(conditional());
-      if (!arguments.back())
-        return nullptr;
-    } while (eat(","));
-    if (!eat(")"))
-      return fail("expected ')'");
+      arguments.emplace_back();
+      if (!parseConditional(arguments.back()))
+        return false;
+    } while (takeToken(","));
+    if (!takeToken(")"))
+      return failExpected(")");
     if (arguments.size() != wanted)
       return fail("'" + name + "' takes " + Twine(wanted) + " argument(s)");
-    return call(name, std::move(arguments));
+    node = call(name, std::move(arguments));
+    return true;
   }
 
-  NodeRef literal() {
+  bool parseLiteral(NodeRef &result) {
     size_t length = 0;
     while (length < rest.size() &&
            (llvm::isAlnum(rest[length]) || rest[length] == '.' ||
@@ -179,17 +173,17 @@ private:
     StringRef text = rest.take_front(length);
     rest = rest.drop_front(length);
     auto node = std::make_shared<Node>();
+    result = node;
     if (!text.getAsInteger(text.starts_with_insensitive("0x") ? 0 : 10,
                            node->value.integer))
-      return node;
+      return true;
     node->value.isFloat = true;
     if (text.getAsDouble(node->value.floating, /*AllowInexact=*/true))
       return fail("malformed number '" + text + "'");
-    return node;
+    return true;
   }
 
   StringRef rest;
-  unsigned depth = 0;
 };
 
 } // namespace

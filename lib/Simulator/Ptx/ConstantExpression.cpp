@@ -15,20 +15,17 @@
 using namespace fa4::sim::ptx;
 using llvm::StringRef;
 
-/// Binary operators by level of precedence, the weakest first.
-static constexpr StringRef levels[][5] = {
-    {"||"},
-    {"&&"},
-    {"|"},
-    {"^"},
-    {"&"},
-    {"==", "!="},
-    {"<", ">", "<=", ">="},
-    {"<<", ">>"},
-    {"+", "-"},
-    {"*", "/", "%"},
-};
-static constexpr unsigned maxDepth = 64;
+llvm::ArrayRef<Parser::Level> Parser::operators() {
+  static constexpr StringRef logicalOr[] = {"||"}, logicalAnd[] = {"&&"},
+                             bitOr[] = {"|"}, bitXor[] = {"^"},
+                             bitAnd[] = {"&"}, equality[] = {"==", "!="},
+                             relation[] = {"<", ">", "<=", ">="},
+                             shift[] = {"<<", ">>"}, sum[] = {"+", "-"},
+                             product[] = {"*", "/", "%"};
+  static const Level levels[] = {logicalOr, logicalAnd, bitOr, bitXor, bitAnd,
+                                 equality,  relation,   shift, sum,    product};
+  return levels;
+}
 
 bool Parser::startsConstant(size_t ahead) const {
   const Token &t = token(ahead);
@@ -43,10 +40,7 @@ bool Parser::startsConstant(size_t ahead) const {
   return t.is(TokenKind::Identifier) && t.text == "WARP_SZ";
 }
 
-bool Parser::parseConstant(Constant &value) {
-  expressionDepth = 0;
-  return parseConditional(value);
-}
+bool Parser::parseConstant(Constant &value) { return parseConditional(value); }
 
 bool Parser::parseInteger(int64_t &value, StringRef what) {
   Location loc = token().loc;
@@ -67,7 +61,6 @@ bool Parser::parseAngleCount(uint64_t &count) {
   Location loc = token().loc;
   constexpr unsigned additive = 8;
   Constant value;
-  expressionDepth = 0;
   if (!parseBinary(value, additive))
     return false;
   if (value.isFloat || value.integer < 0 || value.isUnsigned)
@@ -76,21 +69,27 @@ bool Parser::parseAngleCount(uint64_t &count) {
   return expect(">", "behind a count");
 }
 
-bool Parser::parseConditional(Constant &value) {
-  if (!parseBinary(value, 0))
-    return false;
-  if (!consume("?"))
-    return true;
-  Constant yes, no;
-  if (++expressionDepth > maxDepth)
-    return error(token().loc, "constant expression is nested too deeply");
-  if (!parseConditional(yes) || !expect(":", "in a conditional expression") ||
-      !parseConditional(no))
-    return false;
-  --expressionDepth;
-  bool truth = value.isFloat ? value.floating != 0 : value.integer != 0;
-  value = truth ? yes : no;
+std::optional<Token> Parser::takeOperator(Level among) {
+  const Token &op = token();
+  if (!op.is(TokenKind::Punct) || op.text.empty() ||
+      !llvm::is_contained(among, op.text))
+    return std::nullopt;
+  return take();
+}
+
+bool Parser::choose(Constant &condition, Constant yes, Constant no) {
+  bool truth =
+      condition.isFloat ? condition.floating != 0 : condition.integer != 0;
+  condition = truth ? yes : no;
   return true;
+}
+
+bool Parser::failExpected(StringRef text) {
+  return expect(text, "in a conditional expression");
+}
+
+bool Parser::failDepth() {
+  return error(token().loc, "constant expression is nested too deeply");
 }
 
 static double asDouble(const Constant &c) {
@@ -204,26 +203,11 @@ static const char *applyInteger(StringRef op, Constant &a, const Constant &b) {
   return problem;
 }
 
-bool Parser::parseBinary(Constant &value, unsigned level) {
-  if (level == std::size(levels))
-    return parseUnary(value);
-  if (!parseBinary(value, level + 1))
-    return false;
-  while (true) {
-    const Token &op = token();
-    if (!op.is(TokenKind::Punct) || op.text.empty() ||
-        !llvm::is_contained(levels[level], op.text))
-      return true;
-    Token taken = take();
-    Constant right;
-    if (!parseBinary(right, level + 1))
-      return false;
-    const char *problem = value.isFloat || right.isFloat
-                              ? applyFloat(taken.text, value, right)
-                              : applyInteger(taken.text, value, right);
-    if (problem)
-      return error(taken.loc, problem);
-  }
+bool Parser::apply(const Token &op, Constant &left, Constant right) {
+  const char *problem = left.isFloat || right.isFloat
+                            ? applyFloat(op.text, left, right)
+                            : applyInteger(op.text, left, right);
+  return problem ? error(op.loc, problem) : true;
 }
 
 bool Parser::parseUnary(Constant &value) {
@@ -231,11 +215,9 @@ bool Parser::parseUnary(Constant &value) {
   if (!(op.is("-") || op.is("+") || op.is("!") || op.is("~")))
     return parsePrimary(value);
   take();
-  if (++expressionDepth > maxDepth)
-    return error(op.loc, "constant expression is nested too deeply");
-  if (!parseUnary(value))
+  Nesting nesting(*this);
+  if (!nesting.fits || !parseUnary(value))
     return false;
-  --expressionDepth;
   if (op.is("!")) {
     bool truth = value.isFloat ? value.floating == 0 : value.integer == 0;
     value = Constant();
@@ -264,14 +246,13 @@ static bool isCast(const Token &a, const Token &b, const Token &c) {
 }
 
 bool Parser::parsePrimary(Constant &value) {
-  if (++expressionDepth > maxDepth)
-    return error(token().loc, "constant expression is nested too deeply");
   if (isCast(token(), token(1), token(2))) {
     bool isUnsigned = token(1).isDot("u64");
     Location loc = take().loc;
     take();
     take();
-    if (!parseUnary(value))
+    Nesting nesting(*this);
+    if (!nesting.fits || !parseUnary(value))
       return false;
     if (value.isFloat)
       return error(loc, "a cast of a floating-point constant");
@@ -298,6 +279,5 @@ bool Parser::parsePrimary(Constant &value) {
   } else {
     return unexpected("a constant");
   }
-  --expressionDepth;
   return true;
 }

@@ -146,7 +146,6 @@ bool Parser::parseOffset(int64_t &offset) {
     Constant value;
     Location loc = token().loc;
     // Only one term is parsed here; the caller reads `a + 4 - 8` term by term.
-    expressionDepth = 0;
     if (!parseUnary(value))
       return false;
     while (token().is("*")) {

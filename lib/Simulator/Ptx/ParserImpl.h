@@ -9,6 +9,7 @@
 #define FA4_LIB_SIMULATOR_PTX_PARSERIMPL_H
 
 #include "Lexer.h"
+#include "fa4/Support/OperatorParser.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -64,7 +65,7 @@ struct DeclSpec {
   uint32_t pointerAlign = 0;
 };
 
-class Parser {
+class Parser : private OperatorParser<Parser, Constant> {
 public:
   Parser(Module &module, std::vector<Diagnostic> &diagnostics)
       : module(module), diagnostics(diagnostics) {}
@@ -141,8 +142,15 @@ private:
   //===--- Constant expressions (ConstantExpression.cpp) ------------------===//
   bool startsConstant(size_t ahead = 0) const;
   bool parseConstant(Constant &value);
-  bool parseConditional(Constant &value);
-  bool parseBinary(Constant &value, unsigned level);
+  friend class fa4::OperatorParser<Parser, Constant>;
+  using Level = llvm::ArrayRef<llvm::StringRef>;
+  static llvm::ArrayRef<Level> operators();
+  std::optional<Token> takeOperator(Level among);
+  bool takeToken(llvm::StringRef text) { return consume(text); }
+  bool apply(const Token &op, Constant &left, Constant right);
+  bool choose(Constant &condition, Constant yes, Constant no);
+  bool failExpected(llvm::StringRef text);
+  bool failDepth();
   bool parseUnary(Constant &value);
   bool parsePrimary(Constant &value);
   bool parseInteger(int64_t &value, llvm::StringRef what);
@@ -189,7 +197,6 @@ private:
   std::vector<Diagnostic> &diagnostics;
   std::vector<Token> tokens;
   size_t position = 0;
-  unsigned expressionDepth = 0;
 
   // The function being parsed.
   Function *function = nullptr;
