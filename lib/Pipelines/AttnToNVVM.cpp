@@ -96,10 +96,10 @@ static constexpr KernelLevel levels[] = {
     {"assign-work", "CTAs and their work tiles", addAssignWork},
     {"warp-specialize", "roles and channels",
      addKernelPass<createTileWarpSpecialize>},
-    {"schedule", "pipelined roles, stages", addSchedule},
+    {"schedule", "pipelined roles, stages", addSchedule, "share-buffers"},
     {"split-exp", "exponentials for each unit", addSplitExp},
     {"share-buffers", "channels that use the same memory", addShareBuffers},
-    {"allocate", "memory and barriers of channels", addAllocate},
+    {"allocate", "memory and barriers of channels", addAllocate, "nvvm"},
     {"split-loop", "a loop for each kind of block",
      addKernelPass<createTileSplitLoop>},
     {"distribute", "a thread's part of each tile", addDistribute},
@@ -115,6 +115,13 @@ std::optional<unsigned> fa4::findKernelLevel(StringRef name) {
     if (level.name == name)
       return i;
   return std::nullopt;
+}
+
+void fa4::addKernelLevel(OpPassManager &pm, unsigned level, unsigned end,
+                         KernelOptions options) {
+  std::optional<unsigned> later = findKernelLevel(levels[level].provenAgainBy);
+  options.verify &= !later || *later >= end;
+  levels[level].addPasses(pm, options);
 }
 
 AttnToNVVMOptions::AttnToNVVMOptions() {
@@ -193,7 +200,7 @@ LogicalResult fa4::buildAttnToNVVMPipeline(
   unsigned end = options.to.empty() ? getKernelLevels().size()
                                     : *findKernelLevel(options.to) + 1;
   for (unsigned i = begin; i < end; ++i)
-    getKernelLevels()[i].addPasses(pm, options.get());
+    addKernelLevel(pm, i, end, options.get());
   return success();
 }
 

@@ -233,7 +233,7 @@ static LogicalResult lower(ModuleOp module, const CompileOptions &options,
     return failure();
   for (unsigned i = first; i <= lastLevel(options); ++i) {
     if (failed(runPasses(module, timing, [&](OpPassManager &passes) {
-          levels[i].addPasses(passes, options.kernel);
+          addKernelLevel(passes, i, lastLevel(options) + 1, options.kernel);
         })))
       return failure();
     bool isWritten = llvm::is_contained(options.levels, i);

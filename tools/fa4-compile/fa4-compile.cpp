@@ -18,6 +18,11 @@
 #include "llvm/Support/Process.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
+#ifdef __GLIBC__
+#include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
 
 using namespace fa4;
 using namespace mlir;
@@ -292,7 +297,26 @@ static Status run(const Options &options, TimingScope &timing) {
   return kOk;
 }
 
+/// Asks for large pages for the heap. A compilation takes ten megabytes of
+/// small pieces, and 2500 faults for pages of 4 kB are a twentieth of its time.
+/// Systems without large pages ignore the advice.
+static void preferLargePages() {
+#if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
+  constexpr int size = 32 << 20;
+  mallopt(M_MMAP_THRESHOLD, size);
+  mallopt(M_TRIM_THRESHOLD, 2 * size);
+  mallopt(M_TOP_PAD, size);
+  // This is more than the heap has left, which grows by `size` more.
+  void *volatile block = malloc(1 << 20);
+  free(block);
+  auto end = reinterpret_cast<uintptr_t>(sbrk(0));
+  uintptr_t begin = llvm::alignTo(end - size, 1 << 21);
+  madvise(reinterpret_cast<void *>(begin), end - begin, MADV_HUGEPAGE);
+#endif
+}
+
 int main(int argc, char **argv) {
+  preferLargePages();
   llvm::InitLLVM init(argc, argv);
   setUpTool("fa4-compile");
   reportFatalErrorsAs(kFatalErrors);

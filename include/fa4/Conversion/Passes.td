@@ -268,7 +268,10 @@ def LaneMathToLLVM : FA4_Pass<"lane-math-to-llvm"> {
     After:
 
     ```mlir
-    %y = llvm.intr.exp2(%x) : (vector<2xf32>) -> vector<2xf32>
+    func.func @f(%x: vector<2xf32>) -> vector<2xf32> {
+      %y = llvm.intr.exp2(%x) : (vector<2xf32>) -> vector<2xf32>
+      return %y : vector<2xf32>
+    }
     ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];

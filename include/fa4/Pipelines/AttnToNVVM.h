@@ -37,9 +37,10 @@ struct KernelOptions {
   /// = computed. The largest is 0.75 in rows of 128 columns, since the last 32
   /// columns of a row stay on the special function unit.
   double expFraction = -1.0;
-  /// Whether the protocol of the roles is proven after tile-schedule and
-  /// tile-allocate and before tile-to-nvvm, and there that outputs are written
-  /// once. Off, what a file says is compiled as it stands.
+  /// Whether the protocol of the roles is proven before tile-share-buffers and
+  /// tile-to-nvvm, or after the last of tile-schedule and tile-allocate that
+  /// runs, and before tile-to-nvvm that outputs are written once. Off, what a
+  /// file says is compiled as it stands.
   bool verify = true;
 
   /// Calls `declare(name, description, member)` for each option but the chip.
@@ -86,6 +87,9 @@ struct KernelLevel {
   /// A description of the level's IR for people.
   llvm::StringLiteral description;
   void (*addPasses)(mlir::OpPassManager &pm, const KernelOptions &options);
+  /// The later level whose proof begins with what this one's ends with; empty
+  /// for a level without a proof and for the last proof.
+  llvm::StringLiteral provenAgainBy = "";
 };
 
 /// Returns the levels in their order. The input of the first one is a module
@@ -94,6 +98,12 @@ llvm::ArrayRef<KernelLevel> getKernelLevels();
 
 /// Returns the number of the level with this name, if there is one.
 std::optional<unsigned> findKernelLevel(llvm::StringRef name);
+
+/// Adds the passes of the level `level` to a run that ends before the level
+/// `end`. The level's proof is left out if a later level of the run proves the
+/// same.
+void addKernelLevel(mlir::OpPassManager &pm, unsigned level, unsigned end,
+                    KernelOptions options);
 
 /// The names of all levels, for messages.
 std::string listKernelLevels();

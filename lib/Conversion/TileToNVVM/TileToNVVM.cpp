@@ -112,7 +112,7 @@ LogicalResult convertToLLVM(LLVM::LLVMFuncOp function) {
   SmallVector<Operation *> ops;
   for (Block &block : function.getBody())
     for (Operation &op : block)
-      if (!target.isLegal(&op))
+      if (!isa<LLVM::LLVMDialect, NVVM::NVVMDialect>(op.getDialect()))
         ops.push_back(&op);
   ConversionConfig config;
   config.allowPatternRollback = false;
