@@ -69,16 +69,16 @@ struct TileAssignWork : public tile::impl::TileAssignWorkBase<TileAssignWork> {
 
   void runOnOperation() override {
     KernelOp kernel = getOperation();
-    // What the IR says stands.
-    if (kernel.getSchedule() || !kernel.getBody().getOps<RoleOp>().empty())
-      return;
-    const TargetDescription &target = kernel.getTarget();
     std::optional<Schedule> asked = symbolizeSchedule(schedule);
     if (!asked && schedule != "auto") {
       kernel.emitError("tile-assign-work: there is no schedule '")
           << schedule << "'; the schedules are auto, grid, static, lpt, clc";
       return signalPassFailure();
     }
+    // What the IR says stands.
+    if (kernel.getSchedule() || !kernel.getBody().getOps<RoleOp>().empty())
+      return;
+    const TargetDescription &target = kernel.getTarget();
     WorkBalance balance = findWorkBalance(kernel);
     Schedule chosen = asked.value_or(balance.trend == Trend::Constant
                                          ? Schedule::Static
