@@ -54,7 +54,11 @@ SmallVector<Value> RoleLowering::findCoordinates(Value number,
   for (auto [i, extent] : llvm::enumerate(extents))
     if (i != axis)
       groups = arith::MulIOp::create(b, groups, extent);
+  auto last = [&](Value count) {
+    return arith::SubIOp::create(b, count, constant(1));
+  };
   Value block, group;
+  bool isDescending = false;
   if (!order || order.getCacheBytes() == 0) {
     group = arith::DivUIOp::create(b, number, blocks);
     block = arith::RemUIOp::create(b, number, blocks);
@@ -67,19 +71,22 @@ SmallVector<Value> RoleLowering::findCoordinates(Value number,
                                      sizeNamed(order.getSize().getValue()));
     width = arith::MinUIOp::create(b, width, groups);
     width = arith::MaxUIOp::create(b, width, constant(1));
+    Value fromEnd = arith::SubIOp::create(
+        b, last(arith::MulIOp::create(b, groups, blocks)), number);
     Value perSection = arith::MulIOp::create(b, width, blocks);
-    Value section = arith::DivUIOp::create(b, number, perSection);
-    Value rest = arith::RemUIOp::create(b, number, perSection);
-    Value first = arith::MulIOp::create(b, section, width);
+    Value section = arith::DivUIOp::create(b, fromEnd, perSection);
+    Value rest = arith::RemUIOp::create(b, fromEnd, perSection);
+    Value behind = arith::MulIOp::create(b, section, width);
     Value present = arith::MinUIOp::create(
-        b, width, arith::SubIOp::create(b, groups, first));
+        b, width, arith::SubIOp::create(b, groups, behind));
     block = arith::DivUIOp::create(b, rest, present);
-    group = arith::AddIOp::create(b, first,
-                                  arith::RemUIOp::create(b, rest, present));
+    isDescending = true;
+    group =
+        arith::SubIOp::create(b, arith::SubIOp::create(b, last(groups), behind),
+                              arith::RemUIOp::create(b, rest, present));
   }
-  if (order && order.getDescending())
-    block = arith::SubIOp::create(
-        b, arith::SubIOp::create(b, blocks, constant(1)), block);
+  if (isDescending != (order && order.getDescending()))
+    block = arith::SubIOp::create(b, last(blocks), block);
   SmallVector<Value> coordinates;
   unsigned left = extents.size() - 1;
   for (auto [i, extent] : llvm::enumerate(extents)) {

@@ -167,6 +167,20 @@ static std::optional<unsigned> findLoopDim(LoadOp load) {
   return found;
 }
 
+/// Whether the work tiles along the axis read the same elements, or of these
+/// a range along the loop's dimension. Where their passes differ, the ranges
+/// begin or end at different elements: a loop that goes from the last block of
+/// keys to the first one begins at an index that depends on the axis.
+static bool readsShared(LoadOp load, Trend passes, Trends &trends) {
+  std::optional<unsigned> loopDim = findLoopDim(load);
+  for (auto [dim, index] : llvm::enumerate(load.getIndices())) {
+    bool isRange = passes != Trend::Constant && loopDim == dim;
+    if (!isRange && !isShared(index, trends))
+      return false;
+  }
+  return true;
+}
+
 /// Adds the load to what work tiles along the axis share. False if it is not
 /// shared, or goes along another dimension than the other loads.
 static bool addShared(KernelOp kernel, LoadOp load, WorkBalance &balance) {
@@ -191,11 +205,10 @@ WorkBalance fa4::tile::findWorkBalance(KernelOp kernel) {
   WorkBalance found;
   for (unsigned axis = 0; axis < kernel.getGrid().size(); ++axis) {
     Trends trends(kernel, axis);
-    bool isSame = !loads.empty() && llvm::all_of(loads, [&](LoadOp load) {
-      return llvm::all_of(load.getIndices(),
-                          [&](Value index) { return isShared(index, trends); });
-    });
     WorkBalance balance{axis, getTrendOfPasses(kernel, trends), 0, ""};
+    bool isSame = !loads.empty() && llvm::all_of(loads, [&](LoadOp load) {
+      return readsShared(load, balance.trend, trends);
+    });
     bool isKnown = isSame && llvm::all_of(loads, [&](LoadOp load) {
                      return addShared(kernel, load, balance);
                    });

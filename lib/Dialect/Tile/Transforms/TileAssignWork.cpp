@@ -20,23 +20,39 @@ using namespace mlir;
 using namespace fa4;
 using namespace fa4::tile;
 
+/// Returns the bytes that a group of work tiles is to have in the cache, and
+/// the name of the size by which they are multiplied, which may be null. Groups
+/// that need no more than a byte are all worked on side by side.
+static std::pair<int64_t, StringAttr>
+getGroupBytes(KernelOp kernel, const WorkBalance &balance, Schedule schedule) {
+  // With 'clc', a CTA gets its next work tile when it begins the one before.
+  // At the end of a section there would be CTAs with two long tiles, the second
+  // of which an idle CTA could not take.
+  if (balance.sharedBytes == 0 || schedule == Schedule::Requested)
+    return {1, StringAttr()};
+  if (std::optional<int64_t> size = getStaticSize(balance.size))
+    return {std::max<int64_t>(balance.sharedBytes * *size, 1), StringAttr()};
+  return {balance.sharedBytes,
+          StringAttr::get(kernel.getContext(), balance.size)};
+}
+
 /// The order in which the largest work tiles come first and those that read the
 /// same tensors come together.
 static OrderAttr chooseOrder(KernelOp kernel, const WorkBalance &balance,
+                             Schedule schedule,
                              const TargetDescription &target) {
+  MLIRContext *context = kernel.getContext();
+  // Work tiles of equal length need no sections.
+  if (balance.trend == Trend::Constant)
+    return OrderAttr::get(context, balance.axis, /*descending=*/false,
+                          /*cache_bytes=*/0, /*group_bytes=*/1, StringAttr());
   // Where nothing is known of how the passes change (windows), tiles with large
   // coordinates see no less than others.
-  bool descending =
-      balance.trend == Trend::Rising || balance.trend == Trend::Unknown;
-  bool isGrouped = balance.trend != Trend::Constant && balance.sharedBytes != 0;
+  bool descending = balance.trend != Trend::Falling;
+  auto [bytes, size] = getGroupBytes(kernel, balance, schedule);
   // Each of the two partitions of L2 may hold a copy, so half of it counts.
-  MLIRContext *context = kernel.getContext();
   return OrderAttr::get(context, balance.axis, descending,
-                        isGrouped ? int64_t(target.l2Bytes / 2) : 0,
-                        isGrouped ? balance.sharedBytes : 1,
-                        isGrouped && !getStaticSize(balance.size)
-                            ? StringAttr::get(context, balance.size)
-                            : StringAttr());
+                        int64_t(target.l2Bytes / 2), bytes, size);
 }
 
 /// Puts the program into a tile.work, whose coordinates take the place of those
@@ -103,7 +119,7 @@ struct TileAssignWork : public tile::impl::TileAssignWorkBase<TileAssignWork> {
     if (nested.wasInterrupted())
       return signalPassFailure();
     kernel.setScheduleAttr(ScheduleAttr::get(&getContext(), chosen));
-    kernel.setOrderAttr(chooseOrder(kernel, balance, target));
+    kernel.setOrderAttr(chooseOrder(kernel, balance, chosen, target));
     if (kernel.isPersistent())
       makePersistent(kernel);
   }

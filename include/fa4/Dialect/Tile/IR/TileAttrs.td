@@ -137,20 +137,23 @@ def Tile_OrderAttr : AttrDef<Tile_Dialect, "Order"> {
     of a group have in common (keys and values of a head) is to stay in the L2 cache
     while they are worked on. So many groups as fit are worked on side by side, a
     *section*; in a section, the first blocks of all groups come first, then the second ones.
+    If groups do not come out even, the first section has fewer: at the end, the long tiles of a few groups
+    would keep a few SMs busy while the others have nothing left. That is why numbers are counted from the end:
 
         width    = clamp(cache_bytes div (group_bytes * size), 1, groups)
-        section  = number div (width * blocks);   rest = number mod (width * blocks)
+        from_end = groups * blocks - 1 - number
+        section  = from_end div (width * blocks);   rest = from_end mod (width * blocks)
         present  = min(width, groups - section * width)
-        block    = rest div present;              group = section * width + rest mod present
-        descending: block = blocks - 1 - block
+        block    = rest div present;   group = groups - 1 - section * width - rest mod present
+        not descending: block = blocks - 1 - block
 
     where `size` is a name in the `tile.dims` of an argument. Without `cache_bytes` the
     width is 1: all blocks of a group, then the next group. (FlashAttention-4's
-    longest-processing-time-first scheduler computes the same numbers.)
+    longest-processing-time-first scheduler counts from the start, with a power of two as width.)
 
-    Worked example: 3 blocks, 5 heads of which 2 fit, descending. Numbers 0 to 5 are
-    (block 2, head 0), (2, 1), (1, 0), (1, 1), (0, 0), (0, 1); 6 to 11 are heads 2 and 3 alike;
-    12 to 14 are (2, 4), (1, 4), (0, 4).
+    Worked example: 3 blocks, 5 heads of which 2 fit, descending. Numbers 0 to 2 are
+    (block 2, head 0), (1, 0), (0, 0); 3 to 8 are (2, 1), (2, 2), (1, 1), (1, 2), (0, 1), (0, 2);
+    9 to 14 are heads 3 and 4 alike.
 
     Example:
 

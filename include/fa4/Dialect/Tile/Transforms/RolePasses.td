@@ -33,8 +33,10 @@ def TileAssignWork : FA4_Pass<"tile-assign-work", "::fa4::tile::KernelOp"> {
     and ask the hardware for the tile of a CTA that has not started yet.
 
     The order puts work tiles together that read the same tensors in their loops, as those of
-    one head do, as long as these fit into half of the L2 cache (see `#tile.order`). A
-    kernel that has a schedule is left as it is.
+    one head do, as long as these fit into half of the L2 cache (see `#tile.order`). With
+    `clc` the longest tiles of all heads come first: a CTA asks for a tile when it begins the one
+    before, and would keep a long tile waiting while others have nothing to do. `bench/makespan` models all schedules.
+    A kernel that has a schedule is left as it is.
 
     Before:
 
