@@ -327,10 +327,10 @@ class WorkTile:
 
     # -- Memory --------------------------------------------------------------
 
-    def _places(self, op, array, indices, shape, dims):
+    def _places(self, op, array, indices, shape):
         """Slices of the tensor and of the tile that are in bounds."""
+        dims = tile_dims(op, array.ndim, len(shape))
         rank = array.ndim
-        dims = _integers(dims) if dims else list(range(rank - len(shape), rank))
         there, here = [], [None] * len(shape)
         for dim in range(rank):
             start = _one(indices[dim], "an index")
@@ -344,7 +344,7 @@ class WorkTile:
     def _tile_load(self, op, operands, values, state, mask):
         array = self.memory[op.operands[0]]
         shape, dtype = type_of(op.result_types[0])
-        there, here, dims = self._places(op, array, operands[1:], shape, op.properties.get("dims"))
+        there, here, dims = self._places(op, array, operands[1:], shape)
         tile = np.zeros(shape, dtype)
         part = array[there]
         others = tuple(d for d in range(array.ndim) if d not in dims)
@@ -358,7 +358,7 @@ class WorkTile:
         name = op.operands[1]
         array = self.memory[name]
         tile = operands[0][0]
-        there, here, dims = self._places(op, array, operands[2:], tile.shape, op.properties.get("dims"))
+        there, here, dims = self._places(op, array, operands[2:], tile.shape)
         part = tile[here].transpose(np.argsort(dims))
         if 0 not in array[there].shape:
             view = part.reshape([n.stop - n.start for n in there])
@@ -631,6 +631,18 @@ def _one(value, what):
 
 def _like(condition, value):
     return condition.reshape(condition.shape + (1,) * (value.ndim - condition.ndim))
+
+
+def arithmetic(op: Op, operands: list) -> np.ndarray:
+    """The result of an operation of arith, on numbers of any lanes. Raises NotImplementedError for
+    other operations, UndefinedError where the result is not defined."""
+    return WorkTile(op, {}, {}, (), {}, None)._exact(op, operands)
+
+
+def tile_dims(op: Op, rank: int, tile_rank: int) -> list[int]:
+    """The dimensions of a tensor that a tile.load, tile.store or tile.reduce_add moves a tile of: by default the last ones."""
+    dims = op.properties.get("dims")
+    return _integers(dims) if dims else list(range(rank - tile_rank, rank))
 
 
 # ---------------------------------------------------------------------------
