@@ -5,6 +5,7 @@
 hand or by trying everything, and its bars."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -192,26 +193,56 @@ def test_loops_that_are_not_understood():
         TileKernel('"builtin.module"() ({\n}) : () -> ()\n')
 
 
-@pytest.mark.skipif(not gpu.has_tools("fa4-compile", "fa4-sim"), reason="needs fa4-compile and fa4-sim")
-@pytest.mark.parametrize("schedule", ["lpt", "static"])
-def test_kernels_with_sections(schedule, tmp_path):
-    """Five heads, of which two fit: each work tile is done once, whatever the section."""
-    sizes = Sizes(1, 300, 140, 5, 5)
-    program = Program(head_dim=64, mask=Mask.causal("bottom_right"), sizes=sizes)
-    (tmp_path / "op.mlir").write_text(program.mlir())
-    options = [f"--schedule={schedule}", "--emit=assign-work", "-o", "-"]
-    text = gpu.run_tool("fa4-compile", tmp_path / "op.mlir", *options)
-    assert "cache_bytes = 66322432" in text
-    text = text.replace("cache_bytes = 66322432", f"cache_bytes = {2 * 256 * sizes.sk}")
-    kernel = gpu.compile(text, tmp_path, options=["--from=assign-work"])
-    arrays = program.draw(0)
-    dtypes = {"out": arrays[0].dtype, "lse": np.dtype(np.float32)}
-    values = {"B": sizes.b, "Sq": sizes.sq, "Sk": sizes.sk, "Hq": sizes.hq, "Hkv": sizes.hkv}
-    # On a chip with 3 SMs, CTAs that stay have three or four tiles.
-    values |= {"sm_count": 3} if schedule == "static" else {}
-    call = ["--threads", "1", *(f"{name}={value}" for name, value in values.items())]
-    results = gpu.simulate(kernel, dict(zip("qkv", arrays)), dtypes, seeds=(0, 1), options=call)
-    compare(program, [results], arrays)
+class SmallSections:
+    """Causal attention with 3 blocks of queries and 5 heads, of which 2 fit."""
+
+    sizes = Sizes(1, 520, 140, 5, 5)
+    program = Program(head_dim=64, mask=Mask.causal("top_left"), sizes=sizes)
+    order = Order(0, True, 2 * 256 * sizes.sk, 256, "Sk")
+
+    def __init__(self, schedule, folder):
+        (folder / "op.mlir").write_text(self.program.mlir())
+        text = gpu.run_tool("fa4-compile", folder / "op.mlir", f"--schedule={schedule}", "--emit=assign-work", "-o", "-")
+        chosen = 'cache_bytes = 66322432, group_bytes = 256, size = "Sk"'
+        assert text.count(chosen) == 1
+        text = text.replace("cache_bytes = 66322432", f"cache_bytes = {self.order.cache_bytes}")
+        self.kernel = gpu.compile(text, folder, options=["--from=assign-work"])
+        self.arrays = self.program.draw(0)
+
+    def simulate(self, *options, seeds=(0, 0)):
+        sizes = self.sizes
+        values = {"B": sizes.b, "Sq": sizes.sq, "Sk": sizes.sk, "Hq": sizes.hq, "Hkv": sizes.hkv}
+        options = ["--threads", "1", *(f"{name}={value}" for name, value in values.items()), *options]
+        dtypes = {"out": self.arrays[0].dtype, "lse": np.dtype(np.float32)}
+        return gpu.simulate(self.kernel, dict(zip("qkv", self.arrays)), dtypes, seeds=seeds, options=options)
+
+    def compare(self, results):
+        compare(self.program, [results], self.arrays)
+
+
+needs_simulator = pytest.mark.skipif(not gpu.has_tools("fa4-compile", "fa4-sim"), reason="needs fa4-compile and fa4-sim")
+
+
+@needs_simulator
+def test_kernels_have_the_order(tmp_path):
+    """A launch of the first CTAs alone writes the first work tiles."""
+    case = SmallSections("lpt", tmp_path)
+    whole = case.simulate(seeds=(0, 1))
+    case.compare(whole)
+    manifest = json.loads(case.kernel.manifest.read_text())
+    assert manifest["grid"] == ["ceildiv(Sq, 256) * Hq * B"]
+    for ctas in (1, 4, 8, 12):
+        case.kernel.manifest.write_text(json.dumps(manifest | {"grid": [ctas]}))
+        out = case.simulate()["out"]
+        same = out == whole["out"]
+        written = {(i, h) for i in range(3) for h in range(5) if same[0, 256 * i : 256 * i + 256, h].all()}
+        assert written == set(map(tuple, case.order.coordinates(np.arange(ctas), (3, 5, 1), {"Sk": 140})[:, :2].tolist()))
+
+
+@needs_simulator
+def test_sections_of_ctas_with_several_tiles(tmp_path):
+    case = SmallSections("static", tmp_path)
+    case.compare(case.simulate("sm_count=4", seeds=(0, 1)))
 
 
 # ---------------------------------------------------------------------------
