@@ -6,16 +6,18 @@ shapes (16k tokens, 2048 / head dim heads) and on those of the bars. Exit status
 nothing could be run.
 
 The work tiles, their order and the passes of their loops are those of the kernels that fa4-compile writes
-(level assign-work), the cycles of a pass are those of their rooflines. Not modelled: what a masked block costs more, HBM and L2
+(level assign-work), the cycles of a pass are those of their rooflines. Hardware is taken to start CTAs, and to give
+away those that have not started, in the order of their numbers. Not modelled: what a masked block costs more, HBM and L2
 (only shown: how many K/V heads are worked on at once), clocks that differ. An SM has room for one CTA: a kernel has all of tensor memory.
 
 Columns of the table:
   finish    when the last SM is done
   / bound   finish over the larger of all cycles / SMs and of the cycles of the longest tile:
-  no assignment of the same tiles to SMs is done earlier
+  no assignment of the same tiles to SMs is done earlier, at what tiles cost with that schedule
   / best    finish over that of the schedule that finishes first
   heads     the most K/V heads that are worked on at once, and their bytes; a head counts as a whole
-  The schedule that fa4-compile chooses by itself has a star; (n MB) is what the order leaves of L2 for K and V.
+  The schedule that fa4-compile chooses by itself has a star; (n MB) is what the order gives the K and V
+  of one section of L2; where a section gives way to the next, both are worked on.
 
 Bars: causal, 32 heads of head dim 128, 8k tokens, batch 1 and 2: lpt and clc finish within 5 % of the bound."""
 
@@ -155,7 +157,7 @@ def model(shape: Shape, schedule: str, compiled: Compiled, options) -> Outcome:
         costs.bound(passes, schedule, options.sms),
         max((heads for heads, _ in at_once), default=0),
         sum(heads * size for heads, size in at_once),
-        kernel.order.cache_bytes,
+        kernel.order.cache_bytes if kernel.order.group_bytes > 1 else 0,
     )
 
 
