@@ -423,6 +423,10 @@ LogicalResult KernelSignature::addGridConditions() {
   if (getKernel().getScheduleOrGrid() != Schedule::Grid) {
     // The number of the tile behind the last one fits into 32 bits, too.
     std::string tiles = tilesExpression(getKernel());
+    if (getKernel().getScheduleOrGrid() == Schedule::Static &&
+        failed(requireRange((kSmCount + ", the number of SMs,").str(),
+                            kSmCount.str(), 1, int64_t(1) << 30)))
+      return failure();
     return requireRange(tiles + ", the number of work tiles,", tiles, 1,
                         int64_t(1) << 30);
   }

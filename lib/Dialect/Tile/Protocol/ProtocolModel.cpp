@@ -123,6 +123,7 @@ private:
   LogicalResult addMma(MmaOp op, Step &step);
   LogicalResult addLoop(scf::ForOp loop, Steps &steps);
   LogicalResult addWork(WorkOp work, Steps &steps);
+  LogicalResult checkNext(WorkOp work);
   void addResponse(ResponseOp response, Steps &steps);
   LogicalResult addIf(scf::IfOp branch, Steps &steps);
   LogicalResult addRead(ReadOp read, Steps &steps);
@@ -152,6 +153,8 @@ private:
   ProtocolRole *role = nullptr;
   DenseMap<Operation *, unsigned> channelIndex;
   DenseMap<Operation *, unsigned> roleIndex;
+  /// From which roles have the numbers of their next work tiles.
+  ChannelOp responses;
   DenseMap<Value, unsigned> variables;
   /// Waited values of a role that computes, by the buffer they are in.
   DenseMap<unsigned, SmallVector<WaitOp>> waited;
@@ -634,7 +637,51 @@ void ModelBuilder::addResponse(ResponseOp response, Steps &steps) {
   steps.push_back(std::move(step));
 }
 
+/// The channel whose value a response is read from.
+static ChannelOp getResponseChannel(ResponseOp response) {
+  Value source = response.getSource();
+  if (auto wait = source.getDefiningOp<WaitOp>())
+    source = wait.getChannel();
+  return source.getDefiningOp<ChannelOp>();
+}
+
+/// All roles work on the same tiles only if they read the same responses, each
+/// of them once: from one channel, for which each role waits once a tile.
+LogicalResult ModelBuilder::checkNext(WorkOp work) {
+  auto next = cast<NextOp>(work.getBody().front().getTerminator());
+  if (!next.getNumber())
+    return success();
+  ChannelOp channel =
+      getResponseChannel(next.getNumber().getDefiningOp<ResponseOp>());
+  if (!channel)
+    return next.emitError("takes its number from a response that no channel "
+                          "holds");
+  if (responses && responses != channel)
+    return next.emitError("takes its number from channel \"")
+           << channel.getLabel() << "\", but other roles from \""
+           << responses.getLabel() << "\": they would work on different tiles";
+  responses = channel;
+  unsigned waits = 0, here = 0;
+  RoleOp(role->op).walk([&](WaitOp wait) {
+    bool isOne = wait.getChannel() == channel.getChannel();
+    waits += isOne;
+    here += isOne && wait->getBlock() == next->getBlock();
+  });
+  if (waits != 1 || here != 1)
+    return work.emitError("must wait once for channel \"")
+           << channel.getLabel()
+           << "\", at its top, from which it has the number of its next tile";
+  for (Operation *user : channel->getUsers())
+    if (auto commit = dyn_cast<CommitOp>(user))
+      if (!commit.getValue() || !commit.getValue().getDefiningOp<RequestOp>())
+        return commit.emitError("commits to the channel of the numbers of work "
+                                "tiles what is no response to a tile.request");
+  return success();
+}
+
 LogicalResult ModelBuilder::addWork(WorkOp work, Steps &steps) {
+  if (failed(checkNext(work)))
+    return failure();
   Step step(StepKind::Loop, work);
   step.number = numbers.addLoop(work, roleNumber());
   if (failed(addBlock(work.getBody().front(), step.body)) ||

@@ -168,7 +168,7 @@ def Tile_OrderAttr : AttrDef<Tile_Dialect, "Order"> {
     }
     ```
   }];
-  let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$axis,
+  let parameters = (ins "int64_t":$axis,
                         DefaultValuedParameter<"bool", "false">:$descending,
                         DefaultValuedParameter<"int64_t", "0">:$cache_bytes,
                         DefaultValuedParameter<"int64_t", "1">:$group_bytes,

@@ -1,0 +1,162 @@
+// The proof is about any number of work tiles and any coordinates: what a role
+// leaves open at the end of one tile, the next one has to find. Numbers of the next
+// work tiles come to all roles from one channel, once a tile.
+//
+// RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol))' --split-input-file --verify-diagnostics --mlir-print-op-on-diagnostic=false
+
+// One value a tile, through a ring that goes on from tile to tile.
+tile.kernel @ring(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                  %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], schedule = #tile.schedule<static>} {
+  %t = tile.channel "t" smem stages(2) : <vector<128x64xbf16>>
+  tile.role @load kind(issuer) {
+    %c0 = arith.constant 0 : index
+    tile.work (%i) {
+      tile.acquire %t : <vector<128x64xbf16>>
+      %v = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+      tile.commit %t, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+    }
+  }
+  tile.role @store kind(issuer) {
+    %c0 = arith.constant 0 : index
+    tile.work (%i) {
+      %v = tile.wait %t : <vector<128x64xbf16>> -> vector<128x64xbf16>
+      tile.store %v, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+      tile.release %t : <vector<128x64xbf16>>
+    }
+  }
+}
+
+// -----
+
+// As many passes as the coordinate says, the same in both roles: other ones in each
+// tile.
+tile.kernel @passes(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                    %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"], tile.output = "partial"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], schedule = #tile.schedule<static>} {
+  %t = tile.channel "t" smem stages(2) : <vector<128x64xbf16>>
+  tile.role @load kind(issuer) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    tile.work (%i) {
+      scf.for %j = %c0 to %i step %c1 {
+        tile.acquire %t : <vector<128x64xbf16>>
+        %v = tile.load %x[%j, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+        tile.commit %t, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+      }
+    }
+  }
+  tile.role @store kind(issuer) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    tile.work (%i) {
+      scf.for %j = %c0 to %i step %c1 {
+        %v = tile.wait %t : <vector<128x64xbf16>> -> vector<128x64xbf16>
+        tile.store %v, %y[%j, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+        tile.release %t : <vector<128x64xbf16>>
+      }
+    }
+  }
+}
+
+// -----
+
+// The consumer never gives a stage back: a kernel of one tile a CTA works, the
+// second tile would hang.
+tile.kernel @kept(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                  %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], schedule = #tile.schedule<static>} {
+  // expected-error @+1 {{channel "t": 1 values are waited for by @store, but 0 released}}
+  %t = tile.channel "t" smem stages(1) : <vector<128x64xbf16>>
+  tile.role @load kind(issuer) {
+    %c0 = arith.constant 0 : index
+    // expected-note @+1 {{@load makes 1 pass of this loop}}
+    tile.work (%i) {
+      tile.acquire %t : <vector<128x64xbf16>>
+      %v = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+      tile.commit %t, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+    }
+  }
+  tile.role @store kind(issuer) {
+    %c0 = arith.constant 0 : index
+    // expected-note @+1 {{@store makes 1 pass of this loop}}
+    tile.work (%i) {
+      // expected-note @+1 {{value 1 is waited for by @store here in pass 1 of its loop}}
+      %v = tile.wait %t : <vector<128x64xbf16>> -> vector<128x64xbf16>
+      tile.store %v, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+    }
+  }
+}
+
+// -----
+
+// One role takes its number from another channel: the roles would work on different
+// tiles.
+tile.kernel @two(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], schedule = #tile.schedule<clc>} {
+  %a = tile.channel "a" smem stages(1) : <vector<4xi32>>
+  %b = tile.channel "b" smem stages(1) : <vector<4xi32>>
+  tile.role @request kind(issuer) {
+    tile.work (%i) {
+      tile.acquire %a : <vector<4xi32>>
+      %asked = tile.request : vector<4xi32>
+      tile.commit %a, %asked : <vector<4xi32>>, vector<4xi32>
+      tile.acquire %b : <vector<4xi32>>
+      %also = tile.request : vector<4xi32>
+      tile.commit %b, %also : <vector<4xi32>>, vector<4xi32>
+      %response = tile.wait %a : <vector<4xi32>> -> vector<4xi32>
+      %number = tile.response %response : vector<4xi32>
+      tile.release %a : <vector<4xi32>>
+      tile.next %number
+    }
+  }
+  tile.role @other kind(issuer) {
+    tile.work (%i) {
+      %response = tile.wait %b : <vector<4xi32>> -> vector<4xi32>
+      %number = tile.response %response : vector<4xi32>
+      tile.release %b : <vector<4xi32>>
+      // expected-error @+1 {{takes its number from channel "b", but other roles from "a": they would work on different tiles}}
+      tile.next %number
+    }
+  }
+}
+
+// -----
+
+tile.kernel @twice(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], schedule = #tile.schedule<clc>} {
+  %a = tile.channel "a" smem stages(1) : <vector<4xi32>>
+  tile.role @request kind(issuer) {
+    // expected-error @+1 {{must wait once for channel "a", at its top, from which it has the number of its next tile}}
+    tile.work (%i) {
+      tile.acquire %a : <vector<4xi32>>
+      %asked = tile.request : vector<4xi32>
+      tile.commit %a, %asked : <vector<4xi32>>, vector<4xi32>
+      %first = tile.wait %a : <vector<4xi32>> -> vector<4xi32>
+      tile.release %a : <vector<4xi32>>
+      %response = tile.wait %a : <vector<4xi32>> -> vector<4xi32>
+      %number = tile.response %response : vector<4xi32>
+      tile.release %a : <vector<4xi32>>
+      tile.next %number
+    }
+  }
+}
+
+// -----
+
+tile.kernel @loaded(%x: memref<?xi32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], schedule = #tile.schedule<clc>} {
+  %a = tile.channel "a" smem stages(1) : <vector<4xi32>>
+  tile.role @load kind(issuer) {
+    tile.work (%i) {
+      tile.acquire %a : <vector<4xi32>>
+      %v = tile.load %x[%i] : memref<?xi32> -> vector<4xi32>
+      // expected-error @+1 {{commits to the channel of the numbers of work tiles what is no response to a tile.request}}
+      tile.commit %a, %v : <vector<4xi32>>, vector<4xi32>
+      %response = tile.wait %a : <vector<4xi32>> -> vector<4xi32>
+      %number = tile.response %response : vector<4xi32>
+      tile.release %a : <vector<4xi32>>
+      tile.next %number
+    }
+  }
+}
