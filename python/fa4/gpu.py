@@ -53,17 +53,24 @@ def run_tool(name: str, *arguments) -> str:
 @dataclass(frozen=True)
 class Op:
     """An `attn.sdpa` on memrefs, all sizes but the head dim dynamic, which
-    writes the LSE too."""
+    writes the LSE too, and the schedule of its work tiles."""
 
     head_dim: int = 128
     mask: str = "full"
     dtype: str = "bf16"
     layout: str = "bshd"
+    schedule: str = "grid"
 
     @property
     def name(self):
         mask = self.mask.replace("-", "_")
-        return f"fwd_hd{self.head_dim}_{mask}_{self.dtype}_{self.layout}"
+        schedule = "" if self.schedule == "grid" else f"_{self.schedule}"
+        return f"fwd_hd{self.head_dim}_{mask}_{self.dtype}_{self.layout}{schedule}"
+
+    @property
+    def options(self):
+        """Of fa4-compile."""
+        return (f"--schedule={self.schedule}",)
 
     @property
     def form(self):

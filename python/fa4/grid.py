@@ -33,6 +33,9 @@ HEADS = {"mha": (2, 2), "gqa4": (8, 2), "mqa": (3, 1)}
 LARGE_HEADS = {"mha": (2, 2), "gqa4": (4, 1), "mqa": (3, 1)}
 HEAD_DIMS = (64, 128)
 LAYOUTS = ("bshd", "bhsd")
+SCHEDULES = ("grid", "static", "lpt", "clc")
+# So few that CTAs of the schedule "static" have several work tiles.
+SM_COUNT = 3
 LSE_TOLERANCE = 1e-3
 # Work of one second with all checks: query x key pairs of one head at head dim
 # 128. Seen on two cores that had other work, too.
@@ -109,10 +112,11 @@ class Case:
     pair: tuple
     heads: str
     inputs: str
+    schedule: str = "grid"
 
     @property
     def op(self):
-        return gpu.Op(self.head_dim, self.mask, self.dtype, self.layout)
+        return gpu.Op(self.head_dim, self.mask, self.dtype, self.layout, self.schedule)
 
     @property
     def is_large(self):
@@ -131,7 +135,7 @@ class Case:
     def __str__(self):
         sq, sk = self.pair
         form = f"hd{self.head_dim}-{self.mask}-{self.dtype}-{self.layout}"
-        return f"{form}-{self.heads}-{sq}x{sk}-{self.inputs}"
+        return f"{form}-{self.heads}-{sq}x{sk}-{self.inputs}-{self.schedule}"
 
     def seeds(self, count):
         """Returns the first and the last schedule, which differ between kinds of input.
@@ -170,29 +174,35 @@ PARAMETERS = {
     "pair": PAIRS,
     "heads": tuple(HEADS),
     "inputs": tuple(INPUTS),
+    "schedule": SCHEDULES,
 }
 
 
-def turn(case: Case) -> str:
-    """Returns the layout with which a large case is run."""
+def turn(case: Case, parameter: str, but: tuple) -> bool:
+    """Whether it is the turn of the case's value of `parameter`: cases that differ in
+    nothing but this parameter and `but` have one of its values."""
     chosen = sum(
         values.index(getattr(case, name))
         for name, values in PARAMETERS.items()
-        if name not in ("layout", "inputs")
+        if name not in (parameter, *but)
     )
-    return LAYOUTS[chosen % len(LAYOUTS)]
+    values = PARAMETERS[parameter]
+    return getattr(case, parameter) == values[chosen % len(values)]
 
 
 def full_cases() -> list[Case]:
-    """All of them, the quick ones first. Large ones take turns with the layout,
-    and leave the alignment of causal masks to the small ones: it hardly matters
-    where there are about as many queries as keys."""
+    """All of them, the quick ones first, with schedules that take turns. Large ones
+    take turns with the layout, too, and leave the alignment of causal masks to the
+    small ones: it hardly matters where there are about as many queries as keys."""
     cases = [Case(*values) for values in itertools.product(*PARAMETERS.values())]
     cases = [
         case
         for case in cases
-        if not case.is_large
-        or (case.layout == turn(case) and case.mask != "causal-top-left")
+        if turn(case, "schedule", but=())
+        and (
+            not case.is_large
+            or (turn(case, "layout", but=("inputs", "schedule")) and case.mask != "causal-top-left")
+        )
     ]
     return sorted(cases, key=lambda case: case.seconds(1))
 
@@ -273,9 +283,12 @@ def run_case(
     """Runs a case. Raises gpu.SimulationError or AssertionError, whose message says
     what is wrong."""
     q, k, v = case.draw(data_seed)
+    inputs = {"q": q, "k": k, "v": v}
+    if case.schedule == "static":
+        inputs["sm_count"] = SM_COUNT
     results = gpu.simulate(
         kernel,
-        {"q": q, "k": k, "v": v},
+        inputs,
         {"out": q.dtype, "lse": np.dtype(np.float32)},
         seeds=case.seeds(schedules),
         options=["--threads", "1"],

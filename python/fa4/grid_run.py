@@ -51,7 +51,7 @@ class Kernels:
     def compile(self, op):
         try:
             folder = self.folder / self.options.chip / op.name
-            return gpu.compile(op.mlir(), folder, self.options.chip, options=self.options.options)
+            return gpu.compile(op.mlir(), folder, self.options.chip, options=[*op.options, *self.options.options])
         except CompileError as error:
             return str(error)
 

@@ -40,7 +40,7 @@ def folder(tmp_path_factory):
 
 @functools.cache
 def compiled(op, folder):
-    return gpu.compile(op.mlir(), folder / op.name)
+    return gpu.compile(op.mlir(), folder / op.name, options=op.options)
 
 
 @needs_compiler

@@ -125,6 +125,16 @@ OPTIONS = {
     "sm_103a": dict(chip="sm_103a", mask=Mask(TL, 60, 30)),
     "sm_103a, softcap": dict(chip="sm_103a", score=capped(S, f32(2))),
 }  # fmt: skip
+# Several work tiles a CTA, of different lengths: 2 x 2 x 2 on 3 SMs.
+SCHEDULES = {
+    f"{schedule}, {name}": dict(options=(f"--schedule={schedule}",), sizes=Sizes(2, 300, 200, 1, 2)) | form
+    for schedule in ("static", "lpt", "clc")
+    for name, form in {
+        "full": {}, "causal": dict(mask=Mask.causal(BR)), "window": dict(mask=Mask(TL, 63, 5), dtype="f16"),
+        "hd 128": dict(head_dim=128), "hd 128, causal": dict(head_dim=128, mask=Mask.causal(TL)),
+        "one block": dict(sizes=Sizes(2, 300, 128, 1, 2), static=ALL), "softcap": SCORE_MODS["softcap"],
+    }.items()
+}
 INPUTS = {
     name: dict(inputs=name, mask=Mask.causal(BR)) for name in ("large", "constant", "rising", "falling")
 } | {
@@ -135,7 +145,7 @@ INPUTS = {
 }  # fmt: skip
 
 TABLES = dict(score=SCORE_MODS, mask=MASK_MODS, far=FAR, band=BANDS, layout=LAYOUTS, heads=HEADS,
-              lengths=LENGTHS, options=OPTIONS, inputs=INPUTS)  # fmt: skip
+              lengths=LENGTHS, options=OPTIONS, inputs=INPUTS, schedule=SCHEDULES)  # fmt: skip
 TABLES["band"] = {name: dict(mask=mask) for name, mask in BANDS.items()}
 CASES = {f"{table}-{name}": form for table, forms in TABLES.items() for name, form in forms.items()}
 CASES |= {f"scale-{name}": dict(scale=scale) for name, scale in SCALES.items()}

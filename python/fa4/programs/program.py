@@ -189,6 +189,8 @@ class Program:
                 values[f"{operand}_stride{dim}"] = stride
         for n, (type, value) in enumerate(self.captures):
             values[f"capture{n}"] = float(np.float32(value)) if type == "f32" else int(value)
+        # Few enough for a CTA to have several work tiles.
+        values["sm_count"] = 3
         known = json.loads(kernel.manifest.read_text())["sizes"]
         return [f"{name}={values[name]}" for name in known]
 
