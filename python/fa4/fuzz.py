@@ -70,7 +70,7 @@ def binary_of(target):
 HEAD = "// fa4-opt"
 _PASSES = re.compile(r"(?:--|\b)((?:attn|tile|arith-expand|math-expand|lane-math|verify)-[a-z0-9-]+)")
 _LEVELS = (
-    "tile", "subtile", "lazy-rescale", "warp-specialize", "schedule", "split-exp", "share-buffers", "allocate",
+    "tile", "subtile", "lazy-rescale", "assign-work", "warp-specialize", "schedule", "split-exp", "share-buffers", "allocate",
     "split-loop", "distribute",
 )  # fmt: skip
 _FORMS = {

@@ -54,6 +54,8 @@ static ArrayRef<std::string> getPipelines() {
         "tile-schedule{verify=false}",
         "tile-split-exp",
         "tile-split-exp{fraction=0.5}",
+        "tile-assign-work{schedule=static}",
+        "tile-assign-work{schedule=clc}",
         "tile-share-buffers",
         "tile-share-buffers{verify=false}",
         "tile-allocate",

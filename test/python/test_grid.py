@@ -90,11 +90,15 @@ def test_quick_is_part_of_full():
 
 def test_full():
     assert len(FULL) == len(set(map(str, FULL)))
-    everything = np.prod([len(v) for v in grid.PARAMETERS.values()])
-    large = [case for case in FULL if case.is_large]
-    assert len(FULL) + 2 * len(large) == everything
+    # Schedules take turns, in large cases layouts too; those of the quick cases come besides.
+    regular = [case for case in FULL if grid.turn(case, "schedule", but=())]
+    everything = np.prod([len(v) for v in grid.PARAMETERS.values()]) // len(grid.SCHEDULES)
+    large = [case for case in regular if case.is_large]
+    assert len(regular) + 2 * len(large) == everything
+    assert set(FULL) - set(regular) <= set(QUICK)
     assert {case.layout for case in large} == set(grid.LAYOUTS)
-    assert len(grid.operations(FULL)) == 24
+    assert {case.schedule for case in large} == set(grid.SCHEDULES)
+    assert len(grid.operations(FULL)) == 24 * len(grid.SCHEDULES)
     assert any(max(case.pair) == 2048 for case in FULL)
     # Rows that see no key.
     assert any(c.pair[0] > c.pair[1] and c.mask == "causal" for c in QUICK)
@@ -103,7 +107,7 @@ def test_full():
 def test_schedules_differ_between_inputs():
     """A form and size is simulated under 20 schedules, none twice."""
     case = FULL[0]
-    same = [c for c in FULL if str(c).rsplit("-", 1)[0] == str(case).rsplit("-", 1)[0]]
+    same = [grid.Case(**(vars(case) | {"inputs": inputs})) for inputs in grid.INPUTS]
     seeds = [s for c in same for s in range(c.seeds(4)[0], c.seeds(4)[1] + 1)]
     assert sorted(seeds) == list(range(20))
 
@@ -267,7 +271,7 @@ def test_command(command, naive, tmp_path):
     naive.setenv("NAIVE_MISTAKE", "WRONG_HEAD")
     status, said, ran = command(SOME, "--resume")
     assert status == 1 and len(ran) == 5
-    assert re.search(r"^FAILED hd\S+-gqa4-3x3-large: out: .* are off", said.out, re.MULTILINE)
+    assert re.search(r"^FAILED hd\S+-gqa4-3x3-large-static: out: .* are off", said.out, re.MULTILINE)
 
 
 @needs_simulator
@@ -288,7 +292,7 @@ def test_command_refused(command, naive, tmp_path):
     naive.setenv("NAIVE_MISTAKE", "REFUSE")
     status, said, ran = command(SOME, "--write")
     assert status == 1 and ran == []
-    assert re.search(r"^FAILED fwd_hd64_causal_f16_bhsd: .*no such thing", said.out, re.MULTILINE)
+    assert re.search(r"^FAILED fwd_hd64_causal_f16_bhsd_static: .*no such thing", said.out, re.MULTILINE)
     assert "0 of 5 cases passed" in said.out
     assert f"0 of {len(QUICK)} cases passed" in (tmp_path / "docs" / "results-grid.md").read_text()
 

@@ -20,11 +20,29 @@
 using namespace mlir;
 using namespace fa4::tile;
 
+/// Builds `text`, an instruction with a result and perhaps `operand`, which
+/// stays where it is.
+static Value buildPinned(OpBuilder &builder, Location loc, StringRef text,
+                         ValueRange operand, StringRef constraints) {
+  return LLVM::InlineAsmOp::create(
+             builder, loc, builder.getI32Type(), operand, text, constraints,
+             /*has_side_effects=*/true, /*is_align_stack=*/false,
+             LLVM::TailCallKind::None, /*asm_dialect=*/LLVM::AsmDialectAttr(),
+             /*operand_attrs=*/ArrayAttr())
+      .getResult(0);
+}
+
+/// In the loop over work tiles a size is copied where it is used: what LLVM
+/// computes from it in front of the loop would occupy registers.
 Value RoleLowering::sizeNamed(StringRef name) {
   auto size = signature.size(name);
-  return std::holds_alternative<unsigned>(size)
-             ? argument(std::get<unsigned>(size))
-             : constant(std::get<int64_t>(size));
+  if (std::holds_alternative<int64_t>(size))
+    return constant(std::get<int64_t>(size));
+  Value value = argument(std::get<unsigned>(size));
+  auto kernel = cast<KernelOp>(role->getParentOp());
+  return kernel.isPersistent()
+             ? buildPinned(builder, loc, "mov.b32 $0, $1;", value, "=r,r")
+             : value;
 }
 
 std::pair<SmallVector<Value>, Value> RoleLowering::getExtents() {
@@ -132,13 +150,8 @@ static Attribute keepInvariants(Builder &builder) {
 
 Value fa4::tile::readRegister(OpBuilder &builder, Location loc,
                               StringRef name) {
-  return LLVM::InlineAsmOp::create(
-             builder, loc, builder.getI32Type(), ValueRange(),
-             ("mov.u32 $0, %" + name + ";").str(), "=r",
-             /*has_side_effects=*/true, /*is_align_stack=*/false,
-             LLVM::TailCallKind::None, /*asm_dialect=*/LLVM::AsmDialectAttr(),
-             /*operand_attrs=*/ArrayAttr())
-      .getResult(0);
+  return buildPinned(builder, loc, ("mov.u32 $0, %" + name + ";").str(), {},
+                     "=r");
 }
 
 /// Asks for a work tile where the response is committed, because the barrier

@@ -39,7 +39,7 @@ from fa4.tools import missing_tool
 
 FOLDER = gpu.ROOT / "build" / "edits"
 LEVELS = (
-    "tile", "subtile", "lazy-rescale", "warp-specialize", "schedule", "split-exp", "share-buffers", "allocate", "split-loop",
+    "tile", "subtile", "lazy-rescale", "assign-work", "warp-specialize", "schedule", "split-exp", "share-buffers", "allocate", "split-loop",
     "distribute", "unroll", "nvvm",
 )  # fmt: skip
 # Small kernels of all kinds: what is masked, how, and what is static.

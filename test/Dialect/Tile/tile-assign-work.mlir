@@ -2,7 +2,7 @@
 // longest go first. The decision follows from how the bounds of loops depend on the
 // coordinates of the work tile, the order from what the loads in loops depend on.
 //
-// RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-assign-work))' | FileCheck %s --check-prefixes=CHECK,AUTO
+// RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-assign-work{schedule=auto}))' | FileCheck %s --check-prefixes=CHECK,AUTO
 // RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-assign-work{schedule=static}))' | FileCheck %s --check-prefixes=CHECK,STATIC
 // RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-assign-work{schedule=clc}))' | FileCheck %s --check-prefixes=CHECK,CLC
 // RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-assign-work{schedule=grid}))' | FileCheck %s --check-prefixes=CHECK,GRID

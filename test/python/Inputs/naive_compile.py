@@ -50,6 +50,7 @@ def main():
     parser.add_argument("input", type=Path)
     parser.add_argument("--chip", default="sm_100a")
     parser.add_argument("--emit")
+    parser.add_argument("--schedule")
     parser.add_argument("-o", type=Path)
     options = parser.parse_args()
     text = options.input.read_text()

@@ -11,7 +11,6 @@
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Support/PostOrder.h"
-#include "fa4/Target/RegisterBudget.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -821,8 +820,7 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
   /// A role with few registers has fragments of half the size.
   int64_t fragmentOf(RoleOp role) {
     bool isShort =
-        role.getRegisters() &&
-        *role.getRegisters() < uint64_t(2 * fragment) + kRegisterSlack;
+        role.getRegisters() && *role.getRegisters() <= uint64_t(2 * fragment);
     return isShort && fragment % 4 == 0 ? fragment / 2 : int64_t(fragment);
   }
 };

@@ -351,8 +351,14 @@ static bool isHeld(Value value) {
 }
 
 /// The registers of a row that is worked on in fragments, because no reduction
-/// needs all of it at once: two fragments of 32 columns in flight.
-static constexpr unsigned kStreamedRegisters = 40;
+/// needs all of it at once: two fragments of 32 columns in flight. Roles that
+/// hold whole rows need more registers where they go on from tile to tile; the
+/// others then make do with fragments of half the size (see tile-unroll), and a
+/// few registers more for the state of the next tile.
+static unsigned streamedRegisters(RoleOp role) {
+  bool isPersistent = role->getParentOfType<KernelOp>().isPersistent();
+  return isPersistent ? 40 : 64;
+}
 
 /// Returns the largest number of registers that the tile values of a block
 /// occupy at once. A result may take the place of an operand that dies, as in
@@ -462,12 +468,12 @@ static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
   });
   unsigned peak = peakRegisters(role.getBody().front(), layout);
   peak = reduces ? std::max(peak, row + row / 2)
-                 : std::min(peak, kStreamedRegisters +
+                 : std::min(peak, streamedRegisters(role) +
                                       registersAcrossWaits(role, layout));
   // A copy holds the whole row, so that its buffer can be released, beside a
   // fragment that is converted.
   if (copied != 0)
-    peak = std::max(peak, copied + kStreamedRegisters / 2);
+    peak = std::max(peak, copied + streamedRegisters(role) / 2);
   demand.wantedRegisters =
       std::min(peak + kRegisterSlack, target.maxRegistersPerThread);
   return demand;

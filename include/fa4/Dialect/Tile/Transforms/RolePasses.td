@@ -61,7 +61,7 @@ def TileAssignWork : FA4_Pass<"tile-assign-work", "::fa4::tile::KernelOp"> {
     ```
   }];
   let options = [
-    Option<"schedule", "schedule", "std::string", /*default=*/"\"auto\"",
+    Option<"schedule", "schedule", "std::string", /*default=*/"\"grid\"",
            "auto, grid, static, lpt or clc (see #tile.schedule)">];
   let dependentDialects = ["::fa4::tile::TileDialect"];
 }
