@@ -11,7 +11,7 @@
 
 // The keys that rows of a work tile see grow with its first coordinate: it takes
 // the longest where that is largest. Work tiles of one head read the same keys, 128
-// bytes for each of the Sk rows of k.
+// bytes for each of the Sk rows of k, although each begins with another one.
 
 // CHECK-LABEL: tile.kernel @causal
 // AUTO-SAME: order = #tile.order<axis = 0, descending = true, cache_bytes = 66322432, group_bytes = 128, size = "Sk">
@@ -40,7 +40,8 @@ tile.kernel @causal(%q: memref<?x?x64xbf16> {tile.name = "q", tile.dims = ["Sq",
   %n = arith.ceildivsi %keys, %c128 : index
   %tq = tile.load %q[%row, %h, %c0] dims [0, 2] : memref<?x?x64xbf16> -> vector<128x64xbf16>
   %sum = scf.for %j = %c0 to %n step %c1 iter_args(%x = %zero) -> (vector<128x128xf32>) {
-    %key = arith.muli %j, %c128 : index
+    %left = arith.subi %n, %j : index
+    %key = arith.muli %left, %c128 : index
     %tk = tile.load %k[%key, %h, %c0] dims [0, 2] : memref<?x?x64xbf16> -> vector<128x64xbf16>
     %y = tile.mma %tq, transpose %tk acc %x : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
     scf.yield %y : vector<128x128xf32>
