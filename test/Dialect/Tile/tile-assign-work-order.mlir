@@ -7,8 +7,8 @@
 
 // CHECK-LABEL: tile.kernel @causal_kernel
 // 512 bytes a key: a row of K and one of V. LPT knows Sk at a launch.
-// LPT-SAME: order = #tile.order<descending = true, cache_bytes = 66322432, group_bytes = 512, size = "Sk">, schedule = #tile.schedule<lpt>
-// CLC-SAME: order = #tile.order<descending = true, cache_bytes = 66322432>, schedule = #tile.schedule<clc>
+// LPT-SAME: order = #tile.order<axis = 0, descending = true, cache_bytes = 66322432, group_bytes = 512, size = "Sk">, schedule = #tile.schedule<lpt>
+// CLC-SAME: order = #tile.order<axis = 0, descending = true, cache_bytes = 66322432>, schedule = #tile.schedule<clc>
 func.func @causal(%q: memref<?x?x8x128xbf16>, %k: memref<?x?x8x128xbf16>, %v: memref<?x?x8x128xbf16>,
                   %out: memref<?x?x8x128xbf16>) {
   attn.sdpa %q, %k, %v layout<bshd> mask<causal, bottom_right> outs(%out : memref<?x?x8x128xbf16>)
@@ -20,8 +20,8 @@ func.func @causal(%q: memref<?x?x8x128xbf16>, %k: memref<?x?x8x128xbf16>, %v: me
 
 // A window begins at a key that depends on the block of queries, too.
 // CHECK-LABEL: tile.kernel @window_kernel
-// LPT-SAME: order = #tile.order<descending = true, cache_bytes = 66322432, group_bytes = 256, size = "Sk">
-// CLC-SAME: order = #tile.order<descending = true, cache_bytes = 66322432>
+// LPT-SAME: order = #tile.order<axis = 0, descending = true, cache_bytes = 66322432, group_bytes = 256, size = "Sk">
+// CLC-SAME: order = #tile.order<axis = 0, descending = true, cache_bytes = 66322432>
 func.func @window(%q: memref<?x?x8x64xbf16>, %k: memref<?x?x8x64xbf16>, %v: memref<?x?x8x64xbf16>,
                   %out: memref<?x?x8x64xbf16>) {
   attn.sdpa %q, %k, %v layout<bshd> mask<window, left = 200, right = 100, top_left> outs(%out : memref<?x?x8x64xbf16>)
@@ -33,7 +33,7 @@ func.func @window(%q: memref<?x?x8x64xbf16>, %k: memref<?x?x8x64xbf16>, %v: memr
 
 // A length that is known is part of the bytes: 512 * 4096.
 // CHECK-LABEL: tile.kernel @static_kernel
-// LPT-SAME: order = #tile.order<descending = true, cache_bytes = 66322432, group_bytes = 2097152>
+// LPT-SAME: order = #tile.order<axis = 0, descending = true, cache_bytes = 66322432, group_bytes = 2097152>
 func.func @static(%q: memref<?x4096x8x128xbf16>, %k: memref<?x4096x8x128xbf16>, %v: memref<?x4096x8x128xbf16>,
                   %out: memref<?x4096x8x128xbf16>) {
   attn.sdpa %q, %k, %v layout<bshd> mask<causal, bottom_right> outs(%out : memref<?x4096x8x128xbf16>)
@@ -44,7 +44,7 @@ func.func @static(%q: memref<?x4096x8x128xbf16>, %k: memref<?x4096x8x128xbf16>, 
 // -----
 
 // CHECK-LABEL: tile.kernel @full_kernel
-// CHECK-SAME: order = #tile.order<>
+// CHECK-SAME: order = #tile.order<axis = 0>
 func.func @full(%q: memref<?x?x8x128xbf16>, %k: memref<?x?x8x128xbf16>, %v: memref<?x?x8x128xbf16>,
                 %out: memref<?x?x8x128xbf16>) {
   attn.sdpa %q, %k, %v layout<bshd> outs(%out : memref<?x?x8x128xbf16>)

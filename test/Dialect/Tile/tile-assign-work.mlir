@@ -75,7 +75,7 @@ tile.kernel @even(%q: memref<?x?x64xbf16> {tile.name = "q", tile.dims = ["Sq", "
 // that both rise is not known, and treated as if it rose.
 
 // CHECK-LABEL: tile.kernel @falling
-// AUTO-SAME: order = #tile.order<axis = 0>
+// AUTO-SAME: order = #tile.order<axis = 0, cache_bytes
 // AUTO-SAME: schedule = #tile.schedule<lpt>
 tile.kernel @falling(%q: memref<?xf32> {tile.name = "q", tile.dims = ["S"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"S" by 128>]} {

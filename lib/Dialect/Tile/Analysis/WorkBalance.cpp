@@ -182,17 +182,12 @@ static bool readsShared(LoadOp load, Trend passes, Trends &trends) {
 }
 
 /// Adds the load to what work tiles along the axis share. False if it is not
-/// shared, or goes along another dimension than the other loads. Where the
-/// loops begin and end in that dimension may differ.
-static bool addShared(KernelOp kernel, LoadOp load, Trends &trends,
-                      WorkBalance &balance) {
+/// shared, or goes along another dimension than the other loads.
+static bool addShared(KernelOp kernel, LoadOp load, WorkBalance &balance) {
   std::optional<unsigned> dim = findLoopDim(load);
   auto source = dyn_cast<BlockArgument>(load.getSource());
   if (!dim || !source)
     return false;
-  for (auto [number, index] : llvm::enumerate(load.getIndices()))
-    if (number != *dim && !isShared(index, trends))
-      return false;
   StringRef size = kernel.getDimName(source.getArgNumber(), *dim);
   if (!balance.size.empty() && balance.size != size)
     return false;
