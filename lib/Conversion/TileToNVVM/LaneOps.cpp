@@ -71,6 +71,9 @@ static Value lowerTruncation(LaneBuilder &b, arith::TruncFOp op) {
 
 static Value lowerExtract(LaneBuilder &b, vector::ExtractOp op) {
   ArrayRef<int64_t> position = op.getStaticPosition();
+  // Upstream's conversion would fold the operation, which it cannot undo.
+  if (llvm::is_contained(position, vector::ExtractOp::kPoisonIndex))
+    return b.poison(op.getType());
   if (position.size() != 1 || position.front() < 0)
     return {};
   return b.extract(op.getSource(), position.front());

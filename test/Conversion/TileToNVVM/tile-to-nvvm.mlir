@@ -111,3 +111,22 @@ tile.kernel @lanes(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
     tile.put %e, %y[%row] dim 0 : f32, memref<?xf32>
   }
 }
+
+// -----
+
+// An element at the poison position is poison. (Upstream's folder makes another operation of
+// it, for which the conversion aborted.)
+//
+// CHECK-LABEL: llvm.func @poison(
+// CHECK: llvm.mlir.poison : f32
+tile.kernel @poison(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  tile.role @lanes kind(vector) first_warp(0) {
+    %i = tile.work_tile : index
+    %c128 = arith.constant 128 : index
+    %row = arith.muli %i, %c128 : index
+    %v = arith.constant dense<1.0> : vector<32xf32>
+    %e = vector.extract %v[-1] : f32 from vector<32xf32>
+    tile.put %e, %y[%row] dim 0 : f32, memref<?xf32>
+  }
+}

@@ -219,14 +219,16 @@ static bool handsOn(ChannelOp owner, const ChannelUses &uses) {
   });
 }
 
-/// How many values nobody has written when a consumer gets them.
+/// How many values nobody has written when a consumer gets them: the initial
+/// ones, and behind them those that the owner of the memory had at first.
 static int64_t countUndefined(ChannelOp op, const ChannelUses &uses) {
+  int64_t initial = op.getInitial().value_or(0);
   auto owner = op.getInPlaceOf() ? op.getInPlaceOf().getDefiningOp<ChannelOp>()
                                  : ChannelOp();
   if (!owner || owner.getValueType() != op.getValueType() ||
       !handsOn(owner, uses))
-    return op.getInitial().value_or(0);
-  return owner.getInitial().value_or(0);
+    return initial;
+  return initial + owner.getInitial().value_or(0);
 }
 
 LogicalResult ModelBuilder::addChannels() {
