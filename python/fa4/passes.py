@@ -127,11 +127,12 @@ def kernels() -> list:
 
 
 # A mask in the loop's bounds and in its blocks, regions and captures, a short and a
-# long row, no loop at all, no attention, roles in which much may move.
+# long row, no loop at all, no attention, roles in which much may move, CTAs that go on from
+# tile to tile.
 QUICK = (
     "plain-causal-hd128-bf16", "mask-with score_mod", "score-scaled by a capture", "gemm", "late-uses",
     "layout-one static block, causal", "heads-hd 32, f16, causal", "gradient",
-    "gradient-hd128",
+    "gradient-hd128", "schedule-static, causal", "schedule-clc, full",
 )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ def command(monkeypatch, folder, capsys):
     monkeypatch.setattr(suite, "FOLDER", folder)
 
     def run(*words):
-        status = suite.main(["--quick", "--resume", "--kernel=hd64-causal", "--jobs=2", *words])
+        status = suite.main(["--quick", "--resume", "--kernel=^hd64-causal$", "--jobs=2", *words])
         return status, capsys.readouterr().out
 
     return run

@@ -34,7 +34,7 @@ _GROUPS = {
     "warps": ("warps", "first_warp", "registers"),
 }
 _NAMES = ("sym_name", "label", "function_type", "arg_attrs", "operandSegmentSizes", "fastmath", "overflowFlags")
-_TERMINATORS = ("scf.yield", "func.return", "llvm.return", "llvm.br", "llvm.cond_br", "llvm.switch", "llvm.unreachable")
+_TERMINATORS = ("scf.yield", "tile.next", "func.return", "llvm.return", "llvm.br", "llvm.cond_br", "llvm.switch", "llvm.unreachable")
 # Of three operations that are drawn, so many are of those that are few at the levels
 # of lanes: channels, loops, memory.
 _FEW = ("tile.", "scf.", "memref.")

@@ -8,7 +8,9 @@ read off its operations and nothing else.
 
 Roles run as coroutines, and a channel is a queue of values: its buffers, barriers
 and places do not matter, as they do not to a kernel whose protocol is right. A
-queue is never full. What a role that is distributed holds has one more dimension,
+queue is never full. A CTA that goes on from work tile to work tile (`tile.work`) runs
+all of them in this way, and channels keep their state from one to the next: to other CTAs
+nothing is left, and the `order` of the tiles does not matter either. What a role that is distributed holds has one more dimension,
 in front: its threads. Arithmetic is that of numpy on f32, bf16, f16, int32 and, for
 `index`, int64."""
 
@@ -200,7 +202,7 @@ _PURE = ("arith.", "math.", "vector.")
 
 
 # ---------------------------------------------------------------------------
-# One work tile
+# One CTA
 # ---------------------------------------------------------------------------
 
 
@@ -224,13 +226,15 @@ def _threads(role):
     return LANES * (role.integer("warps") if "warps" in role.properties else VECTOR_WARPS)
 
 
-class WorkTile:
-    """Runs a kernel for one work tile. `memory` is name of an argument's value ->
-    array; `written` counts the writes of each element of outputs."""
+class Cta:
+    """Runs a kernel for some work tiles, of which each is a tuple of coordinates.
+    `memory` is name of an argument's value -> array; `written` counts the writes of
+    each element of outputs."""
 
-    def __init__(self, kernel, memory, scalars, coordinates, written, noise):
+    def __init__(self, kernel, memory, scalars, tiles, written, noise):
         self.noise = noise
-        self.kernel, self.memory, self.coordinates, self.written = kernel, memory, coordinates, written
+        self.kernel, self.memory, self.tiles, self.written = kernel, memory, tiles, written
+        self.requested = 0  # The number of the last work tile that somebody got.
         self.shared = dict(scalars)
         self.channels = {}
 
@@ -259,7 +263,7 @@ class WorkTile:
         """A coroutine, which yields whether it has got on since it last did; gives
         the operands of the terminator."""
         for op in block.ops:
-            if op.name == "scf.yield":
+            if op.name in ("scf.yield", "tile.next"):
                 return [values[name] for name in op.operands]
             if op.name.startswith(_PURE):
                 results = self._pure(op, [values.get(name) for name in op.operands])
@@ -310,7 +314,38 @@ class WorkTile:
     # -- Kernel --------------------------------------------------------------
 
     def _tile_work_tile(self, op, operands, values, state, mask):
-        return [np.array([c]) for c in self.coordinates]
+        (coordinates,) = self.tiles
+        return [np.array([c]) for c in coordinates]
+        yield
+
+    def _tile_work(self, op, operands, values, state, mask):
+        block, number = op.regions[0][0], 0
+        names = [name for name, _ in block.arguments]
+        while 0 <= number < len(self.tiles):
+            values.update(zip(names, [np.array([c]) for c in self.tiles[number]]))
+            following = yield from self._block(block, values, state, mask)
+            if following:
+                number = _one(following[0], "the number of the next work tile")
+            else:
+                number = number + 1 if number + 1 < len(self.tiles) else -1
+        if number != -1:
+            raise MeaninglessError(f"the next work tile is number {number} of {len(self.tiles)}")
+        return []
+
+    def _tile_request(self, op, operands, values, state, mask):
+        """Takes the next of the tiles, or says -1. The other elements are opaque."""
+        if self.requested == -1:
+            raise MeaninglessError("a request after one that got nothing")
+        self.requested = self.requested + 1 if self.requested + 1 < len(self.tiles) else -1
+        return np.array([[self.requested, 0, 0, 0]], np.int32)
+        yield
+
+    def _tile_response(self, op, operands, values, state, mask):
+        if not isinstance(operands[0], Channel):
+            return operands[0][:, 0].astype(np.int64)
+        if id(operands[0]) not in state.current:
+            raise MeaninglessError("the response of a channel for which the role has not waited")
+        return state.current[id(operands[0])][:1].astype(np.int64)
         yield
 
     def _tile_row(self, op, operands, values, state, mask):
@@ -701,7 +736,9 @@ def run(kernel: Op, sizes: dict, inputs: dict, outputs: dict, noise=None) -> Res
             _, dtype = type_of(argument.type)
             scalars[argument.value] = np.array([sizes[argument.name]], dtype)
     with np.errstate(all="ignore"):
-        for coordinates in np.ndindex(*grid_of(kernel, sizes)):
-            WorkTile(kernel, memory, scalars, coordinates, written, noise).run()
+        tiles = list(np.ndindex(*grid_of(kernel, sizes)))
+        goes_on = any(op.name == "tile.work" for op in kernel.walk())
+        for part in [tiles] * bool(tiles) if goes_on else [[tile] for tile in tiles]:
+            Cta(kernel, memory, scalars, part, written, noise).run()
     names = {a.name: a.value for a in arguments if a.name in outputs}
     return Result({n: memory[v] for n, v in names.items()}, {n: written[v] for n, v in names.items()})

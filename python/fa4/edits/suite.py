@@ -39,10 +39,10 @@ from fa4.tools import missing_tool
 
 FOLDER = gpu.ROOT / "build" / "edits"
 LEVELS = (
-    "tile", "subtile", "lazy-rescale", "assign-work", "warp-specialize", "schedule", "split-exp", "share-buffers", "allocate", "split-loop",
-    "distribute", "unroll", "nvvm",
+    "tile", "subtile", "lazy-rescale", "assign-work", "warp-specialize", "schedule", "split-exp", "share-buffers",
+    "allocate", "split-loop", "distribute", "unroll", "nvvm",
 )  # fmt: skip
-# Small kernels of all kinds: what is masked, how, and what is static.
+# Small kernels of all kinds: what is masked, how, what is static, and who works on which tile.
 PROGRAMS = {
     "hd64-causal": Program(head_dim=64, mask=Mask.causal("bottom_right")),
     "hd32-full": Program(head_dim=32, dtype="f16", layout="bhsd", lse=False),
@@ -50,6 +50,9 @@ PROGRAMS = {
     "hd32-mods": Program(head_dim=32, score=("arith.mulf", ("math.tanh", S), f32(3.0)),
                          visible=("cmpi", "sle", J, ("arith.addi", I, ("const", 70, "index")))),
     "hd64-static": Program(head_dim=64, static=frozenset({"Sq", "Hq", "Hkv"}), sizes=Sizes(1, 200, 300, 1, 2)),
+    # CTAs that go on from work tile to work tile.
+    "schedule-static": Program(head_dim=64, mask=Mask.causal("top_left"), options=("--schedule=static",)),
+    "schedule-clc": Program(head_dim=32, dtype="f16", options=("--schedule=clc",)),
 }  # fmt: skip
 QUICK_PROGRAMS = ("hd64-causal", "hd32-full")
 # Head dims of gradients, which are tile programs.
@@ -122,7 +125,7 @@ class Kernel:
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / "done").exists():
             levels = [level for level in LEVELS if level != self.start]
-            options = [f"--from={self.start}"] if self.start else []
+            options = [f"--from={self.start}"] if self.start else list(self.program.options)
             kernel = gpu.compile(self.text, self.folder, self.chip, emit=",".join(["ptx", *levels]), options=options)
             if self.start:
                 (self.folder / f"source.{self.start}.mlir").write_text(self.text)
@@ -141,7 +144,7 @@ class Kernel:
         file = self.folder / f"{level}.generic.mlir"
         if not file.exists():
             source = next(self.folder.glob(f"*.{level}.mlir"))
-            file.write_text(gpu.run_tool("fa4-opt", source, "--mlir-print-op-generic"))
+            file.write_text(gpu.run_tool("fa4-opt", source, "--mlir-print-op-generic", "--mlir-print-local-scope"))
         return file.read_text()
 
     def calls(self):
@@ -201,9 +204,9 @@ _CRASH = re.compile(r"LLVM ERROR|PLEASE submit|Assertion|Stack dump|UNREACHABLE|
 _BARE = re.compile(r"failed to legalize|failed to materialize|unrealized_conversion_cast|operation was not", re.I)
 
 
-def compile_edit(source: Path, level: str, folder: Path, chip: str) -> tuple[str, gpu.Kernel | None]:
+def compile_edit(source: Path, level: str, folder: Path, chip: str, options=()) -> tuple[str, gpu.Kernel | None]:
     """The error with which the file is refused, or the kernel. Raises WrongError."""
-    command = [gpu.find_tool("fa4-compile"), source, f"--from={level}", f"--chip={chip}", "-o", folder]
+    command = [gpu.find_tool("fa4-compile"), source, f"--from={level}", f"--chip={chip}", *options, "-o", folder]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
@@ -362,7 +365,7 @@ def run_number(options, number, folder) -> Result:
         source.write_text(text)
         out.mkdir()
         try:
-            error, compiled = compile_edit(source, level, out, kernel.chip)
+            error, compiled = compile_edit(source, level, out, kernel.chip, kernel.program.options)
             if error:
                 return result("refused", error)
             if level == "nvvm":

@@ -17,12 +17,12 @@ from fa4 import gpu
 from fa4.cpu import CompileError
 
 PASSES = {
-    "roles": "tile-subtile,tile-lazy-rescale,tile-warp-specialize",
+    "roles": "tile-subtile,tile-lazy-rescale,tile-assign-work{{schedule={schedule}}},tile-warp-specialize",
     "scheduled": "tile-schedule",
     "placed": "tile-split-loop,tile-share-buffers,tile-allocate",
 }
-# Programs of the tests.
-PROGRAMS = {"attention": tuple(PASSES), "gradient": tuple(PASSES), "gemm": tuple(PASSES)}
+# Programs of the tests, and schedules of their work tiles.
+PROGRAMS = {"attention": ("grid", "clc"), "gradient": ("grid",), "gemm": ("grid", "static", "clc")}
 INPUTS = gpu.ROOT / "test" / "Dialect" / "Tile" / "Inputs"
 
 
@@ -65,14 +65,14 @@ class ChannelMutant:
 def programs(folder: Path) -> dict[str, Path]:
     """Maps a name to the file of a test program at each level."""
     files = {}
-    for program, levels in PROGRAMS.items():
-        passes = []
-        for level in levels:
-            passes.append(PASSES[level])
-            file = folder / f"{program}-{level}.mlir"
+    for program, schedule in ((p, s) for p, schedules in PROGRAMS.items() for s in schedules):
+        name, passes = program if schedule == "grid" else f"{program}-{schedule}", []
+        for level, added in PASSES.items():
+            passes.append(added.format(schedule=schedule))
+            file = folder / f"{name}-{level}.mlir"
             pipeline = f"--pass-pipeline=builtin.module(tile.kernel({','.join(passes)}))"
             gpu.run_tool("fa4-opt", INPUTS / f"{program}-program.mlir", pipeline, "-o", file)
-            files[f"{program}-{level}"] = file
+            files[f"{name}-{level}"] = file
     return files
 
 

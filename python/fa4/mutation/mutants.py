@@ -26,6 +26,8 @@ from fa4 import gpu, grid, reference
 # Of a hang, spinning included: warp instructions of one launch. The longest of
 # the calls below takes a quarter of this.
 MAX_INSTRUCTIONS = 4_000_000
+# So few that a CTA of the schedule "static" has all the work tiles of a call.
+SM_COUNT = 1
 # Where roles and channels have their places, and where fences are known.
 PROTOCOL_LEVELS = ("allocate", "distribute")
 FENCE_LEVEL = "distribute"
@@ -108,7 +110,8 @@ class Outcome:
 
 
 def name_of(op: gpu.Op) -> str:
-    return f"hd{op.head_dim}-{op.mask}"
+    schedule = "" if op.schedule == "grid" else f"-{op.schedule}"
+    return f"hd{op.head_dim}-{op.mask}{schedule}"
 
 
 def compile_from(ir: str, level: str) -> str:
@@ -127,7 +130,7 @@ class Subject:
     def __init__(self, op: gpu.Op, folder: Path):
         self.op = op
         emit = ",".join(["ptx", "nvvm", *PROTOCOL_LEVELS])
-        self.kernel = gpu.compile(op.mlir(), folder, emit=emit, options=["--verify-ptx=false"])
+        self.kernel = gpu.compile(op.mlir(), folder, emit=emit, options=["--verify-ptx=false", *op.options])
         self.name = name_of(op)
         self.lines = self.kernel.ptx.read_text().split("\n")
         self._problems = {}
@@ -174,6 +177,7 @@ class Subject:
         command = [gpu.find_tool("fa4-sim"), str(manifest), "--json", "--threads=1", *call.schedule]
         command += [f"--max-instructions={MAX_INSTRUCTIONS}"] + (["--check"] if check else [])
         command += [f"{name}={inputs}/{name}.npy" for name in "qkv"]
+        command += [f"sm_count={SM_COUNT}"] if "sm_count" in self.manifest["sizes"] else []
         command += [f"--output={name}={out}/{name}.npy" for name in ("out", "lse")]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=300)

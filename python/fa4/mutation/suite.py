@@ -36,6 +36,8 @@ from fa4.revision import digest
 
 FOLDER = gpu.ROOT / "build" / "mutants"
 OPERATIONS = [gpu.Op(head_dim, mask) for head_dim in (64, 128) for mask in ("full", "causal")]
+# CTAs that go on from work tile to work tile.
+OPERATIONS += [gpu.Op(64, "causal", schedule="static"), gpu.Op(64, "full", schedule="clc")]
 LEVELS = ("channel", "ptx", "nvvm")
 # One of so many mutants is in the quick sample, which takes the first calls only.
 QUICK = {"nvvm": 120, "ptx": 40}

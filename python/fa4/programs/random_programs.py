@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fa4 import gpu
+from fa4 import gpu, grid
 from fa4.programs import mods
 from fa4.programs.flaws import FLAWS, Flawed, check_flaw, flawed_text
 from fa4.programs.mods import B, H, I, J, S, capture, f32, i32, index
@@ -231,7 +231,7 @@ def draw_program(rng) -> Program:
         static=frozenset(static), strided=strided,
         inputs=pick("normal", "large", "constant", "rising", "falling") if plain else "normal",
         chip=pick("sm_100a", "sm_100a", "sm_103a"),
-        options=tuple(_subset(rng, _OPTIONS, 0.08)),
+        options=(*_subset(rng, _OPTIONS, 0.08), *pick((), *((f"--schedule={s}",) for s in grid.SCHEDULES))),
     )  # fmt: skip
 
 
@@ -275,7 +275,8 @@ def run_number(seed, number, folder, ptxas):
             check_flaw(program, flaw)
         else:
             # Every fourth is assembled; shares that nobody asked for may spill.
-            assembled = ptxas and number % 4 == 0 and not program.options
+            shares = set(program.options) & set(_OPTIONS)
+            assembled = ptxas and number % 4 == 0 and not shares
             run(program, folder / str(number), ptxas=assembled)
     except (Failed, Flawed, subprocess.TimeoutExpired) as failed:
         error = str(failed)
