@@ -16,7 +16,7 @@ Columns of the table:
   no assignment of the same tiles to SMs is done earlier, at what tiles cost with that schedule
   / best    finish over that of the schedule that finishes first
   heads     the most K/V heads that are worked on at once, and their bytes; a head counts as a whole
-  The schedule that fa4-compile chooses by itself has a star; (n MB) is what the order gives the K and V
+  The schedule that --schedule=auto chooses has a star; (n MB) is what the order gives the K and V
   of one section of L2; where a section gives way to the next, both are worked on.
 
 Bars: causal, 32 heads of head dim 128, 8k tokens, batch 1 and 2: lpt and clc finish within 5 % of the bound."""
@@ -110,7 +110,7 @@ def compile_program(program: Program, schedule: str) -> Compiled:
 
 
 class Kernels:
-    """Compiles each form once with each schedule, and finds what fa4-compile chooses."""
+    """Compiles each form once with each schedule, and finds what 'auto' chooses."""
 
     def __init__(self):
         self.made = {}
@@ -224,7 +224,7 @@ def main(argv=None) -> int:
         print(f"makespan: {error}", file=sys.stderr)
         return 2
     factor, name, chosen, best = max(slow)
-    print(f"what fa4-compile chooses takes at most {factor:.3f} times as long as the best schedule: {name}, {chosen}, best {best}")
+    print(f"what --schedule=auto chooses takes at most {factor:.3f} times as long as the best schedule: {name}, {chosen}, best {best}")
     for shape, schedule, ratio in bars:
         print(f"bar {shape} {schedule}: {ratio:.3f} of the bound, at most {BAR}: {'ok' if ratio <= BAR else 'MISSED'}")
     return int(any(ratio > BAR for _, _, ratio in bars))

@@ -671,7 +671,7 @@ def _like(condition, value):
 def arithmetic(op: Op, operands: list) -> np.ndarray:
     """The result of an operation of arith, on numbers of any lanes. Raises NotImplementedError for
     other operations, UndefinedError where the result is not defined."""
-    return WorkTile(op, {}, {}, (), {}, None)._exact(op, operands)
+    return Cta(op, {}, {}, (), {}, None)._exact(op, operands)
 
 
 def tile_dims(op: Op, rank: int, tile_rank: int) -> list[int]:
