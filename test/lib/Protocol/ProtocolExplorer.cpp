@@ -904,7 +904,12 @@ fa4::tile::exploreProtocol(const ProtocolModel &model,
   bool isNested = llvm::any_of(
       model.loops, [](const ProtocolLoop &loop) { return loop.inside > 0; });
   int64_t maxPasses = options.maxPasses, maxOuterPasses = maxPasses;
-  if (maxPasses == 0) {
+  bool hasSeveralTiles = llvm::any_of(
+      model.loops, [](const auto &loop) { return llvm::isa<WorkOp>(loop.op); });
+  if (maxPasses == 0 && hasSeveralTiles) {
+    // Rings go on from work tile to work tile, so few passes in each go round.
+    maxPasses = maxOuterPasses = 2;
+  } else if (maxPasses == 0) {
     for (const ProtocolChannel &channel : model.channels)
       maxPasses = std::max(maxPasses, channel.stages);
     maxPasses += isNested ? 1 : 2;

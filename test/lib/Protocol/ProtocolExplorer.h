@@ -48,7 +48,8 @@ namespace fa4::tile {
 
 struct ExplorerOptions {
   /// The largest number of passes of a loop; 0 means one more than the longest
-  /// ring has stages.
+  /// ring has stages, or where CTAs go on from work tile to work tile two tiles
+  /// of two passes.
   int64_t maxPasses = 0;
   /// The number of states after which the exploration gives up.
   uint64_t maxStates = 2000000;
