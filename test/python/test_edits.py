@@ -5,6 +5,7 @@
 fail: the interpreter agrees with the simulator on what is not edited, and a
 kernel that does something else than its file is found."""
 
+import copy
 import random
 import re
 from pathlib import Path
@@ -69,6 +70,30 @@ def test_interpreter_agrees_on_the_gradient(gradient, level):
     ptx = next(gradient.folder.glob("*.ptx"))
     compiled = gpu.Kernel(ptx.with_suffix(".json"), ptx, ptx.with_suffix(".cubin"))
     suite.simulate(compiled, gradient, suite.GRADIENT_CALLS[1], module_of(gradient, level), ordered=True)
+
+
+@pytest.mark.parametrize("level", ["assign-work", "warp-specialize", "unroll"])
+@pytest.mark.parametrize("name", ["schedule-static", "schedule-clc", "gemm-static"])
+def test_interpreter_agrees_on_several_tiles(folder, name, level):
+    """One CTA of the interpreter has all work tiles; in the simulator they are shared."""
+    kernel = suite.make_kernel(name, folder)
+    ptx = next(kernel.folder.glob("*.ptx"))
+    compiled = gpu.Kernel(ptx.with_suffix(".json"), ptx, ptx.with_suffix(".cubin"))
+    suite.simulate(compiled, kernel, kernel.calls()[0], module_of(kernel, level), ordered=True)
+
+
+def test_tile_that_is_left_out_is_found(folder):
+    """A response that nobody takes is that of a tile on which nobody works."""
+    kernel = suite.make_kernel("schedule-clc", folder)
+    module = module_of(kernel, "warp-specialize")
+    block = next(b for op in module.walk() for b in op.blocks() if any(o.name == "tile.request" for o in b.ops))
+    place = next(i for i, op in enumerate(block.ops) if op.name == "tile.request")
+    block.ops.insert(place, copy.deepcopy(block.ops[place]))
+    block.ops[place].results = ["%unused"]
+    ptx = next(kernel.folder.glob("*.ptx"))
+    compiled = gpu.Kernel(ptx.with_suffix(".json"), ptx, ptx.with_suffix(".cubin"))
+    with pytest.raises(WrongError, match="^outputs: out: .* are not written"):
+        suite.simulate(compiled, kernel, kernel.calls()[0], module, ordered=True)
 
 
 def test_other_numbers_are_found(kernel, compiled):

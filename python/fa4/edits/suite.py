@@ -57,6 +57,8 @@ PROGRAMS = {
 QUICK_PROGRAMS = ("hd64-causal", "hd32-full")
 # Head dims of gradients, which are tile programs.
 GRADIENTS = {f"gradient-hd{head_dim}": head_dim for head_dim in tile_programs.GRADIENTS}
+# Schedules of a product, another tile program.
+GEMMS = {"gemm-static": "static"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,6 +84,14 @@ GRADIENT_CALLS = (
     Call(Sizes(1, 300, 128, 1, 1), ("--policy=eager",)),
     Call(Sizes(1, 4, 5, 1, 1), ("--policy=priority", "--seeds=0:1")),
     Call(Sizes(1, 260, 100, 1, 1), ("--policy=priority", "--seeds=2:3")),
+)
+# Rows of A, and their length.
+GEMM_CALLS = (
+    Call(Sizes(1, 300, 264), ("--seeds=0:1",)),
+    Call(Sizes(1, 700, 64), ("--policy=lazy",)),
+    Call(Sizes(1, 600, 520), ("--policy=eager",)),
+    Call(Sizes(1, 5, 8), ("--policy=priority", "--seeds=0:1")),
+    Call(Sizes(1, 513, 136), ("--policy=priority", "--seeds=2:3")),
 )
 MAX_INSTRUCTIONS = 6_000_000
 TIMEOUT = 600
@@ -125,7 +135,7 @@ class Kernel:
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / "done").exists():
             levels = [level for level in LEVELS if level != self.start]
-            options = [f"--from={self.start}"] if self.start else list(self.program.options)
+            options = [*([f"--from={self.start}"] if self.start else []), *self.program.options]
             kernel = gpu.compile(self.text, self.folder, self.chip, emit=",".join(["ptx", *levels]), options=options)
             if self.start:
                 (self.folder / f"source.{self.start}.mlir").write_text(self.text)
@@ -190,8 +200,28 @@ class Gradient(Kernel):
         return Data(values, inputs, shapes, [], sums=("dq",))
 
 
+class Gemm(Kernel):
+    """A product with 136 columns, in launches of at most two CTAs."""
+
+    def prepare(self):
+        self.program = self._program(Sizes(1, 300, 264))
+        self.text, self.chip, self.start = self.program.text, self.program.chip, self.program.start
+
+    def _program(self, sizes):
+        return tile_programs.gemm(sizes.sq, 136, sizes.sk, self.name, options=(f"--schedule={GEMMS[self.name]}",))
+
+    def calls(self):
+        return GEMM_CALLS
+
+    def data(self, call, compiled) -> Data:
+        inputs = self._program(call.sizes).draw(np.random.default_rng(0))
+        m, k, n = *inputs["A"].shape, inputs["B"].shape[1]
+        outputs = {"C": np.zeros((m, n), inputs["A"].dtype)}
+        return Data({"M": m, "N": n, "K": k}, inputs, outputs, ["sm_count=2"])
+
+
 def make_kernel(name, folder) -> Kernel:
-    return (Gradient if name in GRADIENTS else Kernel)(name, folder)
+    return (Gradient if name in GRADIENTS else Gemm if name in GEMMS else Kernel)(name, folder)
 
 
 # ---------------------------------------------------------------------------
@@ -328,7 +358,7 @@ class Result:
 def _names(options):
     if options.kernel:
         return [options.kernel]
-    return list(QUICK_PROGRAMS) if options.quick else [*PROGRAMS, *GRADIENTS]
+    return list(QUICK_PROGRAMS) if options.quick else [*PROGRAMS, *GRADIENTS, *GEMMS]
 
 
 def draw_edit(options, number, folder):
@@ -393,7 +423,7 @@ def parse(words):
     add("--first", type=int, default=0, help="number of the first (default: 0)")
     add("--level", choices=LEVELS, help="only files of this level")
     add("--kind", choices=draw.KINDS, help="only edits of this kind")
-    add("--kernel", choices=(*PROGRAMS, *GRADIENTS), help="only files of this kernel")
+    add("--kernel", choices=(*PROGRAMS, *GRADIENTS, *GEMMS), help="only files of this kernel")
     add("--quick", action="store_true", help="two kernels, three calls of each that compiles")
     add("--jobs", type=int, default=os.cpu_count(), help="processes (default: processors)")
     add("--verbose", action="store_true", help="print what became of each edit")

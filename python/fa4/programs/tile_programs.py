@@ -95,6 +95,11 @@ def _gemm(m, n, k, scale_of, name, file, **rest):
     return TileProgram(name, file, draw, {"C": BF16}, meaning, **rest)
 
 
+def gemm(m, n, k, name="gemm", **rest):
+    """C = max(A B / 2, 0). `n` and `k` are multiples of 8."""
+    return _gemm(m, n, k, lambda c: np.maximum(c / 2, 0), name, "test/Pipelines/gemm.mlir", **rest)
+
+
 def _late_uses(rows=300):
     """y = x x^T of the first 128 rows of each 256, and 2 for the other 128, where n = 1."""
 
@@ -164,7 +169,7 @@ def gradients() -> list[TileProgram]:
 def tile_programs() -> list[TileProgram]:
     """All of them, at sizes that leave the last tiles part full."""
     return [
-        _gemm(300, 136, 264, lambda c: np.maximum(c / 2, 0), "gemm", "test/Pipelines/gemm.mlir"),
+        gemm(300, 136, 264),
         _gemm(300, 136, 64, lambda c: c / 2, "conditional", "test/Pipelines/Inputs/conditional.mlir", scalars=("on=1",)),
         _late_uses(),
         gradient(64, 200, 100, "gradient", GRADIENTS[64]),
