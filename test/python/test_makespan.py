@@ -196,7 +196,7 @@ def test_loops_that_are_not_understood():
 class SmallSections:
     """Causal attention with 3 blocks of queries and 5 heads, of which 2 fit."""
 
-    sizes = Sizes(1, 520, 140, 5, 5)
+    sizes = Sizes(1, 520, 140, 5, 1)
     program = Program(head_dim=64, mask=Mask.causal("top_left"), sizes=sizes)
     order = Order(0, True, 2 * 256 * sizes.sk, 256, "Sk")
 
