@@ -92,6 +92,9 @@ private:
   mlir::Value sizeNamed(llvm::StringRef name);
   /// The extents of the grid, and their product.
   std::pair<llvm::SmallVector<mlir::Value>, mlir::Value> getExtents();
+  /// The block and the group of a work tile (see OrderAttr).
+  std::pair<mlir::Value, mlir::Value>
+  findBlock(mlir::Value number, mlir::Value blocks, mlir::Value groups);
   llvm::SmallVector<mlir::Value>
   findCoordinates(mlir::Value number, llvm::ArrayRef<mlir::Value> extents);
 

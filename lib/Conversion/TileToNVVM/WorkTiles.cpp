@@ -61,50 +61,55 @@ std::pair<SmallVector<Value>, Value> RoleLowering::getExtents() {
   return {extents, product};
 }
 
+std::pair<Value, Value> RoleLowering::findBlock(Value number, Value blocks,
+                                                Value groups) {
+  ImplicitLocOpBuilder b(loc, builder);
+  OrderAttr order = cast<KernelOp>(role->getParentOp()).getOrderAttr();
+  auto last = [&](Value count) {
+    return arith::SubIOp::create(b, count, constant(1));
+  };
+  bool isWanted = order && order.getDescending();
+  auto turned = [&](Value block, bool isDescending) -> Value {
+    return isDescending == isWanted
+               ? block
+               : arith::SubIOp::create(b, last(blocks), block).getResult();
+  };
+  if (!order || order.getCacheBytes() == 0)
+    return {turned(arith::RemUIOp::create(b, number, blocks), false),
+            arith::DivUIOp::create(b, number, blocks)};
+  Value width = constant(std::min<int64_t>(
+      order.getCacheBytes() / order.getGroupBytes(), INT32_MAX));
+  if (order.getSize())
+    width =
+        arith::DivUIOp::create(b, width, sizeNamed(order.getSize().getValue()));
+  width = arith::MinUIOp::create(b, width, groups);
+  width = arith::MaxUIOp::create(b, width, constant(1));
+  Value fromEnd = arith::SubIOp::create(
+      b, last(arith::MulIOp::create(b, groups, blocks)), number);
+  Value perSection = arith::MulIOp::create(b, width, blocks);
+  Value section = arith::DivUIOp::create(b, fromEnd, perSection);
+  Value rest = arith::RemUIOp::create(b, fromEnd, perSection);
+  Value behind = arith::MulIOp::create(b, section, width);
+  Value present = arith::MinUIOp::create(
+      b, width, arith::SubIOp::create(b, groups, behind));
+  Value block = arith::DivUIOp::create(b, rest, present);
+  Value group =
+      arith::SubIOp::create(b, arith::SubIOp::create(b, last(groups), behind),
+                            arith::RemUIOp::create(b, rest, present));
+  return {turned(block, true), group};
+}
+
 /// Computes the coordinates of a work tile from its number, as OrderAttr says.
 SmallVector<Value> RoleLowering::findCoordinates(Value number,
                                                  ArrayRef<Value> extents) {
   ImplicitLocOpBuilder b(loc, builder);
-  auto kernel = cast<KernelOp>(role->getParentOp());
-  OrderAttr order = kernel.getOrderAttr();
+  OrderAttr order = cast<KernelOp>(role->getParentOp()).getOrderAttr();
   unsigned axis = order ? order.getAxis() : 0;
-  Value blocks = extents[axis], groups = constant(1);
+  Value groups = constant(1);
   for (auto [i, extent] : llvm::enumerate(extents))
     if (i != axis)
       groups = arith::MulIOp::create(b, groups, extent);
-  auto last = [&](Value count) {
-    return arith::SubIOp::create(b, count, constant(1));
-  };
-  Value block, group;
-  bool isDescending = false;
-  if (!order || order.getCacheBytes() == 0) {
-    group = arith::DivUIOp::create(b, number, blocks);
-    block = arith::RemUIOp::create(b, number, blocks);
-  } else {
-    int64_t each = std::min<int64_t>(
-        order.getCacheBytes() / order.getGroupBytes(), INT32_MAX);
-    Value width = constant(each);
-    if (order.getSize())
-      width = arith::DivUIOp::create(b, width,
-                                     sizeNamed(order.getSize().getValue()));
-    width = arith::MinUIOp::create(b, width, groups);
-    width = arith::MaxUIOp::create(b, width, constant(1));
-    Value fromEnd = arith::SubIOp::create(
-        b, last(arith::MulIOp::create(b, groups, blocks)), number);
-    Value perSection = arith::MulIOp::create(b, width, blocks);
-    Value section = arith::DivUIOp::create(b, fromEnd, perSection);
-    Value rest = arith::RemUIOp::create(b, fromEnd, perSection);
-    Value behind = arith::MulIOp::create(b, section, width);
-    Value present = arith::MinUIOp::create(
-        b, width, arith::SubIOp::create(b, groups, behind));
-    block = arith::DivUIOp::create(b, rest, present);
-    isDescending = true;
-    group =
-        arith::SubIOp::create(b, arith::SubIOp::create(b, last(groups), behind),
-                              arith::RemUIOp::create(b, rest, present));
-  }
-  if (isDescending != (order && order.getDescending()))
-    block = arith::SubIOp::create(b, last(blocks), block);
+  auto [block, group] = findBlock(number, extents[axis], groups);
   SmallVector<Value> coordinates;
   unsigned left = extents.size() - 1;
   for (auto [i, extent] : llvm::enumerate(extents)) {

@@ -56,7 +56,7 @@ static OrderAttr chooseOrder(KernelOp kernel, const WorkBalance &balance,
 }
 
 /// Puts the program into a tile.work, whose coordinates take the place of those
-/// of tile.work_tile. Constants and sizes stay outside.
+/// of tile.work_tile. Constants stay outside.
 static void makePersistent(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   auto builder = OpBuilder::atBlockEnd(&body);
