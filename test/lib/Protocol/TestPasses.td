@@ -37,7 +37,7 @@ def TileExploreProtocol : FA4_Pass<"tile-explore-protocol", "::fa4::tile::Kernel
   let options = [
     Option<"maxPasses", "max-passes", "int64_t", /*default=*/"0",
            "Passes that a loop makes at most (0: 2 more than the longest ring "
-           "has stages)">,
+           "has stages; 2 where CTAs go on from work tile to work tile)">,
     Option<"maxStates", "max-states", "uint64_t", /*default=*/"2000000",
            "States after which to give up">,
     Option<"reduce", "reduce", "bool", /*default=*/"true",
