@@ -196,8 +196,11 @@ def test_wrong_mask_fails(naive, tmp_path):
         grid.run_case(case, kernel)
 
 
-def test_lse_is_checked(monkeypatch):
+def test_lse_is_checked(monkeypatch, tmp_path):
     case = make(pair=(4, 4))
+    manifest = tmp_path / "k.json"
+    manifest.write_text('{"sizes": {}}')
+    kernel = gpu.Kernel(manifest, manifest, manifest)
 
     def simulate(kernel, inputs, results, **_):
         out, lse = reference.sdpa(*inputs.values(), **case.op.form)
@@ -205,10 +208,10 @@ def test_lse_is_checked(monkeypatch):
 
     monkeypatch.setattr(gpu, "simulate", simulate)
     off = 0.9e-3
-    grid.run_case(case, None)
+    grid.run_case(case, kernel)
     off = 1.2e-3
     with pytest.raises(AssertionError, match="lse: .* elements are off"):
-        grid.run_case(case, None)
+        grid.run_case(case, kernel)
 
 
 def test_compiler_error(naive, tmp_path):

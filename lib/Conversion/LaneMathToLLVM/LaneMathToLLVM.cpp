@@ -272,9 +272,7 @@ static Value lowerDirectly(LaneBuilder &b, From op) {
 
 Value fa4::tile::lowerLaneMath(LaneBuilder &b, Operation *op) {
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case([&](math::Exp2Op op) {
-        return lowerFunction(b, op, buildExp2);
-      })
+      .Case([&](math::Exp2Op op) { return lowerFunction(b, op, buildExp2); })
       .Case([&](math::FmaOp op) { return lowerDirectly<LLVM::FMAOp>(b, op); })
       .Case([&](arith::SelectOp op) { return lowerSelect(b, op); })
       .Case([&](arith::DivFOp op) { return lowerDivide(b, op); })

@@ -43,8 +43,8 @@ struct TileShareBuffers
 } // namespace
 
 /// Removes acquires and releases of channels of which a CTA fills no stage
-/// twice. Where a CTA takes several work tiles, their loop (`tile.work`) repeats
-/// the commits.
+/// twice. Where a CTA takes several work tiles, their loop (`tile.work`)
+/// repeats the commits.
 static void dropUnusedEmptySides(KernelOp kernel) {
   for (auto &[channel, uses] : collectChannelUses(kernel)) {
     ChannelOp op = channel;

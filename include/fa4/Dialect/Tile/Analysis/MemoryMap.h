@@ -32,10 +32,10 @@ namespace fa4::tile {
 /// up to keep an alignment of 8.
 inline constexpr int64_t kTmemAddressBytes = 8;
 
-/// Returns the alignment of a stage in shared memory in bytes; its size is a multiple of it,
-/// too. Matrices have the 128-byte swizzle, which repeats every 1024 bytes (PTX
-/// ISA, "Shared memory matrix layout"); row values are the target of bulk
-/// copies, which need 128.
+/// Returns the alignment of a stage in shared memory in bytes; its size is a
+/// multiple of it, too. Matrices have the 128-byte swizzle, which repeats every
+/// 1024 bytes (PTX ISA, "Shared memory matrix layout"); row values are the
+/// target of bulk copies, which need 128.
 int64_t getSmemAlignment(ChannelOp channel);
 
 /// Returns the bytes of one stage, padding included.
