@@ -92,15 +92,14 @@ struct TileAssignWork : public tile::impl::TileAssignWorkBase<TileAssignWork> {
       return signalPassFailure();
     }
     // What the IR says stands.
-    if (kernel.getSchedule() || !kernel.getBody().getOps<RoleOp>().empty())
+    if (asked == Schedule::Grid || kernel.getSchedule() ||
+        !kernel.getBody().getOps<RoleOp>().empty())
       return;
     const TargetDescription &target = kernel.getTarget();
     WorkBalance balance = findWorkBalance(kernel);
     Schedule chosen = asked.value_or(balance.trend == Trend::Constant
                                          ? Schedule::Static
                                          : Schedule::LongestFirst);
-    if (chosen == Schedule::Grid)
-      return;
     if (chosen == Schedule::Requested && !target.requestsWork) {
       kernel.emitOpError("is for '")
           << kernel.getChip()
