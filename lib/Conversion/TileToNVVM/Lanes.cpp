@@ -320,10 +320,7 @@ LogicalResult RoleLowering::lowerFence(FenceOp op) {
     return op.emitOpError(
         "is an operation of lanes, but the role is of kind 'issuer': "
         "one thread runs it");
-  NVVM::FenceProxyOp::create(
-      builder, loc, NVVM::ProxyKind::async_shared,
-      NVVM::SharedSpaceAttr::get(builder.getContext(),
-                                 NVVM::SharedSpace::shared_cta));
+  fenceSharedMemory();
   return success();
 }
 
@@ -335,11 +332,6 @@ LogicalResult RoleLowering::lowerPut(PutOp op) {
   if (pendingValues.contains(op.getValue()))
     finishTensorLoads();
   unsigned number = cast<BlockArgument>(op.getDest()).getArgNumber();
-  auto number32 = [&](std::variant<unsigned, int64_t> value) {
-    return std::holds_alternative<unsigned>(value)
-               ? argument(std::get<unsigned>(value))
-               : constant(std::get<int64_t>(value));
-  };
   Type i64 = builder.getI64Type();
   Value offset, inBounds;
   for (auto [dim, index] : llvm::enumerate(op.getIndices())) {

@@ -27,6 +27,25 @@ Value RoleLowering::constant(int64_t value) {
                                       value);
 }
 
+Value RoleLowering::number32(std::variant<unsigned, int64_t> value) {
+  return std::holds_alternative<unsigned>(value)
+             ? argument(std::get<unsigned>(value))
+             : constant(std::get<int64_t>(value));
+}
+
+void RoleLowering::expectBytes(Value barrier, int64_t bytes) {
+  NVVM::MBarrierArriveExpectTxOp::create(
+      builder, loc, Type(), barrier, constant(bytes), NVVM::MemScopeKind::CTA,
+      /*relaxed=*/false, Value());
+}
+
+void RoleLowering::fenceSharedMemory() {
+  NVVM::FenceProxyOp::create(
+      builder, loc, NVVM::ProxyKind::async_shared,
+      NVVM::SharedSpaceAttr::get(builder.getContext(),
+                                 NVVM::SharedSpace::shared_cta));
+}
+
 Value RoleLowering::add(Value value, int64_t number) {
   return number == 0
              ? value
@@ -131,10 +150,7 @@ LogicalResult RoleLowering::lowerConstant(arith::ConstantOp op) {
 LogicalResult RoleLowering::lowerDim(memref::DimOp op) {
   auto size = signature.size(cast<BlockArgument>(op.getSource()).getArgNumber(),
                              *op.getConstantIndex());
-  Value number = std::holds_alternative<unsigned>(size)
-                     ? argument(std::get<unsigned>(size))
-                     : constant(std::get<int64_t>(size));
-  mapping.map(op.getResult(), toIndex(number));
+  mapping.map(op.getResult(), toIndex(number32(size)));
   return success();
 }
 

@@ -147,6 +147,14 @@ private:
   void finishTensorStores();
 
   mlir::Value constant(int64_t value);
+  /// The i32 that a size or stride is (see KernelSignature).
+  mlir::Value number32(std::variant<unsigned, int64_t> value);
+  /// Builds the arrival of a thread that starts asynchronous writes of so many
+  /// bytes.
+  void expectBytes(mlir::Value barrier, int64_t bytes);
+  /// Orders accesses of the thread to shared memory before those of the
+  /// asynchronous proxy (PTX ISA, fence.proxy.async).
+  void fenceSharedMemory();
   mlir::Value add(mlir::Value value, int64_t constant);
   mlir::Value toI32(mlir::Value index);
   mlir::Value toIndex(mlir::Value number);

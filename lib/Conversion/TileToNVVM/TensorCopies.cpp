@@ -33,9 +33,7 @@ LogicalResult RoleLowering::loadTile(LoadOp op, const Buffer &buffer,
   if (!bytes)
     return buffer.getChannel().emitOpError(
         "has no 'bytes' that loads put into a stage (run tile-allocate first)");
-  NVVM::MBarrierArriveExpectTxOp::create(
-      builder, loc, Type(), barrier, constant(*bytes), NVVM::MemScopeKind::CTA,
-      /*relaxed=*/false, Value());
+  expectBytes(barrier, *bytes);
   Value map = argument(signature.mapParameter(op));
   for (int64_t box = 0; box < buffer.boxes(); ++box)
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(

@@ -36,11 +36,9 @@ static Value buildPinned(OpBuilder &builder, Location loc, StringRef text,
 /// computes from it in front of the loop would occupy registers.
 Value RoleLowering::sizeNamed(StringRef name) {
   auto size = signature.size(name);
-  if (std::holds_alternative<int64_t>(size))
-    return constant(std::get<int64_t>(size));
-  Value value = argument(std::get<unsigned>(size));
+  Value value = number32(size);
   auto kernel = cast<KernelOp>(role->getParentOp());
-  return kernel.isPersistent()
+  return kernel.isPersistent() && std::holds_alternative<unsigned>(size)
              ? buildPinned(builder, loc, "mov.b32 $0, $1;", value, "=r,r")
              : value;
 }
@@ -167,9 +165,7 @@ LogicalResult RoleLowering::requestWork(CommitOp op, const Buffer &buffer,
   if (!bytes || buffer.tensorMemory)
     return op.emitOpError("needs a channel in shared memory with the 'bytes' "
                           "of a response (run tile-allocate first)");
-  NVVM::MBarrierArriveExpectTxOp::create(
-      builder, loc, Type(), barrier, constant(*bytes), NVVM::MemScopeKind::CTA,
-      /*relaxed=*/false, Value());
+  expectBytes(barrier, *bytes);
   NVVM::ClusterLaunchControlTryCancelOp::create(
       builder, loc, /*multicast=*/UnitAttr(), stagePointer(buffer, stage),
       barrier);
@@ -179,9 +175,10 @@ LogicalResult RoleLowering::requestWork(CommitOp op, const Buffer &buffer,
 /// The fence orders the read before the next response is written, which the
 /// asynchronous proxy does (PTX ISA, clusterlaunchcontrol, example).
 LogicalResult RoleLowering::lowerResponse(ResponseOp op) {
-  auto wait = op.getSource().getDefiningOp<WaitOp>();
-  Value channel = wait ? wait.getChannel() : op.getSource();
-  const Buffer &buffer = layout.buffer(channel.getDefiningOp<ChannelOp>());
+  ChannelOp channel = op.getChannel();
+  if (!channel)
+    return op.emitOpError("must read a response that the role has waited for");
+  const Buffer &buffer = layout.buffer(channel);
   if (buffer.tensorMemory)
     return op.emitOpError("must read a channel in shared memory (smem)");
   RingPosition position = positions.get(buffer.channel, RingUse::Wait);
@@ -190,10 +187,7 @@ LogicalResult RoleLowering::lowerResponse(ResponseOp op) {
   Value response =
       LLVM::LoadOp::create(builder, loc, builder.getIntegerType(128),
                            stagePointer(buffer, stage), /*alignment=*/16);
-  NVVM::FenceProxyOp::create(
-      builder, loc, NVVM::ProxyKind::async_shared,
-      NVVM::SharedSpaceAttr::get(builder.getContext(),
-                                 NVVM::SharedSpace::shared_cta));
+  fenceSharedMemory();
   using Query = NVVM::ClusterLaunchControlQueryType;
   Value isTile = NVVM::ClusterLaunchControlQueryCancelOp::create(
       builder, loc, builder.getI1Type(), Query::IS_CANCELED, response);
@@ -232,7 +226,7 @@ LogicalResult RoleLowering::lowerWork(WorkOp op) {
   finishTensorLoads();
   finishTensorStores();
   Type i32 = builder.getI32Type();
-  auto nextOp = cast<NextOp>(op.getBody().front().getTerminator());
+  NextOp nextOp = op.getNext();
   bool isRequested = bool(nextOp.getNumber());
   SmallVector<RingPositions::Group> counted, carried;
   for (RingPositions::Group &group : positions.groupsOf(op.getBody()))

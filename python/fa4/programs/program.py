@@ -190,7 +190,7 @@ class Program:
         for n, (type, value) in enumerate(self.captures):
             values[f"capture{n}"] = float(np.float32(value)) if type == "f32" else int(value)
         # Few enough for a CTA to have several work tiles.
-        values["sm_count"] = 3
+        values["sm_count"] = grid.SM_COUNT
         known = json.loads(kernel.manifest.read_text())["sizes"]
         return [f"{name}={values[name]}" for name in known]
 

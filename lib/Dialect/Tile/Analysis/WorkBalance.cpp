@@ -122,23 +122,30 @@ static SmallVector<LoadOp> collectLoopLoads(KernelOp kernel) {
   return loads;
 }
 
-/// Whether `value` is the same for all work tiles along the axis, but for the
-/// passes of loops.
-static bool isShared(Value value, Trends &trends) {
+/// Whether `matches` holds for `value` or for something that it is computed
+/// from.
+static bool anySource(Value value, llvm::function_ref<bool(Value)> matches) {
   SmallVector<Value> worklist = {value};
   llvm::SmallDenseSet<Value> seen;
   while (!worklist.empty()) {
     Value next = worklist.pop_back_val();
     if (!seen.insert(next).second)
       continue;
-    Operation *op = next.getDefiningOp();
-    if (!op || trends.get(next) == Trend::Constant)
-      continue;
-    if (isa<WorkTileOp>(op))
-      return false;
-    llvm::append_range(worklist, op->getOperands());
+    if (matches(next))
+      return true;
+    if (Operation *op = next.getDefiningOp())
+      llvm::append_range(worklist, op->getOperands());
   }
-  return true;
+  return false;
+}
+
+/// Whether `value` is the same for all work tiles along the axis, but for the
+/// passes of loops.
+static bool isShared(Value value, Trends &trends) {
+  return !anySource(value, [&](Value source) {
+    return source.getDefiningOp<WorkTileOp>() &&
+           trends.get(source) != Trend::Constant;
+  });
 }
 
 /// The dimension of the load along which the loops around it go: the only index
@@ -146,19 +153,10 @@ static bool isShared(Value value, Trends &trends) {
 static std::optional<unsigned> findLoopDim(LoadOp load) {
   std::optional<unsigned> found;
   for (auto [dim, index] : llvm::enumerate(load.getIndices())) {
-    SmallVector<Value> worklist = {index};
-    llvm::SmallDenseSet<Value> seen;
-    bool moves = false;
-    while (!worklist.empty()) {
-      Value next = worklist.pop_back_val();
-      if (!seen.insert(next).second)
-        continue;
-      if (Operation *op = next.getDefiningOp())
-        llvm::append_range(worklist, op->getOperands());
-      else
-        moves |= isa<scf::ForOp>(
-            cast<BlockArgument>(next).getOwner()->getParentOp());
-    }
+    bool moves = anySource(index, [](Value source) {
+      auto argument = dyn_cast<BlockArgument>(source);
+      return argument && isa<scf::ForOp>(argument.getOwner()->getParentOp());
+    });
     if (moves && found)
       return std::nullopt;
     if (moves)

@@ -96,6 +96,16 @@ static LogicalResult verifyAt(ChannelOp channel, ChannelOp other) {
   return success();
 }
 
+void ChannelOp::build(OpBuilder &builder, OperationState &state,
+                      VectorType value, StringRef label, MemorySpace space,
+                      IntegerAttr initial) {
+  build(builder, state, ChannelType::get(builder.getContext(), value),
+        builder.getStringAttr(label), space, /*in_place_of=*/Value(),
+        /*after=*/ValueRange(), /*stages=*/1, initial, /*at=*/nullptr,
+        /*offset=*/nullptr, /*full=*/nullptr, /*full_arrivals=*/nullptr,
+        /*full_bytes=*/nullptr, /*empty=*/nullptr, /*empty_arrivals=*/nullptr);
+}
+
 LogicalResult ChannelOp::verify() {
   if (!isa<KernelOp>((*this)->getParentOp()))
     return emitOpError("must be directly in a tile.kernel");

@@ -46,11 +46,18 @@ LogicalResult WorkTileOp::verify() {
 // tile.work
 //===----------------------------------------------------------------------===//
 
-void WorkOp::build(OpBuilder &builder, OperationState &state) {
+void WorkOp::build(OpBuilder &builder, OperationState &state,
+                   unsigned coordinates) {
   OpBuilder::InsertionGuard guard(builder);
   Region *region = state.addRegion();
-  builder.createBlock(region);
+  SmallVector<Type> types(coordinates, builder.getIndexType());
+  builder.createBlock(region, {}, types,
+                      SmallVector<Location>(coordinates, state.location));
   ensureTerminator(*region, builder, state.location);
+}
+
+NextOp WorkOp::getNext() {
+  return cast<NextOp>(getBody().front().getTerminator());
 }
 
 ParseResult WorkOp::parse(OpAsmParser &parser, OperationState &result) {
@@ -76,7 +83,7 @@ void WorkOp::print(OpAsmPrinter &printer) {
   printer << ")";
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs());
   printer << " ";
-  Operation *next = getBody().front().getTerminator();
+  Operation *next = getNext();
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
                       /*printBlockTerminators=*/next->getNumOperands() != 0 ||
                           !next->getAttrs().empty());
@@ -95,6 +102,13 @@ bool fa4::tile::isResponse(Type type) {
   auto vector = dyn_cast<VectorType>(type);
   return vector && vector.getShape() == ArrayRef<int64_t>{4} &&
          vector.getElementType().isSignlessInteger(32);
+}
+
+ChannelOp ResponseOp::getChannel() {
+  Value source = getSource();
+  if (auto wait = source.getDefiningOp<WaitOp>())
+    source = wait.getChannel();
+  return source.getDefiningOp<ChannelOp>();
 }
 
 LogicalResult ResponseOp::verify() {

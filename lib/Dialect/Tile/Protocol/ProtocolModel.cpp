@@ -639,22 +639,13 @@ void ModelBuilder::addResponse(ResponseOp response, Steps &steps) {
   steps.push_back(std::move(step));
 }
 
-/// The channel whose value a response is read from.
-static ChannelOp getResponseChannel(ResponseOp response) {
-  Value source = response.getSource();
-  if (auto wait = source.getDefiningOp<WaitOp>())
-    source = wait.getChannel();
-  return source.getDefiningOp<ChannelOp>();
-}
-
 /// All roles work on the same tiles only if they read the same responses, each
 /// of them once: from one channel, for which each role waits once a tile.
 LogicalResult ModelBuilder::checkNext(WorkOp work) {
-  auto next = cast<NextOp>(work.getBody().front().getTerminator());
+  NextOp next = work.getNext();
   if (!next.getNumber())
     return success();
-  ChannelOp channel =
-      getResponseChannel(next.getNumber().getDefiningOp<ResponseOp>());
+  ChannelOp channel = next.getNumber().getDefiningOp<ResponseOp>().getChannel();
   if (!channel)
     return next.emitError("takes its number from a response that no channel "
                           "holds");

@@ -331,12 +331,9 @@ LogicalResult RoleBuilder::createChannel(Crossing &crossing,
     if (!crossing.beginsAnew())
       initial = builder.getI64IntegerAttr(1);
   }
-  crossing.channel = ChannelOp::create(
-      builder, loc, ChannelType::get(builder.getContext(), type),
-      builder.getStringAttr(labelOf(crossing)), spaceOf(crossing),
-      /*in_place_of=*/Value(), /*after=*/ValueRange(), /*stages=*/1, initial,
-      /*at=*/nullptr, /*offset=*/nullptr, /*full=*/nullptr, nullptr, nullptr,
-      /*empty=*/nullptr, nullptr);
+  crossing.channel =
+      ChannelOp::create(builder, loc, type, StringRef(labelOf(crossing)),
+                        spaceOf(crossing), initial);
   return success();
 }
 
@@ -413,8 +410,8 @@ void RoleBuilder::emitOperation(Operation *op, OpBuilder &builder,
       continue;
     Value value = crossing.value;
     // The MMA of a first pass has no accumulator yet that it waits for.
-    if (Crossing *source = findHandOver(crossing);
-        source && peeled && source->loop == peeled)
+    if (Crossing *source = peeled ? findHandOver(crossing) : nullptr;
+        source && source->loop == peeled)
       continue;
     if (crossing.loop) {
       if (!crossing.eachIteration)
@@ -624,11 +621,10 @@ void RoleBuilder::takeBackAtEnd(OpBuilder &builder) {
 void RoleBuilder::emitWork(WorkOp work, OpBuilder &builder, IRMapping &map) {
   if (!partition.touches(work, role))
     return;
-  auto copy = WorkOp::create(builder, work.getLoc());
-  Block &body = copy.getBody().front();
-  for (BlockArgument argument : work.getCoordinates())
-    map.map(argument, body.addArgument(argument.getType(), argument.getLoc()));
-  OpBuilder inside(body.getTerminator());
+  auto copy =
+      WorkOp::create(builder, work.getLoc(), work.getCoordinates().size());
+  map.map(work.getCoordinates(), copy.getCoordinates());
+  OpBuilder inside(copy.getNext());
   emitBlock(work.getBody().front(), inside, map);
   emitNext(copy);
 }
@@ -638,14 +634,12 @@ void RoleBuilder::emitWork(WorkOp work, OpBuilder &builder, IRMapping &map) {
 void RoleBuilder::emitNext(WorkOp work) {
   if (!next)
     return;
-  OpBuilder builder(work.getBody().front().getTerminator());
+  OpBuilder builder(work.getNext());
   auto wait = WaitOp::create(builder, work.getLoc(), next.getValueType(),
                              next.getChannel());
   auto response = ResponseOp::create(builder, work.getLoc(),
                                      builder.getIndexType(), wait.getValue());
-  cast<NextOp>(work.getBody().front().getTerminator())
-      .getNumberMutable()
-      .assign(response.getNumber());
+  work.getNext().getNumberMutable().assign(response.getNumber());
 }
 
 /// Builds the role that asks for work tiles: at the beginning of a tile it asks
@@ -655,11 +649,9 @@ void RoleBuilder::emitRequests(WorkOp work, OpBuilder &builder) {
       RoleOp::create(builder, work.getLoc(), "request", RoleKind::Issuer,
                      /*warps=*/IntegerAttr(), IntegerAttr(), IntegerAttr());
   auto inRole = OpBuilder::atBlockEnd(&role.getBody().emplaceBlock());
-  auto copy = WorkOp::create(inRole, work.getLoc());
-  Block &body = copy.getBody().front();
-  for (BlockArgument argument : work.getCoordinates())
-    body.addArgument(argument.getType(), argument.getLoc());
-  OpBuilder inside(body.getTerminator());
+  auto copy =
+      WorkOp::create(inRole, work.getLoc(), work.getCoordinates().size());
+  OpBuilder inside(copy.getNext());
   AcquireOp::create(inside, work.getLoc(), next.getChannel());
   Value asked = RequestOp::create(inside, work.getLoc(), next.getValueType());
   commit(inside, next, asked);
@@ -813,12 +805,8 @@ LogicalResult RoleBuilder::run() {
       work = op;
   if (work) {
     auto type = VectorType::get({4}, builder.getI32Type());
-    next = ChannelOp::create(
-        builder, work.getLoc(), ChannelType::get(builder.getContext(), type),
-        builder.getStringAttr("next"), MemorySpace::smem,
-        /*in_place_of=*/Value(), /*after=*/ValueRange(), /*stages=*/1,
-        /*initial=*/nullptr, /*at=*/nullptr, /*offset=*/nullptr,
-        /*full=*/nullptr, nullptr, nullptr, /*empty=*/nullptr, nullptr);
+    next = ChannelOp::create(builder, work.getLoc(), type, StringRef("next"),
+                             MemorySpace::smem);
   }
   for (auto [i, info] : llvm::enumerate(partition.getRoles())) {
     if (failed(created))

@@ -64,17 +64,14 @@ static void makePersistent(KernelOp kernel) {
   for (Operation &op : body)
     if (!op.hasTrait<OpTrait::ConstantLike>())
       ops.push_back(&op);
-  auto work = WorkOp::create(builder, kernel.getLoc());
-  Block &inside = work.getBody().front();
-  for (size_t axis = 0; axis < kernel.getGrid().size(); ++axis)
-    inside.addArgument(builder.getIndexType(), kernel.getLoc());
+  auto work = WorkOp::create(builder, kernel.getLoc(), kernel.getGrid().size());
   for (Operation *op : ops) {
     if (auto tile = dyn_cast<WorkTileOp>(op)) {
       tile->replaceAllUsesWith(work.getCoordinates());
       tile.erase();
       continue;
     }
-    op->moveBefore(inside.getTerminator());
+    op->moveBefore(work.getNext());
   }
 }
 

@@ -627,16 +627,14 @@ LogicalResult Distributor::lowerFor(scf::ForOp op, OpBuilder &b) {
 }
 
 LogicalResult Distributor::lowerWork(WorkOp op, OpBuilder &b) {
-  auto work = WorkOp::create(b, op.getLoc());
-  Block &body = work.getBody().front();
-  for (BlockArgument from : op.getCoordinates())
-    setLane(from, body.addArgument(from.getType(), from.getLoc()));
-  OpBuilder inside(body.getTerminator());
+  auto work = WorkOp::create(b, op.getLoc(), op.getCoordinates().size());
+  for (auto [from, to] : llvm::zip(op.getCoordinates(), work.getCoordinates()))
+    setLane(from, to);
+  OpBuilder inside(work.getNext());
   if (failed(lowerBlock(op.getBody().front(), inside)))
     return failure();
-  auto next = cast<NextOp>(op.getBody().front().getTerminator());
-  if (Value number = next.getNumber())
-    cast<NextOp>(body.getTerminator()).getNumberMutable().assign(lane(number));
+  if (Value number = op.getNext().getNumber())
+    work.getNext().getNumberMutable().assign(lane(number));
   return success();
 }
 

@@ -664,18 +664,13 @@ LogicalResult Unroller::lowerIf(scf::IfOp op, OpBuilder &b) {
 }
 
 LogicalResult Unroller::lowerWork(WorkOp op, OpBuilder &b) {
-  auto work = WorkOp::create(b, op.getLoc());
-  Block &body = work.getBody().front();
-  for (BlockArgument from : op.getCoordinates())
-    scalars.map(from, body.addArgument(from.getType(), from.getLoc()));
-  OpBuilder inside(body.getTerminator());
+  auto work = WorkOp::create(b, op.getLoc(), op.getCoordinates().size());
+  scalars.map(op.getCoordinates(), work.getCoordinates());
+  OpBuilder inside(work.getNext());
   if (failed(lowerBlock(op.getBody().front(), inside)))
     return failure();
-  auto next = cast<NextOp>(op.getBody().front().getTerminator());
-  if (Value number = next.getNumber())
-    cast<NextOp>(body.getTerminator())
-        .getNumberMutable()
-        .assign(getScalar(number));
+  if (Value number = op.getNext().getNumber())
+    work.getNext().getNumberMutable().assign(getScalar(number));
   return success();
 }
 

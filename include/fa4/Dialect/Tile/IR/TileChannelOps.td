@@ -101,6 +101,9 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     OptionalAttr<I64Attr>:$empty,
     OptionalAttr<I64Attr>:$empty_arrivals);
   let results = (outs Tile_ChannelType:$channel);
+  // A channel of one stage that has no place yet.
+  let builders = [OpBuilder<(ins "::mlir::VectorType":$value, "::llvm::StringRef":$label,
+                             "MemorySpace":$space, CArg<"::mlir::IntegerAttr", "{}">:$initial)>];
   let assemblyFormat = [{
     $label `` $space `stages` `(` $stages `)` (`initial` `(` $initial^ `)`)?
     (`in_place_of` `(` $in_place_of^ `:` type($in_place_of) `)`)?

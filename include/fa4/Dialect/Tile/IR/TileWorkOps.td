@@ -72,9 +72,11 @@ def Tile_WorkOp : Tile_Op<"work", [
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let skipDefaultBuilders = 1;
-  let builders = [OpBuilder<(ins)>];
+  // The body has `coordinates` many arguments and no operations yet.
+  let builders = [OpBuilder<(ins "unsigned":$coordinates)>];
   let extraClassDeclaration = [{
     ::mlir::Block::BlockArgListType getCoordinates() { return getBody().getArguments(); }
+    NextOp getNext();
   }];
 }
 
@@ -172,6 +174,10 @@ def Tile_ResponseOp : Tile_Op<"response", [
   let results = (outs Index:$number);
   let assemblyFormat = "$source attr-dict `:` type($source)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The channel that holds the response; null if a wait has not given it.
+    ChannelOp getChannel();
+  }];
 }
 
 #endif // FA4_DIALECT_TILE_IR_TILEWORKOPS_TD
