@@ -21,7 +21,7 @@ import sys
 import time
 import warnings
 
-from b200 import HardwareInfo
+from gpus import B200
 
 SHAPE = dict(b=2, s=4096, h=16)
 
@@ -47,7 +47,7 @@ def main():
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    cutlass.utils.HardwareInfo = HardwareInfo
+    cutlass.utils.HardwareInfo = B200
     from flash_attn.cute import interface
 
     times = {"import": time.perf_counter() - started}

@@ -13,6 +13,8 @@ import subprocess
 import sysconfig
 import warnings
 
+from gpus import GPUS
+
 FIRST_ADDRESS, ADDRESS_STEP = 0x7000_0000_0000, 1 << 32
 
 
@@ -29,9 +31,10 @@ def build_recorder(build):
     return library, runtime + "/libcute_dsl_runtime.so"
 
 
-def prepare_environment(build, recorder, runtime):
+def prepare_environment(build, recorder, runtime, gpu):
     """What CuTe-DSL reads from the environment when it is imported."""
-    os.environ.update(FLASH_ATTENTION_ARCH="sm_100", CUTE_DSL_ARCH="sm_100a", FLASH_ATTENTION_NUM_SMS="148",
+    os.environ.update(FLASH_ATTENTION_ARCH=gpu.architecture, CUTE_DSL_ARCH=gpu.architecture + "a",
+                      FLASH_ATTENTION_NUM_SMS=str(gpu.multiprocessors),
                       CUTE_DSL_KEEP_PTX="1", CUTE_DSL_KEEP_CUBIN="1", CUTE_DSL_DUMP_DIR=build,
                       CUTE_DSL_LIBS=recorder + ":" + runtime, LAUNCH_RECORD=build + "/launches")
     warnings.filterwarnings("ignore")
@@ -108,10 +111,12 @@ class Recorder:
         self.kernels, self.read, self.files, self.count = {}, set(), {}, 0
 
     def learn_kernels(self):
-        """Reads the PTX that CuTe-DSL has dumped since the last time. A kernel must be known before it is launched."""
-        for path in sorted(set(glob.glob(self.directory + "/build/*.ptx")) - self.read, key=os.path.getmtime):
-            self.read.add(path)
-            with open(path, "rb") as file:
+        """Reads the PTX that CuTe-DSL has dumped since the last time. A kernel must be known before it is launched. A
+        later kernel of the same name (with other tiles) overwrites the file of the one before."""
+        dumped = {(os.stat(path).st_mtime_ns, path) for path in glob.glob(self.directory + "/build/*.ptx")}
+        for version in sorted(dumped - self.read):
+            self.read.add(version)
+            with open(version[1], "rb") as file:
                 ptx = file.read().replace(b"\0", b"").decode()
             for name, sizes in parameter_sizes(ptx).items():
                 self.kernels[name] = ptx
@@ -134,19 +139,18 @@ class Recorder:
                 json.dump(record, file, indent=1)
 
 
-def start(directory):
+def start(directory, architecture="sm_100"):
     """An empty folder for a record, the stand-in runtime in this process, and its handle. To be called before anything
-    is compiled."""
+    is compiled; `architecture` is a key of gpus.GPUS."""
+    gpu = GPUS[architecture]
     shutil.rmtree(directory, ignore_errors=True)
     build = directory + "/build"
     os.makedirs(build)
     recorder, runtime = build_recorder(build)
-    prepare_environment(build, recorder, runtime)
+    prepare_environment(build, recorder, runtime, gpu)
     # Both are imported first: torch must find the real runtime, CuTe-DSL's must be loaded behind the stand-in.
     import cutlass
     import torch  # noqa: F401
 
-    from b200 import HardwareInfo
-
-    cutlass.utils.HardwareInfo = cutlass.utils.hardware_info.HardwareInfo = HardwareInfo
+    cutlass.utils.HardwareInfo = cutlass.utils.hardware_info.HardwareInfo = gpu
     return ctypes.CDLL(recorder, mode=ctypes.RTLD_GLOBAL)

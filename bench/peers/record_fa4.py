@@ -4,8 +4,8 @@
 
 usage: record_fa4.py DIRECTORY {fwd|bwd} [NAME=VALUE]...
 
-Names: hd, hdv, b, sq, sk, hq, hk, causal, dtype (bf16 or f16), and any keyword
-of FlashAttention-4's call. With lengths_q=[...] and lengths_k=[...] (forward),
+Names: hd, hdv, b, sq, sk, hq, hk, causal, dtype (bf16 or f16), arch (sm_100 or
+sm_90), and any keyword of FlashAttention-4's call. With lengths_q=[...] and lengths_k=[...] (forward),
 the sequences are packed, and whoever replays the record fills cu_seqlens_q and
 cu_seqlens_k. Run it in an environment that has flash-attn-4 and
 nvidia-cutlass-dsl[cu13] (sim-peers makes one).
@@ -23,11 +23,12 @@ from launch_records import OnDevice, Recorder, Tensors, start
 
 def parse_command_line(words):
     directory, mode, *assignments = words
-    call = dict(hd=128, hdv=None, causal=0, b=1, sq=256, sk=256, hq=1, hk=1, dtype="bf16", lengths_q=None, lengths_k=None)
+    call = dict(hd=128, hdv=None, causal=0, b=1, sq=256, sk=256, hq=1, hk=1, dtype="bf16", arch="sm_100",
+                lengths_q=None, lengths_k=None)
     extra = {}
     for word in assignments:
         name, value = word.split("=", 1)
-        if name == "dtype":
+        if name in ("dtype", "arch"):
             call[name] = value
         elif name in call:
             call[name] = json.loads(value)
@@ -70,7 +71,7 @@ class RecordingCompiler:
 
 def main():
     directory, mode, call, extra = parse_command_line(sys.argv[1:])
-    library = start(directory)
+    library = start(directory, call["arch"])
     import torch
     import tvm_ffi
     from torch._subclasses.fake_tensor import FakeTensorMode

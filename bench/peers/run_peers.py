@@ -37,6 +37,22 @@ MORE_CASES = {
     "triton-hd128": ("triton", dict(hq=2, sk=512)),
     "triton-hd64-specialized": ("triton", dict(hd=64, sk=384, ws=1)),
 }
+# The same on Hopper.
+SM90_CASES = {
+    "sm90-fwd-hd64-full": ("fwd", dict(hd=64, sq=512, sk=512, hq=2, hk=2)),
+    "sm90-fwd-hd64-causal": ("fwd", dict(hd=64, causal=1, sq=384, sk=384)),
+    "sm90-fwd-hd128-full": ("fwd", dict(sq=512, sk=512)),
+    "sm90-fwd-hd128-causal-gqa": ("fwd", dict(causal=1, sq=300, sk=500, hq=4, hk=2)),
+    "sm90-bwd-hd64-full": ("bwd", dict(hd=64, sq=384, sk=384)),
+    "sm90-bwd-hd64-causal": ("bwd", dict(hd=64, causal=1)),
+    "sm90-bwd-hd128-full": ("bwd", dict()),
+    "sm90-bwd-hd128-causal-gqa": ("bwd", dict(causal=1, sq=384, sk=384, hq=2, hk=1)),
+    "sm90-fwd-hd96-causal": ("fwd", dict(hd=96, causal=1, sq=384, sk=384)),
+    "sm90-fwd-hd256-full": ("fwd", dict(hd=256)),
+    "sm90-fwd-hd128-varlen": ("fwd", dict(hq=2, lengths_q=[150, 250], lengths_k=[350, 250])),
+    "sm90-fwd-hd64-varlen-causal": ("fwd", dict(hd=64, causal=1, lengths_q=[70, 1, 200], lengths_k=[90, 300, 200])),
+}
+SM90_CASES = {name: (mode, dict(arguments, arch="sm_90")) for name, (mode, arguments) in SM90_CASES.items()}
 LSE_TOLERANCE = 1e-3
 
 
@@ -220,7 +236,7 @@ def make_case(name, options):
         if not os.path.isdir(options.cutlass + cutlass_cases.EXAMPLES):
             raise SystemExit(f"sim-peers: FA4_CUTLASS must name a checkout of NVIDIA's cutlass, with {cutlass_cases.EXAMPLES}")
         return cutlass_cases.CutlassCase(name, directory, options.cutlass + cutlass_cases.EXAMPLES)
-    return Case(name, *{**CASES, **MORE_CASES}[name], directory)
+    return Case(name, *{**CASES, **MORE_CASES, **SM90_CASES}[name], directory)
 
 
 def main():
@@ -228,7 +244,8 @@ def main():
     parser.add_argument("--scratch", required=True, help="folder for records and results")
     parser.add_argument("--fa4-sim", required=True, help="the fa4-sim to run")
     parser.add_argument("--cutlass", default="", help="a checkout of NVIDIA's cutlass")
-    parser.add_argument("--all", action="store_true", help="more of FlashAttention-4's options")
+    parser.add_argument("--all", action="store_true", help="more of FlashAttention-4's options, and its Hopper kernels")
+    parser.add_argument("--sm90", action="store_true", help="FlashAttention-4's Hopper kernels")
     parser.add_argument("--examples", action="store_true", help="CUTLASS's examples")
     parser.add_argument("--case", action="append", help="only this case")
     parser.add_argument("--no-check", dest="check", action="store_false", help="results only, no race checks")
@@ -236,10 +253,12 @@ def main():
     parser.add_argument("--data-seed", type=int, default=0, help="of the inputs")
     parser.add_argument("--timeout", type=float, default=1800, help="seconds a case")
     options = parser.parse_args()
-    known = [*CASES, *MORE_CASES, *cutlass_cases.CASES]
+    known = [*CASES, *MORE_CASES, *SM90_CASES, *cutlass_cases.CASES]
     if unknown := set(options.case or []) - set(known):
         parser.error(f"unknown case {', '.join(unknown)} (known: {', '.join(known)})")
-    names = options.case or (cutlass_cases.CASES if options.examples else [*CASES, *MORE_CASES] if options.all else CASES)
+    every = [*CASES, *MORE_CASES, *SM90_CASES]
+    names = options.case or (cutlass_cases.CASES if options.examples else SM90_CASES if options.sm90
+                             else every if options.all else CASES)
     log(f"{'case':30} {'runs':>5} {'seconds':>8} {'M instr.':>9} {'':>5} {'max error':>11} {'allowed':>11}")
     failed = [name for name in names if not run_case(make_case(name, options), options)]
     if failed:

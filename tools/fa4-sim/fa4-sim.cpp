@@ -1,4 +1,4 @@
-//===- fa4-sim.cpp - run Blackwell PTX on a CPU ---------------------------===//
+//===- fa4-sim.cpp - run Blackwell and Hopper PTX on a CPU ----------------===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -477,7 +477,7 @@ int main(int argc, char **argv) {
   }
   if (args.hasArg(OPT_version)) {
     llvm::outs() << fa4::versionText("fa4-sim")
-                 << ", PTX ISA 8.6 to 9.x, sm_100a\n";
+                 << ", PTX ISA up to 9.x, sm_90a to sm_103a\n";
     return 0;
   }
   if (missingCount)

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "AsyncState.h"
+#include "Wgmma.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace fa4::sim;
@@ -137,6 +137,8 @@ void fa4::sim::asyncLanesExit(Exec &exec, LaneMask mask) {
     return;
   AsyncState &state = *exec.cta.async;
   const Inst &inst = exec.program.insts[exec.frag->pc];
+  if (!state.warpgroups.empty() && (exec.warp.live & ~mask) == 0)
+    checkWarpgroupExit(exec, inst);
   forEachLane(mask, [&](unsigned lane) {
     uint32_t thread = exec.warp.index * warpSize + lane;
     auto it = state.bulk.find(thread);

@@ -75,7 +75,23 @@ struct TensorMemory {
   std::optional<uint32_t> findFree(uint32_t count) const;
 };
 
+class WgmmaOp;
+
+/// The wgmma.mma_async of a warpgroup, which are performed in order, and the
+/// groups to which each of its warps has committed them.
+struct WarpgroupState {
+  std::deque<WgmmaOp *> inFlight; ///< Number `completed` and those behind it.
+  uint64_t completed = 0;
+  struct Member {
+    uint64_t issued = 0;         ///< Operations that the warp has executed.
+    std::deque<uint64_t> groups; ///< `issued` at each commit; old ones leave.
+    uint64_t waited = 0;         ///< Operations for which it has waited.
+  };
+  Member members[4];
+};
+
 struct AsyncState {
+  std::map<uint32_t, WarpgroupState> warpgroups; ///< By number in the CTA.
   TensorMemory tensor;
   llvm::DenseMap<uint32_t, CopyGroups> bulk; ///< By thread in the CTA.
   llvm::DenseMap<uint32_t, CopyGroups> cpAsync;
@@ -100,6 +116,10 @@ inline uint32_t storeQueue(const Warp &warp) {
   return 0x100000 + warp.threadBase / warpSize;
 }
 inline uint32_t cpAsyncQueue(uint32_t thread) { return 0x200000 + thread; }
+/// Of the warpgroup of a warp.
+inline uint32_t wgmmaQueue(const Warp &warp) {
+  return 0x300000 + warp.threadBase / warpSize - warp.index % 4;
+}
 
 //===----------------------------------------------------------------------===//
 // Addresses of operands

@@ -1,4 +1,4 @@
-//===- MatrixOperand.cpp - tcgen05 descriptors and operands --------------===//
+//===- MatrixOperand.cpp - descriptors and operands of MMAs --------------===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,18 +17,43 @@ using llvm::Twine;
 // Descriptors
 //===----------------------------------------------------------------------===//
 
+void MatrixDescriptor::parseOffsets(uint64_t bits) {
+  start = (bits & 0x3FFF) << 4;
+  leading = (bits >> 16 & 0x3FFF) << 4;
+  stride = (bits >> 32 & 0x3FFF) << 4;
+  baseOffset = bits >> 49 & 7;
+}
+
+static bool failDescriptor(uint64_t bits, std::string &error,
+                           const Twine &message) {
+  error =
+      ("shared-memory descriptor 0x" + Twine::utohexstr(bits) + ": " + message)
+          .str();
+  return false;
+}
+
+bool MatrixDescriptor::parseWgmma(uint64_t bits, MatrixDescriptor &result,
+                                  std::string &error) {
+  static constexpr TensorMapSwizzle modes[] = {
+      TensorMapSwizzle::None, TensorMapSwizzle::B128, TensorMapSwizzle::B64,
+      TensorMapSwizzle::B32};
+  result.parseOffsets(bits);
+  if (bits >> 46 & 7)
+    return failDescriptor(bits, error,
+                          "bits 46-48 are not 0 (a descriptor of tcgen05 has "
+                          "0b001 there)");
+  if (bits >> 52 & 0x3FF)
+    return failDescriptor(bits, error, "bits 52-61 are not 0");
+  result.swizzle = modes[bits >> 62];
+  return true;
+}
+
 bool MatrixDescriptor::parse(uint64_t bits, MatrixDescriptor &result,
                              std::string &error) {
   auto fail = [&](const Twine &message) {
-    error = ("shared-memory descriptor 0x" + Twine::utohexstr(bits) + ": " +
-             message)
-                .str();
-    return false;
+    return failDescriptor(bits, error, message);
   };
-  result.start = (bits & 0x3FFF) << 4;
-  result.leading = (bits >> 16 & 0x3FFF) << 4;
-  result.stride = (bits >> 32 & 0x3FFF) << 4;
-  result.baseOffset = bits >> 49 & 7;
+  result.parseOffsets(bits);
   if ((bits >> 46 & 7) != 1)
     return fail("bits 46-48 are not 0b001");
   if (bits >> 52 & 1)
@@ -227,6 +252,10 @@ void fa4::sim::unpackChunk(const uint8_t *chunk, MmaType type, bool packed,
     for (unsigned i = 0; i < 16; ++i)
       out[i] = int8_t(chunk[i]);
     return;
+  case MmaType::B1:
+    for (unsigned i = 0; i < 128; ++i)
+      out[i] = chunk[i / 8] >> i % 8 & 1;
+    return;
   default:
     break;
   }
@@ -248,4 +277,33 @@ void fa4::sim::unpackChunk(const uint8_t *chunk, MmaType type, bool packed,
   bool shifted = type == MmaType::E2M1;
   for (unsigned i = 0; i < 16; ++i)
     out[i] = table[shifted ? chunk[i] >> 2 & 0xF : chunk[i]];
+}
+
+/// A chunk of shared memory; what is outside reads as zeros (it was reported
+/// when the instruction was issued).
+static const uint8_t *chunkAt(const uint8_t *shared, uint32_t end,
+                              uint32_t offset) {
+  static const uint8_t zeros[16] = {};
+  return offset + 16 > end ? zeros : shared + offset;
+}
+
+void fa4::sim::unpackShared(const uint8_t *shared, uint32_t end,
+                            const MatrixDescriptor &descriptor,
+                            const OperandRange &range, MmaType type,
+                            bool transposed, unsigned stride, float *out) {
+  unsigned t = range.elementsPerChunk();
+  // The chunk's elements are neighbours along K (or along M or N), and so are
+  // their places, or `stride` floats apart.
+  bool scattered = range.mnMajor != transposed;
+  forEachChunk(descriptor, range, [&](unsigned mn, unsigned k, uint32_t at) {
+    const uint8_t *chunk = chunkAt(shared, end, at);
+    float *to = out + (transposed ? k * stride + mn : mn * stride + k);
+    unsigned count = range.mnMajor ? std::min(t, range.rows - mn) : t;
+    if (!scattered && count == t)
+      return unpackChunk(chunk, type, true, to);
+    float values[maxChunkElements];
+    unpackChunk(chunk, type, true, values);
+    for (unsigned i = 0; i < count; ++i)
+      to[scattered ? i * stride : i] = values[i];
+  });
 }

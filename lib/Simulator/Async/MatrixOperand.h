@@ -1,4 +1,4 @@
-//===- MatrixOperand.h - tcgen05 descriptors and operands ----------------===//
+//===- MatrixOperand.h - descriptors and operands of MMAs ----------------===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,7 +28,8 @@ enum class MmaType : uint8_t {
   E3M2,
   E2M1,
   U8,
-  S8
+  S8,
+  B1
 };
 
 /// Shared-memory matrix descriptor (PTX ISA, "Shared memory descriptor").
@@ -38,9 +39,14 @@ struct MatrixDescriptor {
   uint32_t baseOffset = 0;          ///< 0..7, rows of 128 bytes.
   TensorMapSwizzle swizzle = TensorMapSwizzle::None;
 
-  /// Parses a descriptor. Fails with a message on reserved or unsupported bits.
+  /// Parses a descriptor of tcgen05. Fails with a message on reserved or
+  /// unsupported bits.
   static bool parse(uint64_t bits, MatrixDescriptor &result,
                     std::string &error);
+  /// Parses a descriptor of wgmma, which has the same offsets and other codes
+  /// of the swizzling mode (PTX ISA, "Matrix Descriptor Format" of wgmma).
+  static bool parseWgmma(uint64_t bits, MatrixDescriptor &result,
+                         std::string &error);
 
   /// Shared offset of a 16-byte chunk. K-major: of row `mn`, chunk `k` along K.
   uint32_t chunkKMajor(uint32_t mn, uint32_t k) const;
@@ -50,7 +56,33 @@ struct MatrixDescriptor {
 private:
   uint32_t swizzled(uint32_t address) const;
   uint32_t span() const; ///< Bytes of the swizzle pattern's rows; 16: none.
+  void parseOffsets(uint64_t bits);
 };
+
+/// The elements of A or B that one instruction reads: `rows` along M or N from
+/// `first` on, `k` along K, which are 32 bytes in any format.
+struct OperandRange {
+  unsigned first, rows, k;
+  bool mnMajor;
+  unsigned elementsPerChunk() const { return k / 2; }
+};
+
+/// All 16-byte chunks of an operand: f(mn, k, shared offset); mn (relative to
+/// `first`) and k of the chunk's first element.
+template <typename F>
+void forEachChunk(const MatrixDescriptor &descriptor, const OperandRange &range,
+                  F f) {
+  unsigned t = range.elementsPerChunk();
+  if (!range.mnMajor) {
+    for (unsigned mn = 0; mn < range.rows; ++mn)
+      for (unsigned c = 0; c < 2; ++c)
+        f(mn, c * t, descriptor.chunkKMajor(range.first + mn, c));
+    return;
+  }
+  for (unsigned k = 0; k < range.k; ++k)
+    for (unsigned c = 0; c * t < range.rows; ++c)
+      f(c * t, k, descriptor.chunkMnMajor(range.first / t + c, k));
+}
 
 /// Instruction descriptor (PTX ISA, "Instruction descriptor").
 struct MmaShape {
@@ -63,14 +95,22 @@ struct MmaShape {
 
   static bool parse(MmaKind kind, uint32_t bits, unsigned ctaGroup,
                     MmaShape &result, std::string &error);
-  unsigned elementBytes() const { return 32 / k; }
-  unsigned elementsPerChunk() const { return 16 / elementBytes(); }
+  unsigned elementsPerChunk() const { return k / 2; }
 };
 
-/// Elements of one 16-byte chunk as f32 (integers too); `packed`: 6- and 4-bit
-/// elements stand packed at the chunk's start, as in shared memory, instead of
-/// one a byte, as in tensor memory.
+/// Elements of one 16-byte chunk as f32 (integers and bits too, up to
+/// maxChunkElements); `packed`: 6- and 4-bit elements stand packed at the
+/// chunk's start, as in shared memory, instead of one a byte, as in tensor
+/// memory.
 void unpackChunk(const uint8_t *chunk, MmaType type, bool packed, float *out);
+constexpr unsigned maxChunkElements = 128;
+
+/// Unpacks an operand from shared memory (bytes up to `end`; what lies outside
+/// reads as zeros). Element (mn, k) goes to out[mn * stride + k], and with
+/// `transposed` to out[k * stride + mn].
+void unpackShared(const uint8_t *shared, uint32_t end,
+                  const MatrixDescriptor &descriptor, const OperandRange &range,
+                  MmaType type, bool transposed, unsigned stride, float *out);
 
 /// D[row][0..n) = scale * D[row][...] (or 0) + A[row][k] * B[k][...]; rows are
 /// pointers. `b` has rows of `bStride` floats, 64-byte aligned; n % 8 == 0.

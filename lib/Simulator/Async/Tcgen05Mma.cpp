@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Machine/Numeric.h"
-#include "MatrixOperand.h"
+#include "SharedOperand.h"
 #include "Tcgen05.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -70,7 +70,13 @@ public:
   /// Announces to the checker what the MMA will read and write.
   void announce(Exec &exec);
 
-  unsigned rowsPerCta() const { return shape.m / ctas.size(); }
+  /// The parts of A and B in the shared memory of one CTA.
+  OperandRange rangeOfA() const {
+    return {0, unsigned(shape.m / ctas.size()), shape.k, shape.mnMajorA};
+  }
+  OperandRange rangeOfB() const {
+    return {0, unsigned(shape.n / ctas.size()), shape.k, shape.mnMajorB};
+  }
 
   const MmaForm *form = nullptr;
   MmaShape shape;
@@ -92,45 +98,9 @@ private:
 
 constexpr unsigned maxN = 256, maxK = 32;
 
-/// All 16-byte chunks of an operand: f(mn, k, shared offset); mn and k of the
-/// chunk's first element.
-template <typename F>
-void forEachChunk(const MatrixDescriptor &descriptor, const MmaShape &shape,
-                  bool mnMajor, unsigned rows, F f) {
-  unsigned t = shape.elementsPerChunk();
-  if (!mnMajor) {
-    for (unsigned mn = 0; mn < rows; ++mn)
-      for (unsigned c = 0; c < 2; ++c)
-        f(mn, c * t, descriptor.chunkKMajor(mn, c));
-    return;
-  }
-  for (unsigned k = 0; k < shape.k; ++k)
-    for (unsigned c = 0; c * t < rows; ++c)
-      f(c * t, k, descriptor.chunkMnMajor(c, k));
-}
-
-/// A chunk of the CTA's shared memory; what is outside reads as zeros (it was
-/// reported when the instruction was issued).
-const uint8_t *chunkAt(const Cta &cta, uint32_t offset) {
-  static const uint8_t zeros[16] = {};
-  if (offset + 16 > cta.shared.size())
-    return zeros;
-  return cta.shared.data() + offset;
-}
-
 void MmaOp::unpackSharedA(unsigned cta, float *out) const {
-  unsigned t = shape.elementsPerChunk(), rows = rowsPerCta();
-  float values[16];
-  forEachChunk(descriptorA, shape, shape.mnMajorA, rows,
-               [&](unsigned mn, unsigned k, uint32_t offset) {
-                 const uint8_t *chunk = chunkAt(*ctas[cta], offset);
-                 if (!shape.mnMajorA)
-                   return unpackChunk(chunk, shape.a, true,
-                                      out + mn * maxK + k);
-                 unpackChunk(chunk, shape.a, true, values);
-                 for (unsigned i = 0; i < t && mn + i < rows; ++i)
-                   out[(mn + i) * maxK + k] = values[i];
-               });
+  unpackShared(ctas[cta]->shared.data(), ctas[cta]->sharedEnd(), descriptorA,
+               rangeOfA(), shape.a, false, maxK, out);
 }
 
 /// A from tensor memory: by lane.
@@ -150,23 +120,9 @@ void MmaOp::unpackTensorA(unsigned cta, float *out) const {
 
 /// B as rows of k, N columns; each CTA of a pair holds half of them.
 void MmaOp::unpackB(float *out) const {
-  unsigned t = shape.elementsPerChunk(), columns = shape.n / ctas.size();
-  float values[16];
-  for (unsigned v = 0; v < ctas.size(); ++v) {
-    float *base = out + v * columns;
-    forEachChunk(descriptorB, shape, shape.mnMajorB, columns,
-                 [&](unsigned mn, unsigned k, uint32_t offset) {
-                   unpackChunk(chunkAt(*ctas[v], offset), shape.b, true,
-                               values);
-                   if (!shape.mnMajorB) {
-                     for (unsigned i = 0; i < t; ++i)
-                       base[(k + i) * maxN + mn] = values[i];
-                     return;
-                   }
-                   unsigned count = std::min(t, columns - mn);
-                   std::memcpy(base + k * maxN + mn, values, count * 4);
-                 });
-  }
+  for (unsigned v = 0; v < ctas.size(); ++v)
+    unpackShared(ctas[v]->shared.data(), ctas[v]->sharedEnd(), descriptorB,
+                 rangeOfB(), shape.b, true, maxN, out + v * rangeOfB().rows);
 }
 
 void MmaOp::multiply(const RowGroup &group, const float *a,
@@ -243,27 +199,18 @@ void MmaOp::announce(Exec &exec) {
     return;
   agent = beginAgent(exec, *inst, lane, AgentKind::TensorPipe);
   std::vector<AccessRange> ranges;
-  auto operand = [&](const MatrixDescriptor &descriptor, bool mnMajor,
-                     unsigned rows) {
+  auto operand = [&](const MatrixDescriptor &descriptor,
+                     const OperandRange &range) {
     ranges.clear();
     for (Cta *cta : ctas)
-      forEachChunk(descriptor, shape, mnMajor, rows,
-                   [&](unsigned, unsigned, uint32_t offset) {
-                     uint64_t address =
-                         uint64_t(cta->rank) << sharedRankShift | offset;
-                     if (!ranges.empty() &&
-                         ranges.back().address + ranges.back().bytes == address)
-                       ranges.back().bytes += 16;
-                     else
-                       ranges.push_back({address, 16});
-                   });
+      addRanges(*cta, descriptor, range, ranges);
     checker->agentAccess(agent, actor(), MemSpace::Shared, AccessKind::Read,
                          Proxy::Async, ranges.data(), ranges.size());
   };
-  operand(descriptorB, shape.mnMajorB, shape.n / ctas.size());
+  operand(descriptorB, rangeOfB());
   std::vector<TensorRange> tensor;
   if (!form->tensorA) {
-    operand(descriptorA, shape.mnMajorA, rowsPerCta());
+    operand(descriptorA, rangeOfA());
   } else {
     for (const RowGroup &group : rowGroups(shape, form->ctaGroup))
       tensor.push_back({uint16_t(ctas[group.cta]->rank),
@@ -298,29 +245,6 @@ void MmaOp::announce(Exec &exec) {
 //===----------------------------------------------------------------------===//
 // Issue
 //===----------------------------------------------------------------------===//
-
-/// Checks that every chunk of the operand lies in shared memory.
-static bool checkOperand(Exec &exec, const Inst &inst, unsigned lane,
-                         const MmaOp &op, const MatrixDescriptor &descriptor,
-                         bool mnMajor, unsigned rows, const char *name) {
-  uint32_t low = ~0u, high = 0;
-  forEachChunk(descriptor, op.shape, mnMajor, rows,
-               [&](unsigned, unsigned, uint32_t offset) {
-                 low = std::min(low, offset);
-                 high = std::max(high, offset + 16);
-               });
-  for (Cta *cta : op.ctas)
-    if (low < sharedReservedBytes || high > cta->sharedEnd()) {
-      exec.report(inst, "out-of-bounds",
-                  formatv("the descriptor of {0} covers shared [{1:x}, {2:x}), "
-                          "outside of the CTA's memory",
-                          name, low, high)
-                      .str(),
-                  lane);
-      return false;
-    }
-  return true;
-}
 
 static void issueMma(Exec &exec, const Inst &inst, const MmaForm &form,
                      unsigned lane) {
@@ -369,12 +293,12 @@ static void issueMma(Exec &exec, const Inst &inst, const MmaForm &form,
       if (!checkTensorColumns(exec.cluster, *cta, op->actor(),
                               op->tensorA.column, 8))
         return;
-  } else if (!checkOperand(exec, inst, lane, *op, op->descriptorA,
-                           op->shape.mnMajorA, op->rowsPerCta(), "A")) {
+  } else if (!checkOperand(exec, inst, lane, op->ctas, op->descriptorA,
+                           op->rangeOfA(), "A")) {
     return;
   }
-  if (!checkOperand(exec, inst, lane, *op, op->descriptorB, op->shape.mnMajorB,
-                    op->shape.n / op->ctas.size(), "B"))
+  if (!checkOperand(exec, inst, lane, op->ctas, op->descriptorB, op->rangeOfB(),
+                    "B"))
     return;
   op->announce(exec);
   exec.cluster.async.issue(std::move(op),

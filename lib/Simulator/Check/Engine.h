@@ -126,6 +126,35 @@ private:
   llvm::DenseMap<uint32_t, uint32_t> predicates; ///< By offset.
 };
 
+/// What a warp has done to the registers that its wgmmas use, and the groups to
+/// which it has committed these.
+struct WgmmaWarp {
+  /// Products are numbered from 1 in the order of their issue, 0 is none.
+  struct Register {
+    uint32_t accumulator = 0; ///< The last product of which it is one.
+    uint32_t input = 0;       ///< The last product that has A there.
+    uint32_t touched = 0;     ///< `fences` + 1 at the last ordinary access.
+    const Inst *by = nullptr; ///< That access.
+  };
+  struct Product {
+    const Inst *inst = nullptr;
+    uint32_t shape = 0;
+    uint32_t fences = 0; ///< `fences` when it was issued.
+  };
+  std::vector<Register> registers; ///< By offset in the register file / 128.
+  std::vector<Product> products;   ///< [0] is none.
+  std::vector<uint32_t> groups;    ///< The last product of each.
+  uint32_t fences = 0;             ///< Executed so far.
+  uint32_t complete = 0;           ///< Products known to be complete.
+
+  Register &at(const Operand &op) {
+    size_t place = op.offset / 128;
+    if (place >= registers.size())
+      registers.resize(place + place / 4 + 1);
+    return registers[place];
+  }
+};
+
 /// The knowledge of a warp's lanes: `common` to all of them, and additional
 /// knowledge of single lanes in `own`.
 struct WarpState {
@@ -148,6 +177,7 @@ struct WarpState {
   uint32_t loads = 0, stores = 0;
   uint32_t loadSteps = 0, storeSteps = 0;
   PendingRegisters pending;
+  WgmmaWarp wgmma;
 };
 
 enum class ComponentKind : uint8_t {
@@ -159,6 +189,7 @@ enum class ComponentKind : uint8_t {
   BulkRead,    ///< Sources of a thread's bulk groups.
   BulkWrite,   ///< Destinations of a thread's bulk groups.
   CpAsync,     ///< cp.async groups of a thread.
+  Wgmma,       ///< wgmma groups of a warpgroup: what they read.
   Arrival,     ///< Other CTAs' expect_tx and complete_tx of an mbarrier.
 };
 struct ComponentInfo {
@@ -236,6 +267,9 @@ struct Access {
   Stamp stamp = {};
   bool ordered =
       false; ///< Accesses of its component are ordered among themselves.
+  /// The lanes do it together, by one instruction: each of them executed what
+  /// comes before in its program, so that what any of them knows counts.
+  bool byWarp = false;
   uint32_t rank = 0; ///< Of the CTA whose memory it is.
   // Results of the last comparison, since neighbours mostly agree.
   Stamp lastGood = {};
@@ -294,6 +328,11 @@ public:
   void tensorWait(const Warp &, const Inst &, LaneMask, AccessKind) override;
   void tensorFence(const Warp &, const Inst &, LaneMask, bool) override;
   void registersRead(const Warp &, const Inst &) override;
+  void wgmmaFence(const Warp &, const Inst &) override;
+  void wgmmaIssue(const WgmmaEvent &) override;
+  void wgmmaCommit(const Warp &, const Inst &) override;
+  void wgmmaWait(const Warp &, const Inst &, uint32_t) override;
+  void mmaRegistersTouched(const Warp &, const Inst &) override;
   void flush() override;
   void finish() override { flush(); }
 
@@ -318,6 +357,9 @@ private:
   View snapshot(WarpState &state, LaneMask mask);
   uint32_t newComponent(ComponentKind kind, uint32_t thread,
                         uint32_t mbarrier = 0);
+  /// Remembers where a component's step was issued.
+  void noteIssue(uint32_t component, uint32_t step, uint32_t thread,
+                 uint32_t threadStep);
   ThreadComponents &threadComponents(const Actor &actor) {
     return threads[stateOf(*actor.warp).firstThread + actor.lane];
   }
@@ -361,6 +403,16 @@ private:
                         const llvm::Twine &what);
   ReportSite earlierSite(uint32_t site, const llvm::Twine &what);
   void synchroniseThroughMemory(const WarpAccess &, WarpState &);
+
+  //===--- wgmma (EngineWgmma.cpp) ----------------------------------------===//
+  uint32_t warpgroupComponent(const Warp &warp);
+  void readSharedOperands(const WgmmaEvent &event, WarpState &state);
+  void checkAccumulator(const WgmmaEvent &event, WgmmaWarp &own,
+                        WgmmaWarp::Register &reg);
+  void complainOfRegister(const Warp &warp, const Inst &inst,
+                          llvm::StringRef kind, const llvm::Twine &message,
+                          const Inst *earlier, llvm::StringRef what);
+  llvm::DenseMap<uint32_t, uint32_t> warpgroups; ///< Components, by thread.
 
   //===--- Reads of what nobody has written (EngineUnwritten.cpp)
   //----------===//

@@ -25,7 +25,12 @@ bool Engine::isOrdered(const Access &access, const Stamp &earlier) const {
     return it != foreign.end() &&
            it->second->happened.get(component) >= earlier.step;
   }
-  return knows(*access.warp, access.lane, component, earlier.step);
+  if (knows(*access.warp, access.lane, component, earlier.step))
+    return true;
+  for (unsigned l = 0; access.byWarp && l < warpSize; ++l)
+    if (knows(*access.warp, l, component, earlier.step))
+      return true;
+  return false;
 }
 
 bool Engine::isAsyncVisible(const Access &access, const Stamp &earlier) const {
@@ -40,11 +45,20 @@ bool Engine::isAsyncVisible(const Access &access, const Stamp &earlier) const {
     return it != foreign.end() && has(*it->second);
   }
   const WarpState &state = *access.warp;
-  unsigned lane = access.lane;
-  if (component == state.firstThread + lane)
-    return (global ? state.fencedGlobal : state.fencedShared)[lane] >=
-           earlier.step;
-  return has(state.common) || (state.own[lane] && has(*state.own[lane]));
+  auto laneHas = [&](unsigned lane) {
+    if (component == state.firstThread + lane)
+      return (global ? state.fencedGlobal : state.fencedShared)[lane] >=
+             earlier.step;
+    return state.own[lane] && has(*state.own[lane]);
+  };
+  if (laneHas(access.lane))
+    return true;
+  if (!access.byWarp)
+    return component != state.firstThread + access.lane && has(state.common);
+  for (unsigned lane = 0; lane < warpSize; ++lane)
+    if (laneHas(lane))
+      return true;
+  return has(state.common);
 }
 
 bool Engine::isTensorFenced(const Access &access, const Stamp &earlier) const {
@@ -449,6 +463,11 @@ std::string Engine::missing(const Access &access, const Stamp &earlier,
     return "the bulk copy may not have written yet: "
            "cp.async.bulk.commit_group and wait_group (without .read) are "
            "missing between the accesses";
+  case ComponentKind::Wgmma:
+    kind = issueKnown ? "missing-wgmma-wait" : "race";
+    return "the wgmma.mma_async may still read its operand: "
+           "wgmma.commit_group and wgmma.wait_group by a warp of the "
+           "warpgroup, then a barrier, are missing between the accesses";
   case ComponentKind::Arrival:
     break;
   case ComponentKind::CpAsync:

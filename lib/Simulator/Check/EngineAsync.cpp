@@ -15,9 +15,9 @@ using llvm::formatv;
 // Agents
 //===----------------------------------------------------------------------===//
 
-/// Remembers where a component's step was issued.
-static void noteIssue(ComponentInfo &info, uint32_t step, uint32_t thread,
-                      uint32_t threadStep) {
+void Engine::noteIssue(uint32_t component, uint32_t step, uint32_t thread,
+                       uint32_t threadStep) {
+  ComponentInfo &info = components[component];
   if (info.issues.size() <= step)
     info.issues.resize(step + 1);
   info.issues[step] = {thread, threadStep};
@@ -42,7 +42,7 @@ AgentId Engine::beginAgent(AgentKind kind, const Actor &issuer) {
     if (!own.pipe)
       own.pipe = newComponent(ComponentKind::Pipe, thread);
     agent.step = ++own.pipeSteps;
-    noteIssue(components[own.pipe], agent.step, thread, now);
+    noteIssue(own.pipe, agent.step, thread, now);
     break;
   case AgentKind::BulkStore:
     if (!own.bulkRead) {
@@ -50,14 +50,14 @@ AgentId Engine::beginAgent(AgentKind kind, const Actor &issuer) {
       own.bulkWrite = newComponent(ComponentKind::BulkWrite, thread);
     }
     agent.step = own.bulkGroup + 1;
-    noteIssue(components[own.bulkRead], agent.step, thread, now);
-    noteIssue(components[own.bulkWrite], agent.step, thread, now);
+    noteIssue(own.bulkRead, agent.step, thread, now);
+    noteIssue(own.bulkWrite, agent.step, thread, now);
     break;
   case AgentKind::CpAsync:
     if (!own.cpAsync)
       own.cpAsync = newComponent(ComponentKind::CpAsync, thread);
     agent.step = own.cpGroup + 1;
-    noteIssue(components[own.cpAsync], agent.step, thread, now);
+    noteIssue(own.cpAsync, agent.step, thread, now);
     break;
   case AgentKind::Commit: {
     auto view = std::make_unique<View>(snapshot(warp, 1u << issuer.lane));
@@ -124,8 +124,8 @@ void Engine::agentAccess(AgentId id, const Actor &issuer, MemSpace space,
     for (auto &pending : state.pending)
       if (pending.agent == id)
         access.stamp.step = pending.step;
-    noteIssue(components[component], access.stamp.step,
-              threadOf(warp, issuer.lane), warp.step[issuer.lane]);
+    noteIssue(component, access.stamp.step, threadOf(warp, issuer.lane),
+              warp.step[issuer.lane]);
     break;
   }
   case AgentKind::Commit:
@@ -242,7 +242,7 @@ void Engine::tensorAccess(const Warp &warp, const Inst &inst, LaneMask mask,
                         state.firstThread);
   ++steps;
   unsigned first = __builtin_ctz(mask);
-  noteIssue(components[base], steps, threadOf(state, first), state.step[first]);
+  noteIssue(base, steps, threadOf(state, first), state.step[first]);
   Access access{&state, 0, &inst, tensorSpace, kind, Proxy::Tensor, false};
   access.stamp = {full(base), steps,
                   siteOf(warp, inst, kind, Proxy::Tensor, false)};

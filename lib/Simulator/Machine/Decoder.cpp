@@ -8,6 +8,7 @@
 #include "Decoder.h"
 #include "InstructionDecoder.h"
 #include "fa4/Simulator/Machine/State.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cstring>
@@ -55,6 +56,7 @@ const OpcodeTable &OpcodeTable::get() {
     registerStoreAsyncOpcodes(t);
     registerBulkCopyOpcodes(t);
     registerTcgen05Opcodes(t);
+    registerWgmmaOpcodes(t);
     registerLaunchControlOpcodes(t);
     return t;
   }();
@@ -335,6 +337,24 @@ void Decoder::makeEntry(const ptx::Function &f, uint32_t index) {
   program.entries.push_back(std::move(entry));
 }
 
+/// Marks what touches a register that a wgmma may be using.
+void Decoder::markMmaRegisters() {
+  llvm::DenseSet<uint32_t> used;
+  for (const Inst &inst : program.insts)
+    if (inst.flags & Inst::Wgmma)
+      for (const Operand &op : program.operandsOf(inst).take_front(inst.form2))
+        used.insert(op.offset);
+  if (used.empty())
+    return;
+  for (Inst &inst : program.insts) {
+    if (inst.flags & Inst::Wgmma)
+      continue;
+    for (const Operand &op : program.operandsOf(inst))
+      if (op.bank == 0 && op.width == 4 && used.contains(op.offset))
+        inst.flags |= Inst::MmaRegisters;
+  }
+}
+
 /// Each function has one frame for its registers and parameters.
 void Decoder::checkRecursion() {
   llvm::DenseMap<const ptx::Function *, int> state;
@@ -358,9 +378,7 @@ void Decoder::checkRecursion() {
 llvm::Error Decoder::run() {
   program.fileName = module.fileName;
   program.module = &module;
-  for (llvm::StringRef target : module.targets)
-    if (target.consume_front("sm_"))
-      target.consumeInteger(10, program.smVersion);
+  findChip();
   if (module.addressSize != 64)
     error({}, ".address_size 32 is not supported");
   checkSizes();
@@ -403,6 +421,7 @@ llvm::Error Decoder::run() {
     return llvm::createStringError(llvm::join(errors, "\n"));
   if (program.entries.empty())
     return llvm::createStringError(module.fileName + ": error: no .entry");
+  markMmaRegisters();
   finishConstants();
   program.registerBytes = alignTo(std::max(registerEnd, 64u), 64);
   return llvm::Error::success();

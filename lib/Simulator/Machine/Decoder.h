@@ -11,6 +11,7 @@
 #include "fa4/Simulator/Machine/Program.h"
 #include "fa4/Simulator/Ptx/Ast.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringSet.h"
 #include <map>
 
 namespace fa4::sim {
@@ -30,6 +31,7 @@ public:
 private:
   friend class InstructionDecoder;
 
+  void findChip();
   void checkSizes();
   void layOutShared();
   /// Sets the address at which the module's arrays without a size start.
@@ -40,6 +42,7 @@ private:
   void decodeFunction(const ptx::Function &function);
   void makeEntry(const ptx::Function &function, uint32_t index);
   void checkRecursion();
+  void markMmaRegisters();
   void error(ptx::Location loc, const llvm::Twine &message);
   void finishConstants();
 
@@ -54,6 +57,7 @@ private:
   Program &program;
   std::vector<std::string> errors;
   unsigned errorCount = 0;
+  llvm::StringSet<> foreign; ///< What the module's chip lacks.
 
   llvm::DenseMap<const ptx::Variable *, VariablePlace> places;
   llvm::DenseMap<const ptx::Function *, uint32_t> functionIndex;

@@ -121,6 +121,14 @@ Wait HangAnalysis::makeWait(const Warp &warp, const Fragment &fragment) const {
   case BlockReason::AsyncGroup:
     wait.what = "asynchronous groups";
     break;
+  case BlockReason::WgmmaGroup:
+    wait.what = "its wgmma groups";
+    for (const Warp *late : Cluster::lateWarps(warp))
+      wait.signallers.push_back(
+          {late, formatv("has executed {0} wgmma.mma_async of {1}",
+                         late->wgmmaCount, warp.wgmmaCount)
+                     .str()});
+    break;
   case BlockReason::TensorWait:
     wait.what = "its tcgen05 loads or stores";
     break;

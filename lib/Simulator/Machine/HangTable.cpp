@@ -130,6 +130,17 @@ static std::string lastArrival(Cluster &cluster,
       .str();
 }
 
+llvm::SmallVector<const Warp *, 4> Cluster::lateWarps(const Warp &warp) {
+  constexpr unsigned warpsPerGroup = 4;
+  const std::vector<Warp> &warps = warp.cta->warps;
+  llvm::SmallVector<const Warp *, 4> late;
+  unsigned first = warp.index - warp.index % warpsPerGroup;
+  for (unsigned w = first; w < first + warpsPerGroup && w < warps.size(); ++w)
+    if (warps[w].wgmmaCount < warp.wgmmaCount)
+      late.push_back(&warps[w]);
+  return late;
+}
+
 /// Describes in words what a fragment waits for.
 static std::string describe(Cluster &cluster, const Warp &warp,
                             const Fragment &fragment) {
@@ -193,6 +204,14 @@ static std::string describe(Cluster &cluster, const Warp &warp,
     return llvm::formatv(
                "waits for asynchronous groups ({0} may be outstanding)",
                why.value)
+        .str();
+  case BlockReason::WgmmaGroup:
+    return llvm::formatv("waits for its wgmma groups ({0} may be outstanding); "
+                         "it has executed {1} wgmma.mma_async{2}",
+                         why.value, warp.wgmmaCount,
+                         cluster.lateWarps(warp).empty()
+                             ? ""
+                             : ", another warp of its warpgroup fewer")
         .str();
   case BlockReason::TensorWait:
     return "waits for its tcgen05 loads or stores";

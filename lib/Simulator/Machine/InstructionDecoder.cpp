@@ -110,6 +110,8 @@ void InstructionDecoder::run() {
     error("unknown opcode '" + ast.opcode + "'");
     return;
   }
+  if (!needs(chipOfRoot(ast.root()), ast.root()))
+    return;
   for (llvm::StringRef word : ast.words.drop_front(prefix))
     modifiers.push_back(word);
   consumed.assign(modifiers.size(), false);

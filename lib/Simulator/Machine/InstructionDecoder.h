@@ -39,6 +39,7 @@ public:
   bool addCall() override;
   bool inEntry() const override { return decoder.current->isEntry; }
   bool error(const llvm::Twine &message) override;
+  bool needs(Chip chip, llvm::StringRef what) override;
 
 private:
   bool add(const ptx::Operand &op, unsigned bytes, bool isResult, bool isFloat);

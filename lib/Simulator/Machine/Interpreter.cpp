@@ -118,8 +118,12 @@ void Cluster::runFragment(Warp &warp, unsigned index, uint64_t quantum,
     exec.frag = &fragment;
     exec.mask = mask;
     lanes += __builtin_popcount(mask);
-    if (checker && !warp.pendingLoads.empty())
-      checker->registersRead(warp, inst);
+    if (checker) {
+      if (!warp.pendingLoads.empty())
+        checker->registersRead(warp, inst);
+      if (inst.flags & Inst::MmaRegisters)
+        checker->mmaRegistersTouched(warp, inst);
+    }
     Flow flow = inst.handler(exec, inst);
     if (flow == Flow::Next) {
       ++warp.fragments[index].pc;

@@ -41,6 +41,8 @@ llvm::ArrayRef<llvm::StringLiteral> fa4::sim::survivableKinds() {
                                                   "missing-proxy-fence",
                                                   "missing-tensor-fence",
                                                   "missing-tensor-wait",
+                                                  "missing-wgmma-fence",
+                                                  "missing-wgmma-wait",
                                                   "mixed-cta-group",
                                                   "no-cta-pair",
                                                   "out-of-bounds",
@@ -53,7 +55,8 @@ llvm::ArrayRef<llvm::StringLiteral> fa4::sim::survivableKinds() {
                                                   "tmem-not-allocated",
                                                   "tmem-not-freed",
                                                   "trap",
-                                                  "uninitialised"};
+                                                  "uninitialised",
+                                                  "warpgroup-mismatch"};
   return kinds;
 }
 

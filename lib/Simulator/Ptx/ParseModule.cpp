@@ -148,7 +148,7 @@ bool Parser::parseVersion() {
 }
 
 bool Parser::parseTarget() {
-  take();
+  module.targetLoc = take().loc;
   do {
     if (!token().is(TokenKind::Identifier))
       return unexpected("a target such as sm_100a");

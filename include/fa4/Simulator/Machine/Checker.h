@@ -124,6 +124,19 @@ struct TensorRange {
   uint8_t thread = 0; ///< Lane of the warp whose tcgen05.ld or .st it is.
 };
 
+/// A wgmma.mma_async of one warp of a warpgroup.
+struct WgmmaEvent {
+  const Warp *warp;
+  const Inst *inst;
+  /// The first operands of `inst` are the registers of D, then those of A.
+  unsigned registersD, registersA;
+  /// Equal for instructions of the same shape and accumulator type.
+  uint32_t shape;
+  /// What this warp's part reads of shared memory.
+  const AccessRange *ranges;
+  size_t rangeCount;
+};
+
 /// The checker of one cluster.
 class ClusterChecker {
 public:
@@ -215,6 +228,16 @@ public:
   /// define its results.
   virtual void registersRead(const Warp &, const Inst &inst) {}
   virtual void tensorFence(const Warp &, const Inst &, LaneMask, bool before) {}
+
+  //===--- wgmma ----------------------------------------------------------===//
+  virtual void wgmmaFence(const Warp &, const Inst &) {}
+  virtual void wgmmaIssue(const WgmmaEvent &) {}
+  virtual void wgmmaCommit(const Warp &, const Inst &) {}
+  /// At most `pending` groups of the warp's are incomplete.
+  virtual void wgmmaWait(const Warp &, const Inst &, uint32_t pending) {}
+  /// `inst` (no wgmma) of some lanes is about to read or write a register that
+  /// a wgmma of the program uses (Inst::MmaRegisters).
+  virtual void mmaRegistersTouched(const Warp &, const Inst &inst) {}
 
   //===--- The end --------------------------------------------------------===//
   /// Something else is about to be reported, or held readers go on: findings

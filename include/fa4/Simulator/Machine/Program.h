@@ -40,6 +40,10 @@
 #include <string>
 #include <vector>
 
+namespace fa4 {
+struct TargetDescription;
+}
+
 namespace fa4::sim {
 
 namespace ptx {
@@ -90,6 +94,12 @@ struct Inst {
     /// The decoder has inserted the instruction in front of a PTX instruction
     /// of the same line.
     Helper = 4,
+    /// The instruction reads or writes a register that a wgmma of the program
+    /// uses as accumulator or as a part of A, and is no wgmma itself.
+    MmaRegisters = 8,
+    /// wgmma.mma_async: its first form2 operands are registers that it uses
+    /// until a wait.
+    Wgmma = 16,
   };
   static constexpr uint32_t noGuard = ~0u;
 
@@ -172,7 +182,11 @@ public:
   uint32_t registerBytes = 0; ///< Register file of one warp.
   std::string fileName;
   const ptx::Module *module = nullptr; ///< What was decoded; outlives this.
-  unsigned smVersion = 100;            ///< 100 for sm_100a.
+  /// The chip that `.target` names: 90 and "a" of sm_90a. `chip` is the table
+  /// with its limits.
+  unsigned smVersion = 100;
+  std::string smSuffix = "a";
+  const TargetDescription *chip = nullptr;
 
   llvm::ArrayRef<Operand> operandsOf(const Inst &inst) const {
     return {operands.data() + inst.firstOperand, inst.numOperands};
@@ -198,6 +212,16 @@ private:
   std::unique_ptr<uint8_t[]> constantStorage;
   const uint8_t *constantBank = nullptr;
 };
+
+/// The chips that have an instruction (PTX ISA, "Target ISA Notes").
+enum class Chip : uint8_t {
+  Any,
+  Sm90a,  ///< sm_90a alone.
+  Sm100,  ///< sm_100 and later.
+  Sm100a, ///< sm_100 and later, of which only the "a" and "f" targets.
+};
+/// Returns the chips that have the instructions of an opcode's root name.
+Chip chipOfRoot(llvm::StringRef root);
 
 /// What a family's decoder works with: one PTX instruction, its modifiers to
 /// consume, and the Inst to fill in. Guard, line and opcode are filled in.
@@ -286,6 +310,9 @@ public:
   virtual bool error(const llvm::Twine &message) = 0;
   /// Reports an "unsupported form" error with the whole opcode. Returns false.
   bool unsupported();
+  /// Returns true if the module's target has what only these chips have.
+  /// Reports an error otherwise, of which each `what` gets one in a module.
+  virtual bool needs(Chip chip, llvm::StringRef what) = 0;
 
 protected:
   llvm::SmallVector<llvm::StringRef, 12> modifiers;
@@ -332,6 +359,8 @@ void registerStoreAsyncOpcodes(OpcodeTable &);
 void registerBulkCopyOpcodes(OpcodeTable &);
 /// tcgen05.* (Async/).
 void registerTcgen05Opcodes(OpcodeTable &);
+/// wgmma.* (Async/).
+void registerWgmmaOpcodes(OpcodeTable &);
 /// clusterlaunchcontrol.* (Async/).
 void registerLaunchControlOpcodes(OpcodeTable &);
 

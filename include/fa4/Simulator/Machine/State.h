@@ -55,6 +55,7 @@ struct BlockReason {
     WarpSync,    ///< bar.warp.sync, shfl.sync, ...: `value` = member mask.
     Aligned,     ///< An .aligned instruction that other lanes have not reached.
     AsyncGroup,  ///< wait_group: `value` = groups that may be outstanding.
+    WgmmaGroup,  ///< wgmma.wait_group: the same.
     TensorWait,  ///< tcgen05.wait.
     TensorAlloc, ///< tcgen05.alloc: `value` = columns.
     Other,       ///< `text` says what.
@@ -98,7 +99,8 @@ struct Warp {
   llvm::SmallVector<Fragment, 4> fragments;
   uint32_t maxRegisters = 0; ///< Per thread (setmaxnreg); 0 when unknown.
   uint64_t instructions = 0;
-  LaneMask carry = 0; ///< CC.CF of add.cc and the like.
+  uint64_t wgmmaCount = 0; ///< Executed wgmma.mma_async.
+  LaneMask carry = 0;      ///< CC.CF of add.cc and the like.
   uint32_t tid[3][warpSize];
   struct Load {
     uint32_t pc = 0;
@@ -377,6 +379,8 @@ public:
   /// "polls global flag + 0x0, which holds 0x0, by ld.acquire.gpu.global.u32 at
   /// line 8" of a warp that is not blocked; empty if it looks at nothing again.
   std::string polledBy(const Warp &warp);
+  /// The warps of the same warpgroup that have executed fewer wgmma.mma_async.
+  static llvm::SmallVector<const Warp *, 4> lateWarps(const Warp &warp);
   /// "CTA (0,0,0) warp 3".
   static std::string nameOf(const Warp &warp);
   /// "bars+8 (shared 0x408)", with the CTA's rank where there are several.

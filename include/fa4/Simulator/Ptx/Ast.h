@@ -319,6 +319,7 @@ struct Module {
   std::string fileName;
   unsigned versionMajor = 0, versionMinor = 0;
   std::vector<llvm::StringRef> targets; ///< "sm_100a", "debug", ...
+  Location targetLoc;                   ///< Of `.target`.
   unsigned addressSize = 64;
   std::deque<Variable> allVariables; ///< All scopes; owned.
   std::vector<Variable *> variables; ///< Module scope, in order.
