@@ -54,12 +54,16 @@ struct View {
   Clock asyncGlobal; ///< (or to global memory) made visible to the async proxy.
   Clock tensorFenced; ///< Steps released behind tcgen05.fence::before.
   Clock tensorKnown;  ///< Steps known since the last tcgen05.fence::after.
+  /// Steps that must have been executed, although their accesses may not be
+  /// visible: what had happened when copies were issued that are complete now.
+  Clock executed;
 
   void join(const View &other) {
     happened.join(other.happened);
     asyncShared.join(other.asyncShared);
     asyncGlobal.join(other.asyncGlobal);
     tensorFenced.join(other.tensorFenced);
+    executed.join(other.executed);
   }
 };
 using ViewRef = std::shared_ptr<View>;

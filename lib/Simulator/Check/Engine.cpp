@@ -347,6 +347,8 @@ void Engine::mbarrierCompleteTx(const Actor &actor, Cta &cta,
   noteRemoteArrival(actor, cta, state);
   if (actor.agent == noAgent)
     return;
+  if (const View *view = agents[actor.agent].snapshot.get())
+    state.arrived.executed.join(view->executed);
   for (auto &pending : state.pending)
     if (pending.agent == actor.agent)
       pending.bytes -= bytes;
@@ -357,8 +359,42 @@ void Engine::mbarrierCompleteTx(const Actor &actor, Cta &cta,
   state.arrived.happened.raise(state.component, complete);
 }
 
+/// A wait that is overtaken by a whole phase finds the parity of the phase
+/// after it, and goes on waiting. An arrival that knows of the wait's return
+/// rules this out, and so do bytes of a copy that was issued behind it: the
+/// phase cannot be complete without them. Of a warp's lanes one is enough,
+/// since lanes that have waited together go on together.
+void Engine::checkOvertaking(Cta &cta, const Mbarrier &barrier,
+                             BarrierState &state) {
+  for (const BarrierState::Wait &wait : state.waits) {
+    bool isKnown = false;
+    forEachLane(wait.lanes, [&](unsigned l) {
+      uint32_t thread = threadOf(*wait.warp, l);
+      isKnown |= state.arrived.happened.get(thread) >= wait.step[l] ||
+                 state.arrived.executed.get(thread) >= wait.step[l];
+    });
+    uint64_t key = uint64_t(wait.inst->line) << 32 | 0x0E << 24 |
+                   (barrier.offset & 0xFFFFFF);
+    if (isKnown || !reported.insert(key).second)
+      continue;
+    Actor actor{wait.inst, const_cast<Warp *>(wait.warp->warp),
+                int(__builtin_ctz(wait.lanes)), noAgent};
+    cluster.report(
+        "barrier-overtaken",
+        formatv("the wait for phase {0} of the mbarrier at shared {1:x} of CTA "
+                "rank {2} may come when phase {3} is over, too, and would then "
+                "go on waiting: no arrival of phase {3} is ordered behind the "
+                "wait",
+                barrier.phase - 1, barrier.offset, cta.rank, barrier.phase)
+            .str(),
+        actor);
+  }
+  state.waits.clear();
+}
+
 void Engine::mbarrierPhase(Cta &cta, const Mbarrier &barrier) {
   BarrierState &state = barrierOf(cta, barrier);
+  checkOvertaking(cta, barrier, state);
   state.completed[barrier.phase & 1] = state.arrived;
   state.completedPhase[barrier.phase & 1] = barrier.phase;
 }
@@ -369,8 +405,19 @@ void Engine::mbarrierWait(const Warp &warp, const Inst &inst, LaneMask mask,
   BarrierState &state = barrierOf(cta, barrier);
   checkInit({&inst, const_cast<Warp *>(&warp), __builtin_ctz(mask), noAgent},
             cta, barrier);
+  WarpState &waiter = stateOf(warp);
   if (state.completedPhase[completed & 1] == completed)
-    acquire(stateOf(warp), mask, state.completed[completed & 1]);
+    acquire(waiter, mask, state.completed[completed & 1]);
+  if (completed + 1 != barrier.phase)
+    return;
+  auto *wait = llvm::find_if(state.waits, [&](const BarrierState::Wait &other) {
+    return other.warp == &waiter;
+  });
+  if (wait == state.waits.end())
+    wait = &state.waits.emplace_back(BarrierState::Wait{&waiter, &inst, 0, {}});
+  wait->inst = &inst;
+  wait->lanes |= mask;
+  forEachLane(mask, [&](unsigned l) { wait->step[l] = waiter.step[l]; });
 }
 
 //===----------------------------------------------------------------------===//

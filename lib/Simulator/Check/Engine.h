@@ -13,6 +13,7 @@
 #include "fa4/Simulator/Check/HappensBefore.h"
 #include "fa4/Simulator/Machine/State.h"
 #include "llvm/ADT/DenseSet.h"
+#include <array>
 #include <deque>
 #include <map>
 
@@ -53,7 +54,8 @@ public:
   /// of any.
   Shadow *shadowOf(uint64_t address, const Allocation *&allocation);
   uint32_t addSite(const SiteInfo &site);
-  SiteInfo siteInfo(uint32_t id);
+  /// The reference stays valid as long as the checker.
+  const SiteInfo &siteInfo(uint32_t id);
 
   /// The knowledge that releases at a global address have published, by
   /// cluster.
@@ -220,6 +222,15 @@ struct BarrierState {
   /// Who joined `arrived` last.
   const WarpState *lastWarp = nullptr;
   uint64_t lastVersion = 0;
+  /// The waits for the phase that was completed last which have returned: the
+  /// last one of each warp.
+  struct Wait {
+    const WarpState *warp;
+    const Inst *inst;
+    LaneMask lanes;
+    uint32_t step[warpSize]; ///< Of each lane, when it returned.
+  };
+  llvm::SmallVector<Wait, 0> waits;
 };
 
 /// The knowledge of the threads that arrived, for each generation of a barrier.
@@ -252,7 +263,8 @@ struct ThreadComponents {
 struct Agent {
   AgentKind kind;
   uint32_t step = 0;
-  std::unique_ptr<View> snapshot; ///< Of a Commit.
+  /// Of a Commit; of a BulkLoad, `executed` only.
+  std::unique_ptr<View> snapshot;
 };
 
 /// The access that is being examined.
@@ -271,8 +283,10 @@ struct Access {
   /// comes before in its program, so that what any of them knows counts.
   bool byWarp = false;
   uint32_t rank = 0; ///< Of the CTA whose memory it is.
-  // Results of the last comparison, since neighbours mostly agree.
-  Stamp lastGood = {};
+  /// Earlier accesses that this one is known to be in order with. Neighbouring
+  /// words mostly have the same history: the first entry is of the last write,
+  /// the others are of the reads since.
+  std::array<Stamp, 4> inOrder = {};
   /// Memory of the range (of generic writes, which have taken effect).
   const uint8_t *host = nullptr;
   uint32_t value = 0; ///< Of the cell under examination.
@@ -371,6 +385,9 @@ private:
   /// An arrival, expect_tx or complete_tx of another CTA: this one must not
   /// have exited, nor may it exit before it knows.
   void noteRemoteArrival(const Actor &, Cta &, BarrierState &);
+  /// Reports a wait for the phase before the one that is complete now, if the
+  /// arrivals could all have come before it returned.
+  void checkOvertaking(Cta &, const Mbarrier &, BarrierState &);
 
   //===--- Accesses (EngineAccess.cpp) ------------------------------------===//
   uint32_t siteOf(const Warp &warp, const Inst &inst, AccessKind kind,
@@ -385,8 +402,17 @@ private:
   void cells(Access &access, Shadow &shadow, size_t byte, size_t bytes,
              uint64_t base);
   void cell(Access &access, Shadow &shadow, Cell &cell, uint64_t address);
-  void against(Access &access, const Stamp &earlier, uint64_t address,
-               const Cell *sameValue = nullptr);
+  /// Compares the access with an earlier one, unless `inOrder[slot]` has it.
+  void against(Access &access, const Stamp &earlier, unsigned slot,
+               uint64_t address, const Cell *sameValue = nullptr) {
+    if (!(earlier == access.inOrder[slot]) &&
+        isInOrder(access, earlier, address, sameValue))
+      access.inOrder[slot] = earlier;
+  }
+  /// Reports a race of the access with `earlier` unless something orders them.
+  bool isInOrder(const Access &access, const Stamp &earlier, uint64_t address,
+                 const Cell *sameValue);
+  const SiteInfo &siteInfo(uint32_t id);
   void addRead(Access &access, Shadow &shadow, Cell &cell);
   void complain(const Access &access, llvm::StringRef kind,
                 llvm::StringRef message, const Stamp *earlier,
@@ -450,6 +476,7 @@ private:
   /// memory.
   llvm::DenseMap<uint32_t, std::unique_ptr<View>> foreign;
   llvm::DenseMap<uint64_t, uint32_t> siteCache;
+  std::vector<const SiteInfo *> knownSites; ///< By id.
   llvm::DenseSet<uint64_t> reported;
 };
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Engine.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cstring>
 
@@ -77,28 +78,32 @@ bool Engine::isTensorFenced(const Access &access, const Stamp &earlier) const {
 // Cells
 //===----------------------------------------------------------------------===//
 
-/// Reports a race of the access with `earlier` unless something orders them.
-void Engine::against(Access &access, const Stamp &earlier, uint64_t address,
-                     const Cell *sameValue) {
-  if (earlier == access.lastGood)
-    return;
-  SiteInfo site = launch.siteInfo(earlier.site);
+/// The sites of the launch are behind a lock, which all clusters share.
+const SiteInfo &Engine::siteInfo(uint32_t id) {
+  if (id >= knownSites.size())
+    knownSites.resize(id + 1);
+  if (!knownSites[id])
+    knownSites[id] = &launch.siteInfo(id);
+  return *knownSites[id];
+}
+
+bool Engine::isInOrder(const Access &access, const Stamp &earlier,
+                       uint64_t address, const Cell *sameValue) {
+  const SiteInfo &site = siteInfo(earlier.site);
   bool atomics = site.strong && access.strong;
   bool reductions = site.kind == AccessKind::Reduction &&
                     access.kind == AccessKind::Reduction;
-  if (atomics || reductions) {
-    access.lastGood = earlier;
-    return;
-  }
+  if (atomics || reductions)
+    return true;
   if (!isOrdered(access, earlier)) {
     if (sameValue && access.host && access.kind == AccessKind::Write &&
         site.kind == AccessKind::Write && site.proxy == Proxy::Generic &&
         sameValue->value == access.value)
-      return;
+      return false;
     std::string kind = "race";
     std::string message = missing(access, earlier, kind);
     complain(access, kind, message, &earlier, address);
-    return;
+    return false;
   }
   bool wrote = site.kind != AccessKind::Read;
   if (access.space != tensorSpace && wrote && site.proxy == Proxy::Generic &&
@@ -108,7 +113,7 @@ void Engine::against(Access &access, const Stamp &earlier, uint64_t address,
              "async proxy: fence.proxy.async is missing between them (after "
              "the write, before the barrier)",
              &earlier, address);
-    return;
+    return false;
   }
   // A buffer that generic reads give back to the async proxy needs no fence.
   // The response of a try_cancel is the exception: the manual's example and all
@@ -122,7 +127,7 @@ void Engine::against(Access &access, const Stamp &earlier, uint64_t address,
              "is written in the async proxy: fence.proxy.async is missing "
              "between them (after the read, before the barrier)",
              &earlier, address);
-    return;
+    return false;
   }
   if (access.space == tensorSpace && launch.tensorFences &&
       !isTensorFenced(access, earlier)) {
@@ -131,9 +136,9 @@ void Engine::against(Access &access, const Stamp &earlier, uint64_t address,
              "tcgen05.fence::before_thread_sync before the barrier, or "
              "tcgen05.fence::after_thread_sync behind it, is missing",
              &earlier, address);
-    return;
+    return false;
   }
-  access.lastGood = earlier;
+  return true;
 }
 
 void Engine::addRead(Access &access, Shadow &shadow, Cell &cell) {
@@ -171,7 +176,7 @@ void Engine::addRead(Access &access, Shadow &shadow, Cell &cell) {
 void Engine::cell(Access &access, Shadow &shadow, Cell &cell,
                   uint64_t address) {
   if (cell.write.component)
-    against(access, cell.write, address, &cell);
+    against(access, cell.write, 0, address, &cell);
   else if (access.kind == AccessKind::Read || access.kind == AccessKind::Atomic)
     if (access.space != MemSpace::Global && launch.options.uninitialised)
       readUnwritten(access, address);
@@ -180,10 +185,11 @@ void Engine::cell(Access &access, Shadow &shadow, Cell &cell,
   if (!unwritten.empty())
     writeAfterRead(access, address);
   if (cell.read.component == Cell::listed) {
-    for (const Stamp &stamp : shadow.list(cell.read.step))
-      against(access, stamp, address);
+    for (const auto &[place, stamp] :
+         llvm::enumerate(shadow.list(cell.read.step)))
+      against(access, stamp, 1 + place % (access.inOrder.size() - 1), address);
   } else if (cell.read.component) {
-    against(access, cell.read, address);
+    against(access, cell.read, 1, address);
   }
   shadow.dropReads(cell);
   cell.write = access.stamp;
@@ -276,11 +282,12 @@ void Engine::tensorRange(Access &access, const TensorRange &range) {
   if (!shadow)
     shadow = std::make_unique<Shadow>(128 * 512);
   access.rank = range.cta;
-  for (unsigned lane = range.lane; lane < range.lane + range.lanes; ++lane)
-    for (unsigned c = range.column; c < range.column + range.columns; ++c)
-      if (lane < 128 && c < 512)
-        cell(access, *shadow, (*shadow)[lane * 512 + c],
-             uint64_t(lane) << 16 | c);
+  unsigned lanes = std::min<unsigned>(128, range.lane + range.lanes);
+  unsigned columns = std::min<unsigned>(512, range.column + range.columns);
+  for (unsigned lane = range.lane; lane < lanes; ++lane)
+    for (unsigned c = range.column; c < columns; ++c)
+      cell(access, *shadow, (*shadow)[lane * 512 + c],
+           uint64_t(lane) << 16 | c);
 }
 
 //===----------------------------------------------------------------------===//
@@ -320,7 +327,7 @@ void Engine::access(const WarpAccess &event) {
       siteOf(*event.warp, *event.inst, event.kind, Proxy::Generic, strong);
   forEachLane(event.mask, [&](unsigned l) {
     access.lane = l;
-    access.lastGood = {};
+    access.inOrder = {};
     access.stamp.component = full(threadOf(state, l));
     access.stamp.step = state.step[l];
     if (event.space == MemSpace::Shared)
@@ -504,7 +511,7 @@ void Engine::complain(const Access &access, llvm::StringRef kind,
   report.message = message.str();
   report.sites.push_back(siteOf(access, address));
   if (earlier) {
-    SiteInfo site = launch.siteInfo(earlier->site);
+    const SiteInfo &site = siteInfo(earlier->site);
     ReportSite at;
     at.line = site.inst->line;
     at.opcode = site.inst->opcode.str();

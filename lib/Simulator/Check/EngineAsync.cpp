@@ -74,8 +74,14 @@ AgentId Engine::beginAgent(AgentKind kind, const Actor &issuer) {
     agent.snapshot = std::move(view);
     break;
   }
-  case AgentKind::BulkLoad:
+  case AgentKind::BulkLoad: {
+    auto view = std::make_unique<View>();
+    View issuing = snapshot(warp, 1u << issuer.lane);
+    view->executed = std::move(issuing.executed);
+    view->executed.join(issuing.happened);
+    agent.snapshot = std::move(view);
     break;
+  }
   }
   agents[id] = std::move(agent);
   return id;
@@ -248,7 +254,7 @@ void Engine::tensorAccess(const Warp &warp, const Inst &inst, LaneMask mask,
                   siteOf(warp, inst, kind, Proxy::Tensor, false)};
   for (size_t i = 0; i < count; ++i) {
     if (access.lane != ranges[i].thread)
-      access.lastGood = {};
+      access.inOrder = {};
     access.lane = ranges[i].thread;
     tensorRange(access, ranges[i]);
   }

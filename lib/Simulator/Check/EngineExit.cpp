@@ -68,7 +68,7 @@ void Engine::checkExit(const Actor &actor, Cta &cta) {
   auto check = [&](const Stamp &stamp, size_t byte) {
     if (isOver(stamp))
       return;
-    SiteInfo site = launch.siteInfo(stamp.site);
+    const SiteInfo &site = siteInfo(stamp.site);
     complain(stamp,
              "the CTA exits while an operation may still access its shared "
              "memory: a wait for its completion (or a cluster barrier) before "
@@ -112,7 +112,7 @@ void Engine::checkExit(const Actor &actor, Cta &cta) {
 }
 
 ReportSite Engine::earlierSite(uint32_t id, const llvm::Twine &what) {
-  SiteInfo site = launch.siteInfo(id);
+  const SiteInfo &site = siteInfo(id);
   ReportSite at;
   at.line = site.inst->line;
   at.opcode = site.inst->opcode.str();

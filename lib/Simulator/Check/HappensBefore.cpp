@@ -44,7 +44,7 @@ uint32_t LaunchChecker::addSite(const SiteInfo &site) {
   return sites.size() - 1;
 }
 
-SiteInfo LaunchChecker::siteInfo(uint32_t id) {
+const SiteInfo &LaunchChecker::siteInfo(uint32_t id) {
   std::lock_guard<std::mutex> lock(siteMutex);
   return sites[id];
 }

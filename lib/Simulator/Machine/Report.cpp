@@ -21,6 +21,7 @@ llvm::ArrayRef<llvm::StringLiteral> fa4::sim::survivableKinds() {
                                                   "barrier-id",
                                                   "barrier-no-complete",
                                                   "barrier-over-arrival",
+                                                  "barrier-overtaken",
                                                   "barrier-remote-wait",
                                                   "barrier-reuse",
                                                   "barrier-stale-state",

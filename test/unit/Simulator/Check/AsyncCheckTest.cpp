@@ -53,6 +53,43 @@ TEST(CheckAsync, BulkLoad) {
               "hang");
 }
 
+/// Thread 32 hands `data` over by `bar2`, thread 0 loads into it, and thread 32
+/// waits for the load before it hands it over again: as CTAs of a pair, of
+/// which one expects the bytes of both.
+static const char *loadInTurn = R"(
+  setp.ne.u32 %p0, %thread, 0;
+  @%p0 bra ready;
+  mbarrier.init.shared.b64 [bar], 1;
+  mbarrier.init.shared.b64 [bar2], 1;
+  fence.mbarrier_init.release.cluster;
+ready:
+  bar.sync 0;
+  setp.eq.u32 %p1, %thread, 32;
+  @%p1 bra other;
+  @%p0 bra done;
+empty:
+  mbarrier.try_wait.parity.shared.b64 %p2, [bar2], 0;
+  @!%p2 bra empty;
+  cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [data], [%out], 1024, [bar];
+  bra done;
+other:
+  mbarrier.arrive.shared.b64 %rd0, [bar2];
+  mbarrier.arrive.expect_tx.shared.b64 %rd0, [bar], 1024;
+full:
+  mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;
+  @!%p2 bra full;
+  mbarrier.arrive.shared.b64 %rd0, [bar2];
+done:
+)";
+
+TEST(CheckAsync, BytesThatComeShowThatTheirIssuerHasWaited) {
+  EXPECT_CLEAN(loadInTurn, Launch());
+  EXPECT_KIND(edit(loadInTurn,
+                   "mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n"
+                   "  @!%p2 bra full;"),
+              Launch(), "barrier-overtaken");
+}
+
 /// Everybody writes, thread 0 stores 256 bytes, everybody overwrites them.
 static const char *store = R"(
   shl.b32 %r0, %thread, 2;

@@ -254,3 +254,41 @@ TEST(Check, ReleaseAndAcquireThroughMemory) {
       edit(fenced, "ld.global.u32 %r1", "fence.acq_rel.gpu; ld.global.u32 %r1"),
       Launch());
 }
+
+/// Thread 0 arrives on `bar` for two phases, thread 32 waits for both of them.
+/// In between thread 32 tells that it has seen the first one.
+static const char *phases = R"(
+  setp.ne.u32 %p0, %thread, 0;
+  @%p0 bra initialised;
+  mbarrier.init.shared.b64 [bar], 1;
+  mbarrier.init.shared.b64 [bar2], 1;
+initialised:
+  bar.sync 0;
+  setp.eq.u32 %p1, %thread, 32;
+  @%p1 bra first;
+  @%p0 bra done;
+  mbarrier.arrive.shared.b64 %rd0, [bar];
+seen:
+  mbarrier.try_wait.parity.shared.b64 %p2, [bar2], 0;
+  @!%p2 bra seen;
+  mbarrier.arrive.shared.b64 %rd0, [bar];
+  bra done;
+first:
+  mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;
+  @!%p2 bra first;
+  mbarrier.arrive.shared.b64 %rd0, [bar2];
+second:
+  mbarrier.try_wait.parity.shared.b64 %p2, [bar], 1;
+  @!%p2 bra second;
+done:
+)";
+
+TEST(Check, WaitMustNotBeOvertaken) {
+  EXPECT_CLEAN(phases, Launch());
+  // Thread 0 goes on after a while without a sign of thread 32, which may then
+  // come when both phases are over. Runs in which it comes in time are
+  // reported, too.
+  EXPECT_KIND(edit(edit(phases, "@!%p2 bra seen;"),
+                   "mbarrier.arrive.shared.b64 %rd0, [bar2];"),
+              Launch(), "barrier-overtaken");
+}
