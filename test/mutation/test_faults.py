@@ -118,6 +118,20 @@ def test_reasons():
         assert reason(operator, line) is None
 
 
+def test_fence_behind_a_fence():
+    """The second fence has nothing to order, unless something comes between them that
+    begins an access, or that waits for other threads' accesses."""
+    fence = "	tcgen05.fence::before_thread_sync;"
+    arrival = "	mbarrier.arrive.shared.b64 %rd2, [%rd9+80];"
+    twice = [*PTX[:14], fence, arrival, fence, *PTX[14:]]
+    for operator in ("delete", "later", "kind"):
+        assert reason(operator, 17, twice).startswith("another tcgen05.fence::before_thread_sync comes before it")
+        assert reason(operator, 15, twice) is None
+    for between in (PTX[12], "	bar.sync 	0;", "	tcgen05.st.sync.aligned.32x32b.x1.b32 [%r3], {%r10};"):
+        assert reason("delete", 17, [*PTX[:14], fence, between, fence, *PTX[14:]]) is None
+    assert reason("delete", 17, [*PTX[:14], "	@%p3" + fence, arrival, fence, *PTX[14:]]) is None
+
+
 def test_unread_register_has_no_reason():
     unread = [line.replace("%r10, %r11;", "%r10, %r10;") for line in PTX]
     assert reason("delete", 14, unread) is None

@@ -238,6 +238,12 @@ def _tensor_fence(fault, unit, context, without):
                 break
             if other.is_a(r"tcgen05\.fence::after"):
                 return "another tcgen05.fence::after_thread_sync comes before the next access to tensor memory"
+    if unit.is_a(r"tcgen05\.fence::before"):
+        # What is between them begins no access, and waits for nobody whose accesses the fence would speak for.
+        nearest = next((other for other in context.behind(unit) if not other.is_a(r"mbarrier\.arrive")), None)
+        if nearest and nearest.is_a(r"tcgen05\.fence::before") and not nearest.guard:
+            return ("another tcgen05.fence::before_thread_sync comes before it, with arrivals between them and no access to tensor "
+                    "memory: all that this one orders is in order")  # fmt: skip
     if unit.is_a(r"tcgen05\.fence::before") and fault.detail == "behind bar.sync":
         barrier = _crossed(fault, unit, context)
         after = {u.line for u in context.units if u.is_a(r"tcgen05\.fence::after")}

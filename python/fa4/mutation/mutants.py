@@ -62,8 +62,9 @@ CALLS = [
     *(Call(300, 600, "falling", schedule) for schedule in _LATE),
     Call(256, 128, "normal", _LATE[1]), Call(200, 256, "falling", _LATE[2]), Call(129, 300, "falling", _LATE[1]),
     Call(1, 1, "normal", _LATE[2]), Call(640, 130, "normal", _LATE[1]),  # causal: rows without a key
+    # Several work tiles of one block, cut off by the length and full: of two blocks the second orders more.
+    Call(640, 100), Call(640, 128),
     Call(200, 300, "large", ("--seeds=5:5",), 2, 2),
-    Call(300, 600, "falling", ("--policy=priority", "--seeds=0:15")),  # another warp comes last
 ]  # fmt: skip
 # What may mix phases up gets more of them: of a barrier that is one arrival off, a
 # warp's arrivals after 32 phases, and a phase after 128; of a wait that may be late,
@@ -72,7 +73,7 @@ CALLS = [
 PHASE_CALLS = [
     Call(130, 1700, "falling", ("--seeds=4:7",)), Call(130, 1700, "falling", _LATE[2]),
     Call(130, 130 * 128 + 5, "falling", ("--seeds=1:1",)),
-    *(Call(130, sk, "falling", ("--policy=priority", "--seeds=0:15")) for sk in (1700, 1280)),
+    Call(130, 1280, "falling"),
 ]  # fmt: skip
 PHASE_OPERATORS = ("barrier", "parity", "count", "arrivals", "initial")
 # What touches other columns gets a last block that is nearly full.
