@@ -7,6 +7,7 @@ tests that are run by choice only, with FA4_MANY in the environment. Those are
 deselected otherwise; a test is skipped only where a tool that it needs is missing.
 """
 
+import gc
 import os
 import re
 
@@ -28,6 +29,15 @@ def pytest_collection_modifyitems(config, items):
     def is_selected(item):
         return pattern.search(item.nodeid) and (many or not item.get_closest_marker("many"))
 
-    keep = [item for item in items if is_selected(item)]
-    config.hook.pytest_deselected(items=[i for i in items if i not in set(keep)])
+    keep, leave = [], []
+    for item in items:
+        (keep if is_selected(item) else leave).append(item)
+    config.hook.pytest_deselected(items=leave)
     items[:] = keep
+
+
+def pytest_collection_finish():
+    """Tests that ask for a garbage collection have it look at what they have made, and
+    not at the objects of thousands of tests, which stay until the end."""
+    gc.collect()
+    gc.freeze()

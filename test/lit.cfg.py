@@ -3,7 +3,7 @@
 Environment:
   FA4_VERIFY_ROUNDTRIP=1  each fa4-opt gets --verify-roundtrip: what it has
                           parsed is printed, as text and as bytecode, parsed
-                          again and compared
+                          again and compared. Only tests with fa4-opt are run
   FA4_PTXAS               ptxas to use, if fa4-compile would not find it
 """
 
@@ -48,13 +48,13 @@ if os.environ.get("FA4_VERIFY_ROUNDTRIP", "0") not in ("", "0"):
     # Where fa4-opt is a command, but not where the same command has the option
     # already: it may be given only once.
     config.available_features.add("verify-roundtrip")
-    for tool in ("fa4-opt", "fa4-test-opt"):
-        config.substitutions.append(
-            (
-                rf"(?<![\w./%=-]){tool}(?![\w./-])(?![^|;]*--verify-roundtrip)",
-                f"{tool} --verify-roundtrip",
-            )
-        )
+    commands = {
+        tool: rf"(?<![\w./%=-]){tool}(?![\w./-])(?![^|;]*--verify-roundtrip)"
+        for tool in ("fa4-opt", "fa4-test-opt")
+    }
+    for tool, command in commands.items():
+        config.substitutions.append((command, f"{tool} --verify-roundtrip"))
+    config.test_format = QuotedShTest(commands.values())
 
 if shutil.which("zsh"):
     config.available_features.add("zsh")

@@ -2,7 +2,11 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """No kernel that fa4-compile makes of the grid's ops spills or has a stack, and
-ptxas has nothing to say against its register budgets."""
+ptxas has nothing to say against its register budgets. The ops take turns with the
+chips, so that each form of attention and each schedule is assembled for each of them;
+FA4_MANY=1 assembles each op for all chips."""
+
+from dataclasses import replace
 
 import pytest
 
@@ -18,12 +22,39 @@ except ToolNotFoundError:
 needs_ptxas = pytest.mark.skipif(not gpu.find_ptxas(), reason="needs ptxas")
 
 
+CHIPS = ("sm_100a", "sm_103a")
+
+
+def form(op):
+    """All of the op but its schedule."""
+    return replace(op, schedule=grid.SCHEDULES[0])
+
+
+def ops_and_chips():
+    """(op, chip, whether it is this op's turn). A chip has every other schedule of one form, and the others of the next."""
+    ops = grid.operations(grid.full_cases())
+    forms = list(dict.fromkeys(map(form, ops)))
+    for op in ops:
+        turn = forms.index(form(op)) + grid.SCHEDULES.index(op.schedule)
+        for number, chip in enumerate(CHIPS):
+            yield op, chip, turn % len(CHIPS) == number
+
+
+def test_chips_take_turns():
+    chosen = [(op, chip) for op, chip, is_turn in ops_and_chips() if is_turn]
+    assert {op for op, _ in chosen} == set(grid.operations(grid.full_cases()))
+    for name in ("head_dim", "mask", "dtype", "layout", "schedule"):
+        of = {(getattr(op, name), chip) for op, chip in chosen}
+        assert of == {(value, chip) for value, _ in of for chip in CHIPS}, name
+    assert {(form(op), chip) for op, chip in chosen} == {(form(op), chip) for op, chip, _ in ops_and_chips()}
+
+
 @needs_ptxas
 @pytest.mark.skipif(not COMPILER, reason="needs fa4-compile")
-@pytest.mark.parametrize("chip", ["sm_100a", "sm_103a"])
-@pytest.mark.parametrize(
-    "op", [pytest.param(op, id=op.name) for op in grid.operations(grid.full_cases())]
-)
+@pytest.mark.parametrize("op, chip", [
+    pytest.param(op, chip, id=f"{op.name}-{chip}", marks=[] if is_turn else pytest.mark.many)
+    for op, chip, is_turn in ops_and_chips()
+])  # fmt: skip
 def test_no_local_memory(op, chip, tmp_path):
     # ptxas is run here: fa4-compile has an option that lets spills pass.
     kernel = gpu.compile(op.mlir(), tmp_path / "kernel", chip)

@@ -63,10 +63,10 @@ def lit_suite(checkout):
     return build
 
 
-def run_lit(build, locale="C.UTF-8"):
+def run_lit(build, locale="C.UTF-8", **variables):
     return subprocess.run(
         [*LIT, build],
-        env={**os.environ, "LC_ALL": locale},
+        env={**os.environ, "LC_ALL": locale, **variables},
         capture_output=True,
         text=True,
         timeout=60,
@@ -110,3 +110,15 @@ def test_a_path_that_lit_cannot_take_is_refused(tmp_path, folder):
     result = run_lit(build)
     assert result.returncode != 0
     assert "lit cannot run a test in this folder" in result.stdout
+
+
+def test_roundtrip_runs_what_has_the_option(tmp_path):
+    """A test without fa4-opt would only be run a second time."""
+    build = lit_suite(tmp_path / "fa4")
+    option = "RUN: echo fa4-test-opt | grep -e --verify-roundtrip\n"
+    (tmp_path / "fa4" / "test" / "option.test").write_text(option)
+    result = run_lit(build, FA4_VERIFY_ROUNDTRIP="1")
+    assert result.returncode == 0, result.stdout
+    assert "PASS: fa4 :: option.test" in result.stdout and "forms.test" not in result.stdout
+    result = run_lit(build)
+    assert "PASS: fa4 :: forms.test" in result.stdout and "FAIL: fa4 :: option.test" in result.stdout

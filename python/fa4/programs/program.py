@@ -253,10 +253,13 @@ def run(
     data_seed: int = 0,
     timeout: float | None = 300,
     text: str | None = None,
+    until: str = STAGES[-1],
 ):
     """Compiles (`text`, if that is given, and then compares nothing), proves the
-    protocol, assembles with `ptxas`, simulates under the schedules of `seeds` and of
-    all POLICIES, and compares. Raises Failed."""
+    protocol, assembles with `ptxas`, simulates under POLICIES, the first with all
+    `seeds` and the second with the later half of them, and compares. What comes behind
+    the stage `until` is left out. Raises Failed."""
+    last = STAGES.index(until)
     try:
         kernel = gpu.compile(
             text or program.mlir(), folder, program.chip, ",".join(["ptx", *VERIFIED]),
@@ -264,10 +267,10 @@ def run(
         )
     except gpu.CompileError as error:
         raise Failed("compile", str(error)) from None
-    for level in VERIFIED:
+    for level in VERIFIED if last >= STAGES.index("verify") else ():
         verify(kernel, level)
     spills = 0
-    if ptxas:
+    if ptxas and last >= STAGES.index("ptxas"):
         try:
             said = gpu.assemble(kernel.ptx, program.chip)
         except gpu.CompileError as error:
@@ -275,19 +278,22 @@ def run(
         if said.advice:
             raise Failed("ptxas", str(said))
         spills = said.spill_stores or said.spill_loads or said.stack
+    if last < STAGES.index("simulate"):
+        return
     arrays = program.draw(data_seed)
     dtypes = {"out": arrays[0].dtype, "lse": np.dtype(np.float32)}
+    later = (sum(seeds) + 1) // 2, seeds[1]
     try:
         runs = [
             gpu.simulate(
                 kernel,
                 dict(zip("qkv", arrays)),
                 {name: dtypes[name] for name in program.results},
-                seeds=seeds,
+                seeds=drawn,
                 options=["--threads", "1", f"--policy={policy}", *program.call(kernel)],
                 timeout=timeout,
             )
-            for policy in POLICIES
+            for policy, drawn in zip(POLICIES, (seeds, later))
         ]
     except gpu.SimulationError as error:
         raise Failed("simulate", str(error)) from None

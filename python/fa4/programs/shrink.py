@@ -16,7 +16,7 @@ from pathlib import Path
 from fa4 import gpu
 from fa4.programs import mods
 from fa4.programs.flaws import Flawed, check_flaw
-from fa4.programs.program import Failed, Program, run
+from fa4.programs.program import STAGES, Failed, Program, run
 
 
 def _smaller_expressions(e, same_type=True):
@@ -107,7 +107,10 @@ class Failure:
             if self.flaw:
                 check_flaw(program, self.flaw, text)
             else:
-                run(program, folder, ptxas=self.ptxas, text=text)
+                # A stage behind the one that failed is of no interest.
+                stage = self.kind.split(":")[0]
+                until = stage if stage in STAGES else STAGES[-1]
+                run(program, folder, ptxas=self.ptxas, text=text, until=until)
         except (Failed, Flawed) as failed:
             return self.kind_of(str(failed)) == self.kind
         except Exception:
