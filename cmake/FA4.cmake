@@ -131,11 +131,49 @@ add_custom_target(fa4-doc ALL)
 function(fa4_add_doc name source)
   set(LLVM_TARGET_DEFINITIONS ${source})
   tablegen(MLIR ${name}.md ${ARGN})
+  fa4_publish_doc(${name} "${CMAKE_CURRENT_BINARY_DIR}/${name}.md")
+endfunction()
+
+# fa4_add_op_doc(NAME TITLE source.td DIALECT FILES...): the page of the
+# operations of a dialect that FILES define, under a title. `source.td` includes
+# all of them.
+function(fa4_add_op_doc name title source dialect)
+  set(mnemonics)
+  foreach(file IN LISTS ARGN)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(READ ${file} text)
+    string(REGEX MATCHALL "\ndef [A-Za-z0-9_]+ : [A-Za-z_]+Op<\"[a-z0-9_]+\""
+      definitions "${text}")
+    list(TRANSFORM definitions REPLACE ".*\"([a-z0-9_]+)\"" "\\1")
+    list(APPEND mnemonics ${definitions})
+  endforeach()
+  list(JOIN mnemonics "|" any)
+  # LLVM's tablegen() hands the characters of the expression to a shell.
+  get_directory_property(folders INCLUDE_DIRECTORIES)
+  list(TRANSFORM folders PREPEND -I)
+  set(operations "${CMAKE_CURRENT_BINARY_DIR}/${name}.md")
+  add_custom_command(OUTPUT "${operations}"
+    COMMAND ${MLIR_TABLEGEN_EXE} -gen-op-doc -dialect=${dialect}
+            "-op-include-regex=^${dialect}[.](${any})$" ${folders}
+            "${CMAKE_CURRENT_SOURCE_DIR}/${source}"
+            -o "${operations}" -d "${operations}.d"
+    DEPENDS ${source} ${ARGN}
+    DEPFILE "${operations}.d"
+    VERBATIM)
+  set(heading "${CMAKE_CURRENT_BINARY_DIR}/${name}.heading.md")
+  file(GENERATE OUTPUT "${heading}"
+    CONTENT "# '${dialect}' Dialect: ${title}\n\n")
+  fa4_publish_doc(${name} "${heading}" "${operations}")
+endfunction()
+
+# fa4_publish_doc(NAME PARTS...): <build>/docs/NAME.md, of these files.
+function(fa4_publish_doc name)
   set(page "${CMAKE_BINARY_DIR}/docs/${name}.md")
   add_custom_command(OUTPUT "${page}"
-    COMMAND ${CMAKE_COMMAND} -E copy
-            "${CMAKE_CURRENT_BINARY_DIR}/${name}.md" "${page}"
-    DEPENDS "${CMAKE_CURRENT_BINARY_DIR}/${name}.md")
+    COMMAND ${CMAKE_COMMAND} -E make_directory "${CMAKE_BINARY_DIR}/docs"
+    COMMAND ${CMAKE_COMMAND} -E cat ${ARGN} > "${page}"
+    DEPENDS ${ARGN}
+    VERBATIM)
   add_custom_target(fa4-doc-${name} DEPENDS "${page}")
   add_dependencies(fa4-doc fa4-doc-${name})
 endfunction()

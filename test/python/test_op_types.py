@@ -33,11 +33,12 @@ def vector(shape, element):
     return f"vector<{'x'.join(map(str, (*shape, element)))}>"
 
 
-def tables(page, op):
-    """operand -> (shape, element types) of the tables in an operation's section."""
-    text = (ROOT / "docs" / "reference" / page).read_text()
-    section = re.search(rf"^### `{re.escape(op)}`.*?(?=^### |\Z)", text, re.M | re.S)
-    assert section, op
+def tables(op):
+    """operand -> (shape, element types) of the tables in an operation's section,
+    which is on one page."""
+    pages = sorted((ROOT / "docs" / "reference").glob(f"{op.split('.')[0].capitalize()}*.md"))
+    pattern = rf"^### `{re.escape(op)}`.*?(?=^### |\Z)"
+    (section,) = [found for page in pages for found in re.finditer(pattern, page.read_text(), re.M | re.S)]
     rows = {}
     for line in section.group().splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
@@ -214,7 +215,7 @@ def verdicts(chunks):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.op)
 def test_tile(case):
-    rows = tables("TileDialect.md", case.op)
+    rows = tables(case.op)
     rows = {name: rows[name] for name in case.good}
     tried = [t for t in candidates(case, rows) if is_expressible(case, t)]
     expected = [is_allowed(case, rows, types) for types in tried]
@@ -239,7 +240,7 @@ def sdpa(q="bf16", out="bf16", lse="f32", sinks="f32", seqlens="i32"):
 def test_sdpa():
     """The types that the page lists of attention's operands and results."""
     inputs = {"f16", "bf16", "f8E4M3FN", "f8E5M2", "f32"}
-    rows = tables("AttnDialect.md", "attn.sdpa")
+    rows = tables("attn.sdpa")
     assert rows["sinks"][1] == "f32, bf16 or f16"
     assert rows["seqlens_k"][1] == "i32" and rows["lse"][1] == "f32"
     tried = []
@@ -289,7 +290,7 @@ def some_value(type):
 @pytest.mark.parametrize("op", ["tile.commit", "tile.wait"])
 def test_values_of_channels(op):
     """A value of a channel has the type of the channel."""
-    (cells,) = [cells for name, cells in tables("TileDialect.md", op).items() if name == "value"]
+    (cells,) = [cells for name, cells in tables(op).items() if name == "value"]
     assert cells == ("that of the channel, of rank 1 or 2", "that of the channel: float or signless integer")
 
     def text(channel, value):
@@ -313,7 +314,7 @@ def test_values_of_channels(op):
 @pytest.mark.parametrize("op", ["tile.read", "tile.write"])
 def test_parts_of_lanes(op):
     """A lane has columns of its row of a channel of matrices, and its element of one of row values."""
-    shape, element = tables("TileDialect.md", op)["value"]
+    shape, element = tables(op)["value"]
     assert shape == "vector of rank 1, or a scalar; always a scalar of a channel of row values"
     assert element == "that of the channel; as a scalar f32, i32, f16 or bf16"
     scalars = {"f32", "i32", "f16", "bf16"}
@@ -337,7 +338,7 @@ def test_parts_of_lanes(op):
 
 
 def test_launch():
-    rows = tables("TileDialect.md", "tile.launch")
+    rows = tables("tile.launch")
     assert rows["inputs"] == rows["inits"] == ("that of the kernel's argument",) * 2
     assert rows["scalars"] == ("scalar", "f32, i32, index")
 
@@ -378,7 +379,7 @@ def backward(q="bf16", out="bf16", dout=None, lse="f32", dlse="f32", dq="bf16", 
 
 
 def test_sdpa_backward():
-    rows = tables("AttnDialect.md", "attn.sdpa_backward")
+    rows = tables("attn.sdpa_backward")
     assert rows["out"][1] == rows["dout"][1] == "f16, bf16, f32 or q's; of one type"
     assert rows["lse"][1] == rows["dlse"][1] == "f32"
     assert rows["dq"][1] == rows["dk"][1] == rows["dv"][1] == "f16, bf16, f32 or q's"

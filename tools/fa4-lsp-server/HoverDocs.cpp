@@ -42,8 +42,11 @@ static StringRef documentationOf(StringRef operation) {
   if (at == StringRef::npos)
     return "";
   StringRef text = docs.drop_front(at).split('\n').second;
-  return text.take_front(std::min(text.find("\n### "), text.find("\n## ")))
-      .trim();
+  // Up to the next operation, section or page.
+  size_t end = text.size();
+  for (const char *next : {"\n### ", "\n## ", "\n# "})
+    end = std::min(end, text.find(next));
+  return text.take_front(end).trim();
 }
 
 std::string fa4::addDocumentation(StringRef message) {

@@ -33,6 +33,17 @@ def Tile_Dialect : Dialect {
     A *tile value* is a vector. Dimension 0 of a matrix is called rows, and
     dimension 1 columns. Tile sizes are static. Global tensors are memrefs with
     any strides, whose sizes may be dynamic.
+
+    Operations have pages of their own:
+
+    - [tile programs](TileOps.md): kernels, loads, MMAs, stores, and launches of
+      kernels;
+    - [roles and channels](TileChannelOps.md);
+    - [lanes](TileLaneOps.md): the work of single threads, and accesses to
+      channels;
+    - [work tiles](TileWorkOps.md): kernels that go on from tile to tile.
+
+    Attributes, types and enumerations are below.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",

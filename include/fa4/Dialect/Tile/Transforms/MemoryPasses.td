@@ -22,7 +22,7 @@ def TileShareBuffers : FA4_Pass<"tile-share-buffers", "::fa4::tile::KernelOp"> {
   let description = [{
     *Input*: scheduled roles. *Output*: the same roles, whose channels say which of
     them use the same memory, by `in_place_of` and `after` (see
-    [tile.channel](TileDialect.md)). `tile-allocate` obeys, and the proof of the
+    [tile.channel](TileChannelOps.md)). `tile-allocate` obeys, and the proof of the
     protocol takes such channels to overlap.
 
     1. **In place.** A role of lanes may read an accumulator from
