@@ -4,6 +4,7 @@
 """Small tile programs that the verifier accepts: each reaches PTX, or a pass
 refuses it in words, on the operation that is the reason."""
 
+import re
 import subprocess
 
 import pytest
@@ -124,6 +125,28 @@ GRADIENTS = [p for p in tile_programs.gradients() if not p.name.endswith(("128x1
 @pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in GRADIENTS])
 def test_gradient(program, tmp_path):
     program.check(program.simulate(program.compile(tmp_path), (0, 2)))
+
+
+# Of bench/tile-programs: the batch with each kind of length, with one tile a CTA and with several; no keys at all; numbers
+# that a host should not give.
+BATCHES = [p for p in tile_programs.packed_batches() if p.name in ("packed-grid", "packed-out-of-bounds", "varlen-grid", "varlen-clc")]
+
+
+@pytest.mark.skipif(not gpu.has_tools("fa4-sim"), reason="needs fa4-sim")
+@pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in [*BATCHES, tile_programs.scalars()]])
+def test_numbers_from_memory(program, tmp_path):
+    program.check(program.simulate(program.compile(tmp_path), (0, 1)))
+
+
+@pytest.mark.skipif(not gpu.has_tools("fa4-sim"), reason="needs fa4-sim")
+def test_rows_of_the_sequence_in_front(tmp_path):
+    """A store without `from` overwrites the rows of the sequence in front."""
+    program = tile_programs.varlen("varlen", ((100, 130), (60, 70)))
+    text = re.sub(r" from\(%\w+\)", "", program.text)
+    assert text != program.text
+    kernel = gpu.compile(text, tmp_path, program.chip, options=["--from=tile"])
+    with pytest.raises((AssertionError, gpu.SimulationError)):
+        program.check(program.simulate(kernel, (0, 1)))
 
 
 @pytest.mark.skipif(not gpu.has_tools("fa4-sim"), reason="needs fa4-sim")

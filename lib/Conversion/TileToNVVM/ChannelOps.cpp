@@ -57,10 +57,42 @@ LogicalResult RoleLowering::lowerAcquire(AcquireOp op) {
   return success();
 }
 
+/// In a stage, a flag is a word, and an index has 32 bits.
+Value RoleLowering::readScalar(const Buffer &buffer, Value stage, Type type) {
+  Type word = type.isF32() ? type : builder.getI32Type();
+  Value value =
+      LLVM::LoadOp::create(builder, loc, word, stagePointer(buffer, stage));
+  if (type.isIndex())
+    return toIndex(value);
+  if (!type.isInteger(1))
+    return value;
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value,
+                               constant(0));
+}
+
+/// The scalar is the same in all lanes of a role, of which the first one writes
+/// it.
+void RoleLowering::writeScalar(const Buffer &buffer, Value stage, Value value) {
+  if (value.getType().isIndex())
+    value = toI32(value);
+  else if (value.getType().isInteger(1))
+    value = arith::ExtUIOp::create(builder, loc, builder.getI32Type(), value);
+  Value pointer = stagePointer(buffer, stage);
+  OpBuilder::InsertionGuard guard(builder);
+  if (!role.issues()) {
+    Value isFirst = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::eq, row(), constant(0));
+    auto branch =
+        scf::IfOp::create(builder, loc, isFirst, /*withElseRegion=*/false);
+    builder.setInsertionPointToStart(branch.thenBlock());
+  }
+  LLVM::StoreOp::create(builder, loc, value, pointer);
+}
+
 LogicalResult RoleLowering::lowerWait(WaitOp op) {
   auto channel = op.getChannel().getDefiningOp<ChannelOp>();
   const Buffer &buffer = layout.buffer(channel);
-  if (bool(op.getValue()) != role.issues())
+  if (!channel.carriesScalars() && bool(op.getValue()) != role.issues())
     return role.issues()
                ? op.emitOpError("must have the tile as its result, because the "
                                 "role issues operations on whole tiles")
@@ -78,7 +110,10 @@ LogicalResult RoleLowering::lowerWait(WaitOp op) {
     NVVM::Tcgen05FenceOp::create(builder, loc,
                                  NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
   positions.advance(channel, RingUse::Wait);
-  if (op.getValue())
+  if (channel.carriesScalars())
+    mapping.map(op.getValue(),
+                readScalar(buffer, stage, op.getValue().getType()));
+  else if (op.getValue())
     handles[op.getValue()] = {channel, stage, 0, 0};
   return success();
 }
@@ -98,7 +133,7 @@ void RoleLowering::arriveFromLanes(const Buffer &buffer, Value barrier) {
 LogicalResult RoleLowering::lowerCommit(CommitOp op) {
   auto channel = op.getChannel().getDefiningOp<ChannelOp>();
   const Buffer &buffer = layout.buffer(channel);
-  if (bool(op.getValue()) != role.issues())
+  if (!channel.carriesScalars() && bool(op.getValue()) != role.issues())
     return role.issues()
                ? op.emitOpError("must have the tile as its operand, because "
                                 "the role issues operations on whole tiles")
@@ -109,7 +144,9 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
   Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
   Value full = barrier(buffer.full, stage);
   positions.advance(channel, RingUse::Commit);
-  if (!op.getValue()) {
+  if (channel.carriesScalars())
+    writeScalar(buffer, stage, mapping.lookupOrDefault(op.getValue()));
+  if (channel.carriesScalars() || !op.getValue()) {
     arriveFromLanes(buffer, full);
     return success();
   }

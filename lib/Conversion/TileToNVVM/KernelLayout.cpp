@@ -15,7 +15,13 @@ using namespace mlir;
 using namespace fa4::tile;
 
 static LogicalResult describeTile(Buffer &buffer) {
-  VectorType type = buffer.channel.getValueType();
+  VectorType type = buffer.getChannel().getTileType();
+  if (!type) {
+    buffer.elementBytes = kSmemScalarBytes;
+    buffer.rows = buffer.columns = 1;
+    buffer.stageSize = kSmemScalarBytes;
+    return success();
+  }
   int64_t bits = type.getElementTypeBitWidth();
   if (bits != 16 && bits != 32)
     return buffer.channel.emitOpError("has elements of ")
@@ -80,7 +86,9 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
       return failure();
     // The pattern of a swizzle repeats every 8 rows. TMA writes to multiples of
     // 128 bytes (PTX ISA, cp.async.bulk.tensor).
-    int64_t align = buffer.span ? 8 * buffer.span : target.smemVectorAlignment;
+    int64_t align = channel.carriesScalars() ? kSmemScalarBytes
+                    : buffer.span            ? 8 * buffer.span
+                                             : target.smemVectorAlignment;
     if (!buffer.tensorMemory &&
         (buffer.offset % align ||
          (buffer.stages > 1 && buffer.stageSize % align)))

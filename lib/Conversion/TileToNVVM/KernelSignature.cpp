@@ -67,7 +67,8 @@ void KernelSignature::addParameter(Type type, ArrayRef<NamedAttribute> entries,
 
 LogicalResult KernelSignature::addMap(Operation *op, Value memref,
                                       VectorType tile,
-                                      ArrayRef<int64_t> tileDims) {
+                                      ArrayRef<int64_t> tileDims,
+                                      bool hasFrom) {
   if (!isArgument(memref))
     return op->emitOpError(
         "must access a memref that is an argument of the kernel");
@@ -82,6 +83,13 @@ LogicalResult KernelSignature::addMap(Operation *op, Value memref,
   if (type.getRank() > kMaxTensorMapRank)
     return op->emitOpError("accesses a tensor of more than ")
            << kMaxTensorMapRank << " dimensions, which TMA does not support";
+  if (hasFrom && type.getRank() == kMaxTensorMapRank)
+    return op->emitOpError("says 'from' of a tensor of ")
+           << kMaxTensorMapRank
+           << " dimensions; TMA supports that of one dimension less";
+  if (hasFrom && tileDims.size() != 2)
+    return op->emitOpError("says 'from' of a tile of ")
+           << tileDims.size() << " dimension that TMA stores; it must have 2";
   TensorMap map;
   map.argument = cast<BlockArgument>(memref).getArgNumber();
   map.span = getSwizzleSpan(tile);
@@ -102,6 +110,11 @@ LogicalResult KernelSignature::addMap(Operation *op, Value memref,
              << box << " elements of one dimension at once; TMA copies at most "
              << kMaxTensorMapBox;
     map.box.push_back(box);
+  }
+  if (hasFrom) {
+    map.from = map.dims.size();
+    map.dims.push_back(tileDims.front());
+    map.box.push_back(1);
   }
   if (map.box.front() * bytes % kTensorMapAlignment)
     return op->emitOpError("copies rows whose size is not a multiple of 16 "
@@ -141,7 +154,8 @@ LogicalResult KernelSignature::collectMaps() {
     if (!tile)
       return WalkResult::advance();
     ops.push_back(op);
-    return WalkResult(addMap(op, memref, tile, dims));
+    auto store = dyn_cast<StoreOp>(op);
+    return WalkResult(addMap(op, memref, tile, dims, store && store.getFrom()));
   });
   if (result.wasInterrupted())
     return failure();
@@ -200,11 +214,16 @@ DictionaryAttr KernelSignature::describeMap(const TensorMap &map) const {
 LogicalResult KernelSignature::collectPointers() {
   Builder builder(kernel.getContext());
   llvm::SmallSetVector<unsigned, 4> accessed;
-  WalkResult result = kernel.walk([&](PutOp op) {
-    if (!isArgument(op.getDest()))
-      return WalkResult(op.emitOpError(
+  WalkResult result = kernel.walk([&](Operation *op) {
+    auto put = dyn_cast<PutOp>(op);
+    auto load = dyn_cast<LoadScalarOp>(op);
+    if (!put && !load)
+      return WalkResult::advance();
+    Value memref = put ? put.getDest() : load.getSource();
+    if (!isArgument(memref))
+      return WalkResult(op->emitOpError(
           "must access a memref that is an argument of the kernel"));
-    accessed.insert(cast<BlockArgument>(op.getDest()).getArgNumber());
+    accessed.insert(cast<BlockArgument>(memref).getArgNumber());
     return WalkResult::advance();
   });
   if (result.wasInterrupted())
@@ -275,6 +294,11 @@ LogicalResult KernelSignature::collectSizes() {
     if (auto put = dyn_cast<PutOp>(op))
       addSize(kernel.getDimName(
           cast<BlockArgument>(put.getDest()).getArgNumber(), put.getDim()));
+    if (auto load = dyn_cast<LoadScalarOp>(op)) {
+      unsigned number = cast<BlockArgument>(load.getSource()).getArgNumber();
+      for (int64_t dim = 0; dim < memrefType(number).getRank(); ++dim)
+        addSize(kernel.getDimName(number, dim));
+    }
     auto dim = dyn_cast<memref::DimOp>(op);
     if (!dim)
       return WalkResult::advance();
@@ -512,6 +536,9 @@ static StringRef dtypeName(Type type) {
       .Case([](Float32Type) { return "f32"; })
       .Case([](Float8E4M3FNType) { return "e4m3"; })
       .Case([](Float8E5M2Type) { return "e5m2"; })
+      .Case([](IntegerType type) {
+        return type.getWidth() == 64 ? "i64" : "i32";
+      })
       .Default([](Type) { return "i32"; });
 }
 
@@ -521,7 +548,8 @@ DictionaryAttr KernelSignature::describeTensors() const {
   getKernel().walk([&](Operation *inner) {
     auto number = [](Value v) { return cast<BlockArgument>(v).getArgNumber(); };
     llvm::TypeSwitch<Operation *>(inner)
-        .Case([&](LoadOp op) { read.insert(number(op.getSource())); })
+        .Case<LoadOp, LoadScalarOp>(
+            [&](auto op) { read.insert(number(op.getSource())); })
         .Case<StoreOp, PutOp>(
             [&](auto op) { written.insert(number(op.getDest())); })
         .Case([&](ReduceAddOp op) {

@@ -24,15 +24,20 @@ struct TensorMap {
   llvm::SmallVector<int64_t> dims;
   llvm::SmallVector<int64_t> box;
   int64_t span = 0;
+  /// The place in `dims` at which a dimension stands for the second time, or
+  /// -1. The element at (i, j) of both is the one at i + j of the memref. With
+  /// j where a sequence begins, what is in front of it has a negative i, which
+  /// is out of bounds.
+  int from = -1;
 
   bool operator==(const TensorMap &other) const {
     return argument == other.argument && dims == other.dims &&
-           box == other.box && span == other.span;
+           box == other.box && span == other.span && from == other.from;
   }
 };
 
 /// The parameters of a kernel, in this order: tensor maps by argument and then
-/// first use; for arguments that lanes access a pointer and the strides that
+/// first use; for arguments that threads access a pointer and the strides that
 /// they need, in elements; scalars; the sizes that the kernel asks for, by
 /// first use.
 class KernelSignature {
@@ -80,7 +85,7 @@ private:
   mlir::LogicalResult collectMaps();
   mlir::LogicalResult addMap(mlir::Operation *op, mlir::Value memref,
                              mlir::VectorType tile,
-                             llvm::ArrayRef<int64_t> tileDims);
+                             llvm::ArrayRef<int64_t> tileDims, bool hasFrom);
   mlir::LogicalResult collectPointers();
   void collectScalars();
   mlir::LogicalResult collectSizes();

@@ -332,7 +332,6 @@ LogicalResult RoleLowering::lowerPut(PutOp op) {
   if (pendingValues.contains(op.getValue()))
     finishTensorLoads();
   unsigned number = cast<BlockArgument>(op.getDest()).getArgNumber();
-  Type i64 = builder.getI64Type();
   Value offset, inBounds;
   for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
     Value at = toI32(mapping.lookupOrDefault(index));
@@ -341,14 +340,14 @@ LogicalResult RoleLowering::lowerPut(PutOp op) {
       inBounds =
           arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, at,
                                 number32(signature.size(number, dim)));
+      if (op.getFrom()) {
+        Value isBehind =
+            arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, at,
+                                  toI32(mapping.lookupOrDefault(op.getFrom())));
+        inBounds = arith::AndIOp::create(builder, loc, inBounds, isBehind);
+      }
     }
-    Value wide = arith::ExtSIOp::create(builder, loc, i64, at);
-    auto stride = signature.stride(number, dim);
-    Value step = std::holds_alternative<unsigned>(stride)
-                     ? argument(std::get<unsigned>(stride))
-                     : arith::ConstantIntOp::create(builder, loc, i64,
-                                                    std::get<int64_t>(stride));
-    Value term = arith::MulIOp::create(builder, loc, wide, step);
+    Value term = elementsBefore(number, dim, at);
     offset = offset ? arith::AddIOp::create(builder, loc, offset, term) : term;
   }
   Value base = argument(signature.pointerParameter(number));

@@ -154,6 +154,54 @@ LogicalResult RoleLowering::lowerDim(memref::DimOp op) {
   return success();
 }
 
+Value RoleLowering::elementsBefore(unsigned number, int64_t dim, Value index) {
+  Type i64 = builder.getI64Type();
+  Value wide = arith::ExtSIOp::create(builder, loc, i64, index);
+  auto stride = signature.stride(number, dim);
+  Value step = std::holds_alternative<unsigned>(stride)
+                   ? argument(std::get<unsigned>(stride))
+                   : arith::ConstantIntOp::create(builder, loc, i64,
+                                                  std::get<int64_t>(stride));
+  return arith::MulIOp::create(builder, loc, wide, step);
+}
+
+/// Reads the element, or the first one in place of one out of bounds (a tensor
+/// has at least one element), so that no branch is needed. The tensor does not
+/// change while the kernel runs, so that LLVM may move and merge reads (PTX
+/// ISA, ld.global.nc).
+LogicalResult RoleLowering::lowerLoadScalar(LoadScalarOp op) {
+  unsigned number = cast<BlockArgument>(op.getSource()).getArgNumber();
+  SmallVector<Value> indices;
+  Value inBounds;
+  for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
+    indices.push_back(toI32(mapping.lookupOrDefault(index)));
+    Value below = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                                        indices.back(),
+                                        number32(signature.size(number, dim)));
+    inBounds =
+        inBounds ? arith::AndIOp::create(builder, loc, inBounds, below) : below;
+  }
+  Value offset;
+  for (auto [dim, index] : llvm::enumerate(indices)) {
+    Value valid =
+        arith::SelectOp::create(builder, loc, inBounds, index, constant(0));
+    Value term = elementsBefore(number, dim, valid);
+    offset = offset ? arith::AddIOp::create(builder, loc, offset, term) : term;
+  }
+  Value base = argument(signature.pointerParameter(number));
+  Type type = op.getType();
+  Value pointer = LLVM::GEPOp::create(builder, loc, base.getType(), type, base,
+                                      LLVM::GEPArg(offset));
+  Value element = LLVM::LoadOp::create(
+      builder, loc, type, pointer, /*alignment=*/0, /*isVolatile=*/false,
+      /*isNonTemporal=*/false, /*isInvariant=*/true);
+  Value zero =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  mapping.map(op.getResult(),
+              arith::SelectOp::create(builder, loc, inBounds, element, zero));
+  return success();
+}
+
 LogicalResult RoleLowering::lowerSlice(vector::ExtractStridedSliceOp op) {
   if (!role.issues())
     return copy(*op);
@@ -347,6 +395,7 @@ LogicalResult RoleLowering::lowerOp(Operation &op) {
       })
       .Case([&](WorkTileOp op) { return lowerWorkTile(op); })
       .Case([&](memref::DimOp op) { return lowerDim(op); })
+      .Case([&](LoadScalarOp op) { return lowerLoadScalar(op); })
       .Case<arith::CeilDivSIOp, arith::FloorDivSIOp>(
           [&](auto op) { return lowerDivision(*op); })
       .Case([&](vector::ExtractStridedSliceOp op) { return lowerSlice(op); })

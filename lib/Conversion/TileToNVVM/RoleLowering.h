@@ -81,6 +81,10 @@ private:
   mlir::LogicalResult lowerDivision(mlir::Operation &op);
   mlir::LogicalResult lowerConstant(mlir::arith::ConstantOp op);
   mlir::LogicalResult lowerDim(mlir::memref::DimOp op);
+  mlir::LogicalResult lowerLoadScalar(LoadScalarOp op);
+  /// Returns how many elements (i64) behind the first one of an argument the
+  /// one with this index (i32) of a dimension is.
+  mlir::Value elementsBefore(unsigned argument, int64_t dim, mlir::Value index);
   mlir::LogicalResult lowerSlice(mlir::vector::ExtractStridedSliceOp op);
 
   // WorkTiles.cpp: which CTA works on which tile.
@@ -103,6 +107,9 @@ private:
   mlir::LogicalResult lowerCommit(CommitOp op);
   mlir::LogicalResult lowerWait(WaitOp op);
   mlir::LogicalResult lowerRelease(ReleaseOp op);
+  mlir::Value readScalar(const Buffer &buffer, mlir::Value stage,
+                         mlir::Type type);
+  void writeScalar(const Buffer &buffer, mlir::Value stage, mlir::Value value);
   void arriveFromLanes(const Buffer &buffer, mlir::Value barrier);
   void spin(mlir::Value barrier, mlir::Value parity);
   mlir::Value barrier(int64_t first, mlir::Value stage);

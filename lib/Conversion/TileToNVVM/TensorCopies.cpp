@@ -18,8 +18,18 @@ SmallVector<Value> RoleLowering::coordinates(Operation *op, ValueRange indices,
                                              int64_t box) {
   const TensorMap &map = signature.tensorMap(op);
   SmallVector<Value> result;
+  Value from;
+  if (map.from != -1)
+    from = toI32(mapping.lookupOrDefault(cast<StoreOp>(op).getFrom()));
   for (auto [number, dim] : llvm::enumerate(map.dims)) {
+    if (int(number) == map.from) {
+      result.push_back(from);
+      continue;
+    }
     Value index = toI32(mapping.lookupOrDefault(indices[dim]));
+    // The index of the memref is the sum of two of the map.
+    if (from && dim == map.dims[map.from])
+      index = arith::SubIOp::create(builder, loc, index, from);
     result.push_back(number == 0 ? add(index, box * map.box.front()) : index);
   }
   return result;

@@ -376,6 +376,15 @@ class Cta:
                 here[dims.index(dim)] = slice(first - start, max(last, first) - start)
         return tuple(there), tuple(here), dims
 
+    @staticmethod
+    def _behind(there, here, dims, first):
+        """The slices without what is in front of `first` in the tile's first dimension."""
+        there, here, dim = list(there), list(here), dims[0]
+        omitted = min(max(first - there[dim].start, 0), there[dim].stop - there[dim].start)
+        there[dim] = slice(there[dim].start + omitted, there[dim].stop)
+        here[0] = slice(here[0].start + omitted, here[0].stop)
+        return tuple(there), tuple(here)
+
     def _tile_load(self, op, operands, values, state, mask):
         array = self.memory[op.operands[0]]
         shape, dtype = type_of(op.result_types[0])
@@ -389,11 +398,22 @@ class Cta:
         return tile[None]
         yield
 
+    def _tile_load_scalar(self, op, operands, values, state, mask):
+        """The same for all threads; 0 out of bounds."""
+        array = self.memory[op.operands[0]]
+        place = tuple(_one(index, "an index") for index in operands[1:])
+        is_there = all(0 <= index < size for index, size in zip(place, array.shape))
+        return np.array([array[place] if is_there else 0], type_of(op.result_types[0])[1])
+        yield
+
     def _tile_store(self, op, operands, values, state, mask):
         name = op.operands[1]
         array = self.memory[name]
         tile = operands[0][0]
-        there, here, dims = self._places(op, array, operands[2:], tile.shape)
+        indices = operands[2 : 2 + array.ndim]
+        there, here, dims = self._places(op, array, indices, tile.shape)
+        if len(operands) > 2 + array.ndim:
+            there, here = self._behind(there, here, dims, _one(operands[-1], "the first row of a store"))
         part = tile[here].transpose(np.argsort(dims))
         if 0 not in array[there].shape:
             view = part.reshape([n.stop - n.start for n in there])
@@ -408,9 +428,11 @@ class Cta:
         name, dim = op.operands[1], op.integer("dim")
         array = self.memory[name]
         value = np.broadcast_to(operands[0], state.lanes)
-        places = [np.broadcast_to(x, state.lanes).copy() for x in operands[2:]]
+        places = [np.broadcast_to(x, state.lanes).copy() for x in operands[2 : 2 + array.ndim]]
         places[dim] += np.arange(state.lanes)
         active = (places[dim] >= 0) & (places[dim] < array.shape[dim])
+        if len(operands) > 2 + array.ndim:
+            active &= places[dim] >= operands[-1]
         active &= True if mask is None else mask
         places = tuple(p[active] for p in places)
         if any((p < 0).any() or (p >= n).any() for p, n in zip(places, array.shape)):

@@ -59,6 +59,8 @@ QUICK_PROGRAMS = ("hd64-causal", "hd32-full")
 GRADIENTS = {f"gradient-hd{head_dim}": head_dim for head_dim in tile_programs.GRADIENTS}
 # Schedules of a product, another tile program.
 GEMMS = {"gemm-static": "static"}
+# Schedules of attention of a packed batch.
+PACKED = {"packed": "grid", "packed-clc": "clc"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,6 +94,14 @@ GEMM_CALLS = (
     Call(Sizes(1, 600, 520), ("--policy=eager",)),
     Call(Sizes(1, 5, 8), ("--policy=priority", "--seeds=0:1")),
     Call(Sizes(1, 513, 136), ("--policy=priority", "--seeds=2:3")),
+)
+# Sequences, queries of each, keys of all; the sequences take turns in having a few keys and most of them.
+PACKED_CALLS = (
+    Call(Sizes(3, 256, 300), ("--seeds=0:1",)),
+    Call(Sizes(2, 140, 700), ("--policy=lazy",)),
+    Call(Sizes(1, 300, 128), ("--policy=eager",)),
+    Call(Sizes(4, 60, 1), ("--policy=priority", "--seeds=0:1")),
+    Call(Sizes(2, 260, 520), ("--policy=priority", "--seeds=2:3")),
 )
 MAX_INSTRUCTIONS = 6_000_000
 TIMEOUT = 600
@@ -220,8 +230,33 @@ class Gemm(Kernel):
         return Data({"M": m, "N": n, "K": k}, inputs, outputs, ["sm_count=2"])
 
 
+class Packed(Kernel):
+    """Attention of a batch whose sequences have keys of different numbers, which the kernel reads."""
+
+    def prepare(self):
+        self.program = self._program(Sizes(1, 140, 1))
+        self.text, self.chip, self.start = self.program.text, self.program.chip, self.program.start
+
+    def _program(self, sizes):
+        ends = [sizes.sk * (b + 1) // sizes.b // (2 - b % 2) for b in range(sizes.b)]
+        starts = [0, *ends[:-1]]
+        return tile_programs.packed(self.name, starts, ends, sizes.sk, sizes.sq, PACKED[self.name])
+
+    def calls(self):
+        return PACKED_CALLS
+
+    def data(self, call, compiled) -> Data:
+        sizes, program = call.sizes, self._program(call.sizes)
+        inputs = program.draw(np.random.default_rng(0))
+        shapes = {"out": inputs["q"].shape, "lse": (sizes.b, 2, sizes.sq)}
+        outputs = {name: np.zeros(shapes[name], dtype) for name, dtype in program.results.items()}
+        return Data({"B": sizes.b, "Sq": sizes.sq, "T": sizes.sk}, inputs, outputs, list(program.scalars))
+
+
 def make_kernel(name, folder) -> Kernel:
-    return (Gradient if name in GRADIENTS else Gemm if name in GEMMS else Kernel)(name, folder)
+    families = ((Gradient, GRADIENTS), (Gemm, GEMMS), (Packed, PACKED))
+    family = next((family for family, names in families if name in names), Kernel)
+    return family(name, folder)
 
 
 # ---------------------------------------------------------------------------
@@ -358,7 +393,7 @@ class Result:
 def _names(options):
     if options.kernel:
         return [options.kernel]
-    return list(QUICK_PROGRAMS) if options.quick else [*PROGRAMS, *GRADIENTS, *GEMMS]
+    return list(QUICK_PROGRAMS) if options.quick else [*PROGRAMS, *GRADIENTS, *GEMMS, *PACKED]
 
 
 def draw_edit(options, number, folder):
@@ -423,7 +458,7 @@ def parse(words):
     add("--first", type=int, default=0, help="number of the first (default: 0)")
     add("--level", choices=LEVELS, help="only files of this level")
     add("--kind", choices=draw.KINDS, help="only edits of this kind")
-    add("--kernel", choices=(*PROGRAMS, *GRADIENTS, *GEMMS), help="only files of this kernel")
+    add("--kernel", choices=(*PROGRAMS, *GRADIENTS, *GEMMS, *PACKED), help="only files of this kernel")
     add("--quick", action="store_true", help="two kernels, three calls of each that compiles")
     add("--jobs", type=int, default=os.cpu_count(), help="processes (default: processors)")
     add("--verbose", action="store_true", help="print what became of each edit")

@@ -1,9 +1,9 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels of the tile dialect that the tests hold in files, with what they compute:
-a matrix product, a product in a branch, the gradient of attention. Each has inputs to
-draw and its results in float64. As a command (bench/tile-programs), simulates all of them
-with all checks, and the gradients at many sizes."""
+a matrix product, a product in a branch, the gradient of attention, attention of a packed batch.
+Each has inputs to draw and its results in float64. As a command (bench/tile-programs),
+simulates all of them with all checks, and the gradients and packed batches at many sizes."""
 
 import argparse
 import re
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fa4 import gpu, reference
+from fa4 import gpu, grid, reference
 
 BF16 = gpu.DTYPES["bf16"]
 F32 = np.dtype(np.float32)
@@ -29,7 +29,7 @@ class TileProgram:
     draw     gives the inputs, {name: array}, of a random generator
     results  of each array that the kernel writes, the dtype
     meaning  of the inputs: {name: (in float64, in the dtype of the inputs)}, each as the
-             kernel should leave the array
+             kernel should leave the array, and perhaps an error that is allowed besides
     scalars  what fa4-sim is given besides: sizes that no array has, arguments
     start    the level of the file"""
 
@@ -65,8 +65,8 @@ class TileProgram:
     def check(self, results):
         """FlashAttention's rule for each result. Raises AssertionError."""
         inputs = self.draw(np.random.default_rng(0))
-        for name, (exact, same_dtype) in self.meaning(inputs).items():
-            reference.check(results[name], exact, same_dtype, name)
+        for name, (exact, same_dtype, *floor) in self.meaning(inputs).items():
+            reference.check(results[name], exact, same_dtype, name, *floor)
 
 
 def _normal(rng, *shape):
@@ -166,6 +166,122 @@ def gradients() -> list[TileProgram]:
     return found
 
 
+def scalars(counts=(2, 0, -1, 3, 9), flags=(0, 1, 2**32, 2**32, -(2**32)), most=3):
+    """y[b] = scales[b, 1] times the sum of the first counts[b] tiles of x[b], negated where flags[b] > 0."""
+
+    def draw(rng):
+        batch = len(counts)
+        given = {"x": rng.standard_normal((batch, most, 128, 64)).astype(F32)}
+        given["scales"] = rng.standard_normal((batch, 2)).astype(F32)
+        return given | {"counts": np.array(counts, np.int32), "flags": np.array(flags, np.int64)}
+
+    def meaning(inputs):
+        def scaled(dtype):
+            x, scales = (inputs[name].astype(dtype) for name in ("x", "scales"))
+            factors = np.where(inputs["flags"] > 0, -scales[:, 1], scales[:, 1])
+            sums = [tiles[: max(count, 0)].sum(0) for tiles, count in zip(x, counts)]
+            return np.stack([sum * factor for sum, factor in zip(sums, factors)])
+
+        return {"y": (scaled(np.float64), scaled(F32).astype(np.float64))}
+
+    file = "test/Pipelines/Inputs/scalar-channels.mlir"
+    return TileProgram("scalars", file, draw, {"y": F32}, meaning, scalars=("sm_count=2",), start="warp-specialize")
+
+
+# ---------------------------------------------------------------------------
+# Attention of a packed batch
+# ---------------------------------------------------------------------------
+
+
+def packed(name, starts, ends, total, queries=140, schedule="grid", **rest):
+    """Attention to keys and values of which sequence b has the rows starts[b] to ends[b] of `total`. Numbers out of
+    bounds count as the nearest that are not. `queries` is a multiple of 4."""
+
+    def draw(rng):
+        given = {"q": _normal(rng, len(starts), queries, 2, 64)}
+        given |= {x: _normal(rng, total, 2, 64) for x in "kv"}
+        return given | {"starts": np.array(starts, np.int32), "ends": np.array(ends, np.int32)}
+
+    def meaning(inputs):
+        exact, narrow = ([], []), ([], [])
+        for b, (start, end) in enumerate(zip(starts, ends)):
+            start = min(max(start, 0), total)
+            rows = slice(start, min(max(end, start), total))
+            given = (inputs["q"][b : b + 1], inputs["k"][None, rows], inputs["v"][None, rows])
+            for found, function in ((exact, reference.sdpa), (narrow, reference.sdpa_same_dtype)):
+                for part, array in zip(found, function(*given, layout="bshd")):
+                    part.append(array)
+        (out, lse), (narrow_out, narrow_lse) = (map(np.concatenate, found) for found in (exact, narrow))
+        floor = grid.LSE_TOLERANCE + reference.rounding_floor(lse, F32)
+        return {"out": (out, narrow_out.astype(np.float64)), "lse": (lse, narrow_lse, floor)}
+
+    file = "test/Pipelines/Inputs/packed-attention.mlir"
+    return TileProgram(name, file, draw, {"out": BF16, "lse": F32}, meaning, **_scheduled(schedule), **rest)
+
+
+def _scheduled(schedule):
+    """Members of a TileProgram with this schedule."""
+    # Few enough SMs for a CTA to have several work tiles.
+    scalars = ("sm_count=2",) if schedule == "static" else ()
+    return {} if schedule == "grid" else dict(options=(f"--schedule={schedule}",), scalars=scalars)
+
+
+def varlen(name, lengths, schedule="grid", **rest):
+    """Causal attention of sequences of (queries, keys), all of them packed, with masks aligned to the ends."""
+    ends = {x: np.cumsum([length[n] for length in lengths]) for n, x in enumerate("qk")}
+    starts = {x: ends[x] - [length[n] for length in lengths] for n, x in enumerate("qk")}
+    totals = {x: max(int(ends[x][-1]), 1) for x in "qk"}
+    tiles = [(b, i) for b, (queries, _) in enumerate(lengths) for i in range(-(-queries // 256))]
+
+    def draw(rng):
+        given = {"q": _normal(rng, totals["q"], 2, 64)}
+        given |= {x: _normal(rng, totals["k"], 2, 64) for x in "kv"}
+        for x in "qk":
+            given |= {f"{x}_starts": starts[x].astype(np.int32), f"{x}_ends": ends[x].astype(np.int32)}
+        return given | {"tiles": np.array(tiles, np.int32)}
+
+    def meaning(inputs):
+        results = []
+        for function in (reference.sdpa, reference.sdpa_same_dtype):
+            out, lse = np.zeros((totals["q"], 2, 64)), np.zeros((2, totals["q"]))
+            for b in range(len(lengths)):
+                q, k = (slice(starts[x][b], ends[x][b]) for x in "qk")
+                given = (inputs["q"][None, q], inputs["k"][None, k], inputs["v"][None, k])
+                mask = reference.Mask.causal("bottom_right")
+                (out[q],), (lse[:, q],) = function(*given, layout="bshd", mask=mask)
+            results.append((out, lse))
+        (out, lse), (narrow_out, narrow_lse) = results
+        floor = grid.LSE_TOLERANCE + reference.rounding_floor(lse, F32)
+        return {"out": (out, narrow_out), "lse": (lse, narrow_lse, floor)}
+
+    file = "test/Pipelines/Inputs/varlen-attention.mlir"
+    return TileProgram(name, file, draw, {"out": BF16, "lse": F32}, meaning, **_scheduled(schedule), **rest)
+
+
+def packed_of(name, lengths, **rest):
+    """The sequences lie one behind the other."""
+    ends = np.cumsum(lengths)
+    return packed(name, ends - lengths, ends, max(int(ends[-1]), 1), **rest)
+
+
+# No keys, one, part of a block, whole blocks, a block and a part.
+PACKED_LENGTHS = (0, 1, 100, 128, 256, 300, 0)
+# Queries and keys: as many, none of either, one, whole tiles, more queries than keys, and fewer.
+VARLEN_LENGTHS = ((100, 100), (0, 50), (70, 0), (1, 300), (256, 256), (300, 120), (5, 129), (257, 400))
+
+
+def packed_batches() -> list[TileProgram]:
+    """Batches with each schedule; of one sequence; of nothing but empty sequences; and with numbers that are out of bounds."""
+    found = [packed_of(f"packed-{schedule}", PACKED_LENGTHS, schedule=schedule) for schedule in grid.SCHEDULES]
+    found += [packed_of(f"packed-one-{length}", (length,), queries=260) for length in (0, 1, 127, 129, 384)]
+    for schedule in grid.SCHEDULES:
+        found.append(varlen(f"varlen-{schedule}", VARLEN_LENGTHS, schedule))
+    found += [varlen(f"varlen-one-{q}x{k}", ((q, k),)) for q, k in ((1, 1), (255, 257), (256, 256), (520, 7), (3, 0))]
+    found.append(packed_of("packed-empty", (0, 0, 0), schedule="clc"))
+    found.append(packed("packed-out-of-bounds", (-5, 90, 300, 7), (20, 1000, 400, -3), 150))
+    return found
+
+
 def tile_programs() -> list[TileProgram]:
     """All of them, at sizes that leave the last tiles part full."""
     return [
@@ -174,6 +290,10 @@ def tile_programs() -> list[TileProgram]:
         _late_uses(),
         gradient(64, 200, 100, "gradient", GRADIENTS[64]),
         gradient(128, 200, 100, "gradient-hd128", GRADIENTS[128]),
+        packed_of("packed", (130, 0, 7)),
+        packed_of("packed-tiles", (7, 130), schedule="clc"),
+        varlen("varlen", ((100, 130), (7, 40), (260, 90))),
+        scalars(),
     ]
 
 
@@ -188,7 +308,7 @@ def main(words=None) -> int:
     parser.add_argument("--kernel", default="", metavar="REGEX", help="only programs whose name has a match")
     arguments = parser.parse_args(words)
     failures = count = 0
-    for program in tile_programs() + gradients():
+    for program in tile_programs() + gradients() + packed_batches():
         if not re.search(arguments.kernel, program.name):
             continue
         count += 1

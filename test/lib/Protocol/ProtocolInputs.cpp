@@ -18,6 +18,28 @@ using namespace fa4;
 using namespace fa4::tile;
 using llvm::formatv;
 
+/// The committed scalar that a wait gives, where both stand directly in the
+/// work on a tile, and no other commit or wait of the role is on the channel.
+/// Null otherwise: the explorer then tries all numbers.
+static Value findSentScalar(WaitOp wait) {
+  if (isa<VectorType>(wait.getValue().getType()))
+    return {};
+  SmallVector<CommitOp> commits;
+  unsigned waits = 0;
+  for (Operation *user : wait.getChannel().getUsers()) {
+    if (auto commit = dyn_cast<CommitOp>(user))
+      commits.push_back(commit);
+    bool isHere =
+        user->getParentOfType<RoleOp>() == wait->getParentOfType<RoleOp>();
+    waits += isHere && isa<WaitOp>(user);
+  }
+  bool isPlain =
+      commits.size() == 1 && waits == 1 &&
+      commits[0]->getParentOp()->getName() == wait->getParentOp()->getName() &&
+      isa<RoleOp, WorkOp>(wait->getParentOp());
+  return isPlain ? commits[0].getValue() : Value();
+}
+
 ProtocolInputs::ProtocolInputs(const ProtocolModel &model) : model(model) {
   for (auto [i, loop] : llvm::enumerate(model.loops)) {
     loopIndex[loop.op] = i;
@@ -53,6 +75,9 @@ void ProtocolInputs::collect(Value value) {
     }
     return;
   }
+  if (auto wait = value.getDefiningOp<WaitOp>())
+    if (Value sent = findSentScalar(wait))
+      collect(sent);
   for (Value operand : value.getDefiningOp()->getOperands())
     if (ConcreteFolder::getNumberType(operand.getType()))
       collect(operand);
@@ -84,7 +109,7 @@ ProtocolInputs::getInput(Value value, const RoleCursor &cursor) {
     if (isa<WorkOp>(parent) && loopIndex.count(parent))
       return ProtocolInput{
           formatv("work tile {0} of pass {1}", argument.getArgNumber(),
-                  cursor.passes(loopIndex.lookup(parent)))
+                  getWorkPass(cursor))
               .str(),
           type, getLastWorkTile(model.kernel, argument.getArgNumber()), false};
     auto loop = dyn_cast<scf::ForOp>(parent);
@@ -106,6 +131,13 @@ ProtocolInputs::getInput(Value value, const RoleCursor &cursor) {
     return ProtocolInput{name->str(), type, kMaxSize, false};
   }
   return std::nullopt;
+}
+
+int64_t ProtocolInputs::getWorkPass(const RoleCursor &cursor) const {
+  for (auto [number, loop] : llvm::enumerate(model.loops))
+    if (isa<WorkOp>(loop.op) && cursor.passes(number) >= 0)
+      return cursor.passes(number);
+  return 0;
 }
 
 /// A value of which nothing is known, in the present passes of the loops around
@@ -193,6 +225,24 @@ TypedAttr ProtocolInputs::computeInduction(scf::ForOp loop,
                               step.getValue() * passes.zextOrTrunc(bits));
 }
 
+/// One number for equal indices, in all roles.
+TypedAttr ProtocolInputs::computeElement(LoadScalarOp load,
+                                         const RoleCursor &cursor) {
+  auto source = cast<BlockArgument>(load.getSource());
+  std::string name;
+  llvm::raw_string_ostream os(name);
+  os << KernelOp(model.kernel).getArgName(source.getArgNumber()) << "[";
+  for (auto [i, index] : llvm::enumerate(load.getIndices())) {
+    auto number = dyn_cast_or_null<IntegerAttr>(evaluate(index, cursor));
+    if (!number)
+      return {};
+    os << (i ? ", " : "") << number.getValue().getSExtValue();
+  }
+  os << "]";
+  return lookUp({name, ConcreteFolder::getNumberType(load.getType()),
+                 llvm::maxIntN(kIndexBits), true});
+}
+
 TypedAttr ProtocolInputs::compute(Value value, const RoleCursor &cursor) {
   if (auto input = getInput(value, cursor))
     return lookUp(*input);
@@ -205,6 +255,11 @@ TypedAttr ProtocolInputs::compute(Value value, const RoleCursor &cursor) {
   if (auto dim = dyn_cast<memref::DimOp>(op))
     return IntegerAttr::get(
         type, APInt(kIndexBits, *getStaticSize(*getSizeName(dim))));
+  if (auto load = dyn_cast<LoadScalarOp>(op))
+    return computeElement(load, cursor);
+  if (auto wait = dyn_cast<WaitOp>(op))
+    if (Value sent = findSentScalar(wait))
+      return evaluate(sent, cursor);
   bool isOfNumbers = op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
                      llvm::all_of(op->getOperandTypes(), [](Type operand) {
                        return bool(ConcreteFolder::getNumberType(operand));

@@ -75,6 +75,10 @@ private:
   std::optional<ProtocolInput> getInput(mlir::Value value,
                                         const RoleCursor &cursor);
   ProtocolInput getOpaqueInput(mlir::Value value, const RoleCursor &cursor);
+  /// The passes of the tile.work of the role at `cursor`.
+  int64_t getWorkPass(const RoleCursor &cursor) const;
+  /// An element of a tensor in global memory.
+  mlir::TypedAttr computeElement(LoadScalarOp load, const RoleCursor &cursor);
   /// Whether passes of loops decide the value.
   bool varies(mlir::Value value);
   mlir::TypedAttr evaluate(mlir::Value value, const RoleCursor &cursor);

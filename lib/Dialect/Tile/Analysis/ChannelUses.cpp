@@ -54,6 +54,9 @@ fa4::tile::collectChannelUses(KernelOp kernel) {
 
 bool fa4::tile::feeds(RoleOp role, ChannelOp channel,
                       llvm::function_ref<bool(Operation *)> isReader) {
+  // A scalar is read by the wait, and is no tile of the operations that use it.
+  if (channel.carriesScalars())
+    return false;
   return llvm::any_of(channel.getChannel().getUsers(), [&](Operation *user) {
     auto wait = dyn_cast<WaitOp>(user);
     return wait && wait->getParentOfType<RoleOp>() == role && wait.getValue() &&

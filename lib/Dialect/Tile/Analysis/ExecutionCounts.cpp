@@ -316,7 +316,7 @@ ExecutionCounts::Pass ExecutionCounts::getPass(scf::ForOp loop) {
 static bool isFunction(Operation *op) {
   if (!isMemoryEffectFree(op) || op->getNumRegions() != 0)
     return false;
-  return isa<memref::DimOp, WorkTileOp>(op) ||
+  return isa<memref::DimOp, WorkTileOp, LoadScalarOp>(op) ||
          isa_and_nonnull<arith::ArithDialect, index::IndexDialect,
                          math::MathDialect, affine::AffineDialect>(
              op->getDialect());
@@ -508,6 +508,41 @@ Polynomial ExecutionCounts::computeResult(OpResult result) {
       .Default([&](Operation *) { return getOperationAtom(result); });
 }
 
+/// The value that each wait gives is the one committed in the same pass of
+/// tile.work (or the only one of the kernel), if there is one commit and one
+/// wait of the role, both of them directly in the body of the tile.work or of
+/// the role. Null otherwise.
+static Value findCommitted(WaitOp wait) {
+  auto role = wait->getParentOfType<RoleOp>();
+  CommitOp commit;
+  for (Operation *user : wait.getChannel().getUsers()) {
+    if (auto other = dyn_cast<CommitOp>(user)) {
+      if (commit)
+        return {};
+      commit = other;
+    } else if (isa<WaitOp>(user) && user != wait &&
+               user->getParentOfType<RoleOp>() == role) {
+      return {};
+    }
+  }
+  if (!commit)
+    return {};
+  Operation *from = commit->getParentOp(), *to = wait->getParentOp();
+  bool isOnce = isa<RoleOp>(from) && isa<RoleOp>(to);
+  bool isOnceATile = isa<WorkOp>(from) && isa<WorkOp>(to);
+  return isOnce || isOnceATile ? commit.getValue() : Value();
+}
+
+Polynomial ExecutionCounts::computeWaited(WaitOp wait) {
+  Value committed = findCommitted(wait);
+  // Roles that wait for each other's scalars in a circle hang.
+  if (!committed || !waited.insert(wait).second)
+    return getOperationAtom(cast<OpResult>(wait.getValue()));
+  Polynomial result = getValue(committed);
+  waited.erase(wait);
+  return result;
+}
+
 Polynomial ExecutionCounts::computeValue(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return computeArgument(argument);
@@ -516,6 +551,8 @@ Polynomial ExecutionCounts::computeValue(Value value) {
     return bits > 0 && bits <= kMaxBits;
   };
   Operation *op = value.getDefiningOp();
+  if (auto wait = dyn_cast<WaitOp>(op))
+    return computeWaited(wait);
   bool isOfIntegers =
       isSmall(value.getType()) &&
       (isa<memref::DimOp>(op) || llvm::all_of(op->getOperandTypes(), isSmall));

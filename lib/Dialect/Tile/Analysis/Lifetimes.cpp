@@ -248,6 +248,9 @@ bool Lifetimes::happensBefore(const Access &access, const Events &events,
 }
 
 bool Lifetimes::deadBefore(ChannelOp a, ChannelOp b) {
+  // Scalars share no memory.
+  if (a.carriesScalars() || b.carriesScalars())
+    return false;
   const Buffer &first = buffers[bufferOf.find(a)->second];
   const Buffer &second = buffers[bufferOf.find(b)->second];
   // A buffer into which nobody writes would be dead before and after all

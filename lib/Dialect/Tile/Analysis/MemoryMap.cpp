@@ -20,12 +20,17 @@ using fa4::TargetDescription;
 int64_t fa4::tile::getSmemAlignment(ChannelOp channel) {
   const TargetDescription &target =
       cast<KernelOp>(channel->getParentOp()).getTarget();
-  return channel.getValueType().getRank() == 2 ? target.smemTileAlignment
-                                               : target.smemVectorAlignment;
+  VectorType tile = channel.getTileType();
+  if (!tile)
+    return kSmemScalarBytes;
+  return tile.getRank() == 2 ? target.smemTileAlignment
+                             : target.smemVectorAlignment;
 }
 
 int64_t fa4::tile::getSmemBytes(ChannelOp channel) {
-  VectorType type = channel.getValueType();
+  if (channel.carriesScalars())
+    return kSmemScalarBytes;
+  VectorType type = channel.getTileType();
   int64_t bits = type.getNumElements() * type.getElementTypeBitWidth();
   return llvm::alignTo(llvm::divideCeil(bits, 8), getSmemAlignment(channel));
 }
@@ -37,7 +42,7 @@ int64_t fa4::tile::getTmemColumns(VectorType type) {
 
 static LogicalResult checkChannel(ChannelOp channel,
                                   const TargetDescription &target) {
-  VectorType type = channel.getValueType();
+  VectorType type = channel.getTileType();
   // The check keeps the products of sizes and stages within 64 bits.
   if (channel.getStages() > target.smemBytes / target.mbarrierBytes)
     return channel.emitOpError("has ")
@@ -67,13 +72,13 @@ LogicalResult fa4::tile::checkBuffers(KernelOp kernel,
 
 PlacedBuffer fa4::tile::getBuffer(ChannelOp owner,
                                   const TargetDescription &target) {
-  VectorType type = owner.getValueType();
   int64_t stages = owner.getStages();
   if (owner.getSpace() == MemorySpace::smem)
     return {stages * getSmemBytes(owner), getSmemAlignment(owner)};
   // Instructions only need whole columns. With this alignment, loads and stores
   // of up to 32 columns never touch two channels.
-  return {stages * getTmemColumns(type), target.tmemAllocationColumns};
+  return {stages * getTmemColumns(owner.getTileType()),
+          target.tmemAllocationColumns};
 }
 
 SmallVector<ChannelOp> fa4::tile::getBufferOwners(KernelOp kernel,
@@ -155,7 +160,7 @@ static void printSpace(KernelOp kernel, MemorySpace space, raw_ostream &os) {
   for (auto [from, channel] : channels) {
     int64_t size = space == MemorySpace::smem
                        ? getSmemBytes(channel)
-                       : getTmemColumns(channel.getValueType());
+                       : getTmemColumns(channel.getTileType());
     int64_t to = from + static_cast<int64_t>(channel.getStages()) * size;
     printLine(from, to, channel.getLabel(), width, channel, size, os);
   }

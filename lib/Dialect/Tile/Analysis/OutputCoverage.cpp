@@ -568,6 +568,14 @@ Coverage OutputCheck::checkBoxes() {
   return checkHoles(block, boxes);
 }
 
+/// Whether the store does not write all of its tile that is in bounds.
+static bool leavesOut(Operation *store) {
+  if (auto put = dyn_cast<PutOp>(store))
+    return bool(put.getFrom());
+  auto matrix = dyn_cast<StoreOp>(store);
+  return matrix && matrix.getFrom();
+}
+
 Coverage OutputCheck::run() {
   collect();
   Coverage kinds = checkKinds();
@@ -578,6 +586,9 @@ Coverage OutputCheck::run() {
   for (const Store &store : stores)
     if (store.condition)
       return unknown(store.op, "the store may be left out");
+  for (const Store &store : stores)
+    if (leavesOut(store.op))
+      return unknown(store.op, "rows in front of 'from' are left out");
   findGrid();
   if (Coverage read = readStores(); read != Coverage::Proven)
     return read;

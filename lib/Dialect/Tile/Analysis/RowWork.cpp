@@ -251,7 +251,7 @@ findRecurrence(Operation *exp, RoleOp role, ArrayRef<MmaOp> mmas,
         cyclesOf(mma, target);
   if (consumers.size() > 1)
     recurrence.leadFragments =
-        columnsOf(results.front().getValueType()) / kExpFragmentColumns;
+        columnsOf(results.front().getTileType()) / kExpFragmentColumns;
   recurrence.latency =
       target.latency.mmaShared + target.latency.mbarrierRoundTrip;
   return recurrence;

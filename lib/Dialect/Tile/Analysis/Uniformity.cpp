@@ -69,6 +69,9 @@ private:
              prove(branch.elseYield().getOperand(number));
     if (isa<AnyOp>(op))
       return ofWarp;
+    // All lanes have the scalar that a wait gives.
+    if (isa<WaitOp>(op))
+      return true;
     if (isa<RowOp, ReadOp>(op) || op->getNumRegions() != 0)
       return false;
     return (isMemoryEffectFree(op) ||
@@ -129,6 +132,12 @@ static LogicalResult verifyAround(Operation *op, RoleOp role) {
 
 LogicalResult fa4::tile::verifyUniformity(RoleOp role) {
   WalkResult result = role.walk([&](Operation *op) -> WalkResult {
+    if (auto commit = dyn_cast<CommitOp>(op);
+        commit && commit.getValue() && !role.issues() &&
+        !isa<VectorType>(commit.getValue().getType()) &&
+        !isUniform(commit.getValue()))
+      return commit.emitError("commits a scalar that lanes compute, each for "
+                              "itself: it may differ among them");
     if (isa<AcquireOp, CommitOp, WaitOp, ReleaseOp, MmaOp, LoadOp, StoreOp,
             ReduceAddOp>(op) ||
         isOfWarp(op))

@@ -61,6 +61,11 @@ static LogicalResult verifyAfter(ChannelOp channel) {
     if (!other || other.getSpace() != channel.getSpace())
       return channel.emitOpError(
           "says 'after' of a channel in another memory space");
+    if (other.carriesScalars())
+      return channel.emitOpError("says 'after' of channel '")
+             << other.getLabel()
+             << "', which carries scalars and shares its memory with no other "
+                "channel";
     if (other.getInPlaceOf())
       return channel.emitOpError("says 'after' of channel '")
              << other.getLabel()
@@ -82,8 +87,8 @@ static LogicalResult verifyAt(ChannelOp channel, ChannelOp other) {
     return llvm::divideCeil(elements * type.getElementTypeBitWidth(),
                             elementBits);
   };
-  int64_t end = size(other.getValueType());
-  int64_t needed = size(channel.getValueType());
+  int64_t end = size(other.getTileType());
+  int64_t needed = size(channel.getTileType());
   if (at < 0 || at > end || at + needed > end)
     return channel.emitOpError("is at ")
            << at << " of the buffer of '" << other.getLabel() << "', which has "
@@ -96,14 +101,29 @@ static LogicalResult verifyAt(ChannelOp channel, ChannelOp other) {
   return success();
 }
 
-void ChannelOp::build(OpBuilder &builder, OperationState &state,
-                      VectorType value, StringRef label, MemorySpace space,
-                      IntegerAttr initial) {
+void ChannelOp::build(OpBuilder &builder, OperationState &state, Type value,
+                      StringRef label, MemorySpace space, IntegerAttr initial) {
   build(builder, state, ChannelType::get(builder.getContext(), value),
         builder.getStringAttr(label), space, /*in_place_of=*/Value(),
         /*after=*/ValueRange(), /*stages=*/1, initial, /*at=*/nullptr,
         /*offset=*/nullptr, /*full=*/nullptr, /*full_arrivals=*/nullptr,
         /*full_bytes=*/nullptr, /*empty=*/nullptr, /*empty_arrivals=*/nullptr);
+}
+
+/// Checks a channel of scalars: it shares no memory with others, and has no
+/// value that nobody has written, because loops and branches may depend on it.
+static LogicalResult verifyScalars(ChannelOp channel) {
+  if (channel.getSpace() != MemorySpace::smem)
+    return channel.emitOpError("carries scalars of type ")
+           << channel.getValueType()
+           << ", which are in shared memory (smem), not in tensor memory";
+  if (channel.getInitial())
+    return channel.emitOpError("carries scalars, so it cannot start with "
+                               "values that nobody has written ('initial')");
+  if (channel.getInPlaceOf() || channel.getAt() || !channel.getAfter().empty())
+    return channel.emitOpError("carries scalars, which share the memory of no "
+                               "other channel ('in_place_of', 'at', 'after')");
+  return success();
 }
 
 LogicalResult ChannelOp::verify() {
@@ -122,6 +142,8 @@ LogicalResult ChannelOp::verify() {
     return failure();
   if (failed(verifyBarrierCounts(*this)) || failed(verifyAfter(*this)))
     return failure();
+  if (carriesScalars())
+    return verifyScalars(*this);
   if (!getInPlaceOf()) {
     if (getAt())
       return emitOpError("says 'at', but not in place of which channel");
@@ -132,10 +154,13 @@ LogicalResult ChannelOp::verify() {
       other.getStages() != getStages())
     return emitOpError("shares the buffer of a channel of another space or "
                        "number of stages");
+  if (other.carriesScalars())
+    return emitOpError("shares the buffer of a channel of scalars, which "
+                       "shares its memory with no other channel");
   auto bits = [](VectorType type) {
     return type.getNumElements() * type.getElementTypeBitWidth();
   };
-  if (bits(getValueType()) > bits(other.getValueType()))
+  if (bits(getTileType()) > bits(other.getTileType()))
     return emitOpError("is larger than the channel whose buffer it shares");
   return verifyAt(*this, other);
 }
@@ -230,6 +255,8 @@ LogicalResult RoleOp::verifyRegions() {
 }
 
 LogicalResult CommitOp::verify() {
+  if (!getValue() && !getChannel().getType().getTileType())
+    return emitOpError("must have the scalar that it commits as an operand");
   if (getValue() &&
       getValue().getType() != getChannel().getType().getValueType())
     return emitOpError("commits ")
@@ -239,6 +266,8 @@ LogicalResult CommitOp::verify() {
 }
 
 LogicalResult WaitOp::verify() {
+  if (!getValue() && !getChannel().getType().getTileType())
+    return emitOpError("must have the scalar that it waits for as its result");
   if (getValue() &&
       getValue().getType() != getChannel().getType().getValueType())
     return emitOpError("gives ") << getValue().getType() << " of a channel of "
@@ -265,16 +294,29 @@ static LogicalResult verifyLaneAccess(Operation *op, Type lane, VectorType tile,
   return success();
 }
 
+/// Checks that a channel that lanes read or write carries tiles.
+static LogicalResult verifyCarriesTiles(Operation *op, ChannelType channel) {
+  if (channel.getTileType())
+    return success();
+  return op->emitOpError("accesses a channel of scalars (")
+         << channel.getValueType()
+         << "), which are operands of tile.commit and results of tile.wait";
+}
+
 LogicalResult ReadOp::verify() {
-  return verifyLaneAccess(*this, getValue().getType(),
-                          getChannel().getType().getValueType(), getColumn(),
-                          getAll());
+  ChannelType channel = getChannel().getType();
+  if (failed(verifyCarriesTiles(*this, channel)))
+    return failure();
+  return verifyLaneAccess(*this, getValue().getType(), channel.getTileType(),
+                          getColumn(), getAll());
 }
 
 LogicalResult WriteOp::verify() {
-  return verifyLaneAccess(*this, getValue().getType(),
-                          getChannel().getType().getValueType(), getColumn(),
-                          /*all=*/false);
+  ChannelType channel = getChannel().getType();
+  if (failed(verifyCarriesTiles(*this, channel)))
+    return failure();
+  return verifyLaneAccess(*this, getValue().getType(), channel.getTileType(),
+                          getColumn(), /*all=*/false);
 }
 
 LogicalResult PutOp::verify() {

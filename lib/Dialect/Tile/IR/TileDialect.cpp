@@ -41,8 +41,20 @@ struct TileFoldInterface : public DialectFoldInterface {
 };
 } // namespace
 
+bool fa4::tile::isWord(Type type) {
+  return type.isIndex() || type.isInteger(32) || type.isInteger(1) ||
+         type.isF32();
+}
+
 LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                  VectorType type) {
+                                  Type value) {
+  if (isWord(value))
+    return success();
+  auto type = dyn_cast<VectorType>(value);
+  if (!type)
+    return emitError() << "a channel carries tiles (vectors) or scalars of "
+                          "type index, i32, i1 or f32, not "
+                       << value;
   if (!type.getRank() || type.isScalable())
     return emitError() << "a channel carries values of one or more static "
                           "dimensions, not "

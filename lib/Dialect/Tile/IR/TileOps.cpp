@@ -274,6 +274,42 @@ static LogicalResult verifyTileSizes(Operation *op) {
   return success();
 }
 
+/// Checks that the kernel writes to no tensor from which it reads scalars.
+static LogicalResult verifyScalarSources(KernelOp kernel) {
+  llvm::SmallDenseMap<Value, Operation *> writers;
+  SmallVector<LoadScalarOp> loads;
+  kernel.walk([&](Operation *op) {
+    if (auto load = dyn_cast<LoadScalarOp>(op))
+      loads.push_back(load);
+    else if (auto store = dyn_cast<StoreOp>(op))
+      writers.try_emplace(store.getDest(), op);
+    else if (auto add = dyn_cast<ReduceAddOp>(op))
+      writers.try_emplace(add.getDest(), op);
+    else if (auto put = dyn_cast<PutOp>(op))
+      writers.try_emplace(put.getDest(), op);
+  });
+  for (LoadScalarOp load : loads) {
+    // Another argument, or none, is the matter of the operation's verifier.
+    auto source = dyn_cast<BlockArgument>(load.getSource());
+    if (!source || source.getOwner()->getParentOp() != kernel)
+      continue;
+    StringRef name = kernel.getArgName(source.getArgNumber());
+    if (Operation *writer = writers.lookup(source)) {
+      InFlightDiagnostic error = load.emitOpError("reads '")
+                                 << name
+                                 << "', to which the kernel writes: roles read "
+                                    "a scalar at any time, so its tensor must "
+                                    "not change";
+      error.attachNote(writer->getLoc()) << "it is written here";
+      return error;
+    }
+    if (kernel.getOutputKind(source.getArgNumber()))
+      return load.emitOpError("reads '")
+             << name << "', which is an output ('" << kArgOutput << "')";
+  }
+  return success();
+}
+
 LogicalResult KernelOp::verifyRegions() {
   Block &body = getBody().front();
   if (!body.getOps<RoleOp>().empty())
@@ -284,7 +320,9 @@ LogicalResult KernelOp::verifyRegions() {
             "channels and roles and nothing else");
   WalkResult result =
       walk([](Operation *op) -> WalkResult { return verifyTileSizes(op); });
-  return failure(result.wasInterrupted());
+  if (result.wasInterrupted())
+    return failure();
+  return verifyScalarSources(*this);
 }
 
 //===----------------------------------------------------------------------===//
@@ -330,6 +368,16 @@ static LogicalResult verifyMemoryOp(Op op, MemRefType memref, VectorType tile) {
 
 SmallVector<int64_t> LoadOp::getTileDims() {
   return tileDims(*this, getSource().getType(), getTile().getType());
+}
+LogicalResult LoadScalarOp::verify() {
+  auto source = dyn_cast<BlockArgument>(getSource());
+  if (!source || !isa<KernelOp>(source.getOwner()->getParentOp()))
+    return emitOpError("must read an argument of a tile.kernel, which does not "
+                       "change while the kernel runs");
+  int64_t rank = getSource().getType().getRank();
+  if (static_cast<int64_t>(getIndices().size()) != rank)
+    return emitOpError("needs ") << rank << " indices, one a dimension";
+  return success();
 }
 LogicalResult LoadOp::verify() {
   return verifyMemoryOp(*this, getSource().getType(), getTile().getType());

@@ -74,7 +74,7 @@ CountCheck::Count CountCheck::bytes(unsigned channel) const {
   if (!isLoaded.count(channel))
     return {0, "no TMA load fills it"};
   ChannelOp op = model.channels[channel].op;
-  VectorType type = op.getValueType();
+  VectorType type = op.getTileType();
   int64_t elementBits = type.getElementTypeBitWidth();
   int64_t rows = type.getDimSize(0);
   int64_t rowBytes = type.getNumElements() / rows * elementBits / 8;

@@ -64,8 +64,11 @@ void fa4::tile::addHandOnReads(const ProtocolModel &model, unsigned role,
 }
 
 /// Returns the columns of a row that a step of lanes reads or writes; for a
-/// value that is not distributed, its elements.
+/// value that is not distributed, its elements. `type` is null for a scalar,
+/// which is read and written as a whole.
 static llvm::BitVector findColumns(const Step &step, VectorType type) {
+  if (!type)
+    return llvm::BitVector(1, true);
   unsigned number =
       type.getRank() == 2 ? type.getDimSize(1) : type.getNumElements();
   llvm::BitVector columns(number);
@@ -116,7 +119,7 @@ private:
 
 void LaneCommits::write(const Step &step, Written &written) const {
   ChannelOp channel = model.channels[step.writes].op;
-  llvm::BitVector columns = findColumns(step, channel.getValueType());
+  llvm::BitVector columns = findColumns(step, channel.getTileType());
   auto [it, isFirst] = written.try_emplace(step.writes, columns);
   if (!isFirst)
     it->second |= columns;
@@ -129,7 +132,7 @@ void LaneCommits::readBeforeWrites(std::vector<Step> &steps) const {
     if (!isa<ReadOp>(read->op) || read->readsLast.size() != 1)
       continue;
     unsigned from = read->readsLast.front();
-    VectorType type = ChannelOp(model.channels[from].op).getValueType();
+    VectorType type = ChannelOp(model.channels[from].op).getTileType();
     auto to = read;
     for (auto step = read; step != steps.begin();) {
       --step;

@@ -242,7 +242,7 @@ LogicalResult ModelBuilder::addChannels() {
     channel.initial = op.getInitial().value_or(0);
     channel.undefined = countUndefined(op, uses);
     channel.inTensorMemory = op.getSpace() == MemorySpace::tmem;
-    channel.size = channel.inTensorMemory ? getTmemColumns(op.getValueType())
+    channel.size = channel.inTensorMemory ? getTmemColumns(op.getTileType())
                                           : getSmemBytes(op);
     if (failed(checkSides(uses, channel)))
       return failure();
@@ -442,11 +442,18 @@ LogicalResult ModelBuilder::addChannelOperation(Operation &op, Steps &steps) {
       })
       .Case([&](WaitOp wait) {
         Step step(StepKind::Wait, &op, channelOf(wait.getChannel()));
-        if (wait.getValue()) {
+        if (wait.getChannel().getType().getTileType() && wait.getValue()) {
           step.result = newVariable(wait.getValue());
           waited[bufferOf.lookup(wait.getChannel())].push_back(wait);
         }
+        unsigned channel = step.channel;
         steps.push_back(std::move(step));
+        // The wait for a scalar reads it.
+        if (!wait.getChannel().getType().getTileType()) {
+          Step read(StepKind::Access, &op);
+          read.readsLast.push_back(channel);
+          steps.push_back(std::move(read));
+        }
         return success();
       })
       .Case([&](ReleaseOp release) {
@@ -464,7 +471,8 @@ LogicalResult ModelBuilder::addChannelOperation(Operation &op, Steps &steps) {
       .Case([&](CommitOp commit) -> LogicalResult {
         unsigned channel = channelOf(commit.getChannel());
         Step step(StepKind::Commit, &op, channel);
-        if (role->issues) {
+        bool isTile = bool(commit.getChannel().getType().getTileType());
+        if (role->issues && isTile) {
           // The operations that write the stage set this.
           Value value = commit.getValue();
           if (value && !variableOf(value) && !matchPattern(value, m_Constant()))

@@ -382,8 +382,8 @@ static ChannelOp findAccumulator(const ChannelUses &part, const UsesMap &all) {
   for (const auto &[channel, uses] : all) {
     if (!isCandidate(uses, all) || uses.producers[0] != part.consumers[0] ||
         uses.consumers[0] != part.producers[0] ||
-        ChannelOp(channel).getValueType().getDimSize(0) !=
-            ChannelOp(part.channel).getValueType().getDimSize(0) ||
+        ChannelOp(channel).getTileType().getDimSize(0) !=
+            ChannelOp(part.channel).getTileType().getDimSize(0) ||
         !alternateInLanes(part.producers[0], part, uses))
       continue;
     WaitOp wait = findSource(part.commits.front(), uses);
@@ -396,7 +396,7 @@ static ChannelOp findAccumulator(const ChannelUses &part, const UsesMap &all) {
 }
 
 static int64_t columnsOf(ChannelOp channel) {
-  return getTmemColumns(channel.getValueType());
+  return getTmemColumns(channel.getTileType());
 }
 
 /// Returns true if the channels of the place, and `early`, which would be

@@ -127,7 +127,7 @@ void LaneLayouts::Inference::visit(Operation *op) {
       })
       .Case([&](StoreOp op) { require(op, op.getTile(), LaneLayout::Rows); })
       .Case([&](CommitOp op) {
-        if (op.getValue())
+        if (op.getValue() && isa<VectorType>(op.getValue().getType()))
           require(op, op.getValue(), LaneLayout::Rows);
       })
       .Default([&](Operation *op) {

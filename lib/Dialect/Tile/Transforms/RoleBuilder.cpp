@@ -218,6 +218,8 @@ Crossing *RoleBuilder::findHandOver(const Crossing &crossing) {
 }
 
 MemorySpace RoleBuilder::spaceOf(const Crossing &crossing) {
+  if (!isa<VectorType>(crossing.value.getType()))
+    return MemorySpace::smem;
   RoleTask from = partition.getRoles()[crossing.from].task;
   RoleTask to = partition.getRoles()[crossing.to].task;
   if (from == RoleTask::Mma)
@@ -307,13 +309,14 @@ LogicalResult RoleBuilder::checkDestinations() {
 LogicalResult RoleBuilder::createChannel(Crossing &crossing,
                                          OpBuilder &builder) {
   Location loc = crossing.value.getLoc();
-  auto type = dyn_cast<VectorType>(crossing.value.getType());
-  if (!type)
+  Type type = crossing.value.getType();
+  if (!isa<VectorType>(type) && !isWord(type))
     return emitError(loc, "a value of type ")
-           << crossing.value.getType() << " is made by role '"
+           << type << " is made by role '"
            << partition.getRoles()[crossing.from].name << "' and used by '"
            << partition.getRoles()[crossing.to].name
-           << "': only tiles can cross";
+           << "': only tiles and scalars of type index, i32, i1 or f32 can "
+              "cross";
   IntegerAttr initial;
   if (crossing.eachIteration) {
     // In the first iteration no role hands over a value.
@@ -680,7 +683,9 @@ void RoleBuilder::placeReleases(RoleOp role) {
     Operation *last = op;
     if (Operation *first = getFirstUser(op.getValue(), *block)) {
       op->moveBefore(first);
-      last = getLastUser(op.getValue(), *block);
+      // A scalar is read by the wait itself.
+      if (isa<VectorType>(op.getValue().getType()))
+        last = getLastUser(op.getValue(), *block);
     }
     auto channel = op.getChannel().getDefiningOp<ChannelOp>();
     if (isInPlace(channel))

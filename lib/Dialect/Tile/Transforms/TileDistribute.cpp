@@ -278,6 +278,10 @@ void Distributor::readBuffer(Value channel, Operation &at, OpBuilder &b) {
 
 LogicalResult Distributor::lowerWait(WaitOp op, OpBuilder &b) {
   readBuffer(op.getChannel(), *op, b);
+  if (op.getValue() && !isa<VectorType>(op.getValue().getType())) {
+    b.clone(*op, map);
+    return success();
+  }
   WaitOp::create(b, op.getLoc(), /*value=*/Type(), op.getChannel());
   if (!op.getValue())
     return success();
@@ -410,6 +414,10 @@ LogicalResult Distributor::lowerCommit(CommitOp op, OpBuilder &b) {
       return success();
     }
   readBuffer(op.getChannel(), *op, b);
+  if (value && !isa<VectorType>(value.getType())) {
+    b.clone(*op, map);
+    return success();
+  }
   if (value) {
     if (layouts.get(value) == LaneLayout::Whole && !LaneLayouts::isFree(value))
       return op.emitOpError("commits a tile that each thread holds as a whole; "
@@ -429,8 +437,9 @@ LogicalResult Distributor::lowerStore(StoreOp op, OpBuilder &b) {
   SmallVector<Value> indices;
   for (Value index : op.getIndices())
     indices.push_back(lane(index));
+  Value from = op.getFrom() ? lane(op.getFrom()) : Value();
   PutOp::create(b, op.getLoc(), lane(op.getTile(), LaneLayout::Rows),
-                op.getDest(), indices, op.getTileDims().front());
+                op.getDest(), indices, from, op.getTileDims().front());
   return success();
 }
 

@@ -40,7 +40,10 @@ static void sinkWait(WaitOp wait) {
 /// column to have read it before: it is a tile, or a vector of columns, that
 /// goes through elementwise operations and slices of columns only.
 static bool isStreamed(Value value) {
-  bool isWide = cast<VectorType>(value.getType()).getRank() == 2;
+  auto type = dyn_cast<VectorType>(value.getType());
+  if (!type)
+    return false;
+  bool isWide = type.getRank() == 2;
   SetVector<Value> reached;
   reached.insert(value);
   for (unsigned i = 0; i < reached.size(); ++i)
@@ -78,7 +81,9 @@ static Operation *endOfStream(WaitOp wait) {
 static Operation *lastUse(WaitOp wait, bool follows, Operation *end) {
   Operation *last = wait;
   SetVector<Value> reached;
-  if (wait.getValue())
+  // A scalar is read by the wait itself.
+  if (isa_and_nonnull<VectorType>(wait.getValue() ? wait.getValue().getType()
+                                                  : Type()))
     reached.insert(wait.getValue());
   for (unsigned i = 0; i < reached.size(); ++i)
     for (Operation *user : reached[i].getUsers()) {

@@ -36,8 +36,8 @@ static SmallVector<Part> partsOf(int64_t columns) {
 /// used as the A operand of MMAs, with the columns as the K dimension.
 static bool canSplit(const ChannelUses &uses) {
   ChannelOp channel = uses.channel;
-  VectorType type = channel.getValueType();
-  if (type.getRank() != 2 || type.getDimSize(1) < kLeastColumns ||
+  VectorType type = channel.getTileType();
+  if (!type || type.getRank() != 2 || type.getDimSize(1) < kLeastColumns ||
       type.getDimSize(1) % kGranule != 0 || channel.getInPlaceOf() ||
       channel.getInitial() || uses.commits.empty() || uses.waits.empty())
     return false;
@@ -86,7 +86,7 @@ static void splitMma(MmaOp mma, ValueRange tiles, ArrayRef<Part> parts) {
 
 static void splitChannel(const ChannelUses &uses) {
   ChannelOp channel = uses.channel;
-  VectorType type = channel.getValueType();
+  VectorType type = channel.getTileType();
   SmallVector<Part> parts = partsOf(type.getDimSize(1));
   OpBuilder builder(channel);
   SmallVector<ChannelOp> channels;

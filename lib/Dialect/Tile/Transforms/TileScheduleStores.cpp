@@ -116,7 +116,9 @@ static Operation *findStore(WaitOp wait) {
 /// for channels whose values cannot be divided.
 static int64_t countBoxes(const ChannelUses &uses) {
   ChannelOp channel = uses.channel;
-  VectorType type = channel.getValueType();
+  VectorType type = channel.getTileType();
+  if (!type)
+    return 1;
   int64_t span = getSwizzleSpan(type);
   if (channel.getSpace() != MemorySpace::smem || !span ||
       channel.getInPlaceOf() || channel.getInitial() || uses.commits.empty() ||
@@ -151,7 +153,7 @@ SmallVector<int64_t> fa4::tile::getStoreParts(KernelOp kernel) {
 /// store.
 static void storeParts(WaitOp wait, ChannelOp channel, int64_t parts) {
   Operation *store = findStore(wait);
-  VectorType type = channel.getValueType();
+  VectorType type = channel.getTileType();
   OpBuilder builder(store);
   Location loc = store->getLoc();
   auto dims = isa<StoreOp>(store) ? cast<StoreOp>(store).getTileDims()
@@ -180,7 +182,7 @@ static void storeParts(WaitOp wait, ChannelOp channel, int64_t parts) {
 
 static void divideStore(const ChannelUses &uses, int64_t parts) {
   ChannelOp channel = uses.channel;
-  VectorType whole = channel.getValueType();
+  VectorType whole = channel.getTileType();
   auto type =
       VectorType::get({whole.getDimSize(0), whole.getDimSize(1) / parts},
                       whole.getElementType());

@@ -191,7 +191,9 @@ static void sinkReleases(Block &block) {
       waited[wait.getChannel()] = wait;
     auto release = dyn_cast<ReleaseOp>(op);
     WaitOp wait = release ? waited.lookup(release.getChannel()) : WaitOp();
-    if (!wait || !wait.getValue())
+    // A scalar is read by the wait itself.
+    if (!wait || !wait.getValue() ||
+        !isa<VectorType>(wait.getValue().getType()))
       continue;
     Operation *last = getLastUser(wait.getValue(), block);
     if (last && release->isBeforeInBlock(last))

@@ -17,7 +17,12 @@
 // (IntegerRanges). Elsewhere it is the residue of the sum or product, an atom
 // of its own: two residues are equal if the polynomials are, modulo the same
 // power of two. An operation that is not a sum or product is an atom whose name
-// has the types and operands of the operation.
+// has the types and operands of the operation. That holds for tile.load_scalar,
+// too, which gives one number for equal indices, whoever reads it.
+//
+// A scalar that came through a channel is the value that was committed, where
+// each commit has one wait in the role: both stand once at the top of the work
+// on a tile. Elsewhere it is an atom that nothing else is equal to.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,6 +35,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DynamicAPInt.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringMap.h"
 #include <map>
 #include <vector>
@@ -121,6 +127,7 @@ private:
   };
 
   Polynomial computeValue(mlir::Value value);
+  Polynomial computeWaited(WaitOp wait);
   Polynomial computeArgument(mlir::BlockArgument argument);
   Polynomial getCoordinate(mlir::BlockArgument argument);
   Polynomial computeResult(mlir::OpResult result);
@@ -150,6 +157,8 @@ private:
   llvm::StringMap<unsigned> atomOf;
   llvm::DenseMap<mlir::Value, Polynomial> values;
   std::map<Polynomial, bool> proofs;
+  /// The waits for scalars whose values are being computed.
+  llvm::SmallPtrSet<mlir::Operation *, 4> waited;
 };
 
 } // namespace fa4::tile

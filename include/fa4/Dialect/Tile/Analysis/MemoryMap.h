@@ -32,6 +32,9 @@ namespace fa4::tile {
 /// up to keep an alignment of 8.
 inline constexpr int64_t kTmemAddressBytes = 8;
 
+/// Size and alignment in bytes of a stage that holds a scalar.
+inline constexpr int64_t kSmemScalarBytes = 8;
+
 /// Returns the alignment of a stage in shared memory in bytes; its size is a
 /// multiple of it, too. Matrices have the 128-byte swizzle, which repeats every
 /// 1024 bytes (PTX ISA, "Shared memory matrix layout"); row values are the

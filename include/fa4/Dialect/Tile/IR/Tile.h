@@ -55,6 +55,9 @@ inline constexpr int64_t kMaxTileElements = int64_t(1) << 20;
 /// Whether the tile has at most kMaxTileElements.
 bool fitsChip(mlir::VectorType tile);
 
+/// Whether a channel may carry scalars of this type: index, i32, i1 or f32.
+bool isWord(mlir::Type type);
+
 /// Whether this is the type of the response to a tile.request: 16 opaque bytes.
 bool isResponse(mlir::Type type);
 

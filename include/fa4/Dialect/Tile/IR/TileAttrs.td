@@ -180,24 +180,35 @@ def Tile_ChannelType : TypeDef<Tile_Dialect, "Channel"> {
   let mnemonic = "channel";
   let summary = "handle of a channel";
   let description = [{
-    A channel that carries values of type `vector`, one a stage: of one or more
-    static dimensions, of elements that have a size in memory, and no more of them
-    than fit any chip (2^20).
+    A channel that carries values of one type, one a stage:
 
-    Example: the type of `%s` is `!tile.channel<vector<128x128xf32>>`.
+    | values | in |
+    |---|---|
+    | tiles: vectors of one or more static dimensions, of elements that have a size in memory, and no more of them than fit any chip (2^20) | shared or tensor memory |
+    | scalars: `index`, `i32`, `i1`, `f32` | shared memory |
+
+    Example: the type of `%s` is `!tile.channel<vector<128x128xf32>>`, that of `%n` `!tile.channel<i32>`.
 
     ```mlir
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
       %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
+      %n = tile.channel "n" smem stages(1) : <i32>
       tile.role @r kind(vector) {
         %v = tile.wait %s : <vector<128x128xf32>> -> vector<128x128xf32>
+        %number = tile.wait %n : <i32> -> i32
       }
     }
     ```
   }];
-  let parameters = (ins "::mlir::VectorType":$valueType);
+  let parameters = (ins "::mlir::Type":$valueType);
   let genVerifyDecl = 1;
   let assemblyFormat = "`<` $valueType `>`";
+  let extraClassDeclaration = [{
+    /// Returns the type of the tiles, or null if the channel carries scalars.
+    ::mlir::VectorType getTileType() const {
+      return ::llvm::dyn_cast<::mlir::VectorType>(getValueType());
+    }
+  }];
 }
 
 #endif // FA4_DIALECT_TILE_IR_TILEATTRS_TD

@@ -23,7 +23,7 @@ def Tile_ChannelOp : Tile_Op<"channel", [
   let description = [{
     `stages` buffers, each for one value of the channel's type, in shared memory
     (`smem`) or tensor memory (`tmem`), used in ring order by one producer and
-    one or more consumers:
+    one or more consumers. A value is a tile, or a scalar (an index, a flag), which is in shared memory:
 
     | operation | by | meaning |
     |---|---|---|
@@ -33,6 +33,10 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     | `tile.release` | consumer | the oldest stage that was waited for is free again, when all operations issued so far that read it have ended |
 
     `initial(n)`: the first `n` waits need no commit; their value is undefined.
+
+    A scalar is in the registers of who has waited for it, in a role of any kind, and is read
+    by the wait itself: its stage may be released right away. A role of lanes commits a
+    scalar that is the same in all of them; one of them writes it.
 
     Two clauses say which channels share memory; `tile-share-buffers` sets them.
 
@@ -102,7 +106,7 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     OptionalAttr<I64Attr>:$empty_arrivals);
   let results = (outs Tile_ChannelType:$channel);
   // A channel of one stage that has no place yet.
-  let builders = [OpBuilder<(ins "::mlir::VectorType":$value, "::llvm::StringRef":$label,
+  let builders = [OpBuilder<(ins "::mlir::Type":$value, "::llvm::StringRef":$label,
                              "MemorySpace":$space, CArg<"::mlir::IntegerAttr", "{}">:$initial)>];
   let assemblyFormat = [{
     $label `` $space `stages` `(` $stages `)` (`initial` `(` $initial^ `)`)?
@@ -116,7 +120,10 @@ def Tile_ChannelOp : Tile_Op<"channel", [
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    ::mlir::VectorType getValueType() { return getChannel().getType().getValueType(); }
+    ::mlir::Type getValueType() { return getChannel().getType().getValueType(); }
+    /// Returns the type of the channel's tiles, or null if it carries scalars.
+    ::mlir::VectorType getTileType() { return getChannel().getType().getTileType(); }
+    bool carriesScalars() { return !getTileType(); }
   }];
 }
 
@@ -205,12 +212,12 @@ def Tile_CommitOp : Tile_SynchronizingOp<"commit"> {
   let description = [{
     See `tile.channel`; example at `tile.acquire`. The value of a `tile.load`
     or `tile.mma` is committed by the role that issues it: the consumer's wait ends
-    when it has arrived. After `tile-distribute`, where lanes write the stage
-    themselves (`tile.write`), there is no operand.
+    when it has arrived. After `tile-distribute`, where lanes write the tile of a stage
+    themselves (`tile.write`), there is no operand; a scalar stays one.
 
     | operand | shape | element type |
     |---|---|---|
-    | `value` | that of the channel, of rank 1 or 2 | that of the channel: float or signless integer |
+    | `value` | that of the channel, a scalar or of rank 1 or 2 | that of the channel: float or signless integer |
 
     ```mlir
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
@@ -224,7 +231,7 @@ def Tile_CommitOp : Tile_SynchronizingOp<"commit"> {
     }
     ```
   }];
-  let arguments = (ins Tile_ChannelType:$channel, Optional<Tile_Value>:$value);
+  let arguments = (ins Tile_ChannelType:$channel, Optional<Tile_Payload>:$value);
   let assemblyFormat = [{
     $channel (`,` $value^)? attr-dict `:` type($channel) (`,` type($value)^)?
   }];
@@ -235,12 +242,12 @@ def Tile_WaitOp : Tile_SynchronizingOp<"wait"> {
   let summary = "wait for the consumer's next value";
   let description = [{
     See `tile.channel`; example at `tile.acquire`. The value is the result of the wait, so
-    nothing can use it early. After `tile-distribute`, where lanes read the
-    stage themselves (`tile.read`), there is no result.
+    nothing can use it early. After `tile-distribute`, where lanes read the tile of a
+    stage themselves (`tile.read`), there is no result; a scalar stays one.
 
     | result | shape | element type |
     |---|---|---|
-    | `value` | that of the channel, of rank 1 or 2 | that of the channel: float or signless integer |
+    | `value` | that of the channel, a scalar or of rank 1 or 2 | that of the channel: float or signless integer |
 
     ```mlir
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
@@ -254,7 +261,7 @@ def Tile_WaitOp : Tile_SynchronizingOp<"wait"> {
     ```
   }];
   let arguments = (ins Tile_ChannelType:$channel);
-  let results = (outs Optional<Tile_Value>:$value);
+  let results = (outs Optional<Tile_Payload>:$value);
   let assemblyFormat = "$channel attr-dict `:` type($channel) (`->` type($value)^)?";
   let hasVerifier = 1;
 }

@@ -38,6 +38,9 @@ def Tile_Value : Type<IsFixedVectorOfRankPred<[1, 2]>,
 
 // The element types that the tables of the operations list are in the types of
 // their operands; test_op_types.py tries each that is listed and each that is not.
+/// What a channel may carry beside tiles.
+def Tile_Word : Type<CPred<"fa4::tile::isWord($_self)">, "index, i32, i1 or f32">;
+def Tile_Payload : AnyTypeOf<[Tile_Value, Tile_Word]>;
 def Tile_MmaOperand : FixedVectorOfRankAndType<[2], [BF16, F16]>;
 def Tile_Accumulator : FixedVectorOfRankAndType<[2], [F32]>;
 def Tile_F32Value : FixedVectorOfRankAndType<[1, 2], [F32]>;
@@ -156,8 +159,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [
 
 /// Accesses the tensor, and in a role also a stage of a channel, which the access
 /// reads or fills from then on: see tile.role.
-class Tile_MemoryOp<string mnemonic>
-    : Tile_Op<mnemonic, [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+class Tile_MemoryOp<string mnemonic, list<Trait> traits = []>
+    : Tile_Op<mnemonic, [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>] # traits> {
   let hasVerifier = 1;
   code memoryDeclaration = [{
     /// Dimensions of the memref that the tile spans, one a tile dimension.
@@ -198,11 +201,71 @@ def Tile_LoadOp : Tile_MemoryOp<"load"> {
   let extraClassDeclaration = memoryDeclaration;
 }
 
-def Tile_StoreOp : Tile_MemoryOp<"store"> {
+def Tile_GlobalScalar : AnyTypeOf<[F32, I32, I64]>;
+
+def Tile_LoadScalarOp : Tile_Op<"load_scalar", [
+    Pure, TypesMatchWith<"the result has the element type of the memref", "source", "result",
+                         "::mlir::getElementTypeOrSelf($_self)">]> {
+  let summary = "read one element of a global tensor";
+  let description = [{
+    The element at `indices`, the same for all threads: a length, an offset, a scale. **An element
+    out of bounds is 0.**
+
+    `source` is an argument of the kernel, to which the kernel writes nothing; nor does
+    anybody else while the kernel runs, as for every input of a launch (the manifest's
+    `exclusive` keeps the outputs apart). So equal indices give equal numbers in
+    all roles and at any time, and the operation has no effects: each role that needs the number reads
+    it, and passes may move and merge reads.
+
+    Nothing is known of the range of the number: what has to be in a range is brought into it
+    by arithmetic, as a length by `arith.maxsi` with 0 and `arith.minsi` with
+    the size of the tensor whose elements it counts. Passes see these bounds.
+
+    | operand or result | shape | element type |
+    |---|---|---|
+    | `source` | rank 1 or more | f32, i32, i64 |
+    | `result` | scalar | that of `source` |
+
+    Example:
+
+    ```mlir
+    // Of the rows of each sequence, only the first `lengths[b]` are copied (in tiles of 128).
+    tile.kernel @copy(%lengths: memref<?xi32> {tile.name = "lengths", tile.dims = ["B"]},
+                      %x: memref<?x?x64xbf16> {tile.name = "x", tile.dims = ["B", "N", "64"]},
+                      %y: memref<?x?x64xbf16> {tile.name = "y", tile.dims = ["B", "N", "64"],
+                                               tile.output = "partial"})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"B">]} {
+      %b = tile.work_tile : index
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c128 = arith.constant 128 : index
+      %n = memref.dim %x, %c1 : memref<?x?x64xbf16>
+      %number = tile.load_scalar %lengths[%b] : memref<?xi32>
+      %length = arith.index_cast %number : i32 to index
+      %positive = arith.maxsi %length, %c0 : index
+      %end = arith.minsi %positive, %n : index
+      scf.for %row = %c0 to %end step %c128 {
+        %t = tile.load %x[%b, %row, %c0] : memref<?x?x64xbf16> -> vector<128x64xbf16>
+        tile.store %t, %y[%b, %row, %c0] : vector<128x64xbf16>, memref<?x?x64xbf16>
+      }
+    }
+    ```
+  }];
+  let arguments = (ins AnyNon0RankedMemRef:$source, Variadic<Index>:$indices);
+  let results = (outs Tile_GlobalScalar:$result);
+  let assemblyFormat = "$source `[` $indices `]` attr-dict `:` type($source)";
+  let hasVerifier = 1;
+}
+
+def Tile_StoreOp : Tile_MemoryOp<"store", [AttrSizedOperandSegments]> {
   let summary = "write a tile of a global tensor";
   let description = [{
     As `tile.load`, in the other direction, with the same types. **Elements out of
-    bounds are not written.**
+    bounds are not written.** With `from`, nor are those whose index of the tile's first dimension is less
+    than that: where sequences are packed, a tile that ends with its sequence and begins in the one
+    before leaves that one alone. (Tiles are counted from the end of a sequence then. Hardware
+    cuts off what is in front of the first element; a bound behind the last element of a sequence
+    would need addresses in front of the tensor.)
 
     | operand | shape | element type |
     |---|---|---|
@@ -219,11 +282,11 @@ def Tile_StoreOp : Tile_MemoryOp<"store"> {
     ```
   }];
   let arguments = (ins Tile_MemoryValue:$tile, AnyNon0RankedMemRef:$dest,
-                       Variadic<Index>:$indices,
+                       Variadic<Index>:$indices, Optional<Index>:$from,
                        OptionalAttr<DenseI64ArrayAttr>:$dims);
   let assemblyFormat = [{
-    $tile `,` $dest `[` $indices `]` (`dims` $dims^)? attr-dict
-    `:` type($tile) `,` type($dest)
+    $tile `,` $dest `[` $indices `]` (`dims` $dims^)? (`from` `(` $from^ `)`)?
+    attr-dict `:` type($tile) `,` type($dest)
   }];
   let extraClassDeclaration = memoryDeclaration;
 }
