@@ -291,7 +291,10 @@ def some_value(type):
 def test_values_of_channels(op):
     """A value of a channel has the type of the channel."""
     (cells,) = [cells for name, cells in tables(op).items() if name == "value"]
-    assert cells == ("that of the channel, of rank 1 or 2", "that of the channel: float or signless integer")
+    assert cells == ("that of the channel, a scalar or of rank 1 or 2", "that of the channel: float or signless integer")
+    # The type of a channel lists its scalars.
+    page = (ROOT / "docs" / "reference" / "TileDialect.md").read_text()
+    assert "| scalars: `index`, `i32`, `i1`, `f32` | shared memory |" in page
 
     def text(channel, value):
         if op == "tile.commit":
@@ -308,6 +311,31 @@ def test_values_of_channels(op):
             tried.append((text(type, type), fine))
         tried.append((text(vector((64, 64), element), vector((64, 64), OTHER.get(element, "f32"))), False))
         tried.append((text(vector((64, 64), element), vector((64,), element)), False))
+    for element in ELEMENTS:
+        if not element.startswith("vector"):
+            tried.append((text(element, element), element in {"index", "i32", "i1", "f32"}))
+    tried.append((text("i32", "index"), False))
+    tried.append((text("i32", "vector<1xi32>"), False))
+    check(tried)
+
+
+def test_scalars_of_tensors():
+    assert tables("tile.load_scalar") == {
+        "source": ("rank 1 or more", "f32, i32, i64"), "result": ("scalar", "that of `source`"),
+    }  # fmt: skip
+
+    def text(shape, element):
+        type = f"memref<{'x'.join([*['?'] * len(shape), element])}>"
+        names = ", ".join(f'"{letter}"' for letter in "LMN"[: len(shape)])
+        indices = ", ".join(["%c0"] * len(shape))
+        return (
+            f'tile.kernel @k(%x: {type} {{tile.name = "x", tile.dims = [{names}]}})\n'
+            '  attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {\n'
+            f"%c0 = arith.constant 0 : index\n%v = tile.load_scalar %x[{indices}] : {type} }}"
+        )
+
+    tried = [(text((64,), e), e in {"f32", "i32", "i64"}) for e in ELEMENTS if e not in NO_VECTOR]
+    tried += [(text((64,) * rank, "i32"), rank > 0) for rank in range(4)]
     check(tried)
 
 

@@ -42,8 +42,8 @@ struct TileFoldInterface : public DialectFoldInterface {
 } // namespace
 
 bool fa4::tile::isWord(Type type) {
-  return type.isIndex() || type.isInteger(32) || type.isInteger(1) ||
-         type.isF32();
+  return type.isIndex() || type.isSignlessInteger(32) ||
+         type.isSignlessInteger(1) || type.isF32();
 }
 
 LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError,
