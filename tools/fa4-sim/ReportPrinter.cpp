@@ -6,9 +6,35 @@
 //===----------------------------------------------------------------------===//
 
 #include "ReportPrinter.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Format.h"
 
 using namespace fa4::sim;
+
+/// The text of an instruction with long vectors cut: the accumulator of a wgmma
+/// has up to 128 registers.
+static std::string shortened(llvm::StringRef text) {
+  constexpr unsigned longest = 8;
+  std::string result;
+  while (!text.empty()) {
+    auto [before, rest] = text.split('{');
+    auto [vector, after] = rest.split('}');
+    bool isVector = before.size() < text.size() && vector.size() < rest.size();
+    llvm::SmallVector<llvm::StringRef> elements;
+    vector.split(elements, ',');
+    if (!isVector || elements.size() <= longest) {
+      size_t end = isVector ? before.size() + vector.size() + 2 : text.size();
+      result += text.take_front(end);
+      text = text.drop_front(end);
+      continue;
+    }
+    result += (before + "{" + elements[0].trim() + ", " + elements[1].trim() +
+               ", ..., " + elements.back().trim() + "}")
+                  .str();
+    text = after;
+  }
+  return result;
+}
 
 static void printSite(llvm::raw_ostream &os, const ptx::Module &module,
                       const ReportSite &site) {
@@ -26,7 +52,7 @@ static void printSite(llvm::raw_ostream &os, const ptx::Module &module,
     os << ": " << site.what;
   os << "\n";
   if (site.line)
-    os << "    " << module.lineText(site.line).trim() << "\n";
+    os << "    " << shortened(module.lineText(site.line).trim()) << "\n";
 }
 
 void fa4::sim::printReport(llvm::raw_ostream &os, const ptx::Module &module,

@@ -23,29 +23,37 @@ void AsyncEngine::issue(std::unique_ptr<AsyncOp> op, uint32_t queue) {
   queues.back().ops.push_back(std::move(op));
 }
 
-bool AsyncEngine::runOne(Cluster &cluster, Random &random) {
-  unsigned count = queues.size();
-  if (count == 0)
-    return false;
-  unsigned first = random.below(count);
+unsigned AsyncEngine::choose(Cluster &cluster, Random &random) {
+  unsigned count = queues.size(), first = random.below(count), copy = count;
   for (unsigned i = 0; i < count; ++i) {
     unsigned at = first + i < count ? first + i : first + i - count;
     if (!queues[at].ops.front()->ready(cluster))
       continue;
-    AsyncOp *op = queues[at].ops.front().get();
-    bool done = op->step(cluster, random);
-    cluster.advance();
-    if (!done)
-      return true;
-    // The operation may have issued others, so the list may have grown.
-    Queue &queue = queues[at];
-    queue.ops.pop_front();
-    --outstanding;
-    if (queue.ops.empty()) {
-      std::swap(queue, queues.back());
-      queues.pop_back();
-    }
-    return true;
+    if (!copiesLast || queues[at].id != unordered)
+      return at;
+    if (copy == count)
+      copy = at;
   }
-  return false;
+  return copy;
+}
+
+bool AsyncEngine::runOne(Cluster &cluster, Random &random) {
+  if (queues.empty())
+    return false;
+  unsigned at = choose(cluster, random);
+  if (at == queues.size())
+    return false;
+  bool done = queues[at].ops.front()->step(cluster, random);
+  cluster.advance();
+  if (!done)
+    return true;
+  // The operation may have issued others, so the list may have grown.
+  Queue &queue = queues[at];
+  queue.ops.pop_front();
+  --outstanding;
+  if (queue.ops.empty()) {
+    std::swap(queue, queues.back());
+    queues.pop_back();
+  }
+  return true;
 }

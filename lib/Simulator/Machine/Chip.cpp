@@ -8,8 +8,8 @@
 #include "Decoder.h"
 #include "InstructionDecoder.h"
 #include "fa4/Target/TargetDescription.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace fa4::sim;
 
@@ -41,12 +41,67 @@ void Decoder::findChip() {
   }
 }
 
-Chip fa4::sim::chipOfRoot(llvm::StringRef root) {
-  return llvm::StringSwitch<Chip>(root)
-      .Case("wgmma", Chip::Sm90a)
-      .Case("tcgen05", Chip::Sm100a)
-      .Case("clusterlaunchcontrol", Chip::Sm100)
-      .Default(Chip::Any);
+/// Forms that not all chips have: an opcode of this root that has the word.
+/// (PTX ISA, "Target ISA Notes" of each; ptxas 13.5 refuses the same.)
+struct InstructionDecoder::RestrictedForm {
+  llvm::StringLiteral root, word;
+  Chip chip;
+};
+
+const InstructionDecoder::RestrictedForm InstructionDecoder::restrictedForms[] =
+    {
+        {"wgmma", "", Chip::Sm90a},
+        {"tcgen05", "", Chip::Sm100a},
+        {"clusterlaunchcontrol", "", Chip::Sm100},
+        {"add", "f32x2", Chip::Sm100},
+        {"sub", "f32x2", Chip::Sm100},
+        {"mul", "f32x2", Chip::Sm100},
+        {"fma", "f32x2", Chip::Sm100},
+        {"redux", "f32", Chip::Sm100a},
+        {"st", "bulk", Chip::Sm100},
+        {"cvt", "rs", Chip::Sm100a},
+        {"cvt", "e2m1x2", Chip::Sm100a},
+        {"cvt", "e2m3x2", Chip::Sm100a},
+        {"cvt", "e3m2x2", Chip::Sm100a},
+        {"cvt", "e2m1x4", Chip::Sm100a},
+        {"cvt", "e2m3x4", Chip::Sm100a},
+        {"cvt", "e3m2x4", Chip::Sm100a},
+        {"cvt", "ue8m0x2", Chip::Sm100a},
+        {"cp", "cp_mask", Chip::Sm100},
+        {"cp", "cta_group::1", Chip::Sm100a},
+        {"cp", "cta_group::2", Chip::Sm100a},
+};
+
+/// Accesses of 256 bits.
+static bool isWideAccess(const ptx::Instruction &source) {
+  using llvm::is_contained;
+  auto has = [&](llvm::StringRef word) {
+    return is_contained(source.words, word);
+  };
+  bool isAccess = source.root() == "ld" || source.root() == "st";
+  bool words = has("b32") || has("f32") || has("u32") || has("s32");
+  bool doubles = has("b64") || has("f64") || has("u64") || has("s64");
+  return isAccess && ((has("v8") && words) || (has("v4") && doubles));
+}
+
+bool InstructionDecoder::checkChip() {
+  llvm::StringRef root = ast.root();
+  for (const RestrictedForm &form : restrictedForms)
+    if (root == form.root &&
+        (form.word.empty() || llvm::is_contained(ast.words, form.word)))
+      return needs(form.chip, form.word.empty()
+                                  ? root.str()
+                                  : (root + "." + form.word).str());
+  bool isSum = root == "add" || root == "sub" || root == "fma";
+  if (isSum && llvm::is_contained(ast.words, "f32") &&
+      (llvm::is_contained(ast.words, "f16") ||
+       llvm::is_contained(ast.words, "bf16")))
+    return needs(Chip::Sm100, root.str() + " of mixed precision");
+  if ((root == "max" || root == "min") && flat.size() == 4)
+    return needs(Chip::Sm100, root.str() + " of three operands");
+  if (isWideAccess(ast))
+    return needs(Chip::Sm100, root.str() + " of 256 bits");
+  return true;
 }
 
 bool InstructionDecoder::needs(Chip chip, llvm::StringRef what) {

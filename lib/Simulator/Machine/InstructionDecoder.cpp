@@ -110,7 +110,7 @@ void InstructionDecoder::run() {
     error("unknown opcode '" + ast.opcode + "'");
     return;
   }
-  if (!needs(chipOfRoot(ast.root()), ast.root()))
+  if (!checkChip())
     return;
   for (llvm::StringRef word : ast.words.drop_front(prefix))
     modifiers.push_back(word);

@@ -39,9 +39,22 @@ public:
   bool addCall() override;
   bool inEntry() const override { return decoder.current->isEntry; }
   bool error(const llvm::Twine &message) override;
-  bool needs(Chip chip, llvm::StringRef what) override;
 
 private:
+  /// The chips that have an instruction (PTX ISA, "Target ISA Notes").
+  enum class Chip : uint8_t {
+    Any,
+    Sm90a,  ///< sm_90a alone.
+    Sm100,  ///< sm_100 and later.
+    Sm100a, ///< sm_100 and later, of which only the "a" and "f" targets.
+  };
+  struct RestrictedForm;
+  static const RestrictedForm restrictedForms[];
+  /// Reports an instruction that the module's chip lacks (Chip.cpp).
+  bool checkChip();
+  /// Returns true if the module's target is one of these chips. Reports an
+  /// error otherwise, of which each `what` gets one in a module.
+  bool needs(Chip chip, llvm::StringRef what);
   bool add(const ptx::Operand &op, unsigned bytes, bool isResult, bool isFloat);
   bool addRegister(const ptx::Operand &op, unsigned bytes, bool isResult);
   bool addSymbol(const ptx::Operand &op, unsigned bytes);

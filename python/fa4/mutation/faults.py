@@ -24,13 +24,13 @@ SYNCHRONISING = [
     r"fence\.proxy\.async", r"fence\.mbarrier_init", r"tcgen05\.wait::", r"tcgen05\.fence::", r"tcgen05\.commit",
     r"bar\.(sync|arrive|red|warp\.sync)", r"barrier\.(sync|arrive|cluster)", r"mbarrier\.arrive",
     r"mbarrier\.expect_tx", r"cp\.async\.(bulk\.)?(commit_group|wait_group)", r"cp\.async\.mbarrier\.arrive",
-    r"mbarrier\.init",
+    r"mbarrier\.init", r"wgmma\.(fence|commit_group|wait_group)",
 ]  # fmt: skip
 COPY = r"cp\.async\.bulk\.tensor"
 ALLOCATION = r"tcgen05\.(alloc|dealloc|relinquish)"
 OPERATORS = (
     "delete", "duplicate", "later", "earlier", "parity", "half", "double", "plain", "count", "barrier", "stage",
-    "kind", "columns", "overlay", "registers",
+    "kind", "columns", "overlay", "registers", "pending",
 )  # fmt: skip
 
 # An instruction of the same form that orders something else, or less.
@@ -387,10 +387,17 @@ def _registers(lines, unit):
             yield f"{change:+}", {unit.line: f"{unit.indent}{unit.guard}{unit.opcode} {count};"}
 
 
+def _pending(lines, unit):
+    """Leaves one group more in flight."""
+    if unit.is_a(r"wgmma\.wait_group"):
+        yield "", {unit.line: f"{unit.indent}{unit.guard}{unit.opcode} {int(unit.operands) + 1};"}
+
+
 _ALONE = {
     "delete": _delete, "duplicate": _duplicate, "parity": _parity, "half": _bytes("shr.u32"),
     "double": _bytes("shl.b32"), "plain": _plain, "count": _count, "barrier": _barrier, "stage": _stage,
     "kind": _kind, "columns": _columns, "overlay": _overlay, "registers": _registers,
+    "pending": _pending,
 }  # fmt: skip
 
 
@@ -418,9 +425,10 @@ def _with_neighbours(lines, units):
 
 def basic_faults_of(lines: Sequence[str]) -> Iterator[Fault]:
     """Those of bench/sim-faults: synchronisation that is gone, the other phase,
-    half of the bytes or none, one arrival more to wait for."""
+    half of the bytes or none, one arrival more to wait for, one group more in
+    flight."""
     units = {unit.line: unit for unit in units_of(lines)}
-    for fault in faults_of(lines, ("delete", "parity", "half", "plain", "count")):
+    for fault in faults_of(lines, ("delete", "parity", "half", "plain", "count", "pending")):
         if (fault.operator != "delete" or units[fault.line].is_synchronising) and (
             fault.operator != "count" or fault.detail == "more"
         ):

@@ -27,9 +27,11 @@ from fa4 import sass
 
 SYNCHRONISING = re.compile(
     r"SYNCS|U?BAR\b|DEPBAR|FENCE|MEMBAR|ERRBAR|CCTL|UCGABAR|UTCBAR|UTCATOMSWS|UTMACMDFLUSH|LDGDEPBAR|ARRIVES"
-    r"|WARPSYNC|ACQBULK|PREEXIT|USETMAXREG|BPT|UVIRTCOUNT|R2UR\.BROADCAST"
+    r"|WARPSYNC|ACQBULK|PREEXIT|USETMAXREG|BPT|UVIRTCOUNT|R2UR\.BROADCAST|WARPGROUP"
 )
-MEMORY = re.compile(r"LDTM|STTM|UTC|UTMA(?!CCTL)|UBLK|LDS|STS|LDG|STG|LD\b|ST\b|ATOM|RED\b|LDGSTS|STAS")
+# A product of a warpgroup; the last one of a group names the group's scoreboard.
+PRODUCT = re.compile(r"[BHIQ]GMMA")
+MEMORY = re.compile(r"[BHIQ]GMMA|LDTM|STTM|UTC|UTMA(?!CCTL)|UBLK|LDS|STS|LDG|STG|LD\b|ST\b|ATOM|RED\b|LDGSTS|STAS")
 # The waiting half of a wait for an mbarrier comes in two instructions, of which
 # the second is the loop around it.
 REGISTER = re.compile(r"\b(U?R\d+|URZ|RZ|U?P\d|U?PT|SR_\w+|gdesc|desc)\b(\.\w+)*")
@@ -120,7 +122,8 @@ def synchronisation(function):
     sequence, accesses = [], collections.Counter()
     for n, instruction in enumerate(function.instructions):
         opcode = instruction.opcode
-        if not SYNCHRONISING.match(opcode):
+        ends_group = PRODUCT.match(opcode) and "gsb" in instruction.text
+        if not (SYNCHRONISING.match(opcode) or ends_group):
             if MEMORY.match(opcode):
                 accesses[opcode] += 1
             continue

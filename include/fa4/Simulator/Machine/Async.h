@@ -76,6 +76,9 @@ public:
   uint64_t count() const { return outstanding; }
   /// Performs a piece of one ready operation. Returns false when none is ready.
   bool runOne(Cluster &cluster, Random &random);
+  /// Lets operations without a queue (copies) wait while one of a queue (a
+  /// product) is ready.
+  bool copiesLast = false;
   /// Calls f(const AsyncOp &) for each outstanding operation.
   template <typename F> void forEach(F f) const {
     for (const Queue &q : queues)
@@ -85,6 +88,8 @@ public:
   uint64_t issued = 0;
 
 private:
+  /// The place in `queues` of the operation to perform next, or its size.
+  unsigned choose(Cluster &cluster, Random &random);
   struct Queue {
     uint32_t id;
     std::list<std::unique_ptr<AsyncOp>> ops;

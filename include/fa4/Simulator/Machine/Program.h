@@ -213,16 +213,6 @@ private:
   const uint8_t *constantBank = nullptr;
 };
 
-/// The chips that have an instruction (PTX ISA, "Target ISA Notes").
-enum class Chip : uint8_t {
-  Any,
-  Sm90a,  ///< sm_90a alone.
-  Sm100,  ///< sm_100 and later.
-  Sm100a, ///< sm_100 and later, of which only the "a" and "f" targets.
-};
-/// Returns the chips that have the instructions of an opcode's root name.
-Chip chipOfRoot(llvm::StringRef root);
-
 /// What a family's decoder works with: one PTX instruction, its modifiers to
 /// consume, and the Inst to fill in. Guard, line and opcode are filled in.
 class DecodeContext {
@@ -310,9 +300,6 @@ public:
   virtual bool error(const llvm::Twine &message) = 0;
   /// Reports an "unsupported form" error with the whole opcode. Returns false.
   bool unsupported();
-  /// Returns true if the module's target has what only these chips have.
-  /// Reports an error otherwise, of which each `what` gets one in a module.
-  virtual bool needs(Chip chip, llvm::StringRef what) = 0;
 
 protected:
   llvm::SmallVector<llvm::StringRef, 12> modifiers;
