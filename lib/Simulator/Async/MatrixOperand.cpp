@@ -295,15 +295,19 @@ void fa4::sim::unpackShared(const uint8_t *shared, uint32_t end,
   // The chunk's elements are neighbours along K (or along M or N), and so are
   // their places, or `stride` floats apart.
   bool scattered = range.mnMajor != transposed;
+  unsigned mnStride = transposed ? 1 : stride,
+           kStride = transposed ? stride : 1;
   forEachChunk(descriptor, range, [&](unsigned mn, unsigned k, uint32_t at) {
     const uint8_t *chunk = chunkAt(shared, end, at);
-    float *to = out + (transposed ? k * stride + mn : mn * stride + k);
-    unsigned count = range.mnMajor ? std::min(t, range.rows - mn) : t;
-    if (!scattered && count == t)
+    float *to = out + mn * mnStride + k * kStride;
+    // The last chunk along M or N may reach beyond the operand.
+    bool whole = !range.mnMajor || mn + t <= range.rows;
+    if (whole && !scattered)
       return unpackChunk(chunk, type, true, to);
     float values[maxChunkElements];
     unpackChunk(chunk, type, true, values);
+    unsigned count = whole ? t : range.rows - mn, step = scattered ? stride : 1;
     for (unsigned i = 0; i < count; ++i)
-      to[scattered ? i * stride : i] = values[i];
+      to[i * step] = values[i];
   });
 }

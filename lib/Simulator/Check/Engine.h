@@ -394,6 +394,8 @@ private:
                   Proxy proxy, bool strong);
   uint32_t full(uint32_t component) const { return clusterBits | component; }
   bool isOrdered(const Access &access, const Stamp &earlier) const;
+  /// True if any lane of the access's warp knows the earlier one.
+  bool warpKnows(const Access &access, const Stamp &earlier) const;
   bool isAsyncVisible(const Access &access, const Stamp &earlier) const;
   bool isTensorFenced(const Access &access, const Stamp &earlier) const;
   void sharedRange(Access &access, uint32_t address, uint32_t bytes);

@@ -26,10 +26,15 @@ bool Engine::isOrdered(const Access &access, const Stamp &earlier) const {
     return it != foreign.end() &&
            it->second->happened.get(component) >= earlier.step;
   }
-  if (knows(*access.warp, access.lane, component, earlier.step))
-    return true;
-  for (unsigned l = 0; access.byWarp && l < warpSize; ++l)
-    if (knows(*access.warp, l, component, earlier.step))
+  return knows(*access.warp, access.lane, component, earlier.step);
+}
+
+bool Engine::warpKnows(const Access &access, const Stamp &earlier) const {
+  uint32_t component = earlier.component & 0xFFFF;
+  if ((earlier.component ^ clusterBits) >> 16)
+    return false;
+  for (unsigned lane = 0; lane < warpSize; ++lane)
+    if (knows(*access.warp, lane, component, earlier.step))
       return true;
   return false;
 }
@@ -95,7 +100,8 @@ bool Engine::isInOrder(const Access &access, const Stamp &earlier,
                     access.kind == AccessKind::Reduction;
   if (atomics || reductions)
     return true;
-  if (!isOrdered(access, earlier)) {
+  if (!isOrdered(access, earlier) &&
+      !(access.byWarp && warpKnows(access, earlier))) {
     if (sameValue && access.host && access.kind == AccessKind::Write &&
         site.kind == AccessKind::Write && site.proxy == Proxy::Generic &&
         sameValue->value == access.value)

@@ -19,7 +19,7 @@ void AsyncEngine::issue(std::unique_ptr<AsyncOp> op, uint32_t queue) {
         q.ops.push_back(std::move(op));
         return;
       }
-  queues.push_back({queue, {}});
+  queues.push_back({queue, issued, {}});
   queues.back().ops.push_back(std::move(op));
 }
 
@@ -31,7 +31,7 @@ unsigned AsyncEngine::choose(Cluster &cluster, Random &random) {
       continue;
     if (!copiesLast || queues[at].id != unordered)
       return at;
-    if (copy == count)
+    if (copy == count || queues[at].number < queues[copy].number)
       copy = at;
   }
   return copy;

@@ -77,7 +77,8 @@ public:
   /// Performs a piece of one ready operation. Returns false when none is ready.
   bool runOne(Cluster &cluster, Random &random);
   /// Lets operations without a queue (copies) wait while one of a queue (a
-  /// product) is ready.
+  /// product) is ready, and younger copies while an older one is: each is as
+  /// late as it can be.
   bool copiesLast = false;
   /// Calls f(const AsyncOp &) for each outstanding operation.
   template <typename F> void forEach(F f) const {
@@ -92,6 +93,7 @@ private:
   unsigned choose(Cluster &cluster, Random &random);
   struct Queue {
     uint32_t id;
+    uint64_t number; ///< `issued` when it was made.
     std::list<std::unique_ptr<AsyncOp>> ops;
   };
   std::vector<Queue> queues; // unordered operations: a queue each
