@@ -1,6 +1,6 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Examples of CUTLASS's CuTe-DSL for sm_100: how each is called, what it computes (float64 numpy), and how its record is
+"""Examples of CUTLASS's CuTe-DSL for sm_100 and sm_90: how each is called, what it computes (float64 numpy), and how its record is
 mended where the kernel itself lacks an order.
 
 A mended record is what is simulated, and what sim-faults draws from; the kernel as it was recorded lies in the folder
@@ -130,6 +130,29 @@ class FmhaBackward:
                 for name, e, s in zip(self.outputs, exact, same)]
 
 
+class HopperFmha:
+    """Attention on Hopper; tensors are permuted to [s, d, hr, hk, b], lse is not compared."""
+
+    program, names, outputs = "../hopper/kernel/attention/fmha.py", "q,k,v,out,lse", ["out"]
+
+    def __init__(self, q, k, *options):
+        sizes = [",".join(map(str, shape)) for shape in (q, k)]
+        self.size, self.right = q[3], 0 if "--is_causal" in options else None
+        self.arguments = ["--q_shape", sizes[0], "--k_shape", sizes[1], "--scale_softmax", str(self.size**-0.5), *options]
+
+    def make_inputs(self, tensors, rng):
+        self.dtype = tensors["q"]["dtype"]
+        made = {name: ROUND[self.dtype](rng.standard_normal(tensors[name]["shape"])) for name in ("q", "k", "v")}
+        heads = [FmhaBackward.tokens_first(made[name]) for name in ("q", "k", "v")]
+        options = dict(scale=self.size**-0.5, right=self.right)
+        self.exact, self.same = Attention(*heads, **options), Attention(*heads, dtype=self.dtype, **options)
+        return made
+
+    def compare(self, results):
+        out = FmhaBackward.tokens_first(results["out"])
+        return [("out", *judge(out, self.exact.out(), self.same.out(), self.dtype))]
+
+
 class LatentDecode:
     """Attention of one query a head to a cache of latents, in pages: q_* [h, d, sq, b], c_* [page, d, number of the
     page], scores from both, values from c_latent; out [h, d, sq, b], lse [h, sq, b] to base 2."""
@@ -198,11 +221,26 @@ def wait_in_latent_decode(ptx):
     return re.sub(factors, r"\1\ttcgen05.wait::ld.sync.aligned;\n\2", ptx)
 
 
+def fence_behind_zeros(ptx):
+    """dense_gemm_persistent.py (sm_90) lets its first products accumulate onto zeros, which the compiler puts into the
+    accumulators behind `warpgroup.fence()`."""
+    zeros = r"(\n\tmov\.b32 \t%r\d+, %r\d+;)"
+    product = r"(\n\t// begin inline asm\n\t?\{\n\.reg \.pred p;\n[^\n]*\nwgmma\.mma_async)"
+    return re.sub(zeros + product, r"\1\n\twgmma.fence.sync.aligned;\2", ptx)
+
+
+def finish_stores(ptx):
+    """fmha.py (sm_90) exits while the last store of its results may read shared memory."""
+    return re.sub(r"(\n\tcp\.async\.bulk\.wait_group\.read \t)1;", r"\g<1>0;", ptx)
+
+
 # By program: the mend, and the findings that the kernel has without it.
 MENDS = {
     Fmha.program: (wait_for_loads, {"missing-tensor-wait"}),
     LatentDecode.program: (wait_in_latent_decode, {"race", "missing-tensor-wait"}),
     FmhaBackward.program: (wait_before_deallocation, {"race", "tmem-not-allocated"}),
+    "../hopper/kernel/dense_gemm/dense_gemm_persistent.py": (fence_behind_zeros, {"missing-wgmma-fence"}),
+    HopperFmha.program: (finish_stores, {"exit-with-async-outstanding"}),
 }
 
 
@@ -281,11 +319,30 @@ CASES = {
 }
 
 
+def _hopper(program, size, *options, subscripts="mkl,nkl->mnl"):
+    arguments = ["--mnkl", size, "--c_dtype", "Float32", *options]
+    return Gemm("../hopper/kernel/dense_gemm/" + program, "a,b,c", arguments, subscripts)
+
+
+SM90_CASES = {
+    "cutlass-sm90-dense": _hopper("dense_gemm.py", "256,256,640,1"),
+    "cutlass-sm90-dense-transposed": _hopper("dense_gemm.py", "256,256,320,2", "--a_major", "m", "--b_major", "n"),
+    "cutlass-sm90-dense-cluster": _hopper("dense_gemm.py", "512,512,320,1", "--cluster_shape_mn", "2,2"),
+    "cutlass-sm90-dense-wide": _hopper("dense_gemm.py", "256,512,320,1", "--tile_shape_mn", "128,256"),
+    "cutlass-sm90-dense-f16": _hopper("dense_gemm.py", "256,256,320,1", "--c_dtype", "Float16"),
+    "cutlass-sm90-persistent": _hopper("dense_gemm_persistent.py", "512,512,640,2"),
+    "cutlass-sm90-persistent-cluster": _hopper("dense_gemm_persistent.py", "512,512,640,1", "--cluster_shape_mn", "2,1"),
+    "cutlass-sm90-fmha-hd128": HopperFmha((1, 256, 1, 128), (1, 640, 1, 128)),
+    "cutlass-sm90-fmha-hd64-causal": HopperFmha((1, 512, 2, 64), (1, 512, 1, 64), "--is_causal"),
+    "cutlass-sm90-fmha-hd128-persistent": HopperFmha((2, 256, 2, 128), (2, 200, 1, 128), "--is_persistent"),
+}
+
+
 class CutlassCase:
     """One case of CASES, with the interface of run_peers.Case."""
 
     def __init__(self, name, directory, examples):
-        self.name, self.directory, self.example = name, directory, CASES[name]
+        self.name, self.directory, self.example = name, directory, {**CASES, **SM90_CASES}[name]
         self.program = f"{examples}/{self.example.program}"
         self.recorded = directory + "/as-recorded" if self.example.program in MENDS else None
         self.expected = MENDS.get(self.example.program, (None, set()))[1]

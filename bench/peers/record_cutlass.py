@@ -4,8 +4,9 @@
 
 usage: record_cutlass.py DIRECTORY NAMES EXAMPLE.py [ARGUMENT]...
 
-The example runs as a program, with ARGUMENTs as its own command line, until it
-has launched what it compiled. NAMES are those of its tensors, with commas, in
+The example runs as a program, for sm_90 where it is in a folder `hopper`, else
+for sm_100, with ARGUMENTs as its own command line, until it has launched what it
+compiled. NAMES are those of its tensors, with commas, in
 the order in which it makes CuTe tensors of them. A name that is missing or
 empty stands for `t` and a number, a workspace. Run it in an environment that
 has nvidia-cutlass-dsl[cu13] and torch (sim-peers makes one).
@@ -37,7 +38,7 @@ def find_examples(path):
     return path
 
 
-def pretend_device(torch, tensors):
+def pretend_device(torch, tensors, capability):
     """Lets torch's functions take the CPU where they are told a CUDA device, and addresses be those of the record."""
 
     def is_device(value):
@@ -62,7 +63,7 @@ def pretend_device(torch, tensors):
     torch.cuda.is_available = lambda: True
     torch.cuda.current_stream = torch.cuda.default_stream = torch.cuda.Stream = lambda *_: stream
     torch.cuda.CUDAGraph, torch.cuda.graph = types.SimpleNamespace, lambda *_, **__: contextlib.nullcontext()
-    torch.cuda.get_device_capability = lambda *_: (10, 0)
+    torch.cuda.get_device_capability = lambda *_: capability
     torch.cuda.synchronize = lambda *_: None
     return OnCpu()
 
@@ -132,7 +133,8 @@ class Example:
 def main():
     directory, names, program, *arguments = sys.argv[1:]
     directory, program = os.path.abspath(directory), os.path.abspath(program)
-    library = start(directory)
+    is_hopper = "hopper" in program.split(os.sep)
+    library = start(directory, "sm_90" if is_hopper else "sm_100")
     import torch
 
     tensors = Tensors(torch)
@@ -141,7 +143,7 @@ def main():
     example.attach()
     sys.argv = [program, *arguments]
     sys.path.insert(0, find_examples(program))
-    with pretend_device(torch, tensors):
+    with pretend_device(torch, tensors, (9, 0) if is_hopper else (10, 0)):
         try:
             runpy.run_path(program, run_name="__main__")
             sys.exit("record_cutlass.py: the example has launched nothing")

@@ -232,7 +232,7 @@ def run_case(case, options):
 
 def make_case(name, options):
     directory = os.path.join(options.scratch, name)
-    if name in cutlass_cases.CASES:
+    if name in {**cutlass_cases.CASES, **cutlass_cases.SM90_CASES}:
         if not os.path.isdir(options.cutlass + cutlass_cases.EXAMPLES):
             raise SystemExit(f"sim-peers: FA4_CUTLASS must name a checkout of NVIDIA's cutlass, with {cutlass_cases.EXAMPLES}")
         return cutlass_cases.CutlassCase(name, directory, options.cutlass + cutlass_cases.EXAMPLES)
@@ -253,11 +253,12 @@ def main():
     parser.add_argument("--data-seed", type=int, default=0, help="of the inputs")
     parser.add_argument("--timeout", type=float, default=1800, help="seconds a case")
     options = parser.parse_args()
-    known = [*CASES, *MORE_CASES, *SM90_CASES, *cutlass_cases.CASES]
+    examples = [*cutlass_cases.CASES, *cutlass_cases.SM90_CASES]
+    known = [*CASES, *MORE_CASES, *SM90_CASES, *examples]
     if unknown := set(options.case or []) - set(known):
         parser.error(f"unknown case {', '.join(unknown)} (known: {', '.join(known)})")
     every = [*CASES, *MORE_CASES, *SM90_CASES]
-    names = options.case or (cutlass_cases.CASES if options.examples else SM90_CASES if options.sm90
+    names = options.case or (examples if options.examples else SM90_CASES if options.sm90
                              else every if options.all else CASES)
     log(f"{'case':30} {'runs':>5} {'seconds':>8} {'M instr.':>9} {'':>5} {'max error':>11} {'allowed':>11}")
     failed = [name for name in names if not run_case(make_case(name, options), options)]
