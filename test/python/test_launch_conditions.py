@@ -35,6 +35,7 @@ def kernels(tmp_path_factory):
     folder = tmp_path_factory.mktemp("conditions")
     return {
         "plain": gpu.compile(gpu.Op(head_dim=64).mlir(), folder / "plain"),
+        "grid": gpu.compile(gpu.Op(head_dim=64).mlir(), folder / "grid", options=["--schedule=grid"]),
         "strided": gpu.compile(STRIDED, folder / "strided"),
     }
 
@@ -55,8 +56,10 @@ REFUSED = [
     ("plain", dict(Sq=2**32 + 1), f"size Sq must be {POSITIONS}"),
     ("plain", dict(Sk=2**60), f"size Sk must be {POSITIONS}"),
     ("plain", dict(Sk=2**29 + 1), f"size Sk must be {POSITIONS}"),
-    ("plain", dict(Hq=65536), "Hq, the number of CTAs along y of the grid, must be from 1 to 65535"),
-    ("plain", dict(B=65536), "B, the number of CTAs along z of the grid, must be from 1 to 65535"),
+    ("grid", dict(Hq=65536), "Hq, the number of CTAs along y of the grid, must be from 1 to 65535"),
+    ("grid", dict(B=65536), "B, the number of CTAs along z of the grid, must be from 1 to 65535"),
+    ("plain", dict(B=2**16, Hq=2**15), "ceildiv(Sq, 256) * Hq * B, the number of work tiles, must be from 1 to 1073741824"),
+    ("plain", dict(sm_count=0), "sm_count, the number of SMs, must be from 1 to 1073741824"),
     ("plain", dict(Hq=3, Hkv=2), "the number of query heads, Hq, must be a multiple of that of key/value heads, Hkv"),
     ("plain", dict(Sk=2**29, Hkv=2**12, Hq=2**12),
      "the stride of dimension 0 of 'k', in bytes, must be from 0 to 1099511627775"),
@@ -92,11 +95,11 @@ def test_python_says_the_same(kernels):
 
 
 def test_static_sizes_have_no_conditions(tmp_path):
-    """All was checked by the compiler."""
+    """All was checked by the compiler; only the number of SMs is left."""
     text = gpu.Op(head_dim=64).mlir().replace("?x?x?", "2x256x2")
     text = text.replace("memref<2x256x2xf32>", "memref<2x2x256xf32>")
     manifest = json.loads(gpu.compile(text, tmp_path / "out").manifest.read_text())
-    assert manifest["requires"] == []
+    assert [r["condition"] for r in manifest["requires"]] == ["sm_count >= 1 && sm_count <= 1073741824"]
 
 
 def test_misaligned_address(kernels, tmp_path):

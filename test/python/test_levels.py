@@ -199,7 +199,6 @@ def test_levels_are_passes(op, folder):
         after = find(files, f".{level}.mlir")
         steps = {
             "tile": "attn-to-tile,canonicalize,cse",
-            "assign-work": "tile.kernel(tile-assign-work{schedule=grid})",  # The pipeline's default.
             "nvvm": "tile-to-nvvm,convert-nvvm-to-llvm,reconcile-unrealized-casts",
         }.get(level, f"tile.kernel(tile-{level})")
         text = fa4_opt(f"--pass-pipeline=builtin.module({steps})", input=before)

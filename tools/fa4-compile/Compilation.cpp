@@ -249,7 +249,10 @@ static LogicalResult lower(ModuleOp module, const CompileOptions &options,
     if (!isWritten)
       continue;
     ir.push_back({levels[i].name, ""});
-    llvm::raw_string_ostream(ir.back().second) << module << "\n";
+    // As fa4-opt prints it, with aliases of attributes.
+    llvm::raw_string_ostream stream(ir.back().second);
+    module.print(stream);
+    stream << "\n";
   }
   return success();
 }

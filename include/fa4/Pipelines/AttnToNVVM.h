@@ -30,7 +30,7 @@ struct KernelOptions {
   /// maximum.
   double rescaleThreshold = 8.0;
   /// Option of tile-assign-work.
-  std::string schedule = "grid";
+  std::string schedule = "auto";
   /// Option of tile-schedule.
   bool splitArrival = true;
   /// tile-split-exp: share of the exponentials that go to the polynomial, or -1

@@ -51,22 +51,88 @@ tile.kernel @causal(%q: memref<?x?x64xbf16> {tile.name = "q", tile.dims = ["Sq",
 // -----
 
 // The same number of passes for each tile. Nothing is grouped: all heads fit or none
-// does, the order of the grid is as good.
+// does, the order of the grid is as good. CTAs stay, because there is memory for the
+// next tile beside the one before.
 
 // CHECK-LABEL: tile.kernel @even
 // AUTO-SAME: order = #tile.order<axis = 0>
 // AUTO-SAME: schedule = #tile.schedule<static>
 tile.kernel @even(%q: memref<?x?x64xbf16> {tile.name = "q", tile.dims = ["Sq", "H", "64"]},
-                  %k: memref<?x?x64xbf16> {tile.name = "k", tile.dims = ["Sk", "H", "64"]})
+                  %k: memref<?x?x64xbf16> {tile.name = "k", tile.dims = ["Sk", "H", "64"]},
+                  %s: memref<?x?x128xf32> {tile.name = "s", tile.dims = ["Sq", "H", "128"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"Sq" by 128>, #tile.extent<"H">]} {
   %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
   %c128 = arith.constant 128 : index
+  %zero = arith.constant dense<0.0> : vector<128x128xf32>
   %i, %h = tile.work_tile : index, index
+  %row = arith.muli %i, %c128 : index
   %sk = memref.dim %k, %c0 : memref<?x?x64xbf16>
-  scf.for %j = %c0 to %sk step %c128 {
+  %tq = tile.load %q[%row, %h, %c0] dims [0, 2] : memref<?x?x64xbf16> -> vector<128x64xbf16>
+  %sum = scf.for %j = %c0 to %sk step %c128 iter_args(%x = %zero) -> (vector<128x128xf32>) {
     %tk = tile.load %k[%j, %h, %c0] dims [0, 2] : memref<?x?x64xbf16> -> vector<128x64xbf16>
+    %y = tile.mma %tq, transpose %tk acc %x : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+    scf.yield %y : vector<128x128xf32>
   }
+  tile.store %sum, %s[%row, %h, %c0] dims [0, 2] : vector<128x128xf32>, memref<?x?x128xf32>
+}
+
+// -----
+
+// Work tiles are equally long, too, but the matrices in shared memory are so large
+// that the next ones could not lie beside what is stored: the CTA ends with its tile.
+
+// CHECK-LABEL: tile.kernel @large
+// AUTO-NOT: schedule
+// AUTO: tile.work_tile
+tile.kernel @large(%q: memref<?x256xbf16> {tile.name = "q", tile.dims = ["M", "256"]},
+                   %k: memref<?x256xbf16> {tile.name = "k", tile.dims = ["N", "256"]},
+                   %s: memref<?x?xf32> {tile.name = "s", tile.dims = ["M", "N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>, #tile.extent<"N" by 256>]} {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %c256 = arith.constant 256 : index
+  %i, %j = tile.work_tile : index, index
+  %row = arith.muli %i, %c128 : index
+  %column = arith.muli %j, %c256 : index
+  %tq = tile.load %q[%row, %c0] : memref<?x256xbf16> -> vector<128x256xbf16>
+  %tk = tile.load %k[%column, %c0] : memref<?x256xbf16> -> vector<256x256xbf16>
+  %x = tile.mma %tq, transpose %tk : vector<128x256xbf16>, vector<256x256xbf16> -> vector<128x256xf32>
+  tile.store %x, %s[%row, %column] : vector<128x256xf32>, memref<?x?xf32>
+}
+
+// -----
+
+// Nobody knows that the loop makes a pass, so that its accumulator need not begin anew
+// with each tile.
+
+// CHECK-LABEL: tile.kernel @perhaps_empty
+// AUTO-NOT: schedule
+// AUTO: tile.work_tile
+// STATIC-SAME: schedule = #tile.schedule<static>
+tile.kernel @perhaps_empty(
+    %q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["N", "64"]},
+    %f: memref<?xf32> {tile.name = "f", tile.dims = ["N"]},
+    %s: memref<?x64xf32> {tile.name = "s", tile.dims = ["N", "64"]},
+    %first: index {tile.name = "first"}, %last: index {tile.name = "last"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %zero = arith.constant dense<0.0> : vector<128x64xf32>
+  %i = tile.work_tile : index
+  %row = arith.muli %i, %c128 : index
+  %tq = tile.load %q[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+  %tf = tile.load %f[%row] : memref<?xf32> -> vector<128xf32>
+  %column = vector.shape_cast %tf : vector<128xf32> to vector<128x1xf32>
+  %factor = vector.broadcast %column : vector<128x1xf32> to vector<128x64xf32>
+  %sum = scf.for %j = %first to %last step %c128 iter_args(%x = %zero) -> (vector<128x64xf32>) {
+    %tk = tile.load %q[%j, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    %x2 = arith.mulf %x, %factor : vector<128x64xf32>
+    %square = tile.mma %tq, transpose %tk : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+    %p = arith.truncf %square : vector<128x128xf32> to vector<128x128xbf16>
+    %y = tile.mma %p, %tk acc %x2 : vector<128x128xbf16>, vector<128x64xbf16> -> vector<128x64xf32>
+    scf.yield %y : vector<128x64xf32>
+  }
+  tile.store %sum, %s[%row, %c0] : vector<128x64xf32>, memref<?x64xf32>
 }
 
 // -----

@@ -228,6 +228,36 @@ void Lifetimes::addEventsAfter(const Access &access, Events &events) {
   }
 }
 
+void Lifetimes::addEventsAfterWaits(const Event &event, Events &events) {
+  // All waits count, because the sizes may decide which one is the last.
+  Events common;
+  bool isFirst = true;
+  for (WaitOp wait : uses.find(event.first)->second.waits) {
+    if (wait->getParentOfType<RoleOp>() != event.second)
+      continue;
+    Events after;
+    addEventsAfter({wait, event.second, /*isMma=*/false}, after);
+    if (std::exchange(isFirst, false))
+      common = std::move(after);
+    else
+      common.remove_if(
+          [&](const Event &other) { return !after.contains(other); });
+  }
+  events.insert(common.begin(), common.end());
+}
+
+const Lifetimes::Events &Lifetimes::getEventsAfter(const Access &access) {
+  auto [known, isNew] = eventsAfter.try_emplace({access.op, access.isMma});
+  Events &events = known->second;
+  if (!isNew)
+    return events;
+  addEventsAfter(access, events);
+  // The loop uses indices and copies, because the vector grows meanwhile.
+  for (unsigned i = 0; i < events.size(); ++i)
+    addEventsAfterWaits(Event(events[i]), events);
+  return events;
+}
+
 bool Lifetimes::happensBefore(const Access &access, const Events &events,
                               const Access &write) {
   // MMAs of one role execute in order, so no role needs to observe the end of
@@ -258,28 +288,7 @@ bool Lifetimes::deadBefore(ChannelOp a, ChannelOp b) {
   if (&first == &second || first.isLostTrackOf || second.writes.empty())
     return false;
   for (const Access &access : first.accesses) {
-    Events events;
-    addEventsAfter(access, events);
-    // The loop uses indices, because the vector grows meanwhile.
-    for (unsigned i = 0; i < events.size(); ++i) {
-      auto [channel, role] = events[i];
-      llvm::SmallVector<WaitOp> waits;
-      for (WaitOp wait : uses.find(channel)->second.waits)
-        if (wait->getParentOfType<RoleOp>() == role)
-          waits.push_back(wait);
-      // All waits count, because the sizes may decide which one is the last.
-      Events next;
-      for (auto [index, wait] : llvm::enumerate(waits)) {
-        Events after;
-        addEventsAfter({wait, role, /*isMma=*/false}, after);
-        if (index == 0)
-          next = after;
-        else
-          next.remove_if(
-              [&](const Event &event) { return !after.contains(event); });
-      }
-      events.insert(next.begin(), next.end());
-    }
+    const Events &events = getEventsAfter(access);
     if (!llvm::all_of(second.writes, [&](const Access &write) {
           return happensBefore(access, events, write);
         }))

@@ -6,10 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "TileSchedule.h"
+#include "TileWarpSpecialize.h"
 #include "fa4/Dialect/Tile/Analysis/WorkBalance.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/TargetDescription.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/Support/Threading.h"
 
 namespace fa4::tile {
 #define GEN_PASS_DEF_TILEASSIGNWORK
@@ -75,6 +79,59 @@ static void makePersistent(KernelOp kernel) {
   }
 }
 
+/// Returns a tile.work_tile that is not at the top of the program, whose
+/// coordinates could not become those of a tile.work.
+static WorkTileOp findNestedWorkTile(KernelOp kernel) {
+  WorkTileOp nested;
+  kernel.walk([&](WorkTileOp op) {
+    if (op->getParentOp() != kernel)
+      nested = op;
+  });
+  return nested;
+}
+
+static void assign(KernelOp kernel, const WorkBalance &balance,
+                   Schedule schedule) {
+  kernel.setScheduleAttr(ScheduleAttr::get(kernel.getContext(), schedule));
+  kernel.setOrderAttr(
+      chooseOrder(kernel, balance, schedule, kernel.getTarget()));
+  if (kernel.isPersistent())
+    makePersistent(kernel);
+}
+
+/// Whether CTAs of the kernel can go on from work tile to work tile. A copy of
+/// the kernel is taken through the passes that can refuse that: memory that
+/// changes hands at the end of the only work tile must have come back before
+/// the next one, an accumulator that begins anew needs a loop that makes a
+/// pass, and the proof has more states to look at. No role may hold tiles while it waits for others either. Such roles
+/// have used up their registers, and ptxas spills what the next tile needs.
+static bool canPersist(KernelOp kernel, const WorkBalance &balance) {
+  // Why the copy is refused is nothing that a user can act on.
+  uint64_t thread = llvm::get_threadid();
+  ScopedDiagnosticHandler silence(kernel.getContext(), [thread](Diagnostic &) {
+    return success(llvm::get_threadid() == thread);
+  });
+  OwningOpRef<KernelOp> copy = kernel.clone();
+  assign(*copy, balance, Schedule::Static);
+  if (failed(specializeWarps(*copy)))
+    return false;
+  for (auto role : copy->getBody().getOps<RoleOp>())
+    if (const ValueLayout *layout = role.getLayout();
+        layout && registersAcrossWaits(role, *layout) != 0)
+      return false;
+  FailureOr<bool> fits = scheduleToFit(*copy, ScheduleOptions());
+  return succeeded(fits) && *fits && succeeded(verifyProtocol(*copy));
+}
+
+/// The schedule for a kernel of which nobody has said it.
+static Schedule chooseSchedule(KernelOp kernel, const WorkBalance &balance) {
+  if (findNestedWorkTile(kernel))
+    return Schedule::Grid;
+  if (balance.trend != Trend::Constant)
+    return Schedule::LongestFirst;
+  return canPersist(kernel, balance) ? Schedule::Static : Schedule::Grid;
+}
+
 namespace {
 
 struct TileAssignWork : public tile::impl::TileAssignWorkBase<TileAssignWork> {
@@ -92,12 +149,11 @@ struct TileAssignWork : public tile::impl::TileAssignWorkBase<TileAssignWork> {
     if (asked == Schedule::Grid || kernel.getSchedule() ||
         !kernel.getBody().getOps<RoleOp>().empty())
       return;
-    const TargetDescription &target = kernel.getTarget();
     WorkBalance balance = findWorkBalance(kernel);
-    Schedule chosen = asked.value_or(balance.trend == Trend::Constant
-                                         ? Schedule::Static
-                                         : Schedule::LongestFirst);
-    if (chosen == Schedule::Requested && !target.requestsWork) {
+    Schedule chosen = asked ? *asked : chooseSchedule(kernel, balance);
+    if (chosen == Schedule::Grid)
+      return;
+    if (chosen == Schedule::Requested && !kernel.getTarget().requestsWork) {
       kernel.emitOpError("is for '")
           << kernel.getChip()
           << "', whose CTAs cannot ask for the work of other ones "
@@ -106,18 +162,12 @@ struct TileAssignWork : public tile::impl::TileAssignWorkBase<TileAssignWork> {
     }
     // An operation that is nested, as coordinates of a branch, keeps the name
     // of the grid.
-    WalkResult nested = kernel.walk([&](WorkTileOp op) -> WalkResult {
-      if (op->getParentOp() == kernel)
-        return WalkResult::advance();
-      return op.emitOpError("is in a region: coordinates of work tiles that a "
-                            "schedule assigns stand at the top of a program");
-    });
-    if (nested.wasInterrupted())
+    if (WorkTileOp nested = findNestedWorkTile(kernel)) {
+      nested.emitOpError("is in a region: coordinates of work tiles that a "
+                         "schedule assigns stand at the top of a program");
       return signalPassFailure();
-    kernel.setScheduleAttr(ScheduleAttr::get(&getContext(), chosen));
-    kernel.setOrderAttr(chooseOrder(kernel, balance, chosen, target));
-    if (kernel.isPersistent())
-      makePersistent(kernel);
+    }
+    assign(kernel, balance, chosen);
   }
 };
 

@@ -41,12 +41,6 @@ struct TileSchedule : public fa4::tile::impl::TileScheduleBase<TileSchedule> {
   using TileScheduleBase::TileScheduleBase;
 
   void runOnOperation() override;
-
-private:
-  LogicalResult scheduleToFit(const fa4::TargetDescription &target);
-  FailureOr<Fit> schedule(KernelOp kernel, const Choice &choice,
-                          const fa4::TargetDescription &target,
-                          ScheduleRemarks &remarks);
 };
 } // namespace
 
@@ -57,11 +51,12 @@ static int64_t countTensorColumns(KernelOp kernel,
   return shareBuffersInTurn(*copy, target);
 }
 
-FailureOr<Fit> TileSchedule::schedule(KernelOp kernel, const Choice &choice,
-                                      const fa4::TargetDescription &target,
-                                      ScheduleRemarks &remarks) {
+static FailureOr<Fit> schedule(KernelOp kernel, const Choice &choice,
+                               const ScheduleOptions &options,
+                               ScheduleRemarks &remarks) {
+  const fa4::TargetDescription &target = kernel.getTarget();
   divideStores(kernel, choice.storeParts);
-  if (splitArrival)
+  if (options.splitArrival)
     splitArrivals(kernel);
   auto plans = planLoops(kernel, RoleGraph(kernel), choice.order, remarks);
   if (failed(plans))
@@ -74,7 +69,7 @@ FailureOr<Fit> TileSchedule::schedule(KernelOp kernel, const Choice &choice,
   for (auto role : kernel.getBody().getOps<RoleOp>())
     tidyRole(role);
   orderFirstLoads(kernel);
-  bool isShared = chooseStages(kernel, target, required, maxStages);
+  bool isShared = chooseStages(kernel, target, required, options.maxStages);
   return Fit{isShared, countTensorColumns(kernel, target) <=
                            static_cast<int64_t>(target.tmemColumns)};
 }
@@ -89,22 +84,19 @@ static SmallVector<Choice> choicesFor(MmaOrder order,
   return choices;
 }
 
-/// Schedules the kernel in the fastest way with which it fits into memory, or,
-/// if it fits in no way, in the fastest one.
-LogicalResult
-TileSchedule::scheduleToFit(const fa4::TargetDescription &target) {
-  KernelOp kernel = getOperation();
+FailureOr<bool> fa4::tile::scheduleToFit(KernelOp kernel,
+                                         const ScheduleOptions &options) {
   OwningOpRef<KernelOp> input = kernel.clone();
   auto emit = [](const ScheduleRemarks &remarks) {
     for (const auto &[loc, text] : remarks)
       emitRemark(loc) << text;
   };
   ScheduleRemarks fastest;
-  FailureOr<Fit> first = schedule(kernel, Choice(), target, fastest);
+  FailureOr<Fit> first = schedule(kernel, Choice(), options, fastest);
   if (failed(first))
     return failure();
   SmallVector<int64_t> storeParts = {1};
-  if (splitStores)
+  if (options.splitStores)
     storeParts = getStoreParts(*input);
   bool isFirst = true;
   for (auto order : {MmaOrder::Early, MmaOrder::Late, MmaOrder::None})
@@ -114,7 +106,7 @@ TileSchedule::scheduleToFit(const fa4::TargetDescription &target) {
       FailureOr<Fit> fit = first;
       if (!std::exchange(isFirst, false)) {
         trial = input->clone();
-        fit = schedule(*trial, choice, target, remarks);
+        fit = schedule(*trial, choice, options, remarks);
       }
       if (failed(fit))
         return failure();
@@ -122,14 +114,14 @@ TileSchedule::scheduleToFit(const fa4::TargetDescription &target) {
         if (trial)
           kernel.getBody().takeBody(trial->getBody());
         emit(trial ? remarks : fastest);
-        return success();
+        return true;
       }
       // The parts of stored values matter to shared memory only.
       if (!fit->tensorMemory)
         break;
     }
   emit(fastest);
-  return success();
+  return false;
 }
 
 void TileSchedule::runOnOperation() {
@@ -139,7 +131,7 @@ void TileSchedule::runOnOperation() {
         << maxStages.getValue();
     return signalPassFailure();
   }
-  if (failed(scheduleToFit(kernel.getTarget())))
+  if (failed(scheduleToFit(kernel, {splitArrival, splitStores, maxStages})))
     return signalPassFailure();
   if (print) {
     // Kernels are scheduled in parallel, so each table is printed as a whole.

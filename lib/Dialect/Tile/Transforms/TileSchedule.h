@@ -112,6 +112,23 @@ void divideStores(KernelOp kernel, int64_t parts);
 bool chooseStages(KernelOp kernel, const TargetDescription &target,
                   const RequiredStages &required, int64_t maxStages);
 
+//===----------------------------------------------------------------------===//
+// The pass (TileSchedule.cpp)
+//===----------------------------------------------------------------------===//
+
+/// The options of tile-schedule that decide how a kernel is scheduled.
+struct ScheduleOptions {
+  bool splitArrival = true;
+  bool splitStores = true;
+  int64_t maxStages = 8;
+};
+
+/// Schedules the kernel in the fastest way with which it fits into memory, or,
+/// if it fits in no way, in the fastest one. Returns whether it fits; fails
+/// with an error on an operation where the roles cannot be scheduled at all.
+mlir::FailureOr<bool> scheduleToFit(KernelOp kernel,
+                                    const ScheduleOptions &options);
+
 } // namespace fa4::tile
 
 #endif // FA4_LIB_DIALECT_TILE_TRANSFORMS_TILESCHEDULE_H

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "TileWarpSpecialize.h"
 #include "ReferenceAnalysis.h"
 #include "RoleBuilder.h"
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
@@ -414,11 +415,8 @@ static unsigned countDescriptors(RoleOp role, const TargetDescription &target) {
   return count;
 }
 
-/// Returns the registers of tiles that a loop of the role must hold as a whole,
-/// although it reduces no row: it uses them again when it has waited for
-/// another tile. Outside of loops, `tile-schedule` puts each computation
-/// directly before its use.
-static unsigned registersAcrossWaits(RoleOp role, const ValueLayout &layout) {
+unsigned fa4::tile::registersAcrossWaits(RoleOp role,
+                                         const ValueLayout &layout) {
   unsigned most = 0;
   role.walk([&](WaitOp wait) {
     Block *block = wait->getBlock();
@@ -511,49 +509,9 @@ static void levelDemands(ArrayRef<RoleOp> roles,
   }
 }
 
-//===----------------------------------------------------------------------===//
-// Pass
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-struct TileWarpSpecialize
-    : public tile::impl::TileWarpSpecializeBase<TileWarpSpecialize> {
-  using TileWarpSpecializeBase::TileWarpSpecializeBase;
-
-  void runOnOperation() override {
-    KernelOp kernel = getOperation();
-    if (!kernel.getBody().getOps<RoleOp>().empty())
-      return;
-    const TargetDescription &target = kernel.getTarget();
-    if (target.mma.accumulatorSpace != AccumulatorSpace::TensorMemory) {
-      kernel.emitOpError("is for '")
-          << kernel.getChip()
-          << "', whose MMAs accumulate in registers: not supported yet";
-      return signalPassFailure();
-    }
-    if (failed(checkRows(kernel, target)))
-      return signalPassFailure();
-    // In a role, an MMA or a load has effects and stays.
-    eraseDead(kernel.getBody().front());
-    hoistMmas(kernel);
-    splitBranches(kernel);
-    if (failed(skipZeroAccumulators(kernel)))
-      return signalPassFailure();
-    copyStoredValues(kernel);
-    FailureOr<RolePartition> partition = RolePartition::compute(kernel);
-    if (failed(partition) || failed(buildRoles(kernel, *partition, target)) ||
-        failed(assignWarps(kernel, target)))
-      return signalPassFailure();
-  }
-
-  LogicalResult assignWarps(KernelOp kernel, const TargetDescription &target);
-};
-
-} // namespace
-
-LogicalResult TileWarpSpecialize::assignWarps(KernelOp kernel,
-                                              const TargetDescription &target) {
+/// Gives each role its warps and registers.
+static LogicalResult assignWarps(KernelOp kernel,
+                                 const TargetDescription &target) {
   SmallVector<RoleOp> roles(kernel.getBody().getOps<RoleOp>());
   SmallVector<RoleDemand> demands;
   unsigned warps = 0;
@@ -578,7 +536,7 @@ LogicalResult TileWarpSpecialize::assignWarps(KernelOp kernel,
     return kernel.emitOpError("registers: ")
            << llvm::toString(budgets.takeError());
   unsigned warp = 0;
-  Builder builder(&getContext());
+  Builder builder(kernel.getContext());
   for (auto [role, registers] : llvm::zip(roles, budgets->roles)) {
     role.setFirstWarp(warp);
     role.setRegisters(registers);
@@ -586,3 +544,44 @@ LogicalResult TileWarpSpecialize::assignWarps(KernelOp kernel,
   }
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+LogicalResult fa4::tile::specializeWarps(KernelOp kernel) {
+  const TargetDescription &target = kernel.getTarget();
+  if (target.mma.accumulatorSpace != AccumulatorSpace::TensorMemory)
+    return kernel.emitOpError("is for '")
+           << kernel.getChip()
+           << "', whose MMAs accumulate in registers: not supported yet";
+  if (failed(checkRows(kernel, target)))
+    return failure();
+  // In a role, an MMA or a load has effects and stays.
+  eraseDead(kernel.getBody().front());
+  hoistMmas(kernel);
+  splitBranches(kernel);
+  if (failed(skipZeroAccumulators(kernel)))
+    return failure();
+  copyStoredValues(kernel);
+  FailureOr<RolePartition> partition = RolePartition::compute(kernel);
+  if (failed(partition) || failed(buildRoles(kernel, *partition, target)))
+    return failure();
+  return assignWarps(kernel, target);
+}
+
+namespace {
+
+struct TileWarpSpecialize
+    : public tile::impl::TileWarpSpecializeBase<TileWarpSpecialize> {
+  using TileWarpSpecializeBase::TileWarpSpecializeBase;
+
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    if (kernel.getBody().getOps<RoleOp>().empty() &&
+        failed(specializeWarps(kernel)))
+      signalPassFailure();
+  }
+};
+
+} // namespace

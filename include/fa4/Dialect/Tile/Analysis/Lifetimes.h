@@ -95,6 +95,12 @@ private:
   bool isBalanced(const ChannelUses &uses, RoleOp consumer);
   /// Adds the events that a commit after `access` makes known to other roles.
   void addEventsAfter(const Access &access, Events &events);
+  /// Adds the events that surely follow when the role of `event` has returned
+  /// from its waits: those after all of these waits.
+  void addEventsAfterWaits(const Event &event, Events &events);
+  /// Returns all events that have surely not happened before `access` has
+  /// ended, directly or through other roles.
+  const Events &getEventsAfter(const Access &access);
   bool happensBefore(const Access &access, const Events &events,
                      const Access &write);
 
@@ -103,6 +109,8 @@ private:
   llvm::DenseMap<ChannelOp, unsigned> bufferOf;
   ExecutionCounts counts;
   std::map<std::pair<mlir::Operation *, mlir::Operation *>, bool> balanced;
+  /// What getEventsAfter has found, for accesses that are MMAs and others.
+  std::map<std::pair<mlir::Operation *, bool>, Events> eventsAfter;
 };
 
 /// Returns true if `commit` publishes the result of an MMA: consumers then know

@@ -29,7 +29,11 @@ def TileAssignWork : FA4_Pass<"tile-assign-work", "::fa4::tile::KernelOp"> {
     the longest tiles go first (`lpt`): the hardware starts a CTA when another
     one ends, so that the short tiles at the end fill the gaps. If all tiles
     take equally long, CTAs stay and work on several tiles (`static`), so that the loads and the first
-    products of a tile overlap with the end of the one before. `clc` does both: CTAs stay,
+    products of a tile overlap with the end of the one before. That needs memory and registers for
+    the next tile beside the one before: the pass takes a copy of the kernel through
+    warp specialisation, scheduling and the proof, and leaves the grid as it is where the copy is refused, does not fit,
+    or has a role that holds tiles while it waits for others. A program whose `tile.work_tile`
+    is in a region keeps the grid as well. `clc` does both: CTAs stay,
     and ask the hardware for the tile of a CTA that has not started yet.
 
     The order puts work tiles together that read the same tensors in their loops, as those of
@@ -61,7 +65,7 @@ def TileAssignWork : FA4_Pass<"tile-assign-work", "::fa4::tile::KernelOp"> {
     ```
   }];
   let options = [
-    Option<"schedule", "schedule", "std::string", /*default=*/"\"grid\"",
+    Option<"schedule", "schedule", "std::string", /*default=*/"\"auto\"",
            "auto, grid, static, lpt or clc (see #tile.schedule)">];
   let dependentDialects = ["::fa4::tile::TileDialect"];
 }

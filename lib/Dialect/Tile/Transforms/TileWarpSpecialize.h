@@ -1,0 +1,28 @@
+//===- TileWarpSpecialize.h - tile programs to roles and channels ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_DIALECT_TILE_TRANSFORMS_TILEWARPSPECIALIZE_H
+#define FA4_LIB_DIALECT_TILE_TRANSFORMS_TILEWARPSPECIALIZE_H
+
+#include "fa4/Dialect/Tile/IR/Tile.h"
+
+namespace fa4::tile {
+
+/// Replaces the tile program of the kernel by roles and channels. Fails with an
+/// error on the operation that no role can execute.
+mlir::LogicalResult specializeWarps(KernelOp kernel);
+
+/// Returns the registers of tiles that a loop of the role must hold as a whole,
+/// although it reduces no row: it uses them again when it has waited for
+/// another tile. Outside of loops, `tile-schedule` puts each computation
+/// directly before its use.
+unsigned registersAcrossWaits(RoleOp role, const ValueLayout &layout);
+
+} // namespace fa4::tile
+
+#endif // FA4_LIB_DIALECT_TILE_TRANSFORMS_TILEWARPSPECIALIZE_H
