@@ -46,7 +46,7 @@
 
 // The loop leaves what is the same for all tiles where it is used.
 // NVVM: nctaid.x
-// NVVM: llvm.cond_br {{.*}}loop_annotation = #llvm.loop_annotation<licm = <disable = true>>
+// NVVM: llvm.cond_br {{.*}}loop_annotation = #loop_annotation
 
 // MANIFEST: "min(sm_count, ceildiv(M, 256) * ceildiv(N, 128))"
 // MANIFEST: "sm_count": 148

@@ -12,9 +12,9 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/Signals.h"
-#include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
+#include <unistd.h>
 
 namespace fa4 {
 
@@ -34,13 +34,16 @@ inline void reportFatalErrorsAs(const FatalErrorExit &exit) {
       [](void *data, const char *reason, bool) {
         const auto &exit = *static_cast<const FatalErrorExit *>(data);
         llvm::StringRef message = reason;
-        llvm::raw_ostream &os = llvm::WithColor::error(llvm::errs(), exit.tool);
+        // Static destructors may be running already, and llvm::errs() have
+        // ended: this stream is one of its own, without colours.
+        llvm::raw_fd_ostream os(STDERR_FILENO, /*shouldClose=*/false,
+                                /*unbuffered=*/true);
+        os << exit.tool << ": error: ";
         if (message.consume_front("IO failure on output stream: "))
           os << "cannot write the output: ";
         os << message << "\n";
         // Removes temporary files, as for any other end by LLVM.
         llvm::sys::RunInterruptHandlers();
-        // Static destructors may be running already.
         std::_Exit(exit.status);
       },
       const_cast<FatalErrorExit *>(&exit));
