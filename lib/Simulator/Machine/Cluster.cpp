@@ -300,6 +300,45 @@ void Cluster::finish() {
 // Exit
 //===----------------------------------------------------------------------===//
 
+void Cluster::checkBudgets(const Warp &last, const Inst &exit) {
+  constexpr unsigned warpsPerGroup = 4;
+  std::vector<Warp> &warps = last.cta->warps;
+  unsigned first = last.index - last.index % warpsPerGroup;
+  unsigned end = std::min<size_t>(first + warpsPerGroup, warps.size());
+  for (unsigned w = first; w < end; ++w)
+    if (warps[w].live)
+      return;
+  auto text = [](const Warp &warp) {
+    std::string budgets;
+    for (const Inst *inst : warp.budgets)
+      budgets += (budgets.empty() ? "" : ", then ") +
+                 std::string(inst->form2 ? "inc " : "dec ") +
+                 std::to_string(inst->form);
+    return budgets.empty() ? "none" : budgets;
+  };
+  // The counts may differ: FlashAttention-4's backward for Blackwell, which
+  // works, gives the warps of one warpgroup 104 and 24 registers.
+  auto directions = [](const Warp &warp) {
+    llvm::SmallVector<uint64_t, 2> list;
+    for (const Inst *inst : warp.budgets)
+      list.push_back(inst->form2);
+    return list;
+  };
+  for (unsigned w = first + 1; w < end; ++w) {
+    if (directions(warps[w]) == directions(warps[first]))
+      continue;
+    const Warp &actor = warps[w].budgets.empty() ? warps[first] : warps[w];
+    const Inst *inst = actor.budgets.empty() ? &exit : actor.budgets.back();
+    return report("setmaxnreg",
+                  "all warps of a warpgroup must execute setmaxnreg together: "
+                  "warp " +
+                      llvm::Twine(first) + " has executed " +
+                      text(warps[first]) + ", warp " + llvm::Twine(w) + " " +
+                      text(warps[w]),
+                  {inst, const_cast<Warp *>(&actor), -1, noAgent});
+  }
+}
+
 void Cluster::exitLanes(Exec &exec, LaneMask mask) {
   Warp &warp = exec.warp;
   asyncLanesExit(exec, mask);
@@ -317,8 +356,10 @@ void Cluster::exitLanes(Exec &exec, LaneMask mask) {
   Cta &cta = *warp.cta;
   cta.liveThreads -= count;
   liveThreads -= count;
-  if (!warp.live)
+  if (!warp.live) {
     --cta.liveWarps;
+    checkBudgets(warp, grid.program->insts[exec.frag->pc]);
+  }
   advance();
   recheckBarriers(cta);
 }

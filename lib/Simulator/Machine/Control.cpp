@@ -444,6 +444,7 @@ Flow setmaxnreg(Exec &x, const Inst &inst) {
   Warp &warp = x.warp;
   if (warp.maxRegisters == 0) { // the launch does not say how many it had
     warp.maxRegisters = count;
+    warp.budgets.push_back(&inst);
     return Flow::Next;
   }
   if (increase ? count < warp.maxRegisters : count > warp.maxRegisters) {
@@ -471,6 +472,7 @@ Flow setmaxnreg(Exec &x, const Inst &inst) {
     x.cluster.advance();
   }
   warp.maxRegisters = count;
+  warp.budgets.push_back(&inst);
   return Flow::Next;
 }
 

@@ -98,6 +98,8 @@ struct Warp {
   uint8_t *local = nullptr;     ///< Local memory: lane-major.
   llvm::SmallVector<Fragment, 4> fragments;
   uint32_t maxRegisters = 0; ///< Per thread (setmaxnreg); 0 when unknown.
+  /// The setmaxnreg that the warp has executed.
+  llvm::SmallVector<const Inst *, 2> budgets;
   uint64_t instructions = 0;
   uint64_t wgmmaCount = 0; ///< Executed wgmma.mma_async.
   LaneMask carry = 0;      ///< CC.CF of add.cc and the like.
@@ -406,6 +408,9 @@ private:
   void runFragment(Warp &warp, unsigned index, uint64_t quantum, bool freeRun);
   bool expireTimeLimits();
   void exitLanes(Exec &exec, LaneMask mask);
+  /// The last warp of a warpgroup exits: all must have executed setmaxnreg
+  /// alike.
+  void checkBudgets(const Warp &last, const Inst &exit);
   void finish();
 
   void hold(Fragment &fragment);

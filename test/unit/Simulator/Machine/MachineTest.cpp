@@ -727,6 +727,33 @@ TEST(Setmaxnreg, Balances) {
                                       "the warp has 128"));
 }
 
+TEST(Setmaxnreg, WholeWarpgroups) {
+  // Warps 0 and 1 of the first warpgroup leave it out.
+  KernelRun some(kernel(R"(
+    setp.lt.u32 %p1, %r1, 64;
+    @%p1 bra out_;
+    setmaxnreg.dec.sync.aligned.u32 64;
+  out_:
+  )",
+                        ".reqntid 512 .minnctapersm 1"),
+                 {512});
+  EXPECT_THAT(some.text(),
+              HasSubstr("all warps of a warpgroup must execute setmaxnreg "
+                        "together: warp 0 has executed none, warp 2 dec 64"));
+  // The others have other counts, which works.
+  KernelRun counts(kernel(R"(
+    setp.lt.u32 %p1, %r1, 64;
+    @%p1 bra few;
+    setmaxnreg.dec.sync.aligned.u32 64;
+    exit;
+  few:
+    setmaxnreg.dec.sync.aligned.u32 24;
+  )",
+                          ".reqntid 512 .minnctapersm 1"),
+                   {512});
+  EXPECT_TRUE(counts.result.ok()) << counts.text();
+}
+
 TEST(Launch, Checks) {
   Kernel k(kernel("", ".reqntid 64"));
   ASSERT_EQ(k.error, "");
