@@ -10,6 +10,7 @@
 fa4.tools says where the tools are looked for; ptxas is where fa4-compile looks for it.
 """
 
+import functools
 import glob
 import json
 import os
@@ -30,6 +31,8 @@ from fa4.tools import ROOT, ToolNotFoundError, find_tool, has_tools
 
 __all__ = ["ROOT", "ToolNotFoundError", "find_tool", "has_tools"]  # Also from here.
 DTYPES = {"bf16": np.dtype(ml_dtypes.bfloat16), "f16": np.dtype(np.float16)}
+# Of work tiles, as fa4-compile's --schedule names them; `auto` picks one of them.
+SCHEDULES = ("grid", "static", "lpt", "clc")
 MASKS = {
     "full": None,
     "causal": Mask.causal("bottom_right"),
@@ -95,6 +98,14 @@ class Op:
   return
 }}
 """
+
+
+@functools.cache
+def levels() -> tuple[str, ...]:
+    """The levels of IR below the op, in their order, as fa4-compile --help lists them.
+    Raises ToolNotFoundError."""
+    listed = re.search(r"^Levels:\n((?:  [\w-]+: .*\n)+)", run_tool("fa4-compile", "--help"), re.MULTILINE)[1]
+    return tuple(re.findall(r"^  ([\w-]+):", listed, re.MULTILINE))
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ HEADS = {"mha": (2, 2), "gqa4": (8, 2), "mqa": (3, 1)}
 LARGE_HEADS = {"mha": (2, 2), "gqa4": (4, 1), "mqa": (3, 1)}
 HEAD_DIMS = (64, 128)
 LAYOUTS = ("bshd", "bhsd")
-SCHEDULES = ("grid", "static", "lpt", "clc")
+SCHEDULES = gpu.SCHEDULES
 # So few that CTAs of the schedule "static" have several work tiles.
 SM_COUNT = 3
 LSE_TOLERANCE = 1e-3

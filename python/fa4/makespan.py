@@ -17,10 +17,10 @@ from functools import cached_property
 
 import numpy as np
 
+from fa4 import gpu
 from fa4.edits import interpreter
 from fa4.edits.generic import Block, Op, parse
 
-SCHEDULES = ("grid", "lpt", "static", "clc")
 # Their CTAs work on several tiles.
 PERSISTENT = ("static", "clc")
 
@@ -276,7 +276,7 @@ def simulate(schedule: str, passes: np.ndarray, costs: Costs, sms: int, ahead: b
     a CTA has every sms-th tile. `clc`: a CTA gets the first tile that nobody has; with `ahead`, as the kernels do, it asks
     when it begins the tile before, otherwise when it could begin with the answer. Hardware may answer with any
     CTA that has not started; the model takes it to be the one with the smallest number."""
-    if schedule not in SCHEDULES:
+    if schedule not in gpu.SCHEDULES:
         raise ValueError(f"there is no schedule {schedule}")
     count, tile = len(passes), costs.per_tile(passes, schedule)
     ctas = min(sms, count)

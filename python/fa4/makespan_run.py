@@ -214,7 +214,7 @@ def main(argv=None) -> int:
     try:
         for shape in shapes:
             chosen = kernels.chosen(shape)
-            outcomes = {s: model(shape, s, kernels.get(shape, s), options) for s in makespan.SCHEDULES}
+            outcomes = {s: model(shape, s, kernels.get(shape, s), options) for s in gpu.SCHEDULES}
             print(*lines(shape, outcomes, chosen, options), sep="\n", flush=True)
             best = min(outcomes, key=lambda s: outcomes[s].finish)
             slow.append((outcomes[chosen].finish / outcomes[best].finish, str(shape), chosen, best))

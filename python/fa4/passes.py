@@ -145,9 +145,7 @@ QUICK = (
 def levels() -> tuple[str, ...]:
     """From the op to the LLVM dialect, as fa4-compile names them; before the last
     one what tile-to-nvvm leaves, which the same level turns into LLVM's dialect."""
-    text = gpu.run_tool("fa4-compile", "--help")
-    listed = re.search(r"^Levels:\n((?:  [\w-]+: .*\n)+)", text, re.MULTILINE)[1]
-    *above, last = re.findall(r"^  ([\w-]+):", listed, re.MULTILINE)
+    *above, last = gpu.levels()
     return ("op", *above, "tile-to-nvvm", last)
 
 

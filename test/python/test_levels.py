@@ -122,17 +122,9 @@ def test_matrix_is_kept(name, chip):
 
 
 @functools.cache
-def levels():
-    """Names of the levels, from the tool."""
-    text = output(gpu.find_tool("fa4-compile"), "--help")
-    listed = re.search(r"^Levels:\n((?:  [\w-]+: .*\n)+)", text, re.MULTILINE)[1]
-    return re.findall(r"^  ([\w-]+):", listed, re.MULTILINE)
-
-
-@functools.cache
 def artefacts(op, folder, chip="sm_100a"):
     """name -> bytes of all that fa4-compile writes."""
-    emit = ",".join([*levels(), "llvm", "ptx"])
+    emit = ",".join([*gpu.levels(), "llvm", "ptx"])
     source = folder / f"{op}.mlir"
     source.write_text(OPS[op])
     out = folder / f"{op}-{chip}"
@@ -152,15 +144,15 @@ def folder(tmp_path_factory):
 
 
 def test_levels():
-    assert len(levels()) >= 11
-    assert levels()[0] == "tile" and levels()[-1] == "nvvm"
+    assert len(gpu.levels()) >= 11
+    assert gpu.levels()[0] == "tile" and gpu.levels()[-1] == "nvvm"
 
 
 @pytest.mark.parametrize("chip", ["sm_100a", "sm_103a"])
 @pytest.mark.parametrize("op", OPS)
 def test_same_input_same_bytes(op, chip, folder, tmp_path):
     first = artefacts(op, folder, chip)
-    assert len(first) == len(levels()) + 3
+    assert len(first) == len(gpu.levels()) + 3
     again = artefacts.__wrapped__(op, tmp_path, chip)
     assert first == again
 
@@ -170,7 +162,7 @@ def test_same_input_same_bytes(op, chip, folder, tmp_path):
 def test_every_level_goes_on_to_the_same_ptx(op, folder):
     files = artefacts(op, folder)
     ptx = find(files, ".ptx")
-    for level in levels():
+    for level in gpu.levels():
         text = find(files, f".{level}.mlir")
         assert compile(f"--from={level}", input=text) == ptx, level
 
@@ -182,7 +174,7 @@ def test_pass_by_pass(op, folder):
     the same PTX."""
     files = artefacts(op, folder)
     text, start = OPS[op], ""
-    for level in levels():
+    for level in gpu.levels():
         text = fa4_opt(f"--attn-to-nvvm={start}to={level}", input=text)
         assert text.strip() == find(files, f".{level}.mlir").strip(), level
         start = f"from={level} "
@@ -195,7 +187,7 @@ def test_levels_are_passes(op, folder):
     """Each level's own passes, by name, on the file before it."""
     files = artefacts(op, folder)
     before = OPS[op]
-    for level in levels():
+    for level in gpu.levels():
         after = find(files, f".{level}.mlir")
         steps = {
             "tile": "attn-to-tile,canonicalize,cse",

@@ -89,13 +89,13 @@ def test_what_a_tile_costs_beside_its_passes():
         assert finish(schedule, [1, 1], costs, sms=1) == 2 * (5 + 4 + 10 + 6)
     for schedule in ("static", "clc"):
         assert finish(schedule, [1, 1], costs, sms=1) == 5 + 4 + 10 + (4 + 6) / 2 + 10 + 6
-    for schedule in makespan.SCHEDULES:
+    for schedule in gpu.SCHEDULES:
         # One tile costs the same with all.
         assert finish(schedule, [1], costs) == 25 == costs.bound(np.array([1]), schedule, 2)
         assert finish(schedule, [1, 1], costs, sms=1) == costs.bound(np.array([1, 1]), schedule, 1)
 
 
-@pytest.mark.parametrize("schedule", makespan.SCHEDULES)
+@pytest.mark.parametrize("schedule", gpu.SCHEDULES)
 def test_no_schedule_beats_the_bound(schedule, rng):
     for _ in range(50):
         costs = Costs(*rng.integers(1, 20, 4), overlap=rng.uniform())

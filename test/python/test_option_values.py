@@ -96,8 +96,7 @@ def test_options_of_passes(files):
     """Each runs on the IR of the level in front of the pass."""
     options = pass_options()
     assert len(options) > 20 and {kind for _, _, kind in options} <= set(REFUSED)
-    levels = "tile subtile lazy-rescale assign-work warp-specialize schedule split-exp share-buffers allocate split-loop distribute unroll".split()
-    levels += ["nvvm"]
+    levels = gpu.levels()
     before = {"tile-" + level: levels[i - 1] for i, level in enumerate(levels) if i} | {"tile-to-nvvm": "unroll"}
     for name, option, kind in options:
         starts_at_op = name.startswith("attn-")

@@ -11,6 +11,9 @@ import pytest
 
 LIMIT = 5  # seconds
 
+# One after the other, as they wait for most of their time.
+pytestmark = pytest.mark.xdist_group("interruption")
+
 # What the script is doing: the command of it that hangs, and what must be missing
 # for that command to be called.
 STEPS = {

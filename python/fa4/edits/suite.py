@@ -38,10 +38,6 @@ from fa4.reference import Mask
 from fa4.tools import missing_tool
 
 FOLDER = gpu.ROOT / "build" / "edits"
-LEVELS = (
-    "tile", "subtile", "lazy-rescale", "assign-work", "warp-specialize", "schedule", "split-exp", "share-buffers",
-    "allocate", "split-loop", "distribute", "unroll", "nvvm",
-)  # fmt: skip
 # Small kernels of all kinds: what is masked, how, what is static, and who works on which tile.
 PROGRAMS = {
     "hd64-causal": Program(head_dim=64, mask=Mask.causal("bottom_right")),
@@ -144,7 +140,7 @@ class Kernel:
         self.prepare()
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / "done").exists():
-            levels = [level for level in LEVELS if level != self.start]
+            levels = [level for level in gpu.levels() if level != self.start]
             options = [*([f"--from={self.start}"] if self.start else []), *self.program.options]
             kernel = gpu.compile(self.text, self.folder, self.chip, emit=",".join(["ptx", *levels]), options=options)
             if self.start:
@@ -158,7 +154,7 @@ class Kernel:
 
     @cached_property
     def texts(self):
-        return {level: self._generic(level) for level in LEVELS}
+        return {level: self._generic(level) for level in gpu.levels()}
 
     def _generic(self, level):
         file = self.folder / f"{level}.generic.mlir"
@@ -400,10 +396,11 @@ def draw_edit(options, number, folder):
     """Kernel, level, edited module and edit: always the same for a seed and number."""
     rng = random.Random(f"{options.seed} {number}")
     kernel = make_kernel(rng.choice(_names(options)), folder)
-    level = options.level or LEVELS[number % len(LEVELS)]
+    levels = gpu.levels()
+    level = options.level or levels[number % len(levels)]
     module = generic.parse(kernel.texts[level])
     kinds = [options.kind] if options.kind else [k for k in draw.KINDS if level != "nvvm" or k in _NVVM_KINDS]
-    if not options.kind and level in LEVELS[:3]:
+    if not options.kind and level in levels[:3]:
         kinds = [k for k in kinds if k not in ("stages", "counts", "places", "warps")]
     while True:
         try:
@@ -456,7 +453,7 @@ def parse(words):
     add("count", type=int, nargs="?", default=300, metavar="N", help="number of edits (default: 300)")
     add("--seed", type=int, default=0, help="of the edits (default: 0)")
     add("--first", type=int, default=0, help="number of the first (default: 0)")
-    add("--level", choices=LEVELS, help="only files of this level")
+    add("--level", choices=gpu.levels() if gpu.has_tools("fa4-compile") else None, help="only files of this level")
     add("--kind", choices=draw.KINDS, help="only edits of this kind")
     add("--kernel", choices=(*PROGRAMS, *GRADIENTS, *GEMMS, *PACKED), help="only files of this kernel")
     add("--quick", action="store_true", help="two kernels, three calls of each that compiles")
@@ -480,7 +477,7 @@ def table(results) -> str:
     columns = ("refused", "right", "compiled", "FAILED")
     kinds = [kind for kind in draw.KINDS if any(r.kind == kind for r in results)]
     lines = [f"{'level':<16} {'kind':<10} {'edits':>6}" + "".join(f"{c:>10}" for c in columns)]
-    for level in LEVELS:
+    for level in gpu.levels():
         for kind in (*kinds, "all"):
             counts = Counter(r.outcome for r in results if r.level == level and kind in (r.kind, "all"))
             if counts:

@@ -9,6 +9,7 @@ DEFAULT: score and mask regions, bands, layouts, head dims, lengths, options.
 
 import numpy as np
 
+from fa4 import gpu
 from fa4.programs.mods import B, H, I, J, S, capture, f32, i32, index
 from fa4.programs.program import Sizes
 from fa4.reference import Mask
@@ -130,7 +131,7 @@ OPTIONS = {
 # tile; 13.5 does not. The grid has these kernels.)
 SCHEDULES = {
     f"{schedule}, {name}": dict(options=(f"--schedule={schedule}",), sizes=Sizes(2, 300, 200, 1, 2)) | form
-    for schedule in ("static", "lpt", "clc")
+    for schedule in gpu.SCHEDULES if schedule != "grid"
     for name, form in {
         "full": {}, "causal": dict(mask=Mask.causal(BR)), "window": dict(mask=Mask(TL, 63, 5), dtype="f16"),
         "hd 128": dict(head_dim=128), "hd 128, causal": dict(head_dim=128, mask=Mask.causal(TL)),
