@@ -103,8 +103,9 @@ static void assign(KernelOp kernel, const WorkBalance &balance,
 /// the kernel is taken through the passes that can refuse that: memory that
 /// changes hands at the end of the only work tile must have come back before
 /// the next one, an accumulator that begins anew needs a loop that makes a
-/// pass, and the proof has more states to look at. No role may hold tiles while it waits for others either. Such roles
-/// have used up their registers, and ptxas spills what the next tile needs.
+/// pass, and the proof has more states to look at. No role may hold tiles while
+/// it waits for others either. Such roles have used up their registers, and
+/// ptxas spills what the next tile needs.
 static bool canPersist(KernelOp kernel, const WorkBalance &balance) {
   // Why the copy is refused is nothing that a user can act on.
   uint64_t thread = llvm::get_threadid();
