@@ -415,9 +415,21 @@ static unsigned countDescriptors(RoleOp role, const TargetDescription &target) {
   return count;
 }
 
+static bool reducesRows(RoleOp role) {
+  return role
+      .walk([](Operation *op) {
+        return isa<vector::MultiDimReductionOp, vector::ReductionOp>(op)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 unsigned fa4::tile::registersAcrossWaits(RoleOp role,
                                          const ValueLayout &layout) {
   unsigned most = 0;
+  if (reducesRows(role))
+    return most;
   role.walk([&](WaitOp wait) {
     Block *block = wait->getBlock();
     if (!isa<scf::ForOp>(block->getParentOp()) || !wait.getValue() ||
@@ -453,10 +465,8 @@ static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
     return demand;
   }
   const ValueLayout &layout = *role.getLayout();
-  bool reduces = false;
   unsigned row = 0, copied = 0;
   role.walk([&](Operation *op) {
-    reduces |= isa<vector::MultiDimReductionOp, vector::ReductionOp>(op);
     if (auto copy = dyn_cast<CopyOp>(op))
       copied = std::max(copied, registersOf(copy.getResult(), layout));
     for (Value result : op->getResults())
@@ -465,9 +475,10 @@ static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
       demand.weight += registersOf(op->getResult(0), layout);
   });
   unsigned peak = peakRegisters(role.getBody().front(), layout);
-  peak = reduces ? std::max(peak, row + row / 2)
-                 : std::min(peak, streamedRegisters(role) +
-                                      registersAcrossWaits(role, layout));
+  peak = reducesRows(role)
+             ? std::max(peak, row + row / 2)
+             : std::min(peak, streamedRegisters(role) +
+                                  registersAcrossWaits(role, layout));
   // A copy holds the whole row, so that its buffer can be released, beside a
   // fragment that is converted.
   if (copied != 0)

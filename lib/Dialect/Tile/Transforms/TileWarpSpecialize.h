@@ -19,8 +19,8 @@ mlir::LogicalResult specializeWarps(KernelOp kernel);
 
 /// Returns the registers of tiles that a loop of the role must hold as a whole,
 /// although it reduces no row: it uses them again when it has waited for
-/// another tile. Outside of loops, `tile-schedule` puts each computation
-/// directly before its use.
+/// another tile. 0 for a role that reduces rows. Outside of loops,
+/// `tile-schedule` puts each computation directly before its use.
 unsigned registersAcrossWaits(RoleOp role, const ValueLayout &layout);
 
 } // namespace fa4::tile
