@@ -24,7 +24,9 @@ $L__BB0_1:
 	add.s32 	%r12, %r10, %r11;
 	@%p3 mbarrier.arrive.shared.b64 %rd2, [%rd9+72];
 	setmaxnreg.inc.sync.aligned.u32 	192;
-	ret;""".split("\n")
+	ret;
+	wgmma.fence.sync.aligned;
+	wgmma.wait_group.sync.aligned 	1;""".split("\n")
 
 
 def of(operator, line=None, lines=PTX):
@@ -41,7 +43,7 @@ def edited(operator, line):
 
 def test_units():
     units = {unit.line: unit for unit in faults.units_of(PTX)}
-    assert sorted(units) == [2, 3, 4, 5, 6, 9, 12, 13, 14, 16, 17]
+    assert sorted(units) == [2, 3, 4, 5, 6, 9, 12, 13, 14, 16, 17, 19, 20]
     assert (units[9].first, units[9].last) == (7, 11) and units[9].is_wait
     assert units[16].guard.strip() == "@%p3"
 
@@ -57,6 +59,8 @@ def test_units():
     ("stage", 6, ["cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes "
                   "[memory+17408], [%rd6, {%r1, %r2}], [memory+64];"]),
     ("count", 16, ["@%p3 mbarrier.arrive.shared.b64 %rd2, [%rd9+72], 2;"]),
+    ("delete", 19, [""]),
+    ("pending", 20, ["wgmma.wait_group.sync.aligned 2;"]),
     ("kind", 14, ["tcgen05.wait::st.sync.aligned ;"]),
 ])  # fmt: skip
 def test_edits(operator, line, expected):

@@ -59,3 +59,15 @@ def test_loads_of_another_block_are_seen():
         ]
     )
     assert "incomplete" in synchronisation(sass.parse(text)[0])[-1]
+
+
+def test_products_of_warpgroups():
+    first = ("HGMMA.64x128x16.F32.BF16 R24, gdesc[UR12], R24", NOTHING)
+    last = ("HGMMA.64x128x16.F32.BF16 R24, gdesc[UR8], R24, gsb0", NOTHING)
+    arrive, wait = ("WARPGROUP.ARRIVE", NOTHING), ("WARPGROUP.DEPBAR.LE gsb0, 0x0", NOTHING)
+    assert listing(arrive, first, last, wait) == listing(arrive, first, last, wait)
+    # A fence, a wait, the count of a wait, the end of a group.
+    assert listing(arrive, first, last, wait) != listing(first, last, wait)
+    assert listing(arrive, first, last, wait) != listing(arrive, first, last)
+    assert listing(arrive, first, last, wait) != listing(arrive, first, last, ("WARPGROUP.DEPBAR.LE gsb0, 0x1", NOTHING))
+    assert listing(arrive, first, last, wait) != listing(arrive, first, first, wait)

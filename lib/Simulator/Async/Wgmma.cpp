@@ -406,8 +406,9 @@ static bool decodeWait(DecodeContext &c) {
   if (!decodePlain<runWait>(c))
     return false;
   std::optional<int64_t> count = c.immediate(0);
-  if (!count || *count < 0)
-    return c.error("wgmma.wait_group needs a constant that is not negative");
+  constexpr int64_t maxPending = 65535;
+  if (!count || *count < 0 || *count > maxPending)
+    return c.error("wgmma.wait_group needs a constant from 0 to 65535");
   c.inst.form = *count;
   return true;
 }

@@ -88,8 +88,8 @@ class Layout:
     def make(cls, start, span, mn_major, rows):
         """A layout for an operand of so many rows along M or N."""
         if not mn_major:
-            # Groups of 8 rows one behind the other, and room for two.
-            stride = 16 * span if span else 256
+            # Groups of 8 rows one behind the other, with room for two where 48 KiB hold all.
+            stride = (16 if rows <= 64 else 8) * span if span else 256
             return cls(start, span, mn_major, rows // 8 * 256 if not span else 0, stride)
         if span:
             # Two groups of 8 along K in a pattern's columns, the next columns behind them.
@@ -355,4 +355,4 @@ def products(everything):
 
 
 def cases(everything=False):
-    return [product.case() for product in products(everything)]
+    return [product.case() for product in {product.name: product for product in products(everything)}.values()]

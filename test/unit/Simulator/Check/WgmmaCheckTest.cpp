@@ -454,5 +454,7 @@ TEST(Wgmma, MalformedForms) {
                     "{%o0, %o1, %o2, %o3}, %rd4, %rd5, %r0, 0, 0, 1, 1, 0, 0;"),
             "sparse wgmma is not supported");
   EXPECT_EQ(errorOf("wgmma.wait_group.sync.aligned %r0;"),
-            "wgmma.wait_group needs a constant that is not negative");
+            "wgmma.wait_group needs a constant from 0 to 65535");
+  EXPECT_EQ(errorOf("wgmma.wait_group.sync.aligned 4294967296;"),
+            "wgmma.wait_group needs a constant from 0 to 65535");
 }
