@@ -52,21 +52,21 @@
 // MANIFEST: "sm_count": 148
 
 // A role of its own asks for a tile while the others work on the one before.
-// ASK: %next = tile.channel "next" smem stages(1) : <vector<4xi32>>
+// ASK: %next = tile.channel "next" smem stages(1) : <i128>
 // ASK: tile.role @epilogue
 // ASK: %[[R:.*]] = tile.wait %next
-// ASK: %[[T:.*]] = tile.response %[[R]]
 // ASK: tile.release %next
+// ASK: %[[T:.*]] = tile.response %[[R]]
 // ASK: tile.next %[[T]]
 // ASK: tile.role @request kind(issuer)
 // ASK: tile.acquire %next
 // ASK: %[[A:.*]] = tile.request
 // ASK: tile.commit %next, %[[A]]
 
-// Lanes read the response themselves.
+// Lanes have the response, as they have every scalar.
 // LANES: tile.role @epilogue
-// LANES: tile.wait %next
-// LANES-NEXT: tile.response %next : !tile.channel<vector<4xi32>>
+// LANES: %[[R:.*]] = tile.wait %next : <i128> -> i128
+// LANES: tile.response %[[R]] : i128
 
 // PTX: clusterlaunchcontrol.query_cancel.is_canceled
 // PTX: clusterlaunchcontrol.try_cancel.async

@@ -294,7 +294,7 @@ def test_values_of_channels(op):
     assert cells == ("that of the channel, a scalar or of rank 1 or 2", "that of the channel: float or signless integer")
     # The type of a channel lists its scalars.
     page = (ROOT / "docs" / "reference" / "TileDialect.md").read_text()
-    assert "| scalars: `index`, `i32`, `i1`, `f32` | shared memory |" in page
+    assert "| scalars: `index`, `i32`, `i1`, `f32`; `i128`, the response to a `tile.request` | shared memory |" in page
 
     def text(channel, value):
         if op == "tile.commit":
@@ -313,7 +313,7 @@ def test_values_of_channels(op):
         tried.append((text(vector((64, 64), element), vector((64,), element)), False))
     for element in ELEMENTS:
         if not element.startswith("vector"):
-            tried.append((text(element, element), element in {"index", "i32", "i1", "f32"}))
+            tried.append((text(element, element), element in {"index", "i32", "i1", "f32", "i128"}))
     tried.append((text("i32", "index"), False))
     tried.append((text("i32", "vector<1xi32>"), False))
     check(tried)

@@ -59,6 +59,8 @@ LogicalResult RoleLowering::lowerAcquire(AcquireOp op) {
 
 /// In a stage, a flag is a word, and an index has 32 bits.
 Value RoleLowering::readScalar(const Buffer &buffer, Value stage, Type type) {
+  if (isResponse(type))
+    return readResponse(buffer, stage);
   Type word = type.isF32() ? type : builder.getI32Type();
   Value value =
       LLVM::LoadOp::create(builder, loc, word, stagePointer(buffer, stage));
@@ -92,6 +94,10 @@ void RoleLowering::writeScalar(const Buffer &buffer, Value stage, Value value) {
 LogicalResult RoleLowering::lowerWait(WaitOp op) {
   auto channel = op.getChannel().getDefiningOp<ChannelOp>();
   const Buffer &buffer = layout.buffer(channel);
+  if (isResponse(channel.getValueType()) &&
+      !llvm::all_of(op->getUsers(), llvm::IsaPred<ResponseOp>))
+    return op.emitOpError("must be used by tile.response only, because nothing "
+                          "else knows what is in a response");
   if (!channel.carriesScalars() && bool(op.getValue()) != role.issues())
     return role.issues()
                ? op.emitOpError("must have the tile as its result, because the "
@@ -144,9 +150,10 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
   Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
   Value full = barrier(buffer.full, stage);
   positions.advance(channel, RingUse::Commit);
-  if (channel.carriesScalars())
+  bool isScalar = isWord(channel.getValueType());
+  if (isScalar)
     writeScalar(buffer, stage, mapping.lookupOrDefault(op.getValue()));
-  if (channel.carriesScalars() || !op.getValue()) {
+  if (isScalar || !op.getValue()) {
     arriveFromLanes(buffer, full);
     return success();
   }
@@ -158,6 +165,9 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
   }
   if (op.getValue().getDefiningOp<RequestOp>())
     return requestWork(op, buffer, stage, full);
+  if (channel.carriesScalars())
+    return op.emitOpError("commits what is no response to a tile.request of "
+                          "the role");
   // A tile without a channel is an accumulator that a loop has carried.
   auto handle = handles.find(op.getValue());
   if (handle == handles.end() ||

@@ -17,9 +17,11 @@ using namespace fa4::tile;
 static LogicalResult describeTile(Buffer &buffer) {
   VectorType type = buffer.getChannel().getTileType();
   if (!type) {
-    buffer.elementBytes = kSmemScalarBytes;
+    bool isReply = isResponse(buffer.getChannel().getValueType());
+    buffer.elementBytes = isReply ? kResponseBytes : kSmemScalarBytes;
     buffer.rows = buffer.columns = 1;
-    buffer.stageSize = kSmemScalarBytes;
+    buffer.stageSize = buffer.stages == 1 ? buffer.elementBytes
+                                          : getSmemBytes(buffer.getChannel());
     return success();
   }
   int64_t bits = type.getElementTypeBitWidth();
@@ -86,7 +88,7 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
       return failure();
     // The pattern of a swizzle repeats every 8 rows. TMA writes to multiples of
     // 128 bytes (PTX ISA, cp.async.bulk.tensor).
-    int64_t align = channel.carriesScalars() ? kSmemScalarBytes
+    int64_t align = channel.carriesScalars() ? getSmemAlignment(channel)
                     : buffer.span            ? 8 * buffer.span
                                              : target.smemVectorAlignment;
     if (!buffer.tensorMemory &&

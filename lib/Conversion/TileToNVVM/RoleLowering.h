@@ -92,6 +92,7 @@ private:
   mlir::LogicalResult lowerWork(WorkOp op);
   mlir::LogicalResult requestWork(CommitOp op, const Buffer &buffer,
                                   mlir::Value stage, mlir::Value barrier);
+  mlir::Value readResponse(const Buffer &buffer, mlir::Value stage);
   mlir::LogicalResult lowerResponse(ResponseOp op);
   mlir::Value sizeNamed(llvm::StringRef name);
   /// The extents of the grid, and their product.

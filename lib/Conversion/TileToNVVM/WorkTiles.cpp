@@ -162,9 +162,9 @@ Value fa4::tile::readRegister(OpBuilder &builder, Location loc,
 LogicalResult RoleLowering::requestWork(CommitOp op, const Buffer &buffer,
                                         Value stage, Value barrier) {
   std::optional<uint64_t> bytes = buffer.getChannel().getFullBytes();
-  if (!bytes || buffer.tensorMemory)
-    return op.emitOpError("needs a channel in shared memory with the 'bytes' "
-                          "of a response (run tile-allocate first)");
+  if (!bytes)
+    return op.emitOpError("needs a channel with the 'bytes' of a response (run "
+                          "tile-allocate first)");
   expectBytes(barrier, *bytes);
   NVVM::ClusterLaunchControlTryCancelOp::create(
       builder, loc, /*multicast=*/UnitAttr(), stagePointer(buffer, stage),
@@ -172,18 +172,11 @@ LogicalResult RoleLowering::requestWork(CommitOp op, const Buffer &buffer,
   return success();
 }
 
-/// The fence orders the read before the next response is written, which the
-/// asynchronous proxy does (PTX ISA, clusterlaunchcontrol, example).
-LogicalResult RoleLowering::lowerResponse(ResponseOp op) {
-  ChannelOp channel = op.getChannel();
-  if (!channel)
-    return op.emitOpError("must read a response that the role has waited for");
-  const Buffer &buffer = layout.buffer(channel);
-  if (buffer.tensorMemory)
-    return op.emitOpError("must read a channel in shared memory (smem)");
-  RingPosition position = positions.get(buffer.channel, RingUse::Wait);
-  --position.offset;
-  Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
+/// Reads a response and decodes it at once: what the role keeps is the number
+/// of the work tile. The fence orders the read before the next response is
+/// written, which the asynchronous proxy does (PTX ISA, clusterlaunchcontrol,
+/// example).
+Value RoleLowering::readResponse(const Buffer &buffer, Value stage) {
   Value response =
       LLVM::LoadOp::create(builder, loc, builder.getIntegerType(128),
                            stagePointer(buffer, stage), /*alignment=*/16);
@@ -193,8 +186,14 @@ LogicalResult RoleLowering::lowerResponse(ResponseOp op) {
       builder, loc, builder.getI1Type(), Query::IS_CANCELED, response);
   Value number = NVVM::ClusterLaunchControlQueryCancelOp::create(
       builder, loc, builder.getI32Type(), Query::GET_FIRST_CTA_ID_X, response);
-  mapping.map(op.getNumber(), toIndex(arith::SelectOp::create(
-                                  builder, loc, isTile, number, constant(-1))));
+  return toIndex(
+      arith::SelectOp::create(builder, loc, isTile, number, constant(-1)));
+}
+
+LogicalResult RoleLowering::lowerResponse(ResponseOp op) {
+  if (!op.getChannel())
+    return op.emitOpError("must read a response that the role has waited for");
+  mapping.map(op.getNumber(), mapping.lookup(op.getResponse()));
   return success();
 }
 

@@ -42,6 +42,7 @@ class UndefinedError(Exception):
 DTYPES = {
     "f32": np.float32, "bf16": ml_dtypes.bfloat16, "f16": np.float16, "index": np.int64,
     "i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
+    "i128": np.int64,  # Opaque: the response to a request, of which the number of a tile is kept.
 }  # fmt: skip
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 LANES = 32  # In a warp.
@@ -333,19 +334,15 @@ class Cta:
         return []
 
     def _tile_request(self, op, operands, values, state, mask):
-        """Takes the next of the tiles, or says -1. The other elements are opaque."""
+        """Takes the next of the tiles, or says -1."""
         if self.requested == -1:
             raise MeaninglessError("a request after one that got nothing")
         self.requested = self.requested + 1 if self.requested + 1 < len(self.tiles) else -1
-        return np.array([[self.requested, 0, 0, 0]], np.int32)
+        return np.array([self.requested])
         yield
 
     def _tile_response(self, op, operands, values, state, mask):
-        if not isinstance(operands[0], Channel):
-            return operands[0][:, 0].astype(np.int64)
-        if id(operands[0]) not in state.current:
-            raise MeaninglessError("the response of a channel for which the role has not waited")
-        return state.current[id(operands[0])][:1].astype(np.int64)
+        return operands[0]
         yield
 
     def _tile_row(self, op, operands, values, state, mask):

@@ -4,6 +4,31 @@
 // What tile-to-nvvm itself refuses, where nothing was proven before.
 // RUN: fa4-opt %s --tile-to-nvvm=verify=false --split-input-file --verify-diagnostics
 
+// What is in a response is known to tile.response only.
+tile.kernel @k(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) bytes(16) : <i128>
+  tile.role @r kind(issuer) first_warp(0) {
+    // expected-error @below {{must be used by tile.response only, because nothing else knows what is in a response}}
+    %v = tile.wait %c : <i128> -> i128
+    %w = arith.trunci %v : i128 to i32
+  }
+}
+
+// -----
+
+tile.kernel @k(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) bytes(16) : <i128>
+  tile.role @r kind(issuer) first_warp(0) {
+    %v = arith.constant 1 : i128
+    // expected-error @below {{commits what is no response to a tile.request of the role}}
+    tile.commit %c, %v : <i128>, i128
+  }
+}
+
+// -----
+
 // The tensor map of a store with 'from' has one dimension more than the tensor.
 tile.kernel @k(%y: memref<2x2x2x?x64xbf16> {tile.name = "y", tile.dims = ["2", "2", "2", "N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {

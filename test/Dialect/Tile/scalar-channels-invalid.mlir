@@ -3,7 +3,7 @@
 // RUN: fa4-opt %s --split-input-file --verify-diagnostics --verify-protocol
 
 tile.kernel @type() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  // expected-error @below {{a channel carries tiles (vectors) or scalars of type index, i32, i1 or f32, not 'i64'}}
+  // expected-error @below {{a channel carries tiles (vectors) or scalars of type index, i32, i1, f32 or i128, not 'i64'}}
   %n = tile.channel "n" smem stages(1) : <i64>
 }
 

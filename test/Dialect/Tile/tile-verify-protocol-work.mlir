@@ -94,27 +94,27 @@ tile.kernel @kept(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"
 // tiles.
 tile.kernel @two(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], schedule = #tile.schedule<clc>} {
-  %a = tile.channel "a" smem stages(1) : <vector<4xi32>>
-  %b = tile.channel "b" smem stages(1) : <vector<4xi32>>
+  %a = tile.channel "a" smem stages(1) : <i128>
+  %b = tile.channel "b" smem stages(1) : <i128>
   tile.role @request kind(issuer) {
     tile.work (%i) {
-      tile.acquire %a : <vector<4xi32>>
-      %asked = tile.request : vector<4xi32>
-      tile.commit %a, %asked : <vector<4xi32>>, vector<4xi32>
-      tile.acquire %b : <vector<4xi32>>
-      %also = tile.request : vector<4xi32>
-      tile.commit %b, %also : <vector<4xi32>>, vector<4xi32>
-      %response = tile.wait %a : <vector<4xi32>> -> vector<4xi32>
-      %number = tile.response %response : vector<4xi32>
-      tile.release %a : <vector<4xi32>>
+      tile.acquire %a : <i128>
+      %asked = tile.request : i128
+      tile.commit %a, %asked : <i128>, i128
+      tile.acquire %b : <i128>
+      %also = tile.request : i128
+      tile.commit %b, %also : <i128>, i128
+      %response = tile.wait %a : <i128> -> i128
+      %number = tile.response %response : i128
+      tile.release %a : <i128>
       tile.next %number
     }
   }
   tile.role @other kind(issuer) {
     tile.work (%i) {
-      %response = tile.wait %b : <vector<4xi32>> -> vector<4xi32>
-      %number = tile.response %response : vector<4xi32>
-      tile.release %b : <vector<4xi32>>
+      %response = tile.wait %b : <i128> -> i128
+      %number = tile.response %response : i128
+      tile.release %b : <i128>
       // expected-error @+1 {{takes its number from channel "b", but other roles from "a": they would work on different tiles}}
       tile.next %number
     }
@@ -125,18 +125,18 @@ tile.kernel @two(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
 
 tile.kernel @twice(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], schedule = #tile.schedule<clc>} {
-  %a = tile.channel "a" smem stages(1) : <vector<4xi32>>
+  %a = tile.channel "a" smem stages(1) : <i128>
   tile.role @request kind(issuer) {
     // expected-error @+1 {{must wait once for channel "a", at its top, from which it has the number of its next tile}}
     tile.work (%i) {
-      tile.acquire %a : <vector<4xi32>>
-      %asked = tile.request : vector<4xi32>
-      tile.commit %a, %asked : <vector<4xi32>>, vector<4xi32>
-      %first = tile.wait %a : <vector<4xi32>> -> vector<4xi32>
-      tile.release %a : <vector<4xi32>>
-      %response = tile.wait %a : <vector<4xi32>> -> vector<4xi32>
-      %number = tile.response %response : vector<4xi32>
-      tile.release %a : <vector<4xi32>>
+      tile.acquire %a : <i128>
+      %asked = tile.request : i128
+      tile.commit %a, %asked : <i128>, i128
+      %first = tile.wait %a : <i128> -> i128
+      tile.release %a : <i128>
+      %response = tile.wait %a : <i128> -> i128
+      %number = tile.response %response : i128
+      tile.release %a : <i128>
       tile.next %number
     }
   }
@@ -146,16 +146,16 @@ tile.kernel @twice(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
 
 tile.kernel @loaded(%x: memref<?xi32> {tile.name = "x", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], schedule = #tile.schedule<clc>} {
-  %a = tile.channel "a" smem stages(1) : <vector<4xi32>>
+  %a = tile.channel "a" smem stages(1) : <i128>
   tile.role @load kind(issuer) {
     tile.work (%i) {
-      tile.acquire %a : <vector<4xi32>>
-      %v = tile.load %x[%i] : memref<?xi32> -> vector<4xi32>
+      tile.acquire %a : <i128>
+      %v = arith.constant 0 : i128
       // expected-error @+1 {{commits to the channel of the numbers of work tiles what is no response to a tile.request}}
-      tile.commit %a, %v : <vector<4xi32>>, vector<4xi32>
-      %response = tile.wait %a : <vector<4xi32>> -> vector<4xi32>
-      %number = tile.response %response : vector<4xi32>
-      tile.release %a : <vector<4xi32>>
+      tile.commit %a, %v : <i128>, i128
+      %response = tile.wait %a : <i128> -> i128
+      %number = tile.response %response : i128
+      tile.release %a : <i128>
       tile.next %number
     }
   }

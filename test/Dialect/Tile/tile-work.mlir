@@ -21,15 +21,15 @@ tile.kernel @static(%x: memref<?x?xf32> {tile.name = "x", tile.dims = ["N", "M"]
 // CHECK: tile.next %{{.*}}
 tile.kernel @requested(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], schedule = #tile.schedule<clc>} {
-  %next = tile.channel "next" smem stages(1) : <vector<4xi32>>
+  %next = tile.channel "next" smem stages(1) : <i128>
   tile.role @request kind(issuer) {
     tile.work (%i) {
-      tile.acquire %next : <vector<4xi32>>
-      %asked = tile.request : vector<4xi32>
-      tile.commit %next, %asked : <vector<4xi32>>, vector<4xi32>
-      %response = tile.wait %next : <vector<4xi32>> -> vector<4xi32>
-      %number = tile.response %response : vector<4xi32>
-      tile.release %next : <vector<4xi32>>
+      tile.acquire %next : <i128>
+      %asked = tile.request : i128
+      tile.commit %next, %asked : <i128>, i128
+      %response = tile.wait %next : <i128> -> i128
+      %number = tile.response %response : i128
+      tile.release %next : <i128>
       tile.next %number
     }
   }
@@ -143,12 +143,12 @@ tile.kernel @computed(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
 
 tile.kernel @channel(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], schedule = #tile.schedule<clc>} {
-  %c = tile.channel "c" smem stages(1) : <vector<128xf32>>
+  %c = tile.channel "c" smem stages(1) : <i32>
   tile.role @r kind(vector) {
     tile.work (%i) {
-      tile.wait %c : <vector<128xf32>>
-      // expected-error @+1 {{'tile.response' op reads a channel of 'vector<128xf32>', not of vector<4xi32>}}
-      %n = tile.response %c : !tile.channel<vector<128xf32>>
+      %v = tile.wait %c : <i32> -> i32
+      // expected-error @+1 {{'tile.response' op operand #0 must be response to a request (i128), but got 'i32'}}
+      %n = tile.response %v : i32
       tile.next %n
     }
   }

@@ -21,18 +21,20 @@ int64_t fa4::tile::getSmemAlignment(ChannelOp channel) {
   const TargetDescription &target =
       cast<KernelOp>(channel->getParentOp()).getTarget();
   VectorType tile = channel.getTileType();
-  if (!tile)
+  // A response is written by hardware, as bulk copies write.
+  if (!tile && !isResponse(channel.getValueType()))
     return kSmemScalarBytes;
-  return tile.getRank() == 2 ? target.smemTileAlignment
-                             : target.smemVectorAlignment;
+  return tile && tile.getRank() == 2 ? target.smemTileAlignment
+                                     : target.smemVectorAlignment;
 }
 
 int64_t fa4::tile::getSmemBytes(ChannelOp channel) {
-  if (channel.carriesScalars())
-    return kSmemScalarBytes;
   VectorType type = channel.getTileType();
-  int64_t bits = type.getNumElements() * type.getElementTypeBitWidth();
-  return llvm::alignTo(llvm::divideCeil(bits, 8), getSmemAlignment(channel));
+  int64_t bits =
+      type ? type.getNumElements() * type.getElementTypeBitWidth() : 0;
+  return std::max<int64_t>(
+      llvm::alignTo(llvm::divideCeil(bits, 8), getSmemAlignment(channel)),
+      getSmemAlignment(channel));
 }
 
 int64_t fa4::tile::getTmemColumns(VectorType type) {
@@ -100,7 +102,10 @@ int64_t fa4::tile::getSwizzleSpan(VectorType tile) {
   return 0;
 }
 
-int64_t fa4::tile::getLoadBytes(VectorType tile) {
+int64_t fa4::tile::getAsyncBytes(ChannelOp channel) {
+  if (isResponse(channel.getValueType()))
+    return kResponseBytes;
+  VectorType tile = channel.getTileType();
   return tile.getNumElements() * tile.getElementTypeBitWidth() / 8;
 }
 

@@ -48,12 +48,12 @@ bool fa4::tile::isWord(Type type) {
 
 LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError,
                                   Type value) {
-  if (isWord(value))
+  if (isWord(value) || isResponse(value))
     return success();
   auto type = dyn_cast<VectorType>(value);
   if (!type)
     return emitError() << "a channel carries tiles (vectors) or scalars of "
-                          "type index, i32, i1 or f32, not "
+                          "type index, i32, i1, f32 or i128, not "
                        << value;
   if (!type.getRank() || type.isScalable())
     return emitError() << "a channel carries values of one or more static "

@@ -98,30 +98,11 @@ SmallVector<Region *> WorkOp::getLoopRegions() { return {&getBody()}; }
 
 void NextOp::build(OpBuilder &, OperationState &) {}
 
-bool fa4::tile::isResponse(Type type) {
-  auto vector = dyn_cast<VectorType>(type);
-  return vector && vector.getShape() == ArrayRef<int64_t>{4} &&
-         vector.getElementType().isSignlessInteger(32);
-}
+bool fa4::tile::isResponse(Type type) { return type.isSignlessInteger(128); }
 
 ChannelOp ResponseOp::getChannel() {
-  Value source = getSource();
-  if (auto wait = source.getDefiningOp<WaitOp>())
-    source = wait.getChannel();
-  return source.getDefiningOp<ChannelOp>();
-}
-
-LogicalResult ResponseOp::verify() {
-  auto type = dyn_cast<ChannelType>(getSource().getType());
-  if (!type)
-    return success();
-  if (!isResponse(type.getValueType()))
-    return emitOpError("reads a channel of ")
-           << type.getValueType() << ", not of vector<4xi32>";
-  if (!isa_and_nonnull<ChannelOp>(getSource().getDefiningOp()))
-    return emitOpError("reads a channel that is not the result of a "
-                       "tile.channel");
-  return success();
+  auto wait = getResponse().getDefiningOp<WaitOp>();
+  return wait ? wait.getChannel().getDefiningOp<ChannelOp>() : ChannelOp();
 }
 
 /// The roles of a kernel agree on the next work tile because all of them have

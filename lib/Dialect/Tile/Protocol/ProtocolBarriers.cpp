@@ -75,6 +75,8 @@ CountCheck::Count CountCheck::bytes(unsigned channel) const {
     return {0, "no TMA load fills it"};
   ChannelOp op = model.channels[channel].op;
   VectorType type = op.getTileType();
+  if (!type)
+    return {16 * ctas, "a response of 16 bytes"};
   int64_t elementBits = type.getElementTypeBitWidth();
   int64_t rows = type.getDimSize(0);
   int64_t rowBytes = type.getNumElements() / rows * elementBits / 8;

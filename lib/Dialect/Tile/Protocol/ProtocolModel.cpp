@@ -124,7 +124,6 @@ private:
   LogicalResult addLoop(scf::ForOp loop, Steps &steps);
   LogicalResult addWork(WorkOp work, Steps &steps);
   LogicalResult checkNext(WorkOp work);
-  void addResponse(ResponseOp response, Steps &steps);
   LogicalResult addIf(scf::IfOp branch, Steps &steps);
   LogicalResult addRead(ReadOp read, Steps &steps);
   LogicalResult addSelection(arith::SelectOp select, Steps &steps);
@@ -354,10 +353,6 @@ LogicalResult ModelBuilder::addOperation(Operation &op, Steps &steps) {
     return addIf(branch, steps);
   if (auto select = dyn_cast<arith::SelectOp>(op); select && !role->issues)
     return addSelection(select, steps);
-  if (auto response = dyn_cast<ResponseOp>(op)) {
-    addResponse(response, steps);
-    return success();
-  }
   if (!role->issues) {
     addLaneReads(op, steps);
     for (Region &region : op.getRegions())
@@ -471,8 +466,8 @@ LogicalResult ModelBuilder::addChannelOperation(Operation &op, Steps &steps) {
       .Case([&](CommitOp commit) -> LogicalResult {
         unsigned channel = channelOf(commit.getChannel());
         Step step(StepKind::Commit, &op, channel);
-        bool isTile = bool(commit.getChannel().getType().getTileType());
-        if (role->issues && isTile) {
+        if (role->issues &&
+            !isWord(commit.getChannel().getType().getValueType())) {
           // The operations that write the stage set this.
           Value value = commit.getValue();
           if (value && !variableOf(value) && !matchPattern(value, m_Constant()))
@@ -636,15 +631,6 @@ LogicalResult ModelBuilder::addLoop(scf::ForOp loop, Steps &steps) {
   if (!results.assignments.empty())
     steps.push_back(std::move(results));
   return success();
-}
-
-void ModelBuilder::addResponse(ResponseOp response, Steps &steps) {
-  Step step(StepKind::Access, response);
-  if (isa<ChannelType>(response.getSource().getType()))
-    step.readsLast.push_back(channelOf(response.getSource()));
-  else
-    step.reads.push_back(variableOf(response.getSource()));
-  steps.push_back(std::move(step));
 }
 
 /// All roles work on the same tiles only if they read the same responses, each

@@ -121,10 +121,6 @@ void LaneLayouts::Inference::visit(Operation *op) {
       })
       .Case(
           [&](RescaleOp op) { require(op, op.getFactor(), LaneLayout::Rows); })
-      .Case([&](ResponseOp op) {
-        if (isa<VectorType>(op.getSource().getType()))
-          require(op, op.getSource(), LaneLayout::Whole);
-      })
       .Case([&](StoreOp op) { require(op, op.getTile(), LaneLayout::Rows); })
       .Case([&](CommitOp op) {
         if (op.getValue() && isa<VectorType>(op.getValue().getType()))

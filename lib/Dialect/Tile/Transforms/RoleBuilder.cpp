@@ -809,9 +809,9 @@ LogicalResult RoleBuilder::run() {
     for (WorkOp op : source.getOps<WorkOp>())
       work = op;
   if (work) {
-    auto type = VectorType::get({4}, builder.getI32Type());
-    next = ChannelOp::create(builder, work.getLoc(), type, StringRef("next"),
-                             MemorySpace::smem);
+    next =
+        ChannelOp::create(builder, work.getLoc(), builder.getIntegerType(128),
+                          StringRef("next"), MemorySpace::smem);
   }
   for (auto [i, info] : llvm::enumerate(partition.getRoles())) {
     if (failed(created))

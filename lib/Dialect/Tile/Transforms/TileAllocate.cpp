@@ -53,7 +53,7 @@ static void setArrivals(KernelOp kernel, const ChannelUses &uses) {
         return commit.getValue() && isa_and_nonnull<LoadOp, RequestOp>(
                                         commit.getValue().getDefiningOp());
       }))
-    channel.setFullBytes(getLoadBytes(channel.getTileType()) * ctas);
+    channel.setFullBytes(getAsyncBytes(channel) * ctas);
   channel.removeEmptyArrivalsAttr();
   if (channel.getEmpty())
     channel.setEmptyArrivals(

@@ -54,7 +54,6 @@ private:
   LogicalResult lower(Operation &op, OpBuilder &b);
   LogicalResult lowerFor(scf::ForOp op, OpBuilder &b);
   LogicalResult lowerWork(WorkOp op, OpBuilder &b);
-  LogicalResult lowerResponse(ResponseOp op, OpBuilder &b);
   LogicalResult lowerIf(scf::IfOp op, OpBuilder &b);
   LogicalResult lowerBranch(Region &from, Region &to, ValueRange results);
   LogicalResult lowerConstant(arith::ConstantOp op, OpBuilder &b);
@@ -647,17 +646,6 @@ LogicalResult Distributor::lowerWork(WorkOp op, OpBuilder &b) {
   return success();
 }
 
-/// Lanes read a response themselves.
-LogicalResult Distributor::lowerResponse(ResponseOp op, OpBuilder &b) {
-  auto wait = op.getSource().getDefiningOp<WaitOp>();
-  if (!wait)
-    return op.emitOpError("must read a response that the role has waited for");
-  unread.remove(wait);
-  setLane(op.getNumber(), ResponseOp::create(b, op.getLoc(), b.getIndexType(),
-                                             wait.getChannel()));
-  return success();
-}
-
 LogicalResult Distributor::lowerIf(scf::IfOp op, OpBuilder &b) {
   SmallVector<Type> types;
   for (Value result : op.getResults())
@@ -722,7 +710,6 @@ LogicalResult Distributor::lower(Operation &op, OpBuilder &b) {
       .Case([&](scf::ForOp op) { return lowerFor(op, b); })
       .Case([&](scf::IfOp op) { return lowerIf(op, b); })
       .Case([&](WorkOp op) { return lowerWork(op, b); })
-      .Case([&](ResponseOp op) { return lowerResponse(op, b); })
       .Case([&](arith::ConstantOp op) { return lowerConstant(op, b); })
       .Case([&](vector::StepOp op) {
         lowerStep(op, b);

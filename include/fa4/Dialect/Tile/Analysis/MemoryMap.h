@@ -32,8 +32,12 @@ namespace fa4::tile {
 /// up to keep an alignment of 8.
 inline constexpr int64_t kTmemAddressBytes = 8;
 
-/// Size and alignment in bytes of a stage that holds a scalar.
+/// Size and alignment in bytes of a stage that holds a scalar of a role.
 inline constexpr int64_t kSmemScalarBytes = 8;
+
+/// Size in bytes of the response to a tile.request (PTX ISA,
+/// clusterlaunchcontrol.try_cancel).
+inline constexpr int64_t kResponseBytes = 16;
 
 /// Returns the alignment of a stage in shared memory in bytes; its size is a
 /// multiple of it, too. Matrices have the 128-byte swizzle, which repeats every
@@ -69,9 +73,10 @@ llvm::SmallVector<ChannelOp> getBufferOwners(KernelOp kernel,
 /// 1.
 int64_t getSwizzleSpan(mlir::VectorType tile);
 
-/// Returns the bytes that a TMA load of a tile writes to a stage. Padding does
-/// not count; elements out of bounds do (PTX ISA, cp.async.bulk.tensor).
-int64_t getLoadBytes(mlir::VectorType tile);
+/// Returns the bytes that hardware writes to a stage: a TMA load of a tile, of
+/// which padding does not count and elements out of bounds do (PTX ISA,
+/// cp.async.bulk.tensor), or the response to a request.
+int64_t getAsyncBytes(ChannelOp channel);
 
 /// Returns the number of CTAs whose loads and lanes complete a barrier together
 /// (PTX ISA, .cta_group). It is 1, because kernels for pairs of CTAs are not

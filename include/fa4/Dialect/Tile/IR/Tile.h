@@ -55,10 +55,12 @@ inline constexpr int64_t kMaxTileElements = int64_t(1) << 20;
 /// Whether the tile has at most kMaxTileElements.
 bool fitsChip(mlir::VectorType tile);
 
-/// Whether a channel may carry scalars of this type: index, i32, i1 or f32.
+/// Whether a channel may carry scalars of this type that a role computes:
+/// index, i32, i1 or f32.
 bool isWord(mlir::Type type);
 
-/// Whether this is the type of the response to a tile.request: 16 opaque bytes.
+/// Whether this is the type of the response to a tile.request: i128, 16 opaque
+/// bytes, which are a channel's scalars, too.
 bool isResponse(mlir::Type type);
 
 /// The names of the attributes of kernel arguments.

@@ -185,7 +185,7 @@ def Tile_ChannelType : TypeDef<Tile_Dialect, "Channel"> {
     | values | in |
     |---|---|
     | tiles: vectors of one or more static dimensions, of elements that have a size in memory, and no more of them than fit any chip (2^20) | shared or tensor memory |
-    | scalars: `index`, `i32`, `i1`, `f32` | shared memory |
+    | scalars: `index`, `i32`, `i1`, `f32`; `i128`, the response to a `tile.request` | shared memory |
 
     Example: the type of `%s` is `!tile.channel<vector<128x128xf32>>`, that of `%n` `!tile.channel<i32>`.
 

@@ -39,7 +39,7 @@ def Tile_Value : Type<IsFixedVectorOfRankPred<[1, 2]>,
 // The element types that the tables of the operations list are in the types of
 // their operands; test_op_types.py tries each that is listed and each that is not.
 /// What a channel may carry beside tiles.
-def Tile_Word : Type<CPred<"fa4::tile::isWord($_self)">, "index, i32, i1 or f32">;
+def Tile_Word : Type<CPred<"fa4::tile::isWord($_self) || fa4::tile::isResponse($_self)">, "index, i32, i1, f32 or i128">;
 def Tile_Payload : AnyTypeOf<[Tile_Value, Tile_Word]>;
 def Tile_MmaOperand : FixedVectorOfRankAndType<[2], [BF16, F16]>;
 def Tile_Accumulator : FixedVectorOfRankAndType<[2], [F32]>;

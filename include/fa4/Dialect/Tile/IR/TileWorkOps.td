@@ -103,9 +103,7 @@ def Tile_NextOp : Tile_Op<"next", [HasParent<"WorkOp">, Pure, Terminator]> {
   let hasVerifier = 1;
 }
 
-def Tile_Response : Type<
-    CPred<"fa4::tile::isResponse($_self)">,
-    "response to a request (vector<4xi32>)", "::mlir::VectorType">;
+def Tile_Response : Type<CPred<"fa4::tile::isResponse($_self)">, "response to a request (i128)">;
 
 def Tile_RequestOp : Tile_Op<"request", [
     MemoryEffects<[MemRead<Tile_ChannelResource>, MemWrite<Tile_ChannelResource>]>]> {
@@ -117,7 +115,7 @@ def Tile_RequestOp : Tile_Op<"request", [
 
     | result | shape | element type |
     |---|---|---|
-    | `response` | 4 | i32; opaque, see `tile.response` |
+    | `response` | scalar | i128; opaque, see `tile.response` |
 
     Example:
 
@@ -125,15 +123,15 @@ def Tile_RequestOp : Tile_Op<"request", [
     tile.kernel @k(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
         attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>],
                     schedule = #tile.schedule<clc>} {
-      %next = tile.channel "next" smem stages(1) : <vector<4xi32>>
+      %next = tile.channel "next" smem stages(1) : <i128>
       tile.role @request kind(issuer) {
         tile.work (%i) {
-          tile.acquire %next : <vector<4xi32>>
-          %asked = tile.request : vector<4xi32>
-          tile.commit %next, %asked : <vector<4xi32>>, vector<4xi32>
-          %response = tile.wait %next : <vector<4xi32>> -> vector<4xi32>
-          %number = tile.response %response : vector<4xi32>
-          tile.release %next : <vector<4xi32>>
+          tile.acquire %next : <i128>
+          %asked = tile.request : i128
+          tile.commit %next, %asked : <i128>, i128
+          %response = tile.wait %next : <i128> -> i128
+          %number = tile.response %response : i128
+          tile.release %next : <i128>
           tile.next %number
         }
       }
@@ -144,13 +142,16 @@ def Tile_RequestOp : Tile_Op<"request", [
   let assemblyFormat = "attr-dict `:` type($response)";
 }
 
-def Tile_ResponseOp : Tile_Op<"response", [
-    MemoryEffects<[MemRead<Tile_ChannelResource>]>]> {
+def Tile_ResponseOp : Tile_Op<"response", [Pure]> {
   let summary = "the number of the work tile that a request got";
   let description = [{
     The number of the CTA that does not start, which is that of a work tile (see
-    `#tile.order`), or -1 if all CTAs had started. After `tile-distribute`, lanes read the
-    response themselves, from the stage of the channel that the role has waited for last.
+    `#tile.order`), or -1 if all CTAs had started.
+
+    | operand or result | shape | element type |
+    |---|---|---|
+    | `response` | scalar | i128 |
+    | `number` | scalar | index |
 
     Example: see `tile.request`.
 
@@ -158,24 +159,23 @@ def Tile_ResponseOp : Tile_Op<"response", [
     tile.kernel @k(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
         attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>],
                     schedule = #tile.schedule<clc>} {
-      %next = tile.channel "next" smem stages(1) : <vector<4xi32>>
+      %next = tile.channel "next" smem stages(1) : <i128>
       tile.role @lanes kind(vector) {
         tile.work (%i) {
-          tile.wait %next : <vector<4xi32>>
-          %number = tile.response %next : !tile.channel<vector<4xi32>>
-          tile.release %next : <vector<4xi32>>
+          %response = tile.wait %next : <i128> -> i128
+          tile.release %next : <i128>
+          %number = tile.response %response : i128
           tile.next %number
         }
       }
     }
     ```
   }];
-  let arguments = (ins AnyTypeOf<[Tile_Response, Tile_ChannelType]>:$source);
+  let arguments = (ins Tile_Response:$response);
   let results = (outs Index:$number);
-  let assemblyFormat = "$source attr-dict `:` type($source)";
-  let hasVerifier = 1;
+  let assemblyFormat = "$response attr-dict `:` type($response)";
   let extraClassDeclaration = [{
-    /// The channel that holds the response; null if a wait has not given it.
+    /// The channel that held the response; null if a wait has not given it.
     ChannelOp getChannel();
   }];
 }
