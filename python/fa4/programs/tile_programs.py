@@ -223,7 +223,7 @@ def _scheduled(schedule):
     """Members of a TileProgram with this schedule."""
     # Few enough SMs for a CTA to have several work tiles.
     scalars = ("sm_count=2",) if schedule == "static" else ()
-    return {} if schedule == "grid" else dict(options=(f"--schedule={schedule}",), scalars=scalars)
+    return dict(options=(f"--schedule={schedule}",), scalars=scalars)
 
 
 def varlen(name, lengths, schedule="grid", **rest):

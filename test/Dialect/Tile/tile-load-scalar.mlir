@@ -3,8 +3,8 @@
 // bounds make equally many passes in all roles.
 //
 // RUN: fa4-opt %s --split-input-file --canonicalize --cse --loop-invariant-code-motion --cse | FileCheck %s --dump-input=never
-// RUN: fa4-opt %S/../../Pipelines/Inputs/packed-attention.mlir --attn-to-nvvm='from=tile to=warp-specialize' | FileCheck %s --dump-input=never --check-prefix=ROLES
-// RUN: fa4-opt %S/../../Pipelines/Inputs/packed-attention.mlir --attn-to-nvvm='from=tile to=nvvm' | FileCheck %s --dump-input=never --check-prefix=NVVM
+// RUN: fa4-opt %S/../../Pipelines/Inputs/packed-attention.mlir --attn-to-nvvm='from=tile to=warp-specialize schedule=grid' | FileCheck %s --dump-input=never --check-prefix=ROLES
+// RUN: fa4-opt %S/../../Pipelines/Inputs/packed-attention.mlir --attn-to-nvvm='from=tile to=nvvm schedule=grid' | FileCheck %s --dump-input=never --check-prefix=NVVM
 
 // One read in front of the loop; one that nobody uses is gone.
 // CHECK-LABEL: tile.kernel @reads
