@@ -136,6 +136,16 @@ def test_fence_behind_a_fence():
     assert reason("delete", 17, [*PTX[:14], "	@%p3" + fence, arrival, fence, *PTX[14:]]) is None
 
 
+def test_wait_for_the_last_stores():
+    """What stores have written is read by nobody behind their wait, unless an
+    instruction reads global memory, or says to others that they may."""
+    wait = "	cp.async.bulk.wait_group 	0;"
+    end = [*PTX[:16], wait, "	ld.shared.b32 	%r8, [%rd9];", "	ret;"]
+    assert "nobody reads that before the grid's end" in reason("kind", 17, end)
+    for reader in ("ld.global.b32 	%r8, [%rd9];", "mbarrier.arrive.shared.b64 %rd2, [%rd9+80];"):
+        assert reason("kind", 17, [*end[:18], f"	{reader}", *end[18:]]) is None
+
+
 def test_unread_register_has_no_reason():
     unread = [line.replace("%r10, %r11;", "%r10, %r10;") for line in PTX]
     assert reason("delete", 14, unread) is None

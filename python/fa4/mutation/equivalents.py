@@ -414,7 +414,7 @@ def _warp(fault, unit, context, without):
 
 def _group(fault, unit, context, without):
     if unit.is_a(r"cp\.async\.bulk\.wait_group") and fault.detail == "cp.async.bulk.wait_group.read":
-        read = r"ld(?!\.param)|atom|red|cp\.async|mbarrier\.arrive|tcgen05\.commit"
+        read = r"ld(?!\.param|\.shared)|atom|red|cp\.async|mbarrier\.arrive|tcgen05\.commit"
         reads = {n for n, opcode in context.opcodes.items() if re.match(read, opcode)}
         if context.reaches(unit.line, set(), reads, or_end=True):
             return ("a wait for what the last stores have read, not for what they have written: nobody reads that before the "
