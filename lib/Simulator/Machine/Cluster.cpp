@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Simulator/Machine/State.h"
+#include "fa4/Target/TargetDescription.h"
 #include <algorithm>
 #include <cstring>
 
@@ -51,6 +52,7 @@ Cluster::Cluster(Grid &grid, uint64_t index, uint32_t firstCta[3],
                  uint64_t seed)
     : grid(grid), index(index), random(seed) {
   const Dim3 &dims = grid.cluster;
+  const fa4::TargetDescription &chip = *grid.program->chip;
   ctas.resize(grid.ctasPerCluster);
   uint32_t sharedBytes = sharedReservedBytes + grid.entry->staticSharedBytes +
                          grid.dynamicSharedBytes;
@@ -73,11 +75,13 @@ Cluster::Cluster(Grid &grid, uint64_t index, uint32_t firstCta[3],
     uint32_t threads = grid.warpsPerCta * warpSize;
     uint32_t perThread = grid.entry->maxNreg;
     if (!perThread && threads > 256)
-      perThread = 65536 / threads / 8 * 8;
+      perThread = chip.registerFileWords / threads / chip.registerGranule *
+                  chip.registerGranule;
     for (Warp &warp : cta.warps)
       warp.maxRegisters = perThread;
     uint32_t used = perThread * threads;
-    cta.freeRegisters = used < 65536 ? 65536 - used : 0;
+    cta.freeRegisters =
+        used < chip.registerFileWords ? chip.registerFileWords - used : 0;
   }
   liveThreads = grid.threadsPerCta * grid.ctasPerCluster;
   clusterPending.assign(grid.warpsPerCta * warpSize * ctas.size(), 0);

@@ -7,6 +7,7 @@
 
 #include "fa4/Simulator/Machine/Simulator.h"
 #include "fa4/Simulator/Machine/State.h"
+#include "fa4/Target/TargetDescription.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
 #include <chrono>
@@ -112,9 +113,10 @@ static llvm::Error fillGrid(GridInfo &info, const LaunchConfig &config,
   if (!info.grid.count() || !info.block.count() || !c.count())
     return fail("entry '{0}': grid {1}, block {2} or cluster {3} is empty",
                 name, text(info.grid), text(info.block), text(c));
-  if (info.block.count() > 1024 || info.block.z > 64)
-    return fail("entry '{0}': block {1} is over 1024 threads (or z over 64)",
-                name, text(info.block));
+  const fa4::TargetDescription &chip = *program.chip;
+  if (info.block.count() > chip.maxThreads || info.block.z > 64)
+    return fail("entry '{0}': block {1} is over {2} threads (or z over 64)",
+                name, text(info.block), chip.maxThreads);
   if (info.grid.x > 0x7FFFFFFF || info.grid.y > 65535 || info.grid.z > 65535)
     return fail("entry '{0}': grid {1} is too large", name, text(info.grid));
   if (e.reqNtid[0] && !equal(info.block, e.reqNtid))
@@ -136,11 +138,11 @@ static llvm::Error fillGrid(GridInfo &info, const LaunchConfig &config,
                 text(info.grid), text(c));
   if (c.count() > 16)
     return fail("entry '{0}': cluster {1} is over 16 CTAs", name, text(c));
-  if (uint64_t(e.staticSharedBytes) + info.dynamicSharedBytes > sharedMaxBytes)
+  if (uint64_t(e.staticSharedBytes) + info.dynamicSharedBytes > chip.smemBytes)
     return fail("entry '{0}' wants {1} static and {2} dynamic bytes of shared "
                 "memory; an SM has {3}",
                 name, e.staticSharedBytes, info.dynamicSharedBytes,
-                sharedMaxBytes);
+                chip.smemBytes);
   info.threadsPerCta = info.block.count();
   info.warpsPerCta = (info.threadsPerCta + warpSize - 1) / warpSize;
   info.ctasPerCluster = c.count();

@@ -36,9 +36,6 @@ constexpr uint32_t sharedRankShift = 24;
 constexpr uint32_t sharedOffsetMask = (1u << sharedRankShift) - 1;
 /// Bytes at the start of each CTA's shared window that no program may touch.
 constexpr uint32_t sharedReservedBytes = 1024;
-/// The most shared memory that a CTA can have on sm_100 (227 KiB, by opt-in),
-/// without the reserved bytes.
-constexpr uint32_t sharedMaxBytes = 232448;
 
 /// One allocation of global memory.
 struct Allocation {
