@@ -222,7 +222,7 @@ def wait_in_latent_decode(ptx):
 
 
 def fence_behind_zeros(ptx):
-    """dense_gemm_persistent.py (sm_90) lets its first products accumulate onto zeros, which the compiler puts into the
+    """dense_gemm_persistent.py and grouped_gemm.py (sm_90) let their first products accumulate onto zeros, which the compiler puts into the
     accumulators behind `warpgroup.fence()`."""
     zeros = r"(\n\tmov\.b32 \t%r\d+, %r\d+;)"
     product = r"(\n\t// begin inline asm\n\t?\{\n\.reg \.pred p;\n[^\n]*\nwgmma\.mma_async)"
@@ -240,6 +240,7 @@ MENDS = {
     LatentDecode.program: (wait_in_latent_decode, {"race", "missing-tensor-wait"}),
     FmhaBackward.program: (wait_before_deallocation, {"race", "tmem-not-allocated"}),
     "../hopper/kernel/dense_gemm/dense_gemm_persistent.py": (fence_behind_zeros, {"missing-wgmma-fence"}),
+    "../hopper/kernel/grouped_gemm/grouped_gemm.py": (fence_behind_zeros, {"missing-wgmma-fence"}),
     HopperFmha.program: (finish_stores, {"exit-with-async-outstanding"}),
 }
 
@@ -284,12 +285,15 @@ def _tutorial(number):
     return Gemm(f"{_TUTORIAL}fp16_gemm_{number}.py", "a,b,c", ["--mnk", "512,512,640"], "mk,nk->mn")
 
 
-def _grouped(mode):
+def _grouped(program, *options):
     groups = tuple((f"a{i}", f"b{i}", f"c{i}") for i in range(2))
     names = ",".join(sum(groups, ())) + ",,,,,sizes,strides,pointers"
-    arguments = ["--num_groups", "2", "--problem_sizes_mnkl", "(256,128,640,1),(128,256,64,1)", "--mma_tiler_mn", "128,64",
-                 "--tensormap_update_mode", mode]
-    return Gemm("kernel/grouped_gemm/grouped_gemm.py", names, arguments, "mkl,nkl->mnl", groups)
+    arguments = ["--num_groups", "2", "--problem_sizes_mnkl", "(256,128,640,1),(128,256,64,1)", *options]
+    return Gemm(program, names, arguments, "mkl,nkl->mnl", groups)
+
+
+def _grouped_by_maps(mode):
+    return _grouped("kernel/grouped_gemm/grouped_gemm.py", "--mma_tiler_mn", "128,64", "--tensormap_update_mode", mode)
 
 
 CASES = {
@@ -305,8 +309,8 @@ CASES = {
                                         *_typed("--mma_tiler_mn", "128,128"), subscripts="mkl,nkl->mnl"),
     "cutlass-prefetch": _dense("dense_gemm_persistent_prefetch.py", "256,256,640,1",
                                *_typed("--mma_tiler_mn", "128,128", "--use_tma_store")),
-    "cutlass-grouped-smem": _grouped("SMEM"),
-    "cutlass-grouped-gmem": _grouped("GMEM"),
+    "cutlass-grouped-smem": _grouped_by_maps("SMEM"),
+    "cutlass-grouped-gmem": _grouped_by_maps("GMEM"),
     **{f"cutlass-fp16-gemm-{n}": _tutorial(n) for n in ("0", "1", "2", "3", "3_1", "4", "5")},
     "cutlass-fp16-gemm-6": DequantizingGemm(_TUTORIAL + "fp16_gemm_6.py", "a,b,dequantized,c", ["--mnk", "512,512,640"],
                                             "mk,nk->mn"),
@@ -332,6 +336,7 @@ SM90_CASES = {
     "cutlass-sm90-dense-f16": _hopper("dense_gemm.py", "256,256,320,1", "--c_dtype", "Float16"),
     "cutlass-sm90-persistent": _hopper("dense_gemm_persistent.py", "512,512,640,2"),
     "cutlass-sm90-persistent-cluster": _hopper("dense_gemm_persistent.py", "512,512,640,1", "--cluster_shape_mn", "2,1"),
+    "cutlass-sm90-grouped": _grouped("../hopper/kernel/grouped_gemm/grouped_gemm.py"),
     "cutlass-sm90-fmha-hd128": HopperFmha((1, 256, 1, 128), (1, 640, 1, 128)),
     "cutlass-sm90-fmha-hd64-causal": HopperFmha((1, 512, 2, 64), (1, 512, 1, 64), "--is_causal"),
     "cutlass-sm90-fmha-hd128-persistent": HopperFmha((2, 256, 2, 128), (2, 200, 1, 128), "--is_persistent"),

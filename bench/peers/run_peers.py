@@ -50,6 +50,8 @@ SM90_CASES = {
     "sm90-fwd-hd96-causal": ("fwd", dict(hd=96, causal=1, sq=384, sk=384)),
     "sm90-fwd-hd256-full": ("fwd", dict(hd=256)),
     "sm90-fwd-hd128-varlen": ("fwd", dict(hq=2, lengths_q=[150, 250], lengths_k=[350, 250])),
+    "sm90-triton-hd128": ("triton", dict(hq=2, sk=512, warps=8)),
+    "sm90-triton-hd64-specialized": ("triton", dict(hd=64, sk=384, ws=1)),
     "sm90-fwd-hd64-varlen-causal": ("fwd", dict(hd=64, causal=1, lengths_q=[70, 1, 200], lengths_k=[90, 300, 200])),
 }
 SM90_CASES = {name: (mode, dict(arguments, arch="sm_90")) for name, (mode, arguments) in SM90_CASES.items()}
@@ -245,7 +247,7 @@ def main():
     parser.add_argument("--fa4-sim", required=True, help="the fa4-sim to run")
     parser.add_argument("--cutlass", default="", help="a checkout of NVIDIA's cutlass")
     parser.add_argument("--all", action="store_true", help="more of FlashAttention-4's options, and its Hopper kernels")
-    parser.add_argument("--sm90", action="store_true", help="FlashAttention-4's Hopper kernels")
+    parser.add_argument("--sm90", action="store_true", help="FlashAttention-4's and Triton's Hopper kernels")
     parser.add_argument("--examples", action="store_true", help="CUTLASS's examples")
     parser.add_argument("--case", action="append", help="only this case")
     parser.add_argument("--no-check", dest="check", action="store_false", help="results only, no race checks")

@@ -1,10 +1,10 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles a plain attention forward with Triton for sm_100, without a GPU,
+"""Compiles a plain attention forward with Triton for sm_100 or sm_90, without a GPU,
 and writes a manifest for it: tensor maps that the kernel makes itself, and
 with ws=1 Triton's own warp specialisation.
 
-usage: triton_kernel.py DIRECTORY [hd=128 sq=256 sk=256 hq=1 ws=0 warps=4]"""
+usage: triton_kernel.py DIRECTORY [hd=128 sq=256 sk=256 hq=1 ws=0 warps=4 arch=sm_100]"""
 import json
 import os
 import re
@@ -44,14 +44,14 @@ def forward(q_base, k_base, v_base, o_base, lse_base, scale_log2, sq, sk, D: tl.
 
 def main():
     directory, *words = sys.argv[1:]
-    call = dict(hd=128, sq=256, sk=256, hq=1, ws=0, warps=4)
-    call.update((name, int(value)) for name, value in (word.split("=") for word in words))
+    call = dict(hd=128, sq=256, sk=256, hq=1, ws=0, warps=4, arch="sm_100")
+    call.update((name, value if name == "arch" else int(value)) for name, value in (word.split("=") for word in words))
     pointers = dict(q_base="*bf16", k_base="*bf16", v_base="*bf16", o_base="*bf16", lse_base="*fp32")
     constants = dict(D=call["hd"], M=128, N=128, SPECIALIZE=bool(call["ws"]))
     source = ASTSource(forward, constexprs=constants,
                        signature=dict(**pointers, scale_log2="fp32", sq="i32", sk="i32",
                                       **{name: "constexpr" for name in constants}))
-    kernel = triton.compile(source, target=GPUTarget("cuda", 100, 32),
+    kernel = triton.compile(source, target=GPUTarget("cuda", int(call["arch"].removeprefix("sm_")), 32),
                             options=dict(num_warps=call["warps"], num_stages=3))
     shutil.rmtree(directory, ignore_errors=True)
     os.makedirs(directory)
