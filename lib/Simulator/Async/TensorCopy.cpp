@@ -8,6 +8,7 @@
 #include "BulkOps.h"
 #include "TensorBox.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <algorithm>
 
 using namespace fa4::sim;
 using llvm::formatv;
@@ -227,6 +228,28 @@ static void issueLoad(Exec &exec, const Inst &inst, const TensorForm &form,
   exec.cluster.async.issue(std::move(op));
 }
 
+/// Reports a store or reduction whose box begins in front of the tensor. The
+/// PTX ISA does not mention it, but a kernel that does so ends with
+/// CUDA_ERROR_ILLEGAL_INSTRUCTION on an H100, in any dimension, with and
+/// without swizzling. Loads may begin there, and stores may end behind the
+/// tensor.
+static bool checkNotNegative(Exec &exec, const Inst &inst,
+                             const TensorForm &form, unsigned lane,
+                             const int32_t *coordinates) {
+  const int32_t *end = coordinates + form.rank;
+  const int32_t *found = std::find_if(
+      coordinates, end, [](int32_t coordinate) { return coordinate < 0; });
+  if (found == end)
+    return true;
+  exec.report(inst, "out-of-bounds",
+              formatv("coordinate {0} is {1}: only loads may begin in front of "
+                      "the tensor; on a card this is an illegal instruction",
+                      found - coordinates, *found)
+                  .str(),
+              lane);
+  return false;
+}
+
 static void issueStore(Exec &exec, const Inst &inst, const TensorForm &form,
                        unsigned lane) {
   TensorMap map;
@@ -241,6 +264,8 @@ static void issueStore(Exec &exec, const Inst &inst, const TensorForm &form,
     return;
   }
   readCoordinates(exec, inst, form, lane, coordinates);
+  if (!checkNotNegative(exec, inst, form, lane, coordinates))
+    return;
   auto op = std::make_unique<TensorStore>(exec, inst, lane, map, coordinates);
   op->form = &form;
   op->data = *from;

@@ -22,8 +22,8 @@ namespace fa4 {
 
 /// Calls are inlined; what lowering leaves (constants and addresses computed
 /// again, branches on them, invariants in loops) is cleaned up; loops get the
-/// form that ptxas unrolls best. There is nothing that unrolls or
-/// vectorises: which values are packed is decided before. What a second
+/// form that ptxas unrolls best, and short ones are unrolled. There is nothing
+/// that vectorises: which values are packed is decided before. What a second
 /// combiner and memory SSA in CSE would add ptxas does, too. `indvars` is left
 /// out: its time is quadratic in the operations on a loop's induction variable,
 /// which all positions in a mask or score modification depend on, and ptxas
@@ -31,7 +31,7 @@ namespace fa4 {
 inline constexpr const char *kernelPasses =
     "cgscc(inline),globaldce,"
     "function(sroa,simplifycfg,instsimplify,"
-    "loop-mssa(loop-rotate,licm),"
+    "loop-mssa(loop-rotate,licm),loop(loop-unroll-full),"
     "early-cse,instcombine<no-verify-fixpoint>,simplifycfg)";
 
 struct EmitPTXOptions {
