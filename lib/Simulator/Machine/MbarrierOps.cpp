@@ -172,7 +172,7 @@ Flow wait(Exec &x, const Inst &inst) {
   });
   // The system chooses the time limit of try_wait. Now and then it is zero.
   if (done == 0 && form.tryWait && !x.frag->timedOut &&
-      !cluster.timeLimitIsShort()) {
+      !cluster.timeLimitIsShort(*x.frag, x.program.pcOf(inst))) {
     reason.hasTimeLimit = true;
     // The phase that the wait is for is fixed when the wait starts.
     if (x.frag->blocked.kind != BlockReason::Mbarrier)
@@ -181,6 +181,8 @@ Flow wait(Exec &x, const Inst &inst) {
   }
   x.frag->timedOut = false;
   x.frag->blocked = {};
+  if (done != 0)
+    x.frag->lastTry = ~0u;
   if (done != x.mask)
     cluster.notePoll(x.warp, x.program.pcOf(inst), sharedWindow | lastAddress);
   x.setPredicate(x.operand(inst, 0), done);

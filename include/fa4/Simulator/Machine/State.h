@@ -84,6 +84,8 @@ struct Fragment {
   bool timedOut = false;     ///< The time limit of a blocked wait is over.
   uint64_t blockedEpoch = 0; ///< Cluster epoch of the failed attempt.
   uint64_t token = 0;        ///< Handler's memory of what it waits for.
+  uint32_t lastTry = ~0u;    ///< Pc of the try_wait that has just given up.
+  uint8_t gaveUp = 0;        ///< Times in a row, at different pcs.
   BlockReason blocked;
   llvm::SmallVector<CallFrame, 1> calls;
 };
@@ -367,8 +369,18 @@ public:
   void holdReader() { holdRequested = true; }
   void releaseReaders();
 
-  /// Returns true if a try_wait gives up at once this time.
-  bool timeLimitIsShort() { return !fair && random.oneIn(32); }
+  /// Returns true if a try_wait at `pc` gives up at once this time. Where
+  /// copies are late, the first try does, of all warps: code that peeks and
+  /// waits only if it must then has to wait.
+  bool timeLimitIsShort(Fragment &fragment, uint32_t pc) {
+    constexpr unsigned mostInARow = 4;
+    if (!async.copiesLast)
+      return !fair && random.oneIn(32);
+    bool isFirst = fragment.lastTry != pc && fragment.gaveUp < mostInARow;
+    fragment.lastTry = pc;
+    fragment.gaveUp = isFirst ? fragment.gaveUp + 1 : 0;
+    return isFirst;
+  }
 
   /// The number of warp instructions that this cluster has executed. It is also
   /// the cluster's clock.
