@@ -7,6 +7,7 @@ refuses it in words, on the operation that is the reason."""
 import re
 import subprocess
 
+import numpy as np
 import pytest
 
 from fa4 import gpu
@@ -139,14 +140,46 @@ def test_numbers_from_memory(program, tmp_path):
 
 
 @pytest.mark.skipif(not gpu.has_tools("fa4-sim"), reason="needs fa4-sim")
-def test_rows_of_the_sequence_in_front(tmp_path):
-    """A store without `from` overwrites the rows of the sequence in front."""
+def test_rows_of_the_next_sequence(tmp_path):
+    """A store without `to` overwrites the rows of the next sequence."""
     program = tile_programs.varlen("varlen", ((100, 130), (60, 70)))
-    text = re.sub(r" from\(%\w+\)", "", program.text)
+    text = re.sub(r" to\(%\w+\)", "", program.text)
     assert text != program.text
     kernel = gpu.compile(text, tmp_path, program.chip, options=["--from=tile"])
     with pytest.raises((AssertionError, gpu.SimulationError)):
         program.check(program.simulate(kernel, (0, 1)))
+
+
+UP_TO = KERNEL.format(
+    arguments='%end: index {tile.name = "end"}, ' + MATRICES.format(e="bf16"),
+    body="""%t = tile.load %x[%r, %c0] : memref<?x?xbf16> -> vector<128x64xbf16>
+  tile.store %t, %y[%r, %c0] to(%end) : vector<128x64xbf16>, memref<?x?xbf16>""",
+)
+
+
+@pytest.mark.skipif(not gpu.has_tools("fa4-sim"), reason="needs fa4-sim")
+def test_stores_that_end_at_a_row(tmp_path):
+    """Of each tile, what is in front of the row is stored: all, a part, or nothing. A row behind the tensor is its end."""
+    kernel = gpu.compile(UP_TO, tmp_path)
+    x = np.random.default_rng(0).standard_normal((300, 64)).astype(gpu.DTYPES["bf16"])
+    assert x.all()
+    for end in (-1000, -3, 0, 1, 127, 128, 129, 255, 299, 300, 301, 430, 2**31 - 1):
+        (found,) = gpu.simulate(kernel, {"x": x, "end": end}, ("y",), options=["sm_count=2"])
+        expected = np.zeros_like(x)
+        expected[: max(end, 0)] = x[: max(end, 0)]
+        # The simulator's memory is zero at first.
+        assert (found == expected).all(), end
+
+
+@pytest.mark.skipif(not gpu.has_tools("fa4-sim"), reason="needs fa4-sim")
+def test_store_at_a_negative_row(tmp_path):
+    """It traps as without `to`, and does not write in front of the tensor."""
+    text = UP_TO.replace("%t = tile.load", "%s = arith.subi %r, %end : index\n  %t = tile.load").replace("%y[%r,", "%y[%s,")
+    assert "%y[%s, %c0] to(%end)" in text
+    kernel = gpu.compile(text, tmp_path)
+    x = np.ones((256, 64), gpu.DTYPES["bf16"])
+    with pytest.raises(gpu.SimulationError, match="coordinate 2 is -5: only loads may begin in front of the tensor"):
+        gpu.simulate(kernel, {"x": x, "end": 5}, ("y",), options=["sm_count=2"])
 
 
 @pytest.mark.skipif(not gpu.has_tools("fa4-sim"), reason="needs fa4-sim")

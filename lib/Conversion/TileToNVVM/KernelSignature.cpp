@@ -67,8 +67,7 @@ void KernelSignature::addParameter(Type type, ArrayRef<NamedAttribute> entries,
 
 LogicalResult KernelSignature::addMap(Operation *op, Value memref,
                                       VectorType tile,
-                                      ArrayRef<int64_t> tileDims,
-                                      bool hasFrom) {
+                                      ArrayRef<int64_t> tileDims, bool hasEnd) {
   if (!isArgument(memref))
     return op->emitOpError(
         "must access a memref that is an argument of the kernel");
@@ -83,12 +82,12 @@ LogicalResult KernelSignature::addMap(Operation *op, Value memref,
   if (type.getRank() > kMaxTensorMapRank)
     return op->emitOpError("accesses a tensor of more than ")
            << kMaxTensorMapRank << " dimensions, which TMA does not support";
-  if (hasFrom && type.getRank() == kMaxTensorMapRank)
-    return op->emitOpError("says 'from' of a tensor of ")
+  if (hasEnd && type.getRank() == kMaxTensorMapRank)
+    return op->emitOpError("says 'to' of a tensor of ")
            << kMaxTensorMapRank
            << " dimensions; TMA supports that of one dimension less";
-  if (hasFrom && tileDims.size() != 2)
-    return op->emitOpError("says 'from' of a tile of ")
+  if (hasEnd && tileDims.size() != 2)
+    return op->emitOpError("says 'to' of a tile of ")
            << tileDims.size() << " dimension that TMA stores; it must have 2";
   TensorMap map;
   map.argument = cast<BlockArgument>(memref).getArgNumber();
@@ -111,8 +110,8 @@ LogicalResult KernelSignature::addMap(Operation *op, Value memref,
              << kMaxTensorMapBox;
     map.box.push_back(box);
   }
-  if (hasFrom) {
-    map.from = map.dims.size();
+  if (hasEnd) {
+    map.second = map.dims.size();
     map.dims.push_back(tileDims.front());
     map.box.push_back(1);
   }
@@ -155,7 +154,7 @@ LogicalResult KernelSignature::collectMaps() {
       return WalkResult::advance();
     ops.push_back(op);
     auto store = dyn_cast<StoreOp>(op);
-    return WalkResult(addMap(op, memref, tile, dims, store && store.getFrom()));
+    return WalkResult(addMap(op, memref, tile, dims, store && store.getTo()));
   });
   if (result.wasInterrupted())
     return failure();
@@ -183,6 +182,14 @@ static ArrayAttr stringArray(Builder &builder, ArrayRef<std::string> strings) {
       }));
 }
 
+/// Returns `bytes` times the expression (see strideExpression): a number if the
+/// expression is one, else a product of numbers and names.
+static std::string timesBytes(int64_t bytes, const std::string &expression) {
+  if (auto number = getStaticSize(expression))
+    return std::to_string(bytes * *number);
+  return std::to_string(bytes) + " * " + expression;
+}
+
 DictionaryAttr KernelSignature::describeMap(const TensorMap &map) const {
   Builder builder(getKernel().getContext());
   SmallVector<std::string> dims, strides;
@@ -193,18 +200,31 @@ DictionaryAttr KernelSignature::describeMap(const TensorMap &map) const {
       strides.push_back(std::to_string(bytes) + " * " +
                         strideExpression(map.argument, dim));
   }
+  SmallVector<NamedAttribute> entries;
+  if (map.second != -1) {
+    // One coordinate for each row that a store may end at, and for the end.
+    std::string &rows = dims[map.second];
+    auto number = getStaticSize(rows);
+    rows = number ? std::to_string(*number + 1) : rows + " + 1";
+    dims[map.getFirst()] = std::to_string(map.getRows());
+    std::string stride = strideExpression(map.argument, map.dims[map.second]);
+    entries.push_back(builder.getNamedAttr(
+        "offset",
+        builder.getStringAttr(timesBytes(-map.getRows() * bytes, stride))));
+  }
   StringRef swizzle = map.span == 128  ? "128B"
                       : map.span == 64 ? "64B"
                       : map.span == 32 ? "32B"
                                        : "none";
-  return builder.getDictionaryAttr(
-      {builder.getNamedAttr(
-           "tensor",
-           builder.getStringAttr(getKernel().getArgName(map.argument))),
-       builder.getNamedAttr("dims", stringArray(builder, dims)),
-       builder.getNamedAttr("byte_strides", stringArray(builder, strides)),
-       builder.getNamedAttr("box", builder.getI64ArrayAttr(map.box)),
-       builder.getNamedAttr("swizzle", builder.getStringAttr(swizzle))});
+  llvm::append_values(
+      entries,
+      builder.getNamedAttr("tensor", builder.getStringAttr(
+                                         getKernel().getArgName(map.argument))),
+      builder.getNamedAttr("dims", stringArray(builder, dims)),
+      builder.getNamedAttr("byte_strides", stringArray(builder, strides)),
+      builder.getNamedAttr("box", builder.getI64ArrayAttr(map.box)),
+      builder.getNamedAttr("swizzle", builder.getStringAttr(swizzle)));
+  return builder.getDictionaryAttr(entries);
 }
 
 //===----------------------------------------------------------------------===//
@@ -294,6 +314,11 @@ LogicalResult KernelSignature::collectSizes() {
     if (auto put = dyn_cast<PutOp>(op))
       addSize(kernel.getDimName(
           cast<BlockArgument>(put.getDest()).getArgNumber(), put.getDim()));
+    // A bound of rows behind the end of the tensor counts as the end.
+    if (auto store = dyn_cast<StoreOp>(op); store && store.getTo())
+      addSize(
+          kernel.getDimName(cast<BlockArgument>(store.getDest()).getArgNumber(),
+                            store.getTileDims().front()));
     if (auto load = dyn_cast<LoadScalarOp>(op)) {
       unsigned number = cast<BlockArgument>(load.getSource()).getArgNumber();
       for (int64_t dim = 0; dim < memrefType(number).getRank(); ++dim)
@@ -342,14 +367,6 @@ std::variant<unsigned, int64_t> KernelSignature::stride(unsigned argument,
 //===----------------------------------------------------------------------===//
 // Conditions on sizes
 //===----------------------------------------------------------------------===//
-
-/// Returns `bytes` times the expression (see strideExpression): a number if the
-/// expression is one, else a product of numbers and names.
-static std::string timesBytes(int64_t bytes, const std::string &expression) {
-  if (auto number = getStaticSize(expression))
-    return std::to_string(bytes * *number);
-  return std::to_string(bytes) + " * " + expression;
-}
 
 /// Adds the condition that `expression` is from `least` to `most`, or checks
 /// the condition if `expression` is a number. `what` is the subject of the

@@ -24,15 +24,25 @@ struct TensorMap {
   llvm::SmallVector<int64_t> dims;
   llvm::SmallVector<int64_t> box;
   int64_t span = 0;
-  /// The place in `dims` at which a dimension stands for the second time, or
-  /// -1. The element at (i, j) of both is the one at i + j of the memref. With
-  /// j where a sequence begins, what is in front of it has a negative i, which
-  /// is out of bounds.
-  int from = -1;
+  /// The place in `dims` at which the dimension of rows stands for the second
+  /// time, for stores that end at a row (`to`), or -1. The map begins as many
+  /// rows in front of the tensor as a box has, R, so that (i, j) is row
+  /// i + j - R. i has extent R: with j at the row that the store ends at, rows
+  /// behind that are out of bounds, and no coordinate is negative, which stores
+  /// must not have.
+  int second = -1;
+
+  /// Returns the place in `dims` at which the dimension of rows stands first.
+  /// There must be a second one.
+  unsigned getFirst() const {
+    return llvm::find(dims, dims[second]) - dims.begin();
+  }
+  /// Returns R.
+  int64_t getRows() const { return box[getFirst()]; }
 
   bool operator==(const TensorMap &other) const {
     return argument == other.argument && dims == other.dims &&
-           box == other.box && span == other.span && from == other.from;
+           box == other.box && span == other.span && second == other.second;
   }
 };
 
@@ -85,7 +95,7 @@ private:
   mlir::LogicalResult collectMaps();
   mlir::LogicalResult addMap(mlir::Operation *op, mlir::Value memref,
                              mlir::VectorType tile,
-                             llvm::ArrayRef<int64_t> tileDims, bool hasFrom);
+                             llvm::ArrayRef<int64_t> tileDims, bool hasEnd);
   mlir::LogicalResult collectPointers();
   void collectScalars();
   mlir::LogicalResult collectSizes();

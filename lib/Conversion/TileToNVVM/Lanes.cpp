@@ -340,11 +340,11 @@ LogicalResult RoleLowering::lowerPut(PutOp op) {
       inBounds =
           arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, at,
                                 number32(signature.size(number, dim)));
-      if (op.getFrom()) {
-        Value isBehind =
-            arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, at,
-                                  toI32(mapping.lookupOrDefault(op.getFrom())));
-        inBounds = arith::AndIOp::create(builder, loc, inBounds, isBehind);
+      if (op.getTo()) {
+        Value isInFront =
+            arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, at,
+                                  toI32(mapping.lookupOrDefault(op.getTo())));
+        inBounds = arith::AndIOp::create(builder, loc, inBounds, isInFront);
       }
     }
     Value term = elementsBefore(number, dim, at);

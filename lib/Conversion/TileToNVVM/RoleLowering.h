@@ -122,6 +122,9 @@ private:
                                  mlir::ValueRange indices);
   llvm::SmallVector<mlir::Value>
   coordinates(mlir::Operation *op, mlir::ValueRange indices, int64_t box);
+  std::pair<mlir::Value, mlir::Value> boundedRow(const TensorMap &map,
+                                                 int64_t dim, mlir::Value row,
+                                                 mlir::Value to);
   void waitForStores(bool read, int64_t pending);
 
   // Mma.cpp

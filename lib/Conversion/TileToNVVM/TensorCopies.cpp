@@ -12,25 +12,41 @@
 using namespace mlir;
 using namespace fa4::tile;
 
+/// Returns the coordinates (i, j) of a store at row `row` that ends at row
+/// `to`, in the two dimensions of rows, whose element is row i + j - R (see
+/// TensorMap). j is the row that the store ends at. Where that is in front of
+/// the tile, i is R or more, so that all of the tile is out of bounds.
+std::pair<Value, Value> RoleLowering::boundedRow(const TensorMap &map,
+                                                 int64_t dim, Value row,
+                                                 Value to) {
+  Value zero = constant(0);
+  Value tileEnd = add(row, map.getRows());
+  Value size = number32(signature.size(map.argument, dim));
+  Value end = arith::MinSIOp::create(builder, loc, to, size);
+  end = arith::MinSIOp::create(builder, loc, end, tileEnd);
+  end = arith::MaxSIOp::create(builder, loc, end, zero);
+  // A row in front of the tensor would be in bounds of the map. With a negative
+  // coordinate, the copy engine traps, as for all other stores.
+  Value isNegative =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, row, zero);
+  end = arith::SelectOp::create(builder, loc, isNegative, row, end);
+  return {arith::SubIOp::create(builder, loc, tileEnd, end), end};
+}
+
 /// Returns the coordinates of box `box` of a tile, in the order of the tensor
 /// map.
 SmallVector<Value> RoleLowering::coordinates(Operation *op, ValueRange indices,
                                              int64_t box) {
   const TensorMap &map = signature.tensorMap(op);
   SmallVector<Value> result;
-  Value from;
-  if (map.from != -1)
-    from = toI32(mapping.lookupOrDefault(cast<StoreOp>(op).getFrom()));
   for (auto [number, dim] : llvm::enumerate(map.dims)) {
-    if (int(number) == map.from) {
-      result.push_back(from);
-      continue;
-    }
     Value index = toI32(mapping.lookupOrDefault(indices[dim]));
-    // The index of the memref is the sum of two of the map.
-    if (from && dim == map.dims[map.from])
-      index = arith::SubIOp::create(builder, loc, index, from);
     result.push_back(number == 0 ? add(index, box * map.box.front()) : index);
+  }
+  if (map.second != -1) {
+    Value to = toI32(mapping.lookupOrDefault(cast<StoreOp>(op).getTo()));
+    std::tie(result[map.getFirst()], result[map.second]) =
+        boundedRow(map, map.dims[map.second], result[map.second], to);
   }
   return result;
 }

@@ -52,10 +52,12 @@ llvm::Expected<TensorMap> Session::makeMap(const ParamSpec &param) {
   map.interleave = from.interleave;
   map.fillNan = from.fillNan;
   uint64_t base = from.address ? *from.address : tensorOf(from.tensor).address;
-  auto offset = integerOf(from.offset, INT64_MAX);
+  // Dimensions of a map may be such that nobody accesses the first elements,
+  // which then need not be in the tensor.
+  auto offset = from.offset.evaluateInteger(values);
   if (!offset)
     return offset.takeError();
-  map.address = base + *offset;
+  map.address = base + uint64_t(*offset);
   auto list = [&](const std::vector<Expression> &expressions, auto *to,
                   uint64_t limit) -> llvm::Error {
     for (size_t i = 0; i < expressions.size(); ++i) {

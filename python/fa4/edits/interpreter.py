@@ -374,12 +374,12 @@ class Cta:
         return tuple(there), tuple(here), dims
 
     @staticmethod
-    def _behind(there, here, dims, first):
-        """The slices without what is in front of `first` in the tile's first dimension."""
+    def _in_front(there, here, dims, end):
+        """The slices without what is at `end` and behind in the tile's first dimension."""
         there, here, dim = list(there), list(here), dims[0]
-        omitted = min(max(first - there[dim].start, 0), there[dim].stop - there[dim].start)
-        there[dim] = slice(there[dim].start + omitted, there[dim].stop)
-        here[0] = slice(here[0].start + omitted, here[0].stop)
+        omitted = min(max(there[dim].stop - end, 0), there[dim].stop - there[dim].start)
+        there[dim] = slice(there[dim].start, there[dim].stop - omitted)
+        here[0] = slice(here[0].start, here[0].stop - omitted)
         return tuple(there), tuple(here)
 
     def _tile_load(self, op, operands, values, state, mask):
@@ -408,9 +408,11 @@ class Cta:
         array = self.memory[name]
         tile = operands[0][0]
         indices = operands[2 : 2 + array.ndim]
+        if any(_one(index, "an index") < 0 for index in indices):
+            raise MeaninglessError("a store in front of the tensor")
         there, here, dims = self._places(op, array, indices, tile.shape)
         if len(operands) > 2 + array.ndim:
-            there, here = self._behind(there, here, dims, _one(operands[-1], "the first row of a store"))
+            there, here = self._in_front(there, here, dims, _one(operands[-1], "the row that a store ends at"))
         part = tile[here].transpose(np.argsort(dims))
         if 0 not in array[there].shape:
             view = part.reshape([n.stop - n.start for n in there])
@@ -429,7 +431,7 @@ class Cta:
         places[dim] += np.arange(state.lanes)
         active = (places[dim] >= 0) & (places[dim] < array.shape[dim])
         if len(operands) > 2 + array.ndim:
-            active &= places[dim] >= operands[-1]
+            active &= places[dim] < operands[-1]
         active &= True if mask is None else mask
         places = tuple(p[active] for p in places)
         if any((p < 0).any() or (p >= n).any() for p, n in zip(places, array.shape)):

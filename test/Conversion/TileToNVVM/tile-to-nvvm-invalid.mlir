@@ -29,15 +29,15 @@ tile.kernel @k(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
 
 // -----
 
-// The tensor map of a store with 'from' has one dimension more than the tensor.
+// The tensor map of a store with 'to' has one dimension more than the tensor.
 tile.kernel @k(%y: memref<2x2x2x?x64xbf16> {tile.name = "y", tile.dims = ["2", "2", "2", "N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(128) : <vector<128x64xbf16>>
   tile.role @store kind(issuer) first_warp(0) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %c : <vector<128x64xbf16>> -> vector<128x64xbf16>
-    // expected-error @below {{'tile.store' op says 'from' of a tensor of 5 dimensions; TMA supports that of one dimension less}}
-    tile.store %v, %y[%c0, %c0, %c0, %c0, %c0] from(%c0) : vector<128x64xbf16>, memref<2x2x2x?x64xbf16>
+    // expected-error @below {{'tile.store' op says 'to' of a tensor of 5 dimensions; TMA supports that of one dimension less}}
+    tile.store %v, %y[%c0, %c0, %c0, %c0, %c0] to(%c0) : vector<128x64xbf16>, memref<2x2x2x?x64xbf16>
   }
 }
 
@@ -49,8 +49,8 @@ tile.kernel @k(%y: memref<?xbf16> {tile.name = "y", tile.dims = ["N"]})
   tile.role @store kind(issuer) first_warp(0) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %c : <vector<128xbf16>> -> vector<128xbf16>
-    // expected-error @below {{'tile.store' op says 'from' of a tile of 1 dimension that TMA stores; it must have 2}}
-    tile.store %v, %y[%c0] from(%c0) : vector<128xbf16>, memref<?xbf16>
+    // expected-error @below {{'tile.store' op says 'to' of a tile of 1 dimension that TMA stores; it must have 2}}
+    tile.store %v, %y[%c0] to(%c0) : vector<128xbf16>, memref<?xbf16>
   }
 }
 

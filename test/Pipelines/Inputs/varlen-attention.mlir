@@ -1,12 +1,10 @@
 // Causal attention of a batch that is packed: the queries of sequence b are the rows
 // q_starts[b] to q_ends[b] of one tensor, its keys and values the rows k_starts[b] to
 // k_ends[b] of others. Masks are aligned to the ends of both. A list in global memory says
-// what the work tiles are: tile (b, i) has the 256 queries that end 256 i before the end of
-// sequence b.
+// what the work tiles are: tile (b, i) has the queries from 256 i to 256 i + 256 of sequence b.
 //
-// The tiles of a sequence are counted from its end, so that it is the one at its beginning that
-// is not full. There, the rows above belong to another sequence: they are computed, see no
-// key, and are not stored (`from`).
+// The rows of a sequence's last tile that are behind its end belong to another sequence: they
+// are computed, and are not stored (`to`).
 //
 // The numbers are brought into bounds, so that any contents of the tensors are safe.
 tile.kernel @varlen(%tiles: memref<?x2xi32> {tile.name = "tiles", tile.dims = ["W", "2"]},
@@ -53,9 +51,9 @@ tile.kernel @varlen(%tiles: memref<?x2xi32> {tile.name = "tiles", tile.dims = ["
   %q_end_index = arith.index_cast %q_end_read : i32 to index
   %q_end_behind = arith.maxsi %q_end_index, %q_start : index
   %q_end = arith.minsi %q_end_behind, %q_total : index
-  %behind_tile = arith.muli %i, %c256 : index
-  %to_end = arith.addi %behind_tile, %c256 : index
-  %row = arith.subi %q_end, %to_end : index
+  %q_length = arith.subi %q_end, %q_start : index
+  %in_front = arith.muli %i, %c256 : index
+  %row = arith.addi %q_start, %in_front : index
   // The rows of the keys.
   %k_total = memref.dim %k, %c0 : memref<?x2x64xbf16>
   %k_start_read = tile.load_scalar %k_starts[%b] : memref<?xi32>
@@ -67,10 +65,13 @@ tile.kernel @varlen(%tiles: memref<?x2xi32> {tile.name = "tiles", tile.dims = ["
   %k_end_behind = arith.maxsi %k_end_index, %start : index
   %k_end = arith.minsi %k_end_behind, %k_total : index
   %length = arith.subi %k_end, %start : index
-  // How many keys the first row and the last one of the tile see.
-  %fewest = arith.subi %length, %to_end : index
-  %fewest_seen = arith.addi %fewest, %c1 : index
-  %most_seen = arith.subi %length, %behind_tile : index
+  // How many keys the first row and the last one of the tile see. (A row behind the end of the
+  // sequence would see more than all.)
+  %lead = arith.subi %length, %q_length : index
+  %seen_before = arith.addi %lead, %in_front : index
+  %fewest_seen = arith.addi %seen_before, %c1 : index
+  %seen_by_full = arith.addi %seen_before, %c256 : index
+  %most_seen = arith.minsi %seen_by_full, %length : index
   %seen_by_last = arith.maxsi %most_seen, %c0 : index
   // From the last block, which may be part full, to the first.
   %blocks = arith.ceildivsi %seen_by_last, %c128 : index
@@ -132,10 +133,10 @@ tile.kernel @varlen(%tiles: memref<?x2xi32> {tile.name = "tiles", tile.dims = ["
   %weight_tile = vector.broadcast %weight_column : vector<256x1xf32> to vector<256x64xf32>
   %mean = arith.mulf %sums#0, %weight_tile : vector<256x64xf32>
   %result = arith.truncf %mean : vector<256x64xf32> to vector<256x64xbf16>
-  tile.store %result, %out[%row, %h, %c0] dims [0, 2] from(%q_start) : vector<256x64xbf16>, memref<?x2x64xbf16>
+  tile.store %result, %out[%row, %h, %c0] dims [0, 2] to(%q_end) : vector<256x64xbf16>, memref<?x2x64xbf16>
   %log = math.log2 %sums#2 : vector<256xf32>
   %log_sum = arith.addf %log, %sums#1 : vector<256xf32>
   %natural = arith.mulf %log_sum, %ln2 : vector<256xf32>
   %row_lse = arith.select %is_empty, %minus_infinity, %natural : vector<256xi1>, vector<256xf32>
-  tile.store %row_lse, %lse[%h, %row] from(%q_start) : vector<256xf32>, memref<2x?xf32>
+  tile.store %row_lse, %lse[%h, %row] to(%q_end) : vector<256xf32>, memref<2x?xf32>
 }

@@ -571,9 +571,9 @@ Coverage OutputCheck::checkBoxes() {
 /// Whether the store does not write all of its tile that is in bounds.
 static bool leavesOut(Operation *store) {
   if (auto put = dyn_cast<PutOp>(store))
-    return bool(put.getFrom());
+    return bool(put.getTo());
   auto matrix = dyn_cast<StoreOp>(store);
-  return matrix && matrix.getFrom();
+  return matrix && matrix.getTo();
 }
 
 Coverage OutputCheck::run() {
@@ -588,7 +588,7 @@ Coverage OutputCheck::run() {
       return unknown(store.op, "the store may be left out");
   for (const Store &store : stores)
     if (leavesOut(store.op))
-      return unknown(store.op, "rows in front of 'from' are left out");
+      return unknown(store.op, "rows at 'to' and behind are left out");
   findGrid();
   if (Coverage read = readStores(); read != Coverage::Proven)
     return read;

@@ -436,9 +436,9 @@ LogicalResult Distributor::lowerStore(StoreOp op, OpBuilder &b) {
   SmallVector<Value> indices;
   for (Value index : op.getIndices())
     indices.push_back(lane(index));
-  Value from = op.getFrom() ? lane(op.getFrom()) : Value();
+  Value to = op.getTo() ? lane(op.getTo()) : Value();
   PutOp::create(b, op.getLoc(), lane(op.getTile(), LaneLayout::Rows),
-                op.getDest(), indices, from, op.getTileDims().front());
+                op.getDest(), indices, to, op.getTileDims().front());
   return success();
 }
 

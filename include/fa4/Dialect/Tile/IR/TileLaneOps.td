@@ -167,7 +167,7 @@ def Tile_PutOp : Tile_Op<"put", [AttrSizedOperandSegments]> {
   let summary = "write this thread's element of a row tile to global memory";
   let description = [{
     What `tile.store` of a tile with one value a row is for one thread: `value` to
-    `dest[indices]`, with the tile's row added to index `dim`, if that is in bounds, and not less than `from`.
+    `dest[indices]`, with the tile's row added to index `dim`, if that is in bounds, and less than `to`.
 
     | operand | shape | element type |
     |---|---|---|
@@ -187,9 +187,9 @@ def Tile_PutOp : Tile_Op<"put", [AttrSizedOperandSegments]> {
   }];
   let arguments = (ins AnyTypeOf<[F32, BF16, F16, I32]>:$value,
                        Arg<AnyNon0RankedMemRef, "the tensor", [MemWrite]>:$dest,
-                       Variadic<Index>:$indices, Optional<Index>:$from, I64Attr:$dim);
+                       Variadic<Index>:$indices, Optional<Index>:$to, I64Attr:$dim);
   let assemblyFormat = [{
-    $value `,` $dest `[` $indices `]` `dim` $dim (`from` `(` $from^ `)`)? attr-dict
+    $value `,` $dest `[` $indices `]` `dim` $dim (`to` `(` $to^ `)`)? attr-dict
     `:` type($value) `,` type($dest)
   }];
   let hasVerifier = 1;

@@ -261,11 +261,12 @@ def Tile_StoreOp : Tile_MemoryOp<"store", [AttrSizedOperandSegments]> {
   let summary = "write a tile of a global tensor";
   let description = [{
     As `tile.load`, in the other direction, with the same types. **Elements out of
-    bounds are not written.** With `from`, nor are those whose index of the tile's first dimension is less
-    than that: where sequences are packed, a tile that ends with its sequence and begins in the one
-    before leaves that one alone. (Tiles are counted from the end of a sequence then. Hardware
-    cuts off what is in front of the first element; a bound behind the last element of a sequence
-    would need addresses in front of the tensor.)
+    bounds are not written.** With `to`, nor are those whose index of the tile's first dimension is that
+    or more: where sequences are packed, a tile that begins in its sequence and reaches into the next
+    one leaves that one alone.
+
+    **Indices are not negative** (those of loads may be): the copy engine traps at the coordinates of a
+    store or reduction in front of the tensor. `to` may be any number.
 
     | operand | shape | element type |
     |---|---|---|
@@ -282,10 +283,10 @@ def Tile_StoreOp : Tile_MemoryOp<"store", [AttrSizedOperandSegments]> {
     ```
   }];
   let arguments = (ins Tile_MemoryValue:$tile, AnyNon0RankedMemRef:$dest,
-                       Variadic<Index>:$indices, Optional<Index>:$from,
+                       Variadic<Index>:$indices, Optional<Index>:$to,
                        OptionalAttr<DenseI64ArrayAttr>:$dims);
   let assemblyFormat = [{
-    $tile `,` $dest `[` $indices `]` (`dims` $dims^)? (`from` `(` $from^ `)`)?
+    $tile `,` $dest `[` $indices `]` (`dims` $dims^)? (`to` `(` $to^ `)`)?
     attr-dict `:` type($tile) `,` type($dest)
   }];
   let extraClassDeclaration = memoryDeclaration;
@@ -294,8 +295,8 @@ def Tile_StoreOp : Tile_MemoryOp<"store", [AttrSizedOperandSegments]> {
 def Tile_ReduceAddOp : Tile_MemoryOp<"reduce_add"> {
   let summary = "add a tile to a global tensor";
   let description = [{
-    As `tile.store`, but adds to what is there, element by element, atomically
-    and in no particular order among CTAs.
+    As `tile.store` without `to`, but adds to what is there, element by element, atomically
+    and in no particular order among CTAs. Indices are not negative, either.
 
     | operand | shape | element type |
     |---|---|---|
