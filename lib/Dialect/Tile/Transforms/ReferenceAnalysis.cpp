@@ -137,6 +137,11 @@ ReferenceAnalysis::Result ReferenceAnalysis::select(Value condition, Value x,
   return get(x);
 }
 
+/// The least bound of a Magnitude in units of exponents. References differ by
+/// less than 2^7, the largest threshold of tile-lazy-rescale, which is no more
+/// than a rounding of so large a number in the types that scores come from.
+static constexpr double kLeastBound = 0x1p20;
+
 ReferenceAnalysis::Result ReferenceAnalysis::compare(arith::CmpFOp op) const {
   using Predicate = arith::CmpFPredicate;
   std::optional<Dependence> x = get(op.getLhs());
@@ -144,7 +149,10 @@ ReferenceAnalysis::Result ReferenceAnalysis::compare(arith::CmpFOp op) const {
     return std::nullopt;
   bool isUpperBound = op.getPredicate() == Predicate::OLE ||
                       op.getPredicate() == Predicate::OLT;
-  if (x->kind == Dependence::Magnitude && isUpperBound && getSplat(op.getRhs()))
+  std::optional<APFloat> bound = getSplat(op.getRhs());
+  if (x->kind == Dependence::Magnitude && isUpperBound && bound &&
+      bound->convertToDouble() * std::min(scale.convertToDouble(), 1.0) >=
+          kLeastBound)
     return make(Dependence::InRange, 1);
   if (!isFixedPoint(op.getRhs(), *x))
     return std::nullopt;

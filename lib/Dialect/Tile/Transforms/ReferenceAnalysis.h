@@ -27,11 +27,11 @@ namespace fa4::tile {
 ///   - OldSum: a sum in units of the previous reference.
 ///   - Factor: what makes a sum in the new units of one in the old ones.
 ///   - Magnitude: the absolute value of a Log or ScaledLog.
-///   - InRange: whether a Magnitude is within a constant bound.
+///   - InRange: whether a Magnitude is within a large constant bound.
 ///
 /// A sum that is replaced by NaN where the reference is not in range counts as
-/// the sum: another reference, which differs by little, moves that bound by as
-/// little.
+/// the sum: another reference, which differs by little beside the bound, moves
+/// that bound by as little.
 struct Dependence {
   enum Kind { Linear, Log, ScaledLog, OldSum, Factor, Magnitude, InRange } kind;
   int degree = 0;
