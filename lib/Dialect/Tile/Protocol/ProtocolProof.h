@@ -72,7 +72,8 @@ struct Machine {
 
 class Verifier {
 public:
-  Verifier(const ProtocolModel &model, ProtocolStatistics &statistics);
+  Verifier(const ProtocolModel &model, ProtocolStatistics &statistics,
+           uint64_t maxStates);
   std::optional<ProtocolFinding> run();
 
 private:
@@ -174,6 +175,7 @@ private:
 
   const ProtocolModel &model;
   ProtocolStatistics &statistics;
+  uint64_t maxStates;
   llvm::SmallVector<unsigned> firstSlot;
   llvm::SmallVector<unsigned> channelOfSlot;
   llvm::SmallVector<llvm::SmallVector<unsigned>> overlapping;

@@ -33,8 +33,9 @@ static bool alwaysWaits(const std::vector<Step> &steps) {
   });
 }
 
-Verifier::Verifier(const ProtocolModel &model, ProtocolStatistics &statistics)
-    : model(model), statistics(statistics),
+Verifier::Verifier(const ProtocolModel &model, ProtocolStatistics &statistics,
+                   uint64_t maxStates)
+    : model(model), statistics(statistics), maxStates(maxStates),
       isAcquired(model.channels.size(), false),
       isReleased(model.channels.size(), false),
       hasMmas(model.roles.size(), false), history(model) {
@@ -667,8 +668,7 @@ SmallVector<unsigned> Verifier::orderRoles(const Machine &machine) const {
 }
 
 bool Verifier::isExhausted(const Machine &machine) {
-  if (statistics.steps <= kMaxProtocolSteps &&
-      seen.size() <= kMaxProtocolStates)
+  if (statistics.steps <= kMaxProtocolSteps && seen.size() <= maxStates)
     return false;
   report(machine, model.kernel,
          formatv("protocol not proven in {0} steps and {1} states",
@@ -714,13 +714,14 @@ std::optional<ProtocolFinding> Verifier::run() {
 
 std::optional<ProtocolFinding>
 fa4::tile::verifyProtocol(const ProtocolModel &model,
-                          ProtocolStatistics *statistics) {
+                          ProtocolStatistics *statistics, uint64_t maxStates) {
   ProtocolStatistics unused;
-  return Verifier(model, statistics ? *statistics : unused).run();
+  return Verifier(model, statistics ? *statistics : unused, maxStates).run();
 }
 
 LogicalResult fa4::tile::verifyProtocol(KernelOp kernel,
-                                        ProtocolStatistics *statistics) {
+                                        ProtocolStatistics *statistics,
+                                        uint64_t maxStates) {
   if (kernel.getBody().getOps<RoleOp>().empty())
     return success();
   FailureOr<ProtocolModel> model = ProtocolModel::build(kernel);
@@ -728,7 +729,7 @@ LogicalResult fa4::tile::verifyProtocol(KernelOp kernel,
     return failure();
   std::optional<ProtocolFinding> finding = verifyPlacement(*model);
   if (!finding)
-    finding = verifyProtocol(*model, statistics);
+    finding = verifyProtocol(*model, statistics, maxStates);
   if (!finding)
     return success();
   finding->emit();

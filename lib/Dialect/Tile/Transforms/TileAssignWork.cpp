@@ -99,13 +99,17 @@ static void assign(KernelOp kernel, const WorkBalance &balance,
     makePersistent(kernel);
 }
 
+/// The states of a proof beyond which a kernel does not persist by default: ten
+/// times what forward attention has, and a fraction of a second.
+static constexpr uint64_t kMaxTrialStates = 5000;
+
 /// Whether CTAs of the kernel can go on from work tile to work tile. A copy of
 /// the kernel is taken through the passes that can refuse that: memory that
 /// changes hands at the end of the only work tile must have come back before
 /// the next one, an accumulator that begins anew needs a loop that makes a
-/// pass, and the proof has more states to look at. No role may hold tiles while
-/// it waits for others either. Such roles have used up their registers, and
-/// ptxas spills what the next tile needs.
+/// pass, and the proof has more states to look at, many more where loops may
+/// make none. No role may hold tiles while it waits for others. Such roles have
+/// used up their registers, and ptxas spills what the next tile needs.
 static bool canPersist(KernelOp kernel, const WorkBalance &balance) {
   // Why the copy is refused is nothing that a user can act on.
   uint64_t thread = llvm::get_threadid();
@@ -121,7 +125,8 @@ static bool canPersist(KernelOp kernel, const WorkBalance &balance) {
         layout && registersAcrossWaits(role, *layout) != 0)
       return false;
   FailureOr<bool> fits = scheduleToFit(*copy, ScheduleOptions());
-  return succeeded(fits) && *fits && succeeded(verifyProtocol(*copy));
+  return succeeded(fits) && *fits &&
+         succeeded(verifyProtocol(*copy, nullptr, kMaxTrialStates));
 }
 
 /// The schedule for a kernel of which nobody has said it.

@@ -61,8 +61,8 @@
 namespace fa4::tile {
 
 /// The numbers of steps and of states after which the verifier gives up.
-inline constexpr uint64_t kMaxProtocolSteps = 1000000;
-inline constexpr uint64_t kMaxProtocolStates = 50000;
+inline constexpr uint64_t kMaxProtocolSteps = 2000000;
+inline constexpr uint64_t kMaxProtocolStates = 100000;
 
 /// The reason why a kernel is rejected: an error and notes.
 struct ProtocolFinding {
@@ -83,10 +83,12 @@ struct ProtocolStatistics {
   uint64_t states = 0;
 };
 
-/// Returns the first finding, the one with the fewest passes of loops.
+/// Returns the first finding, the one with the fewest passes of loops. It may
+/// be that the proof has more than `maxStates` states.
 std::optional<ProtocolFinding>
 verifyProtocol(const ProtocolModel &model,
-               ProtocolStatistics *statistics = nullptr);
+               ProtocolStatistics *statistics = nullptr,
+               uint64_t maxStates = kMaxProtocolStates);
 
 /// Checks what a placed kernel uses of the chip: offsets are in range, stages
 /// share memory only if the protocol may order their accesses, each channel has
@@ -95,7 +97,8 @@ std::optional<ProtocolFinding> verifyPlacement(const ProtocolModel &model);
 
 /// Both, with errors emitted.
 mlir::LogicalResult verifyProtocol(KernelOp kernel,
-                                   ProtocolStatistics *statistics = nullptr);
+                                   ProtocolStatistics *statistics = nullptr,
+                                   uint64_t maxStates = kMaxProtocolStates);
 
 } // namespace fa4::tile
 

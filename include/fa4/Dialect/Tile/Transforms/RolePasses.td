@@ -32,7 +32,7 @@ def TileAssignWork : FA4_Pass<"tile-assign-work", "::fa4::tile::KernelOp"> {
     products of a tile overlap with the end of the one before. That needs memory and registers for
     the next tile beside the one before: the pass takes a copy of the kernel through
     warp specialisation, scheduling and the proof, and leaves the grid as it is where the copy is refused, does not fit,
-    or has a role that holds tiles while it waits for others. A program whose `tile.work_tile`
+    has a role that holds tiles while it waits for others, or has too many states for a quick proof. A program whose `tile.work_tile`
     is in a region keeps the grid as well. `clc` does both: CTAs stay,
     and ask the hardware for the tile of a CTA that has not started yet.
 
