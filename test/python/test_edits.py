@@ -199,3 +199,8 @@ def test_arithmetic():
     assert divide["divui"](a, b).item() == (2**32 - 7) // 2
     with pytest.raises(interpreter.UndefinedError):
         divide["divui"](a, interpreter.np.array([0]))
+    ones, infinite = interpreter.np.ones((1, 2)), interpreter.np.array([float("inf")])
+    rescale = interpreter.Cta.pure_tile_rescale
+    assert interpreter.np.isinf(rescale(None, None, [ones, infinite])).all()
+    with pytest.raises(interpreter.UndefinedError):
+        rescale(None, None, [0 * ones, infinite])

@@ -580,6 +580,8 @@ class Cta:
 
     def pure_tile_rescale(self, op, operands):
         value, factor = operands
+        if np.any((value == 0) & ~np.isfinite(factor[..., None])):
+            raise UndefinedError("the factor of a zero is not finite")
         return np.where(factor[..., None] == 1, value, value * factor[..., None])
 
     def pure_tile_mma(self, op, operands):

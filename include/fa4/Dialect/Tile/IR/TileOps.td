@@ -379,7 +379,9 @@ def Tile_RescaleOp : Tile_Op<"rescale", [
   let description = [{
     `result[i, j] = value[i, j] * factor[i]`. Where all factors of the rows that
     a warp holds are 1 the multiplication, and the memory traffic for it, is
-    skipped; the result is the same.
+    skipped; the result is the same. **The factor of a zero is finite**, otherwise the result is undefined: an
+    accumulator that starts from zero is not multiplied in the first pass of its loop,
+    because nobody writes the zeros.
 
     | operand or result | shape | element type |
     |---|---|---|

@@ -100,7 +100,8 @@ def TileWarpSpecialize : FA4_Pass<"tile-warp-specialize", "::fa4::tile::KernelOp
     for another role) or reads the value there (an accumulator, or a first operand
     that is not transposed). All other channels are in shared memory. An accumulator
     that another role modifies in the loop becomes a pair of channels on one buffer.
-    The first iteration's MMA does not read an accumulator that starts from zero, so
+    The first iteration's MMA does not read an accumulator that starts from zero, whatever finite number multiplies it (a product of
+    zero and an infinite factor would be NaN, which no program may count on), so
     that no role has to write the zeros. Where the result of an MMA is stored without
     a computation in between, the pass adds a `tile.copy` from tensor memory.
 
