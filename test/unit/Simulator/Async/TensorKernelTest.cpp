@@ -339,11 +339,17 @@ TEST(TensorCopy, LoadThenStoreIsTheIdentityInBounds) {
           kernel.scalar(y);
           kernel.config.block = {1, 1, 1};
           RunResult run = runChecked(kernel, 4);
-          ASSERT_EQ(reports(run), "");
+          // A store may not begin in front of the tensor, as the load does.
+          bool isStored = x >= 0 && y >= 0;
+          ASSERT_EQ(reports(run).find("only loads may begin in front") ==
+                        std::string::npos,
+                    isStored)
+              << reports(run);
+          ASSERT_EQ(reports(run).empty(), isStored) << reports(run);
           for (int j = 0; j < 50; ++j)
             for (int i = 0; i < 48; ++i) {
-              bool inside =
-                  i >= x && i < x + 32 && i < 40 && j >= y && j < y + 32;
+              bool inside = isStored && i >= x && i < x + 32 && i < 40 &&
+                            j >= y && j < y + 32;
               float expected = inside ? input[j * 48 + i] + add : 1;
               ASSERT_EQ(result[j * 48 + i], expected) << i << " " << j;
             }
