@@ -441,7 +441,7 @@ void SdpaProgram::store(SoftmaxState state) {
   Value narrow = arith::TruncFOp::create(
       b, VectorType::get({rows, headDim}, element), normalized);
   tile::StoreOp::create(b, narrow, out, indices(firstRow, head),
-                        /*from=*/Value(), b.getDenseI64ArrayAttr(tileDims()));
+                        /*to=*/Value(), b.getDenseI64ArrayAttr(tileDims()));
   if (!lse)
     return;
   Value log = math::Log2Op::create(b, normalizer);
@@ -453,7 +453,7 @@ void SdpaProgram::store(SoftmaxState state) {
   at[*order.lseBatch()] = batch;
   at[order.lseHead()] = head;
   at[order.lseSeq()] = firstRow;
-  tile::StoreOp::create(b, result, lse, at, /*from=*/Value(),
+  tile::StoreOp::create(b, result, lse, at, /*to=*/Value(),
                         /*dims=*/DenseI64ArrayAttr());
 }
 

@@ -14,10 +14,7 @@ from fa4.tools import ToolNotFoundError, find_tool
 
 def on_card():
     """A function that runs a case on the first GPU. Raises DriverError where that is no Hopper."""
-    gpu = card.Card()
-    major, minor = gpu.capability
-    if (major, minor) != (9, 0):
-        raise card.DriverError(f"{gpu.name} has compute capability {major}.{minor}, not 9.0")
+    gpu = card.hopper()
     print(gpu.name)
     return gpu.run
 

@@ -100,3 +100,12 @@ class Card:
             self.call("cuMemFree_v2", address)
         self.call("cuModuleUnload", module)
         return results
+
+
+def hopper() -> Card:
+    """The first GPU. Raises DriverError where there is none, or it is no Hopper."""
+    card = Card()
+    major, minor = card.capability
+    if (major, minor) != (9, 0):
+        raise DriverError(f"{card.name} has compute capability {major}.{minor}, not 9.0")
+    return card

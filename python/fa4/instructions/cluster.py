@@ -23,6 +23,16 @@ PROLOGUE = """
   setp.eq.u32 %p0, %thread, 0;
 """
 
+# Stores each thread's word of shared memory, which is at %r3 (%r2 bytes from the first), 32 a CTA, and
+# keeps the CTA until all of the cluster have.
+WORD_OF_EACH_THREAD = """  ld.shared.b32 %r8, [%r3];
+  mad.lo.u32 %r9, %rank, 128, %r2;
+  cvt.u64.u32 %rd2, %r9;
+  add.u64 %rd3, %rd1, %rd2;
+  st.global.b32 [%rd3], %r8;
+  barrier.cluster.arrive.release.aligned;
+  barrier.cluster.wait.acquire.aligned;"""
+
 
 def _case(name, body, source, expected, threads=32, ctas=1, cluster=1, initial=None):
     directive = f"\n.reqnctapercluster {cluster}, 1, 1" if cluster > 1 else ""
@@ -53,13 +63,8 @@ def _neighbour():
 wait:
   mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p1, [bar], 0;
   @!%p1 bra wait;
-  ld.shared.b32 %r8, [%r3];
-  mad.lo.u32 %r9, %rank, 128, %r2;
-  cvt.u64.u32 %rd2, %r9;
-  add.u64 %rd3, %rd1, %rd2;
-  st.global.b32 [%rd3], %r8;
-  barrier.cluster.arrive.release.aligned;
-  barrier.cluster.wait.acquire.aligned;"""
+"""
+    body += WORD_OF_EACH_THREAD
     expected = [(rank - 1) % 4 * 1000 + thread for rank in range(4) for thread in range(32)]
     return _case("cluster-mapa-remote-arrive", body, [0], expected, ctas=4, cluster=4)
 
@@ -112,14 +117,8 @@ wait:
   mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p1, [bar], 0;
   @!%p1 bra wait;
 done:
-  ld.shared.b32 %r8, [%r3];
-  mad.lo.u32 %r9, %rank, 128, %r2;
-  cvt.u64.u32 %rd2, %r9;
-  add.u64 %rd3, %rd1, %rd2;
-  st.global.b32 [%rd3], %r8;
-  barrier.cluster.arrive.release.aligned;
-  barrier.cluster.wait.acquire.aligned;"""
-    body = "  .reg .b16 %ctas;" + body
+"""
+    body = "  .reg .b16 %ctas;" + body + WORD_OF_EACH_THREAD
     source = [5 * i + 3 for i in range(32)]
     expected = [value for rank in range(4) for value in (source if rank != 2 else [7] * 32)]
     return _case("bulk-copy-multicast", body, source, expected, ctas=4, cluster=4)

@@ -79,13 +79,15 @@ static void makePersistent(KernelOp kernel) {
   }
 }
 
-/// Returns a tile.work_tile that is not at the top of the program, whose
-/// coordinates could not become those of a tile.work.
+/// Returns the first tile.work_tile that is not at the top of the program,
+/// whose coordinates could not become those of a tile.work.
 static WorkTileOp findNestedWorkTile(KernelOp kernel) {
   WorkTileOp nested;
   kernel.walk([&](WorkTileOp op) {
-    if (op->getParentOp() != kernel)
-      nested = op;
+    if (op->getParentOp() == kernel)
+      return WalkResult::advance();
+    nested = op;
+    return WalkResult::interrupt();
   });
   return nested;
 }
@@ -124,7 +126,7 @@ static bool canPersist(KernelOp kernel, const WorkBalance &balance) {
     if (const ValueLayout *layout = role.getLayout();
         layout && registersAcrossWaits(role, *layout) != 0)
       return false;
-  FailureOr<bool> fits = scheduleToFit(*copy, ScheduleOptions());
+  FailureOr<bool> fits = scheduleToFit(*copy, TileScheduleOptions());
   return succeeded(fits) && *fits &&
          succeeded(verifyProtocol(*copy, nullptr, kMaxTrialStates));
 }

@@ -52,7 +52,7 @@ static int64_t countTensorColumns(KernelOp kernel,
 }
 
 static FailureOr<Fit> schedule(KernelOp kernel, const Choice &choice,
-                               const ScheduleOptions &options,
+                               const TileScheduleOptions &options,
                                ScheduleRemarks &remarks) {
   const fa4::TargetDescription &target = kernel.getTarget();
   divideStores(kernel, choice.storeParts);
@@ -85,7 +85,7 @@ static SmallVector<Choice> choicesFor(MmaOrder order,
 }
 
 FailureOr<bool> fa4::tile::scheduleToFit(KernelOp kernel,
-                                         const ScheduleOptions &options) {
+                                         const TileScheduleOptions &options) {
   OwningOpRef<KernelOp> input = kernel.clone();
   auto emit = [](const ScheduleRemarks &remarks) {
     for (const auto &[loc, text] : remarks)
@@ -131,7 +131,11 @@ void TileSchedule::runOnOperation() {
         << maxStages.getValue();
     return signalPassFailure();
   }
-  if (failed(scheduleToFit(kernel, {splitArrival, splitStores, maxStages})))
+  TileScheduleOptions options;
+  options.splitArrival = splitArrival;
+  options.splitStores = splitStores;
+  options.maxStages = maxStages;
+  if (failed(scheduleToFit(kernel, options)))
     return signalPassFailure();
   if (print) {
     // Kernels are scheduled in parallel, so each table is printed as a whole.

@@ -10,6 +10,7 @@
 #define FA4_LIB_DIALECT_TILE_TRANSFORMS_TILESCHEDULE_H
 
 #include "fa4/Dialect/Tile/Analysis/RoleGraph.h"
+#include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/TargetDescription.h"
 
 namespace fa4::tile {
@@ -116,18 +117,12 @@ bool chooseStages(KernelOp kernel, const TargetDescription &target,
 // The pass (TileSchedule.cpp)
 //===----------------------------------------------------------------------===//
 
-/// The options of tile-schedule that decide how a kernel is scheduled.
-struct ScheduleOptions {
-  bool splitArrival = true;
-  bool splitStores = true;
-  int64_t maxStages = 8;
-};
-
 /// Schedules the kernel in the fastest way with which it fits into memory, or,
 /// if it fits in no way, in the fastest one. Returns whether it fits; fails
 /// with an error on an operation where the roles cannot be scheduled at all.
+/// Neither prints nor proves, whatever `options` say.
 mlir::FailureOr<bool> scheduleToFit(KernelOp kernel,
-                                    const ScheduleOptions &options);
+                                    const TileScheduleOptions &options);
 
 } // namespace fa4::tile
 
