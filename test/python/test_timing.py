@@ -1,10 +1,12 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The micro-benchmarks of bench/timing, without a card: their kernels run in fa4-sim, and what was recorded
-is what the page says."""
+"""The micro-benchmarks of bench/timing, without a card: their kernels run in fa4-sim, what was recorded
+is what the page says, and records of real kernels are replayed on a driver that only counts."""
 
+import ctypes
 import json
+import struct
 import subprocess
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from fa4 import tools
 from fa4.instructions import simulate
 from fa4.timing import __main__ as timing
+from fa4.timing import peers, replay
 from fa4.timing.kernel import PASSES, measure
 from fa4.timing.micro import FAMILIES, micros
 
@@ -58,3 +61,73 @@ def test_without_a_card():
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1 and done.stdout == "" and len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith("timing: ")
+
+
+def test_half_of_the_forms_is_held_out():
+    names = [form.name for form in peers.FORMS]
+    assert len(set(names)) == 24 and names[:4] == ["fwd-hd64-full-1k", "fwd-hd64-full-4k", "fwd-hd64-full-16k", "fwd-hd64-causal-1k"]
+    assert [peers.is_fitted(form) for form in peers.FORMS] == [True, False] * 12
+    assert peers.Form("fwd", 128, "causal", 4096).flops == 2 * 16 * 4 * 4096**2 * 128
+
+
+class CountingDriver:
+    """In place of a card: each launch takes 1000 cycles for each CTA of its grid, and 1 us; the two reads of the clock are 500 cycles apart."""
+
+    name = "none"
+
+    def __init__(self):
+        self.address, self.clock, self.launches, self.memory = 1 << 20, 0, [], {}
+
+    def load(self, _):
+        return ctypes.c_void_p(1)
+
+    def call(self, name, *arguments):
+        getattr(self, name, lambda *_: None)(*arguments)
+
+    def cuMemAlloc_v2(self, address, size):  # noqa: N802
+        address._obj.value, self.address = self.address, self.address + size.value
+
+    def cuModuleGetFunction(self, function, _, name):  # noqa: N802
+        function._obj.value = len(self.memory) + 1
+        self.memory[function._obj.value] = name.decode()
+
+    def cuOccupancyMaxActiveBlocksPerMultiprocessor(self, count, *_):  # noqa: N802
+        count._obj.value = 2
+
+    def cuLaunchKernelEx(self, config, function, arguments, _):  # noqa: N802
+        name, config = self.memory[function.value], config._obj
+        if name == "spy":
+            self.clock += 500
+            self.spied = [*getattr(self, "spied", []), self.clock][-2:]
+        elif name not in ("delay", "fill"):
+            raw = [ctypes.string_at(arguments[i], 8) for i in range(len(arguments)) if arguments[i]]
+            self.launches.append((name, list(config.grid), raw))
+            self.clock += 1000 * config.grid[0]
+
+    def cuEventElapsedTime(self, milliseconds, *_):  # noqa: N802
+        milliseconds._obj.value = (self.clock - self.spied[0]) / 1e6
+
+    def cuMemcpyDtoH_v2(self, data, address, size):  # noqa: N802
+        ctypes.memmove(data, b"".join(struct.pack("<QQ", clock, 0) * 132 for clock in self.spied), size.value)
+
+
+def test_replay(tmp_path):
+    """Addresses of the record become those of buffers, also inside of structures; what stands around launches does not count."""
+    record = {"kernel": "main", "ptx": "launch-0.ptx", "grid": [40, 2, 1], "block": [128, 1, 1], "cluster": [1, 1, 1], "dynamic_smem": 1024,
+              "params": [{"bytes": struct.pack("<IQ", 7, 0x700100000040).hex()}, {"bytes": "2a000000"}],
+              "tensors": {"q": {"dtype": "bf16", "shape": [4, 8], "strides": [8, 1], "address": "0x700000000000"},
+                          "out": {"dtype": "f32", "shape": [4, 8], "strides": [8, 1], "address": "0x700100000000"}}}  # fmt: skip
+    (tmp_path / "launch-0.json").write_text(json.dumps(record))
+    (tmp_path / "launch-0.cubin").write_bytes(b"cubin")
+    (tmp_path / "stamp").write_text("ptxas 13\n")
+    driver = CountingDriver()
+    kernel = peers.Unseen("some", "none", (), 10**9)
+    found = replay.run(replay.Replayer(driver), kernel, tmp_path)
+    assert (found["cycles"], found["spread"], found["ctas_per_sm"]) == (40000, 0, 2)
+    assert found["parts"]["1"]["cycles"] == 1000 and found["parts"]["wave"]["grid"] == [40, 2, 1]
+    name, grid, raw = driver.launches[0]
+    assert (name, grid) == ("main", [40, 2, 1])
+    assert raw[0][:4] == struct.pack("<I", 7) and raw[1][:4] == struct.pack("<I", 42)
+    # The buffers follow that of the clocks; out lies behind the 64 bytes of q.
+    low = (1 << 20) + 4 * 16 * 132 + 64 + 0x40
+    assert raw[0][4:8] == struct.pack("<Q", low)[:4]
