@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Forms of attn.sdpa that the support matrix says yes to and the grid does not
 have, through fa4-compile, ptxas where it is found, and fa4-sim with all checks,
-against float64. FA4_MANY=1 tries each of more sizes under more schedules."""
+against float64. A run draws every other form; FA4_MANY=1 tries all, of more sizes
+under more schedules."""
 
 import os
 from dataclasses import replace
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.skipif(
 SPILL = {"mask-blocks", "score-a capture", "score-constant", "score-of the key only"}
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("name", CASES)
 def test_form(name, tmp_path):
     program = Program(**(DEFAULT | CASES[name]))

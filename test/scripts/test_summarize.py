@@ -51,7 +51,8 @@ def test_failures_decide(tmp_path):
     assert "    | why" in output and "exit status 2" in output
 
 
-def collected(*arguments, **environment):
+def collected(*arguments, every=False, **environment):
+    """The last line of what pytest says that it would run; or every test's name."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", *arguments],
         cwd=ROOT,
@@ -61,13 +62,40 @@ def collected(*arguments, **environment):
         timeout=120,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.splitlines()[-1]
+    lines = done.stdout.splitlines()
+    return [line for line in lines if "::" in line] if every else lines[-1]
 
 
 def test_tests_that_are_run_by_choice_are_deselected():
     module = "test/python/test_kernel_forms.py"
     assert re.search(r"\(\d+ deselected\)", collected(module))
     assert "deselected" not in collected(module, FA4_MANY="1")
+
+
+def test_cases_take_turns(tmp_path):
+    """One case in three, and whole groups; another seed draws others; --filter can name any."""
+    module = tmp_path / "test_turns.py"
+    module.write_text(
+        "import pytest\n"
+        "@pytest.mark.turns(3)\n"
+        "@pytest.mark.parametrize('x', range(30))\n"
+        "def test_x(x): pass\n"
+        "@pytest.mark.turns(2)\n"
+        "@pytest.mark.parametrize('y', [pytest.param(y, marks=pytest.mark.xdist_group(str(y % 5))) for y in range(20)])\n"
+        "def test_y(y): pass\n"
+    )
+
+    def names(*arguments, **environment):
+        arguments = ["-c", "/dev/null", f"--confcutdir={tmp_path}", "-p", "conftest", *arguments, str(module)]
+        return collected(*arguments, every=True, PYTHONPATH=str(ROOT / "test"), **environment)
+
+    first, again, other = (names(FA4_SEED=seed) for seed in "112")
+    assert first == again != other
+    drawn = [int(re.search(r"y\[(\d+)\]", name)[1]) for name in first if "test_y" in name]
+    assert len(first) - len(drawn) == 10 and len(drawn) == 12
+    assert len({y % 5 for y in drawn}) == 3
+    assert len(names(FA4_MANY="1")) == 50
+    assert [name.split("::")[1] for name in names("--filter", r"x.7.$")] == ["test_x[7]"]
 
 
 def test_skips_name_what_is_missing():
