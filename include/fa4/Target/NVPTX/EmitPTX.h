@@ -22,7 +22,8 @@ namespace fa4 {
 
 /// Calls are inlined; what lowering leaves (constants and addresses computed
 /// again, branches on them, invariants in loops) is cleaned up; loops get the
-/// form that ptxas unrolls best, and short ones are unrolled. There is nothing
+/// form that ptxas unrolls best. Nothing is unrolled here, because ptxas unrolls
+/// short loops itself and knows the registers that this costs. There is nothing
 /// that vectorises: which values are packed is decided before. What a second
 /// combiner and memory SSA in CSE would add ptxas does, too. `indvars` is left
 /// out: its time is quadratic in the operations on a loop's induction variable,
@@ -30,9 +31,8 @@ namespace fa4 {
 /// makes fewer instructions of the loops that it has not rewritten.
 inline constexpr const char *kernelPasses =
     "cgscc(inline),globaldce,"
-    "function(sroa,simplifycfg,instsimplify,"
-    "loop-mssa(loop-rotate,licm),loop(loop-unroll-full),"
-    "early-cse,instcombine<no-verify-fixpoint>,simplifycfg)";
+    "function(sroa,simplifycfg,loop-mssa(loop-rotate,licm),early-cse,"
+    "instcombine<no-verify-fixpoint>,simplifycfg)";
 
 struct EmitPTXOptions {
   /// The back end's name of the chip, e.g. `sm_100a` or `sm_103a`.
