@@ -71,15 +71,11 @@ def test_no_local_memory(op, chip, tmp_path):
 @pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in tile_programs()])
 def test_no_local_memory_of_tile_programs(program, tmp_path):
     """Of the gradient, too, whose lanes hold the probabilities while they work on another tile."""
-    if program.name == "late-uses":
-        # Its lanes hold two rows of 128 numbers across a branch, more than a thread has registers.
-        with pytest.raises(CompileError, match="spill"):
-            gpu.compile(program.text, tmp_path / "kernel", program.chip, options=["--from=" + program.start, "--verify-ptx"])
-        return
     options = [f"--from={program.start}", "--verify-ptx=false", *program.options]
     kernel = gpu.compile(program.text, tmp_path / "kernel", program.chip, options=options)
     said = gpu.assemble(kernel.ptx, program.chip)
-    assert (said.spill_stores, said.spill_loads, said.stack) == (0, 0, 0), said
+    spills = (said.spill_stores, said.spill_loads, said.stack) != (0, 0, 0)
+    assert spills == program.spills, said
 
 
 HEAD = """
