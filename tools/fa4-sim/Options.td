@@ -31,6 +31,8 @@ def random : Switch<"random",
 def raw : Switch<"raw", "Write bf16 and fp8 as their bits, not as float32">;
 def stats : Switch<"stats", "Print statistics of each launch">;
 def json : Switch<"json", "Print one JSON object instead of text">;
+def entries : Switch<"entries",
+  "Print the entries of a PTX file and their parameters as JSON, and run nothing">;
 def progress : Switch<"progress",
   "Show progress though standard error is no terminal">;
 

@@ -86,8 +86,12 @@ llvm::json::Value fa4::sim::toJson(const ptx::Module &module,
                            {"warp", int64_t(site.warp)},
                            {"lane", site.lane},
                            {"what", site.what}});
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printReport(os, module, report);
   return llvm::json::Object{{"kind", report.kind},
                             {"message", report.message},
+                            {"text", text},
                             {"file", module.fileName},
                             {"count", int64_t(report.count)},
                             {"sites", std::move(sites)}};

@@ -5,10 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "EntryPrinter.h"
 #include "ReportPrinter.h"
 #include "WatchPrinter.h"
 #include "fa4/Simulator/Check/HappensBefore.h"
 #include "fa4/Simulator/Manifest/Session.h"
+#include "fa4/Simulator/Ptx/Parser.h"
 #include "fa4/Support/FatalErrors.h"
 #include "fa4/Support/OptionValues.h"
 #include "fa4/Support/OutputFiles.h"
@@ -455,6 +457,20 @@ static int runManifest(Options &options) {
   return ok ? 0 : 1;
 }
 
+/// Prints what a launcher must know of a PTX file. Returns the exit status.
+static int printEntries(const InputArgList &args) {
+  for (const Arg *unknown : args.filtered(OPT_UNKNOWN))
+    return failUnknown(unknown->getAsString(args)), 2;
+  std::vector<std::string> inputs = args.getAllArgValues(OPT_INPUT);
+  if (inputs.size() != 1)
+    return fail("--entries takes one PTX file"), 2;
+  auto module = ptx::parseFile(inputs.front());
+  if (!module)
+    return fail(module.takeError()), 2;
+  llvm::outs() << llvm::formatv("{0:2}\n", describeEntries(**module));
+  return 0;
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   fa4::setUpTool("fa4-sim");
@@ -484,6 +500,8 @@ int main(int argc, char **argv) {
     return fail("'" + StringRef(args.getArgString(missingIndex)) +
                 "' needs a value"),
            2;
+  if (args.hasArg(OPT_entries))
+    return printEntries(args);
   Options options;
   if (!readOptions(args, options))
     return 2;
