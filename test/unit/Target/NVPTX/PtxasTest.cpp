@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Target/NVPTX/Ptxas.h"
+#include "fa4/Target/NVPTX/Nvdisasm.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
@@ -198,6 +199,34 @@ TEST_F(FindPtxas, NoPrograms) {
   addProgram("second/ptxas/ptxas");
   addProgram("default/bin/ptxas");
   EXPECT_EQ(find(), path("default/bin/ptxas"));
+}
+
+/// nvdisasm is looked for in the same places, under its own names.
+TEST_F(FindPtxas, Nvdisasm) {
+  auto findOther = [&] {
+    llvm::Expected<std::string> found = findNvdisasm({}, search);
+    return found ? *found : "error: " + llvm::toString(found.takeError());
+  };
+  addProgram("default/bin/ptxas");
+  EXPECT_EQ(findOther(),
+            "error: no nvdisasm; looked at FA4_NVDISASM (not set), CUDA_HOME "
+            "(not set), CUDA_PATH (not set), CUDA_ROOT (not set), PATH (not "
+            "set), " +
+                path("default/bin") +
+                ", VIRTUAL_ENV (not set), FA4_VENV (not set), the wheel "
+                "nvidia-cuda-nvdisasm in " +
+                path("work/.venv") +
+                ". It comes with the CUDA toolkit and with `pip install "
+                "nvidia-cuda-nvdisasm`");
+  std::string expected =
+      addProgram("work/.venv/lib/python3.12/site-packages/nvidia/cuda_nvdisasm/"
+                 "bin/nvdisasm");
+  EXPECT_EQ(findOther(), expected);
+  expected = addProgram("default/bin/nvdisasm");
+  EXPECT_EQ(findOther(), expected);
+  expected = addProgram("mine");
+  variables["FA4_NVDISASM"] = expected;
+  EXPECT_EQ(findOther(), expected);
 }
 
 /// What is given must be right: another ptxas is not what was asked for.

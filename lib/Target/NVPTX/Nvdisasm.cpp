@@ -1,0 +1,48 @@
+//===- Nvdisasm.cpp - finding and running NVIDIA's disassembler -----------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Target/NVPTX/Nvdisasm.h"
+#include "Tool.h"
+#include "llvm/Support/Program.h"
+
+using namespace fa4;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+
+Expected<std::string> fa4::findNvdisasm(StringRef path,
+                                        const PtxasSearch &search) {
+  return findTool(
+      {"nvdisasm", "FA4_NVDISASM", "", "nvidia-cuda-nvdisasm", "cuda_nvdisasm"},
+      path, search);
+}
+
+Expected<std::string> fa4::disassemble(StringRef nvdisasm, StringRef cubin) {
+  ScratchFile input("cubin"), text("sass"), messages("log");
+  for (ScratchFile *file : {&input, &text, &messages})
+    if (Error error = file->error())
+      return std::move(error);
+  if (Error error = input.write(cubin))
+    return std::move(error);
+  StringRef command[] = {nvdisasm, "-c", "-hex", "-gp", input.path()};
+  std::optional<StringRef> redirects[] = {StringRef(), text.path(),
+                                          messages.path()};
+  std::string reason;
+  int status = llvm::sys::ExecuteAndWait(nvdisasm, command, std::nullopt,
+                                         redirects, /*SecondsToWait=*/0,
+                                         /*MemoryLimit=*/0, &reason);
+  if (status == 0)
+    return text.read();
+  Expected<std::string> log = messages.read();
+  if (!log)
+    return log.takeError();
+  if (reason.empty())
+    reason = "exit status " + std::to_string(status);
+  std::string shown = log->empty() ? "" : ":\n" + firstLines(*log);
+  return makeError(nvdisasm + " failed (" + reason + ")" + shown);
+}
