@@ -29,6 +29,10 @@ def keep_going : Switch<"keep-going",
 def random : Switch<"random",
   "Fill floating-point inputs that no file gives with normal numbers">;
 def raw : Switch<"raw", "Write bf16 and fp8 as their bits, not as float32">;
+def time : Switch<"time",
+  "Tell how long each launch takes on the chip, and where the time goes">;
+defm set : Value<"set", "NAME=NUMBER",
+  "Use this latency or rate of the chip with --time">;
 def stats : Switch<"stats", "Print statistics of each launch">;
 def json : Switch<"json", "Print one JSON object instead of text">;
 def entries : Switch<"entries",

@@ -7,6 +7,7 @@
 
 #include "EntryPrinter.h"
 #include "ReportPrinter.h"
+#include "TimePrinter.h"
 #include "WatchPrinter.h"
 #include "fa4/Simulator/Check/HappensBefore.h"
 #include "fa4/Simulator/Manifest/Session.h"
@@ -15,6 +16,7 @@
 #include "fa4/Support/OptionValues.h"
 #include "fa4/Support/OutputFiles.h"
 #include "fa4/Support/Tool.h"
+#include "fa4/Target/TargetDescription.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Option/ArgList.h"
@@ -69,7 +71,8 @@ struct Options {
   uint64_t firstSeed = 0, lastSeed = 0, fillSeed = 0;
   size_t firstLaunch = 0, lastLaunch = SIZE_MAX;
   bool check = false, random = false, raw = false, stats = false, json = false,
-       progress = false;
+       progress = false, time = false;
+  std::vector<std::string> parameters; ///< NAME=NUMBER of --set.
   RunOptions run;
 };
 
@@ -192,6 +195,10 @@ static bool readOptions(const InputArgList &args, Options &options) {
   options.random = args.hasArg(OPT_random);
   options.raw = args.hasArg(OPT_raw);
   options.stats = args.hasArg(OPT_stats);
+  options.time = args.hasArg(OPT_time);
+  options.parameters = args.getAllArgValues(OPT_set);
+  if (!options.parameters.empty() && !options.time)
+    return fail("--set is for --time");
   options.json = args.hasArg(OPT_json);
   options.progress = args.hasArg(OPT_progress) || llvm::errs().is_displayed();
   options.run.keepGoing = args.hasArg(OPT_keep_going);
@@ -340,7 +347,10 @@ private:
     RunOptions run = options.run;
     run.seed = seed;
     watch.attach(session.module(launch), run);
-    llvm::Expected<RunResult> result = [&] {
+    std::optional<TimeResult> time;
+    llvm::Expected<RunResult> result = [&]() -> llvm::Expected<RunResult> {
+      if (options.time)
+        return runByClock(launch, run, time);
       ProgressLine line(title(seed, launch));
       if (options.progress)
         run.progress = [&](uint64_t done, uint64_t total) {
@@ -357,7 +367,7 @@ private:
     stats.add(result->stats);
     seconds += result->stats.seconds;
     if (options.json)
-      return addJson(seed, launch, *result), true;
+      return addJson(seed, launch, *result, time), true;
     const ptx::Module &module = session.module(launch);
     if (!result->ok() && options.lastSeed != options.firstSeed)
       text << "seed " << seed << ":\n";
@@ -367,11 +377,47 @@ private:
       text << title(seed, launch) << ":\n";
       printStatistics(text, result->stats);
     }
+    if (time && result->ok()) {
+      text << title(seed, launch) << ":\n";
+      printTime(text, module, *time);
+    }
     text.flush();
     return true;
   }
 
-  void addJson(uint64_t seed, size_t launch, const RunResult &result) {
+  /// Runs a launch by the clock of its chip.
+  llvm::Expected<RunResult> runByClock(size_t launch, const RunOptions &run,
+                                       std::optional<TimeResult> &time) {
+    RunOptions timedRun = run;
+    // Results and findings take every CTA, and its products.
+    TimeOptions timeOptions;
+    timeOptions.everyCta = options.check || !options.outputs.empty();
+    timedRun.skipProducts = !timeOptions.everyCta;
+    RunResult result;
+    auto execute = [&](Simulator &simulator,
+                       const LaunchConfig &config) -> llvm::Error {
+      const Program &program = simulator.program();
+      auto parameters =
+          readTimingParameters(program.chip->chip, options.parameters);
+      if (!parameters)
+        return parameters.takeError();
+      timeOptions.parameters = *parameters;
+      auto done =
+          runTimed(program, simulator.memory(), issueCostsFromForms(program),
+                   config, timedRun, timeOptions);
+      if (!done)
+        return done.takeError();
+      time = std::move(done->time);
+      result = std::move(done->run);
+      return llvm::Error::success();
+    };
+    if (llvm::Error error = session.runWith(launch, execute))
+      return std::move(error);
+    return result;
+  }
+
+  void addJson(uint64_t seed, size_t launch, const RunResult &result,
+               const std::optional<TimeResult> &time) {
     const ptx::Module &module = session.module(launch);
     llvm::json::Array reports;
     for (const Report &report : result.reports)
@@ -383,6 +429,8 @@ private:
                            {"reports", std::move(reports)}};
     if (options.stats)
       run["stats"] = toJson(result.stats);
+    if (time)
+      run["time"] = toJson(*time);
     if (!options.watched.empty())
       run["watch"] = watch.takeJson();
     runs.push_back(std::move(run));

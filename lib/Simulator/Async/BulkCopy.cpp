@@ -103,6 +103,17 @@ class BulkLoad : public OpBase {
 public:
   using OpBase::OpBase;
 
+  AsyncWork work() const override {
+    AsyncWork result;
+    result.kind =
+        form->fromShared ? AsyncWork::StoreAsync : AsyncWork::BulkLoad;
+    result.bytes = bytes;
+    result.targets = targets.size();
+    if (!form->fromShared)
+      result.global.push_back(from);
+    return result;
+  }
+
   bool step(Cluster &cluster, Random &random) override {
     if (!order.isStarted()) {
       pieceBytes = std::max<uint32_t>(16, (bytes / 4 + 15) & ~15u);
@@ -128,6 +139,7 @@ public:
 
   const BulkForm *form = nullptr;
   const uint8_t *source = nullptr;
+  AccessRange from{}; ///< The address of `source`.
   llvm::SmallVector<LoadTarget, 2> targets;
   uint32_t bytes = 0, pieceBytes = 0, pieces = 0;
   PieceOrder order;
@@ -137,6 +149,14 @@ public:
 class BulkStore : public OpBase {
 public:
   using OpBase::OpBase;
+
+  AsyncWork work() const override {
+    AsyncWork result;
+    result.kind = form->reduce ? AsyncWork::BulkReduce : AsyncWork::BulkStore;
+    result.bytes = bytes;
+    result.global.push_back({to, bytes});
+    return result;
+  }
 
   bool step(Cluster &cluster, Random &) override {
     if (buffer.empty()) {
@@ -162,6 +182,7 @@ public:
   const BulkForm *form = nullptr;
   const uint8_t *source = nullptr;
   uint8_t *destination = nullptr;
+  uint64_t to = 0; ///< The address of `destination`.
   uint32_t bytes = 0;
   uint16_t byteMask = 0xFFFF;
   std::vector<uint8_t> buffer;
@@ -216,6 +237,7 @@ static void issueLoad(Exec &exec, const Inst &inst, const BulkForm &form,
   }
   if (!op->source)
     return;
+  op->from = from;
   if (ClusterChecker *checker = exec.checker()) {
     op->agent = beginAgent(exec, inst, lane, AgentKind::BulkLoad);
     Actor actor = op->actor();
@@ -245,6 +267,7 @@ static void issueStore(Exec &exec, const Inst &inst, const BulkForm &form,
   auto op = std::make_unique<BulkStore>(exec, inst, lane);
   op->form = &form;
   op->bytes = bytes;
+  op->to = to;
   if (form.byteMask >= 0)
     op->byteMask = exec.value(inst, form.byteMask, lane);
   op->source = checkShared(exec, inst, lane, *from, bytes, 16, "source");

@@ -17,6 +17,14 @@ namespace {
 class CpAsyncOp : public OpBase {
 public:
   using OpBase::OpBase;
+  AsyncWork work() const override {
+    AsyncWork result;
+    result.kind = AsyncWork::CopyAsync;
+    result.bytes = bytes;
+    if (sourceBytes)
+      result.global.push_back({from, sourceBytes});
+    return result;
+  }
   bool step(Cluster &cluster, Random &) override {
     std::memset(destination, 0, bytes);
     if (sourceBytes)
@@ -32,6 +40,7 @@ public:
   }
   uint8_t *destination = nullptr;
   const uint8_t *source = nullptr;
+  uint64_t from = 0; ///< The address of `source`.
   uint32_t bytes = 0, sourceBytes = 0;
   uint64_t group = 0;
 };
@@ -41,6 +50,7 @@ public:
 class CpAsyncArrive : public OpBase {
 public:
   using OpBase::OpBase;
+  AsyncWork work() const override { return {}; }
   bool step(Cluster &cluster, Random &) override {
     cluster.arrive(mbarrier, 1, actor(), completionOrder());
     if (cluster.checker)
@@ -81,6 +91,7 @@ static Flow runCopy(Exec &exec, const Inst &inst) {
     auto op = std::make_unique<CpAsyncOp>(exec, inst, lane);
     op->bytes = form.bytes;
     op->sourceBytes = count;
+    op->from = from;
     op->destination = checkShared(exec, inst, lane, *to, form.bytes, form.bytes,
                                   "destination");
     if (count)

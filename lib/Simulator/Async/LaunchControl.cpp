@@ -20,6 +20,12 @@ namespace {
 class CancelOp : public OpBase {
 public:
   using OpBase::OpBase;
+  AsyncWork work() const override {
+    AsyncWork result;
+    result.kind = AsyncWork::Cancel;
+    result.targets = targets.size();
+    return result;
+  }
   bool step(Cluster &cluster, Random &random) override {
     if (!order.isStarted()) {
       uint64_t index;

@@ -311,3 +311,17 @@ void fa4::sim::unpackShared(const uint8_t *shared, uint32_t end,
       to[i * step] = values[i];
   });
 }
+
+AsyncWork fa4::sim::productWork(AsyncWork::Kind kind, const MmaShape &shape,
+                                bool sharedA) {
+  // An instruction takes 32 bytes of each row of A, whatever the type.
+  constexpr unsigned rowBits = 256;
+  AsyncWork result;
+  result.kind = kind;
+  result.m = shape.m;
+  result.n = shape.n;
+  result.k = shape.k;
+  result.elementBits = rowBits / shape.k;
+  result.sharedA = sharedA;
+  return result;
+}

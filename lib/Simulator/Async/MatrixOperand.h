@@ -9,6 +9,7 @@
 #define FA4_LIB_SIMULATOR_ASYNC_MATRIXOPERAND_H
 
 #include "Swizzle.h"
+#include "fa4/Simulator/Machine/Timer.h"
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -111,6 +112,10 @@ constexpr unsigned maxChunkElements = 128;
 void unpackShared(const uint8_t *shared, uint32_t end,
                   const MatrixDescriptor &descriptor, const OperandRange &range,
                   MmaType type, bool transposed, unsigned stride, float *out);
+
+/// What a product of that shape asks of the tensor cores.
+AsyncWork productWork(AsyncWork::Kind kind, const MmaShape &shape,
+                      bool sharedA);
 
 /// D[row][0..n) = scale * D[row][...] (or 0) + A[row][k] * B[k][...]; rows are
 /// pointers. `b` has rows of `bStride` floats, 64-byte aligned; n % 8 == 0.

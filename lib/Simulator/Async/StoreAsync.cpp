@@ -30,6 +30,12 @@ struct StoreAsyncForm {
 class StoreAsyncOp : public OpBase {
 public:
   using OpBase::OpBase;
+  AsyncWork work() const override {
+    AsyncWork result;
+    result.kind = AsyncWork::StoreAsync;
+    result.bytes = form->bytes();
+    return result;
+  }
   bool step(Cluster &cluster, Random &) override {
     uint8_t *to = cluster.resolveShared(target.data, form->bytes());
     if (form->reduce)

@@ -55,6 +55,14 @@ struct CopyForm {
 class TensorCopyOp : public OpBase {
 public:
   using OpBase::OpBase;
+  AsyncWork work() const override {
+    AsyncWork result;
+    result.kind = AsyncWork::TensorCopy;
+    constexpr unsigned chunkBytes = 16;
+    result.bytes = uint64_t(form->rows) * form->chunks * chunkBytes;
+    result.ctas = ctas.size();
+    return result;
+  }
   bool step(Cluster &cluster, Random &) override {
     for (Cta *cta : ctas) {
       TensorMemory &memory = asyncState(*cta).tensor;
@@ -157,6 +165,14 @@ namespace {
 class ShiftOp : public OpBase {
 public:
   using OpBase::OpBase;
+  AsyncWork work() const override {
+    AsyncWork result;
+    result.kind = AsyncWork::TensorCopy;
+    constexpr unsigned rowBytes = 32;
+    result.bytes = TensorMemory::lanes * rowBytes;
+    result.ctas = ctas.size();
+    return result;
+  }
   bool step(Cluster &cluster, Random &) override {
     for (Cta *cta : ctas) {
       TensorMemory &memory = asyncState(*cta).tensor;
@@ -217,6 +233,7 @@ class CommitArrival : public OpBase {
 public:
   CommitArrival(const OpBase &commit, llvm::ArrayRef<uint32_t> mbarriers)
       : OpBase(commit), mbarriers(mbarriers.begin(), mbarriers.end()) {}
+  AsyncWork work() const override { return {}; }
   bool step(Cluster &cluster, Random &random) override {
     unsigned i = random.below(mbarriers.size());
     cluster.arrive(mbarriers[i], 1, actor(), completionOrder());
@@ -235,6 +252,11 @@ public:
 class CommitOp : public OpBase {
 public:
   using OpBase::OpBase;
+  AsyncWork work() const override {
+    AsyncWork result;
+    result.kind = AsyncWork::TensorCommit;
+    return result;
+  }
   bool step(Cluster &cluster, Random &) override {
     cluster.async.issue(std::make_unique<CommitArrival>(*this, mbarriers));
     return true;

@@ -309,6 +309,12 @@ struct LoadStoreForm {
 class TensorStoreOp : public OpBase {
 public:
   using OpBase::OpBase;
+  AsyncWork work() const override {
+    AsyncWork result;
+    result.kind = AsyncWork::TensorStore;
+    result.bytes = values.size() * sizeof(uint32_t);
+    return result;
+  }
   bool step(Cluster &cluster, Random &) override {
     TensorMemory &memory = asyncState(*warp->cta).tensor;
     unsigned width = form->packed ? 2 : 1;

@@ -66,6 +66,11 @@ class MmaOp : public OpBase {
 public:
   using OpBase::OpBase;
   bool step(Cluster &cluster, Random &) override;
+  AsyncWork work() const override {
+    AsyncWork result = productWork(AsyncWork::TensorMma, shape, !form->tensorA);
+    result.ctas = ctas.size();
+    return result;
+  }
 
   /// Announces to the checker what the MMA will read and write.
   void announce(Exec &exec);
@@ -87,6 +92,9 @@ public:
   llvm::SmallVector<Cta *, 2> ctas;
 
 private:
+  void perform() const;
+  /// Makes D zeros, as a product of zeros does.
+  void clear() const;
   void unpackSharedA(unsigned cta, float *out) const;
   void unpackTensorA(unsigned cta, float *out) const;
   void unpackB(float *out) const;
@@ -171,6 +179,27 @@ void MmaOp::multiply(const RowGroup &group, const float *a,
 }
 
 bool MmaOp::step(Cluster &cluster, Random &) {
+  if (!cluster.grid.options.skipProducts)
+    perform();
+  else if (!accumulate)
+    clear();
+  cluster.stats.mmaInstructions += 1;
+  cluster.stats.mmaFlops += 2ull * shape.m * shape.n * shape.k;
+  if (cluster.checker)
+    cluster.checker->endAgent(agent);
+  return true;
+}
+
+void MmaOp::clear() const {
+  for (const RowGroup &group : rowGroups(shape, form->ctaGroup))
+    for (unsigned lane = group.lane + d.lane; lane < group.lane + group.lanes;
+         ++lane)
+      if (lane < TensorMemory::lanes && !masked(group.cta, lane))
+        std::fill_n(asyncState(*ctas[group.cta]).tensor.row(lane) + d.column,
+                    group.countN, 0);
+}
+
+void MmaOp::perform() const {
   alignas(64) float b[maxK * maxN];
   alignas(64) float a[TensorMemory::lanes * maxK];
   unpackB(b);
@@ -186,11 +215,6 @@ bool MmaOp::step(Cluster &cluster, Random &) {
       if (group.cta == v)
         multiply(group, a, b);
   }
-  cluster.stats.mmaInstructions += 1;
-  cluster.stats.mmaFlops += 2ull * shape.m * shape.n * shape.k;
-  if (cluster.checker)
-    cluster.checker->endAgent(agent);
-  return true;
 }
 
 void MmaOp::announce(Exec &exec) {

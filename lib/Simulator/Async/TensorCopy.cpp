@@ -30,6 +30,15 @@ public:
              const int32_t *coordinates)
       : OpBase(exec, inst, lane), box(map, coordinates) {}
 
+  AsyncWork work() const override {
+    AsyncWork result;
+    result.kind = AsyncWork::BulkLoad;
+    result.bytes = box.bytes();
+    result.targets = targets.size();
+    result.global = box.ranges();
+    return result;
+  }
+
   bool step(Cluster &cluster, Random &random) override {
     if (!order.isStarted()) {
       rowsOfPiece = std::max<uint32_t>(1, (box.rows + 3) / 4);
@@ -62,6 +71,14 @@ public:
   TensorStore(Exec &exec, const Inst &inst, unsigned lane, const TensorMap &map,
               const int32_t *coordinates)
       : OpBase(exec, inst, lane), box(map, coordinates) {}
+
+  AsyncWork work() const override {
+    AsyncWork result;
+    result.kind = form->reduce ? AsyncWork::BulkReduce : AsyncWork::BulkStore;
+    result.bytes = box.bytes();
+    result.global = box.ranges();
+    return result;
+  }
 
   bool step(Cluster &cluster, Random &random) override {
     if (buffer.empty()) {

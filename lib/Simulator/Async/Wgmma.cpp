@@ -182,6 +182,9 @@ static Flow runMma(Exec &exec, const Inst &inst) {
   }
   announce(exec, inst, *op);
   op->issued |= 1u << w;
+  if (exec.cluster.timer)
+    exec.cluster.timer->wgmmaIssued(*op, wgmmaQueue(exec.warp),
+                                    op->issued == allWarps);
   return Flow::Next;
 }
 

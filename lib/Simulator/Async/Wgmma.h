@@ -24,6 +24,7 @@
 namespace fa4::sim {
 
 constexpr unsigned warpgroupWarps = 4, warpgroupRows = 16;
+constexpr uint8_t allWarps = (1u << warpgroupWarps) - 1;
 
 /// A decoded wgmma.mma_async. Its operands: the registers of D, then those of A
 /// or its descriptor, the descriptor of B, scale-d.
@@ -45,6 +46,7 @@ public:
       : OpBase(exec, inst, 0), form(form), program(exec.program) {}
   bool ready(Cluster &) override { return (issued & ~done) != 0; }
   bool step(Cluster &cluster, Random &) override;
+  AsyncWork work() const override;
 
   /// The parts of A and B that warp `w` of the warpgroup reads.
   OperandRange rangeOfA(unsigned w) const {
@@ -70,6 +72,8 @@ public:
 private:
   const uint32_t *lanesOf(unsigned w, unsigned operand) const;
   void performParts(unsigned parts) const;
+  /// Makes the parts of D zeros, as a product of zeros does.
+  void clearParts(unsigned parts) const;
   void multiplyParts(unsigned parts, const float *b, float *d) const;
   void unpackRegistersA(unsigned w, float *out) const;
   void loadD(unsigned w, float *d) const;

@@ -141,12 +141,24 @@ void WgmmaOp::performParts(unsigned parts) const {
       storeD(w, d + w * warpgroupRows * maxN);
 }
 
+void WgmmaOp::clearParts(unsigned parts) const {
+  for (unsigned w = 0; w < warpgroupWarps; ++w)
+    for (unsigned r = 0; parts >> w & 1 && r < form.registersD; ++r)
+      std::fill_n(const_cast<uint32_t *>(lanesOf(w, r)), warpSize, 0);
+}
+
+AsyncWork WgmmaOp::work() const {
+  return productWork(AsyncWork::Wgmma, form.shape, !form.registersA);
+}
+
 bool WgmmaOp::step(Cluster &cluster, Random &) {
   unsigned parts = issued & ~done;
-  if (isValid)
+  if (isValid && cluster.grid.options.skipProducts)
+    clearParts(accumulate ? 0 : parts);
+  else if (isValid)
     performParts(parts);
   done |= parts;
-  if (done != (1u << warpgroupWarps) - 1)
+  if (done != allWarps)
     return false;
   cluster.stats.mmaInstructions += 1;
   cluster.stats.mmaFlops += 2ull * form.shape.m * form.shape.n * form.shape.k;

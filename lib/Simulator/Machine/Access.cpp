@@ -199,6 +199,9 @@ void fa4::sim::noteAccess(Exec &x, const Inst &inst, const LaneAccess &access,
     else if (!(x.cluster.executed & 63))
       x.grid.globalEpoch.fetch_add(1, std::memory_order_relaxed);
   }
+  if (x.cluster.timer)
+    x.cluster.timer->access(access.address, access.shared, access.global, bytes,
+                            kind);
   ClusterChecker *checker = x.checker();
   if (!checker)
     return;

@@ -7,12 +7,15 @@
 
 #include "fa4/Simulator/Machine/Async.h"
 #include "fa4/Simulator/Machine/State.h"
+#include "llvm/Support/ErrorHandling.h"
 
 using namespace fa4::sim;
 
 void AsyncEngine::issue(std::unique_ptr<AsyncOp> op, uint32_t queue) {
   ++issued;
   ++outstanding;
+  if (LLVM_UNLIKELY(timer))
+    timer->asyncIssued(*op, queue);
   if (queue != unordered)
     for (Queue &q : queues)
       if (q.id == queue) {
@@ -43,10 +46,22 @@ bool AsyncEngine::runOne(Cluster &cluster, Random &random) {
   unsigned at = choose(cluster, random);
   if (at == queues.size())
     return false;
+  stepQueue(at, cluster, random);
+  return true;
+}
+
+bool AsyncEngine::perform(AsyncOp &op, Cluster &cluster, Random &random) {
+  for (unsigned at = 0; at < queues.size(); ++at)
+    if (queues[at].ops.front().get() == &op)
+      return stepQueue(at, cluster, random);
+  llvm_unreachable("an operation is performed before others of its queue");
+}
+
+bool AsyncEngine::stepQueue(unsigned at, Cluster &cluster, Random &random) {
   bool done = queues[at].ops.front()->step(cluster, random);
   cluster.advance();
   if (!done)
-    return true;
+    return false;
   // The operation may have issued others, so the list may have grown.
   Queue &queue = queues[at];
   queue.ops.pop_front();

@@ -38,7 +38,8 @@ void Cluster::recheckBarriers(Cta &cta) {
   for (NamedBarrier &barrier : cta.barriers)
     if (barrier.all) {
       barrier.expected = cta.liveThreads;
-      tryComplete(*this, barrier);
+      if (tryComplete(*this, barrier) && timer)
+        timer->namedComplete(cta, &barrier - cta.barriers);
     }
   if (liveThreads && clusterArrived == liveThreads) {
     clusterArrived = 0;
@@ -169,7 +170,10 @@ Flow barrier(Exec &x, const Inst &inst) {
     uint64_t generation = b->generation;
     if (!arriveAt(x, inst, form, *b, id, at + 1, input))
       return Flow::Next;
-    tryComplete(x.cluster, *b);
+    if (x.cluster.timer)
+      x.cluster.timer->namedArrive(x.cta, id);
+    if (tryComplete(x.cluster, *b) && x.cluster.timer)
+      x.cluster.timer->namedComplete(x.cta, id);
     if (form.kind == BarrierKind::Arrive)
       return Flow::Next;
     fragment.arrived = true;
@@ -178,6 +182,8 @@ Flow barrier(Exec &x, const Inst &inst) {
   if (b->generation > fragment.token) {
     fragment.arrived = false;
     writeResult(x, inst, form, *b);
+    if (x.cluster.timer)
+      x.cluster.timer->namedLeave(x.cta, id);
     if (ClusterChecker *checker = x.checker())
       checker->barrierLeave(x.warp, inst, x.mask, x.cta, id, fragment.token);
     return Flow::Next;
@@ -249,6 +255,8 @@ Flow clusterArrive(Exec &x, const Inst &inst) {
   }
   if (ClusterChecker *checker = x.checker())
     checker->clusterArrive(x.warp, inst, x.mask, generation, order);
+  if (cluster.timer)
+    cluster.timer->clusterArrive(order.semantics != Semantics::Relaxed);
   cluster.clusterArrived += __builtin_popcount(x.mask);
   if (cluster.clusterArrived == cluster.liveThreads) {
     cluster.clusterArrived = 0;
@@ -281,6 +289,8 @@ Flow clusterWait(Exec &x, const Inst &inst) {
   forEachLane(x.mask, [&](unsigned l) {
     cluster.clusterPending[x.warp.threadBase + l] = 0;
   });
+  if (cluster.timer)
+    cluster.timer->clusterLeave();
   if (ClusterChecker *checker = x.checker())
     checker->clusterWait(x.warp, inst, x.mask, generation,
                          {Semantics(inst.form), Scope::Cluster});

@@ -226,6 +226,22 @@ bool Cluster::expireTimeLimits() {
   return any;
 }
 
+int Cluster::firstFragment(const Warp &warp) const {
+  int best = -1;
+  for (unsigned i = 0; i < warp.fragments.size(); ++i)
+    if (runnable(warp.fragments[i]) &&
+        (best < 0 || warp.fragments[i].pc < warp.fragments[best].pc))
+      best = i;
+  return best;
+}
+
+bool Cluster::expireWaits() {
+  if (!anyHeld)
+    return expireTimeLimits();
+  releaseReaders();
+  return true;
+}
+
 Cluster::Status Cluster::run(uint64_t budget) {
   /// The number of rounds of expired waits after which a cluster counts as
   /// stuck.

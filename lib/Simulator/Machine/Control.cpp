@@ -265,6 +265,14 @@ uint32_t component(const Dim3 &d, unsigned i) {
   return i == 0 ? d.x : i == 1 ? d.y : d.z;
 }
 
+/// Ticks of the SM's clock and nanoseconds: those of the model in a timed run.
+uint64_t clockOf(const Cluster &cluster) {
+  return cluster.timer ? cluster.timer->cycles() : cluster.time * 2;
+}
+uint64_t timeOf(const Cluster &cluster) {
+  return cluster.timer ? cluster.timer->nanoseconds() : cluster.time;
+}
+
 uint64_t uniformValue(Exec &x, Special which, unsigned i) {
   const Grid &g = x.grid;
   switch (which) {
@@ -300,14 +308,14 @@ uint64_t uniformValue(Exec &x, Special which, unsigned i) {
     return x.cluster.ctas.size() > 1 || g.entry->explicitCluster;
   case Clock:
   case Clock64:
-    return x.cluster.time * 2;
+    return clockOf(x.cluster);
   case ClockHi:
-    return x.cluster.time * 2 >> 32;
+    return clockOf(x.cluster) >> 32;
   case Timer:
   case TimerLo:
-    return x.cluster.time;
+    return timeOf(x.cluster);
   case TimerHi:
-    return x.cluster.time >> 32;
+    return timeOf(x.cluster) >> 32;
   case TotalSmem:
     return x.cta.shared.size() - sharedReservedBytes;
   case AggrSmem:
@@ -432,7 +440,10 @@ Flow trap(Exec &x, const Inst &inst) {
   return Flow::Exit;
 }
 Flow nanosleep(Exec &x, const Inst &inst) {
-  x.cluster.time += x.value(inst, 0, __builtin_ctz(x.mask)) & 0xFFFFF;
+  uint64_t duration = x.value(inst, 0, __builtin_ctz(x.mask)) & 0xFFFFF;
+  x.cluster.time += duration;
+  if (x.cluster.timer)
+    x.cluster.timer->sleep(duration);
   return Flow::Yield;
 }
 

@@ -32,6 +32,7 @@ static unsigned mergeInto(Warp &warp, unsigned index) {
     }
     list[index].mask |= list[i].mask;
     list[index].timedOut |= list[i].timedOut;
+    list[index].readyAt = std::max(list[index].readyAt, list[i].readyAt);
     list.erase(list.begin() + i);
     if (i < index)
       --index;
@@ -53,6 +54,19 @@ static void splitBehind(Warp &warp, unsigned index, LaneMask mask) {
 
 void Cluster::runFragment(Warp &warp, unsigned index, uint64_t quantum,
                           bool freeRun) {
+  runFragmentImpl<false>(warp, index, quantum, freeRun);
+}
+
+Cluster::Step Cluster::step(Warp &warp, unsigned index) {
+  return runFragmentImpl<true>(warp, index, 1, /*freeRun=*/true);
+}
+
+/// Executes up to `quantum` instructions. A timed run executes one at a time
+/// and wants to know which.
+template <bool isTimed>
+Cluster::Step Cluster::runFragmentImpl(Warp &warp, unsigned index,
+                                       uint64_t quantum, bool freeRun) {
+  Step taken;
   const Program &program = *grid.program;
   const Inst *insts = program.insts.data();
   Exec exec{grid,
@@ -92,6 +106,8 @@ void Cluster::runFragment(Warp &warp, unsigned index, uint64_t quantum,
           *reinterpret_cast<const uint32_t *>(warp.registers + inst.guard);
       mask &= inst.guardNegated ? ~bits : bits;
       if (!mask) {
+        if constexpr (isTimed)
+          taken = {&inst, 0, Flow::Next};
         ++fragment.pc;
         continue;
       }
@@ -125,6 +141,8 @@ void Cluster::runFragment(Warp &warp, unsigned index, uint64_t quantum,
         checker->mmaRegistersTouched(warp, inst);
     }
     Flow flow = inst.handler(exec, inst);
+    if constexpr (isTimed)
+      taken = {&inst, mask, flow};
     if (flow == Flow::Next) {
       ++warp.fragments[index].pc;
       if (LLVM_UNLIKELY(holdRequested)) {
@@ -167,6 +185,7 @@ void Cluster::runFragment(Warp &warp, unsigned index, uint64_t quantum,
   stats.warpInstructions += count;
   stats.laneInstructions += lanes;
   warp.instructions += count;
+  return taken;
 }
 
 MemSpace Exec::classify(uint64_t generic, uint64_t &address) {

@@ -131,6 +131,8 @@ void Cluster::tryCompletePhase(Cta &cta, Mbarrier &barrier) {
     return;
   if (checker)
     checker->mbarrierPhase(cta, barrier);
+  if (timer)
+    timer->mbarrierPhase(cta, barrier);
   ++barrier.phase;
   barrier.pending = barrier.expected;
 }
@@ -164,6 +166,8 @@ bool Cluster::arrive(uint32_t address, uint32_t count, const Actor &actor,
   barrier->history.note(actor.inst, actor.warp, barrier->phase).arrivals +=
       count;
   barrier->pending -= count;
+  if (timer)
+    timer->mbarrierSignal(cta, *barrier, actor);
   if (drop)
     barrier->expected -= std::min(count, barrier->expected);
   tryCompletePhase(cta, *barrier);
@@ -218,6 +222,8 @@ bool Cluster::completeTx(uint32_t address, uint32_t bytes, const Actor &actor,
   barrier->history.note(actor.inst, actor.warp, barrier->phase)
       .completedBytes += bytes;
   barrier->tx -= bytes;
+  if (timer)
+    timer->mbarrierSignal(cta, *barrier, actor);
   tryCompletePhase(cta, *barrier);
   advance();
   return true;

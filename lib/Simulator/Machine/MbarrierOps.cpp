@@ -192,6 +192,8 @@ Flow wait(Exec &x, const Inst &inst) {
       seen -= (seen ^ x.value(inst, 2, __builtin_ctz(done))) & 1;
     x.warp.seenPhases[lastAddress] = seen;
   }
+  if (barrier && done && cluster.timer)
+    cluster.timer->mbarrierSeen(*cluster.ctaOfShared(lastAddress), *barrier);
   if (ClusterChecker *checker = x.checker()) {
     // The lanes are grouped by the barrier that they saw.
     LaneMask left = done;

@@ -94,8 +94,8 @@ static llvm::Error fillParams(GridInfo &info, const LaunchConfig &config,
   return llvm::Error::success();
 }
 
-static llvm::Error fillGrid(GridInfo &info, const LaunchConfig &config,
-                            const Program &program) {
+llvm::Error fa4::sim::fillGrid(GridInfo &info, const LaunchConfig &config,
+                               const Program &program) {
   auto entry = findEntry(program, config.entry);
   if (!entry)
     return entry.takeError();
@@ -155,15 +155,20 @@ static llvm::Error fillGrid(GridInfo &info, const LaunchConfig &config,
 //===----------------------------------------------------------------------===//
 
 bool Grid::takeCluster(uint64_t &index, uint32_t firstCta[3]) {
-  uint64_t position = nextCluster.fetch_add(1, std::memory_order_relaxed);
+  uint64_t position =
+      nextCluster.fetch_add(takenTogether, std::memory_order_relaxed);
   if (position >= clusterCount)
     return false;
   index = order.empty() ? position : order[position];
+  firstCtaOf(index, firstCta);
+  return true;
+}
+
+void GridInfo::firstCtaOf(uint64_t index, uint32_t firstCta[3]) const {
   uint64_t nx = grid.x / cluster.x, ny = grid.y / cluster.y;
   firstCta[0] = index % nx * cluster.x;
   firstCta[1] = index / nx % ny * cluster.y;
   firstCta[2] = index / nx / ny * cluster.z;
-  return true;
 }
 
 namespace {

@@ -583,15 +583,33 @@ llvm::Error Session::prepare(const PrepareOptions &options) {
   return llvm::Error::success();
 }
 
-llvm::Expected<RunResult> Session::run(size_t launch,
-                                       const RunOptions &options) {
-  auto result = imageOf[launch]->simulator->run(configs[launch], options);
+llvm::Error Session::runWith(
+    size_t launch,
+    llvm::function_ref<llvm::Error(Simulator &, const LaunchConfig &)>
+        execute) {
+  llvm::Error error = execute(*imageOf[launch]->simulator, configs[launch]);
   // Memory that one launch has written counts as initialised for the next one.
   for (Allocation *allocation : undefined)
     allocation->initialised = true;
-  if (!result)
+  if (error)
     return fail("launch " + Twine(launch) + ": " +
-                llvm::toString(result.takeError()));
+                llvm::toString(std::move(error)));
+  return llvm::Error::success();
+}
+
+llvm::Expected<RunResult> Session::run(size_t launch,
+                                       const RunOptions &options) {
+  RunResult result;
+  auto execute = [&](Simulator &simulator,
+                     const LaunchConfig &config) -> llvm::Error {
+    auto done = simulator.run(config, options);
+    if (!done)
+      return done.takeError();
+    result = std::move(*done);
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = runWith(launch, execute))
+    return std::move(error);
   return result;
 }
 

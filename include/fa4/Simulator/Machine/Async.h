@@ -16,6 +16,7 @@
 #ifndef FA4_SIMULATOR_MACHINE_ASYNC_H
 #define FA4_SIMULATOR_MACHINE_ASYNC_H
 
+#include "fa4/Simulator/Machine/Timer.h"
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -56,6 +57,8 @@ public:
   virtual bool ready(Cluster &) { return true; }
   /// Performs a piece of the operation. Returns true when nothing is left.
   virtual bool step(Cluster &, Random &) = 0;
+  /// Returns what the operation asks of the SM's units (timed runs).
+  virtual AsyncWork work() const = 0;
   /// Describes the operation for the hang table: "cp.async.bulk.tensor at line
   /// 12".
   virtual std::string describe(const Cluster &) const = 0;
@@ -87,8 +90,17 @@ public:
         f(*op);
   }
   uint64_t issued = 0;
+  /// The clock of a timed run. It hears of all operations, and performs them
+  /// instead of runOne.
+  ClusterTimer *timer = nullptr;
+  /// Performs the next piece of an outstanding operation. Returns true if it
+  /// was the last one; the operation is gone then.
+  bool perform(AsyncOp &op, Cluster &cluster, Random &random);
 
 private:
+  /// Performs a piece of the first operation of a queue. Returns true if it was
+  /// the last piece.
+  bool stepQueue(unsigned at, Cluster &cluster, Random &random);
   /// The place in `queues` of the operation to perform next, or its size.
   unsigned choose(Cluster &cluster, Random &random);
   struct Queue {

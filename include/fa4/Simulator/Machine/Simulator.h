@@ -77,6 +77,9 @@ struct RunOptions {
   unsigned residentClusters = 0;
   /// The number of warp instructions after which a run gives up (0: never).
   uint64_t maxInstructions = 0;
+  /// Products of tensor cores are not computed: their results are as if A were
+  /// zeros. For timed runs whose results nobody looks at.
+  bool skipProducts = false;
   /// Called now and then from a worker thread with the number of finished
   /// clusters and of all clusters.
   std::function<void(uint64_t, uint64_t)> progress;

@@ -26,6 +26,7 @@
 #include "fa4/Simulator/Machine/Program.h"
 #include "fa4/Simulator/Machine/Report.h"
 #include "fa4/Simulator/Machine/Simulator.h"
+#include "fa4/Simulator/Machine/Timer.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 #include <atomic>
@@ -86,6 +87,7 @@ struct Fragment {
   uint64_t token = 0;        ///< Handler's memory of what it waits for.
   uint32_t lastTry = ~0u;    ///< Pc of the try_wait that has just given up.
   uint8_t gaveUp = 0;        ///< Times in a row, at different pcs.
+  double readyAt = 0;        ///< Clock of a timed run when it may issue.
   BlockReason blocked;
   llvm::SmallVector<CallFrame, 1> calls;
 };
@@ -268,6 +270,33 @@ public:
   /// Simulated time in nanoseconds (clock, globaltimer, nanosleep).
   uint64_t time = 0;
 
+  //===--- Timed runs -----------------------------------------------------===//
+  // A clock runs the cluster step by step, in the order of its times, in place
+  // of run().
+
+  /// Installs the clock, which has to outlive the cluster.
+  void setTimer(ClusterTimer *clock) { timer = async.timer = clock; }
+  ClusterTimer *timer = nullptr; ///< Null without a clock.
+  /// What a step has executed. `inst` is null if the fragment had to wait for
+  /// other lanes of its warp; `mask` is 0 if the guard held for no lane.
+  struct Step {
+    const Inst *inst = nullptr;
+    LaneMask mask = 0;
+    Flow flow = Flow::Block;
+  };
+  /// Executes one instruction of a runnable fragment of a warp, together with
+  /// those at the same place.
+  Step step(Warp &warp, unsigned fragment);
+  /// Returns the runnable fragment with the lowest pc, or -1: lanes that are
+  /// behind go first, so that structured code reconverges.
+  int firstFragment(const Warp &warp) const;
+  /// Lets waits with a time limit give up, and held readers go on, when nothing
+  /// else can. Returns false if there is none.
+  bool expireWaits();
+  /// Called when all threads have exited and all operations are performed.
+  void finish();
+  llvm::ArrayRef<Warp *> warps() const { return allWarps; }
+
   //===--- Shared memory --------------------------------------------------===//
   /// Returns the CTA that a shared address names, or null if there is no such
   /// rank.
@@ -374,6 +403,8 @@ public:
   /// waits only if it must then has to wait.
   bool timeLimitIsShort(Fragment &fragment, uint32_t pc) {
     constexpr unsigned mostInARow = 4;
+    if (timer)
+      return false;
     if (!async.copiesLast)
       return !fair && random.oneIn(32);
     bool isFirst = fragment.lastTry != pc && fragment.gaveUp < mostInARow;
@@ -418,12 +449,14 @@ private:
   bool pick(Warp *&warp, unsigned &fragment);
   int pickFragment(Warp &warp);
   void runFragment(Warp &warp, unsigned index, uint64_t quantum, bool freeRun);
+  template <bool isTimed>
+  Step runFragmentImpl(Warp &warp, unsigned index, uint64_t quantum,
+                       bool freeRun);
   bool expireTimeLimits();
   void exitLanes(Exec &exec, LaneMask mask);
   /// The last warp of a warpgroup exits: all must have executed setmaxnreg
   /// alike.
   void checkBudgets(const Warp &last, const Inst &exit);
-  void finish();
 
   void hold(Fragment &fragment);
   bool holdRequested = false, anyHeld = false;
@@ -458,7 +491,14 @@ struct GridInfo {
   uint64_t clusterCount = 0;
   std::vector<uint8_t> params; ///< Parameter space.
   uint64_t seed = 0;
+
+  /// The first CTA of a cluster.
+  void firstCtaOf(uint64_t index, uint32_t firstCta[3]) const;
 };
+
+/// Fills in a launch of a program. Fails if the chip cannot launch it.
+llvm::Error fillGrid(GridInfo &info, const LaunchConfig &config,
+                     const Program &program);
 
 class Grid : public GridInfo {
 public:
@@ -475,6 +515,9 @@ public:
   bool takeCluster(uint64_t &index, uint32_t firstCta[3]);
   std::vector<uint64_t> order;
   std::atomic<uint64_t> nextCluster{0};
+  /// The clusters that one call takes: more than one where a cluster stands for
+  /// others that go on at the same pace (timed runs).
+  uint64_t takenTogether = 1;
   std::atomic<uint64_t> doneClusters{0};
   /// Roughly the number of writes to global memory and atomics so far: progress
   /// for which a cluster may wait.

@@ -74,6 +74,12 @@ public:
   const LaunchConfig &launch(size_t i) const { return configs[i]; }
   const ptx::Module &module(size_t launch) const;
   llvm::Expected<RunResult> run(size_t launch, const RunOptions &options);
+  /// The same with another way to run a program: `execute` gets the decoded
+  /// program of the launch.
+  llvm::Error
+  runWith(size_t launch,
+          llvm::function_ref<llvm::Error(Simulator &, const LaunchConfig &)>
+              execute);
 
   llvm::Expected<NpyArray> array(llvm::StringRef name, bool raw) const;
   const std::vector<Tensor> &tensors() const { return resolved; }

@@ -19,6 +19,7 @@
 
 #include "fa4/Simulator/Machine/Program.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include <array>
 #include <cstdint>
@@ -96,6 +97,9 @@ public:
   /// Where the costs come from: "machine code (ptxas 13.0.88)", or "table of
   /// PTX forms".
   std::string source;
+  /// The registers of a thread by the name of the entry; an entry is missing
+  /// where they are not known.
+  llvm::StringMap<unsigned> registers;
 
 private:
   const Program *program;

@@ -1,0 +1,89 @@
+//===- TimedRun.h - how long a launch takes --------------------*- C++ -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs a launch by the clock of a modelled chip (docs/timing.md).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_SIMULATOR_TIMING_TIMEDRUN_H
+#define FA4_SIMULATOR_TIMING_TIMEDRUN_H
+
+#include "fa4/Simulator/Machine/Simulator.h"
+#include "fa4/Simulator/Timing/IssueCost.h"
+#include "fa4/Target/TimingParameters.h"
+#include "llvm/ADT/MapVector.h"
+#include <map>
+
+namespace fa4::sim {
+
+/// Where the time of a warp went, in clocks.
+struct WarpTimes {
+  double issue = 0;      ///< Its own instructions.
+  double contention = 0; ///< Issue slots that other warps took.
+  double pipe = 0;       ///< Pipes that were behind.
+  double scoreboard = 0; ///< Results of variable latency.
+  /// Barriers, groups and other waits, by the PTX line of the instruction.
+  std::map<uint32_t, double> waits;
+  double begin = 0, end = 0;
+  uint64_t instructions = 0; ///< PTX instructions.
+  uint32_t cta = 0, warp = 0;
+  double waited() const {
+    double sum = 0;
+    for (const auto &[line, clocks] : waits)
+      sum += clocks;
+    return sum;
+  }
+};
+
+/// The share of time for which a unit of an SM was busy.
+struct UnitShare {
+  std::string name;
+  double share = 0;
+};
+
+struct TimeOptions {
+  TimingParameters parameters;
+  /// Every CTA is simulated; otherwise as many as it takes to know the time of
+  /// all.
+  bool everyCta = false;
+};
+
+struct TimeResult {
+  /// Of the launch, from its start to the end of its last CTA.
+  double cycles = 0;
+  double seconds = 0;
+  double clockGHz = 0;
+  /// Of products (tcgen05.mma, wgmma) in the whole launch.
+  double flops = 0;
+  /// Cycles below which the launch cannot be, by unit: "tensor cores".
+  std::vector<std::pair<std::string, double>> bounds;
+  std::string costSource;
+  /// Of the CTA that took the longest of those that were simulated.
+  double ctaCycles = 0;
+  uint32_t ctaId[3] = {};
+  std::vector<UnitShare> units;
+  std::vector<WarpTimes> warps;
+  uint64_t simulatedCtas = 0, ctas = 0;
+  unsigned busySms = 0, ctasPerSm = 1;
+  double teraflops() const { return seconds > 0 ? flops / seconds / 1e12 : 0; }
+};
+
+/// Findings go to `run`.
+struct TimedResult {
+  TimeResult time;
+  RunResult run;
+};
+
+/// Runs a launch by the clock. `costs` are those of the program's instructions.
+llvm::Expected<TimedResult>
+runTimed(const Program &program, GlobalMemory &memory, const IssueCosts &costs,
+         const LaunchConfig &config, const RunOptions &run,
+         const TimeOptions &options);
+
+} // namespace fa4::sim
+
+#endif // FA4_SIMULATOR_TIMING_TIMEDRUN_H

@@ -1,0 +1,172 @@
+//===- SmModel.cpp - the units of a modelled SM ---------------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SmModel.h"
+#include <algorithm>
+
+using namespace fa4::sim;
+using P = fa4::TimingParameter;
+
+double SmModel::interval(Pipe pipe) const {
+  switch (pipe) {
+  case Pipe::Fma:
+    return get(P::FmaInterval);
+  case Pipe::FmaHeavy:
+    return get(P::FmaHeavyInterval);
+  case Pipe::Alu:
+  case Pipe::AluOrFma:
+    return get(P::AluInterval);
+  case Pipe::Mufu:
+    return get(P::MufuInterval);
+  case Pipe::Convert:
+    return get(P::ConvertInterval);
+  case Pipe::Double:
+    return get(P::DoubleInterval);
+  case Pipe::Uniform:
+    return get(P::UniformInterval);
+  case Pipe::Lsu:
+  case Pipe::TensorMemory:
+  case Pipe::Control:
+  case Pipe::Tensor:
+    return 1;
+  }
+  return 1;
+}
+
+Pipe SmModel::choose(Pipe pipe, const Part &part) const {
+  // Conversions share the multifunction unit.
+  if (pipe == Pipe::Convert)
+    return Pipe::Mufu;
+  if (pipe != Pipe::AluOrFma)
+    return pipe;
+  double alu = part.pipes[unsigned(Pipe::Alu)].free;
+  double heavy = part.pipes[unsigned(Pipe::FmaHeavy)].free;
+  return heavy < alu ? Pipe::FmaHeavy : Pipe::Alu;
+}
+
+double SmModel::takeShared(double at, double bytes) {
+  double rate = chip.chip->smemBytesPerClock;
+  if (at < bulk.free)
+    rate -= std::min(get(P::BulkRate), chip.l2Share());
+  double interval = bytes / rate;
+  return shared.take(at, interval) + interval;
+}
+
+double SmModel::loadLatency(uint64_t address, bool mayCache) {
+  uint64_t line = address / lineBytes;
+  bool isFirst = chip.touched.insert(line).second;
+  if (mayCache && !cached.insert(line).second)
+    return get(P::L1Latency);
+  return isFirst ? get(P::DramLatency) : get(P::L2Latency);
+}
+
+void SmModel::touch(const AsyncWork &work) {
+  for (const AccessRange &range : work.global)
+    chip.touched.insert(range.address / lineBytes);
+}
+
+AsyncTimes SmModel::bulkLoad(double at, const AsyncWork &work) {
+  touch(work);
+  double rate = std::min(get(P::BulkRate), chip.l2Share());
+  double transfer = work.bytes / rate;
+  double begin = bulk.take(at, std::max(get(P::BulkIssue), transfer));
+  // What no other CTA has brought into L2 comes from DRAM. Which loads those
+  // are, a run of one CTA cannot tell: each pays its share.
+  double miss =
+      work.global.empty()
+          ? 0
+          : get(P::MissShare) * (get(P::DramLatency) - get(P::L2Latency));
+  double end = begin + get(P::BulkLatency) + transfer + miss;
+  return {begin, end, end};
+}
+
+AsyncTimes SmModel::bulkWrite(double at, const AsyncWork &work) {
+  touch(work);
+  bool isReduction = work.kind == AsyncWork::BulkReduce;
+  double rate = get(isReduction ? P::BulkReduceRate : P::BulkStoreRate);
+  double begin =
+      bulkStore.take(at, std::max(get(P::BulkIssue), work.bytes / rate));
+  double latency = get(P::BulkStoreLatency);
+  double read = takeShared(begin + latency / 2, work.bytes);
+  read =
+      std::max(read, begin + latency / 2 + work.bytes / get(P::BulkReadRate));
+  return {begin, read, std::max(read, begin + latency + work.bytes / rate)};
+}
+
+AsyncTimes SmModel::copyAsync(double at, const AsyncWork &work) {
+  touch(work);
+  double transfer = work.bytes / std::min(get(P::BulkRate), chip.l2Share());
+  double begin = bulk.take(at, transfer);
+  double end = begin + get(P::CopyAsyncLatency) + transfer;
+  return {begin, end, end};
+}
+
+AsyncTimes SmModel::remoteStore(double at, const AsyncWork &work) {
+  double transfer = work.bytes / get(P::RemoteRate);
+  double begin = link.take(at, transfer);
+  double end = begin + get(P::MbarrierRemote) + transfer;
+  return {begin, end, end};
+}
+
+fa4::MmaShape fa4::sim::instructionShape(const AsyncWork &work,
+                                         const TargetDescription &chip) {
+  // One instruction takes kBytes of each row, whatever the type.
+  return {work.m, work.n, chip.mma.kBytes, 1, work.sharedA, work.ctas};
+}
+
+AsyncTimes SmModel::wgmma(double at, const AsyncWork &work) {
+  fa4::MmaShape shape = instructionShape(work, *chip.chip);
+  double interval = chip.chip->mmaCycles(shape);
+  if (!work.sharedA)
+    interval = std::max(interval, get(P::WgmmaRegisterInterval));
+  double begin = tensor.take(at, interval);
+  double bytes = chip.chip->mmaSharedBytes(shape);
+  double fetched = takeShared(begin, bytes);
+  // What others take of shared memory delays the product.
+  double delayed = fetched - begin - bytes / chip.chip->smemBytesPerClock;
+  tensor.free = std::max(tensor.free, fetched);
+  double product = double(work.n) / chip.chip->mma.columnsPerClock;
+  double latency =
+      get(work.sharedA ? P::WgmmaLatencyShared : P::WgmmaLatencyRegisters);
+  return {begin, begin, begin + product + delayed + latency};
+}
+
+AsyncTimes SmModel::tensorMma(double at, const AsyncWork &work,
+                              llvm::ArrayRef<SmModel *> sms) {
+  SmModel &own = *sms.front();
+  const TargetDescription &chip = *own.chip.chip;
+  fa4::MmaShape shape = instructionShape(work, chip);
+  double interval = chip.mmaCycles(shape), begin = at;
+  for (SmModel *sm : sms)
+    begin = std::max(begin, sm->tensor.free);
+  double free = begin;
+  for (SmModel *sm : sms) {
+    sm->tensor.take(begin, interval);
+    double fetched = sm->takeShared(begin, chip.mmaSharedBytes(shape));
+    free = std::max({free, sm->tensor.free, fetched});
+  }
+  for (SmModel *sm : sms)
+    sm->tensor.free = free;
+  double tensorTime = chip.mmaLatency(shape) - chip.mmaCycles(shape) +
+                      double(work.n) / chip.mma.columnsPerClock;
+  double end = std::max(begin + tensorTime, free);
+  return {begin, end, end};
+}
+
+AsyncTimes SmModel::tensorCopy(double at, const AsyncWork &work) {
+  double interval = work.bytes / get(P::TensorCopyRate);
+  double begin = tensor.take(at, interval);
+  takeShared(begin, work.bytes);
+  double end = begin + interval + get(P::TensorCopyLatency);
+  return {begin, end, end};
+}
+
+AsyncTimes SmModel::tensorStore(double at, const AsyncWork &work) {
+  double end =
+      at + get(P::TensorStoreLatency) + work.bytes / get(P::TensorStoreRate);
+  return {at, end, end};
+}

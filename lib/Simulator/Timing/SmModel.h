@@ -1,0 +1,120 @@
+//===- SmModel.h - the units of a modelled SM ------------------*- C++ -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every unit is a server: a request takes it for an interval, and begins when
+// the one before it is over. All times are clocks of the SM since the launch
+// began; fractions occur where a unit does several things a clock.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_SIMULATOR_TIMING_SMMODEL_H
+#define FA4_LIB_SIMULATOR_TIMING_SMMODEL_H
+
+#include "fa4/Simulator/Machine/Timer.h"
+#include "fa4/Simulator/Timing/IssueCost.h"
+#include "fa4/Target/TargetDescription.h"
+#include "fa4/Target/TimingParameters.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace fa4::sim {
+
+/// A unit that does one thing after the other.
+struct Server {
+  double free = 0; ///< When the last request is over.
+  double busy = 0; ///< The time of all requests.
+
+  /// Takes the unit from `at` on, or from when it is free. Returns the
+  /// beginning.
+  double take(double at, double interval) {
+    double begin = at < free ? free : at;
+    free = begin + interval;
+    busy += interval;
+    return begin;
+  }
+};
+
+/// When an asynchronous operation is over, and when it has read its source.
+struct AsyncTimes {
+  double begin = 0, read = 0, end = 0;
+};
+
+/// What all SMs share, as one of them sees it.
+struct ChipModel {
+  const TargetDescription *chip = nullptr;
+  TimingParameters parameters;
+  /// The SMs that run CTAs of the launch. Each has its share of L2 and DRAM.
+  unsigned busySms = 1;
+  /// Lines of 128 bytes that the launch has touched: the first touch is served
+  /// by DRAM.
+  llvm::DenseSet<uint64_t> touched;
+
+  double operator[](TimingParameter id) const { return parameters[id]; }
+  /// Bytes a clock from L2 that are left for one SM.
+  double l2Share() const { return (*this)[TimingParameter::L2Rate] / busySms; }
+};
+
+class SmModel {
+public:
+  explicit SmModel(ChipModel &chip) : chip(chip) {}
+
+  static constexpr unsigned numParts = 4;
+  static constexpr unsigned lineBytes = 128;
+
+  /// A sub-partition: a scheduler and its own pipes.
+  struct Part {
+    Server issue;
+    std::array<Server, numPipes> pipes;
+  };
+  std::array<Part, numParts> parts;
+  Server lsu;          ///< Shared by the sub-partitions.
+  Server shared;       ///< Shared memory: 128 bytes a clock.
+  Server tensor;       ///< Tensor cores: one product after the other.
+  Server bulk;         ///< Loads of the bulk copy engine.
+  Server bulkStore;    ///< Its stores and reductions.
+  Server namedBarrier; ///< Arrivals of warps.
+  Server link;         ///< To shared memory of other CTAs.
+  Server reduction;    ///< red.global and the like.
+
+  /// Clocks for which an instruction takes a pipe of a sub-partition.
+  double interval(Pipe pipe) const;
+  /// The pipe of a sub-partition that executes what several pipes could.
+  Pipe choose(Pipe pipe, const Part &part) const;
+
+  /// Takes shared memory for `bytes` from `at` on; returns the end. What a bulk
+  /// copy fills at that time is not there for others.
+  double takeShared(double at, double bytes);
+
+  /// Latency of a load of the line of an address, and of one from L2.
+  double loadLatency(uint64_t address, bool mayCache);
+
+  /// Operations that `work` describes, issued at `at`.
+  AsyncTimes bulkLoad(double at, const AsyncWork &work);
+  AsyncTimes bulkWrite(double at, const AsyncWork &work);
+  AsyncTimes copyAsync(double at, const AsyncWork &work);
+  AsyncTimes remoteStore(double at, const AsyncWork &work);
+  AsyncTimes wgmma(double at, const AsyncWork &work);
+  AsyncTimes tensorCopy(double at, const AsyncWork &work);
+  AsyncTimes tensorStore(double at, const AsyncWork &work);
+  /// A tcgen05.mma takes the tensor pipes of all CTAs that execute it.
+  static AsyncTimes tensorMma(double at, const AsyncWork &work,
+                              llvm::ArrayRef<SmModel *> sms);
+
+  ChipModel &chip;
+
+private:
+  double get(TimingParameter id) const { return chip[id]; }
+  void touch(const AsyncWork &work);
+  llvm::DenseSet<uint64_t> cached; ///< Lines in L1.
+};
+
+/// The product as TargetDescription wants it: one instruction.
+fa4::MmaShape instructionShape(const AsyncWork &work,
+                               const TargetDescription &chip);
+
+} // namespace fa4::sim
+
+#endif // FA4_LIB_SIMULATOR_TIMING_SMMODEL_H

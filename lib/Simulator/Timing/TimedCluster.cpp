@@ -1,0 +1,496 @@
+//===- TimedCluster.cpp - a cluster that runs by the clock ----------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TimedCluster.h"
+
+using namespace fa4::sim;
+using P = fa4::TimingParameter;
+
+TimedProgram::TimedProgram(const Program &program, const IssueCosts &costs)
+    : program(program), costs(costs) {
+  for (const Inst &inst : program.insts) {
+    classes.push_back(classify(inst));
+    lines = std::max(lines, inst.line + 1);
+  }
+}
+
+TimedCluster::TimedCluster(const TimedProgram &timed,
+                           std::unique_ptr<Cluster> owned,
+                           std::vector<SmModel *> sms, double start)
+    : cluster(std::move(owned)), start(start), end(start), timed(timed),
+      sms(std::move(sms)), now(start), epochTime(start) {
+  cluster->setTimer(this);
+  namedTimes.resize(cluster->ctas.size());
+  for (Warp *warp : cluster->warps()) {
+    WarpClock clock;
+    clock.lines.resize(timed.lines);
+    clocks.push_back(std::move(clock));
+    for (Fragment &fragment : warp->fragments)
+      fragment.readyAt = start;
+    WarpTimes times;
+    times.begin = times.end = start;
+    times.cta = warp->cta->rank;
+    times.warp = warp->index;
+    warpTimes.push_back(std::move(times));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What happens next
+//===----------------------------------------------------------------------===//
+
+double TimedCluster::keyOf(const Warp &warp) {
+  int index = warp.live ? cluster->firstFragment(warp) : -1;
+  if (index < 0)
+    return never;
+  const Fragment &fragment = warp.fragments[index];
+  return fragment.blockedNow ? std::max(fragment.readyAt, epochTime)
+                             : fragment.readyAt;
+}
+
+void TimedCluster::updateKeys() {
+  for (unsigned i = 0; i < clocks.size(); ++i)
+    clocks[i].key = keyOf(*cluster->warps()[i]);
+  keysAreOld = false;
+}
+
+double TimedCluster::nextTime() {
+  if (keysAreOld)
+    updateKeys();
+  first = 0;
+  for (unsigned i = 1; i < clocks.size(); ++i)
+    if (clocks[i].key < clocks[first].key)
+      first = i;
+  double event = events.empty() ? never : events.top().at;
+  return std::min(event, clocks[first].key);
+}
+
+void TimedCluster::advance() {
+  if (!events.empty() && events.top().at <= clocks[first].key)
+    runEvent();
+  else
+    stepWarp(first);
+  if (cluster->epoch != seenEpoch) {
+    seenEpoch = cluster->epoch;
+    epochTime = now;
+    keysAreOld = true;
+  }
+}
+
+bool TimedCluster::expireWaits() {
+  keysAreOld = true;
+  return cluster->expireWaits();
+}
+
+void TimedCluster::finish() {
+  isPerforming = true;
+  cluster->finish();
+}
+
+void TimedCluster::runEvent() {
+  Event event = events.top();
+  events.pop();
+  now = event.at;
+  end = std::max(end, now);
+  isPerforming = true;
+  bool isOver = cluster->async.perform(*event.op, *cluster, cluster->random);
+  if (!isOver && event.end > event.at) {
+    // A store has read its source.
+    events.push({event.end, eventNumber++, event.op, event.end});
+  } else {
+    while (!isOver)
+      isOver = cluster->async.perform(*event.op, *cluster, cluster->random);
+  }
+  isPerforming = false;
+}
+
+//===----------------------------------------------------------------------===//
+// Instructions
+//===----------------------------------------------------------------------===//
+
+double TimedCluster::scoreboardTime(const WarpClock &clock,
+                                    const IssueCost &cost, double at) const {
+  double result = at;
+  for (const IssueCost::Wait &wait : cost.waits) {
+    if (wait.line >= clock.lines.size())
+      continue;
+    const LineRecord &record = clock.lines[wait.line];
+    // The delays since the producer was issued hide its latency, too.
+    double delays = (at - clock.nominal) - (record.issued - record.nominal);
+    double left = record.ready - record.issued - wait.distance - delays;
+    result = std::max(result, at + left);
+  }
+  return result;
+}
+
+double TimedCluster::drainTime(const WarpClock &clock, const Inst &inst,
+                               double at) const {
+  const InstructionClass &kind = timed.classes[timed.program.pcOf(inst)];
+  if (!kind.isFence)
+    return at;
+  double slack = get(P::PipeSlack);
+  for (double pipeEnd : clock.pipeEnd)
+    at = std::max(at, pipeEnd - slack);
+  return at;
+}
+
+double TimedCluster::charge(WarpTimes &times, SmModel::Part &part,
+                            const Inst &inst, double at) {
+  const IssueCost &cost = timed.costs.of(inst);
+  double slots = cost.slots();
+  double begin = slots > 0 ? part.issue.take(at, slots) : at;
+  times.contention += begin - at;
+  times.issue += std::max<double>(cost.clocks, slots);
+  double queued = 0;
+  for (unsigned i = 0; slots > 0 && i < numPipes; ++i) {
+    if (cost.ops[i] == 0 || Pipe(i) == Pipe::Lsu)
+      continue;
+    Pipe pipe = current.sm->choose(Pipe(i), part);
+    double &own = current.clock->pipeEnd[unsigned(pipe)];
+    double interval = cost.ops[i] * current.sm->interval(pipe);
+    double from = part.pipes[unsigned(pipe)].take(begin, interval);
+    // The assembler spreads the warp's own work, which does not delay it.
+    queued = std::max(queued, from - std::max(begin, own));
+    own = from + interval;
+    if (pipe == Pipe::FmaHeavy)
+      part.pipes[unsigned(Pipe::Fma)].take(
+          begin, cost.ops[i] * current.sm->interval(Pipe::Fma));
+  }
+  noteResult(part, inst, begin, queued);
+  return begin;
+}
+
+void TimedCluster::noteResult(SmModel::Part &part, const Inst &inst, double at,
+                              double queued) {
+  const InstructionClass &kind = *current.kind;
+  if (kind.source == ResultSource::Fixed || kind.source == ResultSource::Half)
+    return;
+  LineRecord &record = current.clock->lines[inst.line];
+  record.issued = at;
+  record.nominal = current.clock->nominal;
+  record.ready =
+      at + queued + resultLatency(kind, sms.front()->chip.parameters);
+}
+
+void TimedCluster::chargeMemory(const IssueCost &cost, double at) {
+  SmModel &sm = *current.sm;
+  double begin =
+      sm.lsu.take(at, std::max<double>(cost[Pipe::Lsu], current.lines));
+  double over = sm.lsu.free;
+  if (current.sharedBytes > 0)
+    over = std::max(over, sm.takeShared(begin, current.sharedBytes));
+  current.clock->pipeEnd[unsigned(Pipe::Lsu)] = over;
+  current.clock->hasStored |= current.kind->isStore;
+  // The first of the clocks in which the access is served is in its latency.
+  current.latency += std::max(0.0, over - at - 1);
+}
+
+void TimedCluster::chargeSpecial(SmModel::Part &part, double at) {
+  WarpClock &clock = *current.clock;
+  switch (current.kind->special) {
+  case Special::None:
+    return;
+  case Special::MbarrierArrive:
+    return delay(at + get(P::MbarrierArrive));
+  case Special::ProxyFence:
+    delay(at + get(P::ProxyFence) + (clock.hasStored ? get(P::StoreFence) : 0));
+    clock.hasStored = false;
+    return;
+  case Special::MembarCta:
+    return delay(at + get(P::MembarCta));
+  case Special::MembarGpu:
+    return delay(at + get(P::MembarGpu));
+  case Special::WarpSync:
+    return delay(at + get(P::WarpSync));
+  case Special::RegisterChange:
+    return delay(at + get(P::RegisterChange));
+  case Special::TensorAlloc:
+    return delay(at + get(P::TensorAlloc));
+  case Special::GlobalReduction:
+    return delay(current.sm->reduction.take(at, get(P::RedInterval)));
+  case Special::TensorLoad: {
+    constexpr double columnBytes = warpSize * 4;
+    double interval =
+        current.kind->columns * columnBytes / get(P::TensorLoadRate);
+    Server &pipe = part.pipes[unsigned(Pipe::TensorMemory)];
+    double ready = pipe.take(at, interval) + interval;
+    clock.tensorLoaded = ready + get(P::TensorLoadLatency);
+    return;
+  }
+  case Special::TensorWaitLoad:
+    return delay(clock.tensorLoaded);
+  }
+}
+
+void TimedCluster::stepWarp(unsigned index) {
+  Warp &warp = *cluster->warps()[index];
+  WarpClock &clock = clocks[index];
+  WarpTimes &times = warpTimes[index];
+  int at = cluster->firstFragment(warp);
+  Fragment &fragment = warp.fragments[at];
+  const Inst &inst = timed.program.insts[fragment.pc];
+  const IssueCost &cost = timed.costs.of(inst);
+  bool isRetry = fragment.blockedNow;
+  double time = clock.key;
+  if (!isRetry) {
+    // A warp that cannot issue yet is looked at again when it can.
+    double ready = scoreboardTime(clock, cost, time);
+    double drained = drainTime(clock, inst, ready);
+    constexpr double tolerance = 1e-6;
+    if (drained > time + tolerance) {
+      times.scoreboard += ready - time;
+      times.pipe += drained - ready;
+      clock.key = fragment.readyAt = drained;
+      return;
+    }
+  }
+  SmModel &sm = *sms[warp.cta->rank];
+  SmModel::Part &part = sm.parts[warp.index % SmModel::numParts];
+  current = Current();
+  current.clock = &clock;
+  current.sm = &sm;
+  current.kind = &timed.classes[fragment.pc];
+  current.rank = warp.cta->rank;
+  current.isRetry = isRetry;
+  double waitingSince = fragment.readyAt;
+  now = time;
+  if (!isRetry) {
+    now = charge(times, part, inst, time);
+    fragment.readyAt = now + std::max(cost.clocks, cost.slots());
+    waitingSince = fragment.readyAt;
+    clock.nominal += cost.clocks;
+    ++times.instructions;
+  }
+  times.end = std::max(times.end, now);
+  end = std::max(end, now);
+  Cluster::Step step = cluster->step(warp, at);
+  if (step.inst && step.flow != Flow::Block) {
+    if (step.mask) {
+      if (current.kind->pipe == Pipe::Lsu)
+        chargeMemory(cost, now);
+      if (current.latency > 0)
+        clock.lines[inst.line].ready += current.latency;
+      if (!isRetry)
+        chargeSpecial(part, now);
+    }
+    double over = std::max({waitingSince, isRetry ? now : 0, current.wakeAt});
+    if (over > waitingSince)
+      times.waits[inst.line] += over - waitingSince;
+    for (Fragment &other : warp.fragments)
+      if (other.mask & step.mask)
+        other.readyAt = std::max(other.readyAt, over);
+  }
+  if (step.inst && step.flow == Flow::Block && !isRetry)
+    chargeSpecial(part, now);
+  clock.key = keyOf(warp);
+}
+
+//===----------------------------------------------------------------------===//
+// What handlers tell
+//===----------------------------------------------------------------------===//
+
+uint64_t TimedCluster::nanoseconds() const {
+  return uint64_t(now / get(P::ClockGHz));
+}
+
+void TimedCluster::sleep(uint64_t nanoseconds) {
+  delay(now + nanoseconds * get(P::ClockGHz));
+}
+
+/// Bytes of shared memory's bandwidth that an access takes: 128 for each clock.
+/// Lanes are served in groups that together access 128 bytes; in a group, each
+/// bank gives one word a clock, to all lanes that want it.
+static double bankBytes(const uint64_t *addresses, LaneMask mask,
+                        uint32_t bytes) {
+  constexpr unsigned banks = 32, wordBytes = 4, rowBytes = banks * wordBytes;
+  unsigned words = std::max(1u, bytes / wordBytes);
+  unsigned lanes = std::max(1u, std::min(warpSize, warpSize / words));
+  double clocks = 0;
+  for (unsigned first = 0; first < warpSize; first += lanes) {
+    uint64_t seen[banks][4];
+    unsigned counts[banks] = {};
+    unsigned most = 0;
+    for (unsigned l = first; l < first + lanes; ++l) {
+      if (!(mask >> l & 1))
+        continue;
+      for (unsigned w = 0; w < words; ++w) {
+        uint64_t word = addresses[l] / wordBytes + w;
+        unsigned bank = word % banks, &count = counts[bank];
+        bool isKnown = false;
+        for (unsigned i = 0; i < std::min(count, 4u); ++i)
+          isKnown |= seen[bank][i] == word;
+        if (isKnown)
+          continue;
+        if (count < 4)
+          seen[bank][count] = word;
+        most = std::max(most, ++count);
+      }
+    }
+    clocks += most;
+  }
+  return clocks * rowBytes;
+}
+
+void TimedCluster::access(const uint64_t *addresses, LaneMask shared,
+                          LaneMask global, uint32_t bytes, AccessKind kind) {
+  if (shared) {
+    uint32_t rank = addresses[__builtin_ctz(shared)] >> sharedRankShift;
+    SmModel &sm = *sms[std::min<size_t>(rank, sms.size() - 1)];
+    double taken = bankBytes(addresses, shared, bytes);
+    if (&sm == current.sm) {
+      current.sharedBytes += taken;
+    } else {
+      double begin = current.sm->link.take(now, __builtin_popcount(shared) *
+                                                    bytes / get(P::RemoteRate));
+      sm.takeShared(begin, taken);
+      current.latency +=
+          begin - now + get(P::RemoteShared) - get(P::SharedLatency);
+    }
+  }
+  if (!global)
+    return;
+  double latency = 0;
+  uint64_t last = ~0ull;
+  forEachLane(global, [&](unsigned l) {
+    uint64_t line = addresses[l] / SmModel::lineBytes;
+    if (line == last)
+      return;
+    last = line;
+    ++current.lines;
+    latency = std::max(
+        latency, current.sm->loadLatency(addresses[l], current.kind->mayCache));
+  });
+  if (kind == AccessKind::Read || kind == AccessKind::Atomic)
+    current.latency += latency - get(P::L1Latency);
+}
+
+void TimedCluster::mbarrierSignal(const Cta &cta, const Mbarrier &barrier,
+                                  const Actor &actor) {
+  bool isRemote = actor.warp && actor.warp->cta != &cta;
+  double latency = isPerforming ? 0
+                   : isRemote   ? get(P::MbarrierRemote)
+                                : get(P::MbarrierHandOff);
+  BarrierTime &time = timeOf(cta, barrier.offset);
+  time.isByThread = !isPerforming;
+  time.signalled = std::max(time.signalled, now + latency);
+}
+
+void TimedCluster::mbarrierPhase(const Cta &cta, const Mbarrier &barrier) {
+  BarrierTime &time = timeOf(cta, barrier.offset);
+  time.complete = std::max(time.signalled, now);
+  time.signalled = 0;
+}
+
+void TimedCluster::mbarrierSeen(const Cta &cta, const Mbarrier &barrier) {
+  const BarrierTime &time = timeOf(cta, barrier.offset);
+  delay(time.complete);
+  if (!current.isRetry)
+    return delay(now + get(P::MbarrierTry));
+  // A suspended wait takes longer to go on where a thread has arrived; the
+  // latencies of copies and products include the waiter.
+  if (time.isByThread)
+    delay(time.complete + get(P::MbarrierWake));
+}
+
+void TimedCluster::namedArrive(const Cta &cta, unsigned barrier) {
+  double interval = get(P::NamedPerWarp);
+  BarrierTime &time = namedTimes[cta.rank][barrier];
+  double arrived = sms[cta.rank]->namedBarrier.take(now, interval) + interval;
+  time.signalled = std::max(time.signalled, arrived);
+}
+
+void TimedCluster::namedComplete(const Cta &cta, unsigned barrier) {
+  BarrierTime &time = namedTimes[cta.rank][barrier];
+  time.complete = std::max(time.signalled, now) + get(P::NamedLatency);
+  time.signalled = 0;
+}
+
+void TimedCluster::namedLeave(const Cta &cta, unsigned barrier) {
+  delay(namedTimes[cta.rank][barrier].complete);
+}
+
+void TimedCluster::clusterArrive(bool isRelease) {
+  double arrived = now + (isRelease ? get(P::MembarGpu) : 0);
+  delay(arrived);
+  double latency = get(P::ClusterBarrier) + get(P::ClusterPerCta) * sms.size();
+  clusterTime.signalled = std::max(clusterTime.signalled, arrived + latency);
+}
+
+void TimedCluster::clusterLeave() { delay(clusterTime.signalled); }
+
+//===----------------------------------------------------------------------===//
+// Asynchronous operations
+//===----------------------------------------------------------------------===//
+
+SmModel &TimedCluster::smOf(const AsyncOp &op) {
+  return *sms[op.issuer / (cluster->grid.warpsPerCta * warpSize)];
+}
+
+AsyncTimes TimedCluster::timesOf(const AsyncWork &work, SmModel &sm,
+                                 double at) {
+  switch (work.kind) {
+  case AsyncWork::Wgmma:
+    return sm.wgmma(at, work);
+  case AsyncWork::TensorMma: {
+    llvm::SmallVector<SmModel *, 2> pair = {&sm};
+    for (SmModel *other : sms)
+      if (work.ctas == 2 && other != &sm && pair.size() < 2)
+        pair.push_back(other);
+    return SmModel::tensorMma(at + get(P::TensorIssue), work, pair);
+  }
+  case AsyncWork::TensorCopy:
+    return sm.tensorCopy(at, work);
+  case AsyncWork::TensorStore:
+    return sm.tensorStore(at, work);
+  case AsyncWork::BulkLoad:
+    return sm.bulkLoad(at, work);
+  case AsyncWork::BulkStore:
+  case AsyncWork::BulkReduce:
+    return sm.bulkWrite(at, work);
+  case AsyncWork::CopyAsync:
+    return sm.copyAsync(at, work);
+  case AsyncWork::StoreAsync:
+    return sm.remoteStore(at, work);
+  case AsyncWork::Cancel:
+    return {at, at + get(P::CancelLatency), at + get(P::CancelLatency)};
+  case AsyncWork::TensorCommit:
+  case AsyncWork::Arrival:
+    return {at, at, at};
+  }
+  return {at, at, at};
+}
+
+void TimedCluster::schedule(AsyncOp &op, uint32_t queue,
+                            const AsyncTimes &times) {
+  AsyncTimes real = times;
+  if (queue != AsyncEngine::unordered) {
+    double &last = queueEnds[queue];
+    last = real.end = std::max(real.end, last);
+  }
+  bool isWrite = times.read < times.end && times.read > times.begin;
+  events.push({isWrite ? real.read : real.end, eventNumber++, &op, real.end});
+}
+
+void TimedCluster::asyncIssued(AsyncOp &op, uint32_t queue) {
+  AsyncWork work = op.work();
+  if (work.kind != AsyncWork::Wgmma)
+    schedule(op, queue, timesOf(work, smOf(op), now));
+}
+
+void TimedCluster::wgmmaIssued(AsyncOp &op, uint32_t queue, bool isLast) {
+  std::deque<double> &begins = wgmmaBegins[queue];
+  if (isLast) {
+    AsyncTimes times = timesOf(op.work(), smOf(op), now);
+    schedule(op, queue, times);
+    begins.push_back(times.begin);
+  }
+  while (!begins.empty() && begins.front() <= now)
+    begins.pop_front();
+  auto ahead = size_t(get(P::WgmmaIssueAhead));
+  if (begins.size() > ahead)
+    delay(begins[begins.size() - ahead - 1]);
+}

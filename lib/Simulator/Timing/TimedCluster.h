@@ -1,0 +1,177 @@
+//===- TimedCluster.h - a cluster that runs by the clock -------*- C++ -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each fragment of a warp has the time at which it may issue next. A step takes
+// the earliest one, lets the machine execute its instruction, and charges what
+// the instruction costs. Asynchronous operations are performed when the units
+// that work on them are done. Order and time are those of a modelled chip, and
+// the results those of the machine.
+//
+// PTX order is not the order of the machine code: within a straight stretch,
+// the assembler interleaves. So pipes are not waited for instruction by
+// instruction. A warp fills their queues, and waits where the assembler moves
+// nothing across (a fence, a barrier, a branch) until the queues are nearly
+// empty: the time of a stretch is the largest of its issue clocks and of the
+// times of its pipes. Results of variable latency hold a consumer up by their
+// latency less the distance that the assembler put between the two.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_SIMULATOR_TIMING_TIMEDCLUSTER_H
+#define FA4_LIB_SIMULATOR_TIMING_TIMEDCLUSTER_H
+
+#include "InstructionClass.h"
+#include "SmModel.h"
+#include "fa4/Simulator/Machine/State.h"
+#include "fa4/Simulator/Timing/TimedRun.h"
+#include <deque>
+#include <limits>
+#include <queue>
+
+namespace fa4::sim {
+
+/// What is the same for all clusters of a timed launch.
+struct TimedProgram {
+  TimedProgram(const Program &program, const IssueCosts &costs);
+  const Program &program;
+  const IssueCosts &costs;
+  std::vector<InstructionClass> classes; ///< By pc.
+  uint32_t lines = 0;                    ///< The last PTX line, plus 1.
+};
+
+class TimedCluster final : public ClusterTimer {
+public:
+  static constexpr double never = std::numeric_limits<double>::infinity();
+
+  /// `sms` are those on which the CTAs of the cluster run, by rank; the cluster
+  /// starts at `start`.
+  TimedCluster(const TimedProgram &timed, std::unique_ptr<Cluster> cluster,
+               std::vector<SmModel *> sms, double start);
+
+  /// The time of what happens next, or `never`.
+  double nextTime();
+  /// Lets it happen.
+  void advance();
+  bool isDone() const { return cluster->liveThreads == 0 && events.empty(); }
+  /// Called when nothing happens any more. Returns false in a hang.
+  bool expireWaits();
+  void finish();
+
+  std::unique_ptr<Cluster> cluster;
+  double start, end;
+  /// Where the time of each warp went, CTA by CTA.
+  std::vector<WarpTimes> warpTimes;
+
+  //===--- ClusterTimer ---------------------------------------------------===//
+  uint64_t cycles() const override { return uint64_t(now); }
+  uint64_t nanoseconds() const override;
+  void sleep(uint64_t nanoseconds) override;
+  void asyncIssued(AsyncOp &op, uint32_t queue) override;
+  void wgmmaIssued(AsyncOp &op, uint32_t queue, bool isLast) override;
+  void access(const uint64_t *addresses, LaneMask shared, LaneMask global,
+              uint32_t bytes, AccessKind kind) override;
+  void mbarrierSignal(const Cta &cta, const Mbarrier &barrier,
+                      const Actor &actor) override;
+  void mbarrierPhase(const Cta &cta, const Mbarrier &barrier) override;
+  void mbarrierSeen(const Cta &cta, const Mbarrier &barrier) override;
+  void namedArrive(const Cta &cta, unsigned barrier) override;
+  void namedComplete(const Cta &cta, unsigned barrier) override;
+  void namedLeave(const Cta &cta, unsigned barrier) override;
+  void clusterArrive(bool isRelease) override;
+  void clusterLeave() override;
+
+private:
+  /// The last execution of the instructions of a line by a warp.
+  struct LineRecord {
+    double issued = -1e30, ready = -1e30;
+    double nominal = 0; ///< WarpClock::nominal then.
+  };
+  struct WarpClock {
+    double key = 0; ///< When the warp may do something.
+    /// Sum of the clocks of what it has executed, without any delay.
+    double nominal = 0;
+    std::array<double, numPipes> pipeEnd{}; ///< Of its work on each pipe.
+    double tensorLoaded = 0;                ///< The last tcgen05.ld is there.
+    bool hasStored = false; ///< To shared memory, since the last fence.
+    std::vector<LineRecord> lines;
+  };
+  /// What the handler of the executing instruction tells.
+  struct Current {
+    WarpClock *clock = nullptr;
+    SmModel *sm = nullptr;
+    const InstructionClass *kind = nullptr;
+    uint32_t rank = 0;      ///< Of its CTA.
+    double wakeAt = 0;      ///< The instruction is over then at the earliest.
+    double sharedBytes = 0; ///< With what conflicts of banks waste.
+    double latency = 0;     ///< Of a load of global or remote memory.
+    double lines = 0;       ///< Of global memory.
+    bool isRetry = false;
+  };
+  struct Event {
+    double at;
+    uint64_t number;
+    AsyncOp *op;
+    double end; ///< Of the whole operation; `at` may be that of its reading.
+    bool operator>(const Event &other) const {
+      return std::make_pair(at, number) >
+             std::make_pair(other.at, other.number);
+    }
+  };
+  struct BarrierTime {
+    double signalled = 0;    ///< When the signals of this phase are seen.
+    double complete = 0;     ///< When a waiter sees the end of the last phase.
+    bool isByThread = false; ///< A thread, no copy or product, was the last.
+  };
+
+  double get(TimingParameter id) const { return sms.front()->chip[id]; }
+  void updateKeys();
+  double keyOf(const Warp &warp);
+  void runEvent();
+  void stepWarp(unsigned index);
+  /// Charges the issue of an instruction. Returns its issue time.
+  double charge(WarpTimes &times, SmModel::Part &part, const Inst &inst,
+                double at);
+  /// The time before which an instruction cannot issue, for results that it
+  /// waits for (scoreboards) or for full pipes.
+  double scoreboardTime(const WarpClock &clock, const IssueCost &cost,
+                        double at) const;
+  double drainTime(const WarpClock &clock, const Inst &inst, double at) const;
+  void chargeMemory(const IssueCost &cost, double at);
+  /// Records when the result of a variable latency is there.
+  void noteResult(SmModel::Part &part, const Inst &inst, double at,
+                  double queued);
+  void chargeSpecial(SmModel::Part &part, double at);
+  void delay(double until) { current.wakeAt = std::max(current.wakeAt, until); }
+  AsyncTimes timesOf(const AsyncWork &work, SmModel &sm, double at);
+  SmModel &smOf(const AsyncOp &op);
+  void schedule(AsyncOp &op, uint32_t queue, const AsyncTimes &times);
+  BarrierTime &timeOf(const Cta &cta, uint32_t offset) {
+    return mbarrierTimes[cta.rank << sharedRankShift | offset];
+  }
+
+  const TimedProgram &timed;
+  std::vector<SmModel *> sms;
+  std::vector<WarpClock> clocks;
+  Current current;
+  double now = 0;
+  double epochTime = 0; ///< When the cluster's epoch last advanced.
+  uint64_t seenEpoch = 0;
+  bool isPerforming = false; ///< An asynchronous operation, not a warp, acts.
+  bool keysAreOld = true;
+  unsigned first = 0; ///< The warp with the smallest key.
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
+  uint64_t eventNumber = 0;
+  llvm::DenseMap<uint32_t, double> queueEnds; ///< By queue of AsyncEngine.
+  llvm::DenseMap<uint32_t, std::deque<double>> wgmmaBegins;
+  llvm::DenseMap<uint32_t, BarrierTime> mbarrierTimes;
+  std::vector<std::array<BarrierTime, 16>> namedTimes; ///< By CTA.
+  BarrierTime clusterTime;
+};
+
+} // namespace fa4::sim
+
+#endif // FA4_LIB_SIMULATOR_TIMING_TIMEDCLUSTER_H

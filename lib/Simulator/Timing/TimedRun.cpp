@@ -1,0 +1,539 @@
+//===- TimedRun.cpp - how long a launch takes -----------------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A launch has too many CTAs to simulate all of them. Those that are alike take
+// equally long: the time of a CTA is taken to be piecewise linear in each of
+// its coordinates, and CTAs are simulated until it is known (TimeCurve). CTAs
+// then go to SMs in the order of the grid, each to the one that is free first.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Simulator/Timing/TimedRun.h"
+#include "TimedCluster.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <mutex>
+#include <thread>
+
+using namespace fa4::sim;
+using P = fa4::TimingParameter;
+
+namespace {
+
+/// What is known of a cluster, or interpolated: all of it adds up.
+struct Sample {
+  double cycles = 0, flops = 0;
+  double tensor = 0; ///< Busy time of the tensor cores of an SM.
+};
+
+/// Runs clusters of a launch on SMs.
+class Launch {
+public:
+  Launch(const Program &program, GlobalMemory &memory, const IssueCosts &costs,
+         const RunOptions &run, const TimeOptions &options)
+      : timed(program, costs), memory(memory), run(run), options(options),
+        sink(run.keepGoing, run.allowed), grid(memory, sink, run) {}
+
+  llvm::Error prepare(const LaunchConfig &config);
+  TimedResult time();
+
+private:
+  /// SMs that run a cluster at a time, and what runs on them.
+  struct Place {
+    std::vector<std::unique_ptr<SmModel>> sms;
+  };
+
+  Place makePlace(ChipModel &model);
+  std::unique_ptr<TimedCluster> start(uint64_t index, Place &place, double at);
+  /// Runs what is active until one of them is done, which is returned; null
+  /// after a finding that ends the run.
+  std::unique_ptr<TimedCluster>
+  runUntilDone(std::vector<std::unique_ptr<TimedCluster>> &active);
+  /// Simulates a cluster together with those that share its SMs.
+  Sample sample(uint64_t index);
+  /// Simulates clusters on as many threads as the run may have.
+  void sampleAll(llvm::ArrayRef<uint64_t> indices);
+  /// Simulates the clusters of an axis that it takes to interpolate between
+  /// them: 0, step, 2 * step, ...
+  std::map<uint64_t, Sample> sampleAxis(uint64_t count, uint64_t step);
+  void runEvery();
+  void runSampled();
+  void runTakers();
+  double schedule(llvm::function_ref<double(uint64_t)> cyclesOf) const;
+  void keepLongest(const TimedCluster &cluster, const Place &place,
+                   double cycles);
+  void findBounds(const Sample &sum);
+
+  TimedProgram timed;
+  GlobalMemory &memory;
+  const RunOptions &run;
+  const TimeOptions &options;
+  ReportSink sink;
+  Grid grid;
+  ChipModel chip;
+  unsigned slots = 1;  ///< CTAs that an SM runs at a time.
+  uint64_t places = 1; ///< Clusters that the chip runs at a time, per slot.
+  std::map<uint64_t, Sample> samples;
+  std::mutex mutex; ///< Of what follows and of chip.touched.
+  TimeResult result;
+  Statistics stats;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Placement
+//===----------------------------------------------------------------------===//
+
+/// CTAs that fit onto an SM by registers, threads and shared memory.
+static unsigned ctasPerSm(const GridInfo &grid, const IssueCosts &costs,
+                          const fa4::TargetDescription &chip) {
+  constexpr unsigned maxCtas = 32, maxThreadsPerSm = 2048;
+  const EntryInfo &entry = *grid.entry;
+  unsigned threads = grid.warpsPerCta * warpSize;
+  unsigned count = std::min(maxCtas, maxThreadsPerSm / threads);
+  uint64_t shared = uint64_t(entry.staticSharedBytes) +
+                    grid.dynamicSharedBytes + sharedReservedBytes;
+  uint64_t available = chip.smemBytes + sharedReservedBytes;
+  count = std::min<uint64_t>(count, available / shared);
+  auto known =
+      costs.registers.find(grid.program->functions[entry.function].name);
+  unsigned registers =
+      known != costs.registers.end() ? known->second : entry.maxNreg;
+  if (registers) {
+    registers = (registers + chip.registerGranule - 1) / chip.registerGranule *
+                chip.registerGranule;
+    count = std::min(count, chip.registerFileWords / (registers * threads));
+  } else if (entry.minNctaPerSm) {
+    count = std::min(count, entry.minNctaPerSm);
+  }
+  return std::max(1u, count);
+}
+
+llvm::Error Launch::prepare(const LaunchConfig &config) {
+  if (llvm::Error error = fillGrid(grid, config, timed.program))
+    return error;
+  grid.seed = run.seed;
+  if (run.checker)
+    grid.checker = run.checker(grid, memory, sink);
+  chip.chip = timed.program.chip;
+  chip.parameters = options.parameters;
+  slots = ctasPerSm(grid, timed.costs, *chip.chip);
+  places = std::max<uint64_t>(1, chip.chip->smCount / grid.ctasPerCluster);
+  slots = std::min<uint64_t>(slots, (grid.clusterCount + places - 1) / places);
+  uint64_t busy = std::min<uint64_t>(places, grid.clusterCount);
+  chip.busySms = busy * grid.ctasPerCluster;
+  result.ctasPerSm = slots;
+  result.busySms = chip.busySms;
+  result.ctas = grid.clusterCount * grid.ctasPerCluster;
+  result.costSource = timed.costs.source;
+  result.clockGHz = chip[P::ClockGHz];
+  return llvm::Error::success();
+}
+
+Launch::Place Launch::makePlace(ChipModel &model) {
+  Place place;
+  for (unsigned i = 0; i < grid.ctasPerCluster; ++i)
+    place.sms.push_back(std::make_unique<SmModel>(model));
+  return place;
+}
+
+std::unique_ptr<TimedCluster> Launch::start(uint64_t index, Place &place,
+                                            double at) {
+  uint32_t first[3];
+  grid.firstCtaOf(index, first);
+  std::vector<SmModel *> sms;
+  for (auto &sm : place.sms)
+    sms.push_back(sm.get());
+  auto cluster =
+      std::make_unique<Cluster>(grid, index, first, grid.seed + index);
+  return std::make_unique<TimedCluster>(timed, std::move(cluster),
+                                        std::move(sms), at);
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+std::unique_ptr<TimedCluster>
+Launch::runUntilDone(std::vector<std::unique_ptr<TimedCluster>> &active) {
+  /// Rounds of expired waits after which a launch counts as stuck.
+  constexpr unsigned maxIdleRounds = 64;
+  unsigned idleRounds = 0;
+  while (!sink.shouldStop()) {
+    double best = TimedCluster::never;
+    size_t next = 0;
+    for (size_t i = 0; i < active.size(); ++i) {
+      if (active[i]->isDone()) {
+        std::unique_ptr<TimedCluster> done = std::move(active[i]);
+        active.erase(active.begin() + i);
+        done->finish();
+        std::lock_guard<std::mutex> lock(mutex);
+        stats.add(done->cluster->stats);
+        return done;
+      }
+      double time = active[i]->nextTime();
+      if (time < best) {
+        best = time;
+        next = i;
+      }
+    }
+    if (best < TimedCluster::never) {
+      uint64_t epoch = active[next]->cluster->epoch;
+      active[next]->advance();
+      if (active[next]->cluster->epoch != epoch)
+        idleRounds = 0;
+      continue;
+    }
+    bool any = false;
+    for (auto &cluster : active)
+      any |= cluster->expireWaits();
+    if (!any || ++idleRounds > maxIdleRounds) {
+      active.front()->cluster->reportHang();
+      return nullptr;
+    }
+  }
+  return nullptr;
+}
+
+void Launch::keepLongest(const TimedCluster &cluster, const Place &place,
+                         double cycles) {
+  std::lock_guard<std::mutex> lock(mutex);
+  result.simulatedCtas += grid.ctasPerCluster;
+  if (cycles <= result.ctaCycles)
+    return;
+  result.ctaCycles = cycles;
+  std::copy_n(cluster.cluster->ctas.front().id, 3, result.ctaId);
+  result.warps = cluster.warpTimes;
+  result.units.clear();
+  const SmModel &sm = *place.sms.front();
+  auto add = [&](llvm::StringRef name, double busy) {
+    if (busy > 0)
+      result.units.push_back({name.str(), busy / cycles});
+  };
+  add("tensor cores", sm.tensor.busy);
+  double issue = 0;
+  for (const SmModel::Part &part : sm.parts)
+    issue += part.issue.busy / SmModel::numParts;
+  add("issue slots", issue);
+  for (unsigned i = 0; i < numPipes; ++i) {
+    double busy = 0;
+    for (const SmModel::Part &part : sm.parts)
+      busy += part.pipes[i].busy / SmModel::numParts;
+    bool isUnit = Pipe(i) != Pipe::Control && Pipe(i) != Pipe::Tensor;
+    if (isUnit)
+      add(nameOf(Pipe(i)), busy);
+  }
+  add("LSU", sm.lsu.busy);
+  add("shared memory", sm.shared.busy);
+  add("bulk loads", sm.bulk.busy);
+  add("bulk stores", sm.bulkStore.busy);
+}
+
+Sample Launch::sample(uint64_t index) {
+  ChipModel own = chip;
+  Place place = makePlace(own);
+  std::vector<std::unique_ptr<TimedCluster>> active;
+  for (unsigned slot = 0; slot < slots; ++slot)
+    active.push_back(start(
+        std::min(index + slot * places, grid.clusterCount - 1), place, 0));
+  Sample found;
+  while (!active.empty()) {
+    std::unique_ptr<TimedCluster> done = runUntilDone(active);
+    if (!done)
+      break;
+    // Those beside it stand for others that take the same time.
+    found.cycles = std::max(found.cycles, done->end);
+    found.flops += double(done->cluster->stats.mmaFlops) / slots;
+    keepLongest(*done, place, done->end);
+  }
+  found.tensor = place.sms.front()->tensor.busy / slots;
+  std::lock_guard<std::mutex> lock(mutex);
+  chip.touched.insert(own.touched.begin(), own.touched.end());
+  return found;
+}
+
+void Launch::sampleAll(llvm::ArrayRef<uint64_t> indices) {
+  std::vector<std::pair<const uint64_t, Sample> *> open;
+  for (uint64_t index : indices)
+    if (auto [it, isNew] = samples.try_emplace(index); isNew)
+      open.push_back(&*it);
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t i = next++; i < open.size() && !sink.shouldStop(); i = next++)
+      open[i]->second = sample(open[i]->first);
+  };
+  unsigned threads = run.threads
+                         ? run.threads
+                         : std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::thread> pool;
+  for (unsigned i = 1; i < threads && i < open.size(); ++i)
+    pool.emplace_back(work);
+  work();
+  for (std::thread &thread : pool)
+    thread.join();
+}
+
+/// Every cluster, each on SMs of its own until these are used up.
+void Launch::runEvery() {
+  std::vector<Place> all;
+  std::vector<std::unique_ptr<TimedCluster>> active;
+  std::map<const TimedCluster *, size_t> placeOf;
+  uint64_t next = 0;
+  double last = 0;
+  Sample sum;
+  auto begin = [&](size_t place, double at) {
+    active.push_back(start(next++, all[place], at));
+    placeOf[active.back().get()] = place;
+  };
+  for (size_t i = 0; i < places && i < grid.clusterCount; ++i)
+    all.push_back(makePlace(chip));
+  grid.nextCluster = std::min<uint64_t>(places * slots, grid.clusterCount);
+  for (unsigned slot = 0; slot < slots; ++slot)
+    for (size_t i = 0; i < all.size() && next < grid.clusterCount; ++i)
+      begin(i, 0);
+  while (!active.empty()) {
+    std::unique_ptr<TimedCluster> done = runUntilDone(active);
+    if (!done)
+      return;
+    size_t place = placeOf[done.get()];
+    last = std::max(last, done->end);
+    sum.flops += done->cluster->stats.mmaFlops;
+    keepLongest(*done, all[place], done->end - done->start);
+    uint32_t first[3];
+    if (grid.takeCluster(next, first))
+      begin(place, done->end + chip[P::CtaStart]);
+  }
+  for (Place &place : all)
+    for (auto &sm : place.sms)
+      sum.tensor += sm->tensor.busy / chip.busySms;
+  result.cycles = last;
+  findBounds(sum);
+}
+
+//===----------------------------------------------------------------------===//
+// Sampling
+//===----------------------------------------------------------------------===//
+
+static Sample between(const Sample &a, const Sample &b, double share) {
+  auto mix = [&](double x, double y) { return x + (y - x) * share; };
+  return {mix(a.cycles, b.cycles), mix(a.flops, b.flops),
+          mix(a.tensor, b.tensor)};
+}
+
+static Sample lookup(const std::map<uint64_t, Sample> &curve, uint64_t at) {
+  auto high = curve.lower_bound(at);
+  if (high == curve.end())
+    return std::prev(high)->second;
+  if (high->first == at || high == curve.begin())
+    return high->second;
+  auto low = std::prev(high);
+  return between(low->second, high->second,
+                 double(at - low->first) / double(high->first - low->first));
+}
+
+std::map<uint64_t, Sample> Launch::sampleAxis(uint64_t count, uint64_t step) {
+  constexpr double tolerance = 0.01, goldenShare = 0.381966;
+  /// The clusters between the ends of an axis at most.
+  constexpr size_t mostRefined = 16, mostSpread = 32;
+  std::map<uint64_t, Sample> curve;
+  auto take = [&](const std::vector<uint64_t> &places) {
+    std::vector<uint64_t> indices;
+    for (uint64_t place : places)
+      indices.push_back(place * step);
+    sampleAll(indices);
+    // True if interpolation has known all of them.
+    bool isKnown = true;
+    for (uint64_t place : places) {
+      double expected = curve.empty() ? 0 : lookup(curve, place).cycles;
+      double cycles = samples[place * step].cycles;
+      isKnown &= std::abs(cycles - expected) <= tolerance * cycles;
+    }
+    for (uint64_t place : places)
+      curve[place] = samples[place * step];
+    return isKnown;
+  };
+  take({0, count - 1});
+  // Intervals are cut by the golden section: halves would fall onto the same
+  // place of each period where CTAs of several heads follow each other.
+  std::vector<std::pair<uint64_t, uint64_t>> open = {{0, count - 1}};
+  bool isKnown = true;
+  while (!open.empty() && curve.size() < mostRefined && !sink.shouldStop()) {
+    std::vector<std::pair<uint64_t, uint64_t>> parts;
+    std::vector<uint64_t> cuts;
+    std::vector<double> expected;
+    for (auto [from, to] : open)
+      if (to - from >= 2) {
+        uint64_t cut = from + std::max<uint64_t>(1, (to - from) * goldenShare);
+        cuts.push_back(cut);
+        expected.push_back(lookup(curve, cut).cycles);
+      }
+    isKnown = take(cuts);
+    size_t at = 0;
+    for (auto [from, to] : open) {
+      if (to - from < 2)
+        continue;
+      double cycles = curve[cuts[at]].cycles;
+      if (std::abs(cycles - expected[at]) > tolerance * cycles) {
+        parts.push_back({from, cuts[at]});
+        parts.push_back({cuts[at], to});
+      }
+      ++at;
+    }
+    open = std::move(parts);
+  }
+  // Points that nothing leads to find out whether that was all; if not, points
+  // are spread over the whole axis.
+  auto spread = [&](size_t first, size_t last) {
+    std::vector<uint64_t> places;
+    for (size_t i = first; i < last; ++i) {
+      double share = i * (1 - goldenShare);
+      places.push_back(uint64_t((share - std::floor(share)) * count));
+    }
+    return places;
+  };
+  constexpr size_t tests = 3;
+  isKnown &= open.empty();
+  if (count > mostRefined && (!take(spread(1, 1 + tests)) || !isKnown))
+    take(spread(1 + tests, mostSpread));
+  return curve;
+}
+
+double Launch::schedule(llvm::function_ref<double(uint64_t)> cyclesOf) const {
+  using Slots =
+      std::priority_queue<double, std::vector<double>, std::greater<>>;
+  Slots free;
+  uint64_t count = std::min<uint64_t>(places * slots, grid.clusterCount);
+  for (uint64_t i = 0; i < count; ++i)
+    free.push(0);
+  double last = 0;
+  for (uint64_t i = 0; i < grid.clusterCount; ++i) {
+    double end = free.top() + cyclesOf(i);
+    free.pop();
+    last = std::max(last, end);
+    free.push(end + chip[P::CtaStart]);
+  }
+  return last;
+}
+
+void Launch::runSampled() {
+  uint64_t counts[3] = {grid.grid.x / grid.cluster.x,
+                        grid.grid.y / grid.cluster.y,
+                        grid.grid.z / grid.cluster.z};
+  uint64_t steps[3] = {1, counts[0], counts[0] * counts[1]};
+  std::map<uint64_t, Sample> curves[3];
+  for (unsigned axis = 0; axis < 3; ++axis)
+    curves[axis] = sampleAxis(counts[axis], steps[axis]);
+  if (sink.shouldStop())
+    return;
+  const Sample origin = samples[0];
+  auto interpolate = [&](uint64_t index) {
+    Sample value = lookup(curves[0], index % counts[0]);
+    for (unsigned axis = 1; axis < 3; ++axis) {
+      if (counts[axis] == 1)
+        continue;
+      Sample other = lookup(curves[axis], index / steps[axis] % counts[axis]);
+      auto scale = [](double &x, double to, double from) {
+        x = from > 0 ? x * to / from : x + to;
+      };
+      scale(value.cycles, other.cycles, origin.cycles);
+      scale(value.flops, other.flops, origin.flops);
+      scale(value.tensor, other.tensor, origin.tensor);
+    }
+    return value;
+  };
+  result.cycles =
+      schedule([&](uint64_t index) { return interpolate(index).cycles; });
+  Sample sum;
+  for (uint64_t i = 0; i < grid.clusterCount; ++i) {
+    Sample value = interpolate(i);
+    sum.flops += value.flops;
+    sum.tensor += value.tensor * grid.ctasPerCluster / chip.busySms;
+  }
+  findBounds(sum);
+}
+
+/// Clusters that take over the work of others (clusterlaunchcontrol): all that
+/// run are taken to go on at the pace of the one that is simulated.
+void Launch::runTakers() {
+  uint64_t running = std::min<uint64_t>(places * slots, grid.clusterCount);
+  grid.takenTogether = running;
+  grid.nextCluster = running;
+  unsigned together = slots;
+  slots = 1;
+  Sample found = sample(0);
+  slots = together;
+  result.cycles = found.cycles;
+  Sample sum = found;
+  double rounds = double(grid.clusterCount) / running;
+  sum.flops = found.flops / std::ceil(rounds) * grid.clusterCount;
+  sum.tensor = found.tensor * rounds / std::ceil(rounds);
+  findBounds(sum);
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+void Launch::findBounds(const Sample &sum) {
+  result.flops = sum.flops;
+  if (sum.tensor > 0)
+    result.bounds.push_back({"tensor cores", sum.tensor});
+  // Each tensor that the simulated CTAs have touched is moved at least once.
+  llvm::DenseSet<const Allocation *> touched;
+  for (uint64_t line : chip.touched)
+    if (const Allocation *allocation = memory.find(line * SmModel::lineBytes))
+      touched.insert(allocation);
+  double bytes = 0;
+  for (const Allocation *allocation : touched)
+    bytes += allocation->bytes;
+  double bytesPerClock = chip[P::DramRate] * 1e3 / chip[P::ClockGHz];
+  if (bytes > 0)
+    result.bounds.push_back({"DRAM", bytes / bytesPerClock});
+  for (const auto &[name, cycles] : result.bounds)
+    result.cycles = std::max(result.cycles, cycles);
+  result.seconds =
+      result.cycles / (result.clockGHz * 1e9) + chip[P::LaunchOverhead] * 1e-9;
+}
+
+TimedResult Launch::time() {
+  auto begin = std::chrono::steady_clock::now();
+  bool takes = llvm::any_of(timed.program.insts, [](const Inst &inst) {
+    return inst.opcode.starts_with("clusterlaunchcontrol.try_cancel");
+  });
+  /// Launches that are so small are simulated in full.
+  constexpr uint64_t fewClusters = 4;
+  if (options.everyCta || grid.clusterCount <= fewClusters)
+    runEvery();
+  else if (takes)
+    runTakers();
+  else
+    runSampled();
+  if (grid.checker && !sink.shouldStop())
+    grid.checker->finish();
+  TimedResult timedResult;
+  timedResult.time = std::move(result);
+  timedResult.run.stats = stats;
+  timedResult.run.findings = sink.total();
+  timedResult.run.reports = sink.take();
+  timedResult.run.stats.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count();
+  return timedResult;
+}
+
+llvm::Expected<TimedResult>
+fa4::sim::runTimed(const Program &program, GlobalMemory &memory,
+                   const IssueCosts &costs, const LaunchConfig &config,
+                   const RunOptions &run, const TimeOptions &options) {
+  Launch launch(program, memory, costs, run, options);
+  if (llvm::Error error = launch.prepare(config))
+    return std::move(error);
+  return launch.time();
+}

@@ -1,0 +1,214 @@
+//===- TimePrinter.cpp - how long a launch takes, as text and JSON --------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TimePrinter.h"
+#include "fa4/Support/Tool.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVectorExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <algorithm>
+#include <cmath>
+
+using namespace fa4::sim;
+using llvm::formatv;
+using llvm::StringRef;
+
+/// Latencies may be 0; what is divided by may not.
+static bool mayBeZero(fa4::TimingParameter id) {
+  llvm::StringRef unit = fa4::timingTable("sm_90a")[unsigned(id)].unit;
+  return unit == "clk" || unit == "ns" || unit.empty();
+}
+
+llvm::Expected<fa4::TimingParameters>
+fa4::sim::readTimingParameters(StringRef chip,
+                               llvm::ArrayRef<std::string> settings) {
+  std::optional<TimingParameters> parameters = timingParameters(chip);
+  if (!parameters)
+    return llvm::createStringError("--time: there is no table of latencies and "
+                                   "rates of the chip " +
+                                   chip);
+  for (StringRef setting : settings) {
+    auto [name, text] = setting.split('=');
+    std::optional<TimingParameter> id = findTimingParameter(name);
+    if (!id) {
+      auto names = llvm::map_to_vector(
+          timingTable(chip), [](const TimingParameterInfo &info) -> StringRef {
+            return info.name;
+          });
+      return llvm::createStringError("--set: there is no parameter '" + name +
+                                     "'; " + suggestName(name, names));
+    }
+    // Rates and intervals are divided by.
+    constexpr double least = 1e-3, most = 1e9;
+    double value;
+    if (text.getAsDouble(value) || !(value >= least && value <= most)) {
+      bool isOff = !text.getAsDouble(value) && value == 0 && mayBeZero(*id);
+      if (!isOff)
+        return llvm::createStringError("--set: " + name +
+                                       " needs a number from 0.001 to 1e9, "
+                                       "not '" +
+                                       text + "'");
+    }
+    parameters->set(*id, value);
+  }
+  return *parameters;
+}
+
+namespace {
+/// Warps that did the same: of one role.
+struct Role {
+  std::vector<const WarpTimes *> warps;
+  WarpTimes mean;
+};
+} // namespace
+
+/// Puts warps together that executed about as many instructions and waited at
+/// the same lines.
+static std::vector<Role> groupWarps(const TimeResult &time) {
+  std::vector<Role> roles;
+  auto isAlike = [](const WarpTimes &a, const WarpTimes &b) {
+    constexpr double difference = 0.02;
+    if (a.waits.size() != b.waits.size() || a.cta != b.cta ||
+        a.warp / 4 != b.warp / 4)
+      return false;
+    for (auto [x, y] : llvm::zip(a.waits, b.waits))
+      if (x.first != y.first)
+        return false;
+    double most = std::max<double>(a.instructions, b.instructions);
+    return std::abs(double(a.instructions) - double(b.instructions)) <=
+           difference * most;
+  };
+  for (const WarpTimes &warp : time.warps) {
+    auto found = llvm::find_if(roles, [&](const Role &role) {
+      return isAlike(*role.warps.front(), warp);
+    });
+    if (found == roles.end())
+      found = roles.insert(roles.end(), Role());
+    found->warps.push_back(&warp);
+  }
+  for (Role &role : roles) {
+    double count = role.warps.size();
+    WarpTimes &mean = role.mean;
+    for (const WarpTimes *warp : role.warps) {
+      mean.issue += warp->issue / count;
+      mean.contention += warp->contention / count;
+      mean.pipe += warp->pipe / count;
+      mean.scoreboard += warp->scoreboard / count;
+      mean.end = std::max(mean.end, warp->end);
+      mean.begin = warp->begin;
+      mean.instructions += warp->instructions;
+      for (const auto &[line, clocks] : warp->waits)
+        mean.waits[line] += clocks / count;
+    }
+  }
+  return roles;
+}
+
+static std::string nameOf(const Role &role) {
+  uint32_t first = role.warps.front()->warp, last = role.warps.back()->warp;
+  std::string name = first == last
+                         ? formatv("warp {0}", first).str()
+                         : formatv("warps {0}-{1}", first, last).str();
+  if (role.warps.front()->cta)
+    name = formatv("CTA {0} {1}", role.warps.front()->cta, name).str();
+  return name;
+}
+
+static void printRole(llvm::raw_ostream &os, const ptx::Module &module,
+                      const Role &role) {
+  const WarpTimes &mean = role.mean;
+  double total = std::max(mean.end - mean.begin, 1.0);
+  auto share = [&](double clocks) { return clocks / total; };
+  os << formatv("  {0,-18} {1,10:f0} {2,7:p0} {3,7:p0} {4,7:p0} {5,7:p0} "
+                "{6,7:p0}\n",
+                nameOf(role), total, share(mean.issue), share(mean.contention),
+                share(mean.pipe), share(mean.scoreboard), share(mean.waited()));
+  llvm::SmallVector<std::pair<uint32_t, double>> waits(mean.waits.begin(),
+                                                       mean.waits.end());
+  llvm::sort(waits, [](const auto &a, const auto &b) {
+    return std::make_pair(-a.second, a.first) <
+           std::make_pair(-b.second, b.first);
+  });
+  constexpr size_t mostLines = 4;
+  constexpr double leastShare = 0.01;
+  for (const auto &[line, clocks] : llvm::ArrayRef(waits).take_front(mostLines))
+    if (share(clocks) >= leastShare)
+      os << formatv("      {0,7:p0}  line {1}: {2}\n", share(clocks), line,
+                    module.lineText(line).trim().take_front(90));
+}
+
+void fa4::sim::printTime(llvm::raw_ostream &os, const ptx::Module &module,
+                         const TimeResult &time) {
+  os << formatv("  {0:f0} cycles, {1:f2} us at {2:f3} GHz", time.cycles,
+                time.seconds * 1e6, time.clockGHz);
+  if (time.flops > 0)
+    os << formatv(", {0:f1} TFLOP/s", time.teraflops());
+  os << formatv("\n  instruction costs: {0}\n", time.costSource);
+  os << formatv("  {0} of {1} CTAs simulated; {2} SMs busy, {3} CTAs on each\n",
+                time.simulatedCtas, time.ctas, time.busySms, time.ctasPerSm);
+  for (const auto &[name, cycles] : time.bounds)
+    os << formatv("  bound by {0}: {1:f0} cycles ({2:p0})\n", name, cycles,
+                  cycles / time.cycles);
+  os << formatv("  CTA ({0},{1},{2}): {3:f0} cycles; units busy:",
+                time.ctaId[0], time.ctaId[1], time.ctaId[2], time.ctaCycles);
+  std::vector<UnitShare> units = time.units;
+  llvm::sort(units, [](const UnitShare &a, const UnitShare &b) {
+    return std::make_pair(-a.share, a.name) < std::make_pair(-b.share, b.name);
+  });
+  const char *separator = " ";
+  for (const UnitShare &unit : units) {
+    os << formatv("{0}{1} {2:p0}", separator, unit.name, unit.share);
+    separator = ", ";
+  }
+  os << formatv("\n  {0,-18} {1,10} {2,7} {3,7} {4,7} {5,7} {6,7}\n", "",
+                "cycles", "issue", "slots", "pipes", "results", "waits");
+  for (const Role &role : groupWarps(time))
+    printRole(os, module, role);
+}
+
+llvm::json::Value fa4::sim::toJson(const TimeResult &time) {
+  llvm::json::Object bounds, units;
+  for (const auto &[name, cycles] : time.bounds)
+    bounds[name] = cycles;
+  for (const UnitShare &unit : time.units)
+    units[unit.name] = unit.share;
+  llvm::json::Array warps;
+  for (const WarpTimes &warp : time.warps) {
+    llvm::json::Object waits;
+    for (const auto &[line, clocks] : warp.waits)
+      waits[std::to_string(line)] = clocks;
+    warps.push_back(
+        llvm::json::Object{{"cta", int64_t(warp.cta)},
+                           {"warp", int64_t(warp.warp)},
+                           {"begin", warp.begin},
+                           {"end", warp.end},
+                           {"instructions", int64_t(warp.instructions)},
+                           {"issue", warp.issue},
+                           {"contention", warp.contention},
+                           {"pipe", warp.pipe},
+                           {"scoreboard", warp.scoreboard},
+                           {"waits", std::move(waits)}});
+  }
+  return llvm::json::Object{
+      {"cycles", time.cycles},
+      {"seconds", time.seconds},
+      {"clock_ghz", time.clockGHz},
+      {"flops", time.flops},
+      {"teraflops", time.teraflops()},
+      {"bounds", std::move(bounds)},
+      {"costs", time.costSource},
+      {"cta_cycles", time.ctaCycles},
+      {"cta", llvm::json::Array{int64_t(time.ctaId[0]), int64_t(time.ctaId[1]),
+                                int64_t(time.ctaId[2])}},
+      {"units", std::move(units)},
+      {"warps", std::move(warps)},
+      {"simulated_ctas", int64_t(time.simulatedCtas)},
+      {"ctas", int64_t(time.ctas)},
+      {"busy_sms", int64_t(time.busySms)},
+      {"ctas_per_sm", int64_t(time.ctasPerSm)}};
+}
