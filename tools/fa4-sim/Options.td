@@ -31,6 +31,8 @@ def random : Switch<"random",
 def raw : Switch<"raw", "Write bf16 and fp8 as their bits, not as float32">;
 def time : Switch<"time",
   "Tell how long each launch takes on the chip, and where the time goes">;
+defm costs : Value<"costs", "NAME",
+  "Where --time takes the costs of instructions from: the machine code that ptxas makes, or a table of PTX forms (default: machine, where ptxas and nvdisasm are there)">;
 defm set : Value<"set", "NAME=NUMBER",
   "Use this latency or rate of the chip with --time">;
 def stats : Switch<"stats", "Print statistics of each launch">;

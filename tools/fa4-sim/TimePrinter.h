@@ -1,13 +1,12 @@
-//===- TimePrinter.h - how long a launch takes, as text and JSON -*- C++
-//-*-===//
+//===- TimePrinter.h - times of launches as text and JSON -------*- C++ -*-===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_TOOLS_FA4SIM_TIMEPRINTER_H
-#define FA4_TOOLS_FA4SIM_TIMEPRINTER_H
+#ifndef FA4_TOOLS_FA4_SIM_TIMEPRINTER_H
+#define FA4_TOOLS_FA4_SIM_TIMEPRINTER_H
 
 #include "fa4/Simulator/Ptx/Ast.h"
 #include "fa4/Simulator/Timing/TimedRun.h"
@@ -30,4 +29,4 @@ llvm::json::Value toJson(const TimeResult &time);
 
 } // namespace fa4::sim
 
-#endif // FA4_TOOLS_FA4SIM_TIMEPRINTER_H
+#endif // FA4_TOOLS_FA4_SIM_TIMEPRINTER_H

@@ -12,6 +12,7 @@
 #include "fa4/Simulator/Check/HappensBefore.h"
 #include "fa4/Simulator/Manifest/Session.h"
 #include "fa4/Simulator/Ptx/Parser.h"
+#include "fa4/Simulator/Timing/MachineCode.h"
 #include "fa4/Support/FatalErrors.h"
 #include "fa4/Support/OptionValues.h"
 #include "fa4/Support/OutputFiles.h"
@@ -22,8 +23,10 @@
 #include "llvm/Option/ArgList.h"
 #include "llvm/Option/OptTable.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/WithColor.h"
 #include <chrono>
+#include <map>
 #include <mutex>
 
 using namespace fa4::sim;
@@ -73,6 +76,7 @@ struct Options {
   bool check = false, random = false, raw = false, stats = false, json = false,
        progress = false, time = false;
   std::vector<std::string> parameters; ///< NAME=NUMBER of --set.
+  std::string costs;                   ///< "machine", "forms" or "".
   RunOptions run;
 };
 
@@ -197,6 +201,13 @@ static bool readOptions(const InputArgList &args, Options &options) {
   options.stats = args.hasArg(OPT_stats);
   options.time = args.hasArg(OPT_time);
   options.parameters = args.getAllArgValues(OPT_set);
+  options.costs = args.getLastArgValue(OPT_costs);
+  if (!options.costs.empty() && options.costs != "machine" &&
+      options.costs != "forms")
+    return fail("unknown costs '" + Twine(options.costs) +
+                "' (known: machine, forms)");
+  if (!options.costs.empty() && !options.time)
+    return fail("--costs is for --time");
   if (!options.parameters.empty() && !options.time)
     return fail("--set is for --time");
   options.json = args.hasArg(OPT_json);
@@ -385,6 +396,32 @@ private:
     return true;
   }
 
+  /// The costs of the instructions of a launch's program, which launches share.
+  llvm::Expected<const IssueCosts *> costsOf(size_t launch,
+                                             const Program &program) {
+    std::unique_ptr<IssueCosts> &known = costs[&program];
+    if (known)
+      return known.get();
+    std::string missing;
+    if (options.costs != "forms") {
+      StringRef ptx = session.module(launch).buffer->getBuffer();
+      auto machine = issueCostsFromMachineCode(program, ptx);
+      if (machine)
+        known = std::make_unique<IssueCosts>(std::move(*machine));
+      else if (options.costs == "machine")
+        return machine.takeError();
+      else
+        missing = StringRef(llvm::toString(machine.takeError()))
+                      .split(';')
+                      .first.str();
+    }
+    if (!known)
+      known = std::make_unique<IssueCosts>(issueCostsFromForms(program));
+    if (!missing.empty())
+      known->source += " (" + missing + ")";
+    return known.get();
+  }
+
   /// Runs a launch by the clock of its chip.
   llvm::Expected<RunResult> runByClock(size_t launch, const RunOptions &run,
                                        std::optional<TimeResult> &time) {
@@ -402,9 +439,11 @@ private:
       if (!parameters)
         return parameters.takeError();
       timeOptions.parameters = *parameters;
-      auto done =
-          runTimed(program, simulator.memory(), issueCostsFromForms(program),
-                   config, timedRun, timeOptions);
+      auto costs = costsOf(launch, program);
+      if (!costs)
+        return costs.takeError();
+      auto done = runTimed(program, simulator.memory(), **costs, config,
+                           timedRun, timeOptions);
       if (!done)
         return done.takeError();
       time = std::move(done->time);
@@ -440,6 +479,7 @@ private:
   const Options &options;
   WatchPrinter &watch;
   llvm::raw_ostream &text;
+  std::map<const Program *, std::unique_ptr<IssueCosts>> costs;
   uint64_t launches = 0, ctas = 0;
   Statistics stats;
   double seconds = 0;
@@ -469,7 +509,8 @@ static int runManifest(Options &options) {
   Session session(std::move(*manifest));
   if (!bind(session, options))
     return 2;
-  if (auto error = session.prepare({options.random, options.fillSeed}))
+  if (auto error = session.prepare(
+          {options.random, options.fillSeed, options.time && !options.check}))
     return fail(std::move(error)), 2;
   if (options.firstLaunch >= session.launchCount())
     return fail(options.manifest + " has no launch " +

@@ -399,6 +399,8 @@ llvm::Error Session::fillTensor(Tensor &tensor, const PrepareOptions &options) {
   if (fill == Fill::Default && needed && options.randomInputs &&
       isFloat(s.dtype))
     fill = Fill::Random;
+  if (fill == Fill::Default && s.role == Role::In && options.mayBeZeros)
+    fill = Fill::Zeros;
   if (fill == Fill::Default && s.role == Role::In)
     return fail("tensor '" + s.name + "' has no contents; give " + s.name +
                 "=FILE.npy");

@@ -31,6 +31,8 @@ struct PrepareOptions {
   /// distributed numbers.
   bool randomInputs = false;
   uint64_t fillSeed = 0;
+  /// Inputs that nothing gives contents are zeros; otherwise an error.
+  bool mayBeZeros = false;
 };
 
 /// A tensor of the call: all sizes are known.
