@@ -48,12 +48,43 @@ Pipe SmModel::choose(Pipe pipe, const Part &part) const {
   return heavy < alu ? Pipe::FmaHeavy : Pipe::Alu;
 }
 
-double SmModel::takeShared(double at, double bytes) {
-  double rate = chip.chip->smemBytesPerClock;
-  if (at < bulk.free)
-    rate -= std::min(get(P::BulkRate), chip.l2Share());
-  double interval = bytes / rate;
+double SmModel::issueInterval(double at, const IssueCost &cost) const {
+  double slots = cost.slots(), lsu = cost[Pipe::Lsu];
+  double free = cost[Pipe::Control] + cost[Pipe::Uniform] + cost[Pipe::Tensor];
+  double slow = (slots - lsu - free) * get(P::IssueUnderWgmma) +
+                lsu * get(P::LsuUnderWgmma) + free;
+  double left = tensor.free - at;
+  if (left <= 0 || slow <= 0)
+    return slots;
+  // What is not done when the products are over goes on at full speed.
+  return slow <= left ? slow : left + slots * (1 - left / slow);
+}
+
+double SmModel::takeShared(double at, double bytes, bool isRead) {
+  double interval = bytes / chip.chip->smemBytesPerClock;
+  taken += isRead ? interval : 0;
   return shared.take(at, interval) + interval;
+}
+
+void SmModel::noteCopy(double bytes, bool isRead) {
+  double interval = bytes / chip.chip->smemBytesPerClock;
+  taken += isRead ? interval : 0;
+  shared.busy += interval;
+}
+
+double SmModel::productInterval(double interval, double bytes) {
+  /// Products that waited for long do not leave more than that.
+  constexpr double mostLeft = 512;
+  double fetch = bytes / chip.chip->smemBytesPerClock;
+  interval = std::max(interval, fetch);
+  shared.busy += fetch;
+  left = std::min(left + interval - fetch, mostLeft) - taken;
+  taken = 0;
+  if (left >= 0)
+    return interval;
+  interval -= left;
+  left = 0;
+  return interval;
 }
 
 double SmModel::loadLatency(uint64_t address, bool mayCache) {
@@ -74,6 +105,7 @@ AsyncTimes SmModel::bulkLoad(double at, const AsyncWork &work) {
   double rate = std::min(get(P::BulkRate), chip.l2Share());
   double transfer = work.bytes / rate;
   double begin = bulk.take(at, std::max(get(P::BulkIssue), transfer));
+  noteCopy(work.bytes, /*isRead=*/false);
   // What no other CTA has brought into L2 comes from DRAM. Which loads those
   // are, a run of one CTA cannot tell: each pays its share.
   double miss =
@@ -91,9 +123,8 @@ AsyncTimes SmModel::bulkWrite(double at, const AsyncWork &work) {
   double begin =
       bulkStore.take(at, std::max(get(P::BulkIssue), work.bytes / rate));
   double latency = get(P::BulkStoreLatency);
-  double read = takeShared(begin + latency / 2, work.bytes);
-  read =
-      std::max(read, begin + latency / 2 + work.bytes / get(P::BulkReadRate));
+  noteCopy(work.bytes, /*isRead=*/true);
+  double read = begin + latency / 2 + work.bytes / get(P::BulkReadRate);
   return {begin, read, std::max(read, begin + latency + work.bytes / rate)};
 }
 
@@ -123,12 +154,10 @@ AsyncTimes SmModel::wgmma(double at, const AsyncWork &work) {
   double interval = chip.chip->mmaCycles(shape);
   if (!work.sharedA)
     interval = std::max(interval, get(P::WgmmaRegisterInterval));
-  double begin = tensor.take(at, interval);
-  double bytes = chip.chip->mmaSharedBytes(shape);
-  double fetched = takeShared(begin, bytes);
-  // What others take of shared memory delays the product.
-  double delayed = fetched - begin - bytes / chip.chip->smemBytesPerClock;
-  tensor.free = std::max(tensor.free, fetched);
+  double whole = productInterval(interval, chip.chip->mmaSharedBytes(shape));
+  double delayed = whole - interval;
+  double begin = tensor.take(at, whole);
+  tensor.busy -= delayed;
   double product = double(work.n) / chip.chip->mma.columnsPerClock;
   double latency =
       get(work.sharedA ? P::WgmmaLatencyShared : P::WgmmaLatencyRegisters);
@@ -140,27 +169,26 @@ AsyncTimes SmModel::tensorMma(double at, const AsyncWork &work,
   SmModel &own = *sms.front();
   const TargetDescription &chip = *own.chip.chip;
   fa4::MmaShape shape = instructionShape(work, chip);
-  double interval = chip.mmaCycles(shape), begin = at;
-  for (SmModel *sm : sms)
-    begin = std::max(begin, sm->tensor.free);
-  double free = begin;
+  double interval = chip.mmaCycles(shape), whole = interval, begin = at;
   for (SmModel *sm : sms) {
-    sm->tensor.take(begin, interval);
-    double fetched = sm->takeShared(begin, chip.mmaSharedBytes(shape));
-    free = std::max({free, sm->tensor.free, fetched});
+    begin = std::max(begin, sm->tensor.free);
+    whole = std::max(whole,
+                     sm->productInterval(interval, chip.mmaSharedBytes(shape)));
   }
-  for (SmModel *sm : sms)
-    sm->tensor.free = free;
+  for (SmModel *sm : sms) {
+    sm->tensor.take(begin, whole);
+    sm->tensor.busy -= whole - interval;
+  }
   double tensorTime = chip.mmaLatency(shape) - chip.mmaCycles(shape) +
                       double(work.n) / chip.mma.columnsPerClock;
-  double end = std::max(begin + tensorTime, free);
+  double end = begin + whole - interval + std::max(tensorTime, interval);
   return {begin, end, end};
 }
 
 AsyncTimes SmModel::tensorCopy(double at, const AsyncWork &work) {
   double interval = work.bytes / get(P::TensorCopyRate);
   double begin = tensor.take(at, interval);
-  takeShared(begin, work.bytes);
+  noteCopy(work.bytes, /*isRead=*/true);
   double end = begin + interval + get(P::TensorCopyLatency);
   return {begin, end, end};
 }

@@ -84,9 +84,19 @@ public:
   /// The pipe of a sub-partition that executes what several pipes could.
   Pipe choose(Pipe pipe, const Part &part) const;
 
-  /// Takes shared memory for `bytes` from `at` on; returns the end. What a bulk
-  /// copy fills at that time is not there for others.
-  double takeShared(double at, double bytes);
+  /// The time for which instructions take the issue slots of a sub-partition
+  /// from `at` on: longer while products keep the register file busy.
+  double issueInterval(double at, const IssueCost &cost) const;
+
+  /// Takes shared memory for `bytes` of loads or stores from `at` on; returns
+  /// the end.
+  double takeShared(double at, double bytes, bool isRead);
+  /// Notes that a copy moves `bytes` into or out of shared memory.
+  void noteCopy(double bytes, bool isRead);
+  /// The interval of a product that reads `bytes` of shared memory, and takes
+  /// `interval` if nothing else does. Products leave a part of the bandwidth to
+  /// others. What others took beyond that delays products.
+  double productInterval(double interval, double bytes);
 
   /// Latency of a load of the line of an address, and of one from L2.
   double loadLatency(uint64_t address, bool mayCache);
@@ -109,6 +119,9 @@ private:
   double get(TimingParameter id) const { return chip[id]; }
   void touch(const AsyncWork &work);
   llvm::DenseSet<uint64_t> cached; ///< Lines in L1.
+  /// Clocks of shared memory that products have left to others, and that others
+  /// have read since the last product (an H100's stores do not delay them).
+  double left = 0, taken = 0;
 };
 
 /// The product as TargetDescription wants it: one instruction.

@@ -9,7 +9,6 @@
 
 using namespace fa4::sim;
 using P = fa4::TimingParameter;
-
 TimedProgram::TimedProgram(const Program &program, const IssueCosts &costs)
     : program(program), costs(costs) {
   for (const Inst &inst : program.insts) {
@@ -142,20 +141,29 @@ double TimedCluster::charge(WarpTimes &times, SmModel::Part &part,
                             const Inst &inst, double at) {
   const IssueCost &cost = timed.costs.of(inst);
   double slots = cost.slots();
-  double begin = slots > 0 ? part.issue.take(at, slots) : at;
-  times.contention += begin - at;
-  times.issue += std::max<double>(cost.clocks, slots);
+  double begin = at, over = at;
+  if (slots > 0) {
+    begin = std::max(at, part.issue.free);
+    double interval = current.sm->issueInterval(begin, cost);
+    part.issue.take(begin, interval);
+    part.issue.busy -= interval - slots;
+    over = begin + interval;
+  }
+  double own = std::max<double>(cost.clocks, slots);
+  current.issuedAt = std::max(begin + own, over);
+  times.issue += own;
+  times.contention += current.issuedAt - at - own;
   double queued = 0;
   for (unsigned i = 0; slots > 0 && i < numPipes; ++i) {
     if (cost.ops[i] == 0 || Pipe(i) == Pipe::Lsu)
       continue;
     Pipe pipe = current.sm->choose(Pipe(i), part);
-    double &own = current.clock->pipeEnd[unsigned(pipe)];
+    double &done = current.clock->pipeEnd[unsigned(pipe)];
     double interval = cost.ops[i] * current.sm->interval(pipe);
     double from = part.pipes[unsigned(pipe)].take(begin, interval);
     // The assembler spreads the warp's own work, which does not delay it.
-    queued = std::max(queued, from - std::max(begin, own));
-    own = from + interval;
+    queued = std::max(queued, from - std::max(begin, done));
+    done = from + interval;
     if (pipe == Pipe::FmaHeavy)
       part.pipes[unsigned(Pipe::Fma)].take(
           begin, cost.ops[i] * current.sm->interval(Pipe::Fma));
@@ -182,7 +190,8 @@ void TimedCluster::chargeMemory(const IssueCost &cost, double at) {
       sm.lsu.take(at, std::max<double>(cost[Pipe::Lsu], current.lines));
   double over = sm.lsu.free;
   if (current.sharedBytes > 0)
-    over = std::max(over, sm.takeShared(begin, current.sharedBytes));
+    over = std::max(over, sm.takeShared(begin, current.sharedBytes,
+                                        !current.kind->isStore));
   current.clock->pipeEnd[unsigned(Pipe::Lsu)] = over;
   current.clock->hasStored |= current.kind->isStore;
   // The first of the clocks in which the access is served is in its latency.
@@ -236,7 +245,7 @@ void TimedCluster::stepWarp(unsigned index) {
   const IssueCost &cost = timed.costs.of(inst);
   bool isRetry = fragment.blockedNow;
   double time = clock.key;
-  if (!isRetry) {
+  if (!isRetry && !fragment.isCharged) {
     // A warp that cannot issue yet is looked at again when it can.
     double ready = scoreboardTime(clock, cost, time);
     double drained = drainTime(clock, inst, ready);
@@ -256,15 +265,22 @@ void TimedCluster::stepWarp(unsigned index) {
   current.kind = &timed.classes[fragment.pc];
   current.rank = warp.cta->rank;
   current.isRetry = isRetry;
-  double waitingSince = fragment.readyAt;
   now = time;
-  if (!isRetry) {
+  if (!isRetry && !fragment.isCharged) {
     now = charge(times, part, inst, time);
-    fragment.readyAt = now + std::max(cost.clocks, cost.slots());
-    waitingSince = fragment.readyAt;
+    fragment.readyAt = current.issuedAt;
     clock.nominal += cost.clocks;
     ++times.instructions;
+    if (current.kind->isFence && fragment.readyAt > now) {
+      // The clocks of an instruction come before its effect: machine code that
+      // stands in front of a barrier is charged to the barrier.
+      clock.key = fragment.readyAt;
+      fragment.isCharged = true;
+      return;
+    }
   }
+  fragment.isCharged = false;
+  double waitingSince = fragment.readyAt;
   times.end = std::max(times.end, now);
   end = std::max(end, now);
   Cluster::Step step = cluster->step(warp, at);
@@ -346,7 +362,7 @@ void TimedCluster::access(const uint64_t *addresses, LaneMask shared,
     } else {
       double begin = current.sm->link.take(now, __builtin_popcount(shared) *
                                                     bytes / get(P::RemoteRate));
-      sm.takeShared(begin, taken);
+      sm.takeShared(begin, taken, kind == AccessKind::Read);
       current.latency +=
           begin - now + get(P::RemoteShared) - get(P::SharedLatency);
     }
@@ -488,6 +504,8 @@ void TimedCluster::wgmmaIssued(AsyncOp &op, uint32_t queue, bool isLast) {
     schedule(op, queue, times);
     begins.push_back(times.begin);
   }
+  AsyncWork work = op.work();
+  delay(now + work.n * get(P::WgmmaIssue));
   while (!begins.empty() && begins.front() <= now)
     begins.pop_front();
   auto ahead = size_t(get(P::WgmmaIssueAhead));

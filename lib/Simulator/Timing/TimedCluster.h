@@ -105,6 +105,7 @@ private:
     SmModel *sm = nullptr;
     const InstructionClass *kind = nullptr;
     uint32_t rank = 0;      ///< Of its CTA.
+    double issuedAt = 0;    ///< The warp may issue the next one then.
     double wakeAt = 0;      ///< The instruction is over then at the earliest.
     double sharedBytes = 0; ///< With what conflicts of banks waste.
     double latency = 0;     ///< Of a load of global or remote memory.

@@ -88,6 +88,7 @@ struct Fragment {
   uint32_t lastTry = ~0u;    ///< Pc of the try_wait that has just given up.
   uint8_t gaveUp = 0;        ///< Times in a row, at different pcs.
   double readyAt = 0;        ///< Clock of a timed run when it may issue.
+  bool isCharged = false;    ///< A timed run has paid for the instruction.
   BlockReason blocked;
   llvm::SmallVector<CallFrame, 1> calls;
 };
