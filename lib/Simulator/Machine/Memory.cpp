@@ -15,7 +15,8 @@
 using namespace fa4::sim;
 
 llvm::Expected<Allocation *>
-GlobalMemory::allocate(llvm::StringRef name, uint64_t bytes, uint64_t address) {
+GlobalMemory::allocate(llvm::StringRef name, uint64_t bytes, uint64_t address,
+                       uint8_t *contents) {
   if (address == 0) {
     // A gap between allocations makes an access beyond the end of one of them
     // visible.
@@ -51,19 +52,37 @@ GlobalMemory::allocate(llvm::StringRef name, uint64_t bytes, uint64_t address) {
   allocation->name = name.str();
   allocation->address = address;
   allocation->bytes = bytes;
-  // 64 bytes of slack, to align the data as the device address is aligned.
-  allocation->storage.reset(new (std::nothrow) uint8_t[bytes + 320]());
-  if (!allocation->storage)
-    return llvm::createStringError(
-        llvm::formatv("'{0}': no memory for {1} bytes", name, bytes).str());
-  uintptr_t raw = reinterpret_cast<uintptr_t>(allocation->storage.get());
-  uintptr_t aligned = (raw + 255) / 256 * 256 + address % 64;
-  allocation->data = reinterpret_cast<uint8_t *>(aligned);
+  allocation->data = contents;
+  if (!contents) {
+    // 64 bytes of slack, to align the data as the device address is aligned.
+    allocation->storage.reset(new (std::nothrow) uint8_t[bytes + 320]());
+    if (!allocation->storage)
+      return llvm::createStringError(
+          llvm::formatv("'{0}': no memory for {1} bytes", name, bytes).str());
+    uintptr_t raw = reinterpret_cast<uintptr_t>(allocation->storage.get());
+    uintptr_t aligned = (raw + 255) / 256 * 256 + address % 64;
+    allocation->data = reinterpret_cast<uint8_t *>(aligned);
+  }
   Allocation *result = allocation.get();
   list.insert(at, std::move(allocation));
+  number();
+  return result;
+}
+
+bool GlobalMemory::release(uint64_t address) {
+  auto at = std::find_if(list.begin(), list.end(), [&](const auto &a) {
+    return a->address == address;
+  });
+  if (at == list.end())
+    return false;
+  list.erase(at);
+  number();
+  return true;
+}
+
+void GlobalMemory::number() {
   for (uint32_t i = 0; i < list.size(); ++i)
     list[i]->index = i;
-  return result;
 }
 
 const Allocation *GlobalMemory::find(uint64_t address) const {

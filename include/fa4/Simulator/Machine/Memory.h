@@ -57,8 +57,16 @@ class GlobalMemory {
 public:
   /// Zeroed memory of `bytes` at `address` (0: anywhere free, aligned to 256).
   /// Fails on overlap with another allocation or a window.
+  /// `contents`, if given, is memory of the caller that holds the bytes instead
+  /// of memory made here; it must live until `release`, and be aligned as
+  /// `address` is, up to 64 bytes.
   llvm::Expected<Allocation *> allocate(llvm::StringRef name, uint64_t bytes,
-                                        uint64_t address = 0);
+                                        uint64_t address = 0,
+                                        uint8_t *contents = nullptr);
+  /// Removes the allocation that begins at `address`; false if there is none.
+  /// An address that was chosen here is not given out again, so that an access
+  /// to released memory stays visible.
+  bool release(uint64_t address);
 
   /// Returns the host pointer to [address, address + bytes), or null if no
   /// single allocation holds all of it. Thread-safe while nothing allocates.
@@ -80,6 +88,7 @@ public:
   Allocation *byName(llvm::StringRef name);
 
 private:
+  void number(); ///< Gives each allocation its index.
   std::vector<std::unique_ptr<Allocation>> list;
   uint64_t nextFree = 0x2'0000'0000ull;
 };

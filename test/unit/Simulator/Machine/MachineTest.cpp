@@ -784,4 +784,26 @@ TEST(Decode, AllUnknownFormsAtOnce) {
                                  "operands"));
 }
 
+// Memory of the caller is an allocation like any other, and one that is
+// released is gone, and its address is not given out again.
+TEST(Memory, OfTheCallerAndReleased) {
+  GlobalMemory memory;
+  alignas(64) uint8_t bytes[128] = {7};
+  Allocation *own = llvm::cantFail(memory.allocate("own", 128));
+  Allocation *given =
+      llvm::cantFail(memory.allocate("given", 128, 0x10000, bytes));
+  Allocation *last = llvm::cantFail(memory.allocate("last", 128));
+  EXPECT_EQ(memory.resolve(0x10000, 128), bytes);
+  EXPECT_EQ(memory.resolve(0x10001, 128), nullptr);
+  EXPECT_EQ(given->index, 0u);
+  uint64_t address = own->address;
+  EXPECT_TRUE(memory.release(address));
+  EXPECT_FALSE(memory.release(address));
+  EXPECT_EQ(memory.find(address), nullptr);
+  EXPECT_EQ(last->index, 1u);
+  EXPECT_GT(llvm::cantFail(memory.allocate("next", 128))->address, address);
+  EXPECT_TRUE(memory.release(0x10000));
+  EXPECT_EQ(bytes[0], 7);
+}
+
 } // namespace

@@ -1,0 +1,98 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Run a program of the CUDA driver API on a machine without a GPU: its launches go through fa4-sim.
+
+usage: python -m fa4.driver [OPTION...] SCRIPT [ARGUMENT...]
+
+SCRIPT is a Python program, as it is: one of Triton's, for instance. It finds the stand-in driver library (tools/fa4-driver)
+as libcuda.so.1; Triton's ptxas is one that hands PTX on; where torch is installed, tensors "on cuda" are tensors of the host
+that kernels can access (fa4.stand_in_torch). docs/simulator-launch.md has the options. The exit status is the script's, or 1
+where a launch has failed and the script did not notice."""
+
+import argparse
+import importlib.util
+import os
+import runpy
+import sys
+from pathlib import Path
+
+from fa4.tools import ROOT, ToolNotFoundError
+
+STARTED = "FA4_DRIVER_STARTED"
+
+
+def library_folder() -> Path:
+    """The folder of libcuda.so.1: that which FA4_DRIVER_LIBRARY names, or lib/fa4-driver beside the folder of FA4_OPT, or that
+    of the checkout's release build. Raises ToolNotFoundError."""
+    fa4_opt = os.environ.get("FA4_OPT")
+    build = Path(fa4_opt).resolve().parents[1] if fa4_opt else ROOT / "build" / "release"
+    folder = Path(os.environ.get("FA4_DRIVER_LIBRARY") or build / "lib" / "fa4-driver")
+    if not (folder / "libcuda.so.1").exists():
+        raise ToolNotFoundError(f"{folder} has no libcuda.so.1; build the target fa4-driver, or set FA4_DRIVER_LIBRARY")
+    return folder
+
+
+def environment(**settings) -> dict[str, str]:
+    """What a process must have in its environment besides: the library, Triton's paths, and `settings`, which are
+    FA4_DRIVER_* without their prefix (chip, check, allow, seed, log, record, ptx); those that are None are left out."""
+    folder = str(library_folder())
+    path = os.pathsep.join(filter(None, [folder, os.environ.get("LD_LIBRARY_PATH")]))
+    triton = {"TRITON_LIBCUDA_PATH": folder}
+    triton |= {f"TRITON_{name}_PATH": f"{folder}/ptxas" for name in ("PTXAS", "PTXAS_BLACKWELL")}
+    given = {f"FA4_DRIVER_{name.upper()}": str(value) for name, value in settings.items() if value is not None}
+    return {"LD_LIBRARY_PATH": path, **triton, **given}
+
+
+def _parse(arguments):
+    parser = argparse.ArgumentParser(prog="python -m fa4.driver", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--chip", help="sm_90a, sm_100a (default), ...")
+    parser.add_argument("--no-check", dest="check", action="store_const", const=0, help="look for no races")
+    parser.add_argument("--allow", metavar="KINDS", help="findings that are known and meant")
+    parser.add_argument("--seed", type=int, help="of the order in which things happen")
+    parser.add_argument("--log", metavar="FILE", help="a line of JSON for each launch")
+    parser.add_argument("--record", metavar="FOLDER", help="keep each launch with its memory")
+    parser.add_argument("--ptx", metavar="FOLDERS", help="where PTX for machine code is looked for")
+    parser.add_argument("script", metavar="SCRIPT")
+    parser.add_argument("rest", metavar="ARGUMENT", nargs=argparse.REMAINDER)
+    return parser.parse_args(arguments)
+
+
+def _run_script(script, arguments):
+    """Runs the script in this process. Returns the exit status if it ends without one."""
+    if importlib.util.find_spec("torch"):
+        from fa4 import stand_in_torch
+
+        stand_in_torch.install()
+    sys.argv = [script, *arguments]
+    sys.path[0] = str(Path(script).resolve().parent)
+    runpy.run_path(script, run_name="__main__")
+    import ctypes
+
+    # A context that nobody has made is no error; a failed launch (719) that nobody has waited for is.
+    return 1 if ctypes.CDLL("libcuda.so.1").cuCtxSynchronize() == 719 else 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Starts Python again with the environment that the program needs, and runs the script there."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    options = _parse(arguments)
+    if os.environ.get(STARTED) != str(os.getpid()):
+        settings = {name: getattr(options, name) for name in ("chip", "check", "allow", "seed", "log", "record", "ptx")}
+        try:
+            added = environment(**settings)
+        except ToolNotFoundError as error:
+            sys.exit(f"fa4.driver: {error}")
+        if not Path(options.script).is_file():
+            sys.exit(f"fa4.driver: {options.script}: no such file")
+        # The dynamic linker reads LD_LIBRARY_PATH once, when a process starts. The process that takes this one's place has
+        # its number, and a process that the script starts has another.
+        package = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))
+        variables = {**os.environ, **added, "PYTHONPATH": package, STARTED: str(os.getpid())}
+        sys.stdout.flush()
+        os.execve(sys.executable, [sys.executable, "-m", "fa4.driver", *arguments], variables)
+    return _run_script(options.script, options.rest)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,199 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""torch without a GPU, for programs on the stand-in driver (fa4.driver): "cuda" is the host.
+
+torch's own CUDA code needs NVIDIA's runtime library and machine code, which the stand-in driver does not run. Here a tensor on
+"cuda" is one of the host, and says that it is on "cuda:0"; torch computes on the CPU. When somebody asks for its address (a
+launch does), its memory becomes accessible to the driver until torch frees it. What is left of `torch.cuda` are questions about
+the device, streams, events and synchronisation; graphs and the like raise AttributeError or RuntimeError as they would without a GPU.
+"""
+
+import contextlib
+import ctypes
+import types
+import weakref
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+DEVICE = torch.device("cuda", 0)
+_registered: set[int] = set()
+
+
+class _Driver:
+    """The few calls of the driver that torch's side needs."""
+
+    def __init__(self):
+        self.library = ctypes.CDLL("libcuda.so.1")
+        self.call("cuInit", 0)
+        context = ctypes.c_void_p()
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+        self.call("cuCtxSetCurrent", context)
+
+    def call(self, name, *arguments):
+        if error := getattr(self.library, name)(*arguments):
+            text = ctypes.c_char_p()
+            self.library.cuGetErrorString(error, ctypes.byref(text))
+            raise RuntimeError(f"CUDA error: {(text.value or b'unknown').decode()} ({name})")
+
+    def attribute(self, number):
+        value = ctypes.c_int()
+        self.call("cuDeviceGetAttribute", ctypes.byref(value), number, 0)
+        return value.value
+
+    def name(self):
+        text = ctypes.create_string_buffer(256)
+        self.call("cuDeviceGetName", text, 256, 0)
+        return text.value.decode()
+
+
+def _make_accessible(driver, storage, address):
+    """Kernels may use the storage from now on, and until it is freed."""
+    if not storage.nbytes() or address in _registered:
+        return
+    driver.call("cuFa4ReplaceHost", ctypes.c_void_p(address), ctypes.c_size_t(storage.nbytes()))
+    _registered.add(address)
+
+    def forget():
+        _registered.discard(address)
+        driver.library.cuMemHostUnregister(ctypes.c_void_p(address))
+
+    weakref.finalize(storage, forget).atexit = False
+
+
+def _is_cuda(device):
+    if isinstance(device, int) and not isinstance(device, bool):
+        return True
+    if isinstance(device, str):
+        device = device.split(":")[0]
+    return getattr(device, "type", device) == "cuda"
+
+
+class _HostForDevice(TorchFunctionMode):
+    """Whoever asks for "cuda" gets the host, and whoever asks a tensor where it is hears "cuda:0"."""
+
+    answers = {
+        torch.Tensor.device.__get__: DEVICE,
+        torch.Tensor.is_cuda.__get__: True,
+        torch.Tensor.is_cpu.__get__: False,
+        torch.Tensor.get_device: 0,
+    }
+
+    def __torch_function__(self, function, kinds, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if function in self.answers:
+            return self.answers[function]
+        if function is torch.Tensor.cuda:
+            return args[0]
+        if kwargs.get("device") is not None and _is_cuda(kwargs["device"]):
+            kwargs["device"] = "cpu"
+        if function is torch.Tensor.to:
+            args = [args[0], *("cpu" if isinstance(a, (str, torch.device)) and _is_cuda(a) else a for a in args[1:])]
+        kwargs.pop("pin_memory", None)
+        return function(*args, **kwargs)
+
+
+class Stream:
+    """A stream of the stand-in driver does all work at once: the default one is as good as any."""
+
+    cuda_stream = 0
+    device = DEVICE
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+    def synchronize(self):
+        torch.cuda.synchronize()
+
+    def query(self):
+        return True
+
+    def wait_stream(self, other):
+        pass
+
+    wait_event = record_event = wait_stream
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        pass
+
+
+class Event:
+    """A time on the host's clock."""
+
+    def __init__(self, driver, *args, **kwargs):
+        self.driver, self.event = driver, ctypes.c_void_p()
+        driver.call("cuEventCreate", ctypes.byref(self.event), 0)
+
+    def record(self, stream=None):
+        self.driver.call("cuEventRecord", self.event, None)
+
+    def synchronize(self):
+        self.driver.call("cuEventSynchronize", self.event)
+
+    def wait(self, stream=None):
+        pass
+
+    def query(self):
+        return True
+
+    def elapsed_time(self, end):
+        milliseconds = ctypes.c_float()
+        self.driver.call("cuEventElapsedTime", ctypes.byref(milliseconds), self.event, end.event)
+        return milliseconds.value
+
+
+def _properties(driver):
+    return types.SimpleNamespace(
+        name=driver.name(),
+        major=driver.attribute(75),
+        minor=driver.attribute(76),
+        multi_processor_count=driver.attribute(16),
+        warp_size=32,
+        total_memory=80 << 30,
+        L2_cache_size=driver.attribute(38),
+        regs_per_multiprocessor=driver.attribute(82),
+        max_threads_per_multi_processor=driver.attribute(39),
+        shared_memory_per_block=driver.attribute(8),
+        shared_memory_per_block_optin=driver.attribute(97),
+        shared_memory_per_multiprocessor=driver.attribute(81),
+        is_integrated=0,
+        gcnArchName="",
+    )
+
+
+def install() -> None:
+    """Changes torch for the whole process. Raises RuntimeError where the driver's settings are wrong."""
+    driver = _Driver()
+    properties = _properties(driver)
+
+    def data_ptr(tensor):
+        storage = torch._C.TensorBase.untyped_storage(tensor)
+        _make_accessible(driver, storage, storage.data_ptr())
+        return torch._C.TensorBase.data_ptr(tensor)
+
+    torch.Tensor.data_ptr = data_ptr
+    torch._C._cuda_getCurrentRawStream = lambda device: 0
+    nothing = {name: lambda *a, **k: None for name in ("init", "_lazy_init", "set_device", "set_stream", "empty_cache", "manual_seed", "manual_seed_all", "reset_peak_memory_stats")}
+    context = {name: lambda *a, **k: contextlib.nullcontext() for name in ("device", "stream", "device_of")}
+    zero = {name: lambda *a, **k: 0 for name in ("current_device", "memory_allocated", "max_memory_allocated", "memory_reserved")}
+    answers = {
+        "is_available": lambda: True,
+        "is_initialized": lambda: True,
+        "device_count": lambda: 1,
+        "synchronize": lambda device=None: driver.call("cuCtxSynchronize"),
+        "get_device_capability": lambda device=None: (properties.major, properties.minor),
+        "get_device_properties": lambda device=None: properties,
+        "get_device_name": lambda device=None: properties.name,
+        "current_stream": lambda device=None: Stream(),
+        "default_stream": lambda device=None: Stream(),
+        "is_current_stream_capturing": lambda: False,
+        "Stream": Stream,
+        "Event": lambda *args, **kwargs: Event(driver, *args, **kwargs),
+    }
+    for name, value in {**nothing, **context, **zero, **answers}.items():
+        setattr(torch.cuda, name, value)
+    _HostForDevice().__enter__()

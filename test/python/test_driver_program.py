@@ -1,0 +1,76 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""python -m fa4.driver: how a script is started, and what its exit status says."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fa4 import driver
+from fa4.tools import ROOT, ToolNotFoundError
+
+AXPY = ROOT / "docs" / "examples" / "axpy.ptx"
+try:
+    driver.library_folder()
+    missing = ""
+except ToolNotFoundError as error:
+    missing = str(error)
+needs_library = pytest.mark.skipif(bool(missing), reason=missing)
+
+SCRIPT = f"""
+import sys
+from cuda_driver import *
+print(__name__, sys.argv[1:])
+start()
+x = upload(np.ones(32, np.float32))
+function = load(open({str(AXPY)!r}).read(), "axpy")
+launch(function, (1, 1, 1), (64, 1, 1), c_uint64(x), c_uint64(x), ctypes.c_float(2), ctypes.c_uint(int(sys.argv[1])))
+"""
+
+
+def start(tmp_path, *arguments, text=SCRIPT):
+    (tmp_path / "script.py").write_text(text)
+    env = {**os.environ, "PYTHONPATH": f"{ROOT / 'python'}:{Path(__file__).parent}"}
+    command = [sys.executable, "-m", "fa4.driver", *map(str, arguments)]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr
+
+
+@needs_library
+def test_a_script_with_its_arguments(tmp_path):
+    status, output, errors = start(tmp_path, "--chip", "sm_90a", "--log", "log", "script.py", "32", "--chip")
+    assert (status, output, errors) == (0, "__main__ ['32', '--chip']\n", "")
+    assert json.loads((tmp_path / "log").read_text())["kernel"] == "axpy"
+
+
+@needs_library
+def test_a_failed_launch_that_the_script_does_not_notice(tmp_path):
+    status, _, errors = start(tmp_path, "--chip=sm_90a", "script.py", "33")
+    assert status == 1 and "launch 0 of 'axpy' failed" in errors
+    status, _, errors = start(tmp_path, "--chip=sm_90a", "--allow=out-of-bounds", "script.py", "33")
+    assert status == 0 and errors == ""
+
+
+@needs_library
+def test_the_scripts_own_status(tmp_path):
+    assert start(tmp_path, "script.py", text="import sys; sys.exit(7)")[0] == 7
+    status, _, errors = start(tmp_path, "script.py", text="1 / 0")
+    assert status == 1 and "ZeroDivisionError" in errors
+    # A process that the script starts is on the driver, too; one that uses fa4.driver again starts anew.
+    again = "import os, subprocess, sys; subprocess.run([sys.executable, '-m', 'fa4.driver', '--chip=sm_103a', 'inner.py'], check=True)"
+    (tmp_path / "inner.py").write_text("import os; print(os.environ['FA4_DRIVER_CHIP'])")
+    assert start(tmp_path, "--chip=sm_90a", "script.py", text=again)[:2] == (0, "sm_103a\n")
+
+
+def test_what_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setenv("FA4_DRIVER_LIBRARY", str(tmp_path))
+    status, _, errors = start(tmp_path, "script.py")
+    assert status == 1 and errors == f"fa4.driver: {tmp_path} has no libcuda.so.1; build the target fa4-driver, or set FA4_DRIVER_LIBRARY\n"
+    monkeypatch.delenv("FA4_DRIVER_LIBRARY")
+    if not missing:
+        assert start(tmp_path, "absent.py")[::2] == (1, "fa4.driver: absent.py: no such file\n")
