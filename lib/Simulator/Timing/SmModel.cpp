@@ -62,13 +62,17 @@ double SmModel::issueInterval(double at, const IssueCost &cost) const {
 
 double SmModel::takeShared(double at, double bytes, bool isRead) {
   double interval = bytes / chip.chip->smemBytesPerClock;
-  taken += isRead ? interval : 0;
+  taken += interval * get(P::SharedContention);
+  shared.busy += interval;
+  if (isRead && at < tensor.free)
+    interval = bytes / get(P::SharedUnderWgmma);
+  shared.busy -= interval;
   return shared.take(at, interval) + interval;
 }
 
-void SmModel::noteCopy(double bytes, bool isRead) {
+void SmModel::noteCopy(double bytes) {
   double interval = bytes / chip.chip->smemBytesPerClock;
-  taken += isRead ? interval : 0;
+  taken += interval * get(P::SharedContention);
   shared.busy += interval;
 }
 
@@ -105,7 +109,7 @@ AsyncTimes SmModel::bulkLoad(double at, const AsyncWork &work) {
   double rate = std::min(get(P::BulkRate), chip.l2Share());
   double transfer = work.bytes / rate;
   double begin = bulk.take(at, std::max(get(P::BulkIssue), transfer));
-  noteCopy(work.bytes, /*isRead=*/false);
+  noteCopy(work.bytes);
   // What no other CTA has brought into L2 comes from DRAM. Which loads those
   // are, a run of one CTA cannot tell: each pays its share.
   double miss =
@@ -123,7 +127,7 @@ AsyncTimes SmModel::bulkWrite(double at, const AsyncWork &work) {
   double begin =
       bulkStore.take(at, std::max(get(P::BulkIssue), work.bytes / rate));
   double latency = get(P::BulkStoreLatency);
-  noteCopy(work.bytes, /*isRead=*/true);
+  noteCopy(work.bytes);
   double read = begin + latency / 2 + work.bytes / get(P::BulkReadRate);
   return {begin, read, std::max(read, begin + latency + work.bytes / rate)};
 }
@@ -188,7 +192,7 @@ AsyncTimes SmModel::tensorMma(double at, const AsyncWork &work,
 AsyncTimes SmModel::tensorCopy(double at, const AsyncWork &work) {
   double interval = work.bytes / get(P::TensorCopyRate);
   double begin = tensor.take(at, interval);
-  noteCopy(work.bytes, /*isRead=*/true);
+  noteCopy(work.bytes);
   double end = begin + interval + get(P::TensorCopyLatency);
   return {begin, end, end};
 }

@@ -92,7 +92,7 @@ public:
   /// the end.
   double takeShared(double at, double bytes, bool isRead);
   /// Notes that a copy moves `bytes` into or out of shared memory.
-  void noteCopy(double bytes, bool isRead);
+  void noteCopy(double bytes);
   /// The interval of a product that reads `bytes` of shared memory, and takes
   /// `interval` if nothing else does. Products leave a part of the bandwidth to
   /// others. What others took beyond that delays products.
@@ -120,7 +120,7 @@ private:
   void touch(const AsyncWork &work);
   llvm::DenseSet<uint64_t> cached; ///< Lines in L1.
   /// Clocks of shared memory that products have left to others, and that others
-  /// have read since the last product (an H100's stores do not delay them).
+  /// have taken since the last product.
   double left = 0, taken = 0;
 };
 
