@@ -123,12 +123,17 @@ AsyncTimes SmModel::bulkLoad(double at, const AsyncWork &work) {
 AsyncTimes SmModel::bulkWrite(double at, const AsyncWork &work) {
   touch(work);
   bool isReduction = work.kind == AsyncWork::BulkReduce;
-  double rate = get(isReduction ? P::BulkReduceRate : P::BulkStoreRate);
+  double ofChip = get(isReduction ? P::ReduceRate : P::StoreRate);
+  double rate =
+      std::min(get(isReduction ? P::BulkReduceRate : P::BulkStoreRate),
+               ofChip / chip.busySms);
   double begin =
       bulkStore.take(at, std::max(get(P::BulkIssue), work.bytes / rate));
   double latency = get(P::BulkStoreLatency);
   noteCopy(work.bytes);
-  double read = begin + latency / 2 + work.bytes / get(P::BulkReadRate);
+  // The copy engine reads what it can send.
+  double read =
+      begin + latency / 2 + work.bytes / std::min(rate, get(P::BulkReadRate));
   return {begin, read, std::max(read, begin + latency + work.bytes / rate)};
 }
 
