@@ -284,5 +284,9 @@ Expected<IssueCosts> fa4::sim::issueCostsFromMachineCode(const Program &program,
   std::string source = "machine code";
   if (!version.empty())
     source += (" (ptxas " + version + ")").str();
-  return chargeMachineCode(program, *code, source);
+  IssueCosts costs = chargeMachineCode(program, *code, source);
+  for (const PtxasFunction &function : assembled->report.functions)
+    if (function.isEntry)
+      costs.registers[function.name] = function.registers;
+  return std::move(costs);
 }

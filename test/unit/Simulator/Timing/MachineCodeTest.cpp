@@ -483,6 +483,7 @@ TEST_F(MachineCodeTools, Source) {
       *kernel.program, kernel.text, goodPtxas(), nvdisasm));
   EXPECT_EQ(costs.source, "machine code (ptxas 13.0.88)");
   EXPECT_EQ(kernel.of(costs, 10).clocks, 5);
+  EXPECT_EQ(costs.registers.lookup("k"), 6u);
 }
 
 TEST_F(MachineCodeTools, Errors) {
