@@ -119,6 +119,29 @@ class Kernel:
     report: str = ""
 
 
+@dataclass(frozen=True)
+class Launches:
+    """The files of a function that launches several kernels: the manifest of all
+    launches, and the PTX of each in their order."""
+
+    manifest: Path
+    ptx: tuple[Path, ...]
+
+
+def _run_compiler(text, folder, chip, emit, options):
+    """Runs fa4-compile; returns the names of the files, which are in `folder`, and the output."""
+    folder.mkdir(parents=True, exist_ok=True)
+    source = folder / "op.mlir"
+    source.write_text(text)
+    chips = [f"--chip={chip}"] if chip else []
+    with tempfile.TemporaryDirectory(prefix=".fa4-", dir=folder) as scratch:
+        report = run_tool("fa4-compile", source, *chips, f"--emit={emit}", "-o", scratch, *options)
+        written = sorted(path.name for path in Path(scratch).iterdir())
+        for path in Path(scratch).iterdir():
+            path.replace(folder / path.name)
+    return written, report
+
+
 def compile(
     text: str,
     folder: Path,
@@ -130,21 +153,29 @@ def compile(
     go to `folder`, beside what is there, and replace those of the same name;
     op.mlir is the text. `chip` is that of the kernel by default, or sm_100a for
     an op, which is for none. Raises CompileError with the tool's message."""
-    folder.mkdir(parents=True, exist_ok=True)
-    source = folder / "op.mlir"
-    source.write_text(text)
-    chips = [f"--chip={chip}"] if chip else []
-    with tempfile.TemporaryDirectory(prefix=".fa4-", dir=folder) as scratch:
-        report = run_tool("fa4-compile", source, *chips, f"--emit={emit}", "-o", scratch, *options)
-        found = sorted(Path(scratch).glob("*.ptx"))
-        if len(found) != 1:
-            raise CompileError(f"fa4-compile wrote {len(found)} PTX files, expected one")
-        files = [folder / (found[0].stem + s) for s in (".json", ".ptx", ".cubin")]
-        for path in files:
+    written, report = _run_compiler(text, folder, chip, emit, options)
+    found = [name for name in written if name.endswith(".ptx")]
+    if len(found) != 1:
+        raise CompileError(f"fa4-compile wrote {len(found)} PTX files, expected one")
+    files = [folder / (Path(found[0]).stem + suffix) for suffix in (".json", ".ptx", ".cubin")]
+    for path in files:
+        if path.name not in written:
             path.unlink(missing_ok=True)
-        for path in Path(scratch).iterdir():
-            path.replace(folder / path.name)
     return Kernel(*files, report=report)
+
+
+def compile_launches(
+    text: str, folder: Path, chip: str | None = None, options: Sequence[str] = ()
+) -> Launches:
+    """The same for a module with one function that launches several kernels, as the gradient
+    of attention does."""
+    written, _ = _run_compiler(text, folder, chip, "ptx", options)
+    for name in written:
+        if name.endswith(".json"):
+            launches = json.loads((folder / name).read_text()).get("launches")
+            if launches:
+                return Launches(folder / name, tuple(folder / launch["ptx"] for launch in launches))
+    raise CompileError("fa4-compile wrote no manifest of several launches")
 
 
 def to_npy(path: Path, array: np.ndarray):
@@ -154,7 +185,7 @@ def to_npy(path: Path, array: np.ndarray):
 
 
 def simulate(
-    kernel: Kernel,
+    kernel: Kernel | Launches,
     inputs: dict,
     results: dict | Sequence[str],
     seeds: tuple[int, int] = (0, 0),
@@ -162,7 +193,7 @@ def simulate(
     options: Sequence[str] = (),
     timeout: float | None = None,
 ) -> dict | tuple:
-    """Runs the kernel once for each seed from the first to the last, both
+    """Runs the kernel, or all launches, once for each seed from the first to the last, both
     included. `inputs` is name -> array, or number for a scalar that the kernel
     takes (a size, a capture). Returns what the last run wrote: for `results`
     that is name -> dtype, name -> array; for a sequence of names, a tuple of

@@ -8,6 +8,7 @@
 
 #include "Compilation.h"
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
+#include "fa4/Conversion/TileToNVVM/LaunchSequence.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/RowWork.h"
@@ -341,10 +342,18 @@ static LogicalResult runPtxas(ModuleOp module, const CompileOptions &options,
   return success();
 }
 
-/// Adds KERNEL.json for each kernel that says how it is launched. The
-/// manifest's comment says what made the kernel (`origin`) and what it needs.
+static void addManifest(const Twine &name, llvm::json::Object manifest,
+                        OutputFiles &files) {
+  files.add(name + ".json",
+            llvm::formatv("{0:2}\n", llvm::json::Value(std::move(manifest))));
+}
+
+/// Adds KERNEL.json for each kernel that says how it is launched, and keeps it
+/// in `manifests`. The manifest's comment says what made the kernel (`origin`)
+/// and what it needs.
 static LogicalResult addManifests(ModuleOp module, StringRef ptxName,
                                   const llvm::json::Object &origin,
+                                  tile::Manifests &manifests,
                                   OutputFiles &files) {
   for (auto kernel : module.getOps<LLVM::LLVMFuncOp>()) {
     if (!kernel->hasAttr(tile::kManifestAttr))
@@ -356,9 +365,34 @@ static LogicalResult addManifests(ModuleOp module, StringRef ptxName,
     if (llvm::json::Object *comment = manifest->getObject("comment"))
       for (const auto &[key, value] : origin)
         comment->try_emplace(key, value);
-    files.add(
-        kernel.getSymName().str() + ".json",
-        llvm::formatv("{0:2}\n", llvm::json::Value(std::move(*manifest))));
+    addManifest(kernel.getSymName(), *manifest, files);
+    tile::KernelManifest &kept = manifests[kernel.getSymName()];
+    kept.manifest = std::move(*manifest);
+    auto attr = kernel->getAttrOfType<DictionaryAttr>(tile::kManifestAttr);
+    if (auto names = attr.getAs<ArrayAttr>(tile::kArguments))
+      for (auto name : names.getAsRange<StringAttr>())
+        kept.arguments.push_back(name.str());
+  }
+  return success();
+}
+
+/// Adds FUNCTION.json for each function of the host that launches several
+/// kernels: all of its launches.
+static LogicalResult addLaunchSequences(ModuleOp host,
+                                        const tile::Manifests &manifests,
+                                        const llvm::json::Object &origin,
+                                        OutputFiles &files) {
+  for (auto function : host.getOps<FunctionOpInterface>()) {
+    unsigned launches = 0;
+    function.walk([&](tile::LaunchOp) { ++launches; });
+    if (launches < 2)
+      continue;
+    FailureOr<llvm::json::Object> sequence =
+        tile::buildLaunchSequence(function, manifests);
+    if (failed(sequence))
+      return failure();
+    (*sequence)["comment"] = llvm::json::Object(origin);
+    addManifest(function.getName(), std::move(*sequence), files);
   }
   return success();
 }
@@ -396,6 +430,7 @@ static llvm::json::Object describeOrigin(ModuleOp module,
 static FailureOr<CompileReport> emit(ModuleOp module,
                                      const CompileOptions &options,
                                      const llvm::json::Object &origin,
+                                     tile::Manifests &manifests,
                                      TimingScope &timing, OutputFiles &files) {
   CompileReport report;
   report.name = module.getSymName()->str();
@@ -425,7 +460,7 @@ static FailureOr<CompileReport> emit(ModuleOp module,
   if (!options.wants(Artefact::PTX))
     return report;
   if (options.manifests &&
-      failed(addManifests(module, report.name, origin, files)))
+      failed(addManifests(module, report.name, origin, manifests, files)))
     return failure();
   files.add(report.name + ".ptx", std::move(*ptx));
   return report;
@@ -475,12 +510,18 @@ FailureOr<RunReport> fa4::compile(ModuleOp module,
   if (failed(parts))
     return failure();
   addLevels(*parts->front()->getSymName(), ir, files);
+  tile::Manifests manifests;
   for (OwningOpRef<ModuleOp> &part : *parts) {
-    FailureOr<CompileReport> file = emit(*part, options, origin, timing, files);
+    FailureOr<CompileReport> file =
+        emit(*part, options, origin, manifests, timing, files);
     if (failed(file))
       return failure();
     report.files.push_back(std::move(*file));
   }
+  // The kernels have left the module; what launches them is still there.
+  if (options.wants(Artefact::PTX) && options.manifests &&
+      failed(addLaunchSequences(module, manifests, origin, files)))
+    return failure();
   return report;
 }
 

@@ -18,10 +18,11 @@ include "fa4/Support/PassWithOptions.td"
 def AttnToTile : FA4_Pass<"attn-to-tile", "::mlir::ModuleOp"> {
   let summary = "Make a tile program of each attention op";
   let description = [{
-    *Input*: functions with `attn.sdpa` on memrefs or tensors. *Output*: for each op a
-    `tile.kernel`, in front of the op's function, and in place of the op a
-    `tile.launch` of this kernel. The kernel's arguments are q, k, v, out, the LSE if
-    the op gives one, and the captured scalars. Static sizes stay static.
+    *Input*: functions with `attn.sdpa` and `attn.sdpa_backward` on memrefs or tensors.
+    *Output*: for each op a `tile.kernel`, in front of the op's function, and in place of
+    the op a `tile.launch` of this kernel (for a gradient three of each, see below). The
+    kernel's arguments are q, k, v, out, the LSE if the op gives one, and the captured
+    scalars. Static sizes stay static.
 
     A work tile of the kernel is a tile of query rows of one head. It visits the blocks
     of keys that any of its rows sees, the last block first. The numbers of rows and
@@ -48,7 +49,23 @@ def AttnToTile : FA4_Pass<"attn-to-tile", "::mlir::ModuleOp"> {
     A band mask bounds the loop over blocks. Only blocks that some row sees in part are
     compared with the mask, and the last block where it goes beyond the keys.
 
-    Some forms of `attn.sdpa` have no tile program: see the support matrix in the
+    The gradient is three kernels, which hand f32 workspaces on. With S^T = k q^T, a tile
+    of keys by a block of queries:
+
+    ```
+    preprocess   shift = -log2(e) * lse (-inf in rows that see no key)
+                 delta = rowsum(dout * out) - dlse            sums = 0
+    main         p = exp2(c * s + shift)        ds = p * (v dout^T - delta)
+                 dv += p dout                   dk += ds q    sums += ds^T k
+    postprocess  dq = scale * sums
+    ```
+
+    A work tile of the main kernel is a tile of keys of one key/value head. It visits the
+    blocks of queries that see one of its keys, of all query heads of its group, and adds
+    to `sums` in memory, where the tiles of keys meet. The keys and the queries of a step
+    are both as many as an MMA has rows.
+
+    Some forms of the ops have no tile program: see the support matrix in the
     documentation. Each of these is an error on the op that says why.
 
     Before:
@@ -94,7 +111,8 @@ def AttnToTile : FA4_Pass<"attn-to-tile", "::mlir::ModuleOp"> {
            "tiles of queries fit tensor memory and registers">
   ];
   let dependentDialects = [
-    "::fa4::tile::TileDialect", "::mlir::tensor::TensorDialect"
+    "::fa4::tile::TileDialect", "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::tensor::TensorDialect"
   ];
 }
 
@@ -116,7 +134,7 @@ def AttnPrintSupport : FA4_Pass<"attn-print-support", "::mlir::ModuleOp"> {
     func.func @gradient(%x: memref<1x64x1x64xf16>, %lse: memref<1x1x64xf32>,
                         %dq: memref<1x64x1x64xf16>, %dk: memref<1x64x1x64xf16>,
                         %dv: memref<1x64x1x64xf16>) {
-      attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd>
+      attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd> deterministic
         outs(%dq, %dk, %dv : memref<1x64x1x64xf16>, memref<1x64x1x64xf16>, memref<1x64x1x64xf16>)
         : memref<1x64x1x64xf16>, memref<1x64x1x64xf16>, memref<1x64x1x64xf16>,
           memref<1x64x1x64xf16>, memref<1x64x1x64xf16>, memref<1x1x64xf32>
@@ -127,10 +145,11 @@ def AttnPrintSupport : FA4_Pass<"attn-print-support", "::mlir::ModuleOp"> {
     After, the same; printed is
 
     ```
-                 sm_90a  sm_100a  sm_103a
-    gradient     (1)     (1)      (1)
+              sm_90a sm_100a sm_103a
+    gradient  (1)    (2)     (2)
 
-    (1) gradients have no kernel yet
+    (1) targets without tensor memory have no kernel yet
+    (2) deterministic gradients
     ```
   }];
 }

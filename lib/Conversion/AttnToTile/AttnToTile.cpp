@@ -7,9 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
+#include "SdpaBackwardProgram.h"
 #include "SdpaProgram.h"
 #include "fa4/Conversion/Passes.h"
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Transforms/CSE.h"
@@ -40,9 +43,9 @@ public:
   explicit Signature(MLIRContext *context) : builder(context) {}
 
   /// Adds a tensor or memref. `letters` are the names of its dynamic
-  /// dimensions.
+  /// dimensions, `output` is its `tile.output`, if it has one.
   void addData(StringRef name, Type type, ArrayRef<StringRef> letters,
-               bool isOutput = false) {
+               StringRef output = "") {
     auto shaped = cast<ShapedType>(type);
     SmallVector<Attribute> dims;
     for (auto [size, letter] : llvm::zip(shaped.getShape(), letters))
@@ -52,9 +55,9 @@ public:
       type = MemRefType::get(shaped.getShape(), shaped.getElementType());
     SmallVector<NamedAttribute> more = {
         builder.getNamedAttr(tile::kArgDims, builder.getArrayAttr(dims))};
-    if (isOutput)
+    if (!output.empty())
       more.push_back(builder.getNamedAttr(tile::kArgOutput,
-                                          builder.getStringAttr("once")));
+                                          builder.getStringAttr(output)));
     add(name, type, more);
   }
   void addScalar(StringRef name, Type type) { add(name, type, {}); }
@@ -66,7 +69,8 @@ public:
   }
 
   tile::KernelOp createKernel(OpBuilder &b, Location loc, StringRef name,
-                              StringRef chip, ArrayRef<Attribute> grid) {
+                              StringRef chip, ArrayRef<Attribute> grid) const {
+    Builder builder(b.getContext());
     auto kernel = tile::KernelOp::create(
         b, loc, name, builder.getFunctionType(types, {}),
         builder.getArrayAttr(attributes), /*res_attrs=*/ArrayAttr(), chip,
@@ -93,24 +97,42 @@ private:
 };
 } // namespace
 
-static Signature getSignature(SdpaOp op, ValueRange outputs) {
-  DimOrder order = getDimOrder(op.getLayout());
-  auto letters = [&](StringRef seq, StringRef head) {
+namespace {
+/// The names of the dimensions of an op's operands.
+class DimNames {
+public:
+  explicit DimNames(AttentionOpInterface op)
+      : order(getDimOrder(op.getLayout())) {}
+
+  SmallVector<StringRef> queries() const { return data("Sq", "Hq"); }
+  SmallVector<StringRef> keys() const { return data("Sk", "Hkv"); }
+  /// Of tensors with one number for each row of queries.
+  SmallVector<StringRef> rows() const { return {"B", "Hq", "Sq"}; }
+
+  const DimOrder order;
+
+private:
+  SmallVector<StringRef> data(StringRef seq, StringRef head) const {
     SmallVector<StringRef> names(order.rank, "D");
     names[*order.batch] = "B";
     names[order.seq] = seq;
     names[order.head] = head;
     return names;
-  };
+  }
+};
+} // namespace
+
+static constexpr StringLiteral kOnce = "once", kPartial = "partial";
+
+static Signature getSignature(SdpaOp op, ValueRange outputs) {
+  DimNames names(op);
   Signature signature(op.getContext());
-  signature.addData("q", op.getQ().getType(), letters("Sq", "Hq"));
-  signature.addData("k", op.getK().getType(), letters("Sk", "Hkv"));
-  signature.addData("v", op.getV().getType(), letters("Sk", "Hkv"));
-  signature.addData("out", outputs[0].getType(), letters("Sq", "Hq"),
-                    /*isOutput=*/true);
+  signature.addData("q", op.getQ().getType(), names.queries());
+  signature.addData("k", op.getK().getType(), names.keys());
+  signature.addData("v", op.getV().getType(), names.keys());
+  signature.addData("out", outputs[0].getType(), names.queries(), kOnce);
   if (op.hasLse())
-    signature.addData("lse", outputs[1].getType(), {"B", "Hq", "Sq"},
-                      /*isOutput=*/true);
+    signature.addData("lse", outputs[1].getType(), names.rows(), kOnce);
   for (auto [i, capture] : llvm::enumerate(op.getCaptures()))
     signature.addScalar(llvm::formatv("capture{0}", i).str(),
                         capture.getType());
@@ -118,7 +140,8 @@ static Signature getSignature(SdpaOp op, ValueRange outputs) {
 }
 
 /// Returns the op's destinations, or new tensors with the sizes of the results.
-static SmallVector<Value> getDestinations(OpBuilder &b, SdpaOp op) {
+template <typename Op>
+static SmallVector<Value> getDestinations(OpBuilder &b, Op op) {
   SmallVector<Value> destinations(op.getInits());
   if (!destinations.empty())
     return destinations;
@@ -168,9 +191,33 @@ static void addConditions(tile::KernelOp kernel, StringRef queryHeads,
                        b.getNamedAttr("message", b.getStringAttr(message))})}));
 }
 
+/// Makes the kernel of `signature` in front of the op's function, empty. Its
+/// grid counts tiles of `rows` rows, heads and batches of argument `argument`.
+static tile::KernelOp addKernel(AttentionOpInterface op,
+                                const Signature &signature, StringRef suffix,
+                                const TargetDescription &target,
+                                unsigned argument, int64_t rows,
+                                SymbolTable &symbols) {
+  Operation *function = op->getParentOfType<FunctionOpInterface>();
+  DimOrder order = getDimOrder(op.getLayout());
+  MLIRContext *context = op.getContext();
+  auto extent = [&](unsigned dim, int64_t tile) {
+    return tile::ExtentAttr::get(context, signature.getDim(argument, dim),
+                                 tile);
+  };
+  Attribute grid[] = {extent(order.seq, rows), extent(order.head, 1),
+                      extent(*order.batch, 1)};
+  OpBuilder detached(context);
+  tile::KernelOp kernel = signature.createKernel(
+      detached, op.getLoc(),
+      (SymbolTable::getSymbolName(function).getValue() + suffix).str(),
+      target.chip, grid);
+  symbols.insert(kernel, function->getIterator());
+  return kernel;
+}
+
 static void convert(SdpaOp op, const TargetDescription &target, int64_t keys,
                     SymbolTable &symbols) {
-  Operation *function = op->getParentOfType<FunctionOpInterface>();
   OpBuilder b(op);
   SmallVector<Value> destinations = getDestinations(b, op);
   Signature signature = getSignature(op, destinations);
@@ -182,20 +229,10 @@ static void convert(SdpaOp op, const TargetDescription &target, int64_t keys,
       target, q.getShape().back(),
       ShapedType::isDynamic(queries) ? std::nullopt : std::optional(queries),
       keys);
-  Attribute grid[] = {
-      tile::ExtentAttr::get(b.getContext(), signature.getDim(0, order.seq),
-                            tiles.rows),
-      tile::ExtentAttr::get(b.getContext(), signature.getDim(0, order.head), 1),
-      tile::ExtentAttr::get(b.getContext(), signature.getDim(0, *order.batch),
-                            1)};
-  OpBuilder detached(b.getContext());
-  tile::KernelOp kernel = signature.createKernel(
-      detached, op.getLoc(),
-      (SymbolTable::getSymbolName(function).getValue() + "_kernel").str(),
-      target.chip, grid);
+  tile::KernelOp kernel =
+      addKernel(op, signature, "_kernel", target, 0, tiles.rows, symbols);
   addConditions(kernel, signature.getDim(0, order.head),
                 signature.getDim(1, order.head));
-  symbols.insert(kernel, function->getIterator());
   buildSdpaProgram(op, kernel, tiles);
   simplify(kernel);
 
@@ -204,6 +241,157 @@ static void convert(SdpaOp op, const TargetDescription &target, int64_t keys,
       ValueRange{op.getQ(), op.getK(), op.getV()}, destinations,
       op.getCaptures());
   op->replaceAllUsesWith(launch);
+  op->erase();
+}
+
+//===----------------------------------------------------------------------===//
+// The gradient
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Makes the kernels of the gradient, and launches them one after the other.
+class BackwardConversion {
+public:
+  BackwardConversion(SdpaBackwardOp op, const TargetDescription &target,
+                     SymbolTable &symbols)
+      : op(op), target(target), symbols(symbols), names(op), b(op),
+        tiles(chooseBackwardTiles(target)) {}
+
+  void run();
+
+private:
+  /// A tensor or a buffer of f32 numbers with the sizes of `like`, which the
+  /// kernels hand on.
+  Value createWorkspace(Value like);
+  void launch(tile::KernelOp kernel, ValueRange inputs,
+              MutableArrayRef<Value> outputs);
+  void preprocess();
+  void main();
+  void postprocess();
+
+  SdpaBackwardOp op;
+  const TargetDescription &target;
+  SymbolTable &symbols;
+  DimNames names;
+  OpBuilder b;
+  BackwardTiles tiles;
+  SmallVector<Value> destinations; ///< dq, dk, dv.
+  Value shift, delta, sums;
+};
+} // namespace
+
+Value BackwardConversion::createWorkspace(Value like) {
+  auto type = cast<ShapedType>(like.getType());
+  bool isBuffer = isa<MemRefType>(type);
+  SmallVector<Value> sizes;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    if (!type.isDynamicDim(dim))
+      continue;
+    Value number = arith::ConstantIndexOp::create(b, op.getLoc(), dim);
+    sizes.push_back(
+        isBuffer ? Value(memref::DimOp::create(b, op.getLoc(), like, number))
+                 : Value(tensor::DimOp::create(b, op.getLoc(), like, number)));
+  }
+  if (isBuffer)
+    return memref::AllocOp::create(
+        b, op.getLoc(), MemRefType::get(type.getShape(), b.getF32Type()),
+        sizes);
+  return tensor::EmptyOp::create(b, op.getLoc(), type.getShape(),
+                                 b.getF32Type(), sizes);
+}
+
+/// On tensors, the outputs become what the kernel has written.
+void BackwardConversion::launch(tile::KernelOp kernel, ValueRange inputs,
+                                MutableArrayRef<Value> outputs) {
+  SmallVector<Type> results;
+  for (Value output : outputs)
+    if (isa<RankedTensorType>(output.getType()))
+      results.push_back(output.getType());
+  auto launched =
+      tile::LaunchOp::create(b, op.getLoc(), results, kernel.getSymName(),
+                             inputs, ValueRange(outputs), ValueRange());
+  for (auto [output, result] : llvm::zip(outputs, launched.getOutputs()))
+    output = result;
+}
+
+void BackwardConversion::preprocess() {
+  Signature signature(op.getContext());
+  signature.addData("out", op.getFwdOut().getType(), names.queries());
+  signature.addData("dout", op.getDout().getType(), names.queries());
+  signature.addData("lse", op.getFwdLse().getType(), names.rows());
+  if (op.getDlse())
+    signature.addData("dlse", op.getDlse().getType(), names.rows());
+  signature.addData("shift", shift.getType(), names.rows(), kOnce);
+  signature.addData("delta", delta.getType(), names.rows(), kOnce);
+  signature.addData("sums", sums.getType(), names.queries(), kOnce);
+  tile::KernelOp kernel = addKernel(op, signature, "_preprocess_kernel", target,
+                                    0, tiles.queries, symbols);
+  buildPreprocessProgram(op, kernel, tiles);
+  simplify(kernel);
+
+  SmallVector<Value> inputs = {op.getFwdOut(), op.getDout(), op.getFwdLse()};
+  if (op.getDlse())
+    inputs.push_back(op.getDlse());
+  Value outputs[] = {shift, delta, sums};
+  launch(kernel, inputs, outputs);
+  std::tie(shift, delta, sums) =
+      std::make_tuple(outputs[0], outputs[1], outputs[2]);
+}
+
+void BackwardConversion::main() {
+  Signature signature(op.getContext());
+  signature.addData("q", op.getQ().getType(), names.queries());
+  signature.addData("k", op.getK().getType(), names.keys());
+  signature.addData("v", op.getV().getType(), names.keys());
+  signature.addData("dout", op.getDout().getType(), names.queries());
+  signature.addData("shift", shift.getType(), names.rows());
+  signature.addData("delta", delta.getType(), names.rows());
+  // Blocks of keys add to the rows that see one of them, and the heads of a
+  // group take turns, which is more than can be proven today.
+  signature.addData("sums", sums.getType(), names.queries(), kPartial);
+  signature.addData("dk", destinations[1].getType(), names.keys(), kOnce);
+  signature.addData("dv", destinations[2].getType(), names.keys(), kOnce);
+  tile::KernelOp kernel =
+      addKernel(op, signature, "_kernel", target, 1, tiles.keys, symbols);
+  addConditions(kernel, signature.getDim(0, names.order.head),
+                signature.getDim(1, names.order.head));
+  buildSdpaBackwardProgram(op, kernel, tiles);
+  simplify(kernel);
+
+  Value outputs[] = {sums, destinations[1], destinations[2]};
+  launch(kernel, {op.getQ(), op.getK(), op.getV(), op.getDout(), shift, delta},
+         outputs);
+  sums = outputs[0];
+  destinations[1] = outputs[1];
+  destinations[2] = outputs[2];
+}
+
+void BackwardConversion::postprocess() {
+  Signature signature(op.getContext());
+  signature.addData("sums", sums.getType(), names.queries());
+  signature.addData("dq", destinations[0].getType(), names.queries(), kOnce);
+  tile::KernelOp kernel = addKernel(op, signature, "_postprocess_kernel",
+                                    target, 0, tiles.queries, symbols);
+  buildPostprocessProgram(op, kernel, tiles);
+  simplify(kernel);
+  launch(kernel, sums, MutableArrayRef(destinations).take_front());
+}
+
+void BackwardConversion::run() {
+  destinations = getDestinations(b, op);
+  Value workspaces[] = {createWorkspace(op.getFwdLse()),
+                        createWorkspace(op.getFwdLse()),
+                        createWorkspace(op.getQ())};
+  std::tie(shift, delta, sums) =
+      std::make_tuple(workspaces[0], workspaces[1], workspaces[2]);
+  preprocess();
+  main();
+  postprocess();
+  if (op.hasMemRefSemantics())
+    for (Value workspace : workspaces)
+      memref::DeallocOp::create(b, op.getLoc(), workspace);
+  else
+    op->replaceAllUsesWith(destinations);
   op->erase();
 }
 
@@ -234,8 +422,12 @@ struct AttnToTile : public fa4::impl::AttnToTileBase<AttnToTile> {
     if (failed)
       return signalPassFailure();
     SymbolTable symbols(module);
-    for (AttentionOpInterface op : ops)
-      convert(cast<SdpaOp>(op.getOperation()), *target, keys, symbols);
+    for (AttentionOpInterface op : ops) {
+      if (auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation()))
+        BackwardConversion(backward, *target, symbols).run();
+      else
+        convert(cast<SdpaOp>(op.getOperation()), *target, keys, symbols);
+    }
   }
 
   LogicalResult check(AttentionOpInterface op,

@@ -70,21 +70,79 @@ AttentionTiles fa4::chooseAttentionTiles(const TargetDescription &target,
   return {tiles * native, keys};
 }
 
-static Reason checkElementTypes(SdpaOp op, const TargetDescription &target) {
+BackwardTiles fa4::chooseBackwardTiles(const TargetDescription &target) {
+  return {target.mma.rows, target.mma.rows};
+}
+
+namespace {
+/// An operand or destination of an op.
+struct Data {
+  StringRef name;
+  Type type;
+  /// The copy engine reads or writes it.
+  bool byCopyEngine = true;
+  bool isWritten = false;
+  /// Its elements must be of q's type.
+  bool isOfInputType = true;
+};
+} // namespace
+
+/// Returns the type of a destination or, on tensors without destinations, of a
+/// result.
+static Type typeOfResult(AttentionOpInterface op, unsigned i) {
+  return op.getInits().empty() ? op->getResult(i).getType()
+                               : op.getInits()[i].getType();
+}
+
+/// Returns what `op` reads and writes.
+static SmallVector<Data> getData(AttentionOpInterface op) {
+  SmallVector<Data> data = {{"q", op.getQ().getType()},
+                            {"k", op.getK().getType()},
+                            {"v", op.getV().getType()}};
+  // Lanes store rows of numbers themselves; the copy engine loads them.
+  auto addRows = [&](StringRef name, Type type, bool isWritten = false) {
+    data.push_back({name, type, /*byCopyEngine=*/!isWritten, isWritten,
+                    /*isOfInputType=*/false});
+  };
+  auto addResult = [&](StringRef name, unsigned i) {
+    data.push_back({name, typeOfResult(op, i), /*byCopyEngine=*/true,
+                    /*isWritten=*/true});
+  };
+  if (auto sdpa = dyn_cast<SdpaOp>(op.getOperation())) {
+    addResult("out", 0);
+    if (sdpa.hasLse())
+      addRows("lse", typeOfResult(op, 1), /*isWritten=*/true);
+    return data;
+  }
+  auto backward = cast<SdpaBackwardOp>(op.getOperation());
+  data.push_back({"out", backward.getFwdOut().getType()});
+  data.push_back({"dout", backward.getDout().getType()});
+  addRows("lse", backward.getFwdLse().getType());
+  if (backward.getDlse())
+    addRows("dlse", backward.getDlse().getType());
+  addResult("dq", 0);
+  addResult("dk", 1);
+  addResult("dv", 2);
+  return data;
+}
+
+static Reason checkElementTypes(AttentionOpInterface op,
+                                const TargetDescription &target) {
   Type element = cast<ShapedType>(op.getQ().getType()).getElementType();
   if (!isa<BFloat16Type, Float16Type>(element) ||
       !target.supportsMmaElementType(print(element)))
     return llvm::formatv("elements of {0}: only bf16 and f16", print(element));
-  Value out = op.getInits().empty() ? op.getOut() : op.getInits().front();
-  Type outElement = cast<ShapedType>(out.getType()).getElementType();
-  if (outElement != element)
-    return llvm::formatv("out of {0} for inputs of {1}", print(outElement),
-                         print(element));
+  for (const Data &each : getData(op)) {
+    Type other = cast<ShapedType>(each.type).getElementType();
+    if (each.isOfInputType && other != element)
+      return llvm::formatv("{0} of {1} for inputs of {2}", each.name,
+                           print(other), print(element));
+  }
   return std::nullopt;
 }
 
-static Reason checkHeadDim(SdpaOp op, const TargetDescription &target,
-                           int64_t keys) {
+static Reason checkHeadDim(AttentionOpInterface op,
+                           const TargetDescription &target, int64_t keys) {
   auto headDim = [](Value value) {
     return cast<ShapedType>(value.getType()).getShape().back();
   };
@@ -97,6 +155,16 @@ static Reason checkHeadDim(SdpaOp op, const TargetDescription &target,
   if (dim % kHeadDimStep != 0)
     return llvm::formatv("head dim {0}: only multiples of {1}", dim,
                          kHeadDimStep);
+  if (isa<SdpaBackwardOp>(op.getOperation())) {
+    // Two tiles of scores, and the sums of dk and dv; dq takes the place of one
+    // of the scores.
+    int64_t columns = 2 * (chooseBackwardTiles(target).queries + dim);
+    if (columns > target.tmemColumns)
+      return llvm::formatv("head dim {0}: scores and sums of the gradient "
+                           "exceed the {1} columns of tensor memory",
+                           dim, target.tmemColumns);
+    return std::nullopt;
+  }
   int64_t rows = chooseAttentionTiles(target, dim, std::nullopt, keys).rows;
   if (rows < kQueryTiles * target.mma.rows && keys != 0)
     return llvm::formatv(
@@ -110,7 +178,7 @@ static Reason checkHeadDim(SdpaOp op, const TargetDescription &target,
   return std::nullopt;
 }
 
-static Reason checkLengths(SdpaOp op) {
+static Reason checkLengths(AttentionOpInterface op) {
   if (getDimOrder(op.getLayout()).isPacked())
     return llvm::formatv("sequences packed by cu_seqlens (layout {0})",
                          stringifyLayout(op.getLayout()));
@@ -119,7 +187,7 @@ static Reason checkLengths(SdpaOp op) {
   return std::nullopt;
 }
 
-static Reason checkBand(SdpaOp op) {
+static Reason checkBand(AttentionOpInterface op) {
   MaskAttr mask = op.getMaskAttr();
   if (!mask)
     return std::nullopt;
@@ -144,7 +212,7 @@ static Reason checkSizes(StringRef name, Type type) {
 }
 
 /// Heads and sequences are along y and z of the grid; see attn-to-tile.
-static Reason checkGrid(SdpaOp op) {
+static Reason checkGrid(AttentionOpInterface op) {
   DimOrder order = getDimOrder(op.getLayout());
   auto q = cast<ShapedType>(op.getQ().getType());
   std::tuple<int64_t, int64_t, StringRef> axes[] = {
@@ -202,19 +270,10 @@ static Reason checkMemory(StringRef name, Type type, bool byCopyEngine,
   return std::nullopt;
 }
 
-static Reason checkOperands(SdpaOp op) {
-  std::pair<StringRef, Value> data[] = {
-      {"q", op.getQ()}, {"k", op.getK()}, {"v", op.getV()}};
-  for (auto [name, value] : data)
-    if (Reason reason = checkMemory(name, value.getType(),
-                                    /*byCopyEngine=*/true,
-                                    /*isWritten=*/false))
-      return reason;
-  StringRef names[] = {"out", "lse"};
-  for (auto [i, init] : llvm::enumerate(op.getInits()))
-    if (Reason reason =
-            checkMemory(names[i], init.getType(), /*byCopyEngine=*/i == 0,
-                        /*isWritten=*/true))
+static Reason checkOperands(AttentionOpInterface op) {
+  for (const Data &each : getData(op))
+    if (Reason reason = checkMemory(each.name, each.type, each.byCopyEngine,
+                                    each.isWritten))
       return reason;
   return checkGrid(op);
 }
@@ -229,7 +288,7 @@ static int64_t countOperations(Region &region) {
   return count;
 }
 
-static Reason checkRegions(SdpaOp op) {
+static Reason checkRegions(AttentionOpInterface op) {
   for (Type type : op.getCaptures().getTypes())
     if (!type.isF32() && !type.isInteger(32) && !type.isIndex())
       return llvm::formatv("a capture of type {0}: only f32, i32 and index",
@@ -255,18 +314,29 @@ static Reason checkRegions(SdpaOp op) {
   return std::nullopt;
 }
 
+/// What forward attention has and the gradient has not.
+static Reason checkGradient(SdpaBackwardOp op) {
+  if (!op.getScoreMod().empty())
+    return "score_mod in a gradient";
+  if (!op.getMaskMod().empty())
+    return "mask_mod in a gradient";
+  if (op.getDeterministic())
+    return "deterministic gradients";
+  return std::nullopt;
+}
+
 Reason fa4::explainUnsupported(AttentionOpInterface op,
                                const TargetDescription &target, int64_t keys) {
-  auto sdpa = dyn_cast<SdpaOp>(op.getOperation());
-  if (!sdpa)
-    return "gradients have no kernel yet";
   if (target.mma.accumulatorSpace != AccumulatorSpace::TensorMemory)
     return "targets without tensor memory have no kernel yet";
-  if (sdpa.getSinks())
+  if (op.getSinks())
     return "sinks";
-  for (Reason reason : {checkElementTypes(sdpa, target), checkLengths(sdpa),
-                        checkHeadDim(sdpa, target, keys), checkBand(sdpa),
-                        checkOperands(sdpa), checkRegions(sdpa)})
+  if (auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation()))
+    if (Reason reason = checkGradient(backward))
+      return reason;
+  for (Reason reason : {checkElementTypes(op, target), checkLengths(op),
+                        checkHeadDim(op, target, keys), checkBand(op),
+                        checkOperands(op), checkRegions(op)})
     if (reason)
       return reason;
   return std::nullopt;

@@ -7,14 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "SdpaProgram.h"
+#include "AttentionProgram.h"
 #include "ModVectorizer.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 #include <cmath>
 #include <limits>
@@ -25,24 +22,21 @@ using namespace fa4::attn;
 
 static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 static constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-static constexpr double kLog2E = 1.4426950408889634;
-static constexpr double kLn2 = 0.6931471805599453;
 
 namespace {
 /// The values that the loop over key blocks carries.
 struct SoftmaxState {
   /// The sum of p v: rows x head dim.
   Value sum;
-  /// Row max of the scores so far, times exponentScale, and row sum of p.
+  /// Row max of the scores so far, times scale.exponent, and row sum of p.
   Value max, normalizer;
 };
 
-class SdpaProgram {
+class SdpaProgram : AttentionProgram {
 public:
   SdpaProgram(SdpaOp op, tile::KernelOp kernel, const AttentionTiles &tiles)
-      : op(op), kernel(kernel), order(getDimOrder(op.getLayout())),
-        rows(tiles.rows), keys(tiles.keys), b(op.getLoc(), op.getContext()) {
-    b.setInsertionPointToStart(&kernel.getBody().front());
+      : AttentionProgram(op, kernel), op(op), rows(tiles.rows),
+        keys(tiles.keys), scale(chooseScoreScale(op)) {
     q = kernel.getArgument(0);
     k = kernel.getArgument(1);
     v = kernel.getArgument(2);
@@ -50,14 +44,12 @@ public:
     lse = op.hasLse() ? kernel.getArgument(4) : BlockArgument();
     captures = kernel.getArguments().drop_front(op.hasLse() ? 5 : 4);
     headDim = cast<MemRefType>(q.getType()).getShape().back();
-    chooseScale();
     chooseExponentLimit();
   }
 
   void build();
 
 private:
-  void chooseScale();
   void chooseExponentLimit();
   void computePosition();
   void computeKeyBlocks();
@@ -71,69 +63,23 @@ private:
   Value rejectLargeScores(SoftmaxState state);
   void store(SoftmaxState state);
 
-  // Index arithmetic, which is folded as it is built.
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
-  template <typename Op> Value fold(Value x, Value y) {
-    return b.createOrFold<Op>(x, y);
-  }
-  Value add(Value x, Value y) { return fold<arith::AddIOp>(x, y); }
-  Value add(Value x, int64_t y) { return add(x, index(y)); }
-  Value sub(Value x, Value y) { return fold<arith::SubIOp>(x, y); }
-  Value min(Value x, Value y) { return fold<arith::MinSIOp>(x, y); }
-  Value max(Value x, int64_t y) { return fold<arith::MaxSIOp>(x, index(y)); }
-  Value blocksBelow(Value key) {
-    return fold<arith::FloorDivSIOp>(key, index(keys));
-  }
-  Value blocksUpTo(Value key) {
-    return fold<arith::CeilDivSIOp>(key, index(keys));
-  }
-  Value size(Value memref, unsigned dim) {
-    return b.createOrFold<memref::DimOp>(memref, index(dim));
-  }
-
-  // Tiles.
-  VectorType f32Rows() { return VectorType::get({rows}, b.getF32Type()); }
-  VectorType f32Tile(int64_t columns) {
-    return VectorType::get({rows, columns}, b.getF32Type());
-  }
-  Value splat(VectorType type, double value) {
-    return arith::ConstantOp::create(
-        b, DenseElementsAttr::get(type, APFloat(float(value))));
-  }
-  Value overColumns(Value rowValues, int64_t columns) {
-    return broadcastTo(b, {rowValues, /*overRows=*/true}, true, true, rows,
-                       columns);
-  }
-  /// Returns the positions start, start + 1, ..., start + n - 1.
-  Value positions(int64_t n, Value start);
-  Value less(Value x, Value y, arith::CmpIPredicate predicate) {
-    return arith::CmpIOp::create(b, predicate, x, y);
-  }
-  Value loadTile(Value memref, int64_t size, Value position, Value atHead);
-  SmallVector<Value> indices(Value position, Value atHead);
-  SmallVector<int64_t> tileDims() { return {order.seq, order.dim}; }
+  VectorType f32Rows() { return f32Type({rows}); }
+  VectorType f32Tile(int64_t columns) { return f32Type({rows, columns}); }
+  Value blocksBelow(Value key) { return floorDiv(key, keys); }
+  Value blocksUpTo(Value key) { return ceilDiv(key, keys); }
 
   SdpaOp op;
-  tile::KernelOp kernel;
-  DimOrder order;
   int64_t rows, keys, headDim;
-  ImplicitLocOpBuilder b;
+  ScoreScale scale;
   Value q, k, v, out, lse;
   ValueRange captures;
 
-  /// The factor by which q.k is multiplied in front of score_mod, if any.
-  std::optional<double> preScale;
-  /// The factor of the (modified) score in the exponent of 2.
-  double exponentScale;
   /// Bound of a row's largest exponent; see chooseExponentLimit.
   double exponentLimit;
 
-  Value batch, head, kvHead;
+  Value head, kvHead;
   Value firstRow;
   Value numQueries, numKeys;
-  Value zero, one;
   /// The number of key blocks of the loop, and the block that comes first.
   Value numBlocks, lastBlock;
   /// The blocks j < maskedBelow and j >= maskedFrom are masked; null if there
@@ -144,22 +90,6 @@ private:
   Value firstSeen, lastSeen;
 };
 } // namespace
-
-/// Chooses where the scale is applied. The row max of q.k corresponds to that
-/// of the scores only if the factor is positive.
-void SdpaProgram::chooseScale() {
-  FloatAttr attr = op.getScaleAttr();
-  double scale =
-      attr ? attr.getValueAsDouble() : 1.0 / std::sqrt(double(headDim));
-  bool isNormal = scale * kLog2E >= std::numeric_limits<float>::min() &&
-                  scale * kLog2E <= std::numeric_limits<float>::max();
-  if (isNormal && op.getScoreMod().empty()) {
-    exponentScale = scale * kLog2E;
-    return;
-  }
-  preScale = scale;
-  exponentScale = kLog2E;
-}
 
 /// An exponent is fma(score, c, -m) with m = round(c * row max): of the row's
 /// largest score the exponent is the rounding error of m, not 0. All that is
@@ -176,15 +106,12 @@ void SdpaProgram::chooseExponentLimit() {
 }
 
 void SdpaProgram::computePosition() {
-  zero = index(0);
-  one = index(1);
   Type type = b.getIndexType();
   auto tile = tile::WorkTileOp::create(b, TypeRange{type, type, type});
-  firstRow = fold<arith::MulIOp>(tile.getResult(0), index(rows));
+  firstRow = mul(tile.getResult(0), index(rows));
   head = tile.getResult(1);
   batch = tile.getResult(2);
-  Value group = fold<arith::DivUIOp>(size(q, order.head), size(k, order.head));
-  kvHead = fold<arith::DivUIOp>(head, group);
+  kvHead = fold<arith::DivUIOp>(head, headsOfGroup(q, k));
   numQueries = size(q, order.seq);
   numKeys = size(k, order.seq);
 }
@@ -197,16 +124,14 @@ void SdpaProgram::computeKeyBlocks() {
   Value endOfKeys = numKeys, endOfFull = numKeys;
   Value firstBlock = zero;
   if (mask) {
-    Value diagonal = firstRow;
-    if (mask.getAlignment() == MaskAlignment::BottomRight)
-      diagonal = add(firstRow, sub(numKeys, numQueries));
+    Value onDiagonal = add(firstRow, diagonal(numQueries, numKeys));
     if (mask.getRight()) {
-      lastSeen = add(diagonal, *mask.getRight());
+      lastSeen = add(onDiagonal, *mask.getRight());
       endOfKeys = min(add(lastSeen, rows), numKeys);
       endOfFull = min(add(lastSeen, 1), numKeys);
     }
     if (mask.getLeft()) {
-      firstSeen = sub(diagonal, index(*mask.getLeft()));
+      firstSeen = sub(onDiagonal, index(*mask.getLeft()));
       firstBlock = max(blocksBelow(firstSeen), 0);
     }
   }
@@ -224,38 +149,15 @@ void SdpaProgram::computeKeyBlocks() {
   maskedFrom = sub(endBlock, firstFull);
 }
 
-SmallVector<Value> SdpaProgram::indices(Value position, Value atHead) {
-  SmallVector<Value> result(order.rank);
-  result[*order.batch] = batch;
-  result[order.seq] = position;
-  result[order.head] = atHead;
-  result[order.dim] = zero;
-  return result;
-}
-
-Value SdpaProgram::loadTile(Value memref, int64_t size, Value position,
-                            Value atHead) {
-  Type element = cast<MemRefType>(memref.getType()).getElementType();
-  return tile::LoadOp::create(b, VectorType::get({size, headDim}, element),
-                              memref, indices(position, atHead),
-                              b.getDenseI64ArrayAttr(tileDims()));
-}
-
-Value SdpaProgram::positions(int64_t n, Value start) {
-  auto type = VectorType::get({n}, b.getIndexType());
-  Value steps = vector::StepOp::create(b, type);
-  Value starts = vector::BroadcastOp::create(b, type, start);
-  return arith::AddIOp::create(b, steps, starts);
-}
-
 //===----------------------------------------------------------------------===//
 // Scores
 //===----------------------------------------------------------------------===//
 
 /// Applies score_mod and mask_mod to the scores.
 Value SdpaProgram::applyMods(Value scores, Value firstKey) {
-  if (preScale)
-    scores = arith::MulFOp::create(b, scores, splat(f32Tile(keys), *preScale));
+  if (scale.before)
+    scores =
+        arith::MulFOp::create(b, scores, splat(f32Tile(keys), *scale.before));
   if (op.getScoreMod().empty() && op.getMaskMod().empty())
     return scores;
   SmallVector<TileValue> arguments = {
@@ -344,7 +246,7 @@ Value SdpaProgram::visibleKeys(Value firstKey) {
 /// one block.
 SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
                                     std::optional<SoftmaxState> state) {
-  Value firstKey = fold<arith::MulIOp>(sub(lastBlock, j), index(keys));
+  Value firstKey = mul(sub(lastBlock, j), index(keys));
   Value tk = loadTile(k, keys, firstKey, kvHead);
   Value scores = tile::MmaOp::create(
       b, f32Tile(keys), queries, tk, /*acc=*/Value(), /*accumulate=*/Value(),
@@ -359,7 +261,7 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
       b, scores, splat(f32Rows(), -kInfinity), ArrayRef<bool>{false, true},
       vector::CombiningKind::MAXIMUMF);
   next.max =
-      arith::MulFOp::create(b, blockMax, splat(f32Rows(), exponentScale));
+      arith::MulFOp::create(b, blockMax, splat(f32Rows(), scale.exponent));
   if (state)
     next.max = arith::MaximumFOp::create(b, state->max, next.max);
   // All scores so far are -inf, or so low that their exponentials relative to
@@ -373,12 +275,11 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
         b, arith::SubFOp::create(b, state->max, reference));
 
   Value shift = arith::NegFOp::create(b, reference);
-  Value exponents = math::FmaOp::create(
-      b, scores, splat(f32Tile(keys), exponentScale), overColumns(shift, keys));
+  Value exponents =
+      math::FmaOp::create(b, scores, splat(f32Tile(keys), scale.exponent),
+                          overColumns(shift, keys));
   Value p = math::Exp2Op::create(b, exponents);
-  Type element = cast<MemRefType>(v.getType()).getElementType();
-  Value narrow =
-      arith::TruncFOp::create(b, VectorType::get({rows, keys}, element), p);
+  Value narrow = round(p, v);
   if (state)
     normalizer = arith::MulFOp::create(b, state->normalizer, factor);
   next.normalizer = vector::MultiDimReductionOp::create(
@@ -437,11 +338,7 @@ void SdpaProgram::store(SoftmaxState state) {
   Value inverse = arith::SelectOp::create(b, empty, rowZero, quotient);
   Value normalized =
       arith::MulFOp::create(b, state.sum, overColumns(inverse, headDim));
-  Type element = cast<MemRefType>(out.getType()).getElementType();
-  Value narrow = arith::TruncFOp::create(
-      b, VectorType::get({rows, headDim}, element), normalized);
-  tile::StoreOp::create(b, narrow, out, indices(firstRow, head),
-                        /*to=*/Value(), b.getDenseI64ArrayAttr(tileDims()));
+  storeTile(round(normalized, out), out, firstRow, head);
   if (!lse)
     return;
   Value log = math::Log2Op::create(b, normalizer);
@@ -449,12 +346,7 @@ void SdpaProgram::store(SoftmaxState state) {
   Value natural = arith::MulFOp::create(b, base2, splat(f32Rows(), kLn2));
   Value result =
       arith::SelectOp::create(b, empty, splat(f32Rows(), -kInfinity), natural);
-  SmallVector<Value> at(order.lseRank());
-  at[*order.lseBatch()] = batch;
-  at[order.lseHead()] = head;
-  at[order.lseSeq()] = firstRow;
-  tile::StoreOp::create(b, result, lse, at, /*to=*/Value(),
-                        /*dims=*/DenseI64ArrayAttr());
+  storeRows(result, lse, firstRow, head);
 }
 
 void SdpaProgram::build() {

@@ -61,6 +61,7 @@ FailureOr<json::Object> fa4::tile::buildManifest(LLVM::LLVMFuncOp kernel) {
   }
   object["sizes"] = std::move(sizes);
   object["entry"] = kernel.getSymName();
+  object.erase(kArguments);
   if (auto resources = object.find("resources"); resources != object.end()) {
     json::Value comment = std::move(resources->second);
     object.erase("resources");

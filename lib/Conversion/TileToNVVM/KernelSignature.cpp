@@ -650,6 +650,9 @@ DictionaryAttr KernelSignature::buildManifest() const {
   SmallVector<Attribute> params;
   for (const Parameter &parameter : parameters)
     params.push_back(parameter.description);
+  SmallVector<std::string> arguments;
+  for (unsigned i = 0; i < getKernel().getNumArguments(); ++i)
+    arguments.push_back(getKernel().getArgName(i).str());
   SmallVector<NamedAttribute> registers;
   for (RoleOp role : getKernel().getBody().getOps<RoleOp>())
     if (role.getRegisters())
@@ -673,6 +676,7 @@ DictionaryAttr KernelSignature::buildManifest() const {
        builder.getNamedAttr("dynamic_smem",
                             builder.getI64IntegerAttr(layout.sharedBytes)),
        builder.getNamedAttr("params", builder.getArrayAttr(params)),
+       builder.getNamedAttr(kArguments, stringArray(builder, arguments)),
        builder.getNamedAttr("resources", resources)});
   const TargetDescription *target = lookupTarget(getKernel().getChip());
   if (target && getKernel().getScheduleOrGrid() == Schedule::Static)

@@ -182,11 +182,68 @@ func.func @space(%x: memref<1x64x1x64xbf16>, %y: memref<1x64x1x64xbf16, 3>) {
 
 // -----
 
-func.func @gradient(%dq: memref<1x64x1x64xbf16>, %dk: memref<1x64x1x64xbf16>, %dv: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %lse: memref<1x1x64xf32>) {
-  // expected-error @+1 {{not supported on sm_100a: gradients have no kernel yet}}
+func.func @gradient_score_mod(%dq: memref<1x64x1x64xbf16>, %dk: memref<1x64x1x64xbf16>, %dv: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %lse: memref<1x1x64xf32>) {
+  // expected-error @+1 {{not supported on sm_100a: score_mod in a gradient}}
   attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd>
     outs(%dq, %dk, %dv : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>)
     : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x1x64xf32>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
+      attn.yield %s : f32
+    }
+  return
+}
+
+// -----
+
+func.func @gradient_mask_mod(%dq: memref<1x64x1x64xbf16>, %dk: memref<1x64x1x64xbf16>, %dv: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %lse: memref<1x1x64xf32>) {
+  // expected-error @+1 {{not supported on sm_100a: mask_mod in a gradient}}
+  attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd>
+    outs(%dq, %dk, %dv : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>)
+    : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x1x64xf32>
+    mask_mod(%b: index, %h: index, %i: index, %j: index) {
+      %r = arith.cmpi ult, %j, %i : index
+      attn.yield %r : i1
+    }
+  return
+}
+
+// -----
+
+func.func @gradient_deterministic(%dq: memref<1x64x1x64xbf16>, %dk: memref<1x64x1x64xbf16>, %dv: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %lse: memref<1x1x64xf32>) {
+  // expected-error @+1 {{not supported on sm_100a: deterministic gradients}}
+  attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd> deterministic
+    outs(%dq, %dk, %dv : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>)
+    : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x1x64xf32>
+  return
+}
+
+// -----
+
+func.func @gradient_type(%dq: memref<1x64x1x64xf32>, %dk: memref<1x64x1x64xbf16>, %dv: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %lse: memref<1x1x64xf32>) {
+  // expected-error @+1 {{not supported on sm_100a: dq of f32 for inputs of bf16}}
+  attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd>
+    outs(%dq, %dk, %dv : memref<1x64x1x64xf32>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>)
+    : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x1x64xf32>
+  return
+}
+
+// -----
+
+func.func @gradient_head_dim(%dq: memref<1x64x1x160xbf16>, %dk: memref<1x64x1x160xbf16>, %dv: memref<1x64x1x160xbf16>, %x: memref<1x64x1x160xbf16>, %lse: memref<1x1x64xf32>) {
+  // expected-error @+1 {{not supported on sm_100a: head dim 160: scores and sums of the gradient exceed the 512 columns of tensor memory}}
+  attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd>
+    outs(%dq, %dk, %dv : memref<1x64x1x160xbf16>, memref<1x64x1x160xbf16>, memref<1x64x1x160xbf16>)
+    : memref<1x64x1x160xbf16>, memref<1x64x1x160xbf16>, memref<1x64x1x160xbf16>, memref<1x64x1x160xbf16>, memref<1x64x1x160xbf16>, memref<1x1x64xf32>
+  return
+}
+
+// -----
+
+func.func @gradient_rows(%dq: memref<1x5x1x64xbf16>, %dk: memref<1x5x1x64xbf16>, %dv: memref<1x5x1x64xbf16>, %x: memref<1x5x1x64xbf16>, %lse: memref<1x1x5xf32>) {
+  // expected-error @+1 {{not supported on sm_100a: 'lse' has a stride of 20 bytes, not a multiple of 16}}
+  attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd>
+    outs(%dq, %dk, %dv : memref<1x5x1x64xbf16>, memref<1x5x1x64xbf16>, memref<1x5x1x64xbf16>)
+    : memref<1x5x1x64xbf16>, memref<1x5x1x64xbf16>, memref<1x5x1x64xbf16>, memref<1x5x1x64xbf16>, memref<1x5x1x64xbf16>, memref<1x1x5xf32>
   return
 }
 

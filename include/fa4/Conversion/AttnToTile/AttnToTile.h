@@ -40,6 +40,17 @@ AttentionTiles chooseAttentionTiles(const TargetDescription &target,
                                     std::optional<int64_t> queries,
                                     int64_t keys = 0);
 
+/// The sizes of the tiles of the gradient's kernels: a CTA of the main kernel
+/// works on a block of `keys` keys and on `queries` queries at a time; a CTA of
+/// the others on `queries` rows.
+struct BackwardTiles {
+  int64_t keys, queries;
+};
+
+/// Returns tiles of the rows of the target's MMA: keys and queries are both the
+/// rows of a product.
+BackwardTiles chooseBackwardTiles(const TargetDescription &target);
+
 /// Returns the reason why there is no kernel for `op` on `target`, as one line
 /// that names the combination, or nothing if there is a kernel. `keys` is the
 /// number of keys of a block, or 0 for one that is chosen.

@@ -16,9 +16,13 @@ namespace fa4::tile {
 
 /// The attribute that `tile-to-nvvm` puts on a kernel: a dictionary with the
 /// keys of a manifest of one launch (docs/simulator-manifest.md), except for
-/// `sizes`, which is an array of names, and `resources`, which says what the
-/// kernel uses of its SM.
+/// `sizes`, which is an array of names, `arguments`, the names of the
+/// arguments of the tile.kernel, and `resources`, which says what the kernel
+/// uses of its SM.
 inline constexpr llvm::StringLiteral kManifestAttr = "fa4.manifest";
+
+/// The key of the arguments in that attribute.
+inline constexpr llvm::StringLiteral kArguments = "arguments";
 
 /// The name in a manifest of the number of SMs that a launch has, on which the
 /// grids of kernels with the schedule `static` depend.

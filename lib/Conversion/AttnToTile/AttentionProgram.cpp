@@ -1,0 +1,142 @@
+//===- AttentionProgram.cpp - what tile programs of attention share ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionProgram.h"
+#include "ModVectorizer.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::attn;
+
+double fa4::getScale(AttentionOpInterface op) {
+  if (FloatAttr attr = op.getScaleAttr())
+    return attr.getValueAsDouble();
+  auto q = cast<ShapedType>(op.getQ().getType());
+  return 1.0 / std::sqrt(double(q.getShape().back()));
+}
+
+ScoreScale fa4::chooseScoreScale(AttentionOpInterface op) {
+  double scale = getScale(op);
+  bool isNormal = scale * kLog2E >= std::numeric_limits<float>::min() &&
+                  scale * kLog2E <= std::numeric_limits<float>::max();
+  if (isNormal && op.getScoreMod().empty())
+    return {std::nullopt, scale * kLog2E};
+  return {scale, kLog2E};
+}
+
+AttentionProgram::AttentionProgram(AttentionOpInterface op,
+                                   tile::KernelOp kernel)
+    : attention(op), kernel(kernel), order(getDimOrder(op.getLayout())),
+      b(op.getLoc(), op.getContext()) {
+  b.setInsertionPointToStart(&kernel.getBody().front());
+  zero = index(0);
+  one = index(1);
+}
+
+Value AttentionProgram::size(Value memref, unsigned dim) {
+  return b.createOrFold<memref::DimOp>(memref, index(dim));
+}
+
+Value AttentionProgram::headsOfGroup(Value q, Value k) {
+  return fold<arith::DivUIOp>(size(q, order.head), size(k, order.head));
+}
+
+Value AttentionProgram::diagonal(Value numQueries, Value numKeys) {
+  MaskAttr mask = attention.getMaskAttr();
+  return mask && mask.getAlignment() == MaskAlignment::BottomRight
+             ? sub(numKeys, numQueries)
+             : zero;
+}
+
+Value AttentionProgram::splat(VectorType type, double value) {
+  return arith::ConstantOp::create(
+      b, DenseElementsAttr::get(type, APFloat(float(value))));
+}
+
+Value AttentionProgram::overColumns(Value rowValues, int64_t columns) {
+  int64_t rows = cast<VectorType>(rowValues.getType()).getNumElements();
+  return broadcastTo(b, {rowValues, /*overRows=*/true}, true, true, rows,
+                     columns);
+}
+
+Value AttentionProgram::overRows(Value columnValues, int64_t rows) {
+  int64_t columns = cast<VectorType>(columnValues.getType()).getNumElements();
+  return broadcastTo(b, {columnValues, false, /*overColumns=*/true}, true, true,
+                     rows, columns);
+}
+
+Value AttentionProgram::positions(int64_t n, Value start) {
+  auto type = VectorType::get({n}, b.getIndexType());
+  Value steps = vector::StepOp::create(b, type);
+  Value starts = vector::BroadcastOp::create(b, type, start);
+  return arith::AddIOp::create(b, steps, starts);
+}
+
+/// Rounds f32 numbers to the elements of `memref`.
+Value AttentionProgram::round(Value tile, Value memref) {
+  auto type = cast<VectorType>(tile.getType());
+  Type element = cast<MemRefType>(memref.getType()).getElementType();
+  if (element == type.getElementType())
+    return tile;
+  return arith::TruncFOp::create(b, type.cloneWith(std::nullopt, element),
+                                 tile);
+}
+
+DenseI64ArrayAttr AttentionProgram::tileDims() {
+  return b.getDenseI64ArrayAttr({order.seq, order.dim});
+}
+
+SmallVector<Value> AttentionProgram::indices(Value position, Value head) {
+  SmallVector<Value> result(order.rank);
+  result[*order.batch] = batch;
+  result[order.seq] = position;
+  result[order.head] = head;
+  result[order.dim] = zero;
+  return result;
+}
+
+SmallVector<Value> AttentionProgram::rowIndices(Value position, Value head) {
+  SmallVector<Value> result(order.lseRank());
+  result[*order.lseBatch()] = batch;
+  result[order.lseHead()] = head;
+  result[order.lseSeq()] = position;
+  return result;
+}
+
+Value AttentionProgram::loadTile(Value memref, int64_t rows, Value position,
+                                 Value head) {
+  auto type = cast<MemRefType>(memref.getType());
+  auto tile =
+      VectorType::get({rows, type.getShape().back()}, type.getElementType());
+  return tile::LoadOp::create(b, tile, memref, indices(position, head),
+                              tileDims());
+}
+
+void AttentionProgram::storeTile(Value tile, Value memref, Value position,
+                                 Value head) {
+  tile::StoreOp::create(b, tile, memref, indices(position, head),
+                        /*to=*/Value(), tileDims());
+}
+
+Value AttentionProgram::loadRows(Value memref, int64_t rows, Value position,
+                                 Value head) {
+  return tile::LoadOp::create(b, f32Type(rows), memref,
+                              rowIndices(position, head),
+                              /*dims=*/DenseI64ArrayAttr());
+}
+
+void AttentionProgram::storeRows(Value values, Value memref, Value position,
+                                 Value head) {
+  tile::StoreOp::create(b, values, memref, rowIndices(position, head),
+                        /*to=*/Value(), /*dims=*/DenseI64ArrayAttr());
+}

@@ -1,0 +1,125 @@
+//===- AttentionProgram.h - what tile programs of attention share ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_CONVERSION_ATTNTOTILE_ATTENTIONPROGRAM_H
+#define FA4_LIB_CONVERSION_ATTNTOTILE_ATTENTIONPROGRAM_H
+
+#include "fa4/Dialect/Attn/IR/Attn.h"
+#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include <optional>
+
+namespace fa4 {
+
+inline constexpr double kLog2E = 1.4426950408889634;
+inline constexpr double kLn2 = 0.6931471805599453;
+
+/// The factor of q.k in the scores of `op`.
+double getScale(attn::AttentionOpInterface op);
+
+/// The way in which the factor of q.k reaches the exponent of 2.
+struct ScoreScale {
+  /// The factor by which q.k is multiplied in front of score_mod, if any.
+  std::optional<double> before;
+  /// The factor of the (modified) score in the exponent of 2. It is positive,
+  /// so that the row max of q.k is that of the scores, and a score of -inf has
+  /// the exponential 0.
+  double exponent;
+};
+ScoreScale chooseScoreScale(attn::AttentionOpInterface op);
+
+/// Builds the program of one kernel of an attention op: index arithmetic, which
+/// is folded as it is built, and tiles.
+class AttentionProgram {
+protected:
+  AttentionProgram(attn::AttentionOpInterface op, tile::KernelOp kernel);
+
+  // Index arithmetic.
+  mlir::Value index(int64_t value) {
+    return mlir::arith::ConstantIndexOp::create(b, value);
+  }
+  template <typename Op> mlir::Value fold(mlir::Value x, mlir::Value y) {
+    return b.createOrFold<Op>(x, y);
+  }
+  mlir::Value add(mlir::Value x, mlir::Value y) {
+    return fold<mlir::arith::AddIOp>(x, y);
+  }
+  mlir::Value add(mlir::Value x, int64_t y) { return add(x, index(y)); }
+  mlir::Value sub(mlir::Value x, mlir::Value y) {
+    return fold<mlir::arith::SubIOp>(x, y);
+  }
+  mlir::Value mul(mlir::Value x, mlir::Value y) {
+    return fold<mlir::arith::MulIOp>(x, y);
+  }
+  mlir::Value min(mlir::Value x, mlir::Value y) {
+    return fold<mlir::arith::MinSIOp>(x, y);
+  }
+  mlir::Value max(mlir::Value x, mlir::Value y) {
+    return fold<mlir::arith::MaxSIOp>(x, y);
+  }
+  mlir::Value max(mlir::Value x, int64_t y) { return max(x, index(y)); }
+  mlir::Value floorDiv(mlir::Value x, int64_t y) {
+    return fold<mlir::arith::FloorDivSIOp>(x, index(y));
+  }
+  mlir::Value ceilDiv(mlir::Value x, int64_t y) {
+    return fold<mlir::arith::CeilDivSIOp>(x, index(y));
+  }
+  mlir::Value less(mlir::Value x, mlir::Value y,
+                   mlir::arith::CmpIPredicate predicate) {
+    return mlir::arith::CmpIOp::create(b, predicate, x, y);
+  }
+  mlir::Value size(mlir::Value memref, unsigned dim);
+  /// The query heads of a key/value head.
+  mlir::Value headsOfGroup(mlir::Value q, mlir::Value k);
+  /// The first query on the diagonal of the mask has this distance to the first
+  /// key: key = query + distance.
+  mlir::Value diagonal(mlir::Value numQueries, mlir::Value numKeys);
+
+  // Tiles.
+  mlir::VectorType f32Type(llvm::ArrayRef<int64_t> shape) {
+    return mlir::VectorType::get(shape, b.getF32Type());
+  }
+  mlir::Value splat(mlir::VectorType type, double value);
+  /// Repeats the value of each row (of each column) in a tile of this many rows
+  /// and columns.
+  mlir::Value overColumns(mlir::Value rowValues, int64_t columns);
+  mlir::Value overRows(mlir::Value columnValues, int64_t rows);
+  /// The positions start, start + 1, ..., start + n - 1.
+  mlir::Value positions(int64_t n, mlir::Value start);
+  mlir::Value round(mlir::Value tile, mlir::Value memref);
+  /// Rows [position, position + rows) of a head of a tensor in the op's layout.
+  mlir::Value loadTile(mlir::Value memref, int64_t rows, mlir::Value position,
+                       mlir::Value head);
+  void storeTile(mlir::Value tile, mlir::Value memref, mlir::Value position,
+                 mlir::Value head);
+  /// The same of a tensor with one number a row, which is laid out as the LSE.
+  mlir::Value loadRows(mlir::Value memref, int64_t rows, mlir::Value position,
+                       mlir::Value head);
+  void storeRows(mlir::Value values, mlir::Value memref, mlir::Value position,
+                 mlir::Value head);
+  llvm::SmallVector<mlir::Value> indices(mlir::Value position,
+                                         mlir::Value head);
+  mlir::DenseI64ArrayAttr tileDims();
+
+  attn::AttentionOpInterface attention;
+  tile::KernelOp kernel;
+  attn::DimOrder order;
+  mlir::ImplicitLocOpBuilder b;
+  mlir::Value zero, one;
+  mlir::Value batch; ///< Of the work tile; the program sets it.
+
+private:
+  llvm::SmallVector<mlir::Value> rowIndices(mlir::Value position,
+                                            mlir::Value head);
+};
+
+} // namespace fa4
+
+#endif // FA4_LIB_CONVERSION_ATTNTOTILE_ATTENTIONPROGRAM_H

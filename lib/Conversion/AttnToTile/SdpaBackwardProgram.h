@@ -1,0 +1,48 @@
+//===- SdpaBackwardProgram.h - the gradient's tile programs ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The gradient of attention is three kernels, of which each needs what the one
+// before has written (notation: attn.sdpa_backward).
+//
+//   preprocess   shift[i] = -log2(e) lse[i], -inf in rows that see no key
+//                delta[i] = rowsum(dout[i] * out[i]) - dlse[i]
+//                sums[i]  = 0
+//   main         for each block of keys, over all blocks of queries that see
+//                one of them: dk, dv, and sums[i] += ds[i] k
+//   postprocess  dq[i] = scale sums[i], rounded
+//
+// The sums of dq are f32 numbers in memory, because all blocks of keys add to
+// them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_CONVERSION_ATTNTOTILE_SDPABACKWARDPROGRAM_H
+#define FA4_LIB_CONVERSION_ATTNTOTILE_SDPABACKWARDPROGRAM_H
+
+#include "fa4/Conversion/AttnToTile/AttnToTile.h"
+#include "fa4/Dialect/Tile/IR/Tile.h"
+
+namespace fa4 {
+
+// Each function fills the empty body of `kernel`, whose grid counts tiles of
+// rows (of keys in the main kernel), heads (key/value heads in the main kernel)
+// and batches. The kernel's arguments are those that the comment names.
+
+/// out, dout, lse, dlse (if `op` has it), shift, delta, sums.
+void buildPreprocessProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
+                            const BackwardTiles &tiles);
+/// q, k, v, dout, shift, delta, sums, dk, dv and the captures.
+void buildSdpaBackwardProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
+                              const BackwardTiles &tiles);
+/// sums, dq.
+void buildPostprocessProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
+                             const BackwardTiles &tiles);
+
+} // namespace fa4
+
+#endif // FA4_LIB_CONVERSION_ATTNTOTILE_SDPABACKWARDPROGRAM_H

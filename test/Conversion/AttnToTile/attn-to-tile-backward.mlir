@@ -1,0 +1,91 @@
+// The gradient is three kernels, launched one after the other: what the rows of
+// queries need, a block of keys over the queries that see it, and dq from its sums.
+//
+// RUN: fa4-opt %s --split-input-file --attn-to-tile | FileCheck %s
+
+// The rows' factor of 2^x: -log2(e) lse, and -inf for rows that see no key.
+// CHECK-LABEL: tile.kernel @causal_preprocess_kernel(
+// CHECK-SAME: tile.name = "dlse"
+// CHECK-SAME: grid = [#tile.extent<"Sq" by 128>, #tile.extent<"Hq">, #tile.extent<"B">]
+// CHECK-DAG: %[[LOG2E:.*]] = arith.constant dense<-1.44269502> : vector<128xf32>
+// CHECK-DAG: %[[INF:.*]] = arith.constant dense<0xFF800000> : vector<128xf32>
+// CHECK: %[[LSE:.*]] = tile.load %{{.*}} : memref<?x?x?xf32> -> vector<128xf32>
+// CHECK: %[[EMPTY:.*]] = arith.cmpf oeq, %[[LSE]], %[[INF]]
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[LSE]], %[[LOG2E]]
+// CHECK: %[[SHIFT:.*]] = arith.select %[[EMPTY]], %[[INF]], %[[SCALED]]
+// CHECK: tile.store %[[SHIFT]]
+// CHECK: %[[SUM:.*]] = vector.multi_reduction <add>
+// CHECK: %[[DELTA:.*]] = arith.subf %[[SUM]], %{{.*}} : vector<128xf32>
+// CHECK: tile.store %[[DELTA]]
+// CHECK: tile.store %{{.*}} : vector<128x64xf32>, memref<?x?x?x64xf32>
+
+// A tile of keys works on the blocks of queries that see it; the query heads of
+// the group take turns. Only blocks on the diagonal and a tile that is cut off
+// are masked.
+// CHECK-LABEL: tile.kernel @causal_kernel(
+// CHECK-SAME: tile.name = "sums", tile.output = "partial"
+// CHECK-SAME: grid = [#tile.extent<"Sk" by 128>, #tile.extent<"Hkv">, #tile.extent<"B">]
+// CHECK-SAME: condition = "Hq % Hkv == 0"
+// CHECK: %[[GROUP:.*]] = arith.divui
+// CHECK: %[[FIRST:.*]] = arith.minsi
+// CHECK: %[[CUT:.*]] = arith.cmpi sgt
+// CHECK: %[[FULL:.*]] = arith.select %[[CUT]]
+// CHECK: %[[MASKED:.*]] = arith.muli %{{.*}}, %[[GROUP]]
+// CHECK: scf.for %[[STEP:[^ ]*]] =
+// CHECK: arith.divui %[[STEP]], %[[GROUP]]
+// CHECK: tile.mma %{{.*}}, transpose %{{.*}} -> vector<128x128xf32>
+// CHECK: arith.cmpi slt, %[[STEP]], %[[MASKED]]
+// CHECK: scf.if
+// CHECK: math.exp2
+// CHECK: tile.mma {{.*}} acc
+// CHECK: tile.mma {{.*}} acc
+// CHECK: %[[DQ:.*]] = tile.mma transpose
+// CHECK: tile.reduce_add %[[DQ]]
+// CHECK: scf.yield
+
+// CHECK-LABEL: tile.kernel @causal_postprocess_kernel(
+// CHECK: arith.mulf %{{.*}}, %{{.*}} : vector<128x64xf32>
+// CHECK: arith.truncf
+
+// CHECK-LABEL: func.func @causal(
+// CHECK: %[[A:.*]] = memref.alloc(
+// CHECK: %[[B:.*]] = memref.alloc(
+// CHECK: %[[C:.*]] = memref.alloc(
+// CHECK: tile.launch @causal_preprocess_kernel {{.*}} outs(%[[A]], %[[B]], %[[C]] :
+// CHECK: tile.launch @causal_kernel ins({{.*}}, %[[A]], %[[B]] : {{.*}}) outs(%[[C]],
+// CHECK: tile.launch @causal_postprocess_kernel ins(%[[C]] :
+// CHECK: memref.dealloc %[[A]]
+// CHECK: memref.dealloc %[[B]]
+// CHECK: memref.dealloc %[[C]]
+// CHECK-NOT: attn.
+func.func @causal(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>, %v: memref<?x?x?x64xbf16>,
+                  %o: memref<?x?x?x64xbf16>, %do: memref<?x?x?x64xbf16>, %lse: memref<?x?x?xf32>, %dlse: memref<?x?x?xf32>,
+                  %dq: memref<?x?x?x64xbf16>, %dk: memref<?x?x?x64xbf16>, %dv: memref<?x?x?x64xbf16>) {
+  attn.sdpa_backward %q, %k, %v out(%o) dout(%do) lse(%lse) dlse(%dlse : memref<?x?x?xf32>)
+      layout<bshd> mask<causal, bottom_right>
+      outs(%dq, %dk, %dv : memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>)
+    : memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>,
+      memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?xf32>
+  return
+}
+
+// -----
+
+// Whole tiles of keys without a mask have no branch, and one head a group no
+// division. On tensors, the results of a launch are what the next one reads.
+// CHECK-LABEL: tile.kernel @full_kernel(
+// CHECK-NOT: scf.if
+// CHECK-NOT: divui
+// CHECK-LABEL: func.func @full(
+// CHECK: %[[P:.*]]:3 = tile.launch @full_preprocess_kernel
+// CHECK: %[[M:.*]]:3 = tile.launch @full_kernel ins({{.*}}, %[[P]]#0, %[[P]]#1 : {{.*}}) outs(%[[P]]#2,
+// CHECK: %[[DQ:.*]] = tile.launch @full_postprocess_kernel ins(%[[M]]#0 :
+// CHECK: return %[[DQ]], %[[M]]#1, %[[M]]#2
+func.func @full(%q: tensor<1x128x2x64xf16>, %k: tensor<1x256x2x64xf16>, %o: tensor<1x128x2x64xf16>, %lse: tensor<1x2x128xf32>)
+    -> (tensor<1x128x2x64xf16>, tensor<1x256x2x64xf16>, tensor<1x256x2x64xf16>) {
+  %dq, %dk, %dv = attn.sdpa_backward %q, %k, %k out(%o) dout(%o) lse(%lse) layout<bshd>
+    : tensor<1x128x2x64xf16>, tensor<1x256x2x64xf16>, tensor<1x256x2x64xf16>,
+      tensor<1x128x2x64xf16>, tensor<1x128x2x64xf16>, tensor<1x2x128xf32>
+      -> tensor<1x128x2x64xf16>, tensor<1x256x2x64xf16>, tensor<1x256x2x64xf16>
+  return %dq, %dk, %dv : tensor<1x128x2x64xf16>, tensor<1x256x2x64xf16>, tensor<1x256x2x64xf16>
+}
