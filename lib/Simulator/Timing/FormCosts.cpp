@@ -130,6 +130,10 @@ private:
         ready(isLess);
     using Pending = std::pair<double, unsigned>;
     std::priority_queue<Pending, std::vector<Pending>, std::greater<>> pending;
+    // Nothing moves behind the instruction that ends the stretch.
+    unsigned last = nodes.size() - 1;
+    bool isFenced = nodes[last].kind.isFence;
+    nodes[last].waitsFor += isFenced;
     for (unsigned i = 0; i < nodes.size(); ++i)
       if (nodes[i].waitsFor == 0)
         ready.push(i);
@@ -150,6 +154,8 @@ private:
           pending.push({readyAt(consumer), consumer});
       now += nodes[best].kind.count;
     }
+    if (isFenced)
+      order.push_back(last);
   }
 
   double readyAt(unsigned node) const {

@@ -508,8 +508,8 @@ void TimedCluster::wgmmaIssued(AsyncOp &op, uint32_t queue, bool isLast) {
   delay(now + work.n * get(P::WgmmaIssue));
   while (!begins.empty() && begins.front() <= now)
     begins.pop_front();
-  auto ahead = size_t(
-      get(work.sharedA ? P::WgmmaIssueAhead : P::WgmmaAheadRegisters));
+  auto ahead =
+      size_t(get(work.sharedA ? P::WgmmaIssueAhead : P::WgmmaAheadRegisters));
   if (begins.size() > ahead)
     delay(begins[begins.size() - ahead - 1]);
 }

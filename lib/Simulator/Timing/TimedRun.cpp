@@ -166,34 +166,33 @@ Launch::runUntilDone(std::vector<std::unique_ptr<TimedCluster>> &active) {
   /// Rounds of expired waits after which a launch counts as stuck.
   constexpr unsigned maxIdleRounds = 64;
   unsigned idleRounds = 0;
+  // A cluster changes its own next time only.
+  std::vector<double> times;
+  for (auto &cluster : active)
+    times.push_back(cluster->nextTime());
   while (!sink.shouldStop()) {
-    double best = TimedCluster::never;
-    size_t next = 0;
-    for (size_t i = 0; i < active.size(); ++i) {
-      if (active[i]->isDone()) {
-        std::unique_ptr<TimedCluster> done = std::move(active[i]);
-        active.erase(active.begin() + i);
+    size_t next = std::min_element(times.begin(), times.end()) - times.begin();
+    if (times[next] < TimedCluster::never) {
+      uint64_t epoch = active[next]->cluster->epoch;
+      active[next]->advance();
+      if (active[next]->isDone()) {
+        std::unique_ptr<TimedCluster> done = std::move(active[next]);
+        active.erase(active.begin() + next);
         done->finish();
         std::lock_guard<std::mutex> lock(mutex);
         stats.add(done->cluster->stats);
         return done;
       }
-      double time = active[i]->nextTime();
-      if (time < best) {
-        best = time;
-        next = i;
-      }
-    }
-    if (best < TimedCluster::never) {
-      uint64_t epoch = active[next]->cluster->epoch;
-      active[next]->advance();
+      times[next] = active[next]->nextTime();
       if (active[next]->cluster->epoch != epoch)
         idleRounds = 0;
       continue;
     }
     bool any = false;
-    for (auto &cluster : active)
-      any |= cluster->expireWaits();
+    for (size_t i = 0; i < active.size(); ++i) {
+      any |= active[i]->expireWaits();
+      times[i] = active[i]->nextTime();
+    }
     if (!any || ++idleRounds > maxIdleRounds) {
       active.front()->cluster->reportHang();
       return nullptr;
@@ -248,10 +247,13 @@ Sample Launch::sample(uint64_t index) {
     std::unique_ptr<TimedCluster> done = runUntilDone(active);
     if (!done)
       break;
-    // Those beside it stand for others that take the same time.
-    found.cycles = std::max(found.cycles, done->end);
-    found.flops += double(done->cluster->stats.mmaFlops) / slots;
+    // Those beside it are there for what they take from it.
+    if (done->cluster->index != index)
+      continue;
+    found.cycles = done->end;
+    found.flops = double(done->cluster->stats.mmaFlops);
     keepLongest(*done, place, done->end);
+    break;
   }
   found.tensor = place.sms.front()->tensor.busy / slots;
   std::lock_guard<std::mutex> lock(mutex);

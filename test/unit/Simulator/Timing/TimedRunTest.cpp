@@ -1,0 +1,146 @@
+//===- TimedRunTest.cpp - how long launches take --------------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Simulator/Timing/TimedRun.h"
+#include "../Machine/KernelTest.h"
+#include "fa4/Target/TargetDescription.h"
+
+using namespace fa4::sim;
+using namespace fa4::sim::test;
+using P = fa4::TimingParameter;
+
+namespace {
+
+std::string hopper(const std::string &parameters, const std::string &body) {
+  return ".version 8.0\n.target sm_90a\n.address_size 64\n"
+         ".visible .entry k(" +
+         parameters +
+         ") {\n.reg .f32 %f<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>;"
+         " .reg .pred %p<9>; .shared .align 8 .b64 bar[2];\n" +
+         body + "\nret;\n}\n";
+}
+
+/// A loop of `count`, a register, dependent additions.
+std::string chain(const std::string &count, const std::string &label) {
+  return label + ":\nadd.f32 %f1, %f1, %f2;\nsub.u32 " + count + ", " + count +
+         ", 1;\nsetp.ne.u32 %p1, " + count + ", 0;\n@%p1 bra " + label + ";\n";
+}
+
+TimedResult run(Kernel &kernel, bool everyCta = false) {
+  EXPECT_EQ(kernel.error, "");
+  TimeOptions options;
+  options.parameters = *fa4::timingParameters("sm_90a");
+  options.everyCta = everyCta;
+  const Program &program = kernel.simulator->program();
+  return llvm::cantFail(runTimed(program, kernel.simulator->memory(),
+                                 issueCostsFromForms(program), kernel.config,
+                                 RunOptions(), options));
+}
+
+TEST(TimedRun, TheKernelSeesTheClockOfTheModel) {
+  Kernel kernel(hopper(".param .u64 out",
+                       "ld.param.u64 %rd1, [out];\nmov.u32 %r1, 100;\n"
+                       "mov.u64 %rd2, %clock64;\n" +
+                           chain("%r1", "$L") +
+                           "mov.u64 %rd3, %clock64;\nsub.u64 %rd3, %rd3, %rd2;"
+                           "\nst.global.u64 [%rd1], %rd3;"));
+  kernel.buffer("out", 8);
+  kernel.config.block = {32, 1, 1};
+  TimedResult result = run(kernel);
+  EXPECT_TRUE(result.run.ok()) << reports(result.run);
+  double seen = *kernel.data<uint64_t>("out");
+  EXPECT_GT(seen, 100 * 8);
+  EXPECT_LT(seen, 100 * 16);
+  EXPECT_GT(result.time.cycles, seen);
+  EXPECT_EQ(result.time.simulatedCtas, 1u);
+}
+
+// Warp 0 waits for warp 1, which computes for long: the time of warp 0 goes
+// into its wait, at its line.
+TEST(TimedRun, WaitsAreNamedByTheirLine) {
+  Kernel kernel(hopper(
+      "", "mov.u32 %r1, %tid.x;\nmov.u32 %r2, 500;\nmov.u32 %r3, bar;\n"
+          "setp.ne.u32 %p2, %r1, 0;\n"
+          "@!%p2 mbarrier.init.shared.b64 [%r3], 32;\nbar.sync 0;\n"
+          "setp.ge.u32 %p3, %r1, 32;\n@%p3 bra $OTHER;\n"
+          "$W:\nmbarrier.try_wait.parity.shared.b64 %p4, [%r3], 0;\n"
+          "@!%p4 bra $W;\nret;\n$OTHER:\n" +
+              chain("%r2", "$L") + "mbarrier.arrive.shared.b64 _, [%r3];"));
+  kernel.config.block = {64, 1, 1};
+  TimedResult result = run(kernel);
+  ASSERT_TRUE(result.run.ok()) << reports(result.run);
+  ASSERT_EQ(result.time.warps.size(), 2u);
+  const WarpTimes &waiting = result.time.warps[0], &busy = result.time.warps[1];
+  constexpr uint32_t waitLine = 15;
+  ASSERT_TRUE(waiting.waits.count(waitLine));
+  EXPECT_GT(waiting.waits.at(waitLine), 500 * 8);
+  EXPECT_GT(waiting.end, busy.end) << "a hand-off behind the arrival";
+  EXPECT_GT(busy.issue, 500 * 8);
+  // A wait that sleeps costs no instructions.
+  EXPECT_LT(waiting.instructions, 50u);
+}
+
+// The work of a CTA grows with its number; a few tell the time of all.
+TEST(TimedRun, SamplesPredictTheWholeLaunch) {
+  std::string text =
+      hopper("", "mov.u32 %r1, %ctaid.x;\nadd.u32 %r1, %r1, 8;\n" +
+                     chain("%r1", "$L"));
+  Kernel sampled(text), whole(text);
+  for (Kernel *kernel : {&sampled, &whole}) {
+    kernel->config.block = {32, 1, 1};
+    kernel->config.dynamicSharedBytes = 100 << 10;
+    kernel->config.grid = {600, 1, 1};
+  }
+  TimedResult few = run(sampled), all = run(whole, /*everyCta=*/true);
+  EXPECT_LT(few.time.simulatedCtas, 60u);
+  EXPECT_EQ(all.time.simulatedCtas, 600u);
+  EXPECT_EQ(few.time.busySms, 132u);
+  EXPECT_EQ(few.time.ctasPerSm, 2u) << "by shared memory";
+  EXPECT_NEAR(few.time.cycles / all.time.cycles, 1, 0.05);
+}
+
+// CTAs of two lengths in turns: no line between samples predicts them.
+TEST(TimedRun, SamplesOfPeriodicWorkAreSpread) {
+  std::string text = hopper("", "mov.u32 %r1, %ctaid.x;\nand.b32 %r1, %r1, 7;\n"
+                                "mad.lo.u32 %r1, %r1, 100, 10;\n" +
+                                    chain("%r1", "$L"));
+  Kernel sampled(text), whole(text);
+  for (Kernel *kernel : {&sampled, &whole}) {
+    kernel->config.block = {32, 1, 1};
+    kernel->config.dynamicSharedBytes = 100 << 10;
+    kernel->config.grid = {1199, 1, 1};
+  }
+  double few = run(sampled).time.cycles;
+  double all = run(whole, /*everyCta=*/true).time.cycles;
+  EXPECT_NEAR(few / all, 1, 0.15);
+}
+
+TEST(TimedRun, AHangIsAFinding) {
+  Kernel kernel(
+      hopper("", "mov.u32 %r3, bar;\nmbarrier.init.shared.b64 [%r3], 2;\n"
+                 "$W:\nmbarrier.try_wait.parity.shared.b64 %p4, [%r3], 0;\n"
+                 "@!%p4 bra $W;"));
+  TimedResult result = run(kernel);
+  ASSERT_EQ(result.run.findings, 1u);
+  EXPECT_EQ(result.run.reports[0].kind, "hang");
+}
+
+TEST(TimedRun, LaunchesThatCannotBeMadeAreErrors) {
+  Kernel kernel(hopper("", ""));
+  kernel.config.block = {2048, 1, 1};
+  TimeOptions options;
+  options.parameters = *fa4::timingParameters("sm_90a");
+  const Program &program = kernel.simulator->program();
+  auto result = runTimed(program, kernel.simulator->memory(),
+                         issueCostsFromForms(program), kernel.config,
+                         RunOptions(), options);
+  ASSERT_FALSE(bool(result));
+  EXPECT_NE(llvm::toString(result.takeError()).find("1024 threads"),
+            std::string::npos);
+}
+
+} // namespace
