@@ -64,6 +64,7 @@ private:
   std::map<uint64_t, Sample> sampleAxis(uint64_t count, uint64_t step);
   void runEvery();
   void runSampled();
+  void runResident();
   void runTakers();
   double schedule(llvm::function_ref<double(uint64_t)> cyclesOf) const;
   void keepLongest(const TimedCluster &cluster, const Place &place,
@@ -461,6 +462,29 @@ void Launch::runSampled() {
   findBounds(sum);
 }
 
+/// All clusters run at the same time, as those of persistent kernels do: the
+/// launch is over when the last one is. They mostly have equal work, the first
+/// ones a little more.
+void Launch::runResident() {
+  constexpr double tolerance = 0.01;
+  uint64_t last = grid.clusterCount - 1;
+  sampleAll({0, last});
+  double difference = samples[0].cycles - samples[last].cycles;
+  if (std::abs(difference) > tolerance * samples[0].cycles)
+    sampleAll({last / 2});
+  if (sink.shouldStop())
+    return;
+  Sample sum;
+  for (uint64_t i = 0; i < grid.clusterCount; ++i) {
+    Sample value = lookup(samples, i);
+    sum.flops += value.flops;
+    sum.tensor += value.tensor * grid.ctasPerCluster / chip.busySms;
+  }
+  for (const auto &[index, found] : samples)
+    result.cycles = std::max(result.cycles, found.cycles);
+  findBounds(sum);
+}
+
 /// Clusters that take over the work of others (clusterlaunchcontrol): all that
 /// run are taken to go on at the pace of the one that is simulated.
 void Launch::runTakers() {
@@ -515,6 +539,8 @@ TimedResult Launch::time() {
     runEvery();
   else if (takes)
     runTakers();
+  else if (grid.clusterCount <= places * slots)
+    runResident();
   else
     runSampled();
   if (grid.checker && !sink.shouldStop())

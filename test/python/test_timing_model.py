@@ -1,0 +1,73 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""fa4-sim --time against what was measured on a card: the kernels of bench/timing read the clock of the model as
+they read that of the card, and the cycles of an operation come out of both in the same way."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+from fa4 import tools
+from fa4.timing import __main__ as timing
+from fa4.timing.micro import micros
+
+pytestmark = pytest.mark.skipif(not tools.has_tools("fa4-sim"), reason="needs fa4-sim")
+
+# Operations of each unit, and the largest relative error. Costs come from the table of PTX forms, so that the
+# test needs no ptxas; what that table cannot know is which instructions the assembler merges.
+BOUNDS = {
+    "fma.f32, latency": 0.1,
+    "fma.f32, 16 warps": 0.05,
+    "lop3.b32, 16 warps": 0.05,
+    "ex2.approx.ftz.f32, latency": 0.1,
+    "ex2.approx.ftz.f32, 8 warps": 0.05,
+    "shfl.sync.bfly.b32, 8 warps": 0.05,
+    "ld.shared.b32, latency": 0.1,
+    "ld.shared.v4.b32, 8 warps": 0.05,
+    "ld.global.cg.u64, latency, L2": 0.1,
+    "bar.sync, 256 threads": 0.1,
+    "mbarrier, there and back, 2 x 128 threads": 0.15,
+    "barrier.cluster.arrive and wait, 2 CTAs": 0.1,
+    "ld.shared::cluster.b32, latency": 0.1,
+    "wgmma m64n8k16, A in shared memory, interval, 2 warpgroups": 0.05,
+    "wgmma m64n128k16, A in shared memory, interval, 2 warpgroups": 0.05,
+    "wgmma m64n64k16, A in registers, one and its wait": 0.15,
+    "cp.async.bulk, load of 1024 bytes, latency, L2": 0.1,
+    "cp.async.bulk, load of 32768 bytes, latency, L2": 0.1,
+    "cp.async.bulk, 8 loads of 2048 bytes, L2": 0.15,
+    "cp.async.bulk, store of 8192 bytes and its wait": 0.1,
+}
+PASSES = (8, 24)
+
+
+def modelled(micro, folder):
+    """Cycles of an operation, as fa4.timing.kernel.measure has it from a card."""
+    (folder / "k.ptx").write_text(micro.ptx)
+    times = []
+    for passes in PASSES:
+        case = micro.case(passes)
+        tensors = {}
+        for buffer in case.buffers:
+            np.save(folder / f"{buffer.name}.npy", np.frombuffer(buffer.data, dtype=np.uint8))
+            tensors[buffer.name] = {"dtype": "u8", "shape": [len(buffer.data)], "file": f"{buffer.name}.npy", "alignment": 256}
+        manifest = {"ptx": "k.ptx", "tensors": tensors, "params": [{"tensor": buffer.name} for buffer in case.buffers],
+                    "grid": [case.ctas], "block": [case.threads], "cluster": [case.cluster]}  # fmt: skip
+        (folder / "k.json").write_text(json.dumps(manifest))
+        command = [tools.find_tool("fa4-sim"), folder / "k.json", "--time", "--costs=forms", "--output", f"out={folder}/result.npy"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        times.append(micro.time([np.load(folder / "result.npy").tobytes()]))
+    return (times[1] - times[0]) / (PASSES[1] - PASSES[0]) / micro.operations
+
+
+@pytest.mark.parametrize("micro", [micro for micro in micros() if micro.name in BOUNDS], ids=lambda micro: micro.name)
+def test_operations_cost_what_a_card_takes(micro, tmp_path):
+    measured = json.loads(timing.RECORDED.read_text())["cycles"][micro.name]
+    assert modelled(micro, tmp_path) == pytest.approx(measured, rel=BOUNDS[micro.name])
+
+
+def test_all_bounds_are_of_operations():
+    assert BOUNDS.keys() <= {micro.name for micro in micros()}
