@@ -31,6 +31,10 @@ def random : Switch<"random",
 def raw : Switch<"raw", "Write bf16 and fp8 as their bits, not as float32">;
 def time : Switch<"time",
   "Tell how long each launch takes on the chip, and where the time goes">;
+defm trace : Value<"trace", "FILE",
+  "Write what happens in the first CTA of a timed launch as a trace for Perfetto or Chrome">;
+def sensitivity : Switch<"sensitivity",
+  "With --time: tell how much the time of the first CTA moves over the range of each parameter of the chip">;
 defm costs : Value<"costs", "NAME",
   "Where --time takes the costs of instructions from: the machine code that ptxas makes, or a table of PTX forms (default: machine, where ptxas and nvdisasm are there)">;
 defm set : Value<"set", "NAME=NUMBER",

@@ -169,6 +169,16 @@ void fa4::sim::printTime(llvm::raw_ostream &os, const ptx::Module &module,
                 "cycles", "issue", "slots", "pipes", "results", "waits");
   for (const Role &role : groupWarps(time))
     printRole(os, module, role);
+  if (time.sensitivity.empty())
+    return;
+  os << formatv("  {0,-26} {1,10} {2,10}   {3,8} {4,8}  confidence\n",
+                "CTA's time over ranges", "from", "to", "at from", "at to");
+  constexpr size_t mostParameters = 15;
+  for (const Sensitivity &entry :
+       llvm::ArrayRef(time.sensitivity).take_front(mostParameters))
+    os << formatv("  {0,-26} {1,10:f2} {2,10:f2}   {3,8:p1} {4,8:p1}  {5}\n",
+                  entry.parameter, entry.low, entry.high, entry.atLow,
+                  entry.atHigh, entry.confidence);
 }
 
 llvm::json::Value fa4::sim::toJson(const TimeResult &time) {
@@ -194,7 +204,17 @@ llvm::json::Value fa4::sim::toJson(const TimeResult &time) {
                            {"scoreboard", warp.scoreboard},
                            {"waits", std::move(waits)}});
   }
+  llvm::json::Array sensitivity;
+  for (const Sensitivity &entry : time.sensitivity)
+    sensitivity.push_back(
+        llvm::json::Object{{"parameter", entry.parameter},
+                           {"low", entry.low},
+                           {"high", entry.high},
+                           {"at_low", entry.atLow},
+                           {"at_high", entry.atHigh},
+                           {"confidence", std::string(1, entry.confidence)}});
   return llvm::json::Object{
+      {"sensitivity", std::move(sensitivity)},
       {"cycles", time.cycles},
       {"seconds", time.seconds},
       {"clock_ghz", time.clockGHz},

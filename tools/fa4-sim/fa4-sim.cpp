@@ -77,6 +77,8 @@ struct Options {
        progress = false, time = false;
   std::vector<std::string> parameters; ///< NAME=NUMBER of --set.
   std::string costs;                   ///< "machine", "forms" or "".
+  std::string trace;                   ///< A file.
+  bool sensitivity = false;
   RunOptions run;
 };
 
@@ -206,8 +208,11 @@ static bool readOptions(const InputArgList &args, Options &options) {
       options.costs != "forms")
     return fail("unknown costs '" + Twine(options.costs) +
                 "' (known: machine, forms)");
-  if (!options.costs.empty() && !options.time)
-    return fail("--costs is for --time");
+  options.trace = args.getLastArgValue(OPT_trace);
+  options.sensitivity = args.hasArg(OPT_sensitivity);
+  for (OptionId id : {OPT_costs, OPT_trace, OPT_sensitivity})
+    if (args.hasArg(id) && !options.time)
+      return fail(args.getLastArg(id)->getSpelling() + " is for --time");
   if (!options.parameters.empty() && !options.time)
     return fail("--set is for --time");
   options.json = args.hasArg(OPT_json);
@@ -442,12 +447,36 @@ private:
       auto costs = costsOf(launch, program);
       if (!costs)
         return costs.takeError();
+      Trace trace;
+      timeOptions.trace = options.trace.empty() ? nullptr : &trace;
       auto done = runTimed(program, simulator.memory(), **costs, config,
                            timedRun, timeOptions);
       if (!done)
         return done.takeError();
       time = std::move(done->time);
       result = std::move(done->run);
+      if (result.ok() && options.sensitivity) {
+        timeOptions.trace = nullptr;
+        auto run = [&](const fa4::TimingParameters &changed) {
+          TimeOptions other = timeOptions;
+          other.parameters = changed;
+          other.everyCta = false;
+          other.onlyFirst = true;
+          timedRun.checker = nullptr;
+          session.reset();
+          return runTimed(program, simulator.memory(), **costs, config,
+                          timedRun, other);
+        };
+        auto found = findSensitivity(program.chip->chip, *parameters, run);
+        if (!found)
+          return found.takeError();
+        time->sensitivity = std::move(*found);
+      }
+      if (!options.trace.empty()) {
+        fa4::OutputFiles files;
+        files.add(options.trace, trace.json());
+        return files.write();
+      }
       return llvm::Error::success();
     };
     if (llvm::Error error = session.runWith(launch, execute))
@@ -512,6 +541,14 @@ static int runManifest(Options &options) {
   if (auto error = session.prepare(
           {options.random, options.fillSeed, options.time && !options.check}))
     return fail(std::move(error)), 2;
+  size_t launches = std::min(options.lastLaunch, session.launchCount() - 1) + 1;
+  bool isOne = launches == options.firstLaunch + 1 &&
+               options.firstSeed == options.lastSeed;
+  if (!options.trace.empty() && !isOne &&
+      options.firstLaunch < session.launchCount())
+    return fail("--trace is for one launch, of " + Twine(launches) +
+                "; choose it with --launches"),
+           2;
   if (options.firstLaunch >= session.launchCount())
     return fail(options.manifest + " has no launch " +
                 Twine(options.firstLaunch)),

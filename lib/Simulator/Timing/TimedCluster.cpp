@@ -263,7 +263,7 @@ void TimedCluster::stepWarp(unsigned index) {
   current.clock = &clock;
   current.sm = &sm;
   current.kind = &timed.classes[fragment.pc];
-  current.rank = warp.cta->rank;
+  current.track = {warp.cta->rank, warp.index};
   current.isRetry = isRetry;
   now = time;
   if (!isRetry && !fragment.isCharged) {
@@ -294,8 +294,12 @@ void TimedCluster::stepWarp(unsigned index) {
         chargeSpecial(part, now);
     }
     double over = std::max({waitingSince, isRetry ? now : 0, current.wakeAt});
-    if (over > waitingSince)
+    if (over > waitingSince) {
       times.waits[inst.line] += over - waitingSince;
+      if (trace)
+        trace->add(Trace::Slice{current.track, waitingSince, over, inst.line,
+                                inst.opcode});
+    }
     for (Fragment &other : warp.fragments)
       if (other.mask & step.mask)
         other.readyAt = std::max(other.readyAt, over);
@@ -392,6 +396,9 @@ void TimedCluster::mbarrierSignal(const Cta &cta, const Mbarrier &barrier,
                                 : get(P::MbarrierHandOff);
   BarrierTime &time = timeOf(cta, barrier.offset);
   time.isByThread = !isPerforming;
+  time.signalledAt = now;
+  if (actor.warp)
+    time.signaller = {actor.warp->cta->rank, actor.warp->index};
   time.signalled = std::max(time.signalled, now + latency);
 }
 
@@ -404,6 +411,9 @@ void TimedCluster::mbarrierPhase(const Cta &cta, const Mbarrier &barrier) {
 void TimedCluster::mbarrierSeen(const Cta &cta, const Mbarrier &barrier) {
   const BarrierTime &time = timeOf(cta, barrier.offset);
   delay(time.complete);
+  if (trace && current.isRetry && time.isByThread)
+    trace->add(Trace::Arrow{time.signaller, current.track, time.signalledAt,
+                            time.complete});
   if (!current.isRetry)
     return delay(now + get(P::MbarrierTry));
   // A suspended wait takes longer to go on where a thread has arrived; the
@@ -442,8 +452,30 @@ void TimedCluster::clusterLeave() { delay(clusterTime.signalled); }
 // Asynchronous operations
 //===----------------------------------------------------------------------===//
 
-SmModel &TimedCluster::smOf(const AsyncOp &op) {
-  return *sms[op.issuer / (cluster->grid.warpsPerCta * warpSize)];
+static Trace::Unit unitOf(AsyncWork::Kind kind) {
+  switch (kind) {
+  case AsyncWork::Wgmma:
+  case AsyncWork::TensorMma:
+  case AsyncWork::TensorCopy:
+    return Trace::TensorCores;
+  case AsyncWork::BulkLoad:
+    return Trace::BulkLoads;
+  case AsyncWork::BulkStore:
+  case AsyncWork::BulkReduce:
+    return Trace::BulkStores;
+  default:
+    return Trace::Others;
+  }
+}
+
+void TimedCluster::traceWork(const AsyncOp &op, const AsyncWork &work,
+                             const AsyncTimes &times) {
+  Trace::Unit unit = unitOf(work.kind);
+  // Products overlap: a slice is the time for which one has the tensor cores.
+  double over = unit == Trace::TensorCores ? smOf(op).tensor.free : times.end;
+  if (over > times.begin)
+    trace->add(Trace::Slice{
+        {rankOf(op), unit}, times.begin, over, op.inst->line, op.inst->opcode});
 }
 
 AsyncTimes TimedCluster::timesOf(const AsyncWork &work, SmModel &sm,
@@ -493,8 +525,12 @@ void TimedCluster::schedule(AsyncOp &op, uint32_t queue,
 
 void TimedCluster::asyncIssued(AsyncOp &op, uint32_t queue) {
   AsyncWork work = op.work();
-  if (work.kind != AsyncWork::Wgmma)
-    schedule(op, queue, timesOf(work, smOf(op), now));
+  if (work.kind == AsyncWork::Wgmma)
+    return;
+  AsyncTimes times = timesOf(work, smOf(op), now);
+  schedule(op, queue, times);
+  if (trace)
+    traceWork(op, work, times);
 }
 
 void TimedCluster::wgmmaIssued(AsyncOp &op, uint32_t queue, bool isLast) {
@@ -503,6 +539,8 @@ void TimedCluster::wgmmaIssued(AsyncOp &op, uint32_t queue, bool isLast) {
     AsyncTimes times = timesOf(op.work(), smOf(op), now);
     schedule(op, queue, times);
     begins.push_back(times.begin);
+    if (trace)
+      traceWork(op, op.work(), times);
   }
   AsyncWork work = op.work();
   delay(now + work.n * get(P::WgmmaIssue));

@@ -63,6 +63,7 @@ public:
 
   std::unique_ptr<Cluster> cluster;
   double start, end;
+  Trace *trace = nullptr; ///< May be null.
   /// Where the time of each warp went, CTA by CTA.
   std::vector<WarpTimes> warpTimes;
 
@@ -104,7 +105,7 @@ private:
     WarpClock *clock = nullptr;
     SmModel *sm = nullptr;
     const InstructionClass *kind = nullptr;
-    uint32_t rank = 0;      ///< Of its CTA.
+    Trace::Track track;
     double issuedAt = 0;    ///< The warp may issue the next one then.
     double wakeAt = 0;      ///< The instruction is over then at the earliest.
     double sharedBytes = 0; ///< With what conflicts of banks waste.
@@ -126,6 +127,8 @@ private:
     double signalled = 0;    ///< When the signals of this phase are seen.
     double complete = 0;     ///< When a waiter sees the end of the last phase.
     bool isByThread = false; ///< A thread, no copy or product, was the last.
+    Trace::Track signaller;  ///< The last one, and when it signalled.
+    double signalledAt = 0;
   };
 
   double get(TimingParameter id) const { return sms.front()->chip[id]; }
@@ -148,7 +151,12 @@ private:
   void chargeSpecial(SmModel::Part &part, double at);
   void delay(double until) { current.wakeAt = std::max(current.wakeAt, until); }
   AsyncTimes timesOf(const AsyncWork &work, SmModel &sm, double at);
-  SmModel &smOf(const AsyncOp &op);
+  uint32_t rankOf(const AsyncOp &op) const {
+    return op.issuer / (cluster->grid.warpsPerCta * warpSize);
+  }
+  SmModel &smOf(const AsyncOp &op) { return *sms[rankOf(op)]; }
+  void traceWork(const AsyncOp &op, const AsyncWork &work,
+                 const AsyncTimes &times);
   void schedule(AsyncOp &op, uint32_t queue, const AsyncTimes &times);
   BarrierTime &timeOf(const Cta &cta, uint32_t offset) {
     return mbarrierTimes[cta.rank << sharedRankShift | offset];

@@ -65,6 +65,7 @@ private:
   void runEvery();
   void runSampled();
   void runResident();
+  void runFirst();
   void runTakers();
   double schedule(llvm::function_ref<double(uint64_t)> cyclesOf) const;
   void keepLongest(const TimedCluster &cluster, const Place &place,
@@ -154,8 +155,11 @@ std::unique_ptr<TimedCluster> Launch::start(uint64_t index, Place &place,
     sms.push_back(sm.get());
   auto cluster =
       std::make_unique<Cluster>(grid, index, first, grid.seed + index);
-  return std::make_unique<TimedCluster>(timed, std::move(cluster),
-                                        std::move(sms), at);
+  auto result = std::make_unique<TimedCluster>(timed, std::move(cluster),
+                                               std::move(sms), at);
+  if (index == 0)
+    result->trace = options.trace;
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -462,6 +466,13 @@ void Launch::runSampled() {
   findBounds(sum);
 }
 
+void Launch::runFirst() {
+  sampleAll({0});
+  result.cycles = samples[0].cycles;
+  findBounds(samples[0]);
+  result.cycles = samples[0].cycles;
+}
+
 /// All clusters run at the same time, as those of persistent kernels do: the
 /// launch is over when the last one is. They mostly have equal work, the first
 /// ones a little more.
@@ -535,7 +546,9 @@ TimedResult Launch::time() {
   });
   /// Launches that are so small are simulated in full.
   constexpr uint64_t fewClusters = 4;
-  if (options.everyCta || grid.clusterCount <= fewClusters)
+  if (options.onlyFirst)
+    runFirst();
+  else if (options.everyCta || grid.clusterCount <= fewClusters)
     runEvery();
   else if (takes)
     runTakers();

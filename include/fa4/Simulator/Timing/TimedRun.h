@@ -14,6 +14,7 @@
 
 #include "fa4/Simulator/Machine/Simulator.h"
 #include "fa4/Simulator/Timing/IssueCost.h"
+#include "fa4/Simulator/Timing/Trace.h"
 #include "fa4/Target/TimingParameters.h"
 #include "llvm/ADT/MapVector.h"
 #include <map>
@@ -50,6 +51,19 @@ struct TimeOptions {
   /// Every CTA is simulated; otherwise as many as it takes to know the time of
   /// all.
   bool everyCta = false;
+  /// The first cluster alone is simulated, as if it were the launch.
+  bool onlyFirst = false;
+  /// Gets what happens in the first cluster. May be null.
+  Trace *trace = nullptr;
+};
+
+/// How the time of a CTA answers to a parameter: the shares by which it changes
+/// with the least and with the largest value that the parameter may have.
+struct Sensitivity {
+  std::string parameter;
+  double low = 0, high = 0; ///< Values of the parameter.
+  double atLow = 0, atHigh = 0;
+  char confidence = 'G';
 };
 
 struct TimeResult {
@@ -69,6 +83,7 @@ struct TimeResult {
   std::vector<WarpTimes> warps;
   uint64_t simulatedCtas = 0, ctas = 0;
   unsigned busySms = 0, ctasPerSm = 1;
+  std::vector<Sensitivity> sensitivity; ///< Empty if nobody asked.
   double teraflops() const { return seconds > 0 ? flops / seconds / 1e12 : 0; }
 };
 
@@ -83,6 +98,14 @@ llvm::Expected<TimedResult>
 runTimed(const Program &program, GlobalMemory &memory, const IssueCosts &costs,
          const LaunchConfig &config, const RunOptions &run,
          const TimeOptions &options);
+
+/// Runs a launch (`run`, with `onlyFirst`) with each parameter of the chip at
+/// the ends of its range, others as in `parameters`. The largest change comes
+/// first; what changes nothing is left out.
+llvm::Expected<std::vector<Sensitivity>> findSensitivity(
+    llvm::StringRef chip, const TimingParameters &parameters,
+    llvm::function_ref<llvm::Expected<TimedResult>(const TimingParameters &)>
+        run);
 
 } // namespace fa4::sim
 
