@@ -474,8 +474,8 @@ void Launch::runFirst() {
 }
 
 /// All clusters run at the same time, as those of persistent kernels do: the
-/// launch is over when the last one is. They mostly have equal work, the first
-/// ones a little more.
+/// launch is over when the last one is. Long ones mostly have equal work, the
+/// first ones a little more.
 void Launch::runResident() {
   constexpr double tolerance = 0.01;
   uint64_t last = grid.clusterCount - 1;
@@ -483,6 +483,15 @@ void Launch::runResident() {
   double difference = samples[0].cycles - samples[last].cycles;
   if (std::abs(difference) > tolerance * samples[0].cycles)
     sampleAll({last / 2});
+  // More of them where that costs little: CTAs of short launches often differ.
+  constexpr uint64_t fewInstructions = 2'000'000;
+  constexpr unsigned more = 8;
+  if (stats.warpInstructions < fewInstructions) {
+    std::vector<uint64_t> places;
+    for (unsigned i = 1; i <= more; ++i)
+      places.push_back(last * i / (more + 1));
+    sampleAll(places);
+  }
   if (sink.shouldStop())
     return;
   Sample sum;
