@@ -6,11 +6,14 @@
 usage: python -m fa4.driver [OPTION...] SCRIPT [ARGUMENT...]
 
 SCRIPT is a Python program, as it is: one of Triton's, for instance. It finds the stand-in driver library (tools/fa4-driver)
-as libcuda.so.1; Triton's ptxas is one that hands PTX on; where torch is installed, tensors "on cuda" are tensors of the host
-that kernels can access (fa4.stand_in_torch). docs/simulator-launch.md has the options. The exit status is the script's, or 1
+as libcuda.so.1; Triton's ptxas is one that hands PTX on, and CuTe-DSL keeps its PTX in files (fa4.stand_in_cutlass); torch's
+tensors "on cuda" are tensors of the host that kernels can access (fa4.stand_in_torch). docs/simulator-launch.md has the options. The exit status is the script's, or 1
 where a launch has failed and the script did not notice."""
 
 import argparse
+import ctypes
+import functools
+import importlib.abc
 import importlib.util
 import os
 import runpy
@@ -34,14 +37,16 @@ def library_folder() -> Path:
 
 
 def environment(**settings) -> dict[str, str]:
-    """What a process must have in its environment besides: the library, Triton's paths, and `settings`, which are
-    FA4_DRIVER_* without their prefix (chip, check, allow, seed, log, record, ptx); those that are None are left out."""
+    """What a process must have in its environment besides: the library, Triton's paths, what CuTe-DSL is to compile for, and
+    `settings`, which are FA4_DRIVER_* without their prefix (chip, check, allow, seed, log, record, ptx); those that are None
+    are left out."""
     folder = str(library_folder())
     path = os.pathsep.join(filter(None, [folder, os.environ.get("LD_LIBRARY_PATH")]))
     triton = {"TRITON_LIBCUDA_PATH": folder}
     triton |= {f"TRITON_{name}_PATH": f"{folder}/ptxas" for name in ("PTXAS", "PTXAS_BLACKWELL")}
+    chip = settings.get("chip") or os.environ.get("FA4_DRIVER_CHIP") or "sm_100a"
     given = {f"FA4_DRIVER_{name.upper()}": str(value) for name, value in settings.items() if value is not None}
-    return {"LD_LIBRARY_PATH": path, **triton, **given}
+    return {"LD_LIBRARY_PATH": path, **triton, "CUTE_DSL_ARCH": chip, **given}
 
 
 def _parse(arguments):
@@ -58,17 +63,44 @@ def _parse(arguments):
     return parser.parse_args(arguments)
 
 
+class _AfterImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Calls `action` when a module has been imported, by whomever, and before anybody uses it."""
+
+    def __init__(self, name, action):
+        self.name, self.action, self.loader = name, action, None
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self.name or self.loader:
+            return None
+        self.loader = True  # For the search that follows.
+        spec = importlib.util.find_spec(name)
+        if spec:
+            self.loader, spec.loader = spec.loader, self
+        return spec
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        self.loader.exec_module(module)
+        module.__spec__.loader = module.__loader__ = self.loader
+        self.action()
+
+
+def _stand_in(name):
+    importlib.import_module(f"fa4.stand_in_{name}").install()
+
+
 def _run_script(script, arguments):
     """Runs the script in this process. Returns the exit status if it ends without one."""
-    if importlib.util.find_spec("torch"):
-        from fa4 import stand_in_torch
-
-        stand_in_torch.install()
+    for module, name in (("torch", "torch"), ("cutlass.cute", "cutlass")):
+        sys.meta_path.insert(0, _AfterImport(module, functools.partial(_stand_in, name)))
+    if importlib.util.find_spec("nvidia_cutlass_dsl"):
+        # Before anybody starts the driver, which reads the environment once.
+        importlib.import_module("fa4.stand_in_cutlass").prepare()
     sys.argv = [script, *arguments]
     sys.path[0] = str(Path(script).resolve().parent)
     runpy.run_path(script, run_name="__main__")
-    import ctypes
-
     # A context that nobody has made is no error; a failed launch (719) that nobody has waited for is.
     return 1 if ctypes.CDLL("libcuda.so.1").cuCtxSynchronize() == 719 else 0
 

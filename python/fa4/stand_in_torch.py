@@ -84,13 +84,17 @@ class _HostForDevice(TorchFunctionMode):
         kwargs = dict(kwargs or {})
         if function in self.answers:
             return self.answers[function]
-        if function is torch.Tensor.cuda:
-            return args[0]
+        # What is copied between host and device is other memory than what it was copied from.
+        if function in (torch.Tensor.cuda, torch.Tensor.cpu):
+            return args[0].clone()
         if kwargs.get("device") is not None and _is_cuda(kwargs["device"]):
             kwargs["device"] = "cpu"
-        if function is torch.Tensor.to:
-            args = [args[0], *("cpu" if isinstance(a, (str, torch.device)) and _is_cuda(a) else a for a in args[1:])]
         kwargs.pop("pin_memory", None)
+        if function is torch.Tensor.to:
+            moves = any(isinstance(a, (str, torch.device)) for a in args[1:]) or "device" in kwargs
+            args = [args[0], *("cpu" if isinstance(a, (str, torch.device)) and _is_cuda(a) else a for a in args[1:])]
+            result = function(*args, **kwargs)
+            return result.clone() if moves and result is args[0] else result
         return function(*args, **kwargs)
 
 
@@ -146,6 +150,17 @@ class Event:
         return milliseconds.value
 
 
+def _say_cuda(capsule):
+    """Changes a DLPack capsule of a tensor on the host to one on the first CUDA device. Where the device's type and number lie:
+    behind the data's address; in versioned capsules four words precede them."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    name = b"dltensor_versioned" if "dltensor_versioned" in repr(capsule) else b"dltensor"
+    at = pointer(capsule, name) + (32 if name == b"dltensor_versioned" else 0) + 8
+    (ctypes.c_int32 * 2).from_address(at)[:] = [2, 0]
+    return capsule
+
+
 def _properties(driver):
     return types.SimpleNamespace(
         name=driver.name(),
@@ -175,7 +190,16 @@ def install() -> None:
         _make_accessible(driver, storage, storage.data_ptr())
         return torch._C.TensorBase.data_ptr(tensor)
 
+    def dlpack(tensor, *args, **kwargs):
+        data_ptr(tensor)
+        versioned = (kwargs.get("max_version") or (0,))[0] >= 1
+        make = torch._C._to_dlpack_versioned if versioned else torch._C._to_dlpack
+        with torch._C.DisableTorchFunction():
+            return _say_cuda(make(tensor.detach()))
+
     torch.Tensor.data_ptr = data_ptr
+    torch.Tensor.__dlpack__ = dlpack
+    torch.Tensor.__dlpack_device__ = lambda tensor: (2, 0)
     torch._C._cuda_getCurrentRawStream = lambda device: 0
     nothing = {name: lambda *a, **k: None for name in ("init", "_lazy_init", "set_device", "set_stream", "empty_cache", "manual_seed", "manual_seed_all", "reset_peak_memory_stats")}
     context = {name: lambda *a, **k: contextlib.nullcontext() for name in ("device", "stream", "device_of")}

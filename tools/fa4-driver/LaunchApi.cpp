@@ -133,6 +133,24 @@ FA4_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
                                                      dynamicBytes);
 }
 
+/// What is left for each of `blocks` CTAs of an SM.
+FA4_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes,
+                                                         CUfunction function,
+                                                         int blocks,
+                                                         int threads) {
+  FA4_CALL(Context);
+  if (blocks <= 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  constexpr unsigned reserved = 1024;
+  const fa4::TargetDescription &chip = call->chip();
+  unsigned fixed =
+      reinterpret_cast<Kernel *>(function)->entry->staticSharedBytes;
+  unsigned each = (chip.smemBytes + reserved) / unsigned(blocks);
+  each = each > reserved ? std::min(each - reserved, chip.smemBytes) : 0;
+  *bytes = each > fixed ? each - fixed : 0;
+  return CUDA_SUCCESS;
+}
+
 FA4_API CUresult cuOccupancyMaxActiveClusters(int *clusters,
                                               CUfunction function,
                                               const CUlaunchConfig *config) {
