@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Records FlashAttention-4's launches, and those of CUTLASS's examples (and
 compiles a Triton kernel), runs them in fa4-sim, and compares with float64 numpy,
-attention under FlashAttention's rule. Started by sim-peers."""
+attention under FlashAttention's rule; runs programs on the stand-in driver. Started by sim-peers."""
 import argparse
 import json
 import os
@@ -13,6 +13,7 @@ import time
 import numpy as np
 
 import cutlass_cases
+import script_cases
 from attention_reference import ROUND, Attention, judge
 
 # name: (mode, arguments of record_fa4.py or triton_kernel.py).
@@ -235,10 +236,23 @@ def run_case(case, options):
 def make_case(name, options):
     directory = os.path.join(options.scratch, name)
     if name in {**cutlass_cases.CASES, **cutlass_cases.SM90_CASES}:
-        if not os.path.isdir(options.cutlass + cutlass_cases.EXAMPLES):
-            raise SystemExit(f"sim-peers: FA4_CUTLASS must name a checkout of NVIDIA's cutlass, with {cutlass_cases.EXAMPLES}")
+        need_examples(options)
         return cutlass_cases.CutlassCase(name, directory, options.cutlass + cutlass_cases.EXAMPLES)
     return Case(name, *{**CASES, **MORE_CASES, **SM90_CASES}[name], directory)
+
+
+def need_examples(options):
+    if not os.path.isdir(options.cutlass + cutlass_cases.EXAMPLES):
+        raise SystemExit(f"sim-peers: FA4_CUTLASS must name a checkout of NVIDIA's cutlass, with {cutlass_cases.EXAMPLES}")
+
+
+def run_named(name, options):
+    script = script_cases.SCRIPTS.get(name)
+    if not script:
+        return run_case(make_case(name, options), options)
+    if script.is_example:
+        need_examples(options)
+    return script_cases.run_script(name, options, log)
 
 
 def main():
@@ -249,6 +263,7 @@ def main():
     parser.add_argument("--all", action="store_true", help="more of FlashAttention-4's options, and its Hopper kernels")
     parser.add_argument("--sm90", action="store_true", help="FlashAttention-4's and Triton's Hopper kernels")
     parser.add_argument("--examples", action="store_true", help="CUTLASS's examples")
+    parser.add_argument("--scripts", action="store_true", help="programs that run as they are, on the stand-in driver")
     parser.add_argument("--case", action="append", help="only this case")
     parser.add_argument("--no-check", dest="check", action="store_false", help="results only, no race checks")
     parser.add_argument("--seeds", help="A:B, for fa4-sim; the results are those of the last seed")
@@ -256,14 +271,15 @@ def main():
     parser.add_argument("--timeout", type=float, default=1800, help="seconds a case")
     options = parser.parse_args()
     examples = [*cutlass_cases.CASES, *cutlass_cases.SM90_CASES]
-    known = [*CASES, *MORE_CASES, *SM90_CASES, *examples]
+    scripts = [name for name, script in script_cases.SCRIPTS.items() if options.cutlass or not script.is_example]
+    known = [*CASES, *MORE_CASES, *SM90_CASES, *examples, *script_cases.SCRIPTS]
     if unknown := set(options.case or []) - set(known):
         parser.error(f"unknown case {', '.join(unknown)} (known: {', '.join(known)})")
-    every = [*CASES, *MORE_CASES, *SM90_CASES]
-    names = options.case or (examples if options.examples else SM90_CASES if options.sm90
+    every = [*CASES, *MORE_CASES, *SM90_CASES, *scripts]
+    names = options.case or (examples if options.examples else scripts if options.scripts else SM90_CASES if options.sm90
                              else every if options.all else CASES)
     log(f"{'case':30} {'runs':>5} {'seconds':>8} {'M instr.':>9} {'':>5} {'max error':>11} {'allowed':>11}")
-    failed = [name for name in names if not run_case(make_case(name, options), options)]
+    failed = [name for name in names if not run_named(name, options)]
     if failed:
         log("failed: " + ", ".join(failed))
     return 1 if failed else 0

@@ -37,16 +37,17 @@ def library_folder() -> Path:
 
 
 def environment(**settings) -> dict[str, str]:
-    """What a process must have in its environment besides: the library, Triton's paths, what CuTe-DSL is to compile for, and
-    `settings`, which are FA4_DRIVER_* without their prefix (chip, check, allow, seed, log, record, ptx); those that are None
+    """What a process must have in its environment besides: the library, torch's alignment, Triton's paths, what CuTe-DSL is to
+    compile for, and `settings`, which are FA4_DRIVER_* without their prefix (chip, check, allow, seed, log, record, ptx); those that are None
     are left out."""
     folder = str(library_folder())
     path = os.pathsep.join(filter(None, [folder, os.environ.get("LD_LIBRARY_PATH")]))
     triton = {"TRITON_LIBCUDA_PATH": folder}
     triton |= {f"TRITON_{name}_PATH": f"{folder}/ptxas" for name in ("PTXAS", "PTXAS_BLACKWELL")}
+    preload = " ".join(filter(None, [f"{folder}/libfa4-align.so", os.environ.get("LD_PRELOAD")]))
     chip = settings.get("chip") or os.environ.get("FA4_DRIVER_CHIP") or "sm_100a"
     given = {f"FA4_DRIVER_{name.upper()}": str(value) for name, value in settings.items() if value is not None}
-    return {"LD_LIBRARY_PATH": path, **triton, "CUTE_DSL_ARCH": chip, **given}
+    return {"LD_LIBRARY_PATH": path, "LD_PRELOAD": preload, **triton, "CUTE_DSL_ARCH": chip, **given}
 
 
 def _parse(arguments):

@@ -25,11 +25,30 @@ def prepare() -> None:
     atexit.register(shutil.rmtree, dumps, ignore_errors=True)
     folders = ":".join(filter(None, [dumps, os.environ.get("FA4_DRIVER_PTX")]))
     libraries = f"{library_folder()}/libcuda.so.1:{runtime}"
-    os.environ.update(CUTE_DSL_KEEP_PTX="1", CUTE_DSL_DUMP_DIR=dumps, CUTE_DSL_LIBS=libraries, FA4_DRIVER_PTX=folders)
+    os.environ.update(CUTE_DSL_LIBS=libraries, FA4_DRIVER_PTX=folders)
+    for dsl in ("CUTE_DSL", "CUTE_EXPERIMENTAL_DSL"):
+        settings = {"KEEP_PTX": "1", "DUMP_DIR": dumps, "ARCH": os.environ["CUTE_DSL_ARCH"]}
+        os.environ.update({f"{dsl}_{name}": value for name, value in settings.items()})
+
+
+EMPTY_KERNEL = b".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry empty() { ret; }\n\0"
+
+
+def _empty_kernel(hardware_info):
+    """What HardwareInfo asks about occupancy with. It would compile one, and search the cubin for its name."""
+    from cuda.bindings import driver
+
+    error, library = driver.cuLibraryLoadData(EMPTY_KERNEL, None, None, 0, None, None, 0)
+    kernel = None if error.value else driver.cuLibraryGetKernel(library, b"empty")[1]
+    if kernel is None:
+        raise RuntimeError(f"the stand-in driver cannot load an empty kernel: {error}")
+    return hardware_info._checkCudaErrors(driver.cuKernelGetFunction(kernel))
 
 
 def install() -> None:
     """Changes CuTe-DSL, when it has been imported, where it would ask NVIDIA's runtime."""
     from cutlass.cutlass_dsl import cuda_jit_executor
+    from cutlass.utils import hardware_info
 
     cuda_jit_executor.CudaDialectJitCompiledFunction.num_devices = 1
+    hardware_info.HardwareInfo._get_device_function = _empty_kernel

@@ -379,6 +379,58 @@ def test_host_memory(tmp_path):
     )
 
 
+def test_memory_that_a_framework_frees_by_itself(tmp_path):
+    """What takes the place of registered memory replaces it; memory of the driver stays."""
+    run(
+        """
+        start()
+        block = ctypes.create_string_buffer(4096); at = ctypes.addressof(block)
+        replace = lambda offset, size: fails("cuFa4ReplaceHost", c_void_p(at + offset), size)
+        known = lambda offset: fails("cuPointerGetAttribute", byref(c_int()), 9, c_uint64(at + offset)) == "CUDA_SUCCESS"
+        assert replace(0, 1024) == replace(1024, 1024) == replace(1024, 1024) == "CUDA_SUCCESS"
+        assert replace(512, 1024) == "CUDA_SUCCESS" and not known(0) and known(512) and known(1535) and not known(1536)
+        assert replace(2048, 64) == "CUDA_SUCCESS" and known(512)
+        pinned = c_void_p(); call("cuMemHostAlloc", byref(pinned), 256, 0)
+        assert fails("cuFa4ReplaceHost", c_void_p(pinned.value - 8), 64) == "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"
+        """,
+        tmp_path,
+    )
+
+
+def test_the_runtime_under_cute_dsl(tmp_path):
+    """Functions with an underscore in front, which start the driver and its context by themselves."""
+    output, errors = run(
+        """
+        class Config(ctypes.Structure):
+            _fields_ = [("grid", c_uint * 3), ("block", c_uint * 3), ("smem", c_size_t), ("stream", c_void_p), ("attributes", c_void_p), ("count", c_uint)]
+        x, library, kernel, count = c_uint64(), c_void_p(), c_void_p(), c_int()
+        values = np.ones(32, np.float32)
+        call("_cudaGetDeviceCount", byref(count)); assert count.value == 1
+        call("_cudaMalloc", byref(x), values.nbytes)
+        call("_cudaMemcpy", x, c_uint64(values.ctypes.data), values.nbytes, 1)
+        call("_cudaLibraryLoadData", byref(library), c_char_p(AXPY.encode()), None, None, 0, None, None, 0)
+        call("_cudaLibraryGetKernel", byref(kernel), library, c_char_p(b"axpy"))
+        call("_cudaKernelSetAttributeForDevice", kernel, 8, 65536, 0)
+        call("_cuKernelGetAttribute", byref(count), 8, kernel, 0); assert count.value == 65536
+        array, keep = pointers(*axpy(x, x, 2, 32))
+        config = Config((c_uint * 3)(1, 1, 1), (c_uint * 3)(32, 1, 1), 65536, None, None, 0)
+        call("_cudaLaunchKernelEx", byref(config), kernel, array)
+        call("_cudaDeviceSynchronize")
+        assert (download(x.value, values) == 3).all()
+        assert fails("_cudaGraphLaunch", None, None) == "CUDA_ERROR_NOT_SUPPORTED"
+        # How many CTAs fit an SM: by threads, by shared memory; how much each of two has.
+        blocks, room = c_int(), c_size_t()
+        for threads, smem, fit in [(32, 0, 32), (1024, 0, 2), (128, 100000, 2), (128, 232448, 1), (2048, 0, 0)]:
+            call("cuOccupancyMaxActiveBlocksPerMultiprocessor", byref(blocks), kernel, threads, smem); assert blocks.value == fit, threads
+        call("cuOccupancyAvailableDynamicSMemPerBlock", byref(room), kernel, 2, 128); assert room.value == 233472 // 2 - 1024
+        config = launch_config((132, 1, 1), (128, 1, 1), (2, 1, 1), smem=200000)
+        call("cuOccupancyMaxActiveClusters", byref(blocks), kernel, byref(config)); assert blocks.value == 66
+        """,
+        tmp_path,
+    )
+    assert errors == "fa4-driver: _cudaGraphLaunch is not supported\n"
+
+
 def test_globals_keep_their_values(tmp_path):
     """A variable of the module is one memory for all of its launches, and for the host."""
     run(

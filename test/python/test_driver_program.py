@@ -67,6 +67,42 @@ def test_the_scripts_own_status(tmp_path):
     assert start(tmp_path, "--chip=sm_90a", "script.py", text=again)[:2] == (0, "sm_103a\n")
 
 
+def test_what_happens_behind_an_import(tmp_path, monkeypatch):
+    """The action sees the module whole, once, however the module is imported, and nothing remains of the hook in it."""
+    (tmp_path / "hooked").mkdir()
+    (tmp_path / "hooked" / "__init__.py").write_text("from . import part; value = part.number + 1")
+    (tmp_path / "hooked" / "part.py").write_text("number = 1")
+    monkeypatch.syspath_prepend(tmp_path)
+    seen = []
+    hook = driver._AfterImport("hooked", lambda: seen.append(sys.modules["hooked"].value))
+    monkeypatch.setattr(sys, "meta_path", [hook, *sys.meta_path])
+    import hooked
+    import hooked.part  # noqa: F401
+
+    assert seen == [2] and hooked.__spec__.loader is not hook and hooked.__file__.endswith("__init__.py")
+    missing_hook = driver._AfterImport("no_such_module", seen.clear)
+    monkeypatch.setattr(sys, "meta_path", [missing_hook, *sys.meta_path])
+    with pytest.raises(ModuleNotFoundError):
+        import no_such_module  # noqa: F401
+    assert seen == [2]
+
+
+@needs_library
+def test_memory_of_the_host_is_aligned_as_a_devices(tmp_path):
+    text = """
+import ctypes
+at = ctypes.c_void_p()
+libc = ctypes.CDLL(None)
+for wanted, given in ((64, 512), (4096, 4096), (16, 16)):
+    for size in (1, 1000, 100000):
+        assert libc.posix_memalign(ctypes.byref(at), ctypes.c_size_t(wanted), ctypes.c_size_t(size)) == 0
+        assert at.value % given == 0, (wanted, size)
+        libc.free(at)
+assert libc.posix_memalign(ctypes.byref(at), ctypes.c_size_t(24), ctypes.c_size_t(8)) == 22
+"""
+    assert start(tmp_path, "script.py", text=text) == (0, "", "")
+
+
 def test_what_is_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("FA4_DRIVER_LIBRARY", str(tmp_path))
     status, _, errors = start(tmp_path, "script.py")

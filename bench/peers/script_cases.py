@@ -1,0 +1,112 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs that run as they are, on the stand-in driver (python -m fa4.driver): CUTLASS's examples of CuTe-DSL, and some of
+Triton and Gluon. Each judges its results by its own check, and every launch is simulated with all checks."""
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from cutlass_cases import EXAMPLES, MENDS
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Script:
+    """A program (of this folder, or of CUTLASS's for Blackwell), its arguments, and the findings that it is known to have."""
+
+    program: str
+    arguments: str
+    chip: str = "sm_100a"
+    allow: frozenset = frozenset()
+
+    @property
+    def is_example(self):
+        return "/" in self.program
+
+
+def _example(program, arguments, chip="sm_100a", allow=()):
+    """`allow`: beside those of the record's mend (cutlass_cases.MENDS)."""
+    known = MENDS.get(program, (None, set()))[1]
+    return Script(program, arguments, chip, frozenset({*known, *allow}))
+
+
+def _once(program, arguments, **options):
+    return _example(program, arguments + " --warmup_iterations 0 --iterations 1", **options)
+
+
+_GROUPS = "--num_groups 2 --problem_sizes_mnkl (256,128,640,1),(128,256,64,1)"
+_HOPPER = "../hopper/kernel/"
+SCRIPTS = {
+    "script-triton-attention": Script("triton_scripts.py", "attention"),
+    "script-triton-attention-sm90": Script("triton_scripts.py", "attention", "sm_90a"),
+    "script-triton-softmax-autotuned": Script("triton_scripts.py", "softmax"),
+    # A load by TMA reuses the word of shared memory in which tcgen05.alloc, of the generic proxy, has left an address.
+    "script-gluon-matmul": Script("triton_scripts.py", "gluon-blackwell", allow=frozenset({"missing-proxy-fence"})),
+    "script-gluon-matmul-sm90": Script("triton_scripts.py", "gluon-hopper", "sm_90a"),
+    **{f"script-fp16-gemm-{n}": _example(f"tutorial/tutorial_gemm/fp16_gemm_{n}.py", "--mnk 512,512,640")
+       for n in ("0", "1", "2", "3", "3_1", "4", "5")},
+    **{f"script-tma-v{n}": _example(f"tutorial/tutorial_tma/tma_v{n}.py", "") for n in range(3)},
+    "script-persistent-gemm": _once("kernel/dense_gemm/dense_gemm_persistent.py", "--mnkl 512,256,640,1 --ab_dtype Float16 "
+                                    "--c_dtype Float32 --mma_tiler_mn 128,128 --use_tma_store"),
+    "script-dynamic-gemm": _once("kernel/dense_gemm/dense_gemm_persistent_dynamic.py",
+                                 "--mnkl 512,256,640,1 --mma_tiler_mn 128,128 --use_tma_store"),
+    "script-grouped-gemm": _once("kernel/grouped_gemm/grouped_gemm.py", _GROUPS + " --mma_tiler_mn 128,64"),
+    "script-blockwise-gemm": _once("kernel/blockwise_gemm/blockwise_gemm.py", "--mnkl 256,256,512,1"),
+    "script-blockwise-grouped-gemm": _once("kernel/blockwise_gemm/contiguous_grouped_gemm.py", "--mnkl 256,256,512,2"),
+    "script-mamba2": _once("kernel/attention/mamba2_ssd/mamba2_ssd.py", "--gbehcdln 2,2,2,2,2,64,128,128"),
+    "script-fmha": _once("kernel/attention/fmha/fmha.py", "--q_shape 1,256,2,64 --k_shape 1,256,2,64"),
+    "script-fmha-bwd": _once("kernel/attention/fmha/fmha_bwd.py", "--s_q 256 --s_k 256 --h_q 1 --h_k 1 --d 64 --b 1"),
+    "script-mla": _once("kernel/attention/mla/mla_decode_fp16.py", "--seq_len_k 256 --batch_size 1 --split_kv 1"),
+    "script-rmsnorm": _example("kernel/rmsnorm/rmsnorm.py", ""),
+    "script-gemm-sm90": _once(_HOPPER + "dense_gemm/dense_gemm.py", "--mnkl 256,256,128,1", chip="sm_90a"),
+    "script-persistent-gemm-sm90": _once(_HOPPER + "dense_gemm/dense_gemm_persistent.py", "--mnkl 512,512,640,1", chip="sm_90a"),
+    "script-fp8-gelu-gemm-sm90": _once(_HOPPER + "dense_gemm/dense_gemm_fp8_gelu_persistent.py", "--mnkl 256,256,512,1",
+                                       chip="sm_90a", allow=["missing-wgmma-fence"]),
+    "script-fmha-sm90": _once(_HOPPER + "attention/fmha.py", "--q_shape 1,256,2,64 --k_shape 1,256,2,64", chip="sm_90a"),
+    "script-elementwise-add": _once("../ampere/kernel/elementwise/elementwise_add.py", "--M 256 --N 256", chip="sm_90a"),
+    "script-sgemm": _once("../ampere/kernel/dense_gemm/sgemm.py", "--mnk 256,256,64", chip="sm_90a"),
+}
+
+
+def run_script(name, options, log):
+    """Runs one of SCRIPTS, and prints its row: launches, seconds, instructions, what is allowed. True if the program ends with
+    status 0, which its own check decides, and all launches are clean but for what it is known to have."""
+    script, folder = SCRIPTS[name], Path(options.scratch, name)
+    folder.mkdir(parents=True, exist_ok=True)
+    journal = folder / "launches.jsonl"
+    journal.unlink(missing_ok=True)
+    program = f"{options.cutlass}{EXAMPLES}/{script.program}" if script.is_example else HERE / script.program
+    command = [sys.executable, "-W", "ignore", "-m", "fa4.driver", "--chip", script.chip, "--log", journal]
+    command += ["--allow", ",".join(sorted(script.allow))] if script.allow else []
+    command += [] if options.check else ["--no-check"]
+    command += ["--seed", options.seeds.split(":")[0]] if options.seeds else []
+    library = Path(options.fa4_sim).resolve().parents[1] / "lib" / "fa4-driver"
+    # The paths of helpers that examples import, and of fa4; Triton compiles a kernel in each run.
+    paths = [HERE.parents[1] / "python", *(Path(options.cutlass + EXAMPLES).parent, Path(options.cutlass + EXAMPLES)) * script.is_example]
+    env = {**os.environ, "FA4_DRIVER_LIBRARY": str(library), "PYTHONPATH": os.pathsep.join(map(str, paths)),
+           "TRITON_CACHE_DIR": str(folder / "triton"), "TRITON_DEFAULT_FP_FUSION": "1"}
+    begin = time.monotonic()
+    try:
+        done = subprocess.run([*command, program, *script.arguments.split()], env=env, cwd=folder, timeout=options.timeout,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    except subprocess.TimeoutExpired:
+        log(f"{name:30} FAILED: no end after {options.timeout} s")
+        return False
+    seconds = time.monotonic() - begin
+    (folder / "output.txt").write_text(done.stdout)
+    launches = [json.loads(line) for line in journal.read_text().splitlines()] if journal.exists() else []
+    instructions = sum(launch.get("stats", {}).get("warp_instructions", 0) for launch in launches)
+    findings = [report for launch in launches for report in launch["reports"]]
+    ok = done.returncode == 0 and launches and not findings
+    known = f"(without {', '.join(sorted(script.allow))})" if script.allow and options.check else ""
+    log(f"{name:30} {len(launches):5} {seconds:8.2f} {instructions / 1e6:9.2f} {'':>30} {'ok' if ok else 'WRONG'} {known}")
+    for report in findings[:3]:
+        log(f"  [{report['kind']}] {report['message'].splitlines()[0]}")
+    if not ok:
+        log("  " + "\n  ".join(done.stdout.strip().splitlines()[-3:]) + f"\n  all of it: {folder}/output.txt")
+    return bool(ok)
