@@ -1,7 +1,7 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Programs that run as they are, on the stand-in driver (python -m fa4.driver): CUTLASS's examples of CuTe-DSL, and some of
-Triton and Gluon. Each judges its results by its own check, and every launch is simulated with all checks."""
+"""Programs that run as they are, on the stand-in driver (python -m fa4.driver): CUTLASS's examples of CuTe-DSL, FlashAttention-4
+forward and backward, and some of Triton and Gluon. Each judges its results by its own check, and every launch is simulated with all checks."""
 import json
 import os
 import subprocess
@@ -42,6 +42,10 @@ def _once(program, arguments, **options):
 _GROUPS = "--num_groups 2 --problem_sizes_mnkl (256,128,640,1),(128,256,64,1)"
 _HOPPER = "../hopper/kernel/"
 SCRIPTS = {
+    "script-fa4-hd64-causal": Script("fa4_script.py", "64 causal"),
+    "script-fa4-hd128": Script("fa4_script.py", "128 full"),
+    "script-fa4-hd64-causal-sm90": Script("fa4_script.py", "64 causal", "sm_90a"),
+    "script-fa4-hd128-sm90": Script("fa4_script.py", "128 full", "sm_90a"),
     "script-triton-attention": Script("triton_scripts.py", "attention"),
     "script-triton-attention-sm90": Script("triton_scripts.py", "attention", "sm_90a"),
     "script-triton-softmax-autotuned": Script("triton_scripts.py", "softmax"),

@@ -9,13 +9,42 @@ where the driver looks for each kernel by its name. The host code that it genera
 of which libcuda.so.1 has those that NVIDIA's runtime is behind (RuntimeApi.cpp)."""
 
 import atexit
+import ctypes
 import os
 import shutil
+import subprocess
 import sysconfig
 import tempfile
 from pathlib import Path
 
 from fa4.driver import library_folder
+
+GLUE = "libfa4-glue.so"
+# What the glue calls of NVIDIA's runtime. torch has loaded that into the process, so that the names must not be looked for there.
+FORWARDS = """
+int _cudaGetDeviceCount(int *), _cudaLibraryUnload(void *);
+const char *_cudaGetErrorName(int), *_cudaGetErrorString(int);
+int cudaGetDeviceCount(int *count) { return _cudaGetDeviceCount(count); }
+int cudaLibraryUnload(void *library) { return _cudaLibraryUnload(library); }
+const char *cudaGetErrorName(int error) { return _cudaGetErrorName(error); }
+const char *cudaGetErrorString(int error) { return _cudaGetErrorString(error); }
+"""
+
+
+def _build_glue(runtime, folder):
+    """CuTe-DSL's functions for TVM's calling convention (FlashAttention-4 uses it) call NVIDIA's runtime within
+    libcute_dsl_runtime.so. They come as an object file, too, which is linked against the stand-in driver here. Returns the
+    library's path, or nothing where the compiler or the object is missing: programs that do not need them run all the same."""
+    archive, name = runtime.with_name("libcuda_dialect_runtime_static.a"), "tvm_ffi_extension.c.o"
+    library, driver = f"{folder}/{GLUE}", f"{library_folder()}/libcuda.so.1"
+    Path(folder, "forwards.c").write_text(FORWARDS)
+    link = ["cc", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-o", library, "forwards.c", name, driver, f"-Wl,-rpath,{library_folder()}"]
+    try:
+        for command in (["ar", "x", archive, name], link):
+            subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return library
 
 
 def prepare() -> None:
@@ -24,8 +53,10 @@ def prepare() -> None:
     dumps = tempfile.mkdtemp(prefix="fa4-cute-")
     atexit.register(shutil.rmtree, dumps, ignore_errors=True)
     folders = ":".join(filter(None, [dumps, os.environ.get("FA4_DRIVER_PTX")]))
-    libraries = f"{library_folder()}/libcuda.so.1:{runtime}"
-    os.environ.update(CUTE_DSL_LIBS=libraries, FA4_DRIVER_PTX=folders)
+    # In the order in which functions are looked for.
+    libraries = ":".join(filter(None, [f"{library_folder()}/libcuda.so.1", _build_glue(runtime, dumps), str(runtime)]))
+    # What FlashAttention-4 keeps from earlier runs is assembled.
+    os.environ.update(CUTE_DSL_LIBS=libraries, FA4_DRIVER_PTX=folders, FLASH_ATTENTION_CUTE_DSL_CACHE_ENABLED="0")
     for dsl in ("CUTE_DSL", "CUTE_EXPERIMENTAL_DSL"):
         settings = {"KEEP_PTX": "1", "DUMP_DIR": dumps, "ARCH": os.environ["CUTE_DSL_ARCH"]}
         os.environ.update({f"{dsl}_{name}": value for name, value in settings.items()})
@@ -50,5 +81,9 @@ def install() -> None:
     from cutlass.cutlass_dsl import cuda_jit_executor
     from cutlass.utils import hardware_info
 
+    # Behind torch, which has its own functions of the same names, and before CuTe-DSL's own library.
+    for library in os.environ["CUTE_DSL_LIBS"].split(":"):
+        if library.endswith(GLUE):
+            ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
     cuda_jit_executor.CudaDialectJitCompiledFunction.num_devices = 1
     hardware_info.HardwareInfo._get_device_function = _empty_kernel

@@ -11,10 +11,12 @@ the device, streams, events and synchronisation; graphs and the like raise Attri
 
 import contextlib
 import ctypes
+import os
 import types
 import weakref
 
 import torch
+import torch.utils.dlpack
 from torch.overrides import TorchFunctionMode
 
 DEVICE = torch.device("cuda", 0)
@@ -200,6 +202,11 @@ def install() -> None:
     torch.Tensor.data_ptr = data_ptr
     torch.Tensor.__dlpack__ = dlpack
     torch.Tensor.__dlpack_device__ = lambda tensor: (2, 0)
+    torch.utils.dlpack.to_dlpack = dlpack
+    # The fast way of DLPack, in C, would say that a tensor is on the host.
+    os.environ["TVM_FFI_DISABLE_TORCH_C_DLPACK"] = "1"
+    if hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+        del torch.Tensor.__dlpack_c_exchange_api__
     torch._C._cuda_getCurrentRawStream = lambda device: 0
     nothing = {name: lambda *a, **k: None for name in ("init", "_lazy_init", "set_device", "set_stream", "empty_cache", "manual_seed", "manual_seed_all", "reset_peak_memory_stats")}
     context = {name: lambda *a, **k: contextlib.nullcontext() for name in ("device", "stream", "device_of")}
@@ -221,3 +228,12 @@ def install() -> None:
     for name, value in {**nothing, **context, **zero, **answers}.items():
         setattr(torch.cuda, name, value)
     _HostForDevice().__enter__()
+    # While torch.autograd.grad runs, the mode is off: it is a torch function itself. The backward of a Function needs it.
+    node = torch.autograd.function.BackwardCFunction
+    backward = node.apply
+
+    def apply(context, *arguments):
+        with _HostForDevice():
+            return backward(context, *arguments)
+
+    node.apply = apply

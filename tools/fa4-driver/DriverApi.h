@@ -77,5 +77,7 @@ cuTensorMapEncodeTiled(CUtensorMap *to, int type, uint32_t rank, void *address,
                        const uint64_t *dims, const uint64_t *strides,
                        const uint32_t *box, const uint32_t *elementStrides,
                        int interleave, int swizzle, int l2Promotion, int fill);
+FA4_API CUresult cuGetErrorName(CUresult error, const char **text);
+FA4_API CUresult cuGetErrorString(CUresult error, const char **text);
 
 #endif // FA4_TOOLS_FA4_DRIVER_DRIVERAPI_H

@@ -137,6 +137,18 @@ FA4_RUNTIME(_cudaGetLastError, (), CUDA_SUCCESS)
 FA4_RUNTIME(_cudaProfilerStart, (), CUDA_SUCCESS)
 FA4_RUNTIME(_cudaProfilerStop, (), CUDA_SUCCESS)
 
+/// For fa4.stand_in_cutlass, as the next: the names that they stand for are of
+/// NVIDIA's runtime, which torch has loaded into the same process.
+FA4_API const char *_cudaGetErrorName(CUresult error) {
+  const char *text = nullptr;
+  return cuGetErrorName(error, &text) ? "unknown error" : text;
+}
+
+FA4_API const char *_cudaGetErrorString(CUresult error) {
+  const char *text = nullptr;
+  return cuGetErrorString(error, &text) ? "unknown error" : text;
+}
+
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
