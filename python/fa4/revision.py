@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from fa4.gpu import ROOT
+from fa4.tools import ROOT
 
 
 def commit() -> str:

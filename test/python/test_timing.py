@@ -14,7 +14,7 @@ import pytest
 from fa4 import tools
 from fa4.instructions import simulate
 from fa4.timing import __main__ as timing
-from fa4.timing import peers, replay
+from fa4.timing import model, peers, replay, tables
 from fa4.timing.kernel import PASSES, measure
 from fa4.timing.micro import FAMILIES, micros
 
@@ -51,9 +51,30 @@ def test_cycles_of_an_operation():
 
 
 def test_page_is_what_was_recorded():
-    recorded = json.loads(timing.RECORDED.read_text())
+    recorded, modelled = (json.loads(path.read_text()) for path in (timing.RECORDED, timing.MODELLED))
     assert list(recorded["cycles"]) == [micro.name for micro in micros()]
-    assert timing.PAGE.read_text() == timing.page(recorded)
+    assert list(recorded["kernels"]) == [kernel.name for kernel in peers.all_kernels()]
+    assert timing.PAGE.read_text() == tables.page(recorded, modelled)
+
+
+def test_bars():
+    """Errors are relative to the measurement, the worst one counts, and so does the order of kernels."""
+    assert model.judge([(100, 110), (200, 180), (300, 300)]) == pytest.approx((0.2 / 3, 0.1, 1.0))
+    mean, worst, correlation = model.judge([(100, 130), (110, 120), (120, 100)])
+    assert (round(mean, 3), round(worst, 3), round(correlation, 3)) == (0.186, 0.3, -1.0)
+    assert model.missed((0.1, 0.2, 0.9)) == []
+    assert model.missed((0.101, 0.201, 0.89)) == ["mean error", "worst error", "rank correlation"]
+
+
+def test_summary():
+    """Half of the forms is 4% off and half of them 15%; a form that is not modelled misses the bars."""
+    recorded = {"kernels": {form.name: {"cycles": 1000 * (i + 1)} for i, form in enumerate(peers.FORMS)}}
+    found = {form.name: 1000 * (i + 1) * (1.04 if i % 2 == 0 else 0.85) for i, form in enumerate(peers.FORMS)}
+    lines, failed = tables.summary(recorded, {"kernels": found})
+    assert [line for line in lines if line.startswith("| fit")] == ["| fit | 12 | 4.0% | 4.0% | 1.000 | met |"]
+    assert failed == ["held out: mean error missed"]
+    del found["bwd-hd64-full-1k"]
+    assert tables.summary(recorded, {"kernels": found})[1][0] == "fit: 1 kernels are not modelled: bwd-hd64-full-1k"
 
 
 def test_without_a_card():

@@ -25,6 +25,18 @@ def _read_array(path):
 
 def run(case, simulator, seeds="0:2", policy="random"):
     """Returns what is wrong: findings, an error of fa4-sim, or wrong contents after the last seed."""
+    try:
+        return case.differences(contents(case, simulator, "--check", "--seeds", seeds, "--policy", policy))
+    except SimulationError as error:
+        return [str(error)]
+
+
+class SimulationError(RuntimeError):
+    """fa4-sim has found something, or cannot run a case."""
+
+
+def contents(case, simulator, *options):
+    """Returns the buffers' contents behind a run with the options."""
     with tempfile.TemporaryDirectory() as folder:
         path = {buffer.name: os.path.join(folder, buffer.name + ".npy") for buffer in case.buffers}
         for buffer in case.buffers:
@@ -38,8 +50,8 @@ def run(case, simulator, seeds="0:2", policy="random"):
         with open(os.path.join(folder, "k.json"), "w") as file:
             json.dump(manifest, file)
         outputs = [f"--output={name}={file}.out" for name, file in path.items()]
-        command = [simulator, os.path.join(folder, "k.json"), "--check", "--seeds", seeds, "--policy", policy, *outputs]
+        command = [simulator, os.path.join(folder, "k.json"), *options, *outputs]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         if done.returncode:
-            return [(done.stdout + done.stderr).replace(folder + os.sep, "").strip()]
-        return case.differences([_read_array(file + ".out") for file in path.values()])
+            raise SimulationError((done.stdout + done.stderr).replace(folder + os.sep, "").strip())
+        return [_read_array(file + ".out") for file in path.values()]

@@ -6,28 +6,35 @@
 import argparse
 import datetime
 import json
+import os
 import sys
 from pathlib import Path
 
+from fa4 import revision, tools
 from fa4.instructions.card import DriverError, hopper
 from fa4.timing import peers
 from fa4.timing.kernel import measure
-from fa4.timing.micro import FAMILIES, micros
+from fa4.timing.micro import micros
+from fa4.timing.model import Model, for_each
 from fa4.timing.replay import Replayer, check, run
+from fa4.timing.tables import page, summary, use_of
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "bench" / "timing.json"
+MODELLED = ROOT / "bench" / "timing-model.json"
 PAGE = ROOT / "docs" / "results-timing.md"
-HEAD = """# What operations cost on a card
 
-Written by `./bench/timing --write` from [bench/timing.json](../bench/timing.json): {card}, measured {date} by
-`./bench/timing --measure bench/timing.json`.
 
-A number is cycles of the SM's clock for one operation of a warp (of a warpgroup for wgmma), or, where several warps share a unit, warp instructions
-in a cycle of the SM. It is the difference between a longer and a shorter run of the same loop, so that what stands
-outside of the loop does not count; the kernels are in [micro.py](../python/fa4/timing/micro.py). A body's share of its loop's
-three instructions is in the numbers: 0.2 cycles for latencies of pipes.
-"""
+def write_table(path, table):
+    """JSON with a line for each operation and each kernel."""
+    lines = []
+    for key, value in table.items():
+        if isinstance(value, dict):
+            rows = [f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in value.items()]
+            lines.append(f" {json.dumps(key)}: {{\n" + ",\n".join(rows) + "\n }")
+        else:
+            lines.append(f" {json.dumps(key)}: {json.dumps(value)}")
+    Path(path).write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def measure_micros(card, chosen):
@@ -73,11 +80,11 @@ def write_json(path, card, micros_chosen, kernels_chosen):
     if cycles:
         table["date"] = datetime.date.today().isoformat()
     table["cycles"].update(cycles)
-    path.write_text(json.dumps(table, indent=1) + "\n")
+    write_table(path, table)
     for name, result in measure_kernels(card, kernels_chosen):
         print(f"{name:28} {result['cycles']:10} cycles {result['us']:9.1f} us {result['mhz']} MHz", file=sys.stderr, flush=True)
         table["kernels"][name] = result
-        path.write_text(json.dumps(table, indent=1) + "\n")
+        write_table(path, table)
     return len(cycles) == len(micros_chosen)
 
 
@@ -93,68 +100,70 @@ def record_all(kernels, ptxas):
     return int(failed)
 
 
-def page(recorded):
-    """The table as Markdown: a section a family."""
-    lines = [HEAD.format(**recorded)]
-    for family in FAMILIES:
-        lines += [f"## {family.__name__.replace('_', ' ').capitalize()}", "", "| operation | cycles | a cycle |", "|---|---|---|"]
-        for micro in family():
-            cycles = recorded["cycles"].get(micro.name)
-            if cycles is not None:
-                rate = f"{1 / cycles:.2f}" if micro.is_rate else ""
-                lines.append(f"| {micro.name} | {cycles:.2f} | {rate} |")
-        lines.append("")
-    return "\n".join(lines + kernel_table(recorded.get("kernels", {})))
+def model_all(chosen, kernels, jobs, options):
+    """What the model says, as bench/timing-model.json has it. What cannot be modelled is named in stderr and left out."""
+    modelling = Model(tools.find_tool("fa4-sim"), options)
+    folder = peers.records_folder()
+    there = [kernel for kernel in kernels if (folder / kernel.name / "stamp").exists()]
+    if len(there) < len(kernels):
+        print(f"timing: {len(kernels) - len(there)} kernels have no records in {folder}; bench/timing --record makes them", file=sys.stderr)
+    cycles, found, costs = {}, {}, set()
+    for micro, result in for_each(modelling.micro, chosen, jobs):
+        if isinstance(result, Exception):
+            print(f"timing: {micro.name}: {result}", file=sys.stderr)
+        else:
+            cycles[micro.name] = round(result, 3)
+    for kernel, result in for_each(modelling.kernel, there, jobs):
+        if isinstance(result, Exception):
+            print(f"timing: {kernel.name}: {result}", file=sys.stderr)
+        else:
+            found[kernel.name] = round(result[0])
+            costs.add(result[1])
+    return {"commit": revision.commit(), "date": datetime.date.today().isoformat(), "costs": ", ".join(sorted(costs)),
+            "cycles": cycles, "kernels": found}  # fmt: skip
 
 
-KERNELS = """## Real kernels
-
-FlashAttention-4's attention in bf16 (16k tokens in all, 2048 columns; the name says the direction, the head dim, the mask and the tokens of one sequence) and
-kernels of CUTLASS and Triton, replayed from [records](simulator-manifest.md#records) on random data. Of the backward, it is the main kernel;
-*others* are those before and behind it. Cycles are those of the SMs' own clock from one launch to the next, in a queue of launches of the same kernel;
-the clock is what power leaves of it. *One CTA* is a launch of the grid's first CTA alone, *wave* one of the grid that is given, which is to have a CTA for each SM.
-Parameters of the model may be fitted to the kernels marked *fit*; the others are held out, by a rule that was chosen before the measurement
-([peers.py](../python/fa4/timing/peers.py)).
-"""
-
-
-def kernel_table(kernels):
-    """The section on real kernels."""
-    lines = [KERNELS, "| kernel | used as | grid | cycles | us | MHz | TFLOP/s | one CTA | wave | others |", "|---|---|---|---|---|---|---|---|---|---|"]
-    for kernel in peers.all_kernels():
-        if (found := kernels.get(kernel.name)) is None:
-            continue
-        parts, others = found.get("parts"), found.get("others", [])
-        one = f"{parts['1']['cycles']}" if parts else ""
-        wave = f"{parts['wave']['cycles']} ({grid_text(parts['wave'])})" if parts else ""
-        rest = " + ".join(str(other["cycles"]) for other in others)
-        lines.append(f"| {kernel.name} | {use_of(kernel)} | {grid_text(found)} | {found['cycles']} | {found['us']:.1f} | {found['mhz']} "
-                     f"| {found['tflops']:.0f} | {one} | {wave} | {rest} |")  # fmt: skip
-    return [*lines, ""]
-
-
-def grid_text(launch):
-    return " x ".join(map(str, launch["grid"]))
-
-
-def use_of(kernel):
-    """What a kernel is for: fit, held out, or unseen."""
-    if not isinstance(kernel, peers.Form):
-        return "unseen"
-    return "fit" if peers.is_fitted(kernel) else "held out"
+def compare(options, chosen, kernels):
+    """Prints or writes the tables; 1 where a bar is missed."""
+    recorded = json.loads(RECORDED.read_text())
+    if options.recorded:
+        modelled = json.loads(MODELLED.read_text())
+    else:
+        settings = [f"--set={setting}" for setting in options.set]
+        modelled = model_all(chosen, kernels, options.jobs, settings)
+    wanted = {kernel.name for kernel in kernels}
+    recorded["kernels"] = {name: entry for name, entry in recorded["kernels"].items() if name in wanted}
+    names = {micro.name for micro in chosen}
+    recorded["cycles"] = {name: cycles for name, cycles in recorded["cycles"].items() if name in names}
+    if options.write:
+        write_table(MODELLED, modelled)
+        PAGE.write_text(page(recorded, modelled))
+    else:
+        print(page(recorded, modelled))
+    failed = summary(recorded, modelled)[1]
+    for sentence in failed:
+        print(f"timing: {sentence}", file=sys.stderr)
+    return int(bool(failed))
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="timing", description="What operations cost on a Hopper card, in cycles. Without options: "
-                                     "the table of what was recorded.")  # fmt: skip
+    parser = argparse.ArgumentParser(prog="timing", description="What operations and real kernels cost on a Hopper card, in cycles, beside what "
+                                     "fa4-sim's clock says of them. Without options: tables of what was recorded and of the model as it is; the exit status is 1 "
+                                     "where a bar is missed.")  # fmt: skip
     parser.add_argument("--record", metavar="PTXAS", help="only record the launches of real kernels, with the machine code of this ptxas")
     parser.add_argument("--measure", metavar="FILE", help="measure on the first GPU, which must be a Hopper, and record in FILE")
+    parser.add_argument("--recorded", action="store_true", help="the model as it was recorded last; nothing is simulated")
     parser.add_argument("--only", metavar="TEXT", default="", help="only operations and kernels whose name contains this")
-    parser.add_argument("--write", action="store_true", help="write docs/results-timing.md")
+    parser.add_argument("--fit", action="store_true", help="no operations, and only the kernels to which parameters may be fitted")
+    parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="a parameter of the model, as for fa4-sim --set")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="simulations at a time")
+    parser.add_argument("--write", action="store_true", help="write docs/results-timing.md and bench/timing-model.json")
     parser.add_argument("--ptx", metavar="FOLDER", help="only write the small kernels there")
     options = parser.parse_args()
-    chosen = [micro for micro in micros() if options.only in micro.name]
-    kernels = [kernel for kernel in peers.all_kernels() if options.only in kernel.name]
+    if options.write and (options.only or options.fit or options.set):
+        parser.error("--write takes all operations and kernels, and the parameters as they are")
+    chosen = [micro for micro in micros() if options.only in micro.name and not options.fit]
+    kernels = [kernel for kernel in peers.all_kernels() if options.only in kernel.name and (not options.fit or use_of(kernel) == "fit")]
     if not chosen and not kernels:
         parser.error(f"no operation or kernel has '{options.only}' in its name")
     if options.ptx:
@@ -165,17 +174,12 @@ def main():
         return 0
     if options.record:
         return record_all(kernels, options.record)
-    if options.measure:
-        try:
+    try:
+        if options.measure:
             return 0 if write_json(options.measure, hopper(), chosen, kernels) else 1
-        except (DriverError, OSError) as error:
-            sys.exit(f"timing: {error}")
-    text = page(json.loads(RECORDED.read_text()))
-    if options.write:
-        PAGE.write_text(text)
-    else:
-        print(text)
-    return 0
+        return compare(options, chosen, kernels)
+    except (DriverError, tools.ToolNotFoundError, OSError) as error:
+        sys.exit(f"timing: {error}")
 
 
 if __name__ == "__main__":

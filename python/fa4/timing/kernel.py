@@ -20,12 +20,14 @@ FIRST_RESULT = 64  # Bytes in front of the threads' times, where a kernel may wr
 TIMES = 1024 * 16  # When each thread began and ended.
 OUTPUT = FIRST_RESULT + TIMES + 65536  # What is behind the times is for kernels that store.
 INPUT = 65536
+SHARED = 43008  # Bytes of shared memory.
 
 
 @dataclass
 class Micro:
     """A kernel that executes `operations` operations in a pass of its loop, counted over the warps of a CTA
-    where `is_rate` says that warps share a unit; without it the time of one."""
+    where `is_rate` says that warps share a unit; without it the time of one. All of several CTAs execute it, each on an SM
+    of its own, and the first one's time counts. `bytes` of input and of room for output belong to each CTA."""
 
     name: str
     ptx: str
@@ -33,18 +35,23 @@ class Micro:
     threads: int = 32
     cluster: int = 1
     is_rate: bool = False
+    ctas: int = 0  # As many as a cluster has, if 0.
+    bytes: int = 0
+    counted: tuple = (0, 0)  # The threads whose time counts, from the first to the one behind the last; all, if empty.
 
     def case(self, passes):
         """The launch with that many passes."""
-        source = struct.pack("<Q", passes) + bytes(INPUT - 8)
-        buffers = [Buffer("out", bytes(OUTPUT)), Buffer("in", source)]
-        return Case(self.name, self.ptx, buffers, self.threads, self.cluster, self.cluster)
+        ctas = self.ctas or self.cluster
+        source = struct.pack("<Q", passes) + bytes(INPUT - 8 + ctas * self.bytes)
+        buffers = [Buffer("out", bytes(OUTPUT + ctas * self.bytes)), Buffer("in", source)]
+        return Case(self.name, self.ptx, buffers, self.threads, ctas, self.cluster)
 
     def time(self, results):
         """Cycles from the first thread's beginning to the last one's end, from the contents of the buffers. Of several
         CTAs, the first one writes."""
         clocks = struct.unpack_from(f"<{2 * self.threads}Q", results[0], FIRST_RESULT)
-        return max(clocks[1::2]) - min(clocks[::2])
+        first, last = self.counted if self.counted[1] else (0, self.threads)
+        return max(clocks[2 * first + 1 : 2 * last : 2]) - min(clocks[2 * first : 2 * last : 2])
 
 
 def entry(setup, body, repeat=1, behind="", result="", attributes=""):
@@ -58,7 +65,7 @@ def entry(setup, body, repeat=1, behind="", result="", attributes=""):
 {{
   .reg .b64 %rd<64>; .reg .b32 %r<512>; .reg .pred %p<16>; .reg .f32 %f<512>;
   .reg .b64 %begin, %end, %place; .reg .b32 %passes;
-  .shared .align 1024 .b8 memory[40960];
+  .shared .align 1024 .b8 memory[{SHARED}];
   ld.param.u64 %rd1, [out];
   ld.param.u64 %rd2, [in];
   ld.global.u32 %passes, [%rd2];

@@ -4,7 +4,7 @@
 """The micro-benchmarks for sm_90a: rates and latencies of pipes, of shared memory, of barriers and of what
 one role hands to another, of wgmma by shape and place of A, of bulk copies, of global memory."""
 
-from fa4.timing.kernel import OUTPUT, Micro, entry, keep
+from fa4.timing.kernel import INPUT, OUTPUT, Micro, entry, keep
 
 # ---------------------------------------------------------------------------
 # Pipes
@@ -253,7 +253,197 @@ def copies():
         yield Micro(f"cp.async.bulk, store of {size} bytes and its wait", _bulk_store(size), 2)
 
 
-FAMILIES = (pipes, shared_memory, global_memory, fences, named_barriers, mbarriers, clusters, wgmma, copies)
+# ---------------------------------------------------------------------------
+# All SMs at once
+# ---------------------------------------------------------------------------
+
+STAGE = 16384  # Two stages of this many bytes are under way, each as four copies.
+SMS = 132
+
+
+def _own_region(is_shared):
+    """%rd2 and %rd4 become the CTA's own part of the input and of the output, or the first CTA's."""
+    cta = "mov.u32 %r10, 0;" if is_shared else "mov.u32 %r10, %ctaid.x;"
+    return f"""  {cta} mul.wide.u32 %rd5, %r10, {2 * STAGE};
+  add.u64 %rd2, %rd2, %rd5; add.u64 %rd2, %rd2, {INPUT};
+  add.u64 %rd4, %rd1, %rd5; add.u64 %rd4, %rd4, {OUTPUT};"""
+
+
+def _issue_loads(stage, label):
+    copies = "\n".join(f"  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r6+{at}], [%rd2+{at}], {STAGE // 4}, [%r5+{8 * stage}];"
+                       for at in range(stage * STAGE, (stage + 1) * STAGE, STAGE // 4))  # fmt: skip
+    return f"""  @%p1 bra $ISSUED{label};
+  mbarrier.arrive.expect_tx.shared.b64 _, [%r5+{8 * stage}], {STAGE};
+{copies}
+$ISSUED{label}:"""
+
+
+def _chip_loads(is_shared):
+    setup = "\n".join([_own_region(is_shared), _mbarriers(1), "  add.u32 %r6, %r5, 1024;", "  bar.warp.sync -1;",
+                       _issue_loads(0, "A"), _issue_loads(1, "B")])  # fmt: skip
+
+    def body(i):
+        wait = _wait(f"{i}", 8 * i)
+        flip = "  xor.b32 %r8, %r8, 1;" if i else ""
+        return "\n".join([wait, "  bar.warp.sync -1;", _issue_loads(i, i), flip])
+
+    return entry(setup, body, 2, behind=_wait("C") + _wait("D", 8))
+
+
+def _chip_writes(operation, is_shared):
+    fill = f"""  mov.u32 %r5, memory; setp.ne.u32 %p1, %r1, 0; mov.u32 %r8, %r5; mov.b32 %r9, 0;
+$ZERO: st.shared.b32 [%r8], 0; add.u32 %r8, %r8, 4; add.u32 %r9, %r9, 4;
+  setp.lt.u32 %p3, %r9, {2 * STAGE}; @%p3 bra $ZERO;
+  fence.proxy.async.shared::cta;"""
+    opcode = {"store": "cp.async.bulk.global.shared::cta.bulk_group",
+              "add": "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32"}[operation]  # fmt: skip
+    # A store must be over before the next one to the same place.
+    read = "" if operation == "store" else ".read"
+
+    def body(i):
+        writes = "\n".join(f"  {opcode} [%rd4+{at}], [%r5+{at}], {STAGE // 4};" for at in range(i * STAGE, (i + 1) * STAGE, STAGE // 4))
+        return f"""  @%p1 bra $ISSUED{i};
+{writes}
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group{read} 1;
+$ISSUED{i}: bar.warp.sync -1;"""
+
+    return entry(_own_region(is_shared) + "\n" + fill, body, 2, behind="  cp.async.bulk.wait_group 0;")
+
+
+def all_sms():
+    """Bytes that move between L2 and shared memory while that many SMs do the same: cycles of 1024 bytes of an SM."""
+    for ctas, is_shared in ((1, False), (33, False), (66, False), (SMS, False), (SMS, True)):
+        where = "the same addresses" if is_shared else "own addresses"
+        options = dict(operations=2 * STAGE // 1024, ctas=ctas, bytes=2 * STAGE)
+        yield Micro(f"cp.async.bulk, loads of 4096 bytes, {ctas} SMs, {where}, a KB", _chip_loads(is_shared), **options)
+        if not is_shared:
+            yield Micro(f"cp.async.bulk, stores of 4096 bytes, {ctas} SMs, {where}, a KB", _chip_writes("store", is_shared), **options)
+        yield Micro(f"cp.reduce.async.bulk.add.f32 of 4096 bytes, {ctas} SMs, {where}, a KB", _chip_writes("add", is_shared), **options)
+
+
+# ---------------------------------------------------------------------------
+# Several units at once
+# ---------------------------------------------------------------------------
+
+
+SOFTMAX_SETUP = """  cvt.rn.f32.u32 %f300, %passes; mov.f32 %f301, 0f3F000000; mov.b32 %r300, 0;
+""" + "\n".join(f"  cvt.rn.f32.u32 %f{i}, %r1;" for i in (*range(302, 306), *range(310, 342)))
+SOFTMAX_RESULT = ["%f302", "%f303", "%f304", "%f305", "%r300"]
+
+
+def _softmax():
+    """What attention does with 32 scores: scale, exponential, sum, and pairs in bf16. The scores are others in each pass."""
+    lines = []
+    for i in range(32):
+        lines += [f"  fma.rn.f32 %f{350 + i}, %f{310 + i}, %f300, %f301;", f"  ex2.approx.ftz.f32 %f{350 + i}, %f{350 + i};",
+                  f"  add.f32 %f{302 + i % 4}, %f{302 + i % 4}, %f{350 + i};"]  # fmt: skip
+        if i % 2:
+            lines.append(f"  cvt.rn.bf16x2.f32 %r{310 + i}, %f{350 + i}, %f{349 + i}; xor.b32 %r300, %r300, %r{310 + i};")
+    return "\n".join(lines + [f"  add.f32 %f{310 + i}, %f{310 + i}, %f300;" for i in range(32)])
+
+
+def _products_beside(products, warpgroups, threads, setup, others, result=(), repeat=1):
+    """Warpgroups that multiply (the kernel `products`, its body `repeat` times), beside threads behind them that execute `others`."""
+    ptx = products.replace(f".maxntid {128 * warpgroups}", f".maxntid {128 * warpgroups + threads}")
+    # All threads write the zeros.
+    stride = 16 * (128 * warpgroups + threads)
+    ptx = ptx.replace(f"%r8, %r8, {2048 * warpgroups};", f"%r8, %r8, {stride};").replace(f"%r9, %r9, {2048 * warpgroups};", f"%r9, %r9, {stride};")
+    head, rest = ptx.split("$PASS:\n", 1)
+    body, tail = rest.split("  sub.u32 %passes", 1)
+    head = head.replace("  bar.sync 0;\n  mov.u64 %begin", f"{setup}\n  setp.ge.u32 %p4, %r1, {128 * warpgroups};\n  bar.sync 0;\n  mov.u64 %begin")
+    tail = tail.replace("  mov.u64 %end, %clock64;\n", "  mov.u64 %end, %clock64;\n" + keep(result) + "\n")
+    return f"{head}$PASS:\n  @%p4 bra $OTHERS;\n{body * repeat}  bra $BOTH;\n$OTHERS:\n{others}\n$BOTH:\n  sub.u32 %passes{tail}"
+
+
+# Operations that another warp executes beside products, on four chains: their registers are not those of the accumulators.
+BESIDE = {
+    "fma.f32": ("%f", "fma.rn.f32 %f{d}, %f{d}, %f300, %f301;"),
+    "max.f32": ("%f", "max.f32 %f{d}, %f{d}, %f{e};"),
+    "ex2.approx.ftz.f32": ("%f", "ex2.approx.ftz.f32 %f{d}, %f{d};"),
+    "cvt.rn.bf16x2.f32": ("%f", "cvt.rn.bf16x2.f32 %r310, %f{d}, %f300; mov.b32 %f{d}, %r310;"),
+    "lop3.b32": ("%r", "lop3.b32 %r{d}, %r{d}, %r301, %r302, 0x96;"),
+    "mad.lo.s32": ("%r", "mad.lo.s32 %r{d}, %r{d}, %r301, %r302;"),
+}
+
+
+def _operations_beside():
+    """Single operations of a warp on each sub-partition beside a warpgroup's products, which are there all the time."""
+    first, chains, count = 320, 4, 64
+    registers = range(first, first + chains + 1)
+    setup = f"{SOFTMAX_SETUP}\n  add.u32 %r301, %passes, 1; add.u32 %r302, %passes, 7;\n"
+    setup += "\n".join(f"  add.u32 %r{i}, %r1, {i};" for i in registers)
+    for name, (prefix, operation) in BESIDE.items():
+        body = "\n".join("  " + operation.format(d=first + i % chains, e=first + 1 + i % chains) for i in range(count))
+        for n in (64, 128):
+            ptx = _products_beside(_wgmma(n, False, 8, 1, 1), 1, 128, setup, body, [f"{prefix}{i}" for i in registers], 2048 // n)
+            yield Micro(f"{name}, 4 warps, beside wgmma m64n{n}k16, A in shared memory", ptx, count * 4, 256, is_rate=True, counted=(128, 256))
+
+
+def _softmax_beside():
+    """Softmax of one or two warps a sub-partition beside products, each long enough to be there all the time."""
+    for n, in_registers in ((64, True), (128, False), (256, False)):
+        where = "registers" if in_registers else "shared memory"
+        shape = f"m64n{n}k16, A in {where}"
+        for warps in (4,) if n == 256 else (4, 8):
+            threads = 128 + 32 * warps
+            products = _wgmma(n, in_registers, 8, 1, 1)
+            ptx = _products_beside(products, 1, 32 * warps, SOFTMAX_SETUP, _softmax(), SOFTMAX_RESULT, 1024 // n)
+            yield Micro(f"fma, ex2, add and half a cvt.bf16x2, {warps} warps, beside wgmma {shape}", ptx, 32 * warps, threads, is_rate=True,
+                        counted=(128, threads))  # fmt: skip
+            ptx = _products_beside(products, 1, 32 * warps, SOFTMAX_SETUP, "\n".join([_softmax()] * 3), SOFTMAX_RESULT)
+            yield Micro(f"wgmma {shape}, interval, beside softmax of {warps} warps", ptx, 8, threads, counted=(0, 128))
+
+
+def mixtures():
+    for warps in (4, 8, 12):
+        ptx = entry(SOFTMAX_SETUP, _softmax(), result=keep(SOFTMAX_RESULT))
+        yield Micro(f"fma, ex2, add and half a cvt.bf16x2, {warps} warps", ptx, 32 * warps, 32 * warps, is_rate=True)
+    for n in (64, 256):
+        for count in (1, 4, 16):
+            yield Micro(f"wgmma m64n{n}k16, issue of {count} without a wait", _wgmma_issue(n, count), 1, 128)
+    for n in (64, 128):
+        for count in (4, 16):
+            name = f"wgmma m64n{n}k16, A in registers, issue of {count} without a wait"
+            yield Micro(f"{name}", _wgmma_issue(n, count, True), 1, 128)
+    yield from _softmax_beside()
+    yield from _operations_beside()
+    # The other warp lies behind two warpgroups, and its first lane copies into the second half of shared memory.
+    barrier = """  mov.u32 %r13, memory; add.u32 %r13, %r13, 40960; setp.ne.u32 %p1, %r1, 256; mov.b32 %r14, 0;
+  @!%p1 mbarrier.init.shared.b64 [%r13], 1;
+  fence.mbarrier_init.release.cluster;"""
+    for size in (0, 4096, 16384):
+        copies = "\n".join(f"  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r15+{at}], [%rd2], 4096, [%r13];" for at in range(0, size, 4096))
+        others = f"""  @%p1 bra $COPIED;
+  mov.u32 %r15, memory; add.u32 %r15, %r15, 20480;
+  mbarrier.arrive.expect_tx.shared.b64 _, [%r13], {size};
+{copies}
+$COPIED:
+  bar.warp.sync -1;
+$LANDED:
+  mbarrier.try_wait.parity.shared.b64 %p5, [%r13], %r14;
+  @!%p5 bra $LANDED;
+  xor.b32 %r14, %r14, 1;"""
+        ptx = _products_beside(_wgmma(128, False, 8, 1, 2), 2, 32, barrier, others)
+        yield Micro(f"wgmma m64n128k16, A in shared memory, 16 products of 2 warpgroups beside a load of {size} bytes", ptx, 1, 288)
+
+
+def _wgmma_issue(n, count, in_registers=False):
+    """Cycles for which the issue of products takes a warpgroup, without the wait for them. A in registers is another one in each product."""
+    ptx = _wgmma(n, in_registers, count, 0, 1)
+    if in_registers:
+        first, *others = ptx.split("{%r100, %r101, %r102, %r103}")
+        fragments = ("{" + ", ".join(f"%r{100 + 4 * i + j}" for j in range(4)) + "}" for i in range(count))
+        ptx = first + "".join(fragment + text for fragment, text in zip(fragments, others, strict=True))
+        zeros = "".join(f"  mov.b32 %r{i}, %passes;\n" for i in range(100, 100 + 4 * count))
+        ptx = ptx.replace("  bar.sync 0;\n", zeros + "  bar.sync 0;\n")
+    ptx = ptx.replace("$PASS:\n", "  mov.b64 %rd20, 0;\n$PASS:\n  mov.u64 %rd21, %clock64;\n")
+    ptx = ptx.replace("  wgmma.wait_group.sync.aligned 0;", "  mov.u64 %rd22, %clock64; sub.u64 %rd22, %rd22, %rd21; add.u64 %rd20, %rd20, %rd22;\n"
+                      "  wgmma.wait_group.sync.aligned 0;", 1)  # fmt: skip
+    return ptx.replace("  mov.u64 %end, %clock64;", "  add.u64 %end, %begin, %rd20;")
+
+
+FAMILIES = (pipes, shared_memory, global_memory, fences, named_barriers, mbarriers, clusters, wgmma, copies, all_sms, mixtures)
 
 
 def micros():

@@ -324,7 +324,7 @@ def _wave(grid, ctas):
     return result
 
 
-def run(replayer, kernel, folder, with_parts=True):
+def run(replayer, kernel, folder):
     """All that is measured of a kernel: its main launch, the others apart, and parts of the main launch's grid, which tell what a CTA takes
     alone (`1`), and what the first CTA of each SM takes (`wave`)."""
     # The backward's inputs are the results of the forward on the same data.
@@ -343,7 +343,7 @@ def run(replayer, kernel, folder, with_parts=True):
     others = [f for f in functions if f is not main]
     if others:
         found["others"] = [{"grid": f.grid, "block": f.block, **replayer.time(f)} for f in others]
-    if with_parts and max(main.cluster) == 1:
+    if kernel.flops and max(main.cluster) == 1:
         parts = {"1": [1, 1, 1], "wave": _wave(main.grid, _MULTIPROCESSORS)}
         found["parts"] = {name: {"grid": grid, **replayer.time(lambda grid=grid: main(grid))} for name, grid in parts.items()}
     return found
