@@ -15,6 +15,18 @@
 // RUN:   --output A=%t/A.npy --output B=%t/B.npy C=%t/C.npy | FileCheck %s
 // RUN: python3 %S/Inputs/check_gemm.py %t/A.npy %t/B.npy %t/C.npy
 //
+// By the clock of the chip, with all checks, the numbers are the same. The time of
+// an accumulator's tile is about that of its products, 20 x 64 clocks, behind
+// a load and in front of the epilogue.
+// RUN: rm %t/C.npy && fa4-sim %t/gemm_sm100.json M=256 N=128 K=320 --random --check --time --costs=forms \
+// RUN:   --output A=%t/A.npy --output B=%t/B.npy C=%t/C.npy | FileCheck %s --check-prefix=TIME
+// RUN: python3 %S/Inputs/check_gemm.py %t/A.npy %t/B.npy %t/C.npy
+// TIME: {{ [3-6][0-9][0-9][0-9]}} cycles, {{.*}} us at 1.800 GHz, {{[0-9.]+}} TFLOP/s
+// TIME: 2 of 2 CTAs simulated; 2 SMs busy, 1 CTAs on each
+// TIME: bound by tensor cores: 1280 cycles
+// TIME: units busy in its middle half: {{.*}}tensor cores
+// TIME: line {{[0-9]+}}: mbarrier.try_wait{{.*}} (dyn_smem+{{.*}} (shared 0x{{.*}}))
+//
 // 2 tiles x 5 K tiles x 4 instructions of 128x128x16.
 // CHECK-COUNT-10: mma instructions{{ +}}40
 //

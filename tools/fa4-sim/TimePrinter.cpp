@@ -104,6 +104,8 @@ static std::vector<Role> groupWarps(const TimeResult &time) {
       mean.instructions += warp->instructions;
       for (const auto &[line, clocks] : warp->waits)
         mean.waits[line] += clocks / count;
+      for (const auto &[line, names] : warp->barriers)
+        mean.barriers[line].insert(names.begin(), names.end());
     }
   }
   return roles;
@@ -137,9 +139,14 @@ static void printRole(llvm::raw_ostream &os, const ptx::Module &module,
   constexpr size_t mostLines = 4;
   constexpr double leastShare = 0.01;
   for (const auto &[line, clocks] : llvm::ArrayRef(waits).take_front(mostLines))
-    if (share(clocks) >= leastShare)
-      os << formatv("      {0,7:p0}  line {1}: {2}\n", share(clocks), line,
-                    module.lineText(line).trim().take_front(90));
+    if (share(clocks) >= leastShare) {
+      auto barriers = mean.barriers.find(line);
+      std::string names;
+      if (barriers != mean.barriers.end() && !barriers->second.empty())
+        names = " (" + llvm::join(barriers->second, ", ") + ")";
+      os << formatv("      {0,7:p0}  line {1}: {2}{3}\n", share(clocks), line,
+                    module.lineText(line).trim().take_front(90), names);
+    }
 }
 
 void fa4::sim::printTime(llvm::raw_ostream &os, const ptx::Module &module,
@@ -154,15 +161,17 @@ void fa4::sim::printTime(llvm::raw_ostream &os, const ptx::Module &module,
   for (const auto &[name, cycles] : time.bounds)
     os << formatv("  bound by {0}: {1:f0} cycles ({2:p0})\n", name, cycles,
                   cycles / time.cycles);
-  os << formatv("  CTA ({0},{1},{2}): {3:f0} cycles; units busy:",
-                time.ctaId[0], time.ctaId[1], time.ctaId[2], time.ctaCycles);
+  os << formatv(
+      "  CTA ({0},{1},{2}): {3:f0} cycles; units busy in its middle half:",
+      time.ctaId[0], time.ctaId[1], time.ctaId[2], time.ctaCycles);
   std::vector<UnitShare> units = time.units;
   llvm::sort(units, [](const UnitShare &a, const UnitShare &b) {
-    return std::make_pair(-a.share, a.name) < std::make_pair(-b.share, b.name);
+    return std::make_pair(-a.steady, a.name) <
+           std::make_pair(-b.steady, b.name);
   });
   const char *separator = " ";
   for (const UnitShare &unit : units) {
-    os << formatv("{0}{1} {2:p0}", separator, unit.name, unit.share);
+    os << formatv("{0}{1} {2:p0}", separator, unit.name, unit.steady);
     separator = ", ";
   }
   os << formatv("\n  {0,-18} {1,10} {2,7} {3,7} {4,7} {5,7} {6,7}\n", "",
@@ -182,16 +191,24 @@ void fa4::sim::printTime(llvm::raw_ostream &os, const ptx::Module &module,
 }
 
 llvm::json::Value fa4::sim::toJson(const TimeResult &time) {
-  llvm::json::Object bounds, units;
+  llvm::json::Object bounds, units, steady;
   for (const auto &[name, cycles] : time.bounds)
     bounds[name] = cycles;
   for (const UnitShare &unit : time.units)
-    units[unit.name] = unit.share;
+    units[unit.name] =
+        llvm::json::Object{{"share", unit.share}, {"steady", unit.steady}};
   llvm::json::Array warps;
   for (const WarpTimes &warp : time.warps) {
-    llvm::json::Object waits;
+    llvm::json::Object waits, barriers;
     for (const auto &[line, clocks] : warp.waits)
       waits[std::to_string(line)] = clocks;
+    for (const auto &[line, names] : warp.barriers)
+      if (!names.empty()) {
+        llvm::json::Array list;
+        for (const std::string &name : names)
+          list.push_back(name);
+        barriers[std::to_string(line)] = std::move(list);
+      }
     warps.push_back(
         llvm::json::Object{{"cta", int64_t(warp.cta)},
                            {"warp", int64_t(warp.warp)},
@@ -202,7 +219,8 @@ llvm::json::Value fa4::sim::toJson(const TimeResult &time) {
                            {"contention", warp.contention},
                            {"pipe", warp.pipe},
                            {"scoreboard", warp.scoreboard},
-                           {"waits", std::move(waits)}});
+                           {"waits", std::move(waits)},
+                           {"barriers", std::move(barriers)}});
   }
   llvm::json::Array sensitivity;
   for (const Sensitivity &entry : time.sensitivity)
@@ -226,6 +244,7 @@ llvm::json::Value fa4::sim::toJson(const TimeResult &time) {
       {"cta", llvm::json::Array{int64_t(time.ctaId[0]), int64_t(time.ctaId[1]),
                                 int64_t(time.ctaId[2])}},
       {"units", std::move(units)},
+      {"steady_units", std::move(steady)},
       {"warps", std::move(warps)},
       {"simulated_ctas", int64_t(time.simulatedCtas)},
       {"ctas", int64_t(time.ctas)},

@@ -60,6 +60,30 @@ double SmModel::issueInterval(double at, const IssueCost &cost) const {
   return slow <= left ? slow : left + slots * (1 - left / slow);
 }
 
+std::vector<std::pair<llvm::StringRef, double>> SmModel::busyTimes() const {
+  std::vector<std::pair<llvm::StringRef, double>> times;
+  times.push_back({"tensor cores", tensor.busy});
+  double issue = 0;
+  for (const Part &part : parts)
+    issue += part.issue.busy / numParts;
+  times.push_back({"issue slots", issue});
+  for (unsigned i = 0; i < numPipes; ++i) {
+    double busy = 0;
+    for (const Part &part : parts)
+      busy += part.pipes[i].busy / numParts;
+    Pipe pipe = Pipe(i);
+    bool isUnit =
+        pipe != Pipe::Control && pipe != Pipe::Tensor && pipe != Pipe::Lsu;
+    if (isUnit)
+      times.push_back({nameOf(pipe), busy});
+  }
+  times.push_back({"LSU", lsu.busy});
+  times.push_back({"shared memory", shared.busy});
+  times.push_back({"bulk loads", bulk.busy});
+  times.push_back({"bulk stores", bulkStore.busy});
+  return times;
+}
+
 double SmModel::takeShared(double at, double bytes, bool isRead) {
   double interval = bytes / chip.chip->smemBytesPerClock;
   taken += interval * get(P::SharedContention);

@@ -113,6 +113,10 @@ public:
   static AsyncTimes tensorMma(double at, const AsyncWork &work,
                               llvm::ArrayRef<SmModel *> sms);
 
+  /// The units and the time for which each has been busy, in a fixed order; of
+  /// units of the sub-partitions the mean.
+  std::vector<std::pair<llvm::StringRef, double>> busyTimes() const;
+
   ChipModel &chip;
 
 private:

@@ -261,6 +261,8 @@ void TimedCluster::stepWarp(unsigned index) {
   SmModel::Part &part = sm.parts[warp.index % SmModel::numParts];
   current = Current();
   current.clock = &clock;
+  current.times = &times;
+  current.line = inst.line;
   current.sm = &sm;
   current.kind = &timed.classes[fragment.pc];
   current.track = {warp.cta->rank, warp.index};
@@ -411,6 +413,10 @@ void TimedCluster::mbarrierPhase(const Cta &cta, const Mbarrier &barrier) {
 void TimedCluster::mbarrierSeen(const Cta &cta, const Mbarrier &barrier) {
   const BarrierTime &time = timeOf(cta, barrier.offset);
   delay(time.complete);
+  constexpr size_t mostNames = 4;
+  std::set<std::string> &names = current.times->barriers[current.line];
+  if (current.isRetry && names.size() < mostNames)
+    names.insert(cluster->nameOfShared(cta, barrier.offset));
   if (trace && current.isRetry && time.isByThread)
     trace->add(Trace::Arrow{time.signaller, current.track, time.signalledAt,
                             time.complete});

@@ -103,7 +103,9 @@ private:
   /// What the handler of the executing instruction tells.
   struct Current {
     WarpClock *clock = nullptr;
+    WarpTimes *times = nullptr;
     SmModel *sm = nullptr;
+    uint32_t line = 0;
     const InstructionClass *kind = nullptr;
     Trace::Track track;
     double issuedAt = 0;    ///< The warp may issue the next one then.

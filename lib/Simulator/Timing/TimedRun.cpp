@@ -46,7 +46,13 @@ public:
 private:
   /// SMs that run a cluster at a time, and what runs on them.
   struct Place {
+    /// What the units of the first SM had done at a time.
+    struct Snapshot {
+      double at;
+      std::vector<std::pair<llvm::StringRef, double>> busy;
+    };
     std::vector<std::unique_ptr<SmModel>> sms;
+    std::vector<Snapshot> snapshots;
   };
 
   Place makePlace(ChipModel &model);
@@ -54,7 +60,8 @@ private:
   /// Runs what is active until one of them is done, which is returned; null
   /// after a finding that ends the run.
   std::unique_ptr<TimedCluster>
-  runUntilDone(std::vector<std::unique_ptr<TimedCluster>> &active);
+  runUntilDone(std::vector<std::unique_ptr<TimedCluster>> &active,
+               Place *watched = nullptr);
   /// Simulates a cluster together with those that share its SMs.
   Sample sample(uint64_t index);
   /// Simulates clusters on as many threads as the run may have.
@@ -167,7 +174,10 @@ std::unique_ptr<TimedCluster> Launch::start(uint64_t index, Place &place,
 //===----------------------------------------------------------------------===//
 
 std::unique_ptr<TimedCluster>
-Launch::runUntilDone(std::vector<std::unique_ptr<TimedCluster>> &active) {
+Launch::runUntilDone(std::vector<std::unique_ptr<TimedCluster>> &active,
+                     Place *watched) {
+  /// Clocks between snapshots.
+  constexpr double period = 1000;
   /// Rounds of expired waits after which a launch counts as stuck.
   constexpr unsigned maxIdleRounds = 64;
   unsigned idleRounds = 0;
@@ -178,6 +188,10 @@ Launch::runUntilDone(std::vector<std::unique_ptr<TimedCluster>> &active) {
   while (!sink.shouldStop()) {
     size_t next = std::min_element(times.begin(), times.end()) - times.begin();
     if (times[next] < TimedCluster::never) {
+      if (watched && (watched->snapshots.empty() ||
+                      times[next] > watched->snapshots.back().at + period))
+        watched->snapshots.push_back(
+            {times[next], watched->sms.front()->busyTimes()});
       uint64_t epoch = active[next]->cluster->epoch;
       active[next]->advance();
       if (active[next]->isDone()) {
@@ -216,28 +230,25 @@ void Launch::keepLongest(const TimedCluster &cluster, const Place &place,
   std::copy_n(cluster.cluster->ctas.front().id, 3, result.ctaId);
   result.warps = cluster.warpTimes;
   result.units.clear();
-  const SmModel &sm = *place.sms.front();
-  auto add = [&](llvm::StringRef name, double busy) {
-    if (busy > 0)
-      result.units.push_back({name.str(), busy / cycles});
+  auto busy = place.sms.front()->busyTimes();
+  // The snapshots nearest to the quarters of the CTA's time.
+  auto snapshotAt = [&](double share) -> const Place::Snapshot * {
+    double at = cluster.start + share * cycles;
+    auto found = llvm::partition_point(
+        place.snapshots, [&](const auto &shot) { return shot.at < at; });
+    return found == place.snapshots.end() ? nullptr : &*found;
   };
-  add("tensor cores", sm.tensor.busy);
-  double issue = 0;
-  for (const SmModel::Part &part : sm.parts)
-    issue += part.issue.busy / SmModel::numParts;
-  add("issue slots", issue);
-  for (unsigned i = 0; i < numPipes; ++i) {
-    double busy = 0;
-    for (const SmModel::Part &part : sm.parts)
-      busy += part.pipes[i].busy / SmModel::numParts;
-    bool isUnit = Pipe(i) != Pipe::Control && Pipe(i) != Pipe::Tensor;
-    if (isUnit)
-      add(nameOf(Pipe(i)), busy);
+  const Place::Snapshot *from = snapshotAt(0.25), *to = snapshotAt(0.75);
+  bool isSteady = from && to && to->at > from->at;
+  for (size_t i = 0; i < busy.size(); ++i) {
+    if (busy[i].second <= 0)
+      continue;
+    double share = busy[i].second / cycles, steady = share;
+    if (isSteady)
+      steady =
+          (to->busy[i].second - from->busy[i].second) / (to->at - from->at);
+    result.units.push_back({busy[i].first.str(), share, steady});
   }
-  add("LSU", sm.lsu.busy);
-  add("shared memory", sm.shared.busy);
-  add("bulk loads", sm.bulk.busy);
-  add("bulk stores", sm.bulkStore.busy);
 }
 
 Sample Launch::sample(uint64_t index) {
@@ -249,7 +260,7 @@ Sample Launch::sample(uint64_t index) {
         std::min(index + slot * places, grid.clusterCount - 1), place, 0));
   Sample found;
   while (!active.empty()) {
-    std::unique_ptr<TimedCluster> done = runUntilDone(active);
+    std::unique_ptr<TimedCluster> done = runUntilDone(active, &place);
     if (!done)
       break;
     // Those beside it are there for what they take from it.

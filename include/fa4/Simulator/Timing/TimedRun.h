@@ -18,6 +18,7 @@
 #include "fa4/Target/TimingParameters.h"
 #include "llvm/ADT/MapVector.h"
 #include <map>
+#include <set>
 
 namespace fa4::sim {
 
@@ -29,6 +30,8 @@ struct WarpTimes {
   double scoreboard = 0; ///< Results of variable latency.
   /// Barriers, groups and other waits, by the PTX line of the instruction.
   std::map<uint32_t, double> waits;
+  /// The mbarriers that the warp has waited for, by the same line.
+  std::map<uint32_t, std::set<std::string>> barriers;
   double begin = 0, end = 0;
   uint64_t instructions = 0; ///< PTX instructions.
   uint32_t cta = 0, warp = 0;
@@ -40,10 +43,11 @@ struct WarpTimes {
   }
 };
 
-/// The share of time for which a unit of an SM was busy.
+/// The share of time for which a unit of an SM was busy: of the whole CTA, and
+/// of the half of its time in the middle, when it is in its steady state.
 struct UnitShare {
   std::string name;
-  double share = 0;
+  double share = 0, steady = 0;
 };
 
 struct TimeOptions {
