@@ -7,6 +7,7 @@ as a driver starts once, with the environment that a test gives it."""
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import textwrap
@@ -259,7 +260,7 @@ def test_bad_calls(tmp_path):
         assert fails("cuMemAlloc_v2", byref(address), 4) == "CUDA_ERROR_INVALID_CONTEXT"
         assert fails("cuDeviceGet", byref(c_int()), 1) == "CUDA_ERROR_INVALID_DEVICE"
         start()
-        for image, error in [(b"\x7fELF\2\1\1", "CUDA_ERROR_INVALID_IMAGE"), (b"P\xedU\xba\1\0", "CUDA_ERROR_INVALID_IMAGE"),
+        for image, error in [(b"\x7fELF\2\1\1" + bytes(60), "CUDA_ERROR_INVALID_IMAGE"), (b"P\xedU\xba\1\0", "CUDA_ERROR_INVALID_IMAGE"),
                              (b"hello", "CUDA_ERROR_INVALID_PTX"), (AXPY.replace("fma.rn", "fma.rx").encode(), "CUDA_ERROR_INVALID_PTX"),
                              (AXPY.replace("sm_90a", "sm_100a").encode(), "CUDA_ERROR_NO_BINARY_FOR_GPU")]:
             assert fails("cuModuleLoadData", byref(module), c_char_p(image)) == error, image
@@ -460,16 +461,58 @@ def test_machine_code_with_its_ptx_beside(tmp_path):
     (folder / "other.ptx").write_text(AXPY.read_text().replace("axpy", "axpy2"))
     program = r"""
         start()
-        function = load("\x7fELF", "axpy")
+        function = load("\x7fELF" + " " * 60, "axpy")
         x = upload(np.ones(32, np.float32))
         launch(function, (1, 1, 1), (32, 1, 1), *axpy(c_uint64(x), c_uint64(x), 1, 32))
         assert (download(x, np.zeros(32, np.float32)) == 2).all()
         module, function = c_void_p(), c_void_p()
-        call("cuModuleLoadData", byref(module), c_char_p(b"\x7fELF"))
+        call("cuModuleLoadData", byref(module), c_char_p(b"\x7fELF" + bytes(60)))
         assert fails("cuModuleGetFunction", byref(function), module, c_char_p(b"axp")) == "CUDA_ERROR_NOT_FOUND"
         """
     _, errors = run(program, tmp_path, ptx=f"{tmp_path}/absent:{tmp_path}/dumps")
     assert f"no .ptx file in {tmp_path}/absent:{tmp_path}/dumps has the entry 'axp'" in errors
+
+
+def test_kernels_that_a_cubin_names(tmp_path):
+    """Programs that list a library's kernels get those of a cubin, as far as their PTX is there."""
+    names = ["", ".shstrtab", ".text.axpy", ".nv.constant0.axpy", ".nv.constant0.gone", ".nv.info.axpy"]
+    strings = b"".join(n.encode() + b"\0" for n in names)
+    headers = b""
+    for i, name in enumerate(names):
+        at = len(b"".join(n.encode() + b"\0" for n in names[:i]))
+        headers += struct.pack("<IIQQQQIIQQ", at, 1, 0, 0, 64 if name == ".shstrtab" else 0, len(strings), 0, 0, 1, 0)
+    ident = b"\x7fELF\2\1\1".ljust(16, b"\0")
+    header = ident + struct.pack("<HHIQQQIHHHHHH", 2, 190, 1, 0, 0, 64 + len(strings), 0, 64, 0, 0, 64, len(names), 1)
+    (tmp_path / "a.cubin").write_bytes(header + strings + headers)
+    (tmp_path / "axpy.ptx").write_text(AXPY.read_text())
+    _, errors = run(
+        """
+        start()
+        library, kernels, count, name = c_void_p(), (c_void_p * 2)(), c_uint(), c_char_p()
+        call("cuLibraryLoadFromFile", byref(library), c_char_p(b"a.cubin"), None, None, 0, None, None, 0)
+        call("cuLibraryGetKernelCount", byref(count), library); assert count.value == 1
+        call("cuLibraryEnumerateKernels", kernels, 2, library); assert kernels[1] is None
+        call("cuKernelGetName", byref(name), c_void_p(kernels[0])); assert name.value == b"axpy"
+        """,
+        tmp_path,
+        ptx=tmp_path,
+    )
+    assert "has the entry 'gone'" in errors
+
+
+def test_the_log_of_a_bad_image(tmp_path):
+    run(
+        r"""
+        start()
+        module, log = c_void_p(), ctypes.create_string_buffer(b"-" * 40, 40)
+        options, values = (c_int * 3)(0, 5, 6), (c_void_p * 3)(32, ctypes.addressof(log), 32)
+        assert fails("cuModuleLoadDataEx", byref(module), c_char_p(b"}\n"), 3, options, values) == "CUDA_ERROR_INVALID_PTX"
+        assert log.raw.startswith(b"module1.ptx:1:1: error") and log.raw[31:33] == b"\0-", log.raw
+        log.value = b"none"
+        call("cuModuleLoadDataEx", byref(module), c_char_p(AXPY.encode()), 3, options, values); assert log.value == b"none"
+        """,
+        tmp_path,
+    )
 
 
 def test_record(tmp_path):

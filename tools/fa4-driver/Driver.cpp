@@ -24,7 +24,8 @@ Driver &Driver::get() {
 }
 
 CUresult Driver::fail(CUresult result, const Twine &message) {
-  llvm::errs() << "fa4-driver: " << message << "\n";
+  lastMessage = message.str();
+  llvm::errs() << "fa4-driver: " << lastMessage << "\n";
   return result;
 }
 

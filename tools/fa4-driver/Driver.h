@@ -53,6 +53,8 @@ struct Module {
   /// Machine code came instead of PTX: kernels are looked for in the folders of
   /// FA4_DRIVER_PTX, each in a module of its own.
   bool isMachineCode = false;
+  /// Of machine code: the kernels that a cubin says it has.
+  std::vector<std::string> names;
   std::vector<std::unique_ptr<Module>> found;
 };
 
@@ -126,6 +128,8 @@ public:
   CUresult unload(Module *module);
   CUresult findKernel(Module &module, llvm::StringRef name, Kernel *&kernel);
   bool isModule(const Module *module) const;
+  /// All kernels, those of machine code as far as their PTX is found.
+  std::vector<Kernel *> listKernels(Module &module);
 
   //===--- Launches (DriverLaunch.cpp) ------------------------------------===//
   CUresult launch(const LaunchRequest &request);
@@ -134,6 +138,8 @@ public:
 
   /// Says something on standard error; returns `result`.
   CUresult fail(CUresult result, const llvm::Twine &message);
+  /// What `fail` has said last.
+  std::string lastMessage;
   /// The same for a call that is not there; each name once.
   CUresult unsupported(llvm::StringRef call);
 

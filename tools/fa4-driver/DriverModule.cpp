@@ -9,6 +9,7 @@
 #include "fa4/Simulator/Ptx/Parser.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -31,6 +32,38 @@ static StringRef machineCodeKind(const void *image) {
   return "";
 }
 
+/// The kernels of a cubin: each has a section for its constants, whose name
+/// ends in the kernel's. An image does not say how long it is, but its tables
+/// do.
+static std::vector<std::string> kernelsOfCubin(const void *image) {
+  using namespace llvm::ELF;
+  constexpr unsigned cudaMachine = 190;
+  std::vector<std::string> names;
+  const auto *bytes = static_cast<const uint8_t *>(image);
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes, EI_NIDENT);
+  if (!header.checkMagic() || header.e_ident[EI_CLASS] != ELFCLASS64)
+    return names;
+  std::memcpy(&header, bytes, sizeof(header));
+  if (header.e_machine != cudaMachine ||
+      header.e_shentsize != sizeof(Elf64_Shdr))
+    return names;
+  auto section = [&](unsigned index) {
+    Elf64_Shdr section;
+    std::memcpy(&section, bytes + header.e_shoff + index * sizeof(section),
+                sizeof(section));
+    return section;
+  };
+  const auto *strings = reinterpret_cast<const char *>(bytes) +
+                        section(header.e_shstrndx).sh_offset;
+  for (unsigned i = 0; i < header.e_shnum; ++i) {
+    StringRef name = strings + section(i).sh_name;
+    if (name.consume_front(".nv.constant0."))
+      names.push_back(name.str());
+  }
+  return names;
+}
+
 CUresult Driver::load(const void *image, Module *&result) {
   auto module = std::make_unique<Module>();
   if (StringRef kind = machineCodeKind(image); !kind.empty()) {
@@ -41,6 +74,7 @@ CUresult Driver::load(const void *image, Module *&result) {
                       "that hold the PTX in FA4_DRIVER_PTX, or let the program "
                       "use fa4-driver's ptxas");
     module->isMachineCode = true;
+    module->names = kernelsOfCubin(image);
   } else if (auto error =
                  loadPtx(static_cast<const char *>(image), "", *module)) {
     return error;
@@ -202,4 +236,16 @@ CUresult Driver::findKernel(Module &module, StringRef name, Kernel *&kernel) {
     return CUDA_ERROR_NOT_FOUND;
   module.found.push_back(std::move(part));
   return findKernel(*module.found.back(), name, kernel);
+}
+
+std::vector<Kernel *> Driver::listKernels(Module &module) {
+  std::vector<Kernel *> kernels;
+  for (const auto &[name, kernel] : module.kernels)
+    kernels.push_back(kernel.get());
+  for (const std::string &name : module.names) {
+    Kernel *kernel = nullptr;
+    if (!findKernel(module, name, kernel))
+      kernels.push_back(kernel);
+  }
+  return kernels;
 }

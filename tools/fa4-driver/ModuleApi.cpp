@@ -7,6 +7,7 @@
 
 #include "Driver.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include <cstring>
 
 using namespace fa4::driver;
 
@@ -42,11 +43,32 @@ FA4_API CUresult cuModuleLoadData(CUmodule *module, const void *image) {
   return loadImage(image, reinterpret_cast<Module *&>(*module));
 }
 
-/// The options are ptxas's, which does not run.
+/// Gives the text of an error to a program that has asked for the log of
+/// ptxas. The other options are about code that nobody makes.
+static CUresult fillLog(CUresult result, unsigned count, const int *options,
+                        void **values) {
+  enum { ErrorLogBuffer = 5, ErrorLogBytes = 6 };
+  char *buffer = nullptr;
+  size_t bytes = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    if (options[i] == ErrorLogBuffer)
+      buffer = static_cast<char *>(values[i]);
+    else if (options[i] == ErrorLogBytes)
+      bytes = reinterpret_cast<size_t>(values[i]);
+  }
+  if (result == CUDA_SUCCESS || !buffer || !bytes)
+    return result;
+  std::string text = Driver::get().lastMessage;
+  text.resize(std::min(text.size(), bytes - 1));
+  std::memcpy(buffer, text.c_str(), text.size() + 1);
+  return result;
+}
+
 FA4_API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
                                     unsigned count, int *options,
                                     void **values) {
-  return cuModuleLoadData(module, image);
+  FA4_CALL(Healthy);
+  return fillLog(cuModuleLoadData(module, image), count, options, values);
 }
 
 FA4_API CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image) {
@@ -73,7 +95,9 @@ FA4_API CUresult cuLibraryLoadData(CUlibrary *library, const void *image,
                                    int *options, void **values, unsigned count,
                                    int *libraryOptions, void **libraryValues,
                                    unsigned libraryCount) {
-  return loadImage(image, reinterpret_cast<Module *&>(*library));
+  FA4_CALL(Init);
+  return fillLog(loadImage(image, reinterpret_cast<Module *&>(*library)), count,
+                 options, values);
 }
 
 FA4_API CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
@@ -131,7 +155,7 @@ static CUresult countKernels(Module *module, unsigned *count) {
   FA4_CALL(Init);
   if (!call->isModule(module))
     return CUDA_ERROR_INVALID_HANDLE;
-  *count = unsigned(module->kernels.size());
+  *count = unsigned(call->listKernels(*module).size());
   return CUDA_SUCCESS;
 }
 
@@ -139,9 +163,9 @@ static CUresult listKernels(Module *module, Kernel **kernels, unsigned count) {
   FA4_CALL(Init);
   if (!call->isModule(module))
     return CUDA_ERROR_INVALID_HANDLE;
-  for (const auto &[name, kernel] : module->kernels)
+  for (Kernel *kernel : call->listKernels(*module))
     if (count-- > 0)
-      *kernels++ = kernel.get();
+      *kernels++ = kernel;
     else
       break;
   return CUDA_SUCCESS;
