@@ -72,11 +72,14 @@ class Statistics:
 
 @dataclass(frozen=True)
 class LaunchResult:
-    """What `launch` returns. `findings` is empty but with `keep_going`; `runs` counts launches, once for each seed."""
+    """What `launch` returns. `findings` is empty but with `keep_going`; `runs` counts launches, once for each seed. `times`,
+    with `time`, has what the clock says of each of them: fa4-sim's JSON as a dict (docs/timing.md), of which `cycles`,
+    `seconds` (on the chip), `teraflops`, `bounds` and `units` are the whole launch's."""
 
     findings: tuple[Finding, ...]
     statistics: Statistics
     runs: int
+    times: tuple[dict, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -131,6 +134,7 @@ def launch(
     entry: str | None = None,
     *,
     check: bool = True,
+    time: bool = False,
     allow: str | Sequence[str] = (),
     seeds: int | tuple[int, int] = 0,
     keep_going: bool = False,
@@ -159,6 +163,9 @@ def launch(
     For records and manifests `args` is a dict: name of a tensor -> array of the tensor's shape, name of a size -> number;
     grid and the like are theirs. Tensors that are no arguments are what the file says (zeros, if nothing).
 
+    `time` asks the clock of the chip's model, too: the result has `times`. With `check=False` a timed launch runs only as many
+    CTAs as the time needs, and the arrays stay as they are.
+
     `check` turns the search for races on, `allow` leaves out kinds of findings. `seeds` is one seed, or a first and a last:
     one run for each, from the same memory; the arrays get what the last run wrote. `options` are more options of fa4-sim.
     With `keep_going` findings are returned instead of raised, and results are copied back all the same.
@@ -179,10 +186,12 @@ def launch(
         else:
             call = _PtxCall(path, entry, args, scratch)
             call.describe(grid, block, cluster, smem)
-        command = [find_tool("fa4-sim"), *call.arguments(), f"--seeds={seeds[0]}:{seeds[1]}", "--json", "--stats"]
-        command += ["--check"] * check + ["--keep-going"] * keep_going + [f"--allow={kind}" for kind in kinds]
+        whole = check or not time
+        command = [find_tool("fa4-sim"), *call.arguments(whole), f"--seeds={seeds[0]}:{seeds[1]}", "--json", "--stats"]
+        command += ["--check"] * check + ["--time"] * time + ["--keep-going"] * keep_going + [f"--allow={kind}" for kind in kinds]
         result = _run([*command, *options], scratch, timeout, keep_going)
-        call.copy_back()
+        if whole:
+            call.copy_back()
     return result
 
 
@@ -222,7 +231,7 @@ def _run(command, scratch, timeout, keep_going):
         first = findings[0]
         raise LaunchError(f"seed {first.seed}: " * bool(first.seed) + "\n".join(f.text for f in findings), findings)
     sums = {f.name: sum(run["stats"][f.name] for run in runs) for f in fields(Statistics)}
-    return LaunchResult(findings, Statistics(**sums), len(runs))
+    return LaunchResult(findings, Statistics(**sums), len(runs), tuple(run["time"] for run in runs if "time" in run))
 
 
 # ---------------------------------------------------------------------------
@@ -450,8 +459,8 @@ class _PtxCall:
         manifest = {"tensors": tensors, "launches": [{**launched, **shape}]}
         (self.scratch / "launch.json").write_text(json.dumps(manifest))
 
-    def arguments(self):
-        outputs = [f"--output=memory{i}={self.scratch}/result{i}.npy" for i in range(len(self.regions))]
+    def arguments(self, with_outputs):
+        outputs = [f"--output=memory{i}={self.scratch}/result{i}.npy" for i in range(len(self.regions)) if with_outputs]
         return [self.scratch / "launch.json", *outputs]
 
     def copy_back(self):
@@ -512,7 +521,7 @@ class _DescribedCall:
     def dtype(self, name):
         return DTYPES[self.tensors[name]["dtype"]]
 
-    def arguments(self):
+    def arguments(self, with_outputs):
         arguments = [self.path, "--raw", *(f"{name}={value!r}" for name, value in self.scalars.items())]
         for name, array in self.arrays.items():
             # The shapes of arrays give a manifest its sizes; of tensors that are written first only the call can.
@@ -520,7 +529,8 @@ class _DescribedCall:
                 fp8 = array.dtype in (DTYPES["e4m3"], DTYPES["e5m2"])
                 to_npy(self.scratch / f"{name}.npy", array.view(np.uint8) if fp8 else array)
                 arguments.append(f"{name}={self.scratch}/{name}.npy")
-            arguments.append(f"--output={name}={self.scratch}/{name}.result.npy")
+            if with_outputs:
+                arguments.append(f"--output={name}={self.scratch}/{name}.result.npy")
         return arguments
 
     def copy_back(self):

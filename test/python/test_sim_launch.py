@@ -95,6 +95,19 @@ def test_vector_add(xyz):
     assert result.statistics.clusters == 9 and result.statistics.warp_instructions > 100
 
 
+def test_time(xyz):
+    """The clock's answer; results come with it unless nothing but the time is asked for."""
+    x, y, z = xyz
+    result = add(x, y, z, 1, 80, time=True)
+    np.testing.assert_array_equal(z, x + y)
+    (time,) = result.times
+    assert time["cycles"] > 100 and time["seconds"] > 0 and time["ctas"] == 3
+    before = z.copy()
+    alone = add(x, y, z, 2, 80, time=True, check=False)
+    assert (z == before).all() and alone.times[0]["cycles"] == time["cycles"]
+    assert add(x, y, z, 2, 80).times == ()
+
+
 def test_a_path_is_as_good_as_text(xyz, tmp_path):
     (tmp_path / "add.ptx").write_text(ADD + ADD.split("64\n", 1)[1].replace("entry add", "entry other"))
     x, y, z = xyz
