@@ -52,6 +52,7 @@ SCRIPTS = {
     # A load by TMA reuses the word of shared memory in which tcgen05.alloc, of the generic proxy, has left an address.
     "script-gluon-matmul": Script("triton_scripts.py", "gluon-blackwell", allow=frozenset({"missing-proxy-fence"})),
     "script-gluon-matmul-sm90": Script("triton_scripts.py", "gluon-hopper", "sm_90a"),
+    "script-gluon-attention-sm90": Script("triton_scripts.py", "gluon-attention", "sm_90a"),
     **{f"script-fp16-gemm-{n}": _example(f"tutorial/tutorial_gemm/fp16_gemm_{n}.py", "--mnk 512,512,640")
        for n in ("0", "1", "2", "3", "3_1", "4", "5")},
     **{f"script-tma-v{n}": _example(f"tutorial/tutorial_tma/tma_v{n}.py", "") for n in range(3)},

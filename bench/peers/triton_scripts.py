@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs of Triton and Gluon, as people write them: torch's tensors, the real runtime, a check against torch.
 
-usage: python -m fa4.driver triton_scripts.py attention|softmax|gluon-hopper|gluon-blackwell
+usage: python -m fa4.driver triton_scripts.py attention|softmax|gluon-hopper|gluon-blackwell|gluon-attention
 
 `attention` is the kernel of triton_kernel.py, with tensor maps that it makes itself; `softmax` chooses its configuration by
-autotuning; the Gluon programs are matrix products with tensor maps of the host, mbarriers, and wgmma or tcgen05."""
+autotuning; the Gluon programs are matrix products with tensor maps of the host, mbarriers, and wgmma or tcgen05, and attention
+for Hopper."""
 import math
 import sys
 
@@ -114,6 +115,63 @@ def blackwell_matmul(a, b, c, K, num_warps: gl.constexpr):
     store_tile(c, row, column, sums.load())
 
 
+@gluon.jit
+def hopper_attention(q, k, v, o, scale_log2, sk, num_warps: gl.constexpr):
+    """One tile of queries a program, one of keys a turn; rows of all heads stand below each other."""
+    M: gl.constexpr = q.block_type.shape[0]
+    D: gl.constexpr = q.block_type.shape[1]
+    N: gl.constexpr = k.block_type.shape[0]
+    row, first_key = (gl.program_id(1) * gl.num_programs(0) + gl.program_id(0)) * M, gl.program_id(1) * sk
+    q_tile = gl.allocate_shared_memory(q.dtype, q.block_type.shape, q.layout)
+    k_tile = gl.allocate_shared_memory(k.dtype, k.block_type.shape, k.layout)
+    v_tile = gl.allocate_shared_memory(v.dtype, v.block_type.shape, v.layout)
+    bar = gl.allocate_shared_memory(gl.int64, [1], hopper.mbarrier.MBarrierLayout())
+    hopper.mbarrier.init(bar, count=1)
+    hopper.mbarrier.expect(bar, q.block_type.nbytes)
+    hopper.tma.async_load(q, [row, 0], bar, q_tile)
+    hopper.mbarrier.wait(bar, phase=0)
+    s_layout: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[num_warps, 1], instr_shape=[16, N, 16])
+    o_layout: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[num_warps, 1], instr_shape=[16, D, 16])
+    p_layout: gl.constexpr = gl.DotOperandLayout(operand_index=0, parent=o_layout, k_width=2)
+    rows: gl.constexpr = gl.SliceLayout(1, s_layout)
+    top = gl.full([M], -float("inf"), gl.float32, rows)
+    total = gl.full([M], 0.0, gl.float32, rows)
+    sums = gl.zeros((M, D), gl.float32, o_layout)
+    phase = 1
+    for key in range(0, sk, N):
+        hopper.mbarrier.expect(bar, k.block_type.nbytes + v.block_type.nbytes)
+        hopper.tma.async_load(k, [first_key + key, 0], bar, k_tile)
+        hopper.tma.async_load(v, [first_key + key, 0], bar, v_tile)
+        hopper.mbarrier.wait(bar, phase=phase)
+        zeros = gl.zeros((M, N), gl.float32, s_layout)
+        s = hopper.warpgroup_mma(q_tile, k_tile.permute((1, 0)), zeros, is_async=False) * scale_log2
+        new_top = gl.maximum(top, gl.max(s, 1))
+        p = gl.exp2(s - gl.expand_dims(new_top, 1))
+        correction = gl.exp2(top - new_top)
+        total = total * correction + gl.sum(p, 1)
+        factors = gl.convert_layout(correction, gl.SliceLayout(1, o_layout))
+        p16 = gl.convert_layout(p.to(q.dtype), p_layout)
+        sums = hopper.warpgroup_mma(p16, v_tile, sums * gl.expand_dims(factors, 1), is_async=False)
+        top = new_top
+        phase ^= 1
+    hopper.mbarrier.invalidate(bar)
+    store_tile(o, row, 0, sums / gl.expand_dims(gl.convert_layout(total, gl.SliceLayout(1, o_layout)), 1))
+
+
+def gluon_attention():
+    heads, sq, sk, size = 2, 128, 192, 64
+    q, k, v = (torch.randn(heads * n, size, dtype=torch.float16, device="cuda") for n in (sq, sk, sk))
+    o = torch.empty_like(q)
+
+    def describe(tensor):
+        return TensorDescriptor.from_tensor(tensor, [64, size], gl.NVMMASharedLayout.get_default_for([64, size], gl.float16))
+
+    hopper_attention[(sq // 64, heads)](*map(describe, (q, k, v, o)), math.log2(math.e) / math.sqrt(size), sk, num_warps=4)
+    s = q.float().view(heads, sq, size) @ k.float().view(heads, sk, size).transpose(1, 2) / math.sqrt(size)
+    expected = torch.softmax(s, -1) @ v.float().view(heads, sk, size)
+    torch.testing.assert_close(o.float().view(heads, sq, size), expected, atol=5e-3, rtol=1e-2)
+
+
 def gluon_matmul(kernel):
     m, n, k, block = 256, 192, 320, (128, 64, 64)
     a, b = torch.randn(m, k, dtype=torch.float16, device="cuda"), torch.randn(k, n, dtype=torch.float16, device="cuda")
@@ -131,6 +189,7 @@ PROGRAMS = {
     "attention": attention,
     "softmax": softmax,
     "gluon-hopper": lambda: gluon_matmul(hopper_matmul),
+    "gluon-attention": gluon_attention,
     "gluon-blackwell": lambda: gluon_matmul(blackwell_matmul),
 }
 
