@@ -200,25 +200,28 @@ void TimedCluster::chargeMemory(const IssueCost &cost, double at) {
 
 void TimedCluster::chargeSpecial(SmModel::Part &part, double at) {
   WarpClock &clock = *current.clock;
+  // A latency that is known as a whole begins with the instruction: the clocks
+  // that the assembler gave it are a part of the latency.
+  auto last = [&](double latency) { delay(at - hidden(latency) + latency); };
   switch (current.kind->special) {
   case Special::None:
     return;
   case Special::MbarrierArrive:
-    return delay(at + get(P::MbarrierArrive));
+    return last(get(P::MbarrierArrive));
   case Special::ProxyFence:
-    delay(at + get(P::ProxyFence) + (clock.hasStored ? get(P::StoreFence) : 0));
+    last(get(P::ProxyFence) + (clock.hasStored ? get(P::StoreFence) : 0));
     clock.hasStored = false;
     return;
   case Special::MembarCta:
-    return delay(at + get(P::MembarCta));
+    return last(get(P::MembarCta));
   case Special::MembarGpu:
-    return delay(at + get(P::MembarGpu));
+    return last(get(P::MembarGpu));
   case Special::WarpSync:
-    return delay(at + get(P::WarpSync));
+    return last(get(P::WarpSync));
   case Special::RegisterChange:
-    return delay(at + get(P::RegisterChange));
+    return last(get(P::RegisterChange));
   case Special::TensorAlloc:
-    return delay(at + get(P::TensorAlloc));
+    return last(get(P::TensorAlloc));
   case Special::GlobalReduction:
     return delay(current.sm->reduction.take(at, get(P::RedInterval)));
   case Special::TensorLoad: {
@@ -267,6 +270,7 @@ void TimedCluster::stepWarp(unsigned index) {
   current.kind = &timed.classes[fragment.pc];
   current.track = {warp.cta->rank, warp.index};
   current.isRetry = isRetry;
+  current.clocks = cost.clocks;
   now = time;
   if (!isRetry && !fragment.isCharged) {
     now = charge(times, part, inst, time);
@@ -431,13 +435,16 @@ void TimedCluster::mbarrierSeen(const Cta &cta, const Mbarrier &barrier) {
 void TimedCluster::namedArrive(const Cta &cta, unsigned barrier) {
   double interval = get(P::NamedPerWarp);
   BarrierTime &time = namedTimes[cta.rank][barrier];
-  double arrived = sms[cta.rank]->namedBarrier.take(now, interval) + interval;
+  double issued = now - hidden(get(P::NamedLatency));
+  double arrived =
+      sms[cta.rank]->namedBarrier.take(issued, interval) + interval;
   time.signalled = std::max(time.signalled, arrived);
 }
 
 void TimedCluster::namedComplete(const Cta &cta, unsigned barrier) {
   BarrierTime &time = namedTimes[cta.rank][barrier];
-  time.complete = std::max(time.signalled, now) + get(P::NamedLatency);
+  double least = time.signalled > 0 ? time.signalled : now;
+  time.complete = least + get(P::NamedLatency);
   time.signalled = 0;
 }
 
@@ -446,7 +453,8 @@ void TimedCluster::namedLeave(const Cta &cta, unsigned barrier) {
 }
 
 void TimedCluster::clusterArrive(bool isRelease) {
-  double arrived = now + (isRelease ? get(P::MembarGpu) : 0);
+  double fence = isRelease ? get(P::MembarGpu) : 0;
+  double arrived = now - hidden(fence + get(P::ClusterBarrier)) + fence;
   delay(arrived);
   double latency = get(P::ClusterBarrier) + get(P::ClusterPerCta) * sms.size();
   clusterTime.signalled = std::max(clusterTime.signalled, arrived + latency);

@@ -113,6 +113,7 @@ private:
     double sharedBytes = 0; ///< With what conflicts of banks waste.
     double latency = 0;     ///< Of a load of global or remote memory.
     double lines = 0;       ///< Of global memory.
+    double clocks = 0;      ///< Its own, which are over.
     bool isRetry = false;
   };
   struct Event {
@@ -151,6 +152,10 @@ private:
   void noteResult(SmModel::Part &part, const Inst &inst, double at,
                   double queued);
   void chargeSpecial(SmModel::Part &part, double at);
+  /// The part of a latency that the clocks of the instruction have covered.
+  double hidden(double latency) const {
+    return std::min(current.clocks, latency);
+  }
   void delay(double until) { current.wakeAt = std::max(current.wakeAt, until); }
   AsyncTimes timesOf(const AsyncWork &work, SmModel &sm, double at);
   uint32_t rankOf(const AsyncOp &op) const {
