@@ -472,11 +472,18 @@ void Charger::chargeStretch(size_t begin, size_t end) {
       return nodes[other].boundary == -1 && fits(other) &&
              homeOf(other) == homeOf(i);
     };
+    // What stands behind a signal does not delay it, and what stands in front
+    // of it does.
+    bool isBehind = true, isBefore = true;
     for (size_t distance = 1; distance < end - begin; distance++) {
-      if (i >= begin + distance && takes(i - distance))
+      isBehind &= i >= begin + distance && !nodes[i - distance].isAnchor;
+      if (isBehind && takes(i - distance))
         return nodes[i - distance].own;
-      if (i + distance < end && takes(i + distance))
-        return nodes[i + distance].own;
+      if (isBefore && i + distance < end) {
+        if (takes(i + distance))
+          return nodes[i + distance].own;
+        isBefore = !nodes[i + distance].isAnchor;
+      }
     }
     for (int pc : {end < insts.size() ? to : -1, from + 1, from})
       if (ptx.contains(pc) && loopOf(pc) == homeOf(i))

@@ -241,6 +241,30 @@ TEST(MachineCodeCosts, BehindABarrier) {
   EXPECT_EQ(report.instructions, 7u);
 }
 
+// Arithmetic that ptxas has moved behind an arrival does not delay it: its time
+// comes before the next barrier takes effect.
+TEST(MachineCodeCosts, BehindASignal) {
+  Kernel kernel("  mov.u32 %r2, memory;\n" // 10
+                "  ex2.approx.ftz.f32 %f1, %f2;\n"
+                "  ex2.approx.ftz.f32 %f3, %f4;\n" // 12
+                "  bar.sync 1;\n"
+                "  mbarrier.arrive.shared.b64 _, [%r2];\n" // 14
+                "  bar.sync 2;\n"
+                "  ret;");
+  Listing listing;
+  listing.add(10, "UMOV UR4, 0x400", 2)
+      .add(13, "BAR.SYNC.DEFER_BLOCKING 0x1", 6)
+      .add(11, "MUFU.EX2 R1, R2", 8)
+      .add(14, "SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR4], RZ", 3)
+      .add(12, "MUFU.EX2 R3, R4", 9)
+      .add(15, "BAR.SYNC.DEFER_BLOCKING 0x2", 6)
+      .add(16, "EXIT", 5);
+  IssueCosts costs = listing.charge(kernel);
+  EXPECT_EQ(kernel.of(costs, 13).clocks, 6);
+  EXPECT_EQ(kernel.of(costs, 14).clocks, 8 + 3);
+  EXPECT_EQ(kernel.of(costs, 15).clocks, 9 + 6);
+}
+
 // An invariant of the loop is computed once, in front of it; a constant is made
 // anew in each iteration.
 TEST(MachineCodeCosts, OtherLoops) {
