@@ -6,6 +6,7 @@
 - `fa4.reference`: what `attn.sdpa` and its gradient compute, in numpy.
 - `fa4.cpu`: compile MLIR with attn ops for the CPU and call it on numpy arrays.
 - `fa4.sim`: launch a PTX kernel on numpy arrays in the simulator.
+- `python -m fa4.driver SCRIPT`: run a program of the CUDA driver API in the simulator.
 - `python -m fa4.demo`: both, on an example.
 """
 

@@ -533,6 +533,15 @@ def test_record(tmp_path):
     np.testing.assert_array_equal(result.view(np.float32), np.where(n < 32, 4 * n + 1, 2 * n + 1))
 
 
+@pytest.mark.skipif(not shutil.which("nm"), reason="needs nm")
+def test_nothing_but_the_api_is_exported():
+    """LLVM's and the C++ library's symbols in here must not meet those of a compiler in the same process."""
+    listed = subprocess.run(["nm", "-D", "--defined-only", LIBRARY / "libcuda.so.1"], capture_output=True, text=True, check=True)
+    names = [line.split()[-1] for line in listed.stdout.splitlines()]
+    assert "cuInit" in names and "cuGraphCreate" in names and len(names) > 400
+    assert not [name for name in names if not name.lstrip("_").startswith("cu")]
+
+
 def test_ptxas_hands_ptx_on(tmp_path):
     ptxas = LIBRARY / "ptxas"
     command = [ptxas, "-lineinfo", "-v", "--gpu-name=sm_100a", AXPY, "-o", tmp_path / "a.cubin"]
