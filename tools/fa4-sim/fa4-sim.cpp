@@ -427,6 +427,18 @@ private:
     return known.get();
   }
 
+  /// A CTA of a sampled launch may wait for one that does not run.
+  static void noteSampledHang(const RunResult &result, const TimeResult &time) {
+    bool isHang = llvm::any_of(result.reports, [](const Report &report) {
+      return report.kind == "hang";
+    });
+    if (isHang && time.simulatedCtas < time.ctas)
+      llvm::WithColor::note(llvm::errs(), "fa4-sim")
+          << "--time runs only some of the " << time.ctas
+          << " CTAs; if one waits for another through global memory, use "
+             "--check, with which all of them run\n";
+  }
+
   /// Runs a launch by the clock of its chip.
   llvm::Expected<RunResult> runByClock(size_t launch, const RunOptions &run,
                                        std::optional<TimeResult> &time) {
@@ -455,6 +467,7 @@ private:
         return done.takeError();
       time = std::move(done->time);
       result = std::move(done->run);
+      noteSampledHang(result, *time);
       if (result.ok() && options.sensitivity) {
         timeOptions.trace = nullptr;
         auto run = [&](const fa4::TimingParameters &changed) {

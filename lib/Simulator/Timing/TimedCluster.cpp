@@ -75,6 +75,7 @@ void TimedCluster::advance() {
     stepWarp(first);
   if (cluster->epoch != seenEpoch) {
     seenEpoch = cluster->epoch;
+    cluster->noteProgress();
     epochTime = now;
     keysAreOld = true;
   }

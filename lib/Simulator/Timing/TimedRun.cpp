@@ -53,6 +53,21 @@ private:
     };
     std::vector<std::unique_ptr<SmModel>> sms;
     std::vector<Snapshot> snapshots;
+    double period = 1000; ///< Clocks between snapshots.
+
+    /// Takes a snapshot if it is time to. Of many, every other one is kept.
+    void watch(double at) {
+      constexpr size_t mostSnapshots = 4096;
+      if (!snapshots.empty() && at < snapshots.back().at + period)
+        return;
+      snapshots.push_back({at, sms.front()->busyTimes()});
+      if (snapshots.size() < mostSnapshots)
+        return;
+      for (size_t i = 0; 2 * i < snapshots.size(); ++i)
+        std::swap(snapshots[i], snapshots[2 * i]);
+      snapshots.resize(mostSnapshots / 2);
+      period *= 2;
+    }
   };
 
   Place makePlace(ChipModel &model);
@@ -176,10 +191,10 @@ std::unique_ptr<TimedCluster> Launch::start(uint64_t index, Place &place,
 std::unique_ptr<TimedCluster>
 Launch::runUntilDone(std::vector<std::unique_ptr<TimedCluster>> &active,
                      Place *watched) {
-  /// Clocks between snapshots.
-  constexpr double period = 1000;
   /// Rounds of expired waits after which a launch counts as stuck.
   constexpr unsigned maxIdleRounds = 64;
+  /// Instructions of a cluster that polls memory in vain.
+  constexpr uint64_t patience = 4'000'000;
   unsigned idleRounds = 0;
   // A cluster changes its own next time only.
   std::vector<double> times;
@@ -188,10 +203,8 @@ Launch::runUntilDone(std::vector<std::unique_ptr<TimedCluster>> &active,
   while (!sink.shouldStop()) {
     size_t next = std::min_element(times.begin(), times.end()) - times.begin();
     if (times[next] < TimedCluster::never) {
-      if (watched && (watched->snapshots.empty() ||
-                      times[next] > watched->snapshots.back().at + period))
-        watched->snapshots.push_back(
-            {times[next], watched->sms.front()->busyTimes()});
+      if (watched)
+        watched->watch(times[next]);
       uint64_t epoch = active[next]->cluster->epoch;
       active[next]->advance();
       if (active[next]->isDone()) {
@@ -205,7 +218,15 @@ Launch::runUntilDone(std::vector<std::unique_ptr<TimedCluster>> &active,
       times[next] = active[next]->nextTime();
       if (active[next]->cluster->epoch != epoch)
         idleRounds = 0;
-      continue;
+      // Nobody does more than poll, or wait.
+      bool isVain = active[next]->cluster->sinceProgress() >= patience;
+      for (size_t i = 0; isVain && i < active.size(); ++i)
+        isVain = times[i] == TimedCluster::never ||
+                 active[i]->cluster->sinceProgress() >= patience;
+      if (!isVain)
+        continue;
+      active[next]->cluster->reportHang();
+      return nullptr;
     }
     bool any = false;
     for (size_t i = 0; i < active.size(); ++i) {
