@@ -46,6 +46,7 @@ static void addAssignWork(OpPassManager &pm, const KernelOptions &options) {
 static void addSchedule(OpPassManager &pm, const KernelOptions &options) {
   TileScheduleOptions schedule;
   schedule.splitArrival = options.splitArrival;
+  schedule.mmasAhead = options.mmasAhead;
   schedule.verify = options.verify;
   pm.addNestedPass<KernelOp>(createTileSchedule(schedule));
 }

@@ -33,6 +33,8 @@ struct KernelOptions {
   std::string schedule = "auto";
   /// Option of tile-schedule.
   bool splitArrival = true;
+  /// Option of tile-schedule.
+  bool mmasAhead = false;
   /// tile-split-exp: share of the exponentials that go to the polynomial, or -1
   /// = computed. The largest is 0.75 in rows of 128 columns, since the last 32
   /// columns of a row stay on the special function unit.
@@ -58,6 +60,10 @@ struct KernelOptions {
             &KernelOptions::schedule);
     declare("split-arrival", "Hand over operands of MMAs in two parts",
             &KernelOptions::splitArrival);
+    declare("mmas-ahead",
+            "Issue MMAs as soon as the last value in their buffer has been "
+            "read, where tensor memory has room",
+            &KernelOptions::mmasAhead);
     declare("exp-fraction",
             "Share of the exponentials that a polynomial computes, 0 to 0.75; "
             "-1 = computed from the target's rates",

@@ -121,6 +121,8 @@ OPTIONS = {
     "rescaled always": dict(options=("--rescale-threshold=0",), inputs="rising"),
     "rescaled late": dict(options=("--rescale-threshold=12",), inputs="rising"),
     "whole arrival": dict(options=("--split-arrival=false",)),
+    "products ahead": dict(options=("--mmas-ahead",), mask=Mask(BR, 60, 10)),
+    "products ahead, whole arrival": dict(options=("--mmas-ahead", "--split-arrival=false"), mask=Mask.causal(BR)),
     "no polynomial": dict(options=("--exp-fraction=0",)),
     "half polynomial": dict(options=("--exp-fraction=0.5",), mask=Mask(BR, 60, 10)),
     "sm_103a": dict(chip="sm_103a", mask=Mask(TL, 60, 30)),

@@ -160,7 +160,7 @@ def draw_score(grammar):
 _EDGES = (1, 2, 3, 31, 64, 65, 127, 128, 129, 191, 255, 256, 257, 300)
 _OPTIONS = (
     "--rescale-threshold=0", "--rescale-threshold=2.5", "--rescale-threshold=12",
-    "--split-arrival=false", "--exp-fraction=0", "--exp-fraction=0.25", "--exp-fraction=0.5",
+    "--split-arrival=false", "--mmas-ahead", "--exp-fraction=0", "--exp-fraction=0.25", "--exp-fraction=0.5",
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@
 // CHECK: "large" smem stages(1) offset(0) full(3)
 // CHECK: "s" tmem stages(2) offset(0) full(4)
 // CHECK: "odd" tmem stages(1) offset(256) full(6)
-// CHECK: "last" tmem stages(1) offset(288) full(7)
+// CHECK: "last" tmem stages(1) offset(280) full(7)
 tile.kernel @apart() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %rows = tile.channel "rows" smem stages(2) : <vector<128xf32>>
   %small = tile.channel "small" smem stages(1) : <vector<128x64xbf16>>

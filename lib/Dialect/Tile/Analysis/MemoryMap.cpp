@@ -77,10 +77,14 @@ PlacedBuffer fa4::tile::getBuffer(ChannelOp owner,
   int64_t stages = owner.getStages();
   if (owner.getSpace() == MemorySpace::smem)
     return {stages * getSmemBytes(owner), getSmemAlignment(owner)};
-  // Instructions only need whole columns. With this alignment, loads and stores
-  // of up to 32 columns never touch two channels.
-  return {stages * getTmemColumns(owner.getTileType()),
-          target.tmemAllocationColumns};
+  // With this alignment, loads and stores of up to 32 columns never touch two
+  // channels. Left operands of MMAs, which have 16 bits, may begin wherever a
+  // step of K does, so that the parts of one tile can lie side by side.
+  int64_t columns = stages * getTmemColumns(owner.getTileType());
+  int64_t alignment = target.tmemAllocationColumns;
+  if (owner.getTileType().getElementTypeBitWidth() < 32)
+    alignment = std::min(alignment, columns & -columns);
+  return {columns, alignment};
 }
 
 SmallVector<ChannelOp> fa4::tile::getBufferOwners(KernelOp kernel,

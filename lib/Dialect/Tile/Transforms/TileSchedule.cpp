@@ -25,7 +25,7 @@ using namespace fa4::tile;
 namespace {
 /// What a schedule gives up so that the kernel fits into the target's memory.
 struct Choice {
-  MmaOrder order = MmaOrder::Early;
+  MmaOrder order;
   /// Into how many parts the values are divided that stores in loops take.
   int64_t storeParts = 1;
   /// Whether a store in a loop is issued before the last one has ended.
@@ -92,14 +92,20 @@ FailureOr<bool> fa4::tile::scheduleToFit(KernelOp kernel,
       emitRemark(loc) << text;
   };
   ScheduleRemarks fastest;
-  FailureOr<Fit> first = schedule(kernel, Choice(), options, fastest);
+  SmallVector<MmaOrder> orders = {MmaOrder::Early, MmaOrder::Late,
+                                  MmaOrder::None};
+  if (options.mmasAhead)
+    orders.insert(orders.begin(), MmaOrder::Ahead);
+  FailureOr<Fit> first =
+      schedule(kernel, Choice{orders.front()}, options, fastest);
   if (failed(first))
     return failure();
   SmallVector<int64_t> storeParts = {1};
   if (options.splitStores)
     storeParts = getStoreParts(*input);
   bool isFirst = true;
-  for (auto order : {MmaOrder::Early, MmaOrder::Late, MmaOrder::None})
+  for (auto order :
+       {MmaOrder::Ahead, MmaOrder::Early, MmaOrder::Late, MmaOrder::None})
     for (const Choice &choice : choicesFor(order, storeParts)) {
       ScheduleRemarks remarks;
       OwningOpRef<KernelOp> trial;
@@ -134,6 +140,7 @@ void TileSchedule::runOnOperation() {
   TileScheduleOptions options;
   options.splitArrival = splitArrival;
   options.splitStores = splitStores;
+  options.mmasAhead = mmasAhead;
   options.maxStages = maxStages;
   if (failed(scheduleToFit(kernel, options)))
     return signalPassFailure();

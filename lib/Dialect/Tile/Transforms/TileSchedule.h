@@ -51,6 +51,8 @@ using LoopPlans = llvm::MapVector<mlir::scf::ForOp, LoopPlan>;
 
 /// When the MMAs of the next iteration are issued in a loop of MMAs.
 enum class MmaOrder {
+  Ahead, ///< As soon as the values in their buffers have been read: what other
+         ///< roles have computed from these needs buffers of its own.
   Early, ///< As soon as their buffers are free.
   Late,  ///< Behind those of the last iteration, whose buffers are then free.
   None   ///< Behind the whole iteration: the loop is not pipelined.

@@ -80,9 +80,9 @@ private:
   SmallVector<Operation *> anchorsUsing(Value value);
   SmallVector<Operation *> anchorsBehind(Value value);
   Operation *firstWriter(Value value);
-  SmallVector<Operation *> freeing(Operation *anchor);
+  SmallVector<Operation *> freeing(Operation *anchor, bool inPlace);
   SmallVector<Operation *> blocking(WaitOp consumer);
-  unsigned slotOf(Operation *anchor, ArrayRef<Operation *> older);
+  unsigned slotOf(Operation *anchor, ArrayRef<Operation *> older, bool inPlace);
   void mergeStages();
   void attach();
   void attachOne(Operation *op);
@@ -162,9 +162,10 @@ Operation *Planner::firstWriter(Value value) {
   return first;
 }
 
-/// Returns the anchors that consume what other roles compute from the value of
-/// `anchor`. After them, neither the value nor anything in its place is needed.
-SmallVector<Operation *> Planner::freeing(Operation *anchor) {
+/// Returns the anchors after which the value of `anchor` is not needed any more
+/// and, if `inPlace`, nothing that other roles compute from it and put in its
+/// place.
+SmallVector<Operation *> Planner::freeing(Operation *anchor, bool inPlace) {
   SmallVector<Operation *> result;
   for (auto commit : body->getOps<CommitOp>()) {
     if (!commit.getValue() ||
@@ -173,6 +174,8 @@ SmallVector<Operation *> Planner::freeing(Operation *anchor) {
       continue;
     for (WaitOp wait : graph.waitsOf(commit)) {
       llvm::append_range(result, blocking(wait));
+      if (!inPlace)
+        continue;
       llvm::DenseMap<Operation *, Operation *> latest;
       for (Operation &op : *wait->getBlock()) {
         Operation *last = isa<WaitOp>(op) ? &op : nullptr;
@@ -229,7 +232,8 @@ bool Planner::touches(Operation *anchor, Value channel) {
 
 /// Returns how many of the stage-1 anchors `older` of one iteration come before
 /// `anchor`, a stage-0 anchor of the next iteration.
-unsigned Planner::slotOf(Operation *anchor, ArrayRef<Operation *> older) {
+unsigned Planner::slotOf(Operation *anchor, ArrayRef<Operation *> older,
+                         bool inPlace) {
   unsigned slot = 0;
   auto notBefore = [&](Operation *op) {
     if (auto it = llvm::find(older, op); it != older.end())
@@ -237,7 +241,7 @@ unsigned Planner::slotOf(Operation *anchor, ArrayRef<Operation *> older) {
     else if (plan.stage.lookup(op) == 0 && op->isBeforeInBlock(anchor))
       slot = std::max(slot, slots.lookup(op));
   };
-  for (Operation *op : freeing(anchor))
+  for (Operation *op : freeing(anchor, inPlace))
     notBefore(op);
   // First values of the previous iteration, then values of this one.
   for (auto [arg, yielded] : llvm::zip(loop.getRegionIterArgs(),
@@ -275,7 +279,9 @@ LogicalResult Planner::planMmas(MmaOrder order) {
   for (Operation *op : anchors)
     (plan.stage[op] ? older : younger).push_back(op);
   for (Operation *op : younger)
-    slots[op] = order == MmaOrder::Late ? older.size() : slotOf(op, older);
+    slots[op] = order == MmaOrder::Late
+                    ? older.size()
+                    : slotOf(op, older, order != MmaOrder::Ahead);
   for (unsigned slot = 0; slot <= older.size(); ++slot) {
     for (Operation *op : younger)
       if (slots[op] == slot)

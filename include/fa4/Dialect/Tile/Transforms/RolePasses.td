@@ -186,7 +186,11 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
        iteration less (stage 1 of iteration i, then stage 0 of i + 1) and an epilogue
        (stage 1 of the last iteration). An MMA of stage 0 whose result has only one
        buffer comes behind the operations that consume the buffer's last value, since
-       the buffer is free only then. A loop that may make no pass at all is put under
+       the buffer is free only then; and behind those that consume what became of this
+       value, which is put in its place (`tile-share-buffers`). With `mmas-ahead` it does
+       not wait for these, if tensor memory has room for both: in attention, the next
+       scores are ready when the lanes have finished the last ones, and no
+       product is on the way from one to the next. A loop that may make no pass at all is put under
        a condition, because its prologue must not run then either.
     3. *Loads* are issued in the order in which their consumers wait for them,
        so that the loop of a load role is pipelined like its consumer's.
@@ -269,6 +273,8 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
   let options = [
     Option<"splitArrival", "split-arrival", "bool", /*default=*/"true",
            "Commit A operands of MMAs in two parts">,
+    Option<"mmasAhead", "mmas-ahead", "bool", /*default=*/"false",
+           "Issue MMAs as soon as the last value in their buffer has been read">,
     Option<"splitStores", "split-stores", "bool", /*default=*/"true",
            "Let stored values leave in parts where shared memory does not hold them whole">,
     Option<"maxStages", "max-stages", "int64_t", /*default=*/"8",

@@ -1,0 +1,43 @@
+// With mmas-ahead, the scores of the next block are issued before the products
+// that read the probabilities of the last one, which then have tensor memory of
+// their own. Head dim 64 has room for both, head dim 128 has not.
+//
+// RUN: sed -e 's/DIM/64/g' %s | fa4-opt --attn-to-nvvm="to=allocate schedule=grid mmas-ahead" | FileCheck %s
+// RUN: sed -e 's/DIM/128/g' %s | fa4-opt --attn-to-nvvm="to=allocate mmas-ahead" -o %t.ahead
+// RUN: sed -e 's/DIM/128/g' %s | fa4-opt --attn-to-nvvm="to=allocate" | diff - %t.ahead
+
+// Scores, sums and probabilities are all of tensor memory. The parts of the
+// probabilities, 48 and 16 columns, lie beside each other.
+// CHECK: tmem_columns = 512
+// CHECK-DAG: tile.channel "mma_compute0" tmem {{.*}} offset(0) full({{[0-9]+}}) arrivals(1) empty({{[0-9]+}}) arrivals(128)
+// CHECK-DAG: tile.channel "mma_compute1" tmem {{.*}} offset(128)
+// CHECK-DAG: tile.channel "mma_correction" tmem {{.*}} offset(256)
+// CHECK-DAG: tile.channel "mma_correction_2" tmem {{.*}} offset(320)
+// CHECK-DAG: tile.channel "compute0_mma.0" tmem stages(1) offset(384)
+// CHECK-DAG: tile.channel "compute1_mma.0" tmem stages(1) offset(432)
+// CHECK-DAG: tile.channel "compute0_mma.1" tmem stages(1) offset(480)
+// CHECK-DAG: tile.channel "compute1_mma.1" tmem stages(1) offset(496)
+
+// The lanes give the scores back as soon as they have read them.
+// CHECK-LABEL: tile.role @compute0
+// CHECK: scf.for
+// CHECK: tile.wait %mma_compute0
+// CHECK: tile.release %mma_compute0
+// CHECK: tile.commit %compute0_mma.0
+
+// CHECK-LABEL: tile.role @mma
+// CHECK: scf.for
+// CHECK-NEXT: tile.acquire %mma_compute0
+// CHECK: tile.mma
+// CHECK: tile.commit %mma_compute0
+// CHECK-NEXT: tile.acquire %mma_compute1
+// CHECK: tile.commit %mma_compute1
+// CHECK: tile.wait %compute0_mma.0
+// CHECK: tile.release %compute0_mma.0
+// CHECK: tile.wait %compute1_mma.0
+
+func.func @f(%q: memref<?x?x?xDIMxbf16>, %k: memref<?x?x?xDIMxbf16>, %v: memref<?x?x?xDIMxbf16>, %out: memref<?x?x?xDIMxbf16>) {
+  attn.sdpa %q, %k, %v layout<bshd> outs(%out : memref<?x?x?xDIMxbf16>)
+    : memref<?x?x?xDIMxbf16>, memref<?x?x?xDIMxbf16>, memref<?x?x?xDIMxbf16>
+  return
+}
