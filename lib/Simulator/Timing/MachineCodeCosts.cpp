@@ -219,23 +219,47 @@ PtxView::PtxView(const Program &program, const FunctionInfo &function)
   });
 }
 
+/// The unit of an instruction as far as it tells those of a line apart.
+enum class Unit : uint8_t { Memory, Mufu, Other };
+
+static Unit unitOf(const Inst &inst) {
+  return llvm::StringSwitch<Unit>(StringRef(inst.opcode).split('.').first)
+      .Cases({"ld", "st", "atom", "red", "shfl", "ldmatrix", "stmatrix"},
+             Unit::Memory)
+      .Cases({"mbarrier", "match"}, Unit::Memory)
+      .Cases({"ex2", "lg2", "rcp", "rsqrt", "sqrt", "tanh", "sin", "cos"},
+             Unit::Mufu)
+      .Default(Unit::Other);
+}
+
+static Unit unitOf(const MachineInst &inst) {
+  Pipe pipe = machinePipe(inst.opcode);
+  return pipe == Pipe::Lsu    ? Unit::Memory
+         : pipe == Pipe::Mufu ? Unit::Mufu
+                              : Unit::Other;
+}
+
 int PtxView::find(const MachineInst &inst) const {
   auto it = byLine.find(inst.line);
   if (it == byLine.end())
     return -1;
   // Of several instructions of a line, the one of the same kind, else the
-  // first one that the PTX itself has.
+  // first one that goes to the same unit, else the first one that the PTX has.
   Anchor kind = anchorOf(inst);
-  int own = -1;
+  int first = -1, ofUnit = -1;
   for (uint32_t pc : it->second) {
     if (at(pc).flags & Inst::Helper)
       continue;
-    if (own == -1)
-      own = pc;
-    if (anchorOf(at(pc)) == kind)
+    if (first == -1)
+      first = pc;
+    if (kind != Anchor::None && anchorOf(at(pc)) == kind)
       return pc;
+    if (ofUnit == -1 && unitOf(at(pc)) == unitOf(inst))
+      ofUnit = pc;
   }
-  return own != -1 ? own : int(it->second.front());
+  if (ofUnit != -1)
+    return ofUnit;
+  return first != -1 ? first : int(it->second.front());
 }
 
 int PtxView::nextProduct(int pc, const MachineInst &inst) const {

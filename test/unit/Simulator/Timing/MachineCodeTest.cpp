@@ -407,6 +407,31 @@ TEST(MachineCodeCosts, Waits) {
   EXPECT_TRUE(kernel.of(costs, 17).waits.empty());
 }
 
+// Several instructions of a line have their own costs, so that one can wait for
+// another.
+TEST(MachineCodeCosts, InstructionsOfALine) {
+  Kernel kernel("  ld.shared.u32 %r2, [memory]; add.u32 %r2, %r2, 1;\n"
+                "  ret;");
+  Listing listing;
+  listing.add(10, "LDS R2, [UR4]", Listing::Control{2, 0, 7, 0})
+      .add(10, "VIADD R2, R2, 0x1", Listing::Control{5, 7, 7, 1})
+      .add(11, "EXIT", 5);
+  IssueCosts costs = listing.charge(kernel);
+  for (const Inst &inst : kernel.program->insts) {
+    const IssueCost &cost = costs.of(inst);
+    if (inst.flags & Inst::Helper)
+      continue;
+    if (inst.opcode.starts_with("ld")) {
+      EXPECT_EQ(cost[Pipe::Lsu], 1);
+      EXPECT_TRUE(cost.waits.empty());
+    } else if (inst.opcode.starts_with("add")) {
+      EXPECT_EQ(cost[Pipe::Alu], 1);
+      ASSERT_EQ(cost.waits.size(), 1u);
+      EXPECT_EQ(cost.waits[0].distance, 2);
+    }
+  }
+}
+
 // nvdisasm repeats the line before for products, which have none: they are
 // those of the PTX, in order, by their shapes.
 TEST(MachineCodeCosts, Products) {
