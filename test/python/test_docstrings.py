@@ -42,9 +42,11 @@ PREPARED = {
     "edits.generic": "as edits.interpreter",
     "edits.interpreter": "shown with a level's text, by bench/edits and its tests",
     "mutation.machine_code": "as mutation.mutants",
+    "timing.shapes": "what bench/versus-fa4 runs, with the peers' Python",
     "sim": {"PTX": (tools.ROOT / "docs/examples/axpy.ptx").read_text(), "np": np},
     "region_growth": "a figure of bench/compile-time --regions",
     "programs.forms": {"Program": Program},
+    "programs.gradient": {},
     "programs.mods": {"arguments": {"s": ROWS[0, 0, 0].astype(np.float64)}, "np": np},
     "programs.program": {"Path": Path, "Mask": Mask},
 }
@@ -69,7 +71,7 @@ def test_all_examples_are_known():
 
 @pytest.mark.parametrize("name", [name for name, prepared in PREPARED.items() if isinstance(prepared, dict)])
 def test_example(name, tmp_path, monkeypatch):
-    if name in ("gpu", "programs.program", "sim") and not gpu.has_tools("fa4-compile", "fa4-sim"):
+    if name in ("gpu", "programs.gradient", "programs.program", "sim") and not gpu.has_tools("fa4-compile", "fa4-sim"):
         pytest.skip("needs fa4-compile and fa4-sim")
     monkeypatch.chdir(tmp_path)
     Path("gqa.mlir").write_text(GQA)

@@ -1,0 +1,90 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The shapes of bench/versus-fa4, and records of FlashAttention-4's launches for them.
+
+    python -m fa4.timing.shapes FOLDER [--quick] [--shape REGEX]
+
+makes the records that FOLDER lacks; to be run by the Python of the peers' environment (bench/peers/environment.sh), which
+has nothing but FlashAttention-4."""
+
+import argparse
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+RECORDER = Path(__file__).resolve().parents[3] / "bench" / "peers" / "record_fa4.py"
+
+TOKENS, HIDDEN = 32768, 2048
+LENGTHS = (512, 1024, 2048, 4096, 8192, 16384, 32768)
+# From this length on, the bars hold.
+FIRST_JUDGED = 2048
+
+
+@dataclass(frozen=True)
+class Shape:
+    head_dim: int
+    mask: str
+    length: int
+
+    @property
+    def name(self):
+        length = f"{self.length // 1024}k" if self.length >= 1024 else str(self.length)
+        return f"hd{self.head_dim}-{self.mask}-{length}"
+
+    @property
+    def heads(self):
+        return HIDDEN // self.head_dim
+
+    @property
+    def batch(self):
+        return TOKENS // self.length
+
+    @property
+    def bar(self):
+        """The largest ratio that is allowed, or None. FlashAttention-4 runs head dim 128 without a mask on pairs of CTAs, which
+        fa4-compile does not have."""
+        pairs = self.head_dim == 128 and self.mask == "full"
+        return None if pairs or self.length < FIRST_JUDGED else 1.0
+
+
+SHAPES = [Shape(head_dim, mask, length) for head_dim in (64, 128) for mask in ("full", "causal") for length in LENGTHS]
+
+
+def record(shape: Shape, records: Path):
+    """Records FlashAttention-4's launch, where it is not recorded yet."""
+    folder = records / shape.name
+    if (folder / "stamp").exists():
+        return
+    sizes = dict(hd=shape.head_dim, hdv=shape.head_dim, causal=int(shape.mask == "causal"), b=shape.batch, sq=shape.length,
+                 sk=shape.length, hq=shape.heads, hk=shape.heads)  # fmt: skip
+    words = [str(RECORDER), str(folder), "fwd", *(f"{k}={v}" for k, v in sizes.items())]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"recording {shape.name} failed:\n{(done.stdout + done.stderr)[-2000:]}")
+    (folder / "stamp").touch()
+
+
+def choose(pattern: str, quick: bool) -> list[Shape]:
+    """The shapes whose name has a match; `quick`: only lengths of 2k and 4k."""
+    return [s for s in SHAPES if re.search(pattern, s.name) and (not quick or s.length in (2048, 4096))]
+
+
+def main(words=None) -> int:
+    parser = argparse.ArgumentParser(prog="shapes", description="Records FlashAttention-4's launches.")
+    parser.add_argument("records", type=Path)
+    parser.add_argument("--shape", default="")
+    parser.add_argument("--quick", action="store_true")
+    arguments, _ = parser.parse_known_args(words)
+    for shape in choose(arguments.shape, arguments.quick):
+        record(shape, arguments.records)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (RuntimeError, OSError) as error:
+        sys.exit(f"versus-fa4: {error}")

@@ -1,0 +1,165 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The modelled time of fa4-compile's forward kernels beside FlashAttention-4's own, in one run of one model
+(`fa4-sim --time`, docs/timing.md). `bench/versus-fa4` is the command line.
+
+A *shape* is a head dim, a mask and a length; as in FlashAttention's benchmarks there are 32k tokens in all and 2048
+columns. FlashAttention-4's kernels come from records of its launches (shapes.py)."""
+
+import argparse
+import datetime
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from fa4 import gpu, revision
+from fa4.timing.shapes import SHAPES, Shape, choose
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = ROOT / "docs" / "results-versus-fa4.md"
+STORED = ROOT / "bench" / "versus-fa4.json"
+# What a change may cost before --check fails.
+TOLERANCE = 1.01
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What the model says of a launch. `unit` is the unit that is busy for the largest share of a CTA's time in its steady
+    state."""
+
+    cycles: float
+    tflops: float
+    unit: str
+    busy: float
+    tensor: float
+    costs: str
+
+    @staticmethod
+    def read(text):
+        """Of the JSON that fa4-sim prints."""
+        time = json.loads(text)["runs"][0]["time"]
+        units = {name: unit.get("steady") or unit["share"] for name, unit in time["units"].items()}
+        unit = max(units, key=units.get)
+        return Timed(round(time["cycles"]), round(time["teraflops"], 1), unit, round(units[unit], 3),
+                     round(units["tensor cores"], 3), time["costs"])  # fmt: skip
+
+
+def time_launch(*words) -> Timed:
+    """Runs fa4-sim --time. Raises SimulationError with its message."""
+    done = subprocess.run([gpu.find_tool("fa4-sim"), *map(str, words), "--time", "--json"], capture_output=True, text=True)
+    if done.returncode:
+        raise gpu.SimulationError(done.stderr.strip()[-2000:] or f"exit status {done.returncode}")
+    return Timed.read(done.stdout)
+
+
+def time_ours(shape: Shape, options=()) -> Timed:
+    with tempfile.TemporaryDirectory(prefix="fa4-") as folder:
+        op = gpu.Op(head_dim=shape.head_dim, mask=shape.mask)
+        kernel = gpu.compile(op.mlir(), Path(folder), options=["--verify-ptx=false", *options])
+        sizes = dict(B=shape.batch, Sq=shape.length, Sk=shape.length, Hq=shape.heads, Hkv=shape.heads)
+        return time_launch(kernel.manifest, *(f"{name}={n}" for name, n in sizes.items()))
+
+
+def time_theirs(shape: Shape, records: Path) -> Timed:
+    return time_launch(records / shape.name / "launch-0.json")
+
+
+# ---------------------------------------------------------------------------
+# The table
+# ---------------------------------------------------------------------------
+
+
+def ratio(row):
+    return row["ours"]["cycles"] / row["theirs"]["cycles"]
+
+
+def missed(table):
+    """The names of the shapes that miss their bar."""
+    return [s.name for s in SHAPES if s.name in table and s.bar and ratio(table[s.name]) > s.bar]
+
+
+def lost(table, stored):
+    """(name, cycles before, cycles now) of the shapes that take longer than what is stored allows."""
+    pairs = [(name, stored[name]["ours"]["cycles"], row["ours"]["cycles"]) for name, row in table.items() if name in stored]
+    return [(name, before, now) for name, before, now in pairs if now > TOLERANCE * before]
+
+
+def lines(table):
+    """The table in Markdown."""
+    yield "| shape | FA4, TFLOP/s | fa4, TFLOP/s | time, ours / theirs | tensor cores busy, theirs, ours | busiest of theirs | busiest of ours |"
+    yield "|---|---|---|---|---|---|---|"
+    for shape in SHAPES:
+        if row := table.get(shape.name):
+            ours, theirs = row["ours"], row["theirs"]
+            mark = " **missed**" if shape.bar and ratio(row) > shape.bar else ""
+            yield (
+                f"| {shape.name} | {theirs['tflops']:.0f} | {ours['tflops']:.0f} | {ratio(row):.3f}{mark} | {theirs['tensor']:.0%}, {ours['tensor']:.0%} "
+                f"| {theirs['unit']} {theirs['busy']:.0%} | {ours['unit']} {ours['busy']:.0%} |"
+            )
+
+
+HEAD = """# Beside FlashAttention-4, by the model
+
+Written by `./bench/versus-fa4 --write` on {date} from {revision}. [The model](timing.md) ran both: fa4-compile's kernels with their default options, and
+FlashAttention-4's own PTX ({version}) as its host code launches it. 32k tokens in all, 2048 columns, bf16, B200 at 1.8 GHz, power not
+modelled. No Blackwell card has confirmed these numbers; what the model is worth is in [what operations cost](results-timing.md).
+
+The bar is a ratio of 1 at most from 2k on, but for head dim 128 without a mask, where FlashAttention-4 runs on pairs of CTAs.
+
+"""
+
+
+def page(table):
+    count = sum(s.bar is not None and s.name in table for s in SHAPES)
+    return (
+        HEAD.format(date=datetime.date.today().isoformat(), revision=revision.commit(), version="4.0.0b36")
+        + "\n".join(lines(table))
+        + f"\n\n{len(missed(table))} of {count} bars are missed.\n"
+    )
+
+
+def main(words=None) -> int:
+    parser = argparse.ArgumentParser(prog="versus-fa4", description="Modelled times of fa4-compile's kernels beside FlashAttention-4's.")
+    parser.add_argument("--records", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--shape", default="", metavar="REGEX", help="only shapes whose name has a match")
+    parser.add_argument("--quick", action="store_true", help="lengths of 2k and 4k only")
+    parser.add_argument("--check", action="store_true", help="compare with the table of the documentation instead; exit status 1 where a kernel has lost 1%%")
+    parser.add_argument("--write", action="store_true", help="write the table to the documentation")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="launches at a time (default: processors)")
+    parser.add_argument("--options", nargs=argparse.REMAINDER, default=[], help="what is left goes to fa4-compile")
+    arguments = parser.parse_args(words)
+    shapes = choose(arguments.shape, arguments.quick)
+    if not shapes:
+        parser.error(f"no shape matches '{arguments.shape}'")
+    stored = json.loads(STORED.read_text()) if STORED.exists() else {}
+
+    def run(shape):
+        theirs = stored.get(shape.name, {}).get("theirs") if arguments.check else vars(time_theirs(shape, arguments.records))
+        return shape.name, {"theirs": theirs, "ours": vars(time_ours(shape, arguments.options))}
+
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        table = dict(pool.map(run, shapes))
+    if arguments.check:
+        for name, before, now in (found := lost(table, stored)):
+            print(f"{name}: {now} cycles, {now / before - 1:.1%} more than the {before} of {STORED.name}")
+        print(f"{len(table)} shapes, {len(found)} have lost more than {TOLERANCE - 1:.0%}")
+        return 1 if found else 0
+    print("\n".join(lines(table)))
+    if arguments.write:
+        STORED.write_text(json.dumps(stored | table, indent=1) + "\n")
+        PAGE.write_text(page(stored | table))
+    print(f"{len(table)} shapes, {len(missed(table))} miss their bar")
+    return 1 if missed(table) else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (gpu.SimulationError, gpu.CompileError, RuntimeError, OSError) as error:
+        sys.exit(f"versus-fa4: {error}")

@@ -1,0 +1,70 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""bench/versus-fa4: what it makes of the clock's answers, and a kernel of ours under the clock."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from fa4 import gpu
+from fa4.timing import versus
+from fa4.timing.shapes import SHAPES, Shape, choose
+
+CAUSAL = Shape(64, "causal", 4096)
+
+
+def timed(cycles):
+    return versus.Timed(cycles, 900.0, "MUFU", 0.8, 0.5, "machine code (ptxas 13.0.88)")
+
+
+def table(**cycles):
+    """{shape: (theirs, ours)}"""
+    return {name.replace("_", "-"): {"theirs": vars(timed(a)), "ours": vars(timed(b))} for name, (a, b) in cycles.items()}
+
+
+def test_shapes():
+    assert len(SHAPES) == 28 and len({s.name for s in SHAPES}) == 28
+    assert CAUSAL.name == "hd64-causal-4k" and (CAUSAL.batch, CAUSAL.heads) == (8, 32)
+    assert replace(CAUSAL, length=512).name == "hd64-causal-512"
+    judged = {(s.head_dim, s.mask) for s in SHAPES if s.bar}
+    assert judged == {(64, "full"), (64, "causal"), (128, "causal")}
+    assert {s.length for s in choose("hd64", quick=True)} == {2048, 4096}
+
+
+def test_what_is_missed_and_lost():
+    now = table(hd64_causal_4k=(100, 101), hd64_causal_8k=(100, 100), hd128_full_4k=(100, 150), hd64_full_512=(100, 150))
+    assert versus.missed(now) == ["hd64-causal-4k"]
+    assert not versus.lost(now, table(hd64_causal_4k=(100, 100)))
+    assert versus.lost(now, table(hd64_causal_8k=(90, 100))) == []
+    assert versus.lost(now, table(hd64_causal_4k=(1, 99), hd64_causal_8k=(1, 200))) == [("hd64-causal-4k", 99, 101)]
+    page = versus.page(now)
+    assert "| hd64-causal-4k | 900 | 900 | 1.010 **missed** | 50%, 50% | MUFU 80% | MUFU 80% |" in page
+    assert "| hd64-causal-8k | 900 | 900 | 1.000 |" in page and "| hd128-full-4k | 900 | 900 | 1.500 |" in page
+    assert page.endswith("1 of 2 bars are missed.\n")
+
+
+def test_check(monkeypatch, tmp_path, capsys):
+    stored = tmp_path / "versus-fa4.json"
+    stored.write_text(json.dumps(table(hd64_causal_2k=(100, 100), hd64_causal_4k=(100, 100))))
+    monkeypatch.setattr(versus, "STORED", stored)
+    monkeypatch.setattr(versus, "time_ours", lambda shape, options: timed(103 if shape.length == 4096 else 100))
+    assert versus.main(["--records", str(tmp_path), "--check", "--quick", "--shape", "hd64-causal"]) == 1
+    said = capsys.readouterr().out
+    assert "hd64-causal-4k: 103 cycles, 3.0% more than the 100 of versus-fa4.json" in said
+    assert said.endswith("2 shapes, 1 have lost more than 1%\n")
+
+
+def test_no_such_shape(tmp_path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        versus.main(["--records", str(tmp_path), "--shape", "hd65"])
+    assert "no shape matches 'hd65'" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not gpu.has_tools("fa4-sim", "fa4-compile"), reason="needs fa4-compile and fa4-sim")
+def test_ours():
+    """More work takes longer, and units are busy for a part of it."""
+    short, long = (versus.time_ours(replace(CAUSAL, length=length)) for length in (512, 1024))
+    assert 0 < short.cycles < long.cycles and short.tflops < long.tflops
+    assert 0 < long.tensor < long.busy <= 1
