@@ -20,7 +20,7 @@ try:
     missing = ""
 except ToolNotFoundError as error:
     missing = str(error)
-needs_library = pytest.mark.skipif(bool(missing), reason=missing)
+needs_library = pytest.mark.skipif(bool(missing), reason=f"needs the stand-in driver: {missing}")
 
 SCRIPT = f"""
 import sys

@@ -44,6 +44,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("name", CASES)
 def test_gradient(name, tmp_path):
     CASES[name].run(tmp_path / "kernels", seeds=(0, 1))

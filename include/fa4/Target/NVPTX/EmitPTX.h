@@ -22,13 +22,13 @@ namespace fa4 {
 
 /// Calls are inlined; what lowering leaves (constants and addresses computed
 /// again, branches on them, invariants in loops) is cleaned up; loops get the
-/// form that ptxas unrolls best. Nothing is unrolled here, because ptxas unrolls
-/// short loops itself and knows the registers that this costs. There is nothing
-/// that vectorises: which values are packed is decided before. What a second
-/// combiner and memory SSA in CSE would add ptxas does, too. `indvars` is left
-/// out: its time is quadratic in the operations on a loop's induction variable,
-/// which all positions in a mask or score modification depend on, and ptxas
-/// makes fewer instructions of the loops that it has not rewritten.
+/// form that ptxas unrolls best. Nothing is unrolled here, because ptxas
+/// unrolls short loops itself and knows the registers that this costs. There is
+/// nothing that vectorises: which values are packed is decided before. What a
+/// second combiner and memory SSA in CSE would add ptxas does, too. `indvars`
+/// is left out: its time is quadratic in the operations on a loop's induction
+/// variable, which all positions in a mask or score modification depend on, and
+/// ptxas makes fewer instructions of the loops that it has not rewritten.
 inline constexpr const char *kernelPasses =
     "cgscc(inline),globaldce,"
     "function(sroa,simplifycfg,loop-mssa(loop-rotate,licm),early-cse,"
