@@ -2,7 +2,7 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The correctness grid: its quick section on fa4-compile's kernels (the whole of
-it is bench/grid; a run draws every other op, bench/grid --quick takes all), and the
+it is bench/grid; a run draws a third of the ops, bench/grid --quick takes all), and the
 grid itself on a slow kernel from clang that can be made wrong."""
 
 import functools
@@ -45,7 +45,7 @@ def compiled(op, folder):
 
 @needs_compiler
 @needs_simulator
-@pytest.mark.turns(2)
+@pytest.mark.turns(3)
 @pytest.mark.parametrize(
     "case",
     [

@@ -4,7 +4,7 @@
 """No kernel that fa4-compile makes of the grid's ops spills or has a stack, and
 ptxas has nothing to say against its register budgets. The ops take turns with the
 chips, so that each form of attention and each schedule is assembled for each of them;
-A run draws every other pair of an op and its chip. FA4_MANY=1 assembles each op
+A run draws a third of the pairs of an op and its chip. FA4_MANY=1 assembles each op
 for all chips."""
 
 from dataclasses import replace
@@ -52,7 +52,7 @@ def test_chips_take_turns():
 
 @needs_ptxas
 @pytest.mark.skipif(not COMPILER, reason="needs fa4-compile")
-@pytest.mark.turns(2)
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("op, chip", [
     pytest.param(op, chip, id=f"{op.name}-{chip}", marks=[] if is_turn else pytest.mark.many)
     for op, chip, is_turn in ops_and_chips()

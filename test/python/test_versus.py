@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from fa4 import gpu
-from fa4.timing import versus
+from fa4.timing import published, versus
 from fa4.timing.shapes import SHAPES, Shape, choose
 
 CAUSAL = Shape(64, "causal", 4096)
@@ -26,7 +26,8 @@ def table(**cycles):
 
 def test_shapes():
     assert len(SHAPES) == 28 and len({s.name for s in SHAPES}) == 28
-    assert CAUSAL.name == "hd64-causal-4k" and (CAUSAL.batch, CAUSAL.heads) == (8, 32)
+    assert CAUSAL.name == "hd64-causal-4k" and CAUSAL.launched.name == "fwd-hd64-causal-b8-h32-4k"
+    assert CAUSAL.launched.flops == 2 * 8 * 32 * 4096**2 * 64
     assert replace(CAUSAL, length=512).name == "hd64-causal-512"
     judged = {(s.head_dim, s.mask) for s in SHAPES if s.bar}
     assert judged == {(64, "full"), (64, "causal"), (128, "causal")}
@@ -54,6 +55,21 @@ def test_check(monkeypatch, tmp_path, capsys):
     said = capsys.readouterr().out
     assert "hd64-causal-4k: 103 cycles, 3.0% more than the 100 of versus-fa4.json" in said
     assert said.endswith("2 shapes, 1 have lost more than 1%\n")
+
+
+def test_published():
+    """As measured nothing is missed; 20% more time misses the run and all ratios of the launch."""
+    cycles = {run.launched.name: run.seconds * run.ghz * 1e9 for run in published.FIXED}
+    for each in published.RATIOS:
+        lower = cycles.setdefault(each.lower.name, 1e6)
+        cycles.setdefault(each.upper.name, lower * each.upper.flops / each.lower.flops / each.ratio)
+    assert published.missed(cycles) == []
+    assert {launch.name for launch in published.launches()} == set(cycles)
+    slow = published.FIXED[0].launched.name
+    assert published.missed(cycles | {slow: 1.2 * cycles[slow]}) == [slow]
+    upper = published.RATIOS[0].upper.name
+    assert published.missed(cycles | {upper: 1.2 * cycles[upper]}) == [published.RATIOS[0].name]
+    assert "| fwd-hd128-full-b128-h4-4k | 3.433 | 3.433 | +0.0% | #2869 |" in "\n".join(published.lines(cycles))
 
 
 def test_no_such_shape(tmp_path, capsys):

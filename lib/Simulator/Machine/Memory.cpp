@@ -14,9 +14,10 @@
 
 using namespace fa4::sim;
 
-llvm::Expected<Allocation *>
-GlobalMemory::allocate(llvm::StringRef name, uint64_t bytes, uint64_t address,
-                       uint8_t *contents) {
+llvm::Expected<Allocation *> GlobalMemory::allocate(llvm::StringRef name,
+                                                    uint64_t bytes,
+                                                    uint64_t address,
+                                                    uint8_t *contents) {
   if (address == 0) {
     // A gap between allocations makes an access beyond the end of one of them
     // visible.
@@ -70,9 +71,8 @@ GlobalMemory::allocate(llvm::StringRef name, uint64_t bytes, uint64_t address,
 }
 
 bool GlobalMemory::release(uint64_t address) {
-  auto at = std::find_if(list.begin(), list.end(), [&](const auto &a) {
-    return a->address == address;
-  });
+  auto at = std::find_if(list.begin(), list.end(),
+                         [&](const auto &a) { return a->address == address; });
   if (at == list.end())
     return false;
   list.erase(at);

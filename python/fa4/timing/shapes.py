@@ -3,19 +3,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The shapes of bench/versus-fa4, and records of FlashAttention-4's launches for them.
 
-    python -m fa4.timing.shapes FOLDER [--quick] [--shape REGEX]
+    python -m fa4.timing.shapes FOLDER [--published | --quick | --shape REGEX]
 
 makes the records that FOLDER lacks; to be run by the Python of the peers' environment (bench/peers/environment.sh), which
 has nothing but FlashAttention-4."""
 
 import argparse
 import re
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-RECORDER = Path(__file__).resolve().parents[3] / "bench" / "peers" / "record_fa4.py"
+from fa4.timing import published
+from fa4.timing.launched import Launched, in_k, record
+
 
 TOKENS, HIDDEN = 32768, 2048
 LENGTHS = (512, 1024, 2048, 4096, 8192, 16384, 32768)
@@ -31,16 +32,11 @@ class Shape:
 
     @property
     def name(self):
-        length = f"{self.length // 1024}k" if self.length >= 1024 else str(self.length)
-        return f"hd{self.head_dim}-{self.mask}-{length}"
+        return f"hd{self.head_dim}-{self.mask}-{in_k(self.length)}"
 
     @property
-    def heads(self):
-        return HIDDEN // self.head_dim
-
-    @property
-    def batch(self):
-        return TOKENS // self.length
+    def launched(self):
+        return Launched("fwd", self.head_dim, self.mask, TOKENS // self.length, HIDDEN // self.head_dim, self.length)
 
     @property
     def bar(self):
@@ -53,20 +49,6 @@ class Shape:
 SHAPES = [Shape(head_dim, mask, length) for head_dim in (64, 128) for mask in ("full", "causal") for length in LENGTHS]
 
 
-def record(shape: Shape, records: Path):
-    """Records FlashAttention-4's launch, where it is not recorded yet."""
-    folder = records / shape.name
-    if (folder / "stamp").exists():
-        return
-    sizes = dict(hd=shape.head_dim, hdv=shape.head_dim, causal=int(shape.mask == "causal"), b=shape.batch, sq=shape.length,
-                 sk=shape.length, hq=shape.heads, hk=shape.heads)  # fmt: skip
-    words = [str(RECORDER), str(folder), "fwd", *(f"{k}={v}" for k, v in sizes.items())]
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"recording {shape.name} failed:\n{(done.stdout + done.stderr)[-2000:]}")
-    (folder / "stamp").touch()
-
-
 def choose(pattern: str, quick: bool) -> list[Shape]:
     """The shapes whose name has a match; `quick`: only lengths of 2k and 4k."""
     return [s for s in SHAPES if re.search(pattern, s.name) and (not quick or s.length in (2048, 4096))]
@@ -77,9 +59,11 @@ def main(words=None) -> int:
     parser.add_argument("records", type=Path)
     parser.add_argument("--shape", default="")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--published", action="store_true")
     arguments, _ = parser.parse_known_args(words)
-    for shape in choose(arguments.shape, arguments.quick):
-        record(shape, arguments.records)
+    chosen = [shape.launched for shape in choose(arguments.shape, arguments.quick)]
+    for launched in published.launches() if arguments.published else chosen:
+        record(launched, arguments.records)
     return 0
 
 

@@ -1,0 +1,53 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A launch of FlashAttention-4's attention on Blackwell, and its record, made without a GPU by bench/peers/record_fa4.py. Needs
+nothing but the standard library, because the peers' environment has nothing of ours."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+RECORDER = Path(__file__).resolve().parents[3] / "bench" / "peers" / "record_fa4.py"
+
+
+def in_k(length: int) -> str:
+    return f"{length // 1024}k" if length >= 1024 else str(length)
+
+
+@dataclass(frozen=True)
+class Launched:
+    """Attention in bf16: `direction` is fwd or bwd, `length` the tokens of one sequence."""
+
+    direction: str
+    head_dim: int
+    mask: str
+    batch: int
+    heads: int
+    length: int
+
+    @property
+    def name(self):
+        return f"{self.direction}-hd{self.head_dim}-{self.mask}-b{self.batch}-h{self.heads}-{in_k(self.length)}"
+
+    @property
+    def flops(self):
+        """Operations of the matrix products, by FlashAttention's count: half of them with a causal mask."""
+        products = 4 if self.direction == "fwd" else 10
+        return products * self.batch * self.heads * self.length**2 * self.head_dim // (2 if self.mask == "causal" else 1)
+
+
+def record(launched: Launched, records: Path):
+    """Records the launch in its folder, where it is not recorded yet. To be run by the Python of the peers' environment. Raises
+    RuntimeError with the recorder's message."""
+    folder = records / launched.name
+    if (folder / "stamp").exists():
+        return
+    sizes = dict(hd=launched.head_dim, hdv=launched.head_dim, causal=int(launched.mask == "causal"), b=launched.batch,
+                 sq=launched.length, sk=launched.length, hq=launched.heads, hk=launched.heads)  # fmt: skip
+    words = [str(RECORDER), str(folder), launched.direction, *(f"{k}={v}" for k, v in sizes.items())]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"recording {launched.name} failed:\n{(done.stdout + done.stderr)[-2000:]}")
+    (folder / "stamp").touch()
