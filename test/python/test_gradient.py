@@ -51,7 +51,7 @@ def test_gradient(name, tmp_path):
 
 
 @pytest.mark.skipif(not gpu.find_ptxas(), reason="needs ptxas")
-@pytest.mark.turns(2)
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("heads", [HEADS, frozenset()], ids=["static heads", "dynamic heads"])
 @pytest.mark.parametrize("mask", [None, Mask.causal(BR), Mask(TL, 100, 0), Mask(BR, 64, None)], ids=str)
 @pytest.mark.parametrize("head_dim", [32, 64, 96, 128])

@@ -144,6 +144,7 @@ def check_backward(form, x):
 CHECKS = {"forward": check_forward, "backward": check_backward}
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("op", CHECKS)
 @pytest.mark.parametrize(
     "form, sizes",
@@ -295,6 +296,7 @@ def test_padding_is_not_read(form, rng):
         assert (dirty[1]["dv"][where] == 0).all()
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("form", parameters((f.name, f) for f in all_forms()))
 def test_no_leak(form, rng):
     x = form.draw(rng, form.sizes[0])
