@@ -1,7 +1,7 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Both ops on the CPU against the float64 reference, for every form."""
+"""Both ops on the CPU against the float64 reference, for every form, half of them in a run."""
 
 import functools
 
