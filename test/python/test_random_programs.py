@@ -264,6 +264,7 @@ def test_fault_of_the_compiler(faulty, tmp_path):
     assert done.returncode == 1 and done.stderr == "error: injected\n"
 
 
+@pytest.mark.many
 @needs_tools
 @needs_reduce
 def test_fault_in_a_diagnostic(faulty, tmp_path):
@@ -277,6 +278,7 @@ def test_fault_in_a_diagnostic(faulty, tmp_path):
     assert "math.sin" in text and "mask" not in text and "x64x" in text
 
 
+@pytest.mark.many
 @needs_tools
 @needs_reduce
 def test_fault_of_the_simulator(faulty, tmp_path):
