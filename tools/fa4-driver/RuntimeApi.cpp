@@ -54,28 +54,34 @@ static CUresult ensureContext() {
 // Libraries and kernels
 //===----------------------------------------------------------------------===//
 
-FA4_RUNTIME(_cudaLibraryLoadData,
+/// A function of libraries, which bindings call by the runtime's name or by the
+/// driver's.
+#define FA4_LIBRARY(name, params, result)                                      \
+  FA4_RUNTIME(_cudaLibrary##name, params, result)                              \
+  FA4_RUNTIME(_cuLibrary##name, params, result)
+
+FA4_LIBRARY(LoadData,
             (CUlibrary * library, const void *image, int *options,
              void **values, unsigned count, int *libraryOptions,
              void **libraryValues, unsigned libraryCount),
             cuLibraryLoadData(library, image, options, values, count,
                               libraryOptions, libraryValues, libraryCount))
-FA4_RUNTIME(_cudaLibraryLoadFromFile,
+FA4_LIBRARY(LoadFromFile,
             (CUlibrary * library, const char *path, int *options, void **values,
              unsigned count, int *libraryOptions, void **libraryValues,
              unsigned libraryCount),
             cuLibraryLoadFromFile(library, path, options, values, count,
                                   libraryOptions, libraryValues, libraryCount))
-FA4_RUNTIME(_cudaLibraryUnload, (CUlibrary library), cuLibraryUnload(library))
-FA4_RUNTIME(_cudaLibraryGetKernel,
-            (CUkernel * kernel, CUlibrary library, const char *name),
+FA4_LIBRARY(Unload, (CUlibrary library), cuLibraryUnload(library))
+FA4_LIBRARY(GetKernel, (CUkernel * kernel, CUlibrary library, const char *name),
             cuLibraryGetKernel(kernel, library, name))
-FA4_RUNTIME(_cudaLibraryGetKernelCount, (unsigned *count, CUlibrary library),
+FA4_LIBRARY(GetKernelCount, (unsigned *count, CUlibrary library),
             cuLibraryGetKernelCount(count, library))
-FA4_RUNTIME(_cudaLibraryGetGlobal,
+FA4_LIBRARY(GetGlobal,
             (CUdeviceptr * address, size_t *bytes, CUlibrary library,
              const char *name),
             cuLibraryGetGlobal(address, bytes, library, name))
+
 FA4_RUNTIME(_cudaFuncSetAttribute,
             (CUfunction function, int attribute, int value),
             cuFuncSetAttribute(function, attribute, value))
@@ -83,28 +89,6 @@ FA4_RUNTIME(_cudaKernelSetAttributeForDevice,
             (CUkernel kernel, int attribute, int value, CUdevice device),
             cuKernelSetAttribute(attribute, value, kernel, device))
 
-FA4_RUNTIME(_cuLibraryLoadData,
-            (CUlibrary * library, const void *image, int *options,
-             void **values, unsigned count, int *libraryOptions,
-             void **libraryValues, unsigned libraryCount),
-            cuLibraryLoadData(library, image, options, values, count,
-                              libraryOptions, libraryValues, libraryCount))
-FA4_RUNTIME(_cuLibraryLoadFromFile,
-            (CUlibrary * library, const char *path, int *options, void **values,
-             unsigned count, int *libraryOptions, void **libraryValues,
-             unsigned libraryCount),
-            cuLibraryLoadFromFile(library, path, options, values, count,
-                                  libraryOptions, libraryValues, libraryCount))
-FA4_RUNTIME(_cuLibraryUnload, (CUlibrary library), cuLibraryUnload(library))
-FA4_RUNTIME(_cuLibraryGetKernel,
-            (CUkernel * kernel, CUlibrary library, const char *name),
-            cuLibraryGetKernel(kernel, library, name))
-FA4_RUNTIME(_cuLibraryGetKernelCount, (unsigned *count, CUlibrary library),
-            cuLibraryGetKernelCount(count, library))
-FA4_RUNTIME(_cuLibraryGetGlobal,
-            (CUdeviceptr * address, size_t *bytes, CUlibrary library,
-             const char *name),
-            cuLibraryGetGlobal(address, bytes, library, name))
 FA4_RUNTIME(_cuLibraryGetModule, (CUmodule * module, CUlibrary library),
             cuLibraryGetModule(module, library))
 FA4_RUNTIME(_cuKernelGetAttribute,

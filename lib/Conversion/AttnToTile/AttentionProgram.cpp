@@ -9,6 +9,7 @@
 #include "AttentionProgram.h"
 #include "ModVectorizer.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <cmath>
@@ -41,6 +42,14 @@ AttentionProgram::AttentionProgram(AttentionOpInterface op,
   b.setInsertionPointToStart(&kernel.getBody().front());
   zero = index(0);
   one = index(1);
+}
+
+Value AttentionProgram::takeWorkTile(int64_t rows) {
+  Type type = b.getIndexType();
+  auto tile = tile::WorkTileOp::create(b, TypeRange{type, type, type});
+  head = tile.getResult(1);
+  batch = tile.getResult(2);
+  return mul(tile.getResult(0), index(rows));
 }
 
 Value AttentionProgram::size(Value memref, unsigned dim) {
@@ -90,6 +99,38 @@ Value AttentionProgram::round(Value tile, Value memref) {
     return tile;
   return arith::TruncFOp::create(b, type.cloneWith(std::nullopt, element),
                                  tile);
+}
+
+Value AttentionProgram::isOutside(Value step, Value below, Value from) {
+  using Predicate = arith::CmpIPredicate;
+  Value outside;
+  if (below && getConstantIntValue(below) != int64_t(0))
+    outside = less(step, below, Predicate::slt);
+  if (from) {
+    Value notBelow = less(step, from, Predicate::sge);
+    outside =
+        outside ? Value(arith::OrIOp::create(b, outside, notBelow)) : notBelow;
+  }
+  return outside;
+}
+
+Value AttentionProgram::maskSteps(Value tile, Value step, Value below,
+                                  Value from,
+                                  llvm::function_ref<Value()> visible) {
+  Value outside = isOutside(step, below, from);
+  if (!outside)
+    return tile;
+  auto type = cast<VectorType>(tile.getType());
+  auto branch = scf::IfOp::create(b, type, outside, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value condition = visible();
+  Value hidden = splat(type, -std::numeric_limits<double>::infinity());
+  scf::YieldOp::create(
+      b, Value(arith::SelectOp::create(b, condition, tile, hidden)));
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, tile);
+  return branch.getResult(0);
 }
 
 DenseI64ArrayAttr AttentionProgram::tileDims() {

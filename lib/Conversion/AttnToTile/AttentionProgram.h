@@ -75,6 +75,9 @@ protected:
                    mlir::arith::CmpIPredicate predicate) {
     return mlir::arith::CmpIOp::create(b, predicate, x, y);
   }
+  /// Reads the position of the work tile: sets head and batch, and returns the
+  /// first of its `rows` rows.
+  mlir::Value takeWorkTile(int64_t rows);
   mlir::Value size(mlir::Value memref, unsigned dim);
   /// The query heads of a key/value head.
   mlir::Value headsOfGroup(mlir::Value q, mlir::Value k);
@@ -94,6 +97,12 @@ protected:
   /// The positions start, start + 1, ..., start + n - 1.
   mlir::Value positions(int64_t n, mlir::Value start);
   mlir::Value round(mlir::Value tile, mlir::Value memref);
+  /// Replaces what is not `visible` of a tile by -inf in the steps below
+  /// `below` and from `from` on of a loop; either is null if there is no such
+  /// bound. `visible` builds its condition in the branch that needs it.
+  mlir::Value maskSteps(mlir::Value tile, mlir::Value step, mlir::Value below,
+                        mlir::Value from,
+                        llvm::function_ref<mlir::Value()> visible);
   /// Rows [position, position + rows) of a head of a tensor in the op's layout.
   mlir::Value loadTile(mlir::Value memref, int64_t rows, mlir::Value position,
                        mlir::Value head);
@@ -113,9 +122,12 @@ protected:
   attn::DimOrder order;
   mlir::ImplicitLocOpBuilder b;
   mlir::Value zero, one;
-  mlir::Value batch; ///< Of the work tile; the program sets it.
+  mlir::Value head, batch; ///< Of the work tile.
 
 private:
+  /// The condition that a step is below `below`, or not below `from`; null if
+  /// no step is.
+  mlir::Value isOutside(mlir::Value step, mlir::Value below, mlir::Value from);
   llvm::SmallVector<mlir::Value> rowIndices(mlir::Value position,
                                             mlir::Value head);
 };

@@ -263,8 +263,9 @@ private:
   /// A tensor or a buffer of f32 numbers with the sizes of `like`, which the
   /// kernels hand on.
   Value createWorkspace(Value like);
+  /// On tensors, each output becomes what the kernel has written to it.
   void launch(tile::KernelOp kernel, ValueRange inputs,
-              MutableArrayRef<Value> outputs);
+              ArrayRef<Value *> outputs);
   void preprocess();
   void main();
   void postprocess();
@@ -281,37 +282,29 @@ private:
 } // namespace
 
 Value BackwardConversion::createWorkspace(Value like) {
-  auto type = cast<ShapedType>(like.getType());
-  bool isBuffer = isa<MemRefType>(type);
-  SmallVector<Value> sizes;
-  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-    if (!type.isDynamicDim(dim))
-      continue;
-    Value number = arith::ConstantIndexOp::create(b, op.getLoc(), dim);
-    sizes.push_back(
-        isBuffer ? Value(memref::DimOp::create(b, op.getLoc(), like, number))
-                 : Value(tensor::DimOp::create(b, op.getLoc(), like, number)));
-  }
-  if (isBuffer)
-    return memref::AllocOp::create(
-        b, op.getLoc(), MemRefType::get(type.getShape(), b.getF32Type()),
-        sizes);
-  return tensor::EmptyOp::create(b, op.getLoc(), type.getShape(),
-                                 b.getF32Type(), sizes);
+  if (isa<MemRefType>(like.getType()))
+    return memref::AllocOp::create(b, op.getLoc(),
+                                   memref::getMixedSizes(b, op.getLoc(), like),
+                                   b.getF32Type());
+  return tensor::EmptyOp::create(b, op.getLoc(),
+                                 tensor::getMixedSizes(b, op.getLoc(), like),
+                                 b.getF32Type());
 }
 
-/// On tensors, the outputs become what the kernel has written.
 void BackwardConversion::launch(tile::KernelOp kernel, ValueRange inputs,
-                                MutableArrayRef<Value> outputs) {
+                                ArrayRef<Value *> outputs) {
+  SmallVector<Value> written;
   SmallVector<Type> results;
-  for (Value output : outputs)
-    if (isa<RankedTensorType>(output.getType()))
-      results.push_back(output.getType());
+  for (Value *output : outputs) {
+    written.push_back(*output);
+    if (isa<RankedTensorType>(output->getType()))
+      results.push_back(output->getType());
+  }
   auto launched =
       tile::LaunchOp::create(b, op.getLoc(), results, kernel.getSymName(),
-                             inputs, ValueRange(outputs), ValueRange());
+                             inputs, written, ValueRange());
   for (auto [output, result] : llvm::zip(outputs, launched.getOutputs()))
-    output = result;
+    *output = result;
 }
 
 void BackwardConversion::preprocess() {
@@ -332,10 +325,7 @@ void BackwardConversion::preprocess() {
   SmallVector<Value> inputs = {op.getFwdOut(), op.getDout(), op.getFwdLse()};
   if (op.getDlse())
     inputs.push_back(op.getDlse());
-  Value outputs[] = {shift, delta, sums};
-  launch(kernel, inputs, outputs);
-  std::tie(shift, delta, sums) =
-      std::make_tuple(outputs[0], outputs[1], outputs[2]);
+  launch(kernel, inputs, {&shift, &delta, &sums});
 }
 
 void BackwardConversion::main() {
@@ -358,12 +348,8 @@ void BackwardConversion::main() {
   buildSdpaBackwardProgram(op, kernel, tiles);
   simplify(kernel);
 
-  Value outputs[] = {sums, destinations[1], destinations[2]};
   launch(kernel, {op.getQ(), op.getK(), op.getV(), op.getDout(), shift, delta},
-         outputs);
-  sums = outputs[0];
-  destinations[1] = outputs[1];
-  destinations[2] = outputs[2];
+         {&sums, &destinations[1], &destinations[2]});
 }
 
 void BackwardConversion::postprocess() {
@@ -374,16 +360,15 @@ void BackwardConversion::postprocess() {
                                     target, 0, tiles.queries, symbols);
   buildPostprocessProgram(op, kernel, tiles);
   simplify(kernel);
-  launch(kernel, sums, MutableArrayRef(destinations).take_front());
+  launch(kernel, sums, {&destinations[0]});
 }
 
 void BackwardConversion::run() {
   destinations = getDestinations(b, op);
-  Value workspaces[] = {createWorkspace(op.getFwdLse()),
-                        createWorkspace(op.getFwdLse()),
-                        createWorkspace(op.getQ())};
-  std::tie(shift, delta, sums) =
-      std::make_tuple(workspaces[0], workspaces[1], workspaces[2]);
+  shift = createWorkspace(op.getFwdLse());
+  delta = createWorkspace(op.getFwdLse());
+  sums = createWorkspace(op.getQ());
+  const Value workspaces[] = {shift, delta, sums};
   preprocess();
   main();
   postprocess();

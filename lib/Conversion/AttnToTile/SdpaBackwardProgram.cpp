@@ -29,13 +29,8 @@ namespace {
 class RowProgram : AttentionProgram {
 public:
   RowProgram(SdpaBackwardOp op, tile::KernelOp kernel, int64_t rows)
-      : AttentionProgram(op, kernel), op(op), rows(rows) {
-    Type type = b.getIndexType();
-    auto tile = tile::WorkTileOp::create(b, TypeRange{type, type, type});
-    firstRow = mul(tile.getResult(0), index(rows));
-    head = tile.getResult(1);
-    batch = tile.getResult(2);
-  }
+      : AttentionProgram(op, kernel), op(op), rows(rows),
+        firstRow(takeWorkTile(rows)) {}
 
   void preprocess();
   void postprocess();
@@ -50,7 +45,7 @@ private:
 
   SdpaBackwardOp op;
   int64_t rows;
-  Value firstRow, head;
+  Value firstRow;
 };
 } // namespace
 
@@ -129,8 +124,6 @@ private:
   KeyGradients buildLoop(Value tk, Value tv);
   KeyGradients buildStep(Value tk, Value tv, Value step,
                          const KeyGradients &state);
-  Value isMasked(Value step);
-  Value maskExponents(Value exponents, Value step, Value firstQuery);
   Value visibleQueries(Value firstQuery);
   void store(const KeyGradients &state);
 
@@ -162,11 +155,8 @@ private:
 } // namespace
 
 void SdpaBackwardProgram::computePosition() {
-  Type type = b.getIndexType();
-  auto tile = tile::WorkTileOp::create(b, TypeRange{type, type, type});
-  firstKey = mul(tile.getResult(0), index(keys));
-  kvHead = tile.getResult(1);
-  batch = tile.getResult(2);
+  firstKey = takeWorkTile(keys);
+  kvHead = head;
   group = headsOfGroup(q, k);
   numQueries = size(q, order.seq);
   numKeys = size(k, order.seq);
@@ -214,36 +204,6 @@ void SdpaBackwardProgram::computeQueryBlocks() {
 // Scores
 //===----------------------------------------------------------------------===//
 
-Value SdpaBackwardProgram::isMasked(Value step) {
-  using Predicate = arith::CmpIPredicate;
-  Value masked;
-  if (maskedBelow)
-    masked = less(step, maskedBelow, Predicate::slt);
-  if (maskedFrom) {
-    Value high = less(step, maskedFrom, Predicate::sge);
-    masked = masked ? Value(arith::OrIOp::create(b, masked, high)) : high;
-  }
-  return masked;
-}
-
-/// Masks the exponents, and not the scores, because ptxas 13.0 spills less so.
-Value SdpaBackwardProgram::maskExponents(Value exponents, Value step,
-                                         Value firstQuery) {
-  Value masked = isMasked(step);
-  if (!masked)
-    return exponents;
-  auto branch = scf::IfOp::create(b, exponents.getType(), masked,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  Value kept = arith::SelectOp::create(b, visibleQueries(firstQuery), exponents,
-                                       splat(f32Tile(), -kInfinity));
-  scf::YieldOp::create(b, kept);
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, exponents);
-  return branch.getResult(0);
-}
-
 /// Builds one comparison for each side of the band: the column against a limit
 /// of the row. No query sees a key behind the last one.
 Value SdpaBackwardProgram::visibleQueries(Value firstQuery) {
@@ -281,22 +241,25 @@ SdpaBackwardProgram::buildStep(Value tk, Value tv, Value step,
                                const KeyGradients &state) {
   Value passed = fold<arith::DivUIOp>(step, group);
   Value block = add(firstBlock, passed);
-  Value head = add(mul(kvHead, group), sub(step, mul(passed, group)));
+  Value queryHead = add(mul(kvHead, group), sub(step, mul(passed, group)));
   Value firstQuery = mul(block, index(queries));
 
   // P^T = exp2(c S^T + shift)
-  Value tq = loadTile(q, queries, firstQuery, head);
+  Value tq = loadTile(q, queries, firstQuery, queryHead);
   Value scores = product(f32Tile(), tk, false, tq, true);
   if (scale.before)
     scores = arith::MulFOp::create(b, scores, splat(f32Tile(), *scale.before));
   Value exponents = math::FmaOp::create(
       b, scores, splat(f32Tile(), scale.exponent),
-      overRows(loadRows(shift, queries, firstQuery, head), keys));
-  exponents = maskExponents(exponents, step, firstQuery);
+      overRows(loadRows(shift, queries, firstQuery, queryHead), keys));
+  // The exponents are masked, and not the scores, because ptxas 13.0 spills
+  // less so.
+  exponents = maskSteps(exponents, step, maskedBelow, maskedFrom,
+                        [&] { return visibleQueries(firstQuery); });
   Value p = math::Exp2Op::create(b, exponents);
 
   // dV += P^T dO
-  Value tdo = loadTile(dout, queries, firstQuery, head);
+  Value tdo = loadTile(dout, queries, firstQuery, queryHead);
   KeyGradients next;
   next.dv = product(cast<VectorType>(state.dv.getType()), round(p, q), false,
                     tdo, false, state.dv);
@@ -304,7 +267,7 @@ SdpaBackwardProgram::buildStep(Value tk, Value tv, Value step,
   // dS^T = P^T (V dO^T - delta)
   Value dp = product(f32Tile(), tv, false, tdo, true);
   Value difference = arith::SubFOp::create(
-      b, dp, overRows(loadRows(delta, queries, firstQuery, head), keys));
+      b, dp, overRows(loadRows(delta, queries, firstQuery, queryHead), keys));
   Value ds = round(arith::MulFOp::create(b, p, difference), q);
 
   // dK += dS^T Q, dQ += dS K
@@ -312,7 +275,7 @@ SdpaBackwardProgram::buildStep(Value tk, Value tv, Value step,
                     state.dk);
   int64_t headDim = cast<VectorType>(tk.getType()).getShape().back();
   Value part = product(f32Type({queries, headDim}), ds, true, tk, false);
-  tile::ReduceAddOp::create(b, part, sums, indices(firstQuery, head),
+  tile::ReduceAddOp::create(b, part, sums, indices(firstQuery, queryHead),
                             tileDims());
   return next;
 }

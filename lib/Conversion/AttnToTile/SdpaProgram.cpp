@@ -57,8 +57,6 @@ private:
   SoftmaxState buildStep(Value queries, Value j,
                          std::optional<SoftmaxState> state);
   Value applyMods(Value scores, Value firstKey);
-  Value isMasked(Value j);
-  Value maskScores(Value scores, Value j, Value firstKey);
   Value visibleKeys(Value firstKey);
   Value rejectLargeScores(SoftmaxState state);
   void store(SoftmaxState state);
@@ -77,7 +75,7 @@ private:
   /// Bound of a row's largest exponent; see chooseExponentLimit.
   double exponentLimit;
 
-  Value head, kvHead;
+  Value kvHead;
   Value firstRow;
   Value numQueries, numKeys;
   /// The number of key blocks of the loop, and the block that comes first.
@@ -106,11 +104,7 @@ void SdpaProgram::chooseExponentLimit() {
 }
 
 void SdpaProgram::computePosition() {
-  Type type = b.getIndexType();
-  auto tile = tile::WorkTileOp::create(b, TypeRange{type, type, type});
-  firstRow = mul(tile.getResult(0), index(rows));
-  head = tile.getResult(1);
-  batch = tile.getResult(2);
+  firstRow = takeWorkTile(rows);
   kvHead = fold<arith::DivUIOp>(head, headsOfGroup(q, k));
   numQueries = size(q, order.seq);
   numKeys = size(k, order.seq);
@@ -182,36 +176,6 @@ Value SdpaProgram::applyMods(Value scores, Value firstKey) {
   return scores;
 }
 
-/// Returns the condition that block j has keys which not all rows see; null if
-/// no block has.
-Value SdpaProgram::isMasked(Value j) {
-  using Predicate = arith::CmpIPredicate;
-  Value masked;
-  if (getConstantIntValue(maskedBelow) != int64_t(0))
-    masked = less(j, maskedBelow, Predicate::slt);
-  if (maskedFrom) {
-    Value low = less(j, maskedFrom, Predicate::sge);
-    masked = masked ? Value(arith::OrIOp::create(b, masked, low)) : low;
-  }
-  return masked;
-}
-
-Value SdpaProgram::maskScores(Value scores, Value j, Value firstKey) {
-  Value masked = isMasked(j);
-  if (!masked)
-    return scores;
-  auto branch = scf::IfOp::create(b, scores.getType(), masked,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  Value kept = arith::SelectOp::create(b, visibleKeys(firstKey), scores,
-                                       splat(f32Tile(keys), -kInfinity));
-  scf::YieldOp::create(b, kept);
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, scores);
-  return branch.getResult(0);
-}
-
 /// Builds one comparison for each side of the band: the column against a limit
 /// of the row.
 Value SdpaProgram::visibleKeys(Value firstKey) {
@@ -251,7 +215,8 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
   Value scores = tile::MmaOp::create(
       b, f32Tile(keys), queries, tk, /*acc=*/Value(), /*accumulate=*/Value(),
       /*transpose_a=*/false, /*transpose_b=*/true);
-  scores = maskScores(applyMods(scores, firstKey), j, firstKey);
+  scores = maskSteps(applyMods(scores, firstKey), j, maskedBelow, maskedFrom,
+                     [&] { return visibleKeys(firstKey); });
 
   SoftmaxState next;
   Value rowZero = splat(f32Rows(), 0.0);

@@ -33,6 +33,27 @@ llvm::StringRef fa4::sim::nameOf(Pipe pipe) {
   return names[unsigned(pipe)];
 }
 
+/// Calls `read` with the offset of each register that an instruction reads, its
+/// guard first.
+static void forEachRead(const Program &program, const Inst &inst,
+                        llvm::function_ref<void(uint32_t)> read) {
+  if (inst.guard != Inst::noGuard)
+    read(inst.guard);
+  for (const Operand &operand :
+       program.operandsOf(inst).drop_front(inst.numResults))
+    if (operand.bank == 0)
+      read(operand.offset);
+}
+
+/// Calls `write` with the offset of each register that an instruction writes.
+static void forEachWrite(const Program &program, const Inst &inst,
+                         llvm::function_ref<void(uint32_t)> write) {
+  for (const Operand &operand :
+       program.operandsOf(inst).take_front(inst.numResults))
+    if (operand.bank == 0 && !operand.sink)
+      write(operand.offset);
+}
+
 namespace {
 
 /// The schedule of one stretch of instructions without a branch or a fence.
@@ -64,11 +85,6 @@ private:
     llvm::SmallVector<unsigned, 4> producers, consumers;
   };
 
-  static bool isVariable(const InstructionClass &kind) {
-    return kind.source != ResultSource::Fixed &&
-           kind.source != ResultSource::Half;
-  }
-
   const Inst &inst(unsigned node) const { return program.insts[first + node]; }
 
   void addEdge(unsigned from, unsigned to) {
@@ -88,26 +104,19 @@ private:
       Node &node = nodes[i];
       node.kind = classify(inst(i));
       node.latency = resultLatency(node.kind, parameters);
-      auto read = [&](uint32_t offset) {
+      forEachRead(program, inst(i), [&](uint32_t offset) {
         auto it = writer.find(offset);
         if (it != writer.end())
           addEdge(it->second, i);
-      };
-      if (inst(i).guard != Inst::noGuard)
-        read(inst(i).guard);
-      llvm::ArrayRef<Operand> operands = program.operandsOf(inst(i));
-      for (const Operand &operand : operands.drop_front(inst(i).numResults))
-        if (operand.bank == 0)
-          read(operand.offset);
+      });
       if (node.kind.pipe == Pipe::Lsu) {
         if (lastStore)
           addEdge(*lastStore, i);
         if (node.kind.source == ResultSource::Fixed)
           lastStore = i;
       }
-      for (const Operand &operand : operands.take_front(inst(i).numResults))
-        if (operand.bank == 0 && !operand.sink)
-          writer[operand.offset] = i;
+      forEachWrite(program, inst(i),
+                   [&](uint32_t offset) { writer[offset] = i; });
     }
   }
 
@@ -172,7 +181,7 @@ private:
     for (unsigned i : order) {
       Node &node = nodes[i];
       for (unsigned producer : node.producers)
-        if (!isVariable(nodes[producer].kind))
+        if (!nodes[producer].kind.isVariable())
           now = std::max(now, nodes[producer].at + nodes[producer].latency);
       node.at = now;
       now += node.kind.count;
@@ -186,7 +195,7 @@ private:
                     (at + 1 < order.size() ? nodes[order[at + 1]].at : now) -
                     node.at;
       for (unsigned producer : node.producers)
-        if (isVariable(nodes[producer].kind))
+        if (nodes[producer].kind.isVariable())
           cost.waits.push_back(
               {inst(producer).line, float(node.at - nodes[producer].at)});
     }
@@ -217,7 +226,7 @@ static void addFarWaits(const Program &program, const FunctionInfo &function,
     for (uint32_t pc = function.pc; pc < function.pcEnd; ++pc) {
       const Inst &inst = program.insts[pc];
       IssueCost &cost = costs.of(inst);
-      auto read = [&](uint32_t offset) {
+      forEachRead(program, inst, [&](uint32_t offset) {
         auto it = writers.find(offset);
         if (it == writers.end())
           return;
@@ -227,24 +236,14 @@ static void addFarWaits(const Program &program, const FunctionInfo &function,
         bool isLater = it->second.pc >= pc;
         if (!isKnown && (pass == 0 || isLater))
           cost.waits.push_back({line, float(clocks - it->second.clocks)});
-      };
-      if (inst.guard != Inst::noGuard)
-        read(inst.guard);
-      llvm::ArrayRef<Operand> operands = program.operandsOf(inst);
-      for (const Operand &operand : operands.drop_front(inst.numResults))
-        if (operand.bank == 0)
-          read(operand.offset);
-      InstructionClass kind = classify(inst);
-      bool isVariable = kind.source != ResultSource::Fixed &&
-                        kind.source != ResultSource::Half;
-      for (const Operand &operand : operands.take_front(inst.numResults)) {
-        if (operand.bank != 0 || operand.sink)
-          continue;
+      });
+      bool isVariable = classify(inst).isVariable();
+      forEachWrite(program, inst, [&](uint32_t offset) {
         if (isVariable)
-          writers[operand.offset] = {pc, clocks};
+          writers[offset] = {pc, clocks};
         else
-          writers.erase(operand.offset);
-      }
+          writers.erase(offset);
+      });
       clocks += cost.clocks;
     }
 }

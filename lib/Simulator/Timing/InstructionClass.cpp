@@ -206,8 +206,8 @@ InstructionClass fa4::sim::classify(const Inst &inst) {
              [] { return fence(Pipe::Control); })
       .Cases({"bra", "brx", "ret", "exit", "call", "trap"},
              [] { return fence(Pipe::Control); })
-      .Cases({"mov", "cvta", "mapa", "pragma", "griddepcontrol", "prefetch",
-              "prefetchu", "createpolicy"},
+      .Cases({"mov", "cvta", "mapa", "pragma", "prefetch", "prefetchu",
+              "createpolicy"},
              [&] { return make(Pipe::Alu, root == "mov" ? 0 : 1); })
       .Cases({"popc", "clz", "bfind", "brev"},
              [] { return make(Pipe::Mufu, 1, ResultSource::Mufu); })

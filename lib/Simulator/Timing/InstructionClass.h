@@ -61,6 +61,11 @@ struct InstructionClass {
   bool isStore = false;  ///< To shared memory.
   /// Columns of tensor memory that a load reads.
   unsigned columns = 0;
+
+  /// True if stall counts do not wait for the result, but scoreboards do.
+  bool isVariable() const {
+    return source != ResultSource::Fixed && source != ResultSource::Half;
+  }
 };
 
 InstructionClass classify(const Inst &inst);

@@ -537,12 +537,8 @@ void Charger::countCopies() {
     return result;
   };
   for (size_t i = 0; i < insts.size(); i++)
-    if (nodes[i].isAnchor) {
-      Counts own;
-      for (auto [opcode, count] : counts[nodes[i].own])
-        own[opcode] = count;
-      anchorCopies[nodes[i].own] = least(own);
-    }
+    if (nodes[i].isAnchor)
+      anchorCopies[nodes[i].own] = least(counts[nodes[i].own]);
   // Where there is no anchor: as many copies as most instructions have. ptxas
   // merges the steps of counters, and so some lines have less.
   std::map<int, std::map<unsigned, unsigned>> votes;

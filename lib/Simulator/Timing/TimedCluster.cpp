@@ -176,7 +176,7 @@ double TimedCluster::charge(WarpTimes &times, SmModel::Part &part,
 void TimedCluster::noteResult(SmModel::Part &part, const Inst &inst, double at,
                               double queued) {
   const InstructionClass &kind = *current.kind;
-  if (kind.source == ResultSource::Fixed || kind.source == ResultSource::Half)
+  if (!kind.isVariable())
     return;
   LineRecord &record = current.clock->lines[inst.line];
   record.issued = at;
@@ -550,14 +550,14 @@ void TimedCluster::asyncIssued(AsyncOp &op, uint32_t queue) {
 
 void TimedCluster::wgmmaIssued(AsyncOp &op, uint32_t queue, bool isLast) {
   std::deque<double> &begins = wgmmaBegins[queue];
+  AsyncWork work = op.work();
   if (isLast) {
-    AsyncTimes times = timesOf(op.work(), smOf(op), now);
+    AsyncTimes times = timesOf(work, smOf(op), now);
     schedule(op, queue, times);
     begins.push_back(times.begin);
     if (trace)
-      traceWork(op, op.work(), times);
+      traceWork(op, work, times);
   }
-  AsyncWork work = op.work();
   delay(now + work.n * get(P::WgmmaIssue));
   while (!begins.empty() && begins.front() <= now)
     begins.pop_front();

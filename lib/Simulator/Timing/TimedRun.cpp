@@ -92,6 +92,11 @@ private:
   double schedule(llvm::function_ref<double(uint64_t)> cyclesOf) const;
   void keepLongest(const TimedCluster &cluster, const Place &place,
                    double cycles);
+  /// Adds a cluster's share in the work of the whole chip.
+  void addCluster(Sample &sum, const Sample &cluster) const {
+    sum.flops += cluster.flops;
+    sum.tensor += cluster.tensor * grid.ctasPerCluster / chip.busySms;
+  }
   void findBounds(const Sample &sum);
 
   TimedProgram timed;
@@ -382,48 +387,40 @@ std::map<uint64_t, Sample> Launch::sampleAxis(uint64_t count, uint64_t step) {
   /// The clusters between the ends of an axis at most.
   constexpr size_t mostRefined = 16, mostSpread = 32;
   std::map<uint64_t, Sample> curve;
+  // Tells of each place if interpolation had known it.
   auto take = [&](const std::vector<uint64_t> &places) {
     std::vector<uint64_t> indices;
     for (uint64_t place : places)
       indices.push_back(place * step);
     sampleAll(indices);
-    // True if interpolation has known all of them.
-    bool isKnown = true;
+    std::vector<bool> known;
     for (uint64_t place : places) {
       double expected = curve.empty() ? 0 : lookup(curve, place).cycles;
       double cycles = samples[place * step].cycles;
-      isKnown &= std::abs(cycles - expected) <= tolerance * cycles;
+      known.push_back(std::abs(cycles - expected) <= tolerance * cycles);
     }
     for (uint64_t place : places)
       curve[place] = samples[place * step];
-    return isKnown;
+    return known;
   };
   take({0, count - 1});
   // Intervals are cut by the golden section: halves would fall onto the same
   // place of each period where CTAs of several heads follow each other.
   std::vector<std::pair<uint64_t, uint64_t>> open = {{0, count - 1}};
-  bool isKnown = true;
   while (!open.empty() && curve.size() < mostRefined && !sink.shouldStop()) {
-    std::vector<std::pair<uint64_t, uint64_t>> parts;
+    llvm::erase_if(open, [](const auto &interval) {
+      return interval.second - interval.first < 2;
+    });
     std::vector<uint64_t> cuts;
-    std::vector<double> expected;
     for (auto [from, to] : open)
-      if (to - from >= 2) {
-        uint64_t cut = from + std::max<uint64_t>(1, (to - from) * goldenShare);
-        cuts.push_back(cut);
-        expected.push_back(lookup(curve, cut).cycles);
-      }
-    isKnown = take(cuts);
-    size_t at = 0;
-    for (auto [from, to] : open) {
-      if (to - from < 2)
+      cuts.push_back(from + std::max<uint64_t>(1, (to - from) * goldenShare));
+    std::vector<bool> known = take(cuts);
+    std::vector<std::pair<uint64_t, uint64_t>> parts;
+    for (auto [interval, cut, isKnown] : llvm::zip_equal(open, cuts, known)) {
+      if (isKnown)
         continue;
-      double cycles = curve[cuts[at]].cycles;
-      if (std::abs(cycles - expected[at]) > tolerance * cycles) {
-        parts.push_back({from, cuts[at]});
-        parts.push_back({cuts[at], to});
-      }
-      ++at;
+      parts.push_back({interval.first, cut});
+      parts.push_back({cut, interval.second});
     }
     open = std::move(parts);
   }
@@ -438,9 +435,11 @@ std::map<uint64_t, Sample> Launch::sampleAxis(uint64_t count, uint64_t step) {
     return places;
   };
   constexpr size_t tests = 3;
-  isKnown &= open.empty();
-  if (count > mostRefined && (!take(spread(1, 1 + tests)) || !isKnown))
-    take(spread(1 + tests, mostSpread));
+  if (count > mostRefined) {
+    std::vector<bool> known = take(spread(1, 1 + tests));
+    if (!open.empty() || llvm::is_contained(known, false))
+      take(spread(1 + tests, mostSpread));
+  }
   return curve;
 }
 
@@ -487,14 +486,12 @@ void Launch::runSampled() {
     }
     return value;
   };
-  result.cycles =
-      schedule([&](uint64_t index) { return interpolate(index).cycles; });
   Sample sum;
-  for (uint64_t i = 0; i < grid.clusterCount; ++i) {
-    Sample value = interpolate(i);
-    sum.flops += value.flops;
-    sum.tensor += value.tensor * grid.ctasPerCluster / chip.busySms;
-  }
+  result.cycles = schedule([&](uint64_t index) {
+    Sample value = interpolate(index);
+    addCluster(sum, value);
+    return value.cycles;
+  });
   findBounds(sum);
 }
 
@@ -527,11 +524,8 @@ void Launch::runResident() {
   if (sink.shouldStop())
     return;
   Sample sum;
-  for (uint64_t i = 0; i < grid.clusterCount; ++i) {
-    Sample value = lookup(samples, i);
-    sum.flops += value.flops;
-    sum.tensor += value.tensor * grid.ctasPerCluster / chip.busySms;
-  }
+  for (uint64_t i = 0; i < grid.clusterCount; ++i)
+    addCluster(sum, lookup(samples, i));
   for (const auto &[index, found] : samples)
     result.cycles = std::max(result.cycles, found.cycles);
   findBounds(sum);

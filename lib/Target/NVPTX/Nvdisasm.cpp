@@ -8,7 +8,6 @@
 
 #include "fa4/Target/NVPTX/Nvdisasm.h"
 #include "Tool.h"
-#include "llvm/Support/Program.h"
 
 using namespace fa4;
 using llvm::Error;
@@ -30,19 +29,11 @@ Expected<std::string> fa4::disassemble(StringRef nvdisasm, StringRef cubin) {
   if (Error error = input.write(cubin))
     return std::move(error);
   StringRef command[] = {nvdisasm, "-c", "-hex", "-gp", input.path()};
-  std::optional<StringRef> redirects[] = {StringRef(), text.path(),
-                                          messages.path()};
-  std::string reason;
-  int status = llvm::sys::ExecuteAndWait(nvdisasm, command, std::nullopt,
-                                         redirects, /*SecondsToWait=*/0,
-                                         /*MemoryLimit=*/0, &reason);
-  if (status == 0)
+  std::optional<std::string> reason = runTool(command, text, messages);
+  if (!reason)
     return text.read();
   Expected<std::string> log = messages.read();
   if (!log)
     return log.takeError();
-  if (reason.empty())
-    reason = "exit status " + std::to_string(status);
-  std::string shown = log->empty() ? "" : ":\n" + firstLines(*log);
-  return makeError(nvdisasm + " failed (" + reason + ")" + shown);
+  return makeToolError(nvdisasm, *reason, *log);
 }

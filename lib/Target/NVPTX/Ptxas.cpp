@@ -11,28 +11,19 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
-#include "llvm/Support/Program.h"
-#include "llvm/Support/Signals.h"
 
 using namespace fa4;
 using llvm::Error;
 using llvm::Expected;
-using llvm::SmallString;
 using llvm::StringRef;
-using llvm::Twine;
-namespace sys = llvm::sys;
 
 //===----------------------------------------------------------------------===//
 // Search
 //===----------------------------------------------------------------------===//
 
 PtxasSearch::PtxasSearch()
-    : getEnv([](StringRef name) { return sys::Process::GetEnv(name); }) {}
+    : getEnv([](StringRef name) { return llvm::sys::Process::GetEnv(name); }) {}
 
 Expected<std::string> fa4::findPtxas(StringRef path,
                                      const PtxasSearch &search) {
@@ -158,22 +149,14 @@ Expected<PtxasResult> fa4::assemble(StringRef ptxas, StringRef ptx,
   llvm::SmallVector<StringRef> command{ptxas,        "-v", arch,
                                        input.path(), "-o", output.path()};
   llvm::append_range(command, arguments);
-  std::optional<StringRef> redirects[] = {StringRef(), messages.path(),
-                                          messages.path()};
-  std::string reason;
-  int status =
-      sys::ExecuteAndWait(ptxas, command, std::nullopt, redirects,
-                          /*SecondsToWait=*/0, /*MemoryLimit=*/0, &reason);
+  std::optional<std::string> reason = runTool(command, messages, messages);
   Expected<std::string> log = messages.read();
   if (!log)
     return log.takeError();
   PtxasResult result;
   result.log = withoutName(*log, input.path());
-  if (status != 0)
-    return makeError(
-        ptxas + " -arch=" + chip + " failed (" +
-        (reason.empty() ? "exit status " + std::to_string(status) : reason) +
-        ")" + (result.log.empty() ? "" : ":\n") + firstLines(result.log));
+  if (reason)
+    return makeToolError(ptxas + " -arch=" + chip, *reason, result.log);
   Expected<PtxasReport> report = parsePtxasLog(result.log);
   if (!report)
     return report.takeError();

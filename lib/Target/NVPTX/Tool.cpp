@@ -163,7 +163,7 @@ Expected<std::string> fa4::findTool(const ToolName &tool, StringRef path,
 }
 
 //===----------------------------------------------------------------------===//
-// Files and output
+// Temporary files
 //===----------------------------------------------------------------------===//
 
 ScratchFile::ScratchFile(StringRef suffix) {
@@ -211,7 +211,25 @@ void ScratchFile::closeFile() {
   fd = -1;
 }
 
-std::string fa4::firstLines(StringRef log) {
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+std::optional<std::string> fa4::runTool(llvm::ArrayRef<StringRef> command,
+                                        const ScratchFile &output,
+                                        const ScratchFile &messages) {
+  std::optional<StringRef> redirects[] = {StringRef(), output.path(),
+                                          messages.path()};
+  std::string reason;
+  int status = sys::ExecuteAndWait(command.front(), command, std::nullopt,
+                                   redirects, /*SecondsToWait=*/0,
+                                   /*MemoryLimit=*/0, &reason);
+  if (status == 0)
+    return std::nullopt;
+  return reason.empty() ? "exit status " + std::to_string(status) : reason;
+}
+
+static std::string firstLines(StringRef log) {
   constexpr size_t shown = 8;
   llvm::SmallVector<StringRef> lines;
   log.trim().split(lines, '\n');
@@ -219,4 +237,10 @@ std::string fa4::firstLines(StringRef log) {
   if (lines.size() > shown)
     text += "\n... and " + std::to_string(lines.size() - shown) + " more lines";
   return text;
+}
+
+Error fa4::makeToolError(const Twine &program, StringRef reason,
+                         StringRef log) {
+  std::string shown = log.empty() ? "" : ":\n" + firstLines(log);
+  return makeError(program + " failed (" + reason + ")" + shown);
 }

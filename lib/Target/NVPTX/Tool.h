@@ -60,9 +60,18 @@ private:
   std::error_code ec;
 };
 
-/// Returns the beginning of a program's output, because one bad instruction
-/// often leads to many lines.
-std::string firstLines(llvm::StringRef log);
+/// Runs a program, `command[0]`, until it ends. What it prints goes to the file
+/// `output`, its messages go to `messages`. Returns why it failed, in words
+/// that stand behind "failed"; nothing if it did not.
+std::optional<std::string> runTool(llvm::ArrayRef<llvm::StringRef> command,
+                                   const ScratchFile &output,
+                                   const ScratchFile &messages);
+
+/// The error that `program` failed: with the reason that runTool gave, and the
+/// beginning of its messages, because one bad instruction often leads to many
+/// lines.
+llvm::Error makeToolError(const llvm::Twine &program, llvm::StringRef reason,
+                          llvm::StringRef log);
 
 } // namespace fa4
 

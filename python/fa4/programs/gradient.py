@@ -15,11 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from fa4 import gpu, reference
-from fa4.programs.program import Sizes
+from fa4.programs.program import ROWS, Sizes, clauses_of, letters_of
 from fa4.reference import Mask
 
 RESULTS = ("dq", "dk", "dv")
-ROWS = ("lse", "dlse")
 
 
 @dataclass(frozen=True)
@@ -43,16 +42,10 @@ class Gradient:
     # -- Text ----------------------------------------------------------------
 
     def letters(self, operand):
-        if operand in ROWS:
-            return ["B", "Hq", "Sq"]
-        seq, head = ("Sk", "Hkv") if operand in ("k", "v", "dk", "dv") else ("Sq", "Hq")
-        names = {"b": "B", "s": seq, "h": head, "d": "D"}
-        return [names[letter] for letter in self.layout]
+        return letters_of(operand, self.layout)
 
     def shape(self, operand):
-        b, sq, sk, hkv, group = self.sizes
-        values = {"B": b, "Sq": sq, "Sk": sk, "Hkv": hkv, "Hq": hkv * group, "D": self.head_dim}
-        return tuple(values[letter] for letter in self.letters(operand))
+        return self.sizes.shape(self.letters(operand), self.head_dim)
 
     def type(self, operand):
         static = self.static | {"D"}
@@ -67,13 +60,7 @@ class Gradient:
     def mlir(self):
         isBuffer = self.kind == "memref"
         arguments = ", ".join(f"%{x}: {self.type(x)}" for x in self.inputs + RESULTS * isBuffer)
-        clauses = f"layout<{self.layout}>"
-        if self.mask:
-            bounds = {"left": self.mask.left, "right": self.mask.right}
-            said = "".join(f"{side} = {n}, " for side, n in bounds.items() if n is not None)
-            clauses += f" mask<window, {said}{self.mask.alignment}>"
-        if self.scale is not None:
-            clauses += f" scale({self.scale!r})"
+        clauses = clauses_of(self.layout, self.mask, self.scale)
         types = [self.type(x) for x in RESULTS]
         given = ", ".join(self.type(x) for x in self.inputs[:6])
         dlse = f" dlse(%dlse : {self.type('dlse')})" if self.dlse else ""

@@ -38,6 +38,39 @@ class Sizes(NamedTuple):
     def hq(self):
         return self.hkv * self.group
 
+    def shape(self, letters, head_dim):
+        """The shape that letters of `letters_of` stand for."""
+        values = {"B": self.b, "Sq": self.sq, "Sk": self.sk, "Hq": self.hq, "Hkv": self.hkv, "D": head_dim}
+        return tuple(values[letter] for letter in letters)
+
+
+# Operands and results with a number for each row of queries, and those with a row for each key. All others have
+# a row for each query.
+ROWS, KEYS = ("lse", "dlse"), ("k", "v", "dk", "dv")
+
+
+def letters_of(operand, layout):
+    """Of each dim of an operand or a result, the size: B, Sq, Sk, Hq, Hkv or D."""
+    if operand in ROWS:
+        return ["B", "Hq", "Sq"]
+    seq, head = ("Sk", "Hkv") if operand in KEYS else ("Sq", "Hq")
+    names = {"b": "B", "s": seq, "h": head, "d": "D"}
+    return [names[letter] for letter in layout]
+
+
+def clauses_of(layout, mask, scale):
+    """The clauses of the forward op and of the gradient that say the form, as text."""
+    text = f"layout<{layout}>"
+    if mask:
+        words = ["causal"] if mask.right == 0 else ["window"]
+        words += [] if mask.left is None else [f"left = {mask.left}"]
+        if mask.right not in (None, 0):
+            words.append(f"right = {mask.right}")
+        text += f" mask<{', '.join(words)}, {mask.alignment}>"
+    if scale is not None:
+        text += f" scale({np.float32(scale):.9e})"
+    return text
+
 
 @dataclass(frozen=True)
 class Program:
@@ -65,17 +98,10 @@ class Program:
     # -- Types ---------------------------------------------------------------
 
     def letters(self, operand):
-        if operand == "lse":
-            return ["B", "Hq", "Sq"]
-        seq, head = ("Sq", "Hq") if operand in ("q", "out") else ("Sk", "Hkv")
-        names = {"b": "B", "s": seq, "h": head, "d": "D"}
-        return [names[letter] for letter in self.layout]
+        return letters_of(operand, self.layout)
 
     def shape(self, operand):
-        sizes = self.sizes
-        values = {"B": sizes.b, "Sq": sizes.sq, "Sk": sizes.sk, "Hq": sizes.hq}
-        values |= {"Hkv": sizes.hkv, "D": self.head_dim}
-        return tuple(values[letter] for letter in self.letters(operand))
+        return self.sizes.shape(self.letters(operand), self.head_dim)
 
     def strides(self, operand):
         """In elements, with gaps of 8 elements (16 bytes) between rows, and of
@@ -108,15 +134,7 @@ class Program:
         return ["out", "lse"] if self.lse else ["out"]
 
     def clauses(self):
-        text = f"layout<{self.layout}>"
-        if mask := self.mask:
-            words = ["causal"] if mask.right == 0 else ["window"]
-            words += [] if mask.left is None else [f"left = {mask.left}"]
-            if mask.right not in (None, 0):
-                words.append(f"right = {mask.right}")
-            text += f" mask<{', '.join(words)}, {mask.alignment}>"
-        if self.scale is not None:
-            text += f" scale({np.float32(self.scale):.9e})"
+        text = clauses_of(self.layout, self.mask, self.scale)
         if self.captures:
             names = ", ".join(f"%c{n}" for n in range(len(self.captures)))
             types = ", ".join(type for type, _ in self.captures)

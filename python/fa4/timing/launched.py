@@ -1,7 +1,7 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A launch of FlashAttention-4's attention on Blackwell, and its record, made without a GPU by bench/peers/record_fa4.py. Needs
+"""A launch of FlashAttention-4's attention, and its record on Blackwell, made without a GPU by bench/peers/record_fa4.py. Needs
 nothing but the standard library, because the peers' environment has nothing of ours."""
 
 import subprocess
@@ -37,6 +37,12 @@ class Launched:
         products = 4 if self.direction == "fwd" else 10
         return products * self.batch * self.heads * self.length**2 * self.head_dim // (2 if self.mask == "causal" else 1)
 
+    def recording(self, folder, *words):
+        """The recorder's arguments; `words` are more of them."""
+        sizes = dict(hd=self.head_dim, hdv=self.head_dim, causal=int(self.mask == "causal"), b=self.batch,
+                     sq=self.length, sk=self.length, hq=self.heads, hk=self.heads)  # fmt: skip
+        return [str(folder), self.direction, *words, *(f"{k}={v}" for k, v in sizes.items())]
+
 
 def record(launched: Launched, records: Path):
     """Records the launch in its folder, where it is not recorded yet. To be run by the Python of the peers' environment. Raises
@@ -44,10 +50,7 @@ def record(launched: Launched, records: Path):
     folder = records / launched.name
     if (folder / "stamp").exists():
         return
-    sizes = dict(hd=launched.head_dim, hdv=launched.head_dim, causal=int(launched.mask == "causal"), b=launched.batch,
-                 sq=launched.length, sk=launched.length, hq=launched.heads, hk=launched.heads)  # fmt: skip
-    words = [str(RECORDER), str(folder), launched.direction, *(f"{k}={v}" for k, v in sizes.items())]
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, str(RECORDER), *launched.recording(folder)], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"recording {launched.name} failed:\n{(done.stdout + done.stderr)[-2000:]}")
     (folder / "stamp").touch()

@@ -15,7 +15,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-PEERS = Path(__file__).resolve().parents[3] / "bench" / "peers"
+from fa4.timing.launched import RECORDER, Launched
+
+PEERS = RECORDER.parent
 TOKENS, HIDDEN = 16384, 2048
 
 
@@ -34,12 +36,8 @@ class Form:
         return f"{self.direction}-hd{self.head_dim}-{self.mask}-{self.tokens // 1024}k"
 
     @property
-    def heads(self):
-        return HIDDEN // self.head_dim
-
-    @property
-    def batch(self):
-        return TOKENS // self.tokens
+    def launched(self):
+        return Launched(self.direction, self.head_dim, self.mask, TOKENS // self.tokens, HIDDEN // self.head_dim, self.tokens)
 
     @property
     def main_launch(self):
@@ -48,15 +46,11 @@ class Form:
 
     @property
     def flops(self):
-        """Operations of the matrix products, by FlashAttention's count: half of them with a causal mask."""
-        products = 4 if self.direction == "fwd" else 10
-        return products * self.batch * self.heads * self.tokens**2 * self.head_dim // (2 if self.mask == "causal" else 1)
+        return self.launched.flops
 
     def recording(self, folder):
         """The recorder's script and its arguments."""
-        sizes = dict(hd=self.head_dim, hdv=self.head_dim, causal=int(self.mask == "causal"), b=self.batch, sq=self.tokens,
-                     sk=self.tokens, hq=self.heads, hk=self.heads)  # fmt: skip
-        return ["record_fa4.py", str(folder), self.direction, "arch=sm_90", *(f"{k}={v}" for k, v in sizes.items())]
+        return [RECORDER.name, *self.launched.recording(folder, "arch=sm_90")]
 
 
 FORMS = [Form(direction, head_dim, mask, tokens)

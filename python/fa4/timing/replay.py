@@ -353,7 +353,7 @@ def check(replayer, form):
     """The largest difference of a result from one computed in Python, over the largest absolute value: a row of the forward's
     output, or of dV. To be called when the record's launches have run once."""
     rng = random.Random(1)
-    batch, head, row = rng.randrange(form.batch), rng.randrange(form.heads), rng.randrange(form.tokens)
+    batch, head, row = rng.randrange(form.launched.batch), rng.randrange(form.launched.heads), rng.randrange(form.tokens)
     scale, tokens = form.head_dim**-0.5, form.tokens
     causal = form.mask == "causal"
     q, k, v = (replayer.rows(name, batch, head, tokens) for name in "qkv")
@@ -369,7 +369,7 @@ def check(replayer, form):
         rows, total, result = v, sum(weights), replayer.rows("out", batch, head, tokens)[row]
     else:
         seen = range(row, tokens) if causal else range(tokens)
-        lse = replayer.floats("lse", (batch * form.heads + head) * tokens, tokens)
+        lse = replayer.floats("lse", (batch * form.launched.heads + head) * tokens, tokens)
         weights = [math.exp(scale * dot(q[i], k[row]) - lse[i]) for i in seen]
         rows, total, result = replayer.rows("dout", batch, head, tokens), 1.0, replayer.rows("dv", batch, head, tokens)[row]
     expected = [sum(w * rows[i][c] for w, i in zip(weights, seen, strict=True)) / total for c in range(form.head_dim)]

@@ -17,7 +17,6 @@ from pathlib import Path
 from fa4.timing import published
 from fa4.timing.launched import Launched, in_k, record
 
-
 TOKENS, HIDDEN = 32768, 2048
 LENGTHS = (512, 1024, 2048, 4096, 8192, 16384, 32768)
 # From this length on, the bars hold.

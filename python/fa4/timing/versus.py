@@ -27,6 +27,8 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "results-versus-fa4.md"
 PUBLISHED = ROOT / "docs" / "results-published.md"
 STORED = ROOT / "bench" / "versus-fa4.json"
+# The one that bench/peers/environment.sh installs.
+FA4_VERSION = "4.0.0b36"
 # What a change may cost before --check fails.
 TOLERANCE = 1.01
 
@@ -121,20 +123,23 @@ The bar is a ratio of 1 at most from 2k on, but for head dim 128 without a mask,
 
 PUBLISHED_HEAD = """# Beside published measurements
 
-Written by `./bench/versus-fa4 --published --write` on {date} from {revision}. FlashAttention-4's own PTX (4.0.0b36) under [the model](timing.md) of a
+Written by `./bench/versus-fa4 --published --write` on {date} from {revision}. FlashAttention-4's own PTX ({version}) under [the model](timing.md) of a
 B200, beside what users have measured on one and published at Dao-AILab/flash-attention. Nothing in the model was fitted to these figures.
 Bars: 10% where the clock was fixed, 5 points for ratios, which do not depend on the clock.
 
 """
 
 
-def page(table):
+def page(head, table_lines, misses, count):
+    """A page of the documentation: its head, its table, and how many of `count` bars are missed."""
+    head = head.format(date=datetime.date.today().isoformat(), revision=revision.commit(), version=FA4_VERSION)
+    return head + "\n".join(table_lines) + f"\n\n{misses} of {count} bars are missed.\n"
+
+
+def page_of(table):
+    """The page of a table."""
     count = sum(s.bar is not None and s.name in table for s in SHAPES)
-    return (
-        HEAD.format(date=datetime.date.today().isoformat(), revision=revision.commit(), version="4.0.0b36")
-        + "\n".join(lines(table))
-        + f"\n\n{len(missed(table))} of {count} bars are missed.\n"
-    )
+    return page(HEAD, lines(table), len(missed(table)), count)
 
 
 def compare_with_published(arguments) -> int:
@@ -143,12 +148,11 @@ def compare_with_published(arguments) -> int:
         times = pool.map(lambda launched: time_theirs(launched, arguments.records).cycles, needed)
         cycles = dict(zip((launched.name for launched in needed), times))
     off = published.missed(cycles)
-    text = "\n".join(published.lines(cycles))
-    print(text)
+    table_lines = list(published.lines(cycles))
+    print("\n".join(table_lines))
     count = len(published.FIXED) + len(published.RATIOS)
     if arguments.write:
-        PUBLISHED.write_text(PUBLISHED_HEAD.format(date=datetime.date.today().isoformat(), revision=revision.commit()) + text
-                             + f"\n\n{len(off)} of {count} bars are missed.\n")  # fmt: skip
+        PUBLISHED.write_text(page(PUBLISHED_HEAD, table_lines, len(off), count))
     print(f"{count} figures, {len(off)} miss their bar")
     return 1 if off else 0
 
@@ -185,7 +189,7 @@ def main(words=None) -> int:
     print("\n".join(lines(table)))
     if arguments.write:
         STORED.write_text(json.dumps(stored | table, indent=1) + "\n")
-        PAGE.write_text(page(stored | table))
+        PAGE.write_text(page_of(stored | table))
     print(f"{len(table)} shapes, {len(missed(table))} miss their bar")
     return 1 if missed(table) else 0
 
