@@ -8,6 +8,7 @@
 // REPORT: good on sm_100a: {{[0-9]+}} bytes of PTX
 // REPORT-NEXT: function registers barriers smem bytes stack spill stores spill loads
 // REPORT-NEXT: good {{[1-9][0-9]*}} 1 1536 0 0 0
+// REPORT-NEXT: no modelled time of @good: it does not say how it is launched
 // REPORT-NOT: {{.}}
 // RUN: ls %t/out | FileCheck %s --check-prefix=FILES
 // FILES: {{^}}good.cubin{{$}}

@@ -16,6 +16,7 @@
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
@@ -182,13 +183,16 @@ static LogicalResult checkStart(ModuleOp module,
 }
 
 /// Adds the report's tables for which the level has the information.
-static void addTables(ModuleOp module, StringRef level, std::string &tables) {
-  llvm::raw_string_ostream os(tables);
+static void addTables(ModuleOp module, StringRef level, RunReport &report) {
+  llvm::raw_string_ostream os(report.tables);
   for (auto kernel : module.getOps<tile::KernelOp>()) {
     if (level == "schedule")
       tile::printSchedule(kernel, os);
-    if (level == "split-exp")
+    if (level == "split-exp") {
       tile::printRoofline(kernel, os);
+      if (std::optional<tile::ExpSplit> split = tile::computeRoofline(kernel))
+        report.rooflines.try_emplace(kernel.getSymName(), *split);
+    }
     if (level == "allocate")
       tile::printMemoryMap(kernel, os);
   }
@@ -246,7 +250,7 @@ static LogicalResult lower(ModuleOp module, const CompileOptions &options,
         return failure();
     }
     if (options.report)
-      addTables(module, levels[i].name, report.tables);
+      addTables(module, levels[i].name, report);
     if (!isWritten)
       continue;
     ir.push_back({levels[i].name, ""});
@@ -457,13 +461,59 @@ static FailureOr<CompileReport> emit(ModuleOp module,
     if (failed(runPtxas(module, options, *ptx, report, files)))
       return failure();
   }
-  if (!options.wants(Artefact::PTX))
-    return report;
-  if (options.manifests &&
-      failed(addManifests(module, report.name, origin, manifests, files)))
+  if (options.report) {
+    for (auto kernel : module.getOps<LLVM::LLVMFuncOp>())
+      if (kernel->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()))
+        report.kernels.push_back(kernel.getSymName().str());
+    report.ptx = *ptx;
+  }
+  bool writesManifests = options.wants(Artefact::PTX) && options.manifests;
+  OutputFiles unwanted;
+  if ((writesManifests || options.report) &&
+      failed(addManifests(module, report.name, origin, manifests,
+                          writesManifests ? files : unwanted)))
     return failure();
-  files.add(report.name + ".ptx", std::move(*ptx));
+  if (options.wants(Artefact::PTX))
+    files.add(report.name + ".ptx", std::move(*ptx));
   return report;
+}
+
+/// Adds how long each kernel takes by the clock of the simulator, or why that
+/// is not known.
+static void addTimes(const tile::Manifests &manifests,
+                     const CompileOptions &options, RunReport &report) {
+  llvm::raw_string_ostream os(report.times);
+  llvm::StringMap<std::string> texts;
+  // What is a length in one kernel is one in all: some only have pointers.
+  std::set<std::string> lengths;
+  for (const auto &kernel : manifests) {
+    std::string &text = texts[kernel.getKey()];
+    text = llvm::formatv(
+        "{0}", llvm::json::Value(llvm::json::Object(kernel.second.manifest)));
+    if (auto found = findLengths(text))
+      lengths.insert(found->begin(), found->end());
+    else
+      llvm::consumeError(found.takeError());
+  }
+  for (const CompileReport &file : report.files)
+    for (const std::string &kernel : file.kernels) {
+      auto text = texts.find(kernel);
+      if (text == texts.end()) {
+        os << "no modelled time of @" << kernel
+           << ": it does not say how it is launched\n";
+        continue;
+      }
+      auto time = modelTime(text->second, file.ptx, lengths, options.ptxas);
+      if (!time) {
+        os << "no modelled time of @" << kernel << ": "
+           << llvm::toString(time.takeError()) << "\n";
+        continue;
+      }
+      auto roofline = report.rooflines.find(kernel);
+      time->print(
+          kernel,
+          roofline == report.rooflines.end() ? nullptr : &roofline->second, os);
+    }
 }
 
 static void addLevels(StringRef name,
@@ -518,6 +568,10 @@ FailureOr<RunReport> fa4::compile(ModuleOp module,
       return failure();
     report.files.push_back(std::move(*file));
   }
+  if (options.report) {
+    TimingScope scope = timing.nest("Modelled time");
+    addTimes(manifests, options, report);
+  }
   // The kernels have left the module; what launches them is still there.
   if (options.wants(Artefact::PTX) && options.manifests &&
       failed(addLaunchSequences(module, manifests, origin, files)))
@@ -529,6 +583,7 @@ void RunReport::print(llvm::raw_ostream &os) const {
   os << tables;
   for (const CompileReport &file : files)
     file.print(os);
+  os << times;
 }
 
 void CompileReport::print(llvm::raw_ostream &os) const {

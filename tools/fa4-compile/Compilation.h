@@ -9,6 +9,7 @@
 #ifndef FA4_TOOLS_FA4_COMPILE_COMPILATION_H
 #define FA4_TOOLS_FA4_COMPILE_COMPILATION_H
 
+#include "ModelledTime.h"
 #include "fa4/Pipelines/AttnToNVVM.h"
 #include "fa4/Support/OutputFiles.h"
 #include "fa4/Target/NVPTX/EmitPTX.h"
@@ -59,14 +60,21 @@ struct CompileReport {
   PtxasReport ptxas;
   /// Why it did not.
   std::string notChecked;
+  /// For the modelled time: the kernels of the file and its PTX.
+  std::vector<std::string> kernels;
+  std::string ptx;
 
   void print(llvm::raw_ostream &os) const;
 };
 
-/// The report of a run: the tables of the pipeline, and a report for each file.
+/// The report of a run: the tables of the pipeline, a report for each file, and
+/// how long kernels take by the clock of the simulator.
 struct RunReport {
   std::string tables;
   std::vector<CompileReport> files;
+  std::string times;
+  /// By the name of the kernel, of those that have one.
+  llvm::StringMap<tile::ExpSplit> rooflines;
 
   void print(llvm::raw_ostream &os) const;
 };

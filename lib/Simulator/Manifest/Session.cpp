@@ -539,10 +539,14 @@ llvm::Error Session::loadModules() {
     }
     auto image = std::make_unique<Image>();
     image->path = launch.ptx;
-    auto module = ptx::parseFile(launch.ptx);
-    if (!module)
-      return module.takeError();
-    image->module = *module;
+    if (auto given = modules.find(launch.ptx); given != modules.end()) {
+      image->module = given->second;
+    } else {
+      auto module = ptx::parseFile(launch.ptx);
+      if (!module)
+        return module.takeError();
+      image->module = *module;
+    }
     auto simulator = Simulator::create(image->module, memory);
     if (!simulator)
       return simulator.takeError();
@@ -576,10 +580,11 @@ llvm::Error Session::prepare(const PrepareOptions &options) {
   if (auto error = makeConfigs())
     return error;
   for (const auto &allocation : memory->allocations())
-    snapshot.emplace_back(
-        allocation.get(),
-        std::vector<uint8_t>(allocation->data,
-                             allocation->data + allocation->bytes));
+    if (options.mayReset)
+      snapshot.emplace_back(
+          allocation.get(),
+          std::vector<uint8_t>(allocation->data,
+                               allocation->data + allocation->bytes));
   for (Allocation *allocation : undefined)
     allocation->initialised = false;
   return llvm::Error::success();

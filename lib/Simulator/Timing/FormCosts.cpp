@@ -28,8 +28,9 @@ using fa4::TimingParameters;
 
 llvm::StringRef fa4::sim::nameOf(Pipe pipe) {
   static constexpr llvm::StringLiteral names[numPipes] = {
-      "FMA",    "IMAD", "ALU",           "ALU or FMA", "MUFU",    "conversion",
-      "double", "LSU",  "tensor memory", "uniform",    "control", "tensor"};
+      "FMA",     "FMA of pairs", "IMAD",   "ALU", "ALU or FMA",
+      "MUFU",    "conversion",   "double", "LSU", "tensor memory",
+      "uniform", "control",      "tensor"};
   return names[unsigned(pipe)];
 }
 

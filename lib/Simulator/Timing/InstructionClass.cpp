@@ -55,12 +55,10 @@ InstructionClass classifyArithmetic(StringRef root, const Words &words) {
     return isSelection ? make(Pipe::Alu)
                        : make(Pipe::Fma, 1, ResultSource::Half);
   if (hasAny(words, {"f32", "f32x2"}) && !isSelection) {
-    // Packed operations of two f32 take the pipe for two clocks.
     bool isDivision = root == "div" && !has(words, "approx");
     constexpr float divisionOps = 9;
-    return make(Pipe::Fma, isDivision            ? divisionOps
-                           : has(words, "f32x2") ? 2
-                                                 : 1);
+    return make(has(words, "f32x2") ? Pipe::FmaPair : Pipe::Fma,
+                isDivision ? divisionOps : 1);
   }
   bool isWide = is64Bit(words);
   if (root == "mul" || root == "mad")

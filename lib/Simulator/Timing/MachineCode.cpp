@@ -188,7 +188,8 @@ Pipe fa4::sim::machinePipe(StringRef opcode) {
     return Pipe::Tensor;
   std::optional<Pipe> known =
       llvm::StringSwitch<std::optional<Pipe>>(root)
-          .Cases({"FFMA", "FADD", "FMUL", "FFMA2", "FADD2", "FMUL2"}, Pipe::Fma)
+          .Cases({"FFMA", "FADD", "FMUL"}, Pipe::Fma)
+          .Cases({"FFMA2", "FADD2", "FMUL2"}, Pipe::FmaPair)
           .Cases({"HFMA2", "HADD2", "HMUL2", "FSWZADD", "FFMA32I", "FADD32I"},
                  Pipe::Fma)
           .Cases({"IMAD", "IDP", "IDP4A", "IMUL"}, Pipe::FmaHeavy)

@@ -567,6 +567,15 @@ float Charger::copiesOf(int pc) const {
   return it == loopCopies.end() ? 1 : it->second;
 }
 
+/// The bytes that an instruction moves between a lane's registers and local
+/// memory; 0 for one that does something else.
+static unsigned localBytes(const MachineInst &inst) {
+  if (inst.root() != "LDL" && inst.root() != "STL")
+    return 0;
+  StringRef opcode = inst.opcode;
+  return opcode.ends_with(".128") ? 16 : opcode.ends_with(".64") ? 8 : 4;
+}
+
 /// Adds to the costs of a machine instruction that it waits for the last one
 /// before it that signals on the scoreboard: in the code before it, or at the
 /// end of the loop around it.
@@ -596,15 +605,22 @@ void Charger::addWait(IssueCosts &costs, size_t node, unsigned scoreboard) {
     // Operands have been read soon; what waits for that never waits long. The
     // producer is the instruction that bears the producer's costs: that is when
     // the machine puts it on its pipe.
-    if (!isResult || nodes[i].charged == -1 ||
-        nodes[i].charged == nodes[node].charged)
+    if (!isResult || nodes[i].charged == -1)
       return;
     IssueCost &cost = costs.of(ptx.at(nodes[node].charged));
+    bool isLocal = localBytes(inst) > 0;
+    if (nodes[i].charged == nodes[node].charged) {
+      if (isLocal)
+        cost.localDistance =
+            std::min(cost.localDistance.value_or(distance), distance);
+      return;
+    }
     uint32_t line = ptx.at(nodes[i].charged).line;
-    auto known = llvm::find_if(
-        cost.waits, [&](const auto &wait) { return wait.line == line; });
+    auto known = llvm::find_if(cost.waits, [&](const auto &wait) {
+      return wait.line == line && wait.isLocal == isLocal;
+    });
     if (known == cost.waits.end())
-      cost.waits.push_back({line, distance});
+      cost.waits.push_back({line, distance, isLocal});
     else
       known->distance = std::min(known->distance, distance);
     return;
@@ -638,6 +654,10 @@ ChargeReport Charger::charge(IssueCosts &costs) {
     IssueCost &cost = costs.of(ptx.at(nodes[i].charged));
     cost[machinePipe(insts[i].opcode)] += 1 / copies;
     cost.clocks += insts[i].stall / copies;
+    if (unsigned bytes = localBytes(insts[i])) {
+      cost.localOps += 1 / copies;
+      cost.localBytes += bytes / copies;
+    }
   }
   addWaits(costs);
   report.instructions = insts.size();

@@ -15,6 +15,8 @@ double SmModel::interval(Pipe pipe) const {
   switch (pipe) {
   case Pipe::Fma:
     return get(P::FmaInterval);
+  case Pipe::FmaPair:
+    return 2 * get(P::FmaInterval);
   case Pipe::FmaHeavy:
     return get(P::FmaHeavyInterval);
   case Pipe::Alu:
@@ -41,6 +43,8 @@ Pipe SmModel::choose(Pipe pipe, const Part &part) const {
   // Conversions share the multifunction unit.
   if (pipe == Pipe::Convert)
     return Pipe::Mufu;
+  if (pipe == Pipe::FmaPair)
+    return Pipe::Fma;
   if (pipe != Pipe::AluOrFma)
     return pipe;
   double alu = part.pipes[unsigned(Pipe::Alu)].free;

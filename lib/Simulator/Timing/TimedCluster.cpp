@@ -121,7 +121,8 @@ double TimedCluster::scoreboardTime(const WarpClock &clock,
     const LineRecord &record = clock.lines[wait.line];
     // The delays since the producer was issued hide its latency, too.
     double delays = (at - clock.nominal) - (record.issued - record.nominal);
-    double left = record.ready - record.issued - wait.distance - delays;
+    double ready = wait.isLocal ? record.localReady : record.ready;
+    double left = ready - record.issued - wait.distance - delays;
     result = std::max(result, at + left);
   }
   return result;
@@ -160,7 +161,10 @@ double TimedCluster::charge(WarpTimes &times, SmModel::Part &part,
       continue;
     Pipe pipe = current.sm->choose(Pipe(i), part);
     double &done = current.clock->pipeEnd[unsigned(pipe)];
-    double interval = cost.ops[i] * current.sm->interval(pipe);
+    // A pair of f32 takes the pipe of single ones for longer.
+    double interval =
+        cost.ops[i] *
+        current.sm->interval(Pipe(i) == Pipe::FmaPair ? Pipe(i) : pipe);
     double from = part.pipes[unsigned(pipe)].take(begin, interval);
     // The assembler spreads the warp's own work, which does not delay it.
     queued = std::max(queued, from - std::max(begin, done));
@@ -170,7 +174,28 @@ double TimedCluster::charge(WarpTimes &times, SmModel::Part &part,
           begin, cost.ops[i] * current.sm->interval(Pipe::Fma));
   }
   noteResult(part, inst, begin, queued);
+  if (cost.localOps > 0)
+    chargeLocal(times, inst, begin);
   return begin;
+}
+
+/// Registers are spilled to L1, whose data go through the port of shared
+/// memory. A load takes as long as one of global memory that L1 answers.
+void TimedCluster::chargeLocal(WarpTimes &times, const Inst &inst, double at) {
+  const IssueCost &cost = timed.costs.of(inst);
+  SmModel &sm = *current.sm;
+  double begin = sm.lsu.take(at, cost.localOps);
+  sm.takeShared(begin, cost.localBytes * warpSize, /*isRead=*/false);
+  double latency = begin - at + get(P::L1Latency);
+  LineRecord &record = current.clock->lines[inst.line];
+  record.issued = at;
+  record.nominal = current.clock->nominal;
+  record.localReady = at + latency;
+  if (!cost.localDistance)
+    return;
+  double stall = std::max(0.0, latency - *cost.localDistance);
+  current.issuedAt += stall;
+  times.scoreboard += stall;
 }
 
 void TimedCluster::noteResult(SmModel::Part &part, const Inst &inst, double at,
@@ -187,8 +212,8 @@ void TimedCluster::noteResult(SmModel::Part &part, const Inst &inst, double at,
 
 void TimedCluster::chargeMemory(const IssueCost &cost, double at) {
   SmModel &sm = *current.sm;
-  double begin =
-      sm.lsu.take(at, std::max<double>(cost[Pipe::Lsu], current.lines));
+  double begin = sm.lsu.take(
+      at, std::max<double>(cost[Pipe::Lsu] - cost.localOps, current.lines));
   double over = sm.lsu.free;
   if (current.sharedBytes > 0)
     over = std::max(over, sm.takeShared(begin, current.sharedBytes,

@@ -89,6 +89,7 @@ private:
   /// The last execution of the instructions of a line by a warp.
   struct LineRecord {
     double issued = -1e30, ready = -1e30;
+    double localReady = -1e30; ///< Spilled registers that it loads.
     double nominal = 0; ///< WarpClock::nominal then.
   };
   struct WarpClock {
@@ -148,6 +149,8 @@ private:
                         double at) const;
   double drainTime(const WarpClock &clock, const Inst &inst, double at) const;
   void chargeMemory(const IssueCost &cost, double at);
+  /// Charges what moves spilled registers.
+  void chargeLocal(WarpTimes &times, const Inst &inst, double at);
   /// Records when the result of a variable latency is there.
   void noteResult(SmModel::Part &part, const Inst &inst, double at,
                   double queued);

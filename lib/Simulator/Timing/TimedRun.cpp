@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cmath>
 #include <mutex>
+#include <set>
 #include <thread>
 
 using namespace fa4::sim;
@@ -88,6 +89,8 @@ private:
   void runSampled();
   void runResident();
   void runFirst();
+  void runEnds(bool takes);
+  void takeTogether();
   void runTakers();
   double schedule(llvm::function_ref<double(uint64_t)> cyclesOf) const;
   void keepLongest(const TimedCluster &cluster, const Place &place,
@@ -207,6 +210,9 @@ Launch::runUntilDone(std::vector<std::unique_ptr<TimedCluster>> &active,
     times.push_back(cluster->nextTime());
   while (!sink.shouldStop()) {
     size_t next = std::min_element(times.begin(), times.end()) - times.begin();
+    if (options.mostClocks > 0 && times[next] >= options.mostClocks &&
+        times[next] < TimedCluster::never)
+      return nullptr;
     if (times[next] < TimedCluster::never) {
       if (watched)
         watched->watch(times[next]);
@@ -287,8 +293,15 @@ Sample Launch::sample(uint64_t index) {
   Sample found;
   while (!active.empty()) {
     std::unique_ptr<TimedCluster> done = runUntilDone(active, &place);
-    if (!done)
+    if (!done) {
+      auto own = llvm::find_if(active, [&](const auto &cluster) {
+        return cluster->cluster->index == index;
+      });
+      // The limit of clocks: the steady state is known by then.
+      if (options.mostClocks > 0 && !sink.shouldStop())
+        keepLongest(**own, place, options.mostClocks);
       break;
+    }
     // Those beside it are there for what they take from it.
     if (done->cluster->index != index)
       continue;
@@ -502,6 +515,30 @@ void Launch::runFirst() {
   result.cycles = samples[0].cycles;
 }
 
+/// Clusters that take over the work of others (clusterlaunchcontrol) all go on
+/// at the pace of the one that is simulated.
+void Launch::takeTogether() {
+  uint64_t running = std::min<uint64_t>(places * slots, grid.clusterCount);
+  grid.takenTogether = running;
+  grid.nextCluster = running;
+}
+
+/// The first and the last cluster; of those that take over the work of others
+/// the first.
+void Launch::runEnds(bool takes) {
+  std::set<uint64_t> ends = {0};
+  if (takes) {
+    takeTogether();
+    slots = 1;
+  } else {
+    ends.insert(grid.clusterCount - 1);
+  }
+  // One after the other: of two that take equally long the first counts.
+  for (uint64_t index : ends)
+    sampleAll({index});
+  result.cycles = result.ctaCycles;
+}
+
 /// All clusters run at the same time, as those of persistent kernels do: the
 /// launch is over when the last one is. Long ones mostly have equal work, the
 /// first ones a little more.
@@ -531,12 +568,9 @@ void Launch::runResident() {
   findBounds(sum);
 }
 
-/// Clusters that take over the work of others (clusterlaunchcontrol): all that
-/// run are taken to go on at the pace of the one that is simulated.
 void Launch::runTakers() {
   uint64_t running = std::min<uint64_t>(places * slots, grid.clusterCount);
-  grid.takenTogether = running;
-  grid.nextCluster = running;
+  takeTogether();
   unsigned together = slots;
   slots = 1;
   Sample found = sample(0);
@@ -581,7 +615,9 @@ TimedResult Launch::time() {
   });
   /// Launches that are so small are simulated in full.
   constexpr uint64_t fewClusters = 4;
-  if (options.onlyFirst)
+  if (options.mostClocks > 0)
+    runEnds(takes);
+  else if (options.onlyFirst)
     runFirst();
   else if (options.everyCta || grid.clusterCount <= fewClusters)
     runEvery();

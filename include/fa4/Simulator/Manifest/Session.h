@@ -33,6 +33,8 @@ struct PrepareOptions {
   uint64_t fillSeed = 0;
   /// Inputs that nothing gives contents are zeros; otherwise an error.
   bool mayBeZeros = false;
+  /// Memory is copied, so that reset() can restore it.
+  bool mayReset = true;
 };
 
 /// A tensor of the call: all sizes are known.
@@ -65,6 +67,12 @@ public:
   /// name of a size, the array's dimension also sets that size.
   llvm::Error setArray(llvm::StringRef name, NpyArray array);
   bool isTensor(llvm::StringRef name) const { return spec.findTensor(name); }
+  /// The PTX of launches without reading a file: `module` stands for the file
+  /// that they name `path` (LaunchSpec::ptx). To be called before prepare.
+  void setModule(llvm::StringRef path,
+                 std::shared_ptr<const ptx::Module> module) {
+    modules[path] = std::move(module);
+  }
 
   /// Allocates and fills the tensors. To be called once, after the last setSize
   /// and setArray.
@@ -125,6 +133,7 @@ private:
   SizeMap values, given; ///< `given`: by the call, beyond question.
   llvm::StringMap<std::string> boundBy;
   llvm::StringMap<NpyArray> arrays;
+  llvm::StringMap<std::shared_ptr<const ptx::Module>> modules; ///< By path.
   std::vector<Tensor> resolved;
   std::shared_ptr<GlobalMemory> memory;
   std::vector<std::unique_ptr<Image>> images;

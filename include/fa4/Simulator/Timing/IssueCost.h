@@ -23,6 +23,7 @@
 #include "llvm/ADT/StringRef.h"
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,8 @@ namespace fa4::sim {
 
 /// The pipes of an SM to which its four sub-partitions issue instructions.
 enum class Pipe : uint8_t {
-  Fma,          ///< FFMA, FADD, FMUL, HFMA2 and the like, FFMA2 and the like.
+  Fma,          ///< FFMA, FADD, FMUL, HFMA2 and the like.
+  FmaPair,      ///< FFMA2 and the like, on two f32: Fma for twice the time.
   FmaHeavy,     ///< IMAD: half the rate of Fma.
   Alu,          ///< LOP3, SHF, PRMT, SEL, ISETP, FSETP, FMNMX, F2FP, VOTE.
   AluOrFma,     ///< IADD3, MOV: either of Alu and FmaHeavy.
@@ -59,6 +61,9 @@ struct IssueCost {
     /// instruction in the scheduled machine code. The producer's latency is
     /// hidden to this extent.
     float distance = 0;
+    /// The result is a spilled register that is loaded again, by a machine
+    /// instruction that is charged to the line beside the line's own ones.
+    bool isLocal = false;
   };
 
   /// Machine instructions on each pipe. Fractions occur where the assembler has
@@ -69,6 +74,14 @@ struct IssueCost {
   /// the assembler has removed.
   float clocks = 0;
   llvm::SmallVector<Wait, 2> waits;
+  /// Machine instructions that move spilled registers to or from local memory,
+  /// which are among those on Pipe::Lsu, and the bytes that they move for each
+  /// lane.
+  float localOps = 0, localBytes = 0;
+  /// The least distance, as in Wait, from such a load to an instruction that
+  /// needs its result and is charged to the same PTX instruction; none if there
+  /// is no such load.
+  std::optional<float> localDistance;
 
   float slots() const {
     float sum = 0;

@@ -313,11 +313,11 @@ RowWork fa4::tile::countRowWork(Operation *exp, unsigned tiles,
   return work;
 }
 
-void fa4::tile::printRoofline(KernelOp kernel, raw_ostream &os) {
+std::optional<ExpSplit> fa4::tile::computeRoofline(KernelOp kernel) {
   const TargetDescription &target = kernel.getTarget();
   SmallVector<Operation *> exponentials = collectTileExponentials(kernel);
   if (exponentials.empty())
-    return;
+    return std::nullopt;
   // The exponentials of the other tiles are like the first one.
   Operation *exp = exponentials.front();
   RowWork work = countRowWork(exp, exponentials.size(), target);
@@ -333,8 +333,15 @@ void fa4::tile::printRoofline(KernelOp kernel, raw_ostream &os) {
   split.degree = work.degree;
   split.none = computeExpBounds(target, work, 0);
   split.chosen = computeExpBounds(target, work, split.pairs.size());
+  return split;
+}
+
+void fa4::tile::printRoofline(KernelOp kernel, raw_ostream &os) {
+  std::optional<ExpSplit> split = computeRoofline(kernel);
+  if (!split)
+    return;
   os << "roofline of @" << kernel.getSymName() << "\n";
-  split.print(os);
+  split->print(os);
   os << llvm::formatv("MMAs are busy in {0:P0} of it at most\n",
-                      split.chosen.mma / split.chosen.largest());
+                      split->chosen.mma / split->chosen.largest());
 }

@@ -185,7 +185,7 @@ TEST(MachineCodeText, Errors) {
 
 TEST(MachineCodeText, Pipes) {
   EXPECT_EQ(machinePipe("FFMA.FTZ"), Pipe::Fma);
-  EXPECT_EQ(machinePipe("FFMA2"), Pipe::Fma);
+  EXPECT_EQ(machinePipe("FFMA2"), Pipe::FmaPair);
   EXPECT_EQ(machinePipe("IMAD.MOV.U32"), Pipe::FmaHeavy);
   EXPECT_EQ(machinePipe("FMNMX3"), Pipe::Alu);
   EXPECT_EQ(machinePipe("F2FP.BF16.F32.PACK_AB"), Pipe::Alu);
@@ -428,6 +428,51 @@ TEST(MachineCodeCosts, InstructionsOfALine) {
       EXPECT_EQ(cost[Pipe::Alu], 1);
       ASSERT_EQ(cost.waits.size(), 1u);
       EXPECT_EQ(cost.waits[0].distance, 2);
+    }
+  }
+}
+
+// Spilled registers: the first load's result is needed by another PTX
+// instruction, the second one's by the instruction to which it is charged.
+TEST(MachineCodeCosts, Spills) {
+  Kernel kernel("$LOOP:\n"
+                "  fma.rn.f32 %f1, %f1, %f2, %f3;\n" // 11
+                "  fma.rn.f32 %f4, %f4, %f2, %f1;\n"
+                "  setp.ne.u32 %p1, %r1, 0;\n" // 13
+                "  @%p1 bra $LOOP;\n"
+                "  ret;");
+  Listing listing;
+  listing.label(".L_x_0")
+      .add(11, "LDL R2, [R1+0x8] (*\"SpillRefill\"*)",
+           Listing::Control{2, 0, 7, 0})
+      .add(11, "FFMA R4, R4, R5, R6", 4)
+      .add(12, "LDL.LU.64 R8, [R1+0x10] (*\"SpillRefill\"*)",
+           Listing::Control{3, 1, 7, 0})
+      .add(12, "FFMA R9, R9, R2, R8", Listing::Control{4, 7, 7, 3})
+      .add(12, "STL [R1+0x8], R9 (*\"SpillRefill\"*)",
+           Listing::Control{1, 7, 2, 0})
+      .add(13, "ISETP.NE.U32.AND P0, PT, R3, RZ, PT", 12)
+      .add(14, "@P0 BRA `(.L_x_0)", 5)
+      .add(15, "EXIT", 5);
+  IssueCosts costs = listing.charge(kernel);
+  for (const Inst &inst : kernel.program->insts) {
+    const IssueCost &cost = costs.of(inst);
+    if (inst.line == 11) {
+      EXPECT_EQ(cost.localOps, 1);
+      EXPECT_EQ(cost.localBytes, 4);
+      EXPECT_FALSE(cost.localDistance);
+    } else if (inst.line == 12) {
+      EXPECT_EQ(cost[Pipe::Lsu], 2);
+      EXPECT_EQ(cost.localOps, 2);
+      EXPECT_EQ(cost.localBytes, 8 + 4);
+      ASSERT_EQ(cost.waits.size(), 1u);
+      EXPECT_TRUE(cost.waits[0].isLocal);
+      EXPECT_EQ(cost.waits[0].line, 11u);
+      EXPECT_EQ(cost.waits[0].distance, 2 + 4 + 3);
+      ASSERT_TRUE(cost.localDistance);
+      EXPECT_EQ(*cost.localDistance, 3);
+    } else {
+      EXPECT_EQ(cost.localOps, 0);
     }
   }
 }

@@ -30,15 +30,23 @@ std::string chain(const std::string &count, const std::string &label) {
          ", 1;\nsetp.ne.u32 %p1, " + count + ", 0;\n@%p1 bra " + label + ";\n";
 }
 
-TimedResult run(Kernel &kernel, bool everyCta = false) {
+TimedResult run(
+    Kernel &kernel, TimeOptions options,
+    llvm::function_ref<void(const Program &, IssueCosts &)> change =
+        [](const Program &, IssueCosts &) {}) {
   EXPECT_EQ(kernel.error, "");
-  TimeOptions options;
   options.parameters = *fa4::timingParameters("sm_90a");
-  options.everyCta = everyCta;
   const Program &program = kernel.simulator->program();
-  return llvm::cantFail(runTimed(program, kernel.simulator->memory(),
-                                 issueCostsFromForms(program), kernel.config,
-                                 RunOptions(), options));
+  IssueCosts costs = issueCostsFromForms(program);
+  change(program, costs);
+  return llvm::cantFail(runTimed(program, kernel.simulator->memory(), costs,
+                                 kernel.config, RunOptions(), options));
+}
+
+TimedResult run(Kernel &kernel, bool everyCta = false) {
+  TimeOptions options;
+  options.everyCta = everyCta;
+  return run(kernel, options);
 }
 
 TEST(TimedRun, TheKernelSeesTheClockOfTheModel) {
@@ -101,6 +109,62 @@ TEST(TimedRun, SamplesPredictTheWholeLaunch) {
   EXPECT_EQ(few.time.busySms, 132u);
   EXPECT_EQ(few.time.ctasPerSm, 2u) << "by shared memory";
   EXPECT_NEAR(few.time.cycles / all.time.cycles, 1, 0.05);
+}
+
+// The first and the last CTA, for some clocks at most: the last one is longer.
+TEST(TimedRun, EndsOfALaunch) {
+  std::string text =
+      hopper("", "mov.u32 %r1, %ctaid.x;\nadd.u32 %r1, %r1, 8;\n" +
+                     chain("%r1", "$L"));
+  Kernel kernel(text);
+  kernel.config.block = {32, 1, 1};
+  kernel.config.grid = {600, 1, 1};
+  TimeOptions options;
+  options.mostClocks = 1e6;
+  TimedResult whole = run(kernel, options);
+  EXPECT_EQ(whole.time.simulatedCtas, 2u);
+  EXPECT_EQ(whole.time.ctaId[0], 599u);
+  EXPECT_LT(whole.time.ctaCycles, 1e6);
+  options.mostClocks = 2000;
+  TimedResult cut = run(kernel, options);
+  EXPECT_TRUE(cut.run.ok()) << reports(cut.run);
+  EXPECT_EQ(cut.time.ctaId[0], 599u);
+  EXPECT_EQ(cut.time.ctaCycles, 2000);
+  EXPECT_FALSE(cut.time.units.empty());
+}
+
+// A spilled register that is loaded right before its use: each pass of the loop
+// waits for L1, less the distance that the assembler has put between the two.
+TEST(TimedRun, SpilledRegisters) {
+  Kernel kernel(hopper("", "mov.u32 %r1, 100;\n" + chain("%r1", "$L")));
+  kernel.config.block = {32, 1, 1};
+  auto spill = [&](bool isOther, float distance) {
+    auto change = [&](const Program &program, IssueCosts &costs) {
+      const Inst *producer = nullptr;
+      for (const Inst &inst : program.insts) {
+        if (inst.opcode == "add.f32")
+          producer = &inst;
+        bool isConsumer = isOther ? inst.opcode.starts_with("setp")
+                                  : inst.opcode == "add.f32";
+        if (!producer || !isConsumer)
+          continue;
+        IssueCost &cost = costs.of(*producer);
+        cost[Pipe::Lsu] = cost.localOps = 1;
+        cost.localBytes = 4;
+        if (isOther)
+          costs.of(inst).waits.push_back({producer->line, distance, true});
+        else
+          cost.localDistance = distance;
+      }
+    };
+    return run(kernel, {}, change).time.ctaCycles;
+  };
+  double without = run(kernel).time.ctaCycles;
+  double latency = (*fa4::timingParameters("sm_90a"))[P::L1Latency];
+  EXPECT_NEAR(spill(false, 8) - without, 100 * (latency - 8), 110);
+  EXPECT_NEAR(spill(true, 8) - without, 100 * (latency - 8), 110);
+  EXPECT_NEAR(spill(false, 60), without, 110);
+  EXPECT_NEAR(spill(true, 60), without, 110);
 }
 
 // CTAs of two lengths in turns: no line between samples predicts them.

@@ -36,10 +36,13 @@ llvm::SmallVector<mlir::Operation *> collectTileExponentials(KernelOp kernel);
 RowWork countRowWork(mlir::Operation *exp, unsigned tiles,
                      const fa4::TargetDescription &target);
 
-/// Prints what bounds an iteration of the kernel's loops around its
+/// Returns what bounds an iteration of the kernel's loops around its
 /// exponentials: cycles on each unit, with all exponentials on the special
-/// function unit and as they are distributed in the IR. Nothing for a kernel
-/// that has no roles, no such exponentials or no target description.
+/// function unit and as they are distributed in the IR. None for a kernel that
+/// has no roles or no such exponentials.
+std::optional<ExpSplit> computeRoofline(KernelOp kernel);
+
+/// Prints the roofline of a kernel, if it has one.
 void printRoofline(KernelOp kernel, llvm::raw_ostream &os);
 
 } // namespace fa4::tile
