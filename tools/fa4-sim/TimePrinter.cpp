@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TimePrinter.h"
+#include "PathPrinter.h"
 #include "fa4/Support/Tool.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVectorExtras.h"
@@ -59,77 +60,16 @@ fa4::sim::readTimingParameters(StringRef chip,
   return *parameters;
 }
 
-namespace {
-/// Warps that did the same: of one role.
-struct Role {
-  std::vector<const WarpTimes *> warps;
-  WarpTimes mean;
-};
-} // namespace
-
-/// Puts warps together that executed about as many instructions and waited at
-/// the same lines.
-static std::vector<Role> groupWarps(const TimeResult &time) {
-  std::vector<Role> roles;
-  auto isAlike = [](const WarpTimes &a, const WarpTimes &b) {
-    constexpr double difference = 0.02;
-    if (a.waits.size() != b.waits.size() || a.cta != b.cta ||
-        a.warp / 4 != b.warp / 4)
-      return false;
-    for (auto [x, y] : llvm::zip(a.waits, b.waits))
-      if (x.first != y.first)
-        return false;
-    double most = std::max<double>(a.instructions, b.instructions);
-    return std::abs(double(a.instructions) - double(b.instructions)) <=
-           difference * most;
-  };
-  for (const WarpTimes &warp : time.warps) {
-    auto found = llvm::find_if(roles, [&](const Role &role) {
-      return isAlike(*role.warps.front(), warp);
-    });
-    if (found == roles.end())
-      found = roles.insert(roles.end(), Role());
-    found->warps.push_back(&warp);
-  }
-  for (Role &role : roles) {
-    double count = role.warps.size();
-    WarpTimes &mean = role.mean;
-    for (const WarpTimes *warp : role.warps) {
-      mean.issue += warp->issue / count;
-      mean.contention += warp->contention / count;
-      mean.pipe += warp->pipe / count;
-      mean.scoreboard += warp->scoreboard / count;
-      mean.end = std::max(mean.end, warp->end);
-      mean.begin = warp->begin;
-      mean.instructions += warp->instructions;
-      for (const auto &[line, clocks] : warp->waits)
-        mean.waits[line] += clocks / count;
-      for (const auto &[line, names] : warp->barriers)
-        mean.barriers[line].insert(names.begin(), names.end());
-    }
-  }
-  return roles;
-}
-
-static std::string nameOf(const Role &role) {
-  uint32_t first = role.warps.front()->warp, last = role.warps.back()->warp;
-  std::string name = first == last
-                         ? formatv("warp {0}", first).str()
-                         : formatv("warps {0}-{1}", first, last).str();
-  if (role.warps.front()->cta)
-    name = formatv("CTA {0} {1}", role.warps.front()->cta, name).str();
-  return name;
-}
-
 static void printRole(llvm::raw_ostream &os, const ptx::Module &module,
-                      const Role &role) {
+                      const WarpRole &role) {
   const WarpTimes &mean = role.mean;
   double total = std::max(mean.end - mean.begin, 1.0);
   auto share = [&](double clocks) { return clocks / total; };
   os << formatv("  {0,-18} {1,10:f0} {2,7:p0} {3,7:p0} {4,7:p0} {5,7:p0} "
                 "{6,7:p0}\n",
-                nameOf(role), total, share(mean.issue), share(mean.contention),
-                share(mean.pipe), share(mean.scoreboard), share(mean.waited()));
+                role.name(), total, share(mean.issue), share(mean.contention),
+                share(mean.pipe()), share(mean.scoreboard),
+                share(mean.waited()));
   llvm::SmallVector<std::pair<uint32_t, double>> waits(mean.waits.begin(),
                                                        mean.waits.end());
   llvm::sort(waits, [](const auto &a, const auto &b) {
@@ -176,8 +116,10 @@ void fa4::sim::printTime(llvm::raw_ostream &os, const ptx::Module &module,
   }
   os << formatv("\n  {0,-18} {1,10} {2,7} {3,7} {4,7} {5,7} {6,7}\n", "",
                 "cycles", "issue", "slots", "pipes", "results", "waits");
-  for (const Role &role : groupWarps(time))
+  std::vector<WarpRole> roles = findRoles(time);
+  for (const WarpRole &role : roles)
     printRole(os, module, role);
+  printPath(os, module, time, roles);
   if (time.sensitivity.empty())
     return;
   os << formatv("  {0,-26} {1,10} {2,10}   {3,8} {4,8}  confidence\n",
@@ -209,6 +151,10 @@ llvm::json::Value fa4::sim::toJson(const TimeResult &time) {
           list.push_back(name);
         barriers[std::to_string(line)] = std::move(list);
       }
+    llvm::json::Object pipes;
+    for (unsigned i = 0; i < numPipes; ++i)
+      if (warp.pipes[i] > 0)
+        pipes[nameOf(Pipe(i))] = warp.pipes[i];
     warps.push_back(
         llvm::json::Object{{"cta", int64_t(warp.cta)},
                            {"warp", int64_t(warp.warp)},
@@ -217,7 +163,8 @@ llvm::json::Value fa4::sim::toJson(const TimeResult &time) {
                            {"instructions", int64_t(warp.instructions)},
                            {"issue", warp.issue},
                            {"contention", warp.contention},
-                           {"pipe", warp.pipe},
+                           {"pipe", warp.pipe()},
+                           {"pipes", std::move(pipes)},
                            {"scoreboard", warp.scoreboard},
                            {"waits", std::move(waits)},
                            {"barriers", std::move(barriers)}});
@@ -231,8 +178,14 @@ llvm::json::Value fa4::sim::toJson(const TimeResult &time) {
                            {"at_low", entry.atLow},
                            {"at_high", entry.atHigh},
                            {"confidence", std::string(1, entry.confidence)}});
+  llvm::json::Array roles;
+  for (const WarpRole &role : findRoles(time))
+    roles.push_back(
+        llvm::json::Object{{"warps", role.name()}, {"duties", role.label()}});
   return llvm::json::Object{
       {"sensitivity", std::move(sensitivity)},
+      {"critical_path", toJson(time.path)},
+      {"roles", std::move(roles)},
       {"cycles", time.cycles},
       {"seconds", time.seconds},
       {"clock_ghz", time.clockGHz},

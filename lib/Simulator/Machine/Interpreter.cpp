@@ -32,7 +32,10 @@ static unsigned mergeInto(Warp &warp, unsigned index) {
     }
     list[index].mask |= list[i].mask;
     list[index].timedOut |= list[i].timedOut;
-    list[index].readyAt = std::max(list[index].readyAt, list[i].readyAt);
+    if (list[i].readyAt > list[index].readyAt) {
+      list[index].readyAt = list[i].readyAt;
+      list[index].cause = list[i].cause;
+    }
     list.erase(list.begin() + i);
     if (i < index)
       --index;

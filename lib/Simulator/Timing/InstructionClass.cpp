@@ -171,8 +171,11 @@ InstructionClass fa4::sim::classify(const Inst &inst) {
     return classifyTensor(words);
   if (root == "wgmma")
     return fence(inst.flags & Inst::Wgmma ? Pipe::Tensor : Pipe::Control);
-  if (root == "mbarrier")
-    return classifyMbarrier(words);
+  if (root == "mbarrier") {
+    InstructionClass result = classifyMbarrier(words);
+    result.isMbarrierTest = has(words, "test_wait") || has(words, "try_wait");
+    return result;
+  }
   if (root == "cp" || root == "clusterlaunchcontrol")
     return classifyCopy(root, words);
   if ((root == "bar" || root == "barrier") && has(words, "warp"))

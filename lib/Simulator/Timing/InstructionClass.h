@@ -57,8 +57,9 @@ struct InstructionClass {
   Special special = Special::None;
   /// True if ptxas moves nothing across the instruction.
   bool isFence = false;
-  bool mayCache = false; ///< A load that L1 may answer.
-  bool isStore = false;  ///< To shared memory.
+  bool mayCache = false;       ///< A load that L1 may answer.
+  bool isStore = false;        ///< To shared memory.
+  bool isMbarrierTest = false; ///< test_wait, try_wait.
   /// Columns of tensor memory that a load reads.
   unsigned columns = 0;
 

@@ -145,7 +145,7 @@ AsyncTimes SmModel::bulkLoad(double at, const AsyncWork &work) {
           ? 0
           : get(P::MissShare) * (get(P::DramLatency) - get(P::L2Latency));
   double end = begin + get(P::BulkLatency) + transfer + miss;
-  return {begin, end, end};
+  return {begin, end, end, &bulk, nullptr, begin > at};
 }
 
 AsyncTimes SmModel::bulkWrite(double at, const AsyncWork &work) {
@@ -162,7 +162,9 @@ AsyncTimes SmModel::bulkWrite(double at, const AsyncWork &work) {
   // The copy engine reads what it can send.
   double read =
       begin + latency / 2 + work.bytes / std::min(rate, get(P::BulkReadRate));
-  return {begin, read, std::max(read, begin + latency + work.bytes / rate)};
+  return {
+      begin,      read,    std::max(read, begin + latency + work.bytes / rate),
+      &bulkStore, nullptr, begin > at};
 }
 
 AsyncTimes SmModel::copyAsync(double at, const AsyncWork &work) {
@@ -170,14 +172,14 @@ AsyncTimes SmModel::copyAsync(double at, const AsyncWork &work) {
   double transfer = work.bytes / std::min(get(P::BulkRate), chip.l2Share());
   double begin = bulk.take(at, transfer);
   double end = begin + get(P::CopyAsyncLatency) + transfer;
-  return {begin, end, end};
+  return {begin, end, end, &bulk, nullptr, begin > at};
 }
 
 AsyncTimes SmModel::remoteStore(double at, const AsyncWork &work) {
   double transfer = work.bytes / get(P::RemoteRate);
   double begin = link.take(at, transfer);
   double end = begin + get(P::MbarrierRemote) + transfer;
-  return {begin, end, end};
+  return {begin, end, end, &link, nullptr, begin > at};
 }
 
 fa4::MmaShape fa4::sim::instructionShape(const AsyncWork &work,
@@ -198,7 +200,8 @@ AsyncTimes SmModel::wgmma(double at, const AsyncWork &work) {
   double product = double(work.n) / chip.chip->mma.columnsPerClock;
   double latency =
       get(work.sharedA ? P::WgmmaLatencyShared : P::WgmmaLatencyRegisters);
-  return {begin, begin, begin + product + delayed + latency};
+  return {begin,   begin,   begin + product + delayed + latency,
+          &tensor, nullptr, begin > at};
 }
 
 AsyncTimes SmModel::tensorMma(double at, const AsyncWork &work,
@@ -207,7 +210,10 @@ AsyncTimes SmModel::tensorMma(double at, const AsyncWork &work,
   const TargetDescription &chip = *own.chip.chip;
   fa4::MmaShape shape = instructionShape(work, chip);
   double interval = chip.mmaCycles(shape), whole = interval, begin = at;
+  SmModel *latest = &own;
   for (SmModel *sm : sms) {
+    if (sm->tensor.free > begin)
+      latest = sm;
     begin = std::max(begin, sm->tensor.free);
     whole = std::max(whole,
                      sm->productInterval(interval, chip.mmaSharedBytes(shape)));
@@ -219,7 +225,8 @@ AsyncTimes SmModel::tensorMma(double at, const AsyncWork &work,
   double tensorTime = chip.mmaLatency(shape) - chip.mmaCycles(shape) +
                       double(work.n) / chip.mma.columnsPerClock;
   double end = begin + whole - interval + std::max(tensorTime, interval);
-  return {begin, end, end};
+  SmModel *other = latest == &own ? sms.back() : &own;
+  return {begin, end, end, &latest->tensor, &other->tensor, begin > at};
 }
 
 AsyncTimes SmModel::tensorCopy(double at, const AsyncWork &work) {
@@ -227,7 +234,7 @@ AsyncTimes SmModel::tensorCopy(double at, const AsyncWork &work) {
   double begin = tensor.take(at, interval);
   noteCopy(work.bytes);
   double end = begin + interval + get(P::TensorCopyLatency);
-  return {begin, end, end};
+  return {begin, end, end, &tensor, nullptr, begin > at};
 }
 
 AsyncTimes SmModel::tensorStore(double at, const AsyncWork &work) {

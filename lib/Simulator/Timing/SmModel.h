@@ -24,8 +24,9 @@ namespace fa4::sim {
 
 /// A unit that does one thing after the other.
 struct Server {
-  double free = 0; ///< When the last request is over.
-  double busy = 0; ///< The time of all requests.
+  double free = 0;   ///< When the last request is over.
+  double busy = 0;   ///< The time of all requests.
+  uint64_t last = 0; ///< The moment at which the last one began (CauseLog).
 
   /// Takes the unit from `at` on, or from when it is free. Returns the
   /// beginning.
@@ -40,6 +41,10 @@ struct Server {
 /// When an asynchronous operation is over, and when it has read its source.
 struct AsyncTimes {
   double begin = 0, read = 0, end = 0;
+  /// The unit that works on it; null where nothing but a latency is modelled.
+  Server *unit = nullptr;
+  Server *paired = nullptr; ///< That of the other CTA of a pair.
+  bool isQueued = false;    ///< It has waited for the operation in front of it.
 };
 
 /// What all SMs share, as one of them sees it.

@@ -39,6 +39,88 @@ TimedCluster::TimedCluster(const TimedProgram &timed,
 }
 
 //===----------------------------------------------------------------------===//
+// What waits for what
+//===----------------------------------------------------------------------===//
+
+static Trace::Unit unitOf(AsyncWork::Kind kind) {
+  switch (kind) {
+  case AsyncWork::Wgmma:
+  case AsyncWork::TensorMma:
+  case AsyncWork::TensorCopy:
+  case AsyncWork::TensorCommit:
+    return Trace::TensorCores;
+  case AsyncWork::BulkLoad:
+    return Trace::BulkLoads;
+  case AsyncWork::BulkStore:
+  case AsyncWork::BulkReduce:
+    return Trace::BulkStores;
+  case AsyncWork::TensorStore:
+    return Trace::TensorStores;
+  default:
+    return Trace::Others;
+  }
+}
+
+TimedCluster::PendingMoment TimedCluster::actor(Moment::Kind kind) const {
+  if (isPerforming)
+    return {-1, eventMoment};
+  const WarpClock &clock = *current.clock;
+  const WarpTimes &times = *current.times;
+  Moment moment = {now, current.cause, current.line, kind};
+  moment.cluster = number;
+  moment.cta = current.track.cta;
+  moment.number = current.track.number;
+  moment.parts = {float(times.issue - clock.issue),
+                  float(times.contention - clock.contention),
+                  float(times.pipe() - clock.pipe),
+                  float(times.scoreboard - clock.scoreboard)};
+  return {moment, 0};
+}
+
+uint64_t TimedCluster::logBegin(const AsyncOp &op, const AsyncWork &work,
+                                const AsyncTimes &times) {
+  if (!log)
+    return 0;
+  Moment begin = {times.begin, 0, op.inst->line, Moment::Began};
+  begin.cause = times.isQueued && times.unit ? times.unit->last : 0;
+  if (!log->find(begin.cause)) {
+    PendingMoment issuer = actor(Moment::Issued);
+    begin.cause = logged(issuer);
+  }
+  begin.isOperation = times.unit != nullptr;
+  begin.cluster = number;
+  begin.cta = rankOf(op);
+  begin.number = unitOf(work.kind);
+  uint64_t moment = log->add(begin);
+  for (Server *unit : {times.unit, times.paired})
+    if (unit)
+      unit->last = moment;
+  return moment;
+}
+
+uint64_t TimedCluster::logWake(double at) {
+  uint64_t cause = at <= current.wakeAt ? current.wakeCause : 0;
+  if (!cause)
+    cause = current.pollCause;
+  if (log && !cause && current.isRetry)
+    cause = logged(epochCause);
+  // A latency of its own does not end a warp's work.
+  if (!cause)
+    return current.cause;
+  Moment moment = {at, cause, current.line, Moment::Woke};
+  moment.cluster = number;
+  moment.cta = current.track.cta;
+  moment.number = current.track.number;
+  WarpClock &clock = *current.clock;
+  const WarpTimes &times = *current.times;
+  clock.issue = times.issue;
+  clock.contention = times.contention;
+  clock.pipe = times.pipe();
+  clock.scoreboard = times.scoreboard;
+  return log->add(moment);
+}
+
+//===----------------------------------------------------------------------===//
 // What happens next
 //===----------------------------------------------------------------------===//
 
@@ -69,7 +151,8 @@ double TimedCluster::nextTime() {
 }
 
 void TimedCluster::advance() {
-  if (!events.empty() && events.top().at <= clocks[first].key)
+  bool wasEvent = !events.empty() && events.top().at <= clocks[first].key;
+  if (wasEvent)
     runEvent();
   else
     stepWarp(first);
@@ -77,6 +160,8 @@ void TimedCluster::advance() {
     seenEpoch = cluster->epoch;
     cluster->noteProgress();
     epochTime = now;
+    if (log)
+      epochCause = wasEvent ? PendingMoment{-1, eventMoment} : actor();
     keysAreOld = true;
   }
 }
@@ -89,6 +174,12 @@ bool TimedCluster::expireWaits() {
 void TimedCluster::finish() {
   isPerforming = true;
   cluster->finish();
+  if (!log)
+    return;
+  auto last = llvm::max_element(
+      warpTimes, [](const auto &a, const auto &b) { return a.end < b.end; });
+  const WarpClock &clock = clocks[last - warpTimes.begin()];
+  lastMoment = eventEnd > last->end ? eventMoment : clock.cause;
 }
 
 void TimedCluster::runEvent() {
@@ -97,10 +188,18 @@ void TimedCluster::runEvent() {
   now = event.at;
   end = std::max(end, now);
   isPerforming = true;
+  if (log) {
+    Moment over = {now, event.began, event.op->inst->line, Moment::Ended};
+    over.cluster = number;
+    over.cta = rankOf(*event.op);
+    over.number = unitOf(event.op->work().kind);
+    eventMoment = log->add(over);
+    eventEnd = now;
+  }
   bool isOver = cluster->async.perform(*event.op, *cluster, cluster->random);
   if (!isOver && event.end > event.at) {
     // A store has read its source.
-    events.push({event.end, eventNumber++, event.op, event.end});
+    events.push({event.end, eventNumber++, event.op, event.end, event.began});
   } else {
     while (!isOver)
       isOver = cluster->async.perform(*event.op, *cluster, cluster->random);
@@ -129,13 +228,16 @@ double TimedCluster::scoreboardTime(const WarpClock &clock,
 }
 
 double TimedCluster::drainTime(const WarpClock &clock, const Inst &inst,
-                               double at) const {
+                               double at, Pipe &fullest) const {
   const InstructionClass &kind = timed.classes[timed.program.pcOf(inst)];
   if (!kind.isFence)
     return at;
   double slack = get(P::PipeSlack);
-  for (double pipeEnd : clock.pipeEnd)
-    at = std::max(at, pipeEnd - slack);
+  for (unsigned i = 0; i < numPipes; ++i)
+    if (clock.pipeEnd[i] - slack > at) {
+      at = clock.pipeEnd[i] - slack;
+      fullest = Pipe(i);
+    }
   return at;
 }
 
@@ -157,7 +259,10 @@ double TimedCluster::charge(WarpTimes &times, SmModel::Part &part,
   times.contention += current.issuedAt - at - own;
   double queued = 0;
   for (unsigned i = 0; slots > 0 && i < numPipes; ++i) {
-    if (cost.ops[i] == 0 || Pipe(i) == Pipe::Lsu)
+    if (cost.ops[i] == 0)
+      continue;
+    times.ops[i] += cost.ops[i];
+    if (Pipe(i) == Pipe::Lsu)
       continue;
     Pipe pipe = current.sm->choose(Pipe(i), part);
     double &done = current.clock->pipeEnd[unsigned(pipe)];
@@ -277,11 +382,12 @@ void TimedCluster::stepWarp(unsigned index) {
   if (!isRetry && !fragment.isCharged) {
     // A warp that cannot issue yet is looked at again when it can.
     double ready = scoreboardTime(clock, cost, time);
-    double drained = drainTime(clock, inst, ready);
+    Pipe fullest = Pipe::Control;
+    double drained = drainTime(clock, inst, ready, fullest);
     constexpr double tolerance = 1e-6;
     if (drained > time + tolerance) {
       times.scoreboard += ready - time;
-      times.pipe += drained - ready;
+      times.pipes[unsigned(fullest)] += drained - ready;
       clock.key = fragment.readyAt = drained;
       return;
     }
@@ -295,6 +401,7 @@ void TimedCluster::stepWarp(unsigned index) {
   current.sm = &sm;
   current.kind = &timed.classes[fragment.pc];
   current.track = {warp.cta->rank, warp.index};
+  current.cause = fragment.cause;
   current.isRetry = isRetry;
   current.clocks = cost.clocks;
   now = time;
@@ -325,7 +432,12 @@ void TimedCluster::stepWarp(unsigned index) {
       if (!isRetry)
         chargeSpecial(part, now);
     }
+    if (current.kind->isMbarrierTest)
+      clock.failedTest = current.isSeen ? 0 : inst.line;
     double over = std::max({waitingSince, isRetry ? now : 0, current.wakeAt});
+    uint64_t cause = current.cause;
+    if (over > waitingSince || current.pollCause)
+      cause = logWake(over);
     if (over > waitingSince) {
       times.waits[inst.line] += over - waitingSince;
       if (trace)
@@ -333,8 +445,11 @@ void TimedCluster::stepWarp(unsigned index) {
                                 inst.opcode});
     }
     for (Fragment &other : warp.fragments)
-      if (other.mask & step.mask)
+      if (other.mask & step.mask) {
         other.readyAt = std::max(other.readyAt, over);
+        other.cause = cause;
+      }
+    clock.cause = cause;
   }
   if (step.inst && step.flow == Flow::Block && !isRetry)
     chargeSpecial(part, now);
@@ -431,22 +546,40 @@ void TimedCluster::mbarrierSignal(const Cta &cta, const Mbarrier &barrier,
   time.signalledAt = now;
   if (actor.warp)
     time.signaller = {actor.warp->cta->rank, actor.warp->index};
-  time.signalled = std::max(time.signalled, now + latency);
+  if (now + latency < time.signalled)
+    return;
+  time.signalled = now + latency;
+  if (log)
+    time.signal = this->actor();
 }
 
 void TimedCluster::mbarrierPhase(const Cta &cta, const Mbarrier &barrier) {
   BarrierTime &time = timeOf(cta, barrier.offset);
+  // The bytes may have come before the arrival that expects them.
+  if (log && time.signalled < now)
+    time.signal = actor();
   time.complete = std::max(time.signalled, now);
+  time.completed = time.signal;
   time.signalled = 0;
 }
 
 void TimedCluster::mbarrierSeen(const Cta &cta, const Mbarrier &barrier) {
-  const BarrierTime &time = timeOf(cta, barrier.offset);
-  delay(time.complete);
+  BarrierTime &time = timeOf(cta, barrier.offset);
+  bool isPolled = current.clock->failedTest == current.line;
+  bool isLate = current.isRetry || isPolled || time.complete > now;
+  uint64_t cause = isLate ? logged(time.completed) : 0;
+  if (isPolled)
+    current.pollCause = cause;
+  current.isSeen = true;
+  delay(time.complete, cause);
   constexpr size_t mostNames = 4;
-  std::set<std::string> &names = current.times->barriers[current.line];
-  if (current.isRetry && names.size() < mostNames)
-    names.insert(cluster->nameOfShared(cta, barrier.offset));
+  uint64_t place = uint64_t(current.line) << 32 | cta.rank << sharedRankShift |
+                   barrier.offset;
+  if (isLate && current.clock->named.insert(place).second) {
+    std::set<std::string> &names = current.times->barriers[current.line];
+    if (names.size() < mostNames)
+      names.insert(cluster->nameOfShared(cta, barrier.offset));
+  }
   if (trace && current.isRetry && time.isByThread)
     trace->add(Trace::Arrow{time.signaller, current.track, time.signalledAt,
                             time.complete});
@@ -455,7 +588,7 @@ void TimedCluster::mbarrierSeen(const Cta &cta, const Mbarrier &barrier) {
   // A suspended wait takes longer to go on where a thread has arrived; the
   // latencies of copies and products include the waiter.
   if (time.isByThread)
-    delay(time.complete + get(P::MbarrierWake));
+    delay(time.complete + get(P::MbarrierWake), cause);
 }
 
 void TimedCluster::namedArrive(const Cta &cta, unsigned barrier) {
@@ -464,18 +597,27 @@ void TimedCluster::namedArrive(const Cta &cta, unsigned barrier) {
   double issued = now - hidden(get(P::NamedLatency));
   double arrived =
       sms[cta.rank]->namedBarrier.take(issued, interval) + interval;
-  time.signalled = std::max(time.signalled, arrived);
+  if (arrived < time.signalled)
+    return;
+  time.signalled = arrived;
+  if (log)
+    time.signal = actor();
 }
 
 void TimedCluster::namedComplete(const Cta &cta, unsigned barrier) {
   BarrierTime &time = namedTimes[cta.rank][barrier];
   double least = time.signalled > 0 ? time.signalled : now;
+  // The last of those that had not arrived may have exited instead.
+  if (log && time.signalled <= 0)
+    time.signal = actor();
   time.complete = least + get(P::NamedLatency);
+  time.completed = time.signal;
   time.signalled = 0;
 }
 
 void TimedCluster::namedLeave(const Cta &cta, unsigned barrier) {
-  delay(namedTimes[cta.rank][barrier].complete);
+  BarrierTime &time = namedTimes[cta.rank][barrier];
+  delay(time.complete, logged(time.completed));
 }
 
 void TimedCluster::clusterArrive(bool isRelease) {
@@ -483,34 +625,26 @@ void TimedCluster::clusterArrive(bool isRelease) {
   double arrived = now - hidden(fence + get(P::ClusterBarrier)) + fence;
   delay(arrived);
   double latency = get(P::ClusterBarrier) + get(P::ClusterPerCta) * sms.size();
-  clusterTime.signalled = std::max(clusterTime.signalled, arrived + latency);
+  if (arrived + latency < clusterTime.signalled)
+    return;
+  clusterTime.signalled = arrived + latency;
+  if (log)
+    clusterTime.signal = actor();
 }
 
-void TimedCluster::clusterLeave() { delay(clusterTime.signalled); }
+void TimedCluster::clusterLeave() {
+  delay(clusterTime.signalled, logged(clusterTime.signal));
+}
 
 //===----------------------------------------------------------------------===//
 // Asynchronous operations
 //===----------------------------------------------------------------------===//
 
-static Trace::Unit unitOf(AsyncWork::Kind kind) {
-  switch (kind) {
-  case AsyncWork::Wgmma:
-  case AsyncWork::TensorMma:
-  case AsyncWork::TensorCopy:
-    return Trace::TensorCores;
-  case AsyncWork::BulkLoad:
-    return Trace::BulkLoads;
-  case AsyncWork::BulkStore:
-  case AsyncWork::BulkReduce:
-    return Trace::BulkStores;
-  default:
-    return Trace::Others;
-  }
-}
-
 void TimedCluster::traceWork(const AsyncOp &op, const AsyncWork &work,
                              const AsyncTimes &times) {
   Trace::Unit unit = unitOf(work.kind);
+  if (work.kind == AsyncWork::TensorCommit)
+    return;
   // Products overlap: a slice is the time for which one has the tensor cores.
   double over = unit == Trace::TensorCores ? smOf(op).tensor.free : times.end;
   if (over > times.begin)
@@ -553,41 +687,52 @@ AsyncTimes TimedCluster::timesOf(const AsyncWork &work, SmModel &sm,
 }
 
 void TimedCluster::schedule(AsyncOp &op, uint32_t queue,
-                            const AsyncTimes &times) {
+                            const AsyncTimes &times, uint64_t began) {
   AsyncTimes real = times;
   if (queue != AsyncEngine::unordered) {
-    double &last = queueEnds[queue];
-    last = real.end = std::max(real.end, last);
+    QueueEnd &last = queueEnds[queue];
+    if (last.end > real.end) {
+      real.end = last.end;
+      began = last.began;
+    }
+    last = {real.end, began};
   }
   bool isWrite = times.read < times.end && times.read > times.begin;
-  events.push({isWrite ? real.read : real.end, eventNumber++, &op, real.end});
+  events.push(
+      {isWrite ? real.read : real.end, eventNumber++, &op, real.end, began});
 }
 
 void TimedCluster::asyncIssued(AsyncOp &op, uint32_t queue) {
   AsyncWork work = op.work();
   if (work.kind == AsyncWork::Wgmma)
     return;
+  if (!isPerforming)
+    ++current.times->work[work.kind];
   AsyncTimes times = timesOf(work, smOf(op), now);
-  schedule(op, queue, times);
+  schedule(op, queue, times, logBegin(op, work, times));
   if (trace)
     traceWork(op, work, times);
 }
 
 void TimedCluster::wgmmaIssued(AsyncOp &op, uint32_t queue, bool isLast) {
-  std::deque<double> &begins = wgmmaBegins[queue];
+  std::deque<Begin> &begins = wgmmaBegins[queue];
   AsyncWork work = op.work();
+  ++current.times->work[work.kind];
   if (isLast) {
     AsyncTimes times = timesOf(work, smOf(op), now);
-    schedule(op, queue, times);
-    begins.push_back(times.begin);
+    uint64_t began = logBegin(op, work, times);
+    schedule(op, queue, times, began);
+    begins.push_back({times.begin, began});
     if (trace)
       traceWork(op, work, times);
   }
   delay(now + work.n * get(P::WgmmaIssue));
-  while (!begins.empty() && begins.front() <= now)
+  while (!begins.empty() && begins.front().at <= now)
     begins.pop_front();
   auto ahead =
       size_t(get(work.sharedA ? P::WgmmaIssueAhead : P::WgmmaAheadRegisters));
-  if (begins.size() > ahead)
-    delay(begins[begins.size() - ahead - 1]);
+  if (begins.size() > ahead) {
+    const Begin &begin = begins[begins.size() - ahead - 1];
+    delay(begin.at, begin.moment);
+  }
 }

@@ -24,6 +24,7 @@
 #ifndef FA4_LIB_SIMULATOR_TIMING_TIMEDCLUSTER_H
 #define FA4_LIB_SIMULATOR_TIMING_TIMEDCLUSTER_H
 
+#include "CauseLog.h"
 #include "InstructionClass.h"
 #include "SmModel.h"
 #include "fa4/Simulator/Machine/State.h"
@@ -64,6 +65,11 @@ public:
   std::unique_ptr<Cluster> cluster;
   double start, end;
   Trace *trace = nullptr; ///< May be null.
+  /// Gets what waited for what. May be null; clusters on the same SMs share it.
+  CauseLog *log = nullptr;
+  unsigned number = 0; ///< Of the cluster among those on the same SMs.
+  /// The moment (of `log`) at which the cluster's time ends. After finish().
+  uint64_t lastMoment = 0;
   /// Where the time of each warp went, CTA by CTA.
   std::vector<WarpTimes> warpTimes;
 
@@ -99,7 +105,13 @@ private:
     std::array<double, numPipes> pipeEnd{}; ///< Of its work on each pipe.
     double tensorLoaded = 0;                ///< The last tcgen05.ld is there.
     bool hasStored = false; ///< To shared memory, since the last fence.
+    uint64_t cause = 0; ///< Of the fragment that the warp has executed last.
+    uint32_t failedTest = 0; ///< The line of a test_wait that has just failed.
+    /// What the warp's time had gone to when its last wait was over.
+    double issue = 0, contention = 0, pipe = 0, scoreboard = 0;
     std::vector<LineRecord> lines;
+    /// The mbarriers in WarpTimes::barriers: the line, and a shared address.
+    llvm::DenseSet<uint64_t> named;
   };
   /// What the handler of the executing instruction tells.
   struct Current {
@@ -111,6 +123,11 @@ private:
     Trace::Track track;
     double issuedAt = 0;    ///< The warp may issue the next one then.
     double wakeAt = 0;      ///< The instruction is over then at the earliest.
+    uint64_t wakeCause = 0; ///< The moment that decides wakeAt; 0: a latency.
+    uint64_t cause = 0;     ///< Of the fragment.
+    bool isSeen = false;    ///< The phase of an mbarrier was complete.
+    /// The completed phase ends a loop that tests for it again and again.
+    uint64_t pollCause = 0;
     double sharedBytes = 0; ///< With what conflicts of banks waste.
     double latency = 0;     ///< Of a load of global or remote memory.
     double lines = 0;       ///< Of global memory.
@@ -122,14 +139,22 @@ private:
     uint64_t number;
     AsyncOp *op;
     double end; ///< Of the whole operation; `at` may be that of its reading.
+    uint64_t began; ///< The moment that `at` follows from.
     bool operator>(const Event &other) const {
       return std::make_pair(at, number) >
              std::make_pair(other.at, other.number);
     }
   };
+  /// A moment that is logged when something turns out to have waited for it.
+  struct PendingMoment {
+    Moment moment = -1;
+    uint64_t number = 0; ///< Of the log, once it is there.
+  };
   struct BarrierTime {
     double signalled = 0;    ///< When the signals of this phase are seen.
     double complete = 0;     ///< When a waiter sees the end of the last phase.
+    PendingMoment signal;    ///< The last one of this phase to be seen.
+    PendingMoment completed; ///< That of the last phase.
     bool isByThread = false; ///< A thread, no copy or product, was the last.
     Trace::Track signaller;  ///< The last one, and when it signalled.
     double signalledAt = 0;
@@ -147,7 +172,9 @@ private:
   /// waits for (scoreboards) or for full pipes.
   double scoreboardTime(const WarpClock &clock, const IssueCost &cost,
                         double at) const;
-  double drainTime(const WarpClock &clock, const Inst &inst, double at) const;
+  /// `fullest` becomes the pipe that decides, if one does.
+  double drainTime(const WarpClock &clock, const Inst &inst, double at,
+                   Pipe &fullest) const;
   void chargeMemory(const IssueCost &cost, double at);
   /// Charges what moves spilled registers.
   void chargeLocal(WarpTimes &times, const Inst &inst, double at);
@@ -159,7 +186,25 @@ private:
   double hidden(double latency) const {
     return std::min(current.clocks, latency);
   }
-  void delay(double until) { current.wakeAt = std::max(current.wakeAt, until); }
+  void delay(double until, uint64_t cause = 0) {
+    if (until <= current.wakeAt)
+      return;
+    current.wakeAt = until;
+    current.wakeCause = cause;
+  }
+  /// What acts now: the executing warp, or the operation that is performed.
+  PendingMoment actor(Moment::Kind kind = Moment::Signalled) const;
+  uint64_t logged(PendingMoment &pending) {
+    if (!pending.number && log && pending.moment.at >= 0)
+      pending.number = log->add(pending.moment);
+    return pending.number;
+  }
+  /// Logs the beginning of an operation.
+  uint64_t logBegin(const AsyncOp &op, const AsyncWork &work,
+                    const AsyncTimes &times);
+  /// Logs the end of a wait of the executing warp. Returns the cause of what
+  /// the warp does next.
+  uint64_t logWake(double at);
   AsyncTimes timesOf(const AsyncWork &work, SmModel &sm, double at);
   uint32_t rankOf(const AsyncOp &op) const {
     return op.issuer / (cluster->grid.warpsPerCta * warpSize);
@@ -167,7 +212,8 @@ private:
   SmModel &smOf(const AsyncOp &op) { return *sms[rankOf(op)]; }
   void traceWork(const AsyncOp &op, const AsyncWork &work,
                  const AsyncTimes &times);
-  void schedule(AsyncOp &op, uint32_t queue, const AsyncTimes &times);
+  void schedule(AsyncOp &op, uint32_t queue, const AsyncTimes &times,
+                uint64_t began);
   BarrierTime &timeOf(const Cta &cta, uint32_t offset) {
     return mbarrierTimes[cta.rank << sharedRankShift | offset];
   }
@@ -177,15 +223,28 @@ private:
   std::vector<WarpClock> clocks;
   Current current;
   double now = 0;
-  double epochTime = 0; ///< When the cluster's epoch last advanced.
+  double epochTime = 0;     ///< When the cluster's epoch last advanced.
+  PendingMoment epochCause; ///< Who has advanced it.
+  uint64_t eventMoment = 0; ///< The event that is being performed.
+  double eventEnd = 0;      ///< When the last one was.
   uint64_t seenEpoch = 0;
   bool isPerforming = false; ///< An asynchronous operation, not a warp, acts.
   bool keysAreOld = true;
   unsigned first = 0; ///< The warp with the smallest key.
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
   uint64_t eventNumber = 0;
-  llvm::DenseMap<uint32_t, double> queueEnds; ///< By queue of AsyncEngine.
-  llvm::DenseMap<uint32_t, std::deque<double>> wgmmaBegins;
+  /// The last operation of a queue.
+  struct QueueEnd {
+    double end = 0;
+    uint64_t began = 0;
+  };
+  /// When a product begins, and that moment.
+  struct Begin {
+    double at;
+    uint64_t moment;
+  };
+  llvm::DenseMap<uint32_t, QueueEnd> queueEnds; ///< By queue of AsyncEngine.
+  llvm::DenseMap<uint32_t, std::deque<Begin>> wgmmaBegins;
   llvm::DenseMap<uint32_t, BarrierTime> mbarrierTimes;
   std::vector<std::array<BarrierTime, 16>> namedTimes; ///< By CTA.
   BarrierTime clusterTime;

@@ -53,6 +53,7 @@ private:
       std::vector<std::pair<llvm::StringRef, double>> busy;
     };
     std::vector<std::unique_ptr<SmModel>> sms;
+    std::unique_ptr<CauseLog> log;
     std::vector<Snapshot> snapshots;
     double period = 1000; ///< Clocks between snapshots.
 
@@ -71,8 +72,12 @@ private:
     }
   };
 
-  Place makePlace(ChipModel &model);
-  std::unique_ptr<TimedCluster> start(uint64_t index, Place &place, double at);
+  /// `share` is the number of places among which the memory for what happened
+  /// is divided.
+  Place makePlace(ChipModel &model, uint64_t share = 1);
+  /// Starts a cluster on the SMs of a place, of which it takes a slot.
+  std::unique_ptr<TimedCluster> start(uint64_t index, Place &place, double at,
+                                      unsigned slot);
   /// Runs what is active until one of them is done, which is returned; null
   /// after a finding that ends the run.
   std::unique_ptr<TimedCluster>
@@ -169,15 +174,20 @@ llvm::Error Launch::prepare(const LaunchConfig &config) {
   return llvm::Error::success();
 }
 
-Launch::Place Launch::makePlace(ChipModel &model) {
+Launch::Place Launch::makePlace(ChipModel &model, uint64_t share) {
+  /// 12 MiB, some hundred steps of a loop in each of 16 warps.
+  constexpr size_t allMoments = 1 << 18, fewestMoments = 1 << 11;
   Place place;
+  if (!options.onlyFirst)
+    place.log = std::make_unique<CauseLog>(
+        std::max<size_t>(allMoments / share, fewestMoments));
   for (unsigned i = 0; i < grid.ctasPerCluster; ++i)
     place.sms.push_back(std::make_unique<SmModel>(model));
   return place;
 }
 
 std::unique_ptr<TimedCluster> Launch::start(uint64_t index, Place &place,
-                                            double at) {
+                                            double at, unsigned slot) {
   uint32_t first[3];
   grid.firstCtaOf(index, first);
   std::vector<SmModel *> sms;
@@ -187,6 +197,8 @@ std::unique_ptr<TimedCluster> Launch::start(uint64_t index, Place &place,
       std::make_unique<Cluster>(grid, index, first, grid.seed + index);
   auto result = std::make_unique<TimedCluster>(timed, std::move(cluster),
                                                std::move(sms), at);
+  result->log = place.log.get();
+  result->number = slot;
   if (index == 0)
     result->trace = options.trace;
   return result;
@@ -261,6 +273,9 @@ void Launch::keepLongest(const TimedCluster &cluster, const Place &place,
   result.ctaCycles = cycles;
   std::copy_n(cluster.cluster->ctas.front().id, 3, result.ctaId);
   result.warps = cluster.warpTimes;
+  if (place.log)
+    result.path =
+        place.log->findPath(cluster.lastMoment, cluster.start, cluster.end);
   result.units.clear();
   auto busy = place.sms.front()->busyTimes();
   // The snapshots nearest to the quarters of the CTA's time.
@@ -288,8 +303,9 @@ Sample Launch::sample(uint64_t index) {
   Place place = makePlace(own);
   std::vector<std::unique_ptr<TimedCluster>> active;
   for (unsigned slot = 0; slot < slots; ++slot)
-    active.push_back(start(
-        std::min(index + slot * places, grid.clusterCount - 1), place, 0));
+    active.push_back(
+        start(std::min(index + slot * places, grid.clusterCount - 1), place, 0,
+              slot));
   Sample found;
   while (!active.empty()) {
     std::unique_ptr<TimedCluster> done = runUntilDone(active, &place);
@@ -345,16 +361,17 @@ void Launch::runEvery() {
   uint64_t next = 0;
   double last = 0;
   Sample sum;
-  auto begin = [&](size_t place, double at) {
-    active.push_back(start(next++, all[place], at));
+  auto begin = [&](size_t place, double at, unsigned slot) {
+    active.push_back(start(next++, all[place], at, slot));
     placeOf[active.back().get()] = place;
   };
-  for (size_t i = 0; i < places && i < grid.clusterCount; ++i)
-    all.push_back(makePlace(chip));
+  uint64_t used = std::min<uint64_t>(places, grid.clusterCount);
+  for (size_t i = 0; i < used; ++i)
+    all.push_back(makePlace(chip, used));
   grid.nextCluster = std::min<uint64_t>(places * slots, grid.clusterCount);
   for (unsigned slot = 0; slot < slots; ++slot)
     for (size_t i = 0; i < all.size() && next < grid.clusterCount; ++i)
-      begin(i, 0);
+      begin(i, 0, slot);
   while (!active.empty()) {
     std::unique_ptr<TimedCluster> done = runUntilDone(active);
     if (!done)
@@ -365,7 +382,7 @@ void Launch::runEvery() {
     keepLongest(*done, all[place], done->end - done->start);
     uint32_t first[3];
     if (grid.takeCluster(next, first))
-      begin(place, done->end + chip[P::CtaStart]);
+      begin(place, done->end + chip[P::CtaStart], done->number);
   }
   for (Place &place : all)
     for (auto &sm : place.sms)

@@ -12,7 +12,7 @@
 
 using namespace fa4::sim;
 
-static std::string nameOf(const Trace::Track &track) {
+std::string Trace::nameOf(const Track &track) {
   switch (track.number) {
   case Trace::TensorCores:
     return "tensor cores";
@@ -20,6 +20,8 @@ static std::string nameOf(const Trace::Track &track) {
     return "bulk loads";
   case Trace::BulkStores:
     return "bulk stores";
+  case Trace::TensorStores:
+    return "stores to tensor memory";
   case Trace::Others:
     return "other asynchronous work";
   default:

@@ -89,6 +89,7 @@ struct Fragment {
   uint8_t gaveUp = 0;        ///< Times in a row, at different pcs.
   double readyAt = 0;        ///< Clock of a timed run when it may issue.
   bool isCharged = false;    ///< A timed run has paid for the instruction.
+  uint64_t cause = 0;        ///< Of a timed run: why readyAt is not earlier.
   BlockReason blocked;
   llvm::SmallVector<CallFrame, 1> calls;
 };

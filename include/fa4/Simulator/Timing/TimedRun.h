@@ -13,6 +13,8 @@
 #define FA4_SIMULATOR_TIMING_TIMEDRUN_H
 
 #include "fa4/Simulator/Machine/Simulator.h"
+#include "fa4/Simulator/Machine/Timer.h"
+#include "fa4/Simulator/Timing/CriticalPath.h"
 #include "fa4/Simulator/Timing/IssueCost.h"
 #include "fa4/Simulator/Timing/Trace.h"
 #include "fa4/Target/TimingParameters.h"
@@ -26,7 +28,8 @@ namespace fa4::sim {
 struct WarpTimes {
   double issue = 0;      ///< Its own instructions.
   double contention = 0; ///< Issue slots that other warps took.
-  double pipe = 0;       ///< Pipes that were behind.
+  /// Pipes that were behind, by pipe.
+  std::array<double, numPipes> pipes{};
   double scoreboard = 0; ///< Results of variable latency.
   /// Barriers, groups and other waits, by the PTX line of the instruction.
   std::map<uint32_t, double> waits;
@@ -34,7 +37,17 @@ struct WarpTimes {
   std::map<uint32_t, std::set<std::string>> barriers;
   double begin = 0, end = 0;
   uint64_t instructions = 0; ///< PTX instructions.
+  /// Machine instructions by pipe, and asynchronous operations by kind: what
+  /// the warp is there for.
+  std::array<double, numPipes> ops{};
+  std::array<uint64_t, AsyncWork::Cancel + 1> work{};
   uint32_t cta = 0, warp = 0;
+  double pipe() const {
+    double sum = 0;
+    for (double clocks : pipes)
+      sum += clocks;
+    return sum;
+  }
   double waited() const {
     double sum = 0;
     for (const auto &[line, clocks] : waits)
@@ -89,6 +102,7 @@ struct TimeResult {
   uint32_t ctaId[3] = {};
   std::vector<UnitShare> units;
   std::vector<WarpTimes> warps;
+  CriticalPath path; ///< Of a period of its steady state.
   uint64_t simulatedCtas = 0, ctas = 0;
   unsigned busySms = 0, ctasPerSm = 1;
   std::vector<Sensitivity> sensitivity; ///< Empty if nobody asked.

@@ -25,7 +25,13 @@ namespace fa4::sim {
 class Trace {
 public:
   /// Units have tracks behind those of the warps.
-  enum Unit : uint32_t { TensorCores = 1000, BulkLoads, BulkStores, Others };
+  enum Unit : uint32_t {
+    TensorCores = 1000,
+    BulkLoads,
+    BulkStores,
+    TensorStores,
+    Others
+  };
   struct Track {
     uint32_t cta = 0;    ///< Rank in the cluster.
     uint32_t number = 0; ///< A warp, or a unit.
@@ -51,6 +57,9 @@ public:
     if (arrows.size() < mostSlices)
       arrows.push_back(arrow);
   }
+
+  /// "warp 3", "tensor cores".
+  static std::string nameOf(const Track &track);
 
   /// Returns the JSON that viewers read. A microsecond of it is a clock.
   std::string json() const;
