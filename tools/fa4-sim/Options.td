@@ -33,6 +33,12 @@ def time : Switch<"time",
   "Tell how long each launch takes on the chip, and where the time goes">;
 defm trace : Value<"trace", "FILE",
   "Write what happens in the first CTA of a timed launch as a trace for Perfetto or Chrome">;
+defm compare : Value<"compare", "FILE",
+  "With --time: print the launch beside that of another manifest, role by role; both get the NAME=VALUEs that they know">;
+defm compared : Value<"compared", "NAME=VALUE",
+  "A size or an array for the launch of --compare alone">;
+defm compared_launch : Value<"compared-launch", "N",
+  "Which launch of --compare's manifest, if there are several">;
 def sensitivity : Switch<"sensitivity",
   "With --time: tell how much the time of the first CTA moves over the range of each parameter of the chip">;
 defm costs : Value<"costs", "NAME",

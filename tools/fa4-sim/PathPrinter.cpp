@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PathPrinter.h"
+#include "TimePrinter.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -21,7 +22,9 @@ StringRef fa4::sim::opcodeAt(const ptx::Module &module, uint32_t line) {
   StringRef opcode =
       text.take_until([](char c) { return c == ' ' || c == '\t' || c == ';'; });
   // Types and shapes say little about who waits for whom.
-  unsigned words = opcode.starts_with("cp.") ? 4 : 2;
+  unsigned words = opcode.starts_with("cp.async.bulk.tensor") ? 4
+                   : opcode.contains(".async.bulk")           ? 3
+                                                              : 2;
   size_t length = 0;
   for (unsigned i = 0; i < words && length != StringRef::npos; ++i)
     length = opcode.find('.', length + 1);
@@ -62,16 +65,13 @@ static std::string partsOf(const CriticalStep &step) {
   return texts.empty() ? "" : " (" + llvm::join(texts, ", ") + ")";
 }
 
-/// The mbarriers that a warp waits for at a line.
-static std::string barriersAt(const TimeResult &time,
+/// The mbarriers for which the warp of a hand-off waits.
+static std::string barriersOf(const TimeResult &time,
                               const CriticalStep &step) {
-  for (const WarpTimes &warp : time.warps) {
-    auto found = warp.barriers.find(step.toLine);
-    if (!step.cluster && warp.cta == step.agent.cta &&
-        warp.warp == step.agent.number && found != warp.barriers.end() &&
-        !found->second.empty())
-      return " (" + llvm::join(found->second, ", ") + ")";
-  }
+  if (!step.cluster)
+    for (const WarpTimes &warp : time.warps)
+      if (warp.cta == step.agent.cta && warp.warp == step.agent.number)
+        return barriersAt(warp, step.toLine);
   return "";
 }
 
@@ -98,7 +98,7 @@ void fa4::sim::printPath(llvm::raw_ostream &os, const ptx::Module &module,
       if (step.cycles >= 0.5)
         os << formatv("  {0,8:f0}  -> {1}, which waits at {2}{3}\n",
                       step.cycles, name, place(step.toLine),
-                      barriersAt(time, step));
+                      barriersOf(time, step));
       break;
     case CriticalStep::Warp:
       os << formatv("  {0,8:f0}  {1}: {2} to {3}{4}\n", step.cycles, name,

@@ -60,6 +60,24 @@ fa4::sim::readTimingParameters(StringRef chip,
   return *parameters;
 }
 
+std::vector<std::pair<uint32_t, double>>
+fa4::sim::longestWaits(const WarpTimes &times) {
+  std::vector<std::pair<uint32_t, double>> waits(times.waits.begin(),
+                                                 times.waits.end());
+  llvm::sort(waits, [](const auto &a, const auto &b) {
+    return std::make_pair(-a.second, a.first) <
+           std::make_pair(-b.second, b.first);
+  });
+  return waits;
+}
+
+std::string fa4::sim::barriersAt(const WarpTimes &times, uint32_t line) {
+  auto found = times.barriers.find(line);
+  if (found == times.barriers.end() || found->second.empty())
+    return "";
+  return " (" + llvm::join(found->second, ", ") + ")";
+}
+
 static void printRole(llvm::raw_ostream &os, const ptx::Module &module,
                       const WarpRole &role) {
   const WarpTimes &mean = role.mean;
@@ -70,23 +88,14 @@ static void printRole(llvm::raw_ostream &os, const ptx::Module &module,
                 role.name(), total, share(mean.issue), share(mean.contention),
                 share(mean.pipe()), share(mean.scoreboard),
                 share(mean.waited()));
-  llvm::SmallVector<std::pair<uint32_t, double>> waits(mean.waits.begin(),
-                                                       mean.waits.end());
-  llvm::sort(waits, [](const auto &a, const auto &b) {
-    return std::make_pair(-a.second, a.first) <
-           std::make_pair(-b.second, b.first);
-  });
   constexpr size_t mostLines = 4;
   constexpr double leastShare = 0.01;
-  for (const auto &[line, clocks] : llvm::ArrayRef(waits).take_front(mostLines))
-    if (share(clocks) >= leastShare) {
-      auto barriers = mean.barriers.find(line);
-      std::string names;
-      if (barriers != mean.barriers.end() && !barriers->second.empty())
-        names = " (" + llvm::join(barriers->second, ", ") + ")";
+  std::vector<std::pair<uint32_t, double>> waits = longestWaits(mean);
+  for (auto [line, clocks] : llvm::ArrayRef(waits).take_front(mostLines))
+    if (share(clocks) >= leastShare)
       os << formatv("      {0,7:p0}  line {1}: {2}{3}\n", share(clocks), line,
-                    module.lineText(line).trim().take_front(90), names);
-    }
+                    module.lineText(line).trim().take_front(90),
+                    barriersAt(mean, line));
 }
 
 void fa4::sim::printTime(llvm::raw_ostream &os, const ptx::Module &module,

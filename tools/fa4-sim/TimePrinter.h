@@ -27,6 +27,12 @@ void printTime(llvm::raw_ostream &os, const ptx::Module &module,
                const TimeResult &time);
 llvm::json::Value toJson(const TimeResult &time);
 
+/// The PTX lines that a warp has waited at, with the clocks; the longest wait
+/// comes first.
+std::vector<std::pair<uint32_t, double>> longestWaits(const WarpTimes &times);
+/// The mbarriers that it has waited for there: " (full (shared 0x400))", or "".
+std::string barriersAt(const WarpTimes &times, uint32_t line);
+
 } // namespace fa4::sim
 
 #endif // FA4_TOOLS_FA4_SIM_TIMEPRINTER_H

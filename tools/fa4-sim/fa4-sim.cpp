@@ -5,14 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ComparePrinter.h"
 #include "EntryPrinter.h"
 #include "ReportPrinter.h"
 #include "TimePrinter.h"
+#include "TimedLaunch.h"
 #include "WatchPrinter.h"
 #include "fa4/Simulator/Check/HappensBefore.h"
 #include "fa4/Simulator/Manifest/Session.h"
 #include "fa4/Simulator/Ptx/Parser.h"
-#include "fa4/Simulator/Timing/MachineCode.h"
 #include "fa4/Support/FatalErrors.h"
 #include "fa4/Support/OptionValues.h"
 #include "fa4/Support/OutputFiles.h"
@@ -75,10 +76,10 @@ struct Options {
   size_t firstLaunch = 0, lastLaunch = SIZE_MAX;
   bool check = false, random = false, raw = false, stats = false, json = false,
        progress = false, time = false;
-  std::vector<std::string> parameters; ///< NAME=NUMBER of --set.
-  std::string costs;                   ///< "machine", "forms" or "".
-  std::string trace;                   ///< A file.
-  bool sensitivity = false;
+  ClockOptions clock;
+  std::string compared; ///< The launch of --compare.
+  std::vector<std::pair<std::string, std::string>> comparedBindings;
+  size_t comparedLaunch = 0;
   RunOptions run;
 };
 
@@ -167,6 +168,42 @@ static bool readPolicy(const InputArgList &args, Options &options) {
   return true;
 }
 
+/// The options of --time.
+static bool readClockOptions(const InputArgList &args, Options &options) {
+  ClockOptions &clock = options.clock;
+  clock.parameters = args.getAllArgValues(OPT_set);
+  clock.costs = args.getLastArgValue(OPT_costs);
+  if (!clock.costs.empty() && clock.costs != "machine" &&
+      clock.costs != "forms")
+    return fail("unknown costs '" + Twine(clock.costs) +
+                "' (known: machine, forms)");
+  clock.trace = args.getLastArgValue(OPT_trace);
+  clock.sensitivity = args.hasArg(OPT_sensitivity);
+  clock.everyCta = options.check;
+  for (OptionId id :
+       {OPT_set, OPT_costs, OPT_trace, OPT_sensitivity, OPT_compare})
+    if (args.hasArg(id) && !options.time)
+      return fail(args.getLastArg(id)->getSpelling() + " is for --time");
+  options.compared = args.getLastArgValue(OPT_compare);
+  for (OptionId id : {OPT_compared, OPT_compared_launch})
+    if (args.hasArg(id) && options.compared.empty())
+      return fail(args.getLastArg(id)->getSpelling() + " is for --compare");
+  if (options.compared.empty())
+    return true;
+  for (OptionId id : {OPT_check, OPT_trace, OPT_sensitivity, OPT_output,
+                      OPT_watch, OPT_seeds, OPT_stats})
+    if (args.hasArg(id))
+      return fail(args.getLastArg(id)->getSpelling() + " beside --compare");
+  for (const std::string &text : args.getAllArgValues(OPT_compared))
+    if (!readPair(text, options.comparedBindings))
+      return false;
+  uint64_t launch = 0;
+  if (!readNumber(args, OPT_compared_launch, launch))
+    return false;
+  options.comparedLaunch = args.hasArg(OPT_compared_launch) ? launch : SIZE_MAX;
+  return true;
+}
+
 static bool readOptions(const InputArgList &args, Options &options) {
   for (const Arg *unknown : args.filtered(OPT_UNKNOWN))
     return failUnknown(unknown->getAsString(args));
@@ -202,19 +239,8 @@ static bool readOptions(const InputArgList &args, Options &options) {
   options.raw = args.hasArg(OPT_raw);
   options.stats = args.hasArg(OPT_stats);
   options.time = args.hasArg(OPT_time);
-  options.parameters = args.getAllArgValues(OPT_set);
-  options.costs = args.getLastArgValue(OPT_costs);
-  if (!options.costs.empty() && options.costs != "machine" &&
-      options.costs != "forms")
-    return fail("unknown costs '" + Twine(options.costs) +
-                "' (known: machine, forms)");
-  options.trace = args.getLastArgValue(OPT_trace);
-  options.sensitivity = args.hasArg(OPT_sensitivity);
-  for (OptionId id : {OPT_costs, OPT_trace, OPT_sensitivity})
-    if (args.hasArg(id) && !options.time)
-      return fail(args.getLastArg(id)->getSpelling() + " is for --time");
-  if (!options.parameters.empty() && !options.time)
-    return fail("--set is for --time");
+  if (!readClockOptions(args, options))
+    return false;
   options.json = args.hasArg(OPT_json);
   options.progress = args.hasArg(OPT_progress) || llvm::errs().is_displayed();
   options.run.keepGoing = args.hasArg(OPT_keep_going);
@@ -231,14 +257,17 @@ static bool readOptions(const InputArgList &args, Options &options) {
 
 /// `name=value` is a size when `name` is no tensor; else an array to read, or
 /// where to write a tensor of role out.
-static bool bind(Session &session, Options &options) {
-  for (const auto &[name, value] : options.bindings) {
+static bool
+bindNames(Session &session, Options &options,
+          llvm::ArrayRef<std::pair<std::string, std::string>> bindings) {
+  const std::string &manifest = session.manifest().file;
+  for (const auto &[name, value] : bindings) {
     const TensorSpec *tensor = session.manifest().findTensor(name);
     if (!tensor) {
       std::optional<Number> number = Number::parse(value);
       if (!number)
-        return fail("'" + name + "' is no tensor of " + options.manifest +
-                    ", and '" + value + "' is no number");
+        return fail("'" + name + "' is no tensor of " + manifest + ", and '" +
+                    value + "' is no number");
       if (auto error = session.setSize(name, *number))
         return fail(std::move(error));
       continue;
@@ -255,7 +284,7 @@ static bool bind(Session &session, Options &options) {
   }
   for (const auto &[name, file] : options.outputs)
     if (!session.isTensor(name))
-      return fail(options.manifest + ": no tensor is named '" + name + "'");
+      return fail(manifest + ": no tensor is named '" + name + "'");
   return true;
 }
 
@@ -311,7 +340,8 @@ class Runner {
 public:
   Runner(Session &session, const Options &options, WatchPrinter &watch,
          llvm::raw_ostream &text)
-      : session(session), options(options), watch(watch), text(text) {}
+      : session(session), options(options), watch(watch), text(text),
+        timed(session, options.clock) {}
 
   /// Runs all seeds. Returns false after an error; findings are no errors.
   bool runSeeds() {
@@ -365,8 +395,13 @@ private:
     watch.attach(session.module(launch), run);
     std::optional<TimeResult> time;
     llvm::Expected<RunResult> result = [&]() -> llvm::Expected<RunResult> {
-      if (options.time)
-        return runByClock(launch, run, time);
+      if (options.time) {
+        auto done = timed.run(launch, run);
+        if (!done)
+          return done.takeError();
+        time = std::move(done->time);
+        return std::move(done->run);
+      }
       ProgressLine line(title(seed, launch));
       if (options.progress)
         run.progress = [&](uint64_t done, uint64_t total) {
@@ -401,102 +436,6 @@ private:
     return true;
   }
 
-  /// The costs of the instructions of a launch's program, which launches share.
-  llvm::Expected<const IssueCosts *> costsOf(size_t launch,
-                                             const Program &program) {
-    std::unique_ptr<IssueCosts> &known = costs[&program];
-    if (known)
-      return known.get();
-    std::string missing;
-    if (options.costs != "forms") {
-      StringRef ptx = session.module(launch).buffer->getBuffer();
-      auto machine = issueCostsFromMachineCode(program, ptx);
-      if (machine)
-        known = std::make_unique<IssueCosts>(std::move(*machine));
-      else if (options.costs == "machine")
-        return machine.takeError();
-      else
-        missing = StringRef(llvm::toString(machine.takeError()))
-                      .split(';')
-                      .first.str();
-    }
-    if (!known)
-      known = std::make_unique<IssueCosts>(issueCostsFromForms(program));
-    if (!missing.empty())
-      known->source += " (" + missing + ")";
-    return known.get();
-  }
-
-  /// A CTA of a sampled launch may wait for one that does not run.
-  static void noteSampledHang(const RunResult &result, const TimeResult &time) {
-    bool isHang = llvm::any_of(result.reports, [](const Report &report) {
-      return report.kind == "hang";
-    });
-    if (isHang && time.simulatedCtas < time.ctas)
-      llvm::WithColor::note(llvm::errs(), "fa4-sim")
-          << "--time runs only some of the " << time.ctas
-          << " CTAs; if one waits for another through global memory, use "
-             "--check, with which all of them run\n";
-  }
-
-  /// Runs a launch by the clock of its chip.
-  llvm::Expected<RunResult> runByClock(size_t launch, const RunOptions &run,
-                                       std::optional<TimeResult> &time) {
-    RunOptions timedRun = run;
-    // Results and findings take every CTA, and its products.
-    TimeOptions timeOptions;
-    timeOptions.everyCta = options.check || !options.outputs.empty();
-    timedRun.skipProducts = !timeOptions.everyCta;
-    RunResult result;
-    auto execute = [&](Simulator &simulator,
-                       const LaunchConfig &config) -> llvm::Error {
-      const Program &program = simulator.program();
-      auto parameters =
-          readTimingParameters(program.chip->chip, options.parameters);
-      if (!parameters)
-        return parameters.takeError();
-      timeOptions.parameters = *parameters;
-      auto costs = costsOf(launch, program);
-      if (!costs)
-        return costs.takeError();
-      Trace trace;
-      timeOptions.trace = options.trace.empty() ? nullptr : &trace;
-      auto done = runTimed(program, simulator.memory(), **costs, config,
-                           timedRun, timeOptions);
-      if (!done)
-        return done.takeError();
-      time = std::move(done->time);
-      result = std::move(done->run);
-      noteSampledHang(result, *time);
-      if (result.ok() && options.sensitivity) {
-        timeOptions.trace = nullptr;
-        auto run = [&](const fa4::TimingParameters &changed) {
-          TimeOptions other = timeOptions;
-          other.parameters = changed;
-          other.everyCta = false;
-          other.onlyFirst = true;
-          timedRun.checker = nullptr;
-          session.reset();
-          return runTimed(program, simulator.memory(), **costs, config,
-                          timedRun, other);
-        };
-        auto found = findSensitivity(program.chip->chip, *parameters, run);
-        if (!found)
-          return found.takeError();
-        time->sensitivity = std::move(*found);
-      }
-      if (!options.trace.empty()) {
-        fa4::OutputFiles files;
-        files.add(options.trace, trace.json());
-        return files.write();
-      }
-      return llvm::Error::success();
-    };
-    if (llvm::Error error = session.runWith(launch, execute))
-      return std::move(error);
-    return result;
-  }
-
   void addJson(uint64_t seed, size_t launch, const RunResult &result,
                const std::optional<TimeResult> &time) {
     const ptx::Module &module = session.module(launch);
@@ -521,7 +460,7 @@ private:
   const Options &options;
   WatchPrinter &watch;
   llvm::raw_ostream &text;
-  std::map<const Program *, std::unique_ptr<IssueCosts>> costs;
+  TimedLaunches timed;
   uint64_t launches = 0, ctas = 0;
   Statistics stats;
   double seconds = 0;
@@ -549,15 +488,18 @@ static int runManifest(Options &options) {
   if (!manifest)
     return fail(manifest.takeError()), 2;
   Session session(std::move(*manifest));
-  if (!bind(session, options))
+  if (!bindNames(session, options, options.bindings))
     return 2;
-  if (auto error = session.prepare(
-          {options.random, options.fillSeed, options.time && !options.check}))
+  PrepareOptions prepare{options.random, options.fillSeed,
+                         /*mayBeZeros=*/options.time && !options.check};
+  prepare.mayReset =
+      options.firstSeed != options.lastSeed || options.clock.sensitivity;
+  if (auto error = session.prepare(prepare))
     return fail(std::move(error)), 2;
   size_t launches = std::min(options.lastLaunch, session.launchCount() - 1) + 1;
   bool isOne = launches == options.firstLaunch + 1 &&
                options.firstSeed == options.lastSeed;
-  if (!options.trace.empty() && !isOne &&
+  if (!options.clock.trace.empty() && !isOne &&
       options.firstLaunch < session.launchCount())
     return fail("--trace is for one launch, of " + Twine(launches) +
                 "; choose it with --launches"),
@@ -572,6 +514,7 @@ static int runManifest(Options &options) {
   });
   llvm::raw_ostream &text = isTaken ? llvm::errs() : llvm::outs();
   noteZeros(session, options);
+  options.clock.everyCta |= !options.outputs.empty();
   WatchPrinter watch;
   if (auto error =
           watch.setUp(session, options.watched, options.json ? nullptr : &text))
@@ -594,6 +537,117 @@ static int runManifest(Options &options) {
   if (ok && !options.json)
     runner.printSuccess();
   return ok ? 0 : 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Comparing
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// One of two launches that are compared.
+struct Compared {
+  std::unique_ptr<Session> session;
+  size_t launch = 0;
+  std::string chip;
+  TimedResult result;
+};
+} // namespace
+
+/// Reads a launch. `option` chooses one of several; `chosen` is what has been
+/// chosen, SIZE_MAX if nothing.
+static bool openCompared(Compared &side, StringRef file, size_t chosen,
+                         StringRef option) {
+  auto manifest = readManifest(file);
+  if (!manifest)
+    return fail(manifest.takeError());
+  side.session = std::make_unique<Session>(std::move(*manifest));
+  size_t count = side.session->manifest().launches.size();
+  if (chosen == SIZE_MAX && count != 1)
+    return fail("--compare is for one launch, " + file + " has " +
+                Twine(count) + "; choose one with " + option);
+  side.launch = chosen == SIZE_MAX ? 0 : chosen;
+  if (side.launch >= count)
+    return fail(file + " has no launch " + Twine(chosen));
+  return true;
+}
+
+/// Gives both launches the sizes and arrays that they know, and the second one
+/// what is for it alone. What neither knows is an error.
+static bool bindCompared(Compared (&sides)[2], Options &options) {
+  std::vector<std::pair<std::string, std::string>> known[2];
+  for (const auto &binding : options.bindings) {
+    bool isKnown = false;
+    for (auto [side, list] : llvm::zip(sides, known))
+      if (side.session->isDeclared(binding.first)) {
+        list.push_back(binding);
+        isKnown = true;
+      }
+    if (!isKnown)
+      known[0].push_back(binding);
+  }
+  llvm::append_range(known[1], options.comparedBindings);
+  for (auto [side, list] : llvm::zip(sides, known))
+    if (!bindNames(*side.session, options, list))
+      return false;
+  if (!options.outputs.empty())
+    return fail("'" + options.outputs.front().first +
+                "' is an output: --compare writes none");
+  return true;
+}
+
+/// Runs two launches by the clock, and prints them side by side. Returns the
+/// exit status.
+static int compareManifests(Options &options) {
+  Compared sides[2];
+  if (options.lastLaunch != SIZE_MAX &&
+      options.firstLaunch != options.lastLaunch)
+    return fail("--compare is for one launch, --launches names several"), 2;
+  if (!openCompared(sides[0], options.manifest, options.lastLaunch,
+                    "--launches") ||
+      !openCompared(sides[1], options.compared, options.comparedLaunch,
+                    "--compared-launch") ||
+      !bindCompared(sides, options))
+    return 2;
+  for (Compared &side : sides) {
+    PrepareOptions prepare{options.random, options.fillSeed,
+                           /*mayBeZeros=*/true};
+    prepare.mayReset = false;
+    if (auto error = side.session->prepare(prepare))
+      return fail(std::move(error)), 2;
+    auto noteChip = [&](Simulator &simulator, const LaunchConfig &) {
+      side.chip = simulator.program().chip->chip.str();
+      return llvm::Error::success();
+    };
+    llvm::cantFail(side.session->runWith(side.launch, noteChip));
+  }
+  if (sides[0].chip != sides[1].chip)
+    return fail("--compare: " + options.manifest + " is for " + sides[0].chip +
+                ", " + options.compared + " for " + sides[1].chip),
+           2;
+  bool ok = true;
+  for (Compared &side : sides) {
+    TimedLaunches timed(*side.session, options.clock);
+    auto done = timed.run(side.launch, options.run);
+    if (!done)
+      return fail(done.takeError()), 2;
+    side.result = std::move(*done);
+    for (const Report &report : side.result.run.reports)
+      printReport(llvm::errs(), side.session->module(side.launch), report);
+    ok &= side.result.run.ok();
+  }
+  if (!ok)
+    return 1;
+  auto toSide = [](const Compared &side) {
+    return TimedSide{side.session->manifest().file,
+                     side.session->launch(side.launch).entry,
+                     side.session->module(side.launch), side.result.time};
+  };
+  TimedSide a = toSide(sides[0]), b = toSide(sides[1]);
+  if (options.json)
+    llvm::outs() << llvm::formatv("{0:2}\n", comparisonToJson(a, b));
+  else
+    printComparison(llvm::outs(), a, b);
+  return 0;
 }
 
 /// Prints what a launcher must know of a PTX file. Returns the exit status.
@@ -644,5 +698,6 @@ int main(int argc, char **argv) {
   Options options;
   if (!readOptions(args, options))
     return 2;
-  return runManifest(options);
+  return options.compared.empty() ? runManifest(options)
+                                  : compareManifests(options);
 }

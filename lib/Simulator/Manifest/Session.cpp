@@ -46,6 +46,10 @@ static bool isDeclared(const Manifest &manifest, StringRef size) {
                       [&](const SizeSpec &s) { return s.name == size; });
 }
 
+bool Session::isDeclared(StringRef name) const {
+  return isTensor(name) || ::isDeclared(spec, name);
+}
+
 llvm::Error Session::noSuchName(StringRef name) const {
   std::vector<std::string> known;
   for (const SizeSpec &size : spec.sizes)
@@ -57,7 +61,7 @@ llvm::Error Session::noSuchName(StringRef name) const {
 }
 
 llvm::Error Session::setSize(StringRef name, Number value) {
-  if (!isDeclared(spec, name))
+  if (!::isDeclared(spec, name))
     return noSuchName(name);
   given[name] = value;
   return llvm::Error::success();
@@ -104,7 +108,7 @@ llvm::Error Session::resolveSizes() {
     auto array = arrays.find(tensor.name);
     for (size_t i = 0; array != arrays.end() && i < tensor.shape.size(); ++i) {
       StringRef symbol = tensor.shape[i].symbol();
-      if (symbol.empty() || !isDeclared(spec, symbol))
+      if (symbol.empty() || !::isDeclared(spec, symbol))
         continue;
       if (auto error = bindSize(symbol, array->second.shape[i],
                                 "the shape of '" + tensor.name + "'"))

@@ -36,20 +36,28 @@ static unsigned dutiesOf(const WarpTimes &warp) {
   return duties;
 }
 
-/// True if warps executed about as many instructions and waited at the same
-/// lines.
+/// True if warps of a warpgroup executed about as many instructions, and waited
+/// about as long at each line.
 static bool areAlike(const WarpTimes &a, const WarpTimes &b) {
-  constexpr double difference = 0.02;
+  constexpr double difference = 0.02, mostMoved = 0.1;
   constexpr unsigned warpsPerGroup = 4;
-  if (a.waits.size() != b.waits.size() || a.cta != b.cta ||
-      a.warp / warpsPerGroup != b.warp / warpsPerGroup)
+  if (a.cta != b.cta || a.warp / warpsPerGroup != b.warp / warpsPerGroup)
     return false;
-  for (auto [x, y] : llvm::zip(a.waits, b.waits))
-    if (x.first != y.first)
-      return false;
   double most = std::max<double>(a.instructions, b.instructions);
-  return std::abs(double(a.instructions) - double(b.instructions)) <=
-         difference * most;
+  if (std::abs(double(a.instructions) - double(b.instructions)) >
+      difference * most)
+    return false;
+  // The time that one of them spends at lines where the other does not.
+  auto moved = [](const WarpTimes &from, const WarpTimes &to) {
+    double sum = 0;
+    for (auto [line, clocks] : from.waits) {
+      auto same = to.waits.find(line);
+      sum += std::max(0.0,
+                      same == to.waits.end() ? clocks : clocks - same->second);
+    }
+    return sum / std::max(from.end - from.begin, 1.0);
+  };
+  return moved(a, b) <= mostMoved && moved(b, a) <= mostMoved;
 }
 
 static void addTo(WarpTimes &mean, const WarpTimes &warp, double share) {

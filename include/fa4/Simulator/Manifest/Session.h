@@ -67,6 +67,8 @@ public:
   /// name of a size, the array's dimension also sets that size.
   llvm::Error setArray(llvm::StringRef name, NpyArray array);
   bool isTensor(llvm::StringRef name) const { return spec.findTensor(name); }
+  /// True if setSize or setArray take the name.
+  bool isDeclared(llvm::StringRef name) const;
   /// The PTX of launches without reading a file: `module` stands for the file
   /// that they name `path` (LaunchSpec::ptx). To be called before prepare.
   void setModule(llvm::StringRef path,
