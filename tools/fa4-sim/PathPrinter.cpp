@@ -147,9 +147,8 @@ llvm::json::Value fa4::sim::toJson(const CriticalPath &path) {
     }
     steps.push_back(std::move(object));
   }
-  return llvm::json::Object{{"period", path.period},
-                            {"mean", path.mean},
-                            {"alike", int64_t(path.alike)},
-                            {"share", path.share},
-                            {"steps", std::move(steps)}};
+  return llvm::json::Object{
+      {"period", path.period}, {"begin", path.begin},
+      {"mean", path.mean},     {"alike", int64_t(path.alike)},
+      {"share", path.share},   {"steps", std::move(steps)}};
 }

@@ -8,6 +8,7 @@
 #include "TimedLaunch.h"
 #include "TimePrinter.h"
 #include "fa4/Simulator/Timing/MachineCode.h"
+#include "fa4/Simulator/Timing/WarpRoles.h"
 #include "fa4/Support/OutputFiles.h"
 #include "fa4/Target/TargetDescription.h"
 #include "llvm/ADT/STLExtras.h"
@@ -114,6 +115,10 @@ llvm::Expected<TimedResult> TimedLaunches::run(size_t launch,
     return std::move(error);
   if (options.trace.empty())
     return result;
+  for (const WarpRole &role : findRoles(result.time))
+    for (const WarpTimes *warp : role.warps)
+      if (role.duties)
+        trace.roles[{warp->cta, warp->warp}] = role.label();
   OutputFiles files;
   files.add(options.trace, trace.json());
   if (llvm::Error error = files.write())

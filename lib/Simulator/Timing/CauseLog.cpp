@@ -281,6 +281,7 @@ CriticalPath CauseLog::findPath(uint64_t last, double start, double end) const {
                             std::make_pair(cycles(b), b);
                    });
   path.period = cycles(*middle);
+  path.begin = chain[middle->first]->at;
   path.steps = stepsOf(chain, middle->first, middle->second);
   return path;
 }

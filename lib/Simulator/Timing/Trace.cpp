@@ -72,8 +72,10 @@ std::string Trace::json() const {
       os.attribute("ph", "M");
       os.attribute("name", "thread_name");
       place({cta, track});
-      os.attributeObject("args",
-                         [&] { os.attribute("name", nameOf({cta, track})); });
+      auto role = roles.find({cta, track});
+      std::string prefix = role == roles.end() ? "" : role->second + " ";
+      os.attributeObject(
+          "args", [&] { os.attribute("name", prefix + nameOf({cta, track})); });
     });
   os.arrayEnd();
   os.attributeEnd();

@@ -56,6 +56,7 @@ struct CriticalPath {
   /// not repeat itself.
   std::vector<CriticalStep> steps;
   double period = 0; ///< The sum of the steps' cycles.
+  double begin = 0;  ///< The clock at which the first step begins.
   /// Periods with the same steps, in the stretch of the CTA's time that was
   /// searched, their mean, and the share of the stretch that they take.
   unsigned alike = 0;

@@ -17,6 +17,7 @@
 
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,8 @@ public:
 
   std::vector<Slice> slices;
   std::vector<Arrow> arrows;
+  /// What warps are there for, by CTA and warp: a part of the tracks' names.
+  std::map<std::pair<uint32_t, uint32_t>, std::string> roles;
 };
 
 } // namespace fa4::sim
