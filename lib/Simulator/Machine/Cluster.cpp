@@ -226,11 +226,27 @@ bool Cluster::expireTimeLimits() {
   return any;
 }
 
+bool Cluster::waitsInVain(const Warp &warp, const Fragment &fragment) const {
+  if (!fragment.blockedNow || fragment.timedOut)
+    return false;
+  const BlockReason &reason = fragment.blocked;
+  if (reason.kind == BlockReason::NamedBarrier)
+    return fragment.arrived &&
+           warp.cta->barriers[reason.value].generation <= fragment.token;
+  if (reason.kind != BlockReason::Mbarrier || !reason.isOneObject)
+    return false;
+  const Cta &cta = ctas[reason.cta];
+  auto found = cta.mbarriers.find(reason.address);
+  return found != cta.mbarriers.end() && found->second.valid &&
+         found->second.phase == fragment.token;
+}
+
 int Cluster::firstFragment(const Warp &warp) const {
   int best = -1;
   for (unsigned i = 0; i < warp.fragments.size(); ++i)
     if (runnable(warp.fragments[i]) &&
-        (best < 0 || warp.fragments[i].pc < warp.fragments[best].pc))
+        (best < 0 || warp.fragments[i].pc < warp.fragments[best].pc) &&
+        !waitsInVain(warp, warp.fragments[i]))
       best = i;
   return best;
 }

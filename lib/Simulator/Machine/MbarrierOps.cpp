@@ -127,8 +127,10 @@ Flow wait(Exec &x, const Inst &inst) {
       done |= 1u << l;
       return;
     }
-    if (!barrier || address != lastAddress)
+    if (!barrier || address != lastAddress) {
+      reason.isOneObject = !barrier && !done;
       barrier = cluster.expectMbarrier(address, x.actor(inst, l));
+    }
     lastAddress = address;
     if (!barrier) {
       done |= 1u << l;

@@ -13,6 +13,10 @@ TimedProgram::TimedProgram(const Program &program, const IssueCosts &costs)
     : program(program), costs(costs) {
   for (const Inst &inst : program.insts) {
     classes.push_back(classify(inst));
+    uint16_t used = 0;
+    for (unsigned i = 0; i < numPipes; ++i)
+      used |= uint16_t(costs.of(inst).ops[i] != 0) << i;
+    pipes.push_back(used);
     lines = std::max(lines, inst.line + 1);
   }
 }
@@ -36,6 +40,7 @@ TimedCluster::TimedCluster(const TimedProgram &timed,
     times.warp = warp->index;
     warpTimes.push_back(std::move(times));
   }
+  keys.resize(clocks.size());
 }
 
 //===----------------------------------------------------------------------===//
@@ -135,23 +140,20 @@ double TimedCluster::keyOf(const Warp &warp) {
 
 void TimedCluster::updateKeys() {
   for (unsigned i = 0; i < clocks.size(); ++i)
-    clocks[i].key = keyOf(*cluster->warps()[i]);
+    keys[i] = keyOf(*cluster->warps()[i]);
   keysAreOld = false;
 }
 
 double TimedCluster::nextTime() {
   if (keysAreOld)
     updateKeys();
-  first = 0;
-  for (unsigned i = 1; i < clocks.size(); ++i)
-    if (clocks[i].key < clocks[first].key)
-      first = i;
+  first = std::min_element(keys.begin(), keys.end()) - keys.begin();
   double event = events.empty() ? never : events.top().at;
-  return std::min(event, clocks[first].key);
+  return std::min(event, keys[first]);
 }
 
 void TimedCluster::advance() {
-  bool wasEvent = !events.empty() && events.top().at <= clocks[first].key;
+  bool wasEvent = !events.empty() && events.top().at <= keys[first];
   if (wasEvent)
     runEvent();
   else
@@ -258,9 +260,9 @@ double TimedCluster::charge(WarpTimes &times, SmModel::Part &part,
   times.issue += own;
   times.contention += current.issuedAt - at - own;
   double queued = 0;
-  for (unsigned i = 0; slots > 0 && i < numPipes; ++i) {
-    if (cost.ops[i] == 0)
-      continue;
+  unsigned used = slots > 0 ? timed.pipes[timed.program.pcOf(inst)] : 0;
+  for (; used; used &= used - 1) {
+    unsigned i = llvm::countr_zero(used);
     times.ops[i] += cost.ops[i];
     if (Pipe(i) == Pipe::Lsu)
       continue;
@@ -378,7 +380,7 @@ void TimedCluster::stepWarp(unsigned index) {
   const Inst &inst = timed.program.insts[fragment.pc];
   const IssueCost &cost = timed.costs.of(inst);
   bool isRetry = fragment.blockedNow;
-  double time = clock.key;
+  double time = keys[index];
   if (!isRetry && !fragment.isCharged) {
     // A warp that cannot issue yet is looked at again when it can.
     double ready = scoreboardTime(clock, cost, time);
@@ -388,7 +390,7 @@ void TimedCluster::stepWarp(unsigned index) {
     if (drained > time + tolerance) {
       times.scoreboard += ready - time;
       times.pipes[unsigned(fullest)] += drained - ready;
-      clock.key = fragment.readyAt = drained;
+      keys[index] = fragment.readyAt = drained;
       return;
     }
   }
@@ -413,7 +415,7 @@ void TimedCluster::stepWarp(unsigned index) {
     if (current.kind->isFence && fragment.readyAt > now) {
       // The clocks of an instruction come before its effect: machine code that
       // stands in front of a barrier is charged to the barrier.
-      clock.key = fragment.readyAt;
+      keys[index] = fragment.readyAt;
       fragment.isCharged = true;
       return;
     }
@@ -453,7 +455,7 @@ void TimedCluster::stepWarp(unsigned index) {
   }
   if (step.inst && step.flow == Flow::Block && !isRetry)
     chargeSpecial(part, now);
-  clock.key = keyOf(warp);
+  keys[index] = keyOf(warp);
 }
 
 //===----------------------------------------------------------------------===//

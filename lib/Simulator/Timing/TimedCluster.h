@@ -41,7 +41,9 @@ struct TimedProgram {
   const Program &program;
   const IssueCosts &costs;
   std::vector<InstructionClass> classes; ///< By pc.
-  uint32_t lines = 0;                    ///< The last PTX line, plus 1.
+  /// By pc, the pipes that an instruction goes to: a bit for each Pipe.
+  std::vector<uint16_t> pipes;
+  uint32_t lines = 0; ///< The last PTX line, plus 1.
 };
 
 class TimedCluster final : public ClusterTimer {
@@ -96,10 +98,9 @@ private:
   struct LineRecord {
     double issued = -1e30, ready = -1e30;
     double localReady = -1e30; ///< Spilled registers that it loads.
-    double nominal = 0; ///< WarpClock::nominal then.
+    double nominal = 0;        ///< WarpClock::nominal then.
   };
   struct WarpClock {
-    double key = 0; ///< When the warp may do something.
     /// Sum of the clocks of what it has executed, without any delay.
     double nominal = 0;
     std::array<double, numPipes> pipeEnd{}; ///< Of its work on each pipe.
@@ -221,6 +222,7 @@ private:
   const TimedProgram &timed;
   std::vector<SmModel *> sms;
   std::vector<WarpClock> clocks;
+  std::vector<double> keys; ///< By warp: when it may do something.
   Current current;
   double now = 0;
   double epochTime = 0;     ///< When the cluster's epoch last advanced.

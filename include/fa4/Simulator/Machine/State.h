@@ -63,6 +63,7 @@ struct BlockReason {
   };
   Kind kind = None;
   bool hasTimeLimit = false; ///< Goes on by itself when nothing else does.
+  bool isOneObject = false;  ///< All lanes wait for the same mbarrier.
   uint16_t cta = 0;          ///< Rank in the cluster of the object waited for.
   uint32_t address = 0;      ///< Offset in that CTA's shared window.
   uint64_t value = 0;
@@ -290,7 +291,8 @@ public:
   /// those at the same place.
   Step step(Warp &warp, unsigned fragment);
   /// Returns the runnable fragment with the lowest pc, or -1: lanes that are
-  /// behind go first, so that structured code reconverges.
+  /// behind go first, so that structured code reconverges. Those whose barrier
+  /// is where it was are left out.
   int firstFragment(const Warp &warp) const;
   /// Lets waits with a time limit give up, and held readers go on, when nothing
   /// else can. Returns false if there is none.
@@ -455,6 +457,9 @@ private:
   Step runFragmentImpl(Warp &warp, unsigned index, uint64_t quantum,
                        bool freeRun);
   bool expireTimeLimits();
+  /// True if the barrier that a blocked fragment waits for has not changed
+  /// since the fragment began to wait. False where that is not known.
+  bool waitsInVain(const Warp &warp, const Fragment &fragment) const;
   void exitLanes(Exec &exec, LaneMask mask);
   /// The last warp of a warpgroup exits: all must have executed setmaxnreg
   /// alike.
