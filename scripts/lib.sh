@@ -23,8 +23,10 @@ source "$FA4_ROOT/scripts/environment.sh"
 FA4_LLVM_BIN=/usr/lib/llvm-22/bin
 FA4_VENV=$FA4_ROOT/.venv
 FA4_LOGS=$FA4_ROOT/build/logs
-# Has ptxas, under NVIDIA's licence, and serves where there is no CUDA toolkit.
+# Have ptxas and nvdisasm, under NVIDIA's licence, and serve where there is no CUDA
+# toolkit. PyPI has no nvdisasm of that version; a later one reads its machine code.
 FA4_PTXAS_WHEEL=nvidia-cuda-nvcc==13.0.88
+FA4_NVDISASM_WHEEL=nvidia-cuda-nvdisasm==13.5.37
 
 # What is installed with apt. Nothing else is taken from the system.
 FA4_PACKAGES=(
@@ -208,14 +210,14 @@ ensure_venv() {
   [ -z "$unlock" ] || unlock_folder
 }
 
-# find_ptxas: its path, or nothing; the places of fa4-compile, which are listed in
-# include/fa4/Target/NVPTX/Ptxas.h.
-find_ptxas() {
-  local path
-  for path in "${FA4_PTXAS-}" "${CUDA_HOME:+$CUDA_HOME/bin/ptxas}" \
-    "${CUDA_PATH:+$CUDA_PATH/bin/ptxas}" "${CUDA_ROOT:+$CUDA_ROOT/bin/ptxas}" \
-    "$(command -v ptxas)" /usr/local/cuda/bin/ptxas \
-    "$FA4_VENV"/lib/python3*/site-packages/nvidia/{cu13,cuda_nvcc}/bin/ptxas; do
+# find_cuda_tool NAME: the path of ptxas or nvdisasm, or nothing; the places of
+# fa4-compile, which are listed in include/fa4/Target/NVPTX/Ptxas.h.
+find_cuda_tool() {
+  local name=$1 variable=FA4_${1^^} path
+  for path in "${!variable-}" "${CUDA_HOME:+$CUDA_HOME/bin/$name}" \
+    "${CUDA_PATH:+$CUDA_PATH/bin/$name}" "${CUDA_ROOT:+$CUDA_ROOT/bin/$name}" \
+    "$(command -v "$name")" "/usr/local/cuda/bin/$name" \
+    "$FA4_VENV"/lib/python3*/site-packages/nvidia/{cu13,cuda_nvcc,cuda_nvdisasm}/bin/"$name"; do
     if [ -n "$path" ] && [ -f "$path" ] && [ -x "$path" ]; then
       printf '%s\n' "$path"
       return
@@ -223,22 +225,29 @@ find_ptxas() {
   done
 }
 
-# ensure_ptxas: ptxas for the cubins, from PyPI where there is no toolkit. Only
-# cubins need it: without it, one line says so, and all else goes on.
-ensure_ptxas() {
-  local log=$FA4_LOGS/pip-ptxas.log why="pip could not install it"
-  if [ -n "$(find_ptxas)" ]; then
+# ensure_cuda_tool NAME WHEEL WITHOUT: the tool from PyPI where there is no toolkit.
+# Where that fails, one line says what there is not without it, and all else goes on.
+ensure_cuda_tool() {
+  local name=$1 wheel=$2 without=$3 log=$FA4_LOGS/pip-$1.log
+  local why="pip could not install it"
+  if [ -n "$(find_cuda_tool "$name")" ]; then
     return
   fi
   prepare_folder
-  say "installing ptxas into .venv: $FA4_PTXAS_WHEEL"
-  # What the wheel depends on serves nvcc, not ptxas.
+  say "installing $name into .venv: $wheel"
+  # What the wheels depend on serves nvcc.
   if ! run_logged "$log" "$FA4_VENV/bin/python" -m pip install --no-deps \
-    --retries 1 --timeout 20 --disable-pip-version-check "$FA4_PTXAS_WHEEL" ||
-    [ -z "$(find_ptxas)" ]; then
+    --retries 1 --timeout 20 --disable-pip-version-check "$wheel" ||
+    [ -z "$(find_cuda_tool "$name")" ]; then
     ! pip_network_failed "$log" || why="no network, or PyPI did not answer"
-    say "no ptxas ($why; ${log#"$FA4_ROOT"/}): no cubins, and the tests that need it are skipped"
+    say "no $name ($why; ${log#"$FA4_ROOT"/}): $without, and the tests that need it are skipped"
   fi
+}
+
+# ensure_cuda_tools: ptxas for cubins and spills, and nvdisasm for the clock.
+ensure_cuda_tools() {
+  ensure_cuda_tool ptxas "$FA4_PTXAS_WHEEL" "no cubins"
+  ensure_cuda_tool nvdisasm "$FA4_NVDISASM_WHEEL" "fa4-sim --time takes costs from PTX"
 }
 
 #===------------------------------------------------------------------------===#

@@ -62,8 +62,8 @@ if shutil.which("zsh"):
 if "address" in config.fa4_sanitize:
     config.available_features.add("asan")
 
-def find_ptxas():
-    """As fa4-compile finds it (fa4/Target/NVPTX/Ptxas.h), with .venv for the wheel."""
+def find_cuda_tool(name):
+    """ptxas or nvdisasm as fa4-compile finds it (fa4/Target/NVPTX/Ptxas.h), with .venv for the wheel."""
     folders = [
         os.path.join(os.environ[root], "bin")
         for root in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT")
@@ -73,11 +73,11 @@ def find_ptxas():
     venvs = [os.environ.get("VIRTUAL_ENV"), os.environ.get("FA4_VENV")]
     venvs.append(os.path.join(config.fa4_source_dir, ".venv"))
     for venv in filter(None, venvs):
-        for package in ("cu13", "cuda_nvcc"):
+        for package in ("cu13", "cuda_nvcc", "cuda_nvdisasm"):
             folders += sorted(
                 glob.glob(f"{venv}/lib/python3*/site-packages/nvidia/{package}/bin")
             )
-    return shutil.which("ptxas", path=os.pathsep.join(folders))
+    return shutil.which(name, path=os.pathsep.join(folders))
 
 
 # Part of LLVM's command line tools, which a build does not need.
@@ -86,11 +86,11 @@ if shutil.which("llvm-symbolizer", path=config.environment["PATH"]):
 if " " not in config.test_exec_root:
     config.available_features.add("path-without-space")
 
-ptxas = os.environ.get("FA4_PTXAS") or find_ptxas()
-if ptxas:
-    config.available_features.add("ptxas")
-    config.substitutions.append(("%ptxas", ptxas))
-    config.environment["FA4_PTXAS"] = ptxas
+for tool in ("ptxas", "nvdisasm"):
+    if path := os.environ.get(f"FA4_{tool.upper()}") or find_cuda_tool(tool):
+        config.available_features.add(tool)
+        config.substitutions.append((f"%{tool}", path))
+        config.environment[f"FA4_{tool.upper()}"] = path
 
 # Libraries for mlir-runner's --shared-libs: %llvm_shlib_dir/libmlir_*.so.
 config.substitutions.append(("%llvm_shlib_dir", config.llvm_lib_dir))

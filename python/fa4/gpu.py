@@ -249,17 +249,22 @@ def _findings(done):
 def find_ptxas() -> str | None:
     """Returns the path of ptxas, which is searched in the same places as fa4-compile
     does."""
-    if given := os.environ.get("FA4_PTXAS"):
+    return find_cuda_tool("ptxas")
+
+
+def find_cuda_tool(name: str) -> str | None:
+    """Returns the path of ptxas or nvdisasm."""
+    if given := os.environ.get(f"FA4_{name.upper()}"):
         return given
     roots = (os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"))
     folders = [f"{root}/bin" for root in roots if root]
     folders += [os.environ.get("PATH", ""), "/usr/local/cuda/bin"]
     venvs = (os.environ.get("VIRTUAL_ENV"), os.environ.get("FA4_VENV"), ROOT / ".venv")
     for venv in filter(None, venvs):
-        for package in ("cu13", "cuda_nvcc"):
+        for package in ("cu13", "cuda_nvcc", "cuda_nvdisasm"):
             site = f"{venv}/lib/python3*/site-packages"
             folders += sorted(glob.glob(f"{site}/nvidia/{package}/bin"))
-    return shutil.which("ptxas", path=os.pathsep.join(folders))
+    return shutil.which(name, path=os.pathsep.join(folders))
 
 
 @dataclass(frozen=True)

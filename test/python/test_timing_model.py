@@ -10,7 +10,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from fa4 import tools
+from fa4 import gpu, tools
 from fa4.timing import __main__ as timing
 from fa4.timing.micro import micros
 
@@ -67,6 +67,52 @@ def modelled(micro, folder):
 def test_operations_cost_what_a_card_takes(micro, tmp_path):
     measured = json.loads(timing.RECORDED.read_text())["cycles"][micro.name]
     assert modelled(micro, tmp_path) == pytest.approx(measured, rel=BOUNDS[micro.name])
+
+
+def spilling_ptx(registers):
+    """A loop over 64 sums, with at most that many registers for a thread."""
+    sums = range(64)
+    load = "\n".join(f"ld.global.f32 %f{n}, [%rd1+{4 * n}];" for n in sums)
+    step = "\n".join(f"fma.rn.f32 %f{n}, %f{n}, %f64, %f{(n + 7) % 64};" for n in sums)
+    store = "\n".join(f"st.global.f32 [%rd1+{4 * n}], %f{n};" for n in sums)
+    return f""".version 8.8
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 out) .reqntid 128 .maxnreg {registers} {{
+.reg .f32 %f<65>; .reg .b32 %r<2>; .reg .b64 %rd<2>; .reg .pred %p<2>;
+ld.param.u64 %rd1, [out];
+ld.global.f32 %f64, [%rd1+256];
+{load}
+mov.u32 %r1, 50;
+$L:
+{step}
+sub.u32 %r1, %r1, 1;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra $L;
+{store}
+ret;
+}}
+"""
+
+
+@pytest.mark.skipif(not gpu.find_ptxas() or not gpu.find_cuda_tool("nvdisasm"), reason="needs ptxas and nvdisasm")
+def test_spilled_registers_cost_time(tmp_path):
+    """By machine code, whose local memory the PTX does not show."""
+    clocks = []
+    for registers in (128, 40):
+        (tmp_path / "k.ptx").write_text(spilling_ptx(registers))
+        manifest = {"ptx": "k.ptx", "tensors": {"out": {"dtype": "f32", "shape": [65]}}, "params": [{"tensor": "out"}], "grid": [1], "block": [128]}
+        (tmp_path / "k.json").write_text(json.dumps(manifest))
+        command = [tools.find_tool("fa4-sim"), tmp_path / "k.json", "--time", "--costs=machine", "--json"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        time = json.loads(done.stdout)["runs"][0]["time"]
+        assert time["costs"].startswith("machine code (ptxas 1")
+        clocks.append(time["cycles"])
+    spilled = gpu.assemble(tmp_path / "k.ptx", "sm_100a").spill_loads
+    assert spilled > 50
+    # Each of its loads takes the load/store unit for a clock a warp in each pass.
+    assert clocks[1] - clocks[0] > 50 * 4 * spilled / 4 / 2
 
 
 def test_all_bounds_are_of_operations():

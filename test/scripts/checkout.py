@@ -109,8 +109,9 @@ class Checkout:
         environment = {
             "PATH": f"{self.commands}:/usr/bin:/bin",
             "HOME": str(self.home),
-            # A file that exists: find_ptxas looks for no other.
+            # A file that exists: find_cuda_tool looks for no other.
             "FA4_PTXAS": "/bin/true",
+            "FA4_NVDISASM": "/bin/true",
         } | (env or {})
         return subprocess.Popen(
             [self.root / script, *arguments],

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from fa4 import revision, tools
 from fa4.instructions.card import DriverError, hopper
-from fa4.timing import peers
+from fa4.timing import effect_launches, launched, model, peers
 from fa4.timing.kernel import measure
 from fa4.timing.micro import micros
-from fa4.timing.model import Model, for_each
+from fa4.timing.model import for_each
 from fa4.timing.replay import Replayer, check, run
 from fa4.timing.tables import page, summary, use_of
 
@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "bench" / "timing.json"
 MODELLED = ROOT / "bench" / "timing-model.json"
 PAGE = ROOT / "docs" / "results-timing.md"
+EFFECTS_PAGE = ROOT / "docs" / "results-effects.md"
 
 
 def write_table(path, table):
@@ -88,21 +89,57 @@ def write_json(path, card, micros_chosen, kernels_chosen):
     return len(cycles) == len(micros_chosen)
 
 
-def record_all(kernels, ptxas):
-    """Records what is not there yet; 1 where something could not be recorded."""
+def record_all(kernels, launches, ptxas):
+    """Records what is not there yet: real kernels for the card, and FlashAttention-4's launches on Blackwell for the effects; 1 where
+    something could not be recorded."""
     failed = False
-    for kernel in kernels:
+    tasks = [(kernel.name, lambda kernel=kernel: peers.record(kernel, ptxas)) for kernel in kernels]
+    tasks += [(each.name, lambda each=each: launched.record(each, blackwell_records())) for each in launches]
+    for name, task in tasks:
         try:
-            peers.record(kernel, ptxas)
+            task()
         except RuntimeError as error:
             failed = True
-            print(f"timing: {kernel.name}: {error}", file=sys.stderr)
+            print(f"timing: {name}: {error}", file=sys.stderr)
     return int(failed)
+
+
+def blackwell_records():
+    """The folder of the records that bench/versus-fa4 has, too."""
+    return peers.records_folder().parent / "versus"
+
+
+def known_effects(options):
+    """Prints or writes the table of known effects; 1 where one is missed, or where none could be tried."""
+    # They need numpy, which the environment that records and the machine with the card may lack.
+    from fa4.timing import effects, versus
+
+    model.use_peers_tools()
+    costs = set()
+
+    def time(*words):
+        timed = versus.time_launch(*words, *(f"--set={setting}" for setting in options.set))
+        costs.add(timed.costs)
+        return timed
+
+    results = effects.measure_all(blackwell_records(), time, options.quick, options.jobs, options.only)
+    table = list(effects.lines(results))
+    print("\n".join(table))
+    if options.write:
+        head = effects.HEAD.format(date=datetime.date.today().isoformat(), revision=revision.commit(), costs=", ".join(sorted(costs)))
+        EFFECTS_PAGE.write_text("\n".join([head, *table]) + "\n")
+    done = [(effect, result) for effect, result in results if isinstance(result, effects.Result)]
+    for effect, result in results:
+        if not isinstance(result, effects.Result):
+            print(f"timing: {effect.name}: {result}", file=sys.stderr)
+        elif not result.is_met:
+            print(f"timing: {effect.name}: missed: {result.said}", file=sys.stderr)
+    return int(not done or not all(result.is_met for _, result in done))
 
 
 def model_all(chosen, kernels, jobs, options):
     """What the model says, as bench/timing-model.json has it. What cannot be modelled is named in stderr and left out."""
-    modelling = Model(tools.find_tool("fa4-sim"), options)
+    modelling = model.Model(tools.find_tool("fa4-sim"), options)
     folder = peers.records_folder()
     there = [kernel for kernel in kernels if (folder / kernel.name / "stamp").exists()]
     if len(there) < len(kernels):
@@ -155,13 +192,22 @@ def main():
     parser.add_argument("--recorded", action="store_true", help="the model as it was recorded last; nothing is simulated")
     parser.add_argument("--only", metavar="TEXT", default="", help="only operations and kernels whose name contains this")
     parser.add_argument("--fit", action="store_true", help="no operations, and only the kernels to which parameters may be fitted")
+    parser.add_argument("--effects", action="store_true", help="instead, effects that others have seen on a Blackwell card (docs/results-effects.md)")
+    parser.add_argument("--quick", action="store_true", help="with --effects: those that need nothing but fa4-compile and fa4-sim, with short sequences")
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="a parameter of the model, as for fa4-sim --set")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="simulations at a time")
-    parser.add_argument("--write", action="store_true", help="write docs/results-timing.md and bench/timing-model.json")
+    parser.add_argument("--write", action="store_true", help="write docs/results-timing.md and bench/timing-model.json, or docs/results-effects.md")
     parser.add_argument("--ptx", metavar="FOLDER", help="only write the small kernels there")
     options = parser.parse_args()
-    if options.write and (options.only or options.fit or options.set):
-        parser.error("--write takes all operations and kernels, and the parameters as they are")
+    if options.write and (options.only or options.fit or options.set or options.quick):
+        parser.error("--write takes all operations, kernels and effects, and the parameters as they are")
+    if options.quick and not options.effects:
+        parser.error("--quick is for --effects")
+    if options.effects:
+        try:
+            return known_effects(options)
+        except (RuntimeError, OSError) as error:
+            sys.exit(f"timing: {error}")
     chosen = [micro for micro in micros() if options.only in micro.name and not options.fit]
     kernels = [kernel for kernel in peers.all_kernels() if options.only in kernel.name and (not options.fit or use_of(kernel) == "fit")]
     if not chosen and not kernels:
@@ -173,7 +219,7 @@ def main():
             (folder / f"{number:03}.ptx").write_text(f"// {micro.name}\n{micro.ptx}")
         return 0
     if options.record:
-        return record_all(kernels, options.record)
+        return record_all(kernels, [each for each in effect_launches.ALL if options.only in each.name], options.record)
     try:
         if options.measure:
             return 0 if write_json(options.measure, hopper(), chosen, kernels) else 1

@@ -18,7 +18,8 @@ def in_k(length: int) -> str:
 
 @dataclass(frozen=True)
 class Launched:
-    """Attention in bf16: `direction` is fwd or bwd, `length` the tokens of one sequence."""
+    """Attention in bf16: `direction` is fwd or bwd, `length` the tokens of one sequence, `queries` the number of queries where it is
+    another one than that of keys."""
 
     direction: str
     head_dim: int
@@ -26,10 +27,12 @@ class Launched:
     batch: int
     heads: int
     length: int
+    queries: int | None = None
 
     @property
     def name(self):
-        return f"{self.direction}-hd{self.head_dim}-{self.mask}-b{self.batch}-h{self.heads}-{in_k(self.length)}"
+        queries = f"-q{self.queries}" if self.queries else ""
+        return f"{self.direction}-hd{self.head_dim}-{self.mask}-b{self.batch}-h{self.heads}-{in_k(self.length)}{queries}"
 
     @property
     def flops(self):
@@ -40,7 +43,7 @@ class Launched:
     def recording(self, folder, *words):
         """The recorder's arguments; `words` are more of them."""
         sizes = dict(hd=self.head_dim, hdv=self.head_dim, causal=int(self.mask == "causal"), b=self.batch,
-                     sq=self.length, sk=self.length, hq=self.heads, hk=self.heads)  # fmt: skip
+                     sq=self.queries or self.length, sk=self.length, hq=self.heads, hk=self.heads)  # fmt: skip
         return [str(folder), self.direction, *words, *(f"{k}={v}" for k, v in sizes.items())]
 
 

@@ -17,26 +17,23 @@ from fa4.timing.kernel import PASSES
 MEAN_BAR, WORST_BAR, RANK_BAR = 0.10, 0.20, 0.9
 
 
+def use_peers_tools():
+    """Has fa4-sim take ptxas and nvdisasm from the peers' environment, where that has them and nobody has chosen others."""
+    scratch = peers.records_folder().parent
+    environment = os.environ.get("FA4_PEERS_ENVIRONMENT") or scratch / "environment"
+    for tool in ("ptxas", "nvdisasm"):
+        for path in peers.Path(environment).glob(f"lib/python3*/site-packages/nvidia/cu13/bin/{tool}"):
+            if os.access(path, os.X_OK):
+                os.environ.setdefault(f"FA4_{tool.upper()}", str(path))
+
+
 class Model:
     """fa4-sim with the tools whose machine code the card ran, where the peers' environment has them, and options such as
     `--set NAME=VALUE`."""
 
     def __init__(self, simulator, options=()):
         self.simulator, self.options = simulator, list(options)
-        for variable, path in self._tools().items():
-            os.environ.setdefault(variable, path)
-
-    @staticmethod
-    def _tools():
-        scratch = peers.records_folder().parent
-        environment = os.environ.get("FA4_PEERS_ENVIRONMENT") or scratch / "environment"
-        found = {}
-        for tool in ("ptxas", "nvdisasm"):
-            pattern = f"lib/python3*/site-packages/nvidia/cu13/bin/{tool}"
-            for path in peers.Path(environment).glob(pattern):
-                if os.access(path, os.X_OK):
-                    found[f"FA4_{tool.upper()}"] = str(path)
-        return found
+        use_peers_tools()
 
     def micro(self, micro):
         """Cycles of an operation, as on the card: the kernel reads the clock itself."""

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The shapes of bench/versus-fa4, and records of FlashAttention-4's launches for them.
 
-    python -m fa4.timing.shapes FOLDER [--published | --quick | --shape REGEX]
+    python -m fa4.timing.shapes FOLDER [--published | --sensitivity | --quick | --shape REGEX]
 
 makes the records that FOLDER lacks; to be run by the Python of the peers' environment (bench/peers/environment.sh), which
 has nothing but FlashAttention-4."""
@@ -14,7 +14,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from fa4.timing import published
+from fa4.timing import effect_launches, published
 from fa4.timing.launched import Launched, in_k, record
 
 TOKENS, HIDDEN = 32768, 2048
@@ -59,9 +59,12 @@ def main(words=None) -> int:
     parser.add_argument("--shape", default="")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--published", action="store_true")
+    parser.add_argument("--sensitivity", action="store_true")
     arguments, _ = parser.parse_known_args(words)
     chosen = [shape.launched for shape in choose(arguments.shape, arguments.quick)]
-    for launched in published.launches() if arguments.published else chosen:
+    if arguments.published or arguments.sensitivity:
+        chosen = published.launches() + (effect_launches.ALL if arguments.sensitivity else [])
+    for launched in chosen:
         record(launched, arguments.records)
     return 0
 

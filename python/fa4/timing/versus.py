@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fa4 import gpu, revision
-from fa4.timing import published
+from fa4.timing import published, softness
 from fa4.timing.launched import Launched
 from fa4.timing.shapes import SHAPES, Shape, choose
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "results-versus-fa4.md"
 PUBLISHED = ROOT / "docs" / "results-published.md"
+SENSITIVITY = ROOT / "docs" / "results-sensitivity.md"
 STORED = ROOT / "bench" / "versus-fa4.json"
 # The one that bench/peers/environment.sh installs.
 FA4_VERSION = "4.0.0b36"
@@ -59,7 +60,9 @@ def time_launch(*words) -> Timed:
     """Runs fa4-sim --time. Raises SimulationError with its message."""
     done = subprocess.run([gpu.find_tool("fa4-sim"), *map(str, words), "--time", "--json"], capture_output=True, text=True)
     if done.returncode:
-        raise gpu.SimulationError(done.stderr.strip()[-2000:] or f"exit status {done.returncode}")
+        findings = json.loads(done.stdout)["runs"][-1]["reports"] if done.returncode == 1 else []
+        reasons = [finding["text"] for finding in findings] or [done.stderr.strip() or f"exit status {done.returncode}"]
+        raise gpu.SimulationError("\n".join(reasons)[-2000:])
     return Timed.read(done.stdout)
 
 
@@ -72,8 +75,8 @@ def time_ours(shape: Shape, options=()) -> Timed:
         return time_launch(kernel.manifest, *(f"{name}={n}" for name, n in sizes.items()))
 
 
-def time_theirs(launched: Launched, records: Path) -> Timed:
-    return time_launch(records / launched.name / "launch-0.json")
+def time_theirs(launched: Launched, records: Path, *words) -> Timed:
+    return time_launch(records / launched.name / "launch-0.json", *words)
 
 
 # ---------------------------------------------------------------------------
@@ -142,11 +145,32 @@ def page_of(table):
     return page(HEAD, lines(table), len(missed(table)), count)
 
 
-def compare_with_published(arguments) -> int:
+def published_cycles(arguments, *words):
+    """{launch's name: cycles} of the launches that somebody has measured."""
     with ThreadPoolExecutor(arguments.jobs) as pool:
         needed = published.launches()
-        times = pool.map(lambda launched: time_theirs(launched, arguments.records).cycles, needed)
-        cycles = dict(zip((launched.name for launched in needed), times))
+        times = pool.map(lambda launched: time_theirs(launched, arguments.records, *words).cycles, needed)
+        return dict(zip((launched.name for launched in needed), times))
+
+
+def write_sensitivity(arguments) -> int:
+    """The page on what the model hangs on."""
+    launches = softness.forward_launches()
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        found = pool.map(lambda launched: softness.measure(arguments.records / launched.name / "launch-0.json"), launches.values())
+        by_kernel = dict(zip(launches, found))
+    by_setting = {each: published_cycles(arguments, *(f"--set={value}" for value in each.values)) for each in softness.SETTINGS}
+    head = softness.HEAD.format(date=datetime.date.today().isoformat(), revision=revision.commit(), version=FA4_VERSION)
+    parts = ["\n".join(softness.sensitivity_lines(by_kernel)), "\n".join(softness.setting_lines(by_setting))]
+    text = head + parts[0] + "\n" + softness.SETTINGS_HEAD + parts[1] + "\n" + softness.CONCLUSION
+    print("\n\n".join(parts))
+    if arguments.write:
+        SENSITIVITY.write_text(text)
+    return 0
+
+
+def compare_with_published(arguments) -> int:
+    cycles = published_cycles(arguments)
     off = published.missed(cycles)
     table_lines = list(published.lines(cycles))
     print("\n".join(table_lines))
@@ -164,6 +188,7 @@ def main(words=None) -> int:
     parser.add_argument("--quick", action="store_true", help="lengths of 2k and 4k only")
     parser.add_argument("--check", action="store_true", help="compare with the table of the documentation instead; exit status 1 where a kernel has lost 1%%")
     parser.add_argument("--published", action="store_true", help="FlashAttention-4's kernels beside what others have measured, instead")
+    parser.add_argument("--sensitivity", action="store_true", help="what FlashAttention-4's kernels and the published figures do when parameters of the model change, instead")
     parser.add_argument("--write", action="store_true", help="write the table to the documentation")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="launches at a time (default: processors)")
     parser.add_argument("--options", nargs=argparse.REMAINDER, default=[], help="what is left goes to fa4-compile")
@@ -171,6 +196,8 @@ def main(words=None) -> int:
     shapes = choose(arguments.shape, arguments.quick)
     if not shapes:
         parser.error(f"no shape matches '{arguments.shape}'")
+    if arguments.sensitivity:
+        return write_sensitivity(arguments)
     if arguments.published:
         return compare_with_published(arguments)
     stored = json.loads(STORED.read_text())
