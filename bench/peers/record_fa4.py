@@ -5,7 +5,8 @@
 usage: record_fa4.py DIRECTORY {fwd|bwd} [NAME=VALUE]...
 
 Names: hd, hdv, b, sq, sk, hq, hk, causal, dtype (bf16 or f16), arch (sm_100 or
-sm_90), and any keyword of FlashAttention-4's call. With lengths_q=[...] and lengths_k=[...] (forward),
+sm_90), and any keyword of FlashAttention-4's call. tune.KEY=NUMBER changes an entry
+of its table of tuned numbers, for the forward kernels of sm_100. With lengths_q=[...] and lengths_k=[...] (forward),
 the sequences are packed, and whoever replays the record fills cu_seqlens_q and
 cu_seqlens_k. Run it in an environment that has flash-attn-4 and
 nvidia-cutlass-dsl[cu13] (sim-peers makes one).
@@ -25,17 +26,28 @@ def parse_command_line(words):
     directory, mode, *assignments = words
     call = dict(hd=128, hdv=None, causal=0, b=1, sq=256, sk=256, hq=1, hk=1, dtype="bf16", arch="sm_100",
                 lengths_q=None, lengths_k=None)
-    extra = {}
+    extra, tuned = {}, {}
     for word in assignments:
         name, value = word.split("=", 1)
-        if name in ("dtype", "arch"):
+        if name.startswith("tune."):
+            tuned[name.removeprefix("tune.")] = json.loads(value)
+        elif name in ("dtype", "arch"):
             call[name] = value
         elif name in call:
             call[name] = json.loads(value)
         else:
             extra[name] = json.loads(value)
     call["hdv"] = call["hdv"] or call["hd"]
-    return os.path.abspath(directory), mode, call, extra
+    return os.path.abspath(directory), mode, call, extra, tuned
+
+
+def tune(head_dim, tuned):
+    """Changes FlashAttention-4's table, whose keys are (pairs of CTAs, causal, head dim, sm_103)."""
+    from flash_attn.cute.flash_fwd_sm100 import _TUNING_CONFIG
+
+    for pairs in (False, True):
+        for causal in (False, True):
+            _TUNING_CONFIG.setdefault((pairs, causal, head_dim, False), {}).update(tuned)
 
 
 class RecordingCompiler:
@@ -70,7 +82,7 @@ class RecordingCompiler:
 
 
 def main():
-    directory, mode, call, extra = parse_command_line(sys.argv[1:])
+    directory, mode, call, extra, tuned = parse_command_line(sys.argv[1:])
     library = start(directory, call["arch"])
     import torch
     import tvm_ffi
@@ -78,6 +90,8 @@ def main():
 
     from flash_attn.cute import interface
 
+    if tuned:
+        tune(call["hd"], tuned)
     tensors = Tensors(torch)
     interface.cute = RecordingCompiler(interface.cute, Recorder(directory, library, tensors), tvm_ffi.from_dlpack)
     interface.is_fake_mode = lambda: False

@@ -82,7 +82,17 @@ def test_table(tmp_path, monkeypatch, capsys):
     assert "| not run: no record of FlashAttention-4's launch in" in said.out
     assert "| hd64-full, two tiles | 150 |  |" in said.out
     # All shares of the polynomial take equally long here.
-    assert "timing: share of the polynomial, hd64: missed" in said.err
+    assert "timing: share of the polynomial, fa4, hd64: missed" in said.err
+    assert "timing: share of the polynomial, FlashAttention-4, hd64: no record" in said.err
+
+
+def test_recordings():
+    launched = effect_launches.POLYNOMIAL[128][24 / 64]
+    assert launched.name == "fwd-hd128-full-b128-h4-2k-ex2_emu_freq-8-ex2_emu_start_frg-0"
+    assert launched.recording("x")[2:4] == ["tune.ex2_emu_freq=8", "tune.ex2_emu_start_frg=0"]
+    queries = effect_launches.TILES["hd64-full"][0]
+    assert queries.name.endswith("-4k-q128") and "sq=128" in queries.recording("x") and "sk=4096" in queries.recording("x")
+    assert len({each.name for each in effect_launches.ALL}) == len(effect_launches.ALL)
 
 
 def test_costs_from_the_table_of_forms_are_no_answer(tmp_path):

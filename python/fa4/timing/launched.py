@@ -19,7 +19,7 @@ def in_k(length: int) -> str:
 @dataclass(frozen=True)
 class Launched:
     """Attention in bf16: `direction` is fwd or bwd, `length` the tokens of one sequence, `queries` the number of queries where it is
-    another one than that of keys."""
+    another one than that of keys. `tuned` changes FlashAttention-4's table of tuned numbers: words such as `ex2_emu_freq=16`."""
 
     direction: str
     head_dim: int
@@ -28,11 +28,13 @@ class Launched:
     heads: int
     length: int
     queries: int | None = None
+    tuned: tuple = ()
 
     @property
     def name(self):
         queries = f"-q{self.queries}" if self.queries else ""
-        return f"{self.direction}-hd{self.head_dim}-{self.mask}-b{self.batch}-h{self.heads}-{in_k(self.length)}{queries}"
+        tuned = "".join(f"-{word.replace('=', '-')}" for word in self.tuned)
+        return f"{self.direction}-hd{self.head_dim}-{self.mask}-b{self.batch}-h{self.heads}-{in_k(self.length)}{queries}{tuned}"
 
     @property
     def flops(self):
@@ -44,7 +46,8 @@ class Launched:
         """The recorder's arguments; `words` are more of them."""
         sizes = dict(hd=self.head_dim, hdv=self.head_dim, causal=int(self.mask == "causal"), b=self.batch,
                      sq=self.queries or self.length, sk=self.length, hq=self.heads, hk=self.heads)  # fmt: skip
-        return [str(folder), self.direction, *words, *(f"{k}={v}" for k, v in sizes.items())]
+        tuned = (f"tune.{word}" for word in self.tuned)
+        return [str(folder), self.direction, *words, *tuned, *(f"{k}={v}" for k, v in sizes.items())]
 
 
 def record(launched: Launched, records: Path):
