@@ -226,3 +226,61 @@ func.func @gradient(%x: tensor<?x?x?x128xbf16>, %lse: tensor<?x?x?xf32>)
       -> tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>
   return %dq, %dk, %dv : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>
 }
+
+func.func @gradient_score_mod(%q: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x128xbf16>, %lse: tensor<?x?x?xf32>, %cap: f32)
+    -> (tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>) {
+  %dq, %dk, %dv = attn.sdpa_backward %q, %q, %v out(%v) dout(%v) lse(%lse) layout<bshd> captures(%cap : f32)
+    : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?xf32>
+      -> tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %c: f32) {
+      %x = arith.divf %s, %c : f32
+      %t = math.tanh %x : f32
+      %r = arith.mulf %t, %c : f32
+      attn.yield %r : f32
+    }
+  return %dq, %dk, %dv : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>
+}
+
+func.func @gradient_mask_mod(%q: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x128xbf16>, %lse: tensor<?x?x?xf32>)
+    -> (tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>) {
+  %dq, %dk, %dv = attn.sdpa_backward %q, %q, %v out(%v) dout(%v) lse(%lse) layout<bshd>
+    : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?xf32>
+      -> tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>
+    mask_mod(%b: index, %h: index, %i: index, %j: index) {
+      %r = arith.cmpi ult, %j, %i : index
+      attn.yield %r : i1
+    }
+  return %dq, %dk, %dv : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>
+}
+
+func.func @gradient_sinks(%q: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x128xbf16>, %lse: tensor<?x?x?xf32>, %sinks: tensor<?xf32>)
+    -> (tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?xf32>) {
+  %dq, %dk, %dv, %dsinks = attn.sdpa_backward %q, %q, %v out(%v) dout(%v) lse(%lse) layout<bshd> sinks(%sinks : tensor<?xf32>)
+    : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?xf32>
+      -> tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?xf32>
+  return %dq, %dk, %dv, %dsinks : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?xf32>
+}
+
+func.func @gradient_head_dims(%q: tensor<?x?x?x80xbf16>, %v: tensor<?x?x?x112xbf16>, %lse: tensor<?x?x?xf32>)
+    -> (tensor<?x?x?x80xbf16>, tensor<?x?x?x80xbf16>, tensor<?x?x?x112xbf16>) {
+  %dq, %dk, %dv = attn.sdpa_backward %q, %q, %v out(%v) dout(%v) lse(%lse) layout<bshd>
+    : tensor<?x?x?x80xbf16>, tensor<?x?x?x80xbf16>, tensor<?x?x?x112xbf16>, tensor<?x?x?x112xbf16>, tensor<?x?x?x112xbf16>, tensor<?x?x?xf32>
+      -> tensor<?x?x?x80xbf16>, tensor<?x?x?x80xbf16>, tensor<?x?x?x112xbf16>
+  return %dq, %dk, %dv : tensor<?x?x?x80xbf16>, tensor<?x?x?x80xbf16>, tensor<?x?x?x112xbf16>
+}
+
+func.func @gradient_head_dim_192(%q: tensor<?x?x?x192xbf16>, %v: tensor<?x?x?x128xbf16>, %lse: tensor<?x?x?xf32>)
+    -> (tensor<?x?x?x192xbf16>, tensor<?x?x?x192xbf16>, tensor<?x?x?x128xbf16>) {
+  %dq, %dk, %dv = attn.sdpa_backward %q, %q, %v out(%v) dout(%v) lse(%lse) layout<bshd>
+    : tensor<?x?x?x192xbf16>, tensor<?x?x?x192xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?xf32>
+      -> tensor<?x?x?x192xbf16>, tensor<?x?x?x192xbf16>, tensor<?x?x?x128xbf16>
+  return %dq, %dk, %dv : tensor<?x?x?x192xbf16>, tensor<?x?x?x192xbf16>, tensor<?x?x?x128xbf16>
+}
+
+func.func @gradient_deterministic(%q: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x128xbf16>, %lse: tensor<?x?x?xf32>)
+    -> (tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>) {
+  %dq, %dk, %dv = attn.sdpa_backward %q, %q, %v out(%v) dout(%v) lse(%lse) layout<bshd> deterministic
+    : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?xf32>
+      -> tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>
+  return %dq, %dk, %dv : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>
+}

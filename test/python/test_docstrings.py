@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from fa4 import gpu, tools
-from fa4.programs.program import Program
+from fa4.programs.program import Program, Sizes
 from fa4.reference import Mask
 
 PACKAGE = Path(tools.__file__).parent
@@ -46,7 +46,7 @@ PREPARED = {
     "sim": {"PTX": (tools.ROOT / "docs/examples/axpy.ptx").read_text(), "np": np},
     "region_growth": "a figure of bench/compile-time --regions",
     "programs.forms": {"Program": Program},
-    "programs.gradient": {},
+    "programs.gradient": {"Mask": Mask, "Path": Path, "Sizes": Sizes},
     "programs.mods": {"arguments": {"s": ROWS[0, 0, 0].astype(np.float64)}, "np": np},
     "programs.program": {"Path": Path, "Mask": Mask},
 }

@@ -11,7 +11,9 @@ import pytest
 
 from fa4 import gpu
 from fa4.cpu import CompileError
-from fa4.programs.gradient import RESULTS, Gradient
+from fa4.programs.forms import ALL, BR, MASK_MODS, SCORE_MODS, TL
+from fa4.programs.gradient import Gradient
+from fa4.programs.mods import I, J, S, f32
 from fa4.programs.program import Sizes
 from fa4.reference import Mask
 
@@ -19,10 +21,17 @@ pytestmark = pytest.mark.skipif(
     not gpu.has_tools("fa4-sim", "fa4-compile"), reason="needs fa4-compile and fa4-sim"
 )
 
-TL, BR = "top_left", "bottom_right"
+# score * log(i - j + 1/2)
+LOG_DISTANCE = (
+    "arith.mulf", S,
+    ("math.log", ("arith.addf", ("sitofp", ("arith.subi", ("to_i32", I), ("to_i32", J))), f32(0.5))),
+)  # fmt: skip
 HEADS = frozenset({"Hq", "Hkv"})
 CASES = {
     "full": Gradient(sizes=Sizes(2, 200, 300, 2, 1)),
+    "odd lengths": Gradient(sizes=Sizes(2, 131, 255, 1, 2), dlse=True),
+    "one query": Gradient(sizes=Sizes(2, 1, 300, 1, 2), mask=Mask.causal(BR)),
+    "one key": Gradient(sizes=Sizes(2, 130, 1, 1, 2), mask=Mask(TL, 50, 3)),
     "full, one block": Gradient(sizes=Sizes(1, 128, 128)),
     "full, hd 128": Gradient(head_dim=128, sizes=Sizes(1, 260, 140, 1, 2), static=HEADS),
     "causal": Gradient(mask=Mask.causal(BR), sizes=Sizes(1, 300, 300, 1, 2)),
@@ -40,7 +49,34 @@ CASES = {
     "negative scale": Gradient(scale=-0.25, mask=Mask.causal(BR), sizes=Sizes(1, 136, 200)),
     "tensors": Gradient(kind="tensor", mask=Mask.causal(BR), sizes=Sizes(1, 136, 200, 1, 2)),
     "static tensors": Gradient(kind="tensor", sizes=Sizes(1, 128, 256, 1, 2), static=HEADS | {"B", "Sq", "Sk"}),
+    "odd static lengths": Gradient(sizes=Sizes(1, 77, 133, 1, 2), static=HEADS | {"B", "Sq", "Sk"}),
     "sm_103a": Gradient(chip="sm_103a", sizes=Sizes(1, 128, 200)),
+    "head dims 64, 96": Gradient(head_dim=64, head_dim_v=96, mask=Mask.causal(BR), sizes=Sizes(1, 140, 150, 1, 2)),
+    "head dims 128, 48": Gradient(head_dim=128, head_dim_v=48, sizes=Sizes(1, 140, 150)),
+    "head dim 80": Gradient(head_dim=80, mask=Mask.causal(TL), sizes=Sizes(1, 140, 150), dtype="f16"),
+    "dynamic strides": Gradient(sizes=Sizes(2, 100, 140, 1, 2), strided=tuple((x, "dynamic") for x in ("q", "v", "dout", "lse", "dq", "dk"))),
+    "static strides": Gradient(sizes=Sizes(1, 77, 140, 1, 2), static=ALL, strided=tuple((x, "static") for x in ("k", "out", "lse", "dv"))),
+    "sinks": Gradient(sizes=Sizes(2, 140, 150, 2, 3), sinks="f32", dsinks=True, mask=Mask.causal(BR)),
+    "sinks of bf16, dlse": Gradient(sizes=Sizes(1, 331, 150, 1, 2), sinks="bf16", dsinks=True, dlse=True, kind="tensor"),
+    "sinks of more heads than a tile": Gradient(head_dim=32, sizes=Sizes(1, 1, 3, 130), sinks="f16", dsinks=True),
+    "sinks without a gradient": Gradient(sizes=Sizes(1, 60, 150, 1, 2), sinks="f32"),
+    **{
+        f"{kind}, {name}": Gradient(sizes=Sizes(2, 150, 140, 1, 2), **forms[name], **more)
+        for kind, forms, name, more in (
+            ("score_mod", SCORE_MODS, "softcap", {"mask": Mask.causal(BR)}),
+            ("score_mod", SCORE_MODS, "alibi", {"kind": "tensor"}),
+            ("score_mod", SCORE_MODS, "relu", {"head_dim": 128}),
+            ("score_mod", SCORE_MODS, "exp", {"dtype": "f16"}),
+            ("score_mod", SCORE_MODS, "hides keys", {}),
+            ("score_mod", SCORE_MODS, "by batch and head", {"static": ALL}),
+            ("mask_mod", MASK_MODS, "blocks", {}),
+            ("mask_mod", MASK_MODS, "prefix", {"head_dim": 128}),
+            ("mask_mod", MASK_MODS, "nothing", {"dlse": True}),
+            ("mask_mod", MASK_MODS, "with score_mod", {}),
+        )
+    },
+    # NaN, value and derivative, for keys and queries that a mask or the end of the tensor hides.
+    "score_mod, NaN where hidden": Gradient(score=LOG_DISTANCE, mask=Mask.causal(TL), sizes=Sizes(1, 150, 140)),
 }  # fmt: skip
 
 
@@ -75,7 +111,7 @@ def test_another_mask_fails(mask, tmp_path):
     other = Gradient(mask=mask, sizes=form.sizes)
     launches = gpu.compile_launches(form.mlir(), tmp_path)
     given = form.draw(np.random.default_rng(0))
-    results = dict(zip(RESULTS, gpu.simulate(launches, given, RESULTS)))
+    results = form.simulate(launches, given)
     form.check(given, results)
     with pytest.raises(AssertionError, match="elements are off"):
         other.check(given, results)
@@ -90,17 +126,12 @@ def test_manifest(tmp_path):
     assert [path.stem for path in launches.ptx] == names
     roles = {name: tensor["role"] for name, tensor in manifest["tensors"].items()}
     assert {name for name, role in roles.items() if role == "workspace"} == {"shift", "delta", "sums"}
-    assert {name for name, role in roles.items() if role == "out"} == set(RESULTS)
+    assert {name for name, role in roles.items() if role == "out"} == {"dq", "dk", "dv"}
     assert manifest["tensors"]["sums"]["shape"] == ["B", "Sq", "Hq", "64"]
     assert manifest["tensors"]["sums"]["fill"] == "undefined"
-
-
-def test_no_rows_of_other_sizes(tmp_path):
-    """Rows of the LSE begin at multiples of 16 bytes, which the manifest asks for."""
-    launches = gpu.compile_launches(Gradient().mlir(), tmp_path)
-    given = Gradient(sizes=Sizes(1, 130, 64)).draw(np.random.default_rng(0))
-    with pytest.raises(gpu.SimulationError, match="stride of dimension 1 of 'lse', in bytes, must be a multiple of 16"):
-        gpu.simulate(launches, given, RESULTS)
+    # Rows have room for whole blocks of queries, so that the copy engine can read each of them.
+    assert manifest["tensors"]["delta"]["shape"] == ["B", "Hq", "align(Sq, 128)"]
+    assert set(manifest["sizes"]) == {"B", "Sq", "Sk", "Hq", "Hkv", "sm_count"}
 
 
 def test_one_kernel_is_no_sequence(tmp_path):

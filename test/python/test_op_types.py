@@ -321,7 +321,7 @@ def test_values_of_channels(op):
 
 def test_scalars_of_tensors():
     assert tables("tile.load_scalar") == {
-        "source": ("rank 1 or more", "f32, i32, i64"), "result": ("scalar", "that of `source`"),
+        "source": ("rank 1 or more", "f32, bf16, f16, i32, i64"), "result": ("scalar", "that of `source`"),
     }  # fmt: skip
 
     def text(shape, element):
@@ -334,8 +334,26 @@ def test_scalars_of_tensors():
             f"%c0 = arith.constant 0 : index\n%v = tile.load_scalar %x[{indices}] : {type} }}"
         )
 
-    tried = [(text((64,), e), e in {"f32", "i32", "i64"}) for e in ELEMENTS if e not in NO_VECTOR]
+    tried = [(text((64,), e), e in {"f32", "bf16", "f16", "i32", "i64"}) for e in ELEMENTS if e not in NO_VECTOR]
     tried += [(text((64,) * rank, "i32"), rank > 0) for rank in range(4)]
+    check(tried)
+
+
+def test_rows_of_tensors():
+    assert tables("tile.load_rows") == {
+        "source": ("rank 1 or more", "f32, bf16, f16, i32, i64"), "tile": ("`M`", "that of `source`"),
+    }  # fmt: skip
+
+    def text(shape, element):
+        return (
+            f'tile.kernel @k(%x: memref<?x{element}> {{tile.name = "x", tile.dims = ["N"]}})\n'
+            '  attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {\n'
+            "%c0 = arith.constant 0 : index\n"
+            f"%v = tile.load_rows %x[%c0] dim 0 : memref<?x{element}> -> {vector(shape, element)} }}"
+        )
+
+    tried = [(text((64,), e), e in {"f32", "bf16", "f16", "i32", "i64"}) for e in ELEMENTS if e not in NO_VECTOR]
+    tried += [(text((64,) * rank, "f32"), rank == 1) for rank in range(1, 4)]
     check(tried)
 
 

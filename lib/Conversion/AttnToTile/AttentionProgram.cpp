@@ -101,6 +101,47 @@ Value AttentionProgram::round(Value tile, Value memref) {
                                  tile);
 }
 
+SmallVector<TileValue> AttentionProgram::getModArguments(Value batch,
+                                                         Value queryHead,
+                                                         TileValue queries,
+                                                         TileValue keys,
+                                                         ValueRange captures) {
+  SmallVector<TileValue> arguments = {{batch}, {queryHead}, queries, keys};
+  for (Value capture : captures)
+    arguments.push_back({capture});
+  return arguments;
+}
+
+SmallVector<Value>
+AttentionProgram::inlineScoreMod(Region &region, Value scores,
+                                 ArrayRef<TileValue> arguments,
+                                 ValueRange results) {
+  ArrayRef<int64_t> shape = cast<VectorType>(scores.getType()).getShape();
+  SmallVector<TileValue> all = {{scores, true, true}};
+  llvm::append_range(all, arguments);
+  SmallVector<TileValue> inlined =
+      inlineMod(b, region, all, results, shape[0], shape[1]);
+  return llvm::map_to_vector(inlined, [&](const TileValue &value) {
+    return broadcastTo(b, value, true, true, shape[0], shape[1]);
+  });
+}
+
+Value AttentionProgram::applyMaskMod(Value tile,
+                                     ArrayRef<TileValue> arguments) {
+  Region &region = attention.getMaskMod();
+  if (region.empty())
+    return tile;
+  auto type = cast<VectorType>(tile.getType());
+  int64_t rows = type.getDimSize(0), columns = type.getDimSize(1);
+  TileValue visible =
+      inlineMod(b, region, arguments,
+                region.front().getTerminator()->getOperands(), rows, columns)
+          .front();
+  return arith::SelectOp::create(
+      b, broadcastTo(b, visible, true, true, rows, columns), tile,
+      splat(type, -std::numeric_limits<double>::infinity()));
+}
+
 Value AttentionProgram::isOutside(Value step, Value below, Value from) {
   using Predicate = arith::CmpIPredicate;
   Value outside;
@@ -180,4 +221,10 @@ void AttentionProgram::storeRows(Value values, Value memref, Value position,
                                  Value head) {
   tile::StoreOp::create(b, values, memref, rowIndices(position, head),
                         /*to=*/Value(), /*dims=*/DenseI64ArrayAttr());
+}
+
+Value AttentionProgram::readRows(Value memref, int64_t rows, Value position,
+                                 Value head) {
+  return tile::LoadRowsOp::create(b, f32Type(rows), memref,
+                                  rowIndices(position, head), order.lseSeq());
 }

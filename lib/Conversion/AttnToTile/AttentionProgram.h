@@ -9,6 +9,7 @@
 #ifndef FA4_LIB_CONVERSION_ATTNTOTILE_ATTENTIONPROGRAM_H
 #define FA4_LIB_CONVERSION_ATTNTOTILE_ATTENTIONPROGRAM_H
 
+#include "ModVectorizer.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -97,6 +98,20 @@ protected:
   /// The positions start, start + 1, ..., start + n - 1.
   mlir::Value positions(int64_t n, mlir::Value start);
   mlir::Value round(mlir::Value tile, mlir::Value memref);
+  // Regions. `arguments` are what mask_mod gets: the batch, the query head, the
+  // positions of queries and of keys, and the captures.
+  /// Copies a region over the tile `scores`. Returns what becomes of `results`,
+  /// values of the region, over the whole tile. The region's first argument is
+  /// the score.
+  llvm::SmallVector<mlir::Value>
+  inlineScoreMod(mlir::Region &region, mlir::Value scores,
+                 llvm::ArrayRef<TileValue> arguments, mlir::ValueRange results);
+  /// Replaces what mask_mod hides of a tile by -inf.
+  mlir::Value applyMaskMod(mlir::Value tile,
+                           llvm::ArrayRef<TileValue> arguments);
+  static llvm::SmallVector<TileValue>
+  getModArguments(mlir::Value batch, mlir::Value queryHead, TileValue queries,
+                  TileValue keys, mlir::ValueRange captures);
   /// Replaces what is not `visible` of a tile by -inf in the steps below
   /// `below` and from `from` on of a loop; either is null if there is no such
   /// bound. `visible` builds its condition in the branch that needs it.
@@ -113,6 +128,10 @@ protected:
                        mlir::Value head);
   void storeRows(mlir::Value values, mlir::Value memref, mlir::Value position,
                  mlir::Value head);
+  /// As loadRows, but threads read the numbers, each that of its row, so that
+  /// the tensor may begin anywhere and have any strides.
+  mlir::Value readRows(mlir::Value memref, int64_t rows, mlir::Value position,
+                       mlir::Value head);
   llvm::SmallVector<mlir::Value> indices(mlir::Value position,
                                          mlir::Value head);
   mlir::DenseI64ArrayAttr tileDims();

@@ -124,6 +124,12 @@ private:
 
 static constexpr StringLiteral kOnce = "once", kPartial = "partial";
 
+static void addCaptures(Signature &signature, AttentionOpInterface op) {
+  for (auto [i, capture] : llvm::enumerate(op.getCaptures()))
+    signature.addScalar(llvm::formatv("capture{0}", i).str(),
+                        capture.getType());
+}
+
 static Signature getSignature(SdpaOp op, ValueRange outputs) {
   DimNames names(op);
   Signature signature(op.getContext());
@@ -133,9 +139,7 @@ static Signature getSignature(SdpaOp op, ValueRange outputs) {
   signature.addData("out", outputs[0].getType(), names.queries(), kOnce);
   if (op.hasLse())
     signature.addData("lse", outputs[1].getType(), names.rows(), kOnce);
-  for (auto [i, capture] : llvm::enumerate(op.getCaptures()))
-    signature.addScalar(llvm::formatv("capture{0}", i).str(),
-                        capture.getType());
+  addCaptures(signature, op);
   return signature;
 }
 
@@ -191,29 +195,38 @@ static void addConditions(tile::KernelOp kernel, StringRef queryHeads,
                        b.getNamedAttr("message", b.getStringAttr(message))})}));
 }
 
-/// Makes the kernel of `signature` in front of the op's function, empty. Its
-/// grid counts tiles of `rows` rows, heads and batches of argument `argument`.
+/// Makes the kernel of `signature` in front of the op's function, empty.
 static tile::KernelOp addKernel(AttentionOpInterface op,
                                 const Signature &signature, StringRef suffix,
                                 const TargetDescription &target,
-                                unsigned argument, int64_t rows,
+                                ArrayRef<Attribute> grid,
                                 SymbolTable &symbols) {
   Operation *function = op->getParentOfType<FunctionOpInterface>();
-  DimOrder order = getDimOrder(op.getLayout());
-  MLIRContext *context = op.getContext();
-  auto extent = [&](unsigned dim, int64_t tile) {
-    return tile::ExtentAttr::get(context, signature.getDim(argument, dim),
-                                 tile);
-  };
-  Attribute grid[] = {extent(order.seq, rows), extent(order.head, 1),
-                      extent(*order.batch, 1)};
-  OpBuilder detached(context);
+  OpBuilder detached(op.getContext());
   tile::KernelOp kernel = signature.createKernel(
       detached, op.getLoc(),
       (SymbolTable::getSymbolName(function).getValue() + suffix).str(),
       target.chip, grid);
   symbols.insert(kernel, function->getIterator());
   return kernel;
+}
+
+/// The same, with a grid that counts tiles of `rows` rows, heads and batches of
+/// argument `argument`.
+static tile::KernelOp addKernel(AttentionOpInterface op,
+                                const Signature &signature, StringRef suffix,
+                                const TargetDescription &target,
+                                unsigned argument, int64_t rows,
+                                SymbolTable &symbols) {
+  DimOrder order = getDimOrder(op.getLayout());
+  auto extent = [&](unsigned dim, int64_t tile) {
+    return tile::ExtentAttr::get(op.getContext(),
+                                 signature.getDim(argument, dim), tile);
+  };
+  return addKernel(
+      op, signature, suffix, target,
+      {extent(order.seq, rows), extent(order.head, 1), extent(*order.batch, 1)},
+      symbols);
 }
 
 static void convert(SdpaOp op, const TargetDescription &target, int64_t keys,
@@ -255,20 +268,28 @@ public:
   BackwardConversion(SdpaBackwardOp op, const TargetDescription &target,
                      SymbolTable &symbols)
       : op(op), target(target), symbols(symbols), names(op), b(op),
-        tiles(chooseBackwardTiles(target)) {}
+        tiles(chooseBackwardTiles(target)),
+        alignedQueries(tile::alignSize("Sq", tiles.queries)) {}
 
   void run();
 
 private:
-  /// A tensor or a buffer of f32 numbers with the sizes of `like`, which the
-  /// kernels hand on.
-  Value createWorkspace(Value like);
+  /// A tensor or a buffer of f32 numbers, which the kernels hand on.
+  Value createWorkspace(ArrayRef<OpFoldResult> sizes);
+  SmallVector<OpFoldResult> getSizes(Value value);
+  /// The sizes of a tensor with one number for each row of queries, and room
+  /// for whole blocks of queries.
+  SmallVector<OpFoldResult> getAlignedRows();
+  SmallVector<StringRef> alignedRows() const {
+    return {"B", "Hq", alignedQueries};
+  }
   /// On tensors, each output becomes what the kernel has written to it.
   void launch(tile::KernelOp kernel, ValueRange inputs,
-              ArrayRef<Value *> outputs);
+              ArrayRef<Value *> outputs, ValueRange scalars = {});
   void preprocess();
   void main();
   void postprocess();
+  void sinks();
 
   SdpaBackwardOp op;
   const TargetDescription &target;
@@ -276,23 +297,46 @@ private:
   DimNames names;
   OpBuilder b;
   BackwardTiles tiles;
-  SmallVector<Value> destinations; ///< dq, dk, dv.
+  const std::string alignedQueries;
+  SmallVector<Value> destinations; ///< dq, dk, dv, dsinks.
   Value shift, delta, sums;
 };
 } // namespace
 
-Value BackwardConversion::createWorkspace(Value like) {
-  if (isa<MemRefType>(like.getType()))
-    return memref::AllocOp::create(b, op.getLoc(),
-                                   memref::getMixedSizes(b, op.getLoc(), like),
-                                   b.getF32Type());
-  return tensor::EmptyOp::create(b, op.getLoc(),
-                                 tensor::getMixedSizes(b, op.getLoc(), like),
-                                 b.getF32Type());
+Value BackwardConversion::createWorkspace(ArrayRef<OpFoldResult> sizes) {
+  if (op.hasMemRefSemantics())
+    return memref::AllocOp::create(b, op.getLoc(), sizes, b.getF32Type());
+  return tensor::EmptyOp::create(b, op.getLoc(), sizes, b.getF32Type());
+}
+
+SmallVector<OpFoldResult> BackwardConversion::getSizes(Value value) {
+  if (isa<MemRefType>(value.getType()))
+    return memref::getMixedSizes(b, op.getLoc(), value);
+  return tensor::getMixedSizes(b, op.getLoc(), value);
+}
+
+SmallVector<OpFoldResult> BackwardConversion::getAlignedRows() {
+  SmallVector<OpFoldResult> sizes = getSizes(op.getFwdLse());
+  // The number of queries is static if one operand says so: each kernel has
+  // another of them.
+  unsigned seq = names.order.seq;
+  OpFoldResult &queries = sizes.back();
+  for (Value value : {op.getQ(), op.getFwdOut(), op.getDout()})
+    if (!getConstantIntValue(queries))
+      queries = getSizes(value)[seq];
+  if (std::optional<int64_t> number = getConstantIntValue(queries)) {
+    queries = b.getIndexAttr(llvm::alignTo(*number, tiles.queries));
+    return sizes;
+  }
+  auto block = arith::ConstantIndexOp::create(b, op.getLoc(), tiles.queries);
+  Value blocks =
+      arith::CeilDivUIOp::create(b, op.getLoc(), cast<Value>(queries), block);
+  queries = arith::MulIOp::create(b, op.getLoc(), blocks, block).getResult();
+  return sizes;
 }
 
 void BackwardConversion::launch(tile::KernelOp kernel, ValueRange inputs,
-                                ArrayRef<Value *> outputs) {
+                                ArrayRef<Value *> outputs, ValueRange scalars) {
   SmallVector<Value> written;
   SmallVector<Type> results;
   for (Value *output : outputs) {
@@ -300,9 +344,8 @@ void BackwardConversion::launch(tile::KernelOp kernel, ValueRange inputs,
     if (isa<RankedTensorType>(output->getType()))
       results.push_back(output->getType());
   }
-  auto launched =
-      tile::LaunchOp::create(b, op.getLoc(), results, kernel.getSymName(),
-                             inputs, written, ValueRange());
+  auto launched = tile::LaunchOp::create(
+      b, op.getLoc(), results, kernel.getSymName(), inputs, written, scalars);
   for (auto [output, result] : llvm::zip(outputs, launched.getOutputs()))
     *output = result;
 }
@@ -314,8 +357,8 @@ void BackwardConversion::preprocess() {
   signature.addData("lse", op.getFwdLse().getType(), names.rows());
   if (op.getDlse())
     signature.addData("dlse", op.getDlse().getType(), names.rows());
-  signature.addData("shift", shift.getType(), names.rows(), kOnce);
-  signature.addData("delta", delta.getType(), names.rows(), kOnce);
+  signature.addData("shift", shift.getType(), alignedRows(), kOnce);
+  signature.addData("delta", delta.getType(), alignedRows(), kOnce);
   signature.addData("sums", sums.getType(), names.queries(), kOnce);
   tile::KernelOp kernel = addKernel(op, signature, "_preprocess_kernel", target,
                                     0, tiles.queries, symbols);
@@ -334,13 +377,14 @@ void BackwardConversion::main() {
   signature.addData("k", op.getK().getType(), names.keys());
   signature.addData("v", op.getV().getType(), names.keys());
   signature.addData("dout", op.getDout().getType(), names.queries());
-  signature.addData("shift", shift.getType(), names.rows());
-  signature.addData("delta", delta.getType(), names.rows());
+  signature.addData("shift", shift.getType(), alignedRows());
+  signature.addData("delta", delta.getType(), alignedRows());
   // Blocks of keys add to the rows that see one of them, and the heads of a
   // group take turns, which is more than can be proven today.
   signature.addData("sums", sums.getType(), names.queries(), kPartial);
   signature.addData("dk", destinations[1].getType(), names.keys(), kOnce);
   signature.addData("dv", destinations[2].getType(), names.keys(), kOnce);
+  addCaptures(signature, op);
   tile::KernelOp kernel =
       addKernel(op, signature, "_kernel", target, 1, tiles.keys, symbols);
   addConditions(kernel, signature.getDim(0, names.order.head),
@@ -349,7 +393,7 @@ void BackwardConversion::main() {
   simplify(kernel);
 
   launch(kernel, {op.getQ(), op.getK(), op.getV(), op.getDout(), shift, delta},
-         {&sums, &destinations[1], &destinations[2]});
+         {&sums, &destinations[1], &destinations[2]}, op.getCaptures());
 }
 
 void BackwardConversion::postprocess() {
@@ -363,15 +407,33 @@ void BackwardConversion::postprocess() {
   launch(kernel, sums, {&destinations[0]});
 }
 
+void BackwardConversion::sinks() {
+  Signature signature(op.getContext());
+  signature.addData("shift", shift.getType(), alignedRows());
+  signature.addData("delta", delta.getType(), alignedRows());
+  signature.addData("sinks", op.getSinks().getType(), {"Hq"});
+  signature.addData("dsinks", destinations[3].getType(), {"Hq"}, kOnce);
+  tile::KernelOp kernel =
+      addKernel(op, signature, "_sinks_kernel", target,
+                {tile::ExtentAttr::get(op.getContext(), signature.getDim(3, 0),
+                                       tiles.heads)},
+                symbols);
+  buildSinksProgram(op, kernel, tiles);
+  simplify(kernel);
+  launch(kernel, {shift, delta, op.getSinks()}, {&destinations[3]});
+}
+
 void BackwardConversion::run() {
   destinations = getDestinations(b, op);
-  shift = createWorkspace(op.getFwdLse());
-  delta = createWorkspace(op.getFwdLse());
-  sums = createWorkspace(op.getQ());
+  shift = createWorkspace(getAlignedRows());
+  delta = createWorkspace(getAlignedRows());
+  sums = createWorkspace(getSizes(op.getQ()));
   const Value workspaces[] = {shift, delta, sums};
   preprocess();
   main();
   postprocess();
+  if (op.hasDsinks())
+    sinks();
   if (op.hasMemRefSemantics())
     for (Value workspace : workspaces)
       memref::DeallocOp::create(b, op.getLoc(), workspace);

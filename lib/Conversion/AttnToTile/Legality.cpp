@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModVectorizer.h"
+#include "ScoreDerivative.h"
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
 #include "fa4/Target/LaunchLimits.h"
@@ -24,6 +25,8 @@ using Reason = std::optional<std::string>;
 /// also the unit in which matrices are cut for the copy engine: 32 elements of
 /// 16 bits are the 64-byte swizzle.
 static constexpr int64_t kHeadDimStep = 32;
+/// The same for the gradient, whose matrices may have other swizzles.
+static constexpr int64_t kGradientHeadDimStep = 16;
 /// The number of query tiles of one CTA. With two, the MMA unit works on one
 /// tile while lanes work on the scores of the other.
 static constexpr int64_t kQueryTiles = 2;
@@ -71,7 +74,8 @@ AttentionTiles fa4::chooseAttentionTiles(const TargetDescription &target,
 }
 
 BackwardTiles fa4::chooseBackwardTiles(const TargetDescription &target) {
-  return {target.mma.rows, target.mma.rows};
+  int64_t rows = target.mma.rows;
+  return {rows, rows, rows, rows / 2};
 }
 
 namespace {
@@ -99,9 +103,9 @@ static SmallVector<Data> getData(AttentionOpInterface op) {
   SmallVector<Data> data = {{"q", op.getQ().getType()},
                             {"k", op.getK().getType()},
                             {"v", op.getV().getType()}};
-  // Lanes store rows of numbers themselves; the copy engine loads them.
+  // Threads load and store rows of numbers themselves.
   auto addRows = [&](StringRef name, Type type, bool isWritten = false) {
-    data.push_back({name, type, /*byCopyEngine=*/!isWritten, isWritten,
+    data.push_back({name, type, /*byCopyEngine=*/false, isWritten,
                     /*isOfInputType=*/false});
   };
   auto addResult = [&](StringRef name, unsigned i) {
@@ -123,6 +127,11 @@ static SmallVector<Data> getData(AttentionOpInterface op) {
   addResult("dq", 0);
   addResult("dk", 1);
   addResult("dv", 2);
+  // Only their gradient reads the sinks: the LSE has them in it.
+  if (backward.hasDsinks()) {
+    addRows("sinks", op.getSinks().getType());
+    addRows("dsinks", typeOfResult(op, 3), /*isWritten=*/true);
+  }
   return data;
 }
 
@@ -141,6 +150,23 @@ static Reason checkElementTypes(AttentionOpInterface op,
   return std::nullopt;
 }
 
+/// Tensor memory has two tiles of scores, and the sums of dk and dv; dq takes
+/// the place of one of the scores.
+static Reason checkGradientHeadDims(const TargetDescription &target,
+                                    int64_t dim, int64_t dimV) {
+  for (int64_t each : {dim, dimV})
+    if (each % kGradientHeadDimStep != 0)
+      return llvm::formatv("head dim {0}: only multiples of {1}", each,
+                           kGradientHeadDimStep);
+  int64_t most = chooseBackwardTiles(target).queries;
+  if (std::max(dim, dimV) > most ||
+      2 * most + dim + dimV > int64_t(target.tmemColumns))
+    return llvm::formatv("head dim {0}: scores and sums of the gradient exceed "
+                         "the {1} columns of tensor memory",
+                         std::max(dim, dimV), target.tmemColumns);
+  return std::nullopt;
+}
+
 static Reason checkHeadDim(AttentionOpInterface op,
                            const TargetDescription &target, int64_t keys) {
   auto headDim = [](Value value) {
@@ -150,21 +176,13 @@ static Reason checkHeadDim(AttentionOpInterface op,
   if (ShapedType::isDynamic(dim) || ShapedType::isDynamic(dimV) ||
       ShapedType::isDynamic(headDim(op.getK())))
     return "a dynamic head dim";
+  if (isa<SdpaBackwardOp>(op.getOperation()))
+    return checkGradientHeadDims(target, dim, dimV);
   if (dim != dimV)
     return llvm::formatv("head dims {0} of q and k, {1} of v", dim, dimV);
   if (dim % kHeadDimStep != 0)
     return llvm::formatv("head dim {0}: only multiples of {1}", dim,
                          kHeadDimStep);
-  if (isa<SdpaBackwardOp>(op.getOperation())) {
-    // Two tiles of scores, and the sums of dk and dv; dq takes the place of one
-    // of the scores.
-    int64_t columns = 2 * (chooseBackwardTiles(target).queries + dim);
-    if (columns > target.tmemColumns)
-      return llvm::formatv("head dim {0}: scores and sums of the gradient "
-                           "exceed the {1} columns of tensor memory",
-                           dim, target.tmemColumns);
-    return std::nullopt;
-  }
   int64_t rows = chooseAttentionTiles(target, dim, std::nullopt, keys).rows;
   if (rows < kQueryTiles * target.mma.rows && keys != 0)
     return llvm::formatv(
@@ -316,12 +334,24 @@ static Reason checkRegions(AttentionOpInterface op) {
 
 /// What forward attention has and the gradient has not.
 static Reason checkGradient(SdpaBackwardOp op) {
-  if (!op.getScoreMod().empty())
-    return "score_mod in a gradient";
-  if (!op.getMaskMod().empty())
-    return "mask_mod in a gradient";
   if (op.getDeterministic())
     return "deterministic gradients";
+  return std::nullopt;
+}
+
+/// Whether threads have code for the derivative of score_mod.
+static Reason checkDerivative(SdpaBackwardOp op) {
+  Region &region = op.getScoreMod();
+  if (region.empty())
+    return std::nullopt;
+  if (Operation *bad = attn::findNonDifferentiable(region))
+    return llvm::formatv("score_mod cannot be differentiated through '{0}'",
+                         bad->getName().getStringRef());
+  ScoreDerivative derived(region);
+  if (Operation *bad = findUnvectorizable(derived.region))
+    return llvm::formatv(
+        "'{0}' in the derivative of score_mod: a thread has no code for it",
+        bad->getName().getStringRef());
   return std::nullopt;
 }
 
@@ -329,7 +359,7 @@ Reason fa4::explainUnsupported(AttentionOpInterface op,
                                const TargetDescription &target, int64_t keys) {
   if (target.mma.accumulatorSpace != AccumulatorSpace::TensorMemory)
     return "targets without tensor memory have no kernel yet";
-  if (op.getSinks())
+  if (op.getSinks() && isa<SdpaOp>(op.getOperation()))
     return "sinks";
   if (auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation()))
     if (Reason reason = checkGradient(backward))
@@ -339,6 +369,9 @@ Reason fa4::explainUnsupported(AttentionOpInterface op,
                         checkOperands(op), checkRegions(op)})
     if (reason)
       return reason;
+  // Of a region whose operations threads have.
+  if (auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation()))
+    return checkDerivative(backward);
   return std::nullopt;
 }
 

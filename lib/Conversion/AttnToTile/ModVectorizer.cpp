@@ -34,8 +34,8 @@ static bool isVectorizable(Operation *op) {
 }
 
 Operation *fa4::findUnvectorizable(Region &region) {
-  for (Operation &op : region.front().without_terminator())
-    if (!isVectorizable(&op))
+  for (Operation &op : region.front())
+    if (!op.hasTrait<OpTrait::IsTerminator>() && !isVectorizable(&op))
       return &op;
   return nullptr;
 }
@@ -60,13 +60,16 @@ Value fa4::broadcastTo(ImplicitLocOpBuilder &b, TileValue value, bool overRows,
                                      source);
 }
 
-TileValue fa4::inlineMod(ImplicitLocOpBuilder &b, Region &region,
-                         ArrayRef<TileValue> arguments, int64_t rows,
-                         int64_t columns) {
+SmallVector<TileValue> fa4::inlineMod(ImplicitLocOpBuilder &b, Region &region,
+                                      ArrayRef<TileValue> arguments,
+                                      ValueRange results, int64_t rows,
+                                      int64_t columns) {
   DenseMap<Value, TileValue> values;
   for (auto [argument, value] : llvm::zip(region.getArguments(), arguments))
     values[argument] = value;
-  for (Operation &op : region.front().without_terminator()) {
+  for (Operation &op : region.front()) {
+    if (op.hasTrait<OpTrait::IsTerminator>())
+      break;
     bool overRows = false, overColumns = false;
     for (Value operand : op.getOperands()) {
       overRows |= values.at(operand).overRows;
@@ -89,5 +92,6 @@ TileValue fa4::inlineMod(ImplicitLocOpBuilder &b, Region &region,
     for (auto [result, vector] : llvm::zip(op.getResults(), copy->getResults()))
       values[result] = {vector, overRows, overColumns};
   }
-  return values.at(region.front().getTerminator()->getOperand(0));
+  return llvm::map_to_vector(results,
+                             [&](Value value) { return values.at(value); });
 }

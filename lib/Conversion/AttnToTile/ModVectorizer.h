@@ -40,10 +40,13 @@ mlir::Value broadcastTo(mlir::ImplicitLocOpBuilder &b, TileValue value,
 
 /// Copies the operations of a region to the builder's insertion point, each
 /// over the dimensions along which its operands vary. The region must have no
-/// operation that cannot be vectorised. Returns the yielded value.
-TileValue inlineMod(mlir::ImplicitLocOpBuilder &b, mlir::Region &region,
-                    llvm::ArrayRef<TileValue> arguments, int64_t rows,
-                    int64_t columns);
+/// operation that cannot be vectorised. Returns what becomes of `results`,
+/// values of the region.
+llvm::SmallVector<TileValue> inlineMod(mlir::ImplicitLocOpBuilder &b,
+                                       mlir::Region &region,
+                                       llvm::ArrayRef<TileValue> arguments,
+                                       mlir::ValueRange results, int64_t rows,
+                                       int64_t columns);
 
 } // namespace fa4
 

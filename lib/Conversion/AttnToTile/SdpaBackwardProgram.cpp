@@ -8,6 +8,7 @@
 
 #include "SdpaBackwardProgram.h"
 #include "AttentionProgram.h"
+#include "ScoreDerivative.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -56,9 +57,14 @@ void RowProgram::preprocess() {
   ValueRange results = arguments.take_back(3);
   VectorType rowType = f32Type({rows});
 
-  Value rowLse = loadRows(lse, rows, firstRow, head);
+  Value rowLse = readRows(lse, rows, firstRow, head);
   Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, rowLse,
                                       splat(rowType, -kInfinity));
+  Value end = vector::BroadcastOp::create(
+      b, VectorType::get({rows}, b.getIndexType()), size(out, order.seq));
+  Value isBehind =
+      less(positions(rows, firstRow), end, arith::CmpIPredicate::sge);
+  empty = arith::OrIOp::create(b, empty, isBehind);
   Value shift = arith::MulFOp::create(b, rowLse, splat(rowType, -kLog2E));
   shift = arith::SelectOp::create(b, empty, splat(rowType, -kInfinity), shift);
   storeRows(shift, results[0], firstRow, head);
@@ -71,7 +77,7 @@ void RowProgram::preprocess() {
       vector::CombiningKind::ADD);
   if (dlse)
     delta =
-        arith::SubFOp::create(b, delta, loadRows(dlse, rows, firstRow, head));
+        arith::SubFOp::create(b, delta, readRows(dlse, rows, firstRow, head));
   storeRows(delta, results[1], firstRow, head);
 
   int64_t headDim = cast<MemRefType>(results[2].getType()).getShape().back();
@@ -84,6 +90,80 @@ void RowProgram::postprocess() {
   Value factor = splat(cast<VectorType>(tile.getType()), getScale(op));
   Value scaled = arith::MulFOp::create(b, tile, factor);
   storeTile(round(scaled, dq), dq, firstRow, head);
+}
+
+//===----------------------------------------------------------------------===//
+// Sinks
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Rows of tiles are heads, so that each thread sums for its head alone, always
+/// in the same order.
+class SinksProgram : AttentionProgram {
+public:
+  SinksProgram(SdpaBackwardOp op, tile::KernelOp kernel,
+               const BackwardTiles &tiles)
+      : AttentionProgram(op, kernel), tiles(tiles) {}
+
+  void build();
+
+private:
+  /// Adds the part of a block of queries to the sums.
+  Value buildStep(Value exponents, Value step, Value blocks, Value sums);
+  Value widen(Value rows) {
+    if (cast<VectorType>(rows.getType()).getElementType().isF32())
+      return rows;
+    return arith::ExtFOp::create(b, f32Type({tiles.heads}), rows);
+  }
+
+  BackwardTiles tiles;
+  Value firstHead;
+};
+} // namespace
+
+Value SinksProgram::buildStep(Value exponents, Value step, Value blocks,
+                              Value sums) {
+  Value sequence = fold<arith::DivUIOp>(step, blocks);
+  Value block = sub(step, mul(sequence, blocks));
+  auto type = f32Type({tiles.heads, tiles.sinkQueries});
+  auto load = [&](unsigned argument) -> Value {
+    return tile::LoadOp::create(
+        b, type, kernel.getArgument(argument),
+        ValueRange{sequence, firstHead, mul(block, index(tiles.sinkQueries))},
+        /*dims=*/DenseI64ArrayAttr());
+  };
+  Value p = math::Exp2Op::create(
+      b, arith::AddFOp::create(b, load(0),
+                               overColumns(exponents, tiles.sinkQueries)));
+  return vector::MultiDimReductionOp::create(
+      b, arith::MulFOp::create(b, p, load(1)), sums,
+      ArrayRef<bool>{false, true}, vector::CombiningKind::ADD);
+}
+
+void SinksProgram::build() {
+  auto arguments = kernel.getArguments();
+  Value shift = arguments[0], sinks = arguments[2], dsinks = arguments[3];
+  firstHead =
+      mul(tile::WorkTileOp::create(b, TypeRange{b.getIndexType()}).getResult(0),
+          index(tiles.heads));
+  VectorType rowType = f32Type({tiles.heads});
+  Type element = cast<MemRefType>(sinks.getType()).getElementType();
+  Value rows = tile::LoadRowsOp::create(
+      b, VectorType::get({tiles.heads}, element), sinks, firstHead, /*dim=*/0);
+  Value exponents =
+      arith::MulFOp::create(b, widen(rows), splat(rowType, kLog2E));
+  Value blocks = floorDiv(size(shift, order.lseSeq()), tiles.sinkQueries);
+  Value steps = max(mul(size(shift, *order.lseBatch()), blocks), 1);
+  auto loop = scf::ForOp::create(b, zero, steps, one, splat(rowType, 0.0));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    scf::YieldOp::create(b, buildStep(exponents, loop.getInductionVar(), blocks,
+                                      loop.getRegionIterArg(0)));
+  }
+  Value negative = arith::NegFOp::create(b, loop.getResult(0));
+  tile::StoreOp::create(b, round(negative, dsinks), dsinks, firstHead,
+                        /*to=*/Value(), /*dims=*/DenseI64ArrayAttr());
 }
 
 //===----------------------------------------------------------------------===//
@@ -109,6 +189,11 @@ public:
     sums = arguments[6];
     dk = arguments[7];
     dv = arguments[8];
+    captures = arguments.drop_front(9);
+    if (Region &region = op.getScoreMod(); !region.empty()) {
+      derived.emplace(region);
+      mayBeInfinite = !derived->isFinite();
+    }
   }
 
   void build();
@@ -125,6 +210,18 @@ private:
   KeyGradients buildStep(Value tk, Value tv, Value step,
                          const KeyGradients &state);
   Value visibleQueries(Value firstQuery);
+  /// The exponents of a block, and the derivative of its scores, if that is
+  /// not 1.
+  struct Exponents {
+    Value exponents, derivative;
+  };
+  Exponents buildExponents(Value tk, Value tq, Value step, Value firstQuery,
+                           Value queryHead);
+  Value multiplyDerivative(Value p, Value derivative);
+  /// score_mod with its derivative, if the op has a score_mod, and whether the
+  /// two may be infinite, or no number.
+  std::optional<ScoreDerivative> derived;
+  bool mayBeInfinite = false;
   void store(const KeyGradients &state);
 
   VectorType f32Tile() { return f32Type({keys, queries}); }
@@ -138,6 +235,7 @@ private:
   int64_t keys, queries;
   ScoreScale scale;
   Value q, k, v, dout, shift, delta, sums, dk, dv;
+  ValueRange captures;
 
   Value kvHead, group;
   Value firstKey, numQueries, numKeys;
@@ -151,6 +249,10 @@ private:
   /// The key of row r of the tile is seen by the queries from firstSeeing + r
   /// up to lastSeeing + r. Null if there is no such bound.
   Value firstSeeing, lastSeeing;
+  /// Queries behind the last one have to be masked. Otherwise the zeros that
+  /// are loaded for their q and dout, and their shift of -inf, are enough; but
+  /// score_mod may make a NaN of them.
+  bool masksQueries = false;
 };
 } // namespace
 
@@ -183,6 +285,13 @@ void SdpaBackwardProgram::computeQueryBlocks() {
       endBlock = max(min(end, endBlock), add(firstBlock, one));
       fullBelow = floorDiv(add(lastSeeing, 1), queries);
     }
+  }
+  std::optional<int64_t> knownQueries = getConstantIntValue(numQueries);
+  masksQueries =
+      mayBeInfinite && (!knownQueries || *knownQueries % queries != 0);
+  if (masksQueries) {
+    Value whole = floorDiv(numQueries, queries);
+    fullBelow = fullBelow ? min(fullBelow, whole) : whole;
   }
   // Where there are fewer keys than rows, all blocks are masked.
   std::optional<int64_t> known = getConstantIntValue(numKeys);
@@ -218,17 +327,64 @@ Value SdpaBackwardProgram::visibleQueries(Value firstQuery) {
       vector::StepOp::create(b, VectorType::get({queries}, b.getIndexType())));
   Value isKey = less(vector::StepOp::create(b, rowType),
                      overRow(sub(numKeys, firstKey)), Predicate::slt);
-  if (!firstSeeing && !lastSeeing)
+  if (!firstSeeing && !lastSeeing && !masksQueries)
     return overColumns(isKey, queries);
   Value first = firstSeeing ? positions(keys, sub(firstSeeing, firstQuery))
                             : overRow(zero);
   first = arith::SelectOp::create(b, isKey, first, overRow(index(queries)));
   Value visible = less(columns, overColumns(first, queries), Predicate::sge);
-  if (!lastSeeing)
+  if (!lastSeeing && !masksQueries)
     return visible;
-  Value last = positions(keys, sub(lastSeeing, firstQuery));
+  Value last =
+      lastSeeing ? positions(keys, sub(lastSeeing, firstQuery)) : Value();
+  if (masksQueries) {
+    Value end = overRow(sub(sub(numQueries, firstQuery), one));
+    last = last ? arith::MinSIOp::create(b, last, end) : end;
+  }
   Value notBehind = less(columns, overColumns(last, queries), Predicate::sle);
   return arith::AndIOp::create(b, visible, notBehind);
+}
+
+/// The exponents are masked, and not the scores, because ptxas 13.0 spills less
+/// so.
+SdpaBackwardProgram::Exponents
+SdpaBackwardProgram::buildExponents(Value tk, Value tq, Value step,
+                                    Value firstQuery, Value queryHead) {
+  Value scores = product(f32Tile(), tk, false, tq, true);
+  if (scale.before)
+    scores = arith::MulFOp::create(b, scores, splat(f32Tile(), *scale.before));
+  SmallVector<TileValue> arguments = getModArguments(
+      batch, queryHead,
+      {positions(queries, firstQuery), false, /*overColumns=*/true},
+      {positions(keys, firstKey), /*overRows=*/true}, captures);
+  Exponents result;
+  if (derived) {
+    SmallVector<Value> values =
+        inlineScoreMod(derived->region, scores, arguments,
+                       {derived->results.value, derived->results.derivative});
+    scores = values[0];
+    result.derivative = values[1];
+  }
+  Value exponents = math::FmaOp::create(
+      b, scores, splat(f32Tile(), scale.exponent),
+      overRows(loadRows(shift, queries, firstQuery, queryHead), keys));
+  result.exponents =
+      maskSteps(applyMaskMod(exponents, arguments), step, maskedBelow,
+                maskedFrom, [&] { return visibleQueries(firstQuery); });
+  return result;
+}
+
+/// A key of probability 0 contributes nothing, whatever the derivative of its
+/// score is.
+Value SdpaBackwardProgram::multiplyDerivative(Value p, Value derivative) {
+  if (!derivative)
+    return p;
+  Value product = arith::MulFOp::create(b, p, derivative);
+  if (!mayBeInfinite)
+    return product;
+  Value none = splat(f32Tile(), 0.0);
+  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, p, none);
+  return arith::SelectOp::create(b, isNone, none, product);
 }
 
 //===----------------------------------------------------------------------===//
@@ -240,23 +396,16 @@ SdpaBackwardProgram::KeyGradients
 SdpaBackwardProgram::buildStep(Value tk, Value tv, Value step,
                                const KeyGradients &state) {
   Value passed = fold<arith::DivUIOp>(step, group);
-  Value block = add(firstBlock, passed);
   Value queryHead = add(mul(kvHead, group), sub(step, mul(passed, group)));
-  Value firstQuery = mul(block, index(queries));
+  Value firstQuery = mul(add(firstBlock, passed), index(queries));
 
-  // P^T = exp2(c S^T + shift)
+  // P^T = exp2(c score_mod(S^T) + shift)
   Value tq = loadTile(q, queries, firstQuery, queryHead);
-  Value scores = product(f32Tile(), tk, false, tq, true);
-  if (scale.before)
-    scores = arith::MulFOp::create(b, scores, splat(f32Tile(), *scale.before));
-  Value exponents = math::FmaOp::create(
-      b, scores, splat(f32Tile(), scale.exponent),
-      overRows(loadRows(shift, queries, firstQuery, queryHead), keys));
-  // The exponents are masked, and not the scores, because ptxas 13.0 spills
-  // less so.
-  exponents = maskSteps(exponents, step, maskedBelow, maskedFrom,
-                        [&] { return visibleQueries(firstQuery); });
-  Value p = math::Exp2Op::create(b, exponents);
+  Exponents block = buildExponents(tk, tq, step, firstQuery, queryHead);
+  Value p = math::Exp2Op::create(b, block.exponents);
+  // The derivative is needed no longer once it has met the probabilities, which
+  // leave their registers for the product.
+  Value weights = multiplyDerivative(p, block.derivative);
 
   // dV += P^T dO
   Value tdo = loadTile(dout, queries, firstQuery, queryHead);
@@ -264,11 +413,11 @@ SdpaBackwardProgram::buildStep(Value tk, Value tv, Value step,
   next.dv = product(cast<VectorType>(state.dv.getType()), round(p, q), false,
                     tdo, false, state.dv);
 
-  // dS^T = P^T (V dO^T - delta)
+  // dS^T = P^T score_mod' (V dO^T - delta)
   Value dp = product(f32Tile(), tv, false, tdo, true);
   Value difference = arith::SubFOp::create(
       b, dp, overRows(loadRows(delta, queries, firstQuery, queryHead), keys));
-  Value ds = round(arith::MulFOp::create(b, p, difference), q);
+  Value ds = round(arith::MulFOp::create(b, weights, difference), q);
 
   // dK += dS^T Q, dQ += dS K
   next.dk = product(cast<VectorType>(state.dk.getType()), ds, false, tq, false,
@@ -324,4 +473,9 @@ void fa4::buildSdpaBackwardProgram(SdpaBackwardOp op, tile::KernelOp kernel,
 void fa4::buildPostprocessProgram(SdpaBackwardOp op, tile::KernelOp kernel,
                                   const BackwardTiles &tiles) {
   RowProgram(op, kernel, tiles.queries).postprocess();
+}
+
+void fa4::buildSinksProgram(SdpaBackwardOp op, tile::KernelOp kernel,
+                            const BackwardTiles &tiles) {
+  SinksProgram(op, kernel, tiles).build();
 }

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The gradient of attention is three kernels, of which each needs what the one
-// before has written (notation: attn.sdpa_backward).
+// The gradient of attention is three kernels, or four, of which each needs what
+// the one before has written (notation: attn.sdpa_backward).
 //
 //   preprocess   shift[i] = -log2(e) lse[i], -inf in rows that see no key
 //                delta[i] = rowsum(dout[i] * out[i]) - dlse[i]
@@ -15,9 +15,14 @@
 //   main         for each block of keys, over all blocks of queries that see
 //                one of them: dk, dv, and sums[i] += ds[i] k
 //   postprocess  dq[i] = scale sums[i], rounded
+//   sinks        dsinks[h] = - sum of exp2(log2(e) sinks[h] + shift[i])
+//   delta[i],
+//                if the op asks for it
 //
 // The sums of dq are f32 numbers in memory, because all blocks of keys add to
-// them.
+// them. The rows of shift and delta have room for whole blocks of queries, so
+// that each begins where the copy engine can read it whatever the length is;
+// queries behind the last one have a shift of -inf and a delta of 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,6 +44,9 @@ void buildPreprocessProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
 /// q, k, v, dout, shift, delta, sums, dk, dv and the captures.
 void buildSdpaBackwardProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                               const BackwardTiles &tiles);
+/// shift, delta, sinks, dsinks. The grid counts tiles of heads.
+void buildSinksProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
+                       const BackwardTiles &tiles);
 /// sums, dq.
 void buildPostprocessProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                              const BackwardTiles &tiles);

@@ -8,7 +8,6 @@
 
 #include "SdpaProgram.h"
 #include "AttentionProgram.h"
-#include "ModVectorizer.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -154,26 +153,14 @@ Value SdpaProgram::applyMods(Value scores, Value firstKey) {
         arith::MulFOp::create(b, scores, splat(f32Tile(keys), *scale.before));
   if (op.getScoreMod().empty() && op.getMaskMod().empty())
     return scores;
-  SmallVector<TileValue> arguments = {
-      {scores, true, true},
-      {batch},
-      {head},
-      {positions(rows, firstRow), /*overRows=*/true},
-      {positions(keys, firstKey), false, /*overColumns=*/true}};
-  for (Value capture : captures)
-    arguments.push_back({capture});
-  auto inlined = [&](Region &region, ArrayRef<TileValue> values) {
-    return broadcastTo(b, inlineMod(b, region, values, rows, keys), true, true,
-                       rows, keys);
-  };
-  if (!op.getScoreMod().empty())
-    scores = inlined(op.getScoreMod(), arguments);
-  if (!op.getMaskMod().empty()) {
-    Value visible = inlined(op.getMaskMod(), ArrayRef(arguments).drop_front());
-    scores = arith::SelectOp::create(b, visible, scores,
-                                     splat(f32Tile(keys), -kInfinity));
-  }
-  return scores;
+  SmallVector<TileValue> arguments = getModArguments(
+      batch, head, {positions(rows, firstRow), /*overRows=*/true},
+      {positions(keys, firstKey), false, /*overColumns=*/true}, captures);
+  if (Region &region = op.getScoreMod(); !region.empty())
+    scores = inlineScoreMod(region, scores, arguments,
+                            region.front().getTerminator()->getOperands())
+                 .front();
+  return applyMaskMod(scores, arguments);
 }
 
 /// Builds one comparison for each side of the band: the column against a limit

@@ -387,6 +387,21 @@ LogicalResult KernelSignature::requireRange(StringRef what,
   return success();
 }
 
+/// A number that divides a product of numbers and names, whatever the sizes
+/// are.
+static int64_t getDivisor(StringRef product) {
+  int64_t divisor = 1;
+  SmallVector<StringRef> factors;
+  product.split(factors, " * ");
+  for (StringRef factor : factors) {
+    if (auto number = getStaticSize(factor))
+      divisor *= *number;
+    else if (auto aligned = getAlignedSize(factor))
+      divisor *= aligned->multiple;
+  }
+  return divisor;
+}
+
 LogicalResult KernelSignature::requireMultiple(StringRef what,
                                                const std::string &expression,
                                                int64_t factor) {
@@ -395,10 +410,7 @@ LogicalResult KernelSignature::requireMultiple(StringRef what,
   auto number = getStaticSize(expression);
   if (number && *number % factor)
     return getKernel().emitOpError() << sentence << ", got " << *number;
-  // A product with such a number is one whatever the sizes are.
-  int64_t first;
-  StringRef rest = expression;
-  if (number || (!rest.consumeInteger(10, first) && first % factor == 0))
+  if (number || getDivisor(expression) % factor == 0)
     return success();
   requirements.push_back(
       {llvm::formatv("{0} % {1} == 0", expression, factor), sentence});
@@ -413,7 +425,8 @@ LogicalResult KernelSignature::addSizeConditions() {
     auto memref = dyn_cast<MemRefType>(type);
     for (int64_t dim = 0; memref && dim < memref.getRank(); ++dim) {
       StringRef name = getKernel().getDimName(argument, dim);
-      if (!seen.insert(name).second)
+      // What is rounded up from another size is in range where this one is.
+      if (getAlignedSize(name) || !seen.insert(name).second)
         continue;
       std::string what = getStaticSize(name)
                              ? llvm::formatv("dimension {0} of '{1}'", dim,
@@ -616,6 +629,8 @@ static ArrayAttr collectNames(KernelOp kernel, Builder &builder) {
   llvm::StringSet<> seen;
   auto add = [&](const Twine &twine) {
     std::string name = twine.str();
+    if (std::optional<AlignedSize> aligned = getAlignedSize(name))
+      name = aligned->name.str();
     if (!getStaticSize(name) && seen.insert(name).second)
       names.push_back(builder.getStringAttr(name));
   };

@@ -403,6 +403,20 @@ class Cta:
         return np.array([array[place] if is_there else 0], type_of(op.result_types[0])[1])
         yield
 
+    def _tile_load_rows(self, op, operands, values, state, mask):
+        """0 out of bounds."""
+        array = self.memory[op.operands[0]]
+        place = [int(_one(index, "an index")) for index in operands[1:]]
+        shape, dtype = type_of(op.result_types[0])
+        dim = int(op.properties["dim"].split(":")[0])
+        result = np.zeros(shape, dtype)
+        for row in range(shape[0]):
+            at = (*place[:dim], place[dim] + row, *place[dim + 1 :])
+            if all(0 <= index < size for index, size in zip(at, array.shape)):
+                result[row] = array[at]
+        return result[None]
+        yield
+
     def _tile_store(self, op, operands, values, state, mask):
         name = op.operands[1]
         array = self.memory[name]
@@ -723,7 +737,7 @@ def arguments_of(kernel: Op) -> list[Argument]:
     for text, (value, type) in zip(texts, block.arguments):
         name = re.search(r'tile\.name = "(\w+)"', text)[1]
         dims = re.search(r"tile\.dims = \[(.*?)\]", text)
-        result.append(Argument(name, tuple(re.findall(r'"(\w+)"', dims[1])) if dims else (), value, type))
+        result.append(Argument(name, tuple(re.findall(r'"(.+?)"', dims[1])) if dims else (), value, type))
     return result
 
 

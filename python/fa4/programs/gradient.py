@@ -4,10 +4,11 @@
 """A call of `attn.sdpa_backward` in any form that has kernels, from its text to the
 comparison of what the simulator wrote with float64.
 
-    gradient = Gradient(head_dim=64, sizes=Sizes(2, 8, 300, 4, 2), mask=Mask.causal("top_left"))
+    gradient = Gradient(head_dim=64, sizes=Sizes(2, 7, 300, 4, 2), mask=Mask.causal("top_left"))
     gradient.run(Path("out"))        # compiled, simulated, compared
 """
 
+import json
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,93 +16,104 @@ from pathlib import Path
 import numpy as np
 
 from fa4 import gpu, reference
-from fa4.programs.program import ROWS, Sizes, clauses_of, letters_of
-from fa4.reference import Mask
-
-RESULTS = ("dq", "dk", "dv")
+from fa4.programs.program import Form, clauses_of
 
 
 @dataclass(frozen=True)
-class Gradient:
-    """One form of the op, and a call. Sizes are dynamic but for the head dim and the
-    letters (B, Sq, Sk, Hq, Hkv) in `static`. A launch needs rows of the LSE at
-    multiples of 16 bytes, so that `sizes.sq` is a multiple of 4."""
+class Gradient(Form):
+    """A call of `attn.sdpa_backward`."""
 
-    head_dim: int = 64
-    dtype: str = "bf16"
-    layout: str = "bshd"
-    sizes: Sizes = Sizes()
-    mask: Mask | None = None
-    scale: float | None = None
     dlse: bool = False
-    kind: str = "memref"  # or "tensor"
-    static: frozenset = frozenset()
-    chip: str = "sm_100a"
-    options: tuple = ()
+    sinks: str | None = None  # Their element type.
+    dsinks: bool = False
 
     # -- Text ----------------------------------------------------------------
 
-    def letters(self, operand):
-        return letters_of(operand, self.layout)
-
-    def shape(self, operand):
-        return self.sizes.shape(self.letters(operand), self.head_dim)
-
-    def type(self, operand):
-        static = self.static | {"D"}
-        sizes = zip(self.shape(operand), self.letters(operand))
-        shape = "".join(f"{size if letter in static else '?'}x" for size, letter in sizes)
-        return f"{self.kind}<{shape}{'f32' if operand in ROWS else self.dtype}>"
+    def element(self, operand):
+        return self.sinks if operand in ("sinks", "dsinks") else super().element(operand)
 
     @property
-    def inputs(self):
-        return ("q", "k", "v", "out", "dout", "lse") + ("dlse",) * self.dlse
+    def operands(self):
+        return ("q", "k", "v", "out", "dout", "lse") + ("dlse",) * self.dlse + ("sinks",) * bool(self.sinks)
+
+    @property
+    def results(self):
+        return ("dq", "dk", "dv") + ("dsinks",) * self.dsinks
 
     def mlir(self):
         isBuffer = self.kind == "memref"
-        arguments = ", ".join(f"%{x}: {self.type(x)}" for x in self.inputs + RESULTS * isBuffer)
-        clauses = clauses_of(self.layout, self.mask, self.scale)
-        types = [self.type(x) for x in RESULTS]
-        given = ", ".join(self.type(x) for x in self.inputs[:6])
+        arguments = [f"%{x}: {self.type(x)}" for x in self.operands + self.results * isBuffer]
+        arguments += [f"%c{n}: {type}" for n, (type, _) in enumerate(self.captures)]
         dlse = f" dlse(%dlse : {self.type('dlse')})" if self.dlse else ""
+        clauses = clauses_of(self.layout, self.mask, self.scale)
+        clauses += f" sinks(%sinks : {self.type('sinks')})" if self.sinks else ""
+        clauses += self.captures_clause()
+        types = ", ".join(self.type(x) for x in self.results)
+        given = ", ".join(self.type(x) for x in self.operands[:6])
         op = f"attn.sdpa_backward %q, %k, %v out(%out) dout(%dout) lse(%lse){dlse} {clauses}"
+        head = f"func.func @gradient({', '.join(arguments)})"
         if isBuffer:
-            listed = ", ".join(f"%{x}" for x in RESULTS)
-            body = f"{op}\n    outs({listed} : {', '.join(types)})\n    : {given}\n  return"
-            return f"func.func @gradient({arguments}) {{\n  {body}\n}}\n"
-        body = f"%g:3 = {op}\n    : {given}\n    -> {', '.join(types)}\n  return %g#0, %g#1, %g#2 : {', '.join(types)}"
-        return f"func.func @gradient({arguments}) -> ({', '.join(types)}) {{\n  {body}\n}}\n"
+            names = ", ".join(f"%{x}" for x in self.results)
+            return f"{head} {{\n  {op}\n    outs({names} : {types})\n    : {given}{self.regions()}\n  return\n}}\n"
+        count = len(self.results)
+        names = ", ".join(f"%g#{n}" for n in range(count))
+        body = f"%g:{count} = {op}\n    : {given}\n    -> {types}{self.regions()}\n  return {names} : {types}"
+        return f"{head} -> ({types}) {{\n  {body}\n}}\n"
 
     # -- Numbers -------------------------------------------------------------
 
-    @property
-    def form(self):
-        return {"layout": self.layout, "mask": self.mask, "scale": self.scale}
-
     def draw(self, rng):
-        """Returns the inputs, {name: array}. `out` and `lse` are those of the forward op; the
+        """Returns the operands, {name: array}. `out` and `lse` are those of the forward op; the
         gradient of an LSE of -inf is 0."""
         dtype = gpu.DTYPES[self.dtype]
         given = {x: rng.standard_normal(self.shape(x)).astype(dtype) for x in ("q", "k", "v", "dout")}
-        out, lse = reference.sdpa(given["q"], given["k"], given["v"], **self.form)
+        if self.sinks:
+            given["sinks"] = rng.standard_normal(self.shape("sinks")).astype(gpu.dtype_of(self.sinks))
+        out, lse = reference.sdpa(given["q"], given["k"], given["v"], **self.form(given))
         given |= {"out": out.astype(dtype), "lse": lse.astype(np.float32)}
         if self.dlse:
             dlse = rng.standard_normal(lse.shape).astype(np.float32)
             given["dlse"] = np.where(np.isfinite(lse), dlse, np.float32(0))
         return given
 
+    def form(self, given):
+        """Returns the reference's keywords."""
+        return super().form() | ({"sinks": given["sinks"]} if self.sinks else {})
+
     def check(self, given, results):
-        """FlashAttention's rule. Raises AssertionError."""
+        """FlashAttention's rule. Returns name -> `reference.Errors`. Raises AssertionError."""
         call = [given[x] for x in ("q", "k", "v", "dout")]
-        exact = reference.sdpa_backward(*call, dlse=given.get("dlse"), **self.form)
-        narrow = reference.sdpa_backward_same_dtype(*call, dlse=given.get("dlse"), **self.form)
-        for name in RESULTS:
-            reference.check(results[name], getattr(exact, name), getattr(narrow, name).astype(np.float64), name)
+        form = self.form(given) | {"dlse": given.get("dlse")}
+        exact = reference.sdpa_backward(*call, **form)
+        narrow = reference.sdpa_backward_same_dtype(*call, **form)
+        if self.dsinks:
+            # Sums in f32 of what was given: too few numbers for a rule about the largest error.
+            said = reference.sdpa_backward(*call, out=given["out"], lse=given["lse"], **form).dsinks
+            reference.check_rounded(results["dsinks"], said, 1e-5 * (1 + np.abs(said).max()), "dsinks")
+        return {
+            name: reference.check(results[name], getattr(exact, name), getattr(narrow, name).astype(np.float64), name)
+            for name in ("dq", "dk", "dv")
+        }
+
+    # -- Running -------------------------------------------------------------
+
+    def compile(self, folder: Path):
+        """A kernel may spill. Raises CompileError."""
+        options = ["--verify-ptx=false", *self.options]
+        return gpu.compile_launches(self.mlir(), folder, self.chip, options=options)
+
+    def simulate(self, launches, given, seeds=(0, 0), policy="random", timeout=None):
+        """Simulates with all checks under each seed, and returns what the last run wrote, {name: array}.
+        Raises SimulationError."""
+        options = ["--threads", "1", f"--policy={policy}", *self.call(launches)]
+        # What no kernel reads is not in the manifest.
+        tensors = json.loads(launches.manifest.read_text())["tensors"]
+        read = {name: array for name, array in given.items() if name in tensors}
+        results = gpu.simulate(launches, read, self.results, seeds=seeds, options=options, timeout=timeout)
+        return dict(zip(self.results, results))
 
     def run(self, folder: Path, seeds=(0, 0), seed=0):
-        """Compiles to `folder`, simulates with all checks under each seed, and compares. Raises
-        CompileError, SimulationError or AssertionError."""
-        launches = gpu.compile_launches(self.mlir(), folder, self.chip, options=self.options)
+        """Compiles to `folder`, simulates, and compares. Raises CompileError, SimulationError or AssertionError."""
+        launches = self.compile(folder)
         given = self.draw(np.random.default_rng([seed, zlib.crc32(repr(self).encode())]))
-        results = gpu.simulate(launches, given, RESULTS, seeds=seeds, options=["--threads", "1"])
-        self.check(given, dict(zip(RESULTS, results)))
+        return self.check(given, self.simulate(launches, given, seeds))

@@ -38,23 +38,28 @@ class Sizes(NamedTuple):
     def hq(self):
         return self.hkv * self.group
 
-    def shape(self, letters, head_dim):
+    def shape(self, letters, head_dim, head_dim_v):
         """The shape that letters of `letters_of` stand for."""
-        values = {"B": self.b, "Sq": self.sq, "Sk": self.sk, "Hq": self.hq, "Hkv": self.hkv, "D": head_dim}
+        values = {"B": self.b, "Sq": self.sq, "Sk": self.sk, "Hq": self.hq, "Hkv": self.hkv}
+        values |= {"D": head_dim, "Dv": head_dim_v}
         return tuple(values[letter] for letter in letters)
 
 
-# Operands and results with a number for each row of queries, and those with a row for each key. All others have
-# a row for each query.
-ROWS, KEYS = ("lse", "dlse"), ("k", "v", "dk", "dv")
+# Operands and results with a number for each row of queries, for each head of queries, and with a row for each
+# key. All others have a row for each query.
+ROWS, HEADS, KEYS = ("lse", "dlse"), ("sinks", "dsinks"), ("k", "v", "dk", "dv")
+# Those with rows of the head dim of v.
+VALUES = ("v", "out", "dout", "dv")
 
 
 def letters_of(operand, layout):
-    """Of each dim of an operand or a result, the size: B, Sq, Sk, Hq, Hkv or D."""
+    """Of each dim of an operand or a result, the size: B, Sq, Sk, Hq, Hkv, D or Dv."""
     if operand in ROWS:
         return ["B", "Hq", "Sq"]
+    if operand in HEADS:
+        return ["Hq"]
     seq, head = ("Sk", "Hkv") if operand in KEYS else ("Sq", "Hq")
-    names = {"b": "B", "s": seq, "h": head, "d": "D"}
+    names = {"b": "B", "s": seq, "h": head, "d": "Dv" if operand in VALUES else "D"}
     return [names[letter] for letter in layout]
 
 
@@ -73,12 +78,13 @@ def clauses_of(layout, mask, scale):
 
 
 @dataclass(frozen=True)
-class Program:
-    """One form of the op, and a call. All is static and contiguous, or dynamic,
-    as `static` and `strided` say: letters B, Sq, Sk, Hq, Hkv of the sizes that
+class Form:
+    """One form of the forward op or of the gradient, and a call. All is static and contiguous, or
+    dynamic, as `static` and `strided` say: letters B, Sq, Sk, Hq, Hkv of the sizes that
     are static; data operand -> "static" or "dynamic" strides, which leave gaps."""
 
     head_dim: int = 64
+    head_dim_v: int | None = None  # As head_dim.
     dtype: str = "bf16"
     layout: str = "bshd"
     sizes: Sizes = Sizes()
@@ -87,11 +93,9 @@ class Program:
     score: tuple | None = None
     visible: tuple | None = None
     captures: tuple = ()  # (type, value)
-    lse: bool = True
     kind: str = "memref"  # or "tensor"
     static: frozenset = frozenset()
     strided: tuple = ()  # (operand, kind)
-    inputs: str = "normal"
     chip: str = "sm_100a"
     options: tuple = ()
 
@@ -101,7 +105,7 @@ class Program:
         return letters_of(operand, self.layout)
 
     def shape(self, operand):
-        return self.sizes.shape(self.letters(operand), self.head_dim)
+        return self.sizes.shape(self.letters(operand), self.head_dim, self.head_dim_v or self.head_dim)
 
     def strides(self, operand):
         """In elements, with gaps of 8 elements (16 bytes) between rows, and of
@@ -114,10 +118,13 @@ class Program:
             stride = (stride * size + 15) // 8 * 8
         return strides
 
+    def element(self, operand):
+        return "f32" if operand in ROWS else self.dtype
+
     def type(self, operand):
-        element = "f32" if operand == "lse" else self.dtype
+        element = self.element(operand)
         dims = "".join(
-            f"{size}x" if letter == "D" or letter in self.static else "?x"
+            f"{size}x" if letter in ("D", "Dv") or letter in self.static else "?x"
             for letter, size in zip(self.letters(operand), self.shape(operand))
         )
         layout = ""
@@ -129,17 +136,12 @@ class Program:
 
     # -- Text ----------------------------------------------------------------
 
-    @property
-    def results(self):
-        return ["out", "lse"] if self.lse else ["out"]
-
-    def clauses(self):
-        text = clauses_of(self.layout, self.mask, self.scale)
-        if self.captures:
-            names = ", ".join(f"%c{n}" for n in range(len(self.captures)))
-            types = ", ".join(type for type, _ in self.captures)
-            text += f" captures({names} : {types})"
-        return text
+    def captures_clause(self):
+        if not self.captures:
+            return ""
+        names = ", ".join(f"%c{n}" for n in range(len(self.captures)))
+        types = ", ".join(type for type, _ in self.captures)
+        return f" captures({names} : {types})"
 
     def regions(self):
         types = [type for type, _ in self.captures]
@@ -148,27 +150,6 @@ class Program:
             if expression is not None:
                 text += "\n    " + mods.region(expression, types, kind)
         return text
-
-    def mlir(self):
-        inputs = ["q", "k", "v"]
-        memref = self.kind == "memref"
-        arguments = inputs + (self.results if memref else [])
-        text = ", ".join(f"%{name}: {self.type(name)}" for name in arguments)
-        for n, (type, _) in enumerate(self.captures):
-            text += f", %c{n}: {type}"
-        types = ", ".join(self.type(name) for name in inputs)
-        names = ", ".join(f"%{name}" for name in self.results)
-        out = ", ".join(self.type(name) for name in self.results)
-        if memref:
-            return (
-                f"func.func @program({text}) {{\n  attn.sdpa %q, %k, %v {self.clauses()}\n"
-                f"    outs({names} : {out}) : {types}{self.regions()}\n  return\n}}\n"
-            )
-        return (
-            f"func.func @program({text}) -> ({out}) {{\n  {names} = attn.sdpa %q, %k, %v "
-            f"{self.clauses()}\n    : {types} -> {out}{self.regions()}\n"
-            f"  return {names} : {out}\n}}\n"
-        )
 
     # -- Numbers -------------------------------------------------------------
 
@@ -183,21 +164,7 @@ class Program:
             form["captures"] = tuple(value for _, value in self.captures)
         return form
 
-    def draw(self, seed):
-        """Draws q, k, v in the op's dtype and layout."""
-        sizes = self.sizes
-        shapes = [
-            (sizes.b, tokens, heads, self.head_dim)
-            for tokens, heads in ((sizes.sq, sizes.hq), *[(sizes.sk, sizes.hkv)] * 2)
-        ]
-        rng = np.random.default_rng([seed, zlib.crc32(repr(self).encode())])
-        order = ["bshd".index(letter) for letter in self.layout]
-        return tuple(
-            np.ascontiguousarray(x.transpose(order)).astype(gpu.DTYPES[self.dtype])
-            for x in grid.INPUTS[self.inputs](rng, *shapes)
-        )
-
-    def call(self, kernel: gpu.Kernel):
+    def call(self, kernel: gpu.Kernel | gpu.Launches):
         """Returns the sizes, strides and captures that the manifest leaves open, for
         fa4-sim."""
         sizes = self.sizes
@@ -211,6 +178,54 @@ class Program:
         values["sm_count"] = grid.SM_COUNT
         known = json.loads(kernel.manifest.read_text())["sizes"]
         return [f"{name}={values[name]}" for name in known]
+
+
+@dataclass(frozen=True)
+class Program(Form):
+    """A call of `attn.sdpa`."""
+
+    lse: bool = True
+    inputs: str = "normal"
+
+    @property
+    def results(self):
+        return ["out", "lse"] if self.lse else ["out"]
+
+    def mlir(self):
+        inputs = ["q", "k", "v"]
+        memref = self.kind == "memref"
+        clauses = clauses_of(self.layout, self.mask, self.scale) + self.captures_clause()
+        arguments = inputs + (self.results if memref else [])
+        text = ", ".join(f"%{name}: {self.type(name)}" for name in arguments)
+        for n, (type, _) in enumerate(self.captures):
+            text += f", %c{n}: {type}"
+        types = ", ".join(self.type(name) for name in inputs)
+        names = ", ".join(f"%{name}" for name in self.results)
+        out = ", ".join(self.type(name) for name in self.results)
+        if memref:
+            return (
+                f"func.func @program({text}) {{\n  attn.sdpa %q, %k, %v {clauses}\n"
+                f"    outs({names} : {out}) : {types}{self.regions()}\n  return\n}}\n"
+            )
+        return (
+            f"func.func @program({text}) -> ({out}) {{\n  {names} = attn.sdpa %q, %k, %v "
+            f"{clauses}\n    : {types} -> {out}{self.regions()}\n"
+            f"  return {names} : {out}\n}}\n"
+        )
+
+    def draw(self, seed):
+        """Draws q, k, v in the op's dtype and layout."""
+        sizes = self.sizes
+        shapes = [
+            (sizes.b, tokens, heads, self.head_dim)
+            for tokens, heads in ((sizes.sq, sizes.hq), *[(sizes.sk, sizes.hkv)] * 2)
+        ]
+        rng = np.random.default_rng([seed, zlib.crc32(repr(self).encode())])
+        order = ["bshd".index(letter) for letter in self.layout]
+        return tuple(
+            np.ascontiguousarray(x.transpose(order)).astype(gpu.DTYPES[self.dtype])
+            for x in grid.INPUTS[self.inputs](rng, *shapes)
+        )
 
 
 # ---------------------------------------------------------------------------

@@ -6,11 +6,14 @@
 // The rows' factor of 2^x: -log2(e) lse, and -inf for rows that see no key.
 // CHECK-LABEL: tile.kernel @causal_preprocess_kernel(
 // CHECK-SAME: tile.name = "dlse"
+// CHECK-SAME: tile.dims = ["B", "Hq", "align(Sq, 128)"], tile.name = "shift"
 // CHECK-SAME: grid = [#tile.extent<"Sq" by 128>, #tile.extent<"Hq">, #tile.extent<"B">]
 // CHECK-DAG: %[[LOG2E:.*]] = arith.constant dense<-1.44269502> : vector<128xf32>
 // CHECK-DAG: %[[INF:.*]] = arith.constant dense<0xFF800000> : vector<128xf32>
-// CHECK: %[[LSE:.*]] = tile.load %{{.*}} : memref<?x?x?xf32> -> vector<128xf32>
-// CHECK: %[[EMPTY:.*]] = arith.cmpf oeq, %[[LSE]], %[[INF]]
+// CHECK: %[[LSE:.*]] = tile.load_rows %{{.*}} dim 2 : memref<?x?x?xf32> -> vector<128xf32>
+// CHECK: %[[NONE:.*]] = arith.cmpf oeq, %[[LSE]], %[[INF]]
+// CHECK: %[[BEHIND:.*]] = arith.cmpi sge
+// CHECK: %[[EMPTY:.*]] = arith.ori %[[NONE]], %[[BEHIND]]
 // CHECK: %[[SCALED:.*]] = arith.mulf %[[LSE]], %[[LOG2E]]
 // CHECK: %[[SHIFT:.*]] = arith.select %[[EMPTY]], %[[INF]], %[[SCALED]]
 // CHECK: tile.store %[[SHIFT]]
@@ -88,4 +91,51 @@ func.func @full(%q: tensor<1x128x2x64xf16>, %k: tensor<1x256x2x64xf16>, %o: tens
       tensor<1x128x2x64xf16>, tensor<1x128x2x64xf16>, tensor<1x2x128xf32>
       -> tensor<1x128x2x64xf16>, tensor<1x256x2x64xf16>, tensor<1x256x2x64xf16>
   return %dq, %dk, %dv : tensor<1x128x2x64xf16>, tensor<1x256x2x64xf16>, tensor<1x256x2x64xf16>
+}
+
+// -----
+
+// Regions see keys as rows and queries as columns. The probabilities meet the derivative of the score
+// before those of the masked keys meet anything; sinks have a kernel of their own.
+// CHECK-LABEL: tile.kernel @regions_kernel(
+// CHECK-SAME: tile.name = "capture0"
+// CHECK: scf.for
+// CHECK: %[[S:.*]] = tile.mma
+// CHECK: %[[X:.*]] = arith.mulf %[[S]]
+// CHECK: %[[T:.*]] = math.tanh
+// CHECK-DAG: %[[SQUARE:.*]] = arith.mulf %[[T]], %[[T]]
+// CHECK-DAG: %[[SLOPE:.*]] = arith.subf %{{.*}}, %[[SQUARE]]
+// CHECK: math.fma
+// CHECK: %[[VISIBLE:.*]] = arith.cmpi ult, %{{.*}} : vector<128x128xindex>
+// CHECK: arith.select %[[VISIBLE]]
+// CHECK: %[[P:.*]] = math.exp2
+// CHECK: %[[W:.*]] = arith.mulf %[[P]], %{{.*}} : vector<128x128xf32>
+// CHECK: arith.truncf %[[P]]
+// CHECK: %[[DIFFERENCE:.*]] = arith.subf
+// CHECK: arith.mulf %[[W]], %[[DIFFERENCE]]
+// CHECK-LABEL: tile.kernel @regions_sinks_kernel(
+// CHECK-SAME: grid = [#tile.extent<"2" by 128>]
+// CHECK: tile.load_rows %{{.*}} dim 0 : memref<2xf32> -> vector<128xf32>
+// CHECK: scf.for
+// CHECK: vector.multi_reduction <add>
+// CHECK: tile.store
+func.func @regions(%q: tensor<1x128x2x64xf16>, %k: tensor<1x256x2x64xf16>, %o: tensor<1x128x2x64xf16>, %lse: tensor<1x2x128xf32>,
+                   %sinks: tensor<2xf32>, %cap: f32)
+    -> (tensor<1x128x2x64xf16>, tensor<1x256x2x64xf16>, tensor<1x256x2x64xf16>, tensor<2xf32>) {
+  %dq, %dk, %dv, %dsinks = attn.sdpa_backward %q, %k, %k out(%o) dout(%o) lse(%lse) layout<bshd>
+      sinks(%sinks : tensor<2xf32>) captures(%cap : f32)
+    : tensor<1x128x2x64xf16>, tensor<1x256x2x64xf16>, tensor<1x256x2x64xf16>,
+      tensor<1x128x2x64xf16>, tensor<1x128x2x64xf16>, tensor<1x2x128xf32>
+      -> tensor<1x128x2x64xf16>, tensor<1x256x2x64xf16>, tensor<1x256x2x64xf16>, tensor<2xf32>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %c: f32) {
+      %x = arith.divf %s, %c : f32
+      %t = math.tanh %x : f32
+      %r = arith.mulf %t, %c : f32
+      attn.yield %r : f32
+    }
+    mask_mod(%b: index, %h: index, %i: index, %j: index, %c: f32) {
+      %r = arith.cmpi ult, %j, %i : index
+      attn.yield %r : i1
+    }
+  return %dq, %dk, %dv, %dsinks : tensor<1x128x2x64xf16>, tensor<1x256x2x64xf16>, tensor<1x256x2x64xf16>, tensor<2xf32>
 }

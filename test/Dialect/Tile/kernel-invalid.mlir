@@ -261,3 +261,10 @@ tile.kernel @budget() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} 
   tile.role @r kind(vector) registers(20) {
   }
 }
+
+// -----
+
+// expected-error @+1 {{argument 'x': dimension name 'align(N)' is neither a name, a number nor 'align(NAME, MULTIPLE)'}}
+tile.kernel @align(%x: memref<?xf32> {tile.name = "x", tile.dims = ["align(N)"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+}

@@ -19,11 +19,11 @@ tile.kernel @rank(%x: memref<?x?xi32> {tile.name = "x", tile.dims = ["M", "N"]})
 
 // -----
 
-tile.kernel @type(%x: memref<?xbf16> {tile.name = "x", tile.dims = ["N"]})
+tile.kernel @type(%x: memref<?xi16> {tile.name = "x", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N">]} {
   %i = tile.work_tile : index
-  // expected-error @below {{result #0 must be 32-bit float or 32-bit signless integer or 64-bit signless integer, but got 'bf16'}}
-  %n = tile.load_scalar %x[%i] : memref<?xbf16>
+  // expected-error @below {{result #0 must be 32-bit float or bfloat16 type or 16-bit float or 32-bit signless integer or 64-bit signless integer, but got 'i16'}}
+  %n = tile.load_scalar %x[%i] : memref<?xi16>
 }
 
 // -----

@@ -230,3 +230,35 @@ tile.kernel @no_mask() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]}
     tile.commit %s : <vector<128x4xf32>>
   }
 }
+
+// -----
+
+// What stands in front of a write and is computed from what the write needs is built with
+// its fragment: the product with the exponential, and not the exponential, is held.
+// CHECK-LABEL: tile.kernel @early
+tile.kernel @early() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" tmem stages(1) : <vector<128x8xf32>>
+  %p = tile.channel "p" tmem stages(1) : <vector<128x8xbf16>>
+  %w = tile.channel "w" tmem stages(1) : <vector<128x8xbf16>>
+  tile.role @compute kind(vector) {
+    // CHECK-COUNT-2: math.exp2
+    // CHECK: tile.write {{.*}}, %p : vector<4xbf16>
+    // CHECK-COUNT-2: arith.mulf
+    // CHECK-COUNT-2: math.exp2
+    // CHECK: tile.write {{.*}}, %p[4] : vector<4xbf16>
+    // CHECK-COUNT-2: arith.mulf
+    // CHECK: tile.commit %p
+    // CHECK-NOT: arith.mulf
+    // CHECK: tile.commit %w
+    tile.wait %s : <vector<128x8xf32>>
+    %x = tile.read %s : <vector<128x8xf32>> -> vector<8xf32>
+    %e = math.exp2 %x : vector<8xf32>
+    %f = arith.mulf %e, %x : vector<8xf32>
+    %y = arith.truncf %e : vector<8xf32> to vector<8xbf16>
+    tile.write %y, %p : vector<8xbf16>, <vector<128x8xbf16>>
+    tile.commit %p : <vector<128x8xbf16>>
+    %z = arith.truncf %f : vector<8xf32> to vector<8xbf16>
+    tile.write %z, %w : vector<8xbf16>, <vector<128x8xbf16>>
+    tile.commit %w : <vector<128x8xbf16>>
+  }
+}

@@ -385,3 +385,17 @@ tile.kernel @lanes(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"], tile.o
     tile.put %one, %y[%b] dim 0 : f32, memref<?xf32>
   }
 }
+
+// -----
+
+// A dimension that is rounded up further than the work tiles reach.
+tile.kernel @aligned(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]},
+                     %y: memref<?xf32> {tile.name = "y", tile.dims = ["align(N, 256)"], tile.output = "once"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c128 = arith.constant 128 : index
+  %v = arith.constant dense<1.0> : vector<128xf32>
+  %i = tile.work_tile : index
+  %row = arith.muli %i, %c128 : index
+  // expected-error @below {{output 'y': the work tile's coordinate 0 counts along 'N', but selects elements of dimension 0 (align(N, 256))}}
+  tile.store %v, %y[%row] : vector<128xf32>, memref<?xf32>
+}

@@ -114,3 +114,18 @@ tile.kernel @partial(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["M", "6
   %v = arith.constant dense<1.0> : vector<64x64xf32>
   tile.store %v, %y[%c0, %c0] : vector<64x64xf32>, memref<?x64xf32>
 }
+
+// -----
+
+// As many blocks as work tiles: the dimension ends where the last of them does.
+tile.kernel @aligned(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]},
+                     %y: memref<?xf32> {tile.name = "y", tile.dims = ["align(N, 128)"], tile.output = "once"},
+                     %z: memref<?xf32> {tile.name = "z", tile.dims = ["align(N, 64)"], tile.output = "once"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c128 = arith.constant 128 : index
+  %v = arith.constant dense<1.0> : vector<128xf32>
+  %i = tile.work_tile : index
+  %row = arith.muli %i, %c128 : index
+  tile.store %v, %y[%row] : vector<128xf32>, memref<?xf32>
+  tile.store %v, %z[%row] : vector<128xf32>, memref<?xf32>
+}

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttnDecompose.h"
-#include "ModRegions.h"
+#include "fa4/Dialect/Attn/Transforms/ModRegions.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"

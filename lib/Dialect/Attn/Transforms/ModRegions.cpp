@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ModRegions.h"
+#include "fa4/Dialect/Attn/Transforms/ModRegions.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -44,10 +44,11 @@ public:
   Value constant(Type type, double value) {
     return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
   }
-  Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
-  Value sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
-  Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
-  Value div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
+  // Derivatives are constants in many places, most of all 1.
+  Value add(Value x, Value y) { return b.createOrFold<arith::AddFOp>(x, y); }
+  Value sub(Value x, Value y) { return b.createOrFold<arith::SubFOp>(x, y); }
+  Value mul(Value x, Value y) { return b.createOrFold<arith::MulFOp>(x, y); }
+  Value div(Value x, Value y) { return b.createOrFold<arith::DivFOp>(x, y); }
   Value neg(Value x) { return arith::NegFOp::create(b, x); }
   Value scale(Value x, double factor) {
     return mul(x, constant(x.getType(), factor));
@@ -150,10 +151,14 @@ Value Rules::deriveArith(Operation *op, ValueRange x, ArrayRef<Value> dx,
                          Value r) {
   Value zero = constant(r.getType(), 0.0);
   auto orZero = [&](Value value) { return value ? value : zero; };
+  // Null stands for 0.
+  auto sum = [&](Value x, Value y) { return x && y ? add(x, y) : x ? x : y; };
   using Predicate = arith::CmpFPredicate;
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case([&](arith::AddFOp) { return add(orZero(dx[0]), orZero(dx[1])); })
-      .Case([&](arith::SubFOp) { return sub(orZero(dx[0]), orZero(dx[1])); })
+      .Case([&](arith::AddFOp) { return sum(dx[0], dx[1]); })
+      .Case([&](arith::SubFOp) {
+        return dx[1] ? sub(orZero(dx[0]), dx[1]) : dx[0];
+      })
       .Case([&](arith::NegFOp) { return neg(dx[0]); })
       .Case([&](arith::MulFOp) {
         if (!dx[1])
@@ -165,15 +170,13 @@ Value Rules::deriveArith(Operation *op, ValueRange x, ArrayRef<Value> dx,
       .Case([&](arith::DivFOp) {
         if (!dx[1])
           return div(dx[0], x[1]);
-        return div(sub(orZero(dx[0]), mul(r, dx[1])), x[1]);
+        Value product = mul(r, dx[1]);
+        return div(dx[0] ? sub(dx[0], product) : neg(product), x[1]);
       })
       .Case([&](math::FmaOp) {
-        Value sum = orZero(dx[2]);
-        if (dx[0])
-          sum = add(sum, mul(dx[0], x[1]));
-        if (dx[1])
-          sum = add(sum, mul(x[0], dx[1]));
-        return sum;
+        Value ofProduct = sum(dx[0] ? mul(dx[0], x[1]) : Value(),
+                              dx[1] ? mul(x[0], dx[1]) : Value());
+        return sum(ofProduct, dx[2]);
       })
       .Case<arith::MaximumFOp, arith::MaxNumFOp>([&](auto) {
         return selectIf(Predicate::OGE, x[0], x[1], orZero(dx[0]),
@@ -364,9 +367,13 @@ static Operation *findNonDifferentiable(Block &block, DenseSet<Value> &active) {
   return nullptr;
 }
 
-LogicalResult fa4::attn::verifyDifferentiable(Operation *user, Region &region) {
+Operation *fa4::attn::findNonDifferentiable(Region &region) {
   DenseSet<Value> active = {region.getArgument(0)};
-  Operation *bad = findNonDifferentiable(region.front(), active);
+  return ::findNonDifferentiable(region.front(), active);
+}
+
+LogicalResult fa4::attn::verifyDifferentiable(Operation *user, Region &region) {
+  Operation *bad = findNonDifferentiable(region);
   if (!bad)
     return success();
   InFlightDiagnostic diag =

@@ -374,11 +374,24 @@ Coverage OutputCheck::checkKinds() {
 // Blocks
 //===----------------------------------------------------------------------===//
 
+/// Whether a dimension has as many blocks of `tile` elements as another: both
+/// have one size, or one is the other, rounded up within the last block.
+static bool haveEqualBlocks(StringRef a, StringRef b, int64_t tile) {
+  if (a == b)
+    return true;
+  auto x = getStaticSize(a), y = getStaticSize(b);
+  if (x && y)
+    return *x > 0 && *y > 0 &&
+           llvm::divideCeil(*x, tile) == llvm::divideCeil(*y, tile);
+  std::optional<AlignedSize> aligned = getAlignedSize(b);
+  return aligned && aligned->name == a && tile % aligned->multiple == 0;
+}
+
 Coverage OutputCheck::checkGridCoordinate(unsigned dim,
                                           const Coordinate &coordinate) {
   auto extent = cast<ExtentAttr>(kernel.getGrid()[coordinate.axis]);
   StringRef size = kernel.getDimName(argument, dim);
-  if (extent.getSize() != size)
+  if (!haveEqualBlocks(extent.getSize(), size, extent.getTile()))
     return wrong(stores.front().op,
                  "the work tile's coordinate " + Twine(coordinate.axis) +
                      " counts along '" + extent.getSize() +

@@ -12,6 +12,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -132,6 +133,25 @@ std::optional<int64_t> fa4::tile::getStaticSize(StringRef name) {
   return size;
 }
 
+std::optional<AlignedSize> fa4::tile::getAlignedSize(StringRef name) {
+  AlignedSize size;
+  if (!name.consume_front("align(") || !name.consume_back(")"))
+    return std::nullopt;
+  StringRef multiple;
+  std::tie(size.name, multiple) = name.split(", ");
+  if (size.name.empty() || size.name.contains('(') ||
+      getStaticSize(size.name) || multiple.getAsInteger(10, size.multiple) ||
+      size.multiple < 1)
+    return std::nullopt;
+  return size;
+}
+
+std::string fa4::tile::alignSize(StringRef name, int64_t multiple) {
+  if (std::optional<int64_t> size = getStaticSize(name))
+    return std::to_string(llvm::alignTo(*size, multiple));
+  return llvm::formatv("align({0}, {1})", name, multiple);
+}
+
 bool fa4::tile::fitsChip(VectorType tile) {
   uint64_t elements = 1;
   for (uint64_t size : tile.getShape())
@@ -166,6 +186,10 @@ static LogicalResult verifyKernelArg(KernelOp op, unsigned arg,
            << "'";
   for (auto [size, attr] : llvm::zip(memref.getShape(), dims)) {
     StringRef dim = cast<StringAttr>(attr).getValue();
+    if (dim.contains('(') && !getAlignedSize(dim))
+      return op.emitOpError("argument '")
+             << name.getValue() << "': dimension name '" << dim
+             << "' is neither a name, a number nor 'align(NAME, MULTIPLE)'";
     std::optional<int64_t> number = getStaticSize(dim);
     if (!number)
       dimNames.insert(dim);
@@ -277,10 +301,10 @@ static LogicalResult verifyTileSizes(Operation *op) {
 /// Checks that the kernel writes to no tensor from which it reads scalars.
 static LogicalResult verifyScalarSources(KernelOp kernel) {
   llvm::SmallDenseMap<Value, Operation *> writers;
-  SmallVector<LoadScalarOp> loads;
+  SmallVector<Operation *> loads;
   kernel.walk([&](Operation *op) {
-    if (auto load = dyn_cast<LoadScalarOp>(op))
-      loads.push_back(load);
+    if (isa<LoadScalarOp, LoadRowsOp>(op))
+      loads.push_back(op);
     else if (auto store = dyn_cast<StoreOp>(op))
       writers.try_emplace(store.getDest(), op);
     else if (auto add = dyn_cast<ReduceAddOp>(op))
@@ -288,14 +312,14 @@ static LogicalResult verifyScalarSources(KernelOp kernel) {
     else if (auto put = dyn_cast<PutOp>(op))
       writers.try_emplace(put.getDest(), op);
   });
-  for (LoadScalarOp load : loads) {
+  for (Operation *load : loads) {
     // Another argument, or none, is the matter of the operation's verifier.
-    auto source = dyn_cast<BlockArgument>(load.getSource());
+    auto source = dyn_cast<BlockArgument>(load->getOperand(0));
     if (!source || source.getOwner()->getParentOp() != kernel)
       continue;
     StringRef name = kernel.getArgName(source.getArgNumber());
     if (Operation *writer = writers.lookup(source)) {
-      InFlightDiagnostic error = load.emitOpError("reads '")
+      InFlightDiagnostic error = load->emitOpError("reads '")
                                  << name
                                  << "', to which the kernel writes: roles read "
                                     "a scalar at any time, so its tensor must "
@@ -304,7 +328,7 @@ static LogicalResult verifyScalarSources(KernelOp kernel) {
       return error;
     }
     if (kernel.getOutputKind(source.getArgNumber()))
-      return load.emitOpError("reads '")
+      return load->emitOpError("reads '")
              << name << "', which is an output ('" << kArgOutput << "')";
   }
   return success();
@@ -369,14 +393,27 @@ static LogicalResult verifyMemoryOp(Op op, MemRefType memref, VectorType tile) {
 SmallVector<int64_t> LoadOp::getTileDims() {
   return tileDims(*this, getSource().getType(), getTile().getType());
 }
-LogicalResult LoadScalarOp::verify() {
-  auto source = dyn_cast<BlockArgument>(getSource());
+template <typename Op> static LogicalResult verifyConstantSource(Op op) {
+  auto source = dyn_cast<BlockArgument>(op.getSource());
   if (!source || !isa<KernelOp>(source.getOwner()->getParentOp()))
-    return emitOpError("must read an argument of a tile.kernel, which does not "
-                       "change while the kernel runs");
-  int64_t rank = getSource().getType().getRank();
-  if (static_cast<int64_t>(getIndices().size()) != rank)
-    return emitOpError("needs ") << rank << " indices, one a dimension";
+    return op.emitOpError("must read an argument of a tile.kernel, which does "
+                          "not change while the kernel runs");
+  int64_t rank = op.getSource().getType().getRank();
+  if (static_cast<int64_t>(op.getIndices().size()) != rank)
+    return op.emitOpError("needs ") << rank << " indices, one a dimension";
+  return success();
+}
+LogicalResult LoadScalarOp::verify() { return verifyConstantSource(*this); }
+LogicalResult LoadRowsOp::verify() {
+  if (failed(verifyConstantSource(*this)))
+    return failure();
+  MemRefType type = getSource().getType();
+  if (static_cast<int64_t>(getDim()) < 0 ||
+      static_cast<int64_t>(getDim()) >= type.getRank())
+    return emitOpError("names dimension ")
+           << int64_t(getDim()) << " of a tensor of " << type.getRank();
+  if (getTile().getType().getElementType() != type.getElementType())
+    return emitOpError("reads ") << getTile().getType() << " from " << type;
   return success();
 }
 LogicalResult LoadOp::verify() {

@@ -121,7 +121,8 @@ void LaneLayouts::Inference::visit(Operation *op) {
       })
       .Case(
           [&](RescaleOp op) { require(op, op.getFactor(), LaneLayout::Rows); })
-      .Case([&](StoreOp op) { require(op, op.getTile(), LaneLayout::Rows); })
+      .Case<StoreOp, LoadRowsOp>(
+          [&](auto op) { require(op, op.getTile(), LaneLayout::Rows); })
       .Case([&](CommitOp op) {
         if (op.getValue() && isa<VectorType>(op.getValue().getType()))
           require(op, op.getValue(), LaneLayout::Rows);

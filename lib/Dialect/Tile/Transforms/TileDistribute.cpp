@@ -68,6 +68,7 @@ private:
   LogicalResult lowerCommit(CommitOp op, OpBuilder &b);
   LogicalResult lowerRescale(RescaleOp op, OpBuilder &b);
   LogicalResult lowerStore(StoreOp op, OpBuilder &b);
+  void lowerLoadRows(LoadRowsOp op, OpBuilder &b);
   void commitRescaled(CommitOp commit, RescaleOp rescale, OpBuilder &b);
   void commitWritten(CommitOp commit, OpBuilder &b);
   Value rowsToScale(RescaleOp op, OpBuilder &b);
@@ -442,6 +443,20 @@ LogicalResult Distributor::lowerStore(StoreOp op, OpBuilder &b) {
   return success();
 }
 
+/// Each thread reads the element of its row.
+void Distributor::lowerLoadRows(LoadRowsOp op, OpBuilder &b) {
+  SmallVector<Value> indices;
+  for (Value index : op.getIndices())
+    indices.push_back(lane(index));
+  Value row = RowOp::create(b, op.getLoc(), b.getIndexType());
+  Value &ofRow = indices[op.getDim()];
+  ofRow = arith::AddIOp::create(b, op.getLoc(), ofRow, row);
+  setLane(op.getTile(),
+          LoadScalarOp::create(b, op.getLoc(),
+                               op.getTile().getType().getElementType(),
+                               op.getSource(), indices));
+}
+
 //===----------------------------------------------------------------------===//
 // Shapes
 //===----------------------------------------------------------------------===//
@@ -713,6 +728,10 @@ LogicalResult Distributor::lower(Operation &op, OpBuilder &b) {
       .Case([&](arith::ConstantOp op) { return lowerConstant(op, b); })
       .Case([&](vector::StepOp op) {
         lowerStep(op, b);
+        return success();
+      })
+      .Case([&](LoadRowsOp op) {
+        lowerLoadRows(op, b);
         return success();
       })
       .Case([&](vector::BroadcastOp op) { return lowerBroadcast(op, b); })

@@ -38,7 +38,8 @@ static void sinkWait(WaitOp wait) {
 /// Whether lanes can work on the value a few columns at a time, from the buffer
 /// to the commits of what becomes of it, and would need a register for each
 /// column to have read it before: it is a tile, or a vector of columns, that
-/// goes through elementwise operations and slices of columns only.
+/// goes through elementwise operations and slices of columns only, of which
+/// some may be in the branches of an scf.if.
 static bool isStreamed(Value value) {
   auto type = dyn_cast<VectorType>(value.getType());
   if (!type)
@@ -50,8 +51,17 @@ static bool isStreamed(Value value) {
     for (Operation *user : reached[i].getUsers()) {
       if (isa<CommitOp>(user))
         continue;
-      if (user->getBlock() != value.getParentBlock() ||
-          !(OpTrait::hasElementwiseMappableTraits(user) ||
+      auto branch = dyn_cast<scf::IfOp>(user->getParentOp());
+      if (user->getBlock() != value.getParentBlock() &&
+          (!branch || branch->getBlock() != value.getParentBlock()))
+        return false;
+      if (branch && isa<scf::YieldOp>(user)) {
+        for (OpOperand &operand : user->getOpOperands())
+          if (operand.get() == reached[i])
+            reached.insert(branch.getResult(operand.getOperandNumber()));
+        continue;
+      }
+      if (!(OpTrait::hasElementwiseMappableTraits(user) ||
             isa<vector::BroadcastOp, vector::ExtractStridedSliceOp, Exp2Op>(
                 user)))
         return false;

@@ -229,7 +229,8 @@ void Dimensions::addOp(Operation *op) {
   if (OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() > 0)
     return addElementwise(op);
   // A part of such an operation only differs in its position.
-  if (isa<LoadOp, StoreOp, ReduceAddOp, vector::StepOp, scf::YieldOp>(op))
+  if (isa<LoadOp, LoadRowsOp, StoreOp, ReduceAddOp, vector::StepOp,
+          scf::YieldOp>(op))
     return;
   SplatElementsAttr splat;
   if (matchPattern(op, m_Constant(&splat)))
@@ -383,6 +384,8 @@ void Splitter::setIndices(Operation *copy, Operation *op,
   b.setInsertionPoint(copy);
   if (auto load = dyn_cast<LoadOp>(copy))
     shift(load, op->getResult(0));
+  else if (auto rows = dyn_cast<LoadRowsOp>(copy))
+    shift(rows, op->getResult(0));
   else if (auto store = dyn_cast<StoreOp>(copy))
     shift(store, op->getOperand(0));
   else if (auto add = dyn_cast<ReduceAddOp>(copy))

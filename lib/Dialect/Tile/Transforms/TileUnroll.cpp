@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace fa4::tile {
@@ -98,6 +99,12 @@ private:
   void readAll(ReadOp op, OpBuilder &b);
   void readBuffer(Value channel, OpBuilder &b, WriteOp write = {});
   void lowerWrite(WriteOp op, OpBuilder &b);
+  void buildEarly(WriteOp write, OpBuilder &b);
+  /// A pair of columns of a value.
+  using Pair = std::pair<Value, int64_t>;
+  enum class Source { None, Registers, Fresh };
+  Source getSource(Operation *op, int64_t pair,
+                   const llvm::DenseSet<Pair> &available);
   void lowerReduction(vector::ReductionOp op, OpBuilder &b);
   void foldPairs(vector::ReductionOp op, int64_t begin, int64_t end,
                  OpBuilder &b);
@@ -120,6 +127,8 @@ private:
     llvm::BitVector folded;
   };
   llvm::DenseMap<Operation *, Partial> partials;
+  /// What has been built for the fragment that is written now.
+  llvm::SmallSetVector<Pair, 16> fresh;
   /// The reads that are not complete yet, in program order.
   llvm::SmallSetVector<ReadOp, 4> unread;
 };
@@ -298,6 +307,7 @@ void Unroller::buildPart(const Part &part, OpBuilder &b) {
   for (int64_t pair = begin; pair < end; ++pair) {
     if (known.pairs[pair])
       continue;
+    fresh.insert({value, pair});
     if (!perColumn) {
       known.pairs[pair] = buildPair(op, pair, b);
       continue;
@@ -469,6 +479,7 @@ void Unroller::lowerWrite(WriteOp op, OpBuilder &b) {
   Value value = op.getValue();
   readBuffer(op.getChannel(), b, op);
   forFragments(value.getType(), [&](int64_t first, int64_t last) {
+    fresh.clear();
     build(value, first, last, b);
     for (auto [begin, end] : splitAccess(2 * first, 2 * last)) {
       ArrayRef<Value> parts =
@@ -476,8 +487,65 @@ void Unroller::lowerWrite(WriteOp op, OpBuilder &b) {
       WriteOp::create(b, op.getLoc(), joinPairs(parts, op.getLoc(), b),
                       op.getChannel(), op.getColumn() + begin);
     }
+    buildEarly(op, b);
     foldEarly(op, b);
   });
+}
+
+/// Builds what stands in front of the write and is computed from a number that
+/// the write has built (a `fresh` one), although only something later needs it.
+/// The program's order says where it is computed: the product of a probability
+/// and a derivative, for example, takes the registers of both, which otherwise
+/// would be held. Nothing is read for it.
+void Unroller::buildEarly(WriteOp write, OpBuilder &b) {
+  llvm::SmallSetVector<int64_t, 16> pairs;
+  for (const Pair &each : fresh)
+    pairs.insert(each.second);
+  // What can be computed from numbers that are in registers.
+  llvm::DenseSet<Pair> available;
+  for (Operation &op : *write->getBlock()) {
+    if (&op == write)
+      return;
+    if (op.getNumResults() != 1 || !isRow(op.getResult(0).getType()))
+      continue;
+    Value result = op.getResult(0);
+    for (int64_t pair : pairs) {
+      if (pair >= numPairs(result.getType()))
+        continue;
+      Source source = getSource(&op, pair, available);
+      if (source == Source::None)
+        continue;
+      available.insert({result, pair});
+      if (source == Source::Fresh)
+        build(result, pair, pair + 1, b);
+    }
+  }
+}
+
+/// Says what a pair of the operation's result can be computed from.
+Unroller::Source Unroller::getSource(Operation *op, int64_t pair,
+                                     const llvm::DenseSet<Pair> &available) {
+  auto isThere = [&](Value value) {
+    return isa_and_nonnull<arith::ConstantOp, vector::BroadcastOp>(
+               value.getDefiningOp()) ||
+           getPair(value, pair);
+  };
+  if (isThere(op->getResult(0)))
+    return Source::Registers;
+  if (!OpTrait::hasElementwiseMappableTraits(op) ||
+      masks.isColumnMask(op->getResult(0)))
+    return Source::None;
+  bool isFresh = false;
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value value = operand.get();
+    if (!isRow(value.getType()) || isBitOperand(operand))
+      continue;
+    if (!isThere(value) && !available.contains({value, pair}))
+      return Source::None;
+    isFresh |= fresh.contains({value, pair}) &&
+               isa<FloatType>(getElementTypeOrSelf(value));
+  }
+  return isFresh ? Source::Fresh : Source::Registers;
 }
 
 /// The number of independent partial results of a reduction. Four hide the

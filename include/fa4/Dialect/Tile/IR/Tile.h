@@ -83,6 +83,16 @@ std::optional<OutputKind> symbolizeOutputKind(llvm::StringRef name);
 /// size is static.
 std::optional<int64_t> getStaticSize(llvm::StringRef name);
 
+/// A size that is another one, rounded up to a multiple: `align(Sq, 128)`.
+struct AlignedSize {
+  llvm::StringRef name;
+  int64_t multiple;
+};
+std::optional<AlignedSize> getAlignedSize(llvm::StringRef name);
+
+/// Returns the name of the size `name`, a number or a name, rounded up.
+std::string alignSize(llvm::StringRef name, int64_t multiple);
+
 } // namespace fa4::tile
 
 #define GET_OP_CLASSES

@@ -195,4 +195,48 @@ def Tile_PutOp : Tile_Op<"put", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
+def Tile_LoadRowsOp : Tile_Op<"load_rows", [Pure]> {
+  let summary = "read one element a row of a tile from global memory";
+  let description = [{
+    Element `r` of the result is that at `indices`, with `r` added to index `dim`. **An element out of
+    bounds is 0.** The thread that holds a row reads its element, so that the tensor may begin anywhere
+    and have any strides, other than what the copy engine reads for a `tile.load`. The result is a row value: what is broadcast over
+    the rows of a tile instead must be a `tile.load`.
+
+    As for `tile.load_scalar`, to which it is lowered in roles of threads, `source` is an argument of the
+    kernel, to which the kernel writes nothing.
+
+    | operand or result | shape | element type |
+    |---|---|---|
+    | `source` | rank 1 or more | f32, bf16, f16, i32, i64 |
+    | `tile` | `M` | that of `source` |
+
+    Example:
+
+    ```mlir
+    tile.kernel @k(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]},
+                   %y: memref<?xf32> {tile.name = "y", tile.dims = ["N"], tile.output = "once"})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+      %t = tile.work_tile : index
+      %c128 = arith.constant 128 : index
+      %first = arith.muli %t, %c128 : index
+      %v = tile.load_rows %x[%first] dim 0 : memref<?xf32> -> vector<128xf32>
+      tile.store %v, %y[%first] : vector<128xf32>, memref<?xf32>
+    }
+    ```
+  }];
+  let arguments = (ins AnyNon0RankedMemRef:$source, Variadic<Index>:$indices, I64Attr:$dim);
+  let results = (outs FixedVectorOfRankAndType<[1], [F32, BF16, F16, I32, I64]>:$tile);
+  let assemblyFormat = [{
+    $source `[` $indices `]` `dim` $dim attr-dict `:` type($source) `->` type($tile)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The dimension of the memref that the rows span.
+    ::llvm::SmallVector<int64_t> getTileDims() {
+      return {static_cast<int64_t>(getDim())};
+    }
+  }];
+}
+
 #endif // FA4_DIALECT_TILE_IR_TILELANEOPS_TD

@@ -63,8 +63,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [
 
     Arguments are memrefs (global tensors) and scalars (`f32`, `i32`, `index`).
     A memref has `tile.name`, its name in the manifest, and `tile.dims`, one name
-    a dimension: dimensions with equal names have equal sizes, and a name that
-    is a number is a static size. `tile.output` says what the kernel does with an
+    a dimension: dimensions with equal names have equal sizes, a name that
+    is a number is a static size, and `align(N, 128)` is size `N`, rounded up to a multiple of 128. `tile.output` says what the kernel does with an
     argument that it writes:
 
     | `tile.output` | elements of the tensor |
@@ -201,7 +201,7 @@ def Tile_LoadOp : Tile_MemoryOp<"load"> {
   let extraClassDeclaration = memoryDeclaration;
 }
 
-def Tile_GlobalScalar : AnyTypeOf<[F32, I32, I64]>;
+def Tile_GlobalScalar : AnyTypeOf<[F32, BF16, F16, I32, I64]>;
 
 def Tile_LoadScalarOp : Tile_Op<"load_scalar", [
     Pure, TypesMatchWith<"the result has the element type of the memref", "source", "result",
@@ -223,7 +223,7 @@ def Tile_LoadScalarOp : Tile_Op<"load_scalar", [
 
     | operand or result | shape | element type |
     |---|---|---|
-    | `source` | rank 1 or more | f32, i32, i64 |
+    | `source` | rank 1 or more | f32, bf16, f16, i32, i64 |
     | `result` | scalar | that of `source` |
 
     Example:

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_LIB_DIALECT_ATTN_TRANSFORMS_MODREGIONS_H
-#define FA4_LIB_DIALECT_ATTN_TRANSFORMS_MODREGIONS_H
+#ifndef FA4_DIALECT_ATTN_TRANSFORMS_MODREGIONS_H
+#define FA4_DIALECT_ATTN_TRANSFORMS_MODREGIONS_H
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Region.h"
@@ -32,10 +32,14 @@ struct Dual {
 /// has a kink (abs, max) the derivative of one of its sides is taken. Captured
 /// values and indices are constants.
 ///
-/// The region must have passed `verifyDifferentiable`.
+/// There must be no operation that `findNonDifferentiable` would return.
 Dual inlineScoreModWithDerivative(mlir::OpBuilder &builder,
                                   mlir::Region &region,
                                   mlir::ValueRange arguments);
+
+/// Returns the first operation of a score_mod region through which the
+/// derivative cannot be taken, or null.
+mlir::Operation *findNonDifferentiable(mlir::Region &region);
 
 /// Emits an error on the first operation of a score_mod region through which
 /// the derivative cannot be taken, and a note at `user`.
@@ -44,4 +48,4 @@ mlir::LogicalResult verifyDifferentiable(mlir::Operation *user,
 
 } // namespace fa4::attn
 
-#endif // FA4_LIB_DIALECT_ATTN_TRANSFORMS_MODREGIONS_H
+#endif // FA4_DIALECT_ATTN_TRANSFORMS_MODREGIONS_H

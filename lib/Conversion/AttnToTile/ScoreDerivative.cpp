@@ -1,0 +1,77 @@
+//===- ScoreDerivative.cpp - score_mod with its derivative, as a region ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScoreDerivative.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+using namespace fa4;
+
+fa4::ScoreDerivative::ScoreDerivative(Region &scoreMod) {
+  Block &block = region.emplaceBlock();
+  for (BlockArgument argument : scoreMod.getArguments())
+    block.addArgument(argument.getType(), argument.getLoc());
+  OpBuilder builder(scoreMod.getContext());
+  builder.setInsertionPointToStart(&block);
+  results = attn::inlineScoreModWithDerivative(builder, scoreMod,
+                                               block.getArguments());
+}
+
+/// Whether `visit` holds for the value and all that it is computed from.
+static bool holdsForSlice(Value value, llvm::function_ref<bool(Value)> visit) {
+  SmallVector<Value> pending = {value};
+  llvm::DenseSet<Value> seen;
+  while (!pending.empty()) {
+    Value next = pending.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    if (!visit(next))
+      return false;
+    if (Operation *def = next.getDefiningOp())
+      llvm::append_range(pending, def->getOperands());
+  }
+  return true;
+}
+
+/// Returns true for a divisor that is the same for all scores of a head. It
+/// counts as not 0, because scores that are divided by 0 are infinite.
+static bool isUniform(Value value) {
+  // The arguments are the score, b, h, i, j and the captures.
+  constexpr unsigned varying[] = {0, 3, 4};
+  return holdsForSlice(value, [&](Value each) {
+    auto argument = dyn_cast<BlockArgument>(each);
+    return !argument || !llvm::is_contained(varying, argument.getArgNumber());
+  });
+}
+
+/// Whether the operation gives finite numbers of finite ones.
+static bool staysFinite(Operation *op) {
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    auto number = dyn_cast<FloatAttr>(constant.getValue());
+    return !number || number.getValue().isFinite();
+  }
+  if (auto divide = dyn_cast<arith::DivFOp>(op))
+    return isUniform(divide.getRhs());
+  return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp,
+             arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
+             arith::MinNumFOp, arith::SelectOp, arith::SIToFPOp,
+             arith::UIToFPOp, math::FmaOp, math::AbsFOp, math::CopySignOp,
+             math::TanhOp, math::FloorOp, math::CeilOp, math::TruncOp,
+             math::RoundEvenOp>(op);
+}
+
+bool fa4::ScoreDerivative::isFinite() {
+  auto isFinite = [](Value value) {
+    Operation *def = value.getDefiningOp();
+    return !def || !isa<FloatType>(value.getType()) || staysFinite(def);
+  };
+  return holdsForSlice(results.value, isFinite) &&
+         holdsForSlice(results.derivative, isFinite);
+}

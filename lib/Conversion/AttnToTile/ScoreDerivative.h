@@ -1,0 +1,33 @@
+//===- ScoreDerivative.h - score_mod with its derivative, as a region ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_CONVERSION_ATTNTOTILE_SCOREDERIVATIVE_H
+#define FA4_LIB_CONVERSION_ATTNTOTILE_SCOREDERIVATIVE_H
+
+#include "fa4/Dialect/Attn/Transforms/ModRegions.h"
+
+namespace fa4 {
+
+/// A copy of a score_mod region that computes the derivative, too. It has the
+/// same arguments, and no terminator.
+struct ScoreDerivative {
+  /// `scoreMod` must be differentiable.
+  explicit ScoreDerivative(mlir::Region &scoreMod);
+
+  /// Returns true if the new score and its derivative are finite numbers for
+  /// all finite scores and all positions, as far as their operations say.
+  bool isFinite();
+
+  mlir::Region region;
+  /// The score and its derivative, values of the region.
+  attn::Dual results;
+};
+
+} // namespace fa4
+
+#endif // FA4_LIB_CONVERSION_ATTNTOTILE_SCOREDERIVATIVE_H
