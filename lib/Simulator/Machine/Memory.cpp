@@ -56,7 +56,8 @@ llvm::Expected<Allocation *> GlobalMemory::allocate(llvm::StringRef name,
   allocation->data = contents;
   if (!contents) {
     // 64 bytes of slack, to align the data as the device address is aligned.
-    allocation->storage.reset(new (std::nothrow) uint8_t[bytes + 320]());
+    allocation->storage.reset(
+        static_cast<uint8_t *>(std::calloc(bytes + 320, 1)));
     if (!allocation->storage)
       return llvm::createStringError(
           llvm::formatv("'{0}': no memory for {1} bytes", name, bytes).str());

@@ -52,13 +52,16 @@ Pipe SmModel::choose(Pipe pipe, const Part &part) const {
   return heavy < alu ? Pipe::FmaHeavy : Pipe::Alu;
 }
 
-double SmModel::issueInterval(double at, const IssueCost &cost) const {
-  double slots = cost.slots(), lsu = cost[Pipe::Lsu];
+double SmModel::issueInterval(double at, const IssueCost &cost,
+                              double slots) const {
+  double left = tensor.free - at;
+  if (left <= 0)
+    return slots;
+  double lsu = cost[Pipe::Lsu];
   double free = cost[Pipe::Control] + cost[Pipe::Uniform] + cost[Pipe::Tensor];
   double slow = (slots - lsu - free) * get(P::IssueUnderWgmma) +
                 lsu * get(P::LsuUnderWgmma) + free;
-  double left = tensor.free - at;
-  if (left <= 0 || slow <= 0)
+  if (slow <= 0)
     return slots;
   // What is not done when the products are over goes on at full speed.
   return slow <= left ? slow : left + slots * (1 - left / slow);

@@ -91,7 +91,11 @@ public:
 
   /// The time for which instructions take the issue slots of a sub-partition
   /// from `at` on: longer while products keep the register file busy.
-  double issueInterval(double at, const IssueCost &cost) const;
+  /// `slots` is cost.slots(), which callers know.
+  double issueInterval(double at, const IssueCost &cost, double slots) const;
+  double issueInterval(double at, const IssueCost &cost) const {
+    return issueInterval(at, cost, cost.slots());
+  }
 
   /// Takes shared memory for `bytes` of loads or stores from `at` on; returns
   /// the end.

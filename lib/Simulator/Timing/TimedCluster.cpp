@@ -17,6 +17,7 @@ TimedProgram::TimedProgram(const Program &program, const IssueCosts &costs)
     for (unsigned i = 0; i < numPipes; ++i)
       used |= uint16_t(costs.of(inst).ops[i] != 0) << i;
     pipes.push_back(used);
+    slots.push_back(costs.of(inst).slots());
     lines = std::max(lines, inst.line + 1);
   }
 }
@@ -40,7 +41,7 @@ TimedCluster::TimedCluster(const TimedProgram &timed,
     times.warp = warp->index;
     warpTimes.push_back(std::move(times));
   }
-  keys.resize(clocks.size());
+  keys.assign(clocks.size(), never);
 }
 
 //===----------------------------------------------------------------------===//
@@ -139,15 +140,26 @@ double TimedCluster::keyOf(const Warp &warp) {
 }
 
 void TimedCluster::updateKeys() {
-  for (unsigned i = 0; i < clocks.size(); ++i)
-    keys[i] = keyOf(*cluster->warps()[i]);
+  for (unsigned i = 0; i < clocks.size(); ++i) {
+    const Warp &warp = *cluster->warps()[i];
+    // What others do changes nothing for a warp that does not wait.
+    bool waits = warp.fragments.size() != 1 || warp.fragments[0].blockedNow;
+    if (waits || keys[i] == never)
+      keys[i] = keyOf(warp);
+  }
   keysAreOld = false;
 }
 
 double TimedCluster::nextTime() {
   if (keysAreOld)
     updateKeys();
-  first = std::min_element(keys.begin(), keys.end()) - keys.begin();
+  first = 0;
+  double earliest = keys[0];
+  for (unsigned i = 1; i < keys.size(); ++i) {
+    bool isEarlier = keys[i] < earliest;
+    earliest = isEarlier ? keys[i] : earliest;
+    first = isEarlier ? i : first;
+  }
   double event = events.empty() ? never : events.top().at;
   return std::min(event, keys[first]);
 }
@@ -246,11 +258,12 @@ double TimedCluster::drainTime(const WarpClock &clock, const Inst &inst,
 double TimedCluster::charge(WarpTimes &times, SmModel::Part &part,
                             const Inst &inst, double at) {
   const IssueCost &cost = timed.costs.of(inst);
-  double slots = cost.slots();
+  size_t pc = timed.program.pcOf(inst);
+  double slots = timed.slots[pc];
   double begin = at, over = at;
   if (slots > 0) {
     begin = std::max(at, part.issue.free);
-    double interval = current.sm->issueInterval(begin, cost);
+    double interval = current.sm->issueInterval(begin, cost, slots);
     part.issue.take(begin, interval);
     part.issue.busy -= interval - slots;
     over = begin + interval;
@@ -260,7 +273,7 @@ double TimedCluster::charge(WarpTimes &times, SmModel::Part &part,
   times.issue += own;
   times.contention += current.issuedAt - at - own;
   double queued = 0;
-  unsigned used = slots > 0 ? timed.pipes[timed.program.pcOf(inst)] : 0;
+  unsigned used = slots > 0 ? timed.pipes[pc] : 0;
   for (; used; used &= used - 1) {
     unsigned i = llvm::countr_zero(used);
     times.ops[i] += cost.ops[i];

@@ -41,8 +41,10 @@ struct TimedProgram {
   const Program &program;
   const IssueCosts &costs;
   std::vector<InstructionClass> classes; ///< By pc.
-  /// By pc, the pipes that an instruction goes to: a bit for each Pipe.
+  /// By pc, the pipes that an instruction goes to (a bit for each Pipe), and
+  /// IssueCost::slots.
   std::vector<uint16_t> pipes;
+  std::vector<float> slots;
   uint32_t lines = 0; ///< The last PTX line, plus 1.
 };
 

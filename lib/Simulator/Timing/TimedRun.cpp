@@ -178,7 +178,7 @@ Launch::Place Launch::makePlace(ChipModel &model, uint64_t share) {
   /// 12 MiB, some hundred steps of a loop in each of 16 warps.
   constexpr size_t allMoments = 1 << 18, fewestMoments = 1 << 11;
   Place place;
-  if (!options.onlyFirst)
+  if (!options.onlyFirst && options.mostClocks <= 0)
     place.log = std::make_unique<CauseLog>(
         std::max<size_t>(allMoments / share, fewestMoments));
   for (unsigned i = 0; i < grid.ctasPerCluster; ++i)

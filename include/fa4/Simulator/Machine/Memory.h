@@ -20,6 +20,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,7 +49,11 @@ struct Allocation {
   bool initialised = true;
   /// Dense index in GlobalMemory::allocations(), by ascending address.
   uint32_t index = 0;
-  std::unique_ptr<uint8_t[]> storage;
+  struct Free {
+    void operator()(uint8_t *memory) const { std::free(memory); }
+  };
+  /// The system provides a page when it is first touched.
+  std::unique_ptr<uint8_t[], Free> storage;
 };
 
 /// Global memory: allocations at virtual addresses. Not changed during a
