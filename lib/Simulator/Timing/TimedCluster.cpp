@@ -206,14 +206,15 @@ void TimedCluster::runEvent() {
     Moment over = {now, event.began, event.op->inst->line, Moment::Ended};
     over.cluster = number;
     over.cta = rankOf(*event.op);
-    over.number = unitOf(event.op->work().kind);
+    over.number = event.unit;
     eventMoment = log->add(over);
     eventEnd = now;
   }
   bool isOver = cluster->async.perform(*event.op, *cluster, cluster->random);
   if (!isOver && event.end > event.at) {
     // A store has read its source.
-    events.push({event.end, eventNumber++, event.op, event.end, event.began});
+    events.push({event.end, eventNumber++, event.op, event.end, event.began,
+                 event.unit});
   } else {
     while (!isOver)
       isOver = cluster->async.perform(*event.op, *cluster, cluster->random);
@@ -701,9 +702,10 @@ AsyncTimes TimedCluster::timesOf(const AsyncWork &work, SmModel &sm,
   return {at, at, at};
 }
 
-void TimedCluster::schedule(AsyncOp &op, uint32_t queue,
-                            const AsyncTimes &times, uint64_t began) {
+void TimedCluster::schedule(AsyncOp &op, uint32_t queue, const AsyncWork &work,
+                            const AsyncTimes &times) {
   AsyncTimes real = times;
+  uint64_t began = logBegin(op, work, times);
   if (queue != AsyncEngine::unordered) {
     QueueEnd &last = queueEnds[queue];
     if (last.end > real.end) {
@@ -713,8 +715,8 @@ void TimedCluster::schedule(AsyncOp &op, uint32_t queue,
     last = {real.end, began};
   }
   bool isWrite = times.read < times.end && times.read > times.begin;
-  events.push(
-      {isWrite ? real.read : real.end, eventNumber++, &op, real.end, began});
+  events.push({isWrite ? real.read : real.end, eventNumber++, &op, real.end,
+               began, unitOf(work.kind)});
 }
 
 void TimedCluster::asyncIssued(AsyncOp &op, uint32_t queue) {
@@ -724,7 +726,7 @@ void TimedCluster::asyncIssued(AsyncOp &op, uint32_t queue) {
   if (!isPerforming)
     ++current.times->work[work.kind];
   AsyncTimes times = timesOf(work, smOf(op), now);
-  schedule(op, queue, times, logBegin(op, work, times));
+  schedule(op, queue, work, times);
   if (trace)
     traceWork(op, work, times);
 }
@@ -735,9 +737,8 @@ void TimedCluster::wgmmaIssued(AsyncOp &op, uint32_t queue, bool isLast) {
   ++current.times->work[work.kind];
   if (isLast) {
     AsyncTimes times = timesOf(work, smOf(op), now);
-    uint64_t began = logBegin(op, work, times);
-    schedule(op, queue, times, began);
-    begins.push_back({times.begin, began});
+    schedule(op, queue, work, times);
+    begins.push_back({times.begin, times.unit->last});
     if (trace)
       traceWork(op, work, times);
   }

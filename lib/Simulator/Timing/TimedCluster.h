@@ -143,6 +143,7 @@ private:
     AsyncOp *op;
     double end; ///< Of the whole operation; `at` may be that of its reading.
     uint64_t began; ///< The moment that `at` follows from.
+    Trace::Unit unit;
     bool operator>(const Event &other) const {
       return std::make_pair(at, number) >
              std::make_pair(other.at, other.number);
@@ -215,8 +216,8 @@ private:
   SmModel &smOf(const AsyncOp &op) { return *sms[rankOf(op)]; }
   void traceWork(const AsyncOp &op, const AsyncWork &work,
                  const AsyncTimes &times);
-  void schedule(AsyncOp &op, uint32_t queue, const AsyncTimes &times,
-                uint64_t began);
+  void schedule(AsyncOp &op, uint32_t queue, const AsyncWork &work,
+                const AsyncTimes &times);
   BarrierTime &timeOf(const Cta &cta, uint32_t offset) {
     return mbarrierTimes[cta.rank << sharedRankShift | offset];
   }
