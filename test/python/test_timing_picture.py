@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+from fa4 import tools
 from fa4.timing import picture
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -87,6 +88,31 @@ def test_the_command_line_says_what_is_wrong(tmp_path, capsys):
     assert picture.main([str(out), "--trace", str(trace), "--time", str(tmp_path / "absent")]) == 1
     errors = capsys.readouterr().err.splitlines()
     assert len(errors) == 2 and all(line.startswith("picture: ") for line in errors)
+
+
+@pytest.mark.skipif(not tools.has_tools("fa4-compile", "fa4-sim"), reason="needs fa4-compile and fa4-sim")
+def test_the_forward_kernel(tmp_path):
+    """Its critical path: the products of a tile, its softmax, and who hands over between them."""
+    trace, time = picture.record(128, "full", 2048, tmp_path, ["--costs=forms"])
+    path = time["critical_path"]
+    assert sum(step["cycles"] for step in path["steps"]) == pytest.approx(path["period"])
+    # There are 16 blocks of keys, each with products of 1024 clocks. The chain may take several of them to come back to where it was.
+    assert 2 <= path["alike"] <= 16 and path["share"] > 0.5
+    assert 1024 < path["period"] < time["cta_cycles"] / 2
+    products = sum(step["operations"] for step in path["steps"] if step["agent"] == "tensor cores")
+    assert products >= 8
+    warps = {role["warps"]: role["duties"] for role in time["roles"]}
+    assert {"softmax", "MMA", "load"} <= set(warps.values())
+    softmax = {f"warp {w}" for name, duties in warps.items() if duties == "softmax" for w in range(32) if _has(name, w)}
+    assert softmax & {step["agent"] for step in path["steps"] if step["kind"] == "warp"}
+    assert len(parts(picture.draw(trace, time), "polyline")) == 1
+    names = {e["args"]["name"] for e in trace["traceEvents"] if e["ph"] == "M"}
+    assert "softmax warp 0" in names and "tensor cores" in names
+
+
+def _has(name, warp):
+    first, _, last = name.split()[1].partition("-")
+    return int(first) <= warp <= int(last or first)
 
 
 def test_the_picture_of_the_documentation_is_for_light_and_dark_pages():
