@@ -187,12 +187,21 @@ static Expected<sim::TimedResult> runCtas(sim::Session &session, StringRef ptx,
     sim::RunOptions run;
     run.threads = 1;
     run.skipProducts = true;
-    auto done =
-        sim::runTimed(program, simulator.memory(),
-                      findCosts(program, ptx, ptxas), config, run, options);
-    if (!done)
-      return done.takeError();
-    result = std::move(*done);
+    sim::IssueCosts costs = findCosts(program, ptx, ptxas);
+    // The last CTA may wait for others, which are not simulated; then the first
+    // one has to do.
+    for (bool isHang = false; !result || isHang;) {
+      options.onlyFirst = isHang;
+      auto done = sim::runTimed(program, simulator.memory(), costs, config, run,
+                                options);
+      if (!done)
+        return done.takeError();
+      result = std::move(*done);
+      isHang = !options.onlyFirst &&
+               llvm::any_of(result->run.reports, [](const sim::Report &report) {
+                 return report.kind == "hang";
+               });
+    }
     return Error::success();
   };
   if (Error error = session.runWith(0, execute))

@@ -119,6 +119,7 @@ private:
   std::map<uint64_t, Sample> samples;
   std::mutex mutex; ///< Of what follows and of chip.touched.
   TimeResult result;
+  double keptWork = 0; ///< Of the CTA that `result` describes.
   Statistics stats;
 };
 
@@ -268,8 +269,13 @@ void Launch::keepLongest(const TimedCluster &cluster, const Place &place,
                          double cycles) {
   std::lock_guard<std::mutex> lock(mutex);
   result.simulatedCtas += grid.ctasPerCluster;
-  if (cycles <= result.ctaCycles)
+  // Where only a part is simulated, a CTA may have waited for others that are
+  // not there: then the work that it has done counts first.
+  double work = options.mostClocks > 0 ? place.sms.front()->tensor.busy : 0;
+  if (std::make_pair(work, cycles) <=
+      std::make_pair(keptWork, result.ctaCycles))
     return;
+  keptWork = work;
   result.ctaCycles = cycles;
   std::copy_n(cluster.cluster->ctas.front().id, 3, result.ctaId);
   result.warps = cluster.warpTimes;
@@ -547,7 +553,7 @@ void Launch::runEnds(bool takes) {
   if (takes) {
     takeTogether();
     slots = 1;
-  } else {
+  } else if (!options.onlyFirst) {
     ends.insert(grid.clusterCount - 1);
   }
   // One after the other: of two that take equally long the first counts.

@@ -70,9 +70,9 @@ struct TimeOptions {
   bool everyCta = false;
   /// The first cluster alone is simulated, as if it were the launch.
   bool onlyFirst = false;
-  /// Only the first and the last cluster are simulated, each for that many
-  /// clocks at most, and only what TimeResult says of a CTA is filled in. 0: no
-  /// such limit, and the whole launch.
+  /// Only the first and the last cluster are simulated (with onlyFirst the
+  /// first one), each for that many clocks at most, and only what TimeResult
+  /// says of a CTA is filled in. 0: no such limit, and the whole launch.
   double mostClocks = 0;
   /// Gets what happens in the first cluster. May be null.
   Trace *trace = nullptr;

@@ -133,6 +133,26 @@ TEST(TimedRun, EndsOfALaunch) {
   EXPECT_FALSE(cut.time.units.empty());
 }
 
+// The last CTA waits for what nobody does; the first one ends.
+TEST(TimedRun, TheFirstOfTheEnds) {
+  Kernel kernel(
+      hopper("", "mov.u32 %r1, %ctaid.x;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 ret;\n"
+                 "mov.u32 %r3, bar;\nmbarrier.init.shared.b64 [%r3], 33;\n"
+                 "$W:\nmbarrier.try_wait.parity.shared.b64 %p4, [%r3], 0;\n"
+                 "@!%p4 bra $W;"));
+  kernel.config.block = {32, 1, 1};
+  kernel.config.grid = {600, 1, 1};
+  TimeOptions options;
+  options.mostClocks = 1e9;
+  TimedResult ends = run(kernel, options);
+  ASSERT_EQ(ends.run.findings, 1u);
+  EXPECT_EQ(ends.run.reports[0].kind, "hang");
+  options.onlyFirst = true;
+  TimedResult first = run(kernel, options);
+  EXPECT_TRUE(first.run.ok()) << reports(first.run);
+  EXPECT_EQ(first.time.simulatedCtas, 1u);
+}
+
 // A spilled register that is loaded right before its use: each pass of the loop
 // waits for L1, less the distance that the assembler has put between the two.
 TEST(TimedRun, SpilledRegisters) {
