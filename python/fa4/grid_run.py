@@ -1,8 +1,8 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Correctness grid of forward attention: compiles each form of attn.sdpa once,
-simulates FlashAttention's test sizes with all checks, and holds the results to
+"""Correctness grid of forward attention, or with --gradient of its gradient: compiles each
+form of the op once, simulates FlashAttention's test sizes with all checks, and holds the results to
 its rule. Exit status 1 when a case fails, 2 when nothing could be run.
 
 Results are kept in build/grid. With --resume, a case is not run again if its
@@ -17,8 +17,10 @@ import os
 import re
 import sys
 import time
+import zlib
+from dataclasses import replace
 
-from fa4 import gpu, grid
+from fa4 import gpu, gradient_grid, grid
 from fa4.cpu import CompileError, ToolNotFoundError
 from fa4.revision import commit, digest
 
@@ -39,17 +41,21 @@ class Kernels:
         self.folder, self.options = folder, options
         self.simulator = digest(gpu.find_tool("fa4-sim"))
         self.made, self.refused, self.digests = {}, {}, {}
-        ops = grid.operations(cases)
+        ops = grid_of(options).operations(cases)
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             for op, result in zip(ops, pool.map(self.compile, ops)):
-                if isinstance(result, gpu.Kernel):
-                    self.made[op] = result
-                    self.digests[op] = digest(result.ptx, result.manifest)
-                else:
+                if isinstance(result, str):
                     self.refused[op] = result
+                    continue
+                self.made[op] = result
+                files = result.ptx if options.gradient else [result.ptx]
+                self.digests[op] = digest(*files, result.manifest)
 
     def compile(self, op):
         try:
+            if self.options.gradient:
+                folder = self.folder / self.options.chip / f"{zlib.crc32(repr(op).encode()):08x}"
+                return replace(op, chip=self.options.chip, options=(*op.options, *self.options.options)).compile(folder)
             folder = self.folder / self.options.chip / op.name
             return gpu.compile(op.mlir(), folder, self.options.chip, options=[*op.options, *self.options.options])
         except CompileError as error:
@@ -91,7 +97,7 @@ def run_one(case, kernel, key, options):
     started = time.monotonic()
     result = {"case": str(case), "key": key}
     try:
-        outcome = grid.run_case(case, kernel, options.seeds, options.data_seed, options.timeout)
+        outcome = grid_of(options).run_case(case, kernel, options.seeds, options.data_seed, options.timeout)
         result |= {name: list(getattr(outcome, name)) for name in outcome._fields}
     except (gpu.SimulationError, AssertionError) as error:
         result["error"] = str(error)
@@ -104,9 +110,9 @@ def run_one(case, kernel, key, options):
 
 
 def ratio(result):
-    """Returns the error of out as a fraction of the allowed one."""
-    error, _, bound = result["out"]
-    return error / bound if bound else 0.0
+    """Returns the error of out, or the largest one of a gradient, as a fraction of the allowed one."""
+    errors = [result[name] for name in ("out", "dq", "dk", "dv") if name in result]
+    return max(error / bound if bound else 0.0 for error, _, bound in errors)
 
 
 def table(cases, results):
@@ -179,6 +185,7 @@ def parse_arguments(argv):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     add = parser.add_argument
     add("--quick", action="store_true", help="small sizes, any two parameter values together once")
+    add("--gradient", action="store_true", help="the grid of the gradient")
     add("--chip", default="sm_100a")
     add("--case", metavar="REGEX", help="only cases whose name has a match, e.g. hd128-causal-bf16")
     add("--shard", type=parse_shard, default=(1, 1), metavar="I/N", help="the I-th of N parts of the cases")
@@ -193,7 +200,13 @@ def parse_arguments(argv):
     add("--options", nargs=argparse.REMAINDER, default=[], help="for fa4-compile")
     options = parser.parse_args(argv)
     options.seeds = options.seeds or SCHEDULES["quick" if options.quick else "full"]
+    if options.gradient and options.write:
+        parser.error("--write is for the grid of forward attention")
     return options
+
+
+def grid_of(options):
+    return gradient_grid if options.gradient else grid
 
 
 def hours(seconds):
@@ -228,8 +241,9 @@ def run_all(cases, kernels, folder, options):
             if "error" in result:
                 print(f"FAILED {result['case']}: {result['error']}", flush=True)
             elif options.verbose:
+                lse = f"LSE {result['lse'][0]:.1e}, " if "lse" in result else ""
                 print(f"ok     {result['case']} {ratio(result):.2f} of the allowed error, "
-                      f"LSE {result['lse'][0]:.1e}, {result['seconds']:.1f} s", flush=True)  # fmt: skip
+                      f"{lse}{result['seconds']:.1f} s", flush=True)  # fmt: skip
             if time.monotonic() > shown + 30:
                 shown = time.monotonic()
                 print(f"  ... {finished} of {len(todo)} after {hours(shown - started)}", flush=True)
@@ -239,13 +253,14 @@ def main(argv=None):
     # The grid is about numbers; test_ptxas and the kernels' own tests look for spills.
     os.environ.setdefault("FA4_VERIFY_PTX", "0")
     options = parse_arguments(argv)
-    everything = grid.quick_cases() if options.quick else grid.full_cases()
+    cases_of = grid_of(options)
+    everything = cases_of.quick_cases() if options.quick else cases_of.full_cases()
     cases = [case for case in everything if not options.case or re.search(options.case, str(case))]
     cases = cases[options.shard[0] - 1 :: options.shard[1]]
     if options.dry_run or not cases:
         print(estimate(cases, options))
         return 0 if cases else 2
-    folder = gpu.ROOT / "build" / "grid" / ("quick" if options.quick else "full")
+    folder = gpu.ROOT / "build" / "grid" / ("gradient-" * options.gradient + ("quick" if options.quick else "full"))
     folder.mkdir(parents=True, exist_ok=True)
     try:
         kernels = Kernels(everything if options.write else cases, folder, options)
@@ -253,7 +268,7 @@ def main(argv=None):
         print(f"grid: {error}", file=sys.stderr)
         return 2
     for op, message in kernels.refused.items():
-        print(f"FAILED {op.name}: {message}", flush=True)
+        print(f"FAILED {op if options.gradient else op.name}: {message}", flush=True)
     run_all(cases, kernels, folder, options)
     results = read_results(folder, kernels, cases)
     failed = [case for case in cases if "error" in results.get(case, {"error": "not compiled"})]

@@ -4,13 +4,15 @@
 """`attn.sdpa_backward` through fa4-compile's three kernels and fa4-sim with all checks,
 against float64."""
 
+import itertools
 import json
 
 import numpy as np
 import pytest
 
-from fa4 import gpu
+from fa4 import gpu, gradient_grid
 from fa4.cpu import CompileError
+from fa4.programs import mods, random_programs
 from fa4.programs.forms import ALL, BR, MASK_MODS, SCORE_MODS, TL
 from fa4.programs.gradient import Gradient
 from fa4.programs.mods import I, J, S, f32
@@ -50,6 +52,8 @@ CASES = {
     "tensors": Gradient(kind="tensor", mask=Mask.causal(BR), sizes=Sizes(1, 136, 200, 1, 2)),
     "static tensors": Gradient(kind="tensor", sizes=Sizes(1, 128, 256, 1, 2), static=HEADS | {"B", "Sq", "Sk"}),
     "odd static lengths": Gradient(sizes=Sizes(1, 77, 133, 1, 2), static=HEADS | {"B", "Sq", "Sk"}),
+    # One pass of the loop: the lanes of head dim 128 commit to shared memory what they have read from tensor memory.
+    "one static block, hd 128": Gradient(head_dim=128, sizes=Sizes(1, 100, 200), static=ALL),
     "sm_103a": Gradient(chip="sm_103a", sizes=Sizes(1, 128, 200)),
     "head dims 64, 96": Gradient(head_dim=64, head_dim_v=96, mask=Mask.causal(BR), sizes=Sizes(1, 140, 150, 1, 2)),
     "head dims 128, 48": Gradient(head_dim=128, head_dim_v=48, sizes=Sizes(1, 140, 150)),
@@ -58,7 +62,7 @@ CASES = {
     "static strides": Gradient(sizes=Sizes(1, 77, 140, 1, 2), static=ALL, strided=tuple((x, "static") for x in ("k", "out", "lse", "dv"))),
     "sinks": Gradient(sizes=Sizes(2, 140, 150, 2, 3), sinks="f32", dsinks=True, mask=Mask.causal(BR)),
     "sinks of bf16, dlse": Gradient(sizes=Sizes(1, 331, 150, 1, 2), sinks="bf16", dsinks=True, dlse=True, kind="tensor"),
-    "sinks of more heads than a tile": Gradient(head_dim=32, sizes=Sizes(1, 1, 3, 130), sinks="f16", dsinks=True),
+    "sinks of more heads than a tile": Gradient(head_dim=32, sizes=Sizes(1, 1, 3, 1, 130), sinks="f16", dsinks=True),
     "sinks without a gradient": Gradient(sizes=Sizes(1, 60, 150, 1, 2), sinks="f32"),
     **{
         f"{kind}, {name}": Gradient(sizes=Sizes(2, 150, 140, 1, 2), **forms[name], **more)
@@ -137,3 +141,45 @@ def test_manifest(tmp_path):
 def test_one_kernel_is_no_sequence(tmp_path):
     with pytest.raises(CompileError, match="no manifest of several launches"):
         gpu.compile_launches(gpu.Op(head_dim=64).mlir(), tmp_path)
+
+
+@pytest.mark.turns(2)
+@pytest.mark.parametrize("number", range(8))
+def test_random_gradient(number, tmp_path):
+    result = random_programs.run_number(11, number, tmp_path, ptxas=False, gradient=True)
+    assert not result.error
+
+
+def test_quick_grid():
+    """Any two values of two parameters are in a case."""
+    cases = gradient_grid.quick_cases()
+    for one, other in (("form", "mask"), ("head_dim", "form"), ("heads", "pair"), ("layout", "schedule")):
+        of_both = {(getattr(case, one), getattr(case, other)) for case in cases}
+        of_each = [{getattr(case, name) for case in cases} for name in (one, other)]
+        assert of_both == set(itertools.product(*of_each))
+    assert set(gradient_grid.PAIRS) == {case.pair for case in gradient_grid.full_cases()}
+
+
+@pytest.mark.turns(30)
+@pytest.mark.parametrize("case", gradient_grid.quick_cases(), ids=str)
+def test_case_of_the_grid(case, tmp_path):
+    gradient_grid.run_case(case, case.op.compile(tmp_path))
+
+
+def test_derivatives_of_the_reference():
+    """Of random regions, against differences: all but where a kink lies between the two."""
+    for number in range(60):
+        rng = np.random.default_rng([9, number])
+        grammar = random_programs.Grammar(rng, ())
+        expression = random_programs.draw_score(grammar)
+        i, j = np.arange(20)[:, None], np.arange(30)[None, :]
+        score = rng.standard_normal((20, 30))
+
+        def value(s):
+            return mods.evaluate(expression, dict(s=s, b=1, h=2, i=i, j=j, captures=[]), np.float64)
+
+        with np.errstate(invalid="ignore"):
+            slope = (value(score + 1e-6) - value(score - 1e-6)) / 2e-6
+        ours = mods.differentiate(expression, dict(s=score, b=1, h=2, i=i, j=j, captures=[]))
+        right = np.isclose(ours, slope, rtol=1e-4, atol=1e-4) | ~np.isfinite(slope)
+        assert right.mean() > 0.99, expression

@@ -121,17 +121,22 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
 
 /// Finds the channels in shared memory whose commits hand on columns of tensor
 /// memory. Lanes that have read an accumulator without releasing it tell so by
-/// what they commit next: a value in place of the accumulator, or if they
-/// commit none, one in shared memory for the role that writes the columns next.
+/// what they commit next: a value in place of the accumulator, or one in shared
+/// memory for the role that writes the columns next, in the same buffer or in
+/// one that takes its place (`after`). A buffer may have several values in
+/// turn, so that either may follow the read of one.
 void KernelLayout::findHandOvers(KernelOp kernel) {
   auto all = collectChannelUses(kernel);
   llvm::DenseMap<Value, unsigned> bufferOf = numberBuffers(kernel);
-  auto isMadeBy = [&](RoleOp role, ChannelOp accumulator) {
+  auto overwrites = [&](RoleOp role, ChannelOp accumulator) {
+    unsigned number = bufferOf.lookup(accumulator.getChannel());
     return llvm::any_of(all, [&](const auto &entry) {
       ChannelOp other = entry.first;
       return other != accumulator && entry.second.producers.contains(role) &&
-             bufferOf.lookup(other.getChannel()) ==
-                 bufferOf.lookup(accumulator.getChannel());
+             (bufferOf.lookup(other.getChannel()) == number ||
+              llvm::any_of(other.getAfter(), [&](Value before) {
+                return bufferOf.lookup(before) == number;
+              }));
     });
   };
   auto reads = [&](RoleOp role, const ChannelUses &uses) {
@@ -145,11 +150,10 @@ void KernelLayout::findHandOvers(KernelOp kernel) {
     for (const auto &[accumulator, others] : all)
       for (RoleOp lanes : uses.producers)
         if (ChannelOp(accumulator).getSpace() == MemorySpace::tmem &&
-            !lanes.issues() && reads(lanes, others) &&
-            !isMadeBy(lanes, accumulator))
+            !lanes.issues() && reads(lanes, others))
           buffer.ordersTensorMemory |= llvm::any_of(
               uses.consumers, [&, &accumulator = accumulator](RoleOp next) {
-                return isMadeBy(next, accumulator);
+                return overwrites(next, accumulator);
               });
   }
 }

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from fa4 import gpu, reference
-from fa4.programs.program import Form, clauses_of
+from fa4.programs import mods
+from fa4.programs.program import POLICIES, STAGES, Failed, Form, clauses_of
 
 
 @dataclass(frozen=True)
@@ -80,10 +81,14 @@ class Gradient(Form):
         """Returns the reference's keywords."""
         return super().form() | ({"sinks": given["sinks"]} if self.sinks else {})
 
+    def derivative(self):
+        """The same of gradients alone."""
+        return {"score_mod_grad": mods.derivative_function(self.score)} if self.score is not None else {}
+
     def check(self, given, results):
         """FlashAttention's rule. Returns name -> `reference.Errors`. Raises AssertionError."""
         call = [given[x] for x in ("q", "k", "v", "dout")]
-        form = self.form(given) | {"dlse": given.get("dlse")}
+        form = self.form(given) | self.derivative() | {"dlse": given.get("dlse")}
         exact = reference.sdpa_backward(*call, **form)
         narrow = reference.sdpa_backward_same_dtype(*call, **form)
         if self.dsinks:
@@ -115,5 +120,54 @@ class Gradient(Form):
     def run(self, folder: Path, seeds=(0, 0), seed=0):
         """Compiles to `folder`, simulates, and compares. Raises CompileError, SimulationError or AssertionError."""
         launches = self.compile(folder)
-        given = self.draw(np.random.default_rng([seed, zlib.crc32(repr(self).encode())]))
+        given = self.draw_with(seed)
         return self.check(given, self.simulate(launches, given, seeds))
+
+    def draw_with(self, seed):
+        return self.draw(np.random.default_rng([seed, zlib.crc32(repr(self).encode())]))
+
+
+def run(
+    gradient: Gradient,
+    folder: Path,
+    seeds: tuple[int, int] = (0, 1),
+    ptxas: bool = False,
+    data_seed: int = 0,
+    timeout: float | None = 300,
+    text: str | None = None,
+    until: str = STAGES[-1],
+):
+    """As `fa4.programs.program.run`, of a gradient, whose protocols are proven by fa4-compile. Raises Failed."""
+    last = STAGES.index(until)
+    try:
+        launches = gpu.compile_launches(
+            text or gradient.mlir(), folder, gradient.chip, options=["--verify-ptx=false", *gradient.options]
+        )
+    except gpu.CompileError as error:
+        raise Failed("compile", str(error)) from None
+    spills = ""
+    for ptx in launches.ptx if ptxas and last >= STAGES.index("ptxas") else ():
+        try:
+            said = gpu.assemble(ptx, gradient.chip)
+        except gpu.CompileError as error:
+            raise Failed("ptxas", str(error)) from None
+        if said.advice:
+            raise Failed("ptxas", str(said))
+        if said.spill_stores or said.spill_loads or said.stack:
+            spills = f"{ptx.name}: {said}"
+    if last < STAGES.index("simulate"):
+        return
+    given = gradient.draw_with(data_seed)
+    later = (sum(seeds) + 1) // 2, seeds[1]
+    for policy, drawn in zip(POLICIES, (seeds, later)):
+        try:
+            results = gradient.simulate(launches, given, drawn, policy, timeout)
+        except gpu.SimulationError as error:
+            raise Failed("simulate", str(error)) from None
+        try:
+            if text is None:
+                gradient.check(given, results)
+        except AssertionError as error:
+            raise Failed("compare", str(error)) from None
+    if spills:
+        raise Failed("spills", spills)

@@ -198,6 +198,13 @@ def operands(expression):
     return [part for part in expression[1:] if isinstance(part, tuple)]
 
 
+def leaves(expression):
+    """Returns the names of the region's arguments in it."""
+    if expression[0] in LEAVES:
+        return {expression[0]}
+    return set().union(*map(leaves, operands(expression)))
+
+
 # ---------------------------------------------------------------------------
 # As MLIR
 # ---------------------------------------------------------------------------
@@ -317,6 +324,83 @@ def score_function(expression):
         return np.broadcast_to(evaluate(expression, named, s.dtype), s.shape)
 
     return score_mod
+
+
+# ---------------------------------------------------------------------------
+# Derivatives
+# ---------------------------------------------------------------------------
+
+_ERF_FACTOR = 2 / math.sqrt(math.pi)
+# Of functions of one number: from argument and result.
+_SLOPES = {
+    "arith.negf": lambda x, r: -1.0,
+    "math.absf": lambda x, r: np.copysign(1.0, x),
+    "math.tanh": lambda x, r: 1 - r * r,
+    "math.exp": lambda x, r: r,
+    "math.exp2": lambda x, r: r * math.log(2),
+    "math.log": lambda x, r: 1 / x,
+    "math.log2": lambda x, r: 1 / (x * math.log(2)),
+    "math.sqrt": lambda x, r: 0.5 / r,
+    "math.rsqrt": lambda x, r: -0.5 * r / x,
+    "math.erf": lambda x, r: _ERF_FACTOR * np.exp(-x * x),
+    "bf16": lambda x, r: 1.0,
+    "f16": lambda x, r: 1.0,
+}
+_STEPS = ("math.floor", "math.ceil", "math.trunc", "math.roundeven", "math.round")
+
+
+def differentiate(expression, arguments):
+    """The derivative of `expression`, a number, with respect to the score, in float64; the
+    arguments are those of `evaluate`. Of a kink it is that of one side."""
+
+    def of(e):
+        return evaluate(e, arguments, np.float64)
+
+    def slope(e):
+        """None where it is 0 everywhere."""
+        name = e[0]
+        if name == "s":
+            return 1.0
+        if name in LEAVES or name in ("const", "capture") or name in _STEPS or typeof(e) != "f32":
+            return None
+        parts = operands(e)
+        slopes = [slope(part) if typeof(part) == "f32" else None for part in parts]
+        if all(each is None for each in slopes):
+            return None
+        x = [of(part) for part in parts]
+        d = [0.0 if each is None else each for each in slopes]
+        if name in _SLOPES:
+            return d[0] * _SLOPES[name](x[0], of(e))
+        if name in ("arith.maximumf", "arith.maxnumf"):
+            return np.where(x[0] >= x[1], d[0], d[1])
+        if name in ("arith.minimumf", "arith.minnumf"):
+            return np.where(x[0] <= x[1], d[0], d[1])
+        return {
+            "arith.addf": lambda: d[0] + d[1],
+            "arith.subf": lambda: d[0] - d[1],
+            "arith.mulf": lambda: d[0] * x[1] + x[0] * d[1],
+            "arith.divf": lambda: (d[0] - of(e) * d[1]) / x[1],
+            "math.fma": lambda: d[0] * x[1] + x[0] * d[1] + d[2],
+            "math.copysign": lambda: d[0] * np.where(x[0] == of(e), 1.0, -1.0),
+            "select": lambda: np.where(x[0], d[1], d[2]),
+        }[name]()
+
+    with np.errstate(all="ignore"):
+        found = slope(expression)
+    return 0.0 if found is None else found
+
+
+def derivative_function(expression):
+    """Returns the derivative of the score function for `fa4.reference`. Where the score is not
+    finite, which is where a key is hidden, it is 0."""
+
+    def score_mod_grad(s, b, h, i, j, *captures):
+        named = dict(s=s, b=b, h=h, i=i, j=j, captures=captures)
+        value = evaluate(expression, named, np.float64)
+        slope = np.broadcast_to(differentiate(expression, named), s.shape)
+        return np.where(np.isfinite(value) & np.isfinite(slope), slope, 0.0)
+
+    return score_mod_grad
 
 
 def mask_function(expression):

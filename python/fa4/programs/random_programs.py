@@ -26,8 +26,9 @@ from fa4 import gpu, grid
 from fa4.programs import mods
 from fa4.programs.flaws import FLAWS, Flawed, check_flaw, flawed_text
 from fa4.programs.mods import B, H, I, J, S, capture, f32, i32, index
-from fa4.programs.program import STAGES, Failed, Program, Sizes, run
-from fa4.programs.shrink import Failure, reduce, shrink
+from fa4.programs.gradient import Gradient
+from fa4.programs.program import STAGES, Failed, Form, Program, Sizes
+from fa4.programs.shrink import Failure, reduce, runner_of, shrink
 from fa4.reference import Mask
 from fa4.tools import missing_tool
 
@@ -235,6 +236,28 @@ def draw_program(rng) -> Program:
     )  # fmt: skip
 
 
+def draw_gradient(rng) -> Gradient:
+    """Draws a form and a call of the gradient, of what the forward op's generator draws."""
+
+    def pick(*choices):
+        return choices[rng.integers(len(choices))]
+
+    program = draw_program(rng)
+    if program.visible is not None and not mods.leaves(program.visible) & {"b", "h", "i", "j"}:
+        program = dataclasses.replace(program, visible=None)
+    kept = {field.name: getattr(program, field.name) for field in dataclasses.fields(Form)}
+    sinks = pick(None, None, "f32", "bf16", "f16")
+    dsinks = bool(sinks and rng.random() < 0.7)
+    renamed = {"out": "dq", "lse": "dout"}
+    strided = tuple((renamed.get(name, name), how) for name, how in kept["strided"])
+    head_dim = pick(32, 64, 64, 96, 128, 128, 48, 80, 112)
+    return Gradient(**kept | dict(
+        head_dim=head_dim, head_dim_v=pick(None, None, 32, 64, 112, 128),
+        strided=strided, dlse=rng.random() < 0.3, sinks=sinks, dsinks=dsinks,
+        options=pick((), (), *((f"--schedule={schedule}",) for schedule in ("grid", "lpt"))),
+    ))  # fmt: skip
+
+
 # ---------------------------------------------------------------------------
 # One number: one program
 # ---------------------------------------------------------------------------
@@ -259,15 +282,21 @@ class Result:
         return not self.flaw and proved
 
 
-def make(seed, number):
-    """Makes a program and, if it is to have a flaw, returns the flaw's name."""
+def make(seed, number, gradient=False):
+    """Makes a program and, if it is to have a flaw, returns the flaw's name. Gradients have none."""
     rng = np.random.default_rng([seed, number])
+    if gradient:
+        return draw_gradient(rng), None
     flaw = list(FLAWS)[rng.integers(len(FLAWS))] if rng.random() < 0.3 else None
     return draw_program(rng), flaw
 
 
-def run_number(seed, number, folder, ptxas):
-    program, flaw = make(seed, number)
+def run(program, folder, **more):
+    runner_of(program)(program, folder, **more)
+
+
+def run_number(seed, number, folder, ptxas, gradient=False):
+    program, flaw = make(seed, number, gradient)
     started = time.monotonic()
     error = ""
     try:
@@ -303,7 +332,7 @@ def save(result, options, folder):
     in the same way, as a program, which a test can run, and as text."""
     place = folder / f"failure-{options.seed}-{result.number}"
     place.mkdir(parents=True, exist_ok=True)
-    program, flaw = make(options.seed, result.number)
+    program, flaw = make(options.seed, result.number, options.gradient)
     text = flawed_text(program, flaw) if flaw else program.mlir()
     (place / "message.txt").write_text(f"{result.error}\n\n{program}\nflaw: {flaw}\n")
     (place / "op.mlir").write_text(text)
@@ -331,6 +360,7 @@ def parse(words):
     parser.add_argument("--no-ptxas", action="store_true", help="without ptxas, which sees every fourth")
     parser.add_argument("--shrink", type=float, default=60, metavar="SECONDS",
                         help="for each failure, twice: the program, then its text (default: 60; 0: not at all)")
+    parser.add_argument("--gradient", action="store_true", help="programs of the gradient, all of them legal")
     parser.add_argument("--verbose", action="store_true", help="name those that spill, too")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no program after that")
     options = parser.parse_args(words)
@@ -348,7 +378,7 @@ def results_of(options, folder, ptxas):
             for number in itertools.islice(numbers, 2 * options.jobs - len(running)):
                 if time.monotonic() > end:
                     break
-                running.add(pool.submit(run_number, options.seed, number, folder, ptxas))
+                running.add(pool.submit(run_number, options.seed, number, folder, ptxas, options.gradient))
             if not running:
                 return
             done, running = concurrent.futures.wait(running, return_when="FIRST_COMPLETED")

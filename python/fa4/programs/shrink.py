@@ -14,9 +14,14 @@ import time
 from pathlib import Path
 
 from fa4 import gpu
-from fa4.programs import mods
+from fa4.programs import gradient, mods
 from fa4.programs.flaws import Flawed, check_flaw
 from fa4.programs.program import STAGES, Failed, Program, run
+
+
+def runner_of(program):
+    """Returns the function that runs programs of its kind."""
+    return gradient.run if isinstance(program, gradient.Gradient) else run
 
 
 def _smaller_expressions(e, same_type=True):
@@ -58,8 +63,8 @@ def _without_capture(program, n):
 
 def smaller(program: Program):
     """Yields programs that are simpler in one respect."""
-    plain = Program()
-    for field in dataclasses.fields(Program):
+    plain = type(program)()
+    for field in dataclasses.fields(program):
         default = getattr(plain, field.name)
         if field.name not in ("sizes", "captures") and getattr(program, field.name) != default:
             if field.name == "static" and program.strided:
@@ -110,7 +115,7 @@ class Failure:
                 # A stage behind the one that failed is of no interest.
                 stage = self.kind.split(":")[0]
                 until = stage if stage in STAGES else STAGES[-1]
-                run(program, folder, ptxas=self.ptxas, text=text, until=until)
+                runner_of(program)(program, folder, ptxas=self.ptxas, text=text, until=until)
         except (Failed, Flawed) as failed:
             return self.kind_of(str(failed)) == self.kind
         except Exception:

@@ -1,0 +1,125 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The correctness grid of the gradient: the sizes of `fa4.grid`, each with forms of
+`attn.sdpa_backward`, compiled by fa4-compile, run in fa4-sim with all checks, and held to
+FlashAttention's rule against float64. `bench/grid --gradient` is its command line.
+
+Each form is compiled once: sizes are dynamic. A case is one form, one pair of lengths and one
+choice of heads, simulated under several schedules (seeds)."""
+
+import itertools
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from fa4 import gpu, reference
+from fa4.grid import HEADS, LARGE_HEADS, PAIRS, PAIRS_PER_SECOND, QUICK_WORK, pairwise
+from fa4.programs.forms import MASK_MODS, SCORE_MODS
+from fa4.programs.gradient import Gradient
+from fa4.programs.program import Sizes
+from fa4.reference import Mask
+
+# Head dims of q and k, of v.
+HEAD_DIMS = {"64": (64, 64), "128": (128, 128), "96": (96, 96), "32": (32, 32), "128-64": (128, 64), "80-112": (80, 112)}
+MASKS = dict(gpu.MASKS) | {
+    "window": Mask("bottom_right", 100, 20), "left-window": Mask("bottom_right", 64, None),
+    "causal-window": Mask.causal("bottom_right", 150),
+}  # fmt: skip
+FORMS = {
+    "plain": {},
+    "dlse": dict(dlse=True),
+    "sinks": dict(sinks="f32", dsinks=True),
+    "softcap": SCORE_MODS["softcap"],
+    "alibi": SCORE_MODS["alibi"],
+    "blocks": MASK_MODS["blocks"],
+    "both-mods": MASK_MODS["with score_mod"] | dict(mask=None),
+}
+PARAMETERS = {
+    "head_dim": tuple(HEAD_DIMS), "mask": tuple(MASKS), "dtype": tuple(gpu.DTYPES), "layout": ("bshd", "bhsd", "sbhd"),
+    "pair": PAIRS, "heads": tuple(HEADS), "form": tuple(FORMS), "schedule": ("grid", "lpt"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    head_dim: str
+    mask: str
+    dtype: str
+    layout: str
+    pair: tuple
+    heads: str
+    form: str
+    schedule: str = "grid"
+
+    @property
+    def op(self):
+        """The form, with the sizes of none of its calls."""
+        return replace(self.gradient, sizes=Sizes())
+
+    @property
+    def gradient(self):
+        head_dim, head_dim_v = HEAD_DIMS[self.head_dim]
+        is_large = self.pair[0] * self.pair[1] > QUICK_WORK
+        queries, keys = (LARGE_HEADS if is_large else HEADS)[self.heads]
+        sizes = Sizes(1 if is_large else 2, *self.pair, keys, queries // keys)
+        return Gradient(
+            **dict(head_dim=head_dim, head_dim_v=head_dim_v, dtype=self.dtype, layout=self.layout, sizes=sizes,
+                   options=(f"--schedule={self.schedule}",)) | FORMS[self.form] | dict(mask=MASKS[self.mask])
+        )  # fmt: skip
+
+    def __str__(self):
+        sq, sk = self.pair
+        form = f"hd{self.head_dim}-{self.mask}-{self.dtype}-{self.layout}"
+        return f"{form}-{self.heads}-{sq}x{sk}-{self.form}-{self.schedule}"
+
+    def seconds(self, count):
+        """Returns roughly the seconds for `count` schedules and the reference."""
+        sizes = self.gradient.sizes
+        sq, sk = (-(-n // 128) * 128 for n in self.pair)
+        work = sizes.b * sizes.hq * sq * sk * (sum(HEAD_DIMS[self.head_dim]) + 64) / 320
+        return 0.5 + 3 * (count + 0.5) * work / PAIRS_PER_SECOND
+
+
+def full_cases() -> list[Case]:
+    """Each pair of lengths with each head dim and mask, the other parameters in turns; the quick ones, too."""
+    cases = set(quick_cases())
+    others = [name for name in PARAMETERS if name not in ("head_dim", "mask", "pair")]
+    for n, (head_dim, mask, pair) in enumerate(itertools.product(HEAD_DIMS, MASKS, PAIRS)):
+        turn = {name: PARAMETERS[name][(n + n // len(PARAMETERS[name])) % len(PARAMETERS[name])] for name in others}
+        cases.add(Case(head_dim=head_dim, mask=mask, pair=pair, **turn))
+    return sorted(cases, key=lambda case: (case.seconds(1), str(case)))
+
+
+def quick_cases() -> list[Case]:
+    """Returns cases with small sizes, such that each value of each parameter occurs
+    with each value of each other one."""
+    small = tuple(pair for pair in PAIRS if pair[0] * pair[1] <= QUICK_WORK)
+    return [Case(**case) for case in pairwise(PARAMETERS | {"pair": small})]
+
+
+def operations(cases: Iterable[Case]) -> list[Gradient]:
+    """Returns the distinct ops, in order."""
+    return list(dict.fromkeys(case.op for case in cases))
+
+
+class Outcome(NamedTuple):
+    """The outcome of a case that has passed: its errors and the allowed ones."""
+
+    dq: reference.Errors
+    dk: reference.Errors
+    dv: reference.Errors
+
+
+def run_case(
+    case: Case, launches: gpu.Launches, schedules: int = 1, data_seed: int = 0, timeout: float | None = None
+) -> Outcome:
+    """Runs a case. Raises gpu.SimulationError or AssertionError, whose message says
+    what is wrong."""
+    gradient = case.gradient
+    given = gradient.draw(np.random.default_rng([data_seed, zlib.crc32(str(case).encode())]))
+    results = gradient.simulate(launches, given, (0, schedules - 1), timeout=timeout)
+    return Outcome(**gradient.check(given, results))
