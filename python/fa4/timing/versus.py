@@ -129,6 +129,7 @@ PUBLISHED_HEAD = """# Beside published measurements
 Written by `./bench/versus-fa4 --published --write` on {date} from {revision}. FlashAttention-4's own PTX ({version}) under [the model](timing.md) of a
 B200, beside what users have measured on one and published at Dao-AILab/flash-attention. Nothing in the model was fitted to these figures.
 Bars: 10% where the clock was fixed, 5 points for ratios, which do not depend on the clock.
+[What the model hangs on](results-sensitivity.md) has the same figures under other settings.
 
 """
 
