@@ -4,8 +4,10 @@
 """`attn.sdpa_backward` through fa4-compile's three kernels and fa4-sim with all checks,
 against float64."""
 
+import dataclasses
 import itertools
 import json
+import re
 
 import numpy as np
 import pytest
@@ -183,3 +185,85 @@ def test_derivatives_of_the_reference():
         ours = mods.differentiate(expression, dict(s=score, b=1, h=2, i=i, j=j, captures=[]))
         right = np.isclose(ours, slope, rtol=1e-4, atol=1e-4) | ~np.isfinite(slope)
         assert right.mean() > 0.99, expression
+
+
+# -- deterministic -----------------------------------------------------------
+
+RESULTS = ("dq", "dk", "dv")
+
+IN_TURN = {
+    "full": Gradient(sizes=Sizes(1, 392, 512), static=HEADS, deterministic=True),
+    "full, grid": Gradient(sizes=Sizes(2, 200, 300, 2, 1), deterministic=True, options=("--schedule=grid",)),
+    "causal": Gradient(mask=Mask.causal(BR), sizes=Sizes(1, 384, 384, 1, 2), deterministic=True),
+    "causal, hd 128": Gradient(head_dim=128, mask=Mask.causal(TL), sizes=Sizes(1, 260, 390), deterministic=True),
+    "window": Gradient(mask=Mask(TL, 100, 0), sizes=Sizes(1, 400, 700, 1, 2), static=HEADS, deterministic=True),
+    "left window": Gradient(mask=Mask(BR, 64, None), sizes=Sizes(1, 396, 600), deterministic=True),
+    "keys that no query sees": Gradient(mask=Mask(TL, None, -140), sizes=Sizes(1, 300, 600), deterministic=True),
+    "tensors": Gradient(kind="tensor", mask=Mask.causal(BR), sizes=Sizes(1, 136, 300), deterministic=True),
+}  # fmt: skip
+
+
+def bits(launches, given, seed, *options):
+    results = gpu.simulate(launches, given, RESULTS, seeds=(seed, seed), check=not seed, options=options)
+    return [array.view(np.uint16).tolist() for array in results]
+
+
+@pytest.mark.turns(2)
+@pytest.mark.parametrize("name", IN_TURN)
+def test_deterministic(name, tmp_path):
+    """The same bits in any order of asynchronous work, with any number of CTAs at a time."""
+    form = IN_TURN[name]
+    launches = gpu.compile_launches(form.mlir(), tmp_path, options=form.options)
+    given = form.draw(np.random.default_rng(0))
+    form.check(given, dict(zip(RESULTS, gpu.simulate(launches, given, RESULTS))))
+    first = bits(launches, given, 0, "--threads", "1")
+    for seed, options in enumerate([("--threads", "3"), ("--policy=lazy",), ("--threads", "8", "--policy=eager")], 1):
+        assert bits(launches, given, seed, *options) == first
+
+
+def test_order_depends_on_timing_without_turns(tmp_path):
+    form = dataclasses.replace(IN_TURN["full"], deterministic=False)
+    launches = gpu.compile_launches(form.mlir(), tmp_path)
+    given = form.draw(np.random.default_rng(0))
+    runs = [bits(launches, given, seed, "--policy=random") for seed in range(1, 9)]
+    assert any(run[0] != runs[0][0] for run in runs)
+    assert all(run[1:] == runs[0][1:] for run in runs)
+
+
+WAIT = r"\n[^\n]*ld\.acquire\.gpu\.global[^\n]*\n[^\n]*setp\.ne[^\n]*\n[^\n]*bra[^\n]*"
+COMPLETE = r"(cp\.async\.bulk\.wait_group)(\s+)0;(?=\s+mov[^;]*;\s+//[^;]*red\.release)"
+UNORDERED = "unordered-reduction"
+FAULTS = {
+    "no wait": (WAIT, "", UNORDERED),
+    "a wait of CTA scope": (r"ld\.acquire\.gpu", "ld.acquire.cta", UNORDERED),
+    "for another number": (r"(ld\.acquire[^;]*;\s+)setp\.ne\.b32", r"\1setp.gt.s32", UNORDERED),
+    "not passed on": (r"\n[^\n]*red\.release\.gpu[^\n]*", "", "instruction-limit|hang"),
+    "passed on twice": (r"(\n[^\n]*red\.release\.gpu[^\n]*)", r"\1\1", "instruction-limit|hang"),
+    "relaxed": (r"red\.release\.gpu", "red.relaxed.gpu", UNORDERED),
+    "of CTA scope": (r"red\.release\.gpu", "red.release.cta", UNORDERED),
+    "when it has been read": (COMPLETE, r"\1.read\g<2>0;", UNORDERED),
+    "before it is complete": (COMPLETE, r"\1\g<2>1;", UNORDERED),
+}
+
+
+@pytest.mark.turns(2)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_of_turns_are_found(fault, tmp_path):
+    """One fault in the PTX of the turns, in one run each."""
+    form = Gradient(mask=Mask.causal(BR), sizes=Sizes(1, 256, 256), static=HEADS, deterministic=True)
+    launches = gpu.compile_launches(form.mlir(), tmp_path)
+    pattern, text, finding = FAULTS[fault]
+    main = tmp_path / "gradient_kernel.ptx"
+    faulty, count = re.subn(pattern, text, main.read_text(), count=1)
+    assert count == 1
+    main.write_text(faulty)
+    given = form.draw(np.random.default_rng(0))
+    with pytest.raises(gpu.SimulationError, match=finding):
+        limit = "300000" if "limit" in finding else "20000000"
+        gpu.simulate(launches, given, RESULTS, seeds=(0, 3), options=["--threads", "2", "--max-instructions", limit])
+
+
+def test_order_of_clc_is_not_known(tmp_path):
+    form = dataclasses.replace(IN_TURN["causal"], options=("--schedule=clc",))
+    with pytest.raises(CompileError, match="hands out work tiles in an order that is not known"):
+        gpu.compile_launches(form.mlir(), tmp_path, options=form.options)

@@ -131,13 +131,13 @@ def AttnPrintSupport : FA4_Pass<"attn-print-support", "::mlir::ModuleOp"> {
     Before:
 
     ```mlir
-    func.func @gradient(%x: memref<1x64x1x64xf16>, %lse: memref<1x1x64xf32>,
-                        %dq: memref<1x64x1x64xf16>, %dk: memref<1x64x1x64xf16>,
-                        %dv: memref<1x64x1x64xf16>) {
-      attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd> deterministic
-        outs(%dq, %dk, %dv : memref<1x64x1x64xf16>, memref<1x64x1x64xf16>, memref<1x64x1x64xf16>)
-        : memref<1x64x1x64xf16>, memref<1x64x1x64xf16>, memref<1x64x1x64xf16>,
-          memref<1x64x1x64xf16>, memref<1x64x1x64xf16>, memref<1x1x64xf32>
+    func.func @gradient(%x: memref<1x64x1x256xf16>, %lse: memref<1x1x64xf32>,
+                        %dq: memref<1x64x1x256xf16>, %dk: memref<1x64x1x256xf16>,
+                        %dv: memref<1x64x1x256xf16>) {
+      attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd>
+        outs(%dq, %dk, %dv : memref<1x64x1x256xf16>, memref<1x64x1x256xf16>, memref<1x64x1x256xf16>)
+        : memref<1x64x1x256xf16>, memref<1x64x1x256xf16>, memref<1x64x1x256xf16>,
+          memref<1x64x1x256xf16>, memref<1x64x1x256xf16>, memref<1x1x64xf32>
       return
     }
     ```
@@ -149,7 +149,7 @@ def AttnPrintSupport : FA4_Pass<"attn-print-support", "::mlir::ModuleOp"> {
     gradient  (1)    (2)     (2)
 
     (1) targets without tensor memory have no kernel yet
-    (2) deterministic gradients
+    (2) head dim 256: scores and sums of the gradient exceed the 512 columns of tensor memory
     ```
   }];
 }

@@ -47,9 +47,10 @@ AttentionProgram::AttentionProgram(AttentionOpInterface op,
 Value AttentionProgram::takeWorkTile(int64_t rows) {
   Type type = b.getIndexType();
   auto tile = tile::WorkTileOp::create(b, TypeRange{type, type, type});
+  tileIndex = tile.getResult(0);
   head = tile.getResult(1);
   batch = tile.getResult(2);
-  return mul(tile.getResult(0), index(rows));
+  return mul(tileIndex, index(rows));
 }
 
 Value AttentionProgram::size(Value memref, unsigned dim) {

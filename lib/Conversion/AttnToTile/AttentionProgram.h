@@ -134,6 +134,8 @@ protected:
                        mlir::Value head);
   llvm::SmallVector<mlir::Value> indices(mlir::Value position,
                                          mlir::Value head);
+  llvm::SmallVector<mlir::Value> rowIndices(mlir::Value position,
+                                            mlir::Value head);
   mlir::DenseI64ArrayAttr tileDims();
 
   attn::AttentionOpInterface attention;
@@ -141,14 +143,13 @@ protected:
   attn::DimOrder order;
   mlir::ImplicitLocOpBuilder b;
   mlir::Value zero, one;
+  mlir::Value tileIndex;   ///< The number of the work tile in its head.
   mlir::Value head, batch; ///< Of the work tile.
 
 private:
   /// The condition that a step is below `below`, or not below `from`; null if
   /// no step is.
   mlir::Value isOutside(mlir::Value step, mlir::Value below, mlir::Value from);
-  llvm::SmallVector<mlir::Value> rowIndices(mlir::Value position,
-                                            mlir::Value head);
 };
 
 } // namespace fa4

@@ -122,7 +122,8 @@ private:
 };
 } // namespace
 
-static constexpr StringLiteral kOnce = "once", kPartial = "partial";
+static constexpr StringLiteral kOnce = "once", kOrdered = "ordered",
+                               kPartial = "partial";
 
 static void addCaptures(Signature &signature, AttentionOpInterface op) {
   for (auto [i, capture] : llvm::enumerate(op.getCaptures()))
@@ -274,8 +275,8 @@ public:
   void run();
 
 private:
-  /// A tensor or a buffer of f32 numbers, which the kernels hand on.
-  Value createWorkspace(ArrayRef<OpFoldResult> sizes);
+  /// A tensor or a buffer of numbers, which the kernels hand on.
+  Value createWorkspace(ArrayRef<OpFoldResult> sizes, Type element);
   SmallVector<OpFoldResult> getSizes(Value value);
   /// The sizes of a tensor with one number for each row of queries, and room
   /// for whole blocks of queries.
@@ -300,13 +301,15 @@ private:
   const std::string alignedQueries;
   SmallVector<Value> destinations; ///< dq, dk, dv, dsinks.
   Value shift, delta, sums;
+  Value turns; ///< Null unless the op is deterministic.
 };
 } // namespace
 
-Value BackwardConversion::createWorkspace(ArrayRef<OpFoldResult> sizes) {
+Value BackwardConversion::createWorkspace(ArrayRef<OpFoldResult> sizes,
+                                          Type element) {
   if (op.hasMemRefSemantics())
-    return memref::AllocOp::create(b, op.getLoc(), sizes, b.getF32Type());
-  return tensor::EmptyOp::create(b, op.getLoc(), sizes, b.getF32Type());
+    return memref::AllocOp::create(b, op.getLoc(), sizes, element);
+  return tensor::EmptyOp::create(b, op.getLoc(), sizes, element);
 }
 
 SmallVector<OpFoldResult> BackwardConversion::getSizes(Value value) {
@@ -360,6 +363,8 @@ void BackwardConversion::preprocess() {
   signature.addData("shift", shift.getType(), alignedRows(), kOnce);
   signature.addData("delta", delta.getType(), alignedRows(), kOnce);
   signature.addData("sums", sums.getType(), names.queries(), kOnce);
+  if (turns)
+    signature.addData("turns", turns.getType(), alignedRows(), kOnce);
   tile::KernelOp kernel = addKernel(op, signature, "_preprocess_kernel", target,
                                     0, tiles.queries, symbols);
   buildPreprocessProgram(op, kernel, tiles);
@@ -368,7 +373,10 @@ void BackwardConversion::preprocess() {
   SmallVector<Value> inputs = {op.getFwdOut(), op.getDout(), op.getFwdLse()};
   if (op.getDlse())
     inputs.push_back(op.getDlse());
-  launch(kernel, inputs, {&shift, &delta, &sums});
+  SmallVector<Value *> outputs = {&shift, &delta, &sums};
+  if (turns)
+    outputs.push_back(&turns);
+  launch(kernel, inputs, outputs);
 }
 
 void BackwardConversion::main() {
@@ -381,9 +389,12 @@ void BackwardConversion::main() {
   signature.addData("delta", delta.getType(), alignedRows());
   // Blocks of keys add to the rows that see one of them, and the heads of a
   // group take turns, which is more than can be proven today.
-  signature.addData("sums", sums.getType(), names.queries(), kPartial);
+  signature.addData("sums", sums.getType(), names.queries(),
+                    turns ? kOrdered : kPartial);
   signature.addData("dk", destinations[1].getType(), names.keys(), kOnce);
   signature.addData("dv", destinations[2].getType(), names.keys(), kOnce);
+  if (turns)
+    signature.addData("turns", turns.getType(), alignedRows());
   addCaptures(signature, op);
   tile::KernelOp kernel =
       addKernel(op, signature, "_kernel", target, 1, tiles.keys, symbols);
@@ -392,8 +403,11 @@ void BackwardConversion::main() {
   buildSdpaBackwardProgram(op, kernel, tiles);
   simplify(kernel);
 
+  SmallVector<Value *> outputs = {&sums, &destinations[1], &destinations[2]};
+  if (turns)
+    outputs.push_back(&turns);
   launch(kernel, {op.getQ(), op.getK(), op.getV(), op.getDout(), shift, delta},
-         {&sums, &destinations[1], &destinations[2]}, op.getCaptures());
+         outputs, op.getCaptures());
 }
 
 void BackwardConversion::postprocess() {
@@ -425,10 +439,14 @@ void BackwardConversion::sinks() {
 
 void BackwardConversion::run() {
   destinations = getDestinations(b, op);
-  shift = createWorkspace(getAlignedRows());
-  delta = createWorkspace(getAlignedRows());
-  sums = createWorkspace(getSizes(op.getQ()));
-  const Value workspaces[] = {shift, delta, sums};
+  shift = createWorkspace(getAlignedRows(), b.getF32Type());
+  delta = createWorkspace(getAlignedRows(), b.getF32Type());
+  sums = createWorkspace(getSizes(op.getQ()), b.getF32Type());
+  SmallVector<Value> workspaces = {shift, delta, sums};
+  if (op.getDeterministic()) {
+    turns = createWorkspace(getAlignedRows(), b.getI32Type());
+    workspaces.push_back(turns);
+  }
   preprocess();
   main();
   postprocess();

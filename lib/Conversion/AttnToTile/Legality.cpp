@@ -332,13 +332,6 @@ static Reason checkRegions(AttentionOpInterface op) {
   return std::nullopt;
 }
 
-/// What forward attention has and the gradient has not.
-static Reason checkGradient(SdpaBackwardOp op) {
-  if (op.getDeterministic())
-    return "deterministic gradients";
-  return std::nullopt;
-}
-
 /// Whether threads have code for the derivative of score_mod.
 static Reason checkDerivative(SdpaBackwardOp op) {
   Region &region = op.getScoreMod();
@@ -361,9 +354,6 @@ Reason fa4::explainUnsupported(AttentionOpInterface op,
     return "targets without tensor memory have no kernel yet";
   if (op.getSinks() && isa<SdpaOp>(op.getOperation()))
     return "sinks";
-  if (auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation()))
-    if (Reason reason = checkGradient(backward))
-      return reason;
   for (Reason reason : {checkElementTypes(op, target), checkLengths(op),
                         checkHeadDim(op, target, keys), checkBand(op),
                         checkOperands(op), checkRegions(op)})

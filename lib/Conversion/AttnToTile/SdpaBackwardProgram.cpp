@@ -54,7 +54,7 @@ void RowProgram::preprocess() {
   auto arguments = kernel.getArguments();
   Value out = arguments[0], dout = arguments[1], lse = arguments[2];
   Value dlse = op.getDlse() ? arguments[3] : BlockArgument();
-  ValueRange results = arguments.take_back(3);
+  ValueRange results = arguments.take_back(op.getDeterministic() ? 4 : 3);
   VectorType rowType = f32Type({rows});
 
   Value rowLse = readRows(lse, rows, firstRow, head);
@@ -82,6 +82,11 @@ void RowProgram::preprocess() {
 
   int64_t headDim = cast<MemRefType>(results[2].getType()).getShape().back();
   storeTile(splat(f32Type({rows, headDim}), 0.0), results[2], firstRow, head);
+  if (!op.getDeterministic())
+    return;
+  auto counts = VectorType::get({rows}, b.getI32Type());
+  storeRows(arith::ConstantOp::create(b, b.getZeroAttr(counts)), results[3],
+            firstRow, head);
 }
 
 void RowProgram::postprocess() {
@@ -189,7 +194,9 @@ public:
     sums = arguments[6];
     dk = arguments[7];
     dv = arguments[8];
-    captures = arguments.drop_front(9);
+    if (op.getDeterministic())
+      turns = arguments[9];
+    captures = arguments.drop_front(turns ? 10 : 9);
     if (Region &region = op.getScoreMod(); !region.empty()) {
       derived.emplace(region);
       mayBeInfinite = !derived->isFinite();
@@ -206,10 +213,13 @@ private:
 
   void computePosition();
   void computeQueryBlocks();
+  bool isReversed();
   KeyGradients buildLoop(Value tk, Value tv);
   KeyGradients buildStep(Value tk, Value tv, Value step,
                          const KeyGradients &state);
   Value visibleQueries(Value firstQuery);
+  std::pair<Value, Value> workTilesOf(Value block);
+  void addToSums(Value part, Value block, Value queryHead);
   /// The exponents of a block, and the derivative of its scores, if that is
   /// not 1.
   struct Exponents {
@@ -235,14 +245,17 @@ private:
   int64_t keys, queries;
   ScoreScale scale;
   Value q, k, v, dout, shift, delta, sums, dk, dv;
+  Value turns; ///< Null unless the op is deterministic.
   ValueRange captures;
 
   Value kvHead, group;
   Value firstKey, numQueries, numKeys;
-  /// The blocks of queries from firstBlock on hold every query that sees a key
-  /// of the tile. The heads of the group take turns: step s works on the block
-  /// firstBlock + s / group.
-  Value firstBlock, numSteps;
+  /// The blocks of queries from firstBlock up to endBlock, exclusive, hold
+  /// every query that sees a key of the tile. The heads of the group take
+  /// turns: step s works on the block firstBlock + s / group, or endBlock - 1 -
+  /// s / group if the blocks are worked on in reverse.
+  Value firstBlock, endBlock, numSteps;
+  Value lastBlock; ///< The last one of all blocks of queries.
   /// The steps below maskedBelow and from maskedFrom on are masked; null if
   /// there are none.
   Value maskedBelow, maskedFrom;
@@ -268,8 +281,8 @@ void SdpaBackwardProgram::computePosition() {
 /// masked.
 void SdpaBackwardProgram::computeQueryBlocks() {
   MaskAttr mask = op.getMaskAttr();
-  Value endBlock = ceilDiv(numQueries, queries);
-  Value lastBlock = sub(endBlock, one);
+  endBlock = ceilDiv(numQueries, queries);
+  lastBlock = sub(endBlock, one);
   Value fullFrom, fullBelow;
   firstBlock = zero;
   if (mask) {
@@ -300,13 +313,29 @@ void SdpaBackwardProgram::computeQueryBlocks() {
     fullFrom = arith::SelectOp::create(b, isCut, endBlock,
                                        fullFrom ? fullFrom : firstBlock);
   }
-  auto stepOf = [&](Value block) { return mul(sub(block, firstBlock), group); };
+  auto stepsBetween = [&](Value from, Value to) {
+    return mul(sub(to, from), group);
+  };
   if (fullFrom)
-    maskedBelow = stepOf(fullFrom);
+    (isReversed() ? maskedFrom : maskedBelow) =
+        isReversed() ? stepsBetween(fullFrom, endBlock)
+                     : stepsBetween(firstBlock, fullFrom);
   if (fullBelow)
-    maskedFrom = stepOf(fullBelow);
+    (isReversed() ? maskedBelow : maskedFrom) =
+        isReversed() ? stepsBetween(fullBelow, endBlock)
+                     : stepsBetween(firstBlock, fullBelow);
   // There is always a block; the maximum says so to whom the sizes do not.
-  numSteps = max(stepOf(endBlock), 1);
+  numSteps = max(stepsBetween(firstBlock, endBlock), 1);
+}
+
+/// Work tiles take turns at a block of queries from the first tile of keys to
+/// the last one, which begins no earlier (see tile-assign-work). Where a bound
+/// leaves out queries in front of the keys, a tile would reach its first block
+/// before those in front of it have come there, and wait; from the last block
+/// on, all tiles come to a block at about the time of their turn.
+bool SdpaBackwardProgram::isReversed() {
+  MaskAttr mask = op.getMaskAttr();
+  return op.getDeterministic() && mask && mask.getRight();
 }
 
 //===----------------------------------------------------------------------===//
@@ -388,6 +417,54 @@ Value SdpaBackwardProgram::multiplyDerivative(Value p, Value derivative) {
 }
 
 //===----------------------------------------------------------------------===//
+// Sums of dq
+//===----------------------------------------------------------------------===//
+
+/// Returns the first and the last work tile that have the block of queries in
+/// their loops (see computeQueryBlocks): tile n begins with the block
+///   clamp(floor((keys n - diagonal - right) / queries), 0, lastBlock)
+/// and goes on to the one in front of
+///   ceil((keys n - diagonal + left + keys) / queries)
+/// but has one block at least.
+std::pair<Value, Value> SdpaBackwardProgram::workTilesOf(Value block) {
+  MaskAttr mask = op.getMaskAttr();
+  Value first = zero, last = sub(ceilDiv(size(k, order.seq), keys), one);
+  if (!mask)
+    return {first, last};
+  Value onDiagonal =
+      add(mul(block, index(queries)), diagonal(numQueries, numKeys));
+  if (mask.getRight()) {
+    Value seeing =
+        floorDiv(add(onDiagonal, *mask.getRight() + queries - 1), keys);
+    Value isLast = less(block, lastBlock, arith::CmpIPredicate::eq);
+    last = arith::SelectOp::create(b, isLast, last, min(seeing, last));
+  }
+  if (mask.getLeft()) {
+    Value seen = floorDiv(sub(onDiagonal, index(*mask.getLeft())), keys);
+    Value isFirst = less(block, zero, arith::CmpIPredicate::eq);
+    first = arith::SelectOp::create(b, isFirst, zero, max(seen, 0));
+  }
+  return {first, last};
+}
+
+/// Adds to the sums of a block of queries. The place at which work tiles take
+/// turns is its first row.
+void SdpaBackwardProgram::addToSums(Value part, Value block, Value queryHead) {
+  Value firstQuery = mul(block, index(queries));
+  Value turn;
+  if (turns) {
+    auto [first, last] = workTilesOf(block);
+    turn = tile::AwaitTurnOp::create(b, tile::TurnType::get(b.getContext()),
+                                     turns, rowIndices(firstQuery, queryHead),
+                                     tileIndex, first, last);
+  }
+  tile::ReduceAddOp::create(b, part, sums, indices(firstQuery, queryHead), turn,
+                            tileDims());
+  if (turns)
+    tile::PassTurnOp::create(b, turn);
+}
+
+//===----------------------------------------------------------------------===//
 // The loop
 //===----------------------------------------------------------------------===//
 
@@ -396,8 +473,10 @@ SdpaBackwardProgram::KeyGradients
 SdpaBackwardProgram::buildStep(Value tk, Value tv, Value step,
                                const KeyGradients &state) {
   Value passed = fold<arith::DivUIOp>(step, group);
+  Value queryBlock =
+      isReversed() ? sub(sub(endBlock, one), passed) : add(firstBlock, passed);
   Value queryHead = add(mul(kvHead, group), sub(step, mul(passed, group)));
-  Value firstQuery = mul(add(firstBlock, passed), index(queries));
+  Value firstQuery = mul(queryBlock, index(queries));
 
   // P^T = exp2(c score_mod(S^T) + shift)
   Value tq = loadTile(q, queries, firstQuery, queryHead);
@@ -424,8 +503,7 @@ SdpaBackwardProgram::buildStep(Value tk, Value tv, Value step,
                     state.dk);
   int64_t headDim = cast<VectorType>(tk.getType()).getShape().back();
   Value part = product(f32Type({queries, headDim}), ds, true, tk, false);
-  tile::ReduceAddOp::create(b, part, sums, indices(firstQuery, queryHead),
-                            tileDims());
+  addToSums(part, queryBlock, queryHead);
   return next;
 }
 

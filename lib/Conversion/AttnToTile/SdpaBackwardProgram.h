@@ -24,6 +24,10 @@
 // that each begins where the copy engine can read it whatever the length is;
 // queries behind the last one have a shift of -inf and a delta of 0.
 //
+// In a deterministic gradient, blocks of keys take turns at the sums: `turns`
+// has a number for each row of queries, of which the first one of a block
+// counts the turns at that block; the preprocess kernel makes them 0.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef FA4_LIB_CONVERSION_ATTNTOTILE_SDPABACKWARDPROGRAM_H
@@ -38,10 +42,12 @@ namespace fa4 {
 // rows (of keys in the main kernel), heads (key/value heads in the main kernel)
 // and batches. The kernel's arguments are those that the comment names.
 
-/// out, dout, lse, dlse (if `op` has it), shift, delta, sums.
+/// out, dout, lse, dlse (if `op` has it), shift, delta, sums, turns (if it is
+/// deterministic).
 void buildPreprocessProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                             const BackwardTiles &tiles);
-/// q, k, v, dout, shift, delta, sums, dk, dv and the captures.
+/// q, k, v, dout, shift, delta, sums, dk, dv, turns (if `op` is deterministic)
+/// and the captures.
 void buildSdpaBackwardProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                               const BackwardTiles &tiles);
 /// shift, delta, sinks, dsinks. The grid counts tiles of heads.

@@ -237,9 +237,12 @@ LogicalResult KernelSignature::collectPointers() {
   WalkResult result = kernel.walk([&](Operation *op) {
     auto put = dyn_cast<PutOp>(op);
     auto load = dyn_cast<LoadScalarOp>(op);
-    if (!put && !load)
+    auto turn = dyn_cast<AwaitTurnOp>(op);
+    if (!put && !load && !turn)
       return WalkResult::advance();
-    Value memref = put ? put.getDest() : load.getSource();
+    Value memref = put    ? put.getDest()
+                   : load ? load.getSource()
+                          : turn.getTurns();
     if (!isArgument(memref))
       return WalkResult(op->emitOpError(
           "must access a memref that is an argument of the kernel"));
@@ -585,6 +588,10 @@ DictionaryAttr KernelSignature::describeTensors() const {
         .Case([&](ReduceAddOp op) {
           read.insert(number(op.getDest()));
           written.insert(number(op.getDest()));
+        })
+        .Case([&](AwaitTurnOp op) {
+          read.insert(number(op.getTurns()));
+          written.insert(number(op.getTurns()));
         });
   });
   SmallVector<NamedAttribute> tensors;
@@ -614,6 +621,9 @@ DictionaryAttr KernelSignature::describeTensors() const {
     if (written.contains(argument))
       entries.push_back(
           builder.getNamedAttr("exclusive", builder.getBoolAttr(true)));
+    if (getKernel().getOutputKind(argument) == OutputKind::Ordered)
+      entries.push_back(
+          builder.getNamedAttr("ordered", builder.getBoolAttr(true)));
     if (!memref.getLayout().isIdentity())
       entries.push_back(
           builder.getNamedAttr("strides", stringArray(builder, strideNames)));

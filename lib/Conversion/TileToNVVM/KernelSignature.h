@@ -60,6 +60,7 @@ public:
   const TensorMap &tensorMap(mlir::Operation *memoryOp) const {
     return maps[mapOf.find(memoryOp)->second];
   }
+  mlir::MemRefType memrefType(unsigned argument) const;
   /// Return the numbers of parameters.
   unsigned mapParameter(mlir::Operation *memoryOp) const {
     return mapParameters[mapOf.find(memoryOp)->second];
@@ -119,7 +120,6 @@ private:
   mlir::DictionaryAttr describeTensors() const;
   mlir::DictionaryAttr buildManifest() const;
   std::string strideExpression(unsigned argument, int64_t dim) const;
-  mlir::MemRefType memrefType(unsigned argument) const;
 
   KernelOp getKernel() const { return kernel; }
 

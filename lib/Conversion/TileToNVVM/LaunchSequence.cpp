@@ -136,8 +136,9 @@ LogicalResult LaunchSequence::addTensor(LaunchOp launch, Value storage,
                                tensor.getInteger("alignment").value_or(1));
   if (alignment > 1)
     (*known)["alignment"] = alignment;
-  if (tensor.getBoolean("exclusive").value_or(false))
-    (*known)["exclusive"] = true;
+  for (StringRef key : {"exclusive", "ordered"})
+    if (tensor.getBoolean(key).value_or(false))
+      (*known)[key] = true;
   return success();
 }
 

@@ -165,6 +165,18 @@ Value RoleLowering::elementsBefore(unsigned number, int64_t dim, Value index) {
   return arith::MulIOp::create(builder, loc, wide, step);
 }
 
+Value RoleLowering::globalPointer(unsigned number, ArrayRef<Value> indices) {
+  Value offset;
+  for (auto [dim, index] : llvm::enumerate(indices)) {
+    Value term = elementsBefore(number, dim, index);
+    offset = offset ? arith::AddIOp::create(builder, loc, offset, term) : term;
+  }
+  Value base = argument(signature.pointerParameter(number));
+  Type element = signature.memrefType(number).getElementType();
+  return LLVM::GEPOp::create(builder, loc, base.getType(), element, base,
+                             LLVM::GEPArg(offset));
+}
+
 /// Reads the element, or the first one in place of one out of bounds (a tensor
 /// has at least one element), so that no branch is needed. The tensor does not
 /// change while the kernel runs, so that LLVM may move and merge reads (PTX
@@ -181,20 +193,12 @@ LogicalResult RoleLowering::lowerLoadScalar(LoadScalarOp op) {
     inBounds =
         inBounds ? arith::AndIOp::create(builder, loc, inBounds, below) : below;
   }
-  Value offset;
-  for (auto [dim, index] : llvm::enumerate(indices)) {
-    Value valid =
-        arith::SelectOp::create(builder, loc, inBounds, index, constant(0));
-    Value term = elementsBefore(number, dim, valid);
-    offset = offset ? arith::AddIOp::create(builder, loc, offset, term) : term;
-  }
-  Value base = argument(signature.pointerParameter(number));
+  for (Value &index : indices)
+    index = arith::SelectOp::create(builder, loc, inBounds, index, constant(0));
   Type type = op.getType();
-  Value pointer = LLVM::GEPOp::create(builder, loc, base.getType(), type, base,
-                                      LLVM::GEPArg(offset));
   Value element = LLVM::LoadOp::create(
-      builder, loc, type, pointer, /*alignment=*/0, /*isVolatile=*/false,
-      /*isNonTemporal=*/false, /*isInvariant=*/true);
+      builder, loc, type, globalPointer(number, indices), /*alignment=*/0,
+      /*isVolatile=*/false, /*isNonTemporal=*/false, /*isInvariant=*/true);
   Value zero =
       arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
   mapping.map(op.getResult(),
@@ -418,6 +422,8 @@ LogicalResult RoleLowering::lowerOp(Operation &op) {
       .Case<StoreOp, ReduceAddOp>([&](auto op) {
         return lowerStore(op, op.getTile(), op.getIndices());
       })
+      .Case([&](AwaitTurnOp op) { return lowerAwaitTurn(op); })
+      .Case([&](PassTurnOp op) { return lowerPassTurn(op); })
       .Case([&](MmaOp op) { return lowerMma(op); })
       .Case([&](RowOp op) {
         mapping.map(op.getResult(), toIndex(row()));

@@ -85,6 +85,9 @@ private:
   /// Returns how many elements (i64) behind the first one of an argument the
   /// one with this index (i32) of a dimension is.
   mlir::Value elementsBefore(unsigned argument, int64_t dim, mlir::Value index);
+  /// Returns a pointer to the element at `indices` (i32) of an argument.
+  mlir::Value globalPointer(unsigned argument,
+                            llvm::ArrayRef<mlir::Value> indices);
   mlir::LogicalResult lowerSlice(mlir::vector::ExtractStridedSliceOp op);
 
   // WorkTiles.cpp: which CTA works on which tile.
@@ -126,6 +129,10 @@ private:
                                                  int64_t dim, mlir::Value row,
                                                  mlir::Value to);
   void waitForStores(bool read, int64_t pending);
+
+  // Turns.cpp: an order among CTAs.
+  mlir::LogicalResult lowerAwaitTurn(AwaitTurnOp op);
+  mlir::LogicalResult lowerPassTurn(PassTurnOp op);
 
   // Mma.cpp
   struct MatrixOperand;

@@ -184,6 +184,11 @@ bool StoreGroups::run(Operation &op, States &states) {
         state.values[wait.getChannel()].push_back({wait, kMostGroups});
     } else if (isa<StoreOp, ReduceAddOp>(op)) {
       store(op.getOperand(0), state);
+    } else if (isa<PassTurnOp>(op)) {
+      // All stores have ended.
+      for (auto &[channel, values] : state.values)
+        for (Value &value : values)
+          value.storesSince = kMostGroups;
     } else if (auto end = dyn_cast<ReleaseOp>(op)) {
       if (!release(end, state))
         return false;

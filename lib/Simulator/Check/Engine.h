@@ -61,6 +61,9 @@ public:
   /// cluster.
   struct Location {
     std::map<uint32_t, View> published;
+    /// The same of releases of CTA or cluster scope, which other clusters do
+    /// not see.
+    std::map<uint32_t, View> inside;
   };
   std::mutex locationMutex;
   llvm::DenseMap<uint64_t, Location> locations;
@@ -289,7 +292,8 @@ struct Access {
   std::array<Stamp, 4> inOrder = {};
   /// Memory of the range (of generic writes, which have taken effect).
   const uint8_t *host = nullptr;
-  uint32_t value = 0; ///< Of the cell under examination.
+  bool inOrderedSums = false; ///< See Allocation::ordered.
+  uint32_t value = 0;         ///< Of the cell under examination.
   bool writes() const { return kind != AccessKind::Read; }
 };
 constexpr MemSpace tensorSpace = MemSpace::Param;

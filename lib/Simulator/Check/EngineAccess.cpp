@@ -98,6 +98,15 @@ bool Engine::isInOrder(const Access &access, const Stamp &earlier,
   bool atomics = site.strong && access.strong;
   bool reductions = site.kind == AccessKind::Reduction &&
                     access.kind == AccessKind::Reduction;
+  if (reductions && access.inOrderedSums && !isOrdered(access, earlier)) {
+    complain(access, "unordered-reduction",
+             "the sum depends on which of the two comes first, as nothing "
+             "orders them, but the manifest says that sums in this tensor are "
+             "made in one order: a wait for the turn, or a release behind the "
+             "end of the earlier reduction, is missing",
+             &earlier, address);
+    return false;
+  }
   if (atomics || reductions)
     return true;
   if (!isOrdered(access, earlier) &&
@@ -278,6 +287,7 @@ void Engine::globalRange(Access &access, uint64_t address, uint64_t bytes) {
     return;
   if (access.kind == AccessKind::Write && access.proxy == Proxy::Generic)
     access.host = allocation->data;
+  access.inOrderedSums = allocation->ordered;
   std::lock_guard<std::mutex> lock(shadow->mutex);
   cells(access, *shadow, address - allocation->address, bytes,
         allocation->address);
@@ -383,20 +393,30 @@ void Engine::synchroniseThroughMemory(const WarpAccess &event,
     }
     std::lock_guard<std::mutex> lock(launch.locationMutex);
     auto it = launch.locations.find(event.addresses[l]);
-    if (reads && it != launch.locations.end())
+    bool isNarrow = (acquires || releases) && event.order.scope < Scope::Gpu;
+    if (reads && it != launch.locations.end()) {
+      if (auto own = it->second.inside.find(clusterBits >> 16);
+          own != it->second.inside.end())
+        observe(l, own->second);
       for (const auto &[from, view] : it->second.published) {
         if (from == (clusterBits >> 16)) {
           observe(l, view);
           continue;
         }
+        if (acquires && isNarrow)
+          continue;
         // Knowledge about other clusters is kept for the cluster as a whole.
         auto &known = foreign[from];
         if (!known)
           known = std::make_unique<View>();
         known->join(view);
       }
+    }
     if (!writes || (!releases && !state.fenced[l]))
       return;
+    if (releases && isNarrow)
+      return publish(
+          l, launch.locations[event.addresses[l]].inside[clusterBits >> 16]);
     auto &published = launch.locations[event.addresses[l]].published;
     publish(l, published[clusterBits >> 16]);
     // The other cluster's knowledge of third clusters is passed on, too.

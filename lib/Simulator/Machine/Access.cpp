@@ -202,6 +202,18 @@ void fa4::sim::noteAccess(Exec &x, const Inst &inst, const LaneAccess &access,
   if (x.cluster.timer)
     x.cluster.timer->access(access.address, access.shared, access.global, bytes,
                             kind);
+  if (!isReleasing(kind, order))
+    tellChecker(x, inst, access, bytes, kind, order);
+}
+
+bool fa4::sim::isReleasing(AccessKind kind, const SyncOrder &order) {
+  return kind == AccessKind::Reduction ||
+         (kind == AccessKind::Write && order.semantics == Semantics::Release);
+}
+
+void fa4::sim::tellChecker(Exec &x, const Inst &inst, const LaneAccess &access,
+                           unsigned bytes, AccessKind kind,
+                           const SyncOrder &order) {
   ClusterChecker *checker = x.checker();
   if (!checker)
     return;
@@ -302,8 +314,10 @@ Flow store(Exec &x, const Inst &inst) {
   unsigned size = form.elementBytes, total = size * form.count;
   resolveLanes(x, inst, x.operand(inst, 0), form.space, total, total,
                /*write=*/true, access);
-  if (form.order.semantics == Semantics::Release)
+  if (form.order.semantics == Semantics::Release) {
+    tellChecker(x, inst, access, total, AccessKind::Write, form.order);
     __atomic_thread_fence(__ATOMIC_RELEASE);
+  }
   for (unsigned i = 0; i < form.count; ++i) {
     const Operand &s = x.operand(inst, 1 + i);
     if (s.sink)

@@ -47,6 +47,14 @@ void resolveLanes(Exec &x, const Inst &inst, const Operand &op, MemSpace space,
 void noteAccess(Exec &x, const Inst &inst, const LaneAccess &access,
                 unsigned bytes, AccessKind kind, const SyncOrder &order);
 
+/// Tells the checker of the access. noteAccess does, but for those that
+/// isReleasing: their instructions call it in front of their effect.
+void tellChecker(Exec &x, const Inst &inst, const LaneAccess &access,
+                 unsigned bytes, AccessKind kind, const SyncOrder &order);
+
+/// Whether the checker hears of the access before it takes effect (Checker.h).
+bool isReleasing(AccessKind kind, const SyncOrder &order);
+
 } // namespace fa4::sim
 
 #endif // FA4_LIB_SIMULATOR_MACHINE_ACCESS_H

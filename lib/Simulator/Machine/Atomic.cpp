@@ -209,6 +209,9 @@ Flow atomic(Exec &x, const Inst &inst) {
   LaneAccess access;
   resolveLanes(x, inst, x.operand(inst, at), form.space, total, total, true,
                access);
+  AccessKind kind = form.returns ? AccessKind::Atomic : AccessKind::Reduction;
+  if (isReleasing(kind, form.order))
+    tellChecker(x, inst, access, total, kind, form.order);
   bool changed = false;
   forEachLane(access.ok, [&](unsigned l) {
     for (unsigned i = 0; i < form.count; ++i) {
@@ -228,9 +231,7 @@ Flow atomic(Exec &x, const Inst &inst) {
     }
   });
   uint64_t before = x.cluster.sinceProgress();
-  noteAccess(x, inst, access, total,
-             form.returns ? AccessKind::Atomic : AccessKind::Reduction,
-             form.order);
+  noteAccess(x, inst, access, total, kind, form.order);
   if (!changed) {
     // A failed lock attempt changes nothing, so it does not count as progress;
     // another cluster may release the lock.

@@ -251,7 +251,7 @@ bool ManifestReader::readTensor(StringRef name, const JsonPlace &place) {
   TensorSpec tensor;
   tensor.name = name.str();
   if (!place.onlyKeys({"dtype", "shape", "strides", "role", "address",
-                       "alignment", "exclusive", "fill", "file"}))
+                       "alignment", "exclusive", "ordered", "fill", "file"}))
     return false;
   auto dtype = place.require("dtype"), shape = place.require("shape");
   if (!dtype || !readDType(*dtype, tensor.dtype) || !shape ||
@@ -282,6 +282,9 @@ bool ManifestReader::readTensor(StringRef name, const JsonPlace &place) {
       return false;
   if (auto exclusive = place.find("exclusive"))
     if (!exclusive->read(tensor.exclusive))
+      return false;
+  if (auto ordered = place.find("ordered"))
+    if (!ordered->read(tensor.ordered))
       return false;
   if (auto fill = place.find("fill"))
     if (!readFill(*fill, tensor))

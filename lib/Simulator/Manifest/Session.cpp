@@ -247,8 +247,10 @@ llvm::Error Session::allocate() {
     auto allocation = place(fixed[first]->spec->name, end - begin, begin);
     if (!allocation)
       return allocation.takeError();
-    for (; first < i; ++first)
+    for (; first < i; ++first) {
       fixed[first]->address = *fixed[first]->spec->address;
+      (*allocation)->ordered |= fixed[first]->spec->ordered;
+    }
   }
   for (Tensor &tensor : resolved) {
     if (tensor.spec->address)
@@ -257,6 +259,7 @@ llvm::Error Session::allocate() {
     if (!allocation)
       return allocation.takeError();
     tensor.address = (*allocation)->address;
+    (*allocation)->ordered = tensor.spec->ordered;
   }
   return llvm::Error::success();
 }

@@ -631,6 +631,16 @@ void Launch::findBounds(const Sample &sum) {
       result.cycles / (result.clockGHz * 1e9) + chip[P::LaunchOverhead] * 1e-9;
 }
 
+/// Whether CTAs wait for each other through global memory: for their turns, or
+/// for all of them to arrive. The time of such a CTA is not its own, and one
+/// that runs without those it waits for never ends.
+static bool waitsForOthers(const Program &program) {
+  return llvm::any_of(program.insts, [](const Inst &inst) {
+    return inst.opcode.starts_with("ld.acquire.gpu.global") ||
+           inst.opcode.starts_with("ld.acquire.sys.global");
+  });
+}
+
 TimedResult Launch::time() {
   auto begin = std::chrono::steady_clock::now();
   bool takes = llvm::any_of(timed.program.insts, [](const Inst &inst) {
@@ -642,7 +652,8 @@ TimedResult Launch::time() {
     runEnds(takes);
   else if (options.onlyFirst)
     runFirst();
-  else if (options.everyCta || grid.clusterCount <= fewClusters)
+  else if (options.everyCta || grid.clusterCount <= fewClusters ||
+           waitsForOthers(timed.program))
     runEvery();
   else if (takes)
     runTakers();

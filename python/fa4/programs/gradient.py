@@ -27,6 +27,7 @@ class Gradient(Form):
     dlse: bool = False
     sinks: str | None = None  # Their element type.
     dsinks: bool = False
+    deterministic: bool = False
 
     # -- Text ----------------------------------------------------------------
 
@@ -46,7 +47,7 @@ class Gradient(Form):
         arguments = [f"%{x}: {self.type(x)}" for x in self.operands + self.results * isBuffer]
         arguments += [f"%c{n}: {type}" for n, (type, _) in enumerate(self.captures)]
         dlse = f" dlse(%dlse : {self.type('dlse')})" if self.dlse else ""
-        clauses = clauses_of(self.layout, self.mask, self.scale)
+        clauses = clauses_of(self.layout, self.mask, self.scale) + " deterministic" * self.deterministic
         clauses += f" sinks(%sinks : {self.type('sinks')})" if self.sinks else ""
         clauses += self.captures_clause()
         types = ", ".join(self.type(x) for x in self.results)

@@ -139,3 +139,40 @@ func.func @regions(%q: tensor<1x128x2x64xf16>, %k: tensor<1x256x2x64xf16>, %o: t
     }
   return %dq, %dk, %dv, %dsinks : tensor<1x128x2x64xf16>, tensor<1x256x2x64xf16>, tensor<1x256x2x64xf16>, tensor<2xf32>
 }
+
+// -----
+
+// Tiles of keys take turns at the sums of a block of queries: those of which a
+// key is seen, from the first one on. Blocks are worked on from the last one to
+// the first one, so that no tile waits for those in front of it to come there.
+// CHECK-LABEL: tile.kernel @turns_preprocess_kernel(
+// CHECK-SAME: memref<?x?x?xi32> {tile.dims = ["B", "Hq", "{{.*}}"], tile.name = "turns", tile.output = "once"}
+// CHECK: %[[ZERO:.*]] = arith.constant dense<0> : vector<128xi32>
+// CHECK: tile.store %[[ZERO]]
+// CHECK-LABEL: tile.kernel @turns_kernel(
+// CHECK-SAME: tile.name = "sums", tile.output = "ordered"
+// CHECK-SAME: %[[TURNS:[^ ]*]]: memref<?x?x?xi32>
+// CHECK-DAG: %[[NONE:.*]] = arith.constant 0 : index
+// CHECK: %[[TILE:.*]]:3 = tile.work_tile
+// CHECK: scf.for %[[STEP:[^ ]*]] =
+// CHECK: %[[PASSED:.*]] = arith.divui %[[STEP]]
+// CHECK: %[[BLOCK:.*]] = arith.subi %{{.*}}, %[[PASSED]]
+// CHECK: %[[ROW:.*]] = arith.muli %[[BLOCK]]
+// CHECK: %[[TURN:.*]] = tile.await_turn %[[TURNS]][%[[TILE]]#2, %{{.*}}, %[[ROW]]] of %[[TILE]]#0 in %[[NONE]] to
+// CHECK: tile.reduce_add %{{.*}}[%[[TILE]]#2, %[[ROW]], {{.*}} in_turn(%[[TURN]])
+// CHECK: tile.pass_turn %[[TURN]]
+// CHECK-LABEL: func.func @turns(
+// CHECK: %[[COUNTS:.*]] = memref.alloc({{.*}}xi32>
+// CHECK: tile.launch @turns_preprocess_kernel {{.*}}, %[[COUNTS]] :
+// CHECK: tile.launch @turns_kernel {{.*}}, %[[COUNTS]] :
+// CHECK: memref.dealloc %[[COUNTS]]
+func.func @turns(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>, %v: memref<?x?x?x64xbf16>,
+                 %o: memref<?x?x?x64xbf16>, %do: memref<?x?x?x64xbf16>, %lse: memref<?x?x?xf32>,
+                 %dq: memref<?x?x?x64xbf16>, %dk: memref<?x?x?x64xbf16>, %dv: memref<?x?x?x64xbf16>) {
+  attn.sdpa_backward %q, %k, %v out(%o) dout(%do) lse(%lse)
+      layout<bshd> mask<causal, bottom_right> deterministic
+      outs(%dq, %dk, %dv : memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>)
+    : memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>,
+      memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?xf32>
+  return
+}

@@ -211,16 +211,6 @@ func.func @gradient_derivative(%dq: memref<1x64x1x64xbf16>, %dk: memref<1x64x1x6
 
 // -----
 
-func.func @gradient_deterministic(%dq: memref<1x64x1x64xbf16>, %dk: memref<1x64x1x64xbf16>, %dv: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %lse: memref<1x1x64xf32>) {
-  // expected-error @+1 {{not supported on sm_100a: deterministic gradients}}
-  attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd> deterministic
-    outs(%dq, %dk, %dv : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>)
-    : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x1x64xf32>
-  return
-}
-
-// -----
-
 func.func @gradient_type(%dq: memref<1x64x1x64xf32>, %dk: memref<1x64x1x64xbf16>, %dv: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %lse: memref<1x1x64xf32>) {
   // expected-error @+1 {{not supported on sm_100a: dq of f32 for inputs of bf16}}
   attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd>

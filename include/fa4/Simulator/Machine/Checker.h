@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The machine calls these when a checker is installed (Cluster::checker is
-// non-null), after the operation's own effect. A run without a checker makes
+// non-null), after the operation's own effect; of a release to memory, before
+// it, so that a cluster on another worker thread that sees the value also finds
+// what was released with it. A run without a checker makes
 // no call and pays a null test at most.
 //
 // Threads are numbered in the cluster: Warp::threadBase + lane. Everything of

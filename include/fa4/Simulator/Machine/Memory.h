@@ -47,6 +47,9 @@ struct Allocation {
   /// True if the contents are defined when the launch starts: an input, or
   /// zeroed memory.
   bool initialised = true;
+  /// True if reductions on the same bytes must be in an order that
+  /// synchronisation enforces.
+  bool ordered = false;
   /// Dense index in GlobalMemory::allocations(), by ascending address.
   uint32_t index = 0;
   struct Free {

@@ -49,6 +49,7 @@ struct TensorSpec {
   std::optional<uint64_t> address; ///< Fixed virtual address.
   uint64_t alignment = 1;          ///< Bytes; `address` must be a multiple.
   bool exclusive = false; ///< No byte of an element is another element's.
+  bool ordered = false;   ///< Sums in it must not depend on timing.
   Fill fill = Fill::Default;
   double fillValue = 0;
   std::string file; ///< Contents, relative to the manifest.

@@ -8,6 +8,7 @@
 
 #include "fa4/Dialect/Tile/Analysis/OutputCoverage.h"
 #include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
+#include "fa4/Dialect/Tile/Analysis/TurnOrder.h"
 #include "fa4/Target/TargetDescription.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -121,6 +122,7 @@ private:
 
   // What follows from it.
   Coverage checkKinds();
+  Coverage checkTurns();
   Coverage checkCoordinates();
   Coverage checkGridCoordinate(unsigned dim, const Coordinate &coordinate);
   Coverage checkLoopCoordinate(unsigned dim, const Coordinate &coordinate);
@@ -344,6 +346,21 @@ Coverage OutputCheck::readStores() {
 // Operations that write
 //===----------------------------------------------------------------------===//
 
+/// Which turns there are is the matter of verifyTurns.
+Coverage OutputCheck::checkTurns() {
+  for (const Store &store : stores) {
+    auto add = dyn_cast<ReduceAddOp>(store.op);
+    if (!add)
+      return wrong(store.op, "is written by " +
+                                 store.op->getName().getStringRef() +
+                                 ", but work tiles take turns at adding to it");
+    if (!add.getTurn())
+      return wrong(store.op, "is added to without a turn (in_turn), so that "
+                             "the sums depend on timing");
+  }
+  return Coverage::Proven;
+}
+
 Coverage OutputCheck::checkKinds() {
   auto adds = [](const Store &store) { return isa<ReduceAddOp>(store.op); };
   std::optional<OutputKind> said = kernel.getOutputKind(argument);
@@ -355,6 +372,8 @@ Coverage OutputCheck::checkKinds() {
                 : Coverage::Proven;
   if (kind == OutputKind::Partial)
     return Coverage::Proven;
+  if (kind == OutputKind::Ordered)
+    return checkTurns();
   for (const Store &store : stores)
     if (adds(store) != (kind == OutputKind::Accumulate))
       return wrong(store.op, "is written by " +
@@ -593,7 +612,7 @@ Coverage OutputCheck::run() {
   collect();
   Coverage kinds = checkKinds();
   if (kinds != Coverage::Proven || stores.empty() ||
-      kind == OutputKind::Partial)
+      kind == OutputKind::Partial || kind == OutputKind::Ordered)
     return kinds;
   joinBranches();
   for (const Store &store : stores)
@@ -615,5 +634,5 @@ LogicalResult fa4::tile::verifyOutputs(KernelOp kernel) {
   for (auto [argument, type] : llvm::enumerate(kernel.getArgumentTypes()))
     if (isa<MemRefType>(type))
       ok &= OutputCheck(kernel, argument, accesses).run() != Coverage::Wrong;
-  return success(ok);
+  return success(succeeded(verifyTurns(kernel)) && ok);
 }

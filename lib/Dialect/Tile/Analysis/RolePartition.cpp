@@ -28,8 +28,14 @@ static bool isMatrixStore(Operation *op) {
 
 static bool isStore(Operation *op) { return isa<StoreOp, ReduceAddOp>(op); }
 
+/// Returns true for what the role that stores does: it is the one that knows
+/// when something has been added.
+static bool isStoreWork(Operation *op) {
+  return isMatrixStore(op) || isa<AwaitTurnOp, PassTurnOp>(op);
+}
+
 static bool isElementwise(Operation *op) {
-  return !isa<LoadOp, MmaOp>(op) && !isMatrixStore(op);
+  return !isa<LoadOp, MmaOp>(op) && !isStoreWork(op);
 }
 
 static bool containsMma(Operation *op) {
@@ -124,7 +130,7 @@ LogicalResult RolePartition::collectNodes(Block &block, bool afterMma) {
         return failure();
       continue;
     }
-    bool isNode = isa<LoadOp, MmaOp>(op) || isStore(&op) ||
+    bool isNode = isa<LoadOp, MmaOp>(op) || isStore(&op) || isStoreWork(&op) ||
                   !getDataOperands(&op).empty() ||
                   llvm::any_of(op.getResults(),
                                [&](Value value) { return isData(value); });
@@ -132,7 +138,8 @@ LogicalResult RolePartition::collectNodes(Block &block, bool afterMma) {
       continue;
     if (op.getNumRegions() &&
         op.walk([](Operation *inner) {
-            return isa<LoadOp, MmaOp, scf::ForOp>(inner) || isStore(inner)
+            return isa<LoadOp, MmaOp, scf::ForOp>(inner) || isStore(inner) ||
+                           isStoreWork(inner)
                        ? WalkResult::interrupt()
                        : WalkResult::advance();
           }).wasInterrupted())
@@ -246,6 +253,9 @@ void RolePartition::assignRoles() {
   for (Operation *op : nodes)
     if (isCompute(op)) {
       Operation *leader = pieces.getLeaderValue(op);
+      // A store of a constant a row needs no lanes of its own.
+      if (isStore(op) && getDataOperands(op).empty() && !pieceRole.empty())
+        pieceRole.try_emplace(leader, roleOf[*llvm::find_if(nodes, isCompute)]);
       if (!pieceRole.count(leader)) {
         std::string name = "compute" + std::to_string(pieceRole.size());
         pieceRole[leader] = add(RoleTask::Compute, name);
@@ -263,7 +273,7 @@ void RolePartition::assignRoles() {
     for (Operation *op : nodes)
       if (task == RoleTask::Mma    ? isa<MmaOp>(op)
           : task == RoleTask::Load ? isa<LoadOp>(op)
-                                   : isMatrixStore(op))
+                                   : isStoreWork(op))
         roleOf[op] = add(task, name);
 }
 

@@ -122,6 +122,7 @@ std::optional<OutputKind> fa4::tile::symbolizeOutputKind(StringRef name) {
   return llvm::StringSwitch<std::optional<OutputKind>>(name)
       .Case("once", OutputKind::Once)
       .Case("accumulate", OutputKind::Accumulate)
+      .Case("ordered", OutputKind::Ordered)
       .Case("partial", OutputKind::Partial)
       .Default(std::nullopt);
 }
@@ -170,7 +171,8 @@ static LogicalResult verifyKernelArg(KernelOp op, unsigned arg,
   if (op.getArgAttr(arg, kArgOutput) && (!memref || !op.getOutputKind(arg)))
     return op.emitOpError("argument '")
            << name.getValue() << "': '" << kArgOutput
-           << "' of a memref is \"once\", \"accumulate\" or \"partial\"";
+           << "' of a memref is \"once\", \"accumulate\", \"ordered\" or "
+              "\"partial\"";
   if (!memref) {
     if (type.isF32() || type.isInteger(32) || type.isIndex())
       return success();
@@ -311,6 +313,8 @@ static LogicalResult verifyScalarSources(KernelOp kernel) {
       writers.try_emplace(add.getDest(), op);
     else if (auto put = dyn_cast<PutOp>(op))
       writers.try_emplace(put.getDest(), op);
+    else if (auto turn = dyn_cast<AwaitTurnOp>(op))
+      writers.try_emplace(turn.getTurns(), op);
   });
   for (Operation *load : loads) {
     // Another argument, or none, is the matter of the operation's verifier.
@@ -429,6 +433,9 @@ SmallVector<int64_t> ReduceAddOp::getTileDims() {
   return tileDims(*this, getDest().getType(), getTile().getType());
 }
 LogicalResult ReduceAddOp::verify() {
+  if (getTurn() && getTile().getType().getRank() != 2)
+    return emitOpError("adds a value a row in turn; only a matrix can be added "
+                       "in turn, because one thread starts to add it");
   return verifyMemoryOp(*this, getDest().getType(), getTile().getType());
 }
 

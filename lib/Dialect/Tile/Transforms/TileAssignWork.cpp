@@ -40,19 +40,28 @@ getGroupBytes(KernelOp kernel, const WorkBalance &balance, Schedule schedule) {
           StringAttr::get(kernel.getContext(), balance.size)};
 }
 
+/// Whether work tiles that differ in one coordinate wait for each other.
+static bool takesTurns(KernelOp kernel) {
+  return kernel->walk([](AwaitTurnOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
 /// The order in which the largest work tiles come first and those that read the
-/// same tensors come together.
+/// same tensors come together. Of work tiles that take turns, as few as
+/// possible that wait for each other are to begin at the same time, so that
+/// they come in sections, too.
 static OrderAttr chooseOrder(KernelOp kernel, const WorkBalance &balance,
                              Schedule schedule,
                              const TargetDescription &target) {
   MLIRContext *context = kernel.getContext();
   // Work tiles of equal length need no sections.
-  if (balance.trend == Trend::Constant)
+  if (balance.trend == Trend::Constant && !takesTurns(kernel))
     return OrderAttr::get(context, balance.axis, /*descending=*/false,
                           /*cache_bytes=*/0, /*group_bytes=*/1, StringAttr());
   // Where nothing is known of how the passes change (windows), tiles with large
-  // coordinates see no less than others.
-  bool descending = balance.trend != Trend::Falling;
+  // coordinates see no less than others. Turns go up then.
+  bool descending = takesTurns(kernel) ? balance.trend == Trend::Rising
+                                       : balance.trend != Trend::Falling;
   auto [bytes, size] = getGroupBytes(kernel, balance, schedule);
   // Each of the two partitions of L2 may hold a copy, so half of it counts.
   return OrderAttr::get(context, balance.axis, descending,
@@ -135,7 +144,7 @@ static bool canPersist(KernelOp kernel, const WorkBalance &balance) {
 static Schedule chooseSchedule(KernelOp kernel, const WorkBalance &balance) {
   if (findNestedWorkTile(kernel))
     return Schedule::Grid;
-  if (balance.trend != Trend::Constant)
+  if (balance.trend != Trend::Constant || takesTurns(kernel))
     return Schedule::LongestFirst;
   return canPersist(kernel, balance) ? Schedule::Static : Schedule::Grid;
 }

@@ -43,7 +43,8 @@ static void guardReleases(OpBuilder &builder, Location loc,
 
 /// Moves the releases of the loop behind the next store, in the next iteration
 /// if there is none behind them. A release that goes to the next iteration is
-/// left out in the first one, and follows the loop for the last one.
+/// left out in the first one, and follows the loop for the last one. A release
+/// does not go behind the end of a turn, which waits for all stores.
 static void delayReleases(scf::ForOp loop, RequiredStages &required) {
   SmallVector<ReleaseOp> pending;
   Operation *firstStore = nullptr;
@@ -52,12 +53,16 @@ static void delayReleases(scf::ForOp loop, RequiredStages &required) {
       pending.push_back(release);
       required[release.getChannel().getDefiningOp<ChannelOp>()] = 2;
     }
+    if (isa<PassTurnOp>(op))
+      pending.clear();
     if (!isStore(&op))
       continue;
     firstStore = firstStore ? firstStore : &op;
     for (ReleaseOp release : llvm::reverse(std::exchange(pending, {})))
       release->moveAfter(&op);
   }
+  if (pending.empty())
+    return;
   Location loc = loop.getLoc();
   OpBuilder builder(loop.getContext());
   builder.setInsertionPointAfter(firstStore);
@@ -70,15 +75,16 @@ static void delayReleases(scf::ForOp loop, RequiredStages &required) {
     release->erase();
 }
 
-/// Returns true if the loop does nothing but wait for values, store them and
-/// release them, all directly in its body.
+/// Returns true if the loop does nothing but wait for values, store them, in
+/// turn perhaps, and release them, all directly in its body.
 static bool isStoreLoop(scf::ForOp loop) {
   bool stores = false;
   return loop.getRegionIterArgs().empty() &&
          llvm::all_of(loop.getBody()->without_terminator(),
                       [&](Operation &op) {
                         stores |= isStore(&op);
-                        return isStore(&op) || isa<WaitOp>(op) ||
+                        return isStore(&op) ||
+                               isa<WaitOp, AwaitTurnOp, PassTurnOp>(op) ||
                                (isa<ReleaseOp>(op) && stores) ||
                                isMemoryEffectFree(&op);
                       }) &&

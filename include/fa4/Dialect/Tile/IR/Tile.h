@@ -73,6 +73,7 @@ inline constexpr llvm::StringLiteral kArgOutput = "tile.output";
 enum class OutputKind {
   Once,       // "once": the grid writes each element once.
   Accumulate, // "accumulate": work tiles add to the elements.
+  Ordered,    // "ordered": work tiles take turns at adding to the elements.
   Partial,    // "partial": some elements are written, others are not.
 };
 

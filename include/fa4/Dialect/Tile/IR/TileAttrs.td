@@ -176,6 +176,14 @@ def Tile_OrderAttr : AttrDef<Tile_Dialect, "Order"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
+def Tile_TurnType : TypeDef<Tile_Dialect, "Turn"> {
+  let mnemonic = "turn";
+  let summary = "the turn of a work tile at a place";
+  let description = [{
+    What `tile.await_turn` gives: the right to add to a place, until `tile.pass_turn`.
+  }];
+}
+
 def Tile_ChannelType : TypeDef<Tile_Dialect, "Channel"> {
   let mnemonic = "channel";
   let summary = "handle of a channel";

@@ -41,6 +41,7 @@ def Tile_Dialect : Dialect {
     - [roles and channels](TileChannelOps.md);
     - [lanes](TileLaneOps.md): the work of single threads, and accesses to
       channels;
+    - [turns](TileTurnOps.md): an order among CTAs that add to one place;
     - [work tiles](TileWorkOps.md): kernels that go on from tile to tile.
 
     Attributes, types and enumerations are below.

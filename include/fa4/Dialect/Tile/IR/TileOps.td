@@ -71,6 +71,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     |---|---|
     | `"once"` | each is written once: by one `tile.store` or `tile.put` of one work tile |
     | `"accumulate"` | `tile.reduce_add` adds to them; a work tile adds to each of them at most once |
+    | `"ordered"` | `tile.reduce_add` adds to them, always in a turn (`tile.await_turn`), so that the sums do not depend on timing |
     | `"partial"` | some are written; nothing is checked |
 
     Without it, an argument that `tile.reduce_add` adds to is `"accumulate"`, and any other
@@ -292,16 +293,17 @@ def Tile_StoreOp : Tile_MemoryOp<"store", [AttrSizedOperandSegments]> {
   let extraClassDeclaration = memoryDeclaration;
 }
 
-def Tile_ReduceAddOp : Tile_MemoryOp<"reduce_add"> {
+def Tile_ReduceAddOp : Tile_MemoryOp<"reduce_add", [AttrSizedOperandSegments]> {
   let summary = "add a tile to a global tensor";
   let description = [{
-    As `tile.store` without `to`, but adds to what is there, element by element, atomically
-    and in no particular order among CTAs. Indices are not negative, either.
+    As `tile.store` without `to`, but adds to what is there, element by element, atomically. Indices are not
+    negative, either. CTAs add in no particular order, unless all of them do so in turn (`in_turn`, see `tile.await_turn`).
 
     | operand | shape | element type |
     |---|---|---|
-    | `tile` | `M` or `M x N` | f32, bf16, f16 |
+    | `tile` | `M` or `M x N`; `M x N` with `in_turn` | f32, bf16, f16 |
     | `dest` | rank 1 or more, not less than that of `tile` | that of `tile` |
+    | `turn` | scalar | `!tile.turn` |
 
     Example:
 
@@ -313,11 +315,11 @@ def Tile_ReduceAddOp : Tile_MemoryOp<"reduce_add"> {
     ```
   }];
   let arguments = (ins Tile_Summand:$tile, AnyNon0RankedMemRef:$dest,
-                       Variadic<Index>:$indices,
+                       Variadic<Index>:$indices, Optional<Tile_TurnType>:$turn,
                        OptionalAttr<DenseI64ArrayAttr>:$dims);
   let assemblyFormat = [{
-    $tile `,` $dest `[` $indices `]` (`dims` $dims^)? attr-dict
-    `:` type($tile) `,` type($dest)
+    $tile `,` $dest `[` $indices `]` (`dims` $dims^)? (`in_turn` `(` $turn^ `)`)?
+    attr-dict `:` type($tile) `,` type($dest)
   }];
   let extraClassDeclaration = memoryDeclaration;
 }
@@ -469,6 +471,7 @@ def Tile_Exp2Op : Tile_Op<"exp2", [
 include "fa4/Dialect/Tile/IR/TileChannelOps.td"
 include "fa4/Dialect/Tile/IR/TileLaneOps.td"
 include "fa4/Dialect/Tile/IR/TileLaunchOp.td"
+include "fa4/Dialect/Tile/IR/TileTurnOps.td"
 include "fa4/Dialect/Tile/IR/TileWorkOps.td"
 
 #endif // FA4_DIALECT_TILE_IR_TILEOPS_TD

@@ -1,0 +1,45 @@
+//===- TurnOrder.h - turns that come ----------------------------*- C++ -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Work tiles wait for each other at tile.await_turn. Nobody waits forever if
+//
+// (1) each work tile that comes to a place is one of those that take turns
+//     there, comes once, and all of them agree on which these are,
+// (2) all that take turns come, and
+// (3) those whose turn is earlier have been begun, or are begun by somebody who
+//     waits for nobody else.
+//
+// (1) and (2) are proven for all sizes, by linear arithmetic. Then the numbers
+// of the turns at a place are 0, 1, 2, ... in the order of one coordinate of
+// the work tile. (3) holds because this is the order in which work tiles are
+// worked on: of all that are not finished, the first one in this order waits
+// for nobody, if its CTA runs. That a CTA starts no later than those with
+// larger numbers (schedules `grid` and `lpt`), or that all CTAs of a launch run
+// at the same time (`static`) is assumed of the hardware. In which order it
+// hands out the work of others (`clc`) is not known, so that these kernels are
+// refused.
+//
+// Assumed of sizes, as everywhere: LaunchLimits.h. A product of two sizes
+// counts elements of a tensor, and so does not wrap around. Divisors are not 0.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_DIALECT_TILE_ANALYSIS_TURNORDER_H
+#define FA4_DIALECT_TILE_ANALYSIS_TURNORDER_H
+
+#include "fa4/Dialect/Tile/IR/Tile.h"
+
+namespace fa4::tile {
+
+/// Proves that all turns of the kernel come. Emits an error on the
+/// tile.await_turn of which this is not shown.
+llvm::LogicalResult verifyTurns(KernelOp kernel);
+
+} // namespace fa4::tile
+
+#endif // FA4_DIALECT_TILE_ANALYSIS_TURNORDER_H

@@ -1,0 +1,639 @@
+//===- TurnOrder.cpp - turns that come ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/TurnOrder.h"
+#include "fa4/Dialect/Tile/Analysis/IntegerCases.h"
+#include "fa4/Dialect/Tile/Analysis/IntegerRanges.h"
+#include "fa4/Target/LaunchLimits.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <optional>
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::tile;
+
+using Known = std::optional<AffineSum>;
+
+namespace {
+
+/// A work tile at a place: the pass of the loop in which it comes there. The
+/// induction variable i is split by the divisor d with which the loop divides
+/// it, as for heads that take turns: i = q d + r, 0 <= r < d. Otherwise q = i.
+struct Visit {
+  SmallVector<AffineSum> coordinates;
+  AffineSum quotient, rest, induction;
+  SmallVector<AffineSum> place;
+  AffineSum first, last;
+  AffineSum lower, upper; ///< The bounds of the loop.
+  /// The pass is one of the loop, and not of the loop without its bounds.
+  bool isInLoop = true;
+  /// Of the integers that this visit is computed from.
+  llvm::DenseMap<Value, Known> known;
+};
+
+/// Numbers, what is required of them, and from what they were computed.
+struct Integers {
+  IntegerCases system;
+  llvm::StringMap<AffineSum> sizes;
+  std::map<std::pair<const void *, std::vector<AffineSum>>, AffineSum> opaque;
+  /// Products of a sum and of a variable, by the variable.
+  std::map<AffineSum, std::map<AffineSum, AffineSum>> products;
+  /// What operations computed that could wrap around for all that their types
+  /// say.
+  SmallVector<AffineSum> mayWrap;
+};
+
+class TurnProof {
+public:
+  TurnProof(KernelOp kernel, AwaitTurnOp op) : kernel(kernel), op(op) {}
+
+  LogicalResult run();
+
+private:
+  InFlightDiagnostic fail() {
+    return op.emitOpError("takes turns of which it is not shown that they "
+                          "come: ");
+  }
+  LogicalResult checkSchedule();
+  LogicalResult findLoop();
+  LogicalResult prove();
+  LogicalResult checkIntegers();
+  LogicalResult checkComes(const Visit &visit);
+  bool hasPassForPlace(const Visit &visit);
+
+  // Visits.
+  SmallVector<AffineSum> makeCoordinates();
+  std::optional<Visit> makeVisit(SmallVector<AffineSum> coordinates,
+                                 bool isInLoop, Known rest = std::nullopt);
+  void compareQuotient(Visit &visit, Value bound);
+  Conditions isInLoop(const Visit &visit);
+  Conditions isSamePlace(const Visit &a, const Visit &b);
+  bool areImpossible(const Conditions &a, const Conditions &b) {
+    Conditions both = a;
+    both.insert(both.end(), b.begin(), b.end());
+    return integers.system.isImpossible(both);
+  }
+
+  // Integers.
+  Known get(Value value, Visit &visit);
+  Known compute(Value value, Visit &visit);
+  Known computeScalar(LoadScalarOp load, Visit &visit);
+  Known computeSelect(arith::SelectOp select, Visit &visit);
+  Known divide(Operation *op, Visit &visit, bool roundsUp);
+  AffineSum sizeNamed(StringRef name);
+  Known multiply(const AffineSum &a, const AffineSum &b);
+  AffineSum makeChoice(const AffineSum &a, const AffineSum &b, bool isMax);
+  AffineSum makeBetween(int64_t least, int64_t most);
+
+  KernelOp kernel;
+  AwaitTurnOp op;
+  scf::ForOp loop;
+  /// The operation that splits the induction variable, and its divisor.
+  Operation *split = nullptr;
+  IntegerRanges ranges;
+  Integers integers;
+  Operation *notUnderstood = nullptr;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Integers
+//===----------------------------------------------------------------------===//
+
+AffineSum TurnProof::makeBetween(int64_t least, int64_t most) {
+  AffineSum number = integers.system.makeVariable();
+  integers.system.require(isAtLeast(number, least));
+  integers.system.require(isAtLeast(most, number));
+  return number;
+}
+
+AffineSum TurnProof::sizeNamed(StringRef name) {
+  if (std::optional<int64_t> size = getStaticSize(name))
+    return AffineSum(*size);
+  auto [it, isNew] = integers.sizes.try_emplace(name);
+  if (isNew)
+    it->second = makeBetween(1, kMaxSize);
+  return it->second;
+}
+
+/// The larger or the smaller one of two numbers.
+AffineSum TurnProof::makeChoice(const AffineSum &a, const AffineSum &b,
+                                bool isMax) {
+  AffineSum difference = isMax ? a - b : b - a;
+  if (difference.isConstant())
+    return difference.constant >= 0 ? a : b;
+  AffineSum number = integers.system.makeVariable();
+  for (const AffineSum &each : {a, b})
+    integers.system.require(isMax ? isAtLeast(number, each)
+                                  : isAtLeast(each, number));
+  Conditions isA = isEqual(number, a), isB = isEqual(number, b);
+  isA.push_back(difference);
+  isB.push_back(isMore(0, difference));
+  integers.system.requireOne({isA, isB});
+  return number;
+}
+
+/// A product with a number that is not known is a number of its own. All that
+/// is known of two products with one positive factor is how they
+/// compare.
+Known TurnProof::multiply(const AffineSum &a, const AffineSum &b) {
+  if (a.isConstant())
+    return b * a.constant;
+  if (b.isConstant())
+    return a * b.constant;
+  // The factor that several products have in common is a single
+  // variable.
+  bool isFactorB = b.terms.size() == 1 && integers.products.count(b);
+  const AffineSum &factor = isFactorB ? b : a, &other = isFactorB ? a : b;
+  if (!integers.products.count(factor))
+    return std::nullopt;
+  std::map<AffineSum, AffineSum> &known = integers.products[factor];
+  if (auto it = known.find(other); it != known.end())
+    return it->second;
+  AffineSum product = integers.system.makeVariable();
+  for (const auto &[x, p] : known) {
+    Conditions same = isEqual(other, x), equal = isEqual(product, p);
+    same.insert(same.end(), equal.begin(), equal.end());
+    integers.system.requireOne(
+        {{isMore(other, x), isAtLeast(product, p + factor)},
+         {isMore(x, other), isAtLeast(p, product + factor)},
+         same});
+  }
+  known[other] = product;
+  return product;
+}
+
+Known TurnProof::divide(Operation *op, Visit &visit, bool roundsUp) {
+  if (split && op == split)
+    return visit.quotient;
+  Known x = get(op->getOperand(0), visit), y = get(op->getOperand(1), visit);
+  if (!x || !y)
+    return std::nullopt;
+  auto isNegative = [&](Value value) {
+    return ranges.get(value).smin().isNegative();
+  };
+  bool isUnsigned = isa<arith::DivUIOp, arith::CeilDivUIOp>(op);
+  if (isUnsigned &&
+      (isNegative(op->getOperand(0)) || isNegative(op->getOperand(1))))
+    return std::nullopt;
+  if (!y->isConstant()) {
+    // The quotient of two sizes, which is no divisor of 0.
+    if (roundsUp || isNegative(op->getOperand(0)))
+      return std::nullopt;
+    auto [it, isNew] = integers.opaque.try_emplace({nullptr, {*x, *y}});
+    if (isNew) {
+      AffineSum quotient = it->second = makeBetween(1, kMaxSize);
+      integers.products[quotient][AffineSum(0)] = AffineSum(0);
+      integers.system.require(isAtLeast(*x, *multiply(*y, quotient)));
+    }
+    return it->second;
+  }
+  int64_t divisor = y->constant;
+  if (divisor <= 0)
+    return std::nullopt;
+  AffineSum number = *x + AffineSum(roundsUp ? divisor - 1 : 0);
+  auto [it, isNew] = integers.opaque.try_emplace({this, {number, *y}});
+  if (isNew) {
+    it->second = integers.system.makeVariable();
+    integers.system.require(isAtLeast(number, it->second * divisor));
+    integers.system.require(
+        isMore((it->second + AffineSum(1)) * divisor, number));
+  }
+  return it->second;
+}
+
+Known TurnProof::computeScalar(LoadScalarOp load, Visit &visit) {
+  std::vector<AffineSum> indices;
+  for (Value index : load.getIndices()) {
+    Known known = get(index, visit);
+    if (!known)
+      return std::nullopt;
+    indices.push_back(*known);
+  }
+  if (!load.getType().isInteger(32))
+    return std::nullopt;
+  auto [it, isNew] = integers.opaque.try_emplace(
+      {load.getSource().getAsOpaquePointer(), indices});
+  if (isNew)
+    it->second = makeBetween(INT32_MIN, INT32_MAX);
+  return it->second;
+}
+
+Known TurnProof::computeSelect(arith::SelectOp select, Visit &visit) {
+  auto compare = select.getCondition().getDefiningOp<arith::CmpIOp>();
+  Known yes = get(select.getTrueValue(), visit),
+        no = get(select.getFalseValue(), visit);
+  if (!compare || !yes || !no)
+    return std::nullopt;
+  Known a = get(compare.getLhs(), visit), b = get(compare.getRhs(), visit);
+  if (!a || !b)
+    return std::nullopt;
+  AffineSum number = integers.system.makeVariable();
+  Conditions isYes = isEqual(number, *yes), isNo = isEqual(number, *no);
+  auto with = [](Conditions conditions, const AffineSum &condition) {
+    conditions.push_back(condition);
+    return conditions;
+  };
+  using Predicate = arith::CmpIPredicate;
+  bool less = false, equal = false, more = false;
+  switch (compare.getPredicate()) {
+  case Predicate::eq:
+    equal = true;
+    break;
+  case Predicate::ne:
+    less = more = true;
+    break;
+  case Predicate::slt:
+    less = true;
+    break;
+  case Predicate::sle:
+    less = equal = true;
+    break;
+  case Predicate::sgt:
+    more = true;
+    break;
+  case Predicate::sge:
+    more = equal = true;
+    break;
+  default:
+    return std::nullopt;
+  }
+  Conditions same =
+      with(with(equal ? isYes : isNo, isAtLeast(*a, *b)), isAtLeast(*b, *a));
+  integers.system.requireOne({with(less ? isYes : isNo, isMore(*b, *a)), same,
+                              with(more ? isYes : isNo, isMore(*a, *b))});
+  return number;
+}
+
+Known TurnProof::compute(Value value, Visit &visit) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    Operation *parent = argument.getOwner()->getParentOp();
+    if (isa<WorkOp>(parent))
+      return visit.coordinates[argument.getArgNumber()];
+    if (loop && argument == loop.getInductionVar())
+      return visit.induction;
+    if (!isa<KernelOp>(parent) || !isa<IndexType, IntegerType>(value.getType()))
+      return std::nullopt;
+    auto [it, isNew] =
+        integers.opaque.try_emplace({value.getAsOpaquePointer(), {}});
+    if (isNew)
+      it->second = makeBetween(INT32_MIN, INT32_MAX);
+    return it->second;
+  }
+  APInt number;
+  if (matchPattern(value, m_ConstantInt(&number)))
+    return AffineSum(number.getSExtValue());
+  Operation *def = value.getDefiningOp();
+  auto operand = [&](unsigned i) { return get(def->getOperand(i), visit); };
+  auto both = [&](llvm::function_ref<Known(AffineSum, AffineSum)> fn) -> Known {
+    Known a = operand(0), b = a ? operand(1) : std::nullopt;
+    return b ? fn(*a, *b) : std::nullopt;
+  };
+  Known result =
+      llvm::TypeSwitch<Operation *, Known>(def)
+          .Case([&](WorkTileOp) {
+            return visit.coordinates[cast<OpResult>(value).getResultNumber()];
+          })
+          .Case([&](memref::DimOp dim) -> Known {
+            auto source = dyn_cast<BlockArgument>(dim.getSource());
+            if (!source || !dim.getConstantIndex())
+              return std::nullopt;
+            return sizeNamed(kernel.getDimName(source.getArgNumber(),
+                                               *dim.getConstantIndex()));
+          })
+          .Case([&](LoadScalarOp load) { return computeScalar(load, visit); })
+          .Case([&](arith::IndexCastOp) { return operand(0); })
+          .Case([&](arith::AddIOp) {
+            return both([](auto a, auto b) { return a + b; });
+          })
+          .Case([&](arith::SubIOp) {
+            return both([](auto a, auto b) { return a - b; });
+          })
+          .Case([&](arith::MulIOp) {
+            return both([&](auto a, auto b) -> Known {
+              Known product = multiply(a, b);
+              // See TurnOrder.h.
+              if (product && visit.isInLoop && !a.isConstant() &&
+                  !b.isConstant())
+                integers.system.require(isAtLeast(INT32_MAX, *product));
+              return product;
+            });
+          })
+          .Case([&](arith::MinSIOp) {
+            return both(
+                [&](auto a, auto b) { return makeChoice(a, b, false); });
+          })
+          .Case([&](arith::MaxSIOp) {
+            return both([&](auto a, auto b) { return makeChoice(a, b, true); });
+          })
+          .Case<arith::DivUIOp, arith::FloorDivSIOp>(
+              [&](auto op) { return divide(op, visit, /*roundsUp=*/false); })
+          .Case<arith::CeilDivUIOp, arith::CeilDivSIOp>(
+              [&](auto op) { return divide(op, visit, /*roundsUp=*/true); })
+          .Case([&](arith::SelectOp op) { return computeSelect(op, visit); })
+          .Default(std::nullopt);
+  // Products of two unknown numbers count elements: see TurnOrder.h.
+  bool isProduct = isa<arith::MulIOp>(def) &&
+                   !matchPattern(def->getOperand(0), m_Constant()) &&
+                   !matchPattern(def->getOperand(1), m_Constant());
+  if (result && isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(def) &&
+      !isProduct && !ranges.isExact(def))
+    integers.mayWrap.push_back(*result);
+  return result;
+}
+
+Known TurnProof::get(Value value, Visit &visit) {
+  auto it = visit.known.find(value);
+  if (it != visit.known.end())
+    return it->second;
+  Known result = compute(value, visit);
+  if (!result && !notUnderstood)
+    notUnderstood = value.getDefiningOp() ? value.getDefiningOp() : op;
+  visit.known[value] = result;
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Visits
+//===----------------------------------------------------------------------===//
+
+/// The coordinates of any work tile.
+SmallVector<AffineSum> TurnProof::makeCoordinates() {
+  SmallVector<AffineSum> coordinates;
+  for (auto extent : kernel.getGrid().getAsRange<ExtentAttr>()) {
+    AffineSum number = makeBetween(0, kMaxSize);
+    integers.system.require(
+        isMore(sizeNamed(extent.getSize()), number * extent.getTile()));
+    coordinates.push_back(number);
+  }
+  return coordinates;
+}
+
+Conditions TurnProof::isInLoop(const Visit &visit) {
+  if (!loop)
+    return {};
+  return {isAtLeast(visit.induction, visit.lower),
+          isMore(visit.upper, visit.induction)};
+}
+
+Conditions TurnProof::isSamePlace(const Visit &a, const Visit &b) {
+  Conditions same;
+  for (auto [x, y] : llvm::zip(a.place, b.place))
+    llvm::append_range(same, isEqual(x, y));
+  return same;
+}
+
+/// A visit of the work tile in any pass of the loop, or, if not `isInLoop`, in
+/// what would be a pass if the loop had no bounds.
+std::optional<Visit> TurnProof::makeVisit(SmallVector<AffineSum> coordinates,
+                                          bool isInLoop, Known rest) {
+  Visit visit;
+  visit.coordinates = std::move(coordinates);
+  visit.isInLoop = isInLoop;
+  if (loop) {
+    visit.quotient = visit.induction = integers.system.makeVariable();
+    if (split) {
+      Known divisor = get(split->getOperand(1), visit);
+      if (!divisor)
+        return std::nullopt;
+      visit.rest = rest ? *rest : makeBetween(0, kMaxSize);
+      integers.system.require(isMore(*divisor, visit.rest));
+      Known product = multiply(visit.quotient, *divisor);
+      if (!product)
+        return std::nullopt;
+      visit.induction = *product + visit.rest;
+    }
+    Known lower = get(loop.getLowerBound(), visit),
+          upper = get(loop.getUpperBound(), visit);
+    if (!lower || !upper)
+      return std::nullopt;
+    if (split) {
+      integers.system.requireOne(
+          {{visit.quotient}, {isMore(0, visit.quotient)}});
+      compareQuotient(visit, loop.getUpperBound());
+    }
+    visit.lower = *lower;
+    visit.upper = *upper;
+    if (isInLoop)
+      integers.system.require(this->isInLoop(visit));
+  }
+  for (Value index : op.getIndices()) {
+    Known known = get(index, visit);
+    if (!known)
+      return std::nullopt;
+    visit.place.push_back(*known);
+  }
+  Known first = get(op.getFirst(), visit), last = get(op.getLast(), visit);
+  if (!first || !last)
+    return std::nullopt;
+  visit.first = *first;
+  visit.last = *last;
+  return visit;
+}
+
+/// Says of the quotient q in i = q d + r that it is below x, or not, for 0 and
+/// each x of an x d from which the loop's upper bound is computed: that it is
+/// not between follows from q and x being integers only, which is hard to find
+/// out later.
+void TurnProof::compareQuotient(Visit &visit, Value bound) {
+  Operation *def = bound.getDefiningOp();
+  if (!def || !isa<arith::MaxSIOp, arith::MinSIOp, arith::MulIOp>(def))
+    return;
+  if (!isa<arith::MulIOp>(def)) {
+    for (Value operand : def->getOperands())
+      compareQuotient(visit, operand);
+    return;
+  }
+  Known divisor = get(split->getOperand(1), visit);
+  for (unsigned i : {0, 1}) {
+    Known factor = get(def->getOperand(i), visit),
+          other = get(def->getOperand(1 - i), visit);
+    if (factor && other && divisor && *factor == *divisor)
+      integers.system.requireOne({{isAtLeast(visit.quotient, *other)},
+                                  {isMore(*other, visit.quotient)}});
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The proof
+//===----------------------------------------------------------------------===//
+
+LogicalResult TurnProof::checkSchedule() {
+  if (kernel.getScheduleOrGrid() == Schedule::Requested)
+    return fail() << "with the schedule 'clc' the hardware hands out work "
+                     "tiles in an order that is not known; 'grid', 'lpt' and "
+                     "'static' have one";
+  OrderAttr order = kernel.getOrderAttr();
+  if (order && order.getAxis() != op.getAxis())
+    return fail() << "they go along axis " << op.getAxis()
+                  << " of the grid, but the order of work tiles along axis "
+                  << order.getAxis();
+  return success();
+}
+
+LogicalResult TurnProof::findLoop() {
+  for (Operation *parent = op->getParentOp(); !isa<RoleOp, KernelOp>(parent);
+       parent = parent->getParentOp()) {
+    if (isa<WorkOp>(parent))
+      continue;
+    auto around = dyn_cast<scf::ForOp>(parent);
+    if (!around)
+      return fail() << "the operation is in a branch";
+    if (loop)
+      return fail() << "the operation is in two loops";
+    if (getConstantIntValue(around.getStep()) != 1)
+      return fail() << "the step of the loop around it is not 1";
+    loop = around;
+  }
+  if (!loop)
+    return success();
+  for (Operation *user : loop.getInductionVar().getUsers())
+    if (isa<arith::DivUIOp, arith::FloorDivSIOp>(user) && !split &&
+        user->getOperand(0) == loop.getInductionVar() &&
+        !ranges.get(user->getOperand(0)).smin().isNegative() &&
+        loop.isDefinedOutsideOfLoop(user->getOperand(1)))
+      split = user;
+  return success();
+}
+
+/// Whether a work tile has a pass that comes to any given place of `visit`, if
+/// its loop had no bounds: one index is a multiple of the number that belongs
+/// to the pass.
+bool TurnProof::hasPassForPlace(const Visit &visit) {
+  if (!loop)
+    return true;
+  unsigned pass = visit.quotient.terms.begin()->first, found = 0;
+  for (const AffineSum &index : visit.place) {
+    auto it = index.terms.find(pass);
+    if (it == index.terms.end())
+      continue;
+    ++found;
+    auto isMultiple = [&](int64_t number) { return number % it->second == 0; };
+    if (!isMultiple(index.constant) ||
+        !llvm::all_of(index.terms,
+                      [&](auto &term) { return isMultiple(term.second); }))
+      return false;
+  }
+  return found == 1;
+}
+
+/// Whether each work tile that takes turns where `visit` is comes there.
+LogicalResult TurnProof::checkComes(const Visit &visit) {
+  unsigned axis = op.getAxis();
+  SmallVector<AffineSum> coordinates = visit.coordinates;
+  AffineSum tile = integers.system.makeVariable();
+  coordinates[axis] = tile;
+  std::optional<Visit> other =
+      makeVisit(coordinates, /*isInLoop=*/false, visit.rest);
+  if (!other)
+    return failure();
+  Conditions there = isSamePlace(visit, *other);
+  there.push_back(isAtLeast(tile, visit.first));
+  there.push_back(isAtLeast(visit.last, tile));
+  auto extent = cast<ExtentAttr>(kernel.getGrid()[axis]);
+  bool isInGrid =
+      areImpossible(there, {isMore(0, tile)}) &&
+      areImpossible(there, {isAtLeast(tile * extent.getTile(),
+                                      sizeNamed(extent.getSize()))});
+  bool comes = hasPassForPlace(visit) && isInGrid;
+  if (loop && comes)
+    comes = areImpossible(there, {isMore(other->lower, other->induction)}) &&
+            areImpossible(there, {isAtLeast(other->induction, other->upper)});
+  if (!comes)
+    return fail() << "a work tile from 'first' to 'last' may not come to the "
+                     "place, and those behind it would wait forever";
+  return success();
+}
+
+LogicalResult TurnProof::checkIntegers() {
+  for (const AffineSum &sum : integers.mayWrap)
+    if (!integers.system.isImpossible({isMore(sum, INT32_MAX)}) ||
+        !integers.system.isImpossible({isMore(INT32_MIN, sum)}))
+      return fail() << "an index may wrap around";
+  return success();
+}
+
+LogicalResult TurnProof::prove() {
+  unsigned axis = op.getAxis();
+  auto understood = [&](const std::optional<Visit> &visit) -> LogicalResult {
+    if (visit)
+      return success();
+    InFlightDiagnostic diagnostic = fail();
+    diagnostic << "who takes turns, where, or in which passes of the loop, is "
+                  "no linear arithmetic on coordinates and sizes";
+    diagnostic.attachNote(notUnderstood->getLoc()) << "see this operation";
+    return diagnostic;
+  };
+  std::optional<Visit> visit = makeVisit(makeCoordinates(), true);
+  if (failed(understood(visit)) || failed(checkIntegers()))
+    return failure();
+  const AffineSum &tile = visit->coordinates[axis];
+  if (!integers.system.isImpossible({isMore(visit->first, tile)}) ||
+      !integers.system.isImpossible({isMore(tile, visit->last)}))
+    return fail() << "a work tile may come to a place where it is not one of "
+                     "those from 'first' to 'last'";
+  // Each of the following is about two visits, and is easier to see without
+  // what the others need.
+  const Integers one = integers;
+  if (failed(checkComes(*visit)))
+    return failure();
+  integers = one;
+  std::optional<Visit> again = makeVisit(visit->coordinates, true);
+  if (failed(understood(again)))
+    return failure();
+  Conditions same = isSamePlace(*visit, *again);
+  if (!areImpossible(same, {isMore(visit->induction, again->induction)}))
+    return fail() << "a work tile may come to a place in two passes of its "
+                     "loop, and would wait for itself";
+  integers = one;
+  std::optional<Visit> other = makeVisit(makeCoordinates(), true);
+  if (failed(understood(other)))
+    return failure();
+  same = isSamePlace(*visit, *other);
+  for (auto [i, pair] :
+       llvm::enumerate(llvm::zip(visit->coordinates, other->coordinates)))
+    if (i != axis &&
+        !areImpossible(same, {isMore(std::get<0>(pair), std::get<1>(pair))}))
+      return fail() << "work tiles that differ in coordinate " << i
+                    << " may come to one place, but turns go along axis "
+                    << axis;
+  for (auto [i, pair] :
+       llvm::enumerate(llvm::zip(visit->coordinates, other->coordinates)))
+    if (i != axis)
+      llvm::append_range(same, isEqual(std::get<0>(pair), std::get<1>(pair)));
+  if (!areImpossible(same, {isMore(visit->first, other->first)}) ||
+      !areImpossible(same, {isMore(visit->last, other->last)}))
+    return fail() << "work tiles that come to one place may not agree on which "
+                     "are the first and the last one there";
+  return success();
+}
+
+LogicalResult TurnProof::run() {
+  return failure(failed(checkSchedule()) || failed(findLoop()) ||
+                 failed(prove()));
+}
+
+LogicalResult fa4::tile::verifyTurns(KernelOp kernel) {
+  llvm::SmallDenseMap<Value, AwaitTurnOp> first;
+  WalkResult result = kernel.walk([&](AwaitTurnOp op) -> WalkResult {
+    auto [known, isNew] = first.try_emplace(op.getTurns(), op);
+    if (!isNew) {
+      InFlightDiagnostic diagnostic =
+          op.emitOpError("takes turns that another operation counts, too: "
+                         "each needs an argument of its own");
+      diagnostic.attachNote(known->second.getLoc()) << "the other operation";
+      return diagnostic;
+    }
+    return TurnProof(kernel, op).run();
+  });
+  return failure(result.wasInterrupted());
+}

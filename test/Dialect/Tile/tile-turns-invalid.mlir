@@ -1,0 +1,646 @@
+// Turns that would not come, or of which that is not shown, and what is no turn.
+//
+// RUN: fa4-opt %s --split-input-file --tile-verify-outputs --verify-diagnostics -o /dev/null
+
+// What every work tile adds to every block, in turn, is right.
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+// From the last block to the first one, too.
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    %after = arith.subi %blocks, %j : index
+    %back = arith.subi %after, %c1 : index
+    %place = arith.muli %back, %c128 : index
+    %turn = tile.await_turn %turns[%place] of %i in %c0 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+// A work tile that leaves out the blocks in front of its own is no longer awaited there.
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %i to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    %j2 = arith.minsi %j, %last : index
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %j2 : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+// The last tile that comes is not the last one of the grid.
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %i to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    // expected-error @below {{takes turns of which it is not shown that they come: a work tile from 'first' to 'last' may not come to the place, and those behind it would wait forever}}
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    %sum = arith.addi %i, %c1 : index
+    %next = arith.minsi %sum, %last : index
+    // expected-error @below {{takes turns of which it is not shown that they come: work tiles that come to one place may not agree on which are the first and the last one there}}
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %next : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    // expected-error @below {{takes turns of which it is not shown that they come: a work tile may come to a place where it is not one of those from 'first' to 'last'}}
+    %turn = tile.await_turn %turns[%row] of %i in %c1 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+// Twice in one work tile.
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    // expected-error @below {{takes turns of which it is not shown that they come: a work tile from 'first' to 'last' may not come to the place, and those behind it would wait forever}}
+    %turn = tile.await_turn %turns[%c0] of %i in %c0 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    %half = arith.divui %j, %c2 : index
+    %place = arith.muli %half, %c128 : index
+    // expected-error @below {{takes turns of which it is not shown that they come: a work tile may come to a place in two passes of its loop, and would wait for itself}}
+    %turn = tile.await_turn %turns[%place] of %i in %c0 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>, #tile.extent<"64">]} {
+  %i, %h = tile.work_tile : index, index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    // expected-error @below {{takes turns of which it is not shown that they come: work tiles that differ in coordinate 1 may come to one place, but turns go along axis 0}}
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>, #tile.extent<"64">], schedule = #tile.schedule<lpt>, order = #tile.order<axis = 1>} {
+  %i, %h = tile.work_tile : index, index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    // expected-error @below {{takes turns of which it is not shown that they come: they go along axis 0 of the grid, but the order of work tiles along axis 1}}
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], schedule = #tile.schedule<clc>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  tile.work (%i) {
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    // expected-error @below {{takes turns of which it is not shown that they come: with the schedule 'clc' the hardware hands out work tiles in an order that is not known; 'grid', 'lpt' and 'static' have one}}
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+  }
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c2 {
+    %row = arith.muli %j, %c128 : index
+    // expected-error @below {{takes turns of which it is not shown that they come: the step of the loop around it is not 1}}
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    %small = arith.cmpi slt, %j, %k : index
+    scf.if %small {
+    // expected-error @below {{takes turns of which it is not shown that they come: the operation is in a branch}}
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+    }
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    // expected-note @below {{see this operation}}
+    %odd = arith.andi %j, %c1 : index
+    %place = arith.muli %odd, %c128 : index
+    // expected-error @below {{takes turns of which it is not shown that they come: who takes turns, where, or in which passes of the loop, is no linear arithmetic on coordinates and sizes}}
+    %turn = tile.await_turn %turns[%place] of %i in %c0 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    // expected-error @below {{output 'y': is added to without a turn (in_turn), so that the sums depend on timing}}
+    tile.reduce_add %v, %y[%row, %c0] : vector<128x64xf32>, memref<?x64xf32>
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    // expected-error @below {{output 'y': is written by tile.store, but work tiles take turns at adding to it}}
+    tile.store %v, %y[%row, %c0] : vector<128x64xf32>, memref<?x64xf32>
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    // expected-note @below {{the other operation}}
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+    // expected-error @below {{takes turns that another operation counts, too: each needs an argument of its own}}
+    %other = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%other) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %other
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    // expected-error @below {{has a turn that no tile.pass_turn passes on: the next work tile would wait forever}}
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    // expected-error @below {{has a turn that is passed on twice, so that two work tiles would have the next one}}
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
+    tile.pass_turn %turn
+    // expected-error @below {{adds in a turn that has been passed on before}}
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    // expected-error @below {{takes turns by what is no coordinate of the work tile (a result of tile.work_tile or an argument of tile.work)}}
+    %turn = tile.await_turn %turns[%row] of %j in %c0 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    // expected-error @below {{needs 1 indices, one a dimension}}
+    %turn = tile.await_turn %turns[%row, %c0] of %i in %c0 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    // expected-error @below {{has a turn that is passed on in another block, which may run at another number of times}}
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    %small = arith.cmpi slt, %j, %k : index
+    scf.if %small {
+      tile.pass_turn %turn
+    }
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    %w = arith.constant dense<1.0> : vector<64xf32>
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
+    // expected-error @below {{adds a value a row in turn; only a matrix can be added in turn, because one thread starts to add it}}
+    tile.reduce_add %w, %y[%row, %c0] in_turn(%turn) : vector<64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+  }
+}
