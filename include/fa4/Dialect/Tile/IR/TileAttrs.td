@@ -181,6 +181,18 @@ def Tile_TurnType : TypeDef<Tile_Dialect, "Turn"> {
   let summary = "the turn of a work tile at a place";
   let description = [{
     What `tile.await_turn` gives: the right to add to a place, until `tile.pass_turn`.
+
+    Example: `%turn` is a `!tile.turn`.
+
+    ```mlir
+    tile.kernel @k(%turns: memref<1xi32> {tile.name = "turns", tile.dims = ["1"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %i = tile.work_tile : index
+      %c0 = arith.constant 0 : index
+      %turn = tile.await_turn %turns[%c0] of %i in %c0 to %c0 : memref<1xi32>
+      tile.pass_turn %turn
+    }
+    ```
   }];
 }
 

@@ -89,7 +89,7 @@ def Tile_PassTurnOp : Tile_Op<"pass_turn", [MemoryEffects<[MemRead, MemWrite]>]>
 
     ```mlir
     tile.kernel @k(%turns: memref<1xi32> {tile.name = "turns", tile.dims = ["1"]})
-        attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+        attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
       %i = tile.work_tile : index
       %c0 = arith.constant 0 : index
       %turn = tile.await_turn %turns[%c0] of %i in %i to %i : memref<1xi32>
