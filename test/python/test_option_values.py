@@ -139,7 +139,7 @@ def test_options_of_tools(files, tool):
 def test_options_of_the_simulator(files):
     options = re.findall(r"^  --([\w-]+) (\S+\b|\S+\]) ", help_of("fa4-sim"), re.M)
     options = [(name, kind) for name, kind in options if kind in REFUSED]
-    assert len(options) == 11, options
+    assert len(options) == 12, options
     arguments = ["kernel/f_kernel.json", "--random"]
     assert run("fa4-sim", *arguments, cwd=files).returncode == 0
     for name, kind in options:

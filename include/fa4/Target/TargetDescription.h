@@ -134,6 +134,10 @@ struct Latencies {
   /// The time from the arrival of one warp until another warp that waits goes
   /// on, and back.
   unsigned mbarrierRoundTrip;
+  /// tcgen05.ld of 32 columns until tcgen05.wait::ld has seen them, and
+  /// tcgen05.st until tcgen05.wait::st has.
+  unsigned tmemLoad;
+  unsigned tmemStore;
   /// bar.sync of all threads of a CTA.
   unsigned barrier;
   /// fence.proxy.async.

@@ -9,6 +9,7 @@
 #include "RoleLowering.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -313,6 +314,33 @@ void RoleLowering::lowerAny(AnyOp op) {
       builder, loc, builder.getI1Type(), constant(-1),
       mapping.lookupOrDefault(op.getCondition()), NVVM::VoteSyncKind::any);
   mapping.map(op.getResult(), any);
+}
+
+/// A loop, because ptxas makes predicated instructions of a branch around few
+/// instructions. The condition is made at this place: one that is made once
+/// would occupy a register.
+LogicalResult RoleLowering::lowerKeepOrder(KeepOrderOp op) {
+  if (role.issues())
+    return op.emitOpError(
+        "is an operation of lanes, but the role is of kind 'issuer': "
+        "one thread runs it");
+  scf::WhileOp::create(
+      builder, loc, TypeRange(), ValueRange(),
+      [&](OpBuilder &builder, Location loc, ValueRange) {
+        Value lanes = NVVM::VoteSyncOp::create(
+            builder, loc, builder.getI32Type(), constant(-1),
+            arith::ConstantIntOp::create(builder, loc, builder.getI1Type(), 1),
+            NVVM::VoteSyncKind::ballot);
+        Value again =
+            arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, lanes,
+                                  arith::ConstantIntOp::create(
+                                      builder, loc, builder.getI32Type(), 0));
+        scf::ConditionOp::create(builder, loc, again, ValueRange());
+      },
+      [&](OpBuilder &builder, Location loc, ValueRange) {
+        scf::YieldOp::create(builder, loc);
+      });
+  return success();
 }
 
 LogicalResult RoleLowering::lowerFence(FenceOp op) {

@@ -437,6 +437,7 @@ LogicalResult RoleLowering::lowerOp(Operation &op) {
       .Case([&](WriteOp op) { return lowerWrite(op); })
       .Case([&](PutOp op) { return lowerPut(op); })
       .Case([&](FenceOp op) { return lowerFence(op); })
+      .Case([&](KeepOrderOp op) { return lowerKeepOrder(op); })
       .Default([&](Operation *op) { return copy(*op); });
 }
 

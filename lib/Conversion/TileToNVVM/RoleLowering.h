@@ -149,6 +149,7 @@ private:
   mlir::LogicalResult lowerWrite(WriteOp op);
   mlir::LogicalResult lowerPut(PutOp op);
   mlir::LogicalResult lowerFence(FenceOp op);
+  mlir::LogicalResult lowerKeepOrder(KeepOrderOp op);
   void lowerAny(AnyOp op);
   mlir::FailureOr<mlir::Value> readTensorMemory(ReadOp op,
                                                 const Buffer &buffer);

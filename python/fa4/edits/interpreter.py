@@ -470,7 +470,7 @@ class Cta:
         return []
         yield
 
-    _tile_release = _tile_fence = _tile_acquire
+    _tile_release = _tile_fence = _tile_keep_order = _tile_acquire
 
     def _tile_wait(self, op, operands, values, state, mask):
         channel = operands[0]

@@ -15,12 +15,13 @@
 // (Not verified: some channels have one side only, and loops may make no pass.)
 
 // Two query tiles that share keys and values: attention, after roles have been
-// found. The stages that shared memory leaves: 3 of one ring, 2 of the other.
+// found. The stages that shared memory leaves: 3 of the ring that a pass needs
+// first, 2 of the other.
 // PLACED: smem_bytes = {{[0-9]+}}
 
 // CHECK-LABEL: tile.kernel @attention
-// CHECK-DAG: tile.channel "k" smem stages(3)
-// CHECK-DAG: tile.channel "v" smem stages(2)
+// CHECK-DAG: tile.channel "k" smem stages(2)
+// CHECK-DAG: tile.channel "v" smem stages(3)
 // CHECK-DAG: tile.channel "q0" smem stages(1)
 // CHECK-DAG: tile.channel "p0.0" tmem stages(1) : <vector<128x96xbf16>>
 // CHECK-DAG: tile.channel "p0.1" tmem stages(1) : <vector<128x32xbf16>>
@@ -152,7 +153,7 @@
 // TABLE: then:
 // TABLE: mma o0 n p0.0 * v[0:96, 0:128]
 // TABLE: channels
-// TABLE: k smem 3 x vector<128x128xbf16>
+// TABLE: k smem 2 x vector<128x128xbf16>
 // TABLE: or0 tmem 1 x vector<128x128xf32> in place of o0
 
 // What has been pipelined is not pipelined once more.

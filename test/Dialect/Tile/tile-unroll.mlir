@@ -5,9 +5,9 @@
 // RUN: fa4-opt %s --tile-unroll=fragment=4 --split-input-file | FileCheck %s --dump-input=never
 // RUN: fa4-opt %s --tile-unroll --split-input-file | FileCheck %s --dump-input=never --check-prefix=WIDE
 
-// Reads come first, as the value is used twice. The maximum folds two elements a
-// step in four accumulators. Each fragment goes from its fma to its write
-// before the next one, and into the partial sums.
+// A fragment of tensor memory is read while the one before it is worked on. The
+// maximum folds two elements a step in four accumulators. Each fragment goes from
+// its fma to its write before the next one, and into the partial sums.
 // CHECK-LABEL: tile.kernel @row
 tile.kernel @row() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %s = tile.channel "s" tmem stages(1) : <vector<128x12xf32>>
@@ -21,19 +21,21 @@ tile.kernel @row() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
     // CHECK-NEXT: %[[X0:.*]] = vector.extract_strided_slice %[[R0]] {offsets = [0], sizes = [2], strides = [1]}
     // CHECK-NEXT: %[[X1:.*]] = vector.extract_strided_slice %[[R0]] {offsets = [2]
     // CHECK-NEXT: %[[R1:.*]] = tile.read %s[4]
-    // CHECK: %[[R2:.*]] = tile.read %s[8]
+    // CHECK-NEXT: %[[X00:.*]] = vector.extract %[[X0]][0]
     // A fragment of 12 columns is read as 8 and 4.
     // WIDE: tile.read %s : <vector<128x12xf32>> -> vector<8xf32>
     // WIDE: tile.read %s[8] : <vector<128x12xf32>> -> vector<4xf32>
     tile.wait %s : <vector<128x12xf32>>
     %x = tile.read %s : <vector<128x12xf32>> -> vector<12xf32>
-    // CHECK: %[[X00:.*]] = vector.extract %[[X0]][0]
     // CHECK-NEXT: %[[A0:.*]] = arith.maxnumf %[[X00]], %{{.*}} : f32
     // CHECK-NEXT: %[[X01:.*]] = vector.extract %[[X0]][1]
     // CHECK-NEXT: %[[A1:.*]] = arith.maxnumf %[[A0]], %[[X01]] : f32
     // The other accumulators start with their first element, and the fifth pair
     // goes to the first one again. Three steps join them.
-    // CHECK-COUNT-3: arith.maxnumf
+    // CHECK: arith.maxnumf
+    // CHECK: vector.extract_strided_slice %[[R1]]
+    // CHECK: tile.read %s[8]
+    // CHECK-COUNT-2: arith.maxnumf
     // CHECK: arith.maxnumf %[[A1]], %{{.*}} : f32
     // CHECK-COUNT-6: arith.maxnumf
     // CHECK-NOT: arith.maxnumf
@@ -260,5 +262,68 @@ tile.kernel @early() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
     %z = arith.truncf %f : vector<8xf32> to vector<8xbf16>
     tile.write %z, %w : vector<8xbf16>, <vector<128x8xbf16>>
     tile.commit %w : <vector<128x8xbf16>>
+  }
+}
+
+// -----
+
+// The stage for a number of the row is acquired before the row is waited for,
+// so that no wait is between the maximum and what is computed with it. What comes
+// behind the commits for which an MMA waits stays behind them.
+// CHECK-LABEL: tile.kernel @keep_order
+// CHECK:       tile.role @compute
+// CHECK:         scf.for
+// CHECK-NEXT:      tile.acquire %m
+// CHECK-NEXT:      tile.wait %s
+// CHECK:           vector.extract
+// CHECK-NOT:       tile.acquire %m
+// CHECK:           tile.commit %m
+// CHECK-NOT:       tile.keep_order
+// CHECK:           tile.commit %p
+// CHECK-NEXT:      tile.keep_order
+// CHECK:           arith.addf
+// CHECK-NOT:       tile.keep_order
+tile.kernel @keep_order() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" tmem stages(1) : <vector<128x64xf32>>
+  %m = tile.channel "m" smem stages(1) : <vector<128xf32>>
+  %p = tile.channel "p" tmem stages(1) : <vector<128x64xbf16>>
+  %v = tile.channel "v" smem stages(1) : <vector<64x64xbf16>>
+  %r = tile.channel "r" smem stages(1) : <vector<128xf32>>
+  tile.role @compute kind(vector) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %zero = arith.constant 0.0 : f32
+    %sum = scf.for %i = %c0 to %c8 step %c1 iter_args(%l = %zero) -> f32 {
+      tile.wait %s : <vector<128x64xf32>>
+      %x = tile.read %s : <vector<128x64xf32>> -> vector<64xf32>
+      %max = vector.reduction <maxnumf>, %x, %zero : vector<64xf32> into f32
+      tile.acquire %m : <vector<128xf32>>
+      tile.write %max, %m : f32, <vector<128xf32>>
+      tile.commit %m : <vector<128xf32>>
+      %b = vector.broadcast %max : f32 to vector<64xf32>
+      %d = arith.subf %x, %b : vector<64xf32>
+      %e = math.exp2 %d : vector<64xf32>
+      %z = arith.truncf %e : vector<64xf32> to vector<64xbf16>
+      tile.acquire %p : <vector<128x64xbf16>>
+      tile.write %z, %p : vector<64xbf16>, <vector<128x64xbf16>>
+      tile.commit %p : <vector<128x64xbf16>>
+      %l2 = vector.reduction <add>, %e, %l : vector<64xf32> into f32
+      scf.yield %l2 : f32
+    }
+    tile.acquire %r : <vector<128xf32>>
+    tile.write %sum, %r : f32, <vector<128xf32>>
+    tile.commit %r : <vector<128xf32>>
+  }
+  tile.role @mma kind(issuer) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %tv = tile.wait %v : <vector<64x64xbf16>> -> vector<64x64xbf16>
+    scf.for %i = %c0 to %c8 step %c1 {
+      %tp = tile.wait %p : <vector<128x64xbf16>> -> vector<128x64xbf16>
+      %o = tile.mma %tp, %tv : vector<128x64xbf16>, vector<64x64xbf16> -> vector<128x64xf32>
+      tile.release %p : <vector<128x64xbf16>>
+    }
   }
 }

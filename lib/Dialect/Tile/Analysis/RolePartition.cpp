@@ -147,10 +147,30 @@ LogicalResult RolePartition::collectNodes(Block &block, bool afterMma) {
           "has loads, stores, MMAs or loops in its regions; only arithmetic "
           "can be conditional");
     nodes.insert(&op);
-    if (afterMma && isElementwise(&op))
-      accumulatorWork.insert(&op);
+    // What is computed of rows alone stays with the role that has the rows.
+    auto isAccumulated = [&](Value operand) {
+      Operation *def = producer(operand);
+      return def && (isa<MmaOp>(def) || accumulatorWork.contains(def));
+    };
+    if (afterMma && isElementwise(&op) &&
+        llvm::any_of(getDataOperands(&op), isAccumulated))
+      addAccumulatorWork(&op);
   }
   return success();
+}
+
+/// Broadcasts of a factor belong to the same role as the multiplication, so
+/// that only a row has to be handed over.
+void RolePartition::addAccumulatorWork(Operation *op) {
+  accumulatorWork.insert(op);
+  for (Value operand : op->getOperands())
+    for (Operation *def = operand.getDefiningOp();
+         def && nodes.contains(def) && def->hasOneUse() &&
+         isa<VectorType>(operand.getType()) && def->getNumOperands() == 1;
+         def = operand.getDefiningOp()) {
+      accumulatorWork.insert(def);
+      operand = def->getOperand(0);
+    }
 }
 
 BlockArgument
@@ -196,18 +216,9 @@ void RolePartition::findAccumulatorWork(KernelOp kernel) {
     SmallVector<Operation *> steps;
     if (!mma.getAcc() || !findCarriedFactor(mma.getAcc(), &steps))
       return;
-    // Broadcasts of the factors belong to the same role as the multiplication.
     for (Operation *op : steps) {
-      accumulatorWork.insert(op);
       correctsInLoop = true;
-      for (Value operand : op->getOperands())
-        for (Operation *def = operand.getDefiningOp();
-             def && nodes.contains(def) && def->hasOneUse() &&
-             isa<VectorType>(operand.getType()) && def->getNumOperands() == 1;
-             def = operand.getDefiningOp()) {
-          accumulatorWork.insert(def);
-          operand = def->getOperand(0);
-        }
+      addAccumulatorWork(op);
     }
   });
   for (Operation *op : nodes)

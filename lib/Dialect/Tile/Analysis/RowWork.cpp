@@ -252,8 +252,9 @@ findRecurrence(Operation *exp, RoleOp role, ArrayRef<MmaOp> mmas,
   if (consumers.size() > 1)
     recurrence.leadFragments =
         columnsOf(results.front().getTileType()) / kExpFragmentColumns;
-  recurrence.latency =
-      target.latency.mmaShared + target.latency.mbarrierRoundTrip;
+  recurrence.latency = target.latency.mmaShared +
+                       target.latency.mbarrierRoundTrip +
+                       target.latency.tmemLoad + target.latency.tmemStore;
   return recurrence;
 }
 

@@ -29,6 +29,24 @@ static bool isLoadRing(const ChannelUses &uses) {
   return inLoop;
 }
 
+/// Returns the rings in the order in which a pass of the consumer's loop waits
+/// for them. With one stage each, the load of the next value of the first one
+/// starts when the pass is over, and has less time.
+static SmallVector<ChannelOp> findLoadRings(KernelOp kernel) {
+  llvm::MapVector<ChannelOp, ChannelUses> uses = collectChannelUses(kernel);
+  llvm::SetVector<ChannelOp> rings;
+  kernel.walk([&](WaitOp wait) {
+    auto channel = wait.getChannel().getDefiningOp<ChannelOp>();
+    if (wait->getParentOfType<scf::ForOp>() &&
+        isLoadRing(uses.find(channel)->second))
+      rings.insert(channel);
+  });
+  for (auto &[channel, of] : uses)
+    if (isLoadRing(of))
+      rings.insert(channel);
+  return rings.takeVector();
+}
+
 namespace {
 /// Computes the shared memory that `tile-allocate` will need for given numbers
 /// of stages.
@@ -82,10 +100,7 @@ bool fa4::tile::chooseStages(KernelOp kernel, const TargetDescription &target,
     for (ChannelOp channel : buffer)
       channel.setStages(stages);
   }
-  SmallVector<ChannelOp> rings;
-  for (auto &[channel, uses] : collectChannelUses(kernel))
-    if (isLoadRing(uses))
-      rings.push_back(channel);
+  SmallVector<ChannelOp> rings = findLoadRings(kernel);
   // Each ring gets one more stage in turn until the next one does not fit; in
   // the last round only the first rings get one.
   SharedMemory memory(kernel);

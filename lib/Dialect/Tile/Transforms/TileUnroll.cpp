@@ -41,8 +41,10 @@ namespace {
 class Unroller {
 public:
   Unroller(RoleOp role, int64_t fragment,
-           const llvm::DenseMap<Value, unsigned> &bufferOf)
-      : role(role), fragment(fragment), bufferOf(bufferOf), masks(scalars) {}
+           const llvm::DenseMap<Value, unsigned> &bufferOf,
+           const llvm::DenseSet<Value> &asyncReads)
+      : role(role), fragment(fragment), bufferOf(bufferOf),
+        asyncReads(asyncReads), masks(scalars) {}
 
   LogicalResult run();
 
@@ -55,6 +57,10 @@ private:
   };
 
   static bool isRow(Type type) { return isa<VectorType>(type); }
+  static bool isInTensorMemory(ReadOp op) {
+    return op.getChannel().getDefiningOp<ChannelOp>().getSpace() ==
+           MemorySpace::tmem;
+  }
   static int64_t numPairs(Type type) {
     return cast<VectorType>(type).getNumElements() / 2;
   }
@@ -95,6 +101,8 @@ private:
   LogicalResult lowerWork(WorkOp op, OpBuilder &b);
   LogicalResult lowerBranch(Region &from, Region &to);
   void lowerRead(ReadOp op, OpBuilder &b);
+  void startRead(ReadOp op, int64_t first, int64_t last, OpBuilder &b);
+  void finishReads(ReadOp op, OpBuilder &b);
   void read(ReadOp op, int64_t first, int64_t last, OpBuilder &b);
   void readAll(ReadOp op, OpBuilder &b);
   void readBuffer(Value channel, OpBuilder &b, WriteOp write = {});
@@ -109,6 +117,7 @@ private:
   void foldPairs(vector::ReductionOp op, int64_t begin, int64_t end,
                  OpBuilder &b);
   void foldEarly(WriteOp write, OpBuilder &b);
+  void lowerCommit(CommitOp op, OpBuilder &b);
   Value reducePairs(vector::ReductionOp op, OpBuilder &b);
   Value reduceElements(vector::ReductionOp op, OpBuilder &b);
 
@@ -118,6 +127,7 @@ private:
   RoleOp role;
   int64_t fragment;
   const llvm::DenseMap<Value, unsigned> &bufferOf;
+  const llvm::DenseSet<Value> &asyncReads;
   IRMapping scalars;
   llvm::DenseMap<Value, Columns> columns;
   ColumnMask masks;
@@ -129,6 +139,9 @@ private:
   llvm::DenseMap<Operation *, Partial> partials;
   /// What has been built for the fragment that is written now.
   llvm::SmallSetVector<Pair, 16> fresh;
+  /// Of each read, what is on its way: values of several columns, and the
+  /// number of the first one.
+  llvm::DenseMap<Operation *, SmallVector<std::pair<Value, int64_t>>> started;
   /// The reads that are not complete yet, in program order.
   llvm::SmallSetVector<ReadOp, 4> unread;
 };
@@ -390,25 +403,49 @@ static bool dependsOn(Value value, Value source) {
   return reached.contains(source);
 }
 
-/// Reads those of the pairs `first` to `last` that have not been read yet.
-void Unroller::read(ReadOp op, int64_t first, int64_t last, OpBuilder &b) {
-  Location loc = op.getLoc();
-  Type elementType = getElementTypeOrSelf(op.getValue());
+/// Builds reads of those of the pairs `first` to `last` that are neither read
+/// nor on their way.
+void Unroller::startRead(ReadOp op, int64_t first, int64_t last, OpBuilder &b) {
   SmallVector<Value, 0> &to = columns[op.getValue()].pairs;
   while (first < last && to[first])
     ++first;
   while (last > first && to[last - 1])
     --last;
+  Type elementType = getElementTypeOrSelf(op.getValue());
   for (auto [begin, end] : splitAccess(2 * first, 2 * last)) {
     auto part = VectorType::get({end - begin}, elementType);
-    Value value = ReadOp::create(b, loc, part, op.getChannel(),
+    Value value = ReadOp::create(b, op.getLoc(), part, op.getChannel(),
                                  op.getColumn() + begin, op.getAll());
-    for (int64_t column = begin; column < end; column += 2)
-      to[column / 2] = end - begin == 2 ? value
-                                        : vector::ExtractStridedSliceOp::create(
-                                              b, loc, value, column - begin,
-                                              /*sizes=*/2, /*strides=*/1);
+    started[op].push_back({value, begin});
   }
+}
+
+/// Takes what reads have brought apart, which is its first use.
+void Unroller::finishReads(ReadOp op, OpBuilder &b) {
+  SmallVector<Value, 0> &to = columns[op.getValue()].pairs;
+  for (auto [value, begin] : started[op]) {
+    int64_t count = cast<VectorType>(value.getType()).getNumElements();
+    for (int64_t column = 0; column < count; column += 2)
+      to[(begin + column) / 2] =
+          count == 2
+              ? value
+              : vector::ExtractStridedSliceOp::create(b, op.getLoc(), value,
+                                                      column, /*sizes=*/2,
+                                                      /*strides=*/1);
+  }
+  started[op].clear();
+}
+
+/// Reads those of the pairs `first` to `last` that have not been read yet. A
+/// read of tensor memory takes long, so the read of the next fragment is on its
+/// way while these pairs are worked on.
+void Unroller::read(ReadOp op, int64_t first, int64_t last, OpBuilder &b) {
+  finishReads(op, b);
+  startRead(op, first, last, b);
+  finishReads(op, b);
+  int64_t count = numPairs(op.getValue().getType());
+  if (isInTensorMemory(op) && !op->hasOneUse() && last < count)
+    startRead(op, last, std::min(last + fragment / 2, count), b);
 }
 
 void Unroller::readAll(ReadOp op, OpBuilder &b) {
@@ -418,10 +455,11 @@ void Unroller::readAll(ReadOp op, OpBuilder &b) {
 }
 
 /// A value with one use is read fragment by fragment as it is consumed, so that
-/// one fragment is in registers at a time. A value with more uses is held as a
-/// whole anyway: it is read early to hide the latency.
+/// few fragments are in registers at a time. A value with more uses is held as
+/// a whole anyway: it is read early to hide the latency, unless a fragment at a
+/// time does.
 void Unroller::lowerRead(ReadOp op, OpBuilder &b) {
-  if (op->hasOneUse())
+  if (op->hasOneUse() || isInTensorMemory(op))
     unread.insert(op);
   else
     readAll(op, b);
@@ -546,6 +584,18 @@ Unroller::Source Unroller::getSource(Operation *op, int64_t pair,
                isa<FloatType>(getElementTypeOrSelf(value));
   }
   return isFresh ? Source::Fresh : Source::Registers;
+}
+
+/// What comes behind a commit must not delay it. See tile.keep_order.
+void Unroller::lowerCommit(CommitOp op, OpBuilder &b) {
+  b.clone(*op, scalars);
+  auto rest =
+      llvm::make_range(std::next(op->getIterator()), op->getBlock()->end());
+  auto usesRows = [](Operation &next) {
+    return llvm::any_of(next.getOperandTypes(), isRow);
+  };
+  if (asyncReads.contains(op.getChannel()) && llvm::any_of(rest, usesRows))
+    KeepOrderOp::create(b, op.getLoc());
 }
 
 /// The number of independent partial results of a reduction. Four hide the
@@ -772,6 +822,10 @@ LogicalResult Unroller::lower(Operation &op, OpBuilder &b) {
         b.clone(*op, scalars);
         return success();
       })
+      .Case([&](CommitOp op) {
+        lowerCommit(op, b);
+        return success();
+      })
       .Case([&](ReadOp op) {
         if (isRow(op.getValue().getType()))
           lowerRead(op, b);
@@ -837,9 +891,39 @@ static LogicalResult checkRows(RoleOp role) {
   return failure(walk.wasInterrupted());
 }
 
+/// Returns true if no other role sees when `op` is executed.
+static bool isUnseen(Operation *op) {
+  WalkResult walk = op->walk([](Operation *inner) {
+    bool isSilent = isa<WaitOp, ReadOp>(inner) ||
+                    inner->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
+                    isMemoryEffectFree(inner);
+    return isSilent ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return !walk.wasInterrupted();
+}
+
+/// Moves acquires of stages with one number a row to the front of their block,
+/// because a wait in the midst of arithmetic keeps ptxas from overlapping what
+/// is before and behind it. The stage has been free for long: who reads such a
+/// number releases it at once. Between two waits no other role can see which
+/// came first.
+static void hoistAcquires(RoleOp role) {
+  role.walk([](AcquireOp acquire) {
+    auto channel = acquire.getChannel().getDefiningOp<ChannelOp>();
+    auto type = dyn_cast<VectorType>(channel.getValueType());
+    if (!type || type.getRank() != 1)
+      return;
+    Operation *place = acquire;
+    while (place->getPrevNode() && isUnseen(place->getPrevNode()))
+      place = place->getPrevNode();
+    acquire->moveBefore(place);
+  });
+}
+
 LogicalResult Unroller::run() {
   if (failed(checkRows(role)))
     return failure();
+  hoistAcquires(role);
   auto allocate = [&](Value value) {
     if (!isRow(value.getType()))
       return;
@@ -873,9 +957,10 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
     }
     KernelOp kernel = getOperation();
     llvm::DenseMap<Value, unsigned> bufferOf = numberBuffers(kernel);
+    llvm::DenseSet<Value> asyncReads = findAsyncReads(kernel);
     for (auto role : kernel.getBody().getOps<RoleOp>())
       if (!role.issues() &&
-          failed(Unroller(role, fragmentOf(role), bufferOf).run()))
+          failed(Unroller(role, fragmentOf(role), bufferOf, asyncReads).run()))
         return signalPassFailure();
   }
 

@@ -88,8 +88,9 @@ struct Recurrence {
   /// Cycles of the MMA that makes the next scores.
   double producer = 0;
   /// The latencies on the cycle: from the end of the producing MMA to the
-  /// threads that wait for it, and from the arrival of these threads to the
-  /// consuming MMA (mmaShared or mma, and mbarrierRoundTrip, of Latencies).
+  /// threads that wait for it, from the arrival of these threads to the
+  /// consuming MMA, and of tensor memory (mmaShared or mma, mbarrierRoundTrip,
+  /// tmemLoad and tmemStore, of Latencies).
   double latency = 0;
   /// The number of buffers for the producer's result, which is the number of
   /// iterations that the cycle spans.

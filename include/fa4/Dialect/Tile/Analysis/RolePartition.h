@@ -92,6 +92,7 @@ public:
 private:
   mlir::LogicalResult run(KernelOp kernel);
   void findData(KernelOp kernel);
+  void addAccumulatorWork(mlir::Operation *op);
   mlir::LogicalResult collectNodes(mlir::Block &block, bool afterMma);
   void findAccumulatorWork(KernelOp kernel);
   void assignRoles();

@@ -163,6 +163,45 @@ def Tile_FenceOp : Tile_Op<"fence", [
   let assemblyFormat = "attr-dict";
 }
 
+def Tile_KeepOrderOp : Tile_Op<"keep_order", [
+    MemoryEffects<[MemRead<Tile_ChannelResource>,
+                   MemWrite<Tile_ChannelResource>]>]> {
+  let summary = "keep ptxas from moving arithmetic over this point";
+  let description = [{
+    No instruction of lanes that stands behind this operation is issued before
+    it, and none that stands in front is issued after it.
+
+    ptxas schedules the instructions of a basic block by their latencies, and
+    knows of no one who waits for a commit: it computes what comes behind a
+    commit first where that fills a pipe, and the waiting role gets its tile
+    later. `tile-unroll` puts this operation behind commits for which asynchronous
+    operations wait, if more arithmetic follows. PTX has no instruction for it;
+    the end of a basic block has the effect, so it is lowered to a branch that is
+    never taken, by a condition that ptxas cannot know (no lane takes part in
+    `vote.sync.ballot`).
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %p = tile.channel "p" tmem stages(1) : <vector<128x2xf32>>
+      %sum = tile.channel "sum" smem stages(1) : <vector<128xf32>>
+      tile.role @r kind(vector) {
+        %v = arith.constant dense<1.0> : vector<2xf32>
+        %zero = arith.constant 0.0 : f32
+        tile.acquire %p : <vector<128x2xf32>>
+        tile.write %v, %p : vector<2xf32>, <vector<128x2xf32>>
+        tile.commit %p : <vector<128x2xf32>>
+        tile.keep_order
+        %s = vector.reduction <add>, %v, %zero : vector<2xf32> into f32
+        tile.acquire %sum : <vector<128xf32>>
+        tile.write %s, %sum : f32, <vector<128xf32>>
+        tile.commit %sum : <vector<128xf32>>
+      }
+    }
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
 def Tile_PutOp : Tile_Op<"put", [AttrSizedOperandSegments]> {
   let summary = "write this thread's element of a row tile to global memory";
   let description = [{

@@ -168,10 +168,18 @@ def TileUnroll : FA4_Pass<"tile-unroll", "::fa4::tile::KernelOp"> {
     effects is placed where an operation with effects needs its result. Reads and
     writes of channels become one for each fragment.
 
+    Reads of tensor memory take long: where a value has several uses, and so is
+    held as a whole anyway, the next fragment is read while one is worked on.
+
     A reduction keeps four partial results. Sums and products of f32 work on pairs.
     In reductions of other kinds each step takes two elements, which for maxima and
     minima is one instruction. If the elements of a sum are also written to a channel,
     they are added as they are written, and need no registers afterwards.
+
+    What MMAs and TMA stores wait for comes first: arithmetic behind such a commit
+    is kept there by `tile.keep_order`. An acquire of a stage with one number a row is
+    moved in front of the wait for the row, because a wait in the midst of
+    arithmetic keeps ptxas from overlapping what is before and behind it.
 
     A signed comparison of the number of a column with a value that is the same in all
     columns becomes one word of bits for 32 columns, made by shifts, and a test of
