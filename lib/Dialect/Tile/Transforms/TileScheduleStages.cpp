@@ -101,20 +101,29 @@ bool fa4::tile::chooseStages(KernelOp kernel, const TargetDescription &target,
       channel.setStages(stages);
   }
   SmallVector<ChannelOp> rings = findLoadRings(kernel);
-  // Each ring gets one more stage in turn until the next one does not fit; in
-  // the last round only the first rings get one.
+  // Each ring gets one more stage in turn until the next one does not fit. In
+  // the last round some rings get their second stage, but no third one: a load
+  // of the others waits for its turn anyway, and more rounds of different
+  // lengths make more states to prove.
   SharedMemory memory(kernel);
   bool fits = memory.bytes() <= static_cast<int64_t>(target.smemBytes);
   bool all = fits && !rings.empty();
-  while (all)
+  while (all) {
+    SmallVector<ChannelOp> grown;
     for (ChannelOp ring : rings) {
       int64_t stages = ring.getStages();
       ring.setStages(stages + 1);
       if (stages < maxStages &&
-          memory.bytes() <= static_cast<int64_t>(target.smemBytes))
+          memory.bytes() <= static_cast<int64_t>(target.smemBytes)) {
+        grown.push_back(ring);
         continue;
+      }
       ring.setStages(stages);
       all = false;
     }
+    for (ChannelOp ring : grown)
+      if (!all && ring.getStages() > 2)
+        ring.setStages(ring.getStages() - 1);
+  }
   return fits;
 }
