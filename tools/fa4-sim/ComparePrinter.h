@@ -1,6 +1,7 @@
 //===- ComparePrinter.h - two timed launches side by side -------*- C++ -*-===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,7 @@
 //===- PathPrinter.cpp - critical paths as text and JSON ------------------===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//

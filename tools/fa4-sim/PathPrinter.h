@@ -1,6 +1,7 @@
 //===- PathPrinter.h - critical paths as text and JSON ----------*- C++ -*-===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//

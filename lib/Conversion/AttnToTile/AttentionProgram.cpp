@@ -127,20 +127,25 @@ AttentionProgram::inlineScoreMod(Region &region, Value scores,
   });
 }
 
+Value AttentionProgram::hide(Value tile, Value visible) {
+  return arith::SelectOp::create(
+      b, visible, tile,
+      splat(cast<VectorType>(tile.getType()),
+            -std::numeric_limits<double>::infinity()));
+}
+
 Value AttentionProgram::applyMaskMod(Value tile,
                                      ArrayRef<TileValue> arguments) {
   Region &region = attention.getMaskMod();
   if (region.empty())
     return tile;
-  auto type = cast<VectorType>(tile.getType());
-  int64_t rows = type.getDimSize(0), columns = type.getDimSize(1);
+  ArrayRef<int64_t> shape = cast<VectorType>(tile.getType()).getShape();
+  int64_t rows = shape[0], columns = shape[1];
   TileValue visible =
       inlineMod(b, region, arguments,
                 region.front().getTerminator()->getOperands(), rows, columns)
           .front();
-  return arith::SelectOp::create(
-      b, broadcastTo(b, visible, true, true, rows, columns), tile,
-      splat(type, -std::numeric_limits<double>::infinity()));
+  return hide(tile, broadcastTo(b, visible, true, true, rows, columns));
 }
 
 Value AttentionProgram::isOutside(Value step, Value below, Value from) {
@@ -162,14 +167,11 @@ Value AttentionProgram::maskSteps(Value tile, Value step, Value below,
   Value outside = isOutside(step, below, from);
   if (!outside)
     return tile;
-  auto type = cast<VectorType>(tile.getType());
-  auto branch = scf::IfOp::create(b, type, outside, /*withElseRegion=*/true);
+  auto branch =
+      scf::IfOp::create(b, tile.getType(), outside, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  Value condition = visible();
-  Value hidden = splat(type, -std::numeric_limits<double>::infinity());
-  scf::YieldOp::create(
-      b, Value(arith::SelectOp::create(b, condition, tile, hidden)));
+  scf::YieldOp::create(b, hide(tile, visible()));
   b.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(b, tile);
   return branch.getResult(0);

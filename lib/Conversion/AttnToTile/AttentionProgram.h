@@ -147,6 +147,8 @@ protected:
   mlir::Value head, batch; ///< Of the work tile.
 
 private:
+  /// Replaces what is not `visible` of a tile by -inf.
+  mlir::Value hide(mlir::Value tile, mlir::Value visible);
   /// The condition that a step is below `below`, or not below `from`; null if
   /// no step is.
   mlir::Value isOutside(mlir::Value step, mlir::Value below, mlir::Value from);

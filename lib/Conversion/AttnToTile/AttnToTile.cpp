@@ -439,12 +439,13 @@ void BackwardConversion::sinks() {
 
 void BackwardConversion::run() {
   destinations = getDestinations(b, op);
-  shift = createWorkspace(getAlignedRows(), b.getF32Type());
-  delta = createWorkspace(getAlignedRows(), b.getF32Type());
+  SmallVector<OpFoldResult> rows = getAlignedRows();
+  shift = createWorkspace(rows, b.getF32Type());
+  delta = createWorkspace(rows, b.getF32Type());
   sums = createWorkspace(getSizes(op.getQ()), b.getF32Type());
   SmallVector<Value> workspaces = {shift, delta, sums};
   if (op.getDeterministic()) {
-    turns = createWorkspace(getAlignedRows(), b.getI32Type());
+    turns = createWorkspace(rows, b.getI32Type());
     workspaces.push_back(turns);
   }
   preprocess();

@@ -1,6 +1,7 @@
 //===- WarpRoles.cpp - what the warps of a CTA are there for --------------===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//

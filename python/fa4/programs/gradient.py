@@ -17,7 +17,7 @@ import numpy as np
 
 from fa4 import gpu, reference
 from fa4.programs import mods
-from fa4.programs.program import POLICIES, STAGES, Failed, Form, clauses_of
+from fa4.programs.program import STAGES, Failed, Form, check_assembly, clauses_of, seeds_by_policy
 
 
 @dataclass(frozen=True)
@@ -148,19 +148,12 @@ def run(
         raise Failed("compile", str(error)) from None
     spills = ""
     for ptx in launches.ptx if ptxas and last >= STAGES.index("ptxas") else ():
-        try:
-            said = gpu.assemble(ptx, gradient.chip)
-        except gpu.CompileError as error:
-            raise Failed("ptxas", str(error)) from None
-        if said.advice:
-            raise Failed("ptxas", str(said))
-        if said.spill_stores or said.spill_loads or said.stack:
+        if said := check_assembly(ptx, gradient.chip):
             spills = f"{ptx.name}: {said}"
     if last < STAGES.index("simulate"):
         return
     given = gradient.draw_with(data_seed)
-    later = (sum(seeds) + 1) // 2, seeds[1]
-    for policy, drawn in zip(POLICIES, (seeds, later)):
+    for policy, drawn in seeds_by_policy(seeds):
         try:
             results = gradient.simulate(launches, given, drawn, policy, timeout)
         except gpu.SimulationError as error:

@@ -278,6 +278,23 @@ def verify(kernel: gpu.Kernel, level: str):
         raise Failed("verify", f"{level}: there was no kernel to verify")
 
 
+def check_assembly(ptx: Path, chip: str) -> str:
+    """Assembles with ptxas. Returns what it says of local memory; nothing if there is none. Raises Failed."""
+    try:
+        said = gpu.assemble(ptx, chip)
+    except gpu.CompileError as error:
+        raise Failed("ptxas", str(error)) from None
+    if said.advice:
+        raise Failed("ptxas", str(said))
+    return str(said) if said.spill_stores or said.spill_loads or said.stack else ""
+
+
+def seeds_by_policy(seeds: tuple[int, int]):
+    """(policy, seeds) of the simulations: the first policy with all seeds, the second with the later half of them."""
+    later = (sum(seeds) + 1) // 2, seeds[1]
+    return list(zip(POLICIES, (seeds, later)))
+
+
 def run(
     program: Program,
     folder: Path,
@@ -302,20 +319,13 @@ def run(
         raise Failed("compile", str(error)) from None
     for level in VERIFIED if last >= STAGES.index("verify") else ():
         verify(kernel, level)
-    spills = 0
+    spills = ""
     if ptxas and last >= STAGES.index("ptxas"):
-        try:
-            said = gpu.assemble(kernel.ptx, program.chip)
-        except gpu.CompileError as error:
-            raise Failed("ptxas", str(error)) from None
-        if said.advice:
-            raise Failed("ptxas", str(said))
-        spills = said.spill_stores or said.spill_loads or said.stack
+        spills = check_assembly(kernel.ptx, program.chip)
     if last < STAGES.index("simulate"):
         return
     arrays = program.draw(data_seed)
     dtypes = {"out": arrays[0].dtype, "lse": np.dtype(np.float32)}
-    later = (sum(seeds) + 1) // 2, seeds[1]
     try:
         runs = [
             gpu.simulate(
@@ -326,7 +336,7 @@ def run(
                 options=["--threads", "1", f"--policy={policy}", *program.call(kernel)],
                 timeout=timeout,
             )
-            for policy, drawn in zip(POLICIES, (seeds, later))
+            for policy, drawn in seeds_by_policy(seeds)
         ]
     except gpu.SimulationError as error:
         raise Failed("simulate", str(error)) from None
@@ -336,5 +346,5 @@ def run(
     except AssertionError as error:
         raise Failed("compare", str(error)) from None
     if spills:
-        raise Failed("spills", str(said))
+        raise Failed("spills", spills)
 

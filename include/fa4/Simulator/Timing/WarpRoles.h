@@ -1,6 +1,7 @@
 //===- WarpRoles.h - what the warps of a CTA are there for -----*- C++ -*-===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -11,9 +12,8 @@
 //   MMA         issues products (tcgen05.mma, wgmma)
 //   load        issues copies from global memory (bulk copies, cp.async)
 //   store       issues bulk copies or reductions to global memory
-//   softmax     executes exponentials: more than a few machine instructions in
-//   a
-//               hundred go to the multifunction unit
+//   softmax     executes exponentials: more than a few machine instructions
+//               in a hundred go to the multifunction unit
 //   correction  reads and writes tensor memory, without exponentials
 //   epilogue    reads tensor memory, and neither writes it nor has exponentials
 //
