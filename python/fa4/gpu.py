@@ -122,10 +122,11 @@ class Kernel:
 @dataclass(frozen=True)
 class Launches:
     """The files of a function that launches several kernels: the manifest of all
-    launches, and the PTX of each in their order."""
+    launches, and the PTX of each in their order. `written` names all files of the compilation."""
 
     manifest: Path
     ptx: tuple[Path, ...]
+    written: tuple[str, ...] = ()
 
 
 def _run_compiler(text, folder, chip, emit, options):
@@ -165,16 +166,16 @@ def compile(
 
 
 def compile_launches(
-    text: str, folder: Path, chip: str | None = None, options: Sequence[str] = ()
+    text: str, folder: Path, chip: str | None = None, options: Sequence[str] = (), emit: str = "ptx"
 ) -> Launches:
     """The same for a module with one function that launches several kernels, as the gradient
     of attention does."""
-    written, _ = _run_compiler(text, folder, chip, "ptx", options)
+    written, _ = _run_compiler(text, folder, chip, emit, options)
     for name in written:
         if name.endswith(".json"):
             launches = json.loads((folder / name).read_text()).get("launches")
             if launches:
-                return Launches(folder / name, tuple(folder / launch["ptx"] for launch in launches))
+                return Launches(folder / name, tuple(folder / launch["ptx"] for launch in launches), tuple(written))
     raise CompileError("fa4-compile wrote no manifest of several launches")
 
 

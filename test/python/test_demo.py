@@ -1,7 +1,7 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""python -m fa4.demo: on its example, on others, and on what it cannot run."""
+"""python -m fa4.demo: on its examples, on others, and on what it cannot run."""
 
 import re
 
@@ -19,6 +19,7 @@ func.func @other(%q: {HALF}, %k: {HALF}, %v: {HALF}) -> {HALF} {{
 """
 
 
+FORWARD, STEP = demo.EXAMPLES
 needs_tools = pytest.mark.skipif(
     not gpu.has_tools("fa4-compile", "fa4-sim"), reason="needs fa4-compile and fa4-sim"
 )
@@ -31,7 +32,7 @@ def sections(said):
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """Where the kernel goes: not where another test's does."""
+    """Where the kernels go: not where another test's do."""
     monkeypatch.setattr(demo, "FOLDER", tmp_path / "kernel")
     return tmp_path / "kernel"
 
@@ -46,15 +47,15 @@ GOOD = r"  (\w+) .* max error \S+, allowed \S+: ok"
 
 @needs_tools
 def test_example(capsys, folder):
-    assert run("--sizes", "B=2,Sq=9,Sk=12", "--sizes", "Sq=1", "--seed", "3") == 0
+    assert run(FORWARD, "--sizes", "B=2,Sq=9,Sk=12", "--sizes", "Sq=1", "--seed", "3") == 0
     op, decided, simulated, on_cpu = sections(capsys.readouterr().out)
-    assert demo.EXAMPLE.read_text() in op
+    assert FORWARD.read_text() in op
     tables = ("schedule of @", "roofline of @", ": shared memory", ": tensor memory")
     places = [decided.index(table) for table in tables]
     assert places == sorted(places)
     assert re.search(r"op to PTX for sm_100a in \d+\.\d+ s", decided)
     assert "causal_gqa_kernel.schedule.mlir" in decided
-    assert (folder / "causal_gqa_kernel.ptx").exists()
+    assert (folder / "causal_gqa" / "causal_gqa_kernel.ptx").exists()
     for part in (simulated, on_cpu):
         assert "B = 2, Sq = 9, Sk = 12, Hq = 32, Hkv = 8, D = 128" in part
         assert re.findall(GOOD, part) == ["out", "lse"] * 2
@@ -63,11 +64,33 @@ def test_example(capsys, folder):
 
 
 @needs_tools
+def test_training_step(capsys, folder):
+    """One manifest of four launches, whose results all are held to the reference."""
+    assert run(STEP, "--sizes", "B=2,Sq=9,Sk=12") == 0
+    _, decided, simulated, on_cpu = sections(capsys.readouterr().out)
+    assert "launches of training_step.json, in order:" in decided
+    launches = re.findall(r"^  (\d)  training_step_(\w+), grid ", decided, re.MULTILINE)
+    assert launches == [("0", "kernel"), ("1", "preprocess_kernel"), ("2", "kernel_0"), ("3", "postprocess_kernel")]
+    assert re.search(r"^  lse        f32 \[B, 8, Sq\]$", decided, re.MULTILINE)
+    assert (folder / "training_step" / "training_step.json").exists()
+    for part in (simulated, on_cpu):
+        assert "B = 2, Sq = 9, Sk = 12, Hq = 8, Hkv = 2, D = 128" in part
+        assert re.findall(GOOD, part) == ["out", "dq", "dk", "dv"]
+
+
+def test_all_examples_by_default(monkeypatch):
+    files = []
+    monkeypatch.setattr(demo, "run_file", lambda file, options, rng: files.append(file) or file != FORWARD)
+    assert run() == 1 and files == [FORWARD, STEP]
+    assert run(STEP) == 0
+
+
+@needs_tools
 def test_finding_fails(capsys, monkeypatch):
     """A kernel that signals before it has written is found out."""
 
-    def compile(*arguments):
-        kernel = real(*arguments)
+    def compile(*arguments, **options):
+        kernel = real(*arguments, **options)
         text = kernel.ptx.read_text()
         kernel.ptx.write_text(re.sub(r"\n\ttcgen05\.wait::st\S*;", "", text))
         assert kernel.ptx.read_text() != text
@@ -75,7 +98,7 @@ def test_finding_fails(capsys, monkeypatch):
 
     real = demo.gpu.compile
     monkeypatch.setattr(demo.gpu, "compile", compile)
-    assert run("--sizes", "Sq=9,Sk=12") == 1
+    assert run(FORWARD, "--sizes", "Sq=9,Sk=12") == 1
     _, _, simulated, on_cpu = sections(capsys.readouterr().out)
     assert re.search(r"^  seed \d+: \[.*: FAILED", simulated, re.DOTALL | re.MULTILINE)
     assert re.findall(GOOD, on_cpu) == ["out", "lse"]
@@ -92,24 +115,33 @@ def test_other_form(tmp_path, capsys):
 
 
 @needs_tools
-def test_too_large_an_error_fails(tmp_path, capsys, monkeypatch):
-    """The example against the reference of another op."""
+@pytest.mark.parametrize("file, names", [(FORWARD, ("out", "lse")), (STEP, ("out", "dq", "dk", "dv"))], ids=["forward", "step"])
+def test_too_large_an_error_fails(file, names, capsys, monkeypatch):
+    """The examples against the reference of other ops."""
     found = demo.find_form
-    monkeypatch.setattr(demo, "find_form", lambda text: found(text) | {"scale": 1.0})
-    assert run("--sizes", "Sq=9,Sk=12") == 1
+    monkeypatch.setattr(demo, "find_form", lambda clauses: found(clauses) | {"scale": 1.0})
+    assert run(file, "--sizes", "Sq=9,Sk=12") == 1
     _, _, simulated, on_cpu = sections(capsys.readouterr().out)
     for part in (simulated, on_cpu):
-        assert re.search(r"  out: .* elements are off; .*: FAILED", part)
+        assert re.findall(r"^  (\w+): .* elements are off; .*: FAILED", part, re.MULTILINE) == list(names)
+
+
+KINDS = "needs exactly one attn.sdpa, at most one attn.sdpa_backward behind it, and no regions"
 
 
 @pytest.mark.parametrize("text, message", [
-    ("func.func @f() {\n  return\n}", "needs exactly one attn.sdpa, without regions"),
-    (OTHER + OTHER.replace("@other", "@another"),
-     "needs exactly one attn.sdpa, without regions"),
+    ("func.func @f() {\n  return\n}", KINDS),
+    (OTHER + OTHER.replace("@other", "@another"), KINDS),
+    (STEP.read_text().replace("layout<bshd> mask<causal, bottom_right>\n    : tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>,",
+                              "layout<bshd>\n    : tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>,"),
+     "the layout, mask and scale of attn.sdpa_backward must be those of attn.sdpa"),
+    (STEP.read_text().replace("return %out, %dq, ", "return ").replace("-> (tensor<?x?x8x128xbf16>, tensor<?x?x8x128xbf16>,\n", "-> (")
+     .replace("%dv : tensor<?x?x8x128xbf16>, tensor<?x?x8x128xbf16>,", "%dv :"),
+     "the function must take q, k, v, dout and return out, dq, dk, dv or out, lse, dq, dk, dv"),
     (OTHER.replace("scale(0.25)", f"outs(%v : {HALF})"), "make up operands for outs"),
-    (OTHER.replace("%v: ", "%x: f32, %v: "), "the function must take q, k, v and return"),
+    (OTHER.replace("%v: ", "%x: f32, %v: "), "the function must take q, k, v and return out or out, lse"),
     ("func.func @f(", r"fa4-opt: .*text.mlir:1:.*error: "),
-])  # fmt: skip
+], ids=["none", "two", "another mask", "results", "outs", "arguments", "syntax"])  # fmt: skip
 def test_what_it_cannot_run(text, message, tmp_path, capsys):
     file = tmp_path / "text.mlir"
     file.write_text(text)
