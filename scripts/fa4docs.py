@@ -11,7 +11,8 @@ with sed. test/docs checks both; scripts/update-docs writes the latter anew.
 A ```sh block has commands for the reader, who is at the top of the repository
 and has run those above them on the page. test/docs runs them, but for a block
 under `<!-- not run: REASON -->`; one under `<!-- run with ptxas -->` where there
-is a ptxas, one under `<!-- run with fa4-driver -->` where that library is built.
+is a ptxas, one under `<!-- run with fa4-driver -->` or `<!-- run with FA4Plugin -->`
+where that library is built.
 """
 
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
@@ -34,7 +35,7 @@ FA4_OPT = pathlib.Path(
 )
 NOT_RUN = re.compile(r"<!--\s*not run: (.*?)\s*-->", re.DOTALL)
 WITH_PTXAS = re.compile(r"<!--\s*run with ptxas\s*-->")
-WITH_DRIVER = re.compile(r"<!--\s*run with fa4-driver\s*-->")
+WITH_LIBRARY = re.compile(r"<!--\s*run with (fa4-driver|FA4Plugin)\s*-->")
 COMMAND = re.compile(r"<!--\s*((?:not )?fa4-(?:opt|compile)\s.*?)\s*-->", re.DOTALL)
 
 
@@ -47,7 +48,7 @@ class Block:
     command: str | None = None  # that prints it
     not_run: str | None = None  # why its commands are not run by a test
     with_ptxas: bool = False  # its commands need ptxas
-    with_driver: bool = False  # its commands need the target fa4-driver, which sanitizers are built without
+    with_library: str | None = None  # what its commands need in build/release/lib; none is there with sanitizers
 
     def __str__(self):
         return f"{self.page.relative_to(ROOT)}:{self.line}"
@@ -77,7 +78,7 @@ def blocks(page):
                 command=re.sub(r"\s*\n\s*", " ", command[1]) if command else None,
                 not_run=not_run[1] if not_run else None,
                 with_ptxas=bool(WITH_PTXAS.fullmatch(comment)),
-                with_driver=bool(WITH_DRIVER.fullmatch(comment)),
+                with_library=library[1] if (library := WITH_LIBRARY.fullmatch(comment)) else None,
             )
         comment = token.content.strip() if token.type == "html_block" else ""
 

@@ -92,5 +92,14 @@ for tool in ("ptxas", "nvdisasm"):
         config.substitutions.append((f"%{tool}", path))
         config.environment[f"FA4_{tool.upper()}"] = path
 
+# The plugin for stock mlir-opt. A program that is not built with a sanitizer cannot
+# load it where fa4 is.
+if not config.fa4_sanitize:
+    plugin = os.path.join(config.fa4_build_dir, "lib", "FA4Plugin.so")
+    config.available_features.add("plugin")
+    config.substitutions.append(("%fa4_plugin", f"'{plugin}'"))
+    options = [f"--load-{kind}-plugin='{plugin}'" for kind in ("dialect", "pass")]
+    config.substitutions.append(("%mlir_opt", " ".join(["mlir-opt", *options])))
+
 # Libraries for mlir-runner's --shared-libs: %llvm_shlib_dir/libmlir_*.so.
 config.substitutions.append(("%llvm_shlib_dir", config.llvm_lib_dir))

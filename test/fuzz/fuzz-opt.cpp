@@ -33,7 +33,8 @@ using fa4::fuzz::TextMutator;
 
 static constexpr llvm::StringLiteral kHead = "// fa4-opt";
 
-/// All passes, some with options, and the way down from each level.
+/// All passes, some with options, and the way down from each level. The pass
+/// nvvm-to-binary is left out: it is LLVM's back end that it would try.
 static ArrayRef<std::string> getPipelines() {
   static const std::vector<std::string> pipelines = [] {
     std::vector<std::string> all = {

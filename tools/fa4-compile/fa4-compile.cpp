@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Compilation.h"
+#include "fa4/Compile/Compilation.h"
 #include "fa4/InitAll.h"
 #include "fa4/Support/FatalErrors.h"
 #include "fa4/Support/Tool.h"

@@ -245,6 +245,54 @@ def TileToNVVM : FA4_Pass<"tile-to-nvvm", "::mlir::ModuleOp"> {
 }
 
 //===----------------------------------------------------------------------===//
+// nvvm-to-binary
+//===----------------------------------------------------------------------===//
+
+def NVVMToBinary : FA4_Pass<"nvvm-to-binary", "::mlir::ModuleOp"> {
+  let summary = "Embed kernels as PTX or cubins";
+  let description = [{
+    *Input*: kernels in the LLVM and NVVM dialects, as `tile-to-nvvm` leaves them, beside
+    the functions that launch them. *Output*: in place of each kernel a `gpu.binary` of the
+    same name, with its PTX or its cubin, and no code for the GPU else.
+
+    The object's target says the chip, which is the kernel's own where it has one. Its
+    properties have the kernel's [manifest](../simulator-manifest.md), as `fa4-compile`
+    writes it, in `fa4.manifest`: what a launch of it needs. LLVM's passes and back end
+    are those of `fa4-compile`, and so is the PTX. Functions and globals of the LLVM
+    dialect that no kernel uses stay where they are.
+
+    A cubin is made by ptxas, which is looked for as `fa4-compile` does; one that spills
+    is refused.
+
+    Before:
+
+    ```mlir
+    llvm.func @fill(%p: !llvm.ptr<1>, %x: i32) attributes {nvvm.kernel} {
+      llvm.store %x, %p : i32, !llvm.ptr<1>
+      llvm.return
+    }
+    ```
+
+    After, in short:
+
+    ```
+    gpu.binary @fill [#gpu.object<#nvvm.target<chip = "sm_100a", features = "+ptx90">,
+      kernels = <[#gpu.kernel_metadata<"fill", ...>]>, assembly = "...">]
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect"
+  ];
+  let options = [
+    Option<"format", "format", "std::string", /*default=*/"\"ptx\"",
+           "ptx or cubin">,
+    Option<"chip", "chip", "std::string", /*default=*/"\"sm_100a\"",
+           "Target of kernels that do not say theirs">
+  ];
+}
+
+//===----------------------------------------------------------------------===//
 // lane-math-to-llvm
 //===----------------------------------------------------------------------===//
 

@@ -30,6 +30,10 @@ namespace fa4 {
 /// of them gets its name.
 class OutputFiles {
 public:
+  struct File {
+    std::string name, contents;
+  };
+
   void add(const llvm::Twine &name, std::string contents) {
     files.push_back({name.str(), std::move(contents)});
   }
@@ -53,10 +57,11 @@ public:
   /// same file, as /dev/stdout is.
   static bool isStandardOutput(llvm::StringRef path);
 
+  /// All files, in the order in which they were added.
+  const std::vector<File> &all() const { return files; }
+  std::vector<File> &all() { return files; }
+
 private:
-  struct File {
-    std::string name, contents;
-  };
   std::vector<File> files;
 };
 

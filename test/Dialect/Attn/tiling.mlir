@@ -11,7 +11,10 @@
 // CHECK:     %[[HQ:.*]] = affine.apply {{.*}}[%[[H]]]
 // CHECK:     %[[QS:.*]] = tensor.extract_slice %[[Q]][%[[B]], 0, %[[HQ]], 0] [1, %{{.*}}, 4, 64]
 // CHECK:     %[[KS:.*]] = tensor.extract_slice %[[K]][%[[B]], 0, %[[H]], 0] [1, %{{.*}}, 2, 64]
+// CHECK-DAG: %[[EO:.*]] = tensor.empty(%{{.*}}) : tensor<1x?x4x64xf16>
+// CHECK-DAG: %[[EL:.*]] = tensor.empty(%{{.*}}) : tensor<1x4x?xf32>
 // CHECK:     %[[O:.*]], %[[L:.*]] = attn.sdpa %[[QS]], %[[KS]], %[[KS]] layout<bshd> mask<causal, bottom_right>
+// CHECK-SAME: outs(%[[EO]], %[[EL]] :
 // CHECK-SAME: -> tensor<1x?x4x64xf16>, tensor<1x4x?xf32>
 // CHECK:     tensor.insert_slice %[[O]] into %{{.*}}[%[[B]], 0, %[[HQ]], 0]
 // CHECK:     tensor.insert_slice %[[L]] into %{{.*}}[%[[B]], %[[HQ]], 0]

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Transforms/InliningUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -23,7 +24,22 @@ using namespace fa4::attn;
 #define GET_ATTRDEF_CLASSES
 #include "fa4/Dialect/Attn/IR/AttnAttrs.cpp.inc"
 
+namespace {
+/// Attention ops go wherever their function goes: all that they depend on are
+/// their operands, and their regions see nothing of the function around them.
+struct AttnInlinerInterface : DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+};
+} // namespace
+
 void AttnDialect::initialize() {
+  addInterfaces<AttnInlinerInterface>();
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "fa4/Dialect/Attn/IR/AttnAttrs.cpp.inc"

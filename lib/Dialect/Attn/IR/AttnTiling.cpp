@@ -160,6 +160,19 @@ static Value extractSlice(OpBuilder &builder, Location loc, Value value,
   return slice;
 }
 
+/// Makes a destination for a tile of a result of `type` and sizes `whole`. It
+/// is no slice of the destination of the whole: nothing reads what a
+/// destination had before, and upstream's passes replace an empty tensor by the
+/// slice into which the loop inserts it (eliminate-empty-tensors).
+static Value createDestination(OpBuilder &builder, Location loc, Type type,
+                               ArrayRef<OpFoldResult> whole,
+                               const TiledDims &dims, const Tile &tile) {
+  SmallVector<OpFoldResult> offsets, sizes;
+  getSlice(builder, loc, whole, dims, tile, offsets, sizes);
+  return tensor::EmptyOp::create(builder, loc, sizes,
+                                 cast<RankedTensorType>(type).getElementType());
+}
+
 /// Corrects the indices that a tile's regions see. In the tiled op batch and
 /// head start at 0 again, so the tile's first batch and first query head are
 /// added; both become captured values behind the others.
@@ -241,25 +254,23 @@ getTiledImplementation(OpBuilder &builder, AttentionOpInterface op,
       operands.push_back(operand.get());
       continue;
     }
+    if (number >= firstInit && op->getNumResults() != 0)
+      break;
     TiledDims dims = number >= firstInit ? outputDims[number - firstInit]
                                          : getOperandDims(op, operand.get());
     operands.push_back(
         extractSlice(builder, loc, operand.get(), dims, tile, slices));
   }
 
-  SmallVector<Type> types;
+  SmallVector<Value> destinations;
   if (op->getNumResults() != 0) {
     ReifiedRankedShapedTypeDims shapes;
     if (failed(reifyResultShapes(builder, op, shapes)))
       return failure();
     for (auto [type, shape, dims] :
-         llvm::zip(op->getResultTypes(), shapes, outputDims)) {
-      SmallVector<OpFoldResult> resultOffsets, resultSizes;
-      getSlice(builder, loc, shape, dims, tile, resultOffsets, resultSizes);
-      SmallVector<int64_t> staticShape;
-      std::tie(staticShape, std::ignore) = decomposeMixedValues(resultSizes);
-      types.push_back(cast<RankedTensorType>(type).clone(staticShape));
-    }
+         llvm::zip(op->getResultTypes(), shapes, outputDims))
+      destinations.push_back(
+          createDestination(builder, loc, type, shape, dims, tile));
   }
 
   SmallVector<Value> firstIndices;
@@ -270,8 +281,14 @@ getTiledImplementation(OpBuilder &builder, AttentionOpInterface op,
     firstIndices = {getValueOrCreateConstantIndexOp(builder, loc, batch),
                     getValueOrCreateConstantIndexOp(builder, loc, head)};
   }
+  // The segment of the destinations is as it was in `op` until they are set.
+  unsigned inits = op->getNumResults() != 0 ? op.getInits().size() : 0;
+  operands.append(destinations.begin(), destinations.begin() + inits);
   auto tiled = cast<AttentionOpInterface>(
-      cloneWithoutRegions(builder, op.getOperation(), types, operands));
+      cloneWithoutRegions(builder, op.getOperation(),
+                          ValueRange(destinations).getTypes(), operands));
+  if (inits == 0)
+    tiled.getInitsMutable().append(destinations);
   for (auto [from, to] : llvm::zip(op->getRegions(), tiled->getRegions()))
     if (!from.empty())
       builder.cloneRegionBefore(from, to, to.end());

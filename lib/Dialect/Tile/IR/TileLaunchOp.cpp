@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/IR/Tile.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -44,7 +45,7 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
       symbolTable.lookupNearestSymbolFrom(*this, getKernelAttr());
   // The parameters of a kernel that has been lowered are no longer the tensors,
   // so there is nothing to compare.
-  if (symbol && symbol->hasAttr("nvvm.kernel"))
+  if (symbol && (symbol->hasAttr("nvvm.kernel") || isa<gpu::BinaryOp>(symbol)))
     return success();
   auto kernel = dyn_cast_or_null<KernelOp>(symbol);
   if (!kernel)

@@ -6,14 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_TOOLS_FA4_COMPILE_COMPILATION_H
-#define FA4_TOOLS_FA4_COMPILE_COMPILATION_H
+#ifndef FA4_COMPILE_COMPILATION_H
+#define FA4_COMPILE_COMPILATION_H
 
-#include "ModelledTime.h"
+#include "fa4/Compile/ModelledTime.h"
 #include "fa4/Pipelines/AttnToNVVM.h"
 #include "fa4/Support/OutputFiles.h"
 #include "fa4/Target/NVPTX/EmitPTX.h"
 #include "fa4/Target/NVPTX/Ptxas.h"
+#include "llvm/Support/JSON.h"
 
 namespace fa4 {
 
@@ -88,6 +89,20 @@ mlir::FailureOr<RunReport> compile(mlir::ModuleOp module,
                                    mlir::TimingScope &timing,
                                    OutputFiles &files);
 
+/// The second half of compile(): the same for a module whose kernels are in the
+/// LLVM and NVVM dialects, without passes, so that a pass may call it. `origin`
+/// is what the comment of each manifest says of what made the kernels.
+mlir::LogicalResult emitKernels(mlir::ModuleOp module,
+                                const CompileOptions &options,
+                                const llvm::json::Object &origin,
+                                mlir::TimingScope &timing, OutputFiles &files,
+                                RunReport &report);
+
+/// What decides the output for `module`: the options, the version, and a hash
+/// of both and the module.
+llvm::json::Object describeOrigin(mlir::ModuleOp module,
+                                  const CompileOptions &options);
+
 } // namespace fa4
 
-#endif // FA4_TOOLS_FA4_COMPILE_COMPILATION_H
+#endif // FA4_COMPILE_COMPILATION_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Compilation.h"
+#include "fa4/Compile/Compilation.h"
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "fa4/Conversion/TileToNVVM/LaunchSequence.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
@@ -401,10 +401,8 @@ static LogicalResult addLaunchSequences(ModuleOp host,
   return success();
 }
 
-/// Describes everything that decides the output: the options, and a hash of the
-/// options, the input and the version.
-static llvm::json::Object describeOrigin(ModuleOp module,
-                                         const CompileOptions &options) {
+llvm::json::Object fa4::describeOrigin(ModuleOp module,
+                                       const CompileOptions &options) {
   llvm::json::Object described{
       {"version", FA4_VERSION},
       {"chip", listChips(module, options)},
@@ -542,6 +540,37 @@ stopEarly(ModuleOp module, std::vector<std::pair<StringRef, std::string>> &ir,
   return report;
 }
 
+/// Emits the artefacts of each module that `split` has made.
+static LogicalResult emitParts(ArrayRef<OwningOpRef<ModuleOp>> parts,
+                               const CompileOptions &options,
+                               const llvm::json::Object &origin,
+                               TimingScope &timing, tile::Manifests &manifests,
+                               OutputFiles &files, RunReport &report) {
+  for (const OwningOpRef<ModuleOp> &part : parts) {
+    FailureOr<CompileReport> file =
+        emit(part.get(), options, origin, manifests, timing, files);
+    if (failed(file))
+      return failure();
+    report.files.push_back(std::move(*file));
+  }
+  if (options.report) {
+    TimingScope scope = timing.nest("Modelled time");
+    addTimes(manifests, options, report);
+  }
+  return success();
+}
+
+LogicalResult fa4::emitKernels(ModuleOp module, const CompileOptions &options,
+                               const llvm::json::Object &origin,
+                               TimingScope &timing, OutputFiles &files,
+                               RunReport &report) {
+  FailureOr<std::vector<OwningOpRef<ModuleOp>>> parts = split(module);
+  if (failed(parts))
+    return failure();
+  tile::Manifests manifests;
+  return emitParts(*parts, options, origin, timing, manifests, files, report);
+}
+
 FailureOr<RunReport> fa4::compile(ModuleOp module,
                                   const CompileOptions &options,
                                   TimingScope &timing, OutputFiles &files) {
@@ -561,17 +590,9 @@ FailureOr<RunReport> fa4::compile(ModuleOp module,
     return failure();
   addLevels(*parts->front()->getSymName(), ir, files);
   tile::Manifests manifests;
-  for (OwningOpRef<ModuleOp> &part : *parts) {
-    FailureOr<CompileReport> file =
-        emit(*part, options, origin, manifests, timing, files);
-    if (failed(file))
-      return failure();
-    report.files.push_back(std::move(*file));
-  }
-  if (options.report) {
-    TimingScope scope = timing.nest("Modelled time");
-    addTimes(manifests, options, report);
-  }
+  if (failed(
+          emitParts(*parts, options, origin, timing, manifests, files, report)))
+    return failure();
   // The kernels have left the module; what launches them is still there.
   if (options.wants(Artefact::PTX) && options.manifests &&
       failed(addLaunchSequences(module, manifests, origin, files)))

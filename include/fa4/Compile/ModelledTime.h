@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_TOOLS_FA4_COMPILE_MODELLEDTIME_H
-#define FA4_TOOLS_FA4_COMPILE_MODELLEDTIME_H
+#ifndef FA4_COMPILE_MODELLEDTIME_H
+#define FA4_COMPILE_MODELLEDTIME_H
 
 #include "fa4/Dialect/Tile/Analysis/ExpSplit.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -69,4 +69,4 @@ llvm::Expected<ModelledTime> modelTime(llvm::StringRef manifest,
 
 } // namespace fa4
 
-#endif // FA4_TOOLS_FA4_COMPILE_MODELLEDTIME_H
+#endif // FA4_COMPILE_MODELLEDTIME_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ModelledTime.h"
+#include "fa4/Compile/ModelledTime.h"
 #include "fa4/Simulator/Manifest/Session.h"
 #include "fa4/Simulator/Ptx/Parser.h"
 #include "fa4/Simulator/Timing/MachineCode.h"
