@@ -22,9 +22,14 @@ if(FA4_SANITIZE)
   target_link_options(fa4_options INTERFACE -fsanitize=${FA4_SANITIZE})
 endif()
 
+# Who uses the installed package links what MLIR and LLVM call their shared
+# libraries.
 function(fa4_link_names result)
-  list(TRANSFORM ARGN REPLACE "^MLIR$" fa4_mlir)
-  list(TRANSFORM ARGN REPLACE "^LLVM$" fa4_llvm)
+  foreach(library MLIR LLVM)
+    string(TOLOWER "fa4_${library}" name)
+    list(TRANSFORM ARGN REPLACE "^${library}$"
+      "$<BUILD_INTERFACE:${name}>$<INSTALL_INTERFACE:${library}>")
+  endforeach()
   set(${result} ${ARGN} PARENT_SCOPE)
 endfunction()
 
@@ -37,11 +42,31 @@ function(fa4_add_library name)
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   fa4_link_names(links ${ARG_LINK})
-  target_link_libraries(${name} PRIVATE fa4_options PUBLIC ${links})
+  target_link_libraries(${name}
+    PRIVATE $<BUILD_INTERFACE:fa4_options> PUBLIC ${links})
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
   fa4_use_pch(${name} "${ARG_PCH}")
+  fa4_export_library(${name} "${ARG_PCH}")
+endfunction()
+
+# fa4_export_library(NAME PCH): a library of lib/ is part of the installed
+# package, FA4X as the target FA4::X. What is written against MLIR has the
+# precompiled header; all else needs LLVM only, and is there for who has no MLIR.
+function(fa4_export_library name pch)
+  if(NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/lib(/|$)")
+    return()
+  endif()
+  if(pch)
+    set(component Compiler)
+  else()
+    set(component Simulator)
+  endif()
+  string(REGEX REPLACE "^FA4" "" exported "${name}")
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${exported})
+  install(TARGETS ${name} EXPORT FA4${component}
+    ARCHIVE DESTINATION lib INCLUDES DESTINATION include)
 endfunction()
 
 # fa4_mlir and fa4_llvm: what LINK of MLIR and LLVM means. The shared libraries,

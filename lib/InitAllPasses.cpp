@@ -11,14 +11,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mlir/InitAllPasses.h"
+#include "fa4/InitAllPasses.h"
 #include "fa4/Conversion/Passes.h"
 #include "fa4/Dialect/Attn/Transforms/Passes.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
-#include "fa4/InitAll.h"
 #include "fa4/Pipelines/AttnToLLVM.h"
 #include "fa4/Pipelines/AttnToNVVM.h"
 #include "fa4/Pipelines/VerifyProtocol.h"
+#include "mlir/InitAllPasses.h"
 
 using namespace mlir;
 

@@ -40,8 +40,9 @@ config.environment["PATH"] = os.pathsep.join(
 )
 # ptxas takes longer than all else: tests that are about it say --verify-ptx.
 config.environment["FA4_VERIFY_PTX"] = "0"
-for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "FA4_SEED"):
-    if name in os.environ:
+# Tests of the installed package compile, with ccache.
+for name in os.environ:
+    if name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "FA4_SEED", "HOME") or name.startswith("CCACHE_"):
         config.environment[name] = os.environ[name]
 
 if os.environ.get("FA4_VERIFY_ROUNDTRIP", "0") not in ("", "0"):
@@ -100,6 +101,8 @@ if not config.fa4_sanitize:
     config.substitutions.append(("%fa4_plugin", f"'{plugin}'"))
     options = [f"--load-{kind}-plugin='{plugin}'" for kind in ("dialect", "pass")]
     config.substitutions.append(("%mlir_opt", " ".join(["mlir-opt", *options])))
+
+config.substitutions.append(("%fa4_build", f"'{config.fa4_build_dir}'"))
 
 # Libraries for mlir-runner's --shared-libs: %llvm_shlib_dir/libmlir_*.so.
 config.substitutions.append(("%llvm_shlib_dir", config.llvm_lib_dir))

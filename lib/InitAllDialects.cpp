@@ -1,4 +1,4 @@
-//===- InitAll.cpp - registration of all dialects ------------------------===//
+//===- InitAllDialects.cpp - registration of all dialects ----------------===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/InitAll.h"
+#include "fa4/InitAllDialects.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Attn/Transforms/BufferizableOpInterfaceImpl.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
