@@ -15,6 +15,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/StringExtras.h"
@@ -175,6 +176,21 @@ static void simplify(tile::KernelOp kernel) {
   IRRewriter rewriter(kernel.getContext());
   DominanceInfo dominance(kernel);
   eliminateCommonSubExpressions(rewriter, dominance, kernel);
+}
+
+/// Folds constants in the regions, and removes a score_mod whose scores are all
+/// hidden: the gradient would multiply probabilities that are 0 by derivatives
+/// that are computed from the scores.
+static void simplifyMods(AttentionOpInterface op) {
+  for (Region *region : {&op.getScoreMod(), &op.getMaskMod()})
+    if (!region->empty())
+      (void)applyPatternsGreedily(*region, FrozenRewritePatternSet());
+  Region &scoreMod = op.getScoreMod(), &maskMod = op.getMaskMod();
+  if (scoreMod.empty() || maskMod.empty() ||
+      !matchPattern(maskMod.front().getTerminator()->getOperand(0), m_Zero()))
+    return;
+  scoreMod.dropAllReferences();
+  scoreMod.getBlocks().clear();
 }
 
 /// What the op's verifier checks of static head counts becomes a condition on
@@ -489,6 +505,7 @@ struct AttnToTile : public fa4::impl::AttnToTileBase<AttnToTile> {
       return signalPassFailure();
     SymbolTable symbols(module);
     for (AttentionOpInterface op : ops) {
+      simplifyMods(op);
       if (auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation()))
         BackwardConversion(backward, *target, symbols).run();
       else

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScoreDerivative.h"
+#include "fa4/Support/PostOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/DenseSet.h"
@@ -26,18 +27,19 @@ fa4::ScoreDerivative::ScoreDerivative(Region &scoreMod) {
 
 /// Whether `visit` holds for the value and all that it is computed from.
 static bool holdsForSlice(Value value, llvm::function_ref<bool(Value)> visit) {
-  SmallVector<Value> pending = {value};
   llvm::DenseSet<Value> seen;
-  while (!pending.empty()) {
-    Value next = pending.pop_back_val();
-    if (!seen.insert(next).second)
-      continue;
-    if (!visit(next))
-      return false;
-    if (Operation *def = next.getDefiningOp())
-      llvm::append_range(pending, def->getOperands());
-  }
-  return true;
+  bool holds = true;
+  fa4::visitPostOrder<Value>(
+      value, [&](Value each) { return !holds || seen.contains(each); },
+      [](Value each, SmallVectorImpl<Value> &operands) {
+        if (Operation *def = each.getDefiningOp())
+          llvm::append_range(operands, def->getOperands());
+      },
+      [&](Value each) {
+        seen.insert(each);
+        holds &= visit(each);
+      });
+  return holds;
 }
 
 /// Returns true for a divisor that is the same for all scores of a head. It

@@ -8,6 +8,7 @@ comparison of what the simulator wrote with float64.
     gradient.run(Path("out"))        # compiled, simulated, compared
 """
 
+import itertools
 import json
 import zlib
 from dataclasses import dataclass
@@ -108,15 +109,26 @@ class Gradient(Form):
         options = ["--verify-ptx=false", *self.options]
         return gpu.compile_launches(self.mlir(), folder, self.chip, options=options)
 
-    def simulate(self, launches, given, seeds=(0, 0), policy="random", timeout=None):
-        """Simulates with all checks under each seed, and returns what the last run wrote, {name: array}.
-        Raises SimulationError."""
-        options = ["--threads", "1", f"--policy={policy}", *self.call(launches)]
+    def simulate(self, launches, given, seeds=(0, 0), policy="random", timeout=None, threads=1, check=True):
+        """Simulates under each seed, unless told otherwise with all checks, and returns what the last run
+        wrote, {name: array}. `threads` work on CTAs at the same time. Raises SimulationError."""
+        options = ["--threads", str(threads), f"--policy={policy}", *self.call(launches)]
         # What no kernel reads is not in the manifest.
         tensors = json.loads(launches.manifest.read_text())["tensors"]
         read = {name: array for name, array in given.items() if name in tensors}
-        results = gpu.simulate(launches, read, self.results, seeds=seeds, options=options, timeout=timeout)
+        results = gpu.simulate(launches, read, self.results, seeds=seeds, check=check, options=options, timeout=timeout)
         return dict(zip(self.results, results))
+
+    def check_order(self, launches, given, runs, timeout=None):
+        """Whether a deterministic gradient has the bits of all `runs` and of one more, in which asynchronous work
+        is done early and several CTAs are at work. Raises AssertionError or SimulationError."""
+        if not self.deterministic:
+            return
+        first, *others = [*runs, self.simulate(launches, given, policy="eager", timeout=timeout, threads=3, check=False)]
+        for name, other in itertools.product(self.results, others):
+            bits = [np.ascontiguousarray(x[name]).view(f"u{x[name].itemsize}") for x in (first, other)]
+            differing = np.count_nonzero(bits[0] != bits[1])
+            assert not differing, f"{differing} of {bits[0].size} elements of {name} have other bits in another order"
 
     def run(self, folder: Path, seeds=(0, 0), seed=0):
         """Compiles to `folder`, simulates, and compares. Raises CompileError, SimulationError or AssertionError."""
@@ -153,15 +165,14 @@ def run(
     if last < STAGES.index("simulate"):
         return
     given = gradient.draw_with(data_seed)
-    for policy, drawn in seeds_by_policy(seeds):
-        try:
-            results = gradient.simulate(launches, given, drawn, policy, timeout)
-        except gpu.SimulationError as error:
-            raise Failed("simulate", str(error)) from None
-        try:
-            if text is None:
-                gradient.check(given, results)
-        except AssertionError as error:
-            raise Failed("compare", str(error)) from None
+    try:
+        runs = [gradient.simulate(launches, given, drawn, policy, timeout) for policy, drawn in seeds_by_policy(seeds)]
+        gradient.check_order(launches, given, runs, timeout)
+        for results in runs if text is None else ():
+            gradient.check(given, results)
+    except gpu.SimulationError as error:
+        raise Failed("simulate", str(error)) from None
+    except AssertionError as error:
+        raise Failed("compare", str(error)) from None
     if spills:
         raise Failed("spills", spills)

@@ -243,8 +243,8 @@ def draw_gradient(rng) -> Gradient:
         return choices[rng.integers(len(choices))]
 
     program = draw_program(rng)
-    if program.visible is not None and not mods.leaves(program.visible) & {"b", "h", "i", "j"}:
-        program = dataclasses.replace(program, visible=None)
+    if rng.random() < 0.04:
+        program = dataclasses.replace(program, visible=("const", int(rng.integers(2)), "i1"))
     kept = {field.name: getattr(program, field.name) for field in dataclasses.fields(Form)}
     sinks = pick(None, None, "f32", "bf16", "f16")
     dsinks = bool(sinks and rng.random() < 0.7)
@@ -254,6 +254,7 @@ def draw_gradient(rng) -> Gradient:
     return Gradient(**kept | dict(
         head_dim=head_dim, head_dim_v=pick(None, None, 32, 64, 112, 128),
         strided=strided, dlse=rng.random() < 0.3, sinks=sinks, dsinks=dsinks,
+        deterministic=rng.random() < 0.4,
         options=pick((), (), *((f"--schedule={schedule}",) for schedule in ("grid", "lpt"))),
     ))  # fmt: skip
 

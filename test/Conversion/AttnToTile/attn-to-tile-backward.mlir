@@ -142,6 +142,32 @@ func.func @regions(%q: tensor<1x128x2x64xf16>, %k: tensor<1x256x2x64xf16>, %o: t
 
 // -----
 
+// Scores that are all hidden need no score_mod, and no derivative, also where only
+// folding shows that they are: with the derivative, the kernel of a head dim of 128 would
+// need more tensor memory than there is.
+// CHECK-LABEL: tile.kernel @hidden_kernel(
+// CHECK-NOT: math.
+// CHECK: tile.reduce_add
+// CHECK-LABEL: func.func @hidden(
+func.func @hidden(%q: tensor<1x128x2x128xf16>, %k: tensor<1x256x2x128xf16>, %lse: tensor<1x2x128xf32>)
+    -> (tensor<1x128x2x128xf16>, tensor<1x256x2x128xf16>, tensor<1x256x2x128xf16>) {
+  %dq, %dk, %dv = attn.sdpa_backward %q, %k, %k out(%q) dout(%q) lse(%lse) layout<bshd>
+    : tensor<1x128x2x128xf16>, tensor<1x256x2x128xf16>, tensor<1x256x2x128xf16>,
+      tensor<1x128x2x128xf16>, tensor<1x128x2x128xf16>, tensor<1x2x128xf32>
+      -> tensor<1x128x2x128xf16>, tensor<1x256x2x128xf16>, tensor<1x256x2x128xf16>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
+      %r = math.tanh %s : f32
+      attn.yield %r : f32
+    }
+    mask_mod(%b: index, %h: index, %i: index, %j: index) {
+      %r = arith.cmpi slt, %i, %i : index
+      attn.yield %r : i1
+    }
+  return %dq, %dk, %dv : tensor<1x128x2x128xf16>, tensor<1x256x2x128xf16>, tensor<1x256x2x128xf16>
+}
+
+// -----
+
 // Tiles of keys take turns at the sums of a block of queries: those of which a
 // key is seen, from the first one on. Blocks are worked on from the last one to
 // the first one, so that no tile waits for those in front of it to come there.

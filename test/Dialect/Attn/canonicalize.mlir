@@ -69,6 +69,25 @@ func.func @false_mask_mod(%q: !t) -> !t {
   return %o : !t
 }
 
+// Scores of which none is seen need not be modified.
+// CHECK-LABEL: func @score_mod_behind_false_mask_mod
+// CHECK-NOT: score_mod(
+// CHECK: mask_mod(
+// CHECK-NOT: score_mod(
+// CHECK: return
+func.func @score_mod_behind_false_mask_mod(%q: !t) -> !t {
+  %o = attn.sdpa %q, %q, %q layout<bshd> : !t, !t, !t -> !t
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
+      %y = math.tanh %s : f32
+      attn.yield %y : f32
+    }
+    mask_mod(%b: index, %h: index, %i: index, %j: index) {
+      %c = arith.cmpi slt, %i, %i : index
+      attn.yield %c : i1
+    }
+  return %o : !t
+}
+
 // -----
 
 !t = tensor<1x?x1x16xf16>

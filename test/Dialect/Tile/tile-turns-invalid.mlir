@@ -2,6 +2,107 @@
 //
 // RUN: fa4-opt %s --split-input-file --tile-verify-outputs --verify-diagnostics -o /dev/null
 
+// Heads that share a coordinate of work tiles take turns in the loop. How many do is a
+// size, or the quotient of a size and a constant; blocks may be a constant number.
+tile.kernel @k(%y: memref<?x512x64xf32> {tile.name = "y", tile.dims = ["H", "512", "64"], tile.output = "ordered"},
+               %turns: memref<?x512xi32> {tile.name = "turns", tile.dims = ["H", "512"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>, #tile.extent<"1">]} {
+  %i, %kv = tile.work_tile : index, index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c128 = arith.constant 128 : index
+  %group = memref.dim %y, %c0 : memref<?x512x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %steps = arith.muli %group, %c4 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %steps step %c1 {
+    %block = arith.divui %j, %group : index
+    %passed = arith.muli %block, %group : index
+    %rest = arith.subi %j, %passed : index
+    %before = arith.muli %kv, %group : index
+    %head = arith.addi %before, %rest : index
+    %row = arith.muli %block, %c128 : index
+    %turn = tile.await_turn %turns[%head, %row] of %i in %c0 to %last : memref<?x512xi32>
+    tile.reduce_add %v, %y[%head, %row, %c0] dims [1, 2] in_turn(%turn) : vector<128x64xf32>, memref<?x512x64xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+tile.kernel @k(%y: memref<?x?x64xf32> {tile.name = "y", tile.dims = ["H", "K", "64"], tile.output = "ordered"},
+               %turns: memref<?x?xi32> {tile.name = "turns", tile.dims = ["H", "K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>, #tile.extent<"3">]} {
+  %i, %kv = tile.work_tile : index, index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c128 = arith.constant 128 : index
+  %heads = memref.dim %y, %c0 : memref<?x?x64xf32>
+  %k = memref.dim %y, %c1 : memref<?x?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %group = arith.divui %heads, %c3 : index
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %steps = arith.muli %blocks, %group : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %steps step %c1 {
+    %block = arith.divui %j, %group : index
+    %passed = arith.muli %block, %group : index
+    %rest = arith.subi %j, %passed : index
+    %before = arith.muli %kv, %group : index
+    %head = arith.addi %before, %rest : index
+    %row = arith.muli %block, %c128 : index
+    %turn = tile.await_turn %turns[%head, %row] of %i in %c0 to %last : memref<?x?xi32>
+    tile.reduce_add %v, %y[%head, %row, %c0] dims [1, 2] in_turn(%turn) : vector<128x64xf32>, memref<?x?x64xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+// The same head for two coordinates of work tiles, which add one less than there are heads.
+tile.kernel @k(%y: memref<?x?x64xf32> {tile.name = "y", tile.dims = ["H", "K", "64"], tile.output = "ordered"},
+               %turns: memref<?x?xi32> {tile.name = "turns", tile.dims = ["H", "K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>, #tile.extent<"3">]} {
+  %i, %kv = tile.work_tile : index, index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c128 = arith.constant 128 : index
+  %heads = memref.dim %y, %c0 : memref<?x?x64xf32>
+  %k = memref.dim %y, %c1 : memref<?x?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %group = arith.divui %heads, %c3 : index
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %steps = arith.muli %blocks, %group : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %steps step %c1 {
+    %block = arith.divui %j, %group : index
+    %passed = arith.muli %block, %group : index
+    %rest = arith.subi %j, %passed : index
+    %before = arith.muli %kv, %group : index
+    %fewer = arith.subi %before, %kv : index
+    %head = arith.addi %fewer, %rest : index
+    %row = arith.muli %block, %c128 : index
+    // expected-error@+1 {{takes turns of which it is not shown that they come: work tiles that differ in coordinate 1 may come to one place, but turns go along axis 0}}
+    %turn = tile.await_turn %turns[%head, %row] of %i in %c0 to %last : memref<?x?xi32>
+    tile.reduce_add %v, %y[%head, %row, %c0] dims [1, 2] in_turn(%turn) : vector<128x64xf32>, memref<?x?x64xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
 // What every work tile adds to every block, in turn, is right.
 tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
                %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},

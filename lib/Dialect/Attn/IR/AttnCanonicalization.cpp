@@ -20,13 +20,18 @@ using namespace fa4::attn;
 // Regions
 //===----------------------------------------------------------------------===//
 
-/// Returns true for a score_mod that yields its score unchanged and for a
-/// mask_mod that shows every key.
+static Value getYielded(Region &region) {
+  return region.front().getTerminator()->getOperand(0);
+}
+
+/// Returns true for a score_mod that yields its score unchanged or whose scores
+/// are all hidden, and for a mask_mod that shows every key.
 static bool isTrivial(AttentionOpInterface op, Region &region) {
-  Value yielded = region.front().getTerminator()->getOperand(0);
-  if (&region == &op.getScoreMod())
-    return yielded == region.getArgument(0);
-  return matchPattern(yielded, m_One());
+  Region &maskMod = op.getMaskMod();
+  if (&region == &maskMod)
+    return matchPattern(getYielded(maskMod), m_One());
+  return getYielded(region) == region.getArgument(0) ||
+         (!maskMod.empty() && matchPattern(getYielded(maskMod), m_Zero()));
 }
 
 namespace {

@@ -44,7 +44,7 @@ struct Integers {
   IntegerCases system;
   llvm::StringMap<AffineSum> sizes;
   std::map<std::pair<const void *, std::vector<AffineSum>>, AffineSum> opaque;
-  /// Products of a sum and of a variable, by the variable.
+  /// Products of a sum and of a positive factor, by the factor.
   std::map<AffineSum, std::map<AffineSum, AffineSum>> products;
   /// What operations computed that could wrap around for all that their types
   /// say.
@@ -73,6 +73,7 @@ private:
   SmallVector<AffineSum> makeCoordinates();
   std::optional<Visit> makeVisit(SmallVector<AffineSum> coordinates,
                                  bool isInLoop, Known rest = std::nullopt);
+  void addFactor(const AffineSum &divisor);
   void compareQuotient(Visit &visit, Value bound);
   Conditions isInLoop(const Visit &visit);
   Conditions isSamePlace(const Visit &a, const Visit &b);
@@ -89,6 +90,7 @@ private:
   Known computeSelect(arith::SelectOp select, Visit &visit);
   Known divide(Operation *op, Visit &visit, bool roundsUp);
   AffineSum sizeNamed(StringRef name);
+  bool countsElements(Operation *op);
   Known multiply(const AffineSum &a, const AffineSum &b);
   AffineSum makeChoice(const AffineSum &a, const AffineSum &b, bool isMax);
   AffineSum makeBetween(int64_t least, int64_t most);
@@ -142,25 +144,29 @@ AffineSum TurnProof::makeChoice(const AffineSum &a, const AffineSum &b,
   return number;
 }
 
-/// A product with a number that is not known is a number of its own. All that
+/// A product of two numbers that are not known is a number of its own. All that
 /// is known of two products with one positive factor is how they
-/// compare.
+/// compare, also with products of that factor and a constant.
 Known TurnProof::multiply(const AffineSum &a, const AffineSum &b) {
-  if (a.isConstant())
-    return b * a.constant;
-  if (b.isConstant())
-    return a * b.constant;
-  // The factor that several products have in common is a single
-  // variable.
-  bool isFactorB = b.terms.size() == 1 && integers.products.count(b);
-  const AffineSum &factor = isFactorB ? b : a, &other = isFactorB ? a : b;
-  if (!integers.products.count(factor))
-    return std::nullopt;
+  bool isFactorA = integers.products.count(a),
+       isFactorB = integers.products.count(b);
+  // Of two factors it is always the same.
+  bool takesB = isFactorA && isFactorB ? b < a : isFactorB;
+  const AffineSum &factor = takesB ? b : a, &other = takesB ? a : b;
+  if (!isFactorA && !isFactorB) {
+    if (a.isConstant())
+      return b * a.constant;
+    return b.isConstant() ? Known(a * b.constant) : std::nullopt;
+  }
   std::map<AffineSum, AffineSum> &known = integers.products[factor];
+  known.try_emplace(AffineSum(0), AffineSum(0));
   if (auto it = known.find(other); it != known.end())
     return it->second;
-  AffineSum product = integers.system.makeVariable();
+  AffineSum product = other.isConstant() ? factor * other.constant
+                                         : integers.system.makeVariable();
   for (const auto &[x, p] : known) {
+    if (x.isConstant() && other.isConstant())
+      continue;
     Conditions same = isEqual(other, x), equal = isEqual(product, p);
     same.insert(same.end(), equal.begin(), equal.end());
     integers.system.requireOne(
@@ -192,7 +198,7 @@ Known TurnProof::divide(Operation *op, Visit &visit, bool roundsUp) {
     auto [it, isNew] = integers.opaque.try_emplace({nullptr, {*x, *y}});
     if (isNew) {
       AffineSum quotient = it->second = makeBetween(1, kMaxSize);
-      integers.products[quotient][AffineSum(0)] = AffineSum(0);
+      integers.products[quotient];
       integers.system.require(isAtLeast(*x, *multiply(*y, quotient)));
     }
     return it->second;
@@ -274,6 +280,19 @@ Known TurnProof::computeSelect(arith::SelectOp select, Visit &visit) {
   return number;
 }
 
+/// Returns true for a product of two sizes. Of a size that is known there is a
+/// constant, which is one where the other factor is the divisor of the loop.
+bool TurnProof::countsElements(Operation *op) {
+  auto isConstant = [](Value x) { return matchPattern(x, m_Constant()); };
+  if (!isa<arith::MulIOp>(op))
+    return false;
+  if (llvm::none_of(op->getOperands(), isConstant))
+    return true;
+  Value divisor = split ? split->getOperand(1) : Value();
+  return divisor && !isConstant(divisor) &&
+         llvm::is_contained(op->getOperands(), divisor);
+}
+
 Known TurnProof::compute(Value value, Visit &visit) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Operation *parent = argument.getOwner()->getParentOp();
@@ -322,8 +341,7 @@ Known TurnProof::compute(Value value, Visit &visit) {
             return both([&](auto a, auto b) -> Known {
               Known product = multiply(a, b);
               // See TurnOrder.h.
-              if (product && visit.isInLoop && !a.isConstant() &&
-                  !b.isConstant())
+              if (product && visit.isInLoop && countsElements(def))
                 integers.system.require(isAtLeast(INT32_MAX, *product));
               return product;
             });
@@ -341,12 +359,8 @@ Known TurnProof::compute(Value value, Visit &visit) {
               [&](auto op) { return divide(op, visit, /*roundsUp=*/true); })
           .Case([&](arith::SelectOp op) { return computeSelect(op, visit); })
           .Default(std::nullopt);
-  // Products of two unknown numbers count elements: see TurnOrder.h.
-  bool isProduct = isa<arith::MulIOp>(def) &&
-                   !matchPattern(def->getOperand(0), m_Constant()) &&
-                   !matchPattern(def->getOperand(1), m_Constant());
   if (result && isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(def) &&
-      !isProduct && !ranges.isExact(def))
+      !countsElements(def) && !ranges.isExact(def))
     integers.mayWrap.push_back(*result);
   return result;
 }
@@ -392,6 +406,18 @@ Conditions TurnProof::isSamePlace(const Visit &a, const Visit &b) {
   return same;
 }
 
+/// Makes products with the divisor of the loop comparable. It is not 0, because
+/// the passes of the loop divide by it. Coordinates are multiplied by it; how
+/// many there are may be a constant.
+void TurnProof::addFactor(const AffineSum &divisor) {
+  integers.products[divisor];
+  integers.system.require(isAtLeast(divisor, 1));
+  for (auto extent : kernel.getGrid().getAsRange<ExtentAttr>())
+    if (std::optional<int64_t> size = getStaticSize(extent.getSize()))
+      (void)multiply(AffineSum(llvm::divideCeil(*size, extent.getTile())),
+                     divisor);
+}
+
 /// A visit of the work tile in any pass of the loop, or, if not `isInLoop`, in
 /// what would be a pass if the loop had no bounds.
 std::optional<Visit> TurnProof::makeVisit(SmallVector<AffineSum> coordinates,
@@ -405,6 +431,8 @@ std::optional<Visit> TurnProof::makeVisit(SmallVector<AffineSum> coordinates,
       Known divisor = get(split->getOperand(1), visit);
       if (!divisor)
         return std::nullopt;
+      if (!divisor->isConstant())
+        addFactor(*divisor);
       visit.rest = rest ? *rest : makeBetween(0, kMaxSize);
       integers.system.require(isMore(*divisor, visit.rest));
       Known product = multiply(visit.quotient, *divisor);
@@ -570,7 +598,8 @@ LogicalResult TurnProof::prove() {
     InFlightDiagnostic diagnostic = fail();
     diagnostic << "who takes turns, where, or in which passes of the loop, is "
                   "no linear arithmetic on coordinates and sizes";
-    diagnostic.attachNote(notUnderstood->getLoc()) << "see this operation";
+    Operation *where = notUnderstood ? notUnderstood : split;
+    diagnostic.attachNote(where->getLoc()) << "see this operation";
     return diagnostic;
   };
   std::optional<Visit> visit = makeVisit(makeCoordinates(), true);

@@ -25,7 +25,9 @@
 // refused.
 //
 // Assumed of sizes, as everywhere: LaunchLimits.h. A product of two sizes
-// counts elements of a tensor, and so does not wrap around. Divisors are not 0.
+// counts elements of a tensor, and so does not wrap around; nor does one of a
+// constant and the number of heads that take turns in a loop, as the constant
+// is a size, too. Divisors are not 0.
 //
 //===----------------------------------------------------------------------===//
 
