@@ -65,6 +65,7 @@ CASES = {
     "sinks": Gradient(sizes=Sizes(2, 140, 150, 2, 3), sinks="f32", dsinks=True, mask=Mask.causal(BR)),
     "sinks of bf16, dlse": Gradient(sizes=Sizes(1, 331, 150, 1, 2), sinks="bf16", dsinks=True, dlse=True, kind="tensor"),
     "sinks of more heads than a tile": Gradient(head_dim=32, sizes=Sizes(1, 1, 3, 1, 130), sinks="f16", dsinks=True),
+    "sinks of small gradients": Gradient(head_dim=32, sizes=Sizes(1, 1, 900, 1, 8), sinks="f16", dsinks=True),
     "sinks without a gradient": Gradient(sizes=Sizes(1, 60, 150, 1, 2), sinks="f32"),
     **{
         f"{kind}, {name}": Gradient(sizes=Sizes(2, 150, 140, 1, 2), **forms[name], **more)

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Target/NVPTX/EmitPTX.h"
-#include "Bf16Compares.h"
+#include "HalfCompares.h"
 #include "TensorMemoryRegisters.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Diagnostics.h"
@@ -339,7 +339,7 @@ FailureOr<std::string> fa4::emitPTX(ModuleOp module,
           useTensorMemoryRegisters(*translated);
           if (!optimize(*translated, *machine, options.passes, pipelineError))
             return;
-          widenBf16Compares(*translated);
+          widenHalfCompares(*translated);
         }
         if (options.llvmIR)
           translated->print(*options.llvmIR, nullptr);
