@@ -26,10 +26,6 @@
 using namespace fa4;
 using namespace mlir;
 
-bool CompileOptions::wants(Artefact artefact) const {
-  return llvm::is_contained(artefacts, artefact);
-}
-
 /// Checks that a name can be part of a path and of PTX.
 static LogicalResult checkName(Operation *op, StringRef name) {
   if (!name.empty() && !llvm::isDigit(name.front()) &&
@@ -111,7 +107,8 @@ static std::string listChips(ModuleOp module, const CompileOptions &options) {
 // Down to the LLVM dialect
 //===----------------------------------------------------------------------===//
 
-static LogicalResult runPasses(ModuleOp module, TimingScope &timing,
+static LogicalResult runPasses(ModuleOp module, const CompileOptions &options,
+                               TimingScope &timing,
                                llvm::function_ref<void(OpPassManager &)> add) {
   PassManager passes(module.getContext());
   passes.enableTiming(timing);
@@ -119,7 +116,7 @@ static LogicalResult runPasses(ModuleOp module, TimingScope &timing,
   // makes of it; see lower() for what is verified here.
   passes.enableVerifier(false);
   add(passes);
-  if (failed(applyPassManagerCLOptions(passes)))
+  if (options.configure && failed(options.configure(passes)))
     return failure();
   return passes.run(module);
 }
@@ -237,7 +234,7 @@ static LogicalResult lower(ModuleOp module, const CompileOptions &options,
       failed(checkStart(module, options)))
     return failure();
   for (unsigned i = first; i <= lastLevel(options); ++i) {
-    if (failed(runPasses(module, timing, [&](OpPassManager &passes) {
+    if (failed(runPasses(module, options, timing, [&](OpPassManager &passes) {
           addKernelLevel(passes, i, lastLevel(options) + 1, options.kernel);
         })))
       return failure();

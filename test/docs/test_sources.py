@@ -73,7 +73,9 @@ def test_headers_have_guards():
     for path in SOURCES:
         if path.suffix != ".h":
             continue
-        relative = "fa4/" + name(path).removeprefix("include/").removeprefix("fa4/")
+        relative = name(path).removeprefix("include/")
+        if not relative.startswith(("fa4/", "fa4-c/")):
+            relative = "fa4/" + relative
         guard = "".join(c if c.isalnum() else "_" for c in relative).upper()
         assert f"#ifndef {guard}\n#define {guard}\n" in path.read_text(), (
             f"{name(path)}: the include guard should be {guard}"

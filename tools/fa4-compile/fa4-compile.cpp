@@ -15,7 +15,6 @@
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/Process.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
 #ifdef __GLIBC__
@@ -120,82 +119,17 @@ static Status fail(const llvm::Twine &message) {
   return kCannotRun;
 }
 
-static llvm::SmallVector<StringRef> levelNames() {
-  llvm::SmallVector<StringRef> names;
-  for (const KernelLevel &level : getKernelLevels())
-    names.push_back(level.name);
-  return names;
-}
-
-/// Reads --emit.
-static FailureOr<CompileOptions> readEmit(const Options &options) {
-  CompileOptions compile;
-  for (const std::string &name : options.emit) {
-    auto artefact = llvm::StringSwitch<std::optional<Artefact>>(name)
-                        .Case("llvm", Artefact::LLVM)
-                        .Case("ptx", Artefact::PTX)
-                        .Case("cubin", Artefact::Cubin)
-                        .Default(std::nullopt);
-    std::optional<unsigned> level = findKernelLevel(name);
-    if (!artefact && !level) {
-      llvm::SmallVector<StringRef> known = levelNames();
-      known.append({"llvm", "ptx", "cubin"});
-      return fail("--emit: there is no level or artefact '" + name + "'; " +
-                  suggestName(name, known)),
-             failure();
-    }
-    if (artefact && !compile.wants(*artefact))
-      compile.artefacts.push_back(*artefact);
-    if (level && !llvm::is_contained(compile.levels, *level))
-      compile.levels.push_back(*level);
-  }
-  if (options.emit.empty())
-    compile.artefacts.push_back(Artefact::PTX);
-  if (options.from.empty())
-    return compile;
-  compile.from = findKernelLevel(options.from);
-  if (!compile.from)
-    return fail("--from: there is no level '" + options.from + "'; " +
-                suggestName(options.from, levelNames())),
-           failure();
-  return compile;
-}
-
-/// Finds ptxas where it is needed, and where PTX is to be checked and there is
-/// one.
-static LogicalResult choosePtxas(const Options &options,
-                                 CompileOptions &compile) {
-  bool needed =
-      options.verifyPtx == cl::BOU_TRUE || compile.wants(Artefact::Cubin);
-  if (!needed && !compile.wants(Artefact::PTX))
-    return success();
-  std::optional<std::string> wish =
-      llvm::sys::Process::GetEnv("FA4_VERIFY_PTX");
-  bool unwanted = options.verifyPtx == cl::BOU_FALSE ||
-                  (options.verifyPtx == cl::BOU_UNSET && wish == "0");
-  if (!needed && unwanted) {
-    compile.notChecked = "--verify-ptx=false";
-    return success();
-  }
-  llvm::Expected<std::string> ptxas = findPtxas(options.ptxas);
-  if (ptxas) {
-    compile.ptxas = std::move(*ptxas);
-    compile.ptxasIsOptional = !needed && options.ptxas.empty();
-    return success();
-  }
-  std::string reason = llvm::toString(ptxas.takeError());
-  if (needed || !options.ptxas.empty())
-    return fail(reason), failure();
-  compile.notChecked = std::move(reason);
-  return success();
-}
-
 /// Reads the options of compile(), and finds ptxas if it will be run.
 static FailureOr<CompileOptions> readOptions(const Options &options) {
-  FailureOr<CompileOptions> emit = readEmit(options);
-  if (failed(emit))
-    return failure();
-  CompileOptions &compile = *emit;
+  CompileOptions compile;
+  compile.configure = [](PassManager &passes) {
+    return applyPassManagerCLOptions(passes);
+  };
+  if (llvm::Error error =
+          readEmit({options.emit.begin(), options.emit.end()}, compile))
+    return fail("--" + llvm::toString(std::move(error))), failure();
+  if (llvm::Error error = readFrom(options.from, compile))
+    return fail("--" + llvm::toString(std::move(error))), failure();
   compile.kernel = options.kernel;
   compile.kernel.chip = options.chip;
   if (std::optional<std::string> problem = compile.kernel.check())
@@ -214,9 +148,12 @@ static FailureOr<CompileOptions> readOptions(const Options &options) {
       (compile.artefacts.size() + compile.levels.size() > 1 ||
        compile.wants(Artefact::Cubin)))
     return fail("-o - prints one text; --emit names something else"), failure();
-  if (failed(choosePtxas(options, compile)))
-    return failure();
-  return emit;
+  VerifyPtx verify = options.verifyPtx == cl::BOU_TRUE    ? VerifyPtx::Yes
+                     : options.verifyPtx == cl::BOU_FALSE ? VerifyPtx::No
+                                                          : VerifyPtx::IfFound;
+  if (llvm::Error error = choosePtxas(verify, options.ptxas, compile))
+    return fail(llvm::toString(std::move(error))), failure();
+  return compile;
 }
 
 //===----------------------------------------------------------------------===//

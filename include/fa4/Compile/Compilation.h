@@ -15,6 +15,7 @@
 #include "fa4/Target/NVPTX/EmitPTX.h"
 #include "fa4/Target/NVPTX/Ptxas.h"
 #include "llvm/Support/JSON.h"
+#include <functional>
 
 namespace fa4 {
 
@@ -49,9 +50,29 @@ struct CompileOptions {
   /// If true, the schedule and the memory map of each kernel are kept for the
   /// report.
   bool report = false;
+  /// Is called with each pass manager before it runs, for instance to print IR;
+  /// its failure ends the compilation.
+  std::function<mlir::LogicalResult(mlir::PassManager &)> configure;
 
   bool wants(Artefact artefact) const;
 };
+
+/// Adds levels and artefacts by name (`llvm`, `ptx`, `cubin`); none: PTX. The
+/// errors of this function and the next begin with the name of the option.
+llvm::Error readEmit(const std::vector<std::string> &names,
+                     CompileOptions &options);
+
+/// Sets the level of the input by name; empty: none.
+llvm::Error readFrom(llvm::StringRef level, CompileOptions &options);
+
+/// Whether ptxas checks PTX. FA4_VERIFY_PTX=0 in the environment makes IfFound
+/// No.
+enum class VerifyPtx { IfFound, Yes, No };
+
+/// Finds ptxas (`path`, if that is not empty) where it is needed, and where PTX
+/// is to be checked and there is one. Call it after readEmit.
+llvm::Error choosePtxas(VerifyPtx verify, llvm::StringRef path,
+                        CompileOptions &options);
 
 /// The part of the report for one PTX file.
 struct CompileReport {

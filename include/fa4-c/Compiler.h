@@ -1,0 +1,106 @@
+//===- fa4-c/Compiler.h - attention to kernels, in memory -===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_C_COMPILER_H
+#define FA4_C_COMPILER_H
+
+#include "fa4-c/Support.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum Fa4VerifyPtx {
+  FA4_VERIFY_PTX_IF_FOUND = 0, ///< Where there is a ptxas.
+  FA4_VERIFY_PTX_YES = 1,
+  FA4_VERIFY_PTX_NO = 2
+} Fa4VerifyPtx;
+
+/// The options of `fa4-compile`, which docs/fa4-compile.md describes.
+typedef struct Fa4CompileOptions {
+  size_t size;
+  /// "sm_100a"; null: that of the kernel, or sm_100a for an op.
+  const char *chip;
+  /// Names with commas between them: levels of the pipeline, llvm, ptx (with
+  /// the manifests), cubin. Null: "ptx".
+  const char *emit;
+  /// The level of the input; null: ops, or kernels in the LLVM dialect.
+  const char *from;
+  /// Options of the pipeline attn-to-nvvm with spaces between them, as
+  /// "schedule=lpt mmas-ahead=true"; null: none.
+  const char *pipeline;
+  /// What the input is called in diagnostics; null: "-".
+  const char *inputName;
+  Fa4VerifyPtx verifyPtx;
+  const char *ptxas; ///< A path; null: one is looked for.
+  bool allowSpills;
+  bool report; ///< Whether fa4CompilationReport has something to say.
+  /// Gets all diagnostics; null: only the first error is told, as the message.
+  Fa4DiagnosticHandler handler;
+  void *userData;
+} Fa4CompileOptions;
+
+/// Everything that a compilation has made.
+typedef struct Fa4Compilation Fa4Compilation;
+
+/// Bytes that live as long as their compilation.
+typedef struct Fa4Artefact {
+  /// KERNEL.ptx, KERNEL.cubin, KERNEL.json (the manifest), KERNEL.ll,
+  /// MODULE.LEVEL.mlir; FUNCTION.json for a function with several launches.
+  const char *name;
+  const char *data; ///< A zero follows the last byte.
+  size_t length;
+} Fa4Artefact;
+
+/// Compiles the text of a module. `options` may be null. `*compilation` is null
+/// unless the status is FA4_OK.
+FA4_CAPI_EXPORTED Fa4Status fa4Compile(const char *text, size_t length,
+                                       const Fa4CompileOptions *options,
+                                       Fa4Compilation **compilation,
+                                       char **message);
+
+FA4_CAPI_EXPORTED size_t
+fa4CompilationGetNumArtefacts(const Fa4Compilation *compilation);
+/// In the order in which they were made. Beyond the last, all members are zero.
+FA4_CAPI_EXPORTED Fa4Artefact
+fa4CompilationGetArtefact(const Fa4Compilation *compilation, size_t position);
+/// The first artefact whose name ends with `suffix`, as ".ptx"; all members are
+/// zero if there is none.
+FA4_CAPI_EXPORTED Fa4Artefact fa4CompilationFindArtefact(
+    const Fa4Compilation *compilation, const char *suffix);
+/// What `fa4-compile --report` prints; empty if it was not asked for.
+FA4_CAPI_EXPORTED const char *
+fa4CompilationGetReport(const Fa4Compilation *compilation);
+FA4_CAPI_EXPORTED void fa4CompilationDestroy(Fa4Compilation *compilation);
+
+/// An `attn.sdpa` on memrefs without strides. A size that is 0 is left to the
+/// launch, all but the head dim.
+typedef struct Fa4SdpaSpec {
+  size_t size;
+  const char *name;   ///< Of the function; null: "sdpa".
+  const char *dtype;  ///< An element type of MLIR; null: "bf16".
+  const char *layout; ///< bshd, bhsd or sbhd; null: bshd.
+  /// What stands between mask< and >, as "causal, bottom_right"; null: none.
+  const char *mask;
+  int64_t batch, queries, keys;
+  int64_t queryHeads, keyHeads; ///< If both are 0, the launch decides.
+  int64_t headDim;              ///< In elements, of q, k and v.
+  double scale;                 ///< Factor of q.k; 0: 1 / sqrt(headDim).
+  bool lse;                     ///< Whether the log-sum-exp is written.
+} Fa4SdpaSpec;
+
+/// Writes a spec as the text of a module for fa4Compile, whose function has the
+/// arguments q, k, v, out and, if asked for, lse.
+FA4_CAPI_EXPORTED Fa4Status fa4SdpaSpecPrint(const Fa4SdpaSpec *spec,
+                                             char **text, char **message);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // FA4_C_COMPILER_H

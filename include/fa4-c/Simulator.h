@@ -1,0 +1,97 @@
+//===- fa4-c/Simulator.h - kernels on a CPU -===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The launches of a manifest in fa4-sim, with buffers in memory:
+//
+//   fa4SimulationCreate(manifest, length, &simulation, &message);
+//   fa4SimulationSetModule(simulation, "sdpa_kernel.ptx", ptx, ptxLength, ...);
+//   fa4SimulationSetSize(simulation, "Sq", 256, ...);     // or by buffers'
+//   shapes fa4SimulationSetBuffer(simulation, "q", shape, 4, q, bytes, ...);
+//   fa4SimulationRun(simulation, NULL, &message);
+//   fa4SimulationGetBuffer(simulation, "out", out, bytes, &message);
+//
+// docs/simulator-manifest.md has the names of sizes and tensors in manifests.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_C_SIMULATOR_H
+#define FA4_C_SIMULATOR_H
+
+#include "fa4-c/Support.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct Fa4Simulation Fa4Simulation;
+
+typedef struct Fa4SimulateOptions {
+  size_t size;
+  uint64_t seed; ///< Of the order in which warps and copies go on.
+  bool check;    ///< Look for races and missing fences as well (--check).
+  bool keepGoing;
+  /// Inputs without contents get normally distributed numbers; otherwise they
+  /// are an error.
+  bool randomInputs;
+  uint32_t threads;         ///< Worker threads; 0: as many as the machine has.
+  uint64_t maxInstructions; ///< Of warps, behind which a run gives up; 0: none.
+  Fa4DiagnosticHandler handler; ///< Gets each finding, as an error.
+  void *userData;
+} Fa4SimulateOptions;
+
+/// Reads the text of a manifest. `*simulation` is null unless the status is
+/// FA4_OK.
+FA4_CAPI_EXPORTED Fa4Status fa4SimulationCreate(const char *manifest,
+                                                size_t length,
+                                                Fa4Simulation **simulation,
+                                                char **message);
+FA4_CAPI_EXPORTED void fa4SimulationDestroy(Fa4Simulation *simulation);
+
+/// Gives the PTX that launches name `path`. What is not given is read from that
+/// file.
+FA4_CAPI_EXPORTED Fa4Status fa4SimulationSetModule(Fa4Simulation *simulation,
+                                                   const char *path,
+                                                   const char *ptx,
+                                                   size_t length,
+                                                   char **message);
+
+/// Sets a size, or another scalar of the call.
+FA4_CAPI_EXPORTED Fa4Status fa4SimulationSetSize(Fa4Simulation *simulation,
+                                                 const char *name,
+                                                 int64_t value, char **message);
+FA4_CAPI_EXPORTED Fa4Status fa4SimulationSetReal(Fa4Simulation *simulation,
+                                                 const char *name, double value,
+                                                 char **message);
+
+/// Copies the contents of a tensor: elements of its own type, row-major without
+/// gaps. `shape` has `rank` sizes, and `bytes` is the length of `data`.
+FA4_CAPI_EXPORTED Fa4Status fa4SimulationSetBuffer(
+    Fa4Simulation *simulation, const char *name, const int64_t *shape,
+    size_t rank, const void *data, size_t bytes, char **message);
+
+/// Runs all launches, each to its end. `options` may be null. Another run of
+/// the same object starts from the same contents; nothing can be set any more.
+FA4_CAPI_EXPORTED Fa4Status fa4SimulationRun(Fa4Simulation *simulation,
+                                             const Fa4SimulateOptions *options,
+                                             char **message);
+
+/// After a run: the number of bytes of a tensor that is stored row-major
+/// without gaps, 0 if there is no such tensor.
+FA4_CAPI_EXPORTED size_t
+fa4SimulationGetBufferSize(const Fa4Simulation *simulation, const char *name);
+/// After a run: copies a tensor to `data`, row-major without gaps. `bytes` must
+/// be its fa4SimulationGetBufferSize.
+FA4_CAPI_EXPORTED Fa4Status
+fa4SimulationGetBuffer(const Fa4Simulation *simulation, const char *name,
+                       void *data, size_t bytes, char **message);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // FA4_C_SIMULATOR_H
