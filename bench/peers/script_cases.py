@@ -41,6 +41,8 @@ def _once(program, arguments, **options):
 
 _GROUPS = "--num_groups 2 --problem_sizes_mnkl (256,128,640,1),(128,256,64,1)"
 _HOPPER = "../hopper/kernel/"
+_PRIMITIVES = "../../experimental/primitives/tcgen05/"
+_SCALED = "kernel/blockscaled_gemm/dense_blockscaled_gemm_persistent"
 SCRIPTS = {
     "script-fa4-hd64-causal": Script("fa4_script.py", "64 causal"),
     "script-fa4-hd128": Script("fa4_script.py", "128 full"),
@@ -72,6 +74,34 @@ SCRIPTS = {
     # One lane releases a stage of C when it has read its part; nothing orders the reads of the other lanes before that.
     "script-alpha-beta-gemm": _once("kernel/dense_gemm/dense_gemm_alpha_beta_persistent.py", "--mnkl 256,256,640,1", allow=["race"]),
     "script-custom-epilogue-gemm": _once("efc/activation_custom_epilogue_dense_gemm.py", "--mnkl 256,256,256,1", allow=["race"]),
+    **{f"script-nvfp4-gemm-{n}": _example(f"tutorial/tutorial_gemm/nvfp4_gemm_{n}.py", "--mnkl 256,256,512,1") for n in range(2)},
+    # Both formats of scale factors, all sizes of blocks and elements, one CTA and two.
+    **{f"script-scaled-gemm-{name}": _example(_SCALED + ".py", "--mnkl 512,512,512,1 " + arguments) for name, arguments in {
+        "nvf4": "--mma_tiler_mn 128,192",
+        "nvf4-2cta": "--mma_tiler_mn 256,256 --cluster_shape_mn 2,1",
+        "mxf4": "--sf_dtype Float8E8M0FNU --sf_vec_size 32",
+        "mxf8": "--a_dtype Float8E4M3FN --b_dtype Float8E5M2 --sf_dtype Float8E8M0FNU --sf_vec_size 32",
+        "mxf4-mxf8": "--a_dtype Float4E2M1FN --b_dtype Float8E4M3FN --sf_dtype Float8E8M0FNU --sf_vec_size 32",
+        "mxf6": "--a_dtype Float6E2M3FN --b_dtype Float6E3M2FN --sf_dtype Float8E8M0FNU --sf_vec_size 32",
+    }.items()},
+    "script-scaled-gemm-amax": _example(_SCALED + "_amax.py", "--mnkl 256,256,512,1"),
+    "script-scaled-gemm-prefetch": _example(_SCALED + "_prefetch.py", "--mnkl 256,256,512,1"),
+    "script-scaled-grouped-gemm": _example("kernel/blockscaled_grouped_gemm/grouped_blockscaled_gemm.py", ""),
+    # Written for one CTA's own barriers: nothing waits for the peer's scale factors, nor for those that cp.async brings.
+    "script-scaled-gemm-m128-2cta": _example(_PRIMITIVES + "2cta_mma_blockscale_m128.py", "--mnk 128,256,256",
+                                             allow=["missing-proxy-fence", "race", "exit-with-async-outstanding"]),
+    "script-mixed-input-gemm": _once("kernel/mixed_input_gemm/mixed_input_gemm.py", "--mnkl 256,256,512,1"),
+    "script-mixed-input-grouped-gemm": _once("kernel/mixed_input_gemm/grouped_mixed_input_gemm.py", ""),
+    "script-gemm": _once("kernel/dense_gemm/dense_gemm.py", "--mnkl 256,256,512,1"),
+    "script-gemm-prefetch": _once("kernel/dense_gemm/dense_gemm_persistent_prefetch.py", "--mnkl 256,256,512,1"),
+    "script-gemm-software-pipeline": _once("kernel/dense_gemm/dense_gemm_software_pipeline.py", "--mnkl 256,256,512,1"),
+    # No tcgen05.fence stands around the barrier in front of tcgen05.dealloc.
+    **{f"script-{name}": _example(_PRIMITIVES + name + ".py", "", allow=["missing-tensor-fence", *more]) for name, *more in (
+        ("1cta_mma_basic",), ("1cta_mma_pipeline",), ("1cta_mma_mn_major",), ("2cta_mma_basic",), ("2cta_mma_tma_store",),
+        ("clusterMxN_2cta_mma",), ("cp_narrow_a_to_tmem_mma",), ("1cta_mma_a_from_tmem", "tmem-lane-access"),
+        ("slicek_m32n8k128", "missing-proxy-fence"), ("mcast_clusterMxN_1cta_mma", "exit-with-async-outstanding"),
+        ("tmem_ld_to_stmatrix_transpose",))},
+    "script-tmem_ld_st": _example(_PRIMITIVES + "tmem_ld_st.py", ""),
     "script-rmsnorm": _example("kernel/rmsnorm/rmsnorm.py", ""),
     "script-gemm-sm90": _once(_HOPPER + "dense_gemm/dense_gemm.py", "--mnkl 256,256,128,1", chip="sm_90a"),
     "script-persistent-gemm-sm90": _once(_HOPPER + "dense_gemm/dense_gemm_persistent.py", "--mnkl 512,512,640,1", chip="sm_90a"),

@@ -72,6 +72,37 @@ def _is_cuda(device):
     return getattr(device, "type", device) == "cuda"
 
 
+_E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+
+
+def _scale_blocks(matrix, scales):
+    """Returns the rows of `matrix` (4-bit pairs, or 8-bit floats) times the scale factors of their blocks, as f32. The factors are in
+    the order that cuBLAS takes: tiles of 128 rows and 4 blocks, a tile's rows r, r + 32, r + 64, r + 96 behind one another."""
+    if matrix.dtype == torch.float4_e2m1fn_x2:
+        pairs = matrix.contiguous().view(torch.uint8)
+        codes = torch.stack((pairs & 15, pairs >> 4), dim=-1).flatten(-2).long()
+        values = torch.tensor(_E2M1 + tuple(-x for x in _E2M1))[codes]
+    else:
+        values = matrix.float()
+    rows, columns = values.shape
+    tiles = -(-rows // 128)
+    blocks = scales.numel() // (tiles * 128)
+    factors = scales.flatten().float().view(tiles, blocks // 4, 32, 4, 4).permute(0, 3, 2, 1, 4).reshape(tiles * 128, blocks)
+    size = 16 if scales.dtype == torch.float8_e4m3fn else 32
+    return values * factors[:rows].repeat_interleave(size, dim=1)[:, :columns]
+
+
+def _scaled_mm(a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
+    """torch._scaled_mm with a scale factor for each block of 16 or 32 elements, which torch's CPU code does not have."""
+    result = _scale_blocks(a, scale_a) @ _scale_blocks(b.t(), scale_b).t()
+    return (result if bias is None else result + bias).to(out_dtype or torch.bfloat16)
+
+
+def _has_blocks(function, args, kwargs):
+    scale = args[2] if len(args) > 2 else kwargs.get("scale_a")
+    return function is torch._scaled_mm and scale is not None and scale.dtype in (torch.float8_e4m3fn, torch.float8_e8m0fnu)
+
+
 class _HostForDevice(TorchFunctionMode):
     """Whoever asks for "cuda" gets the host, and whoever asks a tensor where it is hears "cuda:0"."""
 
@@ -86,6 +117,8 @@ class _HostForDevice(TorchFunctionMode):
         kwargs = dict(kwargs or {})
         if function in self.answers:
             return self.answers[function]
+        if _has_blocks(function, args, kwargs):
+            return _scaled_mm(*args, **kwargs)
         # What is copied between host and device is other memory than what it was copied from.
         if function in (torch.Tensor.cuda, torch.Tensor.cpu):
             return args[0].clone()

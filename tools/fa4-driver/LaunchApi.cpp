@@ -190,10 +190,7 @@ cuTensorMapEncodeTiled(CUtensorMap *to, int type, uint32_t rank, void *address,
                        const uint32_t *box, const uint32_t *elementStrides,
                        int interleave, int swizzle, int l2Promotion, int fill) {
   FA4_CALL(Init);
-  constexpr int lastType = int(fa4::sim::TensorMapType::TF32Ftz);
-  if (type > lastType && type <= lastType + 3)
-    return call->unsupported(
-        "cuTensorMapEncodeTiled with elements of less than 8 bits");
+  constexpr int lastType = int(fa4::sim::TensorMapType::B6x16P32);
   if (!to || rank < 1 || rank > 5 || type < 0 || type > lastType)
     return call->fail(CUDA_ERROR_INVALID_VALUE,
                       "cuTensorMapEncodeTiled: the rank is from 1 to 5, the "

@@ -124,7 +124,8 @@ static bool parseType(MmaKind kind, uint32_t code, MmaType &type) {
   case MmaKind::TF32:
     type = MmaType::TF32;
     return code == 2;
-  case MmaKind::F8F6F4: {
+  case MmaKind::F8F6F4:
+  case MmaKind::MxF8F6F4: {
     static constexpr MmaType types[] = {MmaType::E4M3, MmaType::E5M2,
                                         MmaType::E4M3, MmaType::E2M3,
                                         MmaType::E3M2, MmaType::E2M1};
@@ -136,8 +137,38 @@ static bool parseType(MmaKind kind, uint32_t code, MmaType &type) {
   case MmaKind::I8:
     type = code == 0 ? MmaType::U8 : MmaType::S8;
     return code <= 1;
+  case MmaKind::MxF4:
+  case MmaKind::MxF4NvF4:
+    type = MmaType::E2M1Pairs;
+    return code == 1;
   }
   return false;
+}
+
+/// Kinds whose elements are two a byte. Bit 12 of their descriptors is reserved
+/// and set by CuTe-DSL, which writes the other kinds' code for B.
+static bool packsPairs(MmaKind kind) {
+  return kind == MmaKind::MxF4 || kind == MmaKind::MxF4NvF4;
+}
+
+/// The bits of a descriptor that only kinds that scale blocks have.
+static const char *parseScales(uint32_t bits, MmaShape &shape) {
+  bool pairs = packsPairs(shape.kind);
+  shape.scaleIdA = bits >> 29 & 3;
+  shape.scaleIdB = bits >> 4 & 3;
+  shape.scaleType = bits >> 23 & 1 ? ScaleType::UE8M0 : ScaleType::UE4M3;
+  if (shape.scaleType == ScaleType::UE4M3 && shape.kind != MmaKind::MxF4NvF4)
+    return "scale factors of type ue4m3 are for kind::mxf4nvf4";
+  if (bits >> 31 && !pairs)
+    return "reserved bits are set";
+  shape.k = !pairs ? 32 : bits >> 31 ? 96 : 64;
+  shape.chunks = shape.k == 96 ? 3 : 2;
+  shape.m = (bits >> 27 & 3) * 128;
+  if (pairs && (shape.mnMajorA || shape.mnMajorB))
+    return "4-bit elements must be K-major";
+  if (bits & 3 || bits >> 3 & 1 || bits >> 6 & 1 || bits >> 24 & 7)
+    return "reserved bits are set";
+  return nullptr;
 }
 
 bool MmaShape::parse(MmaKind kind, uint32_t bits, unsigned ctaGroup,
@@ -151,17 +182,19 @@ bool MmaShape::parse(MmaKind kind, uint32_t bits, unsigned ctaGroup,
   result.kind = kind;
   if (bits & 7)
     return fail("sparse matrices are not supported");
-  uint32_t d = bits >> 4 & 3;
-  uint32_t wanted = kind == MmaKind::I8 ? 2 : 1;
-  result.f16Accumulator = d == 0;
-  if (d != wanted &&
-      !(d == 0 && (kind == MmaKind::F16 || kind == MmaKind::F8F6F4)))
-    return fail("D format " + Twine(d) + " does not go with the kind");
-  result.saturate = bits >> 3 & 1;
-  if (result.saturate && kind != MmaKind::I8)
-    return fail("saturate is for kind::i8");
+  if (!result.scalesBlocks()) {
+    uint32_t d = bits >> 4 & 3;
+    uint32_t wanted = kind == MmaKind::I8 ? 2 : 1;
+    result.f16Accumulator = d == 0;
+    if (d != wanted &&
+        !(d == 0 && (kind == MmaKind::F16 || kind == MmaKind::F8F6F4)))
+      return fail("D format " + Twine(d) + " does not go with the kind");
+    result.saturate = bits >> 3 & 1;
+    if (result.saturate && kind != MmaKind::I8)
+      return fail("saturate is for kind::i8");
+  }
   if (!parseType(kind, bits >> 7 & 7, result.a) ||
-      !parseType(kind, bits >> 10 & 7, result.b))
+      !parseType(kind, bits >> 10 & (packsPairs(kind) ? 3 : 7), result.b))
     return fail("A or B format does not go with the kind");
   result.negateA = bits >> 13 & 1;
   result.negateB = bits >> 14 & 1;
@@ -170,18 +203,25 @@ bool MmaShape::parse(MmaKind kind, uint32_t bits, unsigned ctaGroup,
   result.mnMajorA = bits >> 15 & 1;
   result.mnMajorB = bits >> 16 & 1;
   result.n = (bits >> 17 & 0x3F) * 8;
-  result.m = (bits >> 24 & 0x1F) * 16;
-  result.k = kind == MmaKind::F16 ? 16 : kind == MmaKind::TF32 ? 8 : 32;
+  if (result.scalesBlocks()) {
+    if (const char *message = parseScales(bits, result))
+      return fail(message);
+  } else {
+    result.m = (bits >> 24 & 0x1F) * 16;
+    result.k = kind == MmaKind::F16 ? 16 : kind == MmaKind::TF32 ? 8 : 32;
+    if (bits >> 30 || (bits >> 23 & 1) || (bits >> 29 & 1) || (bits >> 6 & 1))
+      return fail("reserved bits are set");
+  }
   auto subByte = [](MmaType t) {
     return t == MmaType::E2M3 || t == MmaType::E3M2 || t == MmaType::E2M1;
   };
   if ((result.mnMajorA && subByte(result.a)) ||
       (result.mnMajorB && subByte(result.b)))
     return fail("6- and 4-bit elements must be K-major");
-  if (bits >> 30 || (bits >> 23 & 1) || (bits >> 29 & 1) || (bits >> 6 & 1))
-    return fail("reserved bits are set");
-  bool legalM = ctaGroup == 1 ? result.m == 64 || result.m == 128
-                              : result.m == 128 || result.m == 256;
+  bool legalM =
+      ctaGroup == 1
+          ? result.m == 128 || (result.m == 64 && !result.scalesBlocks())
+          : (result.m == 128 && result.k != 96) || result.m == 256;
   if (!legalM)
     return fail("M = " + Twine(result.m) +
                 " is not legal with cta_group::" + Twine(ctaGroup));
@@ -256,6 +296,12 @@ void fa4::sim::unpackChunk(const uint8_t *chunk, MmaType type, bool packed,
     for (unsigned i = 0; i < 128; ++i)
       out[i] = chunk[i / 8] >> i % 8 & 1;
     return;
+  case MmaType::E2M1Pairs: {
+    const auto &table = byteTable(MmaType::E2M1);
+    for (unsigned i = 0; i < 32; ++i)
+      out[i] = table[chunk[i / 2] >> (i % 2 * 4) & 0xF];
+    return;
+  }
   default:
     break;
   }
@@ -314,8 +360,8 @@ void fa4::sim::unpackShared(const uint8_t *shared, uint32_t end,
 
 AsyncWork fa4::sim::productWork(AsyncWork::Kind kind, const MmaShape &shape,
                                 bool sharedA) {
-  // An instruction takes 32 bytes of each row of A, whatever the type.
-  constexpr unsigned rowBits = 256;
+  // An instruction takes 32 bytes of each row of A, or 48, whatever the type.
+  const unsigned rowBits = 128 * shape.chunks;
   AsyncWork result;
   result.kind = kind;
   result.m = shape.m;

@@ -16,7 +16,16 @@
 
 namespace fa4::sim {
 
-enum class MmaKind : uint8_t { F16, TF32, F8F6F4, I8 };
+/// The last three scale blocks of A and B (PTX ISA, "Block Scaling").
+enum class MmaKind : uint8_t {
+  F16,
+  TF32,
+  F8F6F4,
+  I8,
+  MxF8F6F4,
+  MxF4,
+  MxF4NvF4
+};
 
 /// The element types of A and B.
 enum class MmaType : uint8_t {
@@ -30,8 +39,12 @@ enum class MmaType : uint8_t {
   E2M1,
   U8,
   S8,
-  B1
+  B1,
+  E2M1Pairs ///< Two a byte, where E2M1 has one of each kind::f8f6f4's bytes.
 };
+
+/// Formats of scale factors.
+enum class ScaleType : uint8_t { UE8M0, UE4M3 };
 
 /// Shared-memory matrix descriptor (PTX ISA, "Shared memory descriptor").
 struct MatrixDescriptor {
@@ -61,11 +74,12 @@ private:
 };
 
 /// The elements of A or B that one instruction reads: `rows` along M or N from
-/// `first` on, `k` along K, which are 32 bytes in any format.
+/// `first` on, `k` along K, which are `chunks` times 16 bytes.
 struct OperandRange {
   unsigned first, rows, k;
   bool mnMajor;
-  unsigned elementsPerChunk() const { return k / 2; }
+  unsigned chunks = 2;
+  unsigned elementsPerChunk() const { return k / chunks; }
 };
 
 /// All 16-byte chunks of an operand: f(mn, k, shared offset); mn (relative to
@@ -76,7 +90,7 @@ void forEachChunk(const MatrixDescriptor &descriptor, const OperandRange &range,
   unsigned t = range.elementsPerChunk();
   if (!range.mnMajor) {
     for (unsigned mn = 0; mn < range.rows; ++mn)
-      for (unsigned c = 0; c < 2; ++c)
+      for (unsigned c = 0; c < range.chunks; ++c)
         f(mn, c * t, descriptor.chunkKMajor(range.first + mn, c));
     return;
   }
@@ -93,10 +107,16 @@ struct MmaShape {
   bool negateA = false, negateB = false;
   bool mnMajorA = false, mnMajorB = false;
   uint32_t m = 0, n = 0, k = 0;
+  unsigned chunks = 2; ///< Of 16 bytes along K.
+  ScaleType scaleType = ScaleType::UE8M0;
+  /// Of kinds that scale blocks: the byte of a word of tensor memory in which
+  /// the scale factors of a row begin.
+  unsigned scaleIdA = 0, scaleIdB = 0;
 
   static bool parse(MmaKind kind, uint32_t bits, unsigned ctaGroup,
                     MmaShape &result, std::string &error);
-  unsigned elementsPerChunk() const { return k / 2; }
+  unsigned elementsPerChunk() const { return k / chunks; }
+  bool scalesBlocks() const { return kind >= MmaKind::MxF8F6F4; }
 };
 
 /// Elements of one 16-byte chunk as f32 (integers and bits too, up to

@@ -8,6 +8,7 @@
 #include "Reduce.h"
 #include "../Machine/Numeric.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/ErrorHandling.h"
 #include <algorithm>
 
 using namespace fa4::sim;
@@ -39,6 +40,10 @@ bool fa4::sim::reduceSupports(ReduceOp op, TensorMapType type) {
   case TensorMapType::U64:
   case TensorMapType::S64:
     return true;
+  case TensorMapType::B4x16:
+  case TensorMapType::B4x16P64:
+  case TensorMapType::B6x16P32:
+    return false;
   default:
     return op == ReduceOp::And || op == ReduceOp::Or || op == ReduceOp::Xor;
   }
@@ -151,5 +156,9 @@ void fa4::sim::reduceInto(uint8_t *destination, const uint8_t *source,
                            [op](uint8_t a, uint8_t b) {
                              return uint8_t(apply<uint32_t>(op, a, b));
                            });
+  case TensorMapType::B4x16:
+  case TensorMapType::B4x16P64:
+  case TensorMapType::B6x16P32:
+    llvm_unreachable("reduceSupports refuses them");
   }
 }

@@ -22,6 +22,9 @@ namespace {
 struct CopyForm {
   unsigned ctaGroup = 1;
   unsigned rows = 0, chunks = 0; ///< Of shared memory; chunks of 16 bytes.
+  /// Each chunk is 16 elements of 4 or 6 bits with padding behind them, and
+  /// becomes as many bytes.
+  unsigned unpackedBits = 0;
   /// Which of the 128 lanes of tensor memory receive row r.
   enum {
     Straight,
@@ -52,6 +55,17 @@ struct CopyForm {
   }
 };
 
+/// Makes a byte of each of a chunk's 16 elements, which stand in the byte where
+/// an MMA reads them: 4 bits in the middle, 6 bits at the end.
+void unpackElements(const uint8_t *from, unsigned bits, uint8_t *to) {
+  for (unsigned i = 0; i < 16; ++i) {
+    unsigned bit = i * bits;
+    unsigned two = from[bit / 8] | unsigned(from[bit / 8 + 1]) << 8;
+    unsigned element = two >> bit % 8 & ((1u << bits) - 1);
+    to[i] = bits == 4 ? element << 2 : element;
+  }
+}
+
 class TensorCopyOp : public OpBase {
 public:
   using OpBase::OpBase;
@@ -70,6 +84,11 @@ public:
         for (unsigned c = 0; c < form->chunks; ++c) {
           const uint8_t *from =
               cta->shared.data() + descriptor.chunkKMajor(r, c);
+          uint8_t elements[16];
+          if (form->unpackedBits) {
+            unpackElements(from, form->unpackedBits, elements);
+            from = elements;
+          }
           form->forEachLaneOf(r, [&](unsigned lane) {
             std::memcpy(memory.row(lane) + to.column + 4 * c, from, 16);
           });
@@ -337,6 +356,12 @@ static bool decodeCopy(DecodeContext &context) {
     break;
   default:
     return context.unsupported();
+  }
+  if (context.take("b8x16")) {
+    int format = context.takeOneOf({"b4x16_p64", "b6x16_p32"});
+    if (format < 0)
+      return context.unsupported();
+    form.unpackedBits = format == 0 ? 4 : 6;
   }
   context.inst.extra = context.program().keepAlive(form);
   context.inst.handler = runCopy;

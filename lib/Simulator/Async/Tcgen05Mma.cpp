@@ -8,11 +8,13 @@
 // An MMA reads its operands when it is performed, multiplies in f32 (each
 // instruction: products summed in order of k onto the accumulator, rounding to
 // nearest even) and writes its rows of D. Hardware keeps the products of one
-// instruction exactly and truncates once.
+// instruction exactly and truncates once. Blocks with scale factors are summed
+// one by one, and their scaled sums rounded together onto the accumulator.
 //
 //===----------------------------------------------------------------------===//
 
 #include "../Machine/Numeric.h"
+#include "BlockScale.h"
 #include "SharedOperand.h"
 #include "Tcgen05.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -31,6 +33,9 @@ struct MmaForm {
   unsigned maskWords = 0;
   bool enableConstant = true;
   uint32_t scaleD = 0; ///< D is scaled by 2^-scaleD.
+  /// Elements along K with one scale factor, whose matrices follow the
+  /// instruction descriptor; 0: none.
+  unsigned block = 0;
 };
 
 /// Rows of D in one CTA that share a range of columns of B.
@@ -77,16 +82,27 @@ public:
 
   /// The parts of A and B in the shared memory of one CTA.
   OperandRange rangeOfA() const {
-    return {0, unsigned(shape.m / ctas.size()), shape.k, shape.mnMajorA};
+    return {0, unsigned(shape.m / ctas.size()), shape.k, shape.mnMajorA,
+            shape.chunks};
   }
   OperandRange rangeOfB() const {
-    return {0, unsigned(shape.n / ctas.size()), shape.k, shape.mnMajorB};
+    return {0, unsigned(shape.n / ctas.size()), shape.k, shape.mnMajorB,
+            shape.chunks};
+  }
+  /// Columns of tensor memory that A takes there.
+  unsigned columnsOfA() const { return 4 * shape.chunks; }
+  /// Rows of A, and columns of B, whose scale factors a CTA holds. Lanes of a
+  /// CTA that share their columns of B share the factors, too.
+  unsigned rowsOfScaleA() const { return shape.m / ctas.size(); }
+  unsigned rowsOfScaleB() const {
+    return form->ctaGroup == 2 && shape.m == 128 ? shape.n / 2 : shape.n;
   }
 
   const MmaForm *form = nullptr;
   MmaShape shape;
   MatrixDescriptor descriptorA, descriptorB;
   TensorAddress d{}, tensorA{};
+  ScaleMatrix scaleA, scaleB;
   bool accumulate = false;
   uint32_t mask[8] = {};
   llvm::SmallVector<Cta *, 2> ctas;
@@ -99,16 +115,19 @@ private:
   void unpackTensorA(unsigned cta, float *out) const;
   void unpackB(float *out) const;
   void multiply(const RowGroup &group, const float *a, const float *b) const;
+  void multiplyBlocks(const RowGroup &group, const float *a,
+                      const float *b) const;
+  void announceScales(ClusterChecker &checker) const;
   bool masked(unsigned cta, unsigned lane) const {
     return mask[cta * 4 + lane / 32] >> lane % 32 & 1;
   }
 };
 
-constexpr unsigned maxN = 256, maxK = 32;
+constexpr unsigned maxN = 256, maxK = 96;
 
 void MmaOp::unpackSharedA(unsigned cta, float *out) const {
   unpackShared(ctas[cta]->shared.data(), ctas[cta]->sharedEnd(), descriptorA,
-               rangeOfA(), shape.a, false, maxK, out);
+               rangeOfA(), shape.a, false, shape.k, out);
 }
 
 /// A from tensor memory: by lane.
@@ -121,8 +140,8 @@ void MmaOp::unpackTensorA(unsigned cta, float *out) const {
       from = lane - 1;
     auto row =
         reinterpret_cast<const uint8_t *>(memory.row(from) + tensorA.column);
-    for (unsigned c = 0; c < 2; ++c)
-      unpackChunk(row + 16 * c, shape.a, false, out + lane * maxK + c * t);
+    for (unsigned c = 0; c < shape.chunks; ++c)
+      unpackChunk(row + 16 * c, shape.a, false, out + lane * shape.k + c * t);
   }
 }
 
@@ -155,7 +174,7 @@ void MmaOp::multiply(const RowGroup &group, const float *a,
     }
     lanes[count] = lane;
     rows[count] = row;
-    rowsA[count++] = a + (form->tensorA ? lane : group.firstA + i) * maxK;
+    rowsA[count++] = a + (form->tensorA ? lane : group.firstA + i) * shape.k;
   }
   bool addInto = accumulate && shape.kind != MmaKind::I8;
   multiplyTile(rows, rowsA, b + group.firstN, maxN, count, group.countN,
@@ -175,6 +194,42 @@ void MmaOp::multiply(const RowGroup &group, const float *a,
         sum = std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX);
       cell[n] = uint32_t(sum);
     }
+  }
+}
+
+void MmaOp::multiplyBlocks(const RowGroup &group, const float *a,
+                           const float *b) const {
+  const TensorMemory &memory = asyncState(*ctas[group.cta]).tensor;
+  const unsigned blocks = scaleA.perRow;
+  // The factors of B by quarter of the lanes, block and column.
+  std::vector<double> factors(4 * blocks * group.countN);
+  for (unsigned quarter = group.lane / 32;
+       quarter < (group.lane + group.lanes) / 32; ++quarter)
+    for (unsigned block = 0; block < blocks; ++block)
+      for (unsigned n = 0; n < group.countN; ++n)
+        factors[(quarter * blocks + block) * group.countN + n] =
+            scaleB.at(memory, quarter, n, rowsOfScaleB(), block);
+  std::vector<double> sums(group.countN);
+  alignas(64) float products[maxN];
+  for (unsigned i = 0; i < group.lanes; ++i) {
+    unsigned lane = group.lane + i, row = group.firstA + i;
+    const float *rowA = a + (form->tensorA ? lane : row) * shape.k;
+    float *d = reinterpret_cast<float *>(memory.row(lane) + this->d.column);
+    for (unsigned n = 0; n < group.countN; ++n)
+      sums[n] = accumulate ? d[n] : 0;
+    for (unsigned block = 0; block < blocks; ++block) {
+      const float *part = rowA + block * form->block;
+      float *to = products;
+      multiplyTile(&to, &part, b + block * form->block * maxN + group.firstN,
+                   maxN, 1, group.countN, form->block, false, 1);
+      double factorA = scaleA.at(memory, lane / 32, row, rowsOfScaleA(), block);
+      const double *factorsB =
+          &factors[(lane / 32 * blocks + block) * group.countN];
+      for (unsigned n = 0; n < group.countN; ++n)
+        sums[n] += products[n] * (factorA * factorsB[n]);
+    }
+    for (unsigned n = 0; n < group.countN; ++n)
+      d[n] = float(sums[n]);
   }
 }
 
@@ -211,10 +266,30 @@ void MmaOp::perform() const {
       unpackTensorA(v, a);
     else
       unpackSharedA(v, a);
-    for (const RowGroup &group : rowGroups(shape, form->ctaGroup))
-      if (group.cta == v)
+    for (const RowGroup &group : rowGroups(shape, form->ctaGroup)) {
+      if (group.cta != v)
+        continue;
+      if (form->block)
+        multiplyBlocks(group, a, b);
+      else
         multiply(group, a, b);
+    }
   }
+}
+
+/// All lanes' factors are read: each quarter's by the rows of D in it.
+void MmaOp::announceScales(ClusterChecker &checker) const {
+  llvm::SmallVector<TensorRange, 4> ranges;
+  for (Cta *cta : ctas) {
+    ranges.push_back({uint16_t(cta->rank), 0, TensorMemory::lanes,
+                      uint16_t(scaleA.column),
+                      uint16_t(scaleA.columns(rowsOfScaleA()))});
+    ranges.push_back({uint16_t(cta->rank), 0, TensorMemory::lanes,
+                      uint16_t(scaleB.column),
+                      uint16_t(scaleB.columns(rowsOfScaleB()))});
+  }
+  checker.agentTensorAccess(agent, actor(), AccessKind::Read, ranges.data(),
+                            ranges.size());
 }
 
 void MmaOp::announce(Exec &exec) {
@@ -239,10 +314,12 @@ void MmaOp::announce(Exec &exec) {
     for (const RowGroup &group : rowGroups(shape, form->ctaGroup))
       tensor.push_back({uint16_t(ctas[group.cta]->rank),
                         uint16_t(group.lane + d.lane), uint16_t(group.lanes),
-                        uint16_t(tensorA.column), 8});
+                        uint16_t(tensorA.column), uint16_t(columnsOfA())});
     checker->agentTensorAccess(agent, actor(), AccessKind::Read, tensor.data(),
                                tensor.size());
   }
+  if (form->block)
+    announceScales(*checker);
   tensor.clear();
   for (const RowGroup &group : rowGroups(shape, form->ctaGroup)) {
     // Runs of lanes that are not masked.
@@ -269,6 +346,41 @@ void MmaOp::announce(Exec &exec) {
 //===----------------------------------------------------------------------===//
 // Issue
 //===----------------------------------------------------------------------===//
+
+/// Reads where the scale factors are; reports factors that are elsewhere than
+/// in allocated tensor memory, and descriptors that do not fit to the form.
+static bool readScales(Exec &exec, const Inst &inst, MmaOp &op, unsigned lane) {
+  const MmaForm &form = *op.form;
+  unsigned perRow = op.shape.k / form.block;
+  const char *error = nullptr;
+  if (op.shape.scaleType == ScaleType::UE4M3 && form.block == 32)
+    error = "scale factors of type ue4m3 are for blocks of 16";
+  else if (op.shape.k == 96 && exec.program.smVersion != 103)
+    error = "K = 96 is for sm_103a";
+  auto read = [&](int operand, unsigned id, unsigned rows,
+                  ScaleMatrix &matrix) {
+    // CUTLASS's addresses of bytes in tensor memory have the byte's number in
+    // the highest bits.
+    constexpr uint32_t byteBits = 3u << 30;
+    auto at = TensorAddress::of(exec.value(inst, operand, lane) & ~byteBits);
+    matrix = {at.column, id, perRow, op.shape.scaleType};
+    if (at.lane)
+      error = "scale factors do not start at lane 0 of tensor memory";
+    if (const char *wrong = checkScaleId(id, perRow))
+      error = wrong;
+    for (Cta *cta : op.ctas)
+      if (!error && !checkTensorColumns(exec.cluster, *cta, op.actor(),
+                                        at.column, matrix.columns(rows)))
+        return false;
+    return true;
+  };
+  if (!read(4, op.shape.scaleIdA, op.rowsOfScaleA(), op.scaleA) ||
+      !read(5, op.shape.scaleIdB, op.rowsOfScaleB(), op.scaleB))
+    return false;
+  if (error)
+    exec.report(inst, "bad-descriptor", error, lane);
+  return !error;
+}
 
 static void issueMma(Exec &exec, const Inst &inst, const MmaForm &form,
                      unsigned lane) {
@@ -315,7 +427,7 @@ static void issueMma(Exec &exec, const Inst &inst, const MmaForm &form,
     op->tensorA = TensorAddress::of(exec.value(inst, 1, lane));
     for (Cta *cta : op->ctas)
       if (!checkTensorColumns(exec.cluster, *cta, op->actor(),
-                              op->tensorA.column, 8))
+                              op->tensorA.column, op->columnsOfA()))
         return;
   } else if (!checkOperand(exec, inst, lane, op->ctas, op->descriptorA,
                            op->rangeOfA(), "A")) {
@@ -323,6 +435,8 @@ static void issueMma(Exec &exec, const Inst &inst, const MmaForm &form,
   }
   if (!checkOperand(exec, inst, lane, op->ctas, op->descriptorB, op->rangeOfB(),
                     "B"))
+    return;
+  if (form.block && !readScales(exec, inst, *op, lane))
     return;
   op->announce(exec);
   exec.cluster.async.issue(std::move(op),
@@ -340,31 +454,68 @@ static Flow runMma(Exec &exec, const Inst &inst) {
 // Decoding
 //===----------------------------------------------------------------------===//
 
+/// Consumes .block_scale and the size of blocks, which some kinds have a
+/// default for. Returns the size, 0 for other kinds, and nothing for a form
+/// that the manual does not have.
+static std::optional<unsigned> takeBlockSize(DecodeContext &context,
+                                             MmaKind kind) {
+  if (kind < MmaKind::MxF8F6F4)
+    return 0;
+  if (!context.take("block_scale"))
+    return std::nullopt;
+  int size = context.takeOneOf({"scale_vec::1X", "scale_vec::2X",
+                                "scale_vec::4X", "block16", "block32"});
+  bool is16 = size == 2 || size == 3;
+  switch (kind) {
+  case MmaKind::MxF8F6F4:
+    if (size == 1 || is16)
+      return std::nullopt;
+    return 32;
+  case MmaKind::MxF4:
+    if (size == 0 || is16)
+      return std::nullopt;
+    return 32;
+  default:
+    if (size <= 0)
+      return std::nullopt;
+    return is16 ? 16 : 32;
+  }
+}
+
 static bool decodeMma(DecodeContext &context) {
   MmaForm form;
   form.ctaGroup = takeCtaGroup(context);
   if (!form.ctaGroup)
     return false;
-  int kind = context.takeOneOf(
-      {"kind::f16", "kind::tf32", "kind::f8f6f4", "kind::i8"});
+  int kind =
+      context.takeOneOf({"kind::f16", "kind::tf32", "kind::f8f6f4", "kind::i8",
+                         "kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4"});
   if (kind < 0)
     return context.unsupported();
   form.kind = MmaKind(kind);
+  std::optional<unsigned> block = takeBlockSize(context, form.kind);
+  if (!block)
+    return context.unsupported();
+  form.block = *block;
   context.takeOneOf({"collector::a::fill", "collector::a::use",
                      "collector::a::lastuse", "collector::a::discard"});
   form.shiftA = context.take("ashift");
-  if (!context.rest().empty()) // .sp, .block_scale, ...
+  if (!context.rest().empty()) // .sp, .ws, ...
     return context.unsupported();
   form.tensorA = context.isAddress(1);
-  if (form.shiftA && !form.tensorA)
-    return context.error(".ashift needs A in tensor memory");
+  if (form.shiftA && (!form.tensorA || form.block))
+    return context.error(".ashift needs A in tensor memory, and no scales");
   if (!context.addAddress(0) ||
       !(form.tensorA ? context.addAddress(1) : context.addOperand(1, 8)) ||
       !context.addOperand(2, 8) || !context.addOperand(3, 4))
     return false;
   unsigned source = 4;
   int operand = 4;
-  if (source < context.numSources() && context.isVector(source)) {
+  if (form.block) {
+    if (!context.addAddress(4) || !context.addAddress(5))
+      return false;
+    source = operand = 6;
+  } else if (source < context.numSources() && context.isVector(source)) {
     form.mask = operand;
     form.maskWords = context.addVector(source++, 4);
     if (form.maskWords != 4 * form.ctaGroup)

@@ -24,19 +24,20 @@ TensorBox::TensorBox(const TensorMap &tensorMap, const int32_t *coordinates)
     if (i > 0)
       rows *= extent[i];
   }
-  unsigned size = map.elementBytes();
-  rowBytes = extent[0] * size;
+  unsigned bits = map.elementBits();
+  rowBytes = map.sharedBytes(extent[0]);
+  globalRowBytes = extent[0] * bits / 8;
   int64_t begin = std::clamp<int64_t>(-int64_t(at[0]), 0, extent[0]);
   int64_t end = std::clamp<int64_t>(int64_t(map.dims[0]) - at[0], 0, extent[0]);
-  rowBegin = begin * size;
-  rowEnd = std::max(begin, end) * size;
+  rowBegin = begin * bits / 8;
+  rowEnd = std::max(begin, end) * bits / 8;
 }
 
 uint64_t TensorBox::rowAddress(uint32_t row) const {
   if (rowBegin == rowEnd)
     return 0;
   uint64_t address =
-      map.address + int64_t(at[0]) * map.elementBytes() + rowBegin;
+      map.address + int64_t(at[0]) * map.elementBits() / 8 + rowBegin;
   for (unsigned i = 1; i < map.rank; ++i) {
     int64_t x =
         int64_t(at[i]) + int64_t(row % extent[i]) * map.elementStrides[i];
@@ -76,7 +77,7 @@ static void fillOutside(const TensorMap &map, uint8_t *to, uint32_t bytes) {
   std::memset(to, 0, bytes);
   if (!map.fillNan)
     return;
-  unsigned size = map.elementBytes();
+  unsigned size = map.elementBits() / 8;
   for (uint32_t i = 0; i + size <= bytes; i += size) {
     // The NaN with all bits but the sign set.
     std::memset(to + i, 0xFF, size);
@@ -100,17 +101,40 @@ static void forEachChunk(TensorMapSwizzle swizzle, uint32_t base,
     copy(i, swizzleAddress(swizzle, base + i), std::min(chunk, bytes - i));
 }
 
+/// A row of padded elements: each 16 of them get 16 bytes of shared memory. The
+/// manual leaves the padding's contents open; all ones show who reads them.
+static void pad(const TensorMap &map, const uint8_t *from, uint8_t *to,
+                uint32_t bytes) {
+  const uint32_t group = 16 * map.elementBits() / 8;
+  std::memset(to, 0xFF, bytes);
+  for (uint32_t i = 0; i < bytes; i += 16, from += group)
+    std::memcpy(to + i, from, group);
+}
+
+/// A row of bytes with 6 bits each, without the bits between (b6p2x16).
+static void packSixBits(const uint8_t *from, uint8_t *to, uint32_t elements) {
+  uint32_t bits = 0, count = 0;
+  for (uint32_t i = 0; i < elements; ++i) {
+    bits |= uint32_t(from[i] & 0x3F) << count;
+    for (count += 6; count >= 8; count -= 8, bits >>= 8)
+      *to++ = uint8_t(bits);
+  }
+}
+
 void TensorBox::load(uint8_t *window, uint32_t base, intptr_t toHost,
                      uint32_t begin, uint32_t end) const {
-  llvm::SmallVector<uint8_t, 1024> buffer(rowBytes);
+  llvm::SmallVector<uint8_t, 1024> buffer(rowBytes), padded;
+  if (map.isPadded())
+    padded.resize(rowBytes);
   for (uint32_t row = begin; row < end; ++row) {
     uint64_t address = rowAddress(row);
     const uint8_t *source = buffer.data();
     const uint8_t *global = reinterpret_cast<const uint8_t *>(address + toHost);
-    if (address && rowBegin == 0 && rowEnd == rowBytes && !flushes(map.type)) {
+    if (address && rowBegin == 0 && rowEnd == globalRowBytes &&
+        !flushes(map.type)) {
       source = global;
     } else {
-      fillOutside(map, buffer.data(), rowBytes);
+      fillOutside(map, buffer.data(), globalRowBytes);
       if (address)
         std::memcpy(buffer.data() + rowBegin, global, rowEnd - rowBegin);
       if (flushes(map.type))
@@ -121,6 +145,10 @@ void TensorBox::load(uint8_t *window, uint32_t base, intptr_t toHost,
           std::memcpy(&buffer[i], &x, 4);
         }
     }
+    if (map.isPadded()) {
+      pad(map, source, padded.data(), rowBytes);
+      source = padded.data();
+    }
     forEachChunk(map.swizzle, base + row * rowBytes, rowBytes,
                  [&](uint32_t from, uint32_t to, uint32_t count) {
                    std::memcpy(window + to, source + from, count);
@@ -130,8 +158,12 @@ void TensorBox::load(uint8_t *window, uint32_t base, intptr_t toHost,
 
 void TensorBox::readShared(const uint8_t *window, uint32_t base, uint32_t row,
                            uint8_t *to) const {
+  llvm::SmallVector<uint8_t, 256> padded(map.isPadded() ? rowBytes : 0);
+  uint8_t *bytes = map.isPadded() ? padded.data() : to;
   forEachChunk(map.swizzle, base + row * rowBytes, rowBytes,
                [&](uint32_t offset, uint32_t from, uint32_t count) {
-                 std::memcpy(to + offset, window + from, count);
+                 std::memcpy(bytes + offset, window + from, count);
                });
+  if (map.isPadded())
+    packSixBits(bytes, to, rowBytes);
 }

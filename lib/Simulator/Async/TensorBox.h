@@ -22,8 +22,12 @@ struct TensorBox {
   uint32_t rows = 1;     ///< Product of the outer dimensions of the box.
   uint32_t rowBytes = 0; ///< Of a row in shared memory.
   uint32_t bytes() const { return rows * rowBytes; }
-  /// The bytes [rowBegin, rowEnd) of a row that are in bounds, for every row
-  /// that is.
+  /// Less, where shared memory has padding, which an mbarrier does not count:
+  /// CUTLASS's kernels expect so, and the manual does not say.
+  uint32_t globalRowBytes = 0;
+  uint32_t transactionBytes() const { return rows * globalRowBytes; }
+  /// The bytes [rowBegin, rowEnd) of a row of global memory that are in bounds,
+  /// for every row that is.
   uint32_t rowBegin = 0, rowEnd = 0;
 
   /// Returns the global address of byte rowBegin of a row, or 0 if the row is
@@ -36,7 +40,7 @@ struct TensorBox {
   /// a global address to host memory by its offset.
   void load(uint8_t *window, uint32_t base, intptr_t toHost, uint32_t begin,
             uint32_t end) const;
-  /// Gathers a row's bytes from shared memory.
+  /// Gathers a row from shared memory, as it is in global memory.
   void readShared(const uint8_t *window, uint32_t base, uint32_t row,
                   uint8_t *to) const;
 

@@ -50,8 +50,9 @@ public:
     uint32_t data = targets[target].data;
     Cta &cta = *cluster.ctaOfShared(data);
     box.load(cta.shared.data(), data & sharedOffsetMask, toHost, begin, end);
-    cluster.completeTx(targets[target].mbarrier, (end - begin) * box.rowBytes,
-                       actor(), completionOrder());
+    cluster.completeTx(targets[target].mbarrier,
+                       (end - begin) * box.globalRowBytes, actor(),
+                       completionOrder());
     if (!order.empty())
       return false;
     if (cluster.checker)
@@ -164,6 +165,25 @@ static bool readMap(Exec &exec, const Inst &inst, const TensorForm &form,
   return false;
 }
 
+/// Reports a copy that begins within a byte, or within the 128 elements that
+/// padded ones are copied in.
+static bool checkFirstCoordinate(Exec &exec, const Inst &inst, unsigned lane,
+                                 const TensorMap &map,
+                                 const int32_t *coordinates) {
+  if (map.elementBits() >= 8)
+    return true;
+  int step = map.isPadded() ? 128 : 2;
+  if (coordinates[0] % step == 0)
+    return true;
+  exec.report(inst, "misaligned",
+              formatv("coordinate 0 is {0}, not a multiple of {1}, as {2}-bit "
+                      "elements need",
+                      coordinates[0], step, map.elementBits())
+                  .str(),
+              lane);
+  return false;
+}
+
 /// Distance from global addresses of the box to host memory; reports a box
 /// that leaves its allocation.
 static bool resolveBox(Exec &exec, const Inst &inst, unsigned lane,
@@ -216,6 +236,8 @@ static void issueLoad(Exec &exec, const Inst &inst, const TensorForm &form,
   if (!to || !barrier || !readMap(exec, inst, form, lane, map))
     return;
   readCoordinates(exec, inst, form, lane, coordinates);
+  if (!checkFirstCoordinate(exec, inst, lane, map, coordinates))
+    return;
   auto op = std::make_unique<TensorLoad>(exec, inst, lane, map, coordinates);
   uint32_t mask = form.mask < 0 ? 0 : exec.value(inst, form.mask, lane);
   if (!loadTargets(exec, inst, lane, *to, *barrier, form.multicast,
@@ -231,7 +253,8 @@ static void issueLoad(Exec &exec, const Inst &inst, const TensorForm &form,
   if (ClusterChecker *checker = exec.checker()) {
     op->agent = beginAgent(exec, inst, lane, AgentKind::BulkLoad);
     for (const LoadTarget &target : op->targets) {
-      checker->agentWillComplete(op->agent, target.mbarrier, op->box.bytes());
+      checker->agentWillComplete(op->agent, target.mbarrier,
+                                 op->box.transactionBytes());
       AccessRange range{target.data, sharedBytes(op->box)};
       checker->agentAccess(op->agent, op->actor(), MemSpace::Shared,
                            AccessKind::Write, Proxy::Async, &range, 1,
@@ -280,8 +303,14 @@ static void issueStore(Exec &exec, const Inst &inst, const TensorForm &form,
                 lane);
     return;
   }
+  if (map.type == TensorMapType::B4x16P64) {
+    exec.report(inst, "bad-tensor-map",
+                "4-bit elements with padding can be loaded, not stored", lane);
+    return;
+  }
   readCoordinates(exec, inst, form, lane, coordinates);
-  if (!checkNotNegative(exec, inst, form, lane, coordinates))
+  if (!checkNotNegative(exec, inst, form, lane, coordinates) ||
+      !checkFirstCoordinate(exec, inst, lane, map, coordinates))
     return;
   auto op = std::make_unique<TensorStore>(exec, inst, lane, map, coordinates);
   op->form = &form;

@@ -305,25 +305,28 @@ struct PackedForm {
   bool relu, satfinite;
 };
 
-uint32_t encodeUe8m0(double value, Round round) {
+uint32_t encodeUe8m0(double value, Round round, bool satfinite) {
   // An exponent with bias 127; NaN is 255.
+  constexpr uint32_t nan = 255, largest = 254;
   if (value != value)
-    return 255;
+    return nan;
   double magnitude = std::fabs(value);
   if (magnitude == 0)
     return 0;
   if (std::isinf(magnitude))
-    return 254;
+    return satfinite ? largest : nan;
   int exponent = std::ilogb(magnitude);
   if (round == Round::Up && std::ldexp(1.0, exponent) < magnitude)
     ++exponent;
-  return std::clamp(exponent + 127, 0, 254);
+  if (exponent > 127)
+    return satfinite ? largest : nan;
+  return std::max(exponent + 127, 0);
 }
 
 uint32_t encodeElement(double value, const PackedForm &form, uint32_t random,
                        unsigned randomBits) {
   if (!form.to->format)
-    return encodeUe8m0(value, form.round);
+    return encodeUe8m0(value, form.round, form.satfinite);
   if (form.relu && !(value > 0) && value == value)
     value = 0;
   return encode(value, *form.to->format, form.round, form.satfinite, random,
@@ -438,10 +441,11 @@ bool decodeCvtPacked(DecodeContext &c, Round round, bool given) {
   if (form.from && (form.from->count != 2 || form.to->count != 2))
     return c.unsupported();
   bool narrow = form.to->bits < 16;
-  // The forms in the manual: narrow results saturate; results of four elements
-  // are stochastic; 16-bit results come from f32 or from narrow formats.
+  // The forms in the manual: narrow results saturate, but for ue8m0, which may;
+  // results of four elements are stochastic; 16-bit results come from f32 or
+  // from narrow formats.
   bool stochastic = round == Round::Stochastic;
-  if ((narrow && !form.satfinite) ||
+  if ((narrow && form.to->format && !form.satfinite) ||
       (form.to->count == 4) != (stochastic && narrow) ||
       (form.from && !narrow && form.from->bits == 16) ||
       (stochastic && form.from))

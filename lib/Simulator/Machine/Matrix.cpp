@@ -7,7 +7,9 @@
 //
 // PTX ISA, "Warp Level Matrix Instructions": 8x8 matrices of 16-bit elements
 // whose rows are at addresses that the lanes give. Lane l holds the elements
-// (l / 4, 2 * (l % 4)) and the next one of each matrix.
+// (l / 4, 2 * (l % 4)) and the next one of each matrix. stmatrix also stores
+// 16x8 matrices of bytes, whose columns are at the addresses: lane l holds the
+// same two elements, and those eight rows below them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +24,7 @@ struct MatrixForm {
   MemSpace space = MemSpace::Generic;
   unsigned count = 1;
   bool transposed = false;
+  bool bytes = false; ///< stmatrix.m16n8.
 };
 
 /// Row addresses: lane 8 * m + r gives row r of matrix m. Lanes beyond the
@@ -95,6 +98,25 @@ Flow storeMatrix(Exec &x, const Inst &inst) {
   return Flow::Next;
 }
 
+/// stmatrix.m16n8 of bytes. Operands: address, sources.
+Flow storeByteMatrix(Exec &x, const Inst &inst) {
+  const MatrixForm &form = *static_cast<const MatrixForm *>(inst.extra);
+  LaneAccess access;
+  if (!resolveRows(x, inst, form, 0, true, access))
+    return Flow::Next;
+  for (unsigned m = 0; m < form.count; ++m) {
+    const uint32_t *in = x.read<uint32_t>(inst, 1 + m);
+    for (unsigned l = 0; l < warpSize; ++l)
+      for (unsigned e = 0; e < 4; ++e) {
+        unsigned row = l / 4 + e / 2 * 8, column = 2 * (l % 4) + e % 2;
+        access.host[8 * m + column][row] = in[l] >> 8 * e;
+      }
+  }
+  noteAccess(x, inst, access, 16, AccessKind::Write,
+             {Semantics::Weak, Scope::Cta});
+  return Flow::Next;
+}
+
 Flow moveMatrix(Exec &x, const Inst &inst) {
   const uint32_t *a = x.read<uint32_t>(inst, 1);
   uint32_t out[warpSize];
@@ -113,18 +135,24 @@ Flow moveMatrix(Exec &x, const Inst &inst) {
 
 bool decodeMatrix(DecodeContext &c, bool isLoad) {
   MatrixForm form;
-  if (!c.take("sync") || !c.take("aligned") || !c.take("m8n8"))
+  if (!c.take("sync") || !c.take("aligned"))
+    return c.unsupported();
+  form.bytes = !isLoad && c.take("m16n8");
+  if (!form.bytes && !c.take("m8n8"))
     return c.unsupported();
   int n = c.takeOneOf({"x1", "x2", "x4"});
   form.transposed = c.take("trans");
   if (takeSpace(c, form.space) && form.space != MemSpace::Shared)
     return c.unsupported();
-  if (n < 0 || !c.take("b16") || !c.peek().empty())
+  if (n < 0 || !c.take(form.bytes ? "b8" : "b16") || !c.peek().empty() ||
+      (form.bytes && !form.transposed))
     return c.unsupported();
   if (c.numSources() != 2)
     return c.error("wrong number of operands");
   form.count = 1u << n;
-  c.inst.handler = isLoad ? loadMatrix : storeMatrix;
+  c.inst.handler = isLoad       ? loadMatrix
+                   : form.bytes ? storeByteMatrix
+                                : storeMatrix;
   c.inst.extra = c.program().keepAlive(form);
   if (!isLoad && !c.addAddress(0))
     return false;

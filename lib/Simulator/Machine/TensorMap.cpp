@@ -14,25 +14,30 @@ using namespace fa4::sim;
 using llvm::Twine;
 namespace endian = llvm::support::endian;
 
-unsigned TensorMap::elementBytes() const {
+unsigned TensorMap::elementBits() const {
   switch (type) {
+  case TensorMapType::B4x16:
+  case TensorMapType::B4x16P64:
+    return 4;
+  case TensorMapType::B6x16P32:
+    return 6;
   case TensorMapType::U8:
-    return 1;
+    return 8;
   case TensorMapType::U16:
   case TensorMapType::F16:
   case TensorMapType::BF16:
-    return 2;
+    return 16;
   case TensorMapType::U32:
   case TensorMapType::S32:
   case TensorMapType::F32:
   case TensorMapType::F32Ftz:
   case TensorMapType::TF32:
   case TensorMapType::TF32Ftz:
-    return 4;
+    return 32;
   case TensorMapType::U64:
   case TensorMapType::S64:
   case TensorMapType::F64:
-    return 8;
+    return 64;
   }
   return 0;
 }
@@ -55,15 +60,44 @@ static unsigned swizzleSpan(TensorMapSwizzle swizzle) {
   return 0;
 }
 
+/// The rules for elements of less than a byte; the message, or null. (PTX ISA,
+/// "Restriction on Tensor Copy instructions"; sm_103a has fewer for b6p2x16,
+/// which are not here.)
+static const char *checkSubByte(const TensorMap &map) {
+  if (map.fillNan)
+    return "elements of less than 8 bits cannot be filled with NaN";
+  if (!map.isPadded())
+    return map.dims[0] % 2 ? "dimension 0 of 4-bit elements is odd" : nullptr;
+  if (map.address % 32)
+    return "global address of padded elements is not a multiple of 32";
+  for (unsigned i = 0; i + 1 < map.rank; ++i)
+    if (map.byteStrides[i] % 32)
+      return "a byte stride of padded elements is not a multiple of 32";
+  if (map.dims[0] % 128)
+    return "dimension 0 of padded elements is not a multiple of 128";
+  if (map.box[0] != 128)
+    return "the box's dimension 0 of padded elements is not 128";
+  if (map.interleave)
+    return "padded elements cannot be interleaved";
+  if (map.swizzle != TensorMapSwizzle::None &&
+      (map.swizzle < TensorMapSwizzle::B128 ||
+       map.swizzle == TensorMapSwizzle::B128Atom32BFlip8B))
+    return "the swizzle does not go with padded elements";
+  return nullptr;
+}
+
 llvm::Error TensorMap::verify() const {
   auto fail = [](const Twine &message) {
     return llvm::createStringError("tensor map: " + message);
   };
   if (rank < 1 || rank > 5)
     return fail("rank " + Twine(rank) + " is not in 1..5");
-  unsigned bytes = elementBytes();
-  if (bytes == 0)
+  unsigned bits = elementBits();
+  if (bits == 0)
     return fail("unknown element type " + Twine(unsigned(type)));
+  if (bits < 8)
+    if (const char *message = checkSubByte(*this))
+      return fail(message);
   if (unsigned(swizzle) > unsigned(TensorMapSwizzle::B128Atom64B))
     return fail("unknown swizzle " + Twine(unsigned(swizzle)));
   if (interleave > 2)
@@ -89,7 +123,7 @@ llvm::Error TensorMap::verify() const {
                   Twine(byteStrides[i]) + ", not a multiple of " +
                   Twine(interleave == 2 ? 32 : 16) + " below 2^40");
   }
-  unsigned inner = box[0] * bytes;
+  unsigned inner = sharedBytes(box[0]);
   if (!interleave && inner % 16)
     return fail("the box's inner dimension is " + Twine(inner) +
                 " bytes, not a multiple of 16");
@@ -167,13 +201,15 @@ TensorMapBits fa4::sim::tensorMapBits(TensorMapField field, unsigned i) {
 }
 
 /// Element types in the order of tensormap.replace's table. Those of tf32 are
-/// f32's with a bit that says how to round.
+/// f32's with a bit that says how to round, so that the map's codes of the
+/// types behind them are less by two.
 static constexpr TensorMapType replaceTypes[] = {
-    TensorMapType::U8,     TensorMapType::U16,  TensorMapType::U32,
-    TensorMapType::S32,    TensorMapType::U64,  TensorMapType::S64,
-    TensorMapType::F16,    TensorMapType::F32,  TensorMapType::F32Ftz,
-    TensorMapType::F64,    TensorMapType::BF16, TensorMapType::TF32,
-    TensorMapType::TF32Ftz};
+    TensorMapType::U8,      TensorMapType::U16,   TensorMapType::U32,
+    TensorMapType::S32,     TensorMapType::U64,   TensorMapType::S64,
+    TensorMapType::F16,     TensorMapType::F32,   TensorMapType::F32Ftz,
+    TensorMapType::F64,     TensorMapType::BF16,  TensorMapType::TF32,
+    TensorMapType::TF32Ftz, TensorMapType::B4x16, TensorMapType::B4x16P64,
+    TensorMapType::B6x16P32};
 static constexpr unsigned f32Code = 7, f32FtzCode = 8;
 static constexpr unsigned tf32Code = 11, tf32FtzCode = 12;
 static constexpr unsigned tf32Bit = 1 << 4; ///< Behind the four bits of type.
@@ -212,6 +248,8 @@ bool fa4::sim::replaceTensorMapField(uint8_t *map, TensorMapField field,
       return false;
     if (value == tf32Code || value == tf32FtzCode)
       value = tf32Bit | (value == tf32Code ? f32Code : f32FtzCode);
+    else if (value > tf32FtzCode)
+      value -= 2;
     break;
   case TensorMapField::Interleave:
     if (value > 2)
@@ -290,9 +328,9 @@ llvm::Expected<TensorMap> TensorMap::decode(const uint8_t *bytes) {
            : (type & ~tf32Bit) == f32FtzCode ? tf32FtzCode
                                              : std::size(replaceTypes);
   else if (type >= tf32Code)
-    type = std::size(replaceTypes);
+    type += 2;
   if (type >= std::size(replaceTypes))
-    return fail("its element type is unknown or has less than 8 bits");
+    return fail("its element type is unknown");
   map.type = replaceTypes[type];
   map.interleave = get(TensorMapField::Interleave);
   uint64_t swizzle = get(TensorMapField::Swizzle);

@@ -96,6 +96,12 @@ bool fa4::sim::readTensorMap(const JsonPlace &place, TensorMapSpec &map) {
       map.type = TensorMapType::TF32Ftz;
     else if (special == "f32_ftz")
       map.type = TensorMapType::F32Ftz;
+    else if (special == "b4x16")
+      map.type = TensorMapType::B4x16;
+    else if (special == "b4x16_p64")
+      map.type = TensorMapType::B4x16P64;
+    else if (special == "b6x16_p32")
+      map.type = TensorMapType::B6x16P32;
     else if (auto known = dtypeByName(name))
       map.type = *tensorMapType(*known);
     else

@@ -59,6 +59,10 @@ enum class TensorMapType : uint8_t {
   F32Ftz = 10,
   TF32 = 11,
   TF32Ftz = 12,
+  B4x16 = 13,    ///< 16U4_ALIGN8B: 16 elements in 8 bytes.
+  B4x16P64 = 14, ///< 16U4_ALIGN16B: 8 bytes of padding behind them.
+  B6x16P32 = 15, ///< 16U6_ALIGN16B: 12 bytes, and 4 of padding. A store takes
+                 ///< 16 bytes of shared memory with 6 bits in each (b6p2x16).
 };
 /// Swizzles, numbered as in CUtensorMapSwizzle.
 enum class TensorMapSwizzle : uint8_t {
@@ -87,7 +91,16 @@ struct TensorMap {
   uint8_t elementStrides[5] = {1, 1, 1, 1, 1};
   uint8_t fillNan = 0; ///< Out of bounds: 0 zeros, 1 NaN.
 
-  unsigned elementBytes() const;
+  unsigned elementBits() const; ///< In global memory.
+  /// Elements of less than a byte that shared memory has in places of 16 bytes
+  /// for each 16 of them.
+  bool isPadded() const {
+    return type == TensorMapType::B4x16P64 || type == TensorMapType::B6x16P32;
+  }
+  /// Bytes of shared memory for `elements` neighbours.
+  uint32_t sharedBytes(uint32_t elements) const {
+    return isPadded() ? elements : elements * elementBits() / 8;
+  }
   /// Checks the rules of cuTensorMapEncodeTiled; the error names the rule.
   llvm::Error verify() const;
 

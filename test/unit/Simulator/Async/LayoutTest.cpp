@@ -339,12 +339,16 @@ TEST(TensorMapLayout, OfTheDriver) {
   EXPECT_EQ(dsl.rank, 2);
   EXPECT_EQ(dsl.type, TensorMapType::F16);
   EXPECT_EQ(dsl.swizzle, TensorMapSwizzle::B128);
+  // As it makes them of elements of less than a byte.
+  EXPECT_EQ(decoded(2, 0x465A2).type, TensorMapType::B4x16);
+  EXPECT_EQ(decoded(2, 0x46622).type, TensorMapType::B4x16P64);
+  EXPECT_EQ(decoded(2, 0x466A2).type, TensorMapType::B6x16P32);
   // ptxas's tensormap.replace for sm_100a: bits 19 to 21.
   EXPECT_EQ(decoded(2, 0x86540).swizzle, TensorMapSwizzle::B128Atom32B);
 }
 
 TEST(TensorMapLayout, EncodesWhatItDecodes) {
-  for (unsigned type = 0; type <= unsigned(TensorMapType::TF32Ftz); ++type)
+  for (unsigned type = 0; type <= unsigned(TensorMapType::B6x16P32); ++type)
     for (unsigned swizzle = 0;
          swizzle <= unsigned(TensorMapSwizzle::B128Atom64B); ++swizzle) {
       TensorMap map = decoded(0, 0x100);

@@ -473,6 +473,37 @@ TEST(TensorMemory, CopyFromSharedMemory) {
     EXPECT_EQ(out[i], i);
 }
 
+/// 16 elements of 4 or 6 bits at the start of each 16 bytes become bytes, with
+/// the element where kind::f8f6f4 reads it.
+TEST(TensorMemory, CopyUnpacksElements) {
+  for (unsigned bits : {4, 6}) {
+    std::string format = bits == 4 ? "b4x16_p64" : "b6x16_p32";
+    auto out = runTensorKernel(R"(
+    @%p0 bra wait;
+    shr.u32 %r6, %r1, 4;
+    cvt.u64.u32 %rd2, %r6;
+    or.b64 %rd2, %rd2, 0x0000400800080000;
+    tcgen05.cp.cta_group::1.32x128b.warpx4.b8x16.)" +
+                               format + R"( [%r3], %rd2;
+    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];
+  wait:
+    mbarrier.try_wait.parity.shared.b64 %p2, [done], 0;
+    @!%p2 bra wait;
+    tcgen05.ld.sync.aligned.32x32b.x4.b32 {%r10, %r11, %r12, %r13}, [%r3];
+  )");
+    for (uint32_t lane = 0; lane < 32; ++lane)
+      for (uint32_t i = 0; i < 16; ++i) {
+        // Word w of a lane's 16 bytes is 4 * lane + w.
+        uint64_t words = i * bits / 32;
+        uint64_t two = (4 * lane + words) |
+                       (words < 3 ? uint64_t(4 * lane + words + 1) << 32 : 0);
+        uint32_t element = two >> i * bits % 32 & ((1u << bits) - 1);
+        uint32_t byte = out[4 * lane + i / 4] >> i % 4 * 8 & 0xFF;
+        EXPECT_EQ(byte, bits == 4 ? element << 2 : element) << lane << " " << i;
+      }
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // clusterlaunchcontrol
 //===----------------------------------------------------------------------===//
@@ -544,9 +575,10 @@ TEST(LaunchControl, ReadResponseNeedsFence) {
 TEST(Decode, UnsupportedFormsAreNamed) {
   for (const char *form :
        {"tcgen05.mma.ws.cta_group::1.kind::f16 [%r0], %rd0, %rd0, %r0, %p0;",
-        "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale [%r0], %rd0, "
+        "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.block16 [%r0], "
+        "%rd0, "
         "%rd0, %r0, [%r0], [%r0], %p0;",
-        "tcgen05.cp.cta_group::1.128x256b.b8x16.b6x16_p32 [%r0], %rd0;",
+        "tcgen05.cp.cta_group::1.128x256b.b8x16.b5x16 [%r0], %rd0;",
         "cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_"
         "tx::bytes [%r0], [%rd0, {%r0, %r0, %r0}], [%r0], {%rs0};"}) {
     Kernel kernel(header() +

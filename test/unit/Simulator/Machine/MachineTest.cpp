@@ -678,6 +678,31 @@ TEST(Memory, Matrices) {
     EXPECT_EQ(run[t], t);
 }
 
+TEST(Memory, ByteMatrices) {
+  // Lane l holds elements (l / 4, 2 (l % 4)), the next one of the row, and the
+  // two eight rows below; columns of 16 bytes lie behind one another.
+  KernelRun run(kernel(std::string(R"(
+      .shared .align 16 .b8 s[128];
+      mov.u32 %r3, s;
+      and.b32 %r4, %r1, 7;
+      mad.lo.u32 %r3, %r4, 16, %r3;
+      mad.lo.u32 %r5, %r1, 0x04040404, 0x03020100;
+      stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [%r3], {%r5};
+      bar.warp.sync -1;
+      mov.u32 %r6, s;
+      mad.lo.u32 %r6, %r1, 4, %r6;
+      ld.shared.b32 %r2, [%r6];
+  )") + store),
+                {32});
+  ASSERT_TRUE(run.result.ok()) << run.text();
+  for (unsigned at = 0; at < 128; ++at) {
+    unsigned row = at % 16, column = at / 16;
+    unsigned lane = row % 8 * 4 + column / 2,
+             element = row / 8 * 2 + column % 2;
+    EXPECT_EQ(run[at / 4] >> at % 4 * 8 & 0xFF, 4 * lane + element) << at;
+  }
+}
+
 TEST(Hang, PollingAndComputing) {
   KernelRun polling(kernel(R"(
   w: ld.volatile.global.b32 %r2, [%rd1];
