@@ -293,7 +293,7 @@ def test_bad_calls(tmp_path):
         assert fails("cuModuleUnload", module) == "CUDA_ERROR_INVALID_HANDLE"
         # Functions by name: what is there, what is known but not there, what nobody knows.
         assert symbol("cuMemAlloc")[0] == "CUDA_SUCCESS" and symbol("cuCtxCreate", 13000)[1] != symbol("cuCtxCreate", 11000)[1]
-        result, stub, _ = symbol("cuGraphCreate")
+        result, stub, _ = symbol("cuArrayCreate")
         assert result == "CUDA_SUCCESS" and ctypes.CFUNCTYPE(c_int)(stub)() == 801
         assert symbol("cuFrobnicate") == ("CUDA_ERROR_NOT_FOUND", None, 1) and symbol("malloc")[1] is None
         """,
@@ -316,7 +316,7 @@ def test_bad_calls(tmp_path):
         "is not what an allocation of this kind returned, or is free already",
         "cuMemcpyDtoH: 4 bytes from ",
         "tensor map: byte stride of dimension 1 is 100, not a multiple of 16",
-        "cuGraphCreate is not supported",
+        "cuArrayCreate is not supported",
     ):
         assert message in errors, message
 
@@ -418,7 +418,8 @@ def test_the_runtime_under_cute_dsl(tmp_path):
         call("_cudaLaunchKernelEx", byref(config), kernel, array)
         call("_cudaDeviceSynchronize")
         assert (download(x.value, values) == 3).all()
-        assert fails("_cudaGraphLaunch", None, None) == "CUDA_ERROR_NOT_SUPPORTED"
+        assert fails("_cudaGraphLaunch", None, None) == "CUDA_ERROR_INVALID_HANDLE"
+        assert fails("_cudaGetDeviceProperties", None, None) == "CUDA_ERROR_NOT_SUPPORTED"
         # How many CTAs fit an SM: by threads, by shared memory; how much each of two has.
         blocks, room = c_int(), c_size_t()
         for threads, smem, fit in [(32, 0, 32), (1024, 0, 2), (128, 100000, 2), (128, 232448, 1), (2048, 0, 0)]:
@@ -429,7 +430,7 @@ def test_the_runtime_under_cute_dsl(tmp_path):
         """,
         tmp_path,
     )
-    assert errors == "fa4-driver: _cudaGraphLaunch is not supported\n"
+    assert errors == "fa4-driver: _cudaGetDeviceProperties is not supported\n"
 
 
 def test_globals_keep_their_values(tmp_path):

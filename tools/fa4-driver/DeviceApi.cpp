@@ -49,6 +49,8 @@ static constexpr ErrorText errorTexts[] = {
     ERROR(CUDA_ERROR_INVALID_PTX, "a PTX JIT compilation failed"),
     ERROR(CUDA_ERROR_FILE_NOT_FOUND, "file not found"),
     ERROR(CUDA_ERROR_INVALID_HANDLE, "invalid resource handle"),
+    ERROR(CUDA_ERROR_ILLEGAL_STATE,
+          "the operation cannot be performed in the present state"),
     ERROR(CUDA_ERROR_NOT_FOUND, "named symbol not found"),
     ERROR(CUDA_ERROR_NOT_READY, "device not ready"),
     ERROR(CUDA_ERROR_ILLEGAL_ADDRESS,
@@ -59,6 +61,20 @@ static constexpr ErrorText errorTexts[] = {
           "pointer does not correspond to a registered memory region"),
     ERROR(CUDA_ERROR_LAUNCH_FAILED, "unspecified launch failure"),
     ERROR(CUDA_ERROR_NOT_SUPPORTED, "operation not supported"),
+    ERROR(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+          "operation not permitted when stream is capturing"),
+    ERROR(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+          "operation failed due to a previous error during capture"),
+    ERROR(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED,
+          "the capture was not initiated in this stream"),
+    ERROR(CUDA_ERROR_STREAM_CAPTURE_UNJOINED,
+          "capturing stream has unjoined work"),
+    ERROR(CUDA_ERROR_CAPTURED_EVENT,
+          "operation not permitted on an event last recorded in a capturing "
+          "stream"),
+    ERROR(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE,
+          "the graph update was not performed because it included changes "
+          "which violated constraints specific to instantiated graph update"),
     ERROR(CUDA_ERROR_INVALID_CLUSTER_SIZE, "invalid cluster size"),
     ERROR(CUDA_ERROR_UNKNOWN, "unknown error"),
 #undef ERROR
@@ -102,6 +118,11 @@ static constexpr struct {
     {"cuCtxGetDevice", 13000, "cuCtxGetDevice_v2"},
     {"cuStreamGetCaptureInfo", 12030, "cuStreamGetCaptureInfo_v3"},
     {"cuStreamGetCaptureInfo", 11030, "cuStreamGetCaptureInfo_v2"},
+    {"cuGraphAddKernelNode", 12000, "cuGraphAddKernelNode_v2"},
+    {"cuGraphExecKernelNodeSetParams", 12000,
+     "cuGraphExecKernelNodeSetParams_v2"},
+    {"cuGraphExecUpdate", 12000, "cuGraphExecUpdate_v2"},
+    {"cuGraphInstantiate", 12000, "cuGraphInstantiateWithFlags"},
 };
 
 static void *findSymbol(StringRef name, int version) {

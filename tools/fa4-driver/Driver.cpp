@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Driver.h"
+#include "Graph.h"
 #include "fa4/Support/Tool.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -15,6 +15,9 @@
 using namespace fa4::driver;
 using llvm::StringRef;
 using llvm::Twine;
+
+Driver::Driver() = default;
+Driver::~Driver() = default;
 
 /// The driver lives until the process ends: other libraries call it from their
 /// own destructors.

@@ -32,6 +32,9 @@
 namespace fa4::driver {
 
 struct Module;
+struct Graph;
+struct GraphExec;
+struct Capture;
 
 /// An entry of a module. It is CUfunction and CUkernel alike.
 struct Kernel {
@@ -69,6 +72,11 @@ struct Stream {
 
 struct Event {
   std::optional<std::chrono::steady_clock::time_point> recorded;
+  /// Recorded in a stream that was being captured: in which capture, where, and
+  /// behind how much of its work.
+  uint64_t capture = 0;
+  CUstream stream = nullptr;
+  unsigned work = 0;
 };
 
 /// Memory that the device can access.
@@ -149,10 +157,17 @@ public:
   std::set<Context *> contexts;
   std::set<Stream *> streams;
   std::set<Event *> events;
+  std::set<Graph *> graphs;
+  std::set<GraphExec *> graphExecs;
+  std::vector<std::unique_ptr<Capture>> captures; ///< In progress.
+  uint64_t captureCount = 0;
+  /// The default streams have fixed handles: legacy (0, 1) and per thread (2).
+  bool isStream(CUstream stream) const;
   std::shared_ptr<sim::GlobalMemory> memory;
 
 private:
-  Driver() = default;
+  Driver();
+  ~Driver();
   CUresult loadPtx(std::string text, llvm::StringRef name, Module &module);
   CUresult checkTarget(const Module &module);
   void releaseGlobals(Module &module);
@@ -183,6 +198,10 @@ public:
 private:
   std::lock_guard<std::recursive_mutex> lock;
 };
+
+/// Fills in what a program asks to launch; the parameters are copied.
+CUresult makeLaunch(const CUlaunchConfig &config, CUfunction function,
+                    void **params, void **extra, LaunchRequest &request);
 
 /// The context that is current in this thread; null if there is none.
 Context *currentContext();

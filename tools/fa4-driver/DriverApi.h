@@ -8,20 +8,37 @@
 #ifndef FA4_TOOLS_FA4_DRIVER_DRIVERAPI_H
 #define FA4_TOOLS_FA4_DRIVER_DRIVERAPI_H
 
-#include "Driver.h"
+#include "Cuda.h"
 
+using CUgraph = struct CUgraph_st *;
+using CUgraphNode = struct CUgraphNode_st *;
+using CUgraphExec = struct CUgraphExec_st *;
+
+FA4_API CUresult cuCtxGetCurrent(CUcontext *context);
 FA4_API CUresult cuCtxSetCurrent(CUcontext context);
 FA4_API CUresult cuCtxSynchronize(void);
 FA4_API CUresult cuDeviceGet(CUdevice *device, int ordinal);
 FA4_API CUresult cuDeviceGetAttribute(int *value, int attribute,
                                       CUdevice device);
 FA4_API CUresult cuDeviceGetCount(int *count);
+FA4_API CUresult cuDeviceGetName(char *name, int bytes, CUdevice device);
+FA4_API CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device);
+FA4_API CUresult cuDevicePrimaryCtxReset(CUdevice device);
+FA4_API CUresult cuDriverGetVersion(int *version);
+FA4_API CUresult cuGetProcAddress_v2(const char *symbol, void **function,
+                                     int version, uint64_t flags, int *status);
+FA4_API CUresult cuGraphDestroy(CUgraph graph);
+FA4_API CUresult cuGraphExecDestroy(CUgraphExec exec);
+FA4_API CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph,
+                                             unsigned long long flags);
+FA4_API CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream);
 FA4_API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
 FA4_API CUresult cuEventCreate(CUevent *event, unsigned flags);
 FA4_API CUresult cuEventDestroy(CUevent event);
 FA4_API CUresult cuEventElapsedTime(float *milliseconds, CUevent begin,
                                     CUevent end);
 FA4_API CUresult cuEventRecord(CUevent event, CUstream stream);
+FA4_API CUresult cuEventSynchronize(CUevent event);
 FA4_API CUresult cuFuncSetAttribute(CUfunction function, int attribute,
                                     int value);
 FA4_API CUresult cuInit(unsigned flags);
@@ -29,6 +46,8 @@ FA4_API CUresult cuKernelGetAttribute(int *value, int attribute,
                                       CUkernel kernel, CUdevice device);
 FA4_API CUresult cuKernelSetAttribute(int attribute, int value, CUkernel kernel,
                                       CUdevice device);
+FA4_API CUresult cuLaunchHostFunc(CUstream stream, void (*function)(void *),
+                                  void *data);
 FA4_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config,
                                   CUfunction function, void **params,
                                   void **extra);
@@ -57,17 +76,37 @@ FA4_API CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes,
 FA4_API CUresult cuMemFree(CUdeviceptr address);
 FA4_API CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream);
 FA4_API CUresult cuMemFreeHost(void *data);
+FA4_API CUresult cuMemGetInfo(size_t *free, size_t *total);
+FA4_API CUresult cuMemHostAlloc(void **data, size_t bytes, unsigned flags);
+FA4_API CUresult cuMemHostGetDevicePointer(CUdeviceptr *address, void *data,
+                                           unsigned flags);
+FA4_API CUresult cuMemHostRegister(void *data, size_t bytes, unsigned flags);
+FA4_API CUresult cuMemHostUnregister(void *data);
 FA4_API CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes);
 FA4_API CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes,
                                CUstream stream);
 FA4_API CUresult cuMemsetD8(CUdeviceptr to, uint8_t value, size_t count);
+FA4_API CUresult cuMemsetD2D8(CUdeviceptr to, size_t pitch, uint8_t value,
+                              size_t width, size_t height);
+FA4_API CUresult cuMemsetD2D16(CUdeviceptr to, size_t pitch, uint16_t value,
+                               size_t width, size_t height);
+FA4_API CUresult cuMemsetD2D32(CUdeviceptr to, size_t pitch, uint32_t value,
+                               size_t width, size_t height);
+FA4_API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
+                                     const char *name);
+FA4_API CUresult cuModuleGetGlobal(CUdeviceptr *address, size_t *bytes,
+                                   CUmodule module, const char *name);
+FA4_API CUresult cuModuleLoadData(CUmodule *module, const void *image);
 FA4_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(
     int *blocks, CUfunction function, int threads, size_t dynamicBytes);
 FA4_API CUresult cuStreamAddCallback(CUstream stream,
                                      void (*function)(CUstream, CUresult,
                                                       void *),
                                      void *data, unsigned flags);
+FA4_API CUresult cuStreamBeginCapture(CUstream stream, int mode);
 FA4_API CUresult cuStreamCreate(CUstream *stream, unsigned flags);
+FA4_API CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
+FA4_API CUresult cuStreamIsCapturing(CUstream stream, int *status);
 FA4_API CUresult cuStreamDestroy(CUstream stream);
 FA4_API CUresult cuStreamSynchronize(CUstream stream);
 FA4_API CUresult cuStreamWaitEvent(CUstream stream, CUevent event,

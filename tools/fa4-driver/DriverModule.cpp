@@ -64,12 +64,86 @@ static std::vector<std::string> kernelsOfCubin(const void *image) {
   return names;
 }
 
+namespace {
+/// What a program points at in place of a fatbin.
+struct FatbinWrapper {
+  static constexpr uint32_t magicNumber = 0x466243B1;
+  uint32_t magic, version;
+  const uint8_t *data;
+};
+struct FatbinHeader {
+  uint32_t magic;
+  uint16_t version, headerBytes;
+  uint64_t bytes; ///< Of the entries behind it.
+};
+/// An entry: its header, then `bytes` of code.
+struct FatbinEntry {
+  enum Kind : uint16_t { Ptx = 1 };
+  static constexpr uint64_t isCompressed = 0xA000; ///< By LZ4, by zstd.
+  uint16_t kind, version;
+  uint32_t headerBytes;
+  uint64_t bytes;
+  uint32_t compressedBytes, optionsOffset;
+  uint16_t minor, major;
+  uint32_t architecture; ///< 100 of sm_100a.
+  uint32_t nameOffset, nameBytes;
+  uint64_t flags;
+};
+} // namespace
+
+/// The PTX in a fatbin for the newest architecture up to `chip`'s (100 of
+/// sm_100a); empty if there is none, or if it is compressed.
+static std::string ptxOfFatbin(const void *image, unsigned chip,
+                               bool &isCompressed) {
+  auto read = [](auto &to, const uint8_t *from) {
+    std::memcpy(&to, from, sizeof(to));
+  };
+  const auto *at = static_cast<const uint8_t *>(image);
+  FatbinWrapper wrapper;
+  read(wrapper.magic, at);
+  if (wrapper.magic == FatbinWrapper::magicNumber) {
+    read(wrapper, at);
+    at = wrapper.data;
+  }
+  FatbinHeader header;
+  read(header, at);
+  at += header.headerBytes;
+  std::string text;
+  unsigned newest = 0;
+  FatbinEntry entry;
+  for (const uint8_t *end = at + header.bytes; at + sizeof(entry) <= end;
+       at += entry.headerBytes + entry.bytes) {
+    read(entry, at);
+    if (entry.kind != FatbinEntry::Ptx || entry.architecture > chip ||
+        entry.architecture < newest)
+      continue;
+    isCompressed = entry.flags & FatbinEntry::isCompressed;
+    newest = entry.architecture;
+    const auto *code = reinterpret_cast<const char *>(at + entry.headerBytes);
+    text = isCompressed ? "" : std::string(code, strnlen(code, entry.bytes));
+  }
+  return text;
+}
+
 CUresult Driver::load(const void *image, Module *&result) {
   auto module = std::make_unique<Module>();
-  if (StringRef kind = machineCodeKind(image); !kind.empty()) {
+  StringRef kind = machineCodeKind(image);
+  bool isCompressed = false;
+  std::string ptx;
+  if (kind == "a fatbin") {
+    auto [major, minor] = computeCapability();
+    ptx = ptxOfFatbin(image, 10 * major + minor, isCompressed);
+  }
+  if (!ptx.empty()) {
+    if (auto error = loadPtx(std::move(ptx), "", *module))
+      return error;
+  } else if (!kind.empty()) {
     if (settings.ptxFolders.empty())
       return fail(CUDA_ERROR_INVALID_IMAGE,
                   "the image is " + kind +
+                      (isCompressed ? " whose PTX is compressed (nvcc "
+                                      "-no-compress leaves it as text)"
+                                    : "") +
                       ", and the simulator runs PTX text. Name the folders "
                       "that hold the PTX in FA4_DRIVER_PTX, or let the program "
                       "use fa4-driver's ptxas");

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Driver.h"
+#include "Graph.h"
 #include "fa4/Simulator/Machine/TensorMap.h"
 #include <algorithm>
 #include <cstring>
@@ -49,29 +49,40 @@ static CUresult takeParams(const Kernel &kernel, void **params, void **extra,
   return CUDA_SUCCESS;
 }
 
+CUresult fa4::driver::makeLaunch(const CUlaunchConfig &config,
+                                 CUfunction function, void **params,
+                                 void **extra, LaunchRequest &request) {
+  if (!function)
+    return CUDA_ERROR_INVALID_VALUE;
+  request.kernel = reinterpret_cast<Kernel *>(function);
+  fa4::sim::LaunchConfig &to = request.config;
+  to.entry = request.kernel->name;
+  to.grid = {config.gridDimX, config.gridDimY, config.gridDimZ};
+  to.block = {config.blockDimX, config.blockDimY, config.blockDimZ};
+  to.dynamicSharedBytes = config.sharedMemBytes;
+  // The others are about the order of launches, which run one after the other,
+  // and about speed.
+  for (unsigned i = 0; i < config.numAttrs; ++i)
+    if (config.attrs[i].id == CUlaunchAttribute::ClusterDimension) {
+      const auto &cluster = config.attrs[i].value.clusterDim;
+      to.cluster = {cluster.x, cluster.y, cluster.z};
+    }
+  return takeParams(*request.kernel, params, extra, request);
+}
+
 FA4_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config,
                                   CUfunction function, void **params,
                                   void **extra) {
   FA4_CALL(Healthy);
-  if (!config || !function)
-    return CUDA_ERROR_INVALID_VALUE;
   LaunchRequest request;
-  request.kernel = reinterpret_cast<Kernel *>(function);
-  fa4::sim::LaunchConfig &to = request.config;
-  to.entry = request.kernel->name;
-  to.grid = {config->gridDimX, config->gridDimY, config->gridDimZ};
-  to.block = {config->blockDimX, config->blockDimY, config->blockDimZ};
-  to.dynamicSharedBytes = config->sharedMemBytes;
-  // The others are about the order of launches, which run one after the other,
-  // and about speed.
-  for (unsigned i = 0; i < config->numAttrs; ++i)
-    if (config->attrs[i].id == CUlaunchAttribute::ClusterDimension) {
-      const auto &cluster = config->attrs[i].value.clusterDim;
-      to.cluster = {cluster.x, cluster.y, cluster.z};
-    }
-  if (auto error = takeParams(*request.kernel, params, extra, request))
+  if (!config)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (auto error = makeLaunch(*config, function, params, extra, request))
     return error;
-  return call->launch(request);
+  return perform(config->hStream, NodeKind::Kernel,
+                 [&driver = call.driver, request = std::move(request)] {
+                   return driver.launch(request);
+                 });
 }
 
 FA4_API CUresult cuLaunchKernel(CUfunction function, unsigned gridX,

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Driver.h"
+#include "Graph.h"
 #include <cstring>
 
 using namespace fa4::driver;
@@ -36,6 +36,8 @@ FA4_API CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes,
 
 FA4_API CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes,
                                  CUstream stream) {
+  if (Capture *capture = findCapture(stream))
+    return refuseInCapture(*capture, "cuMemAllocAsync");
   return cuMemAlloc(address, bytes);
 }
 
@@ -46,6 +48,8 @@ FA4_API CUresult cuMemFree(CUdeviceptr address) {
 FA4_ALIAS(cuMemFree_v2, cuMemFree);
 
 FA4_API CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
+  if (Capture *capture = findCapture(stream))
+    return refuseInCapture(*capture, "cuMemFreeAsync");
   return cuMemFree(address);
 }
 
@@ -279,21 +283,25 @@ FA4_API CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
 
 FA4_API CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes,
                                CUstream stream) {
-  return cuMemcpy(to, from, bytes);
+  return perform(stream, NodeKind::Memcpy,
+                 [=] { return cuMemcpy(to, from, bytes); });
 }
 FA4_API CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from,
                                    size_t bytes, CUstream stream) {
-  return cuMemcpyHtoD(to, from, bytes);
+  return perform(stream, NodeKind::Memcpy,
+                 [=] { return cuMemcpyHtoD(to, from, bytes); });
 }
 FA4_ALIAS(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync);
 FA4_API CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes,
                                    CUstream stream) {
-  return cuMemcpyDtoH(to, from, bytes);
+  return perform(stream, NodeKind::Memcpy,
+                 [=] { return cuMemcpyDtoH(to, from, bytes); });
 }
 FA4_ALIAS(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync);
 FA4_API CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from,
                                    size_t bytes, CUstream stream) {
-  return cuMemcpyDtoD(to, from, bytes);
+  return perform(stream, NodeKind::Memcpy,
+                 [=] { return cuMemcpyDtoD(to, from, bytes); });
 }
 FA4_ALIAS(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync);
 
@@ -321,7 +329,8 @@ FA4_ALIAS(cuMemcpy2DUnaligned, cuMemcpy2D);
 FA4_ALIAS(cuMemcpy2DUnaligned_v2, cuMemcpy2D);
 
 FA4_API CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *copy, CUstream stream) {
-  return cuMemcpy2D(copy);
+  return perform(stream, NodeKind::Memcpy,
+                 [copy = *copy] { return cuMemcpy2D(&copy); });
 }
 FA4_ALIAS(cuMemcpy2DAsync_v2, cuMemcpy2DAsync);
 
@@ -353,7 +362,9 @@ static CUresult fill(CUdeviceptr address, size_t pitch, T value, size_t width,
   FA4_ALIAS(cuMemsetD##bits##_v2, cuMemsetD##bits);                            \
   FA4_API CUresult cuMemsetD##bits##Async(                                     \
       CUdeviceptr to, uint##bits##_t value, size_t count, CUstream stream) {   \
-    return fill(to, 0, value, count, 1, "cuMemsetD" #bits "Async");            \
+    return perform(stream, NodeKind::Memset, [=] {                             \
+      return fill(to, 0, value, count, 1, "cuMemsetD" #bits "Async");          \
+    });                                                                        \
   }                                                                            \
   FA4_API CUresult cuMemsetD2D##bits(CUdeviceptr to, size_t pitch,             \
                                      uint##bits##_t value, size_t width,       \
@@ -364,7 +375,10 @@ static CUresult fill(CUdeviceptr address, size_t pitch, T value, size_t width,
   FA4_API CUresult cuMemsetD2D##bits##Async(                                   \
       CUdeviceptr to, size_t pitch, uint##bits##_t value, size_t width,        \
       size_t height, CUstream stream) {                                        \
-    return fill(to, pitch, value, width, height, "cuMemsetD2D" #bits "Async"); \
+    return perform(stream, NodeKind::Memset, [=] {                             \
+      return fill(to, pitch, value, width, height,                             \
+                  "cuMemsetD2D" #bits "Async");                                \
+    });                                                                        \
   }
 FA4_MEMSET(8)
 FA4_MEMSET(16)

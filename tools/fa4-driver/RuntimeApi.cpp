@@ -1,54 +1,38 @@
-//===- RuntimeApi.cpp - the runtime under CuTe-DSL's host code -----------===//
+//===- RuntimeApi.cpp - functions of the CUDA runtime --------------------===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The host code that CuTe-DSL generates calls the CUDA runtime by functions of
-// its own library, libcute_dsl_runtime, whose names have an underscore in front
-// (_cudaLaunchKernelEx). NVIDIA's runtime does not run on this driver, so that
-// these functions are here, too; CUTE_DSL_LIBS names this library in front of
-// the other one. They return cudaError_t, whose numbers are those of CUresult.
+// Functions of the runtime that are functions of the driver, with another name
+// or order of parameters. They return cudaError_t, whose numbers are those of
+// CUresult. This file is compiled twice.
+//
+// For libcuda: the host code that CuTe-DSL generates calls the runtime by
+// functions of its own library, libcute_dsl_runtime, whose names have an
+// underscore in front (_cudaLaunchKernelEx). NVIDIA's runtime does not run on
+// this driver, so that these functions are here, too; CUTE_DSL_LIBS names this
+// library in front of the other one.
+//
+// For libcudart, with FA4_CUDART: the same without the underscore, and what
+// only a runtime has (CudartApi.cpp).
 //
 //===----------------------------------------------------------------------===//
 
-#include "DriverApi.h"
+#include "RuntimeApi.h"
+#ifndef FA4_CUDART
+#include "Driver.h"
+#endif
 #include <cstring>
 
 using namespace fa4::driver;
 
-namespace {
-struct Dim3 {
-  unsigned x, y, z;
-};
-
-struct RuntimeLaunchConfig {
-  Dim3 grid, block;
-  size_t sharedBytes;
-  CUstream stream;
-  CUlaunchAttribute *attributes;
-  unsigned attributeCount;
-};
-} // namespace
-
-/// The runtime starts the driver by itself, with the primary context.
-static CUresult ensureContext() {
-  if (CUresult error = cuInit(0))
-    return error;
-  if (currentContext())
-    return CUDA_SUCCESS;
-  CUcontext context;
-  CUresult error = cuDevicePrimaryCtxRetain(&context, 0);
-  return error ? error : cuCtxSetCurrent(context);
-}
-
-/// A function of the runtime that is one of the driver, in the current context.
-#define FA4_RUNTIME(name, params, result)                                      \
-  FA4_API CUresult name params {                                               \
-    CUresult error = ensureContext();                                          \
-    return error ? error : result;                                             \
-  }
+#ifdef FA4_CUDART
+using FunctionHandle = const void *;
+#else
+using FunctionHandle = CUfunction;
+#endif
 
 //===----------------------------------------------------------------------===//
 // Libraries and kernels
@@ -56,9 +40,14 @@ static CUresult ensureContext() {
 
 /// A function of libraries, which bindings call by the runtime's name or by the
 /// driver's.
+#ifdef FA4_CUDART
 #define FA4_LIBRARY(name, params, result)                                      \
-  FA4_RUNTIME(_cudaLibrary##name, params, result)                              \
-  FA4_RUNTIME(_cuLibrary##name, params, result)
+  FA4_RUNTIME(cudaLibrary##name, params, result)
+#else
+#define FA4_LIBRARY(name, params, result)                                      \
+  FA4_RUNTIME(cudaLibrary##name, params, result)                               \
+  FA4_RUNTIME(cuLibrary##name, params, result)
+#endif
 
 FA4_LIBRARY(LoadData,
             (CUlibrary * library, const void *image, int *options,
@@ -82,19 +71,20 @@ FA4_LIBRARY(GetGlobal,
              const char *name),
             cuLibraryGetGlobal(address, bytes, library, name))
 
-FA4_RUNTIME(_cudaFuncSetAttribute,
-            (CUfunction function, int attribute, int value),
-            cuFuncSetAttribute(function, attribute, value))
-FA4_RUNTIME(_cudaKernelSetAttributeForDevice,
+FA4_RUNTIME(cudaFuncSetAttribute,
+            (FunctionHandle function, int attribute, int value),
+            cuFuncSetAttribute(functionOf(function), attribute, value))
+FA4_RUNTIME(cudaKernelSetAttributeForDevice,
             (CUkernel kernel, int attribute, int value, CUdevice device),
             cuKernelSetAttribute(attribute, value, kernel, device))
 
-FA4_RUNTIME(_cuLibraryGetModule, (CUmodule * module, CUlibrary library),
+#ifndef FA4_CUDART
+FA4_RUNTIME(cuLibraryGetModule, (CUmodule * module, CUlibrary library),
             cuLibraryGetModule(module, library))
-FA4_RUNTIME(_cuKernelGetAttribute,
+FA4_RUNTIME(cuKernelGetAttribute,
             (int *value, int attribute, CUkernel kernel, CUdevice device),
             cuKernelGetAttribute(value, attribute, kernel, device))
-FA4_RUNTIME(_cuTensorMapEncodeTiled,
+FA4_RUNTIME(cuTensorMapEncodeTiled,
             (CUtensorMap * to, int type, uint32_t rank, void *address,
              const uint64_t *dims, const uint64_t *strides, const uint32_t *box,
              const uint32_t *elementStrides, int interleave, int swizzle,
@@ -102,24 +92,29 @@ FA4_RUNTIME(_cuTensorMapEncodeTiled,
             cuTensorMapEncodeTiled(to, type, rank, address, dims, strides, box,
                                    elementStrides, interleave, swizzle,
                                    l2Promotion, fill))
+#endif
 
 //===----------------------------------------------------------------------===//
 // The device
 //===----------------------------------------------------------------------===//
 
-FA4_RUNTIME(_cuDeviceGet, (CUdevice * device, int ordinal),
+#ifndef FA4_CUDART
+FA4_RUNTIME(cuDeviceGet, (CUdevice * device, int ordinal),
             cuDeviceGet(device, ordinal))
-FA4_RUNTIME(_cudaGetDevice, (CUdevice * device), cuDeviceGet(device, 0))
-FA4_RUNTIME(_cudaSetDevice, (CUdevice device),
+#endif
+FA4_RUNTIME(cudaGetDevice, (CUdevice * device), cuDeviceGet(device, 0))
+FA4_RUNTIME(cudaSetDevice, (CUdevice device),
             device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE)
-FA4_RUNTIME(_cudaGetDeviceCount, (int *count), cuDeviceGetCount(count))
-FA4_RUNTIME(_cudaDeviceGetAttribute,
+FA4_RUNTIME(cudaGetDeviceCount, (int *count), cuDeviceGetCount(count))
+FA4_RUNTIME(cudaDeviceGetAttribute,
             (int *value, int attribute, CUdevice device),
             cuDeviceGetAttribute(value, attribute, device))
-FA4_RUNTIME(_cudaDeviceSynchronize, (), cuCtxSynchronize())
-FA4_RUNTIME(_cudaGetLastError, (), CUDA_SUCCESS)
-FA4_RUNTIME(_cudaProfilerStart, (), CUDA_SUCCESS)
-FA4_RUNTIME(_cudaProfilerStop, (), CUDA_SUCCESS)
+FA4_RUNTIME(cudaDeviceSynchronize, (), cuCtxSynchronize())
+FA4_RUNTIME(cudaProfilerStart, (), CUDA_SUCCESS)
+FA4_RUNTIME(cudaProfilerStop, (), CUDA_SUCCESS)
+
+#ifndef FA4_CUDART
+FA4_API CUresult _cudaGetLastError() { return CUDA_SUCCESS; }
 
 /// For fa4.stand_in_cutlass, as the next: the names that they stand for are of
 /// NVIDIA's runtime, which torch has loaded into the same process.
@@ -132,35 +127,36 @@ FA4_API const char *_cudaGetErrorString(CUresult error) {
   const char *text = nullptr;
   return cuGetErrorString(error, &text) ? "unknown error" : text;
 }
+#endif
 
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
 
-FA4_RUNTIME(_cudaMalloc, (CUdeviceptr * address, size_t bytes),
+FA4_RUNTIME(cudaMalloc, (CUdeviceptr * address, size_t bytes),
             cuMemAlloc(address, bytes))
-FA4_RUNTIME(_cudaMallocAsync,
+FA4_RUNTIME(cudaMallocAsync,
             (CUdeviceptr * address, size_t bytes, CUstream stream),
             cuMemAllocAsync(address, bytes, stream))
-FA4_RUNTIME(_cudaMallocManaged,
+FA4_RUNTIME(cudaMallocManaged,
             (CUdeviceptr * address, size_t bytes, unsigned flags),
             cuMemAllocManaged(address, bytes, flags))
-FA4_RUNTIME(_cudaMallocHost, (void **data, size_t bytes),
+FA4_RUNTIME(cudaMallocHost, (void **data, size_t bytes),
             cuMemAllocHost(data, bytes))
-FA4_RUNTIME(_cudaFree, (CUdeviceptr address), cuMemFree(address))
-FA4_RUNTIME(_cudaFreeAsync, (CUdeviceptr address, CUstream stream),
+FA4_RUNTIME(cudaFree, (CUdeviceptr address), cuMemFree(address))
+FA4_RUNTIME(cudaFreeAsync, (CUdeviceptr address, CUstream stream),
             cuMemFreeAsync(address, stream))
-FA4_RUNTIME(_cudaFreeHost, (void *data), cuMemFreeHost(data))
-FA4_RUNTIME(_cudaMemcpy,
+FA4_RUNTIME(cudaFreeHost, (void *data), cuMemFreeHost(data))
+FA4_RUNTIME(cudaMemcpy,
             (CUdeviceptr to, CUdeviceptr from, size_t bytes, int kind),
             cuMemcpy(to, from, bytes))
-FA4_RUNTIME(_cudaMemcpyAsync,
+FA4_RUNTIME(cudaMemcpyAsync,
             (CUdeviceptr to, CUdeviceptr from, size_t bytes, int kind,
              CUstream stream),
             cuMemcpyAsync(to, from, bytes, stream))
-FA4_RUNTIME(_cudaMemset, (CUdeviceptr to, int value, size_t bytes),
+FA4_RUNTIME(cudaMemset, (CUdeviceptr to, int value, size_t bytes),
             cuMemsetD8(to, uint8_t(value), bytes))
-FA4_RUNTIME(_cudaMemsetAsync,
+FA4_RUNTIME(cudaMemsetAsync,
             (CUdeviceptr to, int value, size_t bytes, CUstream stream),
             cuMemsetD8(to, uint8_t(value), bytes))
 
@@ -168,22 +164,22 @@ FA4_RUNTIME(_cudaMemsetAsync,
 // Streams and events
 //===----------------------------------------------------------------------===//
 
-FA4_RUNTIME(_cudaStreamCreate, (CUstream * stream), cuStreamCreate(stream, 0))
-FA4_RUNTIME(_cudaStreamDestroy, (CUstream stream), cuStreamDestroy(stream))
-FA4_RUNTIME(_cudaStreamSynchronize, (CUstream stream),
+FA4_RUNTIME(cudaStreamCreate, (CUstream * stream), cuStreamCreate(stream, 0))
+FA4_RUNTIME(cudaStreamDestroy, (CUstream stream), cuStreamDestroy(stream))
+FA4_RUNTIME(cudaStreamSynchronize, (CUstream stream),
             cuStreamSynchronize(stream))
-FA4_RUNTIME(_cudaStreamWaitEvent,
+FA4_RUNTIME(cudaStreamWaitEvent,
             (CUstream stream, CUevent event, unsigned flags),
             cuStreamWaitEvent(stream, event, flags))
-FA4_RUNTIME(_cudaStreamAddCallback,
+FA4_RUNTIME(cudaStreamAddCallback,
             (CUstream stream, void (*function)(CUstream, CUresult, void *),
              void *data, unsigned flags),
             cuStreamAddCallback(stream, function, data, flags))
-FA4_RUNTIME(_cudaEventCreate, (CUevent * event), cuEventCreate(event, 0))
-FA4_RUNTIME(_cudaEventDestroy, (CUevent event), cuEventDestroy(event))
-FA4_RUNTIME(_cudaEventRecord, (CUevent event, CUstream stream),
+FA4_RUNTIME(cudaEventCreate, (CUevent * event), cuEventCreate(event, 0))
+FA4_RUNTIME(cudaEventDestroy, (CUevent event), cuEventDestroy(event))
+FA4_RUNTIME(cudaEventRecord, (CUevent event, CUstream stream),
             cuEventRecord(event, stream))
-FA4_RUNTIME(_cudaEventElapsedTime,
+FA4_RUNTIME(cudaEventElapsedTime,
             (float *milliseconds, CUevent begin, CUevent end),
             cuEventElapsedTime(milliseconds, begin, end))
 
@@ -191,7 +187,7 @@ FA4_RUNTIME(_cudaEventElapsedTime,
 // Launches
 //===----------------------------------------------------------------------===//
 
-static CUresult launch(const RuntimeLaunchConfig &from, CUfunction function,
+static CUresult launch(const RuntimeLaunchConfig &from, FunctionHandle function,
                        void **params) {
   CUlaunchConfig config{from.grid.x,
                         from.grid.y,
@@ -203,23 +199,44 @@ static CUresult launch(const RuntimeLaunchConfig &from, CUfunction function,
                         from.stream,
                         from.attributes,
                         from.attributeCount};
-  return cuLaunchKernelEx(&config, function, params, nullptr);
+  return cuLaunchKernelEx(&config, functionOf(function), params, nullptr);
 }
 
-FA4_RUNTIME(_cudaLaunchKernelEx,
-            (const RuntimeLaunchConfig *config, CUfunction function,
+#ifdef FA4_CUDART
+#define cudaLaunchKernelEx cudaLaunchKernelExC // As the library names it.
+#endif
+FA4_RUNTIME(cudaLaunchKernelEx,
+            (const RuntimeLaunchConfig *config, FunctionHandle function,
              void **params),
             launch(*config, function, params))
-FA4_RUNTIME(_cudaLaunchKernel,
-            (CUfunction function, Dim3 grid, Dim3 block, void **params,
+FA4_RUNTIME(cudaLaunchKernel,
+            (FunctionHandle function, Dim3 grid, Dim3 block, void **params,
              size_t sharedBytes, CUstream stream),
             launch({grid, block, sharedBytes, stream, nullptr, 0}, function,
                    params))
-FA4_RUNTIME(_cudaOccupancyMaxActiveBlocksPerMultiprocessor,
-            (int *blocks, CUfunction function, int threads, size_t bytes),
-            cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function,
+FA4_RUNTIME(cudaOccupancyMaxActiveBlocksPerMultiprocessor,
+            (int *blocks, FunctionHandle function, int threads, size_t bytes),
+            cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks,
+                                                        functionOf(function),
                                                         threads, bytes))
 
+//===----------------------------------------------------------------------===//
+// Graphs
+//===----------------------------------------------------------------------===//
+
+FA4_RUNTIME(cudaStreamBeginCapture, (CUstream stream, int mode),
+            cuStreamBeginCapture(stream, mode))
+FA4_RUNTIME(cudaStreamEndCapture, (CUstream stream, CUgraph *graph),
+            cuStreamEndCapture(stream, graph))
+FA4_RUNTIME(cudaGraphInstantiate,
+            (CUgraphExec * exec, CUgraph graph, unsigned long long flags),
+            cuGraphInstantiateWithFlags(exec, graph, flags))
+FA4_RUNTIME(cudaGraphLaunch, (CUgraphExec exec, CUstream stream),
+            cuGraphLaunch(exec, stream))
+FA4_RUNTIME(cudaGraphDestroy, (CUgraph graph), cuGraphDestroy(graph))
+FA4_RUNTIME(cudaGraphExecDestroy, (CUgraphExec exec), cuGraphExecDestroy(exec))
+
+#ifndef FA4_CUDART
 #define FA4_UNSUPPORTED(name)                                                  \
   FA4_API CUresult name() {                                                    \
     FA4_CALL(Nothing);                                                         \
@@ -228,11 +245,6 @@ FA4_RUNTIME(_cudaOccupancyMaxActiveBlocksPerMultiprocessor,
 FA4_UNSUPPORTED(_cuLibraryGetManaged)
 FA4_UNSUPPORTED(_cuLibraryGetUnifiedFunction)
 FA4_UNSUPPORTED(_cudaGetDeviceProperties)
-FA4_UNSUPPORTED(_cudaGraphDestroy)
-FA4_UNSUPPORTED(_cudaGraphExecDestroy)
-FA4_UNSUPPORTED(_cudaGraphInstantiate)
-FA4_UNSUPPORTED(_cudaGraphLaunch)
 FA4_UNSUPPORTED(_cudaLibraryGetManaged)
 FA4_UNSUPPORTED(_cudaLibraryGetUnifiedFunction)
-FA4_UNSUPPORTED(_cudaStreamBeginCapture)
-FA4_UNSUPPORTED(_cudaStreamEndCapture)
+#endif

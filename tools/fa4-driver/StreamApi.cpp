@@ -5,14 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Driver.h"
+#include "Graph.h"
 
 using namespace fa4::driver;
 
-/// The default streams have fixed handles: legacy (0, 1) and per thread (2).
-static bool isStream(const Driver &driver, CUstream stream) {
+bool Driver::isStream(CUstream stream) const {
   return reinterpret_cast<uintptr_t>(stream) <= 2 ||
-         driver.streams.count(reinterpret_cast<Stream *>(stream));
+         streams.count(reinterpret_cast<Stream *>(stream));
 }
 
 static Event *findEvent(const Driver &driver, CUevent event) {
@@ -22,7 +21,7 @@ static Event *findEvent(const Driver &driver, CUevent event) {
 
 #define FA4_STREAM_CALL(needs)                                                 \
   FA4_CALL(needs);                                                             \
-  if (!isStream(call.driver, stream))                                          \
+  if (!call->isStream(stream))                                                 \
   return CUDA_ERROR_INVALID_HANDLE
 
 FA4_API CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags,
@@ -50,6 +49,8 @@ FA4_ALIAS(cuStreamDestroy_v2, cuStreamDestroy);
 
 FA4_API CUresult cuStreamSynchronize(CUstream stream) {
   FA4_STREAM_CALL(Healthy);
+  if (Capture *capture = findCapture(stream))
+    return refuseInCapture(*capture, "cuStreamSynchronize");
   return CUDA_SUCCESS;
 }
 FA4_ALIAS(cuStreamQuery, cuStreamSynchronize);
@@ -57,30 +58,17 @@ FA4_ALIAS(cuStreamQuery, cuStreamSynchronize);
 FA4_API CUresult cuStreamWaitEvent(CUstream stream, CUevent event,
                                    unsigned flags) {
   FA4_STREAM_CALL(Context);
-  return findEvent(call.driver, event) ? CUDA_SUCCESS
-                                       : CUDA_ERROR_INVALID_HANDLE;
-}
-
-FA4_API CUresult cuStreamIsCapturing(CUstream stream, int *status) {
-  FA4_STREAM_CALL(Context);
-  *status = 0; // CU_STREAM_CAPTURE_STATUS_NONE
-  return CUDA_SUCCESS;
-}
-
-FA4_API CUresult cuStreamGetCaptureInfo_v2(CUstream stream, int *status,
-                                           uint64_t *id, void *graph,
-                                           void *dependencies, size_t *count) {
-  FA4_STREAM_CALL(Context);
-  *status = 0;
-  return CUDA_SUCCESS;
-}
-
-FA4_API CUresult cuStreamGetCaptureInfo_v3(CUstream stream, int *status,
-                                           uint64_t *id, void *graph,
-                                           void *dependencies, void *edges,
-                                           size_t *count) {
-  FA4_STREAM_CALL(Context);
-  *status = 0;
+  Event *known = findEvent(call.driver, event);
+  if (!known)
+    return CUDA_ERROR_INVALID_HANDLE;
+  // A stream that waits for an event of a capture takes part in it.
+  for (const auto &capture : call->captures)
+    if (capture->id == known->capture) {
+      if (Capture *own = findCapture(stream); own && own != capture.get())
+        return refuseInCapture(*own, "cuStreamWaitEvent");
+      capture->streams[stream];
+      capture->streams[known->stream].joined = known->work;
+    }
   return CUDA_SUCCESS;
 }
 
@@ -120,8 +108,10 @@ FA4_API CUresult cuStreamGetCtx(CUstream stream, CUcontext *context) {
 FA4_API CUresult cuLaunchHostFunc(CUstream stream, void (*function)(void *),
                                   void *data) {
   FA4_STREAM_CALL(Healthy);
-  function(data);
-  return CUDA_SUCCESS;
+  return perform(stream, NodeKind::Host, [=] {
+    function(data);
+    return CUDA_SUCCESS;
+  });
 }
 
 FA4_API CUresult cuStreamAddCallback(CUstream stream,
@@ -129,6 +119,8 @@ FA4_API CUresult cuStreamAddCallback(CUstream stream,
                                                       void *),
                                      void *data, unsigned flags) {
   FA4_STREAM_CALL(Context);
+  if (Capture *capture = findCapture(stream))
+    return refuseInCapture(*capture, "cuStreamAddCallback");
   function(stream, call->pending, data);
   return CUDA_SUCCESS;
 }
@@ -161,7 +153,18 @@ FA4_API CUresult cuEventRecordWithFlags(CUevent event, CUstream stream,
   Event *known = findEvent(call.driver, event);
   if (!known)
     return CUDA_ERROR_INVALID_HANDLE;
-  known->recorded = std::chrono::steady_clock::now();
+  constexpr unsigned external = 1; // CU_EVENT_RECORD_EXTERNAL
+  Capture *capture = findCapture(stream);
+  if (!capture || flags & external)
+    return perform(stream, NodeKind::EventRecord, [known] {
+      *known = {};
+      known->recorded = std::chrono::steady_clock::now();
+      return CUDA_SUCCESS;
+    });
+  known->recorded.reset();
+  known->capture = capture->id;
+  known->stream = stream;
+  known->work = capture->streams[stream].work;
   return CUDA_SUCCESS;
 }
 
@@ -171,8 +174,10 @@ FA4_API CUresult cuEventRecord(CUevent event, CUstream stream) {
 
 FA4_API CUresult cuEventSynchronize(CUevent event) {
   FA4_CALL(Healthy);
-  return findEvent(call.driver, event) ? CUDA_SUCCESS
-                                       : CUDA_ERROR_INVALID_HANDLE;
+  Event *known = findEvent(call.driver, event);
+  if (!known)
+    return CUDA_ERROR_INVALID_HANDLE;
+  return known->capture ? CUDA_ERROR_CAPTURED_EVENT : CUDA_SUCCESS;
 }
 FA4_ALIAS(cuEventQuery, cuEventSynchronize);
 

@@ -279,8 +279,9 @@ constexpr Hot hotForms[] = {
 /// One of the packed formats: `count` elements of `bits` bits.
 struct Packed {
   llvm::StringLiteral name;
-  const Format *format; ///< Null: ue8m0.
+  const Format *format; ///< Null: ue8m0, or s2f6.
   unsigned count, bits;
+  bool isFixedPoint = false; ///< s2f6: a signed number of 64ths.
 };
 constexpr Packed packedTypes[] = {
     {"f16x2", &f16Format, 2, 16},  {"bf16x2", &bf16Format, 2, 16},
@@ -289,7 +290,7 @@ constexpr Packed packedTypes[] = {
     {"e2m1x2", &e2m1Format, 2, 4}, {"ue8m0x2", nullptr, 2, 8},
     {"e4m3x4", &e4m3Format, 4, 8}, {"e5m2x4", &e5m2Format, 4, 8},
     {"e2m3x4", &e2m3Format, 4, 8}, {"e3m2x4", &e3m2Format, 4, 8},
-    {"e2m1x4", &e2m1Format, 4, 4},
+    {"e2m1x4", &e2m1Format, 4, 4}, {"s2f6x2", nullptr, 2, 8, true},
 };
 
 const Packed *findPacked(llvm::StringRef name) {
@@ -303,6 +304,7 @@ struct PackedForm {
   const Packed *to, *from; ///< from null: f32 sources, one an element.
   Round round;
   bool relu, satfinite;
+  bool scaled = false; ///< Each element times a factor of ue8m0.
 };
 
 uint32_t encodeUe8m0(double value, Round round, bool satfinite) {
@@ -333,14 +335,18 @@ uint32_t encodeElement(double value, const PackedForm &form, uint32_t random,
                 randomBits);
 }
 
+double decodeUe8m0(uint32_t bits) {
+  return bits == 255 ? NAN : std::ldexp(1.0, int(bits) - 127);
+}
+
 double decodeElement(uint32_t bits, const Packed &type) {
-  if (!type.format)
-    return bits == 255 ? NAN : std::ldexp(1.0, int(bits) - 127);
-  return decode(bits, *type.format);
+  if (type.isFixedPoint)
+    return int8_t(bits) / 64.0;
+  return type.format ? decode(bits, *type.format) : decodeUe8m0(bits);
 }
 
 /// Operands: d, then f32 sources from the highest element to the lowest (and
-/// the random bits), or one packed source.
+/// the random bits), or one packed source (and its packed factors).
 Flow cvtPacked(Exec &x, const Inst &inst) {
   const PackedForm &form = *static_cast<const PackedForm *>(inst.extra);
   unsigned count = form.to->count;
@@ -357,7 +363,11 @@ Flow cvtPacked(Exec &x, const Inst &inst) {
         value = decodeElement(x.read<uint32_t>(inst, 1)[l] >>
                                       element * form.from->bits &
                                   ((1ull << form.from->bits) - 1),
-                              *form.from);
+                              *form.from) *
+                (form.scaled
+                     ? decodeUe8m0(x.read<uint32_t>(inst, 2)[l] >> 8 * element &
+                                   0xFF)
+                     : 1);
       else
         value = x.read<float>(inst, 1 + i)[l];
       uint32_t bits = 0;
@@ -432,6 +442,7 @@ bool takeRound(DecodeContext &c, Round &round, bool &integral) {
 
 bool decodeCvtPacked(DecodeContext &c, Round round, bool given) {
   PackedForm form{nullptr, nullptr, round, c.take("relu"), c.take("satfinite")};
+  form.scaled = c.take("scaled::n2::ue8m0");
   form.to = findPacked(c.next());
   llvm::StringRef source = c.next();
   form.from = findPacked(source);
@@ -439,6 +450,12 @@ bool decodeCvtPacked(DecodeContext &c, Round round, bool given) {
       !c.peek().empty())
     return c.unsupported();
   if (form.from && (form.from->count != 2 || form.to->count != 2))
+    return c.unsupported();
+  // Fixed-point numbers come with a scale, and a scale is for bf16.
+  bool fixed = form.to->isFixedPoint || (form.from && form.from->isFixedPoint);
+  if (form.scaled ? !form.from || form.to->format != &bf16Format ||
+                        (!form.from->format && !fixed)
+                  : fixed)
     return c.unsupported();
   bool narrow = form.to->bits < 16;
   // The forms in the manual: narrow results saturate, but for ue8m0, which may;
@@ -460,9 +477,10 @@ bool decodeCvtPacked(DecodeContext &c, Round round, bool given) {
   if (!c.addOperand(0, bytes, true))
     return false;
   if (form.from)
-    return c.numSources() == 2 &&
+    return c.numSources() == 2u + form.scaled &&
            c.addOperand(1,
-                        std::max(1u, form.from->count * form.from->bits / 8));
+                        std::max(1u, form.from->count * form.from->bits / 8)) &&
+           (!form.scaled || c.addOperand(2, 2));
   if (form.to->count == 4) {
     if (c.numSources() != 3 || c.addVector(1, 4, false, true) != 4)
       return c.error("needs {a, b, e, f} and random bits");

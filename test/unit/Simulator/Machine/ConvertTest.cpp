@@ -175,6 +175,18 @@ INSTANTIATE_TEST_SUITE_P(
                          b32x2,
                          {f(3.f), f(1.f)},
                          0x817F},
+                    // -128 / 64 * 2^6 and 3 / 64 * 2^5; 1.5 * 2^-1, -2 * 2^3.
+                    Case{"cvt.rn.satfinite.scaled::n2::ue8m0.bf16x2.s2f6x2 "
+                         "%d, %a, %b;",
+                         "b32",
+                         {"b16", "b16"},
+                         {0x8003, 0x8584},
+                         0xC3003FC0},
+                    Case{"cvt.rn.scaled::n2::ue8m0.bf16x2.e4m3x2 %d, %a, %b;",
+                         "b32",
+                         {"b16", "b16"},
+                         {0x3CC0, 0x7E82},
+                         0x3F40C180},
                     // Without .satfinite what is too large is NaN.
                     Case{"cvt.rp.ue8m0x2.f32 %d, %a, %b;",
                          "b16",
