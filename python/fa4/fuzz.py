@@ -68,7 +68,7 @@ def binary_of(target):
 # ---------------------------------------------------------------------------
 
 HEAD = "// fa4-opt"
-_PASSES = re.compile(r"(?:--|\b)((?:attn|tile|arith-expand|math-expand|lane-math|verify)-[a-z0-9-]+)")
+_PASSES = re.compile(r"(?:--|\b)((?:attn|raise|tile|arith-expand|math-expand|lane-math|verify)-[a-z0-9-]+)")
 # Their files are long, and no pass is tried on them.
 _LEFT_OUT = ("unroll", "nvvm")
 _FORMS = {

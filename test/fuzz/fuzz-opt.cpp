@@ -44,6 +44,7 @@ static ArrayRef<std::string> getPipelines() {
         "arith-expand-fp8",
         "math-expand-clampf",
         "attn-print-support",
+        "raise-to-attn",
         "attn-to-tile",
         "attn-to-tile{chip=sm_103a}",
         "tile-subtile",

@@ -131,4 +131,69 @@ def MathExpandClampF : FA4_Pass<"math-expand-clampf"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def RaiseToAttn : FA4_Pass<"raise-to-attn"> {
+  let summary = "Find attention in linalg, and make it attn.sdpa";
+  let description = [{
+    Finds a product of matrices, a softmax over its last product's dimension, and a
+    product of that with a third matrix, and makes them one `attn.sdpa`. The pass
+    does not ask what operations are called: it follows, for one element of the
+    result, what that element is computed from. So it is the same to it
+
+    - whether products are named operations or `linalg.generic`, with whichever order of
+      dimensions, no, one or two batch dimensions, or batch and heads in one
+      (`tensor.collapse_shape`, with a static number of heads);
+    - whether the softmax is `linalg.softmax` or a maximum, a difference, an exponential,
+      a sum and a quotient; whether that divides before or behind the second product;
+    - whether elementwise work is fused, in operations of its own, or in `arith` and `math` on
+      tensors; whether heads of keys and values are shared by an indexing map or a broadcast.
+
+    What is done with the scores becomes a `score_mod`: a bias, a soft cap, ALiBi. A constant
+    factor becomes `scale`. `select(c, x, -inf)` and the addition of `select(c, 0, -inf)` become
+    a `mask_mod`, of which `canonicalize` makes a causal or window mask. A mask with a
+    finite number instead of -inf stays in the `score_mod`, as a row of which all is hidden would
+    tell the two apart. Other tensors become captures.
+
+    What the op computes is what was written, but for rounding (sums and scores are as if in
+    f32) and for a row that sees no key: attn.sdpa gives zeros there, a softmax NaN.
+
+    Where something looks like attention and is not raised, a remark says why.
+
+    Before:
+
+    ```mlir
+    func.func @f(%q: tensor<8x64x32xf16>, %k: tensor<8x96x32xf16>, %v: tensor<8x96x32xf16>)
+        -> tensor<8x64x32xf32> {
+      %zero = arith.constant 0.0 : f32
+      %s0 = tensor.empty() : tensor<8x64x96xf32>
+      %s1 = linalg.fill ins(%zero : f32) outs(%s0 : tensor<8x64x96xf32>) -> tensor<8x64x96xf32>
+      %s = linalg.batch_matmul
+        indexing_maps = [affine_map<(b, i, j, d) -> (b, i, d)>, affine_map<(b, i, j, d) -> (b, j, d)>,
+                         affine_map<(b, i, j, d) -> (b, i, j)>]
+        ins(%q, %k : tensor<8x64x32xf16>, tensor<8x96x32xf16>) outs(%s1 : tensor<8x64x96xf32>) -> tensor<8x64x96xf32>
+      %p = linalg.softmax dimension(2) ins(%s : tensor<8x64x96xf32>) outs(%s0 : tensor<8x64x96xf32>) -> tensor<8x64x96xf32>
+      %p16 = arith.truncf %p : tensor<8x64x96xf32> to tensor<8x64x96xf16>
+      %o0 = tensor.empty() : tensor<8x64x32xf32>
+      %o1 = linalg.fill ins(%zero : f32) outs(%o0 : tensor<8x64x32xf32>) -> tensor<8x64x32xf32>
+      %o = linalg.batch_matmul ins(%p16, %v : tensor<8x64x96xf16>, tensor<8x96x32xf16>)
+        outs(%o1 : tensor<8x64x32xf32>) -> tensor<8x64x32xf32>
+      return %o : tensor<8x64x32xf32>
+    }
+    ```
+
+    After, in short:
+
+    ```
+    %q4 = tensor.expand_shape %q ... into tensor<8x1x64x32xf16>
+    ...
+    %o4 = attn.sdpa %q4, %k4, %v4 layout<bhsd> scale(1.0) : ... -> tensor<8x1x64x32xf32>
+    %o = tensor.collapse_shape %o4 ...
+    ```
+  }];
+  let dependentDialects = [
+    "::fa4::attn::AttnDialect", "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 #endif // FA4_DIALECT_ATTN_TRANSFORMS_PASSES_TD

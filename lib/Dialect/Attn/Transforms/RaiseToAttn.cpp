@@ -1,0 +1,417 @@
+//===- RaiseToAttn.cpp - attention in linalg to attn.sdpa -----------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionMatch.h"
+#include "fa4/Dialect/Attn/IR/Attn.h"
+#include "fa4/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace fa4::attn {
+#define GEN_PASS_DEF_RAISETOATTN
+#include "fa4/Dialect/Attn/Transforms/Passes.h.inc"
+} // namespace fa4::attn
+
+using namespace mlir;
+using namespace fa4::attn;
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+using Axes = std::array<Axis, 4>;
+
+static Axes getAxes(Layout layout) {
+  DimOrder order = getDimOrder(layout);
+  Axes axes;
+  axes[*order.batch] = Axis::Batch;
+  axes[order.head] = Axis::Head;
+  axes[order.seq] = Axis::Row;
+  axes[order.dim] = Axis::Dim;
+  return axes;
+}
+
+/// The axes of `order` that are also in `axes`.
+static SmallVector<Axis> getPresent(ArrayRef<Axis> order, ArrayRef<Axis> axes) {
+  SmallVector<Axis> present;
+  llvm::copy_if(order, std::back_inserter(present),
+                [&](Axis axis) { return llvm::is_contained(axes, axis); });
+  return present;
+}
+
+/// For each axis of `order` that is also in `axes`, its position, with those of
+/// the axes around it that are not: how an unit dimension comes and goes.
+static SmallVector<ReassociationIndices> getGroups(ArrayRef<Axis> order,
+                                                   ArrayRef<Axis> axes) {
+  SmallVector<ReassociationIndices> groups;
+  ReassociationIndices pending;
+  for (auto [position, axis] : llvm::enumerate(order)) {
+    pending.push_back(position);
+    if (!llvm::is_contained(axes, axis))
+      continue;
+    groups.push_back(pending);
+    pending.clear();
+  }
+  llvm::append_range(groups.back(), pending);
+  return groups;
+}
+
+static Value transpose(OpBuilder &b, Location loc, Value value,
+                       ArrayRef<Axis> from, ArrayRef<Axis> to) {
+  if (from == to)
+    return value;
+  SmallVector<int64_t> permutation;
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, value);
+  SmallVector<OpFoldResult> permuted;
+  for (Axis axis : to) {
+    permutation.push_back(llvm::find(from, axis) - from.begin());
+    permuted.push_back(sizes[permutation.back()]);
+  }
+  Type element = cast<ShapedType>(value.getType()).getElementType();
+  Value empty = tensor::EmptyOp::create(b, loc, permuted, element);
+  return linalg::TransposeOp::create(b, loc, value, empty, permutation)
+      ->getResult(0);
+}
+
+/// Returns the operand with the four dimensions of a layout.
+static Value toLayout(OpBuilder &b, Location loc,
+                      const AttentionOperand &operand, const Axes &order) {
+  SmallVector<Axis> present = getPresent(order, operand.axes);
+  Value value = transpose(b, loc, operand.tensor, operand.axes, present);
+  if (present.size() == order.size())
+    return value;
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape;
+  for (Axis axis : order) {
+    auto found = llvm::find(present, axis);
+    shape.push_back(
+        found == present.end() ? 1 : type.getDimSize(found - present.begin()));
+  }
+  return tensor::ExpandShapeOp::create(b, loc, type.clone(shape), value,
+                                       getGroups(order, present));
+}
+
+/// Returns the result of the op with the dimensions of what it replaces.
+static Value fromLayout(OpBuilder &b, Location loc, Value value,
+                        const AttentionMatch &match, const Axes &order) {
+  SmallVector<Axis> wanted;
+  for (Axis axis : match.out.axes) {
+    wanted.push_back(axis);
+    if (match.mergedHeads && axis == Axis::Batch)
+      wanted.push_back(Axis::Head);
+  }
+  SmallVector<Axis> present = getPresent(order, wanted);
+  if (present.size() < order.size())
+    value = tensor::CollapseShapeOp::create(b, loc, value,
+                                            getGroups(order, present));
+  value = transpose(b, loc, value, present, wanted);
+  if (match.mergedHeads) {
+    SmallVector<ReassociationIndices> groups;
+    for (auto [position, axis] : llvm::enumerate(wanted)) {
+      if (axis == Axis::Head)
+        groups.back().push_back(position);
+      else
+        groups.push_back({int64_t(position)});
+    }
+    value = tensor::CollapseShapeOp::create(b, loc, value, groups);
+  }
+  if (value.getType() != match.out.tensor.getType())
+    value = tensor::CastOp::create(b, loc, match.out.tensor.getType(), value);
+  return value;
+}
+
+/// The layout for which the fewest operands are transposed.
+static Layout chooseLayout(const AttentionMatch &match) {
+  Layout best = Layout::bshd;
+  unsigned fewest = -1;
+  for (Layout layout : {Layout::bshd, Layout::bhsd, Layout::sbhd}) {
+    Axes order = getAxes(layout);
+    unsigned transposed = 0;
+    for (const AttentionOperand *operand :
+         {&match.q, &match.k, &match.v, &match.out})
+      transposed += getPresent(order, operand->axes) != operand->axes;
+    if (transposed < fewest) {
+      fewest = transposed;
+      best = layout;
+    }
+  }
+  return best;
+}
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Writes expressions as the bodies of score_mod and mask_mod.
+class RegionWriter {
+public:
+  RegionWriter(const AttentionMatch &match, unsigned numDims, Location loc)
+      : match(match), numDims(numDims), loc(loc) {}
+
+  /// Collects the values that an expression needs as captures.
+  void collect(ElementRef element);
+  ValueRange getCaptures() { return captures.getArrayRef(); }
+  /// Fills `region` with a block that yields `element`.
+  void write(OpBuilder &b, Region &region, ElementRef element, bool isScore);
+
+private:
+  Value emit(OpBuilder &b, ElementRef element);
+  Value emitIndex(OpBuilder &b, AffineExpr index) {
+    return affine::expandAffineExpr(b, loc, index, dims, {});
+  }
+
+  const AttentionMatch &match;
+  unsigned numDims;
+  Location loc;
+  llvm::SetVector<Value> captures;
+  // Of the region that is written.
+  Value score;
+  SmallVector<Value> dims;
+  Block::BlockArgListType captured;
+};
+} // namespace
+
+void RegionWriter::collect(ElementRef element) {
+  if (isEqual(element, match.product))
+    return;
+  if (element->value)
+    captures.insert(element->value);
+  for (ElementRef arg : element->args)
+    collect(arg);
+}
+
+static Value castFloat(OpBuilder &b, Location loc, Value value, Type type) {
+  unsigned from = value.getType().getIntOrFloatBitWidth();
+  unsigned to = type.getIntOrFloatBitWidth();
+  if (value.getType() == type)
+    return value;
+  if (from < to)
+    return arith::ExtFOp::create(b, loc, type, value);
+  return arith::TruncFOp::create(b, loc, type, value);
+}
+
+Value RegionWriter::emit(OpBuilder &b, ElementRef element) {
+  if (isEqual(element, match.product))
+    return castFloat(b, loc, score, element->type);
+  auto capture = [&] {
+    auto found = llvm::find(captures, element->value);
+    return captured[found - captures.begin()];
+  };
+  switch (element->kind) {
+  case Element::Leaf: {
+    SmallVector<Value> indices;
+    for (AffineExpr index : element->indices)
+      indices.push_back(emitIndex(b, index));
+    return tensor::ExtractOp::create(b, loc, capture(), indices);
+  }
+  case Element::Scalar:
+    return capture();
+  case Element::Index:
+    return emitIndex(b, element->indices.front());
+  case Element::Constant:
+    return arith::ConstantOp::create(b, loc, element->constant);
+  case Element::Apply:
+    break;
+  }
+  // A score that was rounded to a narrow type and back is not rounded.
+  if (element->isa<arith::ExtFOp>() &&
+      isEqual(element->args.front(), match.product))
+    return castFloat(b, loc, score, element->type);
+  OperationState state(loc, element->op->getName());
+  for (ElementRef arg : element->args)
+    state.operands.push_back(emit(b, arg));
+  state.addTypes(element->type);
+  state.addAttributes(element->op->getAttrs());
+  return b.create(state)->getResult(0);
+}
+
+void RegionWriter::write(OpBuilder &b, Region &region, ElementRef element,
+                         bool isScore) {
+  OpBuilder::InsertionGuard guard(b);
+  SmallVector<Type> types(kNumIndexArgs, b.getIndexType());
+  if (isScore)
+    types.insert(types.begin(), b.getF32Type());
+  llvm::append_range(types, getCaptures().getTypes());
+  Block *block = b.createBlock(&region, {}, types,
+                               SmallVector<Location>(types.size(), loc));
+  unsigned first = isScore ? 1 : 0;
+  score = isScore ? block->getArgument(0) : Value();
+  captured = block->getArguments().drop_front(first + kNumIndexArgs);
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  dims.assign(numDims, zero);
+  for (auto [i, position] : llvm::enumerate(
+           ArrayRef<int>{match.batch, match.head, match.query, match.key}))
+    if (position >= 0)
+      dims[position] = block->getArgument(first + i);
+  Value result = emit(b, element);
+  if (isScore)
+    result = castFloat(b, loc, result, b.getF32Type());
+  else if (match.isHidden) {
+    Value yes = arith::ConstantIntOp::create(b, loc, 1, 1);
+    result = arith::XOrIOp::create(b, loc, result, yes);
+  }
+  YieldOp::create(b, loc, result);
+}
+
+//===----------------------------------------------------------------------===//
+// The op
+//===----------------------------------------------------------------------===//
+
+static Type getElement(Value value) {
+  return cast<ShapedType>(value.getType()).getElementType();
+}
+
+/// The size of an axis, or `otherwise` if the operand has none.
+static int64_t getSize(const AttentionOperand &operand, Axis axis,
+                       int64_t otherwise = 1) {
+  auto found = llvm::find(operand.axes, axis);
+  return found == operand.axes.end()
+             ? otherwise
+             : cast<ShapedType>(operand.tensor.getType())
+                   .getDimSize(found - operand.axes.begin());
+}
+
+/// Whether all of the operands have the same size along an axis, as far as
+/// sizes are known.
+static bool isOneSize(ArrayRef<const AttentionOperand *> operands, Axis axis) {
+  int64_t size = ShapedType::kDynamic;
+  for (const AttentionOperand *operand : operands) {
+    int64_t own = getSize(*operand, axis, ShapedType::kDynamic);
+    if (!ShapedType::isDynamic(size) && !ShapedType::isDynamic(own) &&
+        own != size)
+      return false;
+    size = ShapedType::isDynamic(own) ? size : own;
+  }
+  return true;
+}
+
+/// Says why the op cannot have these operands; empty if it can.
+static std::string checkOperands(const AttentionMatch &match) {
+  Type type = getElement(match.q.tensor);
+  if (getElement(match.k.tensor) != type || getElement(match.v.tensor) != type)
+    return "queries, keys and values have different element types";
+  if (!isSupportedInputType(type) ||
+      !isSupportedOutputType(getElement(match.out.tensor), type))
+    return "attn.sdpa has no such element types";
+  // A map may read a part of a tensor only.
+  if (!isOneSize({&match.q, &match.k, &match.v}, Axis::Batch) ||
+      !isOneSize({&match.q, &match.out}, Axis::Row) ||
+      !isOneSize({&match.k, &match.v}, Axis::Row) ||
+      !isOneSize({&match.q, &match.k}, Axis::Dim) ||
+      !isOneSize({&match.v, &match.out}, Axis::Dim))
+    return "the products read a part of their operands only";
+  bool isShared = !llvm::is_contained(match.k.axes, Axis::Head);
+  if (match.k.group != match.v.group ||
+      isShared == llvm::is_contained(match.v.axes, Axis::Head))
+    return "keys and values are shared by different numbers of heads";
+  int64_t queries = getSize(match.q, Axis::Head);
+  for (const AttentionOperand *operand : {&match.k, &match.v})
+    if (operand->group != 1 &&
+        (ShapedType::isDynamic(queries) ||
+         getSize(*operand, Axis::Head) * operand->group != queries))
+      return "heads of keys and values are not shared by equal numbers of "
+             "query heads";
+  return "";
+}
+
+static void build(AttentionMatch &match, unsigned numDims) {
+  Operation *replaced = match.out.tensor.getDefiningOp();
+  OpBuilder b(replaced);
+  Location loc = replaced->getLoc();
+  Layout layout = chooseLayout(match);
+  Axes order = getAxes(layout);
+  Value q = toLayout(b, loc, match.q, order),
+        k = toLayout(b, loc, match.k, order),
+        v = toLayout(b, loc, match.v, order);
+  DimOrder dims = getDimOrder(layout);
+  auto qType = cast<RankedTensorType>(q.getType());
+  SmallVector<int64_t> shape(qType.getShape());
+  shape[dims.dim] = cast<ShapedType>(v.getType()).getDimSize(dims.dim);
+  auto type = RankedTensorType::get(shape, getElement(match.out.tensor));
+
+  RegionWriter writer(match, numDims, loc);
+  bool hasScoreMod = !isEqual(skipCasts(match.scores), match.product);
+  if (hasScoreMod)
+    writer.collect(match.scores);
+  if (match.visible)
+    writer.collect(match.visible);
+  auto op = SdpaOp::create(b, loc, type, Type(), q, k, v, Value(), Value(),
+                           Value(), Value(), writer.getCaptures(), ValueRange(),
+                           layout, MaskAttr(), b.getF32FloatAttr(match.scale));
+  if (hasScoreMod)
+    writer.write(b, op.getScoreMod(), match.scores, /*isScore=*/true);
+  if (match.visible)
+    writer.write(b, op.getMaskMod(), match.visible, /*isScore=*/false);
+  Value result = fromLayout(b, loc, op.getOut(), match, order);
+  match.out.tensor.replaceAllUsesWith(result);
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct RaiseToAttnPass : fa4::attn::impl::RaiseToAttnBase<RaiseToAttnPass> {
+  void runOnOperation() override;
+
+private:
+  /// Raises what `op` is the second product of. A remark says why not, where
+  /// it looks like attention.
+  void raise(linalg::LinalgOp op);
+};
+
+/// Erases what nothing uses any more, from the end on.
+void eraseDeadOps(Operation *root) {
+  SmallVector<Operation *> ops;
+  root->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (op != root)
+      ops.push_back(op);
+    // The body of an operation goes with it.
+    return isa<linalg::LinalgDialect>(op->getDialect()) ? WalkResult::skip()
+                                                        : WalkResult::advance();
+  });
+  for (Operation *op : llvm::reverse(ops))
+    if (isOpTriviallyDead(op) &&
+        isa<linalg::LinalgDialect, tensor::TensorDialect, arith::ArithDialect,
+            math::MathDialect>(op->getDialect()))
+      op->erase();
+}
+
+} // namespace
+
+void RaiseToAttnPass::raise(linalg::LinalgOp op) {
+  std::string reason;
+  // Heads that are merged with batches first: the other attempt takes each of
+  // them for a batch, and does not see which of them share keys.
+  SmallVector<int64_t> attempts = {findMergedHeads(op), 0};
+  for (int64_t mergedHeads : ArrayRef(attempts).drop_front(!attempts[0])) {
+    SmallVector<int64_t> sizes = getAttentionSizes(op, mergedHeads);
+    ElementTracer tracer(&getContext(), sizes);
+    AttentionMatch match;
+    if (!matchAttention(op, tracer, mergedHeads, match, reason))
+      continue;
+    reason = checkOperands(match);
+    if (reason.empty())
+      return build(match, sizes.size());
+  }
+  if (!reason.empty())
+    op->emitRemark("not raised to attn.sdpa: ") << reason;
+}
+
+void RaiseToAttnPass::runOnOperation() {
+  SmallVector<linalg::LinalgOp> ops;
+  getOperation()->walk([&](linalg::LinalgOp op) { ops.push_back(op); });
+  for (linalg::LinalgOp op : ops)
+    raise(op);
+  eraseDeadOps(getOperation());
+}

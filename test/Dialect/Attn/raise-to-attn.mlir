@@ -1,0 +1,1949 @@
+// What raise-to-attn finds. test/python/test_raise.py compares each function with what
+// becomes of it, in numbers.
+//
+// RUN: fa4-opt %s --raise-to-attn --split-input-file | FileCheck %s
+
+// CHECK-LABEL: func.func @decomposed(
+// CHECK-NOT: linalg.generic
+// CHECK: attn.sdpa %arg0, %arg1, %arg2 layout<bhsd> scale(1.000000e+00) :
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @decomposed(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @late_quotient(
+// CHECK-NOT: linalg.generic
+// CHECK: attn.sdpa %arg0, %arg1, %arg2 layout<bhsd>
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @late_quotient(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %u0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %u0 = linalg.fill ins(%zero : f32) outs(%u0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %u = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%pe, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%u0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  %oe = tensor.empty() : tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, d) -> (b, h, i, d)>, affine_map<(b, h, i, d) -> (b, h, i)>, affine_map<(b, h, i, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%u, %pl : tensor<2x2x6x4xf32>, tensor<2x2x6xf32>) outs(%oe : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @late_quotient_transposed(
+// CHECK-NOT: linalg.generic
+// CHECK: attn.sdpa %arg0, %arg1, %arg2 layout<bhsd>
+// CHECK: linalg.transpose
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @late_quotient_transposed(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>) -> tensor<2x6x2x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %u0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %u0 = linalg.fill ins(%zero : f32) outs(%u0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %u = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%pe, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%u0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  %oe = tensor.empty() : tensor<2x6x2x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, i, h, d) -> (b, h, i, d)>, affine_map<(b, i, h, d) -> (b, h, i)>, affine_map<(b, i, h, d) -> (b, i, h, d)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%u, %pl : tensor<2x2x6x4xf32>, tensor<2x2x6xf32>) outs(%oe : tensor<2x6x2x4xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x6x2x4xf32>
+  return %o : tensor<2x6x2x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @reciprocal(
+// CHECK-NOT: linalg.generic
+// CHECK: attn.sdpa
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @reciprocal(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %one = arith.constant 1.0 : f32
+    %i = arith.divf %one, %m : f32
+    %y = arith.mulf %a, %i : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @bshd(
+// CHECK-NOT: linalg.generic
+// CHECK: attn.sdpa %arg0, %arg1, %arg2 layout<bshd>
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @bshd(%q: tensor<2x6x2x4xf32>, %k: tensor<2x8x2x4xf32>, %v: tensor<2x8x2x4xf32>) -> tensor<2x6x2x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, i, h, d)>, affine_map<(b, h, i, j, d) -> (b, j, h, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x6x2x4xf32>, tensor<2x8x2x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x6x2x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x6x2x4xf32>) -> tensor<2x6x2x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, j, h, d)>, affine_map<(b, h, i, j, d) -> (b, i, h, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x8x2x4xf32>) outs(%o0 : tensor<2x6x2x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x6x2x4xf32>
+  return %o : tensor<2x6x2x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @sbhd(
+// CHECK-NOT: linalg.generic
+// CHECK: attn.sdpa %arg0, %arg1, %arg2 layout<sbhd>
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @sbhd(%q: tensor<6x2x2x4xf32>, %k: tensor<8x2x2x4xf32>, %v: tensor<8x2x2x4xf32>) -> tensor<6x2x2x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (i, b, h, d)>, affine_map<(b, h, i, j, d) -> (j, b, h, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<6x2x2x4xf32>, tensor<8x2x2x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<6x2x2x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<6x2x2x4xf32>) -> tensor<6x2x2x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (j, b, h, d)>, affine_map<(b, h, i, j, d) -> (i, b, h, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<8x2x2x4xf32>) outs(%o0 : tensor<6x2x2x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<6x2x2x4xf32>
+  return %o : tensor<6x2x2x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @keys_transposed(
+// CHECK-NOT: linalg.generic
+// CHECK: linalg.transpose ins(%arg1
+// CHECK: attn.sdpa
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @keys_transposed(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x4x8xf32>, %v: tensor<2x2x8x4xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, d, j)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x2x4x8xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @factors_swapped(
+// CHECK-NOT: linalg.generic
+// CHECK: attn.sdpa %arg0, %arg1, %arg2 layout<bhsd>
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @factors_swapped(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%k, %q : tensor<2x2x8x4xf32>, tensor<2x2x6x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%v, %p : tensor<2x2x8x4xf32>, tensor<2x2x6x8xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @scaled(
+// CHECK-NOT: linalg.generic
+// CHECK: scale(1.250000e-01) :
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @scaled(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %sxe = tensor.empty() : tensor<2x2x6x8xf32>
+  %sx = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%sxe : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %f = arith.constant 0.125 : f32
+    %y = arith.mulf %a, %f : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%sx : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%sx, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @divided(
+// CHECK-NOT: linalg.generic
+// CHECK: scale(5.000000e-01) :
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @divided(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %sxe = tensor.empty() : tensor<2x2x6x8xf32>
+  %sx = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%sxe : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %f = arith.constant 2.0 : f32
+    %y = arith.divf %a, %f : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%sx : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%sx, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @scaled_on_tensors(
+// CHECK-NOT: linalg.generic
+// CHECK: scale(5.000000e-01) :
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @scaled_on_tensors(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %f = arith.constant dense<0.5> : tensor<2x2x6x8xf32>
+  %sx = arith.mulf %s, %f : tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%sx : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%sx, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @scaled_by_argument(
+// CHECK-NOT: linalg.generic
+// CHECK: captures(%arg3 : f32)
+// CHECK: score_mod(%score: f32
+// CHECK: arith.mulf %score
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @scaled_by_argument(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>, %f: f32) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %sxe = tensor.empty() : tensor<2x2x6x8xf32>
+  %sx = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> ()>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s, %f : tensor<2x2x6x8xf32>, f32) outs(%sxe : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %t0: f32, %c: f32):
+    %y = arith.mulf %a, %t0 : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%sx : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%sx, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @causal(
+// CHECK-NOT: linalg.generic
+// CHECK: mask_mod(%b: index, %h: index, %i: index, %j: index)
+// CHECK: arith.cmpi ule, %j, %i
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @causal(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %sxe = tensor.empty() : tensor<2x2x6x8xf32>
+  %sx = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%sxe : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %i = linalg.index 2 : index
+    %j = linalg.index 3 : index
+    %m = arith.cmpi ule, %j, %i : index
+    %inf = arith.constant 0xFF800000 : f32
+    %y = arith.select %m, %a, %inf : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%sx : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%sx, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @causal_added(
+// CHECK-NOT: linalg.generic
+// CHECK: mask_mod
+// CHECK: arith.cmpi ugt, %j, %i
+// CHECK: arith.xori
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @causal_added(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %sxe = tensor.empty() : tensor<2x2x6x8xf32>
+  %sx = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%sxe : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %i = linalg.index 2 : index
+    %j = linalg.index 3 : index
+    %m = arith.cmpi ugt, %j, %i : index
+    %inf = arith.constant 0xFF800000 : f32
+    %z = arith.constant 0.0 : f32
+    %w = arith.select %m, %inf, %z : f32
+    %y = arith.addf %a, %w : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%sx : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%sx, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @window(
+// CHECK-NOT: linalg.generic
+// CHECK: mask_mod
+// CHECK: arith.andi
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @window(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %sxe = tensor.empty() : tensor<2x2x6x8xf32>
+  %sx = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%sxe : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %i = linalg.index 2 : index
+    %j = linalg.index 3 : index
+    %inf = arith.constant 0xFF800000 : f32
+    %two = arith.constant 2 : index
+    %l = arith.addi %j, %two : index
+    %m0 = arith.cmpi ule, %j, %i : index
+    %m1 = arith.cmpi uge, %l, %i : index
+    %m = arith.andi %m0, %m1 : i1
+    %y = arith.select %m, %a, %inf : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%sx : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%sx, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @scaled_and_causal(
+// CHECK-NOT: linalg.generic
+// CHECK: scale(1.250000e-01)
+// CHECK: mask_mod
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @scaled_and_causal(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %sye = tensor.empty() : tensor<2x2x6x8xf32>
+  %sy = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%sye : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %f = arith.constant 0.125 : f32
+    %y = arith.mulf %a, %f : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %sxe = tensor.empty() : tensor<2x2x6x8xf32>
+  %sx = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%sy : tensor<2x2x6x8xf32>) outs(%sxe : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %i = linalg.index 2 : index
+    %j = linalg.index 3 : index
+    %m = arith.cmpi ule, %j, %i : index
+    %inf = arith.constant 0xFF800000 : f32
+    %y = arith.select %m, %a, %inf : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%sx : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%sx, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @finite_mask(
+// CHECK-NOT: linalg.generic
+// CHECK: score_mod
+// CHECK: arith.select
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @finite_mask(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %sxe = tensor.empty() : tensor<2x2x6x8xf32>
+  %sx = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%sxe : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %i = linalg.index 2 : index
+    %j = linalg.index 3 : index
+    %m = arith.cmpi ule, %j, %i : index
+    %inf = arith.constant -1.0e9 : f32
+    %y = arith.select %m, %a, %inf : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%sx : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%sx, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @soft_cap(
+// CHECK-NOT: linalg.generic
+// CHECK: scale(5.000000e-02)
+// CHECK: score_mod
+// CHECK: math.tanh %score
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @soft_cap(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %sxe = tensor.empty() : tensor<2x2x6x8xf32>
+  %sx = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%sxe : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %f = arith.constant 20.0 : f32
+    %d = arith.divf %a, %f : f32
+    %t = math.tanh %d : f32
+    %y = arith.mulf %t, %f : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%sx : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%sx, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @alibi(
+// CHECK-NOT: linalg.generic
+// CHECK: captures(%arg3 : tensor<2xf32>)
+// CHECK: tensor.extract %{{.*}}[%h]
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @alibi(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>, %slopes: tensor<2xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %sxe = tensor.empty() : tensor<2x2x6x8xf32>
+  %sx = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (h)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s, %slopes : tensor<2x2x6x8xf32>, tensor<2xf32>) outs(%sxe : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %t0: f32, %c: f32):
+    %i = linalg.index 2 : index
+    %j = linalg.index 3 : index
+    %d = arith.subi %j, %i : index
+    %di = arith.index_cast %d : index to i32
+    %df = arith.sitofp %di : i32 to f32
+    %w = arith.mulf %t0, %df : f32
+    %y = arith.addf %a, %w : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%sx : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%sx, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @bias(
+// CHECK-NOT: linalg.generic
+// CHECK: captures(%arg3 : tensor<2x6x8xf32>)
+// CHECK: tensor.extract %{{.*}}[%h, %i, %j]
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @bias(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>, %bias: tensor<2x6x8xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %sxe = tensor.empty() : tensor<2x2x6x8xf32>
+  %sx = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s, %bias : tensor<2x2x6x8xf32>, tensor<2x6x8xf32>) outs(%sxe : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %t0: f32, %c: f32):
+    %y = arith.addf %a, %t0 : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%sx : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%sx, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @mask_tensor(
+// CHECK-NOT: linalg.generic
+// CHECK: captures(%arg3 : tensor<6x8xi1>)
+// CHECK: mask_mod
+// CHECK: tensor.extract %{{.*}}[%i, %j]
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @mask_tensor(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>, %mask: tensor<6x8xi1>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %sxe = tensor.empty() : tensor<2x2x6x8xf32>
+  %sx = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (i, j)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s, %mask : tensor<2x2x6x8xf32>, tensor<6x8xi1>) outs(%sxe : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %t0: i1, %c: f32):
+    %inf = arith.constant 0xFF800000 : f32
+    %y = arith.select %t0, %a, %inf : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%sx : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%sx, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @grouped_by_map(
+// CHECK-NOT: linalg.generic
+// CHECK: attn.sdpa %arg0, %arg1, %arg2 layout<bhsd>
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @grouped_by_map(%q: tensor<2x4x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>) -> tensor<2x4x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x4x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x4x6x8xf32>) -> tensor<2x4x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h floordiv 2, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x4x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x4x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x4x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x4x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%s : tensor<2x4x6x8xf32>) outs(%pm0 : tensor<2x4x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x4x6xf32>
+  %pe0 = tensor.empty() : tensor<2x4x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s, %pm : tensor<2x4x6x8xf32>, tensor<2x4x6xf32>) outs(%pe0 : tensor<2x4x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x4x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x4x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x4x6x8xf32>) outs(%pl0 : tensor<2x4x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x4x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x4x6x8xf32>, tensor<2x4x6xf32>) outs(%pe0 : tensor<2x4x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x4x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x4x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x4x6x4xf32>) -> tensor<2x4x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h floordiv 2, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x4x6x8xf32>, tensor<2x2x8x4xf32>) outs(%o0 : tensor<2x4x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x4x6x4xf32>
+  return %o : tensor<2x4x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @grouped_by_broadcast(
+// CHECK-NOT: linalg.generic
+// CHECK: attn.sdpa %arg0, %arg1, %arg2 layout<bhsd>
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @grouped_by_broadcast(%q: tensor<2x4x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>) -> tensor<2x4x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %kke = tensor.empty() : tensor<2x2x2x8x4xf32>
+  %kkb = linalg.broadcast ins(%k : tensor<2x2x8x4xf32>) outs(%kke : tensor<2x2x2x8x4xf32>) dimensions = [2]
+  %kk = tensor.collapse_shape %kkb [[0], [1, 2], [3], [4]] : tensor<2x2x2x8x4xf32> into tensor<2x4x8x4xf32>
+  %vve = tensor.empty() : tensor<2x2x2x8x4xf32>
+  %vvb = linalg.broadcast ins(%v : tensor<2x2x8x4xf32>) outs(%vve : tensor<2x2x2x8x4xf32>) dimensions = [2]
+  %vv = tensor.collapse_shape %vvb [[0], [1, 2], [3], [4]] : tensor<2x2x2x8x4xf32> into tensor<2x4x8x4xf32>
+  %s0e = tensor.empty() : tensor<2x4x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x4x6x8xf32>) -> tensor<2x4x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %kk : tensor<2x4x6x4xf32>, tensor<2x4x8x4xf32>) outs(%s0 : tensor<2x4x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x4x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x4x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%s : tensor<2x4x6x8xf32>) outs(%pm0 : tensor<2x4x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x4x6xf32>
+  %pe0 = tensor.empty() : tensor<2x4x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s, %pm : tensor<2x4x6x8xf32>, tensor<2x4x6xf32>) outs(%pe0 : tensor<2x4x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x4x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x4x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x4x6x8xf32>) outs(%pl0 : tensor<2x4x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x4x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x4x6x8xf32>, tensor<2x4x6xf32>) outs(%pe0 : tensor<2x4x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x4x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x4x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x4x6x4xf32>) -> tensor<2x4x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %vv : tensor<2x4x6x8xf32>, tensor<2x4x8x4xf32>) outs(%o0 : tensor<2x4x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x4x6x4xf32>
+  return %o : tensor<2x4x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @one_head_of_keys(
+// CHECK-NOT: linalg.generic
+// CHECK: tensor.expand_shape %arg1
+// CHECK: attn.sdpa
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @one_head_of_keys(%q: tensor<2x2x6x4xf32>, %k: tensor<2x8x4xf32>, %v: tensor<2x8x4xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x8x4xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @merged_heads(
+// CHECK-NOT: linalg.generic
+// CHECK: attn.sdpa %arg0, %arg1, %arg2 layout<bhsd>
+// CHECK: captures(%arg3 : tensor<2x1x6x8xf32>)
+// CHECK: tensor.extract %{{.*}}[%b, %{{.*}}, %i, %j]
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @merged_heads(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>, %bias: tensor<2x1x6x8xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %q3 = tensor.collapse_shape %q [[0, 1], [2], [3]] : tensor<2x2x6x4xf32> into tensor<4x6x4xf32>
+  %k3 = tensor.collapse_shape %k [[0, 1], [2], [3]] : tensor<2x2x8x4xf32> into tensor<4x8x4xf32>
+  %v3 = tensor.collapse_shape %v [[0, 1], [2], [3]] : tensor<2x2x8x4xf32> into tensor<4x8x4xf32>
+  %s0e = tensor.empty() : tensor<4x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<4x6x8xf32>) -> tensor<4x6x8xf32>
+  %s = linalg.batch_matmul
+    indexing_maps = [affine_map<(b, i, j, d) -> (b, i, d)>, affine_map<(b, i, j, d) -> (b, j, d)>, affine_map<(b, i, j, d) -> (b, i, j)>]
+    ins(%q3, %k3 : tensor<4x6x4xf32>, tensor<4x8x4xf32>) outs(%s0 : tensor<4x6x8xf32>) -> tensor<4x6x8xf32>
+  %s4 = tensor.expand_shape %s [[0, 1], [2], [3]] output_shape [2, 2, 6, 8] : tensor<4x6x8xf32> into tensor<2x2x6x8xf32>
+  %sxe = tensor.empty() : tensor<2x2x6x8xf32>
+  %sx = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, 0, i, j)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s4, %bias : tensor<2x2x6x8xf32>, tensor<2x1x6x8xf32>) outs(%sxe : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %t0: f32, %c: f32):
+    %y = arith.addf %a, %t0 : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pe = tensor.empty() : tensor<2x2x6x8xf32>
+  %p4 = linalg.softmax dimension(3) ins(%sx : tensor<2x2x6x8xf32>) outs(%pe : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %p = tensor.collapse_shape %p4 [[0, 1], [2], [3]] : tensor<2x2x6x8xf32> into tensor<4x6x8xf32>
+  %o0e = tensor.empty() : tensor<4x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<4x6x4xf32>) -> tensor<4x6x4xf32>
+  %o3 = linalg.batch_matmul ins(%p, %v3 : tensor<4x6x8xf32>, tensor<4x8x4xf32>) outs(%o0 : tensor<4x6x4xf32>) -> tensor<4x6x4xf32>
+  %o = tensor.expand_shape %o3 [[0, 1], [2], [3]] output_shape [2, 2, 6, 4] : tensor<4x6x4xf32> into tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @merged_grouped_heads(
+// CHECK-NOT: linalg.generic
+// CHECK: attn.sdpa %arg0, %arg1, %arg2 layout<bhsd>
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @merged_grouped_heads(%q: tensor<2x4x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>, %bias: tensor<2x1x6x8xf32>) -> tensor<2x4x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %kke = tensor.empty() : tensor<2x2x2x8x4xf32>
+  %kkb = linalg.broadcast ins(%k : tensor<2x2x8x4xf32>) outs(%kke : tensor<2x2x2x8x4xf32>) dimensions = [2]
+  %kk = tensor.collapse_shape %kkb [[0], [1, 2], [3], [4]] : tensor<2x2x2x8x4xf32> into tensor<2x4x8x4xf32>
+  %vve = tensor.empty() : tensor<2x2x2x8x4xf32>
+  %vvb = linalg.broadcast ins(%v : tensor<2x2x8x4xf32>) outs(%vve : tensor<2x2x2x8x4xf32>) dimensions = [2]
+  %vv = tensor.collapse_shape %vvb [[0], [1, 2], [3], [4]] : tensor<2x2x2x8x4xf32> into tensor<2x4x8x4xf32>
+  %q3 = tensor.collapse_shape %q [[0, 1], [2], [3]] : tensor<2x4x6x4xf32> into tensor<8x6x4xf32>
+  %k3 = tensor.collapse_shape %kk [[0, 1], [2], [3]] : tensor<2x4x8x4xf32> into tensor<8x8x4xf32>
+  %v3 = tensor.collapse_shape %vv [[0, 1], [2], [3]] : tensor<2x4x8x4xf32> into tensor<8x8x4xf32>
+  %s0e = tensor.empty() : tensor<8x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<8x6x8xf32>) -> tensor<8x6x8xf32>
+  %s = linalg.batch_matmul
+    indexing_maps = [affine_map<(b, i, j, d) -> (b, i, d)>, affine_map<(b, i, j, d) -> (b, j, d)>, affine_map<(b, i, j, d) -> (b, i, j)>]
+    ins(%q3, %k3 : tensor<8x6x4xf32>, tensor<8x8x4xf32>) outs(%s0 : tensor<8x6x8xf32>) -> tensor<8x6x8xf32>
+  %s4 = tensor.expand_shape %s [[0, 1], [2], [3]] output_shape [2, 4, 6, 8] : tensor<8x6x8xf32> into tensor<2x4x6x8xf32>
+  %sxe = tensor.empty() : tensor<2x4x6x8xf32>
+  %sx = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, 0, i, j)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s4, %bias : tensor<2x4x6x8xf32>, tensor<2x1x6x8xf32>) outs(%sxe : tensor<2x4x6x8xf32>) {
+  ^bb0(%a: f32, %t0: f32, %c: f32):
+    %y = arith.addf %a, %t0 : f32
+    linalg.yield %y : f32
+  } -> tensor<2x4x6x8xf32>
+  %pe = tensor.empty() : tensor<2x4x6x8xf32>
+  %p4 = linalg.softmax dimension(3) ins(%sx : tensor<2x4x6x8xf32>) outs(%pe : tensor<2x4x6x8xf32>) -> tensor<2x4x6x8xf32>
+  %p = tensor.collapse_shape %p4 [[0, 1], [2], [3]] : tensor<2x4x6x8xf32> into tensor<8x6x8xf32>
+  %o0e = tensor.empty() : tensor<8x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<8x6x4xf32>) -> tensor<8x6x4xf32>
+  %o3 = linalg.batch_matmul ins(%p, %v3 : tensor<8x6x8xf32>, tensor<8x8x4xf32>) outs(%o0 : tensor<8x6x4xf32>) -> tensor<8x6x4xf32>
+  %o = tensor.expand_shape %o3 [[0, 1], [2], [3]] output_shape [2, 4, 6, 4] : tensor<8x6x4xf32> into tensor<2x4x6x4xf32>
+  return %o : tensor<2x4x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @merged_and_grouped_at_once(
+// CHECK-NOT: linalg.generic
+// CHECK: attn.sdpa %arg0, %arg1, %arg2 layout<bhsd>
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @merged_and_grouped_at_once(%q: tensor<2x4x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>, %bias: tensor<2x1x6x8xf32>) -> tensor<2x4x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %k3e = tensor.empty() : tensor<2x2x2x8x4xf32>
+  %k3b = linalg.broadcast ins(%k : tensor<2x2x8x4xf32>) outs(%k3e : tensor<2x2x2x8x4xf32>) dimensions = [2]
+  %k3 = tensor.collapse_shape %k3b [[0, 1, 2], [3], [4]] : tensor<2x2x2x8x4xf32> into tensor<8x8x4xf32>
+  %v3e = tensor.empty() : tensor<2x2x2x8x4xf32>
+  %v3b = linalg.broadcast ins(%v : tensor<2x2x8x4xf32>) outs(%v3e : tensor<2x2x2x8x4xf32>) dimensions = [2]
+  %v3 = tensor.collapse_shape %v3b [[0, 1, 2], [3], [4]] : tensor<2x2x2x8x4xf32> into tensor<8x8x4xf32>
+  %q3 = tensor.collapse_shape %q [[0, 1], [2], [3]] : tensor<2x4x6x4xf32> into tensor<8x6x4xf32>
+  %s0e = tensor.empty() : tensor<8x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<8x6x8xf32>) -> tensor<8x6x8xf32>
+  %s = linalg.batch_matmul
+    indexing_maps = [affine_map<(b, i, j, d) -> (b, i, d)>, affine_map<(b, i, j, d) -> (b, j, d)>, affine_map<(b, i, j, d) -> (b, i, j)>]
+    ins(%q3, %k3 : tensor<8x6x4xf32>, tensor<8x8x4xf32>) outs(%s0 : tensor<8x6x8xf32>) -> tensor<8x6x8xf32>
+  %s4 = tensor.expand_shape %s [[0, 1], [2], [3]] output_shape [2, 4, 6, 8] : tensor<8x6x8xf32> into tensor<2x4x6x8xf32>
+  %sxe = tensor.empty() : tensor<2x4x6x8xf32>
+  %sx = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, 0, i, j)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s4, %bias : tensor<2x4x6x8xf32>, tensor<2x1x6x8xf32>) outs(%sxe : tensor<2x4x6x8xf32>) {
+  ^bb0(%a: f32, %t0: f32, %c: f32):
+    %y = arith.addf %a, %t0 : f32
+    linalg.yield %y : f32
+  } -> tensor<2x4x6x8xf32>
+  %pe = tensor.empty() : tensor<2x4x6x8xf32>
+  %p4 = linalg.softmax dimension(3) ins(%sx : tensor<2x4x6x8xf32>) outs(%pe : tensor<2x4x6x8xf32>) -> tensor<2x4x6x8xf32>
+  %p = tensor.collapse_shape %p4 [[0, 1], [2], [3]] : tensor<2x4x6x8xf32> into tensor<8x6x8xf32>
+  %o0e = tensor.empty() : tensor<8x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<8x6x4xf32>) -> tensor<8x6x4xf32>
+  %o3 = linalg.batch_matmul ins(%p, %v3 : tensor<8x6x8xf32>, tensor<8x8x4xf32>) outs(%o0 : tensor<8x6x4xf32>) -> tensor<8x6x4xf32>
+  %o = tensor.expand_shape %o3 [[0, 1], [2], [3]] output_shape [2, 4, 6, 4] : tensor<8x6x4xf32> into tensor<2x4x6x4xf32>
+  return %o : tensor<2x4x6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @matrices(
+// CHECK-NOT: linalg.generic
+// CHECK: tensor.expand_shape %arg0
+// CHECK: attn.sdpa
+// CHECK: tensor.collapse_shape
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @matrices(%q: tensor<6x4xf32>, %k: tensor<8x4xf32>, %v: tensor<8x4xf32>) -> tensor<6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %kte = tensor.empty() : tensor<4x8xf32>
+  %kt = linalg.transpose ins(%k : tensor<8x4xf32>) outs(%kte : tensor<4x8xf32>) permutation = [1, 0]
+  %s0e = tensor.empty() : tensor<6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<6x8xf32>) -> tensor<6x8xf32>
+  %s = linalg.matmul ins(%q, %kt : tensor<6x4xf32>, tensor<4x8xf32>) outs(%s0 : tensor<6x8xf32>) -> tensor<6x8xf32>
+  %m0e = tensor.empty() : tensor<6xf32>
+  %m0 = linalg.fill ins(%ninf : f32) outs(%m0e : tensor<6xf32>) -> tensor<6xf32>
+  %m = linalg.reduce {arith.maximumf} ins(%s : tensor<6x8xf32>) outs(%m0 : tensor<6xf32>) dimensions = [1]
+  %be = tensor.empty() : tensor<6x8xf32>
+  %mb = linalg.broadcast ins(%m : tensor<6xf32>) outs(%be : tensor<6x8xf32>) dimensions = [1]
+  %d = linalg.sub ins(%s, %mb : tensor<6x8xf32>, tensor<6x8xf32>) outs(%be : tensor<6x8xf32>) -> tensor<6x8xf32>
+  %e = linalg.exp ins(%d : tensor<6x8xf32>) outs(%be : tensor<6x8xf32>) -> tensor<6x8xf32>
+  %l0e = tensor.empty() : tensor<6xf32>
+  %l0 = linalg.fill ins(%zero : f32) outs(%l0e : tensor<6xf32>) -> tensor<6xf32>
+  %l = linalg.reduce {arith.addf} ins(%e : tensor<6x8xf32>) outs(%l0 : tensor<6xf32>) dimensions = [1]
+  %lb = linalg.broadcast ins(%l : tensor<6xf32>) outs(%be : tensor<6x8xf32>) dimensions = [1]
+  %p = linalg.div ins(%e, %lb : tensor<6x8xf32>, tensor<6x8xf32>) outs(%be : tensor<6x8xf32>) -> tensor<6x8xf32>
+  %o0e = tensor.empty() : tensor<6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<6x4xf32>) -> tensor<6x4xf32>
+  %o = linalg.matmul ins(%p, %v : tensor<6x8xf32>, tensor<8x4xf32>) outs(%o0 : tensor<6x4xf32>) -> tensor<6x4xf32>
+  return %o : tensor<6x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @half_inputs(
+// CHECK-NOT: linalg.generic
+// CHECK: attn.sdpa %arg0, %arg1, %arg2 layout<bhsd>
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @half_inputs(%q: tensor<2x2x6x4xf16>, %k: tensor<2x2x8x4xf16>, %v: tensor<2x2x8x4xf16>) -> tensor<2x2x6x4xf16> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf16>, tensor<2x2x8x4xf16>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f16, %b: f16, %c: f32):
+    %a32 = arith.extf %a : f16 to f32
+    %b32 = arith.extf %b : f16 to f32
+    %x = arith.mulf %a32, %b32 : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %p16 = arith.truncf %p : tensor<2x2x6x8xf32> to tensor<2x2x6x8xf16>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o32 = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p16, %v : tensor<2x2x6x8xf16>, tensor<2x2x8x4xf16>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f16, %b: f16, %c: f32):
+    %a32 = arith.extf %a : f16 to f32
+    %b32 = arith.extf %b : f16 to f32
+    %x = arith.mulf %a32, %b32 : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  %o = arith.truncf %o32 : tensor<2x2x6x4xf32> to tensor<2x2x6x4xf16>
+  return %o : tensor<2x2x6x4xf16>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @half_scores(
+// CHECK-NOT: linalg.generic
+// CHECK: attn.sdpa %arg0, %arg1, %arg2 layout<bhsd> scale(1.000000e+00) :
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @half_scores(%q: tensor<2x2x6x4xf16>, %k: tensor<2x2x8x4xf16>, %v: tensor<2x2x8x4xf16>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s32 = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf16>, tensor<2x2x8x4xf16>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f16, %b: f16, %c: f32):
+    %a32 = arith.extf %a : f16 to f32
+    %b32 = arith.extf %b : f16 to f32
+    %x = arith.mulf %a32, %b32 : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %s16 = arith.truncf %s32 : tensor<2x2x6x8xf32> to tensor<2x2x6x8xf16>
+  %s = arith.extf %s16 : tensor<2x2x6x8xf16> to tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %p16 = arith.truncf %p : tensor<2x2x6x8xf32> to tensor<2x2x6x8xf16>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p16, %v : tensor<2x2x6x8xf16>, tensor<2x2x8x4xf16>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f16, %b: f16, %c: f32):
+    %a32 = arith.extf %a : f16 to f32
+    %b32 = arith.extf %b : f16 to f32
+    %x = arith.mulf %a32, %b32 : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// Sizes that are not known, and scores in f32 of inputs in bf16.
+// CHECK-LABEL: func.func @dynamic(
+// CHECK: attn.sdpa %arg0, %arg1, %arg2 layout<bshd> scale(1.000000e+00) : tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16> -> tensor<?x?x?x64xbf16>
+// CHECK-NEXT: return
+func.func @dynamic(%q: tensor<?x?x?x64xbf16>, %k: tensor<?x?x?x64xbf16>, %v: tensor<?x?x?x64xbf16>, %s0: tensor<?x?x?x?xf32>, %o0: tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xbf16> {
+  %zero = arith.constant 0.0 : f32
+  %s1 = linalg.fill ins(%zero : f32) outs(%s0 : tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, i, h, d)>, affine_map<(b, h, i, j, d) -> (b, j, h, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>) outs(%s1 : tensor<?x?x?x?xf32>) {
+  ^bb0(%a: bf16, %b: bf16, %c: f32):
+    %a32 = arith.extf %a : bf16 to f32
+    %b32 = arith.extf %b : bf16 to f32
+    %x = arith.mulf %b32, %a32 : f32
+    %y = arith.addf %x, %c : f32
+    linalg.yield %y : f32
+  } -> tensor<?x?x?x?xf32>
+  %p = linalg.softmax dimension(3) ins(%s : tensor<?x?x?x?xf32>) outs(%s0 : tensor<?x?x?x?xf32>) -> tensor<?x?x?x?xf32>
+  %p16 = arith.truncf %p : tensor<?x?x?x?xf32> to tensor<?x?x?x?xbf16>
+  %o1 = linalg.fill ins(%zero : f32) outs(%o0 : tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, d, j) -> (b, h, i, j)>, affine_map<(b, h, i, d, j) -> (b, j, h, d)>, affine_map<(b, h, i, d, j) -> (b, i, h, d)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%p16, %v : tensor<?x?x?x?xbf16>, tensor<?x?x?x64xbf16>) outs(%o1 : tensor<?x?x?x64xf32>) {
+  ^bb0(%a: bf16, %b: bf16, %c: f32):
+    %a32 = arith.extf %a : bf16 to f32
+    %b32 = arith.extf %b : bf16 to f32
+    %x = arith.mulf %a32, %b32 : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<?x?x?x64xf32>
+  %o16 = arith.truncf %o : tensor<?x?x?x64xf32> to tensor<?x?x?x64xbf16>
+  return %o16 : tensor<?x?x?x64xbf16>
+}

@@ -1,0 +1,111 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of test/Dialect/Attn/raise-to-attn.mlir compute the same before and after
+raise-to-attn, on the CPU; some also in the simulator. A run draws some of them, and FA4_MANY=1
+tries all."""
+
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+from fa4 import cpu, gpu
+from fa4.tools import ROOT, find_tool
+
+FORMS = {
+    re.search(r"func\.func @(\w+)", part)[1]: re.sub(r"^//.*\n", "", part, flags=re.MULTILINE)
+    for part in (ROOT / "test/Dialect/Attn/raise-to-attn.mlir").read_text().split("// -----")
+}
+
+
+def raised(text):
+    done = subprocess.run(
+        [find_tool("fa4-opt"), "--raise-to-attn", "--canonicalize"],
+        input=text,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0 and "attn.sdpa" in done.stdout, done.stderr
+    return done.stdout
+
+
+def without_softmax(text):
+    """The CPU path has no linalg.softmax: upstream's transform takes it apart."""
+    if "linalg.softmax" not in text:
+        return text
+    script = """
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %softmax = transform.structured.match ops{["linalg.softmax"]} in %root : (!transform.any_op) -> !transform.any_op
+    %parts = transform.structured.decompose_interface %softmax : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+}
+"""
+    done = subprocess.run(
+        [find_tool("fa4-opt"), "--transform-interpreter"],
+        input=text + script,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return re.sub(r"(?s)  module attributes \{transform.*?\n  \}\n", "", done.stdout)
+
+
+def draw(argument, rng):
+    """An array, or a number, for an argument of this type."""
+    if argument == "f32":
+        return 0.3
+    *shape, element = argument.removeprefix("tensor<").removesuffix(">").split("x")
+    shape = [int(size) for size in shape]
+    if element == "i1":
+        mask = rng.random(shape) < 0.6
+        mask[..., 0] = True  # A row that sees no key is NaN in one, and zero in the other.
+        return mask
+    return rng.standard_normal(shape).astype(cpu.dtype_of(element))
+
+
+@pytest.mark.turns(5)
+@pytest.mark.parametrize("name", [name for name in FORMS if name != "dynamic"])
+def test_raised_forms_compute_the_same(name, rng):
+    text = FORMS[name]
+    types = re.findall(r"%\w+: ([^,)]*(?:<[^>]*>)?)", text.split("->")[0])
+    arguments = [draw(type, rng) for type in types]
+    before = cpu.compile(without_softmax(text))[name](*arguments)
+    after = cpu.compile(raised(text))[name](*arguments)
+    tolerance = 2e-3 if "f16" in text else 1e-5
+    np.testing.assert_allclose(
+        np.asarray(after, np.float64), np.asarray(before, np.float64), atol=tolerance, rtol=tolerance
+    )
+
+
+# On the GPU: sizes that it has kernels for, and inputs of f16.
+SIZES = {"2x2x6x4x": "1x2x64x64x", "2x2x8x4x": "1x2x96x64x", "2x2x6x8x": "1x2x64x96x", "2x2x6x": "1x2x64x"}
+
+
+def for_gpu(text, name):
+    """The form on f16, with the arithmetic in f32 as it was, and the result rounded to f16."""
+    text = re.sub("|".join(SIZES), lambda match: SIZES[match[0]], text)
+    head = re.search(rf"func\.func @{name}\(%q: (\S+), %k: (\S+), %v: (\S+)\) -> (\S+) {{\n", text)
+    half = [type.replace("f32", "f16") for type in head.groups()]
+    arguments = ", ".join(f"%{n}16: {type}" for n, type in zip("qkv", half))
+    widened = "".join(
+        f"  %{n} = arith.extf %{n}16 : {narrow} to {wide}\n"
+        for n, narrow, wide in zip("qkv", half, head.groups())
+    )
+    text = text.replace(head[0], f"func.func @{name}({arguments}) -> {half[3]} {{\n{widened}")
+    returned = f"  %o16 = arith.truncf %o : {head[4]} to {half[3]}\n  return %o16 : {half[3]}\n"
+    return text.replace(f"  return %o : {head[4]}\n", returned)
+
+
+@pytest.mark.turns(5)
+@pytest.mark.parametrize("name", ["decomposed", "late_quotient", "scaled_and_causal", "window", "soft_cap"])
+def test_raised_forms_have_kernels(name, rng, tmp_path):
+    text = for_gpu(FORMS[name], name)
+    q, k, v = (rng.standard_normal((1, 2, n, 64)).astype(np.float16) for n in (64, 96, 96))
+    expected = cpu.compile(text)[name](q, k, v)
+    kernel = gpu.compile(raised(text), tmp_path, chip="sm_100a")
+    (out,) = gpu.simulate(kernel, {"q": q, "k": k, "v": v}, ["out"])
+    np.testing.assert_allclose(out.astype(np.float64), expected.astype(np.float64), atol=4e-3, rtol=4e-3)
