@@ -236,6 +236,7 @@ static std::vector<Mutation> mutate(const ProtocolModel &model) {
   std::vector<Mutation> mutations = mutateSteps(model);
   llvm::append_range(mutations, mutateAttributes(model.kernel));
   llvm::append_range(mutations, mutateFences(model.kernel));
+  llvm::append_range(mutations, mutateTurns(model.kernel));
   return mutations;
 }
 

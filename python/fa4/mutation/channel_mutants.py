@@ -15,6 +15,8 @@ from pathlib import Path
 
 from fa4 import gpu
 from fa4.cpu import CompileError
+from fa4.programs.gradient import Gradient
+from fa4.reference import Mask
 
 PASSES = {
     "roles": "tile-subtile,tile-lazy-rescale,tile-assign-work{{schedule={schedule}}},tile-warp-specialize",
@@ -24,6 +26,14 @@ PASSES = {
 # Programs of the tests, and schedules of their work tiles.
 PROGRAMS = {"attention": ("grid", "clc"), "gradient": ("grid",), "gemm": ("grid", "static", "clc")}
 INPUTS = gpu.ROOT / "test" / "Dialect" / "Tile" / "Inputs"
+# The kernels of gradients, whose work tiles take turns if they are deterministic, at the level where roles have places.
+GRADIENTS = {
+    f"backward-hd{head_dim}{'-deterministic' * deterministic}": Gradient(
+        head_dim=head_dim, mask=Mask.causal("bottom_right"), deterministic=deterministic
+    )
+    for head_dim in (64, 128)
+    for deterministic in (False, True)
+}
 
 
 @dataclass(frozen=True)
@@ -73,6 +83,11 @@ def programs(folder: Path) -> dict[str, Path]:
             pipeline = f"--pass-pipeline=builtin.module(tile.kernel({','.join(passes)}))"
             gpu.run_tool("fa4-opt", INPUTS / f"{program}-program.mlir", pipeline, "-o", file)
             files[f"{name}-{level}"] = file
+    for name, gradient in GRADIENTS.items():
+        source, file = folder / f"{name}.mlir", folder / f"{name}-allocate.mlir"
+        source.write_text(gradient.mlir())
+        gpu.run_tool("fa4-opt", source, "--attn-to-nvvm=to=allocate", "-o", file)
+        files[f"{name}-allocate"] = file
     return files
 
 
@@ -205,6 +220,18 @@ def _attribute(mutant):
     return None
 
 
+def _turn(mutant):
+    if mutant.operator == "move turn":
+        if mutant.text.startswith("await"):
+            return "a turn that is awaited behind other waits of the role, and still before the sums"
+        return "a turn that is passed on, when the sums are complete, before a stage is given back"
+    if mutant.operator == "wrong turn" and mutant.text.startswith("index"):
+        return "another element of the tensor that counts turns for each place, which no other place has"
+    if mutant.operator == "order":
+        return "work tiles, and with them their turns, in the other order"
+    return None
+
+
 def _fence(mutant):
     if mutant.operator == "move fence":
         return "a fence behind the writes and before the commit, in another place between them"
@@ -214,7 +241,7 @@ def _fence(mutant):
 def reason(mutant: ChannelMutant) -> str | None:
     """Returns the reason why an accepted mutant is a right kernel, or None if no class
     gives one."""
-    for check in (_weakened, _exchanged, _moved, _attribute, _fence):
+    for check in (_weakened, _exchanged, _moved, _attribute, _fence, _turn):
         if text := check(mutant):
             return text
     return None

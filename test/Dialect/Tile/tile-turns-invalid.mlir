@@ -745,3 +745,30 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], t
     tile.pass_turn %turn
   }
 }
+
+// -----
+
+// The place behind that of the block, of which the last one does not exist.
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x64xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    %next = arith.addi %row, %c128 : index
+    // expected-error@+1 {{takes turns of which it is not shown that they come: a place may be outside of the tensor that counts turns}}
+    %turn = tile.await_turn %turns[%next] of %i in %c0 to %last : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
+    tile.pass_turn %turn
+  }
+}

@@ -9,6 +9,8 @@
 #include "Protocol/MutantCheck.h"
 #include "Protocol/ModelEquality.h"
 #include "Protocol/ProtocolExplorer.h"
+#include "Protocol/TurnExplorer.h"
+#include "fa4/Dialect/Tile/Analysis/OutputCoverage.h"
 #include "mlir/IR/Verifier.h"
 #include <chrono>
 
@@ -80,7 +82,34 @@ MutantResult MutantChecker::check(const Mutation &mutation) {
     return result;
   }
   FailureOr<ProtocolModel> model = build(mutant.kernel, result.rule);
-  return succeeded(model) ? check(*model) : result;
+  if (failed(model))
+    return result;
+  result = check(*model);
+  if (mutation.isOfTurns && result.rule.empty() && !limits.rulesOnly)
+    checkTurns(mutant.kernel, result);
+  return result;
+}
+
+void MutantChecker::checkTurns(KernelOp kernel, MutantResult &result) const {
+  std::string error;
+  ScopedDiagnosticHandler handler(kernel.getContext(),
+                                  [&](Diagnostic &diagnostic) {
+                                    if (error.empty())
+                                      error = diagnostic.str();
+                                    return success();
+                                  });
+  if (failed(verifyOutputs(kernel)) && result.verifierSays.empty()) {
+    result.verifier = Verdict::Rejected;
+    result.verifierSays = error;
+  }
+  TurnStatistics statistics;
+  std::optional<ProtocolFinding> finding = exploreTurns(kernel, statistics);
+  if (finding && result.explorerSays.empty()) {
+    result.explorer = Verdict::Rejected;
+    result.explorerSays = finding->message;
+  }
+  if (!finding && statistics.gaveUp && result.explorer == Verdict::Accepted)
+    result.explorer = Verdict::Unknown;
 }
 
 MutantModule MutantChecker::apply(const IRChange &change) const {

@@ -72,6 +72,8 @@ public:
 
 private:
   MutantModule apply(const IRChange &change) const;
+  /// Adds what the proof and the explorer of turns say.
+  void checkTurns(KernelOp kernel, MutantResult &result) const;
   /// Builds the model, or sets `error` to the first error of the operations'
   /// verifiers.
   llvm::FailureOr<ProtocolModel> build(KernelOp kernel, std::string &error);

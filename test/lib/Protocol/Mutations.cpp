@@ -7,8 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Protocol/Mutations.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -60,6 +62,28 @@ LogicalResult IRChange::apply(const IRMapping &copies) const {
         target->setAttr(name, value);
       else
         target->removeAttr(name);
+    return success();
+  case AddToOperand: {
+    ImplicitLocOpBuilder b(target->getLoc(), target);
+    Value old = target->getOperand(operand);
+    Value number =
+        arith::ConstantOp::create(b, b.getIntegerAttr(old.getType(), delta));
+    target->setOperand(operand, arith::AddIOp::create(b, old, number));
+    return success();
+  }
+  case SetOperand:
+    target->setOperand(operand, copies.lookup(value));
+    return success();
+  case DropTurn:
+    cast<ReduceAddOp>(target).getTurnMutable().clear();
+    return success();
+  case EraseTurn:
+    for (Operation *user : llvm::make_early_inc_range(target->getUsers()))
+      if (auto sum = dyn_cast<ReduceAddOp>(user))
+        sum.getTurnMutable().clear();
+      else
+        user->erase();
+    target->erase();
     return success();
   }
   llvm_unreachable("covered");
@@ -441,4 +465,152 @@ std::vector<Mutation> fa4::tile::mutateFences(KernelOp kernel) {
   std::vector<Mutation> result;
   kernel.walk([&](FenceOp fence) { mutateFence(fence, result); });
   return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Turns
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class TurnMutator {
+public:
+  explicit TurnMutator(KernelOp kernel) : kernel(kernel) {}
+
+  std::vector<Mutation> run();
+
+private:
+  void add(StringRef kind, const Twine &text, IRChange change) {
+    Mutation mutation;
+    mutation.kind = kind.str();
+    mutation.text = text.str();
+    mutation.changeIR = std::move(change);
+    mutation.isOfTurns = true;
+    result.push_back(std::move(mutation));
+  }
+  void mutate(AwaitTurnOp await);
+  void move(Operation *op, const Twine &name);
+  void mutateOperands(AwaitTurnOp await);
+  void mutateOrder();
+
+  KernelOp kernel;
+  std::vector<Mutation> result;
+};
+
+} // namespace
+
+/// Moves the operation beyond its neighbours, to the ends of its block and out
+/// of its loop.
+void TurnMutator::move(Operation *op, const Twine &name) {
+  SmallVector<Operation *> before, behind;
+  for (Operation &other : *op->getBlock())
+    if (&other != op &&
+        (isOrdered(&other) || isa<ReduceAddOp, AwaitTurnOp, PassTurnOp>(other)))
+      (other.isBeforeInBlock(op) ? before : behind).push_back(&other);
+  auto to = [&](const Twine &where, IRChange::Kind kind, Operation *anchor) {
+    add("move turn", name + where, IRChange{kind, op, anchor, {}});
+  };
+  for (Operation *each : llvm::reverse(before))
+    to(" before " + each->getName().getStringRef(), IRChange::MoveBefore, each);
+  for (Operation *each : behind)
+    to(" behind " + each->getName().getStringRef(), IRChange::MoveBehind, each);
+  if (isa<scf::ForOp>(op->getParentOp())) {
+    to(" to before the loop", IRChange::MoveBefore, op->getParentOp());
+    to(" to behind the loop", IRChange::MoveBehind, op->getParentOp());
+  }
+}
+
+/// Who takes turns, and where: numbers that are one off, or a block of rows,
+/// and other coordinates.
+void TurnMutator::mutateOperands(AwaitTurnOp await) {
+  int64_t tile = 1;
+  for (auto extent : kernel.getGrid().getAsRange<ExtentAttr>())
+    tile = std::max(tile, extent.getTile());
+  auto addNumbers = [&](OpOperand &operand, const Twine &name, int64_t most) {
+    for (int64_t delta : {int64_t(-1), int64_t(1), -most, most})
+      if (std::abs(delta) == most || most > 1) {
+        IRChange change{IRChange::AddToOperand, await, nullptr, {}};
+        change.operand = operand.getOperandNumber();
+        change.delta = delta;
+        add("wrong turn", name + formatv(" {0}", delta), std::move(change));
+      }
+  };
+  addNumbers(await.getFirstMutable(), "first", 1);
+  addNumbers(await.getLastMutable(), "last", 1);
+  addNumbers(await.getTileMutable(), "tile", 1);
+  for (auto [i, index] : llvm::enumerate(await.getIndicesMutable()))
+    addNumbers(index, "index " + Twine(i), tile);
+  auto replace = [&](OpOperand &operand, const Twine &name, Value value) {
+    if (operand.get() == value)
+      return;
+    IRChange change{IRChange::SetOperand, await, nullptr, {}};
+    change.operand = operand.getOperandNumber();
+    change.value = value;
+    add("wrong turn", name, std::move(change));
+  };
+  Operation *coordinates = await.getTile().getDefiningOp();
+  ValueRange others =
+      coordinates
+          ? ValueRange(coordinates->getResults())
+          : cast<BlockArgument>(await.getTile()).getOwner()->getArguments();
+  for (auto [i, coordinate] : llvm::enumerate(others)) {
+    replace(await.getTileMutable(), "tile: coordinate " + Twine(i), coordinate);
+    replace(await.getFirstMutable(), "first: coordinate " + Twine(i),
+            coordinate);
+    replace(await.getLastMutable(), "last: coordinate " + Twine(i), coordinate);
+    for (auto [n, index] : llvm::enumerate(await.getIndicesMutable()))
+      replace(index, "index " + Twine(n) + ": coordinate " + Twine(i),
+              coordinate);
+  }
+  replace(await.getFirstMutable(), "first: last", await.getLast());
+  replace(await.getLastMutable(), "last: first", await.getFirst());
+}
+
+void TurnMutator::mutate(AwaitTurnOp await) {
+  PassTurnOp pass = await.getPass();
+  add("drop turn", "await and pass", {IRChange::EraseTurn, await, nullptr, {}});
+  add("drop turn", "pass", {IRChange::Erase, pass, nullptr, {}});
+  for (Operation *user : await.getTurn().getUsers())
+    if (isa<ReduceAddOp>(user))
+      add("drop turn", "of the sum", {IRChange::DropTurn, user, nullptr, {}});
+  add("duplicate turn", "await", {IRChange::Duplicate, await, nullptr, {}});
+  add("duplicate turn", "pass", {IRChange::Duplicate, pass, nullptr, {}});
+  move(await, "await");
+  move(pass, "pass");
+  mutateOperands(await);
+}
+
+void TurnMutator::mutateOrder() {
+  OrderAttr order = kernel.getOrderAttr();
+  auto set = [&](const Twine &text, StringRef name, Attribute value) {
+    IRChange change{IRChange::SetAttributes, kernel, nullptr, {}};
+    change.attributes.push_back({name.str(), value});
+    add("order", text, std::move(change));
+  };
+  MLIRContext *context = kernel.getContext();
+  if (order) {
+    auto with = [&](int64_t axis, bool isDescending) {
+      return OrderAttr::get(context, axis, isDescending, order.getCacheBytes(),
+                            order.getGroupBytes(), order.getSize());
+    };
+    set("from the other end", "order",
+        with(order.getAxis(), !order.getDescending()));
+    for (int64_t axis = 0; axis < int64_t(kernel.getGrid().size()); ++axis)
+      if (axis != order.getAxis())
+        set("along axis " + Twine(axis), "order",
+            with(axis, order.getDescending()));
+  }
+  set("as the hardware hands out work tiles", "schedule",
+      ScheduleAttr::get(context, Schedule::Requested));
+}
+
+std::vector<Mutation> TurnMutator::run() {
+  kernel.walk([&](AwaitTurnOp await) { mutate(await); });
+  if (!result.empty())
+    mutateOrder();
+  return std::move(result);
+}
+
+std::vector<Mutation> fa4::tile::mutateTurns(KernelOp kernel) {
+  return TurnMutator(kernel).run();
 }

@@ -30,11 +30,22 @@ struct IRChange {
     MoveToEnd,
     /// Set `attributes`; a null value removes an attribute.
     SetAttributes,
+    /// Add `delta` to operand number `operand`, or take `value` in its place.
+    AddToOperand,
+    SetOperand,
+    /// Have a tile.reduce_add add without its turn.
+    DropTurn,
+    /// The same of all that add in the turn of a tile.await_turn, which goes
+    /// with its tile.pass_turn.
+    EraseTurn,
   };
   Kind kind;
   mlir::Operation *op;
   mlir::Operation *anchor = nullptr;
   llvm::SmallVector<std::pair<std::string, mlir::Attribute>, 1> attributes;
+  unsigned operand = 0;
+  int64_t delta = 0;
+  mlir::Value value = nullptr;
 
   /// Applies the change to a copy of the IR, given the copy of each operation.
   /// Fails if the operations cannot be changed in this way. The result may be
@@ -44,10 +55,11 @@ struct IRChange {
 
 /// The values of Mutation::kind.
 inline constexpr llvm::StringRef kMutationKinds[] = {
-    "drop",       "weaken",     "duplicate", "swap",      "move",
-    "leave loop", "enter loop", "arrivals",  "bytes",     "stages",
-    "initial",    "offset",     "barrier",   "registers", "warps",
-    "drop fence", "move fence"};
+    "drop",       "weaken",     "duplicate", "swap",           "move",
+    "leave loop", "enter loop", "arrivals",  "bytes",          "stages",
+    "initial",    "offset",     "barrier",   "registers",      "warps",
+    "drop fence", "move fence", "drop turn", "duplicate turn", "move turn",
+    "wrong turn", "order"};
 
 /// One change of a kernel's protocol.
 struct Mutation {
@@ -60,6 +72,8 @@ struct Mutation {
   std::function<void(ProtocolModel &)> changeModel;
   /// The same change in the IR, if the IR can express it.
   std::optional<IRChange> changeIR;
+  /// It is one of mutateTurns.
+  bool isOfTurns = false;
 };
 
 /// All mutations of one step on a channel: left out, without its wait, done
@@ -74,6 +88,11 @@ std::vector<Mutation> mutateAttributes(KernelOp kernel);
 
 /// All mutations of a fence in a role of lanes: left out, or moved.
 std::vector<Mutation> mutateFences(KernelOp kernel);
+
+/// All mutations of turns (tile.await_turn, tile.pass_turn): left out, taken or
+/// passed on twice, earlier or later; of another number, at another place, by
+/// another coordinate; and other orders of work tiles.
+std::vector<Mutation> mutateTurns(KernelOp kernel);
 
 } // namespace fa4::tile
 

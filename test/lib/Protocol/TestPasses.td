@@ -20,7 +20,8 @@ def TileExploreProtocol : FA4_Pass<"tile-explore-protocol", "::fa4::tile::Kernel
     interleavings of the roles, and of the asynchronous operations that they start,
     for sizes of tensors that it chooses. Sizes at which integers wrap around are
     among them. An error says for which sizes it holds. `ProtocolExplorer.h` says how
-    the pass works. It is slower than `tile-verify-protocol` and proves less; its use
+    the pass works. Turns at sums (`tile.await_turn`) are taken by all work tiles of a launch, for small sizes
+    (`TurnExplorer.h`). It is slower than `tile-verify-protocol` and proves less; its use
     is to check `tile-verify-protocol`.
 
     Before:

@@ -8,6 +8,7 @@
 
 #include "Protocol/ProtocolExplorer.h"
 #include "Protocol/TestPasses.h"
+#include "Protocol/TurnExplorer.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace fa4::tile {
@@ -34,20 +35,29 @@ struct TileExploreProtocol
           << mostPasses << ", got " << maxPasses.getValue();
       return signalPassFailure();
     }
+    TurnStatistics turns;
+    std::optional<ProtocolFinding> finding = exploreTurns(kernel, turns);
+    if (turns.gaveUp)
+      kernel.emitError(
+          "takes turns by numbers that are not computed from sizes "
+          "and work tiles alone");
+    if (finding)
+      finding->emit();
+    if (finding || turns.gaveUp)
+      return signalPassFailure();
+    if (print && turns.turns)
+      llvm::errs() << llvm::formatv("@{0}: {1} sizes, {2} turns\n",
+                                    kernel.getSymName(), turns.cases,
+                                    turns.turns)
+                          .str();
     if (kernel.getBody().getOps<RoleOp>().empty())
       return;
     FailureOr<ProtocolModel> model = ProtocolModel::build(kernel);
     if (failed(model))
       return signalPassFailure();
-    std::optional<ProtocolFinding> finding = verifyPlacement(*model);
+    finding = verifyPlacement(*model);
     ExplorerStatistics statistics;
     if (!finding) {
-      if (maxPasses < 0) {
-        kernel.emitError("tile-explore-protocol: max-passes must not be "
-                         "negative, got ")
-            << maxPasses;
-        return signalPassFailure();
-      }
       ExplorerOptions options;
       options.maxPasses = maxPasses;
       options.maxStates = maxStates;

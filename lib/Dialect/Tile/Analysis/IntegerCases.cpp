@@ -9,6 +9,7 @@
 #include "fa4/Dialect/Tile/Analysis/IntegerCases.h"
 #include "mlir/Analysis/Presburger/Simplex.h"
 #include "mlir/Analysis/Presburger/Utils.h"
+#include <numeric>
 
 using namespace mlir::presburger;
 using namespace fa4::tile;
@@ -81,11 +82,18 @@ public:
 private:
   using Point = llvm::SmallVector<Fraction, 8>;
 
+  /// The condition, divided by what all of its multiples have in common: of
+  /// integers the constant may be rounded down.
   llvm::SmallVector<llvm::DynamicAPInt, 8> rowOf(const AffineSum &sum) const {
     llvm::SmallVector<llvm::DynamicAPInt, 8> row(all.variables + 1);
+    int64_t common = 0;
     for (auto [variable, multiple] : sum.terms)
-      row[variable] = llvm::DynamicAPInt(multiple);
-    row.back() = llvm::DynamicAPInt(sum.constant);
+      common = std::gcd(common, multiple);
+    common = std::max<int64_t>(common, 1);
+    for (auto [variable, multiple] : sum.terms)
+      row[variable] = llvm::DynamicAPInt(multiple / common);
+    row.back() =
+        llvm::DynamicAPInt(llvm::divideFloorSigned(sum.constant, common));
     return row;
   }
   static bool fulfils(const Point &point, const Conditions &conditions) {

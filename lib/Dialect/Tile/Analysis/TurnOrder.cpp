@@ -67,7 +67,8 @@ private:
   LogicalResult prove();
   LogicalResult checkIntegers();
   LogicalResult checkComes(const Visit &visit);
-  bool hasPassForPlace(const Visit &visit);
+  bool isInBounds(const Visit &visit);
+  bool hasPassForPlace(const Visit &visit, const Visit &other);
 
   // Visits.
   SmallVector<AffineSum> makeCoordinates();
@@ -121,10 +122,18 @@ AffineSum TurnProof::makeBetween(int64_t least, int64_t most) {
 AffineSum TurnProof::sizeNamed(StringRef name) {
   if (std::optional<int64_t> size = getStaticSize(name))
     return AffineSum(*size);
-  auto [it, isNew] = integers.sizes.try_emplace(name);
-  if (isNew)
-    it->second = makeBetween(1, kMaxSize);
-  return it->second;
+  if (auto it = integers.sizes.find(name); it != integers.sizes.end())
+    return it->second;
+  AffineSum size;
+  if (std::optional<AlignedSize> aligned = getAlignedSize(name)) {
+    AffineSum exact = sizeNamed(aligned->name);
+    size = integers.system.makeVariable() * aligned->multiple;
+    integers.system.require(isAtLeast(size, exact));
+    integers.system.require(isMore(exact + aligned->multiple, size));
+  } else {
+    size = makeBetween(1, kMaxSize);
+  }
+  return integers.sizes[name] = size;
 }
 
 /// The larger or the smaller one of two numbers.
@@ -533,20 +542,29 @@ LogicalResult TurnProof::findLoop() {
   return success();
 }
 
-/// Whether a work tile has a pass that comes to any given place of `visit`, if
-/// its loop had no bounds: one index is a multiple of the number that belongs
-/// to the pass.
-bool TurnProof::hasPassForPlace(const Visit &visit) {
+bool TurnProof::isInBounds(const Visit &visit) {
+  unsigned argument = cast<BlockArgument>(op.getTurns()).getArgNumber();
+  return llvm::all_of(llvm::enumerate(visit.place), [&](auto index) {
+    AffineSum size = sizeNamed(kernel.getDimName(argument, index.index()));
+    return integers.system.isImpossible({isMore(0, index.value())}) &&
+           integers.system.isImpossible({isAtLeast(index.value(), size)});
+  });
+}
+
+/// Whether the work tile of `other` has a pass that comes to any given place of
+/// `visit`, if its loop had no bounds: the distances of one index are multiples
+/// of the number that belongs to the pass.
+bool TurnProof::hasPassForPlace(const Visit &visit, const Visit &other) {
   if (!loop)
     return true;
   unsigned pass = visit.quotient.terms.begin()->first, found = 0;
-  for (const AffineSum &index : visit.place) {
+  for (auto [index, same] : llvm::zip(visit.place, other.place)) {
     auto it = index.terms.find(pass);
     if (it == index.terms.end())
       continue;
     ++found;
     auto isMultiple = [&](int64_t number) { return number % it->second == 0; };
-    if (!isMultiple(index.constant) ||
+    if (!isMultiple(index.constant - same.constant) ||
         !llvm::all_of(index.terms,
                       [&](auto &term) { return isMultiple(term.second); }))
       return false;
@@ -572,7 +590,7 @@ LogicalResult TurnProof::checkComes(const Visit &visit) {
       areImpossible(there, {isMore(0, tile)}) &&
       areImpossible(there, {isAtLeast(tile * extent.getTile(),
                                       sizeNamed(extent.getSize()))});
-  bool comes = hasPassForPlace(visit) && isInGrid;
+  bool comes = hasPassForPlace(visit, *other) && isInGrid;
   if (loop && comes)
     comes = areImpossible(there, {isMore(other->lower, other->induction)}) &&
             areImpossible(there, {isAtLeast(other->induction, other->upper)});
@@ -643,6 +661,9 @@ LogicalResult TurnProof::prove() {
       !areImpossible(same, {isMore(visit->last, other->last)}))
     return fail() << "work tiles that come to one place may not agree on which "
                      "are the first and the last one there";
+  integers = one;
+  if (!isInBounds(*visit))
+    return fail() << "a place may be outside of the tensor that counts turns";
   return success();
 }
 
