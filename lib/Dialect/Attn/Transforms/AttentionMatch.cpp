@@ -26,20 +26,34 @@ static std::optional<unsigned> getReduction(linalg::LinalgOp op) {
   SmallVector<unsigned> loops;
   op.getReductionDims(loops);
   if (loops.size() != 1 || op.getNumParallelLoops() + 1 != op.getNumLoops() ||
-      op.getNumDpsInits() != 1 || op->getNumResults() != 1)
+      int64_t(op->getNumResults()) != op.getNumDpsInits())
     return std::nullopt;
   return loops.front();
 }
 
-/// Returns the operation that adds to the accumulator, and the value added.
-static std::pair<Operation *, Value> getCombiner(linalg::LinalgOp op) {
+/// Whether a value in the body of `op` depends on what has been accumulated.
+static bool dependsOnSums(Value value, linalg::LinalgOp op) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return llvm::is_contained(op.getRegionOutputArgs(), argument);
+  Operation *definition = value.getDefiningOp();
+  return definition->getBlock() == op.getBlock() &&
+         llvm::any_of(definition->getOperands(), [&](Value operand) {
+           return dependsOnSums(operand, op);
+         });
+}
+
+/// Returns the operation that adds to the accumulator of a result, and the
+/// value added.
+static std::pair<Operation *, Value> getCombiner(linalg::LinalgOp op,
+                                                 unsigned result) {
   Block *body = op.getBlock();
-  BlockArgument sum = op.getRegionOutputArgs().front();
-  Operation *last = body->getTerminator()->getOperand(0).getDefiningOp();
-  if (!last || last->getNumOperands() != 2 || !sum.hasOneUse())
+  BlockArgument sum = op.getRegionOutputArgs()[result];
+  Operation *last = body->getTerminator()->getOperand(result).getDefiningOp();
+  if (!last || last->getBlock() != body || last->getNumOperands() != 2)
     return {};
   for (unsigned i : {0u, 1u})
-    if (last->getOperand(i) == sum)
+    if (last->getOperand(i) == sum &&
+        !dependsOnSums(last->getOperand(1 - i), op))
       return {last, last->getOperand(1 - i)};
   return {};
 }
@@ -53,13 +67,14 @@ static Value skipExtensions(Value value) {
 /// Returns the two operands whose products `op` adds up, beginning with zero.
 static std::optional<std::pair<OpOperand *, OpOperand *>>
 getFactors(linalg::LinalgOp op, ElementTracer &tracer) {
-  if (!getReduction(op) || op.getNumDpsInputs() != 2)
+  if (!getReduction(op) || op.getNumDpsInputs() != 2 ||
+      op->getNumResults() != 1)
     return std::nullopt;
   AffineMap result = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (!result.isProjectedPermutation() ||
       result.getNumResults() + 1 != op.getNumLoops())
     return std::nullopt;
-  auto [combiner, added] = getCombiner(op);
+  auto [combiner, added] = getCombiner(op, 0);
   if (!isa_and_nonnull<arith::AddFOp>(combiner))
     return std::nullopt;
   auto product = added.getDefiningOp<arith::MulFOp>();
@@ -102,15 +117,17 @@ static ElementRef getReduced(ElementRef leaf, AffineExpr reduced,
   auto op = leaf->value.getDefiningOp<linalg::LinalgOp>();
   std::optional<unsigned> loop = op ? getReduction(op) : std::nullopt;
   SmallVector<AffineExpr> loops;
-  if (!loop || !getLoops(op, leaf->indices, loops))
+  auto result = dyn_cast<OpResult>(leaf->value);
+  if (!loop || !getLoops(result, leaf->indices, loops))
     return nullptr;
   loops[*loop] = reduced;
-  auto [combiner, added] = getCombiner(op);
+  unsigned number = result.getResultNumber();
+  auto [combiner, added] = getCombiner(op, number);
   if (!isa_and_nonnull<Combiners...>(combiner) ||
       llvm::is_contained(loops, AffineExpr()))
     return nullptr;
   std::optional<double> first =
-      tracer.trace(op.getDpsInitOperand(0)->get(), leaf->indices)
+      tracer.trace(op.getDpsInitOperand(number)->get(), leaf->indices)
           ->getConstant();
   if (!first)
     return nullptr;
@@ -510,7 +527,7 @@ bool Matcher::findAxes() {
   auto product = match.product->value.getDefiningOp<linalg::LinalgOp>();
   auto factors = getFactors(product, tracer);
   SmallVector<AffineExpr> inner;
-  if (!getLoops(product, match.product->indices, inner))
+  if (!getLoops(product->getResult(0), match.product->indices, inner))
     return fail("the first product's result has a map that is no permutation");
   AffineExpr element = dim(numLoops());
   inner[*getReduction(product)] = element;

@@ -129,16 +129,20 @@ AffineExpr ElementTracer::simplify(AffineExpr expr) {
   return getAffineBinaryOpExpr(expr.getKind(), left, right);
 }
 
-bool fa4::attn::getLoops(linalg::LinalgOp op, ArrayRef<AffineExpr> indices,
+bool fa4::attn::getLoops(OpResult result, ArrayRef<AffineExpr> indices,
                          SmallVectorImpl<AffineExpr> &loops) {
-  if (op->getNumResults() != 1 || op.getNumDpsInits() != 1)
+  auto op = dyn_cast<linalg::LinalgOp>(result.getOwner());
+  if (!op || int64_t(result.getResultNumber()) >= op.getNumDpsInits())
     return false;
-  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  if (!map.isProjectedPermutation())
+  AffineMap map =
+      op.getMatchingIndexingMap(op.getDpsInitOperand(result.getResultNumber()));
+  // A reduction may keep the dimension that it reduces, with one element.
+  if (!map.isProjectedPermutation(/*allowZeroInResults=*/true))
     return false;
   loops.assign(op.getNumLoops(), AffineExpr());
-  for (auto [result, index] : llvm::zip(map.getResults(), indices))
-    loops[cast<AffineDimExpr>(result).getPosition()] = index;
+  for (auto [place, index] : llvm::zip(map.getResults(), indices))
+    if (auto dim = dyn_cast<AffineDimExpr>(place))
+      loops[dim.getPosition()] = index;
   return true;
 }
 
@@ -199,7 +203,8 @@ ElementRef ElementTracer::traceElementwise(linalg::LinalgOp op, OpResult result,
                                            ArrayRef<AffineExpr> indices) {
   SmallVector<AffineExpr> loops;
   if (op.getNumParallelLoops() != op.getNumLoops() ||
-      !getLoops(op, indices, loops) || llvm::is_contained(loops, AffineExpr()))
+      !getLoops(result, indices, loops) ||
+      llvm::is_contained(loops, AffineExpr()))
     return nullptr;
   Operation *yield = op.getBlock()->getTerminator();
   return traceScalar(yield->getOperand(result.getResultNumber()), op, loops);

@@ -107,11 +107,10 @@ private:
   std::deque<Element> elements;
 };
 
-/// The indices of the loops of `op` in which it writes the element of its only
-/// result at `indices`; null for loops that this does not say. False if the
-/// result's map is no projected permutation.
-bool getLoops(mlir::linalg::LinalgOp op,
-              llvm::ArrayRef<mlir::AffineExpr> indices,
+/// The indices of the loops of an operation in which it writes the element of
+/// `result`, one of its results, at `indices`; null for loops that this does
+/// not say. False if the result's map is no projected permutation.
+bool getLoops(mlir::OpResult result, llvm::ArrayRef<mlir::AffineExpr> indices,
               llvm::SmallVectorImpl<mlir::AffineExpr> &loops);
 
 } // namespace fa4::attn
