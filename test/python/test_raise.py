@@ -1,7 +1,7 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions of test/Dialect/Attn/raise-to-attn.mlir compute the same before and after
+"""Functions of test/Dialect/Attn/raise-to-attn-*.mlir compute the same before and after
 raise-to-attn, on the CPU; some also in the simulator. A run draws some of them, and FA4_MANY=1
 tries all."""
 
@@ -15,8 +15,10 @@ from fa4 import cpu, gpu
 from fa4.tools import ROOT, find_tool
 
 FORMS = {
-    re.search(r"func\.func @(\w+)", part)[1]: re.sub(r"^//.*\n", "", part, flags=re.MULTILINE)
-    for part in (ROOT / "test/Dialect/Attn/raise-to-attn.mlir").read_text().split("// -----")
+    re.search(r"func\.func @(\w+)", part)[1]: part
+    for path in sorted((ROOT / "test/Dialect/Attn").glob("raise-to-attn-*.mlir"))
+    if "near-misses" not in path.name
+    for part in re.sub(r"^//(?! -----).*\n", "", path.read_text(), flags=re.MULTILINE).split("// -----")
 }
 
 
@@ -67,7 +69,7 @@ def draw(argument, rng):
     return rng.standard_normal(shape).astype(cpu.dtype_of(element))
 
 
-@pytest.mark.turns(5)
+@pytest.mark.turns(8)
 @pytest.mark.parametrize("name", [name for name in FORMS if name != "dynamic"])
 def test_raised_forms_compute_the_same(name, rng):
     text = FORMS[name]
