@@ -8,6 +8,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 FA4_STEP_PID=  # of the step that runs
+FA4_END=()     # signal and status of a script that was told to end in start_step
 FA4_STEP_SUDO= # not empty if sudo has started it
 FA4_LOCK=      # file descriptor of build/.lock
 FA4_USER_TMPDIR=
@@ -79,9 +80,21 @@ end_script() {
     "$SECONDS" "$1" >&2 || true
   exit "$2"
 }
-trap 'end_script INT 130' INT
-trap 'end_script TERM 143' TERM
-trap 'end_script HUP 129' HUP
+
+# note_end SIGNAL STATUS: end_script, as soon as start_step has the step's id.
+note_end() {
+  FA4_END=("$@")
+}
+
+# on_end FUNCTION: has it called where the script is told to end.
+on_end() {
+  local signal
+  for signal in 'INT 130' 'TERM 143' 'HUP 129'; do
+    # shellcheck disable=SC2064 # The arguments are those of now.
+    trap "$1 $signal" "${signal% *}"
+  done
+}
+on_end end_script
 
 # Ends the step where the script itself was killed with SIGKILL, which it cannot
 # see: until then this process waits beside it.
@@ -99,8 +112,12 @@ watch_script() {
   done
 }
 
-# start_step COMMAND...: runs COMMAND beside the script, as FA4_STEP_PID.
+# start_step COMMAND...: runs COMMAND beside the script, as FA4_STEP_PID. Between
+# the start and the assignment of its id a signal must not end the script, which
+# would leave the step running.
 start_step() {
+  FA4_END=()
+  on_end note_end
   # With job control on, a process that is started is in a group of its own.
   set -m
   "$@" </dev/null &
@@ -108,6 +125,10 @@ start_step() {
   watch_script "$FA4_STEP_PID" >/dev/null 2>&1 </dev/null &
   FA4_WATCHER_PID=$!
   set +m
+  on_end end_script
+  if ((${#FA4_END[@]} > 0)); then
+    end_script "${FA4_END[@]}"
+  fi
 }
 
 # finish_step: waits for it; returns its status.

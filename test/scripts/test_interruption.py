@@ -4,10 +4,13 @@
 """A script that is told to end, whatever it is doing, does so within five seconds,
 takes along all that it has started, and succeeds when it is run again."""
 
+import os
 import signal
+import subprocess
 import time
 
 import pytest
+from checkout import ROOT
 
 LIMIT = 5  # seconds
 
@@ -80,6 +83,31 @@ def test_started_by_a_shell_that_has_it_ignore_interrupts(checkout):
     process = checkout.start("/bin/sh", "-c", start)
     checkout.wait_until_it_hangs(process)
     assert send(checkout, signal.SIGINT, process)[0] == 130
+
+
+# The step has the script told to end before the script knows the step's id.
+AT_ONCE = r"""
+. "$1"
+hang() {
+  echo "$BASHPID" >"$1"
+  kill -TERM $$
+  exec sleep 600
+}
+set -T
+trap '[[ $BASHPID != $$ || $BASH_COMMAND != "FA4_STEP_PID=$"* ]] || sleep 0.5' DEBUG
+run_shown hang "$2"
+"""
+
+
+def test_told_to_end_while_it_starts_a_step(tmp_path):
+    steps = ROOT / "scripts" / "steps.sh"
+    command = ["bash", "-c", AT_ONCE, "-", steps, tmp_path / "step"]
+    # Not to a pipe, which a step that is left running would hold.
+    status = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+    step = int((tmp_path / "step").read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(step, signal.SIGKILL)
+    assert status == 143
 
 
 def test_nothing_is_left_when_the_script_itself_is_killed(checkout):
