@@ -50,6 +50,7 @@ SCRIPTS = {
     "script-fa4-hd128-sm90": Script("fa4_script.py", "128 full", "sm_90a"),
     "script-triton-attention": Script("triton_scripts.py", "attention"),
     "script-triton-attention-sm90": Script("triton_scripts.py", "attention", "sm_90a"),
+    "script-triton-graph": Script("triton_scripts.py", "graph"),
     "script-triton-softmax-autotuned": Script("triton_scripts.py", "softmax"),
     # A load by TMA reuses the word of shared memory in which tcgen05.alloc, of the generic proxy, has left an address.
     "script-gluon-matmul": Script("triton_scripts.py", "gluon-blackwell", allow=frozenset({"missing-proxy-fence"})),
@@ -57,6 +58,7 @@ SCRIPTS = {
     "script-gluon-attention-sm90": Script("triton_scripts.py", "gluon-attention", "sm_90a"),
     **{f"script-fp16-gemm-{n}": _example(f"tutorial/tutorial_gemm/fp16_gemm_{n}.py", "--mnk 512,512,640")
        for n in ("0", "1", "2", "3", "3_1", "4", "5")},
+    "script-fp16-gemm-6": _example("tutorial/tutorial_gemm/fp16_gemm_6.py", "--mnk 256,256,128"),
     **{f"script-tma-v{n}": _example(f"tutorial/tutorial_tma/tma_v{n}.py", "") for n in range(3)},
     "script-persistent-gemm": _once("kernel/dense_gemm/dense_gemm_persistent.py", "--mnkl 512,256,640,1 --ab_dtype Float16 "
                                     "--c_dtype Float32 --mma_tiler_mn 128,128 --use_tma_store"),

@@ -185,7 +185,39 @@ def gluon_matmul(kernel):
     torch.testing.assert_close(c, (a.float() @ b.float()).half(), atol=1e-2, rtol=1e-2)
 
 
+@triton.jit
+def add_kernel(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(y + i, i < n) + tl.load(x + i, i < n), i < n)
+
+
+def graph():
+    """A launch that torch captures in a graph is done when the graph is replayed; torch's own operations are refused there."""
+    n = 200
+    x, y = torch.arange(float(n), device="cuda"), torch.zeros(n, device="cuda")
+    add_kernel[(2,)](x, y, n, BLOCK=128)
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured):
+        assert torch.cuda.is_current_stream_capturing()
+        add_kernel[(2,)](x, y, n, BLOCK=128)
+    assert not torch.cuda.is_current_stream_capturing() and torch.equal(y, x)
+    for _ in range(3):
+        captured.replay()
+    assert torch.equal(y, 4 * x)
+    try:
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            x + y
+    except RuntimeError as error:
+        assert "cannot be captured" in str(error)
+    else:
+        raise AssertionError("torch's addition was captured")
+    with torch.cuda.stream(torch.cuda.Stream()):
+        add_kernel[(2,)](x, y, n, BLOCK=128)
+    assert torch.equal(y, 5 * x)
+
+
 PROGRAMS = {
+    "graph": graph,
     "attention": attention,
     "softmax": softmax,
     "gluon-hopper": lambda: gluon_matmul(hopper_matmul),

@@ -6,7 +6,8 @@
 torch's own CUDA code needs NVIDIA's runtime library and machine code, which the stand-in driver does not run. Here a tensor on
 "cuda" is one of the host, and says that it is on "cuda:0"; torch computes on the CPU. When somebody asks for its address (a
 launch does), its memory becomes accessible to the driver until torch frees it. What is left of `torch.cuda` are questions about
-the device, streams, events and synchronisation; graphs and the like raise AttributeError or RuntimeError as they would without a GPU.
+the device, streams, events, synchronisation, and graphs of the driver's work: torch's own operations, which the CPU does at once, cannot
+be captured. The rest raises AttributeError or RuntimeError as it would without a GPU.
 """
 
 import contextlib
@@ -18,6 +19,7 @@ import weakref
 import torch
 import torch.utils.dlpack
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 DEVICE = torch.device("cuda", 0)
 _registered: set[int] = set()
@@ -134,13 +136,17 @@ class _HostForDevice(TorchFunctionMode):
 
 
 class Stream:
-    """A stream of the stand-in driver does all work at once: the default one is as good as any."""
+    """A stream of the stand-in driver, which does all work at once unless it is captured: the default one is as good as any."""
 
-    cuda_stream = 0
     device = DEVICE
+    driver = None  # Of all streams; `install` sets it.
 
-    def __init__(self, *args, **kwargs):
-        pass
+    def __init__(self, *args, stream_ptr=None, **kwargs):
+        self.cuda_stream = 0 if stream_ptr is None else stream_ptr
+        if stream_ptr is None:
+            made = ctypes.c_void_p()
+            self.driver.call("cuStreamCreate", ctypes.byref(made), 0)
+            self.cuda_stream = made.value
 
     def synchronize(self):
         torch.cuda.synchronize()
@@ -154,10 +160,71 @@ class Stream:
     wait_event = record_event = wait_stream
 
     def __enter__(self):
+        _current.append(self)
         return self
 
     def __exit__(self, *exception):
-        pass
+        _current.pop()
+
+
+# The streams that `with torch.cuda.stream(s)` has made current, the last one at the end.
+_current: list[Stream] = []
+
+
+def _current_stream(device=None):
+    return _current[-1] if _current else Stream(stream_ptr=0)
+
+
+class _NothingOfTorch(TorchDispatchMode):
+    """While a graph is captured, torch computes nothing: it would do so now, and not when the graph is launched."""
+
+    def __torch_dispatch__(self, function, kinds, args=(), kwargs=None):
+        if not function.is_view and function is not torch.ops.aten.detach.default:
+            raise RuntimeError(f"{function}: torch's own operations cannot be captured in a graph on the stand-in driver")
+        return function(*args, **(kwargs or {}))
+
+
+class CUDAGraph:
+    """A graph of the driver's work."""
+
+    def __init__(self, *args, **kwargs):
+        self.exec = self.stream = None
+
+    def capture_begin(self, *args, **kwargs):
+        self.stream = _current_stream()
+        self.stream.driver.call("cuStreamBeginCapture", ctypes.c_void_p(self.stream.cuda_stream), 0)
+
+    def capture_end(self):
+        driver, graph, made = self.stream.driver, ctypes.c_void_p(), ctypes.c_void_p()
+        driver.call("cuStreamEndCapture", ctypes.c_void_p(self.stream.cuda_stream), ctypes.byref(graph))
+        driver.call("cuGraphInstantiateWithFlags", ctypes.byref(made), graph, ctypes.c_ulonglong(0))
+        driver.call("cuGraphDestroy", graph)
+        self.exec = made
+
+    def replay(self):
+        if self.exec is None:
+            raise RuntimeError("the graph has not been captured")
+        self.stream.driver.call("cuGraphLaunch", self.exec, None)
+
+    def reset(self):
+        if self.exec is not None:
+            self.stream.driver.call("cuGraphExecDestroy", self.exec)
+            self.exec = None
+
+
+@contextlib.contextmanager
+def _capture(graph, pool=None, stream=None, capture_error_mode="global"):
+    with stream or Stream():
+        graph.capture_begin()
+        try:
+            with _NothingOfTorch():
+                yield
+        except BaseException:
+            with contextlib.suppress(RuntimeError):
+                graph.capture_end()
+            graph.reset()
+            raise
+        graph.capture_end()
 
 
 class Event:
@@ -168,7 +235,7 @@ class Event:
         driver.call("cuEventCreate", ctypes.byref(self.event), 0)
 
     def record(self, stream=None):
-        self.driver.call("cuEventRecord", self.event, None)
+        self.driver.call("cuEventRecord", self.event, ctypes.c_void_p((stream or _current_stream()).cuda_stream))
 
     def synchronize(self):
         self.driver.call("cuEventSynchronize", self.event)
@@ -219,6 +286,7 @@ def install() -> None:
     """Changes torch for the whole process. Raises RuntimeError where the driver's settings are wrong."""
     driver = _Driver()
     properties = _properties(driver)
+    Stream.driver = driver
 
     def data_ptr(tensor):
         storage = torch._C.TensorBase.untyped_storage(tensor)
@@ -232,6 +300,11 @@ def install() -> None:
         with torch._C.DisableTorchFunction():
             return _say_cuda(make(tensor.detach()))
 
+    def is_capturing():
+        status = ctypes.c_int()
+        driver.call("cuStreamIsCapturing", ctypes.c_void_p(_current_stream().cuda_stream), ctypes.byref(status))
+        return bool(status.value)
+
     torch.Tensor.data_ptr = data_ptr
     torch.Tensor.__dlpack__ = dlpack
     torch.Tensor.__dlpack_device__ = lambda tensor: (2, 0)
@@ -240,9 +313,9 @@ def install() -> None:
     os.environ["TVM_FFI_DISABLE_TORCH_C_DLPACK"] = "1"
     if hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
         del torch.Tensor.__dlpack_c_exchange_api__
-    torch._C._cuda_getCurrentRawStream = lambda device: 0
+    torch._C._cuda_getCurrentRawStream = lambda device: _current_stream().cuda_stream
     nothing = {name: lambda *a, **k: None for name in ("init", "_lazy_init", "set_device", "set_stream", "empty_cache", "manual_seed", "manual_seed_all", "reset_peak_memory_stats")}
-    context = {name: lambda *a, **k: contextlib.nullcontext() for name in ("device", "stream", "device_of")}
+    context = {name: lambda *a, **k: contextlib.nullcontext() for name in ("device", "device_of")}
     zero = {name: lambda *a, **k: 0 for name in ("current_device", "memory_allocated", "max_memory_allocated", "memory_reserved")}
     answers = {
         "is_available": lambda: True,
@@ -252,10 +325,15 @@ def install() -> None:
         "get_device_capability": lambda device=None: (properties.major, properties.minor),
         "get_device_properties": lambda device=None: properties,
         "get_device_name": lambda device=None: properties.name,
-        "current_stream": lambda device=None: Stream(),
-        "default_stream": lambda device=None: Stream(),
-        "is_current_stream_capturing": lambda: False,
+        "current_stream": _current_stream,
+        "default_stream": lambda device=None: Stream(stream_ptr=0),
+        "stream": lambda stream: stream or contextlib.nullcontext(),
+        "is_current_stream_capturing": is_capturing,
         "Stream": Stream,
+        "ExternalStream": lambda stream_ptr, device=None: Stream(stream_ptr=stream_ptr),
+        "CUDAGraph": CUDAGraph,
+        "graph": _capture,
+        "graph_pool_handle": lambda: (0, 0),
         "Event": lambda *args, **kwargs: Event(driver, *args, **kwargs),
     }
     for name, value in {**nothing, **context, **zero, **answers}.items():
