@@ -89,6 +89,9 @@ SCRIPTS = {
     "script-scaled-gemm-amax": _example(_SCALED + "_amax.py", "--mnkl 256,256,512,1"),
     "script-scaled-gemm-prefetch": _example(_SCALED + "_prefetch.py", "--mnkl 256,256,512,1"),
     "script-scaled-grouped-gemm": _example("kernel/blockscaled_grouped_gemm/grouped_blockscaled_gemm.py", ""),
+    **{f"script-scaled-gemm-sm103-{size}": _example("kernel/blockscaled_gemm/sm103_dense_blockscaled_gemm_persistent.py",
+                                                    f"--mnkl 256,256,768,1 --cluster_shape_mn 2,1 --sf_vec_size {size}", chip="sm_103a")
+       for size in (16, 32)},
     # Written for one CTA's own barriers: nothing waits for the peer's scale factors, nor for those that cp.async brings.
     "script-scaled-gemm-m128-2cta": _example(_PRIMITIVES + "2cta_mma_blockscale_m128.py", "--mnk 128,256,256",
                                              allow=["missing-proxy-fence", "race", "exit-with-async-outstanding"]),

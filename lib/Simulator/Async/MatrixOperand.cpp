@@ -56,8 +56,10 @@ bool MatrixDescriptor::parse(uint64_t bits, MatrixDescriptor &result,
   result.parseOffsets(bits);
   if ((bits >> 46 & 7) != 1)
     return fail("bits 46-48 are not 0b001");
-  if (bits >> 52 & 1)
-    return fail("absolute leading-dimension mode is not supported");
+  result.continues = bits >> 52 & 1;
+  if (result.continues && (bits >> 61 != 2 || result.baseOffset))
+    return fail("an absolute leading dimension (bit 52) needs 128-byte "
+                "swizzling, and no base offset");
   if (bits >> 53 & 0xFF)
     return fail("bits 53-60 are not 0");
   switch (bits >> 61) {
@@ -103,7 +105,11 @@ uint32_t MatrixDescriptor::swizzled(uint32_t address) const {
 uint32_t MatrixDescriptor::chunkKMajor(uint32_t mn, uint32_t k) const {
   if (swizzle == TensorMapSwizzle::None)
     return start + mn / 8 * stride + mn % 8 * 16 + k * leading;
-  return swizzled(start + mn / 8 * stride + mn % 8 * span() + k * 16);
+  uint32_t row = mn / 8 * stride + mn % 8 * span();
+  uint32_t inRow = start % span() + k * 16;
+  if (continues && inRow >= span())
+    return swizzled(leading + row + inRow - span());
+  return swizzled(start + row + k * 16);
 }
 
 uint32_t MatrixDescriptor::chunkMnMajor(uint32_t mn, uint32_t k) const {

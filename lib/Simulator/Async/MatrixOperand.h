@@ -51,6 +51,9 @@ struct MatrixDescriptor {
   uint32_t start = 0;               ///< Byte offset in the CTA's shared window.
   uint32_t leading = 0, stride = 0; ///< LBO and SBO, bytes.
   uint32_t baseOffset = 0;          ///< 0..7, rows of 128 bytes.
+  /// What of a K-major row lies behind its 128 bytes goes on at `leading`, an
+  /// address in the window, too.
+  bool continues = false;
   TensorMapSwizzle swizzle = TensorMapSwizzle::None;
 
   /// Parses a descriptor of tcgen05. Fails with a message on reserved or

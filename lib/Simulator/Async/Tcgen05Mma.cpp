@@ -397,6 +397,14 @@ static void issueMma(Exec &exec, const Inst &inst, const MmaForm &form,
   if (good && !form.tensorA)
     good = MatrixDescriptor::parse(exec.value(inst, 1, lane), op->descriptorA,
                                    error);
+  bool continues = op->descriptorB.continues || op->descriptorA.continues;
+  if (good && continues &&
+      (exec.program.smVersion != 103 || op->shape.mnMajorA ||
+       op->shape.mnMajorB)) {
+    error = "an absolute leading dimension (bit 52) is for K-major operands "
+            "on sm_103a";
+    good = false;
+  }
   if (good && form.tensorA && op->shape.mnMajorA) {
     error = "A in tensor memory must be K-major";
     good = false;

@@ -163,6 +163,7 @@ TEST(BlockScale, LayoutsOfScaleFactors) {
        false},
       {"mxf4nvf4.block_scale.block32", 128, 64, 32, 2, 2, ue8m0 | fp4, 4,
        false},
+      {"mxf4.block_scale", 128, 96, 32, 1, 3, ue8m0 | fp4 | 1u << 31, 4, false},
       {"mxf4nvf4.block_scale.scale_vec::4X", 256, 64, 16, 0, 0, fp4, 4, false},
       {"mxf4nvf4.block_scale.block16", 8, 64, 16, 0, 0, ue8m0 | fp4, 4, false},
   };
@@ -176,10 +177,11 @@ TEST(BlockScale, LayoutsOfScaleFactors) {
       std::vector<int> values(rows * c.k);
       for (uint32_t i = 0; i < values.size(); ++i) {
         int x = values[i] = small(random);
-        uint32_t row = i / c.k, at = i % c.k, half = at / (c.k / 2);
+        uint32_t perChunk = c.bits == 4 ? 32 : 16;
+        uint32_t row = i / c.k, at = i % c.k % perChunk;
+        uint32_t chunkOfRow = i % c.k / perChunk;
         uint8_t *chunk =
-            &image[start + row / 8 * 128 + row % 8 * 16 + half * columns];
-        at %= c.k / 2;
+            &image[start + row / 8 * 128 + row % 8 * 16 + chunkOfRow * columns];
         if (c.bits == 4 || padded)
           chunk[at / 2] |= e2m1Of(x) << at % 2 * 4;
         else
@@ -204,7 +206,10 @@ TEST(BlockScale, LayoutsOfScaleFactors) {
     };
     std::vector<double> scaleA = drawScales(placeScaleA, 128);
     std::vector<double> scaleB = drawScales(placeScaleB, 256);
-    Kernel kernel(scaledKernel(c.kind));
+    std::string text = scaledKernel(c.kind);
+    if (c.k == 96)
+      text.replace(text.find("sm_100a"), 7, "sm_103a");
+    Kernel kernel(text);
     ASSERT_EQ(kernel.error, "");
     kernel.buffer("image", image.size(), image.data());
     kernel.buffer("out", 128 * 1024);
@@ -218,10 +223,14 @@ TEST(BlockScale, LayoutsOfScaleFactors) {
     for (uint32_t i = 0; i < 128; ++i)
       for (uint32_t j = 0; j < c.n; ++j) {
         double sum = 0;
-        for (uint32_t l = 0; l < c.k; ++l)
+        for (uint32_t l = 0; l < c.k; ++l) {
+          // What does not fit into the word of a column of B is where that
+          // column is in the next 128.
+          uint32_t byteB = c.idB + l / c.block;
           sum += a[i * c.k + l] * b[j * c.k + l] *
                  scaleA[i * 4 + c.idA + l / c.block] *
-                 scaleB[j * 4 + c.idB + l / c.block];
+                 scaleB[(byteB / 4 * 128 + j) * 4 + byteB % 4];
+        }
         ASSERT_EQ(out[i * columnsOfD + j], 2 * sum) << i << ", " << j;
       }
   }

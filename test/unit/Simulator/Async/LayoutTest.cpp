@@ -90,11 +90,26 @@ TEST(MatrixDescriptor, RejectsReservedBits) {
   EXPECT_TRUE(MatrixDescriptor::parse(good, d, error));
   EXPECT_FALSE(MatrixDescriptor::parse(good & ~(7ull << 46), d, error));
   EXPECT_NE(error.find("bits 46-48"), std::string::npos);
-  EXPECT_FALSE(MatrixDescriptor::parse(good | 1ull << 52, d, error));
+  EXPECT_FALSE(MatrixDescriptor::parse(
+      descriptorBits(1024, 16, 1024, 4) | 1ull << 52, d, error));
+  EXPECT_NE(error.find("128-byte swizzling"), std::string::npos);
   EXPECT_FALSE(MatrixDescriptor::parse(good | 1ull << 55, d, error));
   for (unsigned mode : {3, 5, 7})
     EXPECT_FALSE(MatrixDescriptor::parse(descriptorBits(1024, 16, 1024, mode),
                                          d, error));
+}
+
+/// 48 bytes of a row whose last 16 are in another buffer (sm_103a).
+TEST(MatrixDescriptor, GoesOnAtAnAddress) {
+  // 96 bytes into rows of 128 at 2048; the next buffer is at 32768.
+  MatrixDescriptor d =
+      parsed(descriptorBits(2048 + 96, 32768, 1024, 2) | 1ull << 52);
+  for (unsigned row : {0, 3, 8}) {
+    uint32_t at = row / 8 * 1024 + row % 8 * 128, line = row % 8 * 16;
+    EXPECT_EQ(d.chunkKMajor(row, 0), 2048 + at + (96 ^ line)) << row;
+    EXPECT_EQ(d.chunkKMajor(row, 1), 2048 + at + (112 ^ line)) << row;
+    EXPECT_EQ(d.chunkKMajor(row, 2), 32768 + at + line) << row;
+  }
 }
 
 /// K-major in the terms of CUTLASS: Sw<B,4,3> o ((8,m),(T,2)):((2^B T, SBO),
