@@ -74,8 +74,7 @@ def test_no_local_memory_of_tile_programs(program, tmp_path):
     options = [f"--from={program.start}", "--verify-ptx=false", *program.options]
     kernel = gpu.compile(program.text, tmp_path / "kernel", program.chip, options=options)
     said = gpu.assemble(kernel.ptx, program.chip)
-    spills = (said.spill_stores, said.spill_loads, said.stack) != (0, 0, 0)
-    assert spills == program.spills, said
+    assert (said.spill_stores, said.spill_loads, said.stack) == (0, 0, 0), said
 
 
 HEAD = """

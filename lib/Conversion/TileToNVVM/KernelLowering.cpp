@@ -9,6 +9,7 @@
 #include "KernelLowering.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -127,17 +128,24 @@ void KernelLowering::setUp() {
                            shared(layout.tensorMemorySlot), /*alignment=*/4);
 }
 
-void KernelLowering::tearDown() {
+/// Each warpgroup has an end of its own: at a common one, ptxas keeps an
+/// address of each of them, and may spill it.
+void KernelLowering::tearDown(bool hasTensorMemoryWarp) {
   if (!layout.tensorColumns)
     return;
   NVVM::Tcgen05FenceOp::create(builder, loc,
                                NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
   NVVM::BarrierOp::create(builder, loc);
+  if (!hasTensorMemoryWarp)
+    return;
   OpBuilder::InsertionGuard guard(builder);
   // The number of the warp and the address are read again, so that no role
   // keeps them.
-  values.warp = arith::ShRUIOp::create(
-      builder, loc, readRegister(builder, loc, "tid.x"), constant(5));
+  llvm::SaveAndRestore<Value> warp(
+      values.warp,
+      arith::ShRUIOp::create(builder, loc, readRegister(builder, loc, "tid.x"),
+                             constant(5))
+          .getResult());
   builder.setInsertionPointToStart(onWarp(kTensorMemoryWarp).thenBlock());
   NVVM::Tcgen05FenceOp::create(builder, loc,
                                NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
@@ -216,6 +224,8 @@ LogicalResult KernelLowering::dispatchGroup(size_t index) {
   if (failed(whole ? lowerRole(group.roles.front())
                    : dispatchRole(group.roles)))
     return failure();
+  tearDown(group.firstWarp <= kTensorMemoryWarp &&
+           kTensorMemoryWarp < group.endWarp);
   if (last)
     return success();
   builder.setInsertionPointToStart(branch.elseBlock());
@@ -234,9 +244,10 @@ FailureOr<LLVM::LLVMFuncOp> KernelLowering::lower(LLVM::GlobalOp sharedMemory) {
       builder, loc, builder.getI32Type(), values.sharedMemory);
   findWarp();
   setUp();
-  if (!layout.groups.empty() && failed(dispatchGroup(0)))
+  if (layout.groups.empty())
+    tearDown(/*hasTensorMemoryWarp=*/true);
+  else if (failed(dispatchGroup(0)))
     return failure();
-  tearDown();
   LLVM::ReturnOp::create(builder, loc, ValueRange());
   return values.function;
 }

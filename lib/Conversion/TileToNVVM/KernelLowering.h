@@ -33,7 +33,7 @@ private:
   void setUp();
   void initBarriers();
   void allocateTensorMemory();
-  void tearDown();
+  void tearDown(bool hasTensorMemoryWarp);
   mlir::LogicalResult dispatchGroup(size_t group);
   mlir::LogicalResult dispatchRole(llvm::ArrayRef<RoleOp> roles);
   mlir::LogicalResult lowerRole(RoleOp role);

@@ -92,7 +92,8 @@ LogicalResult RoleLowering::describeOperand(MmaOp op, Value value, bool majorK,
   int64_t swizzle = buffer.span == 128 ? 2 : buffer.span == 64 ? 4 : 6;
   operand.high = stride | int64_t(1) << 14 | swizzle << 29;
   Value start = arith::ShRUIOp::create(
-      builder, loc, add(values.sharedAddress, buffer.offset), constant(4));
+      builder, loc, add(pin(builder, loc, values.sharedAddress), buffer.offset),
+      constant(4));
   operand.base = add(start, leading << 16);
   if (operand.handle.stage)
     operand.base = arith::AddIOp::create(

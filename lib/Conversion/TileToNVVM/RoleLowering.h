@@ -41,6 +41,10 @@ inline constexpr llvm::StringLiteral kLoopAnnotation = "llvm.loop_annotation";
 mlir::Value readRegister(mlir::OpBuilder &builder, mlir::Location loc,
                          llvm::StringRef name);
 
+/// Copies `word`, an i32, at this place. What is computed from the copy stays
+/// behind it: in front of a loop, it would occupy registers through all of it.
+mlir::Value pin(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value word);
+
 /// A tile in a role that issues: a stage of a channel, or a part of it.
 struct Handle {
   /// The channel; null for a tile of zeros that no channel holds.

@@ -32,6 +32,10 @@ static Value buildPinned(OpBuilder &builder, Location loc, StringRef text,
       .getResult(0);
 }
 
+Value fa4::tile::pin(OpBuilder &builder, Location loc, Value word) {
+  return buildPinned(builder, loc, "mov.b32 $0, $1;", word, "=r,r");
+}
+
 /// In the loop over work tiles a size is copied where it is used: what LLVM
 /// computes from it in front of the loop would occupy registers.
 Value RoleLowering::sizeNamed(StringRef name) {
@@ -39,7 +43,7 @@ Value RoleLowering::sizeNamed(StringRef name) {
   Value value = number32(size);
   auto kernel = cast<KernelOp>(role->getParentOp());
   return kernel.isPersistent() && std::holds_alternative<unsigned>(size)
-             ? buildPinned(builder, loc, "mov.b32 $0, $1;", value, "=r,r")
+             ? pin(builder, loc, value)
              : value;
 }
 

@@ -31,8 +31,7 @@ class TileProgram:
     meaning  of the inputs: {name: (in float64, in the dtype of the inputs)}, each as the
              kernel should leave the array, and perhaps an error that is allowed besides
     scalars  what fa4-sim is given besides: sizes that no array has, arguments
-    start    the level of the file
-    spills   whether a lane holds more than a thread has registers, so that ptxas spills"""
+    start    the level of the file"""
 
     name: str
     file: str
@@ -43,7 +42,6 @@ class TileProgram:
     start: str = "tile"
     chip: str = "sm_100a"
     options: tuple = ()
-    spills: bool = False
 
     @property
     def first(self):
@@ -55,9 +53,8 @@ class TileProgram:
         return (gpu.ROOT / self.file).read_text()
 
     def compile(self, folder):
-        """Compiles the kernel to PTX, which ptxas must assemble (without spills, if the program does not say
-        otherwise) where there is a ptxas."""
-        options = [f"--from={self.start}", *self.options, *["--allow-spills"] * self.spills]
+        """Compiles the kernel to PTX, which ptxas must assemble without spills, where there is a ptxas."""
+        options = [f"--from={self.start}", *self.options]
         return gpu.compile(self.text, Path(folder), self.chip, options=options)
 
     def simulate(self, kernel, seeds):
@@ -122,8 +119,8 @@ def _late_uses(rows=300):
         return {"y": (stored(np.float64), stored(F32).astype(np.float64))}
 
     file = "test/Pipelines/Inputs/late-uses.mlir"
-    # Its lanes hold two rows of 128 numbers across a branch: more than a thread has registers.
-    return TileProgram("late-uses", file, draw, {"y": F32}, meaning, scalars=("n=1",), start="schedule", spills=True)
+    # Its lanes would hold two rows of 128 numbers across a branch, more than a thread has registers, if they read both early.
+    return TileProgram("late-uses", file, draw, {"y": F32}, meaning, scalars=("n=1",), start="schedule")
 
 
 # ---------------------------------------------------------------------------

@@ -75,7 +75,8 @@ tile.kernel @copy(%x: memref<?x?x128xbf16> {tile.name = "x", tile.dims = ["N", "
 // -----
 
 // What lanes write to tensor memory is complete before they arrive, and what
-// they read before they give the stage back.
+// they read before they give the stage back. All warpgroups meet before one of
+// them frees tensor memory.
 //
 // CHECK-LABEL: llvm.func @lanes(
 // CHECK: nvvm.tcgen05.alloc
@@ -84,13 +85,18 @@ tile.kernel @copy(%x: memref<?x?x128xbf16> {tile.name = "x", tile.dims = ["N", "
 // CHECK: nvvm.tcgen05.wait <store>
 // CHECK: nvvm.tcgen05.fence <before>
 // CHECK: nvvm.mbarrier.arrive
+// CHECK: nvvm.tcgen05.fence <before>
+// CHECK-NEXT: nvvm.barrier
+// CHECK: nvvm.tcgen05.dealloc
 // CHECK: nvvm.mbarrier.try_wait
 // CHECK: nvvm.tcgen05.fence <after>
 // CHECK: %[[LD:[0-9]+]] = nvvm.tcgen05.ld
 // CHECK: nvvm.tcgen05.wait <load>
 // CHECK: nvvm.tcgen05.fence <before>
 // CHECK: nvvm.mbarrier.arrive
-// CHECK: nvvm.tcgen05.dealloc
+// CHECK: nvvm.tcgen05.fence <before>
+// CHECK-NEXT: nvvm.barrier
+// CHECK-NOT: nvvm.tcgen05.dealloc
 tile.kernel @lanes(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 32 : i64} {
   %c = tile.channel "c" tmem stages(1) offset(0) full(0) arrivals(128) empty(1) arrivals(128) : <vector<128x32xf32>>

@@ -88,6 +88,22 @@ static llvm::BitVector findColumns(const Step &step, VectorType type) {
   return columns;
 }
 
+/// Returns the columns of tensor memory, words of 32 bits, that a step of lanes
+/// reads or writes of a channel with one stage; nothing for other channels.
+static std::optional<std::pair<int64_t, int64_t>>
+findWords(const Step &step, const ProtocolChannel &channel) {
+  if (!channel.inTensorMemory || channel.stages != 1)
+    return std::nullopt;
+  VectorType type = ChannelOp(channel.op).getTileType();
+  int64_t bits = type.getElementTypeBitWidth();
+  llvm::BitVector columns = findColumns(step, type);
+  if (columns.none())
+    return std::nullopt;
+  return std::pair(channel.offset + columns.find_first() * bits / 32,
+                   channel.offset +
+                       llvm::divideCeil((columns.find_last() + 1) * bits, 32));
+}
+
 namespace {
 
 /// Tracks which columns of the next stage have been written.
@@ -102,10 +118,14 @@ public:
   LogicalResult complete(std::vector<Step> &steps, Written &written) const;
 
 private:
-  /// A value that is rescaled in its own buffer may be read and written some
-  /// columns at a time. Stages of the model have no columns: there, what is
-  /// read of others than those that have been written is read before them.
+  /// A value may be read some columns at a time, while others are overwritten
+  /// with what takes its place. Stages of the model have no columns: there,
+  /// what is read of others than those that have been written is read before
+  /// them.
   void readBeforeWrites(std::vector<Step> &steps) const;
+  enum class Overlap { None, OfStages, OfColumns };
+  /// Whether `write` overwrites a stage of `from` that `read` reads.
+  Overlap findOverlap(const Step &write, const Step &read, unsigned from) const;
   void write(const Step &step, Written &written) const;
   /// Adds the steps that must be inserted in front of a commit.
   LogicalResult commit(const Step &step, Written &written,
@@ -125,6 +145,29 @@ void LaneCommits::write(const Step &step, Written &written) const {
     it->second |= columns;
 }
 
+LaneCommits::Overlap LaneCommits::findOverlap(const Step &write,
+                                              const Step &read,
+                                              unsigned from) const {
+  if (write.writes == -1)
+    return Overlap::None;
+  const ProtocolChannel &source = model.channels[from];
+  if (findHandedOn(model, role, write.writes) == int(from)) {
+    VectorType type = ChannelOp(source.op).getTileType();
+    return findColumns(write, type).anyCommon(findColumns(read, type))
+               ? Overlap::OfColumns
+               : Overlap::OfStages;
+  }
+  if (!model.overlap(from, 0, write.writes, 0))
+    return Overlap::None;
+  auto read32 = findWords(read, source);
+  auto written = findWords(write, model.channels[write.writes]);
+  if (!read32 || !written)
+    return Overlap::OfColumns;
+  return read32->first < written->second && written->first < read32->second
+             ? Overlap::OfColumns
+             : Overlap::OfStages;
+}
+
 /// There is no synchronisation between these steps, so reading first demands at
 /// least as much order.
 void LaneCommits::readBeforeWrites(std::vector<Step> &steps) const {
@@ -132,18 +175,16 @@ void LaneCommits::readBeforeWrites(std::vector<Step> &steps) const {
     if (!isa<ReadOp>(read->op) || read->readsLast.size() != 1)
       continue;
     unsigned from = read->readsLast.front();
-    VectorType type = ChannelOp(model.channels[from].op).getTileType();
     auto to = read;
     for (auto step = read; step != steps.begin();) {
       --step;
       if (!isa<ReadOp, WriteOp>(step->op) || step->agent != Agent::Lanes)
         break;
-      if (step->writes == -1 ||
-          findHandedOn(model, role, step->writes) != int(from))
-        continue;
-      if (findColumns(*step, type).anyCommon(findColumns(*read, type)))
+      Overlap overlap = findOverlap(*step, *read, from);
+      if (overlap == Overlap::OfColumns)
         break;
-      to = step;
+      if (overlap == Overlap::OfStages)
+        to = step;
     }
     std::rotate(to, read, std::next(read));
   }

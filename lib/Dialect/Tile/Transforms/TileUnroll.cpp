@@ -7,10 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "ColumnMask.h"
+#include "ColumnPairs.h"
 #include "RoleBuilder.h"
+#include "RowPressure.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Support/PostOrder.h"
+#include "fa4/Target/RegisterBudget.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -40,11 +43,11 @@ namespace {
 /// way before the next one starts.
 class Unroller {
 public:
-  Unroller(RoleOp role, int64_t fragment,
+  Unroller(RoleOp role, int64_t fragment, bool readsAhead,
            const llvm::DenseMap<Value, unsigned> &bufferOf,
            const llvm::DenseSet<Value> &asyncReads)
-      : role(role), fragment(fragment), bufferOf(bufferOf),
-        asyncReads(asyncReads), masks(scalars) {}
+      : role(role), fragment(fragment), readsAhead(readsAhead),
+        bufferOf(bufferOf), asyncReads(asyncReads), masks(scalars) {}
 
   LogicalResult run();
 
@@ -105,9 +108,10 @@ private:
   void finishReads(ReadOp op, OpBuilder &b);
   void read(ReadOp op, int64_t first, int64_t last, OpBuilder &b);
   void readAll(ReadOp op, OpBuilder &b);
-  void readBuffer(Value channel, OpBuilder &b, WriteOp write = {});
+  void readBuffer(Value channel, OpBuilder &b);
+  void readOverwritten(WriteOp op, int64_t begin, int64_t end, OpBuilder &b);
   void lowerWrite(WriteOp op, OpBuilder &b);
-  void buildEarly(WriteOp write, OpBuilder &b);
+  bool buildEarly(WriteOp write, OpBuilder &b);
   /// A pair of columns of a value.
   using Pair = std::pair<Value, int64_t>;
   enum class Source { None, Registers, Fresh };
@@ -126,6 +130,7 @@ private:
 
   RoleOp role;
   int64_t fragment;
+  bool readsAhead;
   const llvm::DenseMap<Value, unsigned> &bufferOf;
   const llvm::DenseSet<Value> &asyncReads;
   IRMapping scalars;
@@ -375,34 +380,6 @@ void Unroller::buildCaptured(Operation &op, OpBuilder &b) {
 // Channels and reductions
 //===----------------------------------------------------------------------===//
 
-/// Cuts `columns` into parts whose sizes are powers of two, as accesses to
-/// tensor memory and vector accesses to shared memory need.
-static SmallVector<std::pair<int64_t, int64_t>> splitAccess(int64_t begin,
-                                                            int64_t end) {
-  SmallVector<std::pair<int64_t, int64_t>> parts;
-  while (begin < end) {
-    int64_t size = int64_t(llvm::bit_floor(uint64_t(end - begin)));
-    parts.emplace_back(begin, begin + size);
-    begin += size;
-  }
-  return parts;
-}
-
-/// Returns true if column `i` of `value` is computed from column `i` of
-/// `source`.
-static bool dependsOn(Value value, Value source) {
-  llvm::SmallSetVector<Value, 8> reached;
-  reached.insert(value);
-  for (unsigned i = 0; i < reached.size(); ++i) {
-    Operation *op = reached[i].getDefiningOp();
-    if (op && (OpTrait::hasElementwiseMappableTraits(op) || isa<Exp2Op>(op)))
-      for (Value operand : op->getOperands())
-        if (isa<VectorType>(operand.getType()))
-          reached.insert(operand);
-  }
-  return reached.contains(source);
-}
-
 /// Builds reads of those of the pairs `first` to `last` that are neither read
 /// nor on their way.
 void Unroller::startRead(ReadOp op, int64_t first, int64_t last, OpBuilder &b) {
@@ -438,13 +415,14 @@ void Unroller::finishReads(ReadOp op, OpBuilder &b) {
 
 /// Reads those of the pairs `first` to `last` that have not been read yet. A
 /// read of tensor memory takes long, so the read of the next fragment is on its
-/// way while these pairs are worked on.
+/// way while these pairs are worked on, if the role has registers for it or
+/// holds the whole value anyway.
 void Unroller::read(ReadOp op, int64_t first, int64_t last, OpBuilder &b) {
   finishReads(op, b);
   startRead(op, first, last, b);
   finishReads(op, b);
   int64_t count = numPairs(op.getValue().getType());
-  if (isInTensorMemory(op) && !op->hasOneUse() && last < count)
+  if (isInTensorMemory(op) && (readsAhead || !op->hasOneUse()) && last < count)
     startRead(op, last, std::min(last + fragment / 2, count), b);
 }
 
@@ -465,67 +443,75 @@ void Unroller::lowerRead(ReadOp op, OpBuilder &b) {
     readAll(op, b);
 }
 
-/// Completes reads of the buffer of `channel`. Where `write` is given, only
-/// of what it is about to overwrite.
-void Unroller::readBuffer(Value channel, OpBuilder &b, WriteOp write) {
-  auto to = channel.getDefiningOp<ChannelOp>();
+/// Completes reads of the buffer of `channel`.
+void Unroller::readBuffer(Value channel, OpBuilder &b) {
   SmallVector<ReadOp> pending(unread.begin(), unread.end());
-  for (ReadOp op : pending) {
-    if (bufferOf.lookup(op.getChannel()) != bufferOf.lookup(channel))
-      continue;
-    auto from = op.getChannel().getDefiningOp<ChannelOp>();
-    bool columnwise = write && from.getValueType() == to.getValueType() &&
-                      from.getOffset() == to.getOffset() &&
-                      write.getColumn() == op.getColumn() &&
-                      write.getValue().getType() == op.getValue().getType();
-    // A fragment of a columnwise write first needs the read of the same
-    // columns.
-    if (!columnwise || !dependsOn(write.getValue(), op.getValue()))
+  for (ReadOp op : pending)
+    if (bufferOf.lookup(op.getChannel()) == bufferOf.lookup(channel))
       readAll(op, b);
-  }
 }
 
-/// Joins pairs to a vector, from 32-bit words: a pair of 16-bit elements is one
-/// word that need not be taken apart.
-static Value joinPairs(ValueRange parts, Location loc, OpBuilder &b) {
-  if (parts.size() == 1)
-    return parts.front();
-  auto pair = cast<VectorType>(parts.front().getType());
-  unsigned bits = pair.getElementTypeBitWidth();
-  auto joined = VectorType::get({static_cast<int64_t>(2 * parts.size())},
-                                pair.getElementType());
-  SmallVector<Value> elements;
-  auto word = VectorType::get({1}, b.getI32Type());
-  for (Value part : parts) {
-    if (bits == 16) {
-      Value cast = vector::BitCastOp::create(b, loc, word, part);
-      elements.push_back(vector::ExtractOp::create(b, loc, cast, 0));
-      continue;
-    }
-    for (int64_t i : {0, 1})
-      elements.push_back(b.createOrFold<vector::ExtractOp>(loc, part, i));
+/// Returns the pairs of `read` whose place columns `begin` to `end` of `write`
+/// take, which has the same buffer: all of them, if nothing is known.
+static std::pair<int64_t, int64_t> getOverwritten(ReadOp read, WriteOp write,
+                                                  int64_t begin, int64_t end) {
+  auto from = read.getChannel().getDefiningOp<ChannelOp>();
+  auto to = write.getChannel().getDefiningOp<ChannelOp>();
+  int64_t count =
+      cast<VectorType>(read.getValue().getType()).getNumElements() / 2;
+  int64_t column = read.getColumn();
+  begin += write.getColumn();
+  end += write.getColumn();
+  if (from.getSpace() == MemorySpace::tmem && from.getStages() == 1 &&
+      to.getStages() == 1 && from.getOffset() && to.getOffset()) {
+    // A thread has a lane; a column is a word of 32 bits.
+    auto bitsOf = [](ChannelOp channel) -> int64_t {
+      return channel.getTileType().getElementTypeBitWidth();
+    };
+    int64_t shift =
+        32 * (int64_t(*to.getOffset()) - int64_t(*from.getOffset()));
+    begin = llvm::divideFloorSigned(begin * bitsOf(to) + shift, bitsOf(from));
+    end = llvm::divideCeilSigned(end * bitsOf(to) + shift, bitsOf(from));
+  } else if (from.getValueType() != to.getValueType() ||
+             from.getOffset() != to.getOffset()) {
+    return {0, count};
   }
-  if (bits != 16)
-    return vector::FromElementsOp::create(b, loc, joined, elements);
-  auto words =
-      VectorType::get({static_cast<int64_t>(parts.size())}, b.getI32Type());
-  Value all = vector::FromElementsOp::create(b, loc, words, elements);
-  return vector::BitCastOp::create(b, loc, joined, all);
+  return {
+      std::clamp<int64_t>(llvm::divideFloorSigned(begin - column, 2), 0, count),
+      std::clamp<int64_t>(llvm::divideCeilSigned(end - column, 2), 0, count)};
+}
+
+/// Completes reads of what `write` is about to overwrite with its columns
+/// `begin` to `end`.
+void Unroller::readOverwritten(WriteOp write, int64_t begin, int64_t end,
+                               OpBuilder &b) {
+  SmallVector<ReadOp> pending(unread.begin(), unread.end());
+  for (ReadOp op : pending) {
+    if (bufferOf.lookup(op.getChannel()) != bufferOf.lookup(write.getChannel()))
+      continue;
+    std::pair<int64_t, int64_t> pairs = getOverwritten(op, write, begin, end);
+    forFragments(op.getValue().getType(), [&](int64_t first, int64_t last) {
+      if (first < pairs.second && pairs.first < last &&
+          !isBuilt({op.getValue(), first, last}))
+        read(op, first, last, b);
+    });
+  }
 }
 
 void Unroller::lowerWrite(WriteOp op, OpBuilder &b) {
   Value value = op.getValue();
-  readBuffer(op.getChannel(), b, op);
   forFragments(value.getType(), [&](int64_t first, int64_t last) {
     fresh.clear();
     build(value, first, last, b);
+    readOverwritten(op, 2 * first, 2 * last, b);
     for (auto [begin, end] : splitAccess(2 * first, 2 * last)) {
       ArrayRef<Value> parts =
           ArrayRef(columns[value].pairs).slice(begin / 2, (end - begin) / 2);
       WriteOp::create(b, op.getLoc(), joinPairs(parts, op.getLoc(), b),
                       op.getChannel(), op.getColumn() + begin);
     }
-    buildEarly(op, b);
+    if (buildEarly(op, b))
+      KeepOrderOp::create(b, op.getLoc());
     foldEarly(op, b);
   });
 }
@@ -535,15 +521,16 @@ void Unroller::lowerWrite(WriteOp op, OpBuilder &b) {
 /// The program's order says where it is computed: the product of a probability
 /// and a derivative, for example, takes the registers of both, which otherwise
 /// would be held. Nothing is read for it.
-void Unroller::buildEarly(WriteOp write, OpBuilder &b) {
+bool Unroller::buildEarly(WriteOp write, OpBuilder &b) {
   llvm::SmallSetVector<int64_t, 16> pairs;
   for (const Pair &each : fresh)
     pairs.insert(each.second);
   // What can be computed from numbers that are in registers.
   llvm::DenseSet<Pair> available;
+  bool isAnyBuilt = false;
   for (Operation &op : *write->getBlock()) {
     if (&op == write)
-      return;
+      break;
     if (op.getNumResults() != 1 || !isRow(op.getResult(0).getType()))
       continue;
     Value result = op.getResult(0);
@@ -554,10 +541,13 @@ void Unroller::buildEarly(WriteOp write, OpBuilder &b) {
       if (source == Source::None)
         continue;
       available.insert({result, pair});
-      if (source == Source::Fresh)
-        build(result, pair, pair + 1, b);
+      if (source != Source::Fresh)
+        continue;
+      build(result, pair, pair + 1, b);
+      isAnyBuilt = true;
     }
   }
+  return isAnyBuilt;
 }
 
 /// Says what a pair of the operation's result can be computed from.
@@ -958,18 +948,32 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
     KernelOp kernel = getOperation();
     llvm::DenseMap<Value, unsigned> bufferOf = numberBuffers(kernel);
     llvm::DenseSet<Value> asyncReads = findAsyncReads(kernel);
-    for (auto role : kernel.getBody().getOps<RoleOp>())
-      if (!role.issues() &&
-          failed(Unroller(role, fragmentOf(role), bufferOf, asyncReads).run()))
+    for (auto role : kernel.getBody().getOps<RoleOp>()) {
+      if (role.issues())
+        continue;
+      RowPressure pressure = findRowPressure(role);
+      if (failed(Unroller(role, fragmentOf(role, pressure),
+                          /*readsAhead=*/pressure.held != 0, bufferOf,
+                          asyncReads)
+                     .run()))
         return signalPassFailure();
+    }
   }
 
-  /// Two fragments are in flight: one is read while the other one is worked on.
-  /// A role with few registers has fragments of half the size.
-  int64_t fragmentOf(RoleOp role) {
-    bool isShort =
-        role.getRegisters() && *role.getRegisters() <= uint64_t(2 * fragment);
-    return isShort && fragment % 4 == 0 ? fragment / 2 : int64_t(fragment);
+  /// The largest fragment with which the role has enough registers, half of the
+  /// pass's or a quarter of it if necessary. Two fragments are in flight: one
+  /// is read while the other one is worked on.
+  int64_t fragmentOf(RoleOp role, const RowPressure &pressure) {
+    if (!role.getRegisters())
+      return fragment;
+    uint64_t registers = *role.getRegisters();
+    if (registers <= uint64_t(2 * fragment))
+      return fragment % 4 == 0 ? fragment / 2 : int64_t(fragment);
+    int64_t columns = fragment;
+    while (columns % 4 == 0 && 4 * columns > fragment &&
+           pressure.getRegisters(columns) + kRegisterSlack > registers)
+      columns /= 2;
+    return columns;
   }
 };
 } // namespace

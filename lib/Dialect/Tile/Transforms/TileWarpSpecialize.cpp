@@ -430,9 +430,12 @@ unsigned fa4::tile::registersAcrossWaits(RoleOp role,
   unsigned most = 0;
   if (reducesRows(role))
     return most;
+  bool hasLoop = role.walk([](scf::ForOp) { return WalkResult::interrupt(); })
+                     .wasInterrupted();
   role.walk([&](WaitOp wait) {
     Block *block = wait->getBlock();
-    if (!isa<scf::ForOp>(block->getParentOp()) || !wait.getValue() ||
+    if ((hasLoop && !isa<scf::ForOp>(block->getParentOp())) ||
+        !wait.getValue() ||
         cast<VectorType>(wait.getValue().getType()).getRank() != 2)
       return;
     unsigned held = 0;

@@ -17,10 +17,10 @@ namespace fa4::tile {
 /// error on the operation that no role can execute.
 mlir::LogicalResult specializeWarps(KernelOp kernel);
 
-/// Returns the registers of tiles that a loop of the role must hold as a whole,
-/// although it reduces no row: it uses them again when it has waited for
-/// another tile. 0 for a role that reduces rows. Outside of loops,
-/// `tile-schedule` puts each computation directly before its use.
+/// Returns the registers of tiles that a loop of the role, or a role without
+/// loops, must hold as a whole, although it reduces no row: it uses them again
+/// when it has waited for another tile. 0 for a role that reduces rows. Around
+/// loops, `tile-schedule` puts each computation directly before its use.
 unsigned registersAcrossWaits(RoleOp role, const ValueLayout &layout);
 
 } // namespace fa4::tile

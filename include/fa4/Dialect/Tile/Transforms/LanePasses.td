@@ -168,8 +168,16 @@ def TileUnroll : FA4_Pass<"tile-unroll", "::fa4::tile::KernelOp"> {
     effects is placed where an operation with effects needs its result. Reads and
     writes of channels become one for each fragment.
 
-    Reads of tensor memory take long: where a value has several uses, and so is
-    held as a whole anyway, the next fragment is read while one is worked on.
+    Reads of tensor memory take long: the next fragment is read while one is worked
+    on, where a value has several uses, and so is held as a whole anyway, or the role
+    is known to have the registers. A write to a buffer whose value has not been
+    read yet waits for the reads of those columns alone that it overwrites.
+
+    What the program computes in front of a write from numbers of the fragment is
+    computed with them, so that fewer numbers are held, and `tile.keep_order` behind
+    it keeps it there. Where rows are held until something comes from another role,
+    fragments are made so small (`fragment / 4` at least) that the role's registers
+    hold them, too.
 
     A reduction keeps four partial results. Sums and products of f32 work on pairs.
     In reductions of other kinds each step takes two elements, which for maxima and
@@ -224,8 +232,8 @@ def TileUnroll : FA4_Pass<"tile-unroll", "::fa4::tile::KernelOp"> {
   }];
   let options = [
     Option<"fragment", "fragment", "int64_t", /*default=*/"32",
-           "Columns of a fragment; half as many in a role whose registers "
-           "do not hold two fragments">
+           "Columns of a fragment; down to a quarter of them in a role that has "
+           "too few registers">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",

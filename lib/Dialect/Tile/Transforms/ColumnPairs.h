@@ -1,0 +1,28 @@
+//===- ColumnPairs.h - vectors of two columns, and accesses to them ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_DIALECT_TILE_TRANSFORMS_COLUMNPAIRS_H
+#define FA4_LIB_DIALECT_TILE_TRANSFORMS_COLUMNPAIRS_H
+
+#include "mlir/IR/Builders.h"
+
+namespace fa4::tile {
+
+/// Cuts the columns `begin` to `end` into parts whose sizes are powers of two,
+/// as accesses to tensor memory and vector accesses to shared memory need.
+llvm::SmallVector<std::pair<int64_t, int64_t>> splitAccess(int64_t begin,
+                                                           int64_t end);
+
+/// Joins pairs to a vector, from 32-bit words: a pair of 16-bit elements is one
+/// word that need not be taken apart.
+mlir::Value joinPairs(mlir::ValueRange parts, mlir::Location loc,
+                      mlir::OpBuilder &b);
+
+} // namespace fa4::tile
+
+#endif // FA4_LIB_DIALECT_TILE_TRANSFORMS_COLUMNPAIRS_H
