@@ -24,7 +24,8 @@ struct MatrixForm {
   MemSpace space = MemSpace::Generic;
   unsigned count = 1;
   bool transposed = false;
-  bool bytes = false; ///< stmatrix.m16n8.
+  bool bytes = false; ///< stmatrix.m16n8, ldmatrix.m16n16.
+  unsigned rows = 8;  ///< Of a matrix in memory.
 };
 
 /// Row addresses: lane 8 * m + r gives row r of matrix m. Lanes beyond the
@@ -32,7 +33,8 @@ struct MatrixForm {
 bool resolveRows(Exec &x, const Inst &inst, const MatrixForm &form,
                  unsigned operand, bool write, LaneAccess &access) {
   LaneMask saved = x.mask;
-  LaneMask rows = form.count == 4 ? allLanes : (1u << 8 * form.count) - 1;
+  unsigned given = form.rows * form.count;
+  LaneMask rows = given == warpSize ? allLanes : (1u << given) - 1;
   if (saved != x.warp.live || saved != allLanes) {
     x.report(inst, "divergent-aligned",
              "a matrix instruction needs all 32 lanes of the warp");
@@ -71,6 +73,30 @@ Flow loadMatrix(Exec &x, const Inst &inst) {
       out[l] = half[0] | uint32_t(half[1]) << 16;
     }
     std::memcpy(x.write<uint32_t>(inst, m), out, sizeof(out));
+  }
+  noteAccess(x, inst, access, 16, AccessKind::Read,
+             {Semantics::Weak, Scope::Cta});
+  return Flow::Next;
+}
+
+/// ldmatrix.m16n16 of bytes, two registers a matrix: lane l gets four
+/// neighbours of column l / 4 in memory, which are rows 4 * (l % 4) and on, and
+/// those of the column eight behind it.
+Flow loadByteMatrix(Exec &x, const Inst &inst) {
+  const MatrixForm &form = *static_cast<const MatrixForm *>(inst.extra);
+  LaneAccess access;
+  if (!resolveRows(x, inst, form, 2 * form.count, false, access))
+    return Flow::Next;
+  for (unsigned r = 0; r < 2 * form.count; ++r) {
+    uint32_t out[warpSize];
+    for (unsigned l = 0; l < warpSize; ++l) {
+      out[l] = 0;
+      for (unsigned e = 0; e < 4; ++e) {
+        unsigned row = r / 2 * 16 + 4 * (l % 4) + e, column = l / 4 + r % 2 * 8;
+        out[l] |= uint32_t(access.host[row][column]) << 8 * e;
+      }
+    }
+    std::memcpy(x.write<uint32_t>(inst, r), out, sizeof(out));
   }
   noteAccess(x, inst, access, 16, AccessKind::Read,
              {Semantics::Weak, Scope::Cta});
@@ -137,7 +163,8 @@ bool decodeMatrix(DecodeContext &c, bool isLoad) {
   MatrixForm form;
   if (!c.take("sync") || !c.take("aligned"))
     return c.unsupported();
-  form.bytes = !isLoad && c.take("m16n8");
+  form.bytes = c.take(isLoad ? "m16n16" : "m16n8");
+  form.rows = isLoad && form.bytes ? 16 : 8;
   if (!form.bytes && !c.take("m8n8"))
     return c.unsupported();
   int n = c.takeOneOf({"x1", "x2", "x4"});
@@ -145,18 +172,20 @@ bool decodeMatrix(DecodeContext &c, bool isLoad) {
   if (takeSpace(c, form.space) && form.space != MemSpace::Shared)
     return c.unsupported();
   if (n < 0 || !c.take(form.bytes ? "b8" : "b16") || !c.peek().empty() ||
-      (form.bytes && !form.transposed))
+      (form.bytes && !form.transposed) || form.rows << n > warpSize)
     return c.unsupported();
   if (c.numSources() != 2)
     return c.error("wrong number of operands");
   form.count = 1u << n;
-  c.inst.handler = isLoad       ? loadMatrix
-                   : form.bytes ? storeByteMatrix
-                                : storeMatrix;
+  if (isLoad)
+    c.inst.handler = form.bytes ? loadByteMatrix : loadMatrix;
+  else
+    c.inst.handler = form.bytes ? storeByteMatrix : storeMatrix;
   c.inst.extra = c.program().keepAlive(form);
   if (!isLoad && !c.addAddress(0))
     return false;
-  if (c.addVector(isLoad ? 0 : 1, 4, isLoad) != form.count)
+  unsigned registers = form.rows / 8 * form.count;
+  if (c.addVector(isLoad ? 0 : 1, 4, isLoad) != registers)
     return c.error("wrong number of elements");
   return !isLoad || c.addAddress(1);
 }

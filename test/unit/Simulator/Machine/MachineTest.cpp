@@ -703,6 +703,34 @@ TEST(Memory, ByteMatrices) {
   }
 }
 
+TEST(Memory, LoadsByteMatrices) {
+  // Word w of shared memory holds bytes 4 w to 4 w + 3 (modulo 256), in 16 rows
+  // of 16; lane l gets four rows of column l / 4, and of column l / 4 + 8.
+  for (unsigned half : {0, 1}) {
+    KernelRun run(kernel(std::string(R"(
+      .shared .align 16 .b8 s[256];
+      mov.u32 %r3, s;
+      mad.lo.u32 %r4, %r1, 4, %r3;
+      mad.lo.u32 %r5, %r1, 0x04040404, 0x03020100;
+      st.shared.b32 [%r4], %r5;
+      add.u32 %r5, %r5, 0x80808080;
+      st.shared.b32 [%r4+128], %r5;
+      bar.warp.sync -1;
+      and.b32 %r6, %r1, 15;
+      mad.lo.u32 %r6, %r6, 16, %r3;
+      ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r7, %r8}, [%r6];
+      mov.u32 %r2, %r)") +
+                         (half ? "8" : "7") + ";\n" + store),
+                  {32});
+    ASSERT_TRUE(run.result.ok()) << run.text();
+    for (unsigned l = 0; l < 32; ++l)
+      for (unsigned e = 0; e < 4; ++e)
+        EXPECT_EQ(run[l] >> 8 * e & 0xFF,
+                  (4 * (l % 4) + e) * 16 + l / 4 + 8 * half)
+            << l << " " << e;
+  }
+}
+
 TEST(Hang, PollingAndComputing) {
   KernelRun polling(kernel(R"(
   w: ld.volatile.global.b32 %r2, [%rd1];
