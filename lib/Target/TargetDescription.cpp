@@ -89,9 +89,10 @@ static constexpr TargetDescription makeBlackwell() {
       RoleTable{
           // [ptx] tcgen05.mma and cp.async.bulk.tensor are issued by one
           // thread. Its state are the positions in rings, the indices of loops
-          // and the descriptors of operands; [sass] up to 24 words.
+          // and the descriptors of operands; [sass] up to 16 words
+          // beside kRegisterSlack.
           /*issuer=*/{/*warps=*/1, /*oneThread=*/true, /*issuesMmas=*/true,
-                      /*stateRegisters=*/24, ValueLayoutKind::None},
+                      /*stateRegisters=*/16, ValueLayoutKind::None},
           // [ptx] "tcgen05.ld", access restrictions: the four warps of a
           // warpgroup together reach all lanes of tensor memory.
           /*vector=*/

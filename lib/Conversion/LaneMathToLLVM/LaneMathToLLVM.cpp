@@ -174,8 +174,39 @@ static Value lowerDivide(LaneBuilder &b, arith::DivFOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Selection by a bit
+// Words of bits
 //===----------------------------------------------------------------------===//
+
+/// Writes one instruction of PTX, or a block of them, without side effects.
+static Value writePTX(LaneBuilder &b, Type type, ValueRange operands,
+                      StringRef text, StringRef constraints) {
+  return LLVM::InlineAsmOp::create(
+             b, type, operands, text, constraints, /*has_side_effects=*/false,
+             /*is_align_stack=*/false, LLVM::TailCallKind::None,
+             LLVM::AsmDialectAttr(), ArrayAttr())
+      .getResult(0);
+}
+
+/// Lowers `n < 32 ? shift(x, n) : 0`, with an unsigned comparison, to a shift
+/// of PTX, which gives 0 for each amount above 31 by itself (PTX ISA, 9.7.8,
+/// "shl", "shr"). LLVM recognises the form, too, but not after InstCombine,
+/// which makes the comparison of a maximum with 0 a signed one.
+static Value lowerFullShift(LaneBuilder &b, arith::SelectOp op) {
+  auto inRange = op.getCondition().getDefiningOp<arith::CmpIOp>();
+  Operation *shift = op.getTrueValue().getDefiningOp();
+  APInt width;
+  if (!isa_and_nonnull<arith::ShLIOp, arith::ShRUIOp>(shift) ||
+      !op.getType().isInteger(32) || !inRange ||
+      inRange.getPredicate() != arith::CmpIPredicate::ult ||
+      inRange.getLhs() != shift->getOperand(1) ||
+      !matchPattern(inRange.getRhs(), m_ConstantInt(&width)) || width != 32 ||
+      !matchPattern(op.getFalseValue(), m_Zero()))
+    return {};
+  return writePTX(b, op.getType(), shift->getOperands(),
+                  isa<arith::ShLIOp>(shift) ? "shl.b32 $0, $1, $2;"
+                                            : "shr.u32 $0, $1, $2;",
+                  "=r,r,r");
+}
 
 /// Returns true if `op` selects an f32 by one bit of an i32.
 static bool isBitSelect(arith::SelectOp op, Value &word, APInt &bit) {
@@ -194,22 +225,18 @@ static bool isBitSelect(arith::SelectOp op, Value &word, APInt &bit) {
 
 /// ptxas moves bits of a register to predicates, several at a time, where they
 /// are tested by `and` and `setp.ne`. LLVM would make shifts of these.
-static Value lowerSelect(LaneBuilder &b, arith::SelectOp op) {
+static Value lowerBitSelect(LaneBuilder &b, arith::SelectOp op) {
   Value word;
   APInt bit;
   if (!isBitSelect(op, word, bit))
     return {};
   Value mask =
       b.constant(b.getI32IntegerAttr(static_cast<int32_t>(bit.getSExtValue())));
-  return LLVM::InlineAsmOp::create(
-             b, op.getType(),
-             ValueRange{op.getTrueValue(), op.getFalseValue(), word, mask},
-             "{ .reg .pred p; .reg .b32 t; and.b32 t, $3, $4; setp.ne.b32 p, "
-             "t, 0; selp.f32 $0, $1, $2, p; }",
-             "=f,f,f,r,n", /*has_side_effects=*/false,
-             /*is_align_stack=*/false, LLVM::TailCallKind::None,
-             LLVM::AsmDialectAttr(), ArrayAttr())
-      .getResult(0);
+  return writePTX(b, op.getType(),
+                  {op.getTrueValue(), op.getFalseValue(), word, mask},
+                  "{ .reg .pred p; .reg .b32 t; and.b32 t, $3, $4; setp.ne.b32 "
+                  "p, t, 0; selp.f32 $0, $1, $2, p; }",
+                  "=f,f,f,r,n");
 }
 
 //===----------------------------------------------------------------------===//
@@ -231,13 +258,8 @@ static Value lowerPolynomial(LaneBuilder &b, Exp2Op op) {
   // With this added the lowest bit of the mantissa counts ones; rounded down,
   // the low bits are floor(x) in two's complement.
   Value shifter = b.constant(type, 0x1.8p23);
-  Value shifted =
-      LLVM::InlineAsmOp::create(
-          b, type, ValueRange{clamped, shifter}, "add.rm.ftz.f32x2 $0, $1, $2;",
-          "=l,l,l",
-          /*has_side_effects=*/false, /*is_align_stack=*/false,
-          LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
-          .getResult(0);
+  Value shifted = writePTX(b, type, {clamped, shifter},
+                           "add.rm.ftz.f32x2 $0, $1, $2;", "=l,l,l");
   Value floor = LLVM::FSubOp::create(b, shifted, shifter);
   Value fraction = LLVM::FSubOp::create(b, clamped, floor);
   Value sum = b.constant(type, coefficients.back());
@@ -274,7 +296,10 @@ Value fa4::tile::lowerLaneMath(LaneBuilder &b, Operation *op) {
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](math::Exp2Op op) { return lowerFunction(b, op, buildExp2); })
       .Case([&](math::FmaOp op) { return lowerDirectly<LLVM::FMAOp>(b, op); })
-      .Case([&](arith::SelectOp op) { return lowerSelect(b, op); })
+      .Case([&](arith::SelectOp op) {
+        Value shifted = lowerFullShift(b, op);
+        return shifted ? shifted : lowerBitSelect(b, op);
+      })
       .Case([&](arith::DivFOp op) { return lowerDivide(b, op); })
       .Case([&](Exp2Op op) { return lowerPolynomial(b, op); })
       .Case([&](math::ExpOp op) { return lowerFunction(b, op, buildExp); })

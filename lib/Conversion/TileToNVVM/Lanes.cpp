@@ -327,14 +327,12 @@ LogicalResult RoleLowering::lowerKeepOrder(KeepOrderOp op) {
   scf::WhileOp::create(
       builder, loc, TypeRange(), ValueRange(),
       [&](OpBuilder &builder, Location loc, ValueRange) {
-        Value lanes = NVVM::VoteSyncOp::create(
-            builder, loc, builder.getI32Type(), constant(-1),
-            arith::ConstantIntOp::create(builder, loc, builder.getI1Type(), 1),
-            NVVM::VoteSyncKind::ballot);
-        Value again =
-            arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, lanes,
-                                  arith::ConstantIntOp::create(
-                                      builder, loc, builder.getI32Type(), 0));
+        Value yes =
+            arith::ConstantIntOp::create(builder, loc, builder.getI1Type(), 1);
+        Value all = NVVM::VoteSyncOp::create(builder, loc, builder.getI1Type(),
+                                             constant(-1), yes,
+                                             NVVM::VoteSyncKind::all);
+        Value again = arith::XOrIOp::create(builder, loc, all, yes);
         scf::ConditionOp::create(builder, loc, again, ValueRange());
       },
       [&](OpBuilder &builder, Location loc, ValueRange) {

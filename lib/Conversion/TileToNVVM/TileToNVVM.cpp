@@ -129,6 +129,50 @@ void nameLoopAnnotations(LLVM::LLVMFuncOp function) {
   });
 }
 
+/// Returns true if `argument` reaches an operation that has an effect or ends
+/// the function: by its users, their results, and the arguments of blocks to
+/// which branches pass it.
+bool isLive(BlockArgument argument) {
+  SmallVector<Value> values{argument};
+  llvm::SmallDenseSet<Value> seen{argument};
+  auto add = [&](Value value) {
+    if (seen.insert(value).second)
+      values.push_back(value);
+  };
+  while (!values.empty())
+    for (OpOperand &use : values.pop_back_val().getUses()) {
+      Operation *user = use.getOwner();
+      if (auto branch = dyn_cast<BranchOpInterface>(user)) {
+        std::optional<BlockArgument> target =
+            branch.getSuccessorBlockArgument(use.getOperandNumber());
+        if (!target)
+          return true;
+        add(*target);
+      } else if (!isPure(user)) {
+        return true;
+      } else {
+        for (Value result : user->getResults())
+          add(result);
+      }
+    }
+  return false;
+}
+
+/// Erases values that loops carry and nobody uses, which are arguments of
+/// blocks by now. remove-dead-values of LLVM 22 leaves the operands of branches
+/// to a block of which it erases an argument, so that nothing must remain for
+/// it to erase. Upstream's elimination computes the liveness of each operation
+/// several times over, and few kernels need it.
+void eraseDeadArguments(LLVM::LLVMFuncOp function) {
+  auto blocks = llvm::drop_begin(function.getBody());
+  if (llvm::all_of(blocks, [](Block &block) {
+        return llvm::all_of(block.getArguments(), isLive);
+      }))
+    return;
+  IRRewriter rewriter(function.getContext());
+  (void)runRegionDCE(rewriter, function->getRegions());
+}
+
 LogicalResult TileToNVVMPass::lowerKernel(KernelOp kernel,
                                           LLVM::GlobalOp sharedMemory) {
   FailureOr<KernelLayout> layout = KernelLayout::compute(kernel);
@@ -150,11 +194,7 @@ LogicalResult TileToNVVMPass::lowerKernel(KernelOp kernel,
   if (failed(convertToLLVM(*function)))
     return failure();
   nameLoopAnnotations(*function);
-  // Values that loops carry and nobody uses are arguments of blocks by now.
-  // remove-dead-values of LLVM 22 leaves the operands of branches to a block of
-  // which it erases an argument, so that nothing must remain for it to erase.
-  IRRewriter rewriter(&getContext());
-  (void)runRegionDCE(rewriter, (*function)->getRegions());
+  eraseDeadArguments(*function);
   return success();
 }
 

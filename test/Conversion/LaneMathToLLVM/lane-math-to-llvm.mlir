@@ -101,6 +101,48 @@ func.func @polynomial(%x: vector<2xf32>) -> vector<2xf32> {
   return %y : vector<2xf32>
 }
 
+// PTX's shifts take any amount, so that no comparison remains. LLVM alone keeps
+// one where the amount is a maximum with 0.
+// CHECK-LABEL: @full_shifts
+// CHECK: llvm.inline_asm "shr.u32 $0, $1, $2;", "=r,r,r"
+// CHECK: llvm.inline_asm "shl.b32 $0, $1, $2;", "=r,r,r"
+// PTX-LABEL: .func {{.*}} full_shifts(
+// PTX-NOT: setp
+// PTX: max.s32
+// PTX-NOT: setp
+// PTX: shr.u32
+// PTX-NOT: setp
+// PTX: shl.b32
+// PTX-NOT: setp
+// PTX: ret
+func.func @full_shifts(%x: i32, %n: i32) -> (i32, i32) {
+  %zero = arith.constant 0 : i32
+  %width = arith.constant 32 : i32
+  %amount = arith.maxsi %n, %zero : i32
+  %in_range = arith.cmpi ult, %amount, %width : i32
+  %right = arith.shrui %x, %amount : i32
+  %r = arith.select %in_range, %right, %zero : i32
+  %left = arith.shli %x, %amount : i32
+  %l = arith.select %in_range, %left, %zero : i32
+  return %r, %l : i32, i32
+}
+
+// A limit that is not the width, and another amount, are other functions.
+// CHECK-LABEL: @other_shifts
+// CHECK-NOT: inline_asm
+// CHECK: return
+func.func @other_shifts(%x: i32, %n: i32, %m: i32) -> (i32, i32) {
+  %zero = arith.constant 0 : i32
+  %less = arith.constant 31 : i32
+  %width = arith.constant 32 : i32
+  %first = arith.cmpi ult, %n, %less : i32
+  %second = arith.cmpi ult, %m, %width : i32
+  %shifted = arith.shrui %x, %n : i32
+  %a = arith.select %first, %shifted, %zero : i32
+  %b = arith.select %second, %shifted, %zero : i32
+  return %a, %b : i32, i32
+}
+
 // CHECK-LABEL: @bit
 // CHECK: llvm.inline_asm "{ .reg .pred p; .reg .b32 t; and.b32 t, $3, $4; setp.ne.b32 p, t, 0; selp.f32 $0, $1, $2, p; }", "=f,f,f,r,n"
 // PTX-LABEL: .func {{.*}} bit(

@@ -136,3 +136,37 @@ tile.kernel @poison(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
     tile.put %e, %y[%row] dim 0 : f32, memref<?xf32>
   }
 }
+
+// -----
+
+// A value that a loop carries and nobody uses is gone, also one that is computed from itself;
+// remove-dead-values of LLVM 22 would leave the operands of its branches. What stays is the
+// induction variable and the sum. No instruction is moved across a vote, which the
+// assembler cannot foresee.
+//
+// CHECK-LABEL: llvm.func @dead_values(
+// CHECK: llvm.br ^[[HEADER:bb[0-9]+]](%{{[a-z0-9_]+}}, %{{[a-z0-9_]+}} : i32, f32)
+// CHECK: ^[[HEADER]](%{{[a-z0-9_]+}}: i32, %[[SUM:[a-z0-9_]+]]: f32):
+// CHECK-NOT: llvm.mul
+// CHECK: nvvm.vote.sync all
+// CHECK: llvm.fadd %[[SUM]]
+tile.kernel @dead_values(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  tile.role @lanes kind(vector) first_warp(0) {
+    %i = tile.work_tile : index
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c9 = arith.constant 9 : index
+    %c128 = arith.constant 128 : index
+    %one = arith.constant 1.0 : f32
+    %row = arith.muli %i, %c128 : index
+    %n = memref.dim %y, %c0 : memref<?xf32>
+    %r:2 = scf.for %j = %c0 to %n step %c1 iter_args(%sum = %one, %dead = %c1) -> (f32, index) {
+      tile.keep_order
+      %s = arith.addf %sum, %one : f32
+      %d = arith.muli %dead, %c9 : index
+      scf.yield %s, %d : f32, index
+    }
+    tile.put %r#0, %y[%row] dim 0 : f32, memref<?xf32>
+  }
+}

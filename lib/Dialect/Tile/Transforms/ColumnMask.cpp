@@ -234,8 +234,8 @@ Value ColumnMask::makeLimit(const AffineColumn &limit, Location loc,
 }
 
 /// Shifts a word of ones by `amount`; a negative amount counts as 0, and a
-/// shift by 32 or more gives 0. PTX's shifts do this by themselves, and LLVM
-/// recognises this form of it.
+/// shift by 32 or more gives 0. PTX's shifts do this by themselves, and
+/// the lowering to LLVM recognises this form of it.
 template <typename Shift>
 static Value shiftOnes(ImplicitLocOpBuilder &b, Value amount) {
   Type i32 = b.getI32Type();

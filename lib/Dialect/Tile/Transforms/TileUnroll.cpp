@@ -967,7 +967,7 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
     if (!role.getRegisters())
       return fragment;
     uint64_t registers = *role.getRegisters();
-    if (registers <= uint64_t(2 * fragment))
+    if (registers < uint64_t(2 * fragment) + kRegisterSlack)
       return fragment % 4 == 0 ? fragment / 2 : int64_t(fragment);
     int64_t columns = fragment;
     while (columns % 4 == 0 && 4 * columns > fragment &&

@@ -358,7 +358,7 @@ static bool isHeld(Value value) {
 /// few registers more for the state of the next tile.
 static unsigned streamedRegisters(RoleOp role) {
   bool isPersistent = role->getParentOfType<KernelOp>().isPersistent();
-  return isPersistent ? 40 : 64;
+  return isPersistent ? 48 : 64;
 }
 
 /// Returns the largest number of registers that the tile values of a block
