@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -31,6 +32,28 @@ namespace {
 struct Sample {
   double cycles = 0, flops = 0;
   double tensor = 0; ///< Busy time of the tensor cores of an SM.
+};
+
+/// What the clusters of an axis do, by their coordinate. Where neighbours along
+/// the axis are neighbours in what they do, a place is its own coordinate. A
+/// kernel that counts tiles and heads by one index, heaviest tiles first, has
+/// as many repeats as heads that are worked on together, and the number of a
+/// head's tiles as its period; heads that are left over are the last ones, or
+/// the first ones where the kernel counts from the end. With 10 places, 2
+/// repeats and a period of 2 the coordinates are 0 0 1 1 | 0 0 1 1 | 0 1.
+struct Curve {
+  uint64_t count, repeats, period;
+  bool fromEnd = false;
+  std::map<uint64_t, Sample> samples = {}; ///< By coordinate.
+
+  uint64_t coordinate(uint64_t place) const {
+    place = fromEnd ? count - 1 - place : place;
+    uint64_t section = repeats * period, whole = count - count % section;
+    if (place < whole)
+      return place % section / repeats;
+    uint64_t left = std::max<uint64_t>(1, (count - whole) / period);
+    return std::min((place - whole) / left, period - 1);
+  }
 };
 
 /// Runs clusters of a launch on SMs.
@@ -89,7 +112,7 @@ private:
   void sampleAll(llvm::ArrayRef<uint64_t> indices);
   /// Simulates the clusters of an axis that it takes to interpolate between
   /// them: 0, step, 2 * step, ...
-  std::map<uint64_t, Sample> sampleAxis(uint64_t count, uint64_t step);
+  Curve sampleAxis(uint64_t count, uint64_t step);
   void runEvery();
   void runSampled();
   void runResident();
@@ -407,6 +430,7 @@ static Sample between(const Sample &a, const Sample &b, double share) {
           mix(a.tensor, b.tensor)};
 }
 
+/// Interpolates between the samples of a curve at a coordinate.
 static Sample lookup(const std::map<uint64_t, Sample> &curve, uint64_t at) {
   auto high = curve.lower_bound(at);
   if (high == curve.end())
@@ -418,7 +442,80 @@ static Sample lookup(const std::map<uint64_t, Sample> &curve, uint64_t at) {
                  double(at - low->first) / double(high->first - low->first));
 }
 
-std::map<uint64_t, Sample> Launch::sampleAxis(uint64_t count, uint64_t step) {
+static Sample lookup(const Curve &curve, uint64_t place) {
+  return lookup(curve.samples, curve.coordinate(place));
+}
+
+/// Returns how far samples are from what the others say at their coordinate of
+/// `curve`, as a mean of shares. The ends count only where several samples
+/// fall onto one. Fills in the curve's samples, each a mean.
+static double fit(const std::map<uint64_t, Sample> &places, Curve &curve) {
+  std::map<uint64_t, std::vector<Sample>> groups;
+  for (const auto &[place, sample] : places)
+    groups[curve.coordinate(place)].push_back(sample);
+  auto mean = [](const std::vector<Sample> &group) {
+    Sample sum;
+    for (const Sample &each : group)
+      sum = {sum.cycles + each.cycles, sum.flops + each.flops,
+             sum.tensor + each.tensor};
+    double count = group.size();
+    return Sample{sum.cycles / count, sum.flops / count, sum.tensor / count};
+  };
+  for (const auto &[coordinate, group] : groups)
+    curve.samples[coordinate] = mean(group);
+  double error = 0;
+  unsigned judged = 0;
+  for (const auto &[coordinate, group] : groups) {
+    const Sample own = curve.samples[coordinate];
+    double expected = own.cycles;
+    if (group.size() == 1) {
+      if (coordinate == groups.begin()->first ||
+          coordinate == groups.rbegin()->first)
+        continue;
+      curve.samples.erase(coordinate);
+      expected = lookup(curve.samples, coordinate).cycles;
+      curve.samples[coordinate] = own;
+    }
+    for (const Sample &each : group)
+      error += std::abs(each.cycles - expected) / each.cycles;
+    judged += group.size();
+  }
+  return 2 * judged > places.size() ? error / judged
+                                    : std::numeric_limits<double>::infinity();
+}
+
+/// Returns the curve that `places` of an axis of `count` clusters are on. A
+/// period is believed where samples say of each other what they do several
+/// times as well as along the axis.
+static Curve findCurve(const std::map<uint64_t, Sample> &places,
+                       uint64_t count) {
+  constexpr uint64_t mostRepeats = 512;
+  constexpr double muchBetter = 0.25;
+  Curve best{count, 1, count};
+  double least = fit(places, best) * muchBetter;
+  auto attempt = [&](uint64_t repeats, uint64_t period) {
+    for (bool fromEnd : {false, true}) {
+      Curve curve{count, repeats, period, fromEnd};
+      double error = fit(places, curve);
+      if (error < least) {
+        least = error;
+        best = std::move(curve);
+      }
+    }
+  };
+  for (uint64_t period = 2; period <= count / 2; ++period) {
+    if (count % period != 0)
+      continue;
+    uint64_t all = count / period;
+    for (uint64_t repeats = 1; repeats <= std::min(all, mostRepeats); ++repeats)
+      attempt(repeats, period);
+    if (all > mostRepeats)
+      attempt(all, period);
+  }
+  return best;
+}
+
+Curve Launch::sampleAxis(uint64_t count, uint64_t step) {
   constexpr double tolerance = 0.01, goldenShare = 0.381966;
   /// The clusters between the ends of an axis at most.
   constexpr size_t mostRefined = 16, mostSpread = 32;
@@ -473,10 +570,12 @@ std::map<uint64_t, Sample> Launch::sampleAxis(uint64_t count, uint64_t step) {
   constexpr size_t tests = 3;
   if (count > mostRefined) {
     std::vector<bool> known = take(spread(1, 1 + tests));
-    if (!open.empty() || llvm::is_contained(known, false))
+    if (!open.empty() || llvm::is_contained(known, false)) {
       take(spread(1 + tests, mostSpread));
+      return findCurve(curve, count);
+    }
   }
-  return curve;
+  return {count, 1, count, false, std::move(curve)};
 }
 
 double Launch::schedule(llvm::function_ref<double(uint64_t)> cyclesOf) const {
@@ -501,9 +600,9 @@ void Launch::runSampled() {
                         grid.grid.y / grid.cluster.y,
                         grid.grid.z / grid.cluster.z};
   uint64_t steps[3] = {1, counts[0], counts[0] * counts[1]};
-  std::map<uint64_t, Sample> curves[3];
+  std::vector<Curve> curves;
   for (unsigned axis = 0; axis < 3; ++axis)
-    curves[axis] = sampleAxis(counts[axis], steps[axis]);
+    curves.push_back(sampleAxis(counts[axis], steps[axis]));
   if (sink.shouldStop())
     return;
   const Sample origin = samples[0];
