@@ -97,7 +97,7 @@ def test_options_of_passes(files):
     options = pass_options()
     assert len(options) > 20 and {kind for _, _, kind in options} <= set(REFUSED)
     levels = gpu.levels()
-    before = {"tile-" + level: levels[i - 1] for i, level in enumerate(levels) if i} | {"tile-to-nvvm": "unroll"}
+    before = {"tile-" + level: levels[i - 1] for i, level in enumerate(levels) if i} | {"tile-to-nvvm": "unroll", "nvvm-to-binary": levels[-1]}
     for name, option, kind in options:
         starts_at_op = name.startswith("attn-")
         prepare = [] if starts_at_op else [f"--attn-to-nvvm=to={before.get(name, 'schedule')}"]

@@ -93,6 +93,9 @@ void removeRest(ModuleOp module) {
 FailureOr<CompileOptions> NVVMToBinaryPass::getOptions(ModuleOp module) const {
   CompileOptions options;
   options.back.chip = chip;
+  // Kernels that say their chip do not ask for this one.
+  if (failed(checkPTXTarget(module, options.back)))
+    return failure();
   options.artefacts = {Artefact::PTX};
   if (format == "ptx")
     return options;

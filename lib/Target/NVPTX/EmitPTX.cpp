@@ -168,15 +168,27 @@ static LogicalResult checkSubtarget(ModuleOp module, const llvm::Target &target,
   return success();
 }
 
-static std::unique_ptr<llvm::TargetMachine>
-createTargetMachine(ModuleOp module, const EmitPTXOptions &options) {
+/// Returns LLVM's target, or null after an error on the module.
+static const llvm::Target *findTarget(ModuleOp module,
+                                      const EmitPTXOptions &options) {
   std::string error;
   const llvm::Target *target = nvptxTarget(error);
-  if (!target) {
+  if (!target)
     module.emitError() << "LLVM was built without NVPTX: " << error;
+  else if (failed(checkSubtarget(module, *target, options)))
     return nullptr;
-  }
-  if (failed(checkSubtarget(module, *target, options)))
+  return target;
+}
+
+LogicalResult fa4::checkPTXTarget(ModuleOp module,
+                                  const EmitPTXOptions &options) {
+  return success(findTarget(module, options) != nullptr);
+}
+
+static std::unique_ptr<llvm::TargetMachine>
+createTargetMachine(ModuleOp module, const EmitPTXOptions &options) {
+  const llvm::Target *target = findTarget(module, options);
+  if (!target)
     return nullptr;
   std::optional<llvm::CodeGenOptLevel> level =
       llvm::CodeGenOpt::getLevel(int(options.optLevel));

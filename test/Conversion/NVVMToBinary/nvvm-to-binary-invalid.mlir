@@ -12,3 +12,9 @@ module {
     llvm.return
   }
 }
+
+// -----
+
+// The option is wrong without a kernel, too.
+// expected-error@below {{the NVPTX back end knows no chip 'sm_1'}}
+module {}

@@ -59,6 +59,11 @@ struct EmitPTXOptions {
 /// module must have them before its dialects are loaded.
 void registerPTXTranslations(mlir::DialectRegistry &registry);
 
+/// An error on the module if the back end does not know the chip or a feature
+/// of `options`, as emitPTX reports it, too.
+mlir::LogicalResult checkPTXTarget(mlir::ModuleOp module,
+                                   const EmitPTXOptions &options);
+
 /// The functions of `module` that are entries, in order: `llvm.func` with
 /// `nvvm.kernel` and a body. An error on the module if there is none.
 mlir::FailureOr<llvm::SmallVector<mlir::LLVM::LLVMFuncOp>>
