@@ -4,6 +4,7 @@
 """A launch of FlashAttention-4's attention, and its record on Blackwell, made without a GPU by bench/peers/record_fa4.py. Needs
 nothing but the standard library, because the peers' environment has nothing of ours."""
 
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -19,7 +20,9 @@ def in_k(length: int) -> str:
 @dataclass(frozen=True)
 class Launched:
     """Attention in bf16: `direction` is fwd or bwd, `length` the tokens of one sequence, `queries` the number of queries where it is
-    another one than that of keys. `tuned` changes FlashAttention-4's table of tuned numbers: words such as `ex2_emu_freq=16`."""
+    another one than that of keys. `tuned` changes FlashAttention-4's table of tuned numbers: words such as `ex2_emu_freq=16`.
+    `pairs`: kernels for pairs of CTAs are allowed, as FlashAttention-4 has it by default (it is FA_DISABLE_2CTA that forbids
+    them)."""
 
     direction: str
     head_dim: int
@@ -29,12 +32,13 @@ class Launched:
     length: int
     queries: int | None = None
     tuned: tuple = ()
+    pairs: bool = True
 
     @property
     def name(self):
         queries = f"-q{self.queries}" if self.queries else ""
         tuned = "".join(f"-{word.replace('=', '-')}" for word in self.tuned)
-        return f"{self.direction}-hd{self.head_dim}-{self.mask}-b{self.batch}-h{self.heads}-{in_k(self.length)}{queries}{tuned}"
+        return f"{self.direction}-hd{self.head_dim}-{self.mask}-b{self.batch}-h{self.heads}-{in_k(self.length)}{queries}{tuned}" + "-1cta" * (not self.pairs)
 
     @property
     def flops(self):
@@ -56,7 +60,9 @@ def record(launched: Launched, records: Path):
     folder = records / launched.name
     if (folder / "stamp").exists():
         return
-    done = subprocess.run([sys.executable, str(RECORDER), *launched.recording(folder)], capture_output=True, text=True)
+    environment = {name: value for name, value in os.environ.items() if name != "FA_DISABLE_2CTA"}
+    environment |= {} if launched.pairs else {"FA_DISABLE_2CTA": "1"}
+    done = subprocess.run([sys.executable, str(RECORDER), *launched.recording(folder)], env=environment, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"recording {launched.name} failed:\n{(done.stdout + done.stderr)[-2000:]}")
     (folder / "stamp").touch()

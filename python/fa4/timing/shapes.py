@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The shapes of bench/versus-fa4, and records of FlashAttention-4's launches for them.
 
-    python -m fa4.timing.shapes FOLDER [--published | --sensitivity | --quick | --shape REGEX]
+    python -m fa4.timing.shapes FOLDER [--published | --sensitivity | [--gradient] --quick | [--gradient] --shape REGEX]
 
 makes the records that FOLDER lacks; to be run by the Python of the peers' environment (bench/peers/environment.sh), which
 has nothing but FlashAttention-4."""
@@ -11,7 +11,7 @@ has nothing but FlashAttention-4."""
 import argparse
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fa4.timing import effect_launches, published
@@ -45,12 +45,41 @@ class Shape:
         return None if pairs or self.length < FIRST_JUDGED else 1.0
 
 
+@dataclass(frozen=True)
+class GradientShape:
+    head_dim: int
+    mask: str
+    length: int
+
+    @property
+    def name(self):
+        return f"hd{self.head_dim}-{self.mask}-{in_k(self.length)}"
+
+    @property
+    def launched(self):
+        """FlashAttention-4's gradient whose CTAs are alone."""
+        heads = HIDDEN // self.head_dim
+        return Launched("bwd", self.head_dim, self.mask, TOKENS // self.length, heads, self.length, pairs=False)
+
+    @property
+    def paired(self):
+        """FlashAttention-4's gradient on pairs of CTAs, or None: of these head dims, it has one for 128."""
+        return replace(self.launched, pairs=True) if self.head_dim == 128 else None
+
+    @property
+    def launches(self):
+        return [self.launched, self.paired] if self.paired else [self.launched]
+
+
 SHAPES = [Shape(head_dim, mask, length) for head_dim in (64, 128) for mask in ("full", "causal") for length in LENGTHS]
+GRADIENTS = [
+    GradientShape(head_dim, mask, length) for head_dim in (64, 128) for mask in ("full", "causal") for length in (2048, 4096, 8192, 16384)
+]
 
 
-def choose(pattern: str, quick: bool) -> list[Shape]:
+def choose(pattern: str, quick: bool, shapes=SHAPES) -> list:
     """The shapes whose name has a match; `quick`: only lengths of 2k and 4k."""
-    return [s for s in SHAPES if re.search(pattern, s.name) and (not quick or s.length in (2048, 4096))]
+    return [s for s in shapes if re.search(pattern, s.name) and (not quick or s.length in (2048, 4096))]
 
 
 def main(words=None) -> int:
@@ -60,8 +89,11 @@ def main(words=None) -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--published", action="store_true")
     parser.add_argument("--sensitivity", action="store_true")
+    parser.add_argument("--gradient", action="store_true")
     arguments, _ = parser.parse_known_args(words)
     chosen = [shape.launched for shape in choose(arguments.shape, arguments.quick)]
+    if arguments.gradient:
+        chosen = [launched for shape in choose(arguments.shape, arguments.quick, GRADIENTS) for launched in shape.launches]
     if arguments.published or arguments.sensitivity:
         chosen = published.launches() + (effect_launches.ALL if arguments.sensitivity else [])
     for launched in chosen:

@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fa4 import gpu, revision
-from fa4.timing import published, softness
+from fa4.timing import published, softness, versus_gradient
 from fa4.timing.launched import Launched
-from fa4.timing.shapes import SHAPES, Shape, choose
+from fa4.timing.shapes import GRADIENTS, SHAPES, Shape, choose
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "results-versus-fa4.md"
 PUBLISHED = ROOT / "docs" / "results-published.md"
+GRADIENT = ROOT / "docs" / "results-gradient.md"
 SENSITIVITY = ROOT / "docs" / "results-sensitivity.md"
 STORED = ROOT / "bench" / "versus-fa4.json"
 # The one that bench/peers/environment.sh installs.
@@ -182,6 +183,19 @@ def compare_with_published(arguments) -> int:
     return 1 if off else 0
 
 
+def compare_gradients(arguments, shapes) -> int:
+    """The gradient's table, and its page."""
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        table = versus_gradient.measure(shapes, arguments.records, arguments.options, pool.map)
+    table_lines = list(versus_gradient.lines(table))
+    off = versus_gradient.missed(table)
+    print("\n".join(table_lines))
+    if arguments.write:
+        GRADIENT.write_text(page(versus_gradient.head(table), table_lines, len(off), len(table)) + versus_gradient.bound())
+    print(f"{len(table)} shapes, {len(off)} miss their bar")
+    return 1 if off else 0
+
+
 def main(words=None) -> int:
     parser = argparse.ArgumentParser(prog="versus-fa4", description="Modelled times of fa4-compile's kernels beside FlashAttention-4's.")
     parser.add_argument("--records", type=Path, required=True, help=argparse.SUPPRESS)
@@ -190,13 +204,18 @@ def main(words=None) -> int:
     parser.add_argument("--check", action="store_true", help="compare with the table of the documentation instead; exit status 1 where a kernel has lost 1%%")
     parser.add_argument("--published", action="store_true", help="FlashAttention-4's kernels beside what others have measured, instead")
     parser.add_argument("--sensitivity", action="store_true", help="what FlashAttention-4's kernels and the published figures do when parameters of the model change, instead")
+    parser.add_argument("--gradient", action="store_true", help="the three kernels of the gradient, instead, beside FlashAttention-4's with and without pairs of CTAs")
     parser.add_argument("--write", action="store_true", help="write the table to the documentation")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="launches at a time (default: processors)")
     parser.add_argument("--options", nargs=argparse.REMAINDER, default=[], help="what is left goes to fa4-compile")
     arguments = parser.parse_args(words)
-    shapes = choose(arguments.shape, arguments.quick)
+    if arguments.gradient and (arguments.check or arguments.published or arguments.sensitivity):
+        parser.error("--gradient goes with neither --check nor --published nor --sensitivity")
+    shapes = choose(arguments.shape, arguments.quick, GRADIENTS if arguments.gradient else SHAPES)
     if not shapes:
         parser.error(f"no shape matches '{arguments.shape}'")
+    if arguments.gradient:
+        return compare_gradients(arguments, shapes)
     if arguments.sensitivity:
         return write_sensitivity(arguments)
     if arguments.published:

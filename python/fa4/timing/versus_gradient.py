@@ -1,0 +1,203 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The modelled time of the gradient's three kernels (preprocess, main, postprocess) beside FlashAttention-4's, for
+`bench/versus-fa4 --gradient`. The time of a gradient is the sum of its launches; what programmatic dependent launch
+saves is not modelled, on either side."""
+
+import json
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from fa4 import gpu
+from fa4.programs.gradient import Gradient
+from fa4.timing.launched import Launched
+from fa4.timing.shapes import GRADIENTS, GradientShape
+
+# Ours over FlashAttention-4's without pairs of CTAs.
+BAR = 1.05
+SMS = 148
+# Queries, and keys, of a block.
+BLOCK = 128
+# What the port of shared memory moves in a cycle, in bytes.
+PORT = 128
+# Operations of the tensor cores, and exponentials, that an SM does in a cycle.
+OPERATIONS, EXPONENTIALS = 8192, 16
+
+
+@dataclass(frozen=True)
+class Times:
+    """What the model says of the launches of a gradient: the cycles of each in their order, and of the longest, which is
+    the main kernel, the busiest unit, and the share of the time for which that unit, the tensor cores and shared memory
+    (`port`) are busy in a CTA's steady state."""
+
+    cycles: tuple
+    microseconds: float
+    unit: str
+    busy: float
+    tensor: float
+    port: float
+
+    @staticmethod
+    def read(times):
+        """Of what fa4-sim says of each launch under `time`."""
+        main = max(times, key=lambda time: time["cycles"])
+        units = {name: unit.get("steady") or unit["share"] for name, unit in main["units"].items()}
+        unit = max(units, key=units.get)
+        return Times(tuple(round(time["cycles"]) for time in times), 1e6 * sum(time["seconds"] for time in times),
+                     unit, units[unit], units["tensor cores"], units["shared memory"])  # fmt: skip
+
+    @property
+    def sum(self):
+        return sum(self.cycles)
+
+
+def clock(*words) -> list:
+    """What fa4-sim --time says of each launch. Raises SimulationError with its message."""
+    done = subprocess.run([gpu.find_tool("fa4-sim"), *map(str, words), "--time", "--json"], capture_output=True, text=True)
+    if done.returncode:
+        raise gpu.SimulationError((done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}")[-2000:])
+    return [run["time"] for run in json.loads(done.stdout)["runs"]]
+
+
+def time_theirs(launched: Launched, records: Path) -> Times:
+    launches = sorted((records / launched.name).glob("launch-*.json"), key=lambda path: int(path.stem.split("-")[1]))
+    if not launches:
+        raise gpu.SimulationError(f"no record of {launched.name} in {records}")
+    return Times.read([time for launch in launches for time in clock(launch)])
+
+
+def compile_form(head_dim: int, mask: str, folder: Path, options=()) -> gpu.Launches:
+    """The gradient of dynamic sizes, in bf16. Raises CompileError."""
+    text = Gradient(head_dim=head_dim, mask=gpu.MASKS[mask], static=frozenset()).mlir()
+    return gpu.compile_launches(text, folder, "sm_100a", ["--verify-ptx=false", *options])
+
+
+def time_ours(shape: GradientShape, launches: gpu.Launches) -> Times:
+    launched = shape.launched
+    sizes = dict(B=launched.batch, Sq=shape.length, Sk=shape.length, Hq=launched.heads, Hkv=launched.heads)
+    return Times.read(clock(launches.manifest, *(f"{name}={n}" for name, n in sizes.items())))
+
+
+def measure(shapes, records: Path, options=(), map=map) -> dict:
+    """{name: {"ours", "theirs", "paired": Times}}; the last is None where FlashAttention-4 has no pairs of CTAs."""
+    with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
+        forms = dict.fromkeys((shape.head_dim, shape.mask) for shape in shapes)
+        compiled = dict(zip(forms, map(lambda form: compile_form(*form, Path(scratch, f"{form[0]}-{form[1]}"), options), forms)))
+
+        def run(shape):
+            paired = time_theirs(shape.paired, records) if shape.paired else None
+            ours = time_ours(shape, compiled[shape.head_dim, shape.mask])
+            return shape.name, {"ours": ours, "theirs": time_theirs(shape.launched, records), "paired": paired}
+
+        return dict(map(run, shapes))
+
+
+# ---------------------------------------------------------------------------
+# The table
+# ---------------------------------------------------------------------------
+
+
+def ratio(row, to="theirs"):
+    return row["ours"].sum / row[to].sum
+
+
+def missed(table):
+    """The names of the shapes that miss their bar."""
+    return [name for name, row in table.items() if ratio(row) > BAR]
+
+
+def blocks(shape: GradientShape) -> float:
+    """Blocks of queries and keys that an SM works on, on average. Causal: those that have a score."""
+    along = shape.length // BLOCK
+    each = along * (along + 1) // 2 if shape.mask == "causal" else along**2
+    return shape.launched.batch * shape.launched.heads * each / SMS
+
+
+def lines(table):
+    """The table in Markdown."""
+    yield (
+        "| shape | FA4, one CTA, us | fa4, us | time, ours / theirs | FA4, pairs of CTAs, us | ours / pairs "
+        "| ours: preprocess, main, postprocess, cycles | main kernel, cycles a block, theirs, ours | tensor cores busy, theirs, ours "
+        "| shared memory busy, theirs, ours | busiest of theirs | busiest of ours |"
+    )
+    yield "|" + "---|" * 12
+    for shape in GRADIENTS:
+        if row := table.get(shape.name):
+            ours, theirs, paired = row["ours"], row["theirs"], row["paired"]
+            pairs = f"{paired.microseconds:.0f} | {ratio(row, 'paired'):.3f}" if paired else "- | -"
+            a_block = [max(each.cycles) / blocks(shape) for each in (theirs, ours)]
+            yield (
+                f"| {shape.name} | {theirs.microseconds:.0f} | {ours.microseconds:.0f} | {ratio(row):.3f}{' **missed**' * (ratio(row) > BAR)} | {pairs} "
+                f"| {', '.join(map(str, ours.cycles))} | {a_block[0]:.0f}, {a_block[1]:.0f} | {theirs.tensor:.0%}, {ours.tensor:.0%} "
+                f"| {theirs.port:.0%}, {ours.port:.0%} | {theirs.unit} {theirs.busy:.0%} | {ours.unit} {ours.busy:.0%} |"
+            )
+
+
+def head(table) -> str:
+    """What is above the table; the date, the commit and FlashAttention-4's version are left to be filled in."""
+    which = "All" if len(table) == len(GRADIENTS) else ", ".join(s.name for s in GRADIENTS if s.name in table) + ":"
+    return (
+        "# The gradient beside FlashAttention-4, by the model\n\n"
+        "Written by `./bench/versus-fa4 --gradient --write` on {date} from {revision}. [The model](timing.md) ran both: fa4-compile's three kernels "
+        "with their default options, and\nFlashAttention-4's own PTX ({version}) as its host code launches it, with `FA_DISABLE_2CTA=1` "
+        "and, for head dim 128, on pairs of CTAs. A time is the sum of all launches;\nwhat overlaps because of programmatic dependent "
+        "launch is not modelled. 32k tokens in all, 2048 columns, bf16, B200 at 1.8 GHz, power not modelled. No\nBlackwell card has "
+        f"confirmed these numbers. {which} {len(table)} of {len(GRADIENTS)} shapes were measured.\n\n"
+        f"The bar is {BAR} of FlashAttention-4's time without pairs of CTAs, which fa4-compile does not have for the gradient. Shares are of "
+        "a CTA's steady state in the main kernel.\n\n"
+    )
+
+
+# ---------------------------------------------------------------------------
+# The bound
+# ---------------------------------------------------------------------------
+
+
+def shared_memory(head_dim: int) -> dict:
+    """{what: cycles} of the port of shared memory for a block of 128 queries and 128 keys, 16-bit operands, one CTA."""
+    scores, rows = 2 * BLOCK * BLOCK, 2 * BLOCK * head_dim  # bytes: of P or dS; of a block of Q, K, V or dO
+    sums = 2 * rows  # dQ in f32
+    parts = {
+        "S = Q K^T, both operands": 2 * rows,
+        "dP = dO V^T, both operands": 2 * rows,
+        "dQ = dS K, both operands": scores + rows,
+        "dV = P^T dO, P in tensor memory": rows,
+        "dK = dS^T Q, dS in tensor memory": rows,
+        "dS written for the product dQ": scores,
+        "dQ in f32 written for its reduction": sums,
+        "dQ read by the bulk reduction": sums,
+    }
+    return {what: count // PORT for what, count in parts.items()}
+
+
+def bound() -> str:
+    """Why one CTA waits for shared memory, in Markdown."""
+    parts = {head_dim: shared_memory(head_dim) for head_dim in (64, 128)}
+    products = {d: 5 * 2 * BLOCK * BLOCK * d // OPERATIONS for d in parts}
+    total = {d: sum(each.values()) for d, each in parts.items()}
+    rows = [f"| {what} | {parts[64][what]} | {parts[128][what]} |" for what in parts[128]]
+    return "\n".join(
+        [
+            "\n## What bounds one CTA",
+            "",
+            "Cycles of an SM for one block of 128 queries and 128 keys, if each unit worked without a pause. The port of shared memory moves "
+            f"{PORT} bytes a cycle:",
+            "",
+            "| what moves | head dim 64 | head dim 128 |",
+            "|---|---|---|",
+            *rows,
+            f"| **shared memory in all** | **{total[64]}** | **{total[128]}** |",
+            f"| tensor cores, five products | {products[64]} | {products[128]} |",
+            f"| exponentials | {BLOCK * BLOCK // EXPONENTIALS} | {BLOCK * BLOCK // EXPONENTIALS} |",
+            "",
+            f"So shared memory is the limit of a CTA that works alone: {total[128]} cycles where the tensor cores need {products[128]}, a factor of "
+            f"{total[128] / products[128]:.2f}, and no schedule of the same\noperations is faster. A pair of CTAs shares the operands of its products, "
+            "so that each CTA reads fewer of them; the columns on pairs say what that is worth. The\ncount leaves out the loads of Q and dO, "
+            f"which write {4 * BLOCK * 128 // 1024} KiB for each block of head dim 128 (another {4 * BLOCK * 128 // PORT} cycles), and conflicts of banks. "
+            "What both main\nkernels take beyond it is in the table, under cycles a block; for causal masks, blocks of the diagonal count as whole ones.\n"
+            "Under the model shared memory is busy for longer than this count; what the rest consists of has not been taken apart.\n",
+        ]
+    )
