@@ -1,0 +1,85 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""bench/versus-fa4 --gradient and bench/static-vs-fa4 --gradient: what they make of the tools' answers."""
+
+import pytest
+
+from fa4 import sass
+from fa4.timing import versus, versus_gradient
+from fa4.timing.shapes import GRADIENTS, GradientShape, choose
+from fa4.tools import ROOT
+from fa4.timing.versus_gradient import Times
+
+PAIRED = GradientShape(128, "causal", 4096)
+
+
+def times(main):
+    return Times((10, main, 20), (main + 30) / 1800, "shared memory", 0.9, 0.4, 0.9)
+
+
+def row(ours, theirs, paired=None):
+    return {"ours": times(ours), "theirs": times(theirs), "paired": times(paired) if paired else None}
+
+
+def test_shapes():
+    assert len({shape.name for shape in GRADIENTS}) == len(GRADIENTS) == 16
+    assert PAIRED.launched.name == "bwd-hd128-causal-b8-h16-4k-1cta" and PAIRED.paired.name == "bwd-hd128-causal-b8-h16-4k"
+    assert not PAIRED.launched.pairs and GradientShape(64, "full", 2048).paired is None
+    assert {shape.length for shape in choose("hd64", True, GRADIENTS)} == {2048, 4096}
+
+
+def test_times_of_all_launches():
+    """The sum counts all launches; units are those of the longest."""
+    units = {"tensor cores": {"share": 0.3, "steady": 0.4}, "shared memory": {"share": 0.9}}
+    small = {"cycles": 100.2, "seconds": 1e-6, "units": {"MUFU": {"share": 1.0}}}
+    read = Times.read([small, {"cycles": 1000.4, "seconds": 5e-6, "units": units}, small])
+    assert read.cycles == (100, 1000, 100) and read.sum == 1200 and read.microseconds == pytest.approx(7)
+    assert (read.unit, read.busy, read.tensor, read.port) == ("shared memory", 0.9, 0.4, 0.9)
+
+
+def test_what_is_missed():
+    table = {"hd64-full-2k": row(1050, 1000), "hd64-full-4k": row(1090, 1000), "hd128-causal-4k": row(970, 970, 485)}
+    assert versus_gradient.missed(table) == ["hd64-full-4k"]
+    lines = "\n".join(versus_gradient.lines(table))
+    assert "| 1.087 **missed** | - | - | 10, 1090, 20 |" in lines and "| 1.000 | 0 | 1.942 |" in lines
+    page = versus.page(versus_gradient.head(table), lines.splitlines(), 1, len(table))
+    assert "hd64-full-2k, hd64-full-4k, hd128-causal-4k: 3 of 16 shapes were measured." in page
+    assert page.endswith("1 of 3 bars are missed.\n")
+
+
+def test_bound():
+    """FlashAttention-4's authors count 3328 cycles for head dim 128."""
+    assert sum(versus_gradient.shared_memory(128).values()) == 3328
+    assert "| **shared memory in all** | **1920** | **3328** |" in versus_gradient.bound()
+    assert "| tensor cores, five products | 1280 | 2560 |" in versus_gradient.bound()
+
+
+def test_blocks():
+    full = GradientShape(128, "full", 4096)
+    assert versus_gradient.blocks(full) == 8 * 16 * 32 * 32 / 148
+    assert versus_gradient.blocks(PAIRED) == 8 * 16 * 32 * 33 / 2 / 148
+
+
+def test_command_line(tmp_path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        versus.main(["--records", str(tmp_path), "--gradient", "--check"])
+    assert "--gradient goes with neither --check" in capsys.readouterr().err
+
+
+def test_loops(monkeypatch, capsys):
+    """Spills, and a loop that is longer than any of FlashAttention-4's, miss their bars."""
+    monkeypatch.syspath_prepend(str(ROOT / "bench" / "peers"))
+    import static_gradient
+    import static_vs_fa4
+
+    loops = [sass.Exponentials(n, 64, masked, 256) for n, masked in ((320, False), (326, False), (400, True))]
+    assert static_gradient.worst(loops) == (326, 400) and static_gradient.worst([]) == (None, None)
+    one, pairs = static_gradient.Figures(128, 0, 0, None, 436), static_gradient.Figures(128, 0, 0, None, 454)
+    theirs = {"FA4, one CTA": one, "FA4, pairs": pairs}
+    assert static_vs_fa4.judge(static_gradient.bars("hd128-full", theirs, static_gradient.Figures(168, 0, 0, 326, 400)))
+    assert not static_vs_fa4.judge(static_gradient.bars("hd128-full", theirs, static_gradient.Figures(168, 0, 0, 437, None)))
+    assert not static_vs_fa4.judge(static_gradient.bars("hd128-full", theirs, static_gradient.Figures(168, 0, 0, 326, 440)))
+    assert not static_vs_fa4.judge(static_gradient.bars("hd128-full", theirs, static_gradient.Figures(168, 8, 0, 326, 400)))
+    assert not static_vs_fa4.judge(static_gradient.bars("hd128-full", theirs, static_gradient.Figures(168, 0, 0, None, None)))
+    assert "not found" in capsys.readouterr().out
