@@ -205,7 +205,7 @@ createTargetMachine(ModuleOp module, const EmitPTXOptions &options) {
 namespace {
 
 /// Leaves out passes of the back end that look for what kernelPasses or ptxas
-/// have found or find anyway: common subexpressions, three more times; forms of
+/// have found or find anyway: common subexpressions, four more times; forms of
 /// addresses and products for a chain of additions; constants that are
 /// expensive; instructions that are better selected in another block or that
 /// do not change in a loop. They take a tenth of the time of a compilation.
@@ -215,7 +215,7 @@ public:
   bool shouldRunPass(StringRef pass, StringRef) const override {
     return !llvm::is_contained({"early-cse", "nary-reassociate", "slsr",
                                 "consthoist", "codegenprepare",
-                                "early-machinelicm"},
+                                "early-machinelicm", "machine-cse"},
                                pass);
   }
 };
