@@ -251,6 +251,12 @@ def _tensor_fence(fault, unit, context, without):
         if context.reaches(barrier.line, after, accesses, or_end=True):
             return ("a fence behind a barrier of the CTA and before the other fence of who goes on: it speaks for what the "
                     "barrier has ordered before it, too")  # fmt: skip
+    if unit.is_a(r"tcgen05\.fence::before") and fault.operator == "delete":
+        follows = next(iter(context.ahead(unit)), None)
+        last = next((other for other in context.behind(unit) if other.is_a(TENSOR, r"tcgen05\.wait")), None)
+        if follows and follows.is_a(r"bar\.sync") and last and last.is_a(r"tcgen05\.wait"):
+            return ("a fence in front of the CTA's last barrier, behind a wait for the warp's accesses to tensor memory: they are "
+                    "complete when the columns are freed")  # fmt: skip
     is_start = not _has_tensor_operations(unit, context)
     if is_start and (unit.is_a(r"tcgen05\.fence") or (unit.is_a(r"bar\.sync") and "tcgen05.fence" in fault.detail)):
         return "no access to tensor memory is under way when it is allocated"
