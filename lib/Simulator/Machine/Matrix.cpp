@@ -56,46 +56,18 @@ void position(const MatrixForm &form, unsigned l, unsigned h, unsigned &row,
     std::swap(row, column);
 }
 
-Flow loadMatrix(Exec &x, const Inst &inst) {
+/// Loads registers of a matrix instruction. `gather` gives the word of one
+/// register in one lane.
+template <typename Gather>
+Flow loadRegisters(Exec &x, const Inst &inst, unsigned count, Gather gather) {
   const MatrixForm &form = *static_cast<const MatrixForm *>(inst.extra);
   LaneAccess access;
-  if (!resolveRows(x, inst, form, form.count, false, access))
+  if (!resolveRows(x, inst, form, count, false, access))
     return Flow::Next;
-  for (unsigned m = 0; m < form.count; ++m) {
+  for (unsigned r = 0; r < count; ++r) {
     uint32_t out[warpSize];
-    for (unsigned l = 0; l < warpSize; ++l) {
-      uint16_t half[2];
-      for (unsigned h = 0; h < 2; ++h) {
-        unsigned row, column;
-        position(form, l, h, row, column);
-        std::memcpy(&half[h], access.host[8 * m + row] + 2 * column, 2);
-      }
-      out[l] = half[0] | uint32_t(half[1]) << 16;
-    }
-    std::memcpy(x.write<uint32_t>(inst, m), out, sizeof(out));
-  }
-  noteAccess(x, inst, access, 16, AccessKind::Read,
-             {Semantics::Weak, Scope::Cta});
-  return Flow::Next;
-}
-
-/// ldmatrix.m16n16 of bytes, two registers a matrix: lane l gets four
-/// neighbours of column l / 4 in memory, which are rows 4 * (l % 4) and on, and
-/// those of the column eight behind it.
-Flow loadByteMatrix(Exec &x, const Inst &inst) {
-  const MatrixForm &form = *static_cast<const MatrixForm *>(inst.extra);
-  LaneAccess access;
-  if (!resolveRows(x, inst, form, 2 * form.count, false, access))
-    return Flow::Next;
-  for (unsigned r = 0; r < 2 * form.count; ++r) {
-    uint32_t out[warpSize];
-    for (unsigned l = 0; l < warpSize; ++l) {
-      out[l] = 0;
-      for (unsigned e = 0; e < 4; ++e) {
-        unsigned row = r / 2 * 16 + 4 * (l % 4) + e, column = l / 4 + r % 2 * 8;
-        out[l] |= uint32_t(access.host[row][column]) << 8 * e;
-      }
-    }
+    for (unsigned l = 0; l < warpSize; ++l)
+      out[l] = gather(form, access, r, l);
     std::memcpy(x.write<uint32_t>(inst, r), out, sizeof(out));
   }
   noteAccess(x, inst, access, 16, AccessKind::Read,
@@ -103,8 +75,42 @@ Flow loadByteMatrix(Exec &x, const Inst &inst) {
   return Flow::Next;
 }
 
-/// Operands: address, sources.
-Flow storeMatrix(Exec &x, const Inst &inst) {
+Flow loadMatrix(Exec &x, const Inst &inst) {
+  auto gather = [](const MatrixForm &form, const LaneAccess &access, unsigned m,
+                   unsigned l) {
+    uint16_t half[2];
+    for (unsigned h = 0; h < 2; ++h) {
+      unsigned row, column;
+      position(form, l, h, row, column);
+      std::memcpy(&half[h], access.host[8 * m + row] + 2 * column, 2);
+    }
+    return half[0] | uint32_t(half[1]) << 16;
+  };
+  unsigned count = static_cast<const MatrixForm *>(inst.extra)->count;
+  return loadRegisters(x, inst, count, gather);
+}
+
+/// ldmatrix.m16n16 of bytes, two registers a matrix: lane l gets four
+/// neighbours of column l / 4 in memory, which are rows 4 * (l % 4) and on, and
+/// those of the column eight behind it.
+Flow loadByteMatrix(Exec &x, const Inst &inst) {
+  auto gather = [](const MatrixForm &, const LaneAccess &access, unsigned r,
+                   unsigned l) {
+    uint32_t word = 0;
+    for (unsigned e = 0; e < 4; ++e) {
+      unsigned row = r / 2 * 16 + 4 * (l % 4) + e, column = l / 4 + r % 2 * 8;
+      word |= uint32_t(access.host[row][column]) << 8 * e;
+    }
+    return word;
+  };
+  unsigned count = static_cast<const MatrixForm *>(inst.extra)->count;
+  return loadRegisters(x, inst, 2 * count, gather);
+}
+
+/// Stores the registers of a matrix instruction, one a matrix. `scatter` writes
+/// the word of one matrix in one lane. Operands: address, sources.
+template <typename Scatter>
+Flow storeRegisters(Exec &x, const Inst &inst, Scatter scatter) {
   const MatrixForm &form = *static_cast<const MatrixForm *>(inst.extra);
   LaneAccess access;
   if (!resolveRows(x, inst, form, 0, true, access))
@@ -112,35 +118,36 @@ Flow storeMatrix(Exec &x, const Inst &inst) {
   for (unsigned m = 0; m < form.count; ++m) {
     const uint32_t *in = x.read<uint32_t>(inst, 1 + m);
     for (unsigned l = 0; l < warpSize; ++l)
-      for (unsigned h = 0; h < 2; ++h) {
-        unsigned row, column;
-        position(form, l, h, row, column);
-        uint16_t half = in[l] >> 16 * h;
-        std::memcpy(access.host[8 * m + row] + 2 * column, &half, 2);
-      }
+      scatter(form, access, m, l, in[l]);
   }
   noteAccess(x, inst, access, 16, AccessKind::Write,
              {Semantics::Weak, Scope::Cta});
   return Flow::Next;
 }
 
-/// stmatrix.m16n8 of bytes. Operands: address, sources.
+Flow storeMatrix(Exec &x, const Inst &inst) {
+  auto scatter = [](const MatrixForm &form, LaneAccess &access, unsigned m,
+                    unsigned l, uint32_t word) {
+    for (unsigned h = 0; h < 2; ++h) {
+      unsigned row, column;
+      position(form, l, h, row, column);
+      uint16_t half = word >> 16 * h;
+      std::memcpy(access.host[8 * m + row] + 2 * column, &half, 2);
+    }
+  };
+  return storeRegisters(x, inst, scatter);
+}
+
+/// stmatrix.m16n8 of bytes.
 Flow storeByteMatrix(Exec &x, const Inst &inst) {
-  const MatrixForm &form = *static_cast<const MatrixForm *>(inst.extra);
-  LaneAccess access;
-  if (!resolveRows(x, inst, form, 0, true, access))
-    return Flow::Next;
-  for (unsigned m = 0; m < form.count; ++m) {
-    const uint32_t *in = x.read<uint32_t>(inst, 1 + m);
-    for (unsigned l = 0; l < warpSize; ++l)
-      for (unsigned e = 0; e < 4; ++e) {
-        unsigned row = l / 4 + e / 2 * 8, column = 2 * (l % 4) + e % 2;
-        access.host[8 * m + column][row] = in[l] >> 8 * e;
-      }
-  }
-  noteAccess(x, inst, access, 16, AccessKind::Write,
-             {Semantics::Weak, Scope::Cta});
-  return Flow::Next;
+  auto scatter = [](const MatrixForm &, LaneAccess &access, unsigned m,
+                    unsigned l, uint32_t word) {
+    for (unsigned e = 0; e < 4; ++e) {
+      unsigned row = l / 4 + e / 2 * 8, column = 2 * (l % 4) + e % 2;
+      access.host[8 * m + column][row] = word >> 8 * e;
+    }
+  };
+  return storeRegisters(x, inst, scatter);
 }
 
 Flow moveMatrix(Exec &x, const Inst &inst) {

@@ -24,7 +24,7 @@ FIRST_JUDGED = 2048
 
 
 @dataclass(frozen=True)
-class Shape:
+class BaseShape:
     head_dim: int
     mask: str
     length: int
@@ -33,6 +33,8 @@ class Shape:
     def name(self):
         return f"hd{self.head_dim}-{self.mask}-{in_k(self.length)}"
 
+
+class Shape(BaseShape):
     @property
     def launched(self):
         return Launched("fwd", self.head_dim, self.mask, TOKENS // self.length, HIDDEN // self.head_dim, self.length)
@@ -45,16 +47,7 @@ class Shape:
         return None if pairs or self.length < FIRST_JUDGED else 1.0
 
 
-@dataclass(frozen=True)
-class GradientShape:
-    head_dim: int
-    mask: str
-    length: int
-
-    @property
-    def name(self):
-        return f"hd{self.head_dim}-{self.mask}-{in_k(self.length)}"
-
+class GradientShape(BaseShape):
     @property
     def launched(self):
         """FlashAttention-4's gradient whose CTAs are alone."""

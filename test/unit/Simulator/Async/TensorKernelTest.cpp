@@ -454,21 +454,28 @@ TEST(TensorMemory, PackAndUnpack) {
   }
 }
 
-TEST(TensorMemory, CopyFromSharedMemory) {
-  // Core matrices of 8 rows by 16 bytes behind one another: row r is words
-  // 4 r to 4 r + 3, and goes to all four quarters.
-  auto out = runTensorKernel(R"(
+/// Copies 32 rows of core matrices to tensor memory in the form that
+/// `modifiers` name, and reads them.
+static std::vector<uint32_t> runCopy(const std::string &modifiers) {
+  return runTensorKernel(R"(
     @%p0 bra wait;
     shr.u32 %r6, %r1, 4;
     cvt.u64.u32 %rd2, %r6;
     or.b64 %rd2, %rd2, 0x0000400800080000;
-    tcgen05.cp.cta_group::1.32x128b.warpx4 [%r3], %rd2;
+    tcgen05.cp.cta_group::1.32x128b.warpx4)" +
+                         modifiers + R"( [%r3], %rd2;
     tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];
   wait:
     mbarrier.try_wait.parity.shared.b64 %p2, [done], 0;
     @!%p2 bra wait;
     tcgen05.ld.sync.aligned.32x32b.x4.b32 {%r10, %r11, %r12, %r13}, [%r3];
   )");
+}
+
+TEST(TensorMemory, CopyFromSharedMemory) {
+  // Core matrices of 8 rows by 16 bytes behind one another: row r is words
+  // 4 r to 4 r + 3, and goes to all four quarters.
+  auto out = runCopy("");
   for (uint32_t i = 0; i < 128; ++i)
     EXPECT_EQ(out[i], i);
 }
@@ -478,19 +485,7 @@ TEST(TensorMemory, CopyFromSharedMemory) {
 TEST(TensorMemory, CopyUnpacksElements) {
   for (unsigned bits : {4, 6}) {
     std::string format = bits == 4 ? "b4x16_p64" : "b6x16_p32";
-    auto out = runTensorKernel(R"(
-    @%p0 bra wait;
-    shr.u32 %r6, %r1, 4;
-    cvt.u64.u32 %rd2, %r6;
-    or.b64 %rd2, %rd2, 0x0000400800080000;
-    tcgen05.cp.cta_group::1.32x128b.warpx4.b8x16.)" +
-                               format + R"( [%r3], %rd2;
-    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];
-  wait:
-    mbarrier.try_wait.parity.shared.b64 %p2, [done], 0;
-    @!%p2 bra wait;
-    tcgen05.ld.sync.aligned.32x32b.x4.b32 {%r10, %r11, %r12, %r13}, [%r3];
-  )");
+    auto out = runCopy(".b8x16." + format);
     for (uint32_t lane = 0; lane < 32; ++lane)
       for (uint32_t i = 0; i < 16; ++i) {
         // Word w of a lane's 16 bytes is 4 * lane + w.
