@@ -22,6 +22,14 @@ static constexpr int64_t kMaxWords = 128;
 /// Bytes of one access to shared memory.
 static constexpr int64_t kChunk = 16;
 
+LogicalResult RoleLowering::requireLanes(Operation *op) {
+  if (role.issues())
+    return op->emitOpError(
+        "is an operation of lanes, but the role is of kind 'issuer': "
+        "one thread runs it");
+  return success();
+}
+
 /// Waits for loads from tensor memory. Before the wait, their columns must not
 /// be overwritten (PTX ISA, tcgen05.wait::ld).
 void RoleLowering::finishTensorLoads() {
@@ -218,10 +226,8 @@ Value RoleLowering::rowPointer(const Buffer &buffer, Value stage) {
 }
 
 LogicalResult RoleLowering::lowerRead(ReadOp op) {
-  if (role.issues())
-    return op.emitOpError(
-        "is an operation of lanes, but the role is of kind 'issuer': "
-        "one thread runs it");
+  if (failed(requireLanes(op)))
+    return failure();
   const Buffer &buffer = layout.buffer(op.getChannel());
   Type type = op.getValue().getType();
   int64_t column = op.getColumn();
@@ -269,10 +275,8 @@ LogicalResult RoleLowering::lowerRead(ReadOp op) {
 }
 
 LogicalResult RoleLowering::lowerWrite(WriteOp op) {
-  if (role.issues())
-    return op.emitOpError(
-        "is an operation of lanes, but the role is of kind 'issuer': "
-        "one thread runs it");
+  if (failed(requireLanes(op)))
+    return failure();
   const Buffer &buffer = layout.buffer(op.getChannel());
   int64_t column = op.getColumn();
   if (pendingValues.contains(op.getValue()))
@@ -320,10 +324,8 @@ void RoleLowering::lowerAny(AnyOp op) {
 /// instructions. The condition is made at this place: one that is made once
 /// would occupy a register.
 LogicalResult RoleLowering::lowerKeepOrder(KeepOrderOp op) {
-  if (role.issues())
-    return op.emitOpError(
-        "is an operation of lanes, but the role is of kind 'issuer': "
-        "one thread runs it");
+  if (failed(requireLanes(op)))
+    return failure();
   scf::WhileOp::create(
       builder, loc, TypeRange(), ValueRange(),
       [&](OpBuilder &builder, Location loc, ValueRange) {
@@ -342,19 +344,15 @@ LogicalResult RoleLowering::lowerKeepOrder(KeepOrderOp op) {
 }
 
 LogicalResult RoleLowering::lowerFence(FenceOp op) {
-  if (role.issues())
-    return op.emitOpError(
-        "is an operation of lanes, but the role is of kind 'issuer': "
-        "one thread runs it");
+  if (failed(requireLanes(op)))
+    return failure();
   fenceSharedMemory();
   return success();
 }
 
 LogicalResult RoleLowering::lowerPut(PutOp op) {
-  if (role.issues())
-    return op.emitOpError(
-        "is an operation of lanes, but the role is of kind 'issuer': "
-        "one thread runs it");
+  if (failed(requireLanes(op)))
+    return failure();
   if (pendingValues.contains(op.getValue()))
     finishTensorLoads();
   unsigned number = cast<BlockArgument>(op.getDest()).getArgNumber();

@@ -154,6 +154,8 @@ private:
   mlir::LogicalResult lowerPut(PutOp op);
   mlir::LogicalResult lowerFence(FenceOp op);
   mlir::LogicalResult lowerKeepOrder(KeepOrderOp op);
+  /// An error on the operation if one thread runs the role.
+  mlir::LogicalResult requireLanes(mlir::Operation *op);
   void lowerAny(AnyOp op);
   mlir::FailureOr<mlir::Value> readTensorMemory(ReadOp op,
                                                 const Buffer &buffer);
