@@ -76,7 +76,25 @@ static Value lowerExtract(LaneBuilder &b, vector::ExtractOp op) {
     return b.poison(op.getType());
   if (position.size() != 1 || position.front() < 0)
     return {};
+  // LLVM has to split vectors of one element again, one by one.
+  auto cast = op.getSource().getDefiningOp<vector::BitCastOp>();
+  if (cast && cast.getType().getNumElements() == 1)
+    return LLVM::BitcastOp::create(b, op.getType(), cast.getSource());
   return b.extract(op.getSource(), position.front());
+}
+
+/// Returns the elements that a vector is made of, which may have been cast to
+/// another type and back, or an empty range.
+static ValueRange findElements(Value vector) {
+  Value source = vector;
+  while (auto *cast = source.getDefiningOp()) {
+    if (!isa<vector::BitCastOp, LLVM::BitcastOp>(cast))
+      break;
+    source = cast->getOperand(0);
+  }
+  auto built = source.getDefiningOp<vector::FromElementsOp>();
+  return built && source.getType() == vector.getType() ? built.getElements()
+                                                       : ValueRange();
 }
 
 static Value lowerSlice(LaneBuilder &b, vector::ExtractStridedSliceOp op) {
@@ -85,9 +103,8 @@ static Value lowerSlice(LaneBuilder &b, vector::ExtractStridedSliceOp op) {
     return {};
   int64_t count = op.getType().getNumElements();
   // LLVM would search the whole vector for each element of its parts.
-  if (auto built = op.getSource().getDefiningOp<vector::FromElementsOp>())
-    return b.fromElements(op.getType(),
-                          built.getElements().slice(first, count));
+  if (ValueRange elements = findElements(op.getSource()); !elements.empty())
+    return b.fromElements(op.getType(), elements.slice(first, count));
   SmallVector<int32_t> mask;
   for (int64_t i = 0; i < count; ++i)
     mask.push_back(static_cast<int32_t>(first + i));

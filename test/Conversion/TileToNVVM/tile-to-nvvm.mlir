@@ -139,6 +139,45 @@ tile.kernel @poison(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
 
 // -----
 
+// Pairs of halves become words and a row of them becomes stores of four words, without vectors
+// of one word and without a vector of the whole row, which LLVM would have to split again.
+//
+// CHECK-LABEL: llvm.func @packed_halves(
+// CHECK-NOT: vector<1xi32>
+// CHECK-NOT: llvm.shufflevector
+// CHECK-NOT: vector<8xi32>
+// CHECK: llvm.bitcast %{{.*}} : vector<2xbf16> to i32
+// CHECK: llvm.store %{{.*}} : vector<4xi32>, !llvm.ptr<3>
+// CHECK: llvm.store %{{.*}} : vector<4xi32>, !llvm.ptr<3>
+tile.kernel @packed_halves(%v: f32 {tile.name = "v"},
+                           %z: memref<?x16xbf16> {tile.name = "z", tile.dims = ["N", "16"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(128) empty(1) arrivals(1) : <vector<128x16xbf16>>
+  tile.role @writer kind(vector) first_warp(0) {
+    %two = vector.from_elements %v, %v : vector<2xf32>
+    %half = arith.truncf %two : vector<2xf32> to vector<2xbf16>
+    %words = vector.bitcast %half : vector<2xbf16> to vector<1xi32>
+    %w = vector.extract %words[0] : i32 from vector<1xi32>
+    %all = vector.from_elements %w, %w, %w, %w, %w, %w, %w, %w : vector<8xi32>
+    %p = vector.bitcast %all : vector<8xi32> to vector<16xbf16>
+    tile.acquire %c : <vector<128x16xbf16>>
+    tile.write %p, %c : vector<16xbf16>, <vector<128x16xbf16>>
+    tile.fence
+    tile.commit %c : <vector<128x16xbf16>>
+  }
+  tile.role @store kind(issuer) first_warp(4) {
+    %i = tile.work_tile : index
+    %c0 = arith.constant 0 : index
+    %c128 = arith.constant 128 : index
+    %row = arith.muli %i, %c128 : index
+    %t = tile.wait %c : <vector<128x16xbf16>> -> vector<128x16xbf16>
+    tile.store %t, %z[%row, %c0] dims [0, 1] : vector<128x16xbf16>, memref<?x16xbf16>
+    tile.release %c : <vector<128x16xbf16>>
+  }
+}
+
+// -----
+
 // A value that a loop carries and nobody uses is gone, also one that is computed from itself;
 // remove-dead-values of LLVM 22 would leave the operands of its branches. What stays is the
 // induction variable and the sum. No instruction is moved across a vote, which the
