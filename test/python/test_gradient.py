@@ -264,6 +264,20 @@ def test_faults_of_turns_are_found(fault, tmp_path):
         gpu.simulate(launches, given, RESULTS, seeds=(0, 3), options=["--threads", "2", "--max-instructions", limit])
 
 
+@pytest.mark.parametrize("kernel", ["preprocess_kernel", "kernel", "postprocess_kernel"])
+def test_launches_wait_for_earlier_ones(kernel, tmp_path):
+    """All launches may begin early: one that does not wait is found at its first access to global memory."""
+    form = Gradient(sizes=Sizes(1, 128, 128), static=HEADS)
+    launches = gpu.compile_launches(form.mlir(), tmp_path)
+    given = form.draw(np.random.default_rng(0))
+    path = tmp_path / f"gradient_{kernel}.ptx"
+    faulty, count = re.subn(r"\n[^\n]*griddepcontrol\.wait;", "", path.read_text())
+    assert count == 1
+    path.write_text(faulty)
+    with pytest.raises(gpu.SimulationError, match="launch-not-awaited"):
+        gpu.simulate(launches, given, RESULTS, seeds=(0, 0))
+
+
 def test_order_of_clc_is_not_known(tmp_path):
     form = dataclasses.replace(IN_TURN["causal"], options=("--schedule=clc",))
     with pytest.raises(CompileError, match="hands out work tiles in an order that is not known"):

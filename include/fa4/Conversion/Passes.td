@@ -65,6 +65,9 @@ def AttnToTile : FA4_Pass<"attn-to-tile", "::mlir::ModuleOp"> {
     to `sums` in memory, where the tiles of keys meet. The keys and the queries of a step
     are both as many as an MMA has rows.
 
+    Kernels of a function with several launches get `tile.programmatic_launch`: each may
+    begin before the launch in front of it has ended, for which it waits itself.
+
     Some forms of the ops have no tile program: see the support matrix in the
     documentation. Each of these is an error on the op that says why.
 
@@ -172,6 +175,9 @@ def TileToNVVM : FA4_Pass<"tile-to-nvvm", "::mlir::ModuleOp"> {
     - **Parameters**: tensor maps, one for each tensor, box and swizzle; pointers
       and strides of tensors that lanes write (`tile.put`); scalars; sizes
       (`memref.dim`). `fa4.manifest` on the function says what they are.
+    - **Earlier launches**: a kernel with `tile.programmatic_launch` waits for them behind
+      all that needs nothing of them (barriers, tensor memory), and then lets the next one
+      begin (`griddepcontrol`).
     - **Roles** are chosen by warp. Each warpgroup sets its register budget; a role
       that issues runs in one elected thread.
     - **Channels** are mbarriers, which complete as their `arrivals` and `bytes` say.

@@ -477,6 +477,20 @@ void BackwardConversion::run() {
   op->erase();
 }
 
+/// Lets each of several launches of a function begin before the one in front of
+/// it has ended.
+static void overlapLaunches(FunctionOpInterface function,
+                            const SymbolTable &symbols) {
+  auto launches =
+      llvm::to_vector(function.getFunctionBody().getOps<tile::LaunchOp>());
+  if (launches.size() < 2)
+    return;
+  for (tile::LaunchOp launch : launches)
+    if (auto kernel = symbols.lookup<tile::KernelOp>(launch.getKernel()))
+      kernel->setAttr(tile::kProgrammaticLaunchAttr,
+                      UnitAttr::get(kernel.getContext()));
+}
+
 namespace {
 struct AttnToTile : public fa4::impl::AttnToTileBase<AttnToTile> {
   using AttnToTileBase::AttnToTileBase;
@@ -511,6 +525,8 @@ struct AttnToTile : public fa4::impl::AttnToTileBase<AttnToTile> {
       else
         convert(cast<SdpaOp>(op.getOperation()), *target, keys, symbols);
     }
+    for (auto function : module.getOps<FunctionOpInterface>())
+      overlapLaunches(function, symbols);
   }
 
   LogicalResult check(AttentionOpInterface op,

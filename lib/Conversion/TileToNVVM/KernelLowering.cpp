@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelLowering.h"
+#include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -104,6 +105,18 @@ void KernelLowering::allocateTensorMemory() {
   NVVM::Tcgen05RelinquishAllocPermitOp::create(builder, loc);
 }
 
+/// What is in front of this needs nothing of earlier launches: parameters,
+/// barriers, tensor memory. That the launch behind may begin early takes
+/// nothing away from this one, because it begins when all CTAs of this one run.
+/// It waits for the end of this one, which has waited for the launch before.
+void KernelLowering::awaitEarlierLaunches() {
+  if (!kernel->hasAttr(kProgrammaticLaunchAttr))
+    return;
+  NVVM::GriddepcontrolOp::create(builder, loc, NVVM::GridDepActionKind::wait);
+  NVVM::GriddepcontrolOp::create(builder, loc,
+                                 NVVM::GridDepActionKind::launch_dependents);
+}
+
 void KernelLowering::setUp() {
   {
     OpBuilder::InsertionGuard guard(builder);
@@ -118,6 +131,7 @@ void KernelLowering::setUp() {
     NVVM::Tcgen05FenceOp::create(builder, loc,
                                  NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
   }
+  awaitEarlierLaunches();
   NVVM::BarrierOp::create(builder, loc);
   if (!layout.tensorColumns)
     return;

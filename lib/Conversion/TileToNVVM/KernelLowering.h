@@ -31,6 +31,7 @@ public:
 private:
   void findWarp();
   void setUp();
+  void awaitEarlierLaunches();
   void initBarriers();
   void allocateTensorMemory();
   void tearDown(bool hasTensorMemoryWarp);

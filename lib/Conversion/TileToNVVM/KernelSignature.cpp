@@ -707,6 +707,9 @@ DictionaryAttr KernelSignature::buildManifest() const {
   if (target && getKernel().getScheduleOrGrid() == Schedule::Static)
     manifest.push_back(builder.getNamedAttr(
         kSmCount, builder.getI64IntegerAttr(target->smCount)));
+  if (getKernel()->hasAttr(kProgrammaticLaunchAttr))
+    manifest.push_back(
+        builder.getNamedAttr(kProgrammatic, builder.getBoolAttr(true)));
   return builder.getDictionaryAttr(manifest);
 }
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Conversion/TileToNVVM/LaunchSequence.h"
+#include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -195,7 +196,9 @@ LogicalResult LaunchSequence::add(LaunchOp launch) {
       conditions.push_back(condition);
   json::Object entry;
   for (StringRef key :
-       {"ptx", "entry", "grid", "block", "cluster", "dynamic_smem", "params"})
+       {StringRef("ptx"), StringRef("entry"), StringRef("grid"),
+        StringRef("block"), StringRef("cluster"), StringRef("dynamic_smem"),
+        StringRef(kProgrammatic), StringRef("params")})
     if (const json::Value *value = manifest.get(key))
       entry[key] = *value;
   rename(*entry.get("params"), renamed);

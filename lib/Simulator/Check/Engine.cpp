@@ -148,6 +148,11 @@ void Engine::warpSync(const Warp &warp, const Inst &, LaneMask members) {
   forEachLane(members, [&](unsigned l) { state.own[l] = all; });
 }
 
+void Engine::launchesAwaited(const Warp &warp, LaneMask mask) {
+  update(stateOf(warp), mask,
+         [](View &view) { view.happened.raise(earlierLaunches, 1); });
+}
+
 //===----------------------------------------------------------------------===//
 // Fences
 //===----------------------------------------------------------------------===//

@@ -197,6 +197,9 @@ enum class ComponentKind : uint8_t {
   Wgmma,       ///< wgmma groups of a warpgroup: what they read.
   Arrival,     ///< Other CTAs' expect_tx and complete_tx of an mbarrier.
 };
+/// The component of all launches before this one, whose only step is their end.
+constexpr uint32_t earlierLaunches = 0;
+
 struct ComponentInfo {
   ComponentKind kind;
   uint32_t thread = 0;   ///< Owner's component.
@@ -306,6 +309,7 @@ public:
   void fence(const FenceEvent &) override;
   void warpSync(const Warp &, const Inst &, LaneMask) override;
   void exitThreads(const Warp &, LaneMask) override;
+  void launchesAwaited(const Warp &, LaneMask) override;
   void mbarrierInit(const Actor &, Cta &, const Mbarrier &) override;
   void mbarrierInval(const Actor &, Cta &, const Mbarrier &) override;
   void mbarrierArrive(const Actor &, Cta &, const Mbarrier &, const SyncOrder &,
@@ -405,6 +409,9 @@ private:
   void sharedRange(Access &access, uint32_t address, uint32_t bytes);
   void globalRange(Access &access, uint64_t address, uint64_t bytes);
   void tensorRange(Access &access, const TensorRange &range);
+  /// Reports an access of a programmatic launch that may come before the end of
+  /// the launches in front of it.
+  void checkLaunchesAwaited(const Access &access, uint64_t address);
   void cells(Access &access, Shadow &shadow, size_t byte, size_t bytes,
              uint64_t base);
   void cell(Access &access, Shadow &shadow, Cell &cell, uint64_t address);

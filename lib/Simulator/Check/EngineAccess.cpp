@@ -280,11 +280,24 @@ void Engine::sharedRange(Access &access, uint32_t address, uint32_t bytes) {
   cells(access, *shadow, offset, bytes, 0);
 }
 
+void Engine::checkLaunchesAwaited(const Access &access, uint64_t address) {
+  if (!launch.info.programmatic ||
+      isOrdered(access, {full(earlierLaunches), 1, 0}))
+    return;
+  complain(access, "launch-not-awaited",
+           "the manifest says that this launch may begin before the one in "
+           "front of it has ended (programmatic), whose writes may be missing "
+           "and whose reads may be to come: griddepcontrol.wait is missing "
+           "before the access, in this thread or before what it waits for",
+           nullptr, address);
+}
+
 void Engine::globalRange(Access &access, uint64_t address, uint64_t bytes) {
   const Allocation *allocation = nullptr;
   Shadow *shadow = launch.shadowOf(address, allocation);
   if (!shadow || address + bytes > allocation->address + allocation->bytes)
     return;
+  checkLaunchesAwaited(access, address);
   if (access.kind == AccessKind::Write && access.proxy == Proxy::Generic)
     access.host = allocation->data;
   access.inOrderedSums = allocation->ordered;

@@ -545,12 +545,19 @@ bool decodeSetmaxnreg(DecodeContext &c) {
   return true;
 }
 
-/// griddepcontrol: launches are run one after the other, so that what a
+/// griddepcontrol.wait: launches are run one after the other, so that what a
 /// launch depends on is complete.
+Flow awaitLaunches(Exec &x, const Inst &) {
+  if (ClusterChecker *checker = x.checker())
+    checker->launchesAwaited(x.warp, x.mask);
+  return Flow::Next;
+}
+
 bool decodeGriddepcontrol(DecodeContext &c) {
-  if (c.takeOneOf({"wait", "launch_dependents"}) < 0 || !c.peek().empty())
+  int kind = c.takeOneOf({"wait", "launch_dependents"});
+  if (kind < 0 || !c.peek().empty())
     return c.unsupported();
-  c.inst.handler = nothing;
+  c.inst.handler = kind == 0 ? awaitLaunches : nothing;
   return true;
 }
 

@@ -109,6 +109,7 @@ llvm::Error fa4::sim::fillGrid(GridInfo &info, const LaunchConfig &config,
   if (e.reqCluster[0] && config.cluster.count() == 1)
     info.cluster = {e.reqCluster[0], e.reqCluster[1], e.reqCluster[2]};
   info.dynamicSharedBytes = config.dynamicSharedBytes;
+  info.programmatic = config.programmatic;
   const Dim3 &c = info.cluster;
   if (!info.grid.count() || !info.block.count() || !c.count())
     return fail("entry '{0}': grid {1}, block {2} or cluster {3} is empty",

@@ -163,6 +163,7 @@ llvm::Error Session::makeConfigs() {
     if (!shared)
       return fail("dynamic_smem: " + llvm::toString(shared.takeError()));
     config.dynamicSharedBytes = uint32_t(*shared);
+    config.programmatic = launch.programmatic;
     for (const ParamSpec &param : launch.params) {
       auto bytes = makeParam(param);
       if (!bytes)

@@ -422,6 +422,9 @@ bool ManifestReader::readLaunch(const JsonPlace &place, const JsonPlace &top) {
   auto shared = place.find("dynamic_smem");
   if (shared && !shared->read(launch.dynamicShared))
     return false;
+  auto programmatic = place.find("programmatic");
+  if (programmatic && !programmatic->read(launch.programmatic))
+    return false;
   auto params = place.find("params");
   bool ok = !params || params->forEach([&](JsonPlace element) {
     launch.params.emplace_back();
@@ -434,7 +437,7 @@ bool ManifestReader::readLaunch(const JsonPlace &place, const JsonPlace &top) {
 bool ManifestReader::read(const JsonPlace &top) {
   if (!top.onlyKeys({"version", "comment", "ptx", "sizes", "requires",
                      "tensors", "launches", "entry", "grid", "block", "cluster",
-                     "dynamic_smem", "params"}))
+                     "dynamic_smem", "programmatic", "params"}))
     return false;
   if (auto version = top.find("version")) {
     int64_t number;
@@ -467,7 +470,8 @@ bool ManifestReader::read(const JsonPlace &top) {
     return top.fail("'grid' beside 'launches'");
   return launches->forEach([&](JsonPlace launch) {
     return launch.onlyKeys({"comment", "ptx", "entry", "grid", "block",
-                            "cluster", "dynamic_smem", "params"}) &&
+                            "cluster", "dynamic_smem", "programmatic",
+                            "params"}) &&
            readLaunch(launch, top);
   });
 }

@@ -8,6 +8,8 @@
 // CHECK-SAME: tile.name = "dlse"
 // CHECK-SAME: tile.dims = ["B", "Hq", "align(Sq, 128)"], tile.name = "shift"
 // CHECK-SAME: grid = [#tile.extent<"Sq" by 128>, #tile.extent<"Hq">, #tile.extent<"B">]
+// Each launch may begin before the one in front of it has ended.
+// CHECK-SAME: tile.programmatic_launch
 // CHECK-DAG: %[[LOG2E:.*]] = arith.constant dense<-1.44269502> : vector<128xf32>
 // CHECK-DAG: %[[INF:.*]] = arith.constant dense<0xFF800000> : vector<128xf32>
 // CHECK: %[[LSE:.*]] = tile.load_rows %{{.*}} dim 2 : memref<?x?x?xf32> -> vector<128xf32>
@@ -28,6 +30,7 @@
 // CHECK-LABEL: tile.kernel @causal_kernel(
 // CHECK-SAME: tile.name = "sums", tile.output = "partial"
 // CHECK-SAME: grid = [#tile.extent<"Sk" by 128>, #tile.extent<"Hkv">, #tile.extent<"B">]
+// CHECK-SAME: tile.programmatic_launch
 // CHECK-SAME: condition = "Hq % Hkv == 0"
 // CHECK: %[[GROUP:.*]] = arith.divui
 // CHECK: %[[FIRST:.*]] = arith.minsi
@@ -47,6 +50,7 @@
 // CHECK: scf.yield
 
 // CHECK-LABEL: tile.kernel @causal_postprocess_kernel(
+// CHECK-SAME: tile.programmatic_launch
 // CHECK: arith.mulf %{{.*}}, %{{.*}} : vector<128x64xf32>
 // CHECK: arith.truncf
 

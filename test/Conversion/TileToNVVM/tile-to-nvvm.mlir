@@ -78,9 +78,16 @@ tile.kernel @copy(%x: memref<?x?x128xbf16> {tile.name = "x", tile.dims = ["N", "
 // they read before they give the stage back. All warpgroups meet before one of
 // them frees tensor memory.
 //
+// A launch that may begin before the one in front of it has ended waits for that
+// before any thread goes on to its role, and behind what needs nothing of it.
+//
 // CHECK-LABEL: llvm.func @lanes(
+// CHECK-SAME: programmatic = true
 // CHECK: nvvm.tcgen05.alloc
 // CHECK-NEXT: nvvm.tcgen05.relinquish_alloc_permit
+// CHECK: nvvm.griddepcontrol wait
+// CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+// CHECK-NEXT: nvvm.barrier
 // CHECK: nvvm.tcgen05.st
 // CHECK: nvvm.tcgen05.wait <store>
 // CHECK: nvvm.tcgen05.fence <before>
@@ -98,7 +105,7 @@ tile.kernel @copy(%x: memref<?x?x128xbf16> {tile.name = "x", tile.dims = ["N", "
 // CHECK-NEXT: nvvm.barrier
 // CHECK-NOT: nvvm.tcgen05.dealloc
 tile.kernel @lanes(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
-    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 32 : i64} {
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tile.programmatic_launch, tmem_columns = 32 : i64} {
   %c = tile.channel "c" tmem stages(1) offset(0) full(0) arrivals(128) empty(1) arrivals(128) : <vector<128x32xf32>>
   tile.role @writer kind(vector) first_warp(0) {
     %v = arith.constant dense<1.0> : vector<32xf32>

@@ -24,6 +24,9 @@ inline constexpr llvm::StringLiteral kManifestAttr = "fa4.manifest";
 /// The key of the arguments in that attribute.
 inline constexpr llvm::StringLiteral kArguments = "arguments";
 
+/// The key of a launch that may begin before the one in front of it has ended.
+inline constexpr llvm::StringLiteral kProgrammatic = "programmatic";
+
 /// The name in a manifest of the number of SMs that a launch has, on which the
 /// grids of kernels with the schedule `static` depend.
 inline constexpr llvm::StringLiteral kSmCount = "sm_count";
@@ -32,6 +35,14 @@ inline constexpr llvm::StringLiteral kSmCount = "sm_count";
 /// program takes for granted, as the manifest has them (`requires`): an array
 /// of dictionaries with the strings `condition` and `message`.
 inline constexpr llvm::StringLiteral kRequiresAttr = "tile.requires";
+
+/// Attribute of a tile.kernel, a unit: the kernel may begin before the launch
+/// in front of it has ended (programmatic dependent launch). It then waits for
+/// that launch before it touches global memory (griddepcontrol.wait), and lets
+/// the launch behind it begin as soon as all of its own CTAs run
+/// (griddepcontrol.launch_dependents). Its manifest says `programmatic`.
+inline constexpr llvm::StringLiteral kProgrammaticLaunchAttr =
+    "tile.programmatic_launch";
 
 /// Returns the manifest of `kernel`, to be written next to its PTX. The caller
 /// adds the PTX file's name as `ptx`; `resources` goes into `comment`. Emits an

@@ -150,6 +150,8 @@ public:
   /// bar.warp.sync and other instructions that order memory among `members`.
   virtual void warpSync(const Warp &, const Inst &, LaneMask members) = 0;
   virtual void exitThreads(const Warp &, LaneMask) = 0;
+  /// griddepcontrol.wait: what earlier launches have written is there.
+  virtual void launchesAwaited(const Warp &, LaneMask) {}
 
   //===--- mbarriers ------------------------------------------------------===//
   virtual void mbarrierInit(const Actor &, Cta &, const Mbarrier &) = 0;

@@ -48,6 +48,11 @@ struct LaunchConfig {
   std::string entry; ///< Entry name; empty: the module's only entry.
   Dim3 grid, block, cluster;
   uint32_t dynamicSharedBytes = 0;
+  /// The launch may begin before the ones in front of it have ended
+  /// (programmatic stream serialization). Launches are run one after the other
+  /// all the same, but a checker wants griddepcontrol.wait before each access
+  /// to global memory.
+  bool programmatic = false;
   /// One per entry parameter, of exactly the parameter's size. A tensor map is
   /// the 128 bytes of a TensorMap.
   std::vector<std::vector<uint8_t>> params;

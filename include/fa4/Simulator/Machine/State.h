@@ -494,6 +494,7 @@ struct GridInfo {
   const EntryInfo *entry = nullptr;
   Dim3 grid, block, cluster;
   uint32_t dynamicSharedBytes = 0;
+  bool programmatic = false; ///< LaunchConfig::programmatic.
   uint32_t threadsPerCta = 0, warpsPerCta = 0, ctasPerCluster = 0;
   uint64_t clusterCount = 0;
   std::vector<uint8_t> params; ///< Parameter space.

@@ -87,6 +87,7 @@ struct LaunchSpec {
   std::string entry; ///< Empty: the only one.
   Expression grid[3], block[3], cluster[3];
   Expression dynamicShared;
+  bool programmatic = false; ///< LaunchConfig::programmatic.
   std::vector<ParamSpec> params;
 };
 

@@ -19,6 +19,7 @@ struct Launch {
   uint32_t threads = 64;
   uint32_t ctas = 1;
   uint32_t cluster = 1;
+  bool programmatic = false;
   CheckOptions options;
   std::string message; ///< Of the first report, after the run.
 };
@@ -56,6 +57,7 @@ inline std::set<std::string> kindsOf(const std::string &body, Launch &launch) {
     kernel.config.grid = {launch.ctas, 1, 1};
     kernel.config.block = {launch.threads, 1, 1};
     kernel.config.cluster = {launch.cluster, 1, 1};
+    kernel.config.programmatic = launch.programmatic;
     RunOptions options;
     options.seed = seed;
     options.keepGoing = true;

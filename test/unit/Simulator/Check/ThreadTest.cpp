@@ -37,6 +37,32 @@ TEST(Check, SharedRace) {
                Launch());
 }
 
+TEST(Check, EarlierLaunchesAreAwaited) {
+  // Warp 0 waits, and tells the others by a barrier.
+  std::string body = R"(
+    setp.gt.u32 %p0, %thread, 31;
+    @%p0 bra meet;
+    griddepcontrol.wait;
+  meet:
+    bar.sync 0;
+    griddepcontrol.launch_dependents;
+    mul.wide.u32 %rd0, %thread, 4;
+    add.u64 %rd1, %out, %rd0;
+    st.global.u32 [%rd1], %thread;
+  )";
+  Launch launch;
+  launch.programmatic = true;
+  const char *kind = "launch-not-awaited";
+  EXPECT_CLEAN(body, launch);
+  EXPECT_KIND(edit(body, "bar.sync 0;"), launch, kind);
+  EXPECT_KIND(edit(body, "griddepcontrol.wait;"), launch, kind);
+  EXPECT_KIND(
+      edit(body, "griddepcontrol.wait;", "griddepcontrol.launch_dependents;"),
+      launch, kind);
+  // Others begin when the launches before them have ended.
+  EXPECT_CLEAN(edit(body, "griddepcontrol.wait;"), Launch());
+}
+
 TEST(Check, ReportNamesBothAccesses) {
   Launch launch;
   kindsOf(edit(exchange, "bar.sync 0;"), launch);
