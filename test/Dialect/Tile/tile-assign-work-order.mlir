@@ -51,3 +51,18 @@ func.func @full(%q: memref<?x?x8x128xbf16>, %k: memref<?x?x8x128xbf16>, %v: memr
     : memref<?x?x8x128xbf16>, memref<?x?x8x128xbf16>, memref<?x?x8x128xbf16>
   return
 }
+
+// -----
+
+// Of a causal gradient the first tiles of keys are seen by most queries. Each pass is one of the group's heads, so that the
+// passes are a multiple of the blocks of queries; the number of heads in a group is not known, but not negative.
+// CHECK-LABEL: tile.kernel @gradient_kernel
+// CHECK-SAME: order = #tile.order<axis = 0, cache_bytes = 66322432>
+func.func @gradient(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>, %v: memref<?x?x?x64xbf16>, %out: memref<?x?x?x64xbf16>,
+                    %dout: memref<?x?x?x64xbf16>, %lse: memref<?x?x?xf32>,
+                    %dq: memref<?x?x?x64xbf16>, %dk: memref<?x?x?x64xbf16>, %dv: memref<?x?x?x64xbf16>) {
+  attn.sdpa_backward %q, %k, %v out(%out) dout(%dout) lse(%lse) layout<bshd> mask<causal, bottom_right>
+    outs(%dq, %dk, %dv : memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>)
+    : memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?xf32>
+  return
+}

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/WorkBalance.h"
+#include "fa4/Dialect/Tile/Analysis/IntegerRanges.h"
 #include "fa4/Support/PostOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -29,10 +30,12 @@ public:
 private:
   Trend compute(Value value);
   Trend ofOperands(Operation *op);
+  bool isAtLeast(Value value, int64_t bound);
 
   unsigned axis;
   KernelOp kernel;
   llvm::DenseMap<Value, Trend> known;
+  IntegerRanges ranges;
 };
 
 } // namespace
@@ -50,10 +53,11 @@ static Trend combine(Trend a, Trend b) {
   return b == Trend::Constant ? a : Trend::Unknown;
 }
 
-static bool isPositive(Value value) {
-  APInt number;
-  return matchPattern(value, m_ConstantInt(&number)) &&
-         number.isStrictlyPositive();
+/// Returns true if `value` is the same for all work tiles along the axis, and
+/// at least `bound`.
+bool Trends::isAtLeast(Value value, int64_t bound) {
+  return known.lookup(value) == Trend::Constant &&
+         ranges.get(value).smin().sge(bound);
 }
 
 /// What is computed from constants alone is constant; of the rest nothing is
@@ -83,9 +87,14 @@ Trend Trends::compute(Value value) {
       .Case([&](arith::SubIOp) { return combine(lhs(), negate(rhs())); })
       .Case<arith::IndexCastOp, arith::IndexCastUIOp>(
           [&](auto) { return lhs(); })
-      .Case<arith::MulIOp, arith::DivSIOp, arith::DivUIOp, arith::CeilDivSIOp,
+      .Case([&](arith::MulIOp) {
+        return isAtLeast(op->getOperand(1), 0)   ? lhs()
+               : isAtLeast(op->getOperand(0), 0) ? rhs()
+                                                 : ofOperands(op);
+      })
+      .Case<arith::DivSIOp, arith::DivUIOp, arith::CeilDivSIOp,
             arith::CeilDivUIOp, arith::FloorDivSIOp>([&](auto) {
-        return isPositive(op->getOperand(1)) ? lhs() : ofOperands(op);
+        return isAtLeast(op->getOperand(1), 1) ? lhs() : ofOperands(op);
       })
       .Default([&](Operation *) { return ofOperands(op); });
 }
