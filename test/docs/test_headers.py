@@ -12,7 +12,7 @@ import pytest
 INCLUDE = fa4docs.ROOT / "include"
 BUILD = fa4docs.FA4_OPT.parents[1]
 HEADERS = sorted(str(path.relative_to(INCLUDE)) for path in INCLUDE.rglob("*.h"))
-ALWAYS = [header for header in HEADERS if header.startswith(("fa4/InitAll", "fa4-c/"))]
+ALWAYS = [header for header in HEADERS if header.startswith(("fa4/InitAll", "fa4-c/", "fa4-runtime/"))]
 OTHERS = [header for header in HEADERS if header not in ALWAYS]
 
 
@@ -28,7 +28,7 @@ def test_headers_compile_alone(header):
 
 
 def compile_alone(header):
-    form = ("c", "-std=c11") if header.startswith("fa4-c/") else ("c++", "-std=c++17")
+    form = ("c", "-std=c11") if header.startswith(("fa4-c/", "fa4-runtime/")) else ("c++", "-std=c++17")
     done = subprocess.run(
         ["clang++-22", "-x", *form, "-fsyntax-only", "-Wall", "-Werror"]
         + [f"-I{INCLUDE}", f"-I{BUILD}/include", f"-isystem{fa4docs.LLVM_BIN.parent}/include", "-"],

@@ -74,7 +74,7 @@ def test_headers_have_guards():
         if path.suffix != ".h":
             continue
         relative = name(path).removeprefix("include/")
-        if not relative.startswith(("fa4/", "fa4-c/")):
+        if not relative.startswith(("fa4/", "fa4-c/", "fa4-runtime/")):
             relative = "fa4/" + relative
         guard = "".join(c if c.isalnum() else "_" for c in relative).upper()
         assert f"#ifndef {guard}\n#define {guard}\n" in path.read_text(), (

@@ -1,0 +1,332 @@
+//===- Runtime.cpp - the C API
+//-------------------------------------------------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4-runtime/Runtime.h"
+#include "Program.h"
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+using namespace fa4::runtime;
+
+//===----------------------------------------------------------------------===//
+// Statuses, texts, structs
+//===----------------------------------------------------------------------===//
+
+static char *copyText(const std::string &text) {
+  auto *copy = static_cast<char *>(std::malloc(text.size() + 1));
+  if (copy)
+    std::memcpy(copy, text.c_str(), text.size() + 1);
+  return copy;
+}
+
+/// Runs the body of a function of the API: whatever it throws is a status and a
+/// sentence.
+template <typename F> static Fa4RuntimeStatus guard(char **message, F body) {
+  if (message)
+    *message = nullptr;
+  Fa4RuntimeStatus status = FA4_RUNTIME_OK;
+  const char *text = nullptr;
+  try {
+    body();
+    return status;
+  } catch (const Failure &failure) {
+    if (message)
+      *message = copyText(failure.message);
+    return failure.status;
+  } catch (const std::bad_alloc &) {
+    status = FA4_RUNTIME_NO_MEMORY;
+    text = "there is no memory left";
+  } catch (const std::exception &exception) {
+    status = FA4_RUNTIME_INTERNAL;
+    text = exception.what();
+  } catch (...) {
+    status = FA4_RUNTIME_INTERNAL;
+    text = "an unknown exception";
+  }
+  if (message) {
+    std::size_t length = std::strlen(text) + 1;
+    *message = static_cast<char *>(std::malloc(length));
+    if (*message)
+      std::memcpy(*message, text, length);
+  }
+  return status;
+}
+
+static void requireNonNull(bool isThere, const char *what) {
+  if (!isThere)
+    fail(FA4_RUNTIME_BAD_ARGUMENT, std::string(what) + " must not be null");
+}
+
+/// The known members of a struct of the caller, whose library may be another:
+/// members that this library lacks must be zero.
+template <typename T> static T readStruct(const T *from, const char *name) {
+  T result = {};
+  size_t size = from->size;
+  if (size < sizeof(size_t) || size > 65536)
+    fail(FA4_RUNTIME_BAD_ARGUMENT, std::string(name) + ".size must be sizeof(" +
+                                       name + "), got " + std::to_string(size));
+  auto *bytes = reinterpret_cast<const char *>(from);
+  std::memcpy(&result, from, std::min(size, sizeof(T)));
+  for (size_t i = sizeof(T); i < size; ++i)
+    if (bytes[i])
+      fail(FA4_RUNTIME_BAD_ARGUMENT,
+           std::string(name) +
+               " has members that this version of libfa4_runtime does not "
+               "know, and they are set");
+  result.size = sizeof(T);
+  return result;
+}
+
+/// The elements of an array of structs, each as large as the first one says.
+template <typename T, typename F>
+static void forEachStruct(const T *array, size_t count, const char *name, F f) {
+  auto *at = reinterpret_cast<const char *>(array);
+  requireNonNull(array || !count, name);
+  for (size_t i = 0; i < count; ++i)
+    f(readStruct(reinterpret_cast<const T *>(at + i * array->size), name));
+}
+
+Arguments
+Fa4RuntimeProgram::readArguments(const Fa4RuntimeArguments &from) const {
+  Arguments arguments;
+  arguments.tensors.resize(manifest.tensors.size());
+  arguments.scalars.resize(manifest.scalars.size());
+  arguments.isGiven.resize(manifest.scalars.size());
+  arguments.workspace = from.workspace;
+  arguments.workspaceBytes = from.workspaceBytes;
+  auto unknown = [&](const std::string &name) {
+    std::string known;
+    for (const TensorSpec &tensor : manifest.tensors)
+      known += (known.empty() ? "" : ", ") + tensor.name;
+    for (const ScalarSpec &scalar : manifest.scalars)
+      known += (known.empty() ? "" : ", ") + scalar.name;
+    fail(FA4_RUNTIME_BAD_ARGUMENT, manifest.name +
+                                       ": no tensor or scalar is named '" +
+                                       name + "'; there are: " + known);
+  };
+  forEachStruct(
+      from.tensors, from.numTensors, "Fa4RuntimeTensor",
+      [&](const Fa4RuntimeTensor &tensor) {
+        requireNonNull(tensor.name, "Fa4RuntimeTensor.name");
+        int index = manifest.findTensor(tensor.name);
+        if (index < 0)
+          unknown(tensor.name);
+        TensorArgument &to = arguments.tensors[size_t(index)];
+        if (to.isGiven)
+          fail(FA4_RUNTIME_BAD_ARGUMENT,
+               "tensor '" + std::string(tensor.name) + "' is given twice");
+        to = {true,        tensor.address, tensor.dtype,
+              tensor.rank, tensor.shape,   tensor.strides};
+        if (tensor.strides && !tensor.shape)
+          fail(FA4_RUNTIME_BAD_ARGUMENT, "tensor '" + std::string(tensor.name) +
+                                             "' has strides and no shape");
+        // The shape of a scalar has no elements, and may be null.
+        static const int64_t none = 0;
+        if (!tensor.shape && manifest.tensors[size_t(index)].shape.empty() &&
+            tensor.rank == 0)
+          to.shape = &none;
+      });
+  forEachStruct(from.scalars, from.numScalars, "Fa4RuntimeScalar",
+                [&](const Fa4RuntimeScalar &scalar) {
+                  requireNonNull(scalar.name, "Fa4RuntimeScalar.name");
+                  int index = manifest.findScalar(scalar.name);
+                  if (index < 0)
+                    unknown(scalar.name);
+                  if (arguments.isGiven[size_t(index)])
+                    fail(FA4_RUNTIME_BAD_ARGUMENT,
+                         "'" + std::string(scalar.name) + "' is given twice");
+                  arguments.isGiven[size_t(index)] = true;
+                  arguments.scalars[size_t(index)] =
+                      scalar.isFloat ? Number(scalar.floating)
+                                     : Number(scalar.integer);
+                });
+  return arguments;
+}
+
+//===----------------------------------------------------------------------===//
+// Calls that are kept
+//===----------------------------------------------------------------------===//
+
+/// All of the arguments as bytes. Names of dtypes are checked the first time,
+/// and count by their pointers' texts.
+static std::string makeKey(const Arguments &arguments, void *stream) {
+  std::string key;
+  auto add = [&](const auto &value) {
+    key.append(reinterpret_cast<const char *>(&value), sizeof(value));
+  };
+  key.reserve(512);
+  add(stream);
+  add(arguments.workspace);
+  add(arguments.workspaceBytes);
+  for (const TensorArgument &tensor : arguments.tensors) {
+    add(tensor.isGiven);
+    add(tensor.address);
+    add(tensor.rank);
+    key += tensor.dtype ? tensor.dtype : "";
+    key += '\0';
+    add(bool(tensor.shape));
+    add(bool(tensor.strides));
+    for (int32_t d = 0; d < tensor.rank && tensor.shape; ++d)
+      add(tensor.shape[d]);
+    for (int32_t d = 0; d < tensor.rank && tensor.strides; ++d)
+      add(tensor.strides[d]);
+  }
+  for (size_t i = 0; i < arguments.scalars.size(); ++i) {
+    add(bool(arguments.isGiven[i]));
+    add(arguments.scalars[i].isFloat);
+    add(arguments.scalars[i].integer);
+    add(arguments.scalars[i].floating);
+  }
+  return key;
+}
+
+std::shared_ptr<const Fa4RuntimeCall>
+Fa4RuntimeProgram::findOrPrepare(const Fa4RuntimeArguments &from,
+                                 void *stream) {
+  constexpr size_t kMaxKept = 64;
+  Arguments arguments = readArguments(from);
+  bool ownsMemory = hasWorkspaces && !arguments.workspace;
+  std::string key = makeKey(arguments, ownsMemory ? stream : nullptr);
+  auto find = [&]() {
+    return std::find_if(calls.begin(), calls.end(),
+                        [&](const KeptCall &kept) { return kept.key == key; });
+  };
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (auto known = find(); known != calls.end()) {
+      calls.splice(calls.begin(), calls, known);
+      return known->call;
+    }
+  }
+  auto made = std::make_shared<const Fa4RuntimeCall>(*this, arguments);
+  // Destroyed when the lock is free again.
+  std::shared_ptr<const Fa4RuntimeCall> dropped;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (auto known = find(); known != calls.end()) { // Another thread was faster.
+    dropped = std::move(made);
+    return known->call;
+  }
+  calls.push_front({std::move(key), made});
+  if (calls.size() > kMaxKept) {
+    dropped = std::move(calls.back().call);
+    calls.pop_back();
+  }
+  return made;
+}
+
+//===----------------------------------------------------------------------===//
+// The functions
+//===----------------------------------------------------------------------===//
+
+const char *fa4RuntimeVersion(void) { return FA4_VERSION; }
+
+void fa4RuntimeFreeText(char *text) { std::free(text); }
+
+Fa4RuntimeStatus fa4RuntimeLoad(const Fa4RuntimeLoadOptions *options,
+                                Fa4RuntimeProgram **program, char **message) {
+  if (program)
+    *program = nullptr;
+  return guard(message, [&] {
+    requireNonNull(options && program, "fa4RuntimeLoad: options and program");
+    Fa4RuntimeLoadOptions known = readStruct(options, "Fa4RuntimeLoadOptions");
+    forEachStruct(known.images, known.numImages, "Fa4RuntimeImage",
+                  [](const Fa4RuntimeImage &image) {
+                    requireNonNull(image.data, "Fa4RuntimeImage.data");
+                  });
+    *program = new Fa4RuntimeProgram(known);
+  });
+}
+
+void fa4RuntimeUnload(Fa4RuntimeProgram *program) { delete program; }
+
+size_t fa4RuntimeGetNumTensors(const Fa4RuntimeProgram *program) {
+  return program ? program->manifest.tensors.size() : 0;
+}
+
+bool fa4RuntimeGetTensor(const Fa4RuntimeProgram *program, size_t index,
+                         Fa4RuntimeTensorInfo *info) {
+  if (!info || index >= fa4RuntimeGetNumTensors(program) ||
+      info->size < sizeof(size_t))
+    return false;
+  const TensorSpec &tensor = program->manifest.tensors[index];
+  Fa4RuntimeTensorInfo known = {
+      info->size,  tensor.name.c_str(),          tensor.dtype->name,
+      tensor.role, int32_t(tensor.shape.size()), tensor.alignment};
+  std::memcpy(info, &known, std::min(info->size, sizeof(known)));
+  return true;
+}
+
+size_t fa4RuntimeGetNumScalars(const Fa4RuntimeProgram *program) {
+  return program ? program->manifest.scalars.size() : 0;
+}
+
+const char *fa4RuntimeGetScalar(const Fa4RuntimeProgram *program,
+                                size_t index) {
+  return index < fa4RuntimeGetNumScalars(program)
+             ? program->manifest.scalars[index].name.c_str()
+             : nullptr;
+}
+
+size_t fa4RuntimeGetNumLaunches(const Fa4RuntimeProgram *program) {
+  return program ? program->manifest.launches.size() : 0;
+}
+
+int32_t fa4RuntimeGetDevice(const Fa4RuntimeProgram *program) {
+  return program ? program->gpu.device : -1;
+}
+
+Fa4RuntimeStatus
+fa4RuntimeGetWorkspaceBytes(Fa4RuntimeProgram *program,
+                            const Fa4RuntimeArguments *arguments,
+                            uint64_t *bytes, char **message) {
+  return guard(message, [&] {
+    requireNonNull(program && arguments && bytes,
+                   "fa4RuntimeGetWorkspaceBytes: program, arguments and bytes");
+    *bytes = countWorkspaceBytes(
+        *program,
+        program->readArguments(readStruct(arguments, "Fa4RuntimeArguments")));
+  });
+}
+
+Fa4RuntimeStatus fa4RuntimePrepare(Fa4RuntimeProgram *program,
+                                   const Fa4RuntimeArguments *arguments,
+                                   Fa4RuntimeCall **call, char **message) {
+  if (call)
+    *call = nullptr;
+  return guard(message, [&] {
+    requireNonNull(program && arguments && call,
+                   "fa4RuntimePrepare: program, arguments and call");
+    *call = new Fa4RuntimeCall(
+        *program,
+        program->readArguments(readStruct(arguments, "Fa4RuntimeArguments")));
+  });
+}
+
+Fa4RuntimeStatus fa4RuntimeLaunch(const Fa4RuntimeCall *call, void *stream,
+                                  char **message) {
+  return guard(message, [&] {
+    requireNonNull(call, "fa4RuntimeLaunch: call");
+    call->launch(static_cast<CUstream>(stream));
+  });
+}
+
+void fa4RuntimeDestroyCall(Fa4RuntimeCall *call) { delete call; }
+
+Fa4RuntimeStatus fa4RuntimeRun(Fa4RuntimeProgram *program,
+                               const Fa4RuntimeArguments *arguments,
+                               void *stream, char **message) {
+  return guard(message, [&] {
+    requireNonNull(program && arguments,
+                   "fa4RuntimeRun: program and arguments");
+    program->findOrPrepare(readStruct(arguments, "Fa4RuntimeArguments"), stream)
+        ->launch(static_cast<CUstream>(stream));
+  });
+}

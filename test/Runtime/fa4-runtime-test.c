@@ -1,0 +1,360 @@
+// The runtime library against a driver that runs nothing (fake-cuda.c): what it
+// asks of the driver, errors, several threads and devices. Part of
+// runtime.test.
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fa4-runtime/Runtime.h"
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/// A kernel of a map, a pointer and a number, twice; n rows of 64.
+static const char kManifest[] =
+    "{\"version\": 1, \"comment\": {\"by\": \"h\\u00e4nd\"},\n"
+    " \"sizes\": {\"n\": null, \"pitch\": null, \"sm_count\": 1, \"x\": 2},\n"
+    " \"requires\": [{\"condition\": \"n >= 1 && n <= 4096\",\n"
+    "                \"message\": \"size n must be from 1 to 4096\"},\n"
+    "               {\"condition\": \"2 * pitch % 16 == 0\",\n"
+    "                \"message\": \"rows of 'a' must be multiples of 16 "
+    "bytes\"}],\n"
+    " \"tensors\": {\"a\": {\"dtype\": \"bf16\", \"shape\": [\"n\", 64],\n"
+    "                     \"strides\": [\"pitch\", 1], \"role\": \"in\",\n"
+    "                     \"alignment\": 16},\n"
+    "             \"out\": {\"dtype\": \"f32\", \"shape\": [\"n\"],\n"
+    "                       \"role\": \"out\"},\n"
+    "             \"sums\": {\"dtype\": \"f32\", \"shape\": [\"align(n, "
+    "128)\"],\n"
+    "                        \"role\": \"workspace\"},\n"
+    "             \"raw\": {\"dtype\": \"i16\", \"shape\": [3, \"n\"],\n"
+    "                       \"role\": \"workspace\", \"fill\": "
+    "\"undefined\"},\n"
+    "             \"ones\": {\"dtype\": \"bf16\", \"shape\": [8],\n"
+    "                        \"role\": \"workspace\", \"fill\": 1}},\n"
+    " \"ptx\": \"k.ptx\",\n"
+    " \"launches\": [\n"
+    "  {\"entry\": \"first\", \"grid\": [\"ceildiv(n, 128) * 2\", \"x\"],\n"
+    "   \"block\": [128], \"cluster\": [2], \"dynamic_smem\": \"n > 128 ? "
+    "200000 : 1024\",\n"
+    "   \"params\": [{\"tensormap\": {\"tensor\": \"a\", \"dims\": [64, "
+    "\"n\"],\n"
+    "     \"byte_strides\": [\"2 * pitch\"], \"box\": [64, \"min(n, 128)\"],\n"
+    "     \"swizzle\": \"128B\", \"oob_fill\": \"nan\"}},\n"
+    "    {\"tensor\": \"sums\", \"offset\": 4},\n"
+    "    {\"value\": \"sqrt(float(n))\", \"type\": \"f32\"}]},\n"
+    "  {\"entry\": \"second\", \"grid\": [\"sm_count\"], \"block\": [32, 2],\n"
+    "   \"programmatic\": true,\n"
+    "   \"params\": [{\"struct\": [{\"at\": 0, \"tensor\": \"raw\"},\n"
+    "                            {\"at\": 8, \"value\": \"-n\"},\n"
+    "     {\"at\": 12, \"value\": \"x * -1.51\", \"type\": \"f16\"},\n"
+    "     {\"at\": 14, \"value\": \"x * 0.7\", \"type\": \"bf16\"},\n"
+    "     {\"at\": 16, \"value\": \"x * 0.7\", \"type\": \"e4m3\"},\n"
+    "     {\"at\": 17, \"value\": 1e6, \"type\": \"e4m3\"},\n"
+    "     {\"at\": 18, \"value\": 1e6, \"type\": \"e5m2\"},\n"
+    "     {\"at\": 20, \"value\": 3e-7, \"type\": \"f16\"}],\n"
+    "     \"size\": 128},\n"
+    "    {\"tensor\": \"out\"}, {\"value\": \"x * 1.5\", \"type\": \"f32\",\n"
+    "     \"name\": \"factor\"}]}]}\n";
+
+static const char kPtx[] =
+    ".version 8.6\n.target sm_100a\n"
+    ".visible .entry first()\n.visible .entry second()\n";
+
+static const uint64_t kA = 0x1000000010, kOut = 0x1000100000;
+
+/// What the last call in this thread has said.
+static _Thread_local char *message;
+
+static void show(const char *what, Fa4RuntimeStatus status) {
+  printf("%s: %d: %s\n", what, status, message ? message : "no message");
+  fflush(stdout);
+  fa4RuntimeFreeText(message);
+}
+
+static void check(Fa4RuntimeStatus status) {
+  if (status == FA4_RUNTIME_OK && !message)
+    return;
+  show("unexpected", status);
+  exit(1);
+}
+
+static Fa4RuntimeStatus loadOn(const char *manifest, const char *ptx,
+                               int device, Fa4RuntimeProgram **program) {
+  Fa4RuntimeImage image = {.size = sizeof(image)};
+  image.data = ptx;
+  image.length = strlen(ptx);
+  Fa4RuntimeLoadOptions options = {.size = sizeof(options)};
+  options.manifest = manifest;
+  options.manifestLength = strlen(manifest);
+  options.images = &image;
+  options.numImages = 1;
+  options.hasDevice = device >= 0;
+  options.device = device;
+  return fa4RuntimeLoad(&options, program, &message);
+}
+
+/// The manifest with one piece of its text replaced, which is there once.
+static char *edit(const char *from, const char *to) {
+  const char *at = strstr(kManifest, from);
+  assert(at && !strstr(at + 1, from));
+  char *text = malloc(sizeof(kManifest) + strlen(to));
+  memcpy(text, kManifest, (size_t)(at - kManifest));
+  strcpy(text + (at - kManifest), to);
+  strcat(text, at + strlen(from));
+  return text;
+}
+
+static void edited(const char *what, const char *from, const char *to) {
+  char *text = edit(from, to);
+  Fa4RuntimeProgram *program;
+  Fa4RuntimeStatus status = loadOn(text, kPtx, -1, &program);
+  show(what, status);
+  assert(status && !program);
+  free(text);
+}
+
+/// The arguments of a good call, to be changed.
+struct Given {
+  int64_t aShape[2], aStrides[2], outShape[1];
+  Fa4RuntimeTensor tensors[3];
+  Fa4RuntimeScalar scalar;
+  Fa4RuntimeArguments all;
+};
+
+static struct Given *give(int64_t n, uint64_t shift) {
+  struct Given *given = calloc(1, sizeof(*given));
+  given->aShape[0] = given->outShape[0] = n;
+  given->aShape[1] = 64;
+  given->aStrides[0] = 72;
+  given->aStrides[1] = 1;
+  given->tensors[0] = (Fa4RuntimeTensor){
+      sizeof(Fa4RuntimeTensor), "a", kA + shift, "bf16", 2, given->aShape,
+      given->aStrides};
+  given->tensors[1] =
+      (Fa4RuntimeTensor){sizeof(Fa4RuntimeTensor), "out", kOut + shift, NULL, 1,
+                         given->outShape,          NULL};
+  given->all.size = sizeof(given->all);
+  given->all.tensors = given->tensors;
+  given->all.numTensors = 2;
+  given->scalar.size = sizeof(given->scalar);
+  given->scalar.name = "x";
+  given->scalar.integer = 3;
+  given->all.scalars = &given->scalar;
+  return given;
+}
+
+static void testCall(void) {
+  Fa4RuntimeProgram *program;
+  Fa4RuntimeCall *call;
+  check(loadOn(kManifest, kPtx, -1, &program));
+  assert(fa4RuntimeGetDevice(program) == 0);
+  assert(fa4RuntimeGetNumLaunches(program) == 2);
+  for (size_t i = 0; i <= fa4RuntimeGetNumTensors(program); ++i) {
+    Fa4RuntimeTensorInfo info = {.size = sizeof(info)};
+    if (fa4RuntimeGetTensor(program, i, &info))
+      printf("tensor %s %s role %d rank %d alignment %d\n", info.name,
+             info.dtype, info.role, info.rank, (int)info.alignment);
+  }
+  for (size_t i = 0; fa4RuntimeGetScalar(program, i); ++i)
+    printf("scalar %s\n", fa4RuntimeGetScalar(program, i));
+
+  struct Given *given = give(129, 0);
+  uint64_t bytes = 0;
+  check(fa4RuntimeGetWorkspaceBytes(program, &given->all, &bytes, &message));
+  printf("workspace of %d bytes\n", (int)bytes);
+  check(fa4RuntimePrepare(program, &given->all, &call, &message));
+  check(fa4RuntimeLaunch(call, (void *)0x7, &message));
+  fa4RuntimeDestroyCall(call);
+
+  // The second time nothing is left to do but the launch.
+  printf("run\n");
+  given->all.workspace = 0x1000200000;
+  given->all.workspaceBytes = bytes;
+  given->all.numScalars = 1;
+  for (int i = 0; i < 2; ++i)
+    check(fa4RuntimeRun(program, &given->all, NULL, &message));
+  free(given);
+  fa4RuntimeUnload(program);
+}
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
+
+static void testManifests(void) {
+  edited("missing", "\"role\": \"in\",", "\"rol\": \"in\",");
+  edited("no grid", "\"grid\": [\"sm_count\"], ", "");
+  edited("no dtype", "\"dtype\": \"i16\", ", "");
+  edited("no ptx", " \"ptx\": \"k.ptx\",\n", "");
+  edited("version", "\"version\": 1", "\"version\": 2");
+  edited("json", "\"version\": 1,", "\"version\": 1");
+  edited("dtype", "\"i16\"", "\"i17\"");
+  edited("name", "\"-n\"", "\"-m\"");
+  edited("syntax", "\"-n\"", "\"(-n\"");
+  edited("tensor", "{\"tensor\": \"out\"}", "{\"tensor\": \"outt\"}");
+  edited("rank", "\"box\": [64, ", "\"box\": [");
+  edited("fill", "\"fill\": 1}", "\"fill\": \"iota\"}");
+  edited("entry", "\"entry\": \"second\"", "\"entry\": \"third\"");
+  edited("bytes", "\"type\": \"f32\"}", "\"type\": \"f64\"}");
+  edited("count", "{\"tensor\": \"out\"}, ", "");
+  Fa4RuntimeProgram *program;
+  show("code", loadOn(kManifest, "nonsense", -1, &program));
+  show("target",
+       loadOn(kManifest, ".version 8.6\n.target sm_90a\n.entry first()", -1,
+              &program));
+  show("device", loadOn(kManifest, kPtx, 2, &program));
+
+  Fa4RuntimeLoadOptions options = {.size = sizeof(options)};
+  show("nothing", fa4RuntimeLoad(&options, &program, &message));
+  options.file = "no/such/file.json";
+  show("file", fa4RuntimeLoad(&options, &program, &message));
+  options.file = "/";
+  show("folder", fa4RuntimeLoad(&options, &program, &message));
+  options.file = NULL;
+  options.manifest = kManifest;
+  options.manifestLength = strlen(kManifest);
+  show("no code", fa4RuntimeLoad(&options, &program, &message));
+  options.size = 0;
+  show("size", fa4RuntimeLoad(&options, &program, &message));
+  assert(fa4RuntimeLoad(NULL, NULL, NULL) == FA4_RUNTIME_BAD_ARGUMENT);
+  struct {
+    Fa4RuntimeLoadOptions known;
+    void *more;
+  } later = {{.size = sizeof(later)}, NULL};
+  later.more = &later;
+  show("later", fa4RuntimeLoad(&later.known, &program, &message));
+  fa4RuntimeUnload(NULL);
+  fa4RuntimeDestroyCall(NULL);
+}
+
+static Fa4RuntimeProgram *shared;
+
+static void refused(const char *what, struct Given *given) {
+  Fa4RuntimeCall *call;
+  Fa4RuntimeStatus status =
+      fa4RuntimePrepare(shared, &given->all, &call, &message);
+  show(what, status);
+  assert(status && !call);
+  assert(fa4RuntimeRun(shared, &given->all, NULL, NULL) == status);
+  free(given);
+}
+
+static void testArguments(void) {
+  check(loadOn(kManifest, kPtx, -1, &shared));
+  struct Given *given = give(0, 0);
+  refused("empty", given);
+  refused("large", give(5000, 0));
+  given = give(128, 0), given->tensors[0].dtype = "f16";
+  refused("dtype", given);
+  given = give(128, 0), given->tensors[0].rank = 3;
+  refused("rank", given);
+  given = give(128, 0), given->aShape[1] = 63;
+  refused("shape", given);
+  given = give(128, 0), given->outShape[0] = 127;
+  refused("sizes", given);
+  given = give(128, 0), given->aStrides[0] = 68;
+  refused("pitch", given);
+  given = give(128, 0), given->aStrides[1] = 2;
+  refused("stride", given);
+  refused("alignment", give(128, 8));
+  given = give(128, 0), given->tensors[1].address = kOut + 2;
+  refused("element", given);
+  given = give(128, 0), given->tensors[1].address = 0x5000;
+  refused("host", given);
+  given = give(128, 0), given->tensors[1].address += 0x1000000000;
+  refused("other GPU", given);
+  given = give(128, 0), given->all.numTensors = 1;
+  refused("missing", given);
+  given = give(128, 0), given->tensors[1].name = "o";
+  refused("unknown", given);
+  given = give(128, 0), given->tensors[1] = given->tensors[0];
+  refused("twice", given);
+  given = give(128, 0), given->tensors[1].size = 3;
+  refused("struct", given);
+  given = give(128, 0), given->all.numScalars = 1,
+  given->scalar.integer = 70000;
+  refused("grid", given);
+  given = give(128, 0), given->all.numScalars = 1, given->scalar.name = "n";
+  refused("contradiction", given);
+  given = give(128, 0), given->all.workspace = 0x1000300000;
+  refused("workspace", given);
+  fa4RuntimeUnload(shared);
+}
+
+/// What goes wrong in the driver, of which FAKE_CUDA says one.
+static void testDriver(void) {
+  Fa4RuntimeProgram *program;
+  Fa4RuntimeStatus status = loadOn(kManifest, kPtx, -1, &program);
+  show("load", status);
+  if (status)
+    return;
+  struct Given *given = give(128, 0);
+  show("run", fa4RuntimeRun(program, &given->all, NULL, &message));
+  free(given);
+  fa4RuntimeUnload(program);
+}
+
+//===----------------------------------------------------------------------===//
+// Threads
+//===----------------------------------------------------------------------===//
+
+static Fa4RuntimeProgram *programs[2];
+
+static void *launchInThread(void *argument) {
+  size_t thread = (size_t)argument;
+  for (uint64_t i = 0; i < 300; ++i) {
+    int device = (int)(i + thread) % 2;
+    struct Given *given = give((int64_t)(1 + i % 90),
+                               0x1000 * (i % 7) + (device ? 0x1000000000 : 0));
+    check(fa4RuntimeRun(programs[device], &given->all, argument, &message));
+    Fa4RuntimeCall *call;
+    check(fa4RuntimePrepare(programs[device], &given->all, &call, &message));
+    check(fa4RuntimeLaunch(call, argument, &message));
+    fa4RuntimeDestroyCall(call);
+    given->tensors[0].dtype = "f16";
+    assert(fa4RuntimeRun(programs[device], &given->all, argument, &message) ==
+           FA4_RUNTIME_BAD_ARGUMENT);
+    fa4RuntimeFreeText(message);
+    free(given);
+  }
+  return NULL;
+}
+
+static void testThreads(void) {
+  enum { kThreads = 4 };
+  pthread_t threads[kThreads];
+  for (int i = 0; i < 2; ++i)
+    check(loadOn(kManifest, kPtx, i, &programs[i]));
+  for (size_t i = 0; i < kThreads; ++i)
+    assert(!pthread_create(&threads[i], NULL, launchInThread, (void *)i));
+  for (int i = 0; i < kThreads; ++i)
+    assert(!pthread_join(threads[i], NULL));
+  for (int i = 0; i < 2; ++i)
+    fa4RuntimeUnload(programs[i]);
+  printf("threads: done\n");
+}
+
+int main(int count, char **words) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  const char *what = count > 1 ? words[1] : "";
+  if (!strcmp(what, "call"))
+    testCall();
+  else if (!strcmp(what, "manifests"))
+    testManifests();
+  else if (!strcmp(what, "arguments"))
+    testArguments();
+  else if (!strcmp(what, "driver"))
+    testDriver();
+  else if (!strcmp(what, "threads"))
+    testThreads();
+  else
+    return fprintf(stderr,
+                   "usage: %s call|manifests|arguments|driver|threads\n",
+                   words[0]),
+           2;
+  return 0;
+}
