@@ -38,6 +38,13 @@ public:
 
   std::vector<Number> values;
   std::vector<Tensor> tensors;
+  uint64_t zeroBytes = 0; ///< At the beginning of the workspaces.
+
+  /// Whether the tensor is in the memory of `layOutWorkspaces`.
+  bool isOwnWorkspace(size_t index) const {
+    return manifest.tensors[index].role == FA4_RUNTIME_WORKSPACE &&
+           !arguments.tensors[index].isGiven && program.views[index].tensor < 0;
+  }
 
 private:
   void bind(const Expression &expression, int64_t value, const TensorSpec &spec,
@@ -45,10 +52,6 @@ private:
   void bindSizesOf(size_t index);
   void checkGiven(size_t index) const;
   void checkMemory(size_t index) const;
-  bool isOwnWorkspace(size_t index) const {
-    return manifest.tensors[index].role == FA4_RUNTIME_WORKSPACE &&
-           !arguments.tensors[index].isGiven && program.views[index].tensor < 0;
-  }
   std::string describeSizes() const;
 
   Fa4RuntimeProgram &program;
@@ -220,16 +223,21 @@ void Resolution::resolveTensors() {
   }
 }
 
-/// Workspaces lie behind each other in one piece of memory.
+/// Workspaces lie behind each other in one piece of memory. Those that are
+/// zeros come first, so that one fill is enough for all of them.
 uint64_t Resolution::layOutWorkspaces() {
   constexpr uint64_t kAlignment = 256;
   uint64_t end = 0;
   offsets.assign(tensors.size(), 0);
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    if (!isOwnWorkspace(i))
-      continue;
-    offsets[i] = end;
-    end += (tensors[i].bytes + kAlignment - 1) / kAlignment * kAlignment;
+  for (bool zeros : {true, false}) {
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      if (!isOwnWorkspace(i) || manifest.tensors[i].isZeros() != zeros)
+        continue;
+      offsets[i] = end;
+      end += (tensors[i].bytes + kAlignment - 1) / kAlignment * kAlignment;
+    }
+    if (zeros)
+      zeroBytes = end;
   }
   return end;
 }
@@ -381,8 +389,8 @@ public:
   void build();
 
 private:
-  void provideWorkspace(uint64_t bytes);
-  void addFills();
+  uint64_t provideWorkspace(uint64_t bytes);
+  void addFills(uint64_t workspace);
   void buildLaunch(size_t index);
   void extents(const Expression (&from)[3], unsigned (&to)[3], const char *what,
                const LaunchSpec &launch) const;
@@ -401,7 +409,8 @@ private:
 
 } // namespace fa4::runtime
 
-void CallBuilder::provideWorkspace(uint64_t bytes) {
+/// Returns the address of the workspaces.
+uint64_t CallBuilder::provideWorkspace(uint64_t bytes) {
   uint64_t workspace = arguments.workspace;
   if (workspace && arguments.workspaceBytes < bytes)
     fail(FA4_RUNTIME_BAD_ARGUMENT,
@@ -419,16 +428,20 @@ void CallBuilder::provideWorkspace(uint64_t bytes) {
     call.ownWorkspace = workspace = made;
   }
   resolution.placeWorkspaces(workspace);
+  return workspace;
 }
 
 /// Workspaces hold what the manifest says before each launch, whoever has
 /// allocated them.
-void CallBuilder::addFills() {
+void CallBuilder::addFills(uint64_t workspace) {
+  if (resolution.zeroBytes)
+    call.fills.push_back({workspace, resolution.zeroBytes, 1, 0});
   for (size_t i = 0; i < resolution.tensors.size(); ++i) {
     const TensorSpec &spec = program.manifest.tensors[i];
     const Tensor &tensor = resolution.tensors[i];
     if (spec.role != FA4_RUNTIME_WORKSPACE || spec.isUndefined ||
-        !tensor.bytes || program.views[i].tensor >= 0)
+        !tensor.bytes || program.views[i].tensor >= 0 ||
+        (spec.isZeros() && resolution.isOwnWorkspace(i)))
       continue;
     Fa4RuntimeCall::Fill fill;
     uint64_t bits = 0;
@@ -613,8 +626,7 @@ void CallBuilder::build() {
   resolution.checkRequirements();
   resolution.resolveTensors();
   resolution.placeTensors();
-  provideWorkspace(resolution.layOutWorkspaces());
-  addFills();
+  addFills(provideWorkspace(resolution.layOutWorkspaces()));
   const std::vector<LaunchSpec> &launches = program.manifest.launches;
   size_t count = 0;
   for (const LaunchSpec &launch : launches)

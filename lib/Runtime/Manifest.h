@@ -45,6 +45,7 @@ struct TensorSpec {
   /// What a workspace holds before a launch: bytes that are set, or anything.
   bool isUndefined = false;
   double fill = 0;
+  bool isZeros() const { return !isUndefined && fill == 0; }
 };
 
 struct TensorMapSpec {

@@ -1,0 +1,38 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""bench/embed: the recorded launches are within the bars, and a record that is not is seen."""
+
+import json
+import sys
+
+import pytest
+from fa4.embed import __main__ as embed
+
+
+def run(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["bench/embed", "--only", "launch"])
+    return embed.main(), capsys.readouterr().out
+
+
+def test_recorded_launches_are_within_the_bars(monkeypatch, capsys):
+    status, printed = run(monkeypatch, capsys)
+    assert status == 0 and "H100" in printed and "missed" not in printed
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda record: record["launch"].update(median_us=6.0 * record["launches"]), "the bar is 5.0 each"),
+        (lambda record: record["uses"]["graph"].update(dq=0.01), "results differ from float64 by 1.0e-02"),
+        (lambda record: record["errors"].update(dq=float("nan")), "results differ from float64 by nan"),
+    ],
+)
+def test_missed_bars_fail(monkeypatch, capsys, tmp_path, change, message):
+    record = json.loads((embed.ROOT / "bench" / "launch-overhead.json").read_text())
+    change(record["records"][0])
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "launch-overhead.json").write_text(json.dumps(record))
+    monkeypatch.setattr(embed, "ROOT", tmp_path)
+    status, printed = run(monkeypatch, capsys)
+    assert status == 1 and "missed: bwd-hd128-causal" in printed and message in printed
