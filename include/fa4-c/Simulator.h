@@ -80,6 +80,17 @@ FA4_CAPI_EXPORTED Fa4Status fa4SimulationRun(Fa4Simulation *simulation,
                                              const Fa4SimulateOptions *options,
                                              char **message);
 
+/// Runs all launches by the clock of the modelled chip (docs/timing.md), from
+/// the contents and sizes that are set; inputs without contents are zeros, or
+/// random numbers if `options` ask for them. `*json` is an array with an object
+/// for each launch, as `fa4-sim --time --json` prints it, for fa4FreeText:
+/// "cycles", "seconds", "teraflops", "units", ... Of a launch of many CTAs some
+/// are simulated, and the contents of tensors mean nothing behind it, unless
+/// `options` ask for checks. `options` may be null.
+FA4_CAPI_EXPORTED Fa4Status fa4SimulationTime(Fa4Simulation *simulation,
+                                              const Fa4SimulateOptions *options,
+                                              char **json, char **message);
+
 /// After a run: the number of bytes of a tensor that is stored row-major
 /// without gaps, 0 if there is no such tensor.
 FA4_CAPI_EXPORTED size_t

@@ -8,6 +8,8 @@
 
 #include "fa4-c/Simulator.h"
 #include "../../tools/fa4-sim/ReportPrinter.h"
+#include "../../tools/fa4-sim/TimePrinter.h"
+#include "../../tools/fa4-sim/TimedLaunch.h"
 #include "CAPI.h"
 #include "fa4/Simulator/Check/HappensBefore.h"
 #include "fa4/Simulator/Manifest/Session.h"
@@ -149,13 +151,15 @@ Fa4Status fa4SimulationSetBuffer(Fa4Simulation *simulation, const char *name,
 /// Allocates and fills memory before the first run, and restores it before
 /// another one.
 static Failure prepare(Fa4Simulation &simulation,
-                       const Fa4SimulateOptions &options) {
+                       const Fa4SimulateOptions &options,
+                       bool mayBeZeros = false) {
   if (simulation.isPrepared) {
     simulation.session.reset();
     return {};
   }
   PrepareOptions prepare;
   prepare.randomInputs = options.randomInputs;
+  prepare.mayBeZeros = mayBeZeros;
   Failure failure = toFailure(simulation.session.prepare(prepare));
   simulation.isPrepared = failure.status == FA4_OK;
   return failure;
@@ -178,11 +182,7 @@ static void report(const Fa4SimulateOptions &options, const ptx::Module &module,
   options.handler(&given, options.userData);
 }
 
-static Failure run(Fa4Simulation &simulation,
-                   const Fa4SimulateOptions &options) {
-  Failure failure = prepare(simulation, options);
-  if (failure.status != FA4_OK)
-    return failure;
+static RunOptions getRunOptions(const Fa4SimulateOptions &options) {
   RunOptions how;
   how.seed = options.seed;
   how.keepGoing = options.keepGoing;
@@ -190,18 +190,59 @@ static Failure run(Fa4Simulation &simulation,
   how.maxInstructions = options.maxInstructions;
   if (options.check)
     how.checker = happensBeforeChecker();
+  return how;
+}
+
+/// Tells the caller of all findings of a launch, and fails if there are any.
+static Failure reportAll(const Fa4SimulateOptions &options,
+                         const ptx::Module &module, const RunResult &result) {
+  for (const Report &each : result.reports)
+    report(options, module, each);
+  if (result.ok())
+    return {};
+  const Report &first = result.reports.front();
+  return {FA4_FINDINGS, first.message + " [" + first.kind + "]"};
+}
+
+static Failure run(Fa4Simulation &simulation,
+                   const Fa4SimulateOptions &options) {
+  Failure failure = prepare(simulation, options);
+  if (failure.status != FA4_OK)
+    return failure;
+  RunOptions how = getRunOptions(options);
   Session &session = simulation.session;
   for (size_t i = 0; i < session.launchCount(); ++i) {
     auto result = session.run(i, how);
     if (!result)
       return toFailure(result.takeError());
-    for (const Report &each : result->reports)
-      ::report(options, session.module(i), each);
-    if (result->ok())
-      continue;
-    const Report &first = result->reports.front();
-    return {FA4_FINDINGS, first.message + " [" + first.kind + "]"};
+    failure = reportAll(options, session.module(i), *result);
+    if (failure.status != FA4_OK)
+      return failure;
   }
+  return {};
+}
+
+static Failure runTimed(Fa4Simulation &simulation,
+                        const Fa4SimulateOptions &options, std::string &json) {
+  Failure failure = prepare(simulation, options, /*mayBeZeros=*/true);
+  if (failure.status != FA4_OK)
+    return failure;
+  RunOptions how = getRunOptions(options);
+  ClockOptions clock;
+  clock.everyCta = options.check;
+  Session &session = simulation.session;
+  TimedLaunches timed(session, clock);
+  llvm::json::Array times;
+  for (size_t i = 0; i < session.launchCount(); ++i) {
+    auto result = timed.run(i, how);
+    if (!result)
+      return toFailure(result.takeError());
+    failure = reportAll(options, session.module(i), result->run);
+    if (failure.status != FA4_OK)
+      return failure;
+    times.push_back(toJson(result->time));
+  }
+  llvm::raw_string_ostream(json) << llvm::json::Value(std::move(times));
   return {};
 }
 
@@ -213,6 +254,26 @@ Fa4Status fa4SimulationRun(Fa4Simulation *simulation,
     Fa4SimulateOptions all = {};
     Failure failure = readStruct(options, "Fa4SimulateOptions", all);
     return failure.status == FA4_OK ? run(*simulation, all) : failure;
+  });
+}
+
+Fa4Status fa4SimulationTime(Fa4Simulation *simulation,
+                            const Fa4SimulateOptions *options, char **json,
+                            char **message) {
+  if (json)
+    *json = nullptr;
+  return guard(message, [&]() -> Failure {
+    if (!simulation || !json)
+      return {FA4_CANNOT_RUN, "fa4SimulationTime: simulation and json must not "
+                              "be null"};
+    Fa4SimulateOptions all = {};
+    Failure failure = readStruct(options, "Fa4SimulateOptions", all);
+    std::string text;
+    if (failure.status == FA4_OK)
+      failure = runTimed(*simulation, all, text);
+    if (failure.status == FA4_OK)
+      *json = copyText(text);
+    return failure;
   });
 }
 

@@ -1,13 +1,47 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""fa4: attention as an MLIR operation.
+"""fa4: attention ops to GPU kernels, from Python.
 
-- `fa4.reference`: what `attn.sdpa` and its gradient compute, in numpy.
-- `fa4.cpu`: compile MLIR with attn ops for the CPU and call it on numpy arrays.
-- `python -m fa4.demo`: both, on an example.
-- `fa4.sim`: launch a PTX kernel on numpy arrays in the simulator.
-- `python -m fa4.driver SCRIPT`: run a program of the CUDA driver API in the simulator.
+    import fa4
+    spec = fa4.sdpa(q="B Sq 32 128", k="B Sk 8 128", dtype="bf16", mask="causal")
+    kernel = fa4.compile(spec, chip="sm_100a")
+    out = kernel.simulate(q=q, k=k, v=v).out        # on numpy, in the simulator
+    kernel.launch(q=q, k=k, v=v, out=out)           # on tensors of a GPU
+
+- `fa4.sdpa`, `fa4.sdpa_backward`: what to compute; `fa4.Mask`, and `fa4.math` for score_mod and mask_mod.
+- `fa4.compile`: a spec to a `fa4.Kernel`, which is PTX, a manifest, IR of each level, and calls.
+- `fa4.cache`: compiled kernels on disk. `fa4.reference`: what the ops compute, in numpy.
+
+In a checkout there are also the tools' side of it: `fa4.gpu` and `fa4.sim` (fa4-compile and fa4-sim by their
+command lines), `fa4.cpu` (the path to the CPU), `python -m fa4.demo`, `python -m fa4.driver SCRIPT` (a program of the CUDA
+driver API in the simulator), and what tests and benchmarks share. A wheel does not have them.
 """
 
+import importlib
+
 __version__ = "0.1.0"
+
+# Modules are imported when a name is first used: `import fa4` loads neither numpy nor the compiler.
+_HOMES = {
+    "sdpa": "spec", "sdpa_backward": "spec", "Spec": "spec", "SpecError": "spec", "Mask": "spec",
+    "compile": "kernel", "Kernel": "kernel", "Results": "kernel", "Time": "kernel",
+    "Fa4Error": "errors", "CompileError": "errors", "CompileWarning": "errors", "SimulationError": "errors",
+    "TraceError": "errors", "LaunchError": "errors", "LibraryNotFoundError": "errors", "CacheWarning": "errors",
+}  # fmt: skip
+_MODULES = ("cache", "errors", "kernel", "math", "reference", "spec", "tracing")
+__all__ = [*_HOMES, "cache", "math", "reference"]
+
+
+def __getattr__(name):
+    if name in _HOMES:
+        value = getattr(importlib.import_module(f"fa4.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return importlib.import_module(f"fa4.{name}")
+    raise AttributeError(f"module 'fa4' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted([*globals(), *_HOMES, *_MODULES])

@@ -32,11 +32,8 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
+from fa4.errors import CompileError
 from fa4.tools import ToolNotFoundError, find_llvm_tool, find_tool
-
-
-class CompileError(RuntimeError):
-    """A tool rejected its input; the message is the tool's."""
 
 
 # ---------------------------------------------------------------------------

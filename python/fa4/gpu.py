@@ -11,11 +11,8 @@ fa4.tools says where the tools are looked for; ptxas is where fa4-compile looks 
 """
 
 import functools
-import glob
 import json
-import os
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -25,11 +22,14 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
+from fa4 import cuda_tools
 from fa4.cpu import CompileError, dtype_of
+from fa4.errors import SimulationError
 from fa4.reference import Mask
 from fa4.tools import ROOT, ToolNotFoundError, find_tool, has_tools
 
-__all__ = ["ROOT", "ToolNotFoundError", "find_tool", "has_tools"]  # Also from here.
+# Also from here.
+__all__ = ["ROOT", "CompileError", "SimulationError", "ToolNotFoundError", "find_tool", "has_tools"]
 DTYPES = {"bf16": np.dtype(ml_dtypes.bfloat16), "f16": np.dtype(np.float16)}
 # Of work tiles, as fa4-compile's --schedule names them; `auto` picks one of them.
 SCHEDULES = ("grid", "static", "lpt", "clc")
@@ -38,10 +38,6 @@ MASKS = {
     "causal": Mask.causal("bottom_right"),
     "causal-top-left": Mask.causal("top_left"),
 }
-
-
-class SimulationError(RuntimeError):
-    """fa4-sim has a finding, or could not run. The message is its own."""
 
 
 def run_tool(name: str, *arguments) -> str:
@@ -255,17 +251,7 @@ def find_ptxas() -> str | None:
 
 def find_cuda_tool(name: str) -> str | None:
     """Returns the path of ptxas or nvdisasm."""
-    if given := os.environ.get(f"FA4_{name.upper()}"):
-        return given
-    roots = (os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"))
-    folders = [f"{root}/bin" for root in roots if root]
-    folders += [os.environ.get("PATH", ""), "/usr/local/cuda/bin"]
-    venvs = (os.environ.get("VIRTUAL_ENV"), os.environ.get("FA4_VENV"), ROOT / ".venv")
-    for venv in filter(None, venvs):
-        for package in ("cu13", "cuda_nvcc", "cuda_nvdisasm"):
-            site = f"{venv}/lib/python3*/site-packages"
-            folders += sorted(glob.glob(f"{site}/nvidia/{package}/bin"))
-    return shutil.which(name, path=os.pathsep.join(folders))
+    return cuda_tools.find(name, (ROOT / ".venv",))
 
 
 @dataclass(frozen=True)

@@ -154,6 +154,10 @@ static void testKernel(void) {
   check(fa4SimulationGetBuffer(simulation, "out", again, sizeof(out), &message),
         message);
   printf("again: %s\n", memcmp(out, again, sizeof(out)) ? "other" : "the same");
+  char *times;
+  check(fa4SimulationTime(simulation, &options, &times, &message), message);
+  printf("time: %s\n", strstr(times, "\"teraflops\":") ? "modelled" : "none");
+  fa4FreeText(times);
   show("set after run", fa4SimulationSetSize(simulation, "Sq", 1, &message),
        message);
   show("short buffer",

@@ -36,6 +36,7 @@ PREPARED = {
     "gpu": {"Path": Path, **QKV},
     "reference": None,
     "sass": {"text": SASS},
+    "__init__": "launches on a GPU; test_wheel.py runs the block of the README",
     "compile_against": "as its own test, which has a build to compare with",
     "mutation.faults": {"lines": LINES},
     "mutation.mutants": "as the module's own tests, test/mutation, which take minutes",

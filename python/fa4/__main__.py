@@ -1,0 +1,75 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The command `fa4`, which is `python -m fa4` too."""
+
+import argparse
+import sys
+import time
+
+from fa4.errors import Fa4Error
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+def show_cache(arguments) -> int:
+    from fa4 import cache
+
+    if arguments.action == "clear":
+        older = None if arguments.older is None else arguments.older * 86400
+        count, size = cache.clear(older)
+        print(f"{count} entries removed, {_megabytes(size)}")
+        return 0
+    found = list(cache.entries())
+    if arguments.action == "list":
+        for path, status in sorted(found, key=lambda each: -each[1].st_mtime):
+            when = time.strftime("%Y-%m-%d %H:%M", time.localtime(status.st_mtime))
+            try:
+                about = cache.read(path).about
+                what = f"{about['chip'] or 'sm_100a'}  {about['emit']}  {' '.join(about['files'])}"
+            except (OSError, ValueError, KeyError) as error:
+                what = f"broken: {error}"
+            print(f"{when}  {_megabytes(status.st_size):>9}  {what}")
+    total = sum(status.st_size for _, status in found)
+    state = "" if cache.is_on() else " (off: FA4_CACHE)"
+    print(f"{cache.folder()}: {len(found)} entries, {_megabytes(total)}{state}")
+    return 0
+
+
+def show_version(_) -> int:
+    from fa4 import _library
+
+    print(f"fa4 {_library.version()}\nlibrary: {_library.find()}")
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    main = argparse.ArgumentParser(prog="fa4", description="Attention ops to GPU kernels.")
+    commands = main.add_subparsers(dest="command", required=True)
+
+    command = commands.add_parser("cache", help="look at the cache of compiled kernels, or clear it")
+    command.add_argument("action", nargs="?", choices=("show", "list", "clear"), default="show",
+                         help="where it is and how large (show, the default), its entries (list), or remove them (clear)")  # fmt: skip
+    command.add_argument("--older", type=float, metavar="DAYS", help="with clear: only entries that are older")
+    command.set_defaults(run=show_cache)
+
+    command = commands.add_parser("version", help="the versions of fa4 and its LLVM, and where the library is")
+    command.set_defaults(run=show_version)
+    return main
+
+
+def main(arguments=None) -> int:
+    given = parser().parse_args(arguments)
+    try:
+        return given.run(given)
+    except Fa4Error as error:
+        print(f"fa4: error: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,249 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels on tensors of a GPU: libfa4_runtime.so (docs/runtime.md) by ctypes, and DLPack.
+
+The library is looked for beside libfa4.so, or where the environment variable FA4_RUNTIME_LIBRARY says. It
+loads the CUDA driver; neither a CUDA toolkit nor a framework is needed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from fa4 import _library
+from fa4.errors import LaunchError, LibraryNotFoundError
+from fa4.spec import SpecError
+
+# Of DLPack's header.
+CUDA_DEVICES = (2, 13)  # kDLCUDA, kDLCUDAManaged
+CODES = {(0, 8): "i8", (0, 16): "i16", (0, 32): "i32", (0, 64): "i64", (1, 8): "u8", (1, 16): "u16", (1, 32): "u32",
+         (1, 64): "u64", (2, 16): "f16", (2, 32): "f32", (2, 64): "f64", (4, 16): "bf16", (6, 8): "bool"}  # fmt: skip
+# Argument structs of calls that were made before, so that a call again is a look into a table.
+KEPT_CALLS = 64
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]  # fmt: skip
+
+
+class _Image(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("data", ctypes.c_char_p), ("length", ctypes.c_size_t)]
+
+
+class _LoadOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t), ("manifest", ctypes.c_char_p), ("manifestLength", ctypes.c_size_t),
+        ("file", ctypes.c_char_p), ("images", ctypes.POINTER(_Image)), ("numImages", ctypes.c_size_t),
+        ("hasDevice", ctypes.c_bool), ("device", ctypes.c_int32),
+    ]  # fmt: skip
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("address", ctypes.c_uint64), ("dtype", ctypes.c_char_p),
+        ("rank", ctypes.c_int32), ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+    ]  # fmt: skip
+
+
+class _Scalar(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("isFloat", ctypes.c_bool), ("integer", ctypes.c_int64),
+        ("floating", ctypes.c_double),
+    ]  # fmt: skip
+
+
+class _Arguments(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t), ("tensors", ctypes.POINTER(_Tensor)), ("numTensors", ctypes.c_size_t),
+        ("scalars", ctypes.POINTER(_Scalar)), ("numScalars", ctypes.c_size_t), ("workspace", ctypes.c_uint64),
+        ("workspaceBytes", ctypes.c_uint64),
+    ]  # fmt: skip
+
+
+@functools.cache
+def runtime():
+    """The loaded library, with the types of its functions. Raises LibraryNotFoundError."""
+    path = _library.find("libfa4_runtime.so", "FA4_RUNTIME_LIBRARY")
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise LibraryNotFoundError(f"{path} cannot be loaded: {error}") from None
+    pointer, status = ctypes.c_void_p, ctypes.c_int
+    out = ctypes.POINTER(pointer)
+    functions = {
+        "fa4RuntimeFreeText": (None, [pointer]),
+        "fa4RuntimeLoad": (status, [ctypes.POINTER(_LoadOptions), out, out]),
+        "fa4RuntimeUnload": (None, [pointer]),
+        "fa4RuntimePrepare": (status, [pointer, ctypes.POINTER(_Arguments), out, out]),
+        "fa4RuntimeLaunch": (status, [pointer, pointer, out]),
+        "fa4RuntimeDestroyCall": (None, [pointer]),
+        "fa4RuntimeRun": (status, [pointer, ctypes.POINTER(_Arguments), pointer, out]),
+    }
+    for name, (result, arguments) in functions.items():
+        try:
+            function = getattr(library, name)
+        except AttributeError:
+            raise LibraryNotFoundError(f"{path} is another version of fa4: it has no {name}") from None
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+def _check(status: int, message: ctypes.c_void_p):
+    if status:
+        text = ctypes.string_at(message.value).decode(errors="replace") if message.value else f"status {status}"
+        runtime().fa4RuntimeFreeText(message)
+        raise LaunchError(text)
+
+
+_get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+def describe(name: str, tensor) -> tuple[int, int, str, tuple[int, ...], tuple[int, ...]]:
+    """(device, address, dtype, shape, strides in elements) of a tensor of a CUDA device. Raises LaunchError."""
+    if not hasattr(tensor, "__dlpack__"):
+        raise TypeError(f"{name} is a tensor of a GPU, or a number for a size or a capture, not {type(tensor).__name__}")
+    kind, device = tensor.__dlpack_device__()
+    if kind not in CUDA_DEVICES:
+        raise LaunchError(f"{name} is not in the memory of a CUDA device; Kernel.simulate runs on numpy arrays")
+    # The launch is on the caller's stream: nobody is to wait for another one.
+    capsule = tensor.__dlpack__(stream=-1)
+    given = _DLTensor.from_address(_get_pointer(capsule, b"dltensor"))
+    dtype = CODES.get((given.code, given.bits)) if given.lanes == 1 else None
+    if dtype is None:
+        raise LaunchError(f"{name} has elements of a type that no kernel takes")
+    shape = tuple(given.shape[: given.ndim])
+    strides = tuple(given.strides[: given.ndim]) if given.strides else _row_major(shape)
+    return device, (given.data or 0) + given.byte_offset, dtype, shape, strides
+
+
+def _row_major(shape):
+    strides, count = [], 1
+    for size in reversed(shape):
+        strides.append(count)
+        count *= size
+    return tuple(reversed(strides))
+
+
+def stream_of(stream, tensors) -> int:
+    """The CUstream of what a caller gives for one."""
+    if stream is None:
+        for tensor in tensors:
+            if type(tensor).__module__.split(".")[0] == "torch":
+                return sys.modules["torch"].cuda.current_stream(tensor.device).cuda_stream
+        return 0
+    for attribute in ("cuda_stream", "ptr"):
+        stream = getattr(stream, attribute, stream)
+    if not isinstance(stream, int):
+        raise TypeError(f"stream is a number, an object with cuda_stream or ptr, or None, not {type(stream).__name__}")
+    return stream
+
+
+class _Call:
+    """The arguments of a call as the library takes them, with what they point to."""
+
+    def __init__(self, tensors: Mapping[str, tuple], numbers: Mapping[str, int | float]):
+        self.tensors = (_Tensor * max(len(tensors), 1))()
+        for each, (name, (_, address, dtype, shape, strides)) in zip(self.tensors, tensors.items()):
+            sizes, steps = ((ctypes.c_int64 * max(len(values), 1))(*values) for values in (shape, strides))
+            each.size, each.name, each.address = ctypes.sizeof(_Tensor), name.encode(), address
+            each.dtype, each.rank, each.shape, each.strides = dtype.encode(), len(shape), sizes, steps
+        self.scalars = (_Scalar * max(len(numbers), 1))()
+        for each, (name, value) in zip(self.scalars, numbers.items()):
+            each.size, each.name, each.isFloat = ctypes.sizeof(_Scalar), name.encode(), isinstance(value, float)
+            each.integer, each.floating = 0 if each.isFloat else value, value if each.isFloat else 0.0
+        self.arguments = _Arguments(
+            size=ctypes.sizeof(_Arguments), tensors=self.tensors, numTensors=len(tensors),
+            scalars=self.scalars, numScalars=len(numbers),
+        )  # fmt: skip
+
+
+class _Program:
+    """A kernel that is loaded on a device."""
+
+    def __init__(self, kernel, device: int):
+        self.library, self.handle = runtime(), ctypes.c_void_p()
+        images = (_Image * len(kernel.modules))()
+        for image, (name, ptx) in zip(images, kernel.modules.items()):
+            # The driver reads PTX to a zero.
+            data = ptx.encode() + b"\0"
+            image.size, image.name, image.data, image.length = ctypes.sizeof(_Image), name.encode(), data, len(data)
+        manifest, message = kernel.manifest_text.encode(), ctypes.c_void_p()
+        options = _LoadOptions(
+            size=ctypes.sizeof(_LoadOptions), manifest=manifest, manifestLength=len(manifest), images=images,
+            numImages=len(images), hasDevice=True, device=device,
+        )  # fmt: skip
+        _check(self.library.fa4RuntimeLoad(options, self.handle, message), message)
+
+    def __del__(self):
+        # At the end of the process the driver may be gone already.
+        if not sys.is_finalizing() and getattr(self, "handle", None):
+            self.library.fa4RuntimeUnload(self.handle)
+
+
+class PreparedCall:
+    """A call with all its arguments: `launch(stream)` checks nothing and allocates nothing. It may be captured in a CUDA graph,
+    which must not outlive it. The tensors must live as long."""
+
+    def __init__(self, program: _Program, call: _Call):
+        self._program, self._handle, message = program, ctypes.c_void_p(), ctypes.c_void_p()
+        _check(program.library.fa4RuntimePrepare(program.handle, call.arguments, self._handle, message), message)
+
+    def launch(self, stream=None):
+        """Launches on a stream: a number, an object with `cuda_stream` or `ptr`, or None for the default stream."""
+        message = ctypes.c_void_p()
+        _check(self._program.library.fa4RuntimeLaunch(self._handle, stream_of(stream, ()), message), message)
+
+    def __del__(self):
+        if not sys.is_finalizing() and getattr(self, "_handle", None):
+            self._program.library.fa4RuntimeDestroyCall(self._handle)
+
+
+class LoadedKernel:
+    """A kernel on the devices on which it has been launched."""
+
+    def __init__(self, kernel):
+        self.kernel, self.programs, self.calls = kernel, {}, {}
+        self.tensors = [name for name, tensor in kernel.manifest["tensors"].items() if tensor.get("role") != "workspace"]
+        self.lock = threading.Lock()
+
+    def _arguments(self, call: Mapping[str, Any]) -> tuple[_Program, _Call]:
+        given = {name: describe(name, value) for name, value in call.items() if name in self.tensors}
+        scalars = {name: value for name, value in call.items() if name not in given}
+        key = (*given.items(), *scalars.items())
+        if known := self.calls.get(key):
+            return known
+        if missing := [name for name in self.tensors if name not in given]:
+            raise SpecError(f"the call has no {', '.join(missing)}; results are tensors of the caller, too")
+        devices = {device for device, *_ in given.values()}
+        if len(devices) != 1:
+            raise LaunchError(f"the tensors are on several devices: {', '.join(map(str, sorted(devices)))}")
+        numbers = self.kernel.numbers_of(scalars, {name: shape for name, (_, _, _, shape, _) in given.items()})
+        with self.lock:
+            device = devices.pop()
+            if device not in self.programs:
+                self.programs[device] = _Program(self.kernel, device)
+            while len(self.calls) >= KEPT_CALLS:
+                self.calls.pop(next(iter(self.calls)))
+            self.calls[key] = made = (self.programs[device], _Call(given, numbers))
+        return made
+
+    def launch(self, stream, call: Mapping[str, Any]):
+        program, arguments = self._arguments(call)
+        message = ctypes.c_void_p()
+        handle = stream_of(stream, call.values())
+        _check(program.library.fa4RuntimeRun(program.handle, arguments.arguments, handle, message), message)
+
+    def prepare(self, call: Mapping[str, Any]) -> PreparedCall:
+        return PreparedCall(*self._arguments(call))

@@ -1,0 +1,359 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled kernels: what was made of an op, run on numpy arrays in the simulator or on tensors of a GPU."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from fa4 import _library, cache, cuda_tools
+from fa4.errors import CompileWarning, Fa4Error, SimulationError
+from fa4.spec import Spec, SpecError
+
+# Names of element types in manifests (docs/simulator-manifest.md), as numpy or ml_dtypes has them.
+DTYPES = {
+    "bool": "bool", "i8": "int8", "u8": "uint8", "i16": "int16", "u16": "uint16", "i32": "int32", "u32": "uint32",
+    "i64": "int64", "u64": "uint64", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2", "f16": "float16", "bf16": "bfloat16",
+    "f32": "float32", "f64": "float64",
+}  # fmt: skip
+
+
+def numpy_dtype(name: str):
+    """The numpy dtype of a name in manifests; bf16 and fp8 are those of ml_dtypes."""
+    import numpy as np
+
+    name = DTYPES[name]
+    if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, name))
+    return np.dtype(name)
+
+
+def as_float(array):
+    """An array of floats that numpy computes with: bfloat16 as float32."""
+    import numpy as np
+
+    array = np.asarray(array)
+    return array if array.dtype in (np.float16, np.float32, np.float64) else array.astype(np.float32)
+
+
+class Results(dict):
+    """Arrays by their names, also as attributes: `results.out` is `results["out"]`."""
+
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"there is no result '{name}'; there is: {', '.join(self)}") from None
+
+
+@dataclass(frozen=True)
+class Time:
+    """What a call takes by the clock of fa4-sim, which docs/timing.md describes: a model, no measurement. Several
+    launches are added up; `launches` has what `fa4-sim --time --json` prints of each."""
+
+    cycles: float
+    seconds: float
+    flops: float
+    launches: list = field(repr=False)
+
+    @property
+    def teraflops(self) -> float:
+        """Products of matrices, in 10^12 operations a second."""
+        return self.flops / self.seconds / 1e12 if self.seconds else 0.0
+
+    def __str__(self):
+        return f"{self.seconds * 1e6:.1f} us ({self.cycles:.0f} cycles), {self.teraflops:.0f} TFLOP/s, modelled"
+
+
+def _compile(text: str, emit: str, options: Mapping, use_cache: bool | None) -> cache.Entry:
+    """The artefacts of a module, from the cache or from the compiler."""
+    ptxas = options.get("ptxas")
+    parts = {
+        "text": text, "emit": emit, "options": {k: v for k, v in options.items() if k != "ptxas"},
+        "library": cache.build_of(_library.find()), "ptxas": ptxas and [ptxas, cache.build_of_tool(ptxas)],
+    }  # fmt: skip
+    key, on = cache.key_of(**parts), cache.is_on() if use_cache is None else use_cache
+    entry = cache.load(key) if on else None
+    if entry is None:
+        files, report, said = _library.compile_text(text, emit=emit, **options)
+        about = {"chip": options.get("chip") or "", "emit": emit, "files": sorted(files)}
+        entry = cache.Entry(files, report, said, about)
+        if on:
+            cache.store(key, entry)
+    for severity, message in entry.said:
+        if severity == "warning":
+            warnings.warn(message, CompileWarning, stacklevel=4)
+    return entry
+
+
+def compile(
+    op: Spec | str, chip: str | None = None, *, options: str | Mapping[str, Any] = "", verify: bool | None = None,
+    ptxas: str | None = None, allow_spills: bool = False, cache: bool | None = None,
+) -> Kernel:  # fmt: skip
+    """Compiles an op for a chip, or takes the kernel from the cache on disk.
+
+    `op`: a spec, or the text of an MLIR module with one function that has one attention op. `chip`: "sm_100a" (the
+    default) or "sm_103a". `options`: of the pipeline attn-to-nvvm, as a text ("schedule=lpt mmas-ahead=true") or a dict.
+    `verify`: whether ptxas checks the PTX for spills; None: where there is one. `ptxas`: its path, else it is looked for
+    where docs/fa4-compile.md says. `allow_spills`: spills are a CompileWarning and no error. `cache`: whether to use the
+    cache on disk; None: unless FA4_CACHE=0.
+
+    Raises CompileError, TraceError where score_mod or mask_mod cannot be traced, and LibraryNotFoundError."""
+    if not isinstance(op, (Spec, str)):
+        raise TypeError(f"op is a spec, as fa4.sdpa returns it, or the text of an MLIR module, not {type(op).__name__}")
+    if not isinstance(options, str):
+        options = " ".join(f"{k.replace('_', '-')}={str(v).lower() if isinstance(v, bool) else v}" for k, v in options.items())
+    if ptxas is None and verify is not False and os.environ.get("FA4_VERIFY_PTX") != "0":
+        ptxas = cuda_tools.find()
+    text = op.text if isinstance(op, Spec) else op
+    given = {"chip": chip, "pipeline": options, "verify": verify, "ptxas": ptxas, "allow_spills": allow_spills}
+    spec = op if isinstance(op, Spec) else None
+    return Kernel(text, spec, given, cache, _compile(text, "ptx", given, cache))
+
+
+class Kernel:
+    """One attention op, compiled: one kernel, or several that are launched in turn, as for the gradient."""
+
+    def __init__(self, text: str, spec: Spec | None, options: Mapping, use_cache: bool | None, entry):
+        self.text, self.spec = text, spec
+        self._options, self._cache, self._files = options, use_cache, entry.files
+        self._runtime: Any = None
+        manifests = {name: json.loads(data) for name, data in self._files.items() if name.endswith(".json")}
+        # A function of several launches has a manifest beside those of its kernels.
+        several = [name for name, manifest in manifests.items() if "launches" in manifest]
+        found = several or list(manifests)
+        if len(found) != 1:
+            raise Fa4Error(f"the module has {len(found)} functions with attention ops, not one")
+        self.name = found[0].removesuffix(".json")
+        self.manifest_text = self._files[found[0]].decode()
+
+    def __repr__(self):
+        return f"<fa4 kernel {self.name} for {self.chip}: {', '.join(self.modules)}>"
+
+    @cached_property
+    def manifest(self) -> dict:
+        """How the kernels are launched (docs/simulator-manifest.md)."""
+        return json.loads(self.manifest_text)
+
+    @property
+    def chip(self) -> str:
+        """The target, as "sm_100a"."""
+        return self.manifest.get("comment", {}).get("chip") or self._options["chip"] or "sm_100a"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the tensors that are written."""
+        tensors = self.manifest["tensors"]
+        written = [name for name, tensor in tensors.items() if tensor.get("role") == "out"]
+        return self.spec.outputs if self.spec else tuple(written)
+
+    @property
+    def launches(self) -> list[dict]:
+        """The launches of the manifest in their order."""
+        return self.manifest.get("launches") or [self.manifest]
+
+    @cached_property
+    def modules(self) -> dict[str, str]:
+        """The PTX of each launch by its file's name in the manifest."""
+        names = dict.fromkeys(launch["ptx"] for launch in self.launches)
+        return {name: self._files[name].decode() for name in names}
+
+    def _only(self, files: Mapping, what: str):
+        if len(files) != 1:
+            raise Fa4Error(f"{self.name} has {len(files)} kernels; `{what}` has all of them")
+        return next(iter(files.values()))
+
+    @property
+    def ptx(self) -> str:
+        """The PTX, of an op that is one kernel; `modules` has that of all."""
+        return self._only(self.modules, "modules")
+
+    @cached_property
+    def cubins(self) -> dict[str, bytes]:
+        """Machine code by file name, from ptxas, in the order of the launches. Raises CompileError where there is none."""
+        options = {**self._options, "verify": True}
+        made = _compile(self.text, "ptx,cubin", options, self._cache).files
+        return {name: made[name] for name in (f"{ptx.removesuffix('.ptx')}.cubin" for ptx in self.modules)}
+
+    @property
+    def cubin(self) -> bytes:
+        """The machine code, of an op that is one kernel; `cubins` has that of all."""
+        return self._only(self.cubins, "cubins")
+
+    def ir(self, level: str) -> str:
+        """The module at a level: "tile", "schedule", "nvvm", ... (docs/fa4-compile.md lists all), or "llvm" for LLVM IR."""
+        suffix = ".ll" if level == "llvm" else f".{level}.mlir"
+        options = {**self._options, "verify": False, "ptxas": None}
+        made = _compile(self.text, level, options, self._cache).files
+        found = [data.decode() for name, data in made.items() if name.endswith(suffix)]
+        if not found:
+            raise Fa4Error(f"'{level}' is no level of IR")
+        return "\n".join(found)
+
+    def report(self) -> str:
+        """What the compiler has decided, as text: the schedule of each role, the roofline, the memory map, the modelled time
+        of a CTA, and what ptxas says."""
+        options = {**self._options, "report": True}
+        return _compile(self.text, "ptx", options, self._cache).report
+
+    # -----------------------------------------------------------------------
+    # Calls
+    # -----------------------------------------------------------------------
+
+    def _names(self) -> dict[str, str]:
+        """The names that a call may use for scalars -> those of the manifest."""
+        names = {name: name for name in self.manifest.get("sizes", {})}
+        for position, name in enumerate(self.spec.captures if self.spec else ()):
+            names[name] = f"capture{position}"
+        return names
+
+    def numbers_of(self, call: Mapping, shapes: Mapping[str, Iterable[int]]) -> dict[str, int | float]:
+        """The scalars of a call by their names in the manifest: sizes, checked against the spec, and captures."""
+        names = self._names()
+        known = set(names)
+        if self.spec:
+            sizes = {name for shape in self.spec.tensors.values() for name in shape if isinstance(name, str)}
+            known |= sizes
+        numbers: dict[str, int | float] = {}
+        for name, value in call.items():
+            if name not in known:
+                has = ", ".join([*self.manifest["tensors"], *sorted(known)])
+                raise SpecError(f"{self.name} has no '{name}'; there is: {has}")
+            value = value.item() if hasattr(value, "item") else value
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise TypeError(f"{name} is a number, not {type(value).__name__}")
+            numbers[name] = value
+        if not self.spec:
+            return numbers
+        wanted = {name: kind for name, kind in self.spec.captures.items()}
+        if missing := [name for name in wanted if name not in numbers]:
+            raise SpecError(f"{self.name} needs the capture{'s' * (len(missing) > 1)} {', '.join(missing)}")
+        bound = self.spec.bind(shapes, {name: int(numbers[name]) for name in numbers if name in sizes})
+        result = {names[name]: (float if kind == "f32" else int)(numbers[name]) for name, kind in wanted.items()}
+        result |= {name: value for name, value in numbers.items() if name not in wanted and name not in sizes}
+        for name, size in self.spec.kernel_sizes(bound).items():
+            if result.setdefault(name, size) != size:
+                raise SpecError(f"{name} is {result[name]} in the call, and {size} by its arrays and the spec")
+        return {name: value for name, value in result.items() if name in names.values()}
+
+    def shape_of(self, tensor: str, sizes: Mapping[str, int | float]) -> tuple[int, ...]:
+        """The shape of a tensor of the manifest, whose sizes are names and numbers."""
+        shape = []
+        for size in self.manifest["tensors"][tensor]["shape"]:
+            if str(size) not in sizes and not str(size).isdigit():
+                raise SpecError(f"size {size} of '{tensor}' is not known: no array of the call has it")
+            shape.append(int(sizes.get(str(size), size)))
+        return tuple(shape)
+
+    def _prepare(self, simulation, call: Mapping) -> dict[str, int | float]:
+        """Gives a call to a simulation; returns its numbers."""
+        import numpy as np
+
+        tensors = self.manifest["tensors"]
+        arrays = {}
+        for name, value in call.items():
+            if name in tensors:
+                wanted = numpy_dtype(tensors[name]["dtype"])
+                array = np.asarray(value)
+                if array.dtype != wanted and not (array.dtype.kind in "fV" and wanted.kind in "fV"):
+                    raise SpecError(f"{name} has elements of type {array.dtype}, not {wanted}")
+                if tensors[name].get("role") == "out":
+                    raise SpecError(f"'{name}' is written by the kernel, and returned")
+                arrays[name] = array.astype(wanted, copy=False)
+        numbers = self.numbers_of(
+            {name: value for name, value in call.items() if name not in arrays}, {n: a.shape for n, a in arrays.items()}
+        )
+        for name, ptx in self.modules.items():
+            simulation.set_module(name, ptx)
+        for name, array in arrays.items():
+            simulation.set_array(name, array)
+            for size, wanted in zip(array.shape, tensors[name]["shape"]):
+                if str(wanted) in self.manifest.get("sizes", {}):
+                    numbers.setdefault(str(wanted), size)
+        self._check_sizes(numbers)
+        for name, value in numbers.items():
+            simulation.set_number(name, value)
+        return numbers
+
+    def _check_sizes(self, numbers: Mapping):
+        """Raises SpecError where a call leaves a size open."""
+        missing = [name for name, value in self.manifest.get("sizes", {}).items() if value is None and name not in numbers]
+        if missing:
+            names = self.spec.names_of_sizes() if self.spec else {}
+            listed = ", ".join(str(names.get(name, name)) for name in missing)
+            raise SpecError(f"the call does not say how large {listed} {'is' if len(missing) == 1 else 'are'}")
+
+    def simulate(self, *, check: bool = False, seed: int = 0, threads: int = 0, **call) -> Results:
+        """Runs the kernel in fa4-sim, on a CPU.
+
+        `call`: numpy arrays of the inputs by their names (q, k, v; for the gradient out, dout and lse too), in the spec's
+        shapes. Arrays of another float type are rounded to the spec's. Captures are numbers. `check` looks for races,
+        missing fences and reads of what nobody has written, too. `seed`: the order in which warps and copies go on.
+        `threads`: 0 for as many as the machine has.
+
+        Returns new arrays of the results by their names, `results.out` (and `.lse`, or `.dq`, `.dk`, `.dv`). Raises
+        SimulationError where the kernel has a finding, SpecError where the arrays are not those of the spec."""
+        with _library.Simulation(self.manifest_text) as simulation:
+            numbers = self._prepare(simulation, call)
+            simulation.run(check=check, seed=seed, threads=threads)
+            results = Results()
+            for name in self.outputs:
+                dtype = numpy_dtype(self.manifest["tensors"][name]["dtype"])
+                results[name] = simulation.get_array(name, self.shape_of(name, numbers), dtype)
+            return results
+
+    def time(self, **call) -> Time:
+        """What a call takes on the modelled chip, by the clock of fa4-sim.
+
+        `call`: sizes by the names of the spec or of the manifest (`kernel.time(B=4, Sq=4096, Sk=4096)`), captures, and
+        arrays where their contents matter; sizes that the spec has as numbers need not be given. Raises SimulationError."""
+        if self.spec:
+            call = {**dict.fromkeys(self.spec.captures, 1), **call}
+        with _library.Simulation(self.manifest_text) as simulation:
+            self._prepare(simulation, call)
+            launches = json.loads(simulation.time())
+        total = {key: sum(launch[key] for launch in launches) for key in ("cycles", "seconds", "flops")}
+        return Time(**total, launches=launches)
+
+    def launch(self, stream=None, **call) -> None:
+        """Launches the kernel on a GPU, through libfa4_runtime.so: no compilation, no waiting.
+
+        `call`: tensors of a CUDA device by their names, inputs and results, as torch's, CuPy's or JAX's (anything with
+        `__dlpack__`), in the spec's shapes and dtypes; captures are numbers. Results are written in place. `stream`: that
+        of the launch, a number (a CUstream), an object with `cuda_stream` or `ptr`, or None for the device's default stream.
+
+        The first call loads the kernel. Raises LaunchError with the runtime's sentence: no driver, another GPU, a
+        wrong dtype, stride, alignment or size. Raises SpecError where shapes are not those of the spec."""
+        self._loaded().launch(stream, call)
+
+    def prepare(self, **call):
+        """Checks a call as `launch` takes it, and makes all that its launches need. Returns an object whose `launch(stream)` does
+        nothing else, for CUDA graphs and for calls that are made again and again; the tensors must live as long as it."""
+        return self._loaded().prepare(call)
+
+    def _loaded(self):
+        from fa4 import _runtime
+
+        if self._runtime is None:
+            self._runtime = _runtime.LoadedKernel(self)
+        return self._runtime
+
+    def save(self, folder) -> list[str]:
+        """Writes the PTX and the manifests into a folder, for fa4-sim and for the runtime library; returns their names."""
+        os.makedirs(folder, exist_ok=True)
+        for name, data in self._files.items():
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(data)
+        return list(self._files)
+
+
+__all__ = ["Kernel", "Results", "SimulationError", "Time", "compile"]

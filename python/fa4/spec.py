@@ -1,0 +1,275 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Attention ops as Python says them: `fa4.sdpa(...)` and `fa4.sdpa_backward(...)`.
+
+A spec has the shapes of q, k and v with a name or a number for each size. The kernel is compiled for all
+sizes but the head dims: numbers and names are what a call is checked against, and no part of the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from fa4.errors import Fa4Error
+from fa4.tracing import CAPTURE_TYPES, PARAMETERS, captures_of, format_f32, trace_region
+
+if TYPE_CHECKING:
+    from fa4.kernel import Results
+
+LAYOUTS = ("bshd", "bhsd", "sbhd")
+DTYPES = ("bf16", "f16")
+ALIGNMENTS = ("bottom_right", "top_left")
+
+
+class SpecError(Fa4Error, ValueError):
+    """A spec that says what no op is, or a call with other sizes than the spec's."""
+
+
+@dataclass(frozen=True)
+class Mask:
+    """A band of visible keys: query i sees key j if i + shift - left <= j <= i + shift + right. A bound that is None
+    does not limit; shift is Sk - Sq where `align` is "bottom_right" (the last query and the last key stand side by
+    side), and 0 where it is "top_left". `Mask(right=0)` is causal."""
+
+    left: int | None = None
+    right: int | None = None
+    align: str = "bottom_right"
+
+    def __post_init__(self):
+        if self.align not in ALIGNMENTS:
+            raise SpecError(f"align is one of {', '.join(ALIGNMENTS)}, not {self.align!r}")
+        for name in ("left", "right"):
+            bound = getattr(self, name)
+            if bound is not None and (not isinstance(bound, int) or isinstance(bound, bool)):
+                raise SpecError(f"{name} of a mask is a number of keys or None, not {bound!r}")
+
+    @property
+    def text(self) -> str:
+        """What stands between mask< and >."""
+        causal = self.right == 0
+        bounds = [f"left = {self.left}"] * (self.left is not None) + [f"right = {self.right}"] * (
+            self.right is not None and not causal
+        )
+        return ", ".join(["causal" if causal else "window", *bounds, self.align])
+
+
+MASKS = {"causal": Mask(right=0), "causal_top_left": Mask(right=0, align="top_left")}
+
+
+def _read_mask(mask) -> Mask | None:
+    if mask is None or isinstance(mask, Mask):
+        return mask
+    if mask in MASKS:
+        return MASKS[mask]
+    raise SpecError(f"mask is None, one of {', '.join(MASKS)}, or fa4.Mask(left, right, align), not {mask!r}")
+
+
+def _read_shape(name: str, shape, rank: int) -> tuple[int | str, ...]:
+    """A shape as a text with spaces, or a sequence of names and numbers."""
+    given = shape.split() if isinstance(shape, str) else shape
+    if not isinstance(given, Sequence):
+        raise SpecError(f'the shape of {name} is a text as "B Sq 8 128" or a sequence of names and numbers, not {shape!r}')
+    sizes: list[int | str] = []
+    for size in given:
+        if isinstance(size, str) and size.isdigit():
+            size = int(size)
+        if isinstance(size, int) and not isinstance(size, bool) and size > 0 or isinstance(size, str) and size.isidentifier():
+            sizes.append(size)
+        else:
+            raise SpecError(f"the shape of {name} has {size!r}, which is neither a name nor a positive number")
+    if len(sizes) != rank:
+        raise SpecError(f"the shape of {name} has {len(sizes)} sizes, not {rank}: {shape!r}")
+    return tuple(sizes)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """An attention op. Made by `sdpa` and `sdpa_backward`, which document the fields; `text` is the op in MLIR."""
+
+    q: tuple[int | str, ...]
+    k: tuple[int | str, ...]
+    v: tuple[int | str, ...]
+    dtype: str = "bf16"
+    layout: str = "bshd"
+    mask: Mask | None = None
+    scale: float | None = None
+    lse: bool = False
+    score_mod: Callable[..., Any] | None = None
+    mask_mod: Callable[..., Any] | None = None
+    captures: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    name: str = "sdpa"
+    is_backward: bool = False
+    deterministic: bool = False
+
+    def __post_init__(self):
+        for name, value, allowed in (("dtype", self.dtype, DTYPES), ("layout", self.layout, LAYOUTS)):
+            if value not in allowed:
+                raise SpecError(f"{name} is one of {', '.join(allowed)}, not {value!r}")
+        if not self.name.isidentifier() or not self.name.isascii():
+            raise SpecError(f"name is an identifier, not {self.name!r}")
+        for name, kind in self.captures.items():
+            if kind not in CAPTURE_TYPES:
+                raise SpecError(f"capture '{name}' is of type {kind!r}; captures are numbers of type {' or '.join(CAPTURE_TYPES)}")
+            if not name.isidentifier() or name in ("q", "k", "v", "out", "lse", "dout", "dq", "dk", "dv", "score"):
+                raise SpecError(f"'{name}' is no name for a capture")
+        for letter, pairs in (("b", "qkv"), ("s", "kv"), ("h", "kv"), ("d", "qk")):
+            sizes = {getattr(self, each)[self.layout.index(letter)] for each in pairs}
+            if len({size for size in sizes if isinstance(size, int)}) > 1:
+                raise SpecError(f"{', '.join(pairs)} differ in size {letter}: {' and '.join(sorted(map(str, sizes)))}")
+        for name in "qkv":
+            if not isinstance(self.head_dim(name), int):
+                raise SpecError(f"the head dim of {name} must be a number, not {self.head_dim(name)!r}")
+        queries, keys = (getattr(self, name)[self.layout.index("h")] for name in "qk")
+        if isinstance(queries, int) and isinstance(keys, int) and queries % keys:
+            raise SpecError(f"{queries} query heads are no multiple of {keys} key/value heads")
+
+    def head_dim(self, name: str) -> int:
+        """The head dim of q, k or v, in elements."""
+        return getattr(self, name)[self.layout.index("d")]
+
+    @property
+    def tensors(self) -> dict[str, tuple[int | str, ...]]:
+        """The shapes of all tensors by their names, in the order of the function's arguments."""
+        b, s, h = (self.q[self.layout.index(letter)] for letter in "bsh")
+        out = tuple(self.head_dim("v") if letter == "d" else size for letter, size in zip(self.layout, self.q))
+        shapes = {"q": self.q, "k": self.k, "v": self.v, "out": out}
+        if self.is_backward:
+            return shapes | {"dout": out, "lse": (b, h, s), "dq": self.q, "dk": self.k, "dv": self.v}
+        return shapes | ({"lse": (b, h, s)} if self.lse else {})
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of what the kernel writes."""
+        return ("dq", "dk", "dv") if self.is_backward else ("out", "lse")[: 1 + self.lse]
+
+    @cached_property
+    def text(self) -> str:
+        """The op in MLIR, in a function on memrefs. Raises TraceError."""
+        types = {}
+        for name in self.tensors:
+            dims = ["?"] * (len(self.layout) - 1)
+            if name == "lse":
+                types[name] = f"memref<{'x'.join(dims)}xf32>"
+                continue
+            dims.insert(self.layout.index("d"), str(self.head_dim("v" if name in ("v", "out", "dout", "dv") else "q")))
+            types[name] = f"memref<{'x'.join(dims)}x{self.dtype}>"
+        inputs = [name for name in types if name not in self.outputs]
+        listed = [*inputs, *self.captures, *self.outputs]
+        captured = [f"%capture_{name}" for name in self.captures]
+        arguments = ", ".join(
+            f"%capture_{name}: {self.captures[name]}" if name in self.captures else f"%{name}: {types[name]}" for name in listed
+        )
+        clauses = [" out(%out) dout(%dout) lse(%lse)"] if self.is_backward else []
+        clauses.append(f" layout<{self.layout}>")
+        clauses += [f" mask<{self.mask.text}>"] if self.mask else []
+        clauses += [f" scale({format_f32(self.scale)})"] if self.scale is not None else []
+        clauses += [" deterministic"] if self.deterministic else []
+        clauses += [f" captures({', '.join(captured)} : {', '.join(self.captures.values())})"] if captured else []
+        written = ", ".join(f"%{name}" for name in self.outputs)
+        clauses.append(f" outs({written} : {', '.join(types[name] for name in self.outputs)})")
+        of = ("q", "k", "v", "out", "dout", "lse") if self.is_backward else ("q", "k", "v")
+        regions = "".join(
+            trace_region(function, region, self.captures)
+            for region, function in (("score_mod", self.score_mod), ("mask_mod", self.mask_mod))
+            if function is not None
+        )
+        op = "attn.sdpa_backward" if self.is_backward else "attn.sdpa"
+        return (
+            f"func.func @{self.name}({arguments}) {{\n  {op} %q, %k, %v{''.join(clauses)}\n"
+            f"    : {', '.join(types[name] for name in of)}\n{regions}  return\n}}\n"
+        )
+
+    def bind(self, shapes: Mapping[str, Sequence[int]], sizes: Mapping[str, int] = MappingProxyType({})) -> dict[str, int]:
+        """The sizes that a call gives to the names of the spec: from the shapes of its tensors, and from `sizes`. Raises
+        SpecError if two disagree, or one is not what the spec says."""
+        bound = {name: int(size) for name, size in sizes.items()}
+        said = {name: "the call" for name in bound}
+        for name, wanted in self.tensors.items():
+            if name not in shapes:
+                continue
+            shape = tuple(shapes[name])
+            if len(shape) != len(wanted):
+                raise SpecError(f"{name} has {len(shape)} dimensions, {shape}, and the spec {len(wanted)}: {wanted}")
+            for dim, (size, want) in enumerate(zip(shape, wanted)):
+                known = want if isinstance(want, int) else bound.setdefault(want, int(size))
+                where = "the spec" if isinstance(want, int) else said.setdefault(want, name)
+                if known != size:
+                    of = "" if isinstance(want, int) else f"size {want} = "
+                    raise SpecError(f"{name} has shape {shape}: dimension {dim} is {size}, but {where} has {of}{known}")
+        return bound
+
+    def kernel_sizes(self, bound: Mapping[str, int]) -> dict[str, int]:
+        """The same by the names of the kernel's manifest (B, Sq, Sk, Hq, Hkv), as far as they are known."""
+        sizes = {name: bound.get(size) if isinstance(size, str) else size for name, size in self.names_of_sizes().items()}
+        return {name: size for name, size in sizes.items() if size is not None}
+
+    def names_of_sizes(self) -> dict[str, int | str]:
+        """What this spec has for the sizes of the manifest."""
+        homes = (("B", "q", "b"), ("Sq", "q", "s"), ("Hq", "q", "h"), ("Sk", "k", "s"), ("Hkv", "k", "h"))
+        return {name: getattr(self, tensor)[self.layout.index(letter)] for name, tensor, letter in homes}
+
+    def backward(self, deterministic: bool = False) -> Spec:
+        """The spec of this op's gradient."""
+        return replace(self, is_backward=True, deterministic=deterministic, lse=True, name=f"{self.name}_backward")
+
+    def reference(self, **call) -> Results:
+        """What the op computes, in float64 on numpy: arrays and captures by their names, as for Kernel.simulate. Inputs
+        are taken as they are; round them to the spec's dtype first where that matters. Returns arrays of float64."""
+        from fa4 import kernel, reference
+
+        mods = {}
+        for region in ("score_mod", "mask_mod"):
+            function = getattr(self, region)
+            if function is not None:
+                extra = [call[name] for name in captures_of(function, region)]
+                count = len(PARAMETERS[region])
+                mods[region] = lambda *args, f=function, extra=extra, count=count: f(*args[:count], *extra)
+        mask = self.mask and reference.Mask(self.mask.align, self.mask.left, self.mask.right)
+        form = {"layout": self.layout, "mask": mask, "scale": self.scale, **mods}
+        q, k, v = (kernel.as_float(call[name]) for name in "qkv")
+        if self.is_backward:
+            given = {name: kernel.as_float(call[name]) for name in ("out", "lse") if name in call}
+            results = reference.sdpa_backward(q, k, v, kernel.as_float(call["dout"]), **given, **form)
+            return kernel.Results({name: getattr(results, name) for name in self.outputs})
+        return kernel.Results(zip(("out", "lse"), reference.sdpa(q, k, v, **form)))
+
+
+def sdpa(
+    q, k, v=None, *, dtype: str = "bf16", layout: str = "bshd", mask: Mask | str | None = None, scale: float | None = None,
+    lse: bool = False, score_mod: Callable[..., Any] | None = None, mask_mod: Callable[..., Any] | None = None,
+    captures: Mapping[str, str] | None = None, name: str = "sdpa",
+) -> Spec:  # fmt: skip
+    """Scaled dot-product attention: out = softmax(score_mod(scale * q k^T)) v over the keys that a query sees.
+
+    `q`, `k`, `v`: shapes, in the order of `layout` (b batch, s tokens, h heads, d head dim), each a text or a sequence of
+    names and numbers: `q="B Sq 32 128", k="B Sk 8 128"`. One name is one size wherever it stands. Numbers are checked at a
+    call, and only the head dim, in elements, is part of the kernel. v is k's shape by default. k and v have as many heads
+    as q, or a divisor of that (grouped-query attention).
+
+    `dtype`: "bf16" or "f16", of q, k, v and out. `mask`: None, "causal" (the last query sees all keys), "causal_top_left",
+    or a `Mask`. `scale`: factor of q.k, 1 / sqrt(head dim) by default. `lse`: whether the log-sum-exp of each row
+    is written too, [B, Hq, Sq] of f32, natural logarithm.
+
+    `score_mod(score, b, h, q_idx, kv_idx, ...)` returns the score that takes the place of the scaled one, `mask_mod(b, h,
+    q_idx, kv_idx, ...)` whether the key is visible; both are traced (`fa4.math`, operators). Further parameters are
+    captures, by their names: numbers that each call gives, whose types `captures` has ({"cap": "f32"}).
+
+    `name`: of the function. Raises SpecError, and TraceError when the op's `text` is first needed."""
+    rank = len(layout)
+    shapes = [_read_shape(n, s, rank) for n, s in (("q", q), ("k", k), ("v", k if v is None else v))]
+    return Spec(*shapes, dtype, layout, _read_mask(mask), None if scale is None else float(scale), lse,
+                score_mod, mask_mod, MappingProxyType(dict(captures or {})), name)  # fmt: skip
+
+
+def sdpa_backward(q, k, v=None, *, deterministic: bool = False, name: str = "sdpa_backward", **form) -> Spec:
+    """The gradient of `sdpa` with the same parameters: dq, dk and dv from q, k, v, out, dout and lse (out and lse as the
+    forward kernel has written them). Gradients have the shapes and the dtype of q, k and v. With `deterministic` each
+    run gives the same bits. The derivative of score_mod is found by the compiler; captures are constants to it."""
+    form.pop("lse", None)
+    spec = sdpa(q, k, v, name=name, **form)
+    return replace(spec, is_backward=True, deterministic=deterministic, lse=True)

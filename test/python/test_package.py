@@ -1,0 +1,481 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The package for users, on the library of the build: specs, functions that are traced, kernels on numpy."""
+
+import ast
+import math
+import subprocess
+import sys
+import threading
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fa4
+from fa4 import _library, cache, kernel, tracing
+
+PACKAGE = Path(fa4.__file__).parent
+try:
+    _library.find()
+except fa4.LibraryNotFoundError as missing:
+    pytest.skip(str(missing), allow_module_level=True)
+
+M = fa4.math
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("FA4_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def draw(rng, batch=1, queries=128, keys=128, heads=2, kv_heads=1, dim=32):
+    shapes = {"q": (batch, queries, heads, dim), "k": (batch, keys, kv_heads, dim), "v": (batch, keys, kv_heads, dim)}
+    arrays = {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+    dtype = kernel.numpy_dtype("bf16")
+    return {name: array.astype(dtype) for name, array in arrays.items()}
+
+
+def error_of(result, expected):
+    return np.abs(result.astype(np.float64) - expected).max()
+
+
+def spec_of(**form):
+    return fa4.sdpa(q="B Sq H 32", k="B Sk G 32", **form)
+
+
+# ---------------------------------------------------------------------------
+# Import
+# ---------------------------------------------------------------------------
+
+
+def test_import_loads_neither_numpy_nor_the_library():
+    code = "import sys, fa4; dir(fa4); print([m for m in sys.modules if m.split('.')[0] in ('numpy', 'ctypes', 'torch', 'jax')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=PACKAGE.parent)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_stub_has_the_names_of_the_package():
+    tree = ast.parse((PACKAGE / "__init__.pyi").read_text())
+    stubbed = {alias.asname for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert set(fa4._HOMES) | {"cache", "math", "reference"} <= stubbed
+
+
+# ---------------------------------------------------------------------------
+# Specs
+# ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ({"q": "B S 4 64 1", "k": "B S 4 64"}, "shape of q has 5 sizes, not 4"),
+        ({"q": "B S 4 D", "k": "B S 4 D"}, "head dim of q must be a number"),
+        ({"q": "B S 4 64", "k": "B S 4 32"}, "differ in size d: 32 and 64"),
+        ({"q": "B S 4 64", "k": "B S 3 64"}, "4 query heads are no multiple of 3"),
+        ({"q": "B S -4 64", "k": "B S 4 64"}, "'-4', which is neither a name nor a positive number"),
+        ({"q": "B S 4 64", "k": "B S 4 64", "dtype": "f32"}, "dtype is one of bf16, f16, not 'f32'"),
+        ({"q": "B S 4 64", "k": "B S 4 64", "mask": "casual"}, "mask is None, one of causal, causal_top_left"),
+        ({"q": "B S 4 64", "k": "B S 4 64", "captures": {"x": "f64"}}, "capture 'x' is of type 'f64'"),
+        ({"q": "B S 4 64", "k": "B S 4 64", "name": "a b"}, "name is an identifier"),
+    ],
+)
+def test_specs_that_are_refused(form, message):
+    with pytest.raises(fa4.SpecError, match=message):
+        fa4.sdpa(**form)
+
+
+def test_masks():
+    texts = {
+        "causal, bottom_right": "causal",
+        "causal, top_left": "causal_top_left",
+        "causal, left = 256, top_left": fa4.Mask(256, 0, "top_left"),
+        "window, left = 256, right = 128, bottom_right": fa4.Mask(256, 128),
+    }
+    for text, mask in texts.items():
+        assert f"mask<{text}>" in spec_of(mask=mask).text
+    with pytest.raises(fa4.SpecError, match="align is one of"):
+        fa4.Mask(right=0, align="center")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ({"k": (1, 64, 2, 32)}, r"v has shape \(1, 128, 1, 32\): dimension 1 is 128, but k has size Sk = 64"),
+        ({"q": (2, 128, 2, 32)}, "k has shape .*: dimension 0 is 1, but q has size B = 2"),
+        ({"q": (1, 128, 64)}, "q has 3 dimensions"),
+        ({"q": (1, 128, 2, 64)}, r"q has shape .*: dimension 3 is 64, but the spec has 32"),
+    ],
+)
+def test_calls_with_other_sizes(rng, call, message):
+    arrays = draw(rng) | {name: np.zeros(shape, np.float32) for name, shape in call.items()}
+    with pytest.raises(fa4.SpecError, match=message):
+        fa4.compile(spec_of(), verify=False).simulate(**arrays)
+
+
+def test_other_calls_that_are_refused(rng):
+    made = fa4.compile(spec_of(score_mod=lambda s, b, h, i, j, cap: s * cap, captures={"cap": "f32"}), verify=False)
+    arrays = draw(rng)
+    with pytest.raises(fa4.SpecError, match="needs the capture cap"):
+        made.simulate(**arrays)
+    with pytest.raises(fa4.SpecError, match="has no 'mask'; there is: .*cap"):
+        made.simulate(**arrays, cap=1.0, mask=1)
+    with pytest.raises(fa4.SpecError, match="elements of type int64, not bfloat16"):
+        made.simulate(**arrays | {"q": np.zeros((1, 128, 2, 32), np.int64)}, cap=1.0)
+    with pytest.raises(fa4.SpecError, match="'out' is written by the kernel"):
+        made.simulate(**arrays, cap=1.0, out=arrays["q"])
+    with pytest.raises(fa4.SpecError, match="does not say how large G, H, Sk, Sq are"):
+        made.time(B=1)
+
+
+# ---------------------------------------------------------------------------
+# Tracing
+# ---------------------------------------------------------------------------
+
+
+def asks(score, b, h, i, j):
+    scaled = score * 2
+    if scaled > 0:
+        return scaled
+    return score
+
+
+def uses_math(score, b, h, i, j):
+    return math.tanh(score)
+
+
+def uses_numpy(score, b, h, i, j):
+    return np.tanh(score)
+
+
+def indexes(score, b, h, i, j):
+    slopes = [1.0, 2.0]
+    return score + slopes[h]
+
+
+def orders(score, b, h, i, j):
+    return score if i > 0 and j > 0 else score
+
+
+def helper(x):
+    return x.exp()
+
+
+def calls(score, b, h, i, j):
+    return helper(score)
+
+
+def returns_nothing(score, b, h, i, j):
+    score + 1
+
+
+def adds_text(score, b, h, i, j):
+    return score + "1"
+
+
+def line_of(function, text):
+    lines = Path(__file__).read_text().splitlines()
+    first = function.__code__.co_firstlineno
+    return next(n for n in range(first, len(lines)) if text in lines[n - 1])
+
+
+@pytest.mark.parametrize(
+    ("function", "line", "message"),
+    [
+        (asks, "if scaled", "known on the GPU only: use fa4.math.where"),
+        (uses_math, "math.tanh", "use the functions of fa4.math, not those of math"),
+        (uses_numpy, "np.tanh", "TypeError|fa4.math"),
+        (indexes, "slopes[h]", "fa4.math"),
+        (orders, "i > 0", "use fa4.math.where"),
+        (adds_text, '"1"', "str is neither a value nor a number"),
+    ],
+)
+def test_what_cannot_be_traced_names_its_line(function, line, message):
+    with pytest.raises(fa4.TraceError, match=message) as caught:
+        fa4.compile(spec_of(score_mod=function))
+    assert caught.value.line == line_of(function, line)
+    assert f"{__file__}:{caught.value.line}: score_mod can't be traced" in str(caught.value)
+    assert line in str(caught.value)
+
+
+def test_what_else_cannot_be_traced():
+    with pytest.raises(fa4.TraceError, match="AttributeError: 'Value' object has no attribute 'exp'") as caught:
+        fa4.compile(spec_of(score_mod=calls))
+    assert caught.value.line == line_of(helper, "x.exp()")
+    with pytest.raises(fa4.TraceError, match="it returns nothing"):
+        fa4.compile(spec_of(score_mod=returns_nothing))
+    with pytest.raises(fa4.TraceError, match="mask_mod can't be traced: it returns a number"):
+        fa4.compile(spec_of(mask_mod=lambda b, h, i, j: i - j))
+    with pytest.raises(fa4.TraceError, match="it returns a condition, not a score"):
+        fa4.compile(spec_of(score_mod=lambda s, b, h, i, j: i < j))
+    with pytest.raises(fa4.TraceError, match="is called with .score, b, h, q_idx, kv_idx."):
+        fa4.compile(spec_of(score_mod=lambda s: s))
+    with pytest.raises(fa4.TraceError, match="parameter 'cap' is none of the captures"):
+        fa4.compile(spec_of(score_mod=lambda s, b, h, i, j, cap: s))
+    with pytest.raises(fa4.TraceError, match="a shift by 40"):
+        fa4.compile(spec_of(mask_mod=lambda b, h, i, j: (i >> 40) < j))
+    with pytest.raises(fa4.TraceError, match="whole number from 1 to 64"):
+        fa4.compile(spec_of(score_mod=lambda s, b, h, i, j: s**0.5))
+
+
+def test_equal_operations_are_there_once():
+    text = tracing.trace_region(lambda s, b, h, i, j: (s + 1) * (s + 1), "score_mod", {})
+    assert text.count("arith.addf") == 1
+
+
+# Functions of a score and its position; each is its own reference on arrays.
+MODS = {
+    "whole_numbers": lambda s, b, h, i, j: (
+        s + 0.01 * ((i - j) // 3) + 0.1 * ((j - i) % 5) + M.abs(i - j) * 0.001 + ((i ^ j) & 7) * 0.01 + (i >> 2) * 0.001 - (-h)
+    ),
+    "functions": lambda s, b, h, i, j: (
+        M.tanh(s) + M.exp(-M.abs(s)) + M.sqrt(M.abs(s) + 1) * 0.5 + M.rsqrt(s * s + 1) + M.log2(M.abs(s) + 1)
+    ),
+    "more_functions": lambda s, b, h, i, j: (
+        M.sigmoid(s) + M.floor(s) * 0.1 + M.ceil(s) * 0.1 + M.trunc(s) * 0.1 + M.log(s**2 + 2) + M.exp2(M.minimum(s, 1.0))
+        + M.copysign(0.5, s) + M.fma(s, 0.25, 1.0) + M.round(s) * 0.1 + 1 / (2 + s * s)
+    ),
+    "conditions": lambda s, b, h, i, j: (
+        M.where((i >= j) & ~(i == j + 3) | (s > 0.5), s, M.maximum(s * 0.5, -1.0)) + M.float32(i < j) + M.int32(s) % 3 * 0.1
+        + M.where((i < 4) ^ (j != 2), M.minimum(i, j), 2) * 0.01
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODS)
+def test_traced_scores_are_those_of_the_function(rng, name):
+    spec = spec_of(score_mod=MODS[name], lse=True)
+    arrays = draw(rng, queries=64, keys=64)
+    result = fa4.compile(spec, verify=False).simulate(**arrays)
+    expected = spec.reference(**arrays)
+    # Steps (floor, a comparison) may fall on the other side of a score's rounding, for few scores.
+    assert np.median(np.abs(result.lse - expected.lse)) < 2e-3
+    assert np.abs(result.lse - expected.lse).max() < 3e-2
+    assert error_of(result.out, expected.out) < 3e-2
+
+
+# ---------------------------------------------------------------------------
+# Kernels
+# ---------------------------------------------------------------------------
+
+
+def test_forward_and_gradient(rng):
+    """A layout, a mask_mod, captures of both types, grouped heads; and the gradient of the same spec."""
+    spec = spec_of(
+        mask=fa4.Mask(right=0), score_mod=lambda s, b, h, i, j, cap: cap * M.tanh(s / cap),
+        mask_mod=lambda b, h, i, j, block: i // block == j // block, captures={"cap": "f32", "block": "i32"}, lse=True,
+    )  # fmt: skip
+    arrays = draw(rng, queries=96, keys=128) | {"cap": 1.5, "block": 40}
+    made = fa4.compile(spec, verify=False)
+    forward = made.simulate(**arrays, check=True)
+    expected = spec.reference(**arrays)
+    assert list(forward) == ["out", "lse"] and forward.out.dtype == kernel.numpy_dtype("bf16")
+    seen = np.isfinite(expected.lse)
+    assert error_of(forward.out, expected.out) < 2e-2
+    assert error_of(forward.lse[seen], expected.lse[seen]) < 1e-2
+
+    backward = spec.backward()
+    dout = rng.standard_normal(forward.out.shape, np.float32).astype(forward.out.dtype)
+    call = arrays | {"out": forward.out, "lse": forward.lse, "dout": dout}
+    gradient = fa4.compile(backward, verify=False)
+    assert len(gradient.modules) == 3
+    with pytest.raises(fa4.Fa4Error, match="3 kernels; `modules` has all"):
+        gradient.ptx  # noqa: B018
+    for name, array in gradient.simulate(**call).items():
+        assert error_of(array, backward.reference(**call)[name]) < 4e-2, name
+
+
+def test_artefacts_and_time():
+    made = fa4.compile(fa4.sdpa(q="B S 8 64", k="B S 8 64"), "sm_103a", options={"schedule": "lpt"}, verify=False)
+    assert made.chip == "sm_103a" and ".target sm_103a" in made.ptx
+    assert made.manifest["sizes"].keys() >= {"B", "Sq", "Sk"}
+    assert "tile.mma" in made.ir("tile") and "define" in made.ir("llvm")
+    assert "schedule of @sdpa_kernel" in made.report()
+    with pytest.raises(fa4.CompileError, match="unknown|no level|tiel"):
+        made.ir("tiel")
+    time = made.time(B=1, S=512)
+    assert 0 < time.seconds < 1e-3 and time.teraflops > 1 and len(time.launches) == 1
+    assert "us" in str(time) and "modelled" in str(time)
+
+
+def test_what_the_compiler_refuses():
+    with pytest.raises(fa4.CompileError, match="head dim 256: scores and outputs") as caught:
+        fa4.compile(fa4.sdpa(q="B S 8 256", k="B S 8 256"), verify=False)
+    assert any("error" in said for said in caught.value.diagnostics)
+    with pytest.raises(fa4.CompileError, match="there is no option 'schedul'"):
+        fa4.compile(spec_of(), options="schedul=lpt", verify=False)
+    with pytest.raises(fa4.CompileError, match="chip|sm_12"):
+        fa4.compile(spec_of(), "sm_12", verify=False)
+    with pytest.raises(TypeError, match="op is a spec"):
+        fa4.compile(None)
+
+
+def test_kernels_of_mlir_text(rng):
+    text = spec_of().text
+    made = fa4.compile(text, verify=False)
+    arrays = draw(rng)
+    assert error_of(made.simulate(**arrays).out, spec_of().reference(**arrays).out) < 2e-2
+
+
+def test_findings_are_errors(rng):
+    """A kernel without its fences is found by the checks."""
+    made = fa4.compile(spec_of(), verify=False)
+    lines = [line for line in made.ptx.splitlines() if "fence.proxy.async" not in line and "fence::" not in line]
+    made.modules[next(iter(made.modules))] = "\n".join(lines)
+    with pytest.raises(fa4.SimulationError):
+        made.simulate(**draw(rng), check=True)
+
+
+# ---------------------------------------------------------------------------
+# Cache
+# ---------------------------------------------------------------------------
+
+
+def no_compiler(*_, **__):
+    raise AssertionError("compiled, and not taken from the cache")
+
+
+def files():
+    return [path for path, _ in cache.entries()]
+
+
+def test_a_hit_needs_no_compiler(monkeypatch):
+    made = fa4.compile(spec_of(), verify=False)
+    assert len(files()) == 1
+    monkeypatch.setattr(_library, "compile_text", no_compiler)
+    assert fa4.compile(spec_of(), verify=False).ptx == made.ptx
+    # Numbers and names of sizes are no part of the kernel, and so none of the key.
+    assert fa4.compile(fa4.sdpa(q="4 512 8 32", k="4 1024 2 32"), verify=False).ptx == made.ptx
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda: fa4.compile(spec_of(), verify=False, options="schedule=lpt"),
+        lambda: fa4.compile(spec_of(), "sm_103a", verify=False),
+        lambda: fa4.compile(spec_of(mask="causal"), verify=False),
+        lambda: fa4.compile(spec_of(score_mod=lambda s, b, h, i, j: s + 1), verify=False),
+    ],
+)
+def test_other_ops_options_and_targets_are_other_entries(other):
+    fa4.compile(spec_of(), verify=False)
+    other()
+    assert len(files()) == 2
+
+
+def test_another_build_of_the_library_is_another_entry(monkeypatch):
+    fa4.compile(spec_of(), verify=False)
+    monkeypatch.setattr(cache, "build_of", lambda path: "another")
+    fa4.compile(spec_of(), verify=False)
+    assert len(files()) == 2
+
+
+def test_the_build_of_a_library_is_its_build_id(tmp_path):
+    build = cache.build_of(_library.find())
+    assert len(build) == 40 and int(build, 16)
+    other = tmp_path / "lib.so"
+    other.write_bytes(b"no ELF file")
+    assert cache.build_of(other).startswith("11-")
+
+
+@pytest.mark.parametrize("damage", [lambda d: d[:-1], lambda d: b"", lambda d: d[:200] + b"?" + d[201:], lambda d: b"x" * 500])
+def test_broken_entries_are_compiled_anew(damage):
+    made = fa4.compile(spec_of(), verify=False)
+    (path,) = files()
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.warns(fa4.CacheWarning, match="is broken .*; the kernel is compiled anew"):
+        assert fa4.compile(spec_of(), verify=False).ptx == made.ptx
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fa4.compile(spec_of(), verify=False)
+
+
+def test_a_cache_that_cannot_be_used_is_a_warning(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FA4_CACHE_DIR", str(tmp_path / "file"))
+    with pytest.warns(fa4.CacheWarning, match="cannot be written"):
+        fa4.compile(spec_of(), verify=False)
+    monkeypatch.setenv("FA4_CACHE_DIR", str(tmp_path / "cache"))
+    key = "ab" + "0" * 62
+    cache.path_of(key).mkdir(parents=True)
+    with pytest.warns(fa4.CacheWarning, match="cannot be read"):
+        assert cache.load(key) is None
+
+
+def test_the_cache_can_be_off(monkeypatch):
+    fa4.compile(spec_of(), verify=False, cache=False)
+    monkeypatch.setenv("FA4_CACHE", "0")
+    fa4.compile(spec_of(), verify=False)
+    assert files() == []
+
+
+def test_the_folder_of_the_cache(monkeypatch, tmp_path):
+    monkeypatch.delenv("FA4_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache.folder() == tmp_path / "fa4"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert cache.folder() == Path.home() / ".cache" / "fa4"
+
+
+def test_writers_and_readers_at_the_same_time():
+    """Processes write, read and clear the same entry; a reader finds nothing or all of it."""
+    code = (
+        "import sys, warnings; warnings.simplefilter('error'); from fa4 import cache\n"
+        "entry = cache.Entry({'a': bytes([int(sys.argv[1])]) * 200000})\n"
+        "for i in range(60):\n"
+        "    cache.store('cd' * 32, entry)\n"
+        "    found = cache.load('cd' * 32)\n"
+        "    assert found is None or len(set(found.files['a'])) == 1 and len(found.files['a']) == 200000\n"
+        "    if i % 20 == 7: cache.clear()\n"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", code, str(i)], cwd=PACKAGE.parent) for i in range(6)]
+    assert [process.wait() for process in running] == [0] * 6
+    assert not list(cache.folder().glob("??/.new-*"))
+
+
+def test_threads_compile_at_the_same_time():
+    made = []
+    threads = [threading.Thread(target=lambda: made.append(fa4.compile(spec_of(), verify=False).ptx)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 3 and len(set(made)) == 1
+
+
+def run_command(*arguments):
+    done = subprocess.run([sys.executable, "-m", "fa4", *arguments], capture_output=True, text=True, cwd=PACKAGE.parent)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_cache_command():
+    fa4.compile(spec_of(), verify=False)
+    (path,) = files()
+    assert f"{cache.folder()}: 1 entries" in run_command("cache")
+    assert "sm_100a  ptx  sdpa_kernel.json sdpa_kernel.ptx" in run_command("cache", "list")
+    path.write_bytes(b"")
+    assert "broken: " in run_command("cache", "list")
+    assert "0 entries removed" in run_command("cache", "clear", "--older=1")
+    assert "1 entries removed" in run_command("cache", "clear")
+    assert files() == []
+
+
+# ---------------------------------------------------------------------------
+# The library
+# ---------------------------------------------------------------------------
+
+
+def test_libraries_that_cannot_be_loaded(monkeypatch, tmp_path):
+    monkeypatch.setenv("FA4_LIBRARY", str(tmp_path / "none.so"))
+    with pytest.raises(fa4.LibraryNotFoundError, match="FA4_LIBRARY is .*, which is no file"):
+        fa4.compile(spec_of(), verify=False)
+    (tmp_path / "none.so").write_bytes(b"text")
+    with pytest.raises(fa4.LibraryNotFoundError, match="cannot be loaded"):
+        fa4.compile(spec_of(), verify=False)
+
+
+def test_version_command():
+    assert "LLVM 22" in run_command("version")

@@ -1,0 +1,126 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernel.launch and Kernel.prepare, through libfa4_runtime.so, on the stand-in for NVIDIA's driver: the launches run in the
+simulator. Each program is a process of its own, as a driver starts once."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import fa4
+from fa4 import _library, driver
+
+try:
+    _library.find("libfa4_runtime.so", "FA4_RUNTIME_LIBRARY")
+    driver.library_folder()
+except (fa4.LibraryNotFoundError, RuntimeError) as missing:
+    pytest.skip(str(missing), allow_module_level=True)
+
+PREAMBLE = """
+import fa4, numpy as np
+rng = np.random.default_rng(0)
+spec = fa4.sdpa(q="B Sq 2 32", k="B Sk 1 32", score_mod=lambda s, b, h, i, j, cap: s * cap, captures={"cap": "f32"}, lse=True)
+made = fa4.compile(spec, verify=False)
+bf16 = fa4.kernel.numpy_dtype("bf16")
+arrays = {n: rng.standard_normal((1, 64, h, 32), np.float32).astype(bf16) for n, h in (("q", 2), ("k", 1), ("v", 1))}
+def refused(error, call, *args, **kwargs):
+    try:
+        call(*args, **kwargs)
+    except error as found:
+        print(type(found).__name__ + ":", found)
+    else:
+        raise AssertionError("nothing was refused")
+"""
+
+
+def run(program, tmp_path, chip="sm_100a"):
+    """Runs a program behind PREAMBLE, without a driver if there is no chip; returns its output."""
+    path = tmp_path / "program.py"
+    path.write_text(PREAMBLE + textwrap.dedent(program))
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("FA4_DRIVER_")}
+    folders = os.pathsep.join([str(Path(fa4.__file__).parents[1]), str(Path(__file__).parent)])
+    env = inherited | {"PYTHONPATH": folders, "FA4_CACHE_DIR": str(tmp_path / "cache")}
+    if chip:
+        env |= {"LD_LIBRARY_PATH": str(driver.library_folder()), "FA4_DRIVER_CHIP": chip}
+    done = subprocess.run([sys.executable, path], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_launches_on_tensors_of_a_device(tmp_path):
+    """A launch, the same arguments again, other arguments, a prepared call; the results are those of the reference."""
+    run(
+        """
+        from cuda_driver import start
+        from device_tensor import DeviceTensor, stream
+        start()
+        tensors = {name: DeviceTensor(array) for name, array in arrays.items()}
+        out, lse = DeviceTensor(np.zeros_like(arrays["q"])), DeviceTensor(np.zeros((1, 2, 64), np.float32))
+        def check(cap):
+            expected = spec.reference(**arrays, cap=cap)
+            assert np.abs(out.get().astype(float) - expected.out).max() < 2e-2
+            assert np.abs(lse.get() - expected.lse).max() < 1e-2
+        for cap in (1.0, 1.0, 0.5):
+            made.launch(**tensors, out=out, lse=lse, cap=cap)
+            check(cap)
+        assert len(made._runtime.calls) == 2 and len(made._runtime.programs) == 1
+        prepared = made.prepare(**tensors, out=out, lse=lse, cap=2.0)
+        prepared.launch(stream())
+        check(2.0)
+        """,
+        tmp_path,
+    )
+
+
+def test_calls_that_are_refused(tmp_path):
+    output = run(
+        """
+        from cuda_driver import start
+        from device_tensor import DeviceTensor
+        start()
+        tensors = {name: DeviceTensor(array) for name, array in arrays.items()}
+        tensors["out"] = DeviceTensor(np.zeros_like(arrays["q"]))
+        good = tensors | {"lse": DeviceTensor(np.zeros((1, 2, 64), np.float32)), "cap": 1.0}
+        E = fa4.LaunchError
+        refused(fa4.SpecError, made.launch, **tensors, cap=1.0)
+        refused(fa4.SpecError, made.launch, **good | {"k": DeviceTensor(arrays["k"][:, :32])})
+        refused(E, made.launch, **good | {"q": DeviceTensor(arrays["q"].astype(np.float16))})
+        refused(E, made.launch, **good | {"q": DeviceTensor(arrays["q"], device=(1, 0))})
+        refused(E, made.launch, **good | {"q": DeviceTensor(arrays["q"], device=(2, 1))})
+        refused(E, made.launch, **good | {"q": DeviceTensor(arrays["q"], strides=(4096, 66, 33, 1))})
+        refused(TypeError, made.launch, **good | {"q": "text"})
+        refused(TypeError, made.launch, "stream", **good)
+        """,
+        tmp_path,
+    ).splitlines()
+    wanted = [
+        "SpecError: the call has no lse; results are tensors of the caller, too",
+        "SpecError: v has shape (1, 64, 1, 32): dimension 1 is 64, but k has size Sk = 32",
+        "LaunchError:", "LaunchError: q is not in the memory of a CUDA device", "LaunchError: the tensors are on several devices: 0, 1",
+        "LaunchError:", "TypeError: q is a tensor of a GPU", "TypeError: stream is a number",
+    ]  # fmt: skip
+    assert len(output) == len(wanted)
+    for said, start in zip(output, wanted):
+        assert said.startswith(start)
+    assert "f16" in output[2] and "stride" in output[5]
+
+
+@pytest.mark.parametrize(("chip", "said"), [(None, "driver"), ("sm_90a", "GPU")])
+def test_no_driver_and_another_gpu(tmp_path, chip, said):
+    output = run(
+        """
+        from fa4 import _runtime
+        shapes = {"q": (1, 64, 2, 32), "k": (1, 64, 1, 32), "v": (1, 64, 1, 32), "out": (1, 64, 2, 32), "lse": (1, 2, 64)}
+        strides = {name: _runtime._row_major(shape) for name, shape in shapes.items()}
+        _runtime.describe = lambda name, _: (0, 256, "f32" if name == "lse" else "bf16", shapes[name], strides[name])
+        refused(fa4.LaunchError, made.launch, **dict.fromkeys(shapes), cap=1.0)
+        """,
+        tmp_path,
+        chip,
+    )
+    assert output.startswith("LaunchError: ") and said in output
