@@ -5,6 +5,7 @@
 
 import json
 import sys
+import zipfile
 
 import pytest
 from fa4.embed import __main__ as embed
@@ -36,3 +37,16 @@ def test_missed_bars_fail(monkeypatch, capsys, tmp_path, change, message):
     monkeypatch.setattr(embed, "ROOT", tmp_path)
     status, printed = run(monkeypatch, capsys)
     assert status == 1 and "missed: bwd-hd128-causal" in printed and message in printed
+
+
+def test_missed_bars_of_the_package_fail(monkeypatch, capsys, tmp_path):
+    """With a package of two files in place of the wheel: one that is imported, and a kernel from the cache, that take their time."""
+    wheel = tmp_path / "fa4.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("fa4/__init__.py", "import time\ntime.sleep(0.06)\nsdpa = dict\ndef compile(*_, **__): time.sleep(0.006)\n")
+    monkeypatch.setattr(embed, "make_wheel", lambda folder: wheel)
+    monkeypatch.setattr(embed, "PROCESSES", 1)
+    monkeypatch.setattr(sys, "argv", ["bench/embed", "--only", "package"])
+    assert embed.main() == 1
+    printed = capsys.readouterr().out
+    assert "missed: import fa4: 6" in printed and "missed: a kernel from the cache: 6" in printed and "missed: wheel" not in printed

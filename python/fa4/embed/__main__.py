@@ -5,16 +5,25 @@
 
 usage: bench/embed [--only PART]
 
-`launch` is what a launch by libfa4_runtime costs on the host, from the record of a machine with a card, bench/launch-overhead.json
+`package` is the Python package: the wheel's size, the time of `import fa4`, and that of a kernel from the cache. `launch` is what a launch by libfa4_runtime costs on the host, from the record of a machine with a card, bench/launch-overhead.json
 (python/fa4/embed/launch_overhead.py makes one). The exit status is 1 when a bar is missed."""
 
 import argparse
 import json
+import statistics
+import subprocess
 import sys
+import tempfile
+import zipfile
+from pathlib import Path
 
 from fa4.tools import ROOT
 
 LAUNCH_BAR = 5.0  # Microseconds on the host for each kernel that is launched, after the first time.
+WHEEL_BAR = 60.0  # MB.
+IMPORT_BAR = 50.0  # Milliseconds of `import fa4`.
+HIT_BAR = 5.0  # Milliseconds from a spec to a kernel that is in the cache.
+PROCESSES = 9  # Of which times are the median.
 ERROR_BAR = 5e-3  # Of bf16 results beside float64: norm of the difference over norm.
 
 
@@ -41,7 +50,56 @@ def report_launches():
     return missed
 
 
-PARTS = {"launch": report_launches}
+def make_wheel(folder: Path) -> Path:
+    """Makes the wheel as `pip wheel .` does."""
+    command = [sys.executable, "setup.py", "-q", "egg_info", "--egg-base", folder, "build", "--build-base", folder / "build"]
+    command += ["bdist_wheel", "--bdist-dir", folder / "bdist", "--dist-dir", folder / "dist"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"setup.py could not make the wheel:\n{done.stdout}{done.stderr}")
+    return next((folder / "dist").iterdir())
+
+
+def time_in_processes(python: Path, code: str, env: dict) -> float:
+    """The median of what new processes print, which is a time in seconds; the first one, whose files are not in memory, is left out."""
+    command = [python, "-c", code]
+    times = [float(subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout) for _ in range(PROCESSES + 1)]
+    return statistics.median(times[1:])
+
+
+def report_package():
+    """Makes the wheel, and measures it in an environment of its own; returns the bars that it misses."""
+    with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
+        wheel = make_wheel(Path(scratch))
+        venv = Path(scratch, "venv")
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+        (site,) = venv.glob("lib/python3*/site-packages")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(site)
+            installed = sum(entry.file_size for entry in archive.infolist())
+        python, env = venv / "bin" / "python", {"PATH": "", "HOME": scratch}
+        size = wheel.stat().st_size / 1e6
+        start = "import time; start = time.perf_counter()\n"
+        import_ms = 1e3 * time_in_processes(python, start + "import fa4; print(time.perf_counter() - start)", env)
+        compile_op = "fa4.compile(fa4.sdpa(q='B Sq 32 128', k='B Sk 8 128', mask='causal', score_mod=lambda s, b, h, i, j: s * 0.5), 'sm_100a', verify=False)"
+        # Twice, as the first call of a process imports what it needs.
+        hit = f"import fa4, time; made = {compile_op}; start = time.perf_counter(); {compile_op}; print(time.perf_counter() - start)"
+        hit_ms = 1e3 * time_in_processes(python, hit, env)
+        first = f"import fa4, time; start = time.perf_counter(); {compile_op}; print(time.perf_counter() - start)"
+        first_ms = 1e3 * time_in_processes(python, first, env)
+    print("the Python package")
+    missed = []
+    for what, value, bar, unit in (
+        ("wheel", size, WHEEL_BAR, "MB"), ("import fa4", import_ms, IMPORT_BAR, "ms"), ("a kernel from the cache", hit_ms, HIT_BAR, "ms"),
+    ):  # fmt: skip
+        print(f"  {what:38s} {value:7.1f} {unit}, the bar is {bar:g}")
+        if value > bar:
+            missed.append(f"{what}: {value:.1f} {unit}, the bar is {bar:g}")
+    print(f"  {'the first one in a process':38s} {first_ms:7.1f} ms\n  {'installed':38s} {installed / 1e6:7.1f} MB")
+    return missed
+
+
+PARTS = {"package": report_package, "launch": report_launches}
 
 
 def main():
