@@ -45,7 +45,14 @@ def show_version(_) -> int:
     return 0
 
 
-def parser() -> argparse.ArgumentParser:
+def run_selftest(arguments) -> int:
+    from fa4 import selftest
+
+    return selftest.main(arguments)
+
+
+def parser(wanted: str = "") -> argparse.ArgumentParser:
+    """Of all commands; the options of `wanted` are there, those of others may not be."""
     main = argparse.ArgumentParser(prog="fa4", description="Attention ops to GPU kernels.")
     commands = main.add_subparsers(dest="command", required=True)
 
@@ -57,11 +64,19 @@ def parser() -> argparse.ArgumentParser:
 
     command = commands.add_parser("version", help="the versions of fa4 and its LLVM, and where the library is")
     command.set_defaults(run=show_version)
+
+    command = commands.add_parser("selftest", help="compile, launch and check kernels on this machine's GPU, or in the simulator")
+    if wanted == "selftest":
+        from fa4 import selftest
+
+        selftest.add_arguments(command)
+    command.set_defaults(run=run_selftest)
     return main
 
 
 def main(arguments=None) -> int:
-    given = parser().parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    given = parser(arguments[0] if arguments else "").parse_args(arguments)
     try:
         return given.run(given)
     except Fa4Error as error:

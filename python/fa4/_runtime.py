@@ -20,7 +20,7 @@ from fa4 import _library
 from fa4.errors import LaunchError, LibraryNotFoundError
 from fa4.spec import SpecError
 
-# Of DLPack's header.
+# Numbers of DLPack.
 CUDA_DEVICES = (2, 13)  # kDLCUDA, kDLCUDAManaged
 CODES = {(0, 8): "i8", (0, 16): "i16", (0, 32): "i32", (0, 64): "i64", (1, 8): "u8", (1, 16): "u16", (1, 32): "u32",
          (1, 64): "u64", (2, 16): "f16", (2, 32): "f32", (2, 64): "f64", (4, 16): "bf16", (6, 8): "bool"}  # fmt: skip
@@ -28,7 +28,9 @@ CODES = {(0, 8): "i8", (0, 16): "i16", (0, 32): "i32", (0, 64): "i64", (1, 8): "
 KEPT_CALLS = 64
 
 
-class _DLTensor(ctypes.Structure):
+class DLTensor(ctypes.Structure):
+    """Of DLPack's header."""
+
     _fields_ = [
         ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
         ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
@@ -119,7 +121,7 @@ def describe(name: str, tensor) -> tuple[int, int, str, tuple[int, ...], tuple[i
         raise LaunchError(f"{name} is not in the memory of a CUDA device; Kernel.simulate runs on numpy arrays")
     # The launch is on the caller's stream: nobody is to wait for another one.
     capsule = tensor.__dlpack__(stream=-1)
-    given = _DLTensor.from_address(_get_pointer(capsule, b"dltensor"))
+    given = DLTensor.from_address(_get_pointer(capsule, b"dltensor"))
     dtype = CODES.get((given.code, given.bits)) if given.lanes == 1 else None
     if dtype is None:
         raise LaunchError(f"{name} has elements of a type that no kernel takes")

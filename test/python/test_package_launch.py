@@ -28,6 +28,11 @@ spec = fa4.sdpa(q="B Sq 2 32", k="B Sk 1 32", score_mod=lambda s, b, h, i, j, ca
 made = fa4.compile(spec, verify=False)
 bf16 = fa4.kernel.numpy_dtype("bf16")
 arrays = {n: rng.standard_normal((1, 64, h, 32), np.float32).astype(bf16) for n, h in (("q", 2), ("k", 1), ("v", 1))}
+def device():
+    from fa4 import _cuda
+    driver = _cuda.Driver()
+    driver.use(driver.devices()[0])
+    return lambda array, **options: _cuda.DeviceArray(driver, array, **options)
 def refused(error, call, *args, **kwargs):
     try:
         call(*args, **kwargs)
@@ -43,8 +48,7 @@ def run(program, tmp_path, chip="sm_100a"):
     path = tmp_path / "program.py"
     path.write_text(PREAMBLE + textwrap.dedent(program))
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("FA4_DRIVER_")}
-    folders = os.pathsep.join([str(Path(fa4.__file__).parents[1]), str(Path(__file__).parent)])
-    env = inherited | {"PYTHONPATH": folders, "FA4_CACHE_DIR": str(tmp_path / "cache")}
+    env = inherited | {"PYTHONPATH": str(Path(fa4.__file__).parents[1]), "FA4_CACHE_DIR": str(tmp_path / "cache")}
     if chip:
         env |= {"LD_LIBRARY_PATH": str(driver.library_folder()), "FA4_DRIVER_CHIP": chip}
     done = subprocess.run([sys.executable, path], env=env, capture_output=True, text=True)
@@ -56,11 +60,10 @@ def test_launches_on_tensors_of_a_device(tmp_path):
     """A launch, the same arguments again, other arguments, a prepared call; the results are those of the reference."""
     run(
         """
-        from cuda_driver import start
-        from device_tensor import DeviceTensor, stream
-        start()
-        tensors = {name: DeviceTensor(array) for name, array in arrays.items()}
-        out, lse = DeviceTensor(np.zeros_like(arrays["q"])), DeviceTensor(np.zeros((1, 2, 64), np.float32))
+        from types import SimpleNamespace
+        Tensor = device()
+        tensors = {name: Tensor(array) for name, array in arrays.items()}
+        out, lse = Tensor(np.zeros_like(arrays["q"])), Tensor(np.zeros((1, 2, 64), np.float32))
         def check(cap):
             expected = spec.reference(**arrays, cap=cap)
             assert np.abs(out.get().astype(float) - expected.out).max() < 2e-2
@@ -70,7 +73,7 @@ def test_launches_on_tensors_of_a_device(tmp_path):
             check(cap)
         assert len(made._runtime.calls) == 2 and len(made._runtime.programs) == 1
         prepared = made.prepare(**tensors, out=out, lse=lse, cap=2.0)
-        prepared.launch(stream())
+        prepared.launch(SimpleNamespace(cuda_stream=0))
         check(2.0)
         """,
         tmp_path,
@@ -80,19 +83,17 @@ def test_launches_on_tensors_of_a_device(tmp_path):
 def test_calls_that_are_refused(tmp_path):
     output = run(
         """
-        from cuda_driver import start
-        from device_tensor import DeviceTensor
-        start()
-        tensors = {name: DeviceTensor(array) for name, array in arrays.items()}
-        tensors["out"] = DeviceTensor(np.zeros_like(arrays["q"]))
-        good = tensors | {"lse": DeviceTensor(np.zeros((1, 2, 64), np.float32)), "cap": 1.0}
+        Tensor = device()
+        tensors = {name: Tensor(array) for name, array in arrays.items()}
+        tensors["out"] = Tensor(np.zeros_like(arrays["q"]))
+        good = tensors | {"lse": Tensor(np.zeros((1, 2, 64), np.float32)), "cap": 1.0}
         E = fa4.LaunchError
         refused(fa4.SpecError, made.launch, **tensors, cap=1.0)
-        refused(fa4.SpecError, made.launch, **good | {"k": DeviceTensor(arrays["k"][:, :32])})
-        refused(E, made.launch, **good | {"q": DeviceTensor(arrays["q"].astype(np.float16))})
-        refused(E, made.launch, **good | {"q": DeviceTensor(arrays["q"], device=(1, 0))})
-        refused(E, made.launch, **good | {"q": DeviceTensor(arrays["q"], device=(2, 1))})
-        refused(E, made.launch, **good | {"q": DeviceTensor(arrays["q"], strides=(4096, 66, 33, 1))})
+        refused(fa4.SpecError, made.launch, **good | {"k": Tensor(arrays["k"][:, :32])})
+        refused(E, made.launch, **good | {"q": Tensor(arrays["q"].astype(np.float16))})
+        refused(E, made.launch, **good | {"q": Tensor(arrays["q"], device=(1, 0))})
+        refused(E, made.launch, **good | {"q": Tensor(arrays["q"], device=(2, 1))})
+        refused(E, made.launch, **good | {"q": Tensor(arrays["q"], strides=(4096, 66, 33, 1))})
         refused(TypeError, made.launch, **good | {"q": "text"})
         refused(TypeError, made.launch, "stream", **good)
         """,

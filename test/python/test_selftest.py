@@ -1,0 +1,81 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`fa4 selftest`: in the simulator, on the stand-in for a driver with a Blackwell GPU and with a Hopper GPU, and with results that are wrong."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fa4
+from fa4 import _library, driver, selftest
+
+try:
+    _library.find()
+except fa4.LibraryNotFoundError as missing:
+    pytest.skip(str(missing), allow_module_level=True)
+
+
+def run(tmp_path, *arguments, chip=None, status=0):
+    """The output, and the file."""
+    env = {**os.environ, "PYTHONPATH": str(Path(fa4.__file__).parents[1]), "FA4_CACHE_DIR": str(tmp_path / "cache")}
+    if chip:
+        try:
+            env |= {"LD_LIBRARY_PATH": str(driver.library_folder()), "FA4_DRIVER_CHIP": chip}
+        except driver.ToolNotFoundError as missing:
+            pytest.skip(str(missing))
+    command = [sys.executable, "-m", "fa4", "selftest", "--json", str(tmp_path / "out.json"), *arguments]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr, json.loads((tmp_path / "out.json").read_text())
+
+
+def test_in_the_simulator(tmp_path):
+    output, record = run(tmp_path, "--simulate", "--only", "causal_bottom_right")
+    assert output.startswith("in the simulator, for sm_100a: as --simulate asks.")
+    (case,) = record["cases"]
+    assert case["status"] == "ok" and set(case["errors"]) == {"out", "lse"} and case["modelled_us"] > 1
+    assert record["where"] == "simulator" and record["ok"] and record["devices"] == []
+
+
+@pytest.mark.parametrize("chip", ["sm_100a", "sm_90a"])
+def test_on_a_gpu(tmp_path, chip):
+    output, record = run(tmp_path, "--no-times", "--only", "score_mod", chip=chip)
+    assert record["where"] == "gpu" and record["chip"] == chip and len(record["devices"]) == 1
+    (case,) = record["cases"]
+    if chip == "sm_90a":
+        assert case["status"] == "no kernel" and "targets without tensor memory" in case["reason"]
+        assert "there is no kernel for this GPU yet" in output
+    else:
+        assert case["status"] == "ok"
+
+
+def test_wrong_results_and_failures_are_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("FA4_CACHE_DIR", str(tmp_path / "cache"))
+    case = selftest.Case("window", {"mask": fa4.Mask(64, 32)}, 32)
+    place = selftest.Simulator()
+    honest = place.run
+    place.run = lambda kernel, call: {name: array * 1.1 for name, array in honest(kernel, call).items()}
+    found = selftest.run_case(case, place, False)
+    assert found["status"] == "wrong" and max(found["errors"].values()) > 0.05
+
+    def fail(kernel, call):
+        raise fa4.LaunchError("no memory is left")
+
+    place.run = fail
+    assert selftest.run_case(case, place, False)["reason"] == "no memory is left"
+    monkeypatch.setattr(selftest, "run_case", lambda *_: found)
+    arguments = type("", (), {"simulate": True, "only": ["window"], "no_times": True, "json": str(tmp_path / "out.json")})
+    assert selftest.main(arguments) == 1 and "0 ok, 1 not" in capsys.readouterr().out
+
+
+def test_cases_are_rows_of_the_support_matrix():
+    """Each row that says yes for a chip, and that the package can say, is a case."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "support-matrix.md").read_text()
+    rows = {line.split()[0] for line in text.splitlines() if line.endswith("yes") and not line.startswith("|")}
+    cannot_say = {"lse", "gradient_sinks", "gradient_head_dims"}
+    assert rows - {case.name for case in selftest.CASES} == cannot_say
