@@ -15,6 +15,7 @@
 #include "fa4/Conversion/Passes.h"
 #include "fa4/Dialect/Attn/Transforms/Passes.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Pipelines/AttnToHost.h"
 #include "fa4/Pipelines/AttnToLLVM.h"
 #include "fa4/Pipelines/AttnToNVVM.h"
 #include "fa4/Pipelines/VerifyProtocol.h"
@@ -26,6 +27,7 @@ void fa4::registerPasses() {
   attn::registerAttnPasses();
   registerConversionPasses();
   tile::registerTilePasses();
+  registerAttnToHostPipeline();
   registerAttnToLLVMPipeline();
   registerAttnToNVVMPipeline();
   registerVerifyProtocolPipeline();

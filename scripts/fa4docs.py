@@ -11,8 +11,8 @@ with sed. test/docs checks both; scripts/update-docs writes the latter anew.
 A ```sh block has commands for the reader, who is at the top of the repository
 and has run those above them on the page. test/docs runs them, but for a block
 under `<!-- not run: REASON -->`; one under `<!-- run with ptxas -->` where there
-is a ptxas, one under `<!-- run with fa4-driver -->` or `<!-- run with FA4Plugin -->`
-where that library is built.
+is a ptxas, one under `<!-- run with fa4-driver -->`, FA4Plugin or libfa4_runtime where
+that library is built.
 """
 
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
@@ -35,7 +35,7 @@ FA4_OPT = pathlib.Path(
 )
 NOT_RUN = re.compile(r"<!--\s*not run: (.*?)\s*-->", re.DOTALL)
 WITH_PTXAS = re.compile(r"<!--\s*run with ptxas\s*-->")
-WITH_LIBRARY = re.compile(r"<!--\s*run with (fa4-driver|FA4Plugin)\s*-->")
+WITH_LIBRARY = re.compile(r"<!--\s*run with (fa4-driver|FA4Plugin|libfa4_runtime)\s*-->")
 COMMAND = re.compile(r"<!--\s*((?:not )?fa4-(?:opt|compile)\s.*?)\s*-->", re.DOTALL)
 
 

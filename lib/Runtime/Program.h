@@ -84,7 +84,7 @@ struct Fa4RuntimeProgram {
   void configure(fa4::runtime::Kernel &kernel, int64_t dynamicShared,
                  int64_t clusterSize);
   std::shared_ptr<const Fa4RuntimeCall>
-  findOrPrepare(const Fa4RuntimeArguments &arguments, void *stream);
+  findOrPrepare(const fa4::runtime::Arguments &arguments, void *stream);
 
   const fa4::runtime::Manifest manifest;
   const fa4::runtime::Driver &driver;

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4-runtime/Runtime.h"
+#include "Guard.h"
 #include "Program.h"
 #include <algorithm>
 #include <cstdlib>
@@ -19,46 +20,6 @@ using namespace fa4::runtime;
 //===----------------------------------------------------------------------===//
 // Statuses, texts, structs
 //===----------------------------------------------------------------------===//
-
-static char *copyText(const std::string &text) {
-  auto *copy = static_cast<char *>(std::malloc(text.size() + 1));
-  if (copy)
-    std::memcpy(copy, text.c_str(), text.size() + 1);
-  return copy;
-}
-
-/// Runs the body of a function of the API: whatever it throws is a status and a
-/// sentence.
-template <typename F> static Fa4RuntimeStatus guard(char **message, F body) {
-  if (message)
-    *message = nullptr;
-  Fa4RuntimeStatus status = FA4_RUNTIME_OK;
-  const char *text = nullptr;
-  try {
-    body();
-    return status;
-  } catch (const Failure &failure) {
-    if (message)
-      *message = copyText(failure.message);
-    return failure.status;
-  } catch (const std::bad_alloc &) {
-    status = FA4_RUNTIME_NO_MEMORY;
-    text = "there is no memory left";
-  } catch (const std::exception &exception) {
-    status = FA4_RUNTIME_INTERNAL;
-    text = exception.what();
-  } catch (...) {
-    status = FA4_RUNTIME_INTERNAL;
-    text = "an unknown exception";
-  }
-  if (message) {
-    std::size_t length = std::strlen(text) + 1;
-    *message = static_cast<char *>(std::malloc(length));
-    if (*message)
-      std::memcpy(*message, text, length);
-  }
-  return status;
-}
 
 static void requireNonNull(bool isThere, const char *what) {
   if (!isThere)
@@ -189,10 +150,8 @@ static std::string makeKey(const Arguments &arguments, void *stream) {
 }
 
 std::shared_ptr<const Fa4RuntimeCall>
-Fa4RuntimeProgram::findOrPrepare(const Fa4RuntimeArguments &from,
-                                 void *stream) {
+Fa4RuntimeProgram::findOrPrepare(const Arguments &arguments, void *stream) {
   constexpr size_t kMaxKept = 64;
-  Arguments arguments = readArguments(from);
   bool ownsMemory = hasWorkspaces && !arguments.workspace;
   std::string key = makeKey(arguments, ownsMemory ? stream : nullptr);
   auto find = [&]() {
@@ -326,7 +285,10 @@ Fa4RuntimeStatus fa4RuntimeRun(Fa4RuntimeProgram *program,
   return guard(message, [&] {
     requireNonNull(program && arguments,
                    "fa4RuntimeRun: program and arguments");
-    program->findOrPrepare(readStruct(arguments, "Fa4RuntimeArguments"), stream)
+    program
+        ->findOrPrepare(program->readArguments(
+                            readStruct(arguments, "Fa4RuntimeArguments")),
+                        stream)
         ->launch(static_cast<CUstream>(stream));
   });
 }

@@ -9,11 +9,12 @@
 // RUN: fa4-sim %t/causal_kernel.json B=1 Sq=64 Sk=64 --random --check
 // RUN: %mlir_opt %s --pass-pipeline='builtin.module(attn-to-nvvm{chip=sm_103a},nvvm-to-binary)' | FileCheck %s --check-prefix=CHIP
 // RUN: %mlir_opt %s --pass-pipeline='builtin.module(attn-decompose)' | FileCheck %s --check-prefix=CPU
+// RUN: %mlir_opt %s --pass-pipeline='builtin.module(attn-to-host)' | mlir-translate --mlir-to-llvmir | FileCheck %s --check-prefix=HOST
 // RUN: not %mlir_opt %s --pass-pipeline='builtin.module(attn-to-nvvm{to=til})' 2>&1 | FileCheck %s --check-prefix=ERROR
 
 // CHECK: module {
 // CHECK: gpu.binary @causal_kernel  [#gpu.object<#nvvm.target<chip = "sm_100a", features = "+ptx90">
-// CHECK-SAME: properties = {fa4.manifest = "{{.*}}causal_kernel.ptx
+// CHECK-SAME: properties = {fa4.arguments = ["q", "k", "v", "out"], fa4.manifest = "{{.*}}causal_kernel.ptx
 // CHECK-SAME: #gpu.kernel_metadata<"causal_kernel"
 // CHECK: func.func @causal(
 // CHECK: tile.launch @causal_kernel
@@ -23,6 +24,8 @@
 // CHIP-SAME: .target sm_103a
 
 // CPU: linalg.generic
+
+// HOST: define void @_mlir_ciface_causal(ptr %0, ptr %1, ptr %2, ptr %3, ptr %4)
 
 // ERROR: attn-to-nvvm: there is no level 'til'
 

@@ -6,7 +6,7 @@
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "fa4-runtime/Runtime.h"
+#include "fa4-runtime/Host.h"
 #include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -299,6 +299,48 @@ static void testDriver(void) {
 }
 
 //===----------------------------------------------------------------------===//
+// Compiled host code
+//===----------------------------------------------------------------------===//
+
+static Fa4RuntimeHostKernel hostKernel = {sizeof(hostKernel),
+                                          kManifest,
+                                          sizeof(kManifest) - 1,
+                                          kPtx,
+                                          sizeof(kPtx) - 1,
+                                          "a:bf16:2,out:f32:1,x:i64",
+                                          NULL};
+
+static void launchFromHost(int64_t n, uint64_t shift, void *stream) {
+  const int64_t values[] = {(int64_t)(kA + shift),   n, 64, 72, 1,
+                            (int64_t)(kOut + shift), n, 1,  3};
+  fa4RuntimeHostLaunch(&hostKernel, values, stream);
+}
+
+static void testHost(void) {
+  void *memory = fa4RuntimeHostAllocate(64, (void *)0x7);
+  launchFromHost(40, 0, (void *)0x7);
+  launchFromHost(40, 0, (void *)0x7);
+  fa4RuntimeHostFree(memory, (void *)0x7);
+  fa4RuntimeHostFree(NULL, NULL);
+  show("good", fa4RuntimeHostTakeError(&message));
+  // The first failure is kept, and what follows left out; memory is freed.
+  memory = fa4RuntimeHostAllocate(0, NULL);
+  launchFromHost(0, 0, NULL);
+  launchFromHost(5000, 0, NULL);
+  launchFromHost(40, 0, NULL);
+  assert(!fa4RuntimeHostAllocate(64, NULL));
+  fa4RuntimeHostFree(memory, NULL);
+  show("bad", fa4RuntimeHostTakeError(&message));
+  show("forgotten", fa4RuntimeHostTakeError(&message));
+  static Fa4RuntimeHostKernel other;
+  other = hostKernel;
+  other.arguments = "a:bf16:2,b:f32:1";
+  other.state = NULL;
+  fa4RuntimeHostLaunch(&other, NULL, NULL);
+  show("names", fa4RuntimeHostTakeError(&message));
+}
+
+//===----------------------------------------------------------------------===//
 // Threads
 //===----------------------------------------------------------------------===//
 
@@ -320,6 +362,10 @@ static void *launchInThread(void *argument) {
            FA4_RUNTIME_BAD_ARGUMENT);
     fa4RuntimeFreeText(message);
     free(given);
+    launchFromHost((int64_t)(1 + i % 5), 0, argument);
+    check(fa4RuntimeHostTakeError(&message));
+    launchFromHost(0, 0, argument);
+    assert(fa4RuntimeHostTakeError(NULL) == FA4_RUNTIME_BAD_SIZE);
   }
   return NULL;
 }
@@ -349,11 +395,13 @@ int main(int count, char **words) {
     testArguments();
   else if (!strcmp(what, "driver"))
     testDriver();
+  else if (!strcmp(what, "host"))
+    testHost();
   else if (!strcmp(what, "threads"))
     testThreads();
   else
     return fprintf(stderr,
-                   "usage: %s call|manifests|arguments|driver|threads\n",
+                   "usage: %s call|manifests|arguments|driver|host|threads\n",
                    words[0]),
            2;
   return 0;

@@ -263,7 +263,8 @@ def NVVMToBinary : FA4_Pass<"nvvm-to-binary", "::mlir::ModuleOp"> {
 
     The object's target says the chip, which is the kernel's own where it has one. Its
     properties have the kernel's [manifest](../simulator-manifest.md), as `fa4-compile`
-    writes it, in `fa4.manifest`: what a launch of it needs. LLVM's passes and back end
+    writes it, in `fa4.manifest`: what a launch of it needs; and in `fa4.arguments` the
+    manifest's names of what a `tile.launch` passes, in its order. LLVM's passes and back end
     are those of `fa4-compile`, and so is the PTX. Functions and globals of the LLVM
     dialect that no kernel uses stay where they are.
 
@@ -295,6 +296,75 @@ def NVVMToBinary : FA4_Pass<"nvvm-to-binary", "::mlir::ModuleOp"> {
            "ptx or cubin">,
     Option<"chip", "chip", "std::string", /*default=*/"\"sm_100a\"",
            "Target of kernels that do not say theirs">
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// launch-to-runtime
+//===----------------------------------------------------------------------===//
+
+def LaunchToRuntime : FA4_Pass<"launch-to-runtime", "::mlir::ModuleOp"> {
+  let summary = "Make host code of launches: calls of libfa4_runtime";
+  let description = [{
+    *Input*: functions with `tile.launch` on memrefs, and the `gpu.binary` of each kernel,
+    as `nvvm-to-binary` leaves them. *Output*: each launch is a call of
+    [libfa4_runtime.so](../runtime.md#host-code-from-ir); each kernel a constant of the
+    LLVM dialect, with its code, its manifest, and the names and types of its arguments,
+    in place of the `gpu.binary`.
+
+    The call gets the addresses, sizes and strides of the memrefs, and the scalars. The
+    library makes the grid, tensor maps and parameters of them as the manifest says, and
+    launches the kernel on the stream, in the order of the program.
+
+    Memrefs of host code that launches kernels are in the GPU's memory: the arguments
+    that it passes on are, and each `memref.alloc` whose memory a launch uses becomes an
+    allocation there, in the stream's order, as does its `memref.dealloc`. What is neither
+    freed nor returned is freed at the end of its block. Other operations that read or
+    write such memory on the host are errors.
+
+    With `stream=argument` a function that launches kernels, or calls one that does, gets
+    the stream as its last argument, an `!llvm.ptr` (CUstream), and passes it on. With
+    `stream=default` all work is on the default stream, and signatures stay.
+
+    What fails does so as the library says: the first failure of a thread is kept, what
+    follows is left out, and `fa4RuntimeHostTakeError` returns it to whoever called the
+    function.
+
+    Before:
+
+    ```mlir
+    gpu.binary @copy [#gpu.object<#nvvm.target<chip = "sm_100a">,
+      properties = {fa4.arguments = ["x", "y"], fa4.manifest = "{ }"}, assembly = ".version 9.0">]
+    func.func @f(%x: memref<?xf32>, %y: memref<?xf32>) {
+      tile.launch @copy ins(%x : memref<?xf32>) outs(%y : memref<?xf32>)
+      return
+    }
+    ```
+
+    After, in short:
+
+    ```
+    llvm.mlir.global internal constant @copy_manifest("{ }\00")
+    llvm.mlir.global internal constant @copy_image(".version 9.0\00")
+    llvm.mlir.global internal constant @copy_arguments("x:f32:1,y:f32:1\00")
+    llvm.mlir.global internal @copy() : !llvm.struct<(i64, ptr, i64, ptr, i64, ptr, ptr)> { ... }
+    func.func @f(%x: memref<?xf32>, %y: memref<?xf32>, %stream: !llvm.ptr) {
+      %values = llvm.alloca %c6 x i64 : (i64) -> !llvm.ptr
+      // address, size and stride of x, then of y
+      llvm.store %address, %at0 : i64, !llvm.ptr
+      ...
+      llvm.call @fa4RuntimeHostLaunch(%copy, %values, %stream)
+      return
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect"
+  ];
+  let options = [
+    Option<"stream", "stream", "std::string", /*default=*/"\"argument\"",
+           "Where work is launched: argument or default">
   ];
 }
 

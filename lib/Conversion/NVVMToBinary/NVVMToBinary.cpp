@@ -124,9 +124,13 @@ void NVVMToBinaryPass::replace(LLVM::LLVMFuncOp kernel, KernelFiles files,
       own ? own.getValue() : StringRef(options.back.chip),
       options.back.features);
   DictionaryAttr properties;
-  if (!files.manifest.empty())
-    properties = b.getDictionaryAttr(
-        b.getNamedAttr(tile::kManifestAttr, b.getStringAttr(files.manifest)));
+  if (!files.manifest.empty()) {
+    NamedAttrList list;
+    list.append(tile::kManifestAttr, b.getStringAttr(files.manifest));
+    if (Attribute arguments = manifest.get(tile::kArguments))
+      list.append(tile::kArgumentsProperty, arguments);
+    properties = list.getDictionary(&getContext());
+  }
   // The type is what a launch has to pass. The manifest, which the function's
   // attributes have as well, says what the parameters mean.
   auto table = gpu::KernelTableAttr::get(

@@ -24,6 +24,9 @@ inline constexpr llvm::StringLiteral kManifestAttr = "fa4.manifest";
 /// The key of the arguments in that attribute.
 inline constexpr llvm::StringLiteral kArguments = "arguments";
 
+/// What `nvvm-to-binary` calls them in the properties of a kernel's object.
+inline constexpr llvm::StringLiteral kArgumentsProperty = "fa4.arguments";
+
 /// The key of a launch that may begin before the one in front of it has ended.
 inline constexpr llvm::StringLiteral kProgrammatic = "programmatic";
 

@@ -1,0 +1,66 @@
+// Launches that cannot become calls, and memory that the host cannot read.
+//
+// RUN: fa4-opt %s --launch-to-runtime -split-input-file -verify-diagnostics
+// RUN: not fa4-opt %s --launch-to-runtime=stream=none -split-input-file 2>&1 | FileCheck %s
+// CHECK: launch-to-runtime: stream must be argument or default, got 'none'
+
+gpu.binary @k [#gpu.object<#nvvm.target<chip = "sm_100a">, assembly = "code">]
+func.func @no_manifest(%x: memref<?xf32>) {
+  // expected-error@below {{launches 'k', which is no gpu.binary with a manifest; nvvm-to-binary makes them}}
+  tile.launch @k outs(%x : memref<?xf32>)
+  return
+}
+
+// -----
+
+gpu.binary @k [#gpu.object<#nvvm.target<chip = "sm_100a">, properties = {fa4.manifest = "{}", fa4.arguments = ["x"]}, assembly = "code">]
+func.func @tensors(%x: tensor<?xf32>) -> tensor<?xf32> {
+  // expected-error@below {{is on tensors; host code has them bufferized (one-shot-bufferize)}}
+  %y = tile.launch @k outs(%x : tensor<?xf32>) -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}
+
+// -----
+
+gpu.binary @k [#gpu.object<#nvvm.target<chip = "sm_100a">, properties = {fa4.manifest = "{}", fa4.arguments = ["x"]}, assembly = "code">]
+func.func @count(%x: memref<?xf32>) {
+  // expected-error@below {{passes 2 arguments, the manifest of 'k' has 1}}
+  tile.launch @k ins(%x : memref<?xf32>) outs(%x : memref<?xf32>)
+  return
+}
+
+// -----
+
+gpu.binary @k [#gpu.object<#nvvm.target<chip = "sm_100a">, properties = {fa4.manifest = "{}", fa4.arguments = ["x"]}, assembly = "code">]
+func.func @host_use(%i: index) -> f32 {
+  // expected-note@below {{a launch uses the memory that is allocated here}}
+  %x = memref.alloc() : memref<8xf32>
+  tile.launch @k outs(%x : memref<8xf32>)
+  %view = memref.cast %x : memref<8xf32> to memref<?xf32>
+  // expected-error@below {{uses memory of the GPU on the host}}
+  %y = memref.load %view[%i] : memref<?xf32>
+  return %y : f32
+}
+
+// -----
+
+gpu.binary @k [#gpu.object<#nvvm.target<chip = "sm_100a">, properties = {fa4.manifest = "{}", fa4.arguments = ["x"]}, assembly = "code">]
+func.func @stack() {
+  %x = memref.alloca() : memref<8xf32>
+  // expected-error@below {{gets memory of 'memref.alloca', of which is not known whether the GPU can access it; memref.alloc and arguments of the function are known}}
+  tile.launch @k outs(%x : memref<8xf32>)
+  return
+}
+
+// -----
+
+gpu.binary @k [#gpu.object<#nvvm.target<chip = "sm_100a">, properties = {fa4.manifest = "{}", fa4.arguments = ["x"]}, assembly = "code">]
+func.func @launches(%x: memref<?xf32>) {
+  tile.launch @k outs(%x : memref<?xf32>)
+  return
+}
+func.func @address() -> ((memref<?xf32>) -> ()) {
+  // expected-error@below {{uses 'launches', which gets a stream as its last argument; stream=default leaves signatures as they are}}
+  %f = func.constant @launches : (memref<?xf32>) -> ()
+  return %f : (memref<?xf32>) -> ()
+}
