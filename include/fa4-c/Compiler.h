@@ -43,6 +43,7 @@ typedef struct Fa4CompileOptions {
   /// Gets all diagnostics; null: only the first error is told, as the message.
   Fa4DiagnosticHandler handler;
   void *userData;
+  bool locations; ///< Whether the IR of levels has locations.
 } Fa4CompileOptions;
 
 /// Everything that a compilation has made.

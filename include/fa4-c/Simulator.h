@@ -42,6 +42,9 @@ typedef struct Fa4SimulateOptions {
   uint64_t maxInstructions; ///< Of warps, behind which a run gives up; 0: none.
   Fa4DiagnosticHandler handler; ///< Gets each finding, as an error.
   void *userData;
+  /// A file that fa4SimulationTime writes: what happens in the first CTA, as
+  /// `fa4-sim --trace` has it. For a manifest of one launch. Null: none.
+  const char *trace;
 } Fa4SimulateOptions;
 
 /// Reads the text of a manifest. `*simulation` is null unless the status is

@@ -165,6 +165,7 @@ static Failure readOptions(const Fa4CompileOptions &given,
     return failure;
   options.allowSpills = given.allowSpills;
   options.report = given.report;
+  options.locations = given.locations;
   VerifyPtx verify = given.verifyPtx == FA4_VERIFY_PTX_YES ? VerifyPtx::Yes
                      : given.verifyPtx == FA4_VERIFY_PTX_NO
                          ? VerifyPtx::No

@@ -230,7 +230,11 @@ static Failure runTimed(Fa4Simulation &simulation,
   RunOptions how = getRunOptions(options);
   ClockOptions clock;
   clock.everyCta = options.check;
+  clock.trace = textOr(options.trace, "");
   Session &session = simulation.session;
+  if (options.trace && session.launchCount() != 1)
+    return {FA4_CANNOT_RUN, "a trace is of one launch, and the manifest has " +
+                                llvm::Twine(session.launchCount())};
   TimedLaunches timed(session, clock);
   llvm::json::Array times;
   for (size_t i = 0; i < session.launchCount(); ++i) {

@@ -253,7 +253,7 @@ static LogicalResult lower(ModuleOp module, const CompileOptions &options,
     ir.push_back({levels[i].name, ""});
     // As fa4-opt prints it, with aliases of attributes.
     llvm::raw_string_ostream stream(ir.back().second);
-    module.print(stream);
+    module.print(stream, OpPrintingFlags().enableDebugInfo(options.locations));
     stream << "\n";
   }
   return success();

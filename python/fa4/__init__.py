@@ -29,7 +29,7 @@ _HOMES = {
     "Fa4Error": "errors", "CompileError": "errors", "CompileWarning": "errors", "SimulationError": "errors",
     "TraceError": "errors", "LaunchError": "errors", "LibraryNotFoundError": "errors", "CacheWarning": "errors",
 }  # fmt: skip
-_MODULES = ("cache", "errors", "kernel", "math", "reference", "selftest", "spec", "tracing")
+_MODULES = ("cache", "errors", "kernel", "math", "reference", "report", "selftest", "spec", "tracing")
 __all__ = [*_HOMES, "cache", "math", "reference"]
 
 

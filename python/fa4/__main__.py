@@ -51,6 +51,12 @@ def run_selftest(arguments) -> int:
     return selftest.main(arguments)
 
 
+def write_report(arguments) -> int:
+    from fa4 import report
+
+    return report.main(arguments)
+
+
 def parser(wanted: str = "") -> argparse.ArgumentParser:
     """Of all commands; the options of `wanted` are there, those of others may not be."""
     main = argparse.ArgumentParser(prog="fa4", description="Attention ops to GPU kernels.")
@@ -71,6 +77,13 @@ def parser(wanted: str = "") -> argparse.ArgumentParser:
 
         selftest.add_arguments(command)
     command.set_defaults(run=run_selftest)
+
+    command = commands.add_parser("report", help="write a kernel as one HTML file: schedule, channels, memory, roofline, IR")
+    if wanted == "report":
+        from fa4 import report
+
+        report.add_arguments(command)
+    command.set_defaults(run=write_report)
     return main
 
 

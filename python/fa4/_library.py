@@ -48,6 +48,7 @@ class _CompileOptions(ctypes.Structure):
         ("report", ctypes.c_bool),
         ("handler", _Handler),
         ("userData", ctypes.c_void_p),
+        ("locations", ctypes.c_bool),
     ]
 
 
@@ -66,6 +67,7 @@ class _SimulateOptions(ctypes.Structure):
         ("maxInstructions", ctypes.c_uint64),
         ("handler", _Handler),
         ("userData", ctypes.c_void_p),
+        ("trace", ctypes.c_char_p),
     ]
 
 
@@ -167,6 +169,7 @@ def version() -> str:
 def compile_text(
     text: str, *, chip: str | None = None, emit: str = "ptx", level: str | None = None, pipeline: str = "",
     name: str = "-", verify: bool | None = None, ptxas: str | None = None, allow_spills: bool = False, report: bool = False,
+    locations: bool = False,
 ) -> tuple[dict[str, bytes], str, list[tuple[str, str]]]:  # fmt: skip
     """Compiles a module: (file name -> contents, report, (severity, text) of each diagnostic). The parameters are
     those of Fa4CompileOptions. Raises CompileError."""
@@ -176,7 +179,7 @@ def compile_text(
         size=ctypes.sizeof(_CompileOptions),
         chip=_encode(chip), emit=_encode(emit), from_=_encode(level), pipeline=_encode(pipeline), inputName=_encode(name),
         verifyPtx={None: 0, True: 1, False: 2}[verify], ptxas=_encode(ptxas), allowSpills=allow_spills,
-        report=report, handler=handler,
+        report=report, handler=handler, locations=locations,
     )  # fmt: skip
     made, message = ctypes.c_void_p(), ctypes.c_void_p()
     data, fa4 = text.encode(), library()

@@ -35,6 +35,7 @@ PREPARED = {
     "cpu": {"Path": Path, **QKV},
     "gpu": {"Path": Path, **QKV},
     "reference": None,
+    "report": "compiled and written by test_report.py",
     "sass": {"text": SASS},
     "__init__": "launches on a GPU; test_wheel.py runs the block of the README",
     "compile_against": "as its own test, which has a build to compare with",

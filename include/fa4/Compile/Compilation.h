@@ -50,6 +50,8 @@ struct CompileOptions {
   /// If true, the schedule and the memory map of each kernel are kept for the
   /// report.
   bool report = false;
+  /// If true, the IR of levels has the locations of its operations.
+  bool locations = false;
   /// Is called with each pass manager before it runs, for instance to print IR;
   /// its failure ends the compilation.
   std::function<mlir::LogicalResult(mlir::PassManager &)> configure;

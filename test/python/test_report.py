@@ -1,0 +1,126 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`fa4 report`: what is in the page, and the page in headless Chromium where there is one."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import fa4
+from fa4 import __main__ as command
+from fa4 import _library, report
+
+try:
+    _library.find()
+except fa4.LibraryNotFoundError as missing:
+    pytest.skip(str(missing), allow_module_level=True)
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+SIZES = {"B": 1, "Sq": 256, "Sk": 512, "Hq": 1, "Hkv": 1}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    patch = pytest.MonkeyPatch()
+    patch.setenv("FA4_CACHE_DIR", str(folder / "cache"))
+    spec = fa4.sdpa(q="B Sq 2 64", k="B Sk 1 64", mask="causal", score_mod=lambda s, b, h, i, j: 20 * fa4.math.tanh(s / 20), name="a_b")
+    report.write(fa4.compile(spec, verify=False), folder / "page.html", **SIZES)
+    patch.undo()
+    return folder / "page.html"
+
+
+@pytest.fixture(scope="module")
+def data(page):
+    return json.loads(re.search(r'id="data">(.*?)</script>', page.read_text(), re.DOTALL)[1])
+
+
+def test_schedule_and_channels(data):
+    (shown,) = data["kernels"]
+    rows = {row["name"]: row for row in shown["trace"]["rows"]}
+    assert any("MMA" in name for name in rows) and rows["tensor cores"]["unit"] and rows["tensor cores"]["spans"]
+    assert shown["numbers"] == SIZES
+    pairs = {(edge["from"], edge["to"]) for edge in shown["edges"]}
+    assert {("load", "mma"), ("mma", "compute0"), ("compute0", "mma")} <= pairs
+    handed = {name for edge in shown["edges"] for name in edge["channels"]}
+    assert handed <= set(shown["channels"]) and "k" in handed
+    line = next(span[3] for span in rows["tensor cores"]["spans"])
+    assert "tcgen05.mma" in shown["ptx_lines"][line - 1]
+
+
+def test_memory_and_units(data):
+    (shown,) = data["kernels"]
+    assert {row["name"] for row in shown["smem"]} >= {"k", "v", "q"} and shown["tmem"]
+    for rows in (shown["smem"], shown["tmem"]):
+        # No two cells of one column overlap.
+        for a in rows:
+            for b in rows:
+                apart = a is b or a["column"] != b["column"] or a["to"] <= b["from"] or b["to"] <= a["from"]
+                assert apart and 0 <= a["from"] < a["to"]
+    units = {unit["unit"]: unit for unit in shown["units"]}
+    assert units["tensor cores"]["cycles"] and units["tensor cores"]["roofline"] and units["iteration"]["cycles"]
+    assert shown["comment"]["role_registers"]["mma"]
+
+
+def test_lines_of_one_origin(data):
+    """The tanh of the score_mod is found in each level down to LLVM's dialect, by its line in the op."""
+    levels = {level["level"]: level for level in data["levels"]}
+    assert list(levels) == ["op", *report.LEVELS]
+    line = next(i for i, text in enumerate(levels["op"]["lines"], 1) if "math.tanh" in text)
+    for name, level in levels.items():
+        if name == "op":
+            continue
+        assert len(level["lines"]) == len(level["origins"]) and not any("#loc" in text for text in level["lines"])
+        assert any(re.search(rf"\b{line}:", origin) for origin in level["origins"]), name
+
+
+def test_the_page_needs_nothing_else(page):
+    text = page.read_text()
+    assert not re.search(r"""(src|href)\s*=|@import|url\((?!#)|fetch\(""", re.sub(r'id="data">.*?</script>', "", text, flags=re.DOTALL))
+    assert text.count("</script>") == 2
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
+def test_in_a_browser(page, tmp_path, width, scheme):
+    """The script runs to its end without an error, draws, and nothing is wider than the window."""
+    text = page.read_text().replace("<head>", "<head><script>window.errors = []; window.onerror = m => { window.errors.push(m); };</script>")
+    checks = """<script>
+    document.querySelectorAll('#leftir > div')[1].click(); document.getElementById('search').value = 'tanh'; search(true);
+    document.body.dataset.result = JSON.stringify({errors: window.errors, wide: document.documentElement.scrollWidth - window.innerWidth,
+      bars: document.querySelectorAll('#schedule rect').length, edges: document.querySelectorAll('#graph .edge').length,
+      cells: document.querySelectorAll('#smem .cell').length, same: document.querySelectorAll('#rightir .same').length,
+      found: hits.length, dark: matchMedia('(prefers-color-scheme: dark)').matches, ready: document.body.dataset.ready});
+    </script></body>"""
+    (tmp_path / "page.html").write_text(text.replace("</body>", checks))
+    preferred = {"light": 1, "dark": 0}[scheme]
+    done = subprocess.run(
+        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/user", f"--window-size={width},1200",
+         f"--blink-settings=preferredColorScheme={preferred}", "--virtual-time-budget=3000", "--dump-dom", f"file://{tmp_path}/page.html"],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    result = json.loads(re.search(r'data-result="(.*?)"', done.stdout)[1].replace("&quot;", '"'))
+    assert result["errors"] == [] and result["ready"] == "yes"
+    assert result["wide"] <= 0 and result["dark"] == (scheme == "dark")
+    assert result["bars"] > 50 and result["edges"] > 3 and result["cells"] > 3 and result["same"] > 0 and result["found"] > 0
+
+
+def test_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("FA4_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("FA4_VERIFY_PTX", "0")
+    op = tmp_path / "op.mlir"
+    op.write_text(fa4.sdpa(q="B Sq 2 32", k="B Sk 2 32").text)
+    assert command.main(["report", str(op), "Sk=256", "-o", str(tmp_path / "out.html")]) == 0
+    assert "<!doctype html>" in (tmp_path / "out.html").read_text()
+    for arguments, message in (
+        (["report", str(tmp_path / "none.mlir")], "cannot be read"),
+        (["report", str(op), "Sk"], "'Sk' is no size"),
+        (["report", str(op), "S=4"], "has no size 'S'; there is: B, "),
+        (["report", str(op), "-o", str(tmp_path / "none" / "out.html")], "cannot be written"),
+    ):
+        assert command.main(arguments) == 1
+        assert message in capsys.readouterr().err
