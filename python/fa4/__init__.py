@@ -11,6 +11,7 @@
 
 - `fa4.sdpa`, `fa4.sdpa_backward`: what to compute; `fa4.Mask`, and `fa4.math` for score_mod and mask_mod.
 - `fa4.compile`: a spec to a `fa4.Kernel`, which is PTX, a manifest, IR of each level, and calls.
+- `fa4.torch`: the op in torch, where that is installed.
 - `fa4.cache`: compiled kernels on disk. `fa4.reference`: what the ops compute, in numpy.
 
 In a checkout there are also the tools' side of it: `fa4.gpu` and `fa4.sim` (fa4-compile and fa4-sim by their
@@ -29,7 +30,7 @@ _HOMES = {
     "Fa4Error": "errors", "CompileError": "errors", "CompileWarning": "errors", "SimulationError": "errors",
     "TraceError": "errors", "LaunchError": "errors", "LibraryNotFoundError": "errors", "CacheWarning": "errors",
 }  # fmt: skip
-_MODULES = ("cache", "errors", "kernel", "math", "reference", "report", "selftest", "spec", "tracing")
+_MODULES = ("cache", "errors", "kernel", "math", "reference", "report", "selftest", "spec", "torch", "tracing")
 __all__ = [*_HOMES, "cache", "math", "reference"]
 
 

@@ -27,6 +27,9 @@ RESULTS = {"score_mod": "f32", "mask_mod": "i1"}
 # In the order in which types give way: a number of a type becomes one of a later type beside it.
 NUMBERS = ("i32", "index", "f32")
 CAPTURE_TYPES = ("f32", "i32")
+# Functions of torch that fa4.math has by the same name, or another.
+TORCH_FUNCTIONS = ("abs", "absolute", "ceil", "clamp_max", "clamp_min", "copysign", "exp", "exp2", "floor", "log", "log2", "maximum", "minimum",
+                   "round", "rsqrt", "sigmoid", "sqrt", "tanh", "trunc", "where")  # fmt: skip
 ORDERED = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 
 
@@ -125,6 +128,17 @@ class Value:
     and `%` round down as Python's do. Conditions go together with `&`, `|`, `^` and `~`."""
 
     __slots__ = ("name", "trace", "type")
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        """torch's functions are those of fa4.math, so that functions for FlexAttention are traced as they are."""
+        from fa4 import math
+
+        name = getattr(function, "__name__", str(function))
+        if kwargs or name not in TORCH_FUNCTIONS:
+            raise _Refused(f"torch.{name} is no function of fa4.math")
+        return getattr(math, {"clamp_min": "maximum", "clamp_max": "minimum", "absolute": "abs"}.get(name, name))(*args)
+
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
 

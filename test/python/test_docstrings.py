@@ -46,6 +46,7 @@ PREPARED = {
     "mutation.machine_code": "as mutation.mutants",
     "timing.shapes": "what bench/versus-fa4 runs, with the peers' Python",
     "sim": {"PTX": (tools.ROOT / "docs/examples/axpy.ptx").read_text(), "np": np},
+    "torch": "as test_torch.py, where torch is",
     "region_growth": "a figure of bench/compile-time --regions",
     "programs.forms": {"Program": Program},
     "programs.gradient": {"Mask": Mask, "Path": Path, "Sizes": Sizes},

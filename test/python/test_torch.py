@@ -1,0 +1,86 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""fa4.torch, where torch is: on tensors of the CPU, by the simulator."""
+
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch, for fa4.torch")
+
+import fa4  # noqa: E402
+from fa4 import _library  # noqa: E402
+
+try:
+    _library.find()
+except fa4.LibraryNotFoundError as missing:
+    pytest.skip(str(missing), allow_module_level=True)
+
+
+@pytest.fixture(autouse=True)
+def settings(tmp_path, monkeypatch):
+    monkeypatch.setenv("FA4_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("FA4_VERIFY_PTX", "0")
+    torch.manual_seed(0)
+
+
+def draw(*shape):
+    return torch.randn(shape, dtype=torch.float32).to(torch.bfloat16).requires_grad_()
+
+
+def expected(q, k, v, score_mod=lambda s, i, j: s, mask=lambda i, j: torch.ones_like(i + j, dtype=torch.bool)):
+    """[B, H, S, D] in float64."""
+    q, k, v = q.double(), k.double().repeat_interleave(q.shape[1] // k.shape[1], 1), v.double().repeat_interleave(q.shape[1] // v.shape[1], 1)
+    i, j = torch.arange(q.shape[2])[:, None], torch.arange(k.shape[2])[None, :]
+    scores = score_mod(q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1]), i, j)
+    return torch.softmax(scores.masked_fill(~mask(i, j), -math.inf), -1) @ v
+
+
+def test_forward_and_gradient():
+    spec = fa4.sdpa(q="B Sq H 32", k="B Sk G 32", mask="causal_top_left", score_mod=lambda s, b, h, i, j, cap: cap * fa4.math.tanh(s / cap), captures={"cap": "f32"})
+    attend = fa4.torch.attention(spec)
+    q, k, v = draw(1, 64, 2, 32), draw(1, 64, 1, 32), draw(1, 64, 1, 32)
+    out = attend(q, k, v, cap=2.0)
+    out.float().sin().sum().backward()
+    copies = [x.detach().double().transpose(1, 2).requires_grad_() for x in (q, k, v)]
+    wanted = expected(*copies, lambda s, i, j: 2 * torch.tanh(s / 2), lambda i, j: j <= i)
+    assert (out.transpose(1, 2) - wanted).abs().max() < 2e-2
+    wanted.sin().sum().backward()
+    for ours, theirs in zip((q, k, v), copies):
+        assert (ours.grad.transpose(1, 2) - theirs.grad).abs().max() < 5e-2
+    with pytest.raises(fa4.SpecError, match="captures are cap"):
+        attend(q, k, v)
+
+
+def test_flex_attention_with_functions_of_torch():
+    def score_mod(score, b, h, q_idx, kv_idx):
+        return torch.where(q_idx >= kv_idx, torch.tanh(score), score - 1.0)
+
+    q, k, v = draw(1, 2, 64, 32), draw(1, 2, 64, 32), draw(1, 2, 64, 32)
+    out = fa4.torch.flex_attention(q, k, v, score_mod=score_mod)
+    wanted = expected(q, k, v, lambda s, i, j: torch.where(i >= j, torch.tanh(s), s - 1.0))
+    assert (out - wanted).abs().max() < 2e-2
+    with pytest.raises(fa4.TraceError, match="torch.erf is no function of fa4.math"):
+        fa4.torch.flex_attention(q, k, v, score_mod=lambda score, b, h, q_idx, kv_idx: torch.erf(score))
+
+
+def test_operator_is_well_formed():
+    """Schema, fake tensors and autograd registration, as torch checks them."""
+    attend = fa4.torch.attention(fa4.sdpa(q="B S H 32", k="B S H 32"))
+    q, k, v = draw(1, 32, 1, 32), draw(1, 32, 1, 32), draw(1, 32, 1, 32)
+    attend(q, k, v)
+    number = max(fa4.torch._SPECS)
+    torch.library.opcheck(
+        fa4.torch._sdpa, (q, k, v, number, [], False), test_utils=("test_schema", "test_autograd_registration", "test_faketensor")
+    )
+
+
+def test_fake_tensors():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    attend = fa4.torch.attention(fa4.sdpa(q="B S H 32", k="B S H 32", lse=True))
+    with FakeTensorMode():
+        q = torch.empty(2, 16, 4, 32, dtype=torch.bfloat16)
+        out, lse = attend(q, q, q)
+        assert out.shape == q.shape and lse.shape == (2, 4, 16) and lse.dtype == torch.float32
