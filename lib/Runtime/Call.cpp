@@ -176,9 +176,13 @@ void Resolution::checkGiven(size_t index) const {
          "tensor '" + spec.name + "' has shape " + listText(shape) +
              ", the kernel takes " + listText(tensor.shape) +
              (values.empty() ? "" : " with " + describeSizes()));
-  int64_t packed = 1;
-  for (size_t d = rank; d-- > 0; packed *= std::max<int64_t>(shape[d], 1)) {
-    int64_t stride = given.strides ? given.strides[d] : packed;
+  std::vector<int64_t> packed(rank, 1);
+  for (size_t d = rank; d-- > 1;)
+    if (__builtin_mul_overflow(packed[d], std::max<int64_t>(shape[d], 1),
+                               &packed[d - 1]))
+      packed[d - 1] = INT64_MAX;
+  for (size_t d = rank; d-- > 0;) {
+    int64_t stride = given.strides ? given.strides[d] : packed[d];
     if (shape[d] > 1 && stride != tensor.strides[d])
       fail(FA4_RUNTIME_BAD_ARGUMENT,
            "tensor '" + spec.name + "' has a stride of " +
@@ -281,7 +285,7 @@ void Resolution::placeTensors() {
       fail(FA4_RUNTIME_BAD_ARGUMENT,
            "tensor '" + spec.name + "' is at " + addressText(address) +
                ", which is no multiple of " + std::to_string(alignment));
-    if (tensors[i].bytes)
+    if (tensors[i].bytes && arguments.isMemoryChecked)
       checkMemory(i);
   }
 }
@@ -485,9 +489,11 @@ void CallBuilder::extents(const Expression (&from)[3], unsigned (&to)[3],
 void CallBuilder::checkShape(const Fa4RuntimeCall::Launch &launch,
                              const unsigned (&cluster)[3]) const {
   const Gpu &gpu = program.gpu;
-  uint64_t threads = 1;
+  // Three numbers below 2^31.
+  unsigned __int128 threads = 1, ctas = 1;
   for (int i = 0; i < 3; ++i) {
     threads *= launch.config.block[i];
+    ctas *= cluster[i];
     if (launch.config.grid[i] > unsigned(gpu.maxGrid[i]))
       fail(FA4_RUNTIME_BAD_SIZE,
            "the grid of '" + launch.kernel->entry + "' has " +
@@ -504,11 +510,17 @@ void CallBuilder::checkShape(const Fa4RuntimeCall::Launch &launch,
   int limit = std::min(gpu.maxThreads, launch.kernel->maxThreads
                                            ? launch.kernel->maxThreads
                                            : gpu.maxThreads);
-  if (threads > uint64_t(limit))
+  if (threads > unsigned(limit))
     fail(FA4_RUNTIME_BAD_SIZE, "a CTA of '" + launch.kernel->entry + "' has " +
-                                   std::to_string(threads) +
+                                   std::to_string(uint64_t(threads)) +
                                    " threads, at most " +
                                    std::to_string(limit) + " are possible");
+  constexpr unsigned kMaxCluster = 16; // Of all GPUs so far.
+  if (ctas > kMaxCluster)
+    fail(FA4_RUNTIME_BAD_SIZE,
+         "a cluster of '" + launch.kernel->entry + "' has " +
+             std::to_string(uint64_t(ctas)) + " CTAs, at most " +
+             std::to_string(kMaxCluster) + " are possible");
 }
 
 TensorMapBytes CallBuilder::makeMap(const ParamSpec &param) {

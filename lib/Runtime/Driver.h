@@ -120,8 +120,9 @@ enum : int {
        (CUdeviceptr, unsigned short, size_t, CUstream))                        \
   CALL(cuMemsetD32Async, memset32, (CUdeviceptr, unsigned, size_t, CUstream))  \
   CALL(cuPointerGetAttribute, pointerGetAttribute, (void *, int, CUdeviceptr))
-/// Those that drivers before CUDA 12.4 lack, and that may be null.
+/// Those that the library can do without; drivers before CUDA 12.4 lack some.
 #define FA4_RUNTIME_OPTIONAL_DRIVER_CALLS(CALL)                                \
+  CALL(cuStreamIsCapturing, streamIsCapturing, (CUstream, int *))              \
   CALL(cuFuncGetParamInfo, funcGetParamInfo,                                   \
        (CUfunction, size_t, size_t *, size_t *))                               \
   CALL(cuModuleGetFunctionCount, moduleGetFunctionCount,                       \

@@ -264,17 +264,23 @@ void ProgramLoader::loadKernels() {
 /// The bytes from the first to the last element of a tensor whose sizes are
 /// constant, as those of records are; at least 1.
 uint64_t ProgramLoader::recordedBytes(const TensorSpec &tensor) const {
-  int64_t last = 0, packed = 1;
+  constexpr int64_t kLimit = int64_t(1) << 40;
+  __int128 last = 0, packed = 1;
   for (size_t d = tensor.shape.size(); d-- > 0;) {
     int64_t size = tensor.shape[d].evaluateInteger({});
-    int64_t stride =
+    __int128 stride =
         tensor.strides.empty() ? packed : tensor.strides[d].evaluateInteger({});
     if (size <= 0)
       return 1;
-    last += (size - 1) * stride;
-    packed *= size;
+    if (size > kLimit || stride < 0 || stride > kLimit)
+      fail(FA4_RUNTIME_BAD_MANIFEST, program.manifest.name + ": tensor '" +
+                                         tensor.name +
+                                         "' has a size or stride that is not "
+                                         "from 0 to 2^40");
+    last = std::min<__int128>(last + (size - 1) * stride, kLimit);
+    packed = std::min<__int128>(packed * size, kLimit);
   }
-  return uint64_t(std::max<int64_t>(last, 0) + 1) * tensor.dtype->bytes;
+  return uint64_t(last + 1) * tensor.dtype->bytes;
 }
 
 /// The tensor that has a recorded address in it: one that the caller gives

@@ -68,6 +68,9 @@ struct Arguments {
   std::vector<Number> scalars;
   std::vector<bool> isGiven; ///< Of the scalars.
   uint64_t workspace = 0, workspaceBytes = 0;
+  /// Whether the driver is asked what is at the addresses. While a graph is
+  /// captured it does not know what the graph will allocate.
+  bool isMemoryChecked = true;
 };
 
 } // namespace fa4::runtime
@@ -84,7 +87,7 @@ struct Fa4RuntimeProgram {
   void configure(fa4::runtime::Kernel &kernel, int64_t dynamicShared,
                  int64_t clusterSize);
   std::shared_ptr<const Fa4RuntimeCall>
-  findOrPrepare(const fa4::runtime::Arguments &arguments, void *stream);
+  findOrPrepare(fa4::runtime::Arguments arguments, void *stream);
 
   const fa4::runtime::Manifest manifest;
   const fa4::runtime::Driver &driver;

@@ -150,7 +150,7 @@ static std::string makeKey(const Arguments &arguments, void *stream) {
 }
 
 std::shared_ptr<const Fa4RuntimeCall>
-Fa4RuntimeProgram::findOrPrepare(const Arguments &arguments, void *stream) {
+Fa4RuntimeProgram::findOrPrepare(Arguments arguments, void *stream) {
   constexpr size_t kMaxKept = 64;
   bool ownsMemory = hasWorkspaces && !arguments.workspace;
   std::string key = makeKey(arguments, ownsMemory ? stream : nullptr);
@@ -165,6 +165,11 @@ Fa4RuntimeProgram::findOrPrepare(const Arguments &arguments, void *stream) {
       return known->call;
     }
   }
+  // 0 is CU_STREAM_CAPTURE_STATUS_NONE.
+  int capturing = 0;
+  if (stream && driver.streamIsCapturing &&
+      driver.streamIsCapturing(static_cast<CUstream>(stream), &capturing) == 0)
+    arguments.isMemoryChecked = capturing == 0;
   auto made = std::make_shared<const Fa4RuntimeCall>(*this, arguments);
   // Destroyed when the lock is free again.
   std::shared_ptr<const Fa4RuntimeCall> dropped;

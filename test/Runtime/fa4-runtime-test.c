@@ -332,6 +332,11 @@ static void testHost(void) {
   fa4RuntimeHostFree(memory, NULL);
   show("bad", fa4RuntimeHostTakeError(&message));
   show("forgotten", fa4RuntimeHostTakeError(&message));
+  // The driver does not know memory that a graph will allocate.
+  launchFromHost(40, 0x7000000000, (void *)0x9);
+  show("captured", fa4RuntimeHostTakeError(&message));
+  launchFromHost(40, 0x7000000010, (void *)0x7);
+  show("not captured", fa4RuntimeHostTakeError(&message));
   static Fa4RuntimeHostKernel other;
   other = hostKernel;
   other.arguments = "a:bf16:2,b:f32:1";
