@@ -4,6 +4,7 @@
 """The commands that the documentation tells its reader to run: they succeed as they
 are written, with what a new user's shell has, and leave files in build/ only."""
 
+import functools
 import os
 import re
 import shlex
@@ -77,6 +78,11 @@ def commands(block):
                 yield words
 
 
+@functools.cache
+def help_of(program):
+    return subprocess.run([program, "--help"], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL).stdout
+
+
 @pytest.mark.parametrize(
     "block", [b for b in BLOCKS if b.not_run and not b.page.is_relative_to(ROOT / "docs" / "reference")], ids=str
 )
@@ -89,9 +95,7 @@ def test_commands_that_are_not_run_exist(block):
         assert program.exists(), f"{block}: no {words[0]}"
         if not words[0].startswith(("bench/", "./bench/", "./scripts/")):
             continue
-        help_text = subprocess.run(
-            [program, "--help"], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL
-        ).stdout
+        help_text = help_of(program)
         for option in (word.split("=")[0] for word in words[1:] if word.startswith("--")):
             assert option in help_text, f"{block}: {words[0]} --help has no {option}"
 

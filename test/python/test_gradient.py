@@ -87,7 +87,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.turns(2)
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", CASES)
 def test_gradient(name, tmp_path):
     CASES[name].run(tmp_path / "kernels", seeds=(0, 1))

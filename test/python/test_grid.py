@@ -45,7 +45,7 @@ def compiled(op, folder):
 
 @needs_compiler
 @needs_simulator
-@pytest.mark.turns(3)
+@pytest.mark.turns(4)
 @pytest.mark.parametrize(
     "case",
     [

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(
 SPILL = {"mask-blocks", "score-a capture", "score-constant", "score-of the key only"}
 
 
-@pytest.mark.turns(3)
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("name", CASES)
 def test_form(name, tmp_path):
     program = Program(**(DEFAULT | CASES[name]))

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 KERNELS = {kernel.name: kernel for kernel in passes.kernels()}
 
 
-@pytest.mark.turns(2)
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", QUICK)
 def test_kernel(name, tmp_path):
     outcomes = passes.run_kernel(KERNELS[name], passes.quick(QUICK.index(name)), drawn=1, seed=0, folder=tmp_path)

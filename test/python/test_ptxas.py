@@ -52,7 +52,7 @@ def test_chips_take_turns():
 
 @needs_ptxas
 @pytest.mark.skipif(not COMPILER, reason="needs fa4-compile")
-@pytest.mark.turns(3)
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("op, chip", [
     pytest.param(op, chip, id=f"{op.name}-{chip}", marks=[] if is_turn else pytest.mark.many)
     for op, chip, is_turn in ops_and_chips()

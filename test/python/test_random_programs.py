@@ -248,8 +248,10 @@ def run_one(number, tmp_path):
 @needs_tools
 @needs_reduce
 def test_fault_of_the_compiler(faulty, tmp_path):
-    """It stops at a tanh in a score_mod on memrefs."""
-    faulty("fa4-compile", "grep -q math.tanh \"$1\" && grep -q memref \"$1\" && { echo error: injected >&2; exit 1; }")
+    """It stops at a tanh in a score_mod on memrefs, and in another way at everything
+    else, sooner than the compiler would compile it."""
+    faulty("fa4-compile", "grep -q math.tanh \"$1\" && grep -q memref \"$1\" && { echo error: injected >&2; exit 1; }\n"
+           "echo error: other >&2; exit 1")
     number = first(lambda p, flaw: not flaw and "tanh" in repr(p.score) and p.kind == "memref" and p.mask and p.captures)
     result, place = run_one(number, tmp_path)
     assert result.error == "compile: error: injected" and not result.verified
