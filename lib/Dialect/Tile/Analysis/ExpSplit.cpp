@@ -80,9 +80,10 @@ static ExpBounds resourceBounds(const TargetDescription &target,
 }
 
 /// Returns the cycles of one trip around the dependence cycle of one tile, per
-/// iteration.
-static double recurrenceBound(const TargetDescription &target,
-                              const RowWork &work, unsigned pairs) {
+/// iteration, if the threads' work takes `stretch` times as long as it would
+/// alone.
+static double tripCycles(const TargetDescription &target, const RowWork &work,
+                         unsigned pairs, double stretch) {
   const Recurrence &cycle = *work.recurrence;
   unsigned fragments = work.columns / kExpFragmentColumns;
   unsigned lead = cycle.leadFragments ? std::min(cycle.leadFragments, fragments)
@@ -93,7 +94,7 @@ static double recurrenceBound(const TargetDescription &target,
       fragments > 1 ? double(pairs) * leadWithPairs / (fragments - 1) : 0;
 
   auto cyclesOf = [&](const PipeWork &part) {
-    return resourceBounds(target, part, work.rows).largest();
+    return stretch * resourceBounds(target, part, work.rows).largest();
   };
   auto elementwise = [&](unsigned count, double emulated) {
     PipeWork part = work.elementwise.scaled(double(count) / fragments);
@@ -110,6 +111,32 @@ static double recurrenceBound(const TargetDescription &target,
   return trip / std::max(1u, cycle.distance);
 }
 
+/// Returns the cycles of an iteration where tiles meet on the pipes: the others
+/// have work of `busy` cycles an iteration on the busiest one, so that in an
+/// iteration of T cycles a tile gets the part 1 - busy / T of the pipe and its
+/// work takes T / (T - busy) times as long. This T is where the trip that is
+/// stretched so takes T itself. The longer an iteration, the less the
+/// trip is stretched, so there is one such T. For example, work of 900 cycles a
+/// tile on the MUFU, 650 cycles of MMAs and latencies, and two tiles: alone, a
+/// trip takes 1550 cycles. At T = 2140 the other tile has 42% of the MUFU, the
+/// work takes 1.73 times as long, and the trip 2204 cycles; at T = 2173, 1.71
+/// and 2186: T is 2182.
+static double contendedCycles(const TargetDescription &target,
+                              const RowWork &work, unsigned pairs, double busy,
+                              double least) {
+  auto trip = [&](double cycles) {
+    return tripCycles(target, work, pairs, cycles / (cycles - busy));
+  };
+  double most = least;
+  while (trip(most) > most)
+    most *= 2;
+  while (most - least > 0.5) {
+    double middle = (least + most) / 2;
+    (trip(middle) > middle ? least : most) = middle;
+  }
+  return most;
+}
+
 ExpBounds computeExpBounds(const TargetDescription &target, const RowWork &work,
                            unsigned pairs) {
   PipeWork all = work.before;
@@ -117,9 +144,15 @@ ExpBounds computeExpBounds(const TargetDescription &target, const RowWork &work,
   all += work.beside;
   all += emulatedPairCost(work.degree).scaled(pairs);
   ExpBounds bounds = resourceBounds(target, all, work.rows * work.tiles);
+  double pipes = bounds.largest();
   bounds.mma = work.mmaCycles;
   if (work.recurrence)
-    bounds.recurrence = recurrenceBound(target, work, pairs);
+    bounds.recurrence = tripCycles(target, work, pairs, /*stretch=*/1);
+  bounds.contended = bounds.largest();
+  if (work.recurrence && work.tiles > 1)
+    bounds.contended = contendedCycles(target, work, pairs,
+                                       pipes * (work.tiles - 1) / work.tiles,
+                                       bounds.contended);
   return bounds;
 }
 
@@ -145,15 +178,15 @@ double ExpBounds::largest() const { return this->*largestBound(*this).second; }
 
 StringRef ExpBounds::limiter() const { return largestBound(*this).first; }
 
-/// Returns the least number of emulated pairs whose largest bound is minimal,
-/// up to kRatePrecision.
+/// Returns the least number of emulated pairs with which an iteration takes the
+/// fewest cycles, up to kRatePrecision.
 static unsigned choosePairs(const TargetDescription &target,
                             const RowWork &work) {
   SmallVector<double> bounds;
   unsigned end =
       std::min(emulatablePairs(work), work.columns / 2 / kExpShareLimit);
   for (unsigned pairs = 0; pairs <= end; ++pairs)
-    bounds.push_back(computeExpBounds(target, work, pairs).largest());
+    bounds.push_back(computeExpBounds(target, work, pairs).contended);
   double least = *min_element(bounds);
   const double *first = find_if(bounds, [&](double bound) {
     return bound <= least * (1 + kRatePrecision);
@@ -220,6 +253,8 @@ void ExpSplit::print(raw_ostream &os) const {
                     none.*bound.second, chosen.*bound.second);
   os << formatv("  {0,-14} {1,8:F0} {2,8:F0}\n", "largest", none.largest(),
                 chosen.largest());
+  os << formatv("  {0,-14} {1,8:F0} {2,8:F0}\n", "pipes shared", none.contended,
+                chosen.contended);
   os << formatv("bound by: {0}, then {1}\n", none.limiter(), chosen.limiter());
 }
 

@@ -17,6 +17,10 @@
 //     MMA that consumes its present result has, so one trip around this cycle,
 //     during which this tile has the pipes to itself, takes at most one
 //     iteration per buffer of the input.
+// The share is chosen by an estimate that is no bound: tiles do not have the
+// pipes to themselves, and one's trip takes the longer the more the others have
+// to do there (ExpBounds::contended). On kernels whose trip is longer than all
+// work, the clock of fa4-sim finds periods within 10% of it.
 //
 // The model leaves out: latencies but those named in Recurrence (of arithmetic,
 // TMEM loads and stores, and shuffles), the competition of warps for issue
@@ -45,9 +49,9 @@ inline constexpr unsigned kExpFragmentColumns = 32;
 
 /// At most one pair in this many is emulated, unless an option asks for more.
 /// The model has no bound for registers, of which each pair in flight takes
-/// about ten: with 46 of 128 exponentials emulated ptxas 13.0 and 13.5 spill
-/// some kernels at 192 registers, with 32 they spill none that was tried.
-inline constexpr unsigned kExpShareLimit = 4;
+/// about ten: with 42 of 128 exponentials emulated ptxas 13.0 spills no kernel
+/// that it does not spill with 32, with 46 it does.
+inline constexpr unsigned kExpShareLimit = 3;
 
 /// The relative precision to which the rates in the tables are known (measured:
 /// 15.93 for 16). A larger share that gains less than this is not worth its
@@ -130,6 +134,9 @@ struct ExpBounds {
   double issue = 0;
   double tmem = 0;
   double recurrence = 0;
+  /// What an iteration takes if the tiles share the pipes; at least the largest
+  /// bound.
+  double contended = 0;
 
   double largest() const;
   /// Returns the name of the largest bound, the first of equal ones.
@@ -171,11 +178,12 @@ ExpBounds computeExpBounds(const TargetDescription &target, const RowWork &work,
 /// has nothing else to do and the consumer works on the other fragments.
 unsigned emulatablePairs(const RowWork &work);
 
-/// The least number of emulated pairs whose largest bound is the least possible
-/// up to kRatePrecision, or `pairs` if given; spread evenly over the pairs that
-/// may be emulated. 0 where the MMAs bound already, up to that precision.
-/// Fails if the columns are not whole fragments, if there are no rows or tiles,
-/// or if more pairs are asked for than may be emulated.
+/// The least number of emulated pairs with which an iteration takes the fewest
+/// cycles (ExpBounds::contended) up to kRatePrecision, or `pairs` if given;
+/// spread evenly over the pairs that may be emulated. 0 where the MMAs bound
+/// already, up to that precision. Fails if the columns are not whole fragments,
+/// if there are no rows or tiles, or if more pairs are asked for than may be
+/// emulated.
 llvm::Expected<ExpSplit>
 computeExpSplit(const TargetDescription &target, const RowWork &work,
                 std::optional<unsigned> pairs = std::nullopt);
