@@ -13,14 +13,14 @@
 // RUN: not %mlir_opt %s --pass-pipeline='builtin.module(attn-to-nvvm{to=til})' 2>&1 | FileCheck %s --check-prefix=ERROR
 
 // CHECK: module {
-// CHECK: gpu.binary @causal_kernel  [#gpu.object<#nvvm.target<chip = "sm_100a", features = "+ptx90">
+// CHECK: gpu.binary @causal_kernel  [#gpu.object<#nvvm.target<O = 1, chip = "sm_100a", features = "+ptx90">
 // CHECK-SAME: properties = {fa4.arguments = ["q", "k", "v", "out"], fa4.manifest = "{{.*}}causal_kernel.ptx
 // CHECK-SAME: #gpu.kernel_metadata<"causal_kernel"
 // CHECK: func.func @causal(
 // CHECK: tile.launch @causal_kernel
 // CHECK-NOT: llvm.
 
-// CHIP: gpu.binary @causal_kernel  [#gpu.object<#nvvm.target<chip = "sm_103a"
+// CHIP: gpu.binary @causal_kernel  [#gpu.object<#nvvm.target<O = 1, chip = "sm_103a"
 // CHIP-SAME: .target sm_103a
 
 // CPU: linalg.generic

@@ -30,7 +30,6 @@
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/Transforms/InstCombine/InstCombine.h"
 #include <mutex>
 
 using namespace mlir;
@@ -259,28 +258,6 @@ static std::unique_ptr<llvm::Module> translate(ModuleOp module,
   return translated;
 }
 
-namespace {
-
-/// `instcombine` for functions in which control flow joins vectors; see
-/// kernelPasses.
-struct CombineVectorPhis : llvm::PassInfoMixin<CombineVectorPhis> {
-  llvm::PreservedAnalyses run(llvm::Function &function,
-                              llvm::FunctionAnalysisManager &analyses) {
-    bool joinsVectors = llvm::any_of(function, [](llvm::BasicBlock &block) {
-      return llvm::any_of(block.phis(), [](llvm::PHINode &phi) {
-        return phi.getType()->isVectorTy();
-      });
-    });
-    if (!joinsVectors)
-      return llvm::PreservedAnalyses::all();
-    llvm::InstCombineOptions options;
-    options.setVerifyFixpoint(false);
-    return llvm::InstCombinePass(options).run(function, analyses);
-  }
-};
-
-} // namespace
-
 /// Runs the passes. Returns false and sets `reason` if `passes` is not a valid
 /// pipeline.
 static bool optimize(llvm::Module &module, llvm::TargetMachine &machine,
@@ -290,14 +267,6 @@ static bool optimize(llvm::Module &module, llvm::TargetMachine &machine,
   llvm::CGSCCAnalysisManager sccs;
   llvm::ModuleAnalysisManager modules;
   llvm::PassBuilder builder(&machine);
-  builder.registerPipelineParsingCallback(
-      [](StringRef name, llvm::FunctionPassManager &passes,
-         ArrayRef<llvm::PassBuilder::PipelineElement>) {
-        if (name != "combine-vector-phis")
-          return false;
-        passes.addPass(CombineVectorPhis());
-        return true;
-      });
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(sccs);
   builder.registerFunctionAnalyses(functions);

@@ -2,7 +2,7 @@
 //
 // REQUIRES: ptxas
 // RUN: fa4-opt %s --nvvm-to-binary=format=cubin | FileCheck %s
-// CHECK: gpu.binary @fill  [#gpu.object<#nvvm.target<chip = "sm_100a", {{.*}}, bin = "\7FELF
+// CHECK: gpu.binary @fill  [#gpu.object<#nvvm.target<O = 1, chip = "sm_100a", {{.*}}, bin = "\7FELF
 llvm.func @fill(%p: !llvm.ptr<1>, %x: i32) attributes {nvvm.kernel} {
   llvm.store %x, %p : i32, !llvm.ptr<1>
   llvm.return

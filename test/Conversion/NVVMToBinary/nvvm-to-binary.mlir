@@ -9,7 +9,7 @@
 // CHECK-NOT: addr_space = 3
 // CHECK: llvm.func @host()
 // CHECK: llvm.func @both
-// CHECK: gpu.binary @fill  [#gpu.object<#nvvm.target<chip = "sm_100a", features = "+ptx90">, kernels = <[#gpu.kernel_metadata<"fill", !llvm.func<void (ptr<1>, i32)>>]>
+// CHECK: gpu.binary @fill  [#gpu.object<#nvvm.target<O = 1, chip = "sm_100a", features = "+ptx90">, kernels = <[#gpu.kernel_metadata<"fill", !llvm.func<void (ptr<1>, i32)>>]>
 // CHECK-SAME: .visible .entry fill(
 // CHECK-NOT: .entry copy
 // CHECK-NOT: host
@@ -18,7 +18,7 @@
 // CHECK-SAME: .visible .entry copy(
 // CHECK-NOT: llvm.func @fill
 
-// CHIP: #nvvm.target<chip = "sm_90a"
+// CHIP: #nvvm.target<O = 1, chip = "sm_90a"
 // CHIP-SAME: .target sm_90a
 module attributes {dlti.dl_spec = #dlti.dl_spec<index = 64 : i32>, llvm.target_triple = "nvptx64-nvidia-cuda"} {
   llvm.mlir.global external @memory() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<0 x i8>

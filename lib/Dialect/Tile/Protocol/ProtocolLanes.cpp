@@ -266,12 +266,16 @@ LogicalResult fa4::tile::completeLaneCommits(ProtocolModel &model,
 
 Region *fa4::tile::findBranch(ReadOp read) {
   Region *user = nullptr;
-  llvm::SetVector<Operation *> users(read->user_begin(), read->user_end());
-  for (size_t i = 0; i < users.size(); ++i) {
-    Operation *op = users[i];
+  SmallVector<Operation *> users(read->getUsers());
+  llvm::SmallPtrSet<Operation *, 16> followed;
+  // Depth first: most values soon come to an operation that answers no.
+  while (!users.empty()) {
+    Operation *op = users.pop_back_val();
+    if (!followed.insert(op).second)
+      continue;
     if (op->getBlock() == read->getBlock() && op->getNumRegions() == 0 &&
         isPure(op)) {
-      users.insert(op->user_begin(), op->user_end());
+      users.append(op->user_begin(), op->user_end());
       continue;
     }
     while (op->getParentOp() && !isa<scf::IfOp>(op->getParentOp()))
@@ -298,13 +302,15 @@ std::optional<std::pair<Value, bool>> fa4::tile::findSelection(ReadOp read) {
   llvm::SmallPtrSet<Operation *, 16> followed;
   for (OpOperand &use : read->getUses())
     uses.push_back(&use);
-  for (size_t i = 0; i < uses.size(); ++i) {
-    Operation *op = uses[i]->getOwner();
+  // Depth first: most values soon come to an operation that answers no.
+  while (!uses.empty()) {
+    OpOperand *use = uses.pop_back_val();
+    Operation *op = use->getOwner();
     auto select = dyn_cast<arith::SelectOp>(op);
-    if (select && uses[i]->getOperandNumber() != 0 &&
+    if (select && use->getOperandNumber() != 0 &&
         !isa<VectorType>(select.getCondition().getType())) {
       std::pair<Value, bool> side(select.getCondition(),
-                                  uses[i]->getOperandNumber() == 1);
+                                  use->getOperandNumber() == 1);
       if (result.value_or(side) != side)
         return std::nullopt;
       result = side;

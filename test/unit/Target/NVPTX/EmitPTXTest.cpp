@@ -97,33 +97,6 @@ TEST(EmitPTX, Options) {
             "the NVPTX back end knows no feature 'ptx90'\n");
 }
 
-/// A pair of numbers, or zeros, of which words of halves are made.
-const char *const kJoin = R"(
-llvm.func @join(%p: !llvm.ptr<1>, %x: vector<2xf32>, %c: i1) attributes {nvvm.kernel} {
-  %zero = llvm.mlir.constant(dense<0.0> : vector<2xf32>) : vector<2xf32>
-  llvm.cond_br %c, ^bb1, ^bb2(%zero : vector<2xf32>)
-^bb1:
-  llvm.store volatile %x, %p : vector<2xf32>, !llvm.ptr<1>
-  %0 = llvm.load volatile %p : !llvm.ptr<1> -> vector<2xf32>
-  llvm.br ^bb2(%0 : vector<2xf32>)
-^bb2(%1: vector<2xf32>):
-  %2 = llvm.fptrunc %1 : vector<2xf32> to vector<2xbf16>
-  %3 = llvm.bitcast %2 : vector<2xbf16> to i32
-  llvm.store volatile %3, %p : i32, !llvm.ptr<1>
-  llvm.return
-})";
-
-/// The join of a word takes half the registers of the join of a pair.
-TEST(EmitPTX, JoinsWordsOfHalves) {
-  std::string llvmIR;
-  llvm::raw_string_ostream stream(llvmIR);
-  EmitPTXOptions options;
-  options.llvmIR = &stream;
-  emit(kJoin, options);
-  EXPECT_NE(llvmIR.find("phi i32"), std::string::npos) << llvmIR;
-  EXPECT_EQ(llvmIR.find("phi <2 x float>"), std::string::npos) << llvmIR;
-}
-
 /// Comparisons of 16-bit floats as such and of bf16 extended to f32, which
 /// instcombine narrows again.
 const char *const kHalf = R"(
