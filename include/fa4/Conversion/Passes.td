@@ -283,7 +283,7 @@ def NVVMToBinary : FA4_Pass<"nvvm-to-binary", "::mlir::ModuleOp"> {
     After, in short:
 
     ```
-    gpu.binary @fill [#gpu.object<#nvvm.target<chip = "sm_100a", features = "+ptx90">,
+    gpu.binary @fill [#gpu.object<#nvvm.target<O = 1, chip = "sm_100a", features = "+ptx90">,
       kernels = <[#gpu.kernel_metadata<"fill", ...>]>, assembly = "...">]
     ```
   }];
