@@ -264,6 +264,22 @@ def test_faults_of_turns_are_found(fault, tmp_path):
         gpu.simulate(launches, given, RESULTS, seeds=(0, 3), options=["--threads", "2", "--max-instructions", limit])
 
 
+@pytest.mark.turns(2)
+@pytest.mark.parametrize("fault", [WAIT, r"\n[^\n]*cp\.async\.bulk\.wait_group\s+1;(?=[^}]*?red\.release)"], ids=["no wait", "not complete"])
+def test_faults_of_parts_are_found(fault, tmp_path):
+    """Sums of 128 columns are added in parts, each in a turn of its own."""
+    form = Gradient(head_dim=128, mask=Mask.causal(BR), sizes=Sizes(1, 256, 256), static=HEADS, deterministic=True)
+    launches = gpu.compile_launches(form.mlir(), tmp_path)
+    main = tmp_path / "gradient_kernel.ptx"
+    text = main.read_text()
+    assert len(re.findall(WAIT, text)) == 4
+    faulty, count = re.subn(fault, "", text, count=1)
+    assert count == 1
+    main.write_text(faulty)
+    with pytest.raises(gpu.SimulationError, match=UNORDERED):
+        gpu.simulate(launches, form.draw(np.random.default_rng(0)), RESULTS, seeds=(0, 3), options=["--threads", "2"])
+
+
 @pytest.mark.parametrize("kernel", ["preprocess_kernel", "kernel", "postprocess_kernel"])
 def test_launches_wait_for_earlier_ones(kernel, tmp_path):
     """All launches may begin early: one that does not wait is found at its first access to global memory."""

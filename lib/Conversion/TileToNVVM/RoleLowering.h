@@ -135,8 +135,21 @@ private:
   void waitForStores(bool read, int64_t pending);
 
   // Turns.cpp: an order among CTAs.
+  /// A turn that the role has, or the parts of one.
+  struct Turn {
+    AwaitTurnOp op;
+    mlir::Value number;
+    llvm::SmallVector<mlir::Value> place; ///< Indices, i32.
+    int64_t part = 0;                     ///< The next one that is added.
+  };
   mlir::LogicalResult lowerAwaitTurn(AwaitTurnOp op);
   mlir::LogicalResult lowerPassTurn(PassTurnOp op);
+  /// Before and behind an addition in a turn that has several parts.
+  void beginPart(ReduceAddOp op);
+  void endPart(ReduceAddOp op);
+  mlir::Value counterOf(const Turn &turn, int64_t part);
+  void awaitPart(const Turn &turn, int64_t part);
+  void passPart(const Turn &turn, int64_t part);
 
   // Mma.cpp
   struct MatrixOperand;
@@ -210,6 +223,7 @@ private:
   bool loadsPending = false, storesPending = false;
   llvm::DenseSet<mlir::Value> pendingValues;
   bool stores = false;
+  llvm::DenseMap<mlir::Value, Turn> turns;
 };
 
 } // namespace fa4::tile

@@ -84,11 +84,14 @@ LogicalResult RoleLowering::lowerStore(Operation *op, Value tile,
     return op->emitOpError(
         "must store the whole tile of a channel in shared memory (smem)");
   Value map = argument(signature.mapParameter(op));
+  auto add = dyn_cast<ReduceAddOp>(op);
+  if (add)
+    beginPart(add);
   for (int64_t box = 0; box < buffer.boxes(); ++box) {
     Value source =
         stagePointer(buffer, handle->second.stage, box * buffer.boxBytes());
     SmallVector<Value> at = coordinates(op, indices, box);
-    if (isa<ReduceAddOp>(op))
+    if (add)
       NVVM::CpAsyncBulkTensorReduceOp::create(
           builder, loc, map, source, NVVM::TMAReduxKind::ADD,
           NVVM::TMAStoreMode::TILE, at, /*l2CacheHint=*/Value());
@@ -99,6 +102,8 @@ LogicalResult RoleLowering::lowerStore(Operation *op, Value tile,
   }
   NVVM::CpAsyncBulkCommitGroupOp::create(builder, loc);
   stores = true;
+  if (add)
+    endPart(add);
   return success();
 }
 

@@ -38,15 +38,31 @@ LogicalResult RoleLowering::lowerAwaitTurn(AwaitTurnOp op) {
       isDescending
           ? arith::SubIOp::create(builder, loc, i32Of(op.getLast()), tile)
           : arith::SubIOp::create(builder, loc, tile, i32Of(op.getFirst()));
-  SmallVector<Value> indices = llvm::map_to_vector(op.getIndices(), i32Of);
-  Value place =
-      globalPointer(cast<BlockArgument>(op.getTurns()).getArgNumber(), indices);
-  mapping.map(op.getTurn(), place);
+  Turn &turn = turns[op.getTurn()];
+  turn = {op, number, llvm::map_to_vector(op.getIndices(), i32Of)};
+  if (op.getParts() == 1)
+    awaitPart(turn, 0);
+  return success();
+}
+
+/// The parts of a turn are counted one behind the other.
+Value RoleLowering::counterOf(const Turn &turn, int64_t part) {
+  SmallVector<Value> indices = turn.place;
+  if (part != 0)
+    indices.back() =
+        arith::AddIOp::create(builder, loc, indices.back(), constant(part));
+  AwaitTurnOp op = turn.op;
+  return globalPointer(cast<BlockArgument>(op.getTurns()).getArgNumber(),
+                       indices);
+}
+
+void RoleLowering::awaitPart(const Turn &turn, int64_t part) {
+  Value counter = counterOf(turn, part), number = turn.number;
   scf::WhileOp::create(
       builder, loc, TypeRange(), ValueRange(),
       [&](OpBuilder &builder, Location loc, ValueRange) {
         Value passed = LLVM::LoadOp::create(
-            builder, loc, builder.getI32Type(), place, /*alignment=*/4,
+            builder, loc, builder.getI32Type(), counter, /*alignment=*/4,
             /*isVolatile=*/false, /*isNonTemporal=*/false,
             /*isInvariant=*/false, /*isInvariantGroup=*/false,
             LLVM::AtomicOrdering::acquire, kDeviceScope);
@@ -57,19 +73,42 @@ LogicalResult RoleLowering::lowerAwaitTurn(AwaitTurnOp op) {
       [&](OpBuilder &builder, Location loc, ValueRange) {
         scf::YieldOp::create(builder, loc);
       });
+}
+
+void RoleLowering::beginPart(ReduceAddOp op) {
+  auto turn = turns.find(op.getTurn());
+  if (turn != turns.end() && turn->second.op.getParts() != 1)
+    awaitPart(turn->second, turn->second.part);
+}
+
+/// While a part is added, the one before it ends.
+void RoleLowering::endPart(ReduceAddOp op) {
+  auto turn = turns.find(op.getTurn());
+  if (turn == turns.end() || turn->second.op.getParts() == 1)
+    return;
+  int64_t part = turn->second.part++;
+  if (part == 0)
+    return;
+  waitForStores(/*read=*/false, /*pending=*/1);
+  passPart(turn->second, part - 1);
+}
+
+LogicalResult RoleLowering::lowerPassTurn(PassTurnOp op) {
+  waitForStores(/*read=*/false, /*pending=*/0);
+  const Turn &turn = turns.find(op.getTurn())->second;
+  AwaitTurnOp await = turn.op;
+  passPart(turn, await.getParts() - 1);
   return success();
 }
 
 /// Inline assembly, because LLVM 22 makes a relaxed `atom` without a fence of
 /// an `atomicrmw` with release.
-LogicalResult RoleLowering::lowerPassTurn(PassTurnOp op) {
-  waitForStores(/*read=*/false, /*pending=*/0);
+void RoleLowering::passPart(const Turn &turn, int64_t part) {
   LLVM::InlineAsmOp::create(
       builder, loc, /*resultTypes=*/TypeRange(),
-      ValueRange{mapping.lookup(op.getTurn()), constant(1)},
+      ValueRange{counterOf(turn, part), constant(1)},
       "red.release.gpu.global.add.u32 [$0], $1;", "l,r,~{memory}",
       /*has_side_effects=*/true, /*is_align_stack=*/false,
       LLVM::TailCallKind::None, /*asm_dialect=*/LLVM::AsmDialectAttr(),
       /*operand_attrs=*/ArrayAttr());
-  return success();
 }

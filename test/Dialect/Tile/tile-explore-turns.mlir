@@ -232,3 +232,60 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], t
     tile.reduce_add %v, %y[%row, %c0] : vector<128x64xf32>, memref<?x64xf32>
   }
 }
+
+// -----
+
+// Parts that are counted one behind the other, and at the next place.
+tile.kernel @k(%y: memref<?x128xf32> {tile.name = "y", tile.dims = ["K", "128"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["align(K, 128)"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x128xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %last parts(2) : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x128xf32>
+    tile.reduce_add %v, %y[%row, %c64] in_turn(%turn) : vector<128x64xf32>, memref<?x128xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+
+tile.kernel @k(%y: memref<?x128xf32> {tile.name = "y", tile.dims = ["K", "128"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["align(K, 128)"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x128xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    // expected-error@+1 {{counts a part of its turn at}}
+    %turn = tile.await_turn %turns[%j] of %i in %c0 to %last parts(2) : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x128xf32>
+    tile.reduce_add %v, %y[%row, %c64] in_turn(%turn) : vector<128x64xf32>, memref<?x128xf32>
+    tile.pass_turn %turn
+  }
+}

@@ -772,3 +772,146 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], t
     tile.pass_turn %turn
   }
 }
+
+// -----
+
+// Two parts, of which the second one is counted at the next element: rows come in blocks of 128.
+tile.kernel @k(%y: memref<?x128xf32> {tile.name = "y", tile.dims = ["K", "128"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["align(K, 128)"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x128xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %last parts(2) : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x128xf32>
+    tile.reduce_add %v, %y[%row, %c64] in_turn(%turn) : vector<128x64xf32>, memref<?x128xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+// There is no element between the places.
+tile.kernel @k(%y: memref<?x128xf32> {tile.name = "y", tile.dims = ["K", "128"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["align(K, 128)"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x128xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    // expected-error@+1 {{takes turns of which it is not shown that they come: a part of a turn may be counted where one at another place is}}
+    %turn = tile.await_turn %turns[%j] of %i in %c0 to %last parts(2) : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x128xf32>
+    tile.reduce_add %v, %y[%row, %c64] in_turn(%turn) : vector<128x64xf32>, memref<?x128xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+// The last block may be one row.
+tile.kernel @k(%y: memref<?x128xf32> {tile.name = "y", tile.dims = ["K", "128"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["K"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x128xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    // expected-error@+1 {{takes turns of which it is not shown that they come: a place may be outside of the tensor that counts turns}}
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %last parts(2) : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x128xf32>
+    tile.reduce_add %v, %y[%row, %c64] in_turn(%turn) : vector<128x64xf32>, memref<?x128xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+
+tile.kernel @k(%y: memref<?x128xf32> {tile.name = "y", tile.dims = ["K", "128"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["align(K, 128)"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x128xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    // expected-error@+1 {{has 1 tile.reduce_add in its turn, but parts(2): each part is one of them}}
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %last parts(2) : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x128xf32>
+    tile.pass_turn %turn
+  }
+}
+
+// -----
+
+
+tile.kernel @k(%y: memref<?x128xf32> {tile.name = "y", tile.dims = ["K", "128"], tile.output = "ordered"},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["align(K, 128)"]},
+               %x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %k = memref.dim %y, %c0 : memref<?x128xf32>
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x64xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %row = arith.muli %j, %c128 : index
+    %turn = tile.await_turn %turns[%row] of %i in %c0 to %last parts(2) : memref<?xi32>
+    tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x128xf32>
+    // expected-error@+1 {{is a part of a turn, and may add to what another part adds to: parts differ in a constant index, by a tile at least}}
+    tile.reduce_add %v, %y[%row, %c32] in_turn(%turn) : vector<128x64xf32>, memref<?x128xf32>
+    tile.pass_turn %turn
+  }
+}

@@ -120,6 +120,7 @@ private:
   llvm::DenseMap<Value, TypedAttr> inputs, known;
   Stop reason = Stop::No;
   std::map<PlaceKey, Place> places;
+  std::map<PlaceKey, PlaceKey> counters; ///< The place of each that is counted.
   llvm::DenseMap<Operation *, PlaceKey> open; ///< Turns that are being taken.
   std::vector<Box> boxes;
 };
@@ -225,7 +226,8 @@ Stop TurnRun::await(AwaitTurnOp op) {
         sizeNamed(kernel.getDimName(key.argument, dim));
     if (!size)
       return Stop::Unknown;
-    if (index < 0 || index >= *size)
+    bool isLast = dim + 1 == key.indices.size();
+    if (index < 0 || index + (isLast ? int64_t(op.getParts()) - 1 : 0) >= *size)
       return find(op, tileText() + " takes a turn at " + text(key) +
                           ", which is outside of the tensor that counts turns");
   }
@@ -236,6 +238,12 @@ Stop TurnRun::await(AwaitTurnOp op) {
                     "the order of work tiles");
   Numbers others = coordinates;
   others.erase(others.begin() + axis);
+  for (PlaceKey counter = key;
+       counter.indices.back() < key.indices.back() + int64_t(op.getParts());
+       ++counter.indices.back())
+    if (!(counters.try_emplace(counter, key).first->second == key))
+      return find(op, tileText() + " counts a part of its turn at " +
+                          text(counter) + ", where another place counts one");
   auto [it, isNew] = places.try_emplace(key);
   Place &place = it->second;
   if (isNew) {
@@ -283,6 +291,11 @@ Stop TurnRun::add(ReduceAddOp op) {
   if (it == open.end())
     return find(op, tileText() + " adds without a turn");
   Box box{dest.getArgNumber(), {}, {}, it->second};
+  auto turn = cast<AwaitTurnOp>(await);
+  SmallVector<Operation *> parts = turn.getAdditions();
+  if (turn.getParts() > 1)
+    box.place.indices.back() +=
+        llvm::find(parts, op.getOperation()) - parts.begin();
   if (!get(op.getIndices(), box.begin))
     return reason;
   box.end = box.begin;

@@ -68,6 +68,7 @@ private:
   LogicalResult checkIntegers();
   LogicalResult checkComes(const Visit &visit);
   bool isInBounds(const Visit &visit);
+  bool arePartsApart(const Visit &visit, const Visit &other);
   bool hasPassForPlace(const Visit &visit, const Visit &other);
 
   // Visits.
@@ -546,9 +547,23 @@ bool TurnProof::isInBounds(const Visit &visit) {
   unsigned argument = cast<BlockArgument>(op.getTurns()).getArgNumber();
   return llvm::all_of(llvm::enumerate(visit.place), [&](auto index) {
     AffineSum size = sizeNamed(kernel.getDimName(argument, index.index()));
+    bool isLast = index.index() + 1 == visit.place.size();
+    AffineSum most = index.value() + AffineSum(isLast ? op.getParts() - 1 : 0);
     return integers.system.isImpossible({isMore(0, index.value())}) &&
-           integers.system.isImpossible({isAtLeast(index.value(), size)});
+           integers.system.isImpossible({isAtLeast(most, size)});
   });
+}
+
+/// Whether no part of a turn at one place is counted where a part of a turn at
+/// another place is.
+bool TurnProof::arePartsApart(const Visit &visit, const Visit &other) {
+  for (int64_t distance = 1; distance < int64_t(op.getParts()); ++distance) {
+    Visit behind = other;
+    behind.place.back() = behind.place.back() + AffineSum(distance);
+    if (!integers.system.isImpossible(isSamePlace(visit, behind)))
+      return false;
+  }
+  return true;
 }
 
 /// Whether the work tile of `other` has a pass that comes to any given place of
@@ -645,6 +660,9 @@ LogicalResult TurnProof::prove() {
   std::optional<Visit> other = makeVisit(makeCoordinates(), true);
   if (failed(understood(other)))
     return failure();
+  if (!arePartsApart(*visit, *other))
+    return fail() << "a part of a turn may be counted where one at another "
+                     "place is";
   same = isSamePlace(*visit, *other);
   for (auto [i, pair] :
        llvm::enumerate(llvm::zip(visit->coordinates, other->coordinates)))

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/IR/Tile.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -16,6 +17,56 @@ PassTurnOp AwaitTurnOp::getPass() {
     if (auto pass = dyn_cast<PassTurnOp>(user))
       return pass;
   return PassTurnOp();
+}
+
+SmallVector<Operation *> AwaitTurnOp::getAdditions() {
+  SmallVector<Operation *> additions;
+  for (Operation *user : getTurn().getUsers())
+    if (isa<ReduceAddOp>(user))
+      additions.push_back(user);
+  llvm::sort(additions, [](Operation *a, Operation *b) {
+    return a->getBlock() == b->getBlock() && a->isBeforeInBlock(b);
+  });
+  return additions;
+}
+
+/// Whether two additions are to elements of a tensor that differ in an index,
+/// which is a constant of both.
+static bool areApart(ReduceAddOp a, ReduceAddOp b) {
+  if (a.getDest() != b.getDest() || a.getTileDims() != b.getTileDims())
+    return false;
+  ArrayRef<int64_t> shape = cast<VectorType>(a.getTile().getType()).getShape();
+  if (cast<VectorType>(b.getTile().getType()).getShape() != shape)
+    return false;
+  for (auto [dim, extent] : llvm::zip(a.getTileDims(), shape)) {
+    auto x = getConstantIntValue(a.getIndices()[dim]),
+         y = getConstantIntValue(b.getIndices()[dim]);
+    if (x && y && std::abs(*x - *y) >= extent)
+      return true;
+  }
+  return false;
+}
+
+static LogicalResult verifyParts(AwaitTurnOp op) {
+  int64_t parts = op.getParts();
+  if (parts == 1)
+    return success();
+  SmallVector<Operation *> additions = op.getAdditions();
+  if (parts < 1 || parts != int64_t(additions.size()))
+    return op.emitOpError("has ")
+           << additions.size() << " tile.reduce_add in its turn, but parts("
+           << parts << "): each part is one of them";
+  for (auto [i, add] : llvm::enumerate(additions)) {
+    if (add->getBlock() != op->getBlock())
+      return add->emitOpError("is a part of a turn, and must be in the block "
+                              "of its tile.await_turn");
+    for (Operation *other : ArrayRef(additions).take_front(i))
+      if (!areApart(cast<ReduceAddOp>(add), cast<ReduceAddOp>(other)))
+        return add->emitOpError("is a part of a turn, and may add to what "
+                                "another part adds to: parts differ in a "
+                                "constant index, by a tile at least");
+  }
+  return success();
 }
 
 /// Whether `value` is a coordinate of the work tile.
@@ -58,7 +109,7 @@ LogicalResult AwaitTurnOp::verify() {
   if (pass->getBlock() != (*this)->getBlock())
     return emitOpError("has a turn that is passed on in another block, which "
                        "may run at another number of times");
-  return success();
+  return verifyParts(*this);
 }
 
 LogicalResult PassTurnOp::verify() {

@@ -64,10 +64,12 @@ static FailureOr<Fit> schedule(KernelOp kernel, const Choice &choice,
   RequiredStages required;
   for (auto &[loop, plan] : *plans)
     applyPlan(plan, required);
-  if (choice.overlapStores)
-    overlapStores(kernel, required);
   for (auto role : kernel.getBody().getOps<RoleOp>())
     tidyRole(role);
+  // A tidy role releases a value as early as it can; here it waits for the next
+  // store.
+  if (choice.overlapStores)
+    overlapStores(kernel, required);
   orderFirstLoads(kernel);
   bool isShared = chooseStages(kernel, target, required, options.maxStages);
   return Fit{isShared, countTensorColumns(kernel, target) <=

@@ -15,11 +15,13 @@
 
 #include "TileSchedule.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "fa4/Dialect/Tile/Analysis/TurnOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/Threading.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -155,8 +157,20 @@ SmallVector<int64_t> fa4::tile::getStoreParts(KernelOp kernel) {
   return sorted;
 }
 
+/// The turn in which the store adds, if it is the only one to do so.
+static AwaitTurnOp findTurn(Operation *store) {
+  auto add = dyn_cast<ReduceAddOp>(store);
+  auto turn = add && add.getTurn() ? add.getTurn().getDefiningOp<AwaitTurnOp>()
+                                   : AwaitTurnOp();
+  return turn && turn->getBlock() == store->getBlock() &&
+                 turn.getAdditions().size() == 1
+             ? turn
+             : AwaitTurnOp();
+}
+
 /// Stores the parts of a value one after another, each released behind its
-/// store.
+/// store. Of what is added in turn, the next work tile may add a part when this
+/// one has added that part.
 static void storeParts(WaitOp wait, ChannelOp channel, int64_t parts) {
   Operation *store = findStore(wait);
   VectorType type = channel.getTileType();
@@ -166,6 +180,9 @@ static void storeParts(WaitOp wait, ChannelOp channel, int64_t parts) {
                                   : cast<ReduceAddOp>(store).getTileDims();
   // The operands of a store are the tile, the destination and the indices.
   unsigned column = 2 + dims.back();
+  if (AwaitTurnOp turn = findTurn(store);
+      turn && getConstantIntValue(store->getOperand(column)))
+    turn.setParts(parts);
   for (int64_t part = 0; part < parts; ++part) {
     Value tile =
         WaitOp::create(builder, loc, type, channel.getChannel()).getValue();
@@ -214,6 +231,24 @@ static void divideStore(const ChannelUses &uses, int64_t parts) {
     storeParts(wait, channel, parts);
 }
 
+/// Leaves turns whole if there is no room to count their parts.
+static void checkTurnsInParts(KernelOp kernel) {
+  SmallVector<AwaitTurnOp> inParts;
+  kernel.walk([&](AwaitTurnOp turn) {
+    if (turn.getParts() > 1)
+      inParts.push_back(turn);
+  });
+  if (inParts.empty())
+    return;
+  uint64_t thread = llvm::get_threadid();
+  ScopedDiagnosticHandler silence(kernel.getContext(), [thread](Diagnostic &) {
+    return success(llvm::get_threadid() == thread);
+  });
+  if (failed(verifyTurns(kernel)))
+    for (AwaitTurnOp turn : inParts)
+      turn.setParts(1);
+}
+
 void fa4::tile::divideStores(KernelOp kernel, int64_t parts) {
   for (auto &[channel, uses] : collectChannelUses(kernel)) {
     int64_t boxes = countBoxes(uses), own = std::min(parts, boxes);
@@ -222,4 +257,5 @@ void fa4::tile::divideStores(KernelOp kernel, int64_t parts) {
     if (own > 1)
       divideStore(uses, own);
   }
+  checkTurnsInParts(kernel);
 }

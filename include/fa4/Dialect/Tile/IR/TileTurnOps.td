@@ -28,6 +28,10 @@ def Tile_AwaitTurnOp : Tile_Op<"await_turn", [
         tile - first    where work tiles with small coordinates come first,
         last - tile     where `#tile.order` is descending.
 
+    With `parts(n)`, n operations add in the turn, in their order each to a part of what the work tile adds, and each part has
+    a turn of its own: the next work tile adds the first part while this one adds the second. Part p is counted at the p-th element
+    behind the place along the last dimension, and the order is that of the turns. `tile-schedule` does so where it divides what is stored.
+
     `tile-verify-outputs` proves that `first` and `last` are the same for all work tiles that come to
     a place, and that each work tile between comes there once. Work tiles that have nothing to add are not counted,
     and need not come.
@@ -64,16 +68,18 @@ def Tile_AwaitTurnOp : Tile_Op<"await_turn", [
   }];
   let arguments = (ins MemRefRankOf<[I32], [1, 2, 3, 4, 5]>:$turns,
                        Variadic<Index>:$indices, Index:$tile, Index:$first,
-                       Index:$last);
+                       Index:$last, DefaultValuedAttr<I64Attr, "1">:$parts);
   let results = (outs Tile_TurnType:$turn);
   let assemblyFormat = [{
-    $turns `[` $indices `]` `of` $tile `in` $first `to` $last attr-dict
-    `:` type($turns)
+    $turns `[` $indices `]` `of` $tile `in` $first `to` $last
+    (`parts` `(` $parts^ `)`)? attr-dict `:` type($turns)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The operation that passes this turn on.
     PassTurnOp getPass();
+    /// The tile.reduce_add of this turn, in their order.
+    ::llvm::SmallVector<::mlir::Operation *> getAdditions();
     /// The axis of the grid along which `tile` is the coordinate.
     unsigned getAxis();
   }];
