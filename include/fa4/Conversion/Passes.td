@@ -316,11 +316,12 @@ def LaunchToRuntime : FA4_Pass<"launch-to-runtime", "::mlir::ModuleOp"> {
     library makes the grid, tensor maps and parameters of them as the manifest says, and
     launches the kernel on the stream, in the order of the program.
 
-    Memrefs of host code that launches kernels are in the GPU's memory: the arguments
-    that it passes on are, and each `memref.alloc` whose memory a launch uses becomes an
-    allocation there, in the stream's order, as does its `memref.dealloc`. What is neither
-    freed nor returned is freed at the end of its block. Other operations that read or
-    write such memory on the host are errors.
+    Memory that a launch uses is the GPU's. It is followed through views, calls and
+    returns: where it comes from `memref.alloc`, that becomes an allocation on the GPU, in
+    the stream's order, as does its `memref.dealloc`; where it is an argument of a
+    function that nobody in the module calls, the caller has it there. What is neither
+    freed nor returned is freed at the end of its block. Operations that read or write
+    such memory on the host are errors, and so is memory that control flow passes on.
 
     With `stream=argument` a function that launches kernels, or calls one that does, gets
     the stream as its last argument, an `!llvm.ptr` (CUstream), and passes it on. With

@@ -54,8 +54,10 @@ private:
   LogicalResult findKernels();
   LogicalResult addStreams();
   LogicalResult findDeviceMemory();
-  LogicalResult checkUses(Value buffer, Operation *origin, bool &hasOwner);
-  void addReturned(func::ReturnOp op, Value buffer);
+  LogicalResult addDeviceMemory(Value memref, Operation *user);
+  LogicalResult addOrigins(Value buffer);
+  LogicalResult addUses(Value buffer, Location origin, bool &hasOwner);
+  void addReturned(func::ReturnOp op, unsigned number);
   bool isDeviceMemory(Value buffer);
   Value getStream(Operation *op);
   LogicalResult convertLaunch(tile::LaunchOp launch);
@@ -66,7 +68,8 @@ private:
 
   llvm::StringMap<EmbeddedKernel> kernels;
   SmallVector<tile::LaunchOp> launches;
-  /// Allocations, and results of calls that return some, in the GPU's memory.
+  /// Allocations, arguments of functions, and results of calls that are in the
+  /// GPU's memory.
   llvm::SetVector<Value> deviceMemory;
 };
 
@@ -179,83 +182,147 @@ bool LaunchToRuntimePass::isDeviceMemory(Value buffer) {
   return deviceMemory.contains(findBuffer(buffer));
 }
 
+/// The function that a call is of, if its body is known.
+static func::FuncOp findCallee(func::CallOp call) {
+  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      call, call.getCalleeAttr());
+  return callee && !callee.isExternal() ? callee : func::FuncOp();
+}
+
+/// Adds the buffer behind a memref that is in the GPU's memory. `user` is what
+/// needs it there.
+LogicalResult LaunchToRuntimePass::addDeviceMemory(Value memref,
+                                                   Operation *user) {
+  Value buffer = findBuffer(memref);
+  Operation *origin = buffer.getDefiningOp();
+  if (!origin) {
+    auto argument = cast<BlockArgument>(buffer);
+    if (!argument.getOwner()->isEntryBlock() ||
+        !isa<func::FuncOp>(argument.getOwner()->getParentOp()))
+      return user->emitOpError(
+          "gets memory that control flow passes on, of which is not known "
+          "whether the GPU can access it");
+  } else if (auto alloc = dyn_cast<memref::AllocOp>(origin)) {
+    if (!alloc.getSymbolOperands().empty() ||
+        !alloc.getType().getLayout().isIdentity())
+      return alloc.emitOpError(
+          "has a layout map; memory of the GPU is allocated without");
+  } else if (!isa<func::CallOp>(origin)) {
+    return user->emitOpError("gets memory of '")
+           << origin->getName()
+           << "', of which is not known whether the GPU can access it; "
+              "memref.alloc, arguments and calls are known";
+  }
+  deviceMemory.insert(buffer);
+  return success();
+}
+
+/// Adds what is one memory with `buffer` in other functions: what callers pass
+/// as an argument, and what a callee returns.
+LogicalResult LaunchToRuntimePass::addOrigins(Value buffer) {
+  if (auto argument = dyn_cast<BlockArgument>(buffer)) {
+    auto uses = SymbolTable::getSymbolUses(argument.getOwner()->getParentOp(),
+                                           getOperation());
+    if (uses)
+      for (const SymbolTable::SymbolUse &use : *uses)
+        if (auto call = dyn_cast<func::CallOp>(use.getUser()))
+          if (failed(addDeviceMemory(call.getOperand(argument.getArgNumber()),
+                                     call)))
+            return failure();
+    return success();
+  }
+  auto call = buffer.getDefiningOp<func::CallOp>();
+  func::FuncOp callee = call ? findCallee(call) : func::FuncOp();
+  if (!callee)
+    return success();
+  unsigned number = cast<OpResult>(buffer).getResultNumber();
+  for (auto returned : callee.getOps<func::ReturnOp>())
+    if (failed(addDeviceMemory(returned.getOperand(number), returned)))
+      return failure();
+  return success();
+}
+
 /// Memory of the GPU may be passed on, looked at as another view, returned, and
 /// freed. `hasOwner` becomes true if somebody frees it or returns it.
-LogicalResult LaunchToRuntimePass::checkUses(Value buffer, Operation *origin,
-                                             bool &hasOwner) {
-  for (Operation *user : buffer.getUsers()) {
-    if (isa<tile::LaunchOp, memref::DimOp, func::CallOp,
-            memref::ExtractStridedMetadataOp,
+LogicalResult LaunchToRuntimePass::addUses(Value buffer, Location origin,
+                                           bool &hasOwner) {
+  for (OpOperand &use : buffer.getUses()) {
+    Operation *user = use.getOwner();
+    if (isa<tile::LaunchOp, memref::DimOp, memref::ExtractStridedMetadataOp,
             memref::ExtractAlignedPointerAsIndexOp>(user))
       continue;
     if (isa<memref::DeallocOp>(user)) {
       hasOwner = true;
       continue;
     }
+    if (auto call = dyn_cast<func::CallOp>(user)) {
+      if (func::FuncOp callee = findCallee(call)) {
+        Value argument = callee.getArgument(use.getOperandNumber());
+        deviceMemory.insert(argument);
+        hasOwner |=
+            llvm::any_of(argument.getUsers(), llvm::IsaPred<memref::DeallocOp>);
+      }
+      continue;
+    }
     if (auto returned = dyn_cast<func::ReturnOp>(user)) {
       hasOwner = true;
-      addReturned(returned, buffer);
+      addReturned(returned, use.getOperandNumber());
       continue;
     }
     if (auto view = dyn_cast<ViewLikeOpInterface>(user)) {
-      if (failed(checkUses(view.getViewDest(), origin, hasOwner)))
+      if (failed(addUses(view.getViewDest(), origin, hasOwner)))
         return failure();
       continue;
     }
     InFlightDiagnostic error =
         user->emitOpError("uses memory of the GPU on the host");
-    error.attachNote(origin->getLoc())
-        << "a launch uses the memory that is allocated here";
+    error.attachNote(origin) << "a launch uses the memory that is here";
     return error;
   }
   return success();
 }
 
 /// What a function returns is memory of the GPU where it is called, too.
-void LaunchToRuntimePass::addReturned(func::ReturnOp op, Value buffer) {
+void LaunchToRuntimePass::addReturned(func::ReturnOp op, unsigned number) {
   auto uses = SymbolTable::getSymbolUses(op->getParentOfType<func::FuncOp>(),
                                          getOperation());
   if (!uses)
     return;
   for (const SymbolTable::SymbolUse &use : *uses)
     if (auto call = dyn_cast<func::CallOp>(use.getUser()))
-      for (auto [result, returned] :
-           llvm::zip(call.getResults(), op.getOperands()))
-        if (returned == buffer)
-          deviceMemory.insert(result);
+      deviceMemory.insert(call.getResult(number));
 }
 
+/// Whether `buffer` is an allocation of its own: one in this function, or one
+/// that a callee has made and returns.
+static bool isAllocation(Value buffer) {
+  if (buffer.getDefiningOp<memref::AllocOp>())
+    return true;
+  auto call = buffer.getDefiningOp<func::CallOp>();
+  func::FuncOp callee = call ? findCallee(call) : func::FuncOp();
+  unsigned number = call ? cast<OpResult>(buffer).getResultNumber() : 0;
+  return callee &&
+         llvm::all_of(callee.getOps<func::ReturnOp>(), [&](auto returned) {
+           return findBuffer(returned.getOperand(number))
+               .template getDefiningOp<memref::AllocOp>();
+         });
+}
+
+/// Follows memory from the launches to where it comes from and where else it
+/// goes, through calls and returns.
 LogicalResult LaunchToRuntimePass::findDeviceMemory() {
   for (tile::LaunchOp launch : launches)
-    for (Value operand : launch->getOperands()) {
-      if (!isa<MemRefType>(operand.getType()))
-        continue;
-      Value buffer = findBuffer(operand);
-      Operation *origin = buffer.getDefiningOp();
-      if (!origin) // An argument, which the caller has put there.
-        continue;
-      if (isa<func::CallOp>(origin)) {
-        deviceMemory.insert(buffer);
-        continue;
-      }
-      auto alloc = dyn_cast<memref::AllocOp>(origin);
-      if (!alloc)
-        return launch.emitOpError("gets memory of '")
-               << origin->getName()
-               << "', of which is not known whether the GPU can access it; "
-                  "memref.alloc and arguments of the function are known";
-      if (!alloc.getSymbolOperands().empty() ||
-          !alloc.getType().getLayout().isIdentity())
-        return alloc.emitOpError(
-            "has a layout map; memory of the GPU is allocated without");
-      deviceMemory.insert(buffer);
-    }
+    for (Value operand : launch->getOperands())
+      if (isa<MemRefType>(operand.getType()) &&
+          failed(addDeviceMemory(operand, launch)))
+        return failure();
   for (unsigned i = 0; i < deviceMemory.size(); ++i) {
     Value buffer = deviceMemory[i];
     bool hasOwner = false;
-    if (failed(checkUses(buffer, buffer.getDefiningOp(), hasOwner)))
+    if (failed(addOrigins(buffer)) ||
+        failed(addUses(buffer, buffer.getLoc(), hasOwner)))
       return failure();
-    if (hasOwner)
+    if (hasOwner || !isAllocation(buffer))
       continue;
     OpBuilder b(buffer.getParentBlock()->getTerminator());
     memref::DeallocOp::create(b, buffer.getLoc(), buffer);

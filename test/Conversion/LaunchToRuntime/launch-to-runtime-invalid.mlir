@@ -33,7 +33,7 @@ func.func @count(%x: memref<?xf32>) {
 
 gpu.binary @k [#gpu.object<#nvvm.target<chip = "sm_100a">, properties = {fa4.manifest = "{}", fa4.arguments = ["x"]}, assembly = "code">]
 func.func @host_use(%i: index) -> f32 {
-  // expected-note@below {{a launch uses the memory that is allocated here}}
+  // expected-note@below {{a launch uses the memory that is here}}
   %x = memref.alloc() : memref<8xf32>
   tile.launch @k outs(%x : memref<8xf32>)
   %view = memref.cast %x : memref<8xf32> to memref<?xf32>
@@ -47,7 +47,7 @@ func.func @host_use(%i: index) -> f32 {
 gpu.binary @k [#gpu.object<#nvvm.target<chip = "sm_100a">, properties = {fa4.manifest = "{}", fa4.arguments = ["x"]}, assembly = "code">]
 func.func @stack() {
   %x = memref.alloca() : memref<8xf32>
-  // expected-error@below {{gets memory of 'memref.alloca', of which is not known whether the GPU can access it; memref.alloc and arguments of the function are known}}
+  // expected-error@below {{gets memory of 'memref.alloca', of which is not known whether the GPU can access it; memref.alloc, arguments and calls are known}}
   tile.launch @k outs(%x : memref<8xf32>)
   return
 }
@@ -63,4 +63,35 @@ func.func @address() -> ((memref<?xf32>) -> ()) {
   // expected-error@below {{uses 'launches', which gets a stream as its last argument; stream=default leaves signatures as they are}}
   %f = func.constant @launches : (memref<?xf32>) -> ()
   return %f : (memref<?xf32>) -> ()
+}
+
+// -----
+
+// Callees and callers count.
+gpu.binary @k [#gpu.object<#nvvm.target<chip = "sm_100a">, properties = {fa4.manifest = "{}", fa4.arguments = ["x"]}, assembly = "code">]
+func.func private @inner(%x: memref<8xf32>) {
+  tile.launch @k outs(%x : memref<8xf32>)
+  return
+}
+func.func @outer(%i: index, %y: f32) {
+  // expected-note@below {{a launch uses the memory that is here}}
+  %x = memref.alloc() : memref<8xf32>
+  // expected-error@below {{uses memory of the GPU on the host}}
+  memref.store %y, %x[%i] : memref<8xf32>
+  call @inner(%x) : (memref<8xf32>) -> ()
+  return
+}
+
+// -----
+
+gpu.binary @k [#gpu.object<#nvvm.target<chip = "sm_100a">, properties = {fa4.manifest = "{}", fa4.arguments = ["x"]}, assembly = "code">]
+func.func @loop(%n: index, %a: memref<8xf32>) -> memref<8xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a) -> (memref<8xf32>) {
+    // expected-error@below {{gets memory that control flow passes on, of which is not known whether the GPU can access it}}
+    tile.launch @k outs(%x : memref<8xf32>)
+    scf.yield %x : memref<8xf32>
+  }
+  return %r : memref<8xf32>
 }

@@ -74,6 +74,26 @@ func.func @twice(%x: memref<?xf32, strided<[?], offset: ?>>, %n: index, %factor:
   return
 }
 
+// A callee launches what its caller has allocated; what it returns of that is not
+// freed twice.
+// CHECK-LABEL: func.func private @inner(
+func.func private @inner(%x: memref<?xf32>) -> memref<?xf32> {
+  tile.launch @other outs(%x : memref<?xf32>)
+  return %x : memref<?xf32>
+}
+// CHECK-LABEL: func.func @outer(
+// CHECK-NOT: memref.alloc
+// CHECK: llvm.call @fa4RuntimeHostAllocate
+// CHECK: call @inner
+// CHECK-COUNT-1: llvm.call @fa4RuntimeHostFree
+// CHECK-NOT: llvm.call @fa4RuntimeHostFree
+// CHECK: return
+func.func @outer(%n: index) {
+  %x = memref.alloc(%n) : memref<?xf32>
+  %y = call @inner(%x) : (memref<?xf32>) -> memref<?xf32>
+  return
+}
+
 // CHECK-LABEL: func.func @neither(%{{.*}}: index) {
 func.func @neither(%n: index) {
   return
