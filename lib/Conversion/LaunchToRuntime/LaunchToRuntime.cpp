@@ -121,7 +121,8 @@ LogicalResult LaunchToRuntimePass::addStreams() {
   if (stream == "default")
     return success();
   if (stream != "argument")
-    return getOperation().emitError(
+    return emitError(
+               getOperation().getLoc(),
                "launch-to-runtime: stream must be argument or default, got '")
            << stream << "'";
   llvm::SetVector<Operation *> functions;
