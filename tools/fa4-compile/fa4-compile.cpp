@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Compile/Compilation.h"
+#include "fa4/Conversion/AttnToTile/AttnToTile.h"
 #include "fa4/InitAll.h"
 #include "fa4/Support/FatalErrors.h"
 #include "fa4/Support/Tool.h"
@@ -109,6 +110,10 @@ struct Options {
   cl::opt<bool> report{
       "report", cl::desc("Print what the kernels use (to stderr with -o -)"),
       cl::cat(category)};
+  cl::opt<bool> explain{
+      "explain",
+      cl::desc("Say what to change in an op for which there is no kernel"),
+      cl::cat(category)};
 };
 
 } // namespace
@@ -186,6 +191,17 @@ static void showPassOptions() {
       option->second->addCategory(passCategory());
 }
 
+/// Says of each attention op that was refused what to change.
+static void explainRefused(ModuleOp module, const KernelOptions &options) {
+  const TargetDescription *target = lookupTarget(options.chip);
+  if (!target)
+    return;
+  module.walk([&](attn::AttentionOpInterface op) {
+    if (auto advice = adviseUnsupported(op, *target))
+      op->emitRemark("what to change: ") << *advice;
+  });
+}
+
 static Status run(const Options &options, TimingScope &timing) {
   FailureOr<CompileOptions> compileOptions = readOptions(options);
   if (failed(compileOptions))
@@ -226,8 +242,11 @@ static Status run(const Options &options, TimingScope &timing) {
   llvm::remove_fatal_error_handler();
   FailureOr<RunReport> report = compile(module, *compileOptions, timing, files);
   reportFatalErrorsAs(kFatalErrors);
-  if (failed(report))
+  if (failed(report)) {
+    if (options.explain)
+      explainRefused(module, compileOptions->kernel);
     return kRejected;
+  }
   bool print = options.output == "-";
   if (print && !files.only())
     return fail("-o - prints one text; there are several kernels");

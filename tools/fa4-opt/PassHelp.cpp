@@ -24,6 +24,31 @@ static const char *const kPassHelp =
 static constexpr StringRef kPipelines[] = {"attn-to-llvm", "attn-to-nvvm",
                                            "verify-protocol"};
 
+/// What passes are about, in the order of a compilation. A pass or a pipeline
+/// is under the first heading that has a word of its name.
+static constexpr std::pair<StringRef, StringRef> kHeadings[] = {
+    {"Proofs", "verify-protocol verify-outputs"},
+    {"Attention ops: where they come from, what they mean, the CPU",
+     "raise-to attn-decompose attn-print attn-to-llvm expand-fp8 clampf"},
+    {"From an op to a tile program",
+     "attn-to subtile lazy-rescale assign-work"},
+    {"Roles, channels, schedule and memory",
+     "warp-specialize tile-schedule split-exp share-buffers allocate"},
+    {"Threads and machine code",
+     "split-loop distribute unroll lane-math tile-to-nvvm"},
+    {"Host code and embedding", "binary launch host"}};
+
+/// The position of a pass's heading; behind the last for one that has none.
+static size_t findHeading(StringRef name) {
+  auto has = [&](const auto &heading) {
+    return llvm::any_of(llvm::split(heading.second, ' '),
+                        [&](StringRef word) { return name.contains(word); });
+  };
+  if (name.contains("host"))
+    return std::size(kHeadings) - 1;
+  return llvm::find_if(kHeadings, has) - std::begin(kHeadings);
+}
+
 namespace {
 /// A pass or a pipeline.
 struct Topic {
@@ -59,9 +84,20 @@ int fa4::printPassHelp(StringRef pattern) {
   llvm::raw_ostream &os = llvm::outs();
   if (pattern.empty()) {
     os << "fa4's pipelines and passes. All about those whose name contains "
-          "NAME: --help-fa4=NAME\n\n";
-    for (const Topic &topic : topics)
-      os << llvm::formatv("  --{0,-26} {1}\n", topic.name, topic.summary);
+          "NAME: --help-fa4=NAME;\nthose whose description has WORD: "
+          "--help-fa4=WORD\n";
+    for (size_t i = 0; i <= std::size(kHeadings); ++i) {
+      StringRef heading =
+          i < std::size(kHeadings) ? kHeadings[i].first : "Others";
+      for (const Topic &topic : topics) {
+        if (findHeading(topic.name) != i)
+          continue;
+        if (!heading.empty())
+          os << "\n" << heading << ":\n";
+        heading = "";
+        os << llvm::formatv("  --{0,-26} {1}\n", topic.name, topic.summary);
+      }
+    }
     return 0;
   }
   bool isFound = false;
@@ -83,8 +119,19 @@ int fa4::printPassHelp(StringRef pattern) {
   }
   if (isFound)
     return 0;
+  for (const Topic &topic : topics) {
+    if (!topic.summary.contains_insensitive(pattern) &&
+        !topic.text.contains_insensitive(pattern))
+      continue;
+    isFound = true;
+    os << llvm::formatv("  --{0,-26} {1}\n", topic.name, topic.summary);
+  }
+  if (isFound)
+    return 0;
   llvm::WithColor::error(llvm::errs(), "fa4-opt")
-      << "--help-fa4: no pass of fa4 has '" << pattern << "' in its name; "
+      << "--help-fa4: no pass of fa4 has '" << pattern
+      << "' in its name or its "
+         "description; "
       << suggestName(pattern, names) << "\n";
   return 1;
 }

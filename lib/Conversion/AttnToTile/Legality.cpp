@@ -365,6 +365,86 @@ Reason fa4::explainUnsupported(AttentionOpInterface op,
   return std::nullopt;
 }
 
+//===----------------------------------------------------------------------===//
+// Advice
+//===----------------------------------------------------------------------===//
+
+/// The first supported target that has a kernel for `op`; empty if none has.
+static StringRef findTarget(AttentionOpInterface op, int64_t keys) {
+  for (StringRef chip : knownTargets())
+    if (!explainUnsupported(op, *lookupTarget(chip), keys))
+      return chip;
+  return "";
+}
+
+static std::string adviseOnHeadDim(AttentionOpInterface op,
+                                   const TargetDescription &target) {
+  int64_t dim = cast<ShapedType>(op.getQ().getType()).getShape().back();
+  int64_t dimV = cast<ShapedType>(op.getV().getType()).getShape().back();
+  if (ShapedType::isDynamic(dim) || ShapedType::isDynamic(dimV))
+    return "give q, k and v a static head dim; other sizes may stay dynamic";
+  // The largest for which tensor memory has room.
+  bool isGradient = isa<SdpaBackwardOp>(op.getOperation());
+  int64_t step = isGradient ? kGradientHeadDimStep : kHeadDimStep, most = 0;
+  for (int64_t each = step; each <= int64_t(target.tmemColumns); each += step) {
+    bool fits = isGradient
+                    ? !checkGradientHeadDims(target, each, each)
+                    : chooseAttentionTiles(target, each, std::nullopt).rows >=
+                          kQueryTiles * target.mma.rows;
+    most = fits ? each : most;
+  }
+  std::string advice = llvm::formatv(
+      "head dims of this target are multiples of {0} up to {1}", step, most);
+  if (dim > most || dimV > most)
+    return advice + "; split the op, or take the path to the CPU "
+                    "(fa4-opt --attn-to-llvm)";
+  return advice + (isGradient ? "" : ", the same for q, k and v") +
+         ": pad with zeros, and keep the factor of the true head dim with "
+         "scale(...)";
+}
+
+Reason fa4::adviseUnsupported(AttentionOpInterface op,
+                              const TargetDescription &target, int64_t keys) {
+  if (!explainUnsupported(op, target, keys))
+    return std::nullopt;
+  if (StringRef chip = findTarget(op, keys); !chip.empty())
+    return llvm::formatv("there is a kernel for {0}: --chip={0}", chip);
+  const TargetDescription *best = &target;
+  for (StringRef chip : knownTargets())
+    if (best->mma.accumulatorSpace != AccumulatorSpace::TensorMemory)
+      best = lookupTarget(chip);
+  std::string prefix =
+      best == &target ? ""
+                      : llvm::formatv("--chip={0}, and: ", best->chip).str();
+  auto advise = [&](const llvm::Twine &advice) {
+    return (prefix + advice).str();
+  };
+  if (op.getSinks() && isa<SdpaOp>(op.getOperation()))
+    return advise("leave out sinks(...): with the LSE as a second result, out "
+                  "times 1 / (1 + exp(sink - lse)) is the result with a sink");
+  if (checkElementTypes(op, *best))
+    return advise("convert q, k, v and out to bf16 or f16 in front of the op "
+                  "and behind it");
+  if (checkLengths(op))
+    return advise("use a layout with a batch dimension (bshd, bhsd, sbhd) "
+                  "without seqlens_k, and sequences of one length: one op for "
+                  "each length, or a mask_mod that hides what was padded");
+  if (checkHeadDim(op, *best, keys))
+    return advise(adviseOnHeadDim(op, *best));
+  if (checkBand(op))
+    return advise("leave out the bound of the mask: it hides nothing");
+  if (checkOperands(op))
+    return advise("copy the operand to a memref without strides in the default "
+                  "memory space, or let its sizes and strides be dynamic, so "
+                  "that a launch checks them");
+  if (checkRegions(op))
+    return advise("write the region with operations of arith and math on "
+                  "scalars, arith.select in place of branches, and captures of "
+                  "type f32, i32 or index");
+  return advise("write score_mod with operations that have a derivative "
+                "(docs/reference/AttnPasses.md)");
+}
+
 LogicalResult fa4::checkLegality(AttentionOpInterface op,
                                  const TargetDescription &target,
                                  int64_t keys) {

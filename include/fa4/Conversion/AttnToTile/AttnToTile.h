@@ -59,6 +59,12 @@ std::optional<std::string> explainUnsupported(attn::AttentionOpInterface op,
                                               const TargetDescription &target,
                                               int64_t keys = 0);
 
+/// Returns what to change in `op`, or in the options, so that the reason of
+/// explainUnsupported goes away, as a sentence; nothing if there is a kernel.
+std::optional<std::string> adviseUnsupported(attn::AttentionOpInterface op,
+                                             const TargetDescription &target,
+                                             int64_t keys = 0);
+
 /// Emits an error on `op` with this reason if there is no kernel for it.
 llvm::LogicalResult checkLegality(attn::AttentionOpInterface op,
                                   const TargetDescription &target,
