@@ -49,4 +49,4 @@ def test_missed_bars_of_the_package_fail(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(sys, "argv", ["bench/embed", "--only", "package"])
     assert embed.main() == 1
     printed = capsys.readouterr().out
-    assert "missed: import fa4: 6" in printed and "missed: a kernel from the cache: 6" in printed and "missed: wheel" not in printed
+    assert "missed: import fa4: " in printed and "missed: a kernel from the cache: " in printed and "missed: wheel" not in printed  # However slow the machine is.
