@@ -99,5 +99,10 @@ def main(arguments=None) -> int:
         return 1
 
 
+def report_main() -> int:
+    """The command `fa4-report`, which is `fa4 report`."""
+    return main(["report", *sys.argv[1:]])
+
+
 if __name__ == "__main__":
     sys.exit(main())
