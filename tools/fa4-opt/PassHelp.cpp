@@ -21,8 +21,8 @@ static const char *const kPassHelp =
 #include "PassHelp.inc"
     ;
 
-static constexpr StringRef kPipelines[] = {"attn-to-llvm", "attn-to-nvvm",
-                                           "verify-protocol"};
+static constexpr StringRef kPipelines[] = {"attn-to-host", "attn-to-llvm",
+                                           "attn-to-nvvm", "verify-protocol"};
 
 /// What passes are about, in the order of a compilation. A pass or a pipeline
 /// is under the first heading that has a word of its name.
