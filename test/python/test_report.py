@@ -20,7 +20,7 @@ except fa4.LibraryNotFoundError as missing:
     pytest.skip(str(missing), allow_module_level=True)
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-SIZES = {"B": 1, "Sq": 256, "Sk": 512, "Hq": 1, "Hkv": 1}
+SIZES = {"B": 1, "Sq": 256, "Sk": 256, "Hq": 1, "Hkv": 1}
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +85,7 @@ def test_the_page_needs_nothing_else(page):
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
+@pytest.mark.turns(2)
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
 def test_in_a_browser(page, tmp_path, width, scheme):
     """The script runs to its end without an error, draws, and nothing is wider than the window."""
