@@ -81,12 +81,12 @@ def report_package():
         size = wheel.stat().st_size / 1e6
         start = "import time; start = time.perf_counter()\n"
         import_ms = 1e3 * time_in_processes(python, start + "import fa4; print(time.perf_counter() - start)", env)
-        compile_op = "fa4.compile(fa4.sdpa(q='B Sq 32 128', k='B Sk 8 128', mask='causal', score_mod=lambda s, b, h, i, j: s * 0.5), 'sm_100a', verify=False)"
-        # Twice, as the first call of a process imports what it needs.
-        hit = f"import fa4, time; made = {compile_op}; start = time.perf_counter(); {compile_op}; print(time.perf_counter() - start)"
-        hit_ms = 1e3 * time_in_processes(python, hit, env)
-        first = f"import fa4, time; start = time.perf_counter(); {compile_op}; print(time.perf_counter() - start)"
-        first_ms = 1e3 * time_in_processes(python, first, env)
+        make = "fa4.sdpa(q='B Sq 32 128', k='B Sk 8 128', mask='causal', score_mod=lambda s, b, h, i, j: s * 0.5)"
+        compiled = "start = time.perf_counter(); fa4.compile(spec, 'sm_100a', verify=False); print(time.perf_counter() - start)"
+        # The first kernel of a process; its spec is there already.
+        hit_ms = 1e3 * time_in_processes(python, f"import fa4, time; spec = {make}; {compiled}", env)
+        # Of this the larger part is Python's own modules.
+        first_ms = 1e3 * time_in_processes(python, f"import fa4, time; start = time.perf_counter(); {make}; print(time.perf_counter() - start)", env)
     print("the Python package")
     missed = []
     for what, value, bar, unit in (
@@ -95,7 +95,7 @@ def report_package():
         print(f"  {what:38s} {value:7.1f} {unit}, the bar is {bar:g}")
         if value > bar:
             missed.append(f"{what}: {value:.1f} {unit}, the bar is {bar:g}")
-    print(f"  {'the first one in a process':38s} {first_ms:7.1f} ms\n  {'installed':38s} {installed / 1e6:7.1f} MB")
+    print(f"  {'the first spec in a process':38s} {first_ms:7.1f} ms\n  {'installed':38s} {installed / 1e6:7.1f} MB")
     return missed
 
 
