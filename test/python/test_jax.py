@@ -23,7 +23,7 @@ try:
     _library.find()
     _library.find("libfa4_runtime.so", "FA4_RUNTIME_LIBRARY")
 except fa4.LibraryNotFoundError as missing:
-    pytest.skip(str(missing), allow_module_level=True)
+    pytest.skip(f"needs {missing}", allow_module_level=True)
 
 
 @pytest.mark.skipif(not COMPILER, reason="needs a C++ compiler")

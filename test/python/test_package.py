@@ -21,7 +21,7 @@ PACKAGE = Path(fa4.__file__).parent
 try:
     _library.find()
 except fa4.LibraryNotFoundError as missing:
-    pytest.skip(str(missing), allow_module_level=True)
+    pytest.skip(f"needs {missing}", allow_module_level=True)
 
 M = fa4.math
 

@@ -19,7 +19,7 @@ try:
     _library.find("libfa4_runtime.so", "FA4_RUNTIME_LIBRARY")
     driver.library_folder()
 except (fa4.LibraryNotFoundError, RuntimeError) as missing:
-    pytest.skip(str(missing), allow_module_level=True)
+    pytest.skip(f"needs {missing}", allow_module_level=True)
 
 PREAMBLE = """
 import fa4, numpy as np

@@ -17,7 +17,7 @@ from fa4 import _library, report
 try:
     _library.find()
 except fa4.LibraryNotFoundError as missing:
-    pytest.skip(str(missing), allow_module_level=True)
+    pytest.skip(f"needs {missing}", allow_module_level=True)
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 SIZES = {"B": 1, "Sq": 256, "Sk": 256, "Hq": 1, "Hkv": 1}

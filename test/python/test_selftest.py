@@ -17,7 +17,7 @@ from fa4 import _library, driver, selftest
 try:
     _library.find()
 except fa4.LibraryNotFoundError as missing:
-    pytest.skip(str(missing), allow_module_level=True)
+    pytest.skip(f"needs {missing}", allow_module_level=True)
 
 
 def run(tmp_path, *arguments, chip=None, status=0):
@@ -27,7 +27,7 @@ def run(tmp_path, *arguments, chip=None, status=0):
         try:
             env |= {"LD_LIBRARY_PATH": str(driver.library_folder()), "FA4_DRIVER_CHIP": chip}
         except driver.ToolNotFoundError as missing:
-            pytest.skip(str(missing))
+            pytest.skip(f"needs {missing}")
     command = [sys.executable, "-m", "fa4", "selftest", "--json", str(tmp_path / "out.json"), *arguments]
     done = subprocess.run(command, env=env, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == status, done.stdout + done.stderr

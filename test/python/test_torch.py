@@ -15,7 +15,7 @@ from fa4 import _library  # noqa: E402
 try:
     _library.find()
 except fa4.LibraryNotFoundError as missing:
-    pytest.skip(str(missing), allow_module_level=True)
+    pytest.skip(f"needs {missing}", allow_module_level=True)
 
 
 @pytest.fixture(autouse=True)

@@ -120,11 +120,6 @@ LogicalResult LaunchToRuntimePass::findKernels() {
 LogicalResult LaunchToRuntimePass::addStreams() {
   if (stream == "default")
     return success();
-  if (stream != "argument")
-    return emitError(
-               getOperation().getLoc(),
-               "launch-to-runtime: stream must be argument or default, got '")
-           << stream << "'";
   llvm::SetVector<Operation *> functions;
   for (tile::LaunchOp launch : launches)
     functions.insert(launch->getParentOfType<func::FuncOp>());
@@ -562,6 +557,12 @@ LogicalResult LaunchToRuntimePass::convertLaunch(tile::LaunchOp launch) {
 }
 
 void LaunchToRuntimePass::runOnOperation() {
+  if (stream != "default" && stream != "argument") {
+    emitError(getOperation().getLoc(),
+              "launch-to-runtime: stream must be argument or default, got '")
+        << stream << "'";
+    return signalPassFailure();
+  }
   kernels.clear();
   launches.clear();
   deviceMemory.clear();

@@ -168,6 +168,12 @@ def reason(fault: Fault, context: Context, executed: bool = True, without: str |
 # ---------------------------------------------------------------------------
 
 
+def _last_barrier(fault, unit, context, without):
+    if fault.operator == "delete" and unit.is_a(r"bar\.sync") and next(iter(context.ahead(unit)), None) is None:
+        return "a barrier of all threads of the CTA, behind which the warp ends: threads that have ended count as arrived"
+    return None
+
+
 def _repeated(fault, unit, context, without):
     if fault.operator != "duplicate":
         return None
@@ -438,6 +444,6 @@ def _group(fault, unit, context, without):
 
 
 _CLASSES = [
-    _repeated, _tensor_load, _tensor_fence, _first_pass, _last_release, _redundant, _instead, _moved, _initialisation, _budget,
-    _group, _warp,
+    _repeated, _last_barrier, _tensor_load, _tensor_fence, _first_pass, _last_release, _redundant, _instead, _moved,
+    _initialisation, _budget, _group, _warp,
 ]  # fmt: skip
