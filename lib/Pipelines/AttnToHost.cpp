@@ -7,49 +7,23 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Pipelines/AttnToHost.h"
+#include "UpstreamSteps.h"
 #include "fa4/Conversion/Passes.h"
 #include "fa4/Pipelines/AttnToNVVM.h"
 #include "fa4/Support/PipelineWithOptions.h"
-#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
-#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
-#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
-#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
-#include "mlir/Dialect/MemRef/Transforms/Passes.h"
-#include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
-
-/// Tensors become memrefs before there are kernels, so that what attention ops
-/// hand to each other has a place; launch-to-runtime frees it.
-static void addBufferization(OpPassManager &pm) {
-  bufferization::OneShotBufferizePassOptions bufferize;
-  bufferize.bufferizeFunctionBoundaries = true;
-  bufferize.functionBoundaryTypeConversion =
-      bufferization::LayoutMapOption::IdentityLayoutMap;
-  pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
-  pm.addPass(createCSEPass());
-  pm.addPass(createCanonicalizerPass());
-}
-
-static void addLoweringToLLVM(OpPassManager &pm) {
-  pm.addNestedPass<func::FuncOp>(createForallToForLoopPass());
-  pm.addPass(memref::createExpandStridedMetadataPass());
-  pm.addPass(createLowerAffinePass());
-  pm.addPass(createSCFToControlFlowPass());
-  pm.addPass(createConvertToLLVMPass());
-  pm.addPass(createReconcileUnrealizedCastsPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-}
 
 LogicalResult fa4::buildAttnToHostPipeline(
     OpPassManager &pm, const AttnToHostOptions &options,
     llvm::function_ref<LogicalResult(const Twine &)> emitError) {
   pm.addPass(createCanonicalizerPass());
+  // Tensors become memrefs before there are kernels, so that what attention ops
+  // hand to each other has a place; launch-to-runtime frees it.
   addBufferization(pm);
   AttnToNVVMOptions kernels;
   kernels.chip = options.chip;
@@ -64,7 +38,9 @@ LogicalResult fa4::buildAttnToHostPipeline(
   pm.addPass(createLaunchToRuntime(launch));
   if (options.emitCInterface)
     pm.addNestedPass<func::FuncOp>(LLVM::createLLVMRequestCWrappersPass());
-  addLoweringToLLVM(pm);
+  addLoopLowering(pm);
+  pm.addPass(createSCFToControlFlowPass());
+  addConversionToLLVM(pm);
   return success();
 }
 

@@ -7,50 +7,26 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Pipelines/AttnToLLVM.h"
+#include "UpstreamSteps.h"
 #include "fa4/Dialect/Attn/Transforms/Passes.h"
 #include "fa4/Support/PipelineWithOptions.h"
-#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/BufferizationToMemRef/BufferizationToMemRef.h"
-#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MathToLibm/MathToLibm.h"
-#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
-#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/Passes.h"
-#include "mlir/Dialect/MemRef/Transforms/Passes.h"
-#include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 
-static void addBufferization(OpPassManager &pm) {
-  pm.addPass(createConvertElementwiseToLinalgPass());
-  bufferization::OneShotBufferizePassOptions bufferize;
-  bufferize.bufferizeFunctionBoundaries = true;
-  bufferize.functionBoundaryTypeConversion =
-      bufferization::LayoutMapOption::IdentityLayoutMap;
-  pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
-  // CSE comes first: it makes equal views one value, and the canonicalizer then
-  // removes copies of a view to itself.
-  pm.addPass(createCSEPass());
-  pm.addPass(createCanonicalizerPass());
-  bufferization::buildBufferDeallocationPipeline(
-      pm, bufferization::BufferDeallocationPipelineOptions());
-  // Lowers the clones that deallocation makes of returned function arguments.
-  pm.addPass(createConvertBufferizationToMemRefPass());
-}
-
 static void addLoweringToLLVM(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
-  pm.addNestedPass<func::FuncOp>(createForallToForLoopPass());
-  pm.addPass(memref::createExpandStridedMetadataPass());
-  pm.addPass(createLowerAffinePass());
+  fa4::addLoopLowering(pm);
   pm.addPass(fa4::attn::createArithExpandFp8());
   arith::ArithExpandOpsPassOptions expand;
   // Without this, conversions of bf16 would become calls to a runtime library.
@@ -60,10 +36,7 @@ static void addLoweringToLLVM(OpPassManager &pm) {
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());
-  pm.addPass(createConvertToLLVMPass());
-  pm.addPass(createReconcileUnrealizedCastsPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
+  fa4::addConversionToLLVM(pm);
 }
 
 void fa4::buildAttnToLLVMPipeline(OpPassManager &pm,
@@ -74,7 +47,12 @@ void fa4::buildAttnToLLVMPipeline(OpPassManager &pm,
   pm.addPass(attn::createAttnDecompose(decompose));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  pm.addPass(createConvertElementwiseToLinalgPass());
   addBufferization(pm);
+  bufferization::buildBufferDeallocationPipeline(
+      pm, bufferization::BufferDeallocationPipelineOptions());
+  // Lowers the clones that deallocation makes of returned function arguments.
+  pm.addPass(createConvertBufferizationToMemRefPass());
   if (options.emitCInterface)
     pm.addNestedPass<func::FuncOp>(LLVM::createLLVMRequestCWrappersPass());
   addLoweringToLLVM(pm);

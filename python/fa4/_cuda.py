@@ -1,7 +1,7 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""GPUs by the CUDA driver alone, for `fa4 selftest`: which there are, memory on them, and time. No framework is needed."""
+"""GPUs by the CUDA driver alone, for `fa4 selftest` and measurements: which there are, memory on them, and time. No framework is needed."""
 
 import ctypes
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
@@ -42,7 +42,7 @@ class Driver:
         if error := getattr(self.library, name)(*arguments):
             text = c_char_p()
             self.library.cuGetErrorName(c_int(error), byref(text))
-            raise LaunchError(f"{name}: {(text.value or b'unknown error').decode()}")
+            raise LaunchError(f"{name}: {text.value.decode() if text.value else f'unknown error {error}'}")
 
     def devices(self) -> list[Device]:
         count, version, found = c_int(), c_int(), []

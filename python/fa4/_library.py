@@ -88,12 +88,23 @@ def find(name: str = "libfa4.so", variable: str = "FA4_LIBRARY") -> Path:
     )
 
 
-@functools.cache
-def _load(path: Path):
+def load(path: Path, functions: Mapping[str, tuple]):
+    """Loads a library and gives its functions their types: name -> (result, arguments). Raises LibraryNotFoundError."""
     try:
-        library = ctypes.CDLL(str(path), mode=os.RTLD_LOCAL | os.RTLD_NOW)
+        library = ctypes.CDLL(str(path))
     except OSError as error:
         raise LibraryNotFoundError(f"{path} cannot be loaded: {error}") from None
+    for name, (result, arguments) in functions.items():
+        try:
+            function = getattr(library, name)
+        except AttributeError:
+            raise LibraryNotFoundError(f"{path} is another version of fa4: it has no {name}") from None
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+@functools.cache
+def _load(path: Path):
     pointer, text, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
     out, status = ctypes.POINTER(pointer), ctypes.c_int
     functions = {
@@ -118,13 +129,7 @@ def _load(path: Path):
         "fa4SimulationGetBufferSize": (size, [pointer, text]),
         "fa4SimulationGetBuffer": (status, [pointer, text, pointer, size, out]),
     }
-    for name, (result, arguments) in functions.items():
-        try:
-            function = getattr(library, name)
-        except AttributeError:
-            raise LibraryNotFoundError(f"{path} is another version of fa4: it has no {name}") from None
-        function.restype, function.argtypes = result, arguments
-    return library
+    return load(path, functions)
 
 
 def library():

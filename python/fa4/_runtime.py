@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fa4 import _library
-from fa4.errors import LaunchError, LibraryNotFoundError
+from fa4.errors import LaunchError
 from fa4.spec import SpecError
 
 # Numbers of DLPack.
@@ -76,11 +76,6 @@ class _Arguments(ctypes.Structure):
 @functools.cache
 def runtime():
     """The loaded library, with the types of its functions. Raises LibraryNotFoundError."""
-    path = _library.find("libfa4_runtime.so", "FA4_RUNTIME_LIBRARY")
-    try:
-        library = ctypes.CDLL(str(path))
-    except OSError as error:
-        raise LibraryNotFoundError(f"{path} cannot be loaded: {error}") from None
     pointer, status = ctypes.c_void_p, ctypes.c_int
     out = ctypes.POINTER(pointer)
     functions = {
@@ -92,13 +87,7 @@ def runtime():
         "fa4RuntimeDestroyCall": (None, [pointer]),
         "fa4RuntimeRun": (status, [pointer, ctypes.POINTER(_Arguments), pointer, out]),
     }
-    for name, (result, arguments) in functions.items():
-        try:
-            function = getattr(library, name)
-        except AttributeError:
-            raise LibraryNotFoundError(f"{path} is another version of fa4: it has no {name}") from None
-        function.restype, function.argtypes = result, arguments
-    return library
+    return _library.load(_library.find("libfa4_runtime.so", "FA4_RUNTIME_LIBRARY"), functions)
 
 
 def _check(status: int, message: ctypes.c_void_p):

@@ -6,14 +6,11 @@ driver (libcuda.so.1) and Python, and nothing else."""
 
 import ctypes
 
+from fa4._cuda import Driver
+from fa4.errors import LaunchError as DriverError
 from fa4.instructions.case import Case
 
-_COMPUTE_CAPABILITY = (75, 76)  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR.
 _LOG_BUFFER, _LOG_BYTES = 5, 6  # CU_JIT_ERROR_LOG_BUFFER, ..._SIZE_BYTES.
-
-
-class DriverError(RuntimeError):
-    """A call of the driver has failed."""
 
 
 class _LaunchAttribute(ctypes.Structure):
@@ -29,35 +26,14 @@ class _LaunchConfig(ctypes.Structure):
                 ("stream", ctypes.c_void_p), ("attributes", ctypes.POINTER(_LaunchAttribute)), ("count", ctypes.c_uint)]
 
 
-class Card:
+class Card(Driver):
     """The first GPU, with its primary context current in this thread."""
 
     def __init__(self):
-        try:
-            self.driver = ctypes.CDLL("libcuda.so.1")
-        except OSError as error:
-            raise DriverError(f"no CUDA driver: {error}") from error
-        self.call("cuInit", 0)
-        device, context = ctypes.c_int(), ctypes.c_void_p()
-        self.call("cuDeviceGet", ctypes.byref(device), 0)
-        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
-        self.call("cuCtxSetCurrent", context)
-        name = ctypes.create_string_buffer(100)
-        self.call("cuDeviceGetName", name, 100, device)
-        self.name = name.value.decode()
-        values = []
-        for attribute in _COMPUTE_CAPABILITY:
-            value = ctypes.c_int()
-            self.call("cuDeviceGetAttribute", ctypes.byref(value), attribute, device)
-            values.append(value.value)
-        self.capability = tuple(values)
-
-    def call(self, name, *arguments):
-        status = getattr(self.driver, name)(*arguments)
-        if status:
-            text = ctypes.c_char_p()
-            self.driver.cuGetErrorName(status, ctypes.byref(text))
-            raise DriverError(f"{name}: {text.value.decode() if text.value else status}")
+        super().__init__()
+        first = self.devices()[0]
+        self.use(first)
+        self.name, self.capability = first.name, first.capability
 
     def load(self, ptx):
         """The module of a PTX text; what the assembler says is part of the error."""

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "QuietTrial.h"
 #include "TileSchedule.h"
 #include "TileWarpSpecialize.h"
 #include "fa4/Dialect/Tile/Analysis/WorkBalance.h"
@@ -13,7 +14,6 @@
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/TargetDescription.h"
 #include "mlir/IR/Builders.h"
-#include "llvm/Support/Threading.h"
 
 namespace fa4::tile {
 #define GEN_PASS_DEF_TILEASSIGNWORK
@@ -122,11 +122,7 @@ static constexpr uint64_t kMaxTrialStates = 5000;
 /// make none. No role may hold tiles while it waits for others. Such roles have
 /// used up their registers, and ptxas spills what the next tile needs.
 static bool canPersist(KernelOp kernel, const WorkBalance &balance) {
-  // Why the copy is refused is nothing that a user can act on.
-  uint64_t thread = llvm::get_threadid();
-  ScopedDiagnosticHandler silence(kernel.getContext(), [thread](Diagnostic &) {
-    return success(llvm::get_threadid() == thread);
-  });
+  QuietTrial trial(kernel.getContext());
   OwningOpRef<KernelOp> copy = kernel.clone();
   assign(*copy, balance, Schedule::Static);
   if (failed(specializeWarps(*copy)))

@@ -13,6 +13,7 @@
 // ended. Where shared memory does not hold two stages of the whole value, the
 // value goes through the ring in parts.
 
+#include "QuietTrial.h"
 #include "TileSchedule.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/TurnOrder.h"
@@ -21,7 +22,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/Support/Threading.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -240,10 +240,7 @@ static void checkTurnsInParts(KernelOp kernel) {
   });
   if (inParts.empty())
     return;
-  uint64_t thread = llvm::get_threadid();
-  ScopedDiagnosticHandler silence(kernel.getContext(), [thread](Diagnostic &) {
-    return success(llvm::get_threadid() == thread);
-  });
+  QuietTrial trial(kernel.getContext());
   if (failed(verifyTurns(kernel)))
     for (AwaitTurnOp turn : inParts)
       turn.setParts(1);

@@ -1,0 +1,34 @@
+//===- QuietTrial.h - without diagnostics ------------------------*- C++
+//-*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_DIALECT_TILE_TRANSFORMS_QUIETTRIAL_H
+#define FA4_LIB_DIALECT_TILE_TRANSFORMS_QUIETTRIAL_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/Threading.h"
+
+namespace fa4::tile {
+
+/// While it lives, what this thread reports in a context is dropped: a pass
+/// tries something, and why that is refused is nothing that a user can act on.
+/// Other threads report as before.
+class QuietTrial {
+public:
+  explicit QuietTrial(mlir::MLIRContext *context)
+      : handler(context, [thread = llvm::get_threadid()](mlir::Diagnostic &) {
+          return mlir::success(llvm::get_threadid() == thread);
+        }) {}
+
+private:
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+} // namespace fa4::tile
+
+#endif // FA4_LIB_DIALECT_TILE_TRANSFORMS_QUIETTRIAL_H
