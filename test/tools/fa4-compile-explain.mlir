@@ -1,4 +1,5 @@
-// fa4-compile --explain says what to change in an op for which there is no kernel.
+// fa4-compile --explain says what to change in an op for which there is no kernel,
+// and where the proof of a level fails, which step waits for whom, at the lines of the file.
 
 // RUN: split-file %s %t
 // RUN: not fa4-compile --explain %t/chip.mlir --chip=sm_90a -o %t 2>&1 | FileCheck %t/chip.mlir
@@ -7,7 +8,38 @@
 // RUN: not fa4-compile --explain %t/region.mlir -o %t 2>&1 | FileCheck %t/region.mlir
 // RUN: not fa4-compile --explain %t/both.mlir --chip=sm_90a -o %t 2>&1 | FileCheck %t/both.mlir
 // RUN: not fa4-compile %t/both.mlir -o %t 2>&1 | FileCheck %t/both.mlir --check-prefix=SILENT
+// RUN: sed -e '/#wait-u$/d' -e 's,//+swapped-waits ,,' %S/../Dialect/Tile/Inputs/protocol.mlir > %t/swapped.mlir
+// RUN: not fa4-compile --explain --from=schedule %t/swapped.mlir -o %t 2>&1 | FileCheck %s --check-prefix=CIRCLE
+// RUN: not fa4-compile --from=schedule %t/swapped.mlir -o %t 2>&1 | FileCheck %s --check-prefix=NO-REMARK
+// RUN: sed -e '/#wait-inside$/d' -e 's,//+wait-outside ,,' %S/../Dialect/Tile/Inputs/protocol.mlir > %t/outside.mlir
+// RUN: not fa4-compile --explain --from=schedule %t/outside.mlir -o %t 2>&1 | FileCheck %s --check-prefix=ENDED
+// RUN: sed -e '/#release$/d' %S/../Dialect/Tile/Inputs/protocol.mlir > %t/release.mlir
+// RUN: not fa4-compile --explain --from=schedule %t/release.mlir -o %t 2>&1 | FileCheck %s --check-prefix=STARVED
+// RUN: sed -e '/#commit$/d' %S/../Dialect/Tile/Inputs/protocol.mlir > %t/commit.mlir
+// RUN: not fa4-compile --explain --from=schedule %t/commit.mlir -o %t 2>&1 | FileCheck %s --check-prefix=NOBODY
+// RUN: fa4-opt %S/../Dialect/Tile/Inputs/protocol.mlir --tile-allocate | sed -E 's/("o" smem stages.1. offset)[(][0-9]+/\1(32768/' > %t/overlap.mlir
+// RUN: not fa4-compile --explain --from=allocate %t/overlap.mlir -o %t 2>&1 | FileCheck %s --check-prefix=ORDER
 // RUN: fa4-compile --explain %t/good.mlir --verify-ptx=false -o %t 2>&1 | count 0
+
+// Two roles that wait for each other, with the line of each step.
+// CIRCLE: swapped.mlir:41:{{.*}}: error: channel "p": @mma waits forever for @lanes to commit it
+// CIRCLE: swapped.mlir:41:{{.*}}: remark: @mma in pass 1 of its loop waits for commit number 1 of channel "p" by @lanes
+// CIRCLE: swapped.mlir:57:{{.*}}: remark: @lanes commits channel "p" here, once its own wait has ended
+// CIRCLE: swapped.mlir:56:{{.*}}: remark: @lanes in pass 1 of its loop waits for commit number 1 of channel "u" by @mma
+// CIRCLE: swapped.mlir:43:{{.*}}: remark: @mma commits channel "u" here, once its own wait has ended
+// NO-REMARK: error
+// NO-REMARK-NOT: remark
+// A role that ends before the other one has what it waits for.
+// ENDED: outside.mlir:32:{{.*}}: remark: @mma waits for commit number 1 of channel "k" by @load, which has ended
+// ENDED: outside.mlir:22:{{.*}}: remark: @load commits channel "k" here, for the last time before it ends
+// A release that is missing: who would wait for it.
+// STARVED: release.mlir:40:{{.*}}: remark: @mma waits here for release number 1 of channel "u" by @lanes, to make value 2: the ring has 1 stage
+// A channel that nobody commits.
+// NOBODY: commit.mlir:58:{{.*}}: remark: @lanes waits here for commits of channel "u", which no role makes
+// Two accesses that meet: what their roles have waited for.
+// ORDER: overlap.mlir:50:{{.*}}: error: channel "o": @lanes may overwrite a stage
+// ORDER: overlap.mlir:16:{{.*}}: remark: @load in pass 2 of its loop waits for release number 2 of channel "k" by @mma, the last wait of this role by then
+// ORDER: overlap.mlir:46:{{.*}}: remark: @lanes in pass 1 of its loop waits for commit number 1 of channel "u" by @mma, the last wait of this role by then
 
 //--- chip.mlir
 // CHECK: chip.mlir:[[#LINE:]]:{{[0-9]+}}: error: 'attn.sdpa' op not supported on sm_90a: targets without tensor memory

@@ -8,10 +8,13 @@
 
 #include "fa4/Compile/Compilation.h"
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
+#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/InitAll.h"
 #include "fa4/Support/FatalErrors.h"
 #include "fa4/Support/Tool.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/BuryPointer.h"
@@ -112,7 +115,8 @@ struct Options {
       cl::cat(category)};
   cl::opt<bool> explain{
       "explain",
-      cl::desc("Say what to change in an op for which there is no kernel"),
+      cl::desc("Say what to change in an op for which there is no kernel, and "
+               "which steps wait for which where the proof of roles fails"),
       cl::cat(category)};
 };
 
@@ -202,6 +206,29 @@ static void explainRefused(ModuleOp module, const KernelOptions &options) {
   });
 }
 
+/// Says of kernels without a proof which steps wait for which. The file may be
+/// at a level that is proven only after other passes, so that its kernels are
+/// looked at before those that a pass was given.
+static void explainUnproven(llvm::SourceMgr &sourceMgr, ModuleOp failed) {
+  auto explain = [](ModuleOp module) {
+    bool isExplained = false;
+    for (auto kernel : module.getOps<tile::KernelOp>())
+      isExplained |= tile::explainProtocol(kernel);
+    return isExplained;
+  };
+  OwningOpRef<ModuleOp> given =
+      parseSourceFile<ModuleOp>(sourceMgr, failed.getContext());
+  if (explain(*given))
+    return;
+  bool isValid = [&] {
+    ScopedDiagnosticHandler quiet(failed.getContext(),
+                                  [](Diagnostic &) { return success(); });
+    return succeeded(verify(failed));
+  }();
+  if (isValid)
+    explain(failed);
+}
+
 static Status run(const Options &options, TimingScope &timing) {
   FailureOr<CompileOptions> compileOptions = readOptions(options);
   if (failed(compileOptions))
@@ -243,8 +270,10 @@ static Status run(const Options &options, TimingScope &timing) {
   FailureOr<RunReport> report = compile(module, *compileOptions, timing, files);
   reportFatalErrorsAs(kFatalErrors);
   if (failed(report)) {
-    if (options.explain)
+    if (options.explain) {
       explainRefused(module, compileOptions->kernel);
+      explainUnproven(*sourceMgr, module);
+    }
     return kRejected;
   }
   bool print = options.output == "-";

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Checks.h"
 #include "HoverDocs.h"
 #include "fa4/InitAll.h"
 #include "fa4/Support/OptionValues.h"
@@ -22,6 +23,7 @@ int main(int argc, char **argv) {
   }
   mlir::DialectRegistry registry;
   fa4::registerToolDialects(registry);
+  fa4::registerEditorChecks(registry);
   // These options print a text and exit, without a return to main.
   bool printsAndExits =
       llvm::any_of(llvm::ArrayRef(argv, argc), [](llvm::StringRef argument) {

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Attn/IR/Attn.h"
+#include "fa4/Support/OpCheckInterface.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -515,6 +516,12 @@ LogicalResult SdpaBackwardOp::verify() {
                      "dsinks");
 }
 
-LogicalResult SdpaOp::verifyRegions() { return verifyMods(*this); }
+static LogicalResult verifyRegionsOf(AttentionOpInterface op) {
+  if (failed(verifyMods(op)))
+    return failure();
+  return fa4::runToolCheck(op);
+}
 
-LogicalResult SdpaBackwardOp::verifyRegions() { return verifyMods(*this); }
+LogicalResult SdpaOp::verifyRegions() { return verifyRegionsOf(*this); }
+
+LogicalResult SdpaBackwardOp::verifyRegions() { return verifyRegionsOf(*this); }

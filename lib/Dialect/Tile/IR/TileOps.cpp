@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Support/OpCheckInterface.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 #include "llvm/ADT/StringExtras.h"
@@ -350,7 +351,9 @@ LogicalResult KernelOp::verifyRegions() {
       walk([](Operation *op) -> WalkResult { return verifyTileSizes(op); });
   if (result.wasInterrupted())
     return failure();
-  return verifyScalarSources(*this);
+  if (failed(verifyScalarSources(*this)))
+    return failure();
+  return fa4::runToolCheck(*this);
 }
 
 //===----------------------------------------------------------------------===//

@@ -38,6 +38,7 @@ void Verifier::checkEnd(const Machine &machine) {
                      channel.label, a.count, a.done, b.count, b.done));
       const Side &more = a.count > b.count ? a : b;
       noteStep(machine, more.role, more.kind, i, more.done);
+      explainStarved(machine, i);
     };
     int producer = channel.producer;
     Side commits{"committed", StepKind::Commit, producer, state.committed};
@@ -183,5 +184,6 @@ void Verifier::reportDeadlock(const Machine &machine) {
     // How often a role has done what another one still waits for.
     if (machine.cursors[culprit(machine, blocked)].isAtEnd())
       finding->channels.push_back(waiting.channel);
+    explainBlocked(machine, blocked);
   }
 }

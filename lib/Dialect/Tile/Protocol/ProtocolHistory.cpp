@@ -57,7 +57,7 @@ std::string ProtocolHistory::inPass(int64_t pass) {
 
 std::string ProtocolHistory::describe(const Entry &wait, unsigned role,
                                       const Source &source) const {
-  return formatv("before that, @{0}{1} waits for {2} number {3} of channel "
+  return formatv("@{0}{1} waits for {2} number {3} of channel "
                  "\"{4}\" by @{5}",
                  model.roles[role].name, inPass(wait.pass),
                  source.kind == StepKind::Commit ? "commit" : "release",
@@ -76,6 +76,19 @@ std::string ProtocolHistory::describeClaim(const Entry &entry,
                                       : "the role has come so far";
   return formatv("this only says that {0}, not that the access has ended",
                  what);
+}
+
+std::optional<std::pair<mlir::Operation *, std::string>>
+ProtocolHistory::lastWait(int last, unsigned role) const {
+  for (; last != kNone; last = entries[last].previous) {
+    const Entry &entry = entries[last];
+    if (entry.step->kind != StepKind::Wait &&
+        entry.step->kind != StepKind::Acquire)
+      continue;
+    if (std::optional<Source> source = sourceOf(entry, role))
+      return std::pair(entry.step->op, describe(entry, role, *source));
+  }
+  return std::nullopt;
 }
 
 ProtocolHistory::Notes
@@ -105,7 +118,8 @@ ProtocolHistory::explain(llvm::ArrayRef<int> ends, unsigned role,
       return notes;
     }
     const Entry &wait = entries[from];
-    notes.push_back({wait.step->op, describe(wait, role, *source)});
+    notes.push_back(
+        {wait.step->op, "before that, " + describe(wait, role, *source)});
     int signal = find(ends[source->role], source->kind, wait.step->channel,
                       source->position);
     if (signal == kNone)

@@ -43,6 +43,11 @@ public:
   int64_t passOf(int entry) const { return entries[entry].pass; }
   int64_t positionOf(int entry) const { return entries[entry].position; }
 
+  /// Returns what the last step of a role that waits for another one waits for,
+  /// and that step, if there is one. `last` is the last entry of the role.
+  std::optional<std::pair<mlir::Operation *, std::string>>
+  lastWait(int last, unsigned role) const;
+
   /// Notes on what `role` has waited for on channels that are `about` the
   /// memory, and why `old`, an entry of `oldRole` (kNone: still to come), has
   /// not ended then. `ends`: the last entry of each role.
@@ -70,6 +75,8 @@ private:
 
   /// Returns nothing if the entry waits for nothing.
   std::optional<Source> sourceOf(const Entry &entry, unsigned wanted) const;
+  /// Describes a wait: "@mma in pass 1 of its loop waits for commit number 2 of
+  /// channel "k" by @load".
   std::string describe(const Entry &wait, unsigned role,
                        const Source &source) const;
   /// Describes a commit or release that comes after an access but does not

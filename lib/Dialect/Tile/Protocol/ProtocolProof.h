@@ -170,6 +170,10 @@ private:
   /// Returns the role for whose step `role` waits.
   unsigned culprit(const Machine &machine, unsigned role) const;
   std::string describeBlocked(const Machine &machine, unsigned role) const;
+  // Which step waits for whom, added to a finding.
+  void explainOrder(const Machine &machine);
+  void explainBlocked(const Machine &machine, unsigned role);
+  void explainStarved(const Machine &machine, unsigned channel);
   /// Of the loops that a complete finding is about.
   void notePasses(const Machine &machine);
 

@@ -707,8 +707,11 @@ std::optional<ProtocolFinding> Verifier::run() {
   enqueue(start());
   while (!queue.empty() && !finding)
     advance(std::move(queue.extract(queue.begin()).mapped()));
-  if (finding)
+  if (finding) {
     notePasses(*found);
+    if (finding->waits.empty())
+      explainOrder(*found);
+  }
   return std::move(finding);
 }
 

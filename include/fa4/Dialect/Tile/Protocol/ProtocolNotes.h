@@ -23,6 +23,7 @@ public:
   /// What the finding's error and notes stand on.
   FindingConcerns(const ProtocolModel &model, const ProtocolFinding &finding);
   bool isAbout(const ProtocolLoop &loop) const;
+  bool isAboutRole(unsigned role) const { return roles.count(role); }
 
 private:
   void add(mlir::Operation *op);

@@ -74,6 +74,9 @@ struct ProtocolFinding {
   /// Channels that the finding is about, beside those that the operations of
   /// the error and the notes use.
   llvm::SmallVector<unsigned, 2> channels = {};
+  /// Which steps wait for which others where the finding was made, for readers
+  /// who ask.
+  std::vector<std::pair<mlir::Operation *, std::string>> waits = {};
 
   void emit() const;
 };
@@ -99,6 +102,12 @@ std::optional<ProtocolFinding> verifyPlacement(const ProtocolModel &model);
 mlir::LogicalResult verifyProtocol(KernelOp kernel,
                                    ProtocolStatistics *statistics = nullptr,
                                    uint64_t maxStates = kMaxProtocolStates);
+
+/// Emits remarks that say which step of `kernel` waits for which one of another
+/// role where the proof fails, at the locations of these steps. Returns false
+/// without a remark if there is a proof, or nothing to say about waits. The
+/// error itself is not repeated.
+bool explainProtocol(KernelOp kernel);
 
 } // namespace fa4::tile
 
