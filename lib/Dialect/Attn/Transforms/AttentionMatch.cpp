@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionMatch.h"
+#include "TensorProduct.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -16,124 +17,6 @@
 
 using namespace mlir;
 using namespace fa4::attn;
-
-//===----------------------------------------------------------------------===//
-// Products and reductions
-//===----------------------------------------------------------------------===//
-
-/// Returns the loop over which `op` reduces, if there is one, and only one.
-static std::optional<unsigned> getReduction(linalg::LinalgOp op) {
-  SmallVector<unsigned> loops;
-  op.getReductionDims(loops);
-  if (loops.size() != 1 || op.getNumParallelLoops() + 1 != op.getNumLoops() ||
-      int64_t(op->getNumResults()) != op.getNumDpsInits())
-    return std::nullopt;
-  return loops.front();
-}
-
-/// Whether a value in the body of `op` depends on what has been accumulated.
-static bool dependsOnSums(Value value, linalg::LinalgOp op) {
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return llvm::is_contained(op.getRegionOutputArgs(), argument);
-  Operation *definition = value.getDefiningOp();
-  return definition->getBlock() == op.getBlock() &&
-         llvm::any_of(definition->getOperands(), [&](Value operand) {
-           return dependsOnSums(operand, op);
-         });
-}
-
-/// Returns the operation that adds to the accumulator of a result, and the
-/// value added.
-static std::pair<Operation *, Value> getCombiner(linalg::LinalgOp op,
-                                                 unsigned result) {
-  Block *body = op.getBlock();
-  BlockArgument sum = op.getRegionOutputArgs()[result];
-  Operation *last = body->getTerminator()->getOperand(result).getDefiningOp();
-  if (!last || last->getBlock() != body || last->getNumOperands() != 2)
-    return {};
-  for (unsigned i : {0u, 1u})
-    if (last->getOperand(i) == sum &&
-        !dependsOnSums(last->getOperand(1 - i), op))
-      return {last, last->getOperand(1 - i)};
-  return {};
-}
-
-static Value skipExtensions(Value value) {
-  while (auto extension = value.getDefiningOp<arith::ExtFOp>())
-    value = extension.getIn();
-  return value;
-}
-
-/// Returns the two operands whose products `op` adds up, beginning with zero.
-static std::optional<std::pair<OpOperand *, OpOperand *>>
-getFactors(linalg::LinalgOp op, ElementTracer &tracer) {
-  if (!getReduction(op) || op.getNumDpsInputs() != 2 ||
-      op->getNumResults() != 1)
-    return std::nullopt;
-  AffineMap result = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  if (!result.isProjectedPermutation() ||
-      result.getNumResults() + 1 != op.getNumLoops())
-    return std::nullopt;
-  auto [combiner, added] = getCombiner(op, 0);
-  if (!isa_and_nonnull<arith::AddFOp>(combiner))
-    return std::nullopt;
-  auto product = added.getDefiningOp<arith::MulFOp>();
-  if (!product)
-    return std::nullopt;
-  OpOperand *factors[2];
-  for (unsigned i : {0u, 1u}) {
-    auto argument =
-        dyn_cast<BlockArgument>(skipExtensions(product->getOperand(i)));
-    if (!argument || argument.getOwner() != op.getBlock() ||
-        argument.getArgNumber() > 1)
-      return std::nullopt;
-    factors[i] = &op->getOpOperand(argument.getArgNumber());
-  }
-  Value init = op.getDpsInitOperand(0)->get();
-  SmallVector<AffineExpr> anywhere(cast<ShapedType>(init.getType()).getRank(),
-                                   getAffineConstantExpr(0, op.getContext()));
-  if (factors[0] == factors[1] || !tracer.trace(init, anywhere)->isConstant(0))
-    return std::nullopt;
-  return std::pair(factors[0], factors[1]);
-}
-
-static ElementRef traceOperand(linalg::LinalgOp op, OpOperand *operand,
-                               ArrayRef<AffineExpr> loops,
-                               ElementTracer &tracer) {
-  SmallVector<AffineExpr> indices;
-  for (AffineExpr index : op.getMatchingIndexingMap(operand).getResults())
-    indices.push_back(tracer.simplify(index.replaceDims(loops)));
-  return tracer.trace(operand->get(), indices);
-}
-
-/// Returns what `leaf` is the sum (or the largest) of, for the iteration
-/// `reduced`; null if it is none. `init` is set to the number that it begins
-/// with.
-template <typename... Combiners>
-static ElementRef getReduced(ElementRef leaf, AffineExpr reduced,
-                             ElementTracer &tracer, double &init) {
-  if (leaf->kind != Element::Leaf)
-    return nullptr;
-  auto op = leaf->value.getDefiningOp<linalg::LinalgOp>();
-  std::optional<unsigned> loop = op ? getReduction(op) : std::nullopt;
-  SmallVector<AffineExpr> loops;
-  auto result = dyn_cast<OpResult>(leaf->value);
-  if (!loop || !getLoops(result, leaf->indices, loops))
-    return nullptr;
-  loops[*loop] = reduced;
-  unsigned number = result.getResultNumber();
-  auto [combiner, added] = getCombiner(op, number);
-  if (!isa_and_nonnull<Combiners...>(combiner) ||
-      llvm::is_contained(loops, AffineExpr()))
-    return nullptr;
-  std::optional<double> first =
-      tracer.trace(op.getDpsInitOperand(number)->get(), leaf->indices)
-          ->getConstant();
-  if (!first)
-    return nullptr;
-  init = *first;
-  return tracer.traceScalar(added, op, loops);
-}
 
 //===----------------------------------------------------------------------===//
 // The softmax
@@ -169,8 +52,6 @@ private:
   void splitMask();
   void splitScale();
   bool findAxes();
-  bool setOperand(StringRef name, ElementRef leaf, AffineExpr row,
-                  AffineExpr dim, AttentionOperand &operand);
 
   linalg::LinalgOp op;
   ElementTracer &tracer;
@@ -179,8 +60,7 @@ private:
   SmallVector<AffineExpr> loops; ///< Of `op`.
   unsigned reduction = 0;
   OpOperand *left = nullptr, *right = nullptr;
-  ElementRef probabilities = nullptr, values = nullptr;
-  ElementRef exponential = nullptr, sum = nullptr;
+  ElementRef probabilities = nullptr;
 };
 } // namespace
 
@@ -213,9 +93,9 @@ bool Matcher::findFactors() {
         loops[i] = dim(numLoops() + 1) * match.mergedHeads + dim(i);
   }
   probabilities = traceOperand(op, left, loops, tracer);
-  values = traceOperand(op, right, loops, tracer);
+  match.values = traceOperand(op, right, loops, tracer);
   if (!hasExp(probabilities)) {
-    std::swap(probabilities, values);
+    std::swap(probabilities, match.values);
     std::swap(left, right);
   }
   return hasExp(probabilities);
@@ -246,20 +126,25 @@ bool Matcher::matchQuotient(ElementRef quotient, ElementRef &numerator,
 /// The division comes behind the second product, in its only user.
 bool Matcher::matchLateQuotient() {
   Value product = op->getResult(0);
-  auto user = product.hasOneUse()
-                  ? dyn_cast<linalg::LinalgOp>(*product.getUsers().begin())
-                  : linalg::LinalgOp();
-  if (!user || user->getNumResults() != 1 ||
-      user.getNumParallelLoops() != user.getNumLoops())
+  Operation *user = product.hasOneUse() ? *product.getUsers().begin() : nullptr;
+  auto generic = dyn_cast_or_null<linalg::LinalgOp>(user);
+  bool isElementwise =
+      generic ? generic.getNumParallelLoops() == generic.getNumLoops()
+              : user && OpTrait::hasElementwiseMappableTraits(user);
+  if (!isElementwise || user->getNumResults() != 1)
     return fail("the exponentials are not divided by their sum");
-  OpOperand *use = &*product.getUses().begin();
-  AffineMap from = user.getMatchingIndexingMap(use);
-  AffineMap to = user.getMatchingIndexingMap(user.getDpsInitOperand(0));
+  auto rank = cast<ShapedType>(product.getType()).getRank();
+  AffineMap from = AffineMap::getMultiDimIdentityMap(rank, op.getContext());
+  AffineMap to = from;
+  if (generic) {
+    from = generic.getMatchingIndexingMap(&*product.getUses().begin());
+    to = generic.getMatchingIndexingMap(generic.getDpsInitOperand(0));
+  }
   if (!from.isPermutation() || !to.isPermutation())
     return fail("what divides by the sum has other dimensions");
   AffineMap own = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   // The indices of the quotient at which the product is that of `loops`.
-  SmallVector<AffineExpr> ofUser(user.getNumLoops());
+  SmallVector<AffineExpr> ofUser(from.getNumDims());
   for (auto [mine, theirs] : llvm::zip(own.getResults(), from.getResults()))
     ofUser[cast<AffineDimExpr>(theirs).getPosition()] =
         loops[cast<AffineDimExpr>(mine).getPosition()];
@@ -268,7 +153,7 @@ bool Matcher::matchLateQuotient() {
     indices.push_back(ofUser[cast<AffineDimExpr>(result).getPosition()]);
   ElementRef numerator = nullptr;
   if (!matchQuotient(tracer.trace(user->getResult(0), indices), numerator,
-                     sum) ||
+                     match.sum) ||
       skipCasts(numerator)->value != product)
     return fail("the exponentials are not divided by their sum");
   match.out.tensor = user->getResult(0);
@@ -280,10 +165,10 @@ bool Matcher::matchLateQuotient() {
 }
 
 bool Matcher::matchExp(ElementRef element) {
-  exponential = skipCasts(element);
-  if (!exponential->isa<math::ExpOp>())
+  match.exponential = skipCasts(element);
+  if (!match.exponential->isa<math::ExpOp>())
     return fail("what is multiplied with the values is no softmax");
-  ElementRef difference = skipCasts(exponential->args[0]);
+  ElementRef difference = skipCasts(match.exponential->args[0]);
   if (!difference->isa<arith::SubFOp>())
     return fail("no row maximum is subtracted from the scores, so that they "
                 "may overflow where attn.sdpa does not");
@@ -327,25 +212,18 @@ bool Matcher::matchProbabilities() {
     if (found->indices[softmax.getDimension()] != dim(reduction))
       return fail("the softmax is not over the keys");
     match.scores = tracer.trace(softmax.getInput(), found->indices);
+    match.softmax = found;
     return true;
   }
   ElementRef numerator = found;
-  if (!matchQuotient(found, numerator, sum) && !matchLateQuotient())
+  if (!matchQuotient(found, numerator, match.sum) && !matchLateQuotient())
     return false;
-  return matchExp(numerator) && matchSum(exponential, sum);
+  return matchExp(numerator) && matchSum(match.exponential, match.sum);
 }
 
 //===----------------------------------------------------------------------===//
 // The scores
 //===----------------------------------------------------------------------===//
-
-/// The part of the scores that is a product of matrices.
-static bool isProduct(ElementRef element, ElementTracer &tracer) {
-  if (element->kind != Element::Leaf)
-    return false;
-  auto product = element->value.getDefiningOp<linalg::LinalgOp>();
-  return product && getFactors(product, tracer);
-}
 
 /// A comparison that hides keys becomes the mask: select(c, x, -inf), and
 /// x + select(c, 0, -inf).
@@ -430,53 +308,56 @@ bool Matcher::matchScores() {
 // Dimensions
 //===----------------------------------------------------------------------===//
 
-/// Sets `operand` to the tensor of `leaf`, whose indices must be the batch, the
-/// head (or, of keys and values, that of the group), `row` and `inner`, in any
-/// order.
-bool Matcher::setOperand(StringRef name, ElementRef leaf, AffineExpr row,
-                         AffineExpr inner, AttentionOperand &operand) {
-  leaf = skipCasts(leaf);
-  if (leaf->kind != Element::Leaf)
-    return fail("the " + name +
-                " are computed from others, element by element, "
-                "where they are multiplied");
-  operand.tensor = leaf->value;
-  bool isQuery = name == "queries";
-  for (AffineExpr index : leaf->indices) {
-    AffineExpr head = match.head < 0 ? AffineExpr() : dim(match.head);
-    AffineExpr batch = match.batch < 0 ? AffineExpr() : dim(match.batch);
+std::string fa4::attn::findOperandAxes(const AttentionMatch &match,
+                                       const Element &leaf, StringRef name,
+                                       bool hasQueryHeads, int row, int inner,
+                                       AttentionOperand &operand) {
+  if (leaf.kind != Element::Leaf)
+    return ("the " + name +
+            " are computed from others, element by element, where they are "
+            "multiplied")
+        .str();
+  operand = {};
+  operand.tensor = leaf.value;
+  auto isDim = [](AffineExpr index, int position) {
+    auto dim = dyn_cast<AffineDimExpr>(index);
+    return dim && int(dim.getPosition()) == position;
+  };
+  for (AffineExpr index : leaf.indices) {
     auto group = dyn_cast<AffineBinaryOpExpr>(index);
-    bool isGroup = group && !isQuery && head &&
+    bool isGroup = group && !hasQueryHeads &&
                    index.getKind() == AffineExprKind::FloorDiv &&
-                   group.getLHS() == head &&
+                   isDim(group.getLHS(), match.head) &&
                    isa<AffineConstantExpr>(group.getRHS());
-    if (index == row)
+    if (isDim(index, row))
       operand.axes.push_back(Axis::Row);
-    else if (index == inner)
+    else if (isDim(index, inner))
       operand.axes.push_back(Axis::Dim);
-    else if (batch && index == batch)
+    else if (isDim(index, match.batch))
       operand.axes.push_back(Axis::Batch);
-    else if (head && (index == head || isGroup)) {
+    else if (isDim(index, match.head) || isGroup) {
       operand.axes.push_back(Axis::Head);
       if (isGroup)
         operand.group = cast<AffineConstantExpr>(group.getRHS()).getValue();
     } else
-      return fail("a dimension of the " + name +
-                  " is indexed by more than the batch, the head, the row or "
-                  "the element");
+      return ("a dimension of the " + name +
+              " is indexed by more than the batch, the head, the row or the "
+              "element")
+          .str();
   }
   for (Axis axis : {Axis::Batch, Axis::Head, Axis::Row, Axis::Dim}) {
     bool isThere = llvm::count(operand.axes, axis) == 1;
     bool isNeeded = (axis != Axis::Batch || match.batch >= 0) &&
-                    (axis != Axis::Head || (match.head >= 0 && isQuery));
+                    (axis != Axis::Head || (match.head >= 0 && hasQueryHeads));
     if ((!isThere && isNeeded) || llvm::count(operand.axes, axis) > 1)
-      return fail("the " + name + " are the same for several " +
-                  (axis == Axis::Batch  ? "batches"
-                   : axis == Axis::Head ? "heads"
-                                        : "rows or elements") +
-                  ", or are read at a diagonal");
+      return ("the " + name + " are the same for several " +
+              (axis == Axis::Batch  ? "batches"
+               : axis == Axis::Head ? "heads"
+                                    : "rows or elements") +
+              ", or are read at a diagonal")
+          .str();
   }
-  return true;
+  return "";
 }
 
 bool Matcher::findAxes() {
@@ -566,10 +447,19 @@ bool Matcher::findAxes() {
         (!isShared(match.head) && first(match.head) < first(match.batch)))
       std::swap(match.batch, match.head);
   }
-  return setOperand("queries", q, dim(match.query), element, match.q) &&
-         setOperand("keys", k, dim(match.key), element, match.k) &&
-         setOperand("values", values, dim(match.key), dim(elements.front()),
-                    match.v);
+  match.element = numLoops();
+  match.valueElement = elements.front();
+  match.queries = q;
+  match.keys = k;
+  auto set = [&](StringRef name, ElementRef leaf, int row, int inner,
+                 AttentionOperand &operand) {
+    std::string why = findOperandAxes(match, *skipCasts(leaf), name,
+                                      name == "queries", row, inner, operand);
+    return why.empty() || fail(why);
+  };
+  return set("queries", q, match.query, match.element, match.q) &&
+         set("keys", k, match.key, match.element, match.k) &&
+         set("values", match.values, match.key, match.valueElement, match.v);
 }
 
 /// If all that happens to the result is that it is rounded to a narrower type,
@@ -594,7 +484,7 @@ void Matcher::takeRounding(ArrayRef<unsigned> positions) {
 bool Matcher::run() {
   if (!findFactors() || !matchProbabilities() || !matchScores() || !findAxes())
     return false;
-  ElementRef product = match.product;
+  ElementRef product = match.rawProduct = match.product;
   splitScale();
   splitMask();
   // The mask may have been all that the factor was used beside.
@@ -611,6 +501,11 @@ bool Matcher::run() {
       positions.push_back(cast<AffineDimExpr>(result).getPosition());
   }
   takeRounding(positions);
+  SmallVector<AffineExpr> indices;
+  for (unsigned position : positions)
+    indices.push_back(loops[position]);
+  match.op = op;
+  match.result = tracer.trace(match.out.tensor, indices);
   match.out.axes.clear();
   for (unsigned position : positions)
     match.out.axes.push_back(int(position) == match.query   ? Axis::Row

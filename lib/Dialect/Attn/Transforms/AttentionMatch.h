@@ -44,7 +44,27 @@ struct AttentionMatch {
   /// The dimensions that are the batch, the query head, the query and the key;
   /// -1: there is none.
   int batch = -1, head = -1, query = -1, key = -1;
+
+  // For the gradient. The dimensions that are the element of queries and keys,
+  // and that of values.
+  int element = -1, valueElement = -1;
+  /// The product of queries and keys, without factors.
+  ElementRef rawProduct = nullptr;
+  ElementRef queries = nullptr, keys = nullptr, values = nullptr;
+  /// The probabilities are either an element of a linalg.softmax, or an
+  /// exponential divided by a sum.
+  ElementRef softmax = nullptr, exponential = nullptr, sum = nullptr;
+  /// The second product, and an element of the result.
+  mlir::linalg::LinalgOp op;
+  ElementRef result = nullptr;
 };
+
+/// Sets `operand` to the tensor of `leaf`, whose indices must be the batch, the
+/// head (or, without `hasQueryHeads`, that of the group), `row` and `inner`, in
+/// any order. Returns why that fails; empty if it does not.
+std::string findOperandAxes(const AttentionMatch &match, const Element &leaf,
+                            llvm::StringRef name, bool hasQueryHeads, int row,
+                            int inner, AttentionOperand &operand);
 
 /// Finds what attention `op` is the second product of. `reason` says why it is
 /// none, and stays empty where nothing looks like attention.

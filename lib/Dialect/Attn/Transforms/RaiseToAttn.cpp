@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "AttentionMatch.h"
+#include "GradientMatch.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -14,7 +14,10 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace fa4::attn {
 #define GEN_PASS_DEF_RAISETOATTN
@@ -100,13 +103,14 @@ static Value toLayout(OpBuilder &b, Location loc,
                                        getGroups(order, present));
 }
 
-/// Returns the result of the op with the dimensions of what it replaces.
+/// Returns a result of the op with the dimensions of what it replaces.
 static Value fromLayout(OpBuilder &b, Location loc, Value value,
-                        const AttentionMatch &match, const Axes &order) {
+                        const AttentionOperand &replaced, int64_t mergedHeads,
+                        const Axes &order) {
   SmallVector<Axis> wanted;
-  for (Axis axis : match.out.axes) {
+  for (Axis axis : replaced.axes) {
     wanted.push_back(axis);
-    if (match.mergedHeads && axis == Axis::Batch)
+    if (mergedHeads && axis == Axis::Batch)
       wanted.push_back(Axis::Head);
   }
   SmallVector<Axis> present = getPresent(order, wanted);
@@ -114,7 +118,7 @@ static Value fromLayout(OpBuilder &b, Location loc, Value value,
     value = tensor::CollapseShapeOp::create(b, loc, value,
                                             getGroups(order, present));
   value = transpose(b, loc, value, present, wanted);
-  if (match.mergedHeads) {
+  if (mergedHeads) {
     SmallVector<ReassociationIndices> groups;
     for (auto [position, axis] : llvm::enumerate(wanted)) {
       if (axis == Axis::Head)
@@ -124,8 +128,8 @@ static Value fromLayout(OpBuilder &b, Location loc, Value value,
     }
     value = tensor::CollapseShapeOp::create(b, loc, value, groups);
   }
-  if (value.getType() != match.out.tensor.getType())
-    value = tensor::CastOp::create(b, loc, match.out.tensor.getType(), value);
+  if (value.getType() != replaced.tensor.getType())
+    value = tensor::CastOp::create(b, loc, replaced.tensor.getType(), value);
   return value;
 }
 
@@ -324,10 +328,28 @@ static std::string checkOperands(const AttentionMatch &match) {
   return "";
 }
 
-static void build(AttentionMatch &match, unsigned numDims) {
-  Operation *replaced = match.out.tensor.getDefiningOp();
-  OpBuilder b(replaced);
-  Location loc = replaced->getLoc();
+namespace {
+/// Attention that has been raised, in one of the layouts.
+struct Raised {
+  SdpaOp op;
+  Layout layout;
+};
+} // namespace
+
+/// The shape of the rows' log-sum-exp.
+static RankedTensorType getLseType(RankedTensorType q, const DimOrder &order) {
+  return RankedTensorType::get({q.getDimSize(*order.batch),
+                                q.getDimSize(order.head),
+                                q.getDimSize(order.seq)},
+                               Float32Type::get(q.getContext()));
+}
+
+/// Makes attn.sdpa in front of `place`, with the log-sum-exp if a gradient
+/// needs that.
+static Raised build(AttentionMatch &match, unsigned numDims, Operation *place,
+                    bool hasGradient) {
+  OpBuilder b(place);
+  Location loc = match.out.tensor.getLoc();
   Layout layout = chooseLayout(match);
   Axes order = getAxes(layout);
   Value q = toLayout(b, loc, match.q, order),
@@ -345,15 +367,94 @@ static void build(AttentionMatch &match, unsigned numDims) {
     writer.collect(match.scores);
   if (match.visible)
     writer.collect(match.visible);
-  auto op = SdpaOp::create(b, loc, type, Type(), q, k, v, Value(), Value(),
-                           Value(), Value(), writer.getCaptures(), ValueRange(),
-                           layout, MaskAttr(), b.getF32FloatAttr(match.scale));
+  auto op = SdpaOp::create(
+      b, loc, type, hasGradient ? getLseType(qType, dims) : Type(), q, k, v,
+      Value(), Value(), Value(), Value(), writer.getCaptures(), ValueRange(),
+      layout, MaskAttr(), b.getF32FloatAttr(match.scale));
   if (hasScoreMod)
     writer.write(b, op.getScoreMod(), match.scores, /*isScore=*/true);
   if (match.visible)
     writer.write(b, op.getMaskMod(), match.visible, /*isScore=*/false);
-  Value result = fromLayout(b, loc, op.getOut(), match, order);
+  Value result =
+      fromLayout(b, loc, op.getOut(), match.out, match.mergedHeads, order);
   match.out.tensor.replaceAllUsesWith(result);
+  return {op, layout};
+}
+
+/// The tensor with elements of `type`, which is at least as wide as its own.
+static Value widen(OpBuilder &b, Location loc, Value value, Type type) {
+  return getElement(value) == type
+             ? value
+             : arith::ExtFOp::create(
+                   b, loc, cast<ShapedType>(value.getType()).clone(type),
+                   value);
+}
+
+/// Makes attn.sdpa_backward in front of `place`.
+static void buildGradient(const AttentionMatch &match, GradientMatch &gradient,
+                          const Raised &forward, Operation *place) {
+  OpBuilder b(place);
+  Location loc = place->getLoc();
+  SdpaOp op = forward.op;
+  Axes order = getAxes(forward.layout);
+  Value dout = toLayout(b, loc, gradient.dout, order), out = op.getOut();
+  Type element = getElement(out);
+  if (getElement(dout).getIntOrFloatBitWidth() >
+      element.getIntOrFloatBitWidth())
+    element = getElement(dout);
+  out = widen(b, loc, out, element);
+  dout = widen(b, loc, dout, element);
+  SmallVector<Type> types;
+  for (auto [input, result] : {std::pair(op.getQ(), &gradient.dq),
+                               {op.getK(), &gradient.dk},
+                               {op.getV(), &gradient.dv}})
+    types.push_back(
+        cast<ShapedType>(input.getType()).clone(getElement(result->tensor)));
+  auto backward = SdpaBackwardOp::create(
+      b, loc, types[0], types[1], types[2], Type(), op.getQ(), op.getK(),
+      op.getV(), out, dout, op.getLse(), Value(), Value(), Value(), Value(),
+      Value(), op.getCaptures(), ValueRange(), forward.layout, MaskAttr(),
+      op.getScaleAttr(), /*deterministic=*/false);
+  IRMapping mapping;
+  op.getScoreMod().cloneInto(&backward.getScoreMod(), mapping);
+  op.getMaskMod().cloneInto(&backward.getMaskMod(), mapping);
+  for (auto [value, result] : {std::pair(backward.getDq(), &gradient.dq),
+                               {backward.getDk(), &gradient.dk},
+                               {backward.getDv(), &gradient.dv}})
+    result->tensor.replaceAllUsesWith(
+        fromLayout(b, loc, value, *result, match.mergedHeads, order));
+}
+
+/// Says why the gradient's op cannot have these operands; empty if it can.
+static std::string checkGradient(const AttentionMatch &match,
+                                 const GradientMatch &gradient) {
+  Type out = getElement(match.out.tensor),
+       dout = getElement(gradient.dout.tensor);
+  Type input = getElement(match.q.tensor);
+  if (!isSupportedOutputType(dout, input))
+    return "attn.sdpa_backward has no such type of the output's gradient";
+  if (out != dout &&
+      out.getIntOrFloatBitWidth() == dout.getIntOrFloatBitWidth())
+    return "the output and its gradient have different types of one width";
+  for (const AttentionOperand *result :
+       {&gradient.dq, &gradient.dk, &gradient.dv})
+    if (!isSupportedOutputType(getElement(result->tensor), input))
+      return "attn.sdpa_backward has no such types of gradients";
+  return "";
+}
+
+/// The first of the operations in their block.
+static Operation *getFirst(ArrayRef<Operation *> ops) {
+  return *llvm::min_element(
+      ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+}
+
+/// Whether all of the values are there in front of `place`.
+static bool areDefinedBefore(ArrayRef<Value> values, Operation *place) {
+  DominanceInfo dominance;
+  return llvm::all_of(values, [&](Value value) {
+    return dominance.properlyDominates(value, place);
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -365,9 +466,16 @@ struct RaiseToAttnPass : fa4::attn::impl::RaiseToAttnBase<RaiseToAttnPass> {
   void runOnOperation() override;
 
 private:
-  /// Raises what `op` is the second product of. A remark says why not, where
-  /// it looks like attention.
+  /// Raises what `op` is the second product of, and its gradient.
   void raise(linalg::LinalgOp op);
+  /// Builds what `match` has found.
+  void build(AttentionMatch &match, ElementTracer &tracer);
+
+  /// Why operations that look like attention are not raised, or products that
+  /// look like its gradient; those that are part of what is raised have no
+  /// remark.
+  llvm::MapVector<Operation *, std::string> reasons, gradientReasons;
+  llvm::DenseSet<Operation *> raised;
 };
 
 /// Erases what nothing uses any more, from the end on.
@@ -389,6 +497,37 @@ void eraseDeadOps(Operation *root) {
 
 } // namespace
 
+void RaiseToAttnPass::build(AttentionMatch &match, ElementTracer &tracer) {
+  GradientMatch gradient;
+  SmallVector<GradientMiss> misses;
+  bool hasGradient = matchGradient(match, tracer, gradient, misses);
+  Operation *place = match.out.tensor.getDefiningOp(), *gradientPlace = nullptr;
+  if (hasGradient) {
+    std::string why = checkGradient(match, gradient);
+    gradientPlace = getFirst(
+        {gradient.products[0], gradient.products[1], gradient.products[2]});
+    Operation *first = getFirst({place, gradientPlace});
+    if (why.empty() &&
+        !(areDefinedBefore({match.q.tensor, match.k.tensor, match.v.tensor},
+                           first) &&
+          areDefinedBefore(gradient.dout.tensor, gradientPlace)))
+      why = "an operand is computed only after the first of the products";
+    if (why.empty()) {
+      place = first;
+      raised.insert(gradient.products.begin(), gradient.products.end());
+    } else {
+      hasGradient = false;
+      for (linalg::LinalgOp product : gradient.products)
+        misses.push_back({product, why});
+    }
+  }
+  for (const auto &[op, why] : misses)
+    gradientReasons.insert({op, why});
+  Raised forward = ::build(match, tracer.getNumDims(), place, hasGradient);
+  if (hasGradient)
+    buildGradient(match, gradient, forward, gradientPlace);
+}
+
 void RaiseToAttnPass::raise(linalg::LinalgOp op) {
   std::string reason;
   // Heads that are merged with batches first: the other attempt takes each of
@@ -396,22 +535,31 @@ void RaiseToAttnPass::raise(linalg::LinalgOp op) {
   SmallVector<int64_t> attempts = {findMergedHeads(op), 0};
   for (int64_t mergedHeads : ArrayRef(attempts).drop_front(!attempts[0])) {
     SmallVector<int64_t> sizes = getAttentionSizes(op, mergedHeads);
+    sizes.append(kGradientDims, ShapedType::kDynamic);
     ElementTracer tracer(&getContext(), sizes);
     AttentionMatch match;
     if (!matchAttention(op, tracer, mergedHeads, match, reason))
       continue;
     reason = checkOperands(match);
     if (reason.empty())
-      return build(match, sizes.size());
+      return build(match, tracer);
   }
   if (!reason.empty())
-    op->emitRemark("not raised to attn.sdpa: ") << reason;
+    reasons.insert({op, reason});
 }
 
 void RaiseToAttnPass::runOnOperation() {
   SmallVector<linalg::LinalgOp> ops;
   getOperation()->walk([&](linalg::LinalgOp op) { ops.push_back(op); });
   for (linalg::LinalgOp op : ops)
-    raise(op);
+    if (!raised.contains(op))
+      raise(op);
+  // A product of the gradient may look like attention that ends in it.
+  for (const auto &[op, reason] : gradientReasons)
+    if (!raised.contains(op))
+      op->emitRemark("not raised to attn.sdpa_backward: ") << reason;
+  for (const auto &[op, reason] : reasons)
+    if (!raised.contains(op) && !gradientReasons.contains(op))
+      op->emitRemark("not raised to attn.sdpa: ") << reason;
   eraseDeadOps(getOperation());
 }

@@ -314,9 +314,8 @@ ElementRef ElementTracer::traceDefinition(Operation *definition,
 
 ElementRef ElementTracer::trace(Value tensor, ArrayRef<AffineExpr> indices) {
   // What is used several times is in the expression several times.
-  constexpr size_t most = 10000;
   auto result = dyn_cast<OpResult>(tensor);
-  if (result && elements.size() < most)
+  if (result && elements.size() < limit)
     if (ElementRef element =
             traceDefinition(result.getOwner(), result, indices))
       return element;

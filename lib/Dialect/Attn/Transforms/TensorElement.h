@@ -76,6 +76,14 @@ public:
   ElementRef traceScalar(mlir::Value value, mlir::linalg::LinalgOp op,
                          llvm::ArrayRef<mlir::AffineExpr> loops);
 
+  /// Expressions have a largest size, above which an element is a leaf. What is
+  /// traced from here on does not count with what was traced before.
+  void startAnew() { limit = elements.size() + kMost; }
+
+  /// Says how large a dimension is that was not known.
+  void setSize(unsigned dim, int64_t size) { sizes[dim] = size; }
+  unsigned getNumDims() const { return sizes.size(); }
+
   /// Divisions and remainders are resolved where sizes say how they end.
   mlir::AffineExpr simplify(mlir::AffineExpr expr);
 
@@ -105,6 +113,8 @@ private:
   mlir::MLIRContext *context;
   llvm::SmallVector<int64_t> sizes;
   std::deque<Element> elements;
+  static constexpr size_t kMost = 10000;
+  size_t limit = kMost;
 };
 
 /// The indices of the loops of an operation in which it writes the element of

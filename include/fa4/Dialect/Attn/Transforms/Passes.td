@@ -156,7 +156,18 @@ def RaiseToAttn : FA4_Pass<"raise-to-attn"> {
     What the op computes is what was written, but for rounding (sums and scores are as if in
     f32) and for a row that sees no key: attn.sdpa gives zeros there, a softmax NaN.
 
-    Where something looks like attention and is not raised, a remark says why.
+    Where the gradients of q, k and v stand in the same block as the attention, all three
+    become one `attn.sdpa_backward`, to which `attn.sdpa` hands its log-sum-exp. With
+    probabilities `p` and the output's gradient `dout` they are `dv = p^T dout`, `dq = ds k` and
+    `dk = ds^T q`, where `ds = p * (dp - delta)` times the derivative of what is done with the
+    scores, `dp = dout v^T`, and `delta` is a row's sum of `p * dp` or of `out * dout`. `ds` is
+    compared as a polynomial: it may be multiplied out, or be what the parts of a softmax give
+    when each is differentiated by itself; `p` may come from the log-sum-exp again; a factor may be
+    behind the products. Derivatives are known of sums, products, constant factors and
+    tanh. Gradients of heads that share keys are added up behind the products. What forward and
+    gradient have in common must be the same values: `cse` makes it so.
+
+    Where something looks like attention or its gradient and is not raised, a remark says why.
 
     Before:
 

@@ -1,0 +1,48 @@
+//===- TensorProduct.h - products and reductions of tensors --------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_DIALECT_ATTN_TRANSFORMS_TENSORPRODUCT_H
+#define FA4_LIB_DIALECT_ATTN_TRANSFORMS_TENSORPRODUCT_H
+
+#include "TensorElement.h"
+
+namespace fa4::attn {
+
+/// Returns the loop over which `op` reduces, if there is one, and only one.
+std::optional<unsigned> getReduction(mlir::linalg::LinalgOp op);
+
+/// Returns the two operands whose products `op` adds up, beginning with zero.
+std::optional<std::pair<mlir::OpOperand *, mlir::OpOperand *>>
+getFactors(mlir::linalg::LinalgOp op, ElementTracer &tracer);
+
+/// The element is one of a product of matrices.
+bool isProduct(ElementRef element, ElementTracer &tracer);
+
+/// The element of an operand that the iteration `loops` of `op` uses.
+ElementRef traceOperand(mlir::linalg::LinalgOp op, mlir::OpOperand *operand,
+                        llvm::ArrayRef<mlir::AffineExpr> loops,
+                        ElementTracer &tracer);
+
+/// Returns what `leaf` is the sum (or the largest) of, for the iteration
+/// `reduced`, where the operation that combines numbers is one for which `isIt`
+/// holds; null if it is none. `init` is set to the number that it begins with.
+ElementRef getReduced(ElementRef leaf, mlir::AffineExpr reduced,
+                      ElementTracer &tracer, double &init,
+                      llvm::function_ref<bool(mlir::Operation *)> isIt);
+
+template <typename... Combiners>
+ElementRef getReduced(ElementRef leaf, mlir::AffineExpr reduced,
+                      ElementTracer &tracer, double &init) {
+  return getReduced(leaf, reduced, tracer, init, [](mlir::Operation *op) {
+    return llvm::isa<Combiners...>(op);
+  });
+}
+
+} // namespace fa4::attn
+
+#endif // FA4_LIB_DIALECT_ATTN_TRANSFORMS_TENSORPRODUCT_H
