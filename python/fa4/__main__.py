@@ -14,6 +14,15 @@ def _megabytes(size: int) -> str:
     return f"{size / 1e6:.1f} MB"
 
 
+def _size(text: str) -> int:
+    from fa4 import cache
+
+    try:
+        return cache.read_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def show_cache(arguments) -> int:
     from fa4 import cache
 
@@ -22,9 +31,13 @@ def show_cache(arguments) -> int:
         count, size = cache.clear(older)
         print(f"{count} entries removed, {_megabytes(size)}")
         return 0
+    if arguments.action == "trim":
+        count, size = cache.trim(cache.limit() if arguments.size is None else arguments.size)
+        print(f"{count} entries removed, {_megabytes(size)}")
+        return 0
     found = list(cache.entries())
     if arguments.action == "list":
-        for path, status in sorted(found, key=lambda each: -each[1].st_mtime):
+        for path, status in sorted(found, key=lambda each: -each[1].st_mtime_ns):
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(status.st_mtime))
             try:
                 about = cache.read(path).about
@@ -34,7 +47,8 @@ def show_cache(arguments) -> int:
             print(f"{when}  {_megabytes(status.st_size):>9}  {what}")
     total = sum(status.st_size for _, status in found)
     state = "" if cache.is_on() else " (off: FA4_CACHE)"
-    print(f"{cache.folder()}: {len(found)} entries, {_megabytes(total)}{state}")
+    most = f" of {_megabytes(cache.limit())}" if cache.limit() else ", no limit"
+    print(f"{cache.folder()}: {len(found)} entries, {_megabytes(total)}{most}{state}")
     return 0
 
 
@@ -63,9 +77,11 @@ def parser(wanted: str = "") -> argparse.ArgumentParser:
     commands = main.add_subparsers(dest="command", required=True)
 
     command = commands.add_parser("cache", help="look at the cache of compiled kernels, or clear it")
-    command.add_argument("action", nargs="?", choices=("show", "list", "clear"), default="show",
-                         help="where it is and how large (show, the default), its entries (list), or remove them (clear)")  # fmt: skip
-    command.add_argument("--older", type=float, metavar="DAYS", help="with clear: only entries that are older")
+    command.add_argument("action", nargs="?", choices=("show", "list", "trim", "clear"), default="show",
+                         help="where it is and how large (show, the default), its entries with their last use (list), "
+                         "remove those not used for the longest time (trim), or all (clear)")  # fmt: skip
+    command.add_argument("--older", type=float, metavar="DAYS", help="with clear: only entries not used for so long")
+    command.add_argument("--size", type=_size, metavar="SIZE", help="with trim: until they have so many bytes (FA4_CACHE_SIZE)")
     command.set_defaults(run=show_cache)
 
     command = commands.add_parser("version", help="the versions of fa4 and its LLVM, and where the library is")

@@ -7,13 +7,17 @@ An entry is one file, named by the hash of what decides its contents: the text o
 chip, the version of fa4 and the library's build, and the ptxas that checks PTX. Sizes of calls are no part of it, as kernels are for
 all sizes. Entries appear by a rename, so that any number of processes may read and write at the same time.
 
+Where the entries are larger than a limit together, those that have not been used for the longest time make place: a use
+sets the time of an entry's file.
+
 Environment: FA4_CACHE_DIR is the folder ($XDG_CACHE_HOME/fa4, or ~/.cache/fa4); FA4_CACHE=0 turns the cache
-off. `fa4 cache` lists and clears it.
+off; FA4_CACHE_SIZE is the limit ("1GB", "200MB", bytes; 0: none). `fa4 cache` shows, trims and clears it.
 """
 
 import hashlib
 import json
 import os
+import re
 import struct
 import tempfile
 import time
@@ -26,6 +30,8 @@ from fa4.errors import CacheWarning
 
 MAGIC = b"fa4 cache 1\n"
 SUFFIX = ".fa4"
+DEFAULT_LIMIT = 10**9  # Bytes: some thousands of kernels.
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 @dataclass
@@ -51,6 +57,26 @@ def folder() -> Path:
     # XDG: a path that is not absolute counts as none.
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "fa4"
+
+
+def read_size(text: str) -> int:
+    """Bytes, from a text such as "200MB" or "1.5G". Raises ValueError."""
+    match = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([KMGT]?)(B|)", text.strip().upper())
+    if not match:
+        raise ValueError(f"{text!r} is no size, as 200MB or 1.5GB are")
+    return int(float(match[1]) * UNITS[match[2]])
+
+
+def limit() -> int:
+    """How many bytes all entries may have together; 0: any number. A setting that is no size is a CacheWarning."""
+    given = os.environ.get("FA4_CACHE_SIZE")
+    if not given:
+        return DEFAULT_LIMIT
+    try:
+        return read_size(given)
+    except ValueError as error:
+        warnings.warn(f"FA4_CACHE_SIZE: {error}; the limit is {DEFAULT_LIMIT // 10**6} MB", CacheWarning, stacklevel=3)
+        return DEFAULT_LIMIT
 
 
 def build_of(library: Path) -> str:
@@ -122,7 +148,9 @@ def load(key: str) -> Entry | None:
     """The entry, or None. One that cannot be read, or is broken, is a CacheWarning, and None."""
     path = path_of(key)
     try:
-        return read(path)
+        entry = read(path)
+        _mark_used(path)
+        return entry
     except (FileNotFoundError, NotADirectoryError):
         pass
     except OSError as error:
@@ -132,8 +160,16 @@ def load(key: str) -> Entry | None:
     return None
 
 
+def _mark_used(path: Path):
+    """An entry's time is that of its last use. (That of the last access is the file system's: `fa4 cache list` reads, too.)"""
+    try:
+        os.utime(path)
+    except OSError:
+        pass  # Another process has removed it, or the folder can only be read: it counts as not used.
+
+
 def store(key: str, entry: Entry):
-    """Writes an entry. Where that fails, a CacheWarning says why, and that is all."""
+    """Writes an entry, and trims the cache. Where that fails, a CacheWarning says why, and that is all."""
     path, scratch = path_of(key), None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -141,6 +177,8 @@ def store(key: str, entry: Entry):
         with os.fdopen(handle, "wb") as file:
             file.write(_pack(entry))
         os.replace(scratch, path)
+        scratch = None
+        trim(limit(), keep=path)
     except OSError as error:
         if scratch:
             try:
@@ -159,13 +197,30 @@ def entries() -> Iterator[tuple[Path, os.stat_result]]:
             continue  # Another process has removed it.
 
 
+def trim(size: int, keep: Path | None = None) -> tuple[int, int]:
+    """Removes the entries that have not been used for the longest time, until all have at most `size` bytes together (0: any
+    number); `keep` stays. Returns how many have gone, and their bytes. Processes may do so at the same time: an entry
+    that another one has removed counts as gone, and who reads one meanwhile has it, or compiles anew."""
+    found = list(entries()) if size else []
+    total = sum(status.st_size for _, status in found)
+    count = gone = 0
+    for path, status in sorted(found, key=lambda each: each[1].st_mtime_ns):
+        if total - gone <= size:
+            break
+        if path == keep:
+            continue
+        path.unlink(missing_ok=True)
+        count, gone = count + 1, gone + status.st_size
+    return count, gone
+
+
 def clear(older_than: float | None = None) -> tuple[int, int]:
-    """Removes entries, those written at least `older_than` seconds ago if that is given; with them what processes that were
+    """Removes entries, those last used at least `older_than` seconds ago if that is given; with them what processes that were
     killed have left. Returns how many entries, and their bytes."""
     count = size = 0
-    limit = time.time() - (older_than or 0)
+    last = time.time() - (older_than or 0)
     for path, status in list(entries()):
-        if older_than is not None and status.st_mtime > limit:
+        if older_than is not None and status.st_mtime > last:
             continue
         path.unlink(missing_ok=True)
         count, size = count + 1, size + status.st_size

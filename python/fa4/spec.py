@@ -16,13 +16,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from fa4.errors import Fa4Error
-from fa4.tracing import CAPTURE_TYPES, PARAMETERS, captures_of, format_f32, trace_region
+from fa4.tracing import CAPTURE_TYPES, ELEMENT_TYPES, PARAMETERS, capture_type, captures_of, format_f32, trace_region
 
 if TYPE_CHECKING:
     from fa4.kernel import Results
 
-LAYOUTS = ("bshd", "bhsd", "sbhd")
+LAYOUTS = ("bshd", "bhsd", "sbhd", "thd", "htd")
 DTYPES = ("bf16", "f16")
+SINK_DTYPES = ("f32", "bf16", "f16")
+# Names that a call uses for something else than a capture.
+TAKEN = ("q", "k", "v", "out", "lse", "dout", "dq", "dk", "dv", "score", "sinks", "dsinks", "seqlens_k", "cu_seqlens_q", "cu_seqlens_k")
 ALIGNMENTS = ("bottom_right", "top_left")
 
 
@@ -105,6 +108,8 @@ class Spec:
     name: str = "sdpa"
     is_backward: bool = False
     deterministic: bool = False
+    sinks: str | None = None
+    seqlens_k: bool = False
 
     def __post_init__(self):
         for name, value, allowed in (("dtype", self.dtype, DTYPES), ("layout", self.layout, LAYOUTS)):
@@ -112,12 +117,13 @@ class Spec:
                 raise SpecError(f"{name} is one of {', '.join(allowed)}, not {value!r}")
         if not self.name.isidentifier() or not self.name.isascii():
             raise SpecError(f"name is an identifier, not {self.name!r}")
+        if self.sinks not in (None, *SINK_DTYPES):
+            raise SpecError(f"sinks are of type {', '.join(SINK_DTYPES)}, not {self.sinks!r}")
         for name, kind in self.captures.items():
-            if kind not in CAPTURE_TYPES:
-                raise SpecError(f"capture '{name}' is of type {kind!r}; captures are numbers of type {' or '.join(CAPTURE_TYPES)}")
-            if not name.isidentifier() or name in ("q", "k", "v", "out", "lse", "dout", "dq", "dk", "dv", "score"):
-                raise SpecError(f"'{name}' is no name for a capture")
-        for letter, pairs in (("b", "qkv"), ("s", "kv"), ("h", "kv"), ("d", "qk")):
+            self._check_capture(name, kind)
+        for letter, pairs in (("b", "qkv"), ("s", "kv"), ("t", "kv"), ("h", "kv"), ("d", "qk")):
+            if letter not in self.layout:
+                continue
             sizes = {getattr(self, each)[self.layout.index(letter)] for each in pairs}
             if len({size for size in sizes if isinstance(size, int)}) > 1:
                 raise SpecError(f"{', '.join(pairs)} differ in size {letter}: {' and '.join(sorted(map(str, sizes)))}")
@@ -128,48 +134,86 @@ class Spec:
         if isinstance(queries, int) and isinstance(keys, int) and queries % keys:
             raise SpecError(f"{queries} query heads are no multiple of {keys} key/value heads")
 
+    def _check_capture(self, name: str, kind: str):
+        if not name.isidentifier() or name in TAKEN:
+            raise SpecError(f"'{name}' is no name for a capture")
+        element, *shape = kind.split() if isinstance(kind, str) and kind.strip() else [kind]
+        if shape and element in ELEMENT_TYPES:
+            _read_shape(f"capture '{name}'", shape, len(shape))
+        elif element not in CAPTURE_TYPES:
+            raise SpecError(
+                f"capture '{name}' is of type {kind!r}; captures are numbers of type {' or '.join(CAPTURE_TYPES)}, or tensors "
+                f'("f32 H Sk": the elements\' type, one of {", ".join(ELEMENT_TYPES)}, and the shape)'
+            )
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether sequences of different lengths stand behind each other in one dimension of tokens."""
+        return "t" in self.layout
+
+    @property
+    def captured_tensors(self) -> dict[str, tuple[int | str, ...]]:
+        """The shapes of the captures that are tensors."""
+        split = {name: kind.split()[1:] for name, kind in self.captures.items()}
+        return {name: _read_shape(name, shape, len(shape)) for name, shape in split.items() if shape}
+
     def head_dim(self, name: str) -> int:
         """The head dim of q, k or v, in elements."""
         return getattr(self, name)[self.layout.index("d")]
 
     @property
     def tensors(self) -> dict[str, tuple[int | str, ...]]:
-        """The shapes of all tensors by their names, in the order of the function's arguments."""
-        b, s, h = (self.q[self.layout.index(letter)] for letter in "bsh")
+        """The shapes of all tensors but captures by their names, in the order of the function's arguments."""
         out = tuple(self.head_dim("v") if letter == "d" else size for letter, size in zip(self.layout, self.q))
-        shapes = {"q": self.q, "k": self.k, "v": self.v, "out": out}
-        if self.is_backward:
-            return shapes | {"dout": out, "lse": (b, h, s), "dq": self.q, "dk": self.k, "dv": self.v}
-        return shapes | ({"lse": (b, h, s)} if self.lse else {})
+        heads, tokens = (self.q[self.layout.index(letter)] for letter in ("h", "t" if self.is_packed else "s"))
+        batch = "B" if self.is_packed else self.q[self.layout.index("b")]
+        lse = (heads, tokens) if self.is_packed else (batch, heads, tokens)
+        shapes = {"q": self.q, "k": self.k, "v": self.v}
+        # What says where sequences end, and what joins each softmax.
+        beside: dict[str, tuple[int | str, ...]] = {"cu_seqlens_q": ("B+1",), "cu_seqlens_k": ("B+1",)} if self.is_packed else {}
+        beside |= {"seqlens_k": (batch,)} if self.seqlens_k else {}
+        beside |= {"sinks": (heads,)} if self.sinks else {}
+        if not self.is_backward:
+            return shapes | beside | {"out": out} | ({"lse": lse} if self.lse else {})
+        gradients = {"dq": self.q, "dk": self.k, "dv": self.v} | ({"dsinks": (heads,)} if self.sinks else {})
+        return shapes | {"out": out, "dout": out, "lse": lse} | beside | gradients
 
     @property
     def outputs(self) -> tuple[str, ...]:
         """The names of what the kernel writes."""
-        return ("dq", "dk", "dv") if self.is_backward else ("out", "lse")[: 1 + self.lse]
+        gradients = ("dq", "dk", "dv", "dsinks")
+        return gradients[: 3 + bool(self.sinks)] if self.is_backward else ("out", "lse")[: 1 + self.lse]
+
+    def _memref(self, name: str) -> str:
+        """The type in MLIR of a tensor, which has the head dim and no other size."""
+        shape = self.tensors[name]
+        fixed = {"lse": "f32", "sinks": self.sinks, "dsinks": self.sinks}
+        if name in fixed or name.endswith(("seqlens_q", "seqlens_k")):
+            return f"memref<{'?x' * len(shape)}{fixed.get(name, 'i32')}>"
+        dims = ["?"] * (len(self.layout) - 1)
+        dims.insert(self.layout.index("d"), str(self.head_dim("v" if name in ("v", "out", "dout", "dv") else "q")))
+        return f"memref<{'x'.join(dims)}x{self.dtype}>"
 
     @cached_property
     def text(self) -> str:
         """The op in MLIR, in a function on memrefs. Raises TraceError."""
-        types = {}
-        for name in self.tensors:
-            dims = ["?"] * (len(self.layout) - 1)
-            if name == "lse":
-                types[name] = f"memref<{'x'.join(dims)}xf32>"
-                continue
-            dims.insert(self.layout.index("d"), str(self.head_dim("v" if name in ("v", "out", "dout", "dv") else "q")))
-            types[name] = f"memref<{'x'.join(dims)}x{self.dtype}>"
+        types = {name: self._memref(name) for name in self.tensors}
+        kinds = {name: capture_type(kind) for name, kind in self.captures.items()}
         inputs = [name for name in types if name not in self.outputs]
         listed = [*inputs, *self.captures, *self.outputs]
         captured = [f"%capture_{name}" for name in self.captures]
         arguments = ", ".join(
-            f"%capture_{name}: {self.captures[name]}" if name in self.captures else f"%{name}: {types[name]}" for name in listed
+            f"%capture_{name}: {kinds[name]}" if name in kinds else f"%{name}: {types[name]}" for name in listed
         )
         clauses = [" out(%out) dout(%dout) lse(%lse)"] if self.is_backward else []
         clauses.append(f" layout<{self.layout}>")
         clauses += [f" mask<{self.mask.text}>"] if self.mask else []
         clauses += [f" scale({format_f32(self.scale)})"] if self.scale is not None else []
         clauses += [" deterministic"] if self.deterministic else []
-        clauses += [f" captures({', '.join(captured)} : {', '.join(self.captures.values())})"] if captured else []
+        for clause, names in (("cu_seqlens", ("cu_seqlens_q", "cu_seqlens_k")), ("seqlens_k", ("seqlens_k",)), ("sinks", ("sinks",))):
+            if names[0] in types:
+                clauses.append(f" {clause}({', '.join(f'%{n}' for n in names)} : {', '.join(types[n] for n in names)})")
+        clauses += [f" captures({', '.join(captured)} : {', '.join(kinds.values())})"] if captured else []
         written = ", ".join(f"%{name}" for name in self.outputs)
         clauses.append(f" outs({written} : {', '.join(types[name] for name in self.outputs)})")
         of = ("q", "k", "v", "out", "dout", "lse") if self.is_backward else ("q", "k", "v")
@@ -210,8 +254,8 @@ class Spec:
 
     def names_of_sizes(self) -> dict[str, int | str]:
         """What this spec has for the sizes of the manifest."""
-        homes = (("B", "q", "b"), ("Sq", "q", "s"), ("Hq", "q", "h"), ("Sk", "k", "s"), ("Hkv", "k", "h"))
-        return {name: getattr(self, tensor)[self.layout.index(letter)] for name, tensor, letter in homes}
+        homes = (("B", "q", "b"), ("Sq", "q", "s"), ("Tq", "q", "t"), ("Hq", "q", "h"), ("Sk", "k", "s"), ("Tk", "k", "t"), ("Hkv", "k", "h"))
+        return {name: getattr(self, tensor)[self.layout.index(letter)] for name, tensor, letter in homes if letter in self.layout}
 
     def backward(self, deterministic: bool = False) -> Spec:
         """The spec of this op's gradient."""
@@ -220,17 +264,24 @@ class Spec:
     def reference(self, **call) -> Results:
         """What the op computes, in float64 on numpy: arrays and captures by their names, as for Kernel.simulate. Inputs
         are taken as they are; round them to the spec's dtype first where that matters. Returns arrays of float64."""
+        import numpy as np
+
         from fa4 import kernel, reference
 
         mods = {}
         for region in ("score_mod", "mask_mod"):
             function = getattr(self, region)
             if function is not None:
-                extra = [call[name] for name in captures_of(function, region)]
+                extra = [
+                    kernel.as_float(call[name]) if self.captures[name].split()[0] in ("bf16", "f16") else call[name]
+                    for name in captures_of(function, region)
+                ]
                 count = len(PARAMETERS[region])
                 mods[region] = lambda *args, f=function, extra=extra, count=count: f(*args[:count], *extra)
         mask = self.mask and reference.Mask(self.mask.align, self.mask.left, self.mask.right)
         form = {"layout": self.layout, "mask": mask, "scale": self.scale, **mods}
+        form |= {name: np.asarray(call[name]) for name in ("cu_seqlens_q", "cu_seqlens_k", "seqlens_k") if name in self.tensors}
+        form |= {"sinks": kernel.as_float(call["sinks"])} if self.sinks else {}
         q, k, v = (kernel.as_float(call[name]) for name in "qkv")
         if self.is_backward:
             given = {name: kernel.as_float(call[name]) for name in ("out", "lse") if name in call}
@@ -242,7 +293,7 @@ class Spec:
 def sdpa(
     q, k, v=None, *, dtype: str = "bf16", layout: str = "bshd", mask: Mask | str | None = None, scale: float | None = None,
     lse: bool = False, score_mod: Callable[..., Any] | None = None, mask_mod: Callable[..., Any] | None = None,
-    captures: Mapping[str, str] | None = None, name: str = "sdpa",
+    captures: Mapping[str, str] | None = None, sinks: str | bool = False, seqlens_k: bool = False, name: str = "sdpa",
 ) -> Spec:  # fmt: skip
     """Scaled dot-product attention: out = softmax(score_mod(scale * q k^T)) v over the keys that a query sees.
 
@@ -257,17 +308,24 @@ def sdpa(
 
     `score_mod(score, b, h, q_idx, kv_idx, ...)` returns the score that takes the place of the scaled one, `mask_mod(b, h,
     q_idx, kv_idx, ...)` whether the key is visible; both are traced (`fa4.math`, operators). Further parameters are
-    captures, by their names: numbers that each call gives, whose types `captures` has ({"cap": "f32"}).
+    captures, by their names: numbers that each call gives, whose types `captures` has ({"cap": "f32"}), or tensors, whose
+    elements' type and shape it has ({"bias": "f32 H Sq Sk"}), and which a function reads as `bias[h, q_idx, kv_idx]`.
+
+    `layout` "thd" or "htd": packed sequences of different lengths, q="Tq 8 128", with the arrays cu_seqlens_q and
+    cu_seqlens_k of i32, [B + 1], which say where each begins and end with Tq (Tk). `seqlens_k`: an array of i32, [B], how many keys of
+    each sequence count. `sinks`: an array of f32 (True) or of this type, [Hq]: a score that joins each softmax, and has no
+    value; the gradient has `dsinks`. A call has these arrays by their names.
 
     `name`: of the function. Raises SpecError, and TraceError when the op's `text` is first needed."""
     rank = len(layout)
     shapes = [_read_shape(n, s, rank) for n, s in (("q", q), ("k", k), ("v", k if v is None else v))]
     return Spec(*shapes, dtype, layout, _read_mask(mask), None if scale is None else float(scale), lse,
-                score_mod, mask_mod, MappingProxyType(dict(captures or {})), name)  # fmt: skip
+                score_mod, mask_mod, MappingProxyType(dict(captures or {})), name,
+                sinks="f32" if sinks is True else sinks or None, seqlens_k=seqlens_k)  # fmt: skip
 
 
 def sdpa_backward(q, k, v=None, *, deterministic: bool = False, name: str = "sdpa_backward", **form) -> Spec:
-    """The gradient of `sdpa` with the same parameters: dq, dk and dv from q, k, v, out, dout and lse (out and lse as the
+    """The gradient of `sdpa` with the same parameters: dq, dk and dv (and dsinks) from q, k, v, out, dout and lse (out and lse as the
     forward kernel has written them). Gradients have the shapes and the dtype of q, k and v. With `deterministic` each
     run gives the same bits. The derivative of score_mod is found by the compiler; captures are constants to it."""
     form.pop("lse", None)

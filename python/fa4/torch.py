@@ -133,6 +133,8 @@ def attention(spec: Spec, *, deterministic: bool = False) -> Callable:
     have the same bits in each run. Kernels are compiled at the first call. Raises SpecError, CompileError, LaunchError."""
     if spec.is_backward:
         raise SpecError("attention takes the spec of the forward op; its gradient follows")
+    if spec.sinks or spec.seqlens_k or spec.is_packed or spec.captured_tensors:
+        raise SpecError("attention takes q, k and v, and captures that are numbers: no sinks, seqlens_k, packed layout or captured tensors")
     number = next(_numbers)
     _SPECS[number] = replace(spec, lse=True)
 

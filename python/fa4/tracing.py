@@ -27,6 +27,8 @@ RESULTS = {"score_mod": "f32", "mask_mod": "i1"}
 # In the order in which types give way: a number of a type becomes one of a later type beside it.
 NUMBERS = ("i32", "index", "f32")
 CAPTURE_TYPES = ("f32", "i32")
+# Elements of captured tensors; those of the narrow types are f32 once they are read.
+ELEMENT_TYPES = ("f32", "i32", "bf16", "f16")
 # Functions of torch that fa4.math has by the same name, or another.
 TORCH_FUNCTIONS = ("abs", "absolute", "ceil", "clamp_max", "clamp_min", "copysign", "exp", "exp2", "floor", "log", "log2", "maximum", "minimum",
                    "round", "rsqrt", "sigmoid", "sqrt", "tanh", "trunc", "where")  # fmt: skip
@@ -81,6 +83,8 @@ class Trace:
             given = given.item()  # A scalar of numpy.
         if isinstance(given, bool):
             return self.constant(given, "i1")
+        if isinstance(given, Tensor):
+            raise _Refused("a captured tensor is read element by element: tensor[h, kv_idx]")
         if isinstance(given, int):
             return self.constant(given, beside.type if beside is not None and beside.type in NUMBERS else "i32")
         if isinstance(given, float):
@@ -303,6 +307,52 @@ class Value:
         return self ^ (True if self.type == "i1" else -1)
 
 
+class Tensor:
+    """A captured tensor. `bias[h, q_idx, kv_idx]` reads an element: as many whole numbers as it has dimensions, which count
+    from 0. What is out of bounds is not checked on the GPU."""
+
+    __slots__ = ("name", "trace", "element", "rank", "type")
+    __hash__ = None  # type: ignore[assignment]
+    __array_ufunc__ = None
+
+    def __init__(self, trace: Trace, name: str, element: str, rank: int):
+        self.trace, self.name, self.element, self.rank = trace, name, element, rank
+        self.type = memref_type(element, rank)
+
+    def __repr__(self):
+        return f"<fa4 tensor of type {self.type}>"
+
+    def __getitem__(self, indices) -> Value:
+        indices = indices if isinstance(indices, tuple) else (indices,)
+        if len(indices) != self.rank:
+            raise _Refused(f"a tensor of {self.rank} dimensions is read with {len(indices)} ind{'ex' if len(indices) == 1 else 'ices'}")
+        if any(isinstance(index, (slice, list)) or index is None or index is Ellipsis for index in indices):
+            raise _Refused("an element is read with whole numbers: a tensor has no slices here")
+        if any(isinstance(index, int) and index < 0 for index in indices):
+            raise _Refused("indices of a captured tensor count from 0, and not from the end")
+        values = [self.trace.value(index) for index in indices]
+        if any(value.type not in ("i32", "index") for value in values):
+            raise _Refused("indices of a captured tensor are whole numbers")
+        listed = ", ".join(self.trace.cast(value, "index").name for value in values)
+        read = self.trace.op(f"memref.load {self.name}[{listed}] : {self.type}", self.element)
+        if self.element in ("bf16", "f16"):
+            return self.trace.op(f"arith.extf {read.name} : {self.element} to f32", "f32")
+        return read
+
+    __iter__ = __len__ = __bool__ = __array__ = _unknown("a captured tensor is read element by element: tensor[h, kv_idx]")
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __bool__
+
+
+def memref_type(element: str, rank: int) -> str:
+    return f"memref<{'?x' * rank}{element}>"
+
+
+def capture_type(capture: str) -> str:
+    """The type in MLIR of a capture as a spec has it: "f32", or "f32 H Sk" for a tensor."""
+    element, *shape = capture.split()
+    return memref_type(element, len(shape)) if shape else element
+
+
 def as_value(trace: Trace, given, kind: str) -> Value:
     """A value of this type, for fa4.math."""
     return trace.cast(trace.value(given), kind)
@@ -348,7 +398,8 @@ def captures_of(function: Callable, region: str) -> tuple[str, ...]:
 
 def trace_region(function: Callable, region: str, captures: Mapping[str, str]) -> str:
     """The region of an attention op that computes what the function does, as MLIR. `region` is "score_mod" or
-    "mask_mod", `captures` name -> type of the op's captures in their order. Raises TraceError."""
+    "mask_mod", `captures` name -> type of the op's captures in their order ("f32", or "f32 H Sk" for a tensor). Raises
+    TraceError."""
     trace = Trace()
     arguments = {name: Value(trace, f"%{name}", kind) for name, kind in PARAMETERS[region]}
     extra = captures_of(function, region)
@@ -356,7 +407,11 @@ def trace_region(function: Callable, region: str, captures: Mapping[str, str]) -
         raise _refuse(
             region, function, f"its parameter '{unknown[0]}' is none of the captures ({', '.join(captures) or 'there are none'})"
         )
-    captured = {name: Value(trace, f"%capture_{name}", kind) for name, kind in captures.items()}
+    captured: dict[str, Value | Tensor] = {}
+    for name, kind in captures.items():
+        element, *shape = kind.split()
+        place = f"%capture_{name}"
+        captured[name] = Tensor(trace, place, element, len(shape)) if shape else Value(trace, place, element)
     try:
         returned = function(*arguments.values(), *(captured[name] for name in extra))
         if returned is None:
@@ -374,8 +429,7 @@ def trace_region(function: Callable, region: str, captures: Mapping[str, str]) -
     except Exception as error:
         # What a function of another library says of a value does not name the line.
         raise _refuse(region, function, f"{type(error).__name__}: {error}", error.__traceback__) from error
-    arguments.update({f"capture_{name}": value for name, value in captured.items()})
-    header = ", ".join(f"%{name}: {value.type}" for name, value in arguments.items())
+    header = ", ".join(f"{value.name}: {value.type}" for value in (*arguments.values(), *captured.values()))
     body = "".join(f"      {line}\n" for line in [*trace.lines, f"attn.yield {result.name} : {result.type}"])
     return f"    {region}({header}) {{\n{body}    }}\n"
 

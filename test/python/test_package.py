@@ -5,6 +5,7 @@
 
 import ast
 import math
+import re
 import subprocess
 import sys
 import threading
@@ -459,6 +460,48 @@ def test_writers_and_readers_at_the_same_time():
 
 
 @own_cache
+def test_entries_make_place_that_were_not_used_for_the_longest_time(monkeypatch):
+    entry = cache.Entry({"a": bytes(100_000)})
+    keys = [f"{i:02x}" + "0" * 62 for i in range(5)]
+    monkeypatch.setenv("FA4_CACHE_SIZE", "450KB")
+    for key in keys[:4]:
+        cache.store(key, entry)
+    assert cache.load(keys[0])  # Used again: the second one is next.
+    cache.store(keys[4], entry)
+    assert {path.parent.name for path in files()} == {"00", "02", "03", "04"}
+    # One that is larger than the limit by itself stays until the next one.
+    monkeypatch.setenv("FA4_CACHE_SIZE", "1K")
+    cache.store(keys[1], entry)
+    assert [path.parent.name for path in files()] == ["01"]
+    monkeypatch.setenv("FA4_CACHE_SIZE", "0")
+    for key in keys:
+        cache.store(key, entry)
+    assert len(files()) == 5
+    monkeypatch.setenv("FA4_CACHE_SIZE", "much")
+    with pytest.warns(fa4.CacheWarning, match="FA4_CACHE_SIZE: 'much' is no size, as 200MB or 1.5GB are; the limit is 1000 MB"):
+        assert cache.limit() == 10**9
+
+
+@own_cache
+def test_processes_make_place_at_the_same_time(monkeypatch):
+    """Each stores and loads its own and common entries under a limit that a few of them reach."""
+    monkeypatch.setenv("FA4_CACHE_SIZE", "300KB")
+    code = (
+        "import sys, warnings; warnings.simplefilter('error'); from fa4 import cache\n"
+        "for i in range(30):\n"
+        "    for key in (f'{i:02x}' + sys.argv[1] * 62, f'{i % 7:02x}' + 'f' * 62):\n"
+        "        cache.store(key, cache.Entry({'a': key[:1].encode() * 50000}))\n"
+        "        found = cache.load(key)\n"
+        "        assert found is None or found.files['a'] == key[:1].encode() * 50000\n"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", code, str(i)], cwd=PACKAGE.parent) for i in range(4)]
+    assert [process.wait() for process in running] == [0] * 4
+    # Each may have kept the one that it has just stored.
+    assert sum(status.st_size for _, status in cache.entries()) <= 300_000 + 4 * 51_000
+    assert not list(cache.folder().glob("??/.new-*"))
+
+
+@own_cache
 def test_threads_compile_at_the_same_time():
     made = []
     threads = [threading.Thread(target=lambda: made.append(fa4.compile(spec_of(), verify=False).ptx)) for _ in range(3)]
@@ -479,7 +522,8 @@ def run_command(*arguments):
 def test_cache_command():
     fa4.compile(spec_of(), verify=False)
     (path,) = files()
-    assert f"{cache.folder()}: 1 entries" in run_command("cache")
+    assert re.search(r": 1 entries, 0\.\d MB of 1000\.0 MB\n", run_command("cache"))
+    assert "0 entries removed" in run_command("cache", "trim", "--size=1M")
     assert "sm_100a  ptx  sdpa_kernel.json sdpa_kernel.ptx" in run_command("cache", "list")
     path.write_bytes(b"")
     assert "broken: " in run_command("cache", "list")

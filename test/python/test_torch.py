@@ -51,6 +51,8 @@ def test_forward_and_gradient():
         assert (ours.grad.transpose(1, 2) - theirs.grad).abs().max() < 5e-2
     with pytest.raises(fa4.SpecError, match="captures are cap"):
         attend(q, k, v)
+    with pytest.raises(fa4.SpecError, match="no sinks, seqlens_k, packed layout or captured tensors"):
+        fa4.torch.attention(fa4.sdpa(q="B S 2 32", k="B S 2 32", sinks=True))
 
 
 def test_flex_attention_with_functions_of_torch():

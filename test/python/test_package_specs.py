@@ -1,0 +1,140 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Specs with more than q, k and v: sinks, packed sequences, numbers of keys, captured tensors. What has no kernel runs on
+the path to the CPU, so that the op that a spec says is compared with the spec's reference."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fa4
+from fa4 import _library, cpu, kernel
+
+try:
+    _library.find()
+except fa4.LibraryNotFoundError as missing:
+    pytest.skip(f"needs {missing}", allow_module_level=True)
+
+BF16 = kernel.numpy_dtype("bf16")
+
+
+def normal(rng, *shape, dtype=BF16):
+    return rng.standard_normal(shape, np.float32).astype(dtype)
+
+
+def error_of(result, expected):
+    return np.abs(np.asarray(result, np.float64) - expected).max()
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ({"sinks": "f64"}, "sinks are of type f32, bf16, f16, not 'f64'"),
+        ({"captures": {"x": "f64 H"}}, "capture 'x' is of type 'f64 H'; captures are numbers of type f32 or i32, or tensors"),
+        ({"captures": {"x": "f32 -1"}}, "capture 'x' has '-1', which is neither a name nor a positive number"),
+        ({"captures": {"x": "bf16"}}, "capture 'x' is of type 'bf16'; captures are numbers"),
+        ({"captures": {"sinks": "f32"}}, "'sinks' is no name for a capture"),
+        ({"layout": "thd"}, "shape of q has 4 sizes, not 3"),
+        ({"layout": "tdh"}, "layout is one of bshd, bhsd, sbhd, thd, htd, not 'tdh'"),
+    ],
+)
+def test_specs_that_are_refused(form, message):
+    rank = 4 if form.get("layout") != "tdh" else 3
+    with pytest.raises(fa4.SpecError, match=message):
+        fa4.sdpa(q=["B", "S", "H", 32][-rank:], k=["B", "S", "H", 32][-rank:], **form)
+
+
+def slices(score, b, h, i, j, bias):
+    return score + bias[h, :]
+
+
+def lacks_an_index(score, b, h, i, j, bias):
+    return score + bias[h]
+
+
+def adds_all(score, b, h, i, j, bias):
+    return score + bias
+
+
+def counts_from_the_end(score, b, h, i, j, bias):
+    return score + bias[h, -1]
+
+
+def indexes_by_score(score, b, h, i, j, bias):
+    return score + bias[h, score]
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (slices, "an element is read with whole numbers"),
+        (lacks_an_index, "a tensor of 2 dimensions is read with 1 index"),
+        (adds_all, "a captured tensor is read element by element"),
+        (counts_from_the_end, "count from 0, and not from the end"),
+        (indexes_by_score, "indices of a captured tensor are whole numbers"),
+    ],
+)
+def test_reads_of_tensors_that_cannot_be_traced_name_their_line(function, message):
+    spec = fa4.sdpa(q="B Sq H 32", k="B Sk H 32", score_mod=function, captures={"bias": "f32 H Sk"})
+    with pytest.raises(fa4.TraceError, match=message) as caught:
+        spec.text  # noqa: B018
+    assert caught.value.line == function.__code__.co_firstlineno + 1
+    assert f"{__file__}:{caught.value.line}: score_mod can't be traced" in str(caught.value)
+    assert "return score + bias" in Path(__file__).read_text().splitlines()[caught.value.line - 1]
+
+
+def run_on_cpu(spec, call, **outputs):
+    """The spec's op by the path to the CPU, on the arrays and numbers of a call in the function's order."""
+    names = [*(name for name in spec.tensors if name not in spec.outputs), *spec.captures]
+    cpu.compile(spec.text)[spec.name](*(call[name] for name in names), *outputs.values())
+    return outputs
+
+
+def test_packed_sequences_sinks_and_captured_tensors(rng):
+    """All at once, with lengths of 10, 0 and 20 queries, forward and gradient."""
+    spec = fa4.sdpa(
+        q="Tq 4 32", k="Tk 2 32", layout="thd", lse=True, mask="causal", sinks=True,
+        score_mod=lambda s, b, h, i, j, bias, factor: s + bias[h, j] * factor,
+        mask_mod=lambda b, h, i, j, skip: skip[b] != j,
+        captures={"bias": "f16 H N", "factor": "f32", "skip": "i32 B"},
+    )  # fmt: skip
+    call = {"q": normal(rng, 30, 4, 32), "k": normal(rng, 45, 2, 32), "v": normal(rng, 45, 2, 32)}
+    call |= {"cu_seqlens_q": np.array([0, 10, 10, 30], np.int32), "cu_seqlens_k": np.array([0, 15, 20, 45], np.int32)}
+    call |= {"sinks": normal(rng, 4, dtype=np.float32), "bias": normal(rng, 4, 25, dtype=np.float16), "factor": 0.5}
+    call |= {"skip": np.array([3, 0, 7], np.int32)}
+    result = run_on_cpu(spec, call, out=np.zeros((30, 4, 32), BF16), lse=np.zeros((4, 30), np.float32))
+    expected = spec.reference(**call)
+    assert error_of(result["out"], expected.out) < 2e-2
+    assert error_of(result["lse"], expected.lse) < 1e-4
+
+    backward = spec.backward()
+    assert backward.outputs == ("dq", "dk", "dv", "dsinks")
+    assert "sinks(%sinks : memref<?xf32>)" in backward.text and "%dsinks: memref<?xf32>" in backward.text
+    with pytest.raises(fa4.CompileError, match="not supported on sm_100a"):
+        fa4.compile(spec, verify=False)
+
+
+def test_numbers_of_keys(rng):
+    spec = fa4.sdpa(q="B Sq 2 32", k="B Sk 1 32", seqlens_k=True)
+    call = {"q": normal(rng, 2, 9, 2, 32), "k": normal(rng, 2, 12, 1, 32), "v": normal(rng, 2, 12, 1, 32)}
+    call["seqlens_k"] = np.array([5, 12], np.int32)
+    result = run_on_cpu(spec, call, out=np.zeros((2, 9, 2, 32), BF16))
+    assert error_of(result["out"], spec.reference(**call).out) < 2e-2
+
+
+def test_sinks_of_gradients_have_kernels(rng):
+    forward = fa4.sdpa(q="B Sq 2 32", k="B Sk 1 32", sinks=True, mask="causal", lse=True)
+    call = {"q": normal(rng, 1, 64, 2, 32), "k": normal(rng, 1, 96, 1, 32), "v": normal(rng, 1, 96, 1, 32)}
+    call["sinks"] = np.array([0.5, -1], np.float32)
+    rows = forward.reference(**call)
+    call |= {"out": rows.out.astype(BF16), "lse": rows.lse.astype(np.float32), "dout": normal(rng, 1, 64, 2, 32)}
+    spec = forward.backward()
+    made = fa4.compile(spec, verify=False)
+    result, expected = made.simulate(**call), spec.reference(**call)
+    assert list(result) == ["dq", "dk", "dv", "dsinks"]
+    for name, array in result.items():
+        assert error_of(array, expected[name]) < (1e-5 if name == "dsinks" else 4e-2), name
+    with pytest.raises(fa4.SpecError, match=r"sinks has shape \(3,\): dimension 0 is 3, but the spec has 2"):
+        made.simulate(**call | {"sinks": np.zeros(3, np.float32)})
