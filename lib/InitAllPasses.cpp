@@ -6,34 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Apart from the dialects: what is linked with archives and needs no registered
-// passes does not get all of upstream's, nor LLVM's back ends that they use.
+// Apart from the dialects and from fa4's own passes: what is linked with
+// archives and does not need all of upstream's passes does not get LLVM's back
+// ends that they use. The constructors of those take 2 ms of each process.
 //
 //===----------------------------------------------------------------------===//
 
 #include "fa4/InitAllPasses.h"
-#include "fa4/Conversion/Passes.h"
-#include "fa4/Dialect/Attn/Transforms/Passes.h"
-#include "fa4/Dialect/Tile/Transforms/Passes.h"
-#include "fa4/Pipelines/AttnToHost.h"
-#include "fa4/Pipelines/AttnToLLVM.h"
-#include "fa4/Pipelines/AttnToNVVM.h"
-#include "fa4/Pipelines/VerifyProtocol.h"
 #include "mlir/InitAllPasses.h"
-
-using namespace mlir;
-
-void fa4::registerPasses() {
-  attn::registerAttnPasses();
-  registerConversionPasses();
-  tile::registerTilePasses();
-  registerAttnToHostPipeline();
-  registerAttnToLLVMPipeline();
-  registerAttnToNVVMPipeline();
-  registerVerifyProtocolPipeline();
-}
 
 void fa4::registerToolPasses() {
   registerPasses();
-  registerAllPasses();
+  mlir::registerAllPasses();
 }

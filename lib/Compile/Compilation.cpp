@@ -133,6 +133,19 @@ static bool hasKernelsToLower(ModuleOp module) {
       .wasInterrupted();
 }
 
+/// Returns true if the module has operations of the LLVM dialect. They can be
+/// anything that this dialect takes; those that passes make cannot.
+static bool hasLLVM(ModuleOp module) {
+  return module
+      .walk([](Operation *op) {
+        return isa_and_nonnull<LLVM::LLVMDialect, NVVM::NVVMDialect>(
+                   op->getDialect())
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 /// The first level at which a kernel can look like this, and what of it says
 /// so.
 static std::pair<StringRef, StringRef> getFirstLevel(tile::KernelOp kernel) {
@@ -568,10 +581,11 @@ LogicalResult fa4::emitKernels(ModuleOp module, const CompileOptions &options,
   return emitParts(*parts, options, origin, timing, manifests, files, report);
 }
 
-FailureOr<RunReport> fa4::compile(ModuleOp module,
-                                  const CompileOptions &options,
+FailureOr<RunReport> fa4::compile(ModuleOp module, const CompileOptions &given,
                                   TimingScope &timing, OutputFiles &files) {
   RunReport report;
+  CompileOptions options = given;
+  options.back.verify = given.verifyLLVM || hasLLVM(module);
   if (failed(checkChips(module, options)))
     return failure();
   llvm::json::Object origin;

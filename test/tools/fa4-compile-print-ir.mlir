@@ -1,10 +1,17 @@
-// MLIR's options for IR between passes, and for reproducers, work on the passes of the levels.
+// MLIR's options for IR between passes, and for reproducers, work on the passes of the levels; LLVM's verifier can be asked, too.
 //
 // RUN: rm -rf %t && mkdir %t
 // RUN: fa4-compile %s -o - --emit=subtile --mlir-print-ir-after=attn-to-tile 2>&1 >/dev/null | FileCheck %s --check-prefix=AFTER
 // AFTER: IR Dump After AttnToTile{{.*}} (attn-to-tile)
 // AFTER: tile.kernel @f_kernel
 // AFTER-NOT: IR Dump
+//
+// Passes of upstream's have names here, too: all those that run.
+// RUN: fa4-compile %s -o - --emit=llvm --mlir-print-ir-after=canonicalize,cse,convert-nvvm-to-llvm,reconcile-unrealized-casts 2>&1 >/dev/null | FileCheck %s --check-prefix=UPSTREAM
+// UPSTREAM-DAG: IR Dump After {{.*}} (canonicalize)
+// UPSTREAM-DAG: IR Dump After {{.*}} (cse)
+// UPSTREAM-DAG: IR Dump After {{.*}} (convert-nvvm-to-llvm)
+// UPSTREAM-DAG: IR Dump After {{.*}} (reconcile-unrealized-casts)
 //
 // RUN: fa4-compile %s -o - --emit=tile --mlir-print-ir-tree-dir=%t/tree --mlir-print-ir-after-all > /dev/null
 // RUN: find %t/tree -name '*attn-to-tile*' | FileCheck %s --check-prefix=TREE
@@ -23,6 +30,10 @@
 // HELP: IR between passes:
 // HELP: --mlir-pass-pipeline-crash-reproducer=
 // HELP: --mlir-print-ir-after-all
+
+// LLVM's verifier has nothing against a kernel.
+// RUN: fa4-compile %s -o - --verify-llvm > %t/verified.ptx
+// RUN: fa4-compile %s -o - | diff - %t/verified.ptx
 
 func.func @f(%q: tensor<?x?x4x128xbf16>, %k: tensor<?x?x4x128xbf16>, %v: tensor<?x?x4x128xbf16>)
     -> tensor<?x?x4x128xbf16> {

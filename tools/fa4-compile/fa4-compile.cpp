@@ -107,6 +107,11 @@ struct Options {
   cl::opt<std::string> passes{
       "llvm-passes", cl::desc("LLVM's passes over LLVM IR, in opt's syntax"),
       cl::value_desc("pipeline"), cl::init(kernelPasses), cl::cat(category)};
+  cl::opt<bool> verifyLLVM{
+      "verify-llvm",
+      cl::desc("Check LLVM IR with LLVM's verifier where it is made of "
+               "attention ops and tile programs, too"),
+      cl::cat(category)};
   cl::opt<bool> keepDenormals{
       "keep-denormals", cl::desc("Do not flush subnormal f32 values to zero"),
       cl::cat(category)};
@@ -150,6 +155,7 @@ static FailureOr<CompileOptions> readOptions(const Options &options) {
   compile.isChipGiven = options.chip.getNumOccurrences() > 0;
   compile.back.optLevel = options.optLevel;
   compile.back.passes = options.passes;
+  compile.verifyLLVM = options.verifyLLVM;
   compile.back.flushDenormals = !options.keepDenormals;
   compile.allowSpills = options.allowSpills;
   compile.ptxasArguments.assign(options.ptxasArguments.begin(),
@@ -320,7 +326,7 @@ int main(int argc, char **argv) {
   if (llvm::any_of(ArrayRef(argv, argc), [](StringRef argument) {
         return argument.contains("mlir-print-ir-");
       }))
-    registerToolPasses();
+    registerKernelPasses();
   registerPassManagerCLOptions();
   registerAsmPrinterCLOptions();
   showPassOptions();

@@ -31,8 +31,12 @@ struct CompileOptions {
   /// LLVM dialect.
   std::optional<unsigned> from;
   KernelOptions kernel;
-  /// Its `chip` is that of kernels that do not say which chip they are for.
+  /// Its `chip` is that of kernels that do not say which chip they are for;
+  /// compile() decides on `verify`.
   EmitPTXOptions back;
+  /// LLVM's verifier checks each kernel. If false, it checks those of modules
+  /// that have operations of the LLVM dialect from the beginning.
+  bool verifyLLVM = false;
   /// The chip was asked for: a kernel that is for another one is an error.
   bool isChipGiven = false;
   /// The path of ptxas, from findPtxas. If empty, ptxas is not run.

@@ -251,7 +251,7 @@ static std::unique_ptr<llvm::Module> translate(ModuleOp module,
         function.addFnAttr("denormal-fp-math-f32", "preserve-sign");
   std::string errors;
   llvm::raw_string_ostream stream(errors);
-  if (llvm::verifyModule(*translated, &stream)) {
+  if (options.verify && llvm::verifyModule(*translated, &stream)) {
     module.emitError() << "invalid LLVM IR: " << StringRef(errors).trim();
     return nullptr;
   }

@@ -50,6 +50,11 @@ struct EmitPTXOptions {
   /// Subnormal f32 operands and results become zeros of the same sign (`.ftz`)
   /// in each function that does not say otherwise by `denormal_fp_math_f32`.
   bool flushDenormals = true;
+  /// LLVM's verifier checks the LLVM IR. The module has been verified as MLIR,
+  /// which says nearly the same; LLVM alone knows, for example, what inline
+  /// assembly and intrinsics accept. It takes a fiftieth of the time of a
+  /// compilation, and Clang's releases leave it out.
+  bool verify = true;
   /// If not null, the optimised LLVM IR is printed here.
   llvm::raw_ostream *llvmIR = nullptr;
   /// If not null, the timers of the three phases are nested in this one.
