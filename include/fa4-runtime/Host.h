@@ -51,6 +51,15 @@ FA4_RUNTIME_EXPORTED void fa4RuntimeHostLaunch(Fa4RuntimeHostKernel *kernel,
 FA4_RUNTIME_EXPORTED void *fa4RuntimeHostAllocate(int64_t bytes, void *stream);
 FA4_RUNTIME_EXPORTED void fa4RuntimeHostFree(void *address, void *stream);
 
+/// Copies elements of `elementBytes` bytes between memory of the GPU, ordered
+/// by the stream. `values` has the addresses of the source and of the
+/// destination, then the sizes, the source's strides and the destination's, in
+/// elements; strides are not negative, and source and destination do not
+/// overlap.
+FA4_RUNTIME_EXPORTED void fa4RuntimeHostCopy(int64_t rank, int64_t elementBytes,
+                                             const int64_t *values,
+                                             void *stream);
+
 /// Returns what has failed first in this thread since the last time, and
 /// forgets it; `*message` as of all functions.
 FA4_RUNTIME_EXPORTED Fa4RuntimeStatus fa4RuntimeHostTakeError(char **message);

@@ -82,6 +82,20 @@ enum : int {
   kDeviceMemory = 2,
 };
 
+/// CUDA_MEMCPY2D.
+struct Memcpy2D {
+  struct Side {
+    size_t xInBytes, y;
+    int memoryType;
+    void *host;
+    CUdeviceptr device;
+    void *array;
+    size_t pitch;
+  };
+  Side from, to;
+  size_t widthInBytes, height;
+};
+
 /// The symbol in the library, our name for it, result and parameters.
 #define FA4_RUNTIME_DRIVER_CALLS(CALL)                                         \
   CALL(cuInit, init, (unsigned))                                               \
@@ -119,6 +133,9 @@ enum : int {
   CALL(cuMemsetD16Async, memset16,                                             \
        (CUdeviceptr, unsigned short, size_t, CUstream))                        \
   CALL(cuMemsetD32Async, memset32, (CUdeviceptr, unsigned, size_t, CUstream))  \
+  CALL(cuMemcpyDtoDAsync_v2, memcpyDtoD,                                       \
+       (CUdeviceptr, CUdeviceptr, size_t, CUstream))                           \
+  CALL(cuMemcpy2DAsync_v2, memcpy2D, (const Memcpy2D *, CUstream))             \
   CALL(cuPointerGetAttribute, pointerGetAttribute, (void *, int, CUdeviceptr))
 /// Those that the library can do without; drivers before CUDA 12.4 lack some.
 #define FA4_RUNTIME_OPTIONAL_DRIVER_CALLS(CALL)                                \

@@ -11,6 +11,7 @@
 #include "Program.h"
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 using namespace fa4::runtime;
 
@@ -198,6 +199,82 @@ void fa4RuntimeHostFree(void *address, void *stream) {
   });
   if (before.status != FA4_RUNTIME_OK)
     kept = std::move(before);
+}
+
+namespace {
+/// A dimension of a copy; strides in bytes.
+struct CopyDim {
+  int64_t size, from, to;
+};
+} // namespace
+
+/// The dimensions of a copy, as few as it takes: those of one element are left
+/// out, and those that lie behind each other in both memories are one. Empty if
+/// there is one element; nothing if there is none.
+static std::optional<std::vector<CopyDim>>
+readCopyDims(int64_t rank, int64_t elementBytes, const int64_t *sizes) {
+  const int64_t *from = sizes + rank, *to = from + rank;
+  std::vector<CopyDim> dims;
+  for (int64_t i = 0; i < rank; ++i) {
+    CopyDim dim = {sizes[i], from[i] * elementBytes, to[i] * elementBytes};
+    if (dim.size == 0)
+      return std::nullopt;
+    if (dim.size == 1)
+      continue;
+    if (!dims.empty() && dims.back().from == dim.size * dim.from &&
+        dims.back().to == dim.size * dim.to)
+      dims.back() = {dims.back().size * dim.size, dim.from, dim.to};
+    else
+      dims.push_back(dim);
+  }
+  return dims;
+}
+
+/// Copies `dims`, whose innermost elements are runs of `width` bytes: two
+/// dimensions at a time, where the driver takes their pitches.
+static void copyRuns(const Driver &driver, CUdeviceptr from, CUdeviceptr to,
+                     size_t width, const CopyDim *dims, size_t count,
+                     CUstream stream) {
+  constexpr int64_t kMaxPitch = INT32_MAX;
+  if (count == 0)
+    return driver.check(driver.memcpyDtoD(to, from, width, stream),
+                        "cuMemcpyDtoDAsync");
+  auto isPitch = [&](int64_t stride) {
+    return stride >= int64_t(width) && stride <= kMaxPitch;
+  };
+  if (count == 1 && isPitch(dims->from) && isPitch(dims->to)) {
+    Memcpy2D copy = {};
+    copy.from.memoryType = copy.to.memoryType = kDeviceMemory;
+    copy.from.device = from;
+    copy.from.pitch = size_t(dims->from);
+    copy.to.device = to;
+    copy.to.pitch = size_t(dims->to);
+    copy.widthInBytes = width;
+    copy.height = size_t(dims->size);
+    return driver.check(driver.memcpy2D(&copy, stream), "cuMemcpy2DAsync");
+  }
+  for (int64_t i = 0; i < dims->size; ++i)
+    copyRuns(driver, from + uint64_t(i * dims->from),
+             to + uint64_t(i * dims->to), width, dims + 1, count - 1, stream);
+}
+
+void fa4RuntimeHostCopy(int64_t rank, int64_t elementBytes,
+                        const int64_t *values, void *stream) {
+  keepErrors([&] {
+    const Driver &driver = Driver::get();
+    ContextScope scope(driver, findContext(driver));
+    auto dims = readCopyDims(rank, elementBytes, values + 2);
+    if (!dims)
+      return;
+    auto width = size_t(elementBytes);
+    if (!dims->empty() && dims->back().from == elementBytes &&
+        dims->back().to == elementBytes) {
+      width *= size_t(dims->back().size);
+      dims->pop_back();
+    }
+    copyRuns(driver, CUdeviceptr(values[0]), CUdeviceptr(values[1]), width,
+             dims->data(), dims->size(), static_cast<CUstream>(stream));
+  });
 }
 
 Fa4RuntimeStatus fa4RuntimeHostTakeError(char **message) {

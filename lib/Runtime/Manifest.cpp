@@ -273,9 +273,13 @@ void ManifestReader::readTensor(const std::string &name, const Json &value) {
 
 void ManifestReader::readTensorMap(const Json &value,
                                    TensorMapSpec &map) const {
-  onlyKeys(value,
-           {"tensor", "address", "offset", "dtype", "dims", "byte_strides",
-            "box", "element_strides", "swizzle", "interleave", "oob_fill"});
+  onlyKeys(value, {"tensor", "address", "offset", "dtype", "dims",
+                   "byte_strides", "box", "element_strides", "swizzle",
+                   "interleave", "oob_fill", "mode"});
+  if (const Json *mode = value.find("mode"); mode && mode->string != "tiled")
+    fail(value, "the mode of a tensor map is 'tiled', not '" + mode->string +
+                    "': maps of im2col mode can only be the bytes of an "
+                    "encoded one ('bytes')");
   const Json *base = value.find("tensor"), *at = value.find("address");
   if (bool(base) == bool(at))
     fail(value, "a tensor map needs either 'tensor' or 'address'");

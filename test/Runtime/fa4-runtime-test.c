@@ -197,6 +197,7 @@ static void testManifests(void) {
   edited("syntax", "\"-n\"", "\"(-n\"");
   edited("tensor", "{\"tensor\": \"out\"}", "{\"tensor\": \"outt\"}");
   edited("rank", "\"box\": [64, ", "\"box\": [");
+  edited("mode", "\"oob_fill\": \"nan\"", "\"mode\": \"im2col\"");
   edited("fill", "\"fill\": 1}", "\"fill\": \"iota\"}");
   edited("entry", "\"entry\": \"second\"", "\"entry\": \"third\"");
   edited("bytes", "\"type\": \"f32\"}", "\"type\": \"f64\"}");
@@ -316,6 +317,25 @@ static void launchFromHost(int64_t n, uint64_t shift, void *stream) {
   fa4RuntimeHostLaunch(&hostKernel, values, stream);
 }
 
+/// Copies of memrefs: as one, by rows, and element by element.
+static void testCopies(void) {
+  void *stream = (void *)0x7;
+  const int64_t whole[] = {0x1000, 0x2000, 3, 1, 8, 8, 8, 1, 8, 8, 1};
+  fa4RuntimeHostCopy(3, 2, whole, stream);
+  const int64_t rows[] = {0x1000, 0x2000, 3, 8, 16, 1, 8, 1};
+  fa4RuntimeHostCopy(2, 2, rows, stream);
+  const int64_t transposed[] = {0x1000, 0x2000, 2, 3, 4, 12, 4, 1, 12, 1, 3};
+  fa4RuntimeHostCopy(3, 4, transposed, stream);
+  // The same row several times has a pitch that no driver takes.
+  const int64_t repeated[] = {0x1000, 0x2000, 2, 8, 0, 1, 8, 1};
+  fa4RuntimeHostCopy(2, 2, repeated, stream);
+  const int64_t nothing[] = {0x1000, 0x2000, 2, 0, 4, 1, 4, 1};
+  fa4RuntimeHostCopy(2, 2, nothing, stream);
+  const int64_t number[] = {0x1000, 0x2000};
+  fa4RuntimeHostCopy(0, 8, number, stream);
+  show("copied", fa4RuntimeHostTakeError(&message));
+}
+
 static void testHost(void) {
   void *memory = fa4RuntimeHostAllocate(64, (void *)0x7);
   launchFromHost(40, 0, (void *)0x7);
@@ -402,11 +422,14 @@ int main(int count, char **words) {
     testDriver();
   else if (!strcmp(what, "host"))
     testHost();
+  else if (!strcmp(what, "copies"))
+    testCopies();
   else if (!strcmp(what, "threads"))
     testThreads();
   else
     return fprintf(stderr,
-                   "usage: %s call|manifests|arguments|driver|host|threads\n",
+                   "usage: %s "
+                   "call|manifests|arguments|driver|host|copies|threads\n",
                    words[0]),
            2;
   return 0;

@@ -90,6 +90,24 @@ API cuModuleLoadDataEx(uintptr_t *module, const char *image, unsigned count,
   SAY("load of %zu bytes on %d\n", strlen(image), (int)current - 1);
   return *module = (uintptr_t)strdup(image), 0;
 }
+API cuMemcpyDtoDAsync_v2(uintptr_t to, uintptr_t from, size_t bytes,
+                         uintptr_t stream) {
+  return SAY("copy of %zu bytes from %#zx to %#zx stream %#zx\n", bytes, from,
+             to, stream),
+         0;
+}
+/// CUDA_MEMCPY2D, whose enumerations fill eight bytes.
+struct Copy2D {
+  size_t fromX, fromY, fromKind, fromHost, from, fromArray, fromPitch;
+  size_t toX, toY, toKind, toHost, to, toArray, toPitch, width, height;
+};
+API cuMemcpy2DAsync_v2(const struct Copy2D *copy, uintptr_t stream) {
+  return SAY("copy of %zu x %zu bytes from %#zx pitch %zu to %#zx pitch %zu "
+             "stream %#zx\n",
+             copy->height, copy->width, copy->from, copy->fromPitch, copy->to,
+             copy->toPitch, stream),
+         0;
+}
 API cuModuleUnload(uintptr_t module) { return free((void *)module), 0; }
 API cuModuleGetFunction(uintptr_t *function, uintptr_t module,
                         const char *name) {

@@ -31,6 +31,32 @@ class Results(ctypes.Structure):
     _fields_ = [(name, Descriptor) for name in ("out", "dq", "dk", "dv")]
 
 
+def copy_arrays(runtime, stream):
+    """What a memref.copy becomes: views of one array into views of another."""
+    source, target = np.arange(4 * 6 * 10, dtype=np.int16).reshape(4, 6, 10), np.zeros((4, 6, 10), np.int16)
+    at, to = upload(source), upload(target)
+    views = [np.s_[:], np.s_[1:3, ::2, 2:7], np.s_[0, :, 3]]
+    for view in views:
+        a, b = source[view], target[view]
+        for a, b in ((a, b), (a.T, b.T)):
+            offset = a.__array_interface__["data"][0] - source.__array_interface__["data"][0]
+            strides = [s // 2 for s in a.strides]
+            values = [at + offset, to + offset, *a.shape, *strides, *strides]
+            runtime.fa4RuntimeHostCopy(ctypes.c_int64(a.ndim), ctypes.c_int64(2), (ctypes.c_int64 * len(values))(*values), stream)
+            call("cuStreamSynchronize", stream)
+            target[...] = 0
+            b[...] = a
+            assert (download(to, target) == target).all(), view
+            call("cuMemsetD8_v2", ctypes.c_uint64(to), 0, ctypes.c_size_t(target.nbytes))
+    # Into another order of dimensions.
+    values = [at, to, 4, 6, 10, 60, 10, 1, 1, 4, 24]
+    runtime.fa4RuntimeHostCopy(ctypes.c_int64(3), ctypes.c_int64(2), (ctypes.c_int64 * len(values))(*values), stream)
+    call("cuStreamSynchronize", stream)
+    assert (download(to, target).reshape(10, 6, 4) == source.T).all()
+    message = c_char_p()
+    assert runtime.fa4RuntimeHostTakeError(byref(message)) == 0, message.value
+
+
 def main(code, runtime):
     library, runtime = ctypes.CDLL(code), ctypes.CDLL(runtime)
     start()
@@ -70,6 +96,7 @@ def main(code, runtime):
     inputs["k"].aligned = good
     _, status, message = step()
     assert status == 0, message
+    copy_arrays(runtime, stream)
     print("done")
 
 

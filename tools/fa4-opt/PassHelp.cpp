@@ -79,25 +79,33 @@ static llvm::SmallVector<Topic> collectTopics() {
 
 std::string fa4::describePasses() { return kPassHelp; }
 
+std::string fa4::listPasses() {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::SmallVector<Topic> topics = collectTopics();
+  for (size_t i = 0; i <= std::size(kHeadings); ++i) {
+    StringRef heading =
+        i < std::size(kHeadings) ? kHeadings[i].first : "Others";
+    for (const Topic &topic : topics) {
+      if (findHeading(topic.name) != i)
+        continue;
+      if (!heading.empty())
+        os << "\n" << heading << ":\n";
+      heading = "";
+      os << llvm::formatv("  --{0,-26} {1}\n", topic.name, topic.summary);
+    }
+  }
+  return text;
+}
+
 int fa4::printPassHelp(StringRef pattern) {
   llvm::SmallVector<Topic> topics = collectTopics();
   llvm::raw_ostream &os = llvm::outs();
   if (pattern.empty()) {
     os << "fa4's pipelines and passes. All about those whose name contains "
           "NAME: --help-fa4=NAME;\nthose whose description has WORD: "
-          "--help-fa4=WORD\n";
-    for (size_t i = 0; i <= std::size(kHeadings); ++i) {
-      StringRef heading =
-          i < std::size(kHeadings) ? kHeadings[i].first : "Others";
-      for (const Topic &topic : topics) {
-        if (findHeading(topic.name) != i)
-          continue;
-        if (!heading.empty())
-          os << "\n" << heading << ":\n";
-        heading = "";
-        os << llvm::formatv("  --{0,-26} {1}\n", topic.name, topic.summary);
-      }
-    }
+          "--help-fa4=WORD\n"
+       << listPasses();
     return 0;
   }
   bool isFound = false;

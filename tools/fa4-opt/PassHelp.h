@@ -17,6 +17,10 @@ namespace fa4 {
 /// The descriptions of all passes of fa4, as Markdown.
 std::string describePasses();
 
+/// fa4's passes and pipelines by topic, a line each. The passes must be
+/// registered.
+std::string listPasses();
+
 /// What `--help-fa4` prints: fa4's passes and pipelines, a line each; with a
 /// pattern, all about those whose name contains it. The passes must be
 /// registered. Returns the exit status: 1 if no name contains the pattern.

@@ -43,15 +43,26 @@ int main(int argc, char **argv) {
     if (argument == "--help-fa4" || argument.consume_front("--help-fa4="))
       return fa4::printPassHelp(argument == "--help-fa4" ? "" : argument);
   }
-  static const std::string help =
-      "\nFA4 PASSES (IR before and after each; --help-fa4 lists only these, "
-      "--help-fa4=NAME describes some):\n\n" +
-      fa4::describePasses();
-  static llvm::cl::extrahelp extraHelp(help);
-  auto [input, output] = mlir::registerAndParseCLIOptions(
-      argc, argv,
-      "fa4 optimizer driver. For fa4's own passes only: --help-fa4\n",
-      registry);
+  // What --help begins with. It is not made where nobody asks for it.
+  bool wantsHelp =
+      llvm::any_of(llvm::ArrayRef(argv, argc), [](llvm::StringRef argument) {
+        return argument.starts_with("-") &&
+               argument.ltrim('-').starts_with("help");
+      });
+  std::string overview =
+      "fa4 optimizer driver. fa4's passes and pipelines by topic; all about "
+      "some of them: --help-fa4=NAME or\n--help-fa4=WORD. The options of all "
+      "passes, upstream's too, are below; at the end fa4's passes with IR\n"
+      "before and after each.\n";
+  static std::string pages;
+  if (wantsHelp) {
+    overview += fa4::listPasses();
+    pages =
+        "\nFA4 PASSES (IR before and after each):\n\n" + fa4::describePasses();
+  }
+  static llvm::cl::extrahelp extraHelp(pages);
+  auto [input, output] =
+      mlir::registerAndParseCLIOptions(argc, argv, overview, registry);
   auto run = [&, in = input](llvm::StringRef path) {
     return mlir::asMainReturnCode(
         mlir::MlirOptMain(argc, argv, in, path, registry));

@@ -320,10 +320,12 @@ def LaunchToRuntime : FA4_Pass<"launch-to-runtime", "::mlir::ModuleOp"> {
     returns: where it comes from `memref.alloc`, that becomes an allocation on the GPU, in
     the stream's order, as does its `memref.dealloc`; where it is an argument of a
     function that nobody in the module calls, the caller has it there. What is neither
-    freed nor returned is freed at the end of its block. Operations that read or write
-    such memory on the host are errors, and so is memory that control flow passes on.
+    freed nor returned is freed at the end of its block. A `memref.copy` from or to such
+    memory is one on the GPU, in the stream's order, and its other side is the GPU's, too.
+    Other operations that read or write it on the host are errors, and so is memory that
+    control flow passes on.
 
-    With `stream=argument` a function that launches kernels, or calls one that does, gets
+    With `stream=argument` a function that launches kernels, allocates, copies or frees on the GPU, or calls one that does, gets
     the stream as its last argument, an `!llvm.ptr` (CUstream), and passes it on. With
     `stream=default` all work is on the default stream, and signatures stay.
 

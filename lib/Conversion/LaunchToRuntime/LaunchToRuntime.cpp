@@ -55,6 +55,7 @@ private:
   LogicalResult addStreams();
   LogicalResult findDeviceMemory();
   LogicalResult addDeviceMemory(Value memref, Operation *user);
+  void collectMemoryOps();
   LogicalResult addOrigins(Value buffer);
   LogicalResult addUses(Value buffer, Location origin, bool &hasOwner);
   void addReturned(func::ReturnOp op, unsigned number);
@@ -64,6 +65,8 @@ private:
   LLVM::GlobalOp getKernelGlobal(EmbeddedKernel &kernel, tile::LaunchOp launch);
   void convertAlloc(memref::AllocOp alloc);
   void convertDealloc(memref::DeallocOp dealloc);
+  void convertCopy(memref::CopyOp copy);
+  Value storeOnStack(OpBuilder &b, Operation *op, ValueRange values);
   LLVM::LLVMFuncOp declare(StringRef name, Type result, ArrayRef<Type> params);
 
   llvm::StringMap<EmbeddedKernel> kernels;
@@ -71,6 +74,10 @@ private:
   /// Allocations, arguments of functions, and results of calls that are in the
   /// GPU's memory.
   llvm::SetVector<Value> deviceMemory;
+  /// What is done with it beside launches.
+  SmallVector<memref::AllocOp> allocs;
+  SmallVector<memref::CopyOp> copies;
+  SmallVector<memref::DeallocOp> frees;
 };
 
 } // namespace
@@ -115,14 +122,20 @@ LogicalResult LaunchToRuntimePass::findKernels() {
 // Streams
 //===----------------------------------------------------------------------===//
 
-/// Gives each function that launches something, or calls one that does, a last
+/// Gives each function that works on the stream, or calls one that does, a last
 /// argument for the stream.
 LogicalResult LaunchToRuntimePass::addStreams() {
   if (stream == "default")
     return success();
   llvm::SetVector<Operation *> functions;
-  for (tile::LaunchOp launch : launches)
-    functions.insert(launch->getParentOfType<func::FuncOp>());
+  auto add = [&](auto ops) {
+    for (Operation *op : ops)
+      functions.insert(op->getParentOfType<func::FuncOp>());
+  };
+  add(launches);
+  add(allocs);
+  add(copies);
+  add(frees);
   SmallVector<func::CallOp> calls;
   for (unsigned i = 0; i < functions.size(); ++i) {
     auto uses = SymbolTable::getSymbolUses(functions[i], getOperation());
@@ -189,6 +202,9 @@ static func::FuncOp findCallee(func::CallOp call) {
 /// needs it there.
 LogicalResult LaunchToRuntimePass::addDeviceMemory(Value memref,
                                                    Operation *user) {
+  if (!isa<MemRefType>(memref.getType()))
+    return user->emitOpError(
+        "gets memory of unknown rank, which the GPU's is not");
   Value buffer = findBuffer(memref);
   Operation *origin = buffer.getDefiningOp();
   if (!origin) {
@@ -249,6 +265,14 @@ LogicalResult LaunchToRuntimePass::addUses(Value buffer, Location origin,
       continue;
     if (isa<memref::DeallocOp>(user)) {
       hasOwner = true;
+      continue;
+    }
+    // The other side of a copy is the GPU's as well: a copy that the host makes
+    // would need to wait for the stream.
+    if (auto copy = dyn_cast<memref::CopyOp>(user)) {
+      Value other = copy->getOperand(use.getOperandNumber() == 0 ? 1 : 0);
+      if (failed(addDeviceMemory(other, copy)))
+        return failure();
       continue;
     }
     if (auto call = dyn_cast<func::CallOp>(user)) {
@@ -326,6 +350,21 @@ LogicalResult LaunchToRuntimePass::findDeviceMemory() {
   return success();
 }
 
+void LaunchToRuntimePass::collectMemoryOps() {
+  getOperation().walk([&](Operation *op) {
+    if (auto alloc = dyn_cast<memref::AllocOp>(op)) {
+      if (deviceMemory.contains(alloc))
+        allocs.push_back(alloc);
+    } else if (auto dealloc = dyn_cast<memref::DeallocOp>(op)) {
+      if (isDeviceMemory(dealloc.getMemref()))
+        frees.push_back(dealloc);
+    } else if (auto copy = dyn_cast<memref::CopyOp>(op)) {
+      if (isDeviceMemory(copy.getSource()))
+        copies.push_back(copy);
+    }
+  });
+}
+
 static Value makeInteger(OpBuilder &b, Location loc, int64_t value) {
   return LLVM::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
 }
@@ -334,13 +373,19 @@ static Value toInteger(OpBuilder &b, Location loc, Value index) {
   return arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
 }
 
+/// The bytes of an element in memory.
+static Value getElementBytes(OpBuilder &b, Location loc, MemRefType type) {
+  return makeInteger(b, loc,
+                     llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+}
+
 /// The address of a memref's first element.
 static Value getAddress(OpBuilder &b, Location loc, Value memref,
                         Value offset) {
   auto type = cast<MemRefType>(memref.getType());
   Value base = toInteger(
       b, loc, memref::ExtractAlignedPointerAsIndexOp::create(b, loc, memref));
-  Value bytes = makeInteger(b, loc, type.getElementTypeBitWidth() / 8);
+  Value bytes = getElementBytes(b, loc, type);
   Value shift = LLVM::MulOp::create(b, loc, toInteger(b, loc, offset), bytes);
   return LLVM::AddOp::create(b, loc, base, shift);
 }
@@ -358,8 +403,8 @@ void LaunchToRuntimePass::convertAlloc(memref::AllocOp alloc) {
                                                 : makeInteger(b, loc, size));
     count = LLVM::MulOp::create(b, loc, count, sizes.back());
   }
-  Value bytes = LLVM::MulOp::create(
-      b, loc, count, makeInteger(b, loc, type.getElementTypeBitWidth() / 8));
+  Value bytes =
+      LLVM::MulOp::create(b, loc, count, getElementBytes(b, loc, type));
   LLVM::LLVMFuncOp allocate =
       declare("fa4RuntimeHostAllocate", pointer, {b.getI64Type(), pointer});
   Value address = LLVM::CallOp::create(b, loc, allocate,
@@ -399,6 +444,52 @@ void LaunchToRuntimePass::convertDealloc(memref::DeallocOp dealloc) {
   LLVM::CallOp::create(b, loc, release,
                        ValueRange{address, getStream(dealloc)});
   dealloc.erase();
+}
+
+/// Stores integers of 64 bits in an array, which is on the stack once for each
+/// function, also where `op` is in a loop.
+Value LaunchToRuntimePass::storeOnStack(OpBuilder &b, Operation *op,
+                                        ValueRange values) {
+  Location loc = op->getLoc();
+  auto pointer = LLVM::LLVMPointerType::get(&getContext());
+  OpBuilder entry =
+      OpBuilder::atBlockBegin(&op->getParentOfType<func::FuncOp>().front());
+  Value array =
+      LLVM::AllocaOp::create(entry, loc, pointer, entry.getI64Type(),
+                             makeInteger(entry, loc, int64_t(values.size())));
+  for (auto [i, value] : llvm::enumerate(values)) {
+    Value at = LLVM::GEPOp::create(b, loc, pointer, b.getI64Type(), array,
+                                   ArrayRef<LLVM::GEPArg>{int32_t(i)});
+    LLVM::StoreOp::create(b, loc, value, at);
+  }
+  return array;
+}
+
+void LaunchToRuntimePass::convertCopy(memref::CopyOp copy) {
+  OpBuilder b(copy);
+  Location loc = copy.getLoc();
+  auto from =
+      memref::ExtractStridedMetadataOp::create(b, loc, copy.getSource());
+  auto to = memref::ExtractStridedMetadataOp::create(b, loc, copy.getTarget());
+  SmallVector<Value> values = {
+      getAddress(b, loc, copy.getSource(), from.getOffset()),
+      getAddress(b, loc, copy.getTarget(), to.getOffset())};
+  for (ValueRange list :
+       {ValueRange(from.getSizes()), ValueRange(from.getStrides()),
+        ValueRange(to.getStrides())})
+    for (Value index : list)
+      values.push_back(toInteger(b, loc, index));
+  Value array = storeOnStack(b, copy, values);
+  auto type = cast<MemRefType>(copy.getSource().getType());
+  auto pointer = LLVM::LLVMPointerType::get(&getContext());
+  LLVM::LLVMFuncOp callee =
+      declare("fa4RuntimeHostCopy", LLVM::LLVMVoidType::get(&getContext()),
+              {b.getI64Type(), b.getI64Type(), pointer, pointer});
+  LLVM::CallOp::create(b, loc, callee,
+                       ValueRange{makeInteger(b, loc, type.getRank()),
+                                  getElementBytes(b, loc, type), array,
+                                  getStream(copy)});
+  copy.erase();
 }
 
 //===----------------------------------------------------------------------===//
@@ -534,18 +625,8 @@ LogicalResult LaunchToRuntimePass::convertLaunch(tile::LaunchOp launch) {
       for (Value index : list)
         values.push_back(toInteger(b, loc, index));
   }
-  // On the stack once for each function, also where the launch is in a loop.
-  auto function = launch->getParentOfType<func::FuncOp>();
+  Value array = storeOnStack(b, launch, values);
   auto pointer = LLVM::LLVMPointerType::get(&getContext());
-  OpBuilder entry = OpBuilder::atBlockBegin(&function.front());
-  Value array =
-      LLVM::AllocaOp::create(entry, loc, pointer, entry.getI64Type(),
-                             makeInteger(entry, loc, int64_t(values.size())));
-  for (auto [i, value] : llvm::enumerate(values)) {
-    Value at = LLVM::GEPOp::create(b, loc, pointer, b.getI64Type(), array,
-                                   ArrayRef<LLVM::GEPArg>{int32_t(i)});
-    LLVM::StoreOp::create(b, loc, value, at);
-  }
   LLVM::LLVMFuncOp callee =
       declare("fa4RuntimeHostLaunch", LLVM::LLVMVoidType::get(&getContext()),
               {pointer, pointer, pointer});
@@ -566,20 +647,21 @@ void LaunchToRuntimePass::runOnOperation() {
   kernels.clear();
   launches.clear();
   deviceMemory.clear();
-  if (failed(findKernels()) || failed(findDeviceMemory()) ||
-      failed(addStreams()))
+  allocs.clear();
+  copies.clear();
+  frees.clear();
+  if (failed(findKernels()) || failed(findDeviceMemory()))
     return signalPassFailure();
-  SmallVector<memref::DeallocOp> frees;
-  getOperation().walk([&](memref::DeallocOp dealloc) {
-    if (isDeviceMemory(dealloc.getMemref()))
-      frees.push_back(dealloc);
-  });
+  collectMemoryOps();
+  if (failed(addStreams()))
+    return signalPassFailure();
   for (tile::LaunchOp launch : launches)
     if (failed(convertLaunch(launch)))
       return signalPassFailure();
+  for (memref::CopyOp copy : copies)
+    convertCopy(copy);
   for (memref::DeallocOp dealloc : frees)
     convertDealloc(dealloc);
-  for (Value buffer : deviceMemory)
-    if (auto alloc = buffer.getDefiningOp<memref::AllocOp>())
-      convertAlloc(alloc);
+  for (memref::AllocOp alloc : allocs)
+    convertAlloc(alloc);
 }

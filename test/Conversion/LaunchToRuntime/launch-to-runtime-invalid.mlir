@@ -95,3 +95,29 @@ func.func @loop(%n: index, %a: memref<8xf32>) -> memref<8xf32> {
   }
   return %r : memref<8xf32>
 }
+
+// -----
+
+// The other side of a copy is the GPU's, too, and is not a constant of the program.
+gpu.binary @k [#gpu.object<#nvvm.target<chip = "sm_100a">, properties = {fa4.manifest = "{}", fa4.arguments = ["x"]}, assembly = "code">]
+memref.global constant @table : memref<8xf32> = dense<1.0>
+func.func @copy_of_a_constant(%x: memref<8xf32>) {
+  %table = memref.get_global @table : memref<8xf32>
+  // expected-error@below {{gets memory of 'memref.get_global', of which is not known whether the GPU can access it}}
+  memref.copy %table, %x : memref<8xf32> to memref<8xf32>
+  tile.launch @k outs(%x : memref<8xf32>)
+  return
+}
+
+// -----
+
+gpu.binary @k [#gpu.object<#nvvm.target<chip = "sm_100a">, properties = {fa4.manifest = "{}", fa4.arguments = ["x"]}, assembly = "code">]
+func.func @copy_of_host_memory(%x: memref<8xf32>, %i: index, %y: f32) {
+  // expected-note@below {{a launch uses the memory that is here}}
+  %host = memref.alloc() : memref<8xf32>
+  // expected-error@below {{uses memory of the GPU on the host}}
+  memref.store %y, %host[%i] : memref<8xf32>
+  memref.copy %host, %x : memref<8xf32> to memref<8xf32>
+  tile.launch @k outs(%x : memref<8xf32>)
+  return
+}

@@ -94,6 +94,42 @@ func.func @outer(%n: index) {
   return
 }
 
+// A copy of the GPU's memory is one on the stream, and so is what a function does that
+// only allocates or copies.
+// CHECK-LABEL: func.func private @make(
+// CHECK-SAME: %[[STREAM:[^:]*]]: !llvm.ptr) -> memref<8x4xf32>
+// CHECK: llvm.call @fa4RuntimeHostAllocate(%{{.*}}, %[[STREAM]])
+func.func private @make() -> memref<8x4xf32> {
+  %x = memref.alloc() : memref<8x4xf32>
+  return %x : memref<8x4xf32>
+}
+// CHECK-LABEL: func.func private @copied(
+// CHECK-SAME: %[[FROM:.*]]: memref<8x4xf32, strided<[?, 1], offset: ?>>, %[[TO:.*]]: memref<8x4xf32>, %[[STREAM:[^:]*]]: !llvm.ptr)
+// CHECK: %[[VALUES:.*]] = llvm.alloca
+// CHECK-DAG: memref.extract_strided_metadata %[[FROM]]
+// CHECK-DAG: memref.extract_strided_metadata %[[TO]]
+// CHECK-DAG: %[[RANK:.*]] = llvm.mlir.constant(2 : i64)
+// CHECK-DAG: %[[BYTES:.*]] = llvm.mlir.constant(4 : i64)
+// CHECK: llvm.call @fa4RuntimeHostCopy(%[[RANK]], %{{.*}}, %[[VALUES]], %[[STREAM]])
+// CHECK-NOT: memref.copy
+// CHECK: return
+func.func private @copied(%from: memref<8x4xf32, strided<[?, 1], offset: ?>>, %to: memref<8x4xf32>) {
+  memref.copy %from, %to : memref<8x4xf32, strided<[?, 1], offset: ?>> to memref<8x4xf32>
+  return
+}
+// CHECK-LABEL: func.func @copies(
+// CHECK-SAME: %[[STREAM:[^:]*]]: !llvm.ptr)
+// CHECK: call @make(%[[STREAM]])
+// CHECK: call @copied(%{{.*}}, %{{.*}}, %[[STREAM]])
+func.func @copies(%from: memref<8x4xf32, strided<[?, 1], offset: ?>>) {
+  %x = call @make() : () -> memref<8x4xf32>
+  call @copied(%from, %x) : (memref<8x4xf32, strided<[?, 1], offset: ?>>, memref<8x4xf32>) -> ()
+  %flat = memref.collapse_shape %x [[0, 1]] : memref<8x4xf32> into memref<32xf32>
+  %cast = memref.cast %flat : memref<32xf32> to memref<?xf32>
+  tile.launch @other outs(%cast : memref<?xf32>)
+  return
+}
+
 // CHECK-LABEL: func.func @neither(%{{.*}}: index) {
 func.func @neither(%n: index) {
   return
