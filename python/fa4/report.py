@@ -100,6 +100,55 @@ def read_memory(lines: list[str]) -> list[dict]:
     return rows
 
 
+def read_channels(ir: str, kernel_name: str) -> dict[str, dict]:
+    """The mbarriers of a placed kernel's channels: "stages", and "full" and "empty", the numbers of the first ones (None where
+    there is none)."""
+    text = ir.partition(f"tile.kernel @{kernel_name}(")[2].partition("tile.kernel @")[0]
+    channels = {}
+    for found in re.finditer(r'tile\.channel "([^"]+)" \w+ stages\((\d+)\)(.*)', text):
+        barriers = {kind: re.search(rf"\b{kind}\((\d+)\)", found[3]) for kind in ("full", "empty")}
+        channels[found[1]] = {"stages": int(found[2]), **{kind: at and int(at[1]) for kind, at in barriers.items()}}
+    return channels
+
+
+def lives_of(rows: list[dict], channels: dict[str, dict], phases: dict[int, list[float]], end: float) -> list[dict]:
+    """When each stage of the channels of a memory map holds a value: [begin, end] from the phase of its full barrier to
+    that of its empty one. Without an empty one, a value is there until another one is handed over in the same
+    bytes. `phases`: when the phases of each mbarrier end, by its number."""
+    cells: list[dict] = []
+    for row in rows:
+        channel = channels.get(row["name"])
+        if not channel or channel["full"] is None:
+            continue
+        size = (row["to"] - row["from"]) // channel["stages"]
+        for stage in range(channel["stages"]):
+            at = row["from"] + stage * size
+            full = phases.get(channel["full"] + stage, [])
+            empty = None if channel["empty"] is None else phases.get(channel["empty"] + stage, [])
+            cells.append({"name": row["name"], "stage": stage, "from": at, "to": at + size, "full": full, "empty": empty})
+    for cell in cells:
+        others = [time for other in cells if other["from"] < cell["to"] and cell["from"] < other["to"] for time in other["full"]]
+        spans = []
+        for i, begin in enumerate(cell["full"]):
+            if cell["empty"] is not None:
+                over = cell["empty"][i] if i < len(cell["empty"]) else end
+            else:
+                over = min((time for time in others if time > begin), default=end)
+            spans.append([round(begin), round(over)])
+        cell["spans"] = spans
+    return [{key: cell[key] for key in ("name", "stage", "from", "to", "spans")} for cell in cells]
+
+
+def number_barriers(smem: list[dict], phases: dict[int, list[float]]) -> dict[int, list[float]]:
+    """The phases by the numbers of the mbarriers, which are in one row of the memory map. What the system has in front of a
+    kernel's memory is whole kilobytes."""
+    start = next((row["from"] for row in smem if row["name"].endswith("mbarriers")), None)
+    if start is None or not phases:
+        return {}
+    base = (min(phases) - start) // 1024 * 1024 + start
+    return {(offset - base) // 8: sorted(times) for offset, times in phases.items()}
+
+
 def read_units(lines: list[str]) -> list[dict]:
     """The units of the modelled time, with cycles of an iteration and those of the roofline."""
     units = []
@@ -116,8 +165,9 @@ def read_units(lines: list[str]) -> list[dict]:
 # ---------------------------------------------------------------------------
 
 
-def trace_of(manifest: str, ptx: dict[str, str], numbers: dict) -> dict:
-    """What happens in the first CTA: rows (warps and units) with their spans [begin, length, name, line], in cycles."""
+def trace_of(manifest: str, ptx: dict[str, str], numbers: dict) -> tuple[dict, dict[int, list[float]]]:
+    """What happens in the first CTA: rows (warps and units) with their spans [begin, length, name, line], in cycles. And when
+    the phases of each mbarrier end, by its offset in the CTA's shared memory."""
     with tempfile.TemporaryDirectory(prefix="fa4-") as scratch, _library.Simulation(manifest) as simulation:
         path = os.path.join(scratch, "trace.json")
         for name, text in ptx.items():
@@ -128,11 +178,14 @@ def trace_of(manifest: str, ptx: dict[str, str], numbers: dict) -> dict:
         events = json.loads(Path(path).read_text())["traceEvents"]
     names = {event["tid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
     rows: dict[int, list] = {tid: [] for tid in names}
+    phases: dict[int, list] = {}
     for event in events:
+        if event["ph"] == "i" and event["pid"] == 0:
+            phases.setdefault(event["args"]["offset"], []).append(event["ts"])
         if event["ph"] == "X":
             rows[event["tid"]].append([round(event["ts"]), max(round(event["dur"]), 1), event["name"], event.get("args", {}).get("line", 0)])
     shown = [{"name": names[tid], "unit": tid >= 1000, "spans": sorted(spans)} for tid, spans in rows.items()]
-    return {"rows": shown, "time": times[0]}
+    return {"rows": shown, "time": times[0]}, phases
 
 
 # ---------------------------------------------------------------------------
@@ -187,7 +240,7 @@ def levels_of(made: kernel.Kernel) -> list[dict]:
 
 def describe(made: kernel.Kernel, **sizes) -> dict[str, Any]:
     """All that the page shows, as it stands in the page: "kernels", one for each launch, and "levels" of IR."""
-    text = made.report()
+    text, ir = made.report(), made.ir("allocate")
     kernels = []
     for ptx, module in made.modules.items():
         name = ptx.removesuffix(".ptx")
@@ -203,7 +256,11 @@ def describe(made: kernel.Kernel, **sizes) -> dict[str, Any]:
             "texts": {what: "\n".join(lines) for what, lines in sections.items()},
         }  # fmt: skip
         try:
-            shown["trace"] = trace_of(manifest, {ptx: module}, numbers)
+            shown["trace"], phases = trace_of(manifest, {ptx: module}, numbers)
+            end = max((begin + length for row in shown["trace"]["rows"] for begin, length, *_ in row["spans"]), default=0)
+            by_number = number_barriers(shown["smem"], phases)
+            placed = read_channels(ir, name)
+            shown["lives"] = {memory: lives_of(shown[memory], placed, by_number, end) for memory in ("smem", "tmem")}
         except SimulationError as error:
             shown["no_trace"] = str(error)
         kernels.append(shown)

@@ -44,8 +44,10 @@ td.n { text-align: right; font-variant-numeric: tabular-nums; } pre { font-size:
 <div class="two">
 <section><h2>Roles and channels</h2><p>An arrow is from the role that writes to the one that reads; orange for tensor memory.</p><div class="scroll" id="graph"></div><div class="scroll" id="edges"></div></section>
 <section><h2>Cycles of an iteration</h2><p>The clock of fa4-sim, and the roofline, which knows no waits.</p><div class="scroll" id="units"></div><h2>Registers of a thread, by role</h2><div class="scroll" id="registers"></div></section>
-<section><h2>Shared memory</h2><p>What stands to the right of another channel uses its bytes after it.</p><div class="scroll" id="smem"></div></section>
-<section><h2>Tensor memory</h2><p>What stands to the right of another channel has its columns after it, or in its place.</p><div class="scroll" id="tmem"></div></section>
+<section><h2>Shared memory</h2><p>What stands to the right of another channel uses its bytes after it.</p><div class="scroll" id="smem"></div>
+<h2>Over time</h2><p>A bar is a value, from the step that hands it over to the last one that has read it, in the bytes that it is in.</p><div class="scroll" id="smemtime"></div></section>
+<section><h2>Tensor memory</h2><p>What stands to the right of another channel has its columns after it, or in its place.</p><div class="scroll" id="tmem"></div>
+<h2>Over time</h2><p>The same of columns. A value that nobody releases is there until the next one in its columns.</p><div class="scroll" id="tmemtime"></div></section>
 </div>
 <section><h2>ptxas</h2><pre id="ptxas"></pre><details><summary>The compiler's report</summary><pre id="report"></pre></details></section>
 <section><h2>IR of each level</h2><p>A click on a line shows the lines of both levels that come from the same place in the op.</p>
@@ -159,6 +161,27 @@ function drawMemory(id, rows, what) {
   }
 }
 
+function drawLives(id, rows, what) {
+  const place = clear(id);
+  if (!rows || !rows.some(r => r.spans.length)) { place.textContent = "not known"; return; }
+  const to = Math.max(...rows.map(r => r.to)), end = Math.max(...kernel.trace.rows.flatMap(r => r.spans.map(s => s[0] + s[1])), 1);
+  const left = 62, height = 300, width = Math.max(place.clientWidth - 4, 320) * $("zoom").value, scale = (width - left - 10) / end;
+  const svg = make("svg", {width, height: height + 26, role: "img", "aria-label": what + " over time"}, null, place), labels = {};
+  for (const row of rows) {
+    const y = 4 + row.from / to * height, h = Math.max((row.to - row.from) / to * height, 2), mark = Math.round(y / 12);
+    if (!labels[mark]) { labels[mark] = 1; make("text", {x: 0, y: y + 10, class: "dim"}, row.from, svg); }
+    for (const [begin, over] of row.spans) {
+      const x = left + begin * scale, w = Math.max((over - begin) * scale, 1);
+      const name = row.name + (rows.some(r => r.name === row.name && r.stage !== row.stage) ? " [" + row.stage + "]" : "");
+      const bar = make("rect", {x, y, width: Math.max(w - 1, 1), height: Math.max(h - 1, 1.5), class: "life cell" + (kernel[id.replace("time", "")].find(r => r.name === row.name)?.column ? " later" : "")}, null, svg);
+      make("title", {}, `${name}: cycles ${begin} to ${over}, ${row.from} to ${row.to} ${what}`, bar);
+      if (h > 12 && w > name.length * 6.5) make("text", {x: x + 3, y: y + 12}, name, svg);
+    }
+  }
+  const step = Math.pow(10, Math.floor(Math.log10(end / 3 / $("zoom").value)));
+  for (let x = 0, last = -100; x <= end; x += step) { if (x * scale - last < 70) continue; last = x * scale; make("text", {x: left + x * scale, y: height + 20, class: "dim"}, x, svg); }
+}
+
 const panes = [["left", "leftir"], ["right", "rightir"]];
 function fill(select, pane, index) {
   const level = data.levels[index], place = clear(pane), all = document.createDocumentFragment();
@@ -183,18 +206,19 @@ function search(jump) {
 }
 function next() { if (!hits.length) return; hit = (hit + 1) % hits.length; const e = hits[hit]; e.parentElement.scrollTop = e.offsetTop - e.parentElement.offsetTop - 60; }
 
+function drawAllLives() { const lives = kernel.lives || {}; drawLives("smemtime", lives.smem, "bytes"); drawLives("tmemtime", lives.tmem, "columns"); }
 function show() {
   drawSchedule(); drawGraph();
   bars("units", kernel.units.map(u => ({name: u.unit, values: u.cycles === null ? [[u.busy, "work", "% of the time busy"]] : [[u.cycles, "work", "model" + (u.busy === null ? "" : ", " + u.busy + "% busy")], [u.roofline, "unit", "roofline"]]})), "");
   const registers = kernel.comment.role_registers || {};
   bars("registers", Object.entries(registers).map(([name, n]) => ({name, values: [[n, "work", ""]]})), "");
-  drawMemory("smem", kernel.smem, "bytes"); drawMemory("tmem", kernel.tmem, "columns");
+  drawMemory("smem", kernel.smem, "bytes"); drawMemory("tmem", kernel.tmem, "columns"); drawAllLives();
   $("ptxas").textContent = kernel.texts.ptxas || "not run"; $("report").textContent = Object.values(kernel.texts).join("\n\n");
 }
 $("title").textContent = data.title + " for " + data.chip; $("about").textContent = "fa4 " + data.version;
 data.kernels.forEach((k, i) => make("option", {value: i}, k.name, $("kernel"))); $("kernel").value = data.kernels.indexOf(kernel); $("chooser").hidden = data.kernels.length < 2;
 $("kernel").addEventListener("change", () => { kernel = data.kernels[$("kernel").value]; show(); });
-$("zoom").addEventListener("input", drawSchedule);
+$("zoom").addEventListener("input", () => { drawSchedule(); drawAllLives(); });
 for (const [select, pane] of panes) {
   data.levels.forEach((l, i) => make("option", {value: i}, l.level, $(select)));
   $(select).addEventListener("change", () => fill(select, pane, $(select).value));

@@ -66,6 +66,25 @@ def test_memory_and_units(data):
     assert shown["comment"]["role_registers"]["mma"]
 
 
+def test_memory_over_time(data):
+    """What is in a stage of shared or tensor memory: never two values at once, but where lanes write in place of what they read."""
+    (shown,) = data["kernels"]
+    end = max(begin + length for row in shown["trace"]["rows"] for begin, length, *_ in row["spans"])
+    by_name = {memory: {(row["name"], row["stage"]): row["spans"] for row in shown["lives"][memory]} for memory in ("smem", "tmem")}
+    assert {"q", "k", "v"} <= {name for name, _ in by_name["smem"]} and "mma_compute0" in {name for name, _ in by_name["tmem"]}
+    for spans in (*by_name["smem"].values(), *by_name["tmem"].values()):
+        assert all(0 < begin < over <= end for begin, over in spans)
+        assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:]))
+    # Two blocks of keys, each in a stage of its own; scores are there twice, and probabilities take their place.
+    assert sum(len(spans) for (name, _), spans in by_name["smem"].items() if name == "k") == 2
+    scores, probabilities = by_name["tmem"]["mma_compute0", 0], by_name["tmem"]["compute0_mma.0", 0]
+    assert len(scores) == len(probabilities) == 2
+    assert all(s[1] == p[0] for s, p in zip(scores, probabilities))
+    # By the map, what is behind another channel in its bytes comes after it.
+    (name,) = [row["name"] for row in shown["smem"] if row["note"] == "after q"][:1] or [None]
+    assert name is None or by_name["smem"][name, 0][0][0] >= by_name["smem"]["q", 0][0][1]
+
+
 def test_lines_of_one_origin(data):
     """The tanh of the score_mod is found in each level down to LLVM's dialect, by its line in the op."""
     levels = {level["level"]: level for level in data["levels"]}
@@ -94,7 +113,8 @@ def test_in_a_browser(page, tmp_path, width, scheme):
     document.querySelectorAll('#leftir > div')[1].click(); document.getElementById('search').value = 'tanh'; search(true);
     document.body.dataset.result = JSON.stringify({errors: window.errors, wide: document.documentElement.scrollWidth - window.innerWidth,
       bars: document.querySelectorAll('#schedule rect').length, edges: document.querySelectorAll('#graph .edge').length,
-      cells: document.querySelectorAll('#smem .cell').length, same: document.querySelectorAll('#rightir .same').length,
+      cells: document.querySelectorAll('#smem .cell').length,
+      lives: [...document.querySelectorAll('#smemtime, #tmemtime')].map(e => e.querySelectorAll('.life').length), same: document.querySelectorAll('#rightir .same').length,
       found: hits.length, dark: matchMedia('(prefers-color-scheme: dark)').matches, ready: document.body.dataset.ready});
     </script></body>"""
     (tmp_path / "page.html").write_text(text.replace("</body>", checks))
@@ -107,7 +127,7 @@ def test_in_a_browser(page, tmp_path, width, scheme):
     result = json.loads(re.search(r'data-result="(.*?)"', done.stdout)[1].replace("&quot;", '"'))
     assert result["errors"] == [] and result["ready"] == "yes"
     assert result["wide"] <= 0 and result["dark"] == (scheme == "dark")
-    assert result["bars"] > 50 and result["edges"] > 3 and result["cells"] > 3 and result["same"] > 0 and result["found"] > 0
+    assert result["bars"] > 50 and result["edges"] > 3 and result["cells"] > 3 and min(result["lives"]) > 5 and result["same"] > 0 and result["found"] > 0
 
 
 def test_command(tmp_path, monkeypatch, capsys):

@@ -204,6 +204,21 @@ def test_missing_packages_without_root(checkout):
     assert not [call for call in checkout.calls() if call.startswith("apt-get")]
 
 
+def test_a_browser_is_installed_for_tests_where_that_is_possible(checkout):
+    """What one test alone needs is no reason to run none."""
+    (checkout.notes / "missing").write_text("chromium\n")
+    output = checkout.run("scripts/test", "--only=lit")[1]
+    assert "chromium" not in output
+    (checkout.notes / "uid").write_text("1000")
+    output = checkout.run("scripts/test", "--only=pytest")[1]
+    assert "going on without chromium: a test is skipped" in output and "building" in output
+    assert not [call for call in checkout.calls() if call.startswith("apt-get install")]
+    (checkout.notes / "uid").write_text("0")
+    checkout.run("scripts/test", "--only=pytest")
+    installs = [call for call in checkout.calls() if call.startswith("apt-get install")]
+    assert len(installs) == 1 and installs[0].endswith(" chromium")
+
+
 @pytest.mark.parametrize("sudo", [False, True])
 def test_missing_packages_are_installed(checkout, sudo):
     if sudo:

@@ -575,6 +575,8 @@ void TimedCluster::mbarrierPhase(const Cta &cta, const Mbarrier &barrier) {
   if (log && time.signalled < now)
     time.signal = actor();
   time.complete = std::max(time.signalled, now);
+  if (trace)
+    trace->add(Trace::Phase{cta.rank, barrier.offset, time.complete});
   time.completed = time.signal;
   time.signalled = 0;
 }

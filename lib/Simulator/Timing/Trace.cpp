@@ -67,6 +67,15 @@ std::string Trace::json() const {
         os.attribute("ts", isEnd ? arrow.end : arrow.begin);
       });
   }
+  for (const Phase &phase : phases)
+    os.object([&] {
+      os.attribute("ph", "i");
+      os.attribute("s", "p");
+      os.attribute("name", "mbarrier phase");
+      os.attribute("pid", int64_t(phase.cta));
+      os.attribute("ts", phase.at);
+      os.attributeObject("args", [&] { os.attribute("offset", phase.offset); });
+    });
   for (auto [cta, track] : tracks)
     os.object([&, cta = cta, track = track] {
       os.attribute("ph", "M");

@@ -48,6 +48,13 @@ public:
     double begin = 0, end = 0;
   };
 
+  /// The end of a phase of an mbarrier, by its offset in shared memory.
+  struct Phase {
+    uint32_t cta = 0;
+    uint32_t offset = 0;
+    double at = 0;
+  };
+
   /// What comes behind that many slices is left out.
   static constexpr size_t mostSlices = 1'000'000;
   void add(const Slice &slice) {
@@ -58,6 +65,10 @@ public:
     if (arrows.size() < mostSlices)
       arrows.push_back(arrow);
   }
+  void add(const Phase &phase) {
+    if (phases.size() < mostSlices)
+      phases.push_back(phase);
+  }
 
   /// "warp 3", "tensor cores".
   static std::string nameOf(const Track &track);
@@ -67,6 +78,7 @@ public:
 
   std::vector<Slice> slices;
   std::vector<Arrow> arrows;
+  std::vector<Phase> phases;
   /// What warps are there for, by CTA and warp: a part of the tracks' names.
   std::map<std::pair<uint32_t, uint32_t>, std::string> roles;
 };
