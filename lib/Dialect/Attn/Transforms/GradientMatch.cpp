@@ -321,6 +321,18 @@ SmallVector<AffineExpr> GradientMatcher::getDims(Part part) {
   return dims;
 }
 
+/// Whether two expressions are made of elements of the same tensors, at
+/// whatever indices.
+static bool haveSameLeaves(ElementRef a, ElementRef b) {
+  SmallVector<Value> leaves[2];
+  for (auto [element, values] :
+       {std::pair(a, &leaves[0]), std::pair(b, &leaves[1])})
+    walk(element, [values = values](ElementRef each) {
+      values->push_back(each->value);
+    });
+  return leaves[0] == leaves[1];
+}
+
 std::optional<GradientMatcher::Candidate>
 GradientMatcher::findKnown(linalg::LinalgOp op, Part part, ElementRef known) {
   auto factors = getFactors(op, tracer);
@@ -330,12 +342,21 @@ GradientMatcher::findKnown(linalg::LinalgOp op, Part part, ElementRef known) {
   unsigned reduction = *getReduction(op);
   SmallVector<unsigned> order =
       llvm::to_vector(llvm::seq<unsigned>(0, dims.size() - 1));
+  bool mayBe = false;
   do {
     tracer.startAnew();
     Candidate candidate{op, {}, nullptr};
     for (unsigned i : order)
       candidate.loops.push_back(dims[i]);
     candidate.loops.insert(candidate.loops.begin() + reduction, dims.back());
+    // Most products have nothing to do with this attention, in whichever order.
+    for (OpOperand *operand : {factors->first, factors->second})
+      mayBe = mayBe ||
+              haveSameLeaves(
+                  skipCasts(traceOperand(op, operand, candidate.loops, tracer)),
+                  skipCasts(known));
+    if (!mayBe)
+      return std::nullopt;
     for (auto [operand, other] :
          {*factors, std::pair(factors->second, factors->first)}) {
       ElementRef element = traceOperand(op, operand, candidate.loops, tracer);
