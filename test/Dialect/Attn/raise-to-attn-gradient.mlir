@@ -649,3 +649,64 @@ func.func @gradient_bias_loss(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, 
     ins(%dss, %q : tensor<2x2x6x8xf32>, tensor<2x2x6x4xf32>) outs(%z20 : tensor<2x2x8x4xf32>) -> tensor<2x2x8x4xf32>
   return %o, %dq, %dk, %dv : tensor<2x2x6x4xf32>, tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>, tensor<2x2x8x4xf32>
 }
+
+// -----
+
+// All heads share keys and values, whose gradients are added up over the heads; the factor is a division behind that.
+// CHECK-LABEL: func.func @gradient_multi_query(
+// CHECK-NOT: linalg.{{contract|reduce}}
+// CHECK: %[[OUT:.*]], %[[LSE:.*]] = attn.sdpa %{{.*}} scale(5.000000e-01)
+// CHECK-NOT: linalg.{{contract|reduce}}
+// CHECK: attn.sdpa_backward %{{.*}} out(%[[OUT]]) dout(%{{.*}}) lse(%[[LSE]]) layout<bhsd> scale(5.000000e-01)
+// CHECK-NOT: linalg.{{contract|reduce}}
+// CHECK: return
+func.func @gradient_multi_query(%q: tensor<2x3x6x4xf32>, %k: tensor<2x8x4xf32>, %v: tensor<2x8x4xf32>, %do: tensor<2x3x6x4xf32>) -> (tensor<2x3x6x4xf32>, tensor<2x3x6x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>) {
+  %c0 = arith.constant 0.0 : f32
+  %e1 = tensor.empty() : tensor<2x3x6x8xf32>
+  %z2 = linalg.fill ins(%c0 : f32) outs(%e1 : tensor<2x3x6x8xf32>) -> tensor<2x3x6x8xf32>
+  %raw = linalg.contract indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>]
+    ins(%q, %k : tensor<2x3x6x4xf32>, tensor<2x8x4xf32>) outs(%z2 : tensor<2x3x6x8xf32>) -> tensor<2x3x6x8xf32>
+  %k3 = arith.constant dense<2.0> : tensor<2x3x6x8xf32>
+  %s = arith.divf %raw, %k3 : tensor<2x3x6x8xf32>
+  %e4 = tensor.empty() : tensor<2x3x6x8xf32>
+  %p = linalg.softmax dimension(3) ins(%s : tensor<2x3x6x8xf32>) outs(%e4 : tensor<2x3x6x8xf32>) -> tensor<2x3x6x8xf32>
+  %e5 = tensor.empty() : tensor<2x3x6x4xf32>
+  %z6 = linalg.fill ins(%c0 : f32) outs(%e5 : tensor<2x3x6x4xf32>) -> tensor<2x3x6x4xf32>
+  %o = linalg.contract indexing_maps = [affine_map<(b, h, i, d, j) -> (b, h, i, j)>, affine_map<(b, h, i, d, j) -> (b, j, d)>, affine_map<(b, h, i, d, j) -> (b, h, i, d)>]
+    ins(%p, %v : tensor<2x3x6x8xf32>, tensor<2x8x4xf32>) outs(%z6 : tensor<2x3x6x4xf32>) -> tensor<2x3x6x4xf32>
+  %e7 = tensor.empty() : tensor<2x3x6x8xf32>
+  %z8 = linalg.fill ins(%c0 : f32) outs(%e7 : tensor<2x3x6x8xf32>) -> tensor<2x3x6x8xf32>
+  %dp = linalg.contract indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>]
+    ins(%do, %v : tensor<2x3x6x4xf32>, tensor<2x8x4xf32>) outs(%z8 : tensor<2x3x6x8xf32>) -> tensor<2x3x6x8xf32>
+  %pdp = arith.mulf %p, %dp : tensor<2x3x6x8xf32>
+  %e9 = tensor.empty() : tensor<2x3x6xf32>
+  %z10 = linalg.fill ins(%c0 : f32) outs(%e9 : tensor<2x3x6xf32>) -> tensor<2x3x6xf32>
+  %sums = linalg.reduce { arith.addf } ins(%pdp : tensor<2x3x6x8xf32>) outs(%z10 : tensor<2x3x6xf32>) dimensions = [3]
+  %e11 = tensor.empty() : tensor<2x3x6x8xf32>
+  %sb = linalg.broadcast ins(%sums : tensor<2x3x6xf32>) outs(%e11 : tensor<2x3x6x8xf32>) dimensions = [3]
+  %diff = arith.subf %dp, %sb : tensor<2x3x6x8xf32>
+  %ds = arith.mulf %diff, %p : tensor<2x3x6x8xf32>
+  %e12 = tensor.empty() : tensor<2x3x6x4xf32>
+  %z13 = linalg.fill ins(%c0 : f32) outs(%e12 : tensor<2x3x6x4xf32>) -> tensor<2x3x6x4xf32>
+  %dq0 = linalg.contract indexing_maps = [affine_map<(b, h, i, d, j) -> (b, h, i, j)>, affine_map<(b, h, i, d, j) -> (b, j, d)>, affine_map<(b, h, i, d, j) -> (b, h, i, d)>]
+    ins(%ds, %k : tensor<2x3x6x8xf32>, tensor<2x8x4xf32>) outs(%z13 : tensor<2x3x6x4xf32>) -> tensor<2x3x6x4xf32>
+  %k14 = arith.constant dense<2.0> : tensor<2x3x6x4xf32>
+  %dq = arith.divf %dq0, %k14 : tensor<2x3x6x4xf32>
+  %e15 = tensor.empty() : tensor<2x3x8x4xf32>
+  %z16 = linalg.fill ins(%c0 : f32) outs(%e15 : tensor<2x3x8x4xf32>) -> tensor<2x3x8x4xf32>
+  %dkf = linalg.contract indexing_maps = [affine_map<(b, h, j, d, i) -> (b, h, i, j)>, affine_map<(b, h, j, d, i) -> (b, h, i, d)>, affine_map<(b, h, j, d, i) -> (b, h, j, d)>]
+    ins(%ds, %q : tensor<2x3x6x8xf32>, tensor<2x3x6x4xf32>) outs(%z16 : tensor<2x3x8x4xf32>) -> tensor<2x3x8x4xf32>
+  %e17 = tensor.empty() : tensor<2x8x4xf32>
+  %z18 = linalg.fill ins(%c0 : f32) outs(%e17 : tensor<2x8x4xf32>) -> tensor<2x8x4xf32>
+  %dk0 = linalg.reduce { arith.addf } ins(%dkf : tensor<2x3x8x4xf32>) outs(%z18 : tensor<2x8x4xf32>) dimensions = [1]
+  %k19 = arith.constant dense<2.0> : tensor<2x8x4xf32>
+  %dk = arith.divf %dk0, %k19 : tensor<2x8x4xf32>
+  %e20 = tensor.empty() : tensor<2x3x8x4xf32>
+  %z21 = linalg.fill ins(%c0 : f32) outs(%e20 : tensor<2x3x8x4xf32>) -> tensor<2x3x8x4xf32>
+  %dvf = linalg.contract indexing_maps = [affine_map<(b, h, j, d, i) -> (b, h, i, j)>, affine_map<(b, h, j, d, i) -> (b, h, i, d)>, affine_map<(b, h, j, d, i) -> (b, h, j, d)>]
+    ins(%p, %do : tensor<2x3x6x8xf32>, tensor<2x3x6x4xf32>) outs(%z21 : tensor<2x3x8x4xf32>) -> tensor<2x3x8x4xf32>
+  %e22 = tensor.empty() : tensor<2x8x4xf32>
+  %z23 = linalg.fill ins(%c0 : f32) outs(%e22 : tensor<2x8x4xf32>) -> tensor<2x8x4xf32>
+  %dv = linalg.reduce { arith.addf } ins(%dvf : tensor<2x3x8x4xf32>) outs(%z23 : tensor<2x8x4xf32>) dimensions = [1]
+  return %o, %dq, %dk, %dv : tensor<2x3x6x4xf32>, tensor<2x3x6x4xf32>, tensor<2x8x4xf32>, tensor<2x8x4xf32>
+}
