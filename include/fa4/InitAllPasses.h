@@ -13,8 +13,8 @@ namespace fa4 {
 
 /// fa4's passes and pipelines.
 void registerPasses();
-/// fa4's passes and pipelines, and those of upstream's that run in the levels of
-/// a kernel (getKernelLevels).
+/// fa4's passes and pipelines, and those of upstream's that run in the levels
+/// of a kernel (getKernelLevels).
 void registerKernelPasses();
 /// fa4's passes and pipelines and the upstream ones that go with them.
 void registerToolPasses();
