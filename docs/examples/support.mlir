@@ -202,6 +202,18 @@ func.func @captured_tensor(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x?x?x128xbf16
   return %o : tensor<?x?x?x128xbf16>
 }
 
+func.func @captured_table(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x128xbf16>, %table: tensor<?xf32>)
+    -> (tensor<?x?x?x128xbf16>) {
+  %o = attn.sdpa %q, %k, %v layout<bshd> captures(%table : tensor<?xf32>)
+    : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16> -> tensor<?x?x?x128xbf16>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %t: tensor<?xf32>) {
+      %bias = tensor.extract %t[%j] : tensor<?xf32>
+      %r = arith.addf %s, %bias : f32
+      attn.yield %r : f32
+    }
+  return %o : tensor<?x?x?x128xbf16>
+}
+
 func.func @branch_in_mod(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x128xbf16>)
     -> (tensor<?x?x?x128xbf16>) {
   %o = attn.sdpa %q, %k, %v layout<bshd>
@@ -259,6 +271,23 @@ func.func @gradient_sinks(%q: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x128xbf16>
     : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?xf32>
       -> tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?xf32>
   return %dq, %dk, %dv, %dsinks : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?xf32>
+}
+
+func.func @gradient_captures(%q: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x128xbf16>, %lse: tensor<?x?x?xf32>, %slopes: tensor<?xf32>)
+    -> (tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?xf32>) {
+  %dq, %dk, %dv, %dslopes = attn.sdpa_backward %q, %q, %v out(%v) dout(%v) lse(%lse) layout<bshd> captures(%slopes : tensor<?xf32>) wrt [0]
+    : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?xf32>
+      -> tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?xf32>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %sl: tensor<?xf32>) {
+      %slope = tensor.extract %sl[%h] : tensor<?xf32>
+      %d = arith.subi %j, %i : index
+      %di = arith.index_cast %d : index to i32
+      %df = arith.sitofp %di : i32 to f32
+      %bias = arith.mulf %slope, %df : f32
+      %r = arith.addf %s, %bias : f32
+      attn.yield %r : f32
+    }
+  return %dq, %dk, %dv, %dslopes : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?xf32>
 }
 
 func.func @gradient_head_dims(%q: tensor<?x?x?x80xbf16>, %v: tensor<?x?x?x112xbf16>, %lse: tensor<?x?x?xf32>)

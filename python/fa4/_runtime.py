@@ -206,10 +206,13 @@ class LoadedKernel:
 
     def __init__(self, kernel):
         self.kernel, self.programs, self.calls = kernel, {}, {}
+        # Where the names of a call are not those of the manifest.
+        self.by_manifest = kernel.by_manifest if kernel.spec and kernel.spec.captured_tensors else None
         self.tensors = [name for name, tensor in kernel.manifest["tensors"].items() if tensor.get("role") != "workspace"]
         self.lock = threading.Lock()
 
     def _arguments(self, call: Mapping[str, Any]) -> tuple[_Program, _Call]:
+        call = self.by_manifest(call) if self.by_manifest else call
         given = {name: describe(name, value) for name, value in call.items() if name in self.tensors}
         scalars = {name: value for name, value in call.items() if name not in given}
         key = (*given.items(), *scalars.items())

@@ -216,6 +216,12 @@ class Kernel:
             names[name] = f"capture{position}"
         return names
 
+    def by_manifest(self, call: Mapping) -> dict:
+        """The call with captured tensors by the manifest's names."""
+        tensors = self.spec.captured_tensors if self.spec else {}
+        names = self._names()
+        return {names[name] if name in tensors else name: value for name, value in call.items()}
+
     def numbers_of(self, call: Mapping, shapes: Mapping[str, Iterable[int]]) -> dict[str, int | float]:
         """The scalars of a call by their names in the manifest: sizes, checked against the spec, and captures."""
         names = self._names()
@@ -234,7 +240,9 @@ class Kernel:
             numbers[name] = value
         if not self.spec:
             return numbers
-        wanted = {name: kind for name, kind in self.spec.captures.items()}
+        tensors = {names[name]: name for name in self.spec.captured_tensors}
+        shapes = {tensors.get(name, name): shape for name, shape in shapes.items()}
+        wanted = {name: kind for name, kind in self.spec.captures.items() if name not in self.spec.captured_tensors}
         if missing := [name for name in wanted if name not in numbers]:
             raise SpecError(f"{self.name} needs the capture{'s' * (len(missing) > 1)} {', '.join(missing)}")
         bound = self.spec.bind(shapes, {name: int(numbers[name]) for name in numbers if name in sizes})
@@ -260,6 +268,7 @@ class Kernel:
 
         tensors = self.manifest["tensors"]
         arrays = {}
+        call = self.by_manifest(call)
         for name, value in call.items():
             if name in tensors:
                 wanted = numpy_dtype(tensors[name]["dtype"])
@@ -296,12 +305,14 @@ class Kernel:
         """Runs the kernel in fa4-sim, on a CPU.
 
         `call`: numpy arrays of the inputs by their names (q, k, v; for the gradient out, dout and lse too), in the spec's
-        shapes. Arrays of another float type are rounded to the spec's. Captures are numbers. `check` looks for races,
+        shapes. Arrays of another float type are rounded to the spec's. Captures are numbers, or arrays. `check` looks for races,
         missing fences and reads of what nobody has written, too. `seed`: the order in which warps and copies go on.
         `threads`: 0 for as many as the machine has.
 
         Returns new arrays of the results by their names, `results.out` (and `.lse`, or `.dq`, `.dk`, `.dv`). Raises
         SimulationError where the kernel has a finding, SpecError where the arrays are not those of the spec."""
+        if absent := [name for name in (self.spec.captured_tensors if self.spec else ()) if name not in call]:
+            raise SpecError(f"{self.name} needs the captured tensor{'s' * (len(absent) > 1)} {', '.join(absent)}")
         with _library.Simulation(self.manifest_text) as simulation:
             numbers = self._prepare(simulation, call)
             simulation.run(check=check, seed=seed, threads=threads)
@@ -317,7 +328,7 @@ class Kernel:
         `call`: sizes by the names of the spec or of the manifest (`kernel.time(B=4, Sq=4096, Sk=4096)`), captures, and
         arrays where their contents matter; sizes that the spec has as numbers need not be given. Raises SimulationError."""
         if self.spec:
-            call = {**dict.fromkeys(self.spec.captures, 1), **call}
+            call = {**dict.fromkeys(self.spec.captures.keys() - self.spec.captured_tensors.keys(), 1), **call}
         with _library.Simulation(self.manifest_text) as simulation:
             self._prepare(simulation, call)
             launches = json.loads(simulation.time())

@@ -17,7 +17,8 @@ and, if the op has them, `mask`, `scale`, `cu_seqlens_q`, `cu_seqlens_k`,
 `seqlens_k`, `sinks`, `score_mod`, `mask_mod`, `captures`. Gradients also take
 `score_mod_grad`, with score_mod's arguments: its derivative with respect to the
 score. By default that is found by differences, which needs a score_mod that is
-smooth near the scores.
+smooth near the scores. `wrt` numbers the captures, scalars or arrays [Hq], whose
+gradients are to be computed; the derivatives by them are found by differences.
 
 `sdpa` and `sdpa_backward` compute in float64. `sdpa_same_dtype` and
 `sdpa_backward_same_dtype` are the same computation as a kernel does it: f32
@@ -34,6 +35,8 @@ from typing import NamedTuple
 import ml_dtypes
 import numpy as np
 
+# Scores that a region is called with at a time.
+_BLOCK = 2**18
 LAYOUTS = ("bshd", "bhsd", "sbhd", "thd", "htd")
 
 
@@ -72,6 +75,7 @@ class Gradients(NamedTuple):
     dk: np.ndarray
     dv: np.ndarray
     dsinks: np.ndarray | None
+    dcaptures: tuple = ()  # [Hq] each; of sdpa_backward with `wrt`
 
 
 # ---------------------------------------------------------------------------
@@ -110,6 +114,7 @@ class _Problem:
     mask_mod: Callable | None = None
     captures: tuple = ()
     score_mod_grad: Callable | None = None
+    wrt: tuple = ()
 
     def __post_init__(self):
         if self.layout not in LAYOUTS:
@@ -158,16 +163,30 @@ class _Problem:
         scale = q.shape[-1] ** -0.5 if self.scale is None else self.scale
         return self.compute(scale)
 
+    def by_blocks(self, compute, raw):
+        """Calls `compute` with the scores of some rows, their numbers and those of the keys, block
+        by block, and returns what it gives for all. A region's intermediate values,
+        of which there may be a hundred, are so never there for all scores at once."""
+        rows, keys = raw.shape
+        step = max(1, _BLOCK // max(1, keys))
+        j = np.arange(keys)[None, :]
+        blocks = [
+            compute(raw[start : start + step], np.arange(start, min(start + step, rows))[:, None], j)
+            for start in range(0, max(rows, 1), step)
+        ]
+        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+
     def scores(self, raw, b, h):
         """Returns the scores after score_mod; -inf where no key is visible."""
-        rows, keys = raw.shape
-        i, j = np.arange(rows)[:, None], np.arange(keys)[None, :]
+        return self.by_blocks(lambda *block: self.scores_of_rows(*block, b, h, raw.shape), raw)
+
+    def scores_of_rows(self, raw, i, j, b, h, shape):
         s = raw
         if self.score_mod is not None:
             s = np.asarray(self.score_mod(raw, b, h, i, j, *self.captures))
         visible = np.ones(raw.shape, dtype=bool)
         if self.mask is not None:
-            visible &= self.mask.visible(i, j, rows, keys)
+            visible &= self.mask.visible(i, j, *shape)
         if self.mask_mod is not None:
             visible &= np.asarray(self.mask_mod(b, h, i, j, *self.captures), dtype=bool)
         return np.where(visible, s, -np.inf).astype(self.compute)
@@ -178,15 +197,36 @@ class _Problem:
         this."""
         if self.score_mod is None:
             return 1.0
-        rows, keys = raw.shape
-        i, j = np.arange(rows)[:, None], np.arange(keys)[None, :]
+        return self.by_blocks(lambda *block: self.derivative_of_rows(*block, b, h), raw)
+
+    def derivative_of_rows(self, raw, i, j, b, h):
         x = raw.astype(np.float64)
         if self.score_mod_grad is not None:
-            return np.asarray(self.score_mod_grad(x, b, h, i, j, *self.captures))
+            return np.broadcast_to(self.score_mod_grad(x, b, h, i, j, *self.captures), x.shape)
         step = 1e-5 * np.maximum(1.0, np.abs(x))
 
         def f(times):
             return self.score_mod(x + times * step, b, h, i, j, *self.captures)
+
+        with np.errstate(invalid="ignore"):
+            slope = (8 * (f(1) - f(-1)) - (f(2) - f(-2))) / (12 * step)
+        return np.where(np.isfinite(slope), slope, 0.0)
+
+    def capture_derivative(self, n, raw, b, h):
+        """d score_mod / d capture n, of an array its element h, by central differences of
+        fourth order; 0 where score_mod is not finite."""
+        return self.by_blocks(lambda *block: self.capture_derivative_of_rows(n, *block, b, h), raw)
+
+    def capture_derivative_of_rows(self, n, raw, i, j, b, h):
+        value = np.array(self.captures[n], np.float64)
+        element = h if value.ndim else ()
+        step = 1e-5 * max(1.0, abs(value[element]))
+
+        def f(times):
+            moved = value.copy()
+            moved[element] += times * step
+            captures = (*self.captures[:n], moved if value.ndim else moved[()], *self.captures[n + 1 :])
+            return np.broadcast_to(self.score_mod(raw.astype(np.float64), b, h, i, j, *captures), raw.shape)
 
         with np.errstate(invalid="ignore"):
             slope = (8 * (f(1) - f(-1)) - (f(2) - f(-2))) / (12 * step)
@@ -253,6 +293,7 @@ def _sdpa_backward(q, k, v, out, dout, lse, dlse, problem, p_dtype=None):
     compute, layout, sinks = problem.compute, problem.layout, problem.sinks
     grads = [np.zeros(x.shape, compute) for x in (q, k, v)]
     dsinks = None if sinks is None else np.zeros(len(sinks), compute)
+    dcaptures = [np.zeros(q.shape[layout.index("h")], compute) for _ in problem.wrt]
     q_, k_, v_, out_, dout_ = (
         _token_major(x.astype(compute), layout) for x in (q, k, v, out, dout)
     )
@@ -274,6 +315,8 @@ def _sdpa_backward(q, k, v, out, dout, lse, dlse, problem, p_dtype=None):
             p = np.exp(s - l0[:, None])
             delta = (doh * out_[rows][:, h]).sum(axis=1) - dlh
             ds = p * (doh @ vh.T - delta[:, None])
+            for n, dcapture in zip(problem.wrt, dcaptures):
+                dcapture[h] += (ds * problem.capture_derivative(n, raw, b, h)).sum()
             ds = ds * np.asarray(problem.score_derivative(raw, b, h), compute)
             ds = _round(problem.factor(qh) * ds, p_dtype)
             dq_[rows][:, h] = ds @ kh
@@ -282,7 +325,7 @@ def _sdpa_backward(q, k, v, out, dout, lse, dlse, problem, p_dtype=None):
             if sinks is not None:
                 p_sink = np.where(seen, np.exp(compute(sinks[h]) - l0), 0)
                 dsinks[h] -= (p_sink * delta).sum()
-    return Gradients(*grads, dsinks)
+    return Gradients(*grads, dsinks, tuple(dcaptures))
 
 
 def sdpa_backward(q, k, v, dout, *, out=None, lse=None, dlse=None, **form):
@@ -303,11 +346,11 @@ def sdpa_backward_same_dtype(q, k, v, dout, *, grad_dtype=None, dlse=None, **for
     problem, p_dtype = _Problem(np.float32, **form), q.dtype
     out, lse = _sdpa(q, k, v, problem, p_dtype)
     out = _round(out, dout.dtype)
-    *grads, dsinks = _sdpa_backward(q, k, v, out, dout, lse, dlse, problem, p_dtype)
+    *grads, dsinks, dcaptures = _sdpa_backward(q, k, v, out, dout, lse, dlse, problem, p_dtype)
     grads = [_round(grad, grad_dtype or q.dtype) for grad in grads]
     if dsinks is not None:
         dsinks = _round(dsinks, problem.sinks.dtype)
-    return Gradients(*grads, dsinks)
+    return Gradients(*grads, dsinks, dcaptures)
 
 
 # ---------------------------------------------------------------------------

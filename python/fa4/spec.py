@@ -233,7 +233,7 @@ class Spec:
         SpecError if two disagree, or one is not what the spec says."""
         bound = {name: int(size) for name, size in sizes.items()}
         said = {name: "the call" for name in bound}
-        for name, wanted in self.tensors.items():
+        for name, wanted in (self.tensors | self.captured_tensors).items():
             if name not in shapes:
                 continue
             shape = tuple(shapes[name])

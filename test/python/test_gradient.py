@@ -17,7 +17,7 @@ from fa4.cpu import CompileError
 from fa4.programs import mods, random_programs
 from fa4.programs.forms import ALL, BR, MASK_MODS, SCORE_MODS, TL
 from fa4.programs.gradient import Gradient
-from fa4.programs.mods import I, J, S, f32
+from fa4.programs.mods import I, J, S, capture, f32
 from fa4.programs.program import Sizes
 from fa4.reference import Mask
 
@@ -82,6 +82,17 @@ CASES = {
             ("mask_mod", MASK_MODS, "with score_mod", {}),
         )
     },
+    # Gradients of captures; with several heads in a group, the main kernel reads the vector in its loop.
+    "scalar": Gradient(sizes=Sizes(2, 140, 300, 2, 2), wrt=(0,), mask=Mask.causal(BR), **SCORE_MODS["softcap"]),
+    "scalar, hd 128": Gradient(head_dim=128, sizes=Sizes(1, 300, 140), wrt=(1,), mask=Mask(BR, 100, 20), **SCORE_MODS["scaled by a capture"]),
+    "scalar, head dims 80, 112": Gradient(head_dim=80, head_dim_v=112, sizes=Sizes(1, 140, 150, 1, 2), wrt=(0,), dtype="f16", dlse=True, **SCORE_MODS["softcap"]),
+    "two scalars": Gradient(
+        score=("arith.addf", ("arith.mulf", S, capture(0, "f32")), ("arith.mulf", capture(1, "f32"), ("math.tanh", S))), captures=(("f32", 0.9), ("f32", 0.4)),
+        sizes=Sizes(1, 257, 150, 1, 2), wrt=(0, 1), kind="tensor", deterministic=True, sinks="f32", dsinks=True),
+    "slopes": Gradient(sizes=Sizes(2, 140, 150, 1, 2), wrt=(0,), mask=Mask.causal(TL), **SCORE_MODS["slopes"]),
+    "slopes, static heads": Gradient(head_dim=128, sizes=Sizes(1, 200, 150, 2, 1), static=HEADS, wrt=(0,), layout="sbhd", **SCORE_MODS["slopes"]),
+    "caps": Gradient(sizes=Sizes(1, 1, 150, 1, 2), wrt=(1,), **SCORE_MODS["caps"]),
+    "captured windows": Gradient(sizes=Sizes(2, 150, 140, 1, 2), **MASK_MODS["windows"]),
     # NaN, value and derivative, for keys and queries that a mask or the end of the tensor hides.
     "score_mod, NaN where hidden": Gradient(score=LOG_DISTANCE, mask=Mask.causal(TL), sizes=Sizes(1, 150, 140)),
 }  # fmt: skip

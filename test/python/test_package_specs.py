@@ -138,3 +138,26 @@ def test_sinks_of_gradients_have_kernels(rng):
         assert error_of(array, expected[name]) < (1e-5 if name == "dsinks" else 4e-2), name
     with pytest.raises(fa4.SpecError, match=r"sinks has shape \(3,\): dimension 0 is 3, but the spec has 2"):
         made.simulate(**call | {"sinks": np.zeros(3, np.float32)})
+
+
+def test_slopes_have_kernels(rng):
+    """A captured vector with a number for each query head is a tensor of a call, forward and gradient."""
+    spec = fa4.sdpa(
+        q="B Sq H 32", k="B Sk 1 32", lse=True, mask="causal", captures={"factor": "f32", "slopes": "f32 H"},
+        score_mod=lambda s, b, h, i, j, slopes, factor: factor * s + slopes[h] * (j - i),
+    )  # fmt: skip
+    call = {"q": normal(rng, 1, 60, 2, 32), "k": normal(rng, 1, 60, 1, 32), "v": normal(rng, 1, 60, 1, 32), "factor": 0.5}
+    call["slopes"] = np.array([0.3, -0.1], np.float32)
+    compiled = fa4.compile(spec, verify=False)
+    found, expected = compiled.simulate(**call, check=True), spec.reference(**call)
+    assert error_of(found["out"], expected.out) < 2e-2
+    assert compiled.time(B=1, H=2, Sq=256, Sk=256).cycles > 0
+    with pytest.raises(fa4.SpecError, match="needs the captured tensor slopes"):
+        compiled.simulate(**{name: value for name, value in call.items() if name != "slopes"})
+    with pytest.raises(fa4.SpecError, match=r"slopes has shape \(3,\)"):
+        compiled.simulate(**call | {"slopes": np.zeros(3, np.float32)})
+    backward = spec.backward()
+    call |= {"out": found.out, "lse": found.lse, "dout": normal(rng, 1, 60, 2, 32)}
+    found, expected = fa4.compile(backward, verify=False).simulate(**call, check=True), backward.reference(**call)
+    for name in ("dq", "dk", "dv"):
+        assert error_of(found[name], getattr(expected, name)) < 5e-2

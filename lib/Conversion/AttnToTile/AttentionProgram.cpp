@@ -106,11 +106,37 @@ SmallVector<TileValue> AttentionProgram::getModArguments(Value batch,
                                                          Value queryHead,
                                                          TileValue queries,
                                                          TileValue keys,
-                                                         ValueRange captures) {
+                                                         int64_t rows) {
   SmallVector<TileValue> arguments = {{batch}, {queryHead}, queries, keys};
-  for (Value capture : captures)
-    arguments.push_back({capture});
+  for (unsigned i = 0; i != attention.getCaptures().size(); ++i)
+    arguments.push_back(readCapture(i, queryHead, rows));
   return arguments;
+}
+
+TileValue AttentionProgram::readCapture(unsigned number, Value queryHead,
+                                        int64_t rows) {
+  Value argument = getArgument(getCaptureName(number));
+  auto vector = dyn_cast<MemRefType>(argument.getType());
+  if (!vector)
+    return {argument};
+  // In front of the loop, if the head is known there: the loop would wait for
+  // memory in each pass.
+  OpBuilder::InsertionGuard guard(b);
+  Operation *loop = b.getBlock()->getParentOp();
+  if (isa<scf::ForOp>(loop) &&
+      !loop->isAncestor(queryHead.getParentBlock()->getParentOp()))
+    b.setInsertionPoint(loop);
+  Value read = tile::LoadRowsOp::create(
+      b, VectorType::get({rows}, vector.getElementType()), argument, queryHead,
+      /*dim=*/IntegerAttr());
+  return {read, /*overRows=*/true};
+}
+
+Value AttentionProgram::getArgument(StringRef name) {
+  for (BlockArgument argument : kernel.getArguments())
+    if (kernel.getArgName(argument.getArgNumber()) == name)
+      return argument;
+  llvm_unreachable("the kernel has no argument of this name");
 }
 
 SmallVector<Value>
@@ -229,5 +255,6 @@ void AttentionProgram::storeRows(Value values, Value memref, Value position,
 Value AttentionProgram::readRows(Value memref, int64_t rows, Value position,
                                  Value head) {
   return tile::LoadRowsOp::create(b, f32Type(rows), memref,
-                                  rowIndices(position, head), order.lseSeq());
+                                  rowIndices(position, head),
+                                  b.getI64IntegerAttr(order.lseSeq()));
 }

@@ -22,6 +22,11 @@ namespace fa4 {
 inline constexpr double kLog2E = 1.4426950408889634;
 inline constexpr double kLn2 = 0.6931471805599453;
 
+/// The name of the kernels' argument that is a capture.
+inline std::string getCaptureName(unsigned number) {
+  return "capture" + std::to_string(number);
+}
+
 /// The factor of q.k in the scores of `op`.
 double getScale(attn::AttentionOpInterface op);
 
@@ -109,9 +114,15 @@ protected:
   /// Replaces what mask_mod hides of a tile by -inf.
   mlir::Value applyMaskMod(mlir::Value tile,
                            llvm::ArrayRef<TileValue> arguments);
-  static llvm::SmallVector<TileValue>
-  getModArguments(mlir::Value batch, mlir::Value queryHead, TileValue queries,
-                  TileValue keys, mlir::ValueRange captures);
+  /// `rows` is the number of rows of the tile of scores.
+  llvm::SmallVector<TileValue> getModArguments(mlir::Value batch,
+                                               mlir::Value queryHead,
+                                               TileValue queries,
+                                               TileValue keys, int64_t rows);
+  /// A captured scalar, or of a captured vector the number of the query head,
+  /// which each thread reads for its row.
+  TileValue readCapture(unsigned number, mlir::Value queryHead, int64_t rows);
+  mlir::Value getArgument(llvm::StringRef name);
   /// Replaces what is not `visible` of a tile by -inf in the steps below
   /// `below` and from `from` on of a loop; either is null if there is no such
   /// bound. `visible` builds its condition in the branch that needs it.

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
+#include "AttentionProgram.h"
+#include "CaptureProgram.h"
 #include "SdpaBackwardProgram.h"
 #include "SdpaProgram.h"
 #include "fa4/Conversion/Passes.h"
@@ -126,10 +128,26 @@ private:
 static constexpr StringLiteral kOnce = "once", kOrdered = "ordered",
                                kPartial = "partial";
 
-static void addCaptures(Signature &signature, AttentionOpInterface op) {
-  for (auto [i, capture] : llvm::enumerate(op.getCaptures()))
-    signature.addScalar(llvm::formatv("capture{0}", i).str(),
-                        capture.getType());
+/// The captured vectors, which are inputs of kernels, or the captured scalars,
+/// which come behind the outputs.
+static SmallVector<Value> getCaptures(AttentionOpInterface op, bool isVector) {
+  SmallVector<Value> captures;
+  for (Value capture : op.getCaptures())
+    if (isa<ShapedType>(capture.getType()) == isVector)
+      captures.push_back(capture);
+  return captures;
+}
+
+static void addCaptures(Signature &signature, AttentionOpInterface op,
+                        bool isVector) {
+  for (auto [i, capture] : llvm::enumerate(op.getCaptures())) {
+    if (isa<ShapedType>(capture.getType()) != isVector)
+      continue;
+    if (isVector)
+      signature.addData(getCaptureName(i), capture.getType(), {"Hq"});
+    else
+      signature.addScalar(getCaptureName(i), capture.getType());
+  }
 }
 
 static Signature getSignature(SdpaOp op, ValueRange outputs) {
@@ -138,10 +156,11 @@ static Signature getSignature(SdpaOp op, ValueRange outputs) {
   signature.addData("q", op.getQ().getType(), names.queries());
   signature.addData("k", op.getK().getType(), names.keys());
   signature.addData("v", op.getV().getType(), names.keys());
+  addCaptures(signature, op, /*isVector=*/true);
   signature.addData("out", outputs[0].getType(), names.queries(), kOnce);
   if (op.hasLse())
     signature.addData("lse", outputs[1].getType(), names.rows(), kOnce);
-  addCaptures(signature, op);
+  addCaptures(signature, op, /*isVector=*/false);
   return signature;
 }
 
@@ -188,6 +207,10 @@ static void simplifyMods(AttentionOpInterface op) {
   Region &scoreMod = op.getScoreMod(), &maskMod = op.getMaskMod();
   if (scoreMod.empty() || maskMod.empty() ||
       !matchPattern(maskMod.front().getTerminator()->getOperand(0), m_Zero()))
+    return;
+  // The derivatives by captures are taken of the score_mod.
+  if (auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
+      backward && !backward.getWrt().empty())
     return;
   scoreMod.dropAllReferences();
   scoreMod.getBlocks().clear();
@@ -266,10 +289,11 @@ static void convert(SdpaOp op, const TargetDescription &target, int64_t keys,
   buildSdpaProgram(op, kernel, tiles);
   simplify(kernel);
 
+  SmallVector<Value> inputs = {op.getQ(), op.getK(), op.getV()};
+  llvm::append_range(inputs, getCaptures(op, /*isVector=*/true));
   auto launch = tile::LaunchOp::create(
-      b, op.getLoc(), op->getResultTypes(), kernel.getSymName(),
-      ValueRange{op.getQ(), op.getK(), op.getV()}, destinations,
-      op.getCaptures());
+      b, op.getLoc(), op->getResultTypes(), kernel.getSymName(), inputs,
+      destinations, getCaptures(op, /*isVector=*/false));
   op->replaceAllUsesWith(launch);
   op->erase();
 }
@@ -307,6 +331,15 @@ private:
   void main();
   void postprocess();
   void sinks();
+  /// The inputs of the kernels that compute scores.
+  SmallVector<Value> getInputs() {
+    SmallVector<Value> inputs = {op.getQ(),    op.getK(), op.getV(),
+                                 op.getDout(), shift,     delta};
+    llvm::append_range(inputs, getCaptures(op, /*isVector=*/true));
+    return inputs;
+  }
+  /// The gradient of capture `number`, which is output `output`.
+  void capture(unsigned number, Value &output);
 
   SdpaBackwardOp op;
   const TargetDescription &target;
@@ -315,7 +348,8 @@ private:
   OpBuilder b;
   BackwardTiles tiles;
   const std::string alignedQueries;
-  SmallVector<Value> destinations; ///< dq, dk, dv, dsinks.
+  SmallVector<Value> destinations; ///< dq, dk, dv, dsinks, dcaptures.
+  Value parts;                     ///< Null without dcaptures.
   Value shift, delta, sums;
   Value turns; ///< Null unless the op is deterministic.
 };
@@ -403,6 +437,7 @@ void BackwardConversion::main() {
   signature.addData("dout", op.getDout().getType(), names.queries());
   signature.addData("shift", shift.getType(), alignedRows());
   signature.addData("delta", delta.getType(), alignedRows());
+  addCaptures(signature, op, /*isVector=*/true);
   // Blocks of keys add to the rows that see one of them, and the heads of a
   // group take turns, which is more than can be proven today.
   signature.addData("sums", sums.getType(), names.queries(),
@@ -411,7 +446,7 @@ void BackwardConversion::main() {
   signature.addData("dv", destinations[2].getType(), names.keys(), kOnce);
   if (turns)
     signature.addData("turns", turns.getType(), alignedRows());
-  addCaptures(signature, op);
+  addCaptures(signature, op, /*isVector=*/false);
   tile::KernelOp kernel =
       addKernel(op, signature, "_kernel", target, 1, tiles.keys, symbols);
   addConditions(kernel, signature.getDim(0, names.order.head),
@@ -422,8 +457,7 @@ void BackwardConversion::main() {
   SmallVector<Value *> outputs = {&sums, &destinations[1], &destinations[2]};
   if (turns)
     outputs.push_back(&turns);
-  launch(kernel, {op.getQ(), op.getK(), op.getV(), op.getDout(), shift, delta},
-         outputs, op.getCaptures());
+  launch(kernel, getInputs(), outputs, getCaptures(op, /*isVector=*/false));
 }
 
 void BackwardConversion::postprocess() {
@@ -453,6 +487,39 @@ void BackwardConversion::sinks() {
   launch(kernel, {shift, delta, op.getSinks()}, {&destinations[3]});
 }
 
+void BackwardConversion::capture(unsigned number, Value &output) {
+  std::string suffix = llvm::formatv("_capture{0}_kernel", number);
+  Signature signature(op.getContext());
+  signature.addData("q", op.getQ().getType(), names.queries());
+  signature.addData("k", op.getK().getType(), names.keys());
+  signature.addData("v", op.getV().getType(), names.keys());
+  signature.addData("dout", op.getDout().getType(), names.queries());
+  signature.addData("shift", shift.getType(), alignedRows());
+  signature.addData("delta", delta.getType(), alignedRows());
+  addCaptures(signature, op, /*isVector=*/true);
+  signature.addData("parts", parts.getType(), alignedRows(), kOnce);
+  addCaptures(signature, op, /*isVector=*/false);
+  tile::KernelOp kernel =
+      addKernel(op, signature, suffix, target, 0, tiles.captureRows, symbols);
+  addConditions(kernel, signature.getDim(0, names.order.head),
+                signature.getDim(1, names.order.head));
+  buildCaptureProgram(op, kernel, tiles, number);
+  simplify(kernel);
+  launch(kernel, getInputs(), &parts, getCaptures(op, /*isVector=*/false));
+
+  Signature ofSum(op.getContext());
+  std::string name = llvm::formatv("dcapture{0}", number);
+  ofSum.addData("parts", parts.getType(), alignedRows());
+  ofSum.addData(name, output.getType(), {"Hq"}, kOnce);
+  tile::KernelOp sum = addKernel(
+      op, ofSum, llvm::formatv("_capture{0}_sum_kernel", number).str(), target,
+      {tile::ExtentAttr::get(op.getContext(), ofSum.getDim(1, 0), tiles.heads)},
+      symbols);
+  buildCaptureSumProgram(op, sum, tiles);
+  simplify(sum);
+  launch(sum, parts, &output);
+}
+
 void BackwardConversion::run() {
   destinations = getDestinations(b, op);
   SmallVector<OpFoldResult> rows = getAlignedRows();
@@ -464,11 +531,18 @@ void BackwardConversion::run() {
     turns = createWorkspace(rows, b.getI32Type());
     workspaces.push_back(turns);
   }
+  if (!op.getWrt().empty()) {
+    parts = createWorkspace(rows, b.getF32Type());
+    workspaces.push_back(parts);
+  }
   preprocess();
   main();
   postprocess();
   if (op.hasDsinks())
     sinks();
+  unsigned first = op.getFirstDcapture();
+  for (auto [i, number] : llvm::enumerate(op.getWrt()))
+    capture(number, destinations[first + i]);
   if (op.hasMemRefSemantics())
     for (Value workspace : workspaces)
       memref::DeallocOp::create(b, op.getLoc(), workspace);

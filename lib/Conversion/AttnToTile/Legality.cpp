@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ModVectorizer.h"
+#include "AttentionProgram.h"
 #include "ScoreDerivative.h"
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
@@ -75,7 +75,9 @@ AttentionTiles fa4::chooseAttentionTiles(const TargetDescription &target,
 
 BackwardTiles fa4::chooseBackwardTiles(const TargetDescription &target) {
   int64_t rows = target.mma.rows;
-  return {rows, rows, rows, rows / 2};
+  // As in forward, lanes work on two tiles by turns. There they hold a row of
+  // scores; here they hold one of probabilities and one of derivatives.
+  return {rows, rows, rows, rows / 2, kQueryTiles * rows, rows / 2};
 }
 
 namespace {
@@ -132,6 +134,9 @@ static SmallVector<Data> getData(AttentionOpInterface op) {
     addRows("sinks", op.getSinks().getType());
     addRows("dsinks", typeOfResult(op, 3), /*isWritten=*/true);
   }
+  for (unsigned i = 0; i != backward.getWrt().size(); ++i)
+    addRows("dcaptures", typeOfResult(op, backward.getFirstDcapture() + i),
+            /*isWritten=*/true);
   return data;
 }
 
@@ -289,6 +294,12 @@ static Reason checkMemory(StringRef name, Type type, bool byCopyEngine,
 }
 
 static Reason checkOperands(AttentionOpInterface op) {
+  for (auto [i, capture] : llvm::enumerate(op.getCaptures()))
+    if (isa<ShapedType>(capture.getType()))
+      if (Reason reason =
+              checkMemory(getCaptureName(i), capture.getType(),
+                          /*byCopyEngine=*/false, /*isWritten=*/false))
+        return reason;
   for (const Data &each : getData(op))
     if (Reason reason = checkMemory(each.name, each.type, each.byCopyEngine,
                                     each.isWritten))
@@ -306,10 +317,19 @@ static int64_t countOperations(Region &region) {
   return count;
 }
 
+static bool isVectorOfNumbers(Type type) {
+  auto shaped = dyn_cast<ShapedType>(type);
+  return shaped && shaped.hasRank() && shaped.getRank() == 1 &&
+         (shaped.getElementType().isF32() ||
+          shaped.getElementType().isInteger(32));
+}
+
 static Reason checkRegions(AttentionOpInterface op) {
   for (Type type : op.getCaptures().getTypes())
-    if (!type.isF32() && !type.isInteger(32) && !type.isIndex())
-      return llvm::formatv("a capture of type {0}: only f32, i32 and index",
+    if (!type.isF32() && !type.isInteger(32) && !type.isIndex() &&
+        !isVectorOfNumbers(type))
+      return llvm::formatv("a capture of type {0}: only f32, i32, index, and "
+                           "f32 or i32 for each query head",
                            print(type));
   for (Region *region : {&op.getScoreMod(), &op.getMaskMod()}) {
     if (region->empty())
@@ -322,6 +342,10 @@ static Reason checkRegions(AttentionOpInterface op) {
     if (!bad)
       continue;
     StringRef name = bad->getName().getStringRef();
+    if (attn::getSourceOfRead(bad))
+      return llvm::formatv("'{0}' in {1}: a captured tensor can be read only "
+                           "at the query head",
+                           name, where);
     if (isElementwise(bad))
       return llvm::formatv("'{0}' in {1}: a thread has no code for it", name,
                            where);
@@ -345,6 +369,18 @@ static Reason checkDerivative(SdpaBackwardOp op) {
     return llvm::formatv(
         "'{0}' in the derivative of score_mod: a thread has no code for it",
         bad->getName().getStringRef());
+  for (int64_t capture : op.getWrt()) {
+    unsigned argument = kNumScoreModArgs + capture;
+    if (Operation *bad = attn::findNonDifferentiable(region, argument))
+      return llvm::formatv("score_mod cannot be differentiated by capture {0} "
+                           "through '{1}'",
+                           capture, bad->getName().getStringRef());
+    ScoreDerivative byCapture(region, argument);
+    if (Operation *bad = findUnvectorizable(byCapture.region))
+      return llvm::formatv("'{0}' in the derivative of score_mod by capture "
+                           "{1}: a thread has no code for it",
+                           bad->getName().getStringRef(), capture);
+  }
   return std::nullopt;
 }
 

@@ -8,6 +8,7 @@
 
 #include "ModVectorizer.h"
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
+#include "fa4/Dialect/Attn/Transforms/ModRegions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -33,9 +34,21 @@ static bool isVectorizable(Operation *op) {
   return isElementwise(op) && op->getNumResults() == 1 && tile::isLaneMath(op);
 }
 
+Value fa4::getReadVector(Operation *op) {
+  auto region = op->getParentRegion();
+  Value vector = attn::getSourceOfRead(op);
+  auto argument = dyn_cast_if_present<BlockArgument>(vector);
+  if (!argument || argument.getOwner()->getParent() != region ||
+      !llvm::equal(op->getOperands().drop_front(),
+                   ValueRange(attn::getHeadArgument(*region))))
+    return Value();
+  return vector;
+}
+
 Operation *fa4::findUnvectorizable(Region &region) {
   for (Operation &op : region.front())
-    if (!op.hasTrait<OpTrait::IsTerminator>() && !isVectorizable(&op))
+    if (!op.hasTrait<OpTrait::IsTerminator>() && !isVectorizable(&op) &&
+        !getReadVector(&op))
       return &op;
   return nullptr;
 }
@@ -70,6 +83,10 @@ SmallVector<TileValue> fa4::inlineMod(ImplicitLocOpBuilder &b, Region &region,
   for (Operation &op : region.front()) {
     if (op.hasTrait<OpTrait::IsTerminator>())
       break;
+    if (Value vector = getReadVector(&op)) {
+      values[op.getResult(0)] = values.at(vector);
+      continue;
+    }
     bool overRows = false, overColumns = false;
     for (Value operand : op.getOperands()) {
       overRows |= values.at(operand).overRows;

@@ -28,6 +28,11 @@ struct TileValue {
 /// index and on numbers of up to 32 bits.
 bool isElementwise(mlir::Operation *op);
 
+/// Returns the captured vector of which an operation of a region reads the
+/// number of the query head that the region is called with, or null. On tiles,
+/// this number stands for the vector.
+mlir::Value getReadVector(mlir::Operation *op);
+
 /// Returns the first operation of a score_mod or mask_mod region that has no
 /// lowering or cannot be applied to vectors element by element, or null.
 mlir::Operation *findUnvectorizable(mlir::Region &region);

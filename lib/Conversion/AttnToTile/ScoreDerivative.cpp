@@ -15,14 +15,14 @@
 using namespace mlir;
 using namespace fa4;
 
-fa4::ScoreDerivative::ScoreDerivative(Region &scoreMod) {
+fa4::ScoreDerivative::ScoreDerivative(Region &scoreMod, unsigned wrt) {
   Block &block = region.emplaceBlock();
   for (BlockArgument argument : scoreMod.getArguments())
     block.addArgument(argument.getType(), argument.getLoc());
   OpBuilder builder(scoreMod.getContext());
   builder.setInsertionPointToStart(&block);
   results = attn::inlineScoreModWithDerivative(builder, scoreMod,
-                                               block.getArguments());
+                                               block.getArguments(), wrt);
 }
 
 /// Whether `visit` holds for the value and all that it is computed from.

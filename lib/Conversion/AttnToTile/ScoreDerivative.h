@@ -16,8 +16,8 @@ namespace fa4 {
 /// A copy of a score_mod region that computes the derivative, too. It has the
 /// same arguments, and no terminator.
 struct ScoreDerivative {
-  /// `scoreMod` must be differentiable.
-  explicit ScoreDerivative(mlir::Region &scoreMod);
+  /// `scoreMod` must be differentiable with respect to argument `wrt`.
+  explicit ScoreDerivative(mlir::Region &scoreMod, unsigned wrt = 0);
 
   /// Returns true if the new score and its derivative are finite numbers for
   /// all finite scores and all positions, as far as their operations say.

@@ -153,8 +153,9 @@ void SinksProgram::build() {
           index(tiles.heads));
   VectorType rowType = f32Type({tiles.heads});
   Type element = cast<MemRefType>(sinks.getType()).getElementType();
-  Value rows = tile::LoadRowsOp::create(
-      b, VectorType::get({tiles.heads}, element), sinks, firstHead, /*dim=*/0);
+  Value rows =
+      tile::LoadRowsOp::create(b, VectorType::get({tiles.heads}, element),
+                               sinks, firstHead, b.getI64IntegerAttr(0));
   Value exponents =
       arith::MulFOp::create(b, widen(rows), splat(rowType, kLog2E));
   Value blocks = floorDiv(size(shift, order.lseSeq()), tiles.sinkQueries);
@@ -194,12 +195,11 @@ public:
     dout = arguments[3];
     shift = arguments[4];
     delta = arguments[5];
-    sums = arguments[6];
-    dk = arguments[7];
-    dv = arguments[8];
+    sums = getArgument("sums");
+    dk = getArgument("dk");
+    dv = getArgument("dv");
     if (op.getDeterministic())
-      turns = arguments[9];
-    captures = arguments.drop_front(turns ? 10 : 9);
+      turns = getArgument("turns");
     if (Region &region = op.getScoreMod(); !region.empty()) {
       derived.emplace(region);
       mayBeInfinite = !derived->isFinite();
@@ -249,7 +249,6 @@ private:
   ScoreScale scale;
   Value q, k, v, dout, shift, delta, sums, dk, dv;
   Value turns; ///< Null unless the op is deterministic.
-  ValueRange captures;
 
   Value kvHead, group;
   Value firstKey, numQueries, numKeys;
@@ -388,7 +387,7 @@ SdpaBackwardProgram::buildExponents(Value tk, Value tq, Value step,
   SmallVector<TileValue> arguments = getModArguments(
       batch, queryHead,
       {positions(queries, firstQuery), false, /*overColumns=*/true},
-      {positions(keys, firstKey), /*overRows=*/true}, captures);
+      {positions(keys, firstKey), /*overRows=*/true}, keys);
   Exponents result;
   if (derived) {
     SmallVector<Value> values =

@@ -46,8 +46,8 @@ namespace fa4 {
 /// deterministic).
 void buildPreprocessProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                             const BackwardTiles &tiles);
-/// q, k, v, dout, shift, delta, sums, dk, dv, turns (if `op` is deterministic)
-/// and the captures.
+/// q, k, v, dout, shift, delta, captured vectors, sums, dk, dv, turns (if `op`
+/// is deterministic) and captured scalars.
 void buildSdpaBackwardProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                               const BackwardTiles &tiles);
 /// shift, delta, sinks, dsinks. The grid counts tiles of heads.

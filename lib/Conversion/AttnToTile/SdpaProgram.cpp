@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SdpaProgram.h"
-#include "AttentionProgram.h"
+#include "QueryTileProgram.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -31,17 +31,16 @@ struct SoftmaxState {
   Value max, normalizer;
 };
 
-class SdpaProgram : AttentionProgram {
+class SdpaProgram : QueryTileProgram {
 public:
   SdpaProgram(SdpaOp op, tile::KernelOp kernel, const AttentionTiles &tiles)
-      : AttentionProgram(op, kernel), op(op), rows(tiles.rows),
-        keys(tiles.keys), scale(chooseScoreScale(op)) {
+      : QueryTileProgram(op, kernel, tiles.rows, tiles.keys), op(op),
+        scale(chooseScoreScale(op)) {
     q = kernel.getArgument(0);
     k = kernel.getArgument(1);
     v = kernel.getArgument(2);
-    out = kernel.getArgument(3);
-    lse = op.hasLse() ? kernel.getArgument(4) : BlockArgument();
-    captures = kernel.getArguments().drop_front(op.hasLse() ? 5 : 4);
+    out = getArgument("out");
+    lse = op.hasLse() ? getArgument("lse") : Value();
     headDim = cast<MemRefType>(q.getType()).getShape().back();
     chooseExponentLimit();
   }
@@ -50,41 +49,23 @@ public:
 
 private:
   void chooseExponentLimit();
-  void computePosition();
-  void computeKeyBlocks();
   SoftmaxState buildLoop(Value queries);
   SoftmaxState buildStep(Value queries, Value j,
                          std::optional<SoftmaxState> state);
   Value applyMods(Value scores, Value firstKey);
-  Value visibleKeys(Value firstKey);
   Value rejectLargeScores(SoftmaxState state);
   void store(SoftmaxState state);
 
   VectorType f32Rows() { return f32Type({rows}); }
   VectorType f32Tile(int64_t columns) { return f32Type({rows, columns}); }
-  Value blocksBelow(Value key) { return floorDiv(key, keys); }
-  Value blocksUpTo(Value key) { return ceilDiv(key, keys); }
 
   SdpaOp op;
-  int64_t rows, keys, headDim;
+  int64_t headDim;
   ScoreScale scale;
   Value q, k, v, out, lse;
-  ValueRange captures;
 
   /// Bound of a row's largest exponent; see chooseExponentLimit.
   double exponentLimit;
-
-  Value kvHead;
-  Value firstRow;
-  Value numQueries, numKeys;
-  /// The number of key blocks of the loop, and the block that comes first.
-  Value numBlocks, lastBlock;
-  /// The blocks j < maskedBelow and j >= maskedFrom are masked; null if there
-  /// are none.
-  Value maskedBelow, maskedFrom;
-  /// Row r of the tile sees the keys from firstSeen + r up to lastSeen + r.
-  /// Null if there is no such bound.
-  Value firstSeen, lastSeen;
 };
 } // namespace
 
@@ -102,46 +83,6 @@ void SdpaProgram::chooseExponentLimit() {
   exponentLimit = std::ldexp(double(exponent), 24);
 }
 
-void SdpaProgram::computePosition() {
-  firstRow = takeWorkTile(rows);
-  kvHead = fold<arith::DivUIOp>(head, headsOfGroup(q, k));
-  numQueries = size(q, order.seq);
-  numKeys = size(k, order.seq);
-}
-
-/// Computes the blocks [first, last] that hold every key which some row of the
-/// tile sees. If no row sees a key, one block remains, whose keys are all
-/// masked.
-void SdpaProgram::computeKeyBlocks() {
-  MaskAttr mask = op.getMaskAttr();
-  Value endOfKeys = numKeys, endOfFull = numKeys;
-  Value firstBlock = zero;
-  if (mask) {
-    Value onDiagonal = add(firstRow, diagonal(numQueries, numKeys));
-    if (mask.getRight()) {
-      lastSeen = add(onDiagonal, *mask.getRight());
-      endOfKeys = min(add(lastSeen, rows), numKeys);
-      endOfFull = min(add(lastSeen, 1), numKeys);
-    }
-    if (mask.getLeft()) {
-      firstSeen = sub(onDiagonal, index(*mask.getLeft()));
-      firstBlock = max(blocksBelow(firstSeen), 0);
-    }
-  }
-  numBlocks = max(sub(blocksUpTo(endOfKeys), firstBlock), 1);
-  Value endBlock = add(firstBlock, numBlocks);
-  lastBlock = sub(endBlock, one);
-  // Blocks below fullBlocks have no key beyond the last one that a row sees;
-  // blocks from firstFull on have none before the first. j counts down from the
-  // last block.
-  Value fullBlocks = max(blocksBelow(endOfFull), 0);
-  maskedBelow = sub(endBlock, fullBlocks);
-  if (!firstSeen)
-    return;
-  Value firstFull = max(blocksUpTo(add(firstSeen, rows - 1)), 0);
-  maskedFrom = sub(endBlock, firstFull);
-}
-
 //===----------------------------------------------------------------------===//
 // Scores
 //===----------------------------------------------------------------------===//
@@ -155,38 +96,12 @@ Value SdpaProgram::applyMods(Value scores, Value firstKey) {
     return scores;
   SmallVector<TileValue> arguments = getModArguments(
       batch, head, {positions(rows, firstRow), /*overRows=*/true},
-      {positions(keys, firstKey), false, /*overColumns=*/true}, captures);
+      {positions(keys, firstKey), false, /*overColumns=*/true}, rows);
   if (Region &region = op.getScoreMod(); !region.empty())
     scores = inlineScoreMod(region, scores, arguments,
                             region.front().getTerminator()->getOperands())
                  .front();
   return applyMaskMod(scores, arguments);
-}
-
-/// Builds one comparison for each side of the band: the column against a limit
-/// of the row.
-Value SdpaProgram::visibleKeys(Value firstKey) {
-  using Predicate = arith::CmpIPredicate;
-  auto rowType = VectorType::get({rows}, b.getIndexType());
-  auto tileType = VectorType::get({rows, keys}, b.getIndexType());
-  Value columns = vector::BroadcastOp::create(
-      b, tileType,
-      vector::StepOp::create(b, VectorType::get({keys}, b.getIndexType())));
-  Value lastKey = sub(sub(numKeys, firstKey), one);
-  Value lastKeys =
-      vector::BroadcastOp::create(b, lastSeen ? rowType : tileType, lastKey);
-  if (lastSeen)
-    lastKeys =
-        overColumns(arith::MinSIOp::create(
-                        b, positions(rows, sub(lastSeen, firstKey)), lastKeys),
-                    keys);
-  Value visible = less(columns, lastKeys, Predicate::sle);
-  if (firstSeen) {
-    Value first = positions(rows, sub(firstSeen, firstKey));
-    Value notBefore = less(columns, overColumns(first, keys), Predicate::sge);
-    visible = arith::AndIOp::create(b, visible, notBefore);
-  }
-  return visible;
 }
 
 //===----------------------------------------------------------------------===//
@@ -302,7 +217,7 @@ void SdpaProgram::store(SoftmaxState state) {
 }
 
 void SdpaProgram::build() {
-  computePosition();
+  computePosition(q, k);
   computeKeyBlocks();
   store(buildLoop(loadTile(q, rows, firstRow, head)));
 }

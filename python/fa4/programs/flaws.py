@@ -102,7 +102,7 @@ FLAWS = {
     "no function": lambda p, t: t.replace("func.func @program", "func.func private @program", 1).replace("func.func", "scf.execute_region", 1),
     "seqlens_k": lambda p, t: _clause("seqlens_k(%n : tensor<?xi32>)")(p, t.replace("@program(", "@program(%n: tensor<?xi32>, ", 1)),
     "sinks": lambda p, t: _clause(f"sinks(%n : {p.kind}<?xf32>)")(p, t.replace("@program(", f"@program(%n: {p.kind}<?xf32>, ", 1)),
-    "captured tensor": lambda p, t: _capture(p, f"{p.kind}<?xf32>"),
+    "captured tensor": lambda p, t: _capture(p, f"{p.kind}<?x?xf32>"),
     "captured i64": lambda p, t: _capture(p, "i64"),
     "captured f16": lambda p, t: _capture(p, "f16"),
     "captured i1": lambda p, t: _capture(p, "i1"),

@@ -10,7 +10,7 @@ DEFAULT: score and mask regions, bands, layouts, head dims, lengths, options.
 import numpy as np
 
 from fa4 import gpu
-from fa4.programs.mods import B, H, I, J, S, capture, f32, i32, index
+from fa4.programs.mods import B, H, I, J, S, capture, capture_of_head, f32, i32, index
 from fa4.programs.program import Sizes
 from fa4.reference import Mask
 
@@ -50,6 +50,8 @@ SCORE_MODS = {
     "constant": dict(score=f32(0.75)),
     "a capture": dict(score=capture(0, "f32"), captures=(("f32", 2.0),)),
     "of the key only": dict(score=("sitofp", ("to_i32", ("arith.remui", J, index(5))))),
+    "slopes": dict(score=("arith.addf", S, ("arith.mulf", capture_of_head(0, "f32"), distance(f32(0.05)))), captures=(("memref<?xf32>", (0.9, -0.4)),)),
+    "caps": dict(score=capped(S, capture_of_head(1, "f32")), captures=(("f32", 1.0), ("memref<?xf32>", (1.5, 4.0)))),
     "narrow": dict(score=("arith.addf", S, ("bf16", distance(f32(1 / 64))))),
 }  # fmt: skip
 MASK_MODS = {
@@ -60,6 +62,7 @@ MASK_MODS = {
     "sliding and causal": dict(visible=NEAR, mask=Mask.causal(TL)),
     "nothing": dict(visible=NEVER),
     "by a capture": dict(visible=("cmpi", "eq", capture(0, "i32"), capture(1, "i32")), captures=(("i32", 1), ("i32", 1))),
+    "windows": dict(visible=("cmpi", "sle", ("arith.subi", ("to_i32", I), ("to_i32", J)), capture_of_head(0, "i32")), captures=(("memref<?xi32>", (3, 40)),)),
     "of the head": dict(visible=("cmpi", "ne", H, index(1))),
     "some rows": dict(visible=("cmpi", "ne", ("arith.remui", I, index(3)), index(0))),
     "uniform": dict(visible=("select", ("cmpi", "ult", B, J), ("cmpi", "sge", H, B), NEVER)),

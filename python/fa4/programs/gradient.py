@@ -29,10 +29,13 @@ class Gradient(Form):
     sinks: str | None = None  # Their element type.
     dsinks: bool = False
     deterministic: bool = False
+    wrt: tuple = ()  # Numbers of the captures whose gradients are results.
 
     # -- Text ----------------------------------------------------------------
 
     def element(self, operand):
+        if operand.startswith("dcapture"):
+            return "f32"
         return self.sinks if operand in ("sinks", "dsinks") else super().element(operand)
 
     @property
@@ -41,7 +44,11 @@ class Gradient(Form):
 
     @property
     def results(self):
-        return ("dq", "dk", "dv") + ("dsinks",) * self.dsinks
+        return ("dq", "dk", "dv") + ("dsinks",) * self.dsinks + self.dcaptures
+
+    @property
+    def dcaptures(self):
+        return tuple(f"dcapture{n}" for n in self.wrt)
 
     def mlir(self):
         isBuffer = self.kind == "memref"
@@ -50,7 +57,7 @@ class Gradient(Form):
         dlse = f" dlse(%dlse : {self.type('dlse')})" if self.dlse else ""
         clauses = clauses_of(self.layout, self.mask, self.scale) + " deterministic" * self.deterministic
         clauses += f" sinks(%sinks : {self.type('sinks')})" if self.sinks else ""
-        clauses += self.captures_clause()
+        clauses += self.captures_clause() + (f" wrt [{', '.join(map(str, self.wrt))}]" if self.wrt else "")
         types = ", ".join(self.type(x) for x in self.results)
         given = ", ".join(self.type(x) for x in self.operands[:6])
         op = f"attn.sdpa_backward %q, %k, %v out(%out) dout(%dout) lse(%lse){dlse} {clauses}"
@@ -73,7 +80,7 @@ class Gradient(Form):
         if self.sinks:
             given["sinks"] = rng.standard_normal(self.shape("sinks")).astype(gpu.dtype_of(self.sinks))
         out, lse = reference.sdpa(given["q"], given["k"], given["v"], **self.form(given))
-        given |= {"out": out.astype(dtype), "lse": lse.astype(np.float32)}
+        given |= {"out": out.astype(dtype), "lse": lse.astype(np.float32)} | self.vectors()
         if self.dlse:
             dlse = rng.standard_normal(lse.shape).astype(np.float32)
             given["dlse"] = np.where(np.isfinite(lse), dlse, np.float32(0))
@@ -97,10 +104,18 @@ class Gradient(Form):
             # Sums in f32 of what was given: too few numbers for a rule about the largest error.
             said = reference.sdpa_backward(*call, out=given["out"], lse=given["lse"], **form).dsinks
             reference.check_rounded(results["dsinks"], said, 1e-5 * (1 + np.abs(said).max()), "dsinks")
+        if self.wrt:
+            self.check_captures(results, reference.sdpa_backward(*call, **form, wrt=self.wrt, out=given["out"], lse=given["lse"]))
         return {
             name: reference.check(results[name], getattr(exact, name), getattr(narrow, name).astype(np.float64), name)
             for name in ("dq", "dk", "dv")
         }
+
+    def check_captures(self, results, said):
+        """Sums in f32 of what was given: too few numbers for a rule about the largest error. Each row's sum is
+        exact up to a few units of f32 in its terms."""
+        for name, expected in zip(self.dcaptures, said.dcaptures):
+            reference.check_rounded(results[name], expected, 2e-5 * self.sizes.b * self.sizes.sq, name)
 
     # -- Running -------------------------------------------------------------
 

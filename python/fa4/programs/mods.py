@@ -5,7 +5,7 @@
 
 An expression is a nested tuple: (operation, operand, ...). Leaves are the
 region's arguments ("s",), ("b",), ("h",), ("i",), ("j",), captures
-("capture", n, type) and constants ("const", value, type). What an operation
+("capture", n, type) or ("capture of head", n, type) and constants ("const", value, type). What an operation
 takes and gives is in OPERATIONS; `typeof` says the type of an expression.
 
     softcap = ("arith.mulf", ("math.tanh", ("arith.divf", S, f32(20))), f32(20))
@@ -38,6 +38,11 @@ def index(value):
 
 def capture(n, type):
     return ("capture", n, type)
+
+
+def capture_of_head(n, type):
+    """The number of the query head of a captured memref, which has one for each."""
+    return ("capture of head", n, type)
 
 
 # ---------------------------------------------------------------------------
@@ -185,7 +190,7 @@ def typeof(expression):
     name = expression[0]
     if name in LEAVES:
         return LEAVES[name]
-    if name in ("const", "capture"):
+    if name in ("const", "capture", "capture of head"):
         return expression[2]
     if name in _CONVERT:
         return _CONVERT[name][2]
@@ -239,6 +244,8 @@ class _Printer:
             return f"%{name}"
         if name == "capture":
             return f"%c{e[1]}"
+        if name == "capture of head":
+            return self.define(f"memref.load %c{e[1]}[%h] : memref<?x{e[2]}>")
         if name == "const":
             return self.define(f"arith.constant {_constant(e[1], type)}")
         args = [self.name(part) for part in operands(e)]
@@ -275,10 +282,11 @@ def region(expression, captures, kind):
 # ---------------------------------------------------------------------------
 
 
-def evaluate(expression, arguments, compute):
+def evaluate(expression, arguments, compute, known=None):
     """`arguments` is letter -> array or number, and "captures" -> numbers;
-    floats are of type `compute`."""
-    known = {}
+    floats are of type `compute`. `known` has, and gets, the values of parts
+    with these arguments."""
+    known = {} if known is None else known
 
     def value(e):
         if e not in known:
@@ -296,6 +304,8 @@ def evaluate(expression, arguments, compute):
             return arguments[name]
         if name == "capture":
             return arguments["captures"][e[1]]
+        if name == "capture of head":
+            return np.asarray(arguments["captures"][e[1]])[arguments["h"]]
         if name == "const":
             return e[1]
         args = [value(part) for part in operands(e)]
@@ -349,19 +359,20 @@ _SLOPES = {
 _STEPS = ("math.floor", "math.ceil", "math.trunc", "math.roundeven", "math.round")
 
 
-def differentiate(expression, arguments):
+def differentiate(expression, arguments, known=None):
     """The derivative of `expression`, a number, with respect to the score, in float64; the
     arguments are those of `evaluate`. Of a kink it is that of one side."""
+    known = {} if known is None else known
 
     def of(e):
-        return evaluate(e, arguments, np.float64)
+        return evaluate(e, arguments, np.float64, known)
 
     def slope(e):
         """None where it is 0 everywhere."""
         name = e[0]
         if name == "s":
             return 1.0
-        if name in LEAVES or name in ("const", "capture") or name in _STEPS or typeof(e) != "f32":
+        if name in LEAVES or name in ("const", "capture", "capture of head") or name in _STEPS or typeof(e) != "f32":
             return None
         parts = operands(e)
         slopes = [slope(part) if typeof(part) == "f32" else None for part in parts]
@@ -396,8 +407,9 @@ def derivative_function(expression):
 
     def score_mod_grad(s, b, h, i, j, *captures):
         named = dict(s=s, b=b, h=h, i=i, j=j, captures=captures)
-        value = evaluate(expression, named, np.float64)
-        slope = np.broadcast_to(differentiate(expression, named), s.shape)
+        known = {}
+        value = evaluate(expression, named, np.float64, known)
+        slope = np.broadcast_to(differentiate(expression, named, known), s.shape)
         return np.where(np.isfinite(value) & np.isfinite(slope), slope, 0.0)
 
     return score_mod_grad

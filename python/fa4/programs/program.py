@@ -56,7 +56,7 @@ def letters_of(operand, layout):
     """Of each dim of an operand or a result, the size: B, Sq, Sk, Hq, Hkv, D or Dv."""
     if operand in ROWS:
         return ["B", "Hq", "Sq"]
-    if operand in HEADS:
+    if operand in HEADS or operand.startswith("dcapture"):
         return ["Hq"]
     seq, head = ("Sk", "Hkv") if operand in KEYS else ("Sq", "Hq")
     names = {"b": "B", "s": seq, "h": head, "d": "Dv" if operand in VALUES else "D"}
@@ -92,7 +92,7 @@ class Form:
     scale: float | None = None
     score: tuple | None = None
     visible: tuple | None = None
-    captures: tuple = ()  # (type, value)
+    captures: tuple = ()  # (type, value); of a memref with a number for each query head, a tuple
     kind: str = "memref"  # or "tensor"
     static: frozenset = frozenset()
     strided: tuple = ()  # (operand, kind)
@@ -153,6 +153,13 @@ class Form:
 
     # -- Numbers -------------------------------------------------------------
 
+    def vectors(self):
+        """Returns the captured arrays by their names."""
+        return {
+            f"capture{n}": np.array(value, np.float32 if "f32" in type else np.int32)
+            for n, (type, value) in enumerate(self.captures) if isinstance(value, tuple)
+        }  # fmt: skip
+
     def form(self):
         """Returns the reference's keywords."""
         form = dict(layout=self.layout, mask=self.mask, scale=self.scale)
@@ -173,7 +180,8 @@ class Form:
             for dim, stride in enumerate(self.strides(operand)):
                 values[f"{operand}_stride{dim}"] = stride
         for n, (type, value) in enumerate(self.captures):
-            values[f"capture{n}"] = float(np.float32(value)) if type == "f32" else int(value)
+            if not isinstance(value, tuple):
+                values[f"capture{n}"] = float(np.float32(value)) if type == "f32" else int(value)
         # Few enough for a CTA to have several work tiles.
         values["sm_count"] = grid.SM_COUNT
         known = json.loads(kernel.manifest.read_text())["sizes"]
@@ -330,7 +338,7 @@ def run(
         runs = [
             gpu.simulate(
                 kernel,
-                dict(zip("qkv", arrays)),
+                dict(zip("qkv", arrays)) | program.vectors(),
                 {name: dtypes[name] for name in program.results},
                 seeds=drawn,
                 options=["--threads", "1", f"--policy={policy}", *program.call(kernel)],

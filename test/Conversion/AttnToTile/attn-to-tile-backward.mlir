@@ -206,3 +206,40 @@ func.func @turns(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>, %v: memre
       memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?xf32>
   return
 }
+
+// -----
+
+// The gradient of a captured vector: a kernel whose rows are queries sums over the keys, with the
+// number of the head read in front of the loop, and another one sums over the queries of each head. In the main kernel heads
+// of a group take turns, so that it reads in the loop.
+// CHECK-LABEL: tile.kernel @slopes_kernel(
+// CHECK-SAME: tile.name = "capture0"
+// CHECK: scf.for
+// CHECK: tile.load_rows %{{.*}}[%{{.*}}] : memref<?xf32> -> vector<128xf32>
+// CHECK-LABEL: tile.kernel @slopes_capture0_kernel(
+// CHECK-SAME: tile.name = "parts", tile.output = "once"
+// CHECK-SAME: grid = [#tile.extent<"Sq" by 256>, #tile.extent<"Hq">, #tile.extent<"B">]
+// CHECK: tile.load_rows %{{.*}}[%{{.*}}] : memref<?xf32> -> vector<256xf32>
+// CHECK: scf.for {{.*}} -> (vector<256xf32>)
+// CHECK: tile.mma
+// CHECK: math.exp2
+// CHECK: tile.mma
+// CHECK: vector.multi_reduction <add>
+// CHECK-LABEL: tile.kernel @slopes_capture0_sum_kernel(
+// CHECK-SAME: tile.name = "dcapture0", tile.output = "once"
+// CHECK-SAME: grid = [#tile.extent<"Hq" by 128>]
+// CHECK-LABEL: func @slopes(
+// CHECK: %[[PARTS:.*]] = tile.launch @slopes_capture0_kernel
+// CHECK: %[[SUM:.*]] = tile.launch @slopes_capture0_sum_kernel ins(%[[PARTS]]
+// CHECK: return %[[SUM]]
+func.func @slopes(%q: tensor<?x?x?x64xbf16>, %k: tensor<?x?x?x64xbf16>, %lse: tensor<?x?x?xf32>, %slopes: tensor<?xf32>) -> tensor<?xf32> {
+  %g:4 = attn.sdpa_backward %q, %k, %k out(%q) dout(%q) lse(%lse) layout<bshd> captures(%slopes : tensor<?xf32>) wrt [0]
+    : tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?xf32>
+      -> tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?xf32>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %m: tensor<?xf32>) {
+      %slope = tensor.extract %m[%h] : tensor<?xf32>
+      %r = arith.mulf %s, %slope : f32
+      attn.yield %r : f32
+    }
+  return %g#3 : tensor<?xf32>
+}

@@ -107,10 +107,10 @@ func.func @empty(%q: tensor<1x64x1x64xbf16>, %x: tensor<1x0x1x64xbf16>) -> tenso
 
 // -----
 
-func.func @capture(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %a: memref<8xf32>) {
-  // expected-error @+1 {{not supported on sm_100a: a capture of type memref<8xf32>: only f32, i32 and index}}
-  attn.sdpa %x, %x, %x layout<bshd> captures(%a : memref<8xf32>) outs(%dest : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
-    mask_mod(%b: index, %h: index, %i: index, %j: index, %m: memref<8xf32>) {
+func.func @capture(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %a: memref<8x8xf32>) {
+  // expected-error @+1 {{not supported on sm_100a: a capture of type memref<8x8xf32>: only f32, i32, index, and f32 or i32 for each query head}}
+  attn.sdpa %x, %x, %x layout<bshd> captures(%a : memref<8x8xf32>) outs(%dest : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+    mask_mod(%b: index, %h: index, %i: index, %j: index, %m: memref<8x8xf32>) {
       %t = arith.constant true
       attn.yield %t : i1
     }
@@ -361,5 +361,34 @@ func.func @sequences(%q: memref<65536x64x1x64xbf16>, %k: memref<65536x64x1x64xbf
 func.func @no_keys(%q: memref<1x64x1x64xbf16>, %k: memref<1x0x1x64xbf16>, %v: memref<1x0x1x64xbf16>, %o: memref<1x64x1x64xbf16>) {
   // expected-error @+1 {{not supported on sm_100a: 'k' has no elements}}
   attn.sdpa %q, %k, %v layout<bshd> outs(%o : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x0x1x64xbf16>, memref<1x0x1x64xbf16>
+  return
+}
+
+// -----
+
+func.func @read_at_a_key(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %a: memref<?xf32>) {
+  // expected-error @+1 {{not supported on sm_100a: 'memref.load' in score_mod: a captured tensor can be read only at the query head}}
+  attn.sdpa %x, %x, %x layout<bshd> captures(%a : memref<?xf32>) outs(%dest : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %m: memref<?xf32>) {
+      %e = memref.load %m[%j] : memref<?xf32>
+      %r = arith.addf %s, %e : f32
+      attn.yield %r : f32
+    }
+  return
+}
+
+// -----
+
+func.func @derivative_by_capture(%x: tensor<1x64x1x64xbf16>, %lse: tensor<1x1x64xf32>, %a: f32) {
+  // expected-error @+1 {{not supported on sm_100a: score_mod cannot be differentiated by capture 0 through 'arith.bitcast'}}
+  %g:4 = attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd> captures(%a : f32) wrt [0]
+    : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x1x64xf32>
+      -> tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1xf32>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %m: f32) {
+      %bits = arith.bitcast %m : f32 to i32
+      %n = arith.sitofp %bits : i32 to f32
+      %r = arith.addf %s, %n : f32
+      attn.yield %r : f32
+    }
   return
 }

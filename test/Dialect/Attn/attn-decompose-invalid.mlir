@@ -82,3 +82,20 @@ func.func @constant_to_the_score(%q: !q, %l: !l, %c: f32) {
     }
   return
 }
+
+// -----
+
+// Of a captured vector, only the number of the query head has a gradient.
+!q = tensor<1x8x2x16xf16>
+!l = tensor<1x2x8xf32>
+func.func @read_elsewhere(%q: !q, %l: !l, %c: tensor<2xf32>) {
+  // expected-error @+1 {{score_mod cannot be differentiated through 'tensor.extract'}}
+  %g:4 = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) layout<bshd> captures(%c : tensor<2xf32>) wrt [0] : !q, !q, !q, !q, !q, !l -> !q, !q, !q, tensor<2xf32>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %m: tensor<2xf32>) {
+      // expected-note @+1 {{the operation is here}}
+      %x = tensor.extract %m[%b] : tensor<2xf32>
+      %r = arith.addf %s, %x : f32
+      attn.yield %r : f32
+    }
+  return
+}

@@ -317,3 +317,18 @@ func.func @backward(%q: tensor<1x8x1x16xf16>, %l: tensor<1x1x8xf32>) -> tensor<1
     }
   return %dq : tensor<1x?x1x16xf16>
 }
+
+// Captures whose gradients are asked for are known by their numbers, and the score_mod is what
+// is differentiated.
+// CHECK-LABEL: func @keeps_captures
+// CHECK: captures(%{{.*}}, %{{.*}} : index, f32) wrt [1]
+// CHECK: score_mod
+func.func @keeps_captures(%x: tensor<1x8x1x64xf16>, %lse: tensor<1x1x8xf32>, %unused: index, %c: f32) -> tensor<?xf32> {
+  %g:4 = attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd> captures(%unused, %c : index, f32) wrt [1]
+    : tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>, tensor<1x1x8xf32>
+      -> tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>, tensor<?xf32>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %n: index, %m: f32) {
+      attn.yield %s : f32
+    }
+  return %g#3 : tensor<?xf32>
+}

@@ -151,3 +151,116 @@ func.func @dsinks_size(%q: !q, %l: !l, %s: tensor<1xf32>) {
   %dq, %dk, %dv, %ds = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) layout<bshd> sinks(%s : tensor<1xf32>) : !q, !q, !q, !q, !q, !l -> !q, !q, !q, tensor<2xf32>
   return
 }
+
+// -----
+
+!q = tensor<1x8x2x16xf16>
+!l = tensor<1x2x8xf32>
+func.func @wrt_order(%q: !q, %l: !l, %c0: f32, %c1: f32) {
+  // expected-error @+1 {{'wrt' must have numbers of captures in rising order, below 2, got 0}}
+  %g:5 = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) layout<bshd> captures(%c0, %c1 : f32, f32) wrt [1, 0] : !q, !q, !q, !q, !q, !l -> !q, !q, !q, tensor<2xf32>, tensor<2xf32>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %m0: f32, %m1: f32) {
+      attn.yield %s : f32
+    }
+  return
+}
+
+// -----
+
+!q = tensor<1x8x2x16xf16>
+!l = tensor<1x2x8xf32>
+func.func @wrt_number(%q: !q, %l: !l, %c0: f32) {
+  // expected-error @+1 {{'wrt' must have numbers of captures in rising order, below 1, got 1}}
+  %g:4 = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) layout<bshd> captures(%c0 : f32) wrt [1] : !q, !q, !q, !q, !q, !l -> !q, !q, !q, tensor<2xf32>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %m0: f32) {
+      attn.yield %s : f32
+    }
+  return
+}
+
+// -----
+
+!q = tensor<1x8x2x16xf16>
+!l = tensor<1x2x8xf32>
+func.func @wrt_type(%q: !q, %l: !l, %c0: i32) {
+  // expected-error @+1 {{capture 0 in 'wrt' must be f32, or f32 for each query head, got 'i32'}}
+  %g:4 = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) layout<bshd> captures(%c0 : i32) wrt [0] : !q, !q, !q, !q, !q, !l -> !q, !q, !q, tensor<2xf32>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %m0: i32) {
+      attn.yield %s : f32
+    }
+  return
+}
+
+// -----
+
+!q = tensor<1x8x2x16xf16>
+!l = tensor<1x2x8xf32>
+func.func @wrt_rank(%q: !q, %l: !l, %c0: tensor<2x2xf32>) {
+  // expected-error @+1 {{capture 0 in 'wrt' must be f32, or f32 for each query head, got 'tensor<2x2xf32>'}}
+  %g:4 = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) layout<bshd> captures(%c0 : tensor<2x2xf32>) wrt [0] : !q, !q, !q, !q, !q, !l -> !q, !q, !q, tensor<2xf32>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %m0: tensor<2x2xf32>) {
+      attn.yield %s : f32
+    }
+  return
+}
+
+// -----
+
+!q = tensor<1x8x2x16xf16>
+!l = tensor<1x2x8xf32>
+func.func @wrt_heads(%q: !q, %l: !l, %c0: tensor<3xf32>) {
+  // expected-error @+1 {{size Hq is 3 in 'capture 0' but 2 in 'q'}}
+  %g:4 = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) layout<bshd> captures(%c0 : tensor<3xf32>) wrt [0] : !q, !q, !q, !q, !q, !l -> !q, !q, !q, tensor<2xf32>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %m0: tensor<3xf32>) {
+      attn.yield %s : f32
+    }
+  return
+}
+
+// -----
+
+!q = tensor<1x8x2x16xf16>
+!l = tensor<1x2x8xf32>
+func.func @wrt_no_mod(%q: !q, %l: !l, %c0: f32) {
+  // expected-error @+1 {{'wrt' needs a score_mod}}
+  %g:4 = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) layout<bshd> captures(%c0 : f32) wrt [0] : !q, !q, !q, !q, !q, !l -> !q, !q, !q, tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @wrt_without(%q: tensor<1x8x2x16xf16>, %l: tensor<1x2x8xf32>, %c0: f32) {
+  // expected-error @+1 {{has 1 results behind dq, dk, dv and dsinks, but 'wrt' asks for 0}}
+  %0:4 = "attn.sdpa_backward"(%q, %q, %q, %q, %q, %l, %c0) <{layout = #attn.layout<bshd>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 0, 1>}> ({
+    ^bb0(%arg3: f32, %arg4: index, %arg5: index, %arg6: index, %arg7: index, %arg8: f32):
+      "attn.yield"(%arg3) : (f32) -> ()
+    }, {
+    }) : (tensor<1x8x2x16xf16>, tensor<1x8x2x16xf16>, tensor<1x8x2x16xf16>, tensor<1x8x2x16xf16>, tensor<1x8x2x16xf16>, tensor<1x2x8xf32>, f32) -> (tensor<1x8x2x16xf16>, tensor<1x8x2x16xf16>, tensor<1x8x2x16xf16>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+!q = tensor<1x8x2x16xf16>
+!l = tensor<1x2x8xf32>
+func.func @dcapture_type(%q: !q, %l: !l, %c0: f32) {
+  // expected-error @+1 {{the gradient of a capture must be of rank 1 and f32, got 'tensor<f32>'}}
+  %g:4 = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) layout<bshd> captures(%c0 : f32) wrt [0] : !q, !q, !q, !q, !q, !l -> !q, !q, !q, tensor<f32>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %m0: f32) {
+      attn.yield %s : f32
+    }
+  return
+}
+
+// -----
+
+!q = tensor<1x8x2x16xf16>
+!l = tensor<1x2x8xf32>
+func.func @dcapture_size(%q: !q, %l: !l, %c0: f32) {
+  // expected-error @+1 {{size Hq is 3 in 'dcaptures' but 2 in 'q'}}
+  %g:4 = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%l) layout<bshd> captures(%c0 : f32) wrt [0] : !q, !q, !q, !q, !q, !l -> !q, !q, !q, tensor<3xf32>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %m0: f32) {
+      attn.yield %s : f32
+    }
+  return
+}

@@ -167,3 +167,27 @@ func.func @backward_memrefs(%x: memref<1x8x1x64xf16>, %lse: memref<1x1x8xf32>, %
     : memref<1x8x1x64xf16>, memref<1x8x1x64xf16>, memref<1x8x1x64xf16>, memref<1x8x1x64xf16>, memref<1x8x1x64xf16>, memref<1x1x8xf32>
   return
 }
+
+// CHECK-LABEL: func @dcaptures
+// CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} = attn.sdpa_backward {{.*}} captures(%{{.*}}, %{{.*}}, %{{.*}} : f32, i32, tensor<1xf32>) wrt [0, 2] : {{.*}} -> {{.*}}, tensor<1xf32>, tensor<1xf32>{{$}}
+// CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %[[DSINKS:.*]], %{{.*}} = attn.sdpa_backward {{.*}} sinks(%{{.*}}) captures(%{{.*}}) wrt [0] : {{.*}} -> {{.*}}, tensor<1xf16>, tensor<1xf32>{{$}}
+// CHECK: return %[[DSINKS]]
+func.func @dcaptures(%x: tensor<1x8x1x64xf16>, %lse: tensor<1x1x8xf32>, %a: f32, %n: i32, %v: tensor<1xf32>, %sinks: tensor<1xf16>) -> tensor<1xf16> {
+  %g:5 = attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd> captures(%a, %n, %v : f32, i32, tensor<1xf32>) wrt [0, 2]
+    : tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>, tensor<1x1x8xf32>
+      -> tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>, tensor<1xf32>, tensor<1xf32>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %c: f32, %m: i32, %w: tensor<1xf32>) {
+      %e = tensor.extract %w[%h] : tensor<1xf32>
+      %t = arith.mulf %s, %c : f32
+      %r = arith.addf %t, %e : f32
+      attn.yield %r : f32
+    }
+  %dq, %dk, %dv, %ds, %dc = attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd> sinks(%sinks : tensor<1xf16>) captures(%a : f32) wrt [0]
+    : tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>, tensor<1x1x8xf32>
+      -> tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>, tensor<1xf16>, tensor<1xf32>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %c: f32) {
+      %r = arith.mulf %s, %c : f32
+      attn.yield %r : f32
+    }
+  return %ds : tensor<1xf16>
+}

@@ -56,3 +56,28 @@ tile.kernel @cut(%a: memref<?x64xbf16> {tile.name = "a", tile.dims = ["N", "64"]
   %w = arith.addf %p, %over : vector<256x64xf32>
   tile.store %w, %y[%first, %c0] : vector<256x64xf32>, memref<?x64xf32>
 }
+
+// -----
+
+// Without a dimension, all rows have one element, and parts of a tile that is cut read the same.
+// CHECK-LABEL: tile.kernel @uniform
+// CHECK: tile.role @compute0
+// CHECK-NOT: tile.row
+// CHECK: tile.load_scalar %arg1[%{{.*}}] : memref<?xf32>
+// CUT-LABEL: tile.kernel @uniform
+// CUT: tile.load_rows %arg1[%[[HEAD:.*]]] : memref<?xf32> -> vector<128xf32>
+tile.kernel @uniform(%x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]},
+                     %factors: memref<?xf32> {tile.name = "factors", tile.dims = ["M"]},
+                     %y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"], tile.output = "once"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %t = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %first = arith.muli %t, %c128 : index
+  %v = tile.load %x[%first, %c0] : memref<?x64xf32> -> vector<128x64xf32>
+  %f = tile.load_rows %factors[%t] : memref<?xf32> -> vector<128xf32>
+  %column = vector.shape_cast %f : vector<128xf32> to vector<128x1xf32>
+  %over = vector.broadcast %column : vector<128x1xf32> to vector<128x64xf32>
+  %w = arith.mulf %v, %over : vector<128x64xf32>
+  tile.store %w, %y[%first, %c0] : vector<128x64xf32>, memref<?x64xf32>
+}

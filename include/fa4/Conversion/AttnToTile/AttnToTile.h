@@ -42,10 +42,11 @@ AttentionTiles chooseAttentionTiles(const TargetDescription &target,
 
 /// The sizes of the tiles of the gradient's kernels: a CTA of the main kernel
 /// works on a block of `keys` keys and on `queries` queries at a time; a CTA of
-/// the others on `queries` rows, and one that sums the gradient of sinks on
-/// `heads` heads, `sinkQueries` queries at a time.
+/// the others on `queries` rows, one that sums the gradient of sinks or of a
+/// capture on `heads` heads, `sinkQueries` queries at a time, and one of a
+/// capture's gradient on `captureRows` queries, `captureKeys` keys at a time.
 struct BackwardTiles {
-  int64_t keys, queries, heads, sinkQueries;
+  int64_t keys, queries, heads, sinkQueries, captureRows, captureKeys;
 };
 
 /// Returns tiles of the rows of the target's MMA: keys and queries are both the

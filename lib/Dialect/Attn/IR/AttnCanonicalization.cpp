@@ -34,8 +34,15 @@ static bool isTrivial(AttentionOpInterface op, Region &region) {
          (!maskMod.empty() && matchPattern(getYielded(maskMod), m_Zero()));
 }
 
+/// Returns the numbers of the captures whose gradients `op` gives.
+static ArrayRef<int64_t> getWrt(AttentionOpInterface op) {
+  auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
+  return backward ? backward.getWrt() : ArrayRef<int64_t>();
+}
+
 namespace {
-/// Removes a score_mod or mask_mod that has no effect.
+/// Removes a score_mod or mask_mod that has no effect, unless the op has
+/// gradients of captures, which are derivatives of the score_mod.
 struct EraseTrivialMods
     : public OpInterfaceRewritePattern<AttentionOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
@@ -43,6 +50,8 @@ struct EraseTrivialMods
   LogicalResult matchAndRewrite(AttentionOpInterface op,
                                 PatternRewriter &rewriter) const override {
     bool changed = false;
+    if (!getWrt(op).empty())
+      return failure();
     for (auto [mod, numArgs] : op.getMods()) {
       Region *region = mod;
       if (region->empty() || !isTrivial(op, *region))
@@ -57,7 +66,8 @@ struct EraseTrivialMods
   }
 };
 
-/// Removes captured values that neither region uses.
+/// Removes captured values that neither region uses, unless captures are known
+/// by their numbers.
 struct DropUnusedCaptures
     : public OpInterfaceRewritePattern<AttentionOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
@@ -65,6 +75,8 @@ struct DropUnusedCaptures
   LogicalResult matchAndRewrite(AttentionOpInterface op,
                                 PatternRewriter &rewriter) const override {
     auto mods = op.getMods();
+    if (!getWrt(op).empty())
+      return failure();
     auto isUsed = [&](unsigned capture) {
       return llvm::any_of(mods, [&](auto &mod) {
         return !mod.first->empty() &&

@@ -43,9 +43,27 @@ static ParseResult parseOptionalResultTypes(OpAsmParser &parser, Type &a,
   return parseOptionalResultTypes(parser, ArrayRef<Type *>{&a, &b});
 }
 
-static ParseResult parseOptionalResultTypes(OpAsmParser &parser, Type &a,
-                                            Type &b, Type &c, Type &d) {
-  return parseOptionalResultTypes(parser, ArrayRef<Type *>{&a, &b, &c, &d});
+/// The captures' gradients come last, and are as many as `wrt` says.
+static ParseResult parseGradientTypes(OpAsmParser &parser, Type &dq, Type &dk,
+                                      Type &dv, Type &dsinks,
+                                      SmallVectorImpl<Type> &dcaptures,
+                                      DenseI64ArrayAttr wrt) {
+  size_t count = wrt ? wrt.size() : 0;
+  SmallVector<Type> types(4 + count);
+  SmallVector<Type *> slots;
+  for (Type &type : types)
+    slots.push_back(&type);
+  if (parseOptionalResultTypes(parser, slots))
+    return failure();
+  llvm::erase(types, Type());
+  if (types.size() < count)
+    count = 0;
+  dcaptures.assign(types.end() - count, types.end());
+  types.resize(types.size() - count);
+  types.resize(std::max<size_t>(types.size(), 4));
+  dq = types[0], dk = types[1], dv = types[2], dsinks = types[3];
+  dcaptures.append(types.begin() + 4, types.end());
+  return success();
 }
 
 static void printOptionalResultTypes(OpAsmPrinter &printer,
@@ -63,9 +81,12 @@ static void printOptionalResultTypes(OpAsmPrinter &printer, Operation *, Type a,
   printOptionalResultTypes(printer, {a, b});
 }
 
-static void printOptionalResultTypes(OpAsmPrinter &printer, Operation *, Type a,
-                                     Type b, Type c, Type d) {
-  printOptionalResultTypes(printer, {a, b, c, d});
+static void printGradientTypes(OpAsmPrinter &printer, Operation *, Type dq,
+                               Type dk, Type dv, Type dsinks,
+                               TypeRange dcaptures, DenseI64ArrayAttr) {
+  SmallVector<Type> types = {dq, dk, dv, dsinks};
+  llvm::append_range(types, dcaptures);
+  printOptionalResultTypes(printer, types);
 }
 
 /// mod ::= keyword `(` (ssa-name `:` type) list `)` region
@@ -146,6 +167,8 @@ void SdpaBackwardOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
                {getDv(), "dv"},
                {getDsinks(), "dsinks"}},
               setName);
+  for (Value result : getDcaptures())
+    setName(result, "dcapture");
 }
 
 //===----------------------------------------------------------------------===//
@@ -192,6 +215,11 @@ RankedTensorType SdpaOp::inferResultType(unsigned index, Type elementType) {
 
 RankedTensorType SdpaBackwardOp::inferResultType(unsigned index,
                                                  Type elementType) {
+  if (index >= getFirstDcapture())
+    return RankedTensorType::get(
+        {cast<ShapedType>(getQ().getType())
+             .getDimSize(getDimOrder(getLayout()).head)},
+        elementType);
   Value like[] = {getQ(), getK(), getV(), getSinks()};
   return withElementType(like[index], elementType);
 }
@@ -245,8 +273,11 @@ SdpaBackwardOp::reifyResultShapes(OpBuilder &builder,
   if (!getDq())
     return failure();
   Value like[] = {getQ(), getK(), getV(), getSinks()};
-  for (unsigned i = 0, e = getNumResults(); i != e; ++i)
+  for (unsigned i = 0, e = getFirstDcapture(); i != e; ++i)
     shapes.push_back(tensor::getMixedSizes(builder, getLoc(), like[i]));
+  OpFoldResult heads =
+      dimOf(builder, getLoc(), getQ(), getDimOrder(getLayout()).head);
+  shapes.append(getWrt().size(), {heads});
   return success();
 }
 

@@ -58,8 +58,13 @@ static SmallVector<TiledDims> getOutputDims(AttentionOpInterface op) {
   DimOrder order = getDimOrder(op.getLayout());
   if (isa<SdpaOp>(op))
     return {getDataDims(order, false), getLseDims(order)};
-  return {getDataDims(order, false), getDataDims(order, true),
-          getDataDims(order, true), kPerQueryHead};
+  // The gradients of sinks and captures have a number for each query head.
+  SmallVector<TiledDims> dims = {getDataDims(order, false),
+                                 getDataDims(order, true),
+                                 getDataDims(order, true)};
+  dims.append(1 + cast<SdpaBackwardOp>(op.getOperation()).getWrt().size(),
+              kPerQueryHead);
+  return dims;
 }
 
 static TiledDims getOperandDims(AttentionOpInterface op, Value value) {
@@ -83,7 +88,7 @@ static TiledDims getOperandDims(AttentionOpInterface op, Value value) {
 static bool isBatchTiled(AttentionOpInterface op) {
   auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
   return !getDimOrder(op.getLayout()).isPacked() &&
-         !(backward && backward.hasDsinks());
+         !(backward && (backward.hasDsinks() || !backward.getWrt().empty()));
 }
 
 static OpFoldResult getSize(OpBuilder &builder, Location loc, Value value,
@@ -241,6 +246,10 @@ getTiledImplementation(OpBuilder &builder, AttentionOpInterface op,
                        ArrayRef<OpFoldResult> offsets,
                        ArrayRef<OpFoldResult> sizes) {
   Location loc = op.getLoc();
+  // A captured vector would have to be sliced, too.
+  auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
+  if (backward && !backward.getWrt().empty())
+    return failure();
   Tile tile = getTile(builder, op, offsets, sizes);
   SmallVector<TiledDims> outputDims = getOutputDims(op);
   unsigned firstCapture = op.getFirstCaptureNumber();

@@ -476,15 +476,56 @@ static LogicalResult verifyForwardResults(SdpaBackwardOp op,
   return success();
 }
 
+static bool isF32(Type type) { return type.isF32(); }
+
+/// Checks the numbers of the captures whose gradients are asked for, and the
+/// captures.
+static LogicalResult verifyWrt(SdpaBackwardOp op, SizeChecker &sizes) {
+  int64_t last = -1, count = op.getCaptures().size();
+  for (int64_t number : op.getWrt()) {
+    if (number <= last || number >= count)
+      return op.emitOpError("'wrt' must have numbers of captures in rising "
+                            "order, below ")
+             << count << ", got " << number;
+    last = number;
+    Type type = op.getCaptures()[number].getType();
+    if (!type.isF32() && !isTensorOrMemRefOf(type, 1, isF32))
+      return op.emitOpError("capture ")
+             << number << " in 'wrt' must be f32, or f32 for each query head, "
+             << "got " << type;
+    if (auto shaped = dyn_cast<ShapedType>(type))
+      if (failed(sizes.unify("Hq", shaped.getDimSize(0),
+                             ("capture " + Twine(number)).str())))
+        return failure();
+  }
+  if (last >= 0 && op.getScoreMod().empty())
+    return op.emitOpError("'wrt' needs a score_mod");
+  return success();
+}
+
+static LogicalResult verifyDcapture(SdpaBackwardOp op, Type type,
+                                    SizeChecker &sizes) {
+  if (!isTensorOrMemRefOf(type, 1, isF32))
+    return op.emitOpError("the gradient of a capture must be of rank 1 and "
+                          "f32, got ")
+           << type;
+  return sizes.unify("Hq", cast<ShapedType>(type).getDimSize(0), "dcaptures");
+}
+
 LogicalResult SdpaBackwardOp::verify() {
   SizeChecker sizes(*this);
   if (failed(verifyShared(*this, sizes)) ||
       failed(verifyForwardResults(*this, sizes)) ||
-      failed(verifyInits(*this, /*required=*/3, /*maximum=*/4)) ||
+      failed(verifyWrt(*this, sizes)) ||
+      failed(verifyInits(*this, 3 + getWrt().size(), 4 + getWrt().size())) ||
       failed(verifyNoAliases(*this)))
     return failure();
   if (!hasMemRefSemantics() && !(getDq() && getDk() && getDv()))
     return emitOpError("needs the results 'dq', 'dk' and 'dv' on tensors");
+  if (!hasMemRefSemantics() && getDcaptures().size() != getWrt().size())
+    return emitOpError("has ")
+           << getDcaptures().size() << " results behind dq, dk, dv and dsinks, "
+           << "but 'wrt' asks for " << getWrt().size();
   DimOrder order = getDimOrder(getLayout());
   SmallVector<Type> outputs = getOutputTypes(*this);
   Type input = cast<ShapedType>(getQ().getType()).getElementType();
@@ -503,7 +544,10 @@ LogicalResult SdpaBackwardOp::verify() {
         failed(unifyData(sizes, order, type, name, seq, head, dim)))
       return failure();
   }
-  if (outputs.size() < 4)
+  for (Type type : ArrayRef(outputs).drop_front(getFirstDcapture()))
+    if (failed(verifyDcapture(*this, type, sizes)))
+      return failure();
+  if (!hasDsinks())
     return success();
   if (!getSinks())
     return emitOpError("'dsinks' needs 'sinks'");

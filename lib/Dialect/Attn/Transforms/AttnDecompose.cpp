@@ -403,7 +403,8 @@ Value AttnDecomposer::isVisible(OpBuilder &builder, Location loc,
 Value AttnDecomposer::modifyScore(OpBuilder &builder, Location loc,
                                   Value product, const BlockIndices &indices,
                                   const SequenceBounds &bounds,
-                                  Value *derivative) {
+                                  Value *derivative,
+                                  std::optional<unsigned> capture) {
   ImplicitLocOpBuilder bl(loc, builder);
   Value row = linalg::IndexOp::create(bl, 0);
   Value query = arith::AddIOp::create(bl, row, indices.firstQuery);
@@ -418,9 +419,13 @@ Value AttnDecomposer::modifyScore(OpBuilder &builder, Location loc,
     llvm::append_range(arguments, maskArguments);
     llvm::append_range(arguments, op.getCaptures());
     if (derivative) {
-      Dual dual = inlineScoreModWithDerivative(bl, op.getScoreMod(), arguments);
+      Dual dual = inlineScoreModWithDerivative(
+          bl, op.getScoreMod(), arguments,
+          capture ? kNumScoreModArgs + *capture : 0);
       score = dual.value;
-      *derivative = arith::MulFOp::create(bl, dual.derivative, scale);
+      *derivative =
+          capture ? dual.derivative
+                  : Value(arith::MulFOp::create(bl, dual.derivative, scale));
     } else {
       score = inlineMod(bl, op.getScoreMod(), arguments);
     }

@@ -135,11 +135,13 @@ protected:
   /// Computes the score that enters the softmax, inside of a generic over
   /// [rows, keys]: q . k is scaled, modified by score_mod, and replaced by -inf
   /// if the key is not visible. If `derivative` is given, it is set to the
-  /// derivative of this score with respect to q . k (1 if masked).
+  /// derivative of the score in front of the mask, with respect to q . k or, if
+  /// the number `capture` is given, to that capture.
   mlir::Value modifyScore(mlir::OpBuilder &builder, mlir::Location loc,
                           mlir::Value product, const BlockIndices &indices,
                           const SequenceBounds &bounds,
-                          mlir::Value *derivative = nullptr);
+                          mlir::Value *derivative = nullptr,
+                          std::optional<unsigned> capture = std::nullopt);
 
   // --- scalars --------------------------------------------------------------
 

@@ -44,8 +44,11 @@ private:
   Value computeProbabilities(Value products, Value lseRows,
                              const BlockIndices &indices,
                              const SequenceBounds &bounds);
+  /// The gradient of q . k or, if the number `capture` is given, each score's
+  /// part of that capture's.
   Value computeDs(Value products, Value probabilities, Value dp, Value delta,
-                  const BlockIndices &indices, const SequenceBounds &bounds);
+                  const BlockIndices &indices, const SequenceBounds &bounds,
+                  std::optional<unsigned> capture = std::nullopt);
 
   /// Computes dq, dk and dv of one batch and key/value head, and writes them to
   /// the shared outputs of `forall`.
@@ -56,6 +59,10 @@ private:
   Value lowerDsinks(Value init);
   /// Adds the sinks' gradient from the rows of one sequence to `sum` (rank 0).
   Value addDsink(Value sum, Value batch, Value head, Value sink);
+  Value lowerDcapture(Value init, unsigned capture);
+  /// Adds the capture's gradient from one sequence to `sums`, which has a
+  /// number for each head of the group.
+  Value addDcapture(Value sums, Value batch, Value kvHead, unsigned capture);
 
   SdpaBackwardOp op;
   Value out, dout, lse, dlse;
@@ -132,12 +139,14 @@ Value SdpaBackwardDecomposer::computeProbabilities(
 Value SdpaBackwardDecomposer::computeDs(Value products, Value probabilities,
                                         Value dp, Value delta,
                                         const BlockIndices &indices,
-                                        const SequenceBounds &bounds) {
+                                        const SequenceBounds &bounds,
+                                        std::optional<unsigned> capture) {
   return mapMatrix(
       {products, probabilities, dp, delta},
       [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
         Value derivative;
-        modifyScore(builder, loc, args[0], indices, bounds, &derivative);
+        modifyScore(builder, loc, args[0], indices, bounds, &derivative,
+                    capture);
         ImplicitLocOpBuilder bl(loc, builder);
         Value difference = arith::SubFOp::create(bl, args[2], args[3]);
         Value product = arith::MulFOp::create(
@@ -281,6 +290,71 @@ Value SdpaBackwardDecomposer::lowerDsinks(Value init) {
   return forall.getResult(0);
 }
 
+//===----------------------------------------------------------------------===//
+// dcaptures
+//===----------------------------------------------------------------------===//
+
+Value SdpaBackwardDecomposer::addDcapture(Value sums, Value batch, Value kvHead,
+                                          unsigned capture) {
+  SequenceBounds bounds = getBounds(batch);
+  Value kHead = sliceHead(k, batch, kvHead, bounds.keyStart, bounds.keyLength);
+  Value vHead = sliceHead(v, batch, kvHead, bounds.keyStart, bounds.keyLength);
+  auto addBlock = [&](Value head, Value headInGroup, Value firstRow,
+                      OpFoldResult rows,
+                      ValueRange carried) -> SmallVector<Value> {
+    OpFoldResult start = affine::makeComposedFoldedAffineApply(
+        b, b.getLoc(), b.getAffineSymbolExpr(0) + b.getAffineSymbolExpr(1),
+        {bounds.queryStart, getAsOpFoldResult(firstRow)});
+    BlockIndices indices = {batch, head, firstRow};
+    BlockRows block = sliceRows(batch, head, start, rows);
+    Value products =
+        computeScores(sliceHead(q, batch, head, start, rows), kHead);
+    Value p = computeProbabilities(products, block.lse, indices, bounds);
+    Value dp = computeScores(block.dout, vHead);
+    Value terms =
+        computeDs(products, p, dp, block.delta, indices, bounds, capture);
+    Value sum = tensor::FromElementsOp::create(
+        b, RankedTensorType::get({}, b.getF32Type()),
+        ValueRange{tensor::ExtractOp::create(b, carried[0], headInGroup)});
+    sum = generic(terms, sum, /*numLoops=*/2, {{0, 1}, {}},
+                  /*reductions=*/{0, 1},
+                  [](OpBuilder &builder, Location loc, ValueRange args) {
+                    return arith::AddFOp::create(builder, loc, args[1], args[0])
+                        .getResult();
+                  });
+    return {tensor::InsertOp::create(
+        b, tensor::ExtractOp::create(b, sum, ValueRange{}), carried[0],
+        headInGroup)};
+  };
+  return forEachQueryBlock(kvHead, bounds, sums, addBlock).front();
+}
+
+Value SdpaBackwardDecomposer::lowerDcapture(Value init, unsigned capture) {
+  SmallVector<OpFoldResult> heads = {
+      tensor::getMixedSize(b, b.getLoc(), k, order.head)};
+  auto forall = scf::ForallOp::create(b, heads, init, /*mapping=*/std::nullopt);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(forall.getTerminator());
+  Value kvHead = forall.getInductionVar(0);
+  OpFoldResult count = getAsOpFoldResult(group);
+  auto loop = scf::ForOp::create(b, index(0), getNumSequences(), index(1),
+                                 filled({count}, 0.0));
+  {
+    OpBuilder::InsertionGuard loopGuard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    scf::YieldOp::create(b,
+                         addDcapture(loop.getRegionIterArg(0),
+                                     loop.getInductionVar(), kvHead, capture));
+  }
+  Value first = arith::MulIOp::create(b, kvHead, group);
+  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  SmallVector<OpFoldResult> one = {b.getIndexAttr(1)};
+  tensor::ParallelInsertSliceOp::create(
+      b, loop.getResult(0), forall.getRegionIterArgs()[0],
+      SmallVector<OpFoldResult>{first}, SmallVector<OpFoldResult>{count}, one);
+  return forall.getResult(0);
+}
+
 void SdpaBackwardDecomposer::run() {
   SmallVector<Value> inits = getInitTensors();
   if (hasNoQueries() || hasNoKeys()) {
@@ -292,6 +366,8 @@ void SdpaBackwardDecomposer::run() {
     if (op.hasDsinks())
       outputs.push_back(hasNoQueries() ? filledWith(inits[3], 0.0)
                                        : lowerDsinks(inits[3]));
+    for (Value init : ArrayRef(inits).drop_front(op.getFirstDcapture()))
+      outputs.push_back(filledWith(init, 0.0));
     return finish(outputs);
   }
   SmallVector<OpFoldResult> bounds = {
@@ -303,6 +379,9 @@ void SdpaBackwardDecomposer::run() {
   SmallVector<Value> outputs(forall.getResults());
   if (op.hasDsinks())
     outputs.push_back(lowerDsinks(inits[3]));
+  for (auto [init, capture] : llvm::zip(
+           ArrayRef(inits).drop_front(op.getFirstDcapture()), op.getWrt()))
+    outputs.push_back(lowerDcapture(init, capture));
   finish(outputs);
 }
 
@@ -312,6 +391,10 @@ LogicalResult fa4::attn::decomposeSdpaBackward(RewriterBase &rewriter,
   if (!op.getScoreMod().empty() &&
       failed(verifyDifferentiable(op, op.getScoreMod())))
     return failure();
+  for (int64_t capture : op.getWrt())
+    if (failed(verifyDifferentiable(op, op.getScoreMod(),
+                                    kNumScoreModArgs + capture)))
+      return failure();
   SdpaBackwardDecomposer(rewriter, op, queryBlock).run();
   return success();
 }

@@ -9,8 +9,11 @@
 #include "fa4/Dialect/Attn/Transforms/ModRegions.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -223,6 +226,21 @@ Value Rules::derive(Operation *op, ValueRange x, ArrayRef<Value> dx, Value r) {
 // Differentiation of a block
 //===----------------------------------------------------------------------===//
 
+Value fa4::attn::getHeadArgument(Region &region) {
+  bool hasScore = region.getArgument(0).getType().isF32();
+  unsigned first =
+      (hasScore ? kNumScoreModArgs : kNumMaskModArgs) - kNumIndexArgs;
+  return region.getArgument(first + 1);
+}
+
+Value fa4::attn::getSourceOfRead(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case([](tensor::ExtractOp read) { return read.getTensor(); })
+      .Case([](memref::LoadOp read) { return read.getMemRef(); })
+      .Case([](bufferization::ToTensorOp view) { return view.getBuffer(); })
+      .Default([](Operation *) { return Value(); });
+}
+
 namespace {
 /// Clones operations together with the derivatives of their results.
 class DualCloner {
@@ -233,6 +251,9 @@ public:
   /// Maps an original value to the derivative of its clone. A value without an
   /// entry has the derivative 0.
   DenseMap<Value, Value> derivatives;
+  /// The original values that are the vector with respect to whose numbers the
+  /// derivative is taken.
+  DenseSet<Value> vectors;
 
   void cloneBody(Block &block) {
     for (Operation &op : block.without_terminator())
@@ -248,11 +269,31 @@ public:
     return {value, derivative};
   }
 
+  /// Takes the derivative with respect to `value`.
+  void seed(Value value) {
+    if (isa<ShapedType>(value.getType()))
+      vectors.insert(value);
+    else
+      derivatives[value] = getOne(value);
+  }
+
 private:
+  Value getOne(Value like) {
+    return Rules(builder, like.getLoc())
+        .constant(like.getType(), /*value=*/1.0);
+  }
+
   void clone(Operation &op) {
     if (auto conditional = dyn_cast<scf::IfOp>(op))
       return cloneIf(conditional);
     Operation *copy = builder.clone(op, values);
+    if (vectors.contains(getSourceOfRead(&op))) {
+      if (isa<ShapedType>(op.getResult(0).getType()))
+        vectors.insert(op.getResult(0));
+      else
+        derivatives[op.getResult(0)] = getOne(op.getResult(0));
+      return;
+    }
     SmallVector<Value> dx;
     for (Value operand : op.getOperands())
       dx.push_back(derivatives.lookup(operand));
@@ -304,12 +345,11 @@ private:
 } // namespace
 
 Dual fa4::attn::inlineScoreModWithDerivative(OpBuilder &builder, Region &region,
-                                             ValueRange arguments) {
+                                             ValueRange arguments,
+                                             unsigned wrt) {
   DualCloner cloner(builder);
   cloner.values.map(region.getArguments(), arguments);
-  Value score = region.getArgument(0);
-  cloner.derivatives[score] = Rules(builder, arguments[0].getLoc())
-                                  .constant(score.getType(), /*value=*/1.0);
+  cloner.seed(region.getArgument(wrt));
   cloner.cloneBody(region.front());
   return cloner.lookup(region.front().getTerminator()->getOperand(0));
 }
@@ -331,16 +371,18 @@ static bool hasRule(Operation *op) {
              math::AbsFOp>(op);
 }
 
-/// Collects into `active` the values whose derivative with respect to the score
-/// may be non-zero. Returns the first operation on such a value that has no
-/// rule, or null.
-static Operation *findNonDifferentiable(Block &block, DenseSet<Value> &active) {
+/// Collects into `active` the values whose derivative may be non-zero. Returns
+/// the first operation on such a value that has no rule, or null. A vector is
+/// to be read at `head` only.
+static Operation *findNonDifferentiable(Block &block, Value head,
+                                        DenseSet<Value> &active) {
   for (Operation &op : block.without_terminator()) {
     if (auto conditional = dyn_cast<scf::IfOp>(op)) {
       for (Region *branch :
            {&conditional.getThenRegion(), &conditional.getElseRegion()})
         if (!branch->empty())
-          if (Operation *bad = findNonDifferentiable(branch->front(), active))
+          if (Operation *bad =
+                  findNonDifferentiable(branch->front(), head, active))
             return bad;
       for (Value result : conditional.getResults())
         if (isa<FloatType>(result.getType()))
@@ -354,6 +396,13 @@ static Operation *findNonDifferentiable(Block &block, DenseSet<Value> &active) {
     });
     if (!usesActive)
       continue;
+    if (active.contains(getSourceOfRead(&op))) {
+      if (!isa<bufferization::ToTensorOp>(op) &&
+          !llvm::equal(op.getOperands().drop_front(), ValueRange(head)))
+        return &op;
+      active.insert(op.getResult(0));
+      continue;
+    }
     // Comparisons and conversions to integers are constant almost everywhere,
     // so their derivative is 0.
     bool integerResults = llvm::all_of(
@@ -367,13 +416,15 @@ static Operation *findNonDifferentiable(Block &block, DenseSet<Value> &active) {
   return nullptr;
 }
 
-Operation *fa4::attn::findNonDifferentiable(Region &region) {
-  DenseSet<Value> active = {region.getArgument(0)};
-  return ::findNonDifferentiable(region.front(), active);
+Operation *fa4::attn::findNonDifferentiable(Region &region, unsigned wrt) {
+  DenseSet<Value> active = {region.getArgument(wrt)};
+  return ::findNonDifferentiable(region.front(), getHeadArgument(region),
+                                 active);
 }
 
-LogicalResult fa4::attn::verifyDifferentiable(Operation *user, Region &region) {
-  Operation *bad = findNonDifferentiable(region);
+LogicalResult fa4::attn::verifyDifferentiable(Operation *user, Region &region,
+                                              unsigned wrt) {
+  Operation *bad = findNonDifferentiable(region, wrt);
   if (!bad)
     return success();
   InFlightDiagnostic diag =

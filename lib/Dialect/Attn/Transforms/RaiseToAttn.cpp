@@ -411,10 +411,11 @@ static void buildGradient(const AttentionMatch &match, GradientMatch &gradient,
     types.push_back(
         cast<ShapedType>(input.getType()).clone(getElement(result->tensor)));
   auto backward = SdpaBackwardOp::create(
-      b, loc, types[0], types[1], types[2], Type(), op.getQ(), op.getK(),
-      op.getV(), out, dout, op.getLse(), Value(), Value(), Value(), Value(),
-      Value(), op.getCaptures(), ValueRange(), forward.layout, MaskAttr(),
-      op.getScaleAttr(), /*deterministic=*/false);
+      b, loc, types[0], types[1], types[2], /*dsinks=*/Type(),
+      /*dcaptures=*/TypeRange(), op.getQ(), op.getK(), op.getV(), out, dout,
+      op.getLse(), Value(), Value(), Value(), Value(), Value(),
+      op.getCaptures(), ValueRange(), forward.layout, MaskAttr(),
+      op.getScaleAttr(), /*deterministic=*/false, /*wrt=*/ArrayRef<int64_t>());
   IRMapping mapping;
   op.getScoreMod().cloneInto(&backward.getScoreMod(), mapping);
   op.getMaskMod().cloneInto(&backward.getMaskMod(), mapping);

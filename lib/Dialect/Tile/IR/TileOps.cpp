@@ -415,10 +415,10 @@ LogicalResult LoadRowsOp::verify() {
   if (failed(verifyConstantSource(*this)))
     return failure();
   MemRefType type = getSource().getType();
-  if (static_cast<int64_t>(getDim()) < 0 ||
-      static_cast<int64_t>(getDim()) >= type.getRank())
-    return emitOpError("names dimension ")
-           << int64_t(getDim()) << " of a tensor of " << type.getRank();
+  for (int64_t dim : getTileDims())
+    if (dim < 0 || dim >= type.getRank())
+      return emitOpError("names dimension ")
+             << dim << " of a tensor of " << type.getRank();
   if (getTile().getType().getElementType() != type.getElementType())
     return emitOpError("reads ") << getTile().getType() << " from " << type;
   return success();

@@ -443,14 +443,15 @@ LogicalResult Distributor::lowerStore(StoreOp op, OpBuilder &b) {
   return success();
 }
 
-/// Each thread reads the element of its row.
+/// Each thread reads the element of its row, or the one that all rows have.
 void Distributor::lowerLoadRows(LoadRowsOp op, OpBuilder &b) {
   SmallVector<Value> indices;
   for (Value index : op.getIndices())
     indices.push_back(lane(index));
-  Value row = RowOp::create(b, op.getLoc(), b.getIndexType());
-  Value &ofRow = indices[op.getDim()];
-  ofRow = arith::AddIOp::create(b, op.getLoc(), ofRow, row);
+  for (int64_t dim : op.getTileDims()) {
+    Value row = RowOp::create(b, op.getLoc(), b.getIndexType());
+    indices[dim] = arith::AddIOp::create(b, op.getLoc(), indices[dim], row);
+  }
   setLane(op.getTile(),
           LoadScalarOp::create(b, op.getLoc(),
                                op.getTile().getType().getElementType(),

@@ -222,6 +222,8 @@ def Attn_SdpaBackwardOp : Attn_AttentionOp<"sdpa_backward"> {
     dk[j]    = sum_i ds[i,j] * q[i]
     dv[j]    = sum_i p[i,j] * dout[i]
     dsinks   = - sum_{b,i} exp(sinks[h] - lse[i]) * delta[i]
+    dc[h]    = sum_{b,i,j} p[i,j] * (dp[i,j] - delta[i])
+                      * d score_mod / d c at (i, j)
     ```
 
     where sums over `i` run over all query heads of a key/value head too. A row
@@ -230,8 +232,13 @@ def Attn_SdpaBackwardOp : Attn_AttentionOp<"sdpa_backward"> {
 
     Operands, attributes and regions are those of `attn.sdpa` and must be equal
     to those of the forward op whose gradient this is: `lse` has been computed
-    with them. The derivative of `score_mod` is derived from the region by the
-    lowering; captured values are constants to it. Further:
+    with them. The derivatives of `score_mod` are derived from the region by the
+    lowering. Captured values are constants to it, but for those whose gradient
+    is asked for: `captures(...) wrt [n, ...]` names them by their numbers, from 0,
+    in rising order. Each is a scalar of f32, or has an f32 for each query head,
+    of which `score_mod` reads only that of its own head `h`. Its gradient has
+    the part `dc[h]` of each query head; that of a scalar is their sum.
+    Further:
 
     | operand or result | shape | element type |
     |---|---|---|
@@ -240,12 +247,13 @@ def Attn_SdpaBackwardOp : Attn_AttentionOp<"sdpa_backward"> {
     | `dlse` | as `lse`; gradient of the forward op's LSE result, if that was used | f32 |
     | `dq`, `dk`, `dv` | as q, k, v | f16, bf16, f32 or q's |
     | `dsinks` | as `sinks`; only with `sinks`, on request | f32, bf16, f16 |
+    | `dcaptures` | one for each capture of `wrt`: [Hq] | f32 |
 
     `deterministic` asks for the same bits each time, also where an
     implementation would add partial sums in an order that depends on timing.
 
     Destinations: none on tensors (or one a result), one a gradient on memrefs,
-    in the order dq, dk, dv, dsinks.
+    in the order dq, dk, dv, dsinks, dcaptures.
 
     Example:
 
@@ -271,12 +279,14 @@ def Attn_SdpaBackwardOp : Attn_AttentionOp<"sdpa_backward"> {
     Attn_TensorOrMemRef:$dout,
     Attn_TensorOrMemRef:$fwd_lse,
     Optional<Attn_TensorOrMemRef>:$dlse), sharedOperands, sharedAttributes,
-    (ins UnitAttr:$deterministic));
+    (ins UnitAttr:$deterministic,
+         DefaultValuedOptionalAttr<DenseI64ArrayAttr, "{}">:$wrt));
   let results = (outs
     Optional<AnyRankedTensor>:$dq,
     Optional<AnyRankedTensor>:$dk,
     Optional<AnyRankedTensor>:$dv,
-    Optional<AnyRankedTensor>:$dsinks);
+    Optional<AnyRankedTensor>:$dsinks,
+    Variadic<AnyRankedTensor>:$dcaptures);
 
   let assemblyFormat = [{
     $q `,` $k `,` $v `out` `(` $fwd_out `)` `dout` `(` $dout `)`
@@ -287,17 +297,24 @@ def Attn_SdpaBackwardOp : Attn_AttentionOp<"sdpa_backward"> {
        type($cu_seqlens_q) `,` type($cu_seqlens_k) `)`)?
     (`seqlens_k` `(` $seqlens_k^ `:` type($seqlens_k) `)`)?
     (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
-    (`captures` `(` $captures^ `:` type($captures) `)`)?
+    (`captures` `(` $captures^ `:` type($captures) `)`)? (`wrt` $wrt^)?
     (`outs` `(` $inits^ `:` type($inits) `)`)?
     attr-dict `:` type($q) `,` type($k) `,` type($v) `,` type($fwd_out) `,`
     type($dout) `,` type($fwd_lse)
-    `` custom<OptionalResultTypes>(type($dq), type($dk), type($dv), type($dsinks))
+    `` custom<GradientTypes>(type($dq), type($dk), type($dv), type($dsinks),
+                             type($dcaptures), ref($wrt))
     `` custom<Mods>($score_mod, $mask_mod)
   }];
 
   let extraClassDeclaration = [{
+    /// The number of outputs: results on tensors, else destinations.
+    unsigned getNumOutputs() {
+      return hasMemRefSemantics() ? getInits().size() : (*this)->getNumResults();
+    }
     /// The gradient of the sinks is asked for.
-    bool hasDsinks() { return getDsinks() || getInits().size() == 4; }
+    bool hasDsinks() { return getNumOutputs() == 4 + getWrt().size(); }
+    /// The number of the first output that is a capture's gradient.
+    unsigned getFirstDcapture() { return getNumOutputs() - getWrt().size(); }
   }];
 }
 

@@ -237,8 +237,8 @@ def Tile_PutOp : Tile_Op<"put", [AttrSizedOperandSegments]> {
 def Tile_LoadRowsOp : Tile_Op<"load_rows", [Pure]> {
   let summary = "read one element a row of a tile from global memory";
   let description = [{
-    Element `r` of the result is that at `indices`, with `r` added to index `dim`. **An element out of
-    bounds is 0.** The thread that holds a row reads its element, so that the tensor may begin anywhere
+    Element `r` of the result is that at `indices`, with `r` added to index `dim`; without a `dim`, all rows
+    have the element at `indices`. **An element out of bounds is 0.** The thread that holds a row reads its element, so that the tensor may begin anywhere
     and have any strides, other than what the copy engine reads for a `tile.load`. The result is a row value: what is broadcast over
     the rows of a tile instead must be a `tile.load`.
 
@@ -264,16 +264,19 @@ def Tile_LoadRowsOp : Tile_Op<"load_rows", [Pure]> {
     }
     ```
   }];
-  let arguments = (ins AnyNon0RankedMemRef:$source, Variadic<Index>:$indices, I64Attr:$dim);
+  let arguments = (ins AnyNon0RankedMemRef:$source, Variadic<Index>:$indices, OptionalAttr<I64Attr>:$dim);
   let results = (outs FixedVectorOfRankAndType<[1], [F32, BF16, F16, I32, I64]>:$tile);
   let assemblyFormat = [{
-    $source `[` $indices `]` `dim` $dim attr-dict `:` type($source) `->` type($tile)
+    $source `[` $indices `]` (`dim` $dim^)? attr-dict `:` type($source) `->` type($tile)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The dimension of the memref that the rows span.
+    /// The dimension of the memref that the rows span; none if all rows have
+    /// the same element.
     ::llvm::SmallVector<int64_t> getTileDims() {
-      return {static_cast<int64_t>(getDim())};
+      if (std::optional<uint64_t> dim = getDim())
+        return {static_cast<int64_t>(*dim)};
+      return {};
     }
   }];
 }

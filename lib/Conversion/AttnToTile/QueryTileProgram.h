@@ -1,0 +1,48 @@
+//===- QueryTileProgram.h - programs on tiles of queries ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_CONVERSION_ATTNTOTILE_QUERYTILEPROGRAM_H
+#define FA4_LIB_CONVERSION_ATTNTOTILE_QUERYTILEPROGRAM_H
+
+#include "AttentionProgram.h"
+
+namespace fa4 {
+
+/// A program whose work tiles have queries as rows, and whose loop is over the
+/// blocks of keys that these see.
+class QueryTileProgram : protected AttentionProgram {
+protected:
+  QueryTileProgram(attn::AttentionOpInterface op, tile::KernelOp kernel,
+                   int64_t rows, int64_t keys)
+      : AttentionProgram(op, kernel), rows(rows), keys(keys) {}
+
+  void computePosition(mlir::Value q, mlir::Value k);
+  void computeKeyBlocks();
+  mlir::Value visibleKeys(mlir::Value firstKey);
+
+  const int64_t rows, keys;
+  mlir::Value kvHead;
+  mlir::Value firstRow;
+  mlir::Value numQueries, numKeys;
+  /// The number of key blocks of the loop, and the block that comes first.
+  mlir::Value numBlocks, lastBlock;
+  /// The blocks j < maskedBelow and j >= maskedFrom are masked; null if there
+  /// are none.
+  mlir::Value maskedBelow, maskedFrom;
+  /// Row r of the tile sees the keys from firstSeen + r up to lastSeen + r.
+  /// Null if there is no such bound.
+  mlir::Value firstSeen, lastSeen;
+
+private:
+  mlir::Value blocksBelow(mlir::Value key) { return floorDiv(key, keys); }
+  mlir::Value blocksUpTo(mlir::Value key) { return ceilDiv(key, keys); }
+};
+
+} // namespace fa4
+
+#endif // FA4_LIB_CONVERSION_ATTNTOTILE_QUERYTILEPROGRAM_H
