@@ -40,9 +40,9 @@ void RoleLowering::finishTensorLoads() {
 }
 
 void RoleLowering::finishTensorStores() {
-  if (storesPending)
+  if (!pendingStores.empty())
     NVVM::Tcgen05WaitOp::create(builder, loc, NVVM::Tcgen05WaitKind::STORE);
-  storesPending = false;
+  pendingStores.clear();
 }
 
 /// Returns the row that the thread holds, as an i32.
@@ -158,6 +158,13 @@ LogicalResult RoleLowering::writeTensorMemory(WriteOp op,
       buffer.stages);
   int64_t words = bytesOf(value.getType()) / 4;
   int64_t first = column * buffer.elementBytes / 4, done = 0;
+  // Nothing orders two stores but a wait between them (PTX ISA, "tcgen05 memory
+  // consistency model": only tcgen05.wait makes a store's result visible).
+  if (llvm::any_of(pendingStores, [&](const ColumnRange &range) {
+        return range.channel == op.getChannel() &&
+               range.begin < first + words && first < range.end;
+      }))
+    finishTensorStores();
   Value all =
       LLVM::BitcastOp::create(builder, loc, wordsType(builder, words), value);
   SmallVector<int64_t> parts = splitWords(words);
@@ -175,7 +182,7 @@ LogicalResult RoleLowering::writeTensorMemory(WriteOp op,
                               /*offset=*/Value());
     done += part;
   }
-  storesPending = true;
+  pendingStores.push_back({op.getChannel(), first, first + words});
   return success();
 }
 

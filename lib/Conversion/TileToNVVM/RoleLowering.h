@@ -218,10 +218,17 @@ private:
   mlir::Location loc;
   mlir::IRMapping mapping;
   llvm::DenseMap<mlir::Value, Handle> handles;
-  /// True if lanes have started accesses to tensor memory for which they have
+  /// True if lanes have started loads from tensor memory for which they have
   /// not waited yet.
-  bool loadsPending = false, storesPending = false;
+  bool loadsPending = false;
   llvm::DenseSet<mlir::Value> pendingValues;
+  /// Columns of tensor memory, in 32-bit words of a stage of the channel.
+  struct ColumnRange {
+    mlir::Value channel;
+    int64_t begin, end;
+  };
+  /// What lanes have stored since they last waited for stores.
+  llvm::SmallVector<ColumnRange> pendingStores;
   bool stores = false;
   llvm::DenseMap<mlir::Value, Turn> turns;
 };

@@ -308,9 +308,9 @@ def _compare(name, found, meant, written, moved):
     a, b = found.astype(np.float64), meant.astype(np.float64)
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     finite = np.isfinite(a) & np.isfinite(b)
-    # On the edge of overflow, either.
+    # On the edge of overflow, either; and where the file asks whether a sum is just 1, the last bit decides.
     edge = ~same & ~finite
-    if edge.mean() > 0.001:
+    if edge.mean() > 0.001 and edge.sum() > 2 * (np.isfinite(moved()[name]) != np.isfinite(b)).sum():
         raise WrongError(f"numbers: {name}: {edge.sum()} of {edge.size} are infinite or NaN in one of both")
     if not finite.any():
         return

@@ -127,6 +127,43 @@ tile.kernel @lanes(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
 
 // -----
 
+// Columns that are written again are written in the order of the operations: the lanes wait
+// for the first store before they begin the second. Stores to other columns need no wait.
+//
+// CHECK-LABEL: llvm.func @written_twice(
+// CHECK: nvvm.tcgen05.st {{.*}} : vector<16xi32>
+// CHECK-NOT: nvvm.tcgen05.wait
+// CHECK: nvvm.tcgen05.st {{.*}} : vector<16xi32>
+// CHECK: nvvm.tcgen05.wait <store>
+// CHECK: nvvm.tcgen05.st {{.*}} : vector<16xi32>
+// CHECK: nvvm.tcgen05.wait <store>
+// CHECK: nvvm.mbarrier.arrive
+tile.kernel @written_twice(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 32 : i64} {
+  %c = tile.channel "c" tmem stages(1) offset(0) full(0) arrivals(128) empty(1) arrivals(128) : <vector<128x32xf32>>
+  tile.role @writer kind(vector) first_warp(0) {
+    %v = arith.constant dense<1.0> : vector<16xf32>
+    %w = arith.constant dense<2.0> : vector<16xf32>
+    tile.acquire %c : <vector<128x32xf32>>
+    tile.write %v, %c : vector<16xf32>, <vector<128x32xf32>>
+    tile.write %v, %c[16] : vector<16xf32>, <vector<128x32xf32>>
+    tile.write %w, %c : vector<16xf32>, <vector<128x32xf32>>
+    tile.commit %c : <vector<128x32xf32>>
+  }
+  tile.role @reader kind(vector) first_warp(4) {
+    %i = tile.work_tile : index
+    %c128 = arith.constant 128 : index
+    %row = arith.muli %i, %c128 : index
+    tile.wait %c : <vector<128x32xf32>>
+    %v = tile.read %c : <vector<128x32xf32>> -> vector<32xf32>
+    %e = vector.extract %v[3] : f32 from vector<32xf32>
+    tile.release %c : <vector<128x32xf32>>
+    tile.put %e, %y[%row] dim 0 : f32, memref<?xf32>
+  }
+}
+
+// -----
+
 // An element at the poison position is poison. (Upstream's folder makes another operation of
 // it, for which the conversion aborted.)
 //
