@@ -78,7 +78,8 @@ public:
         b, loc, name, builder.getFunctionType(types, {}),
         builder.getArrayAttr(attributes), /*res_attrs=*/ArrayAttr(), chip,
         builder.getArrayAttr(grid), /*schedule=*/tile::ScheduleAttr(),
-        /*order=*/tile::OrderAttr(), /*smem_bytes=*/IntegerAttr(),
+        /*order=*/tile::OrderAttr(), /*cluster=*/tile::ClusterAttr(),
+        /*smem_bytes=*/IntegerAttr(),
         /*tmem_columns=*/IntegerAttr());
     Block &body = kernel.getBody().emplaceBlock();
     for (Type type : types)

@@ -21,12 +21,41 @@ Value RoleLowering::barrier(int64_t first, Value stage) {
   return elementPointer(layout.barriers + 8 * first, 8, stage);
 }
 
-void RoleLowering::spin(Value barrier, Value parity) {
+Value RoleLowering::barrierOfLeader(Value barrier) {
+  auto clusterPointer = LLVM::LLVMPointerType::get(
+      builder.getContext(), unsigned(NVVM::NVVMMemorySpace::SharedCluster));
+  return NVVM::MapaOp::create(builder, loc, clusterPointer, barrier,
+                              constant(0));
+}
+
+void RoleLowering::arrive(Value barrier, ArrivalReach reach) {
+  if (reach == ArrivalReach::Own) {
+    NVVM::MBarrierArriveOp::create(builder, loc, Type(), barrier, Value());
+    return;
+  }
+  assert(reach == ArrivalReach::Leader && "threads arrive at one barrier");
+  NVVM::MBarrierArriveOp::create(builder, loc, Type(), barrierOfLeader(barrier),
+                                 Value(), NVVM::MemScopeKind::CLUSTER);
+}
+
+void RoleLowering::arriveAfterMmas(Value barrier, ArrivalReach reach) {
+  Value mask;
+  if (reach == ArrivalReach::All)
+    mask = arith::ConstantIntOp::create(builder, loc, builder.getI16Type(),
+                                        (1 << layout.clusterSize) - 1);
+  NVVM::Tcgen05CommitOp::create(builder, loc, barrier, mask, layout.getGroup());
+}
+
+/// What threads of another CTA have done before they arrived is seen by a wait
+/// that acquires from the cluster. Hardware's arrivals need no such wait.
+void RoleLowering::spin(Value barrier, Value parity, ArrivalReach reach) {
+  auto scope = reach == ArrivalReach::Leader ? NVVM::MemScopeKind::CLUSTER
+                                             : NVVM::MemScopeKind::CTA;
   scf::WhileOp::create(
       builder, loc, TypeRange(), ValueRange(),
       [&](OpBuilder &builder, Location loc, ValueRange) {
         Value done = NVVM::MBarrierTryWaitOp::create(
-            builder, loc, builder.getI1Type(), barrier, parity, Value());
+            builder, loc, builder.getI1Type(), barrier, parity, Value(), scope);
         Value again = arith::XOrIOp::create(
             builder, loc, done,
             arith::ConstantIntOp::create(builder, loc, builder.getI1Type(), 1));
@@ -47,9 +76,9 @@ LogicalResult RoleLowering::lowerAcquire(AcquireOp op) {
   // All stages of a new ring are free, so the wait for the round before the
   // first one passes. A ring that starts with values has to be drained first.
   bool startsFree = channel.getInitial().value_or(0) == 0;
-  spin(
-      barrier(*buffer.empty, stage),
-      RingPositions::parity(builder, loc, position, buffer.stages, startsFree));
+  spin(barrier(*buffer.empty, stage),
+       RingPositions::parity(builder, loc, position, buffer.stages, startsFree),
+       buffer.ranks.empty);
   if (buffer.tensorMemory)
     NVVM::Tcgen05FenceOp::create(builder, loc,
                                  NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
@@ -109,9 +138,9 @@ LogicalResult RoleLowering::lowerWait(WaitOp op) {
   Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
   // If a ring starts with values, its first round has no commits.
   bool startsFull = channel.getInitial().value_or(0) != 0;
-  spin(
-      barrier(buffer.full, stage),
-      RingPositions::parity(builder, loc, position, buffer.stages, startsFull));
+  spin(barrier(buffer.full, stage),
+       RingPositions::parity(builder, loc, position, buffer.stages, startsFull),
+       buffer.ranks.full);
   if (buffer.ordersTensorMemory)
     NVVM::Tcgen05FenceOp::create(builder, loc,
                                  NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
@@ -126,14 +155,15 @@ LogicalResult RoleLowering::lowerWait(WaitOp op) {
 
 /// Builds the arrival of all threads of the role, behind fences that make their
 /// accesses to the stage visible.
-void RoleLowering::arriveFromLanes(const Buffer &buffer, Value barrier) {
+void RoleLowering::arriveFromLanes(const Buffer &buffer, Value barrier,
+                                   ArrivalReach reach) {
   if (buffer.ordersTensorMemory) {
     finishTensorLoads();
     finishTensorStores();
     NVVM::Tcgen05FenceOp::create(builder, loc,
                                  NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
   }
-  NVVM::MBarrierArriveOp::create(builder, loc, Type(), barrier, Value());
+  arrive(barrier, reach);
 }
 
 LogicalResult RoleLowering::lowerCommit(CommitOp op) {
@@ -154,7 +184,7 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
   if (isScalar)
     writeScalar(buffer, stage, mapping.lookupOrDefault(op.getValue()));
   if (isScalar || !op.getValue()) {
-    arriveFromLanes(buffer, full);
+    arriveFromLanes(buffer, full, buffer.ranks.full);
     return success();
   }
   if (auto load = op.getValue().getDefiningOp<LoadOp>()) {
@@ -176,7 +206,7 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
     return op.emitOpError(
         "commits a tile that lies in another channel's buffer; only the result "
         "of a tile.load or tile.mma of this role can be committed");
-  NVVM::Tcgen05CommitOp::create(builder, loc, full, Value());
+  arriveAfterMmas(full, buffer.ranks.full);
   return success();
 }
 
@@ -190,14 +220,17 @@ LogicalResult RoleLowering::lowerRelease(ReleaseOp op) {
   positions.advance(channel, RingUse::Release);
   Value empty = barrier(*buffer.empty, stage);
   if (!role.issues()) {
-    arriveFromLanes(buffer, empty);
+    arriveFromLanes(buffer, empty, buffer.ranks.empty);
     return success();
   }
   if (feeds<StoreOp, ReduceAddOp>(role, channel))
     waitForStores(/*read=*/true, storeGroups.mayBePending(op));
   if (feeds<MmaOp>(role, channel))
-    NVVM::Tcgen05CommitOp::create(builder, loc, empty, Value());
+    arriveAfterMmas(empty, buffer.ranks.empty);
+  else if (buffer.ranks.empty == ArrivalReach::All)
+    return op.emitOpError("frees stages of all CTAs of a cluster, but no MMA "
+                          "of the role reads the channel");
   else
-    NVVM::MBarrierArriveOp::create(builder, loc, Type(), empty, Value());
+    arrive(empty, buffer.ranks.empty);
   return success();
 }

@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace fa4::tile;
 
 static LogicalResult describeTile(Buffer &buffer) {
-  VectorType type = buffer.getChannel().getTileType();
+  VectorType type = buffer.getChannel().getStageType();
   if (!type) {
     bool isReply = isResponse(buffer.getChannel().getValueType());
     buffer.elementBytes = isReply ? kResponseBytes : kSmemScalarBytes;
@@ -158,6 +158,18 @@ void KernelLayout::findHandOvers(KernelOp kernel) {
   }
 }
 
+LogicalResult KernelLayout::findRanks(KernelOp kernel) {
+  if (clusterSize == 1)
+    return success();
+  for (auto &[channel, uses] : collectChannelUses(kernel)) {
+    FailureOr<ChannelRanks> ranks = findChannelRanks(uses);
+    if (failed(ranks))
+      return failure();
+    buffers.find(channel)->second.ranks = *ranks;
+  }
+  return success();
+}
+
 static LogicalResult checkSides(KernelOp kernel) {
   for (auto &[channel, uses] : collectChannelUses(kernel)) {
     ChannelOp op = channel;
@@ -240,6 +252,7 @@ FailureOr<KernelLayout> KernelLayout::compute(KernelOp kernel) {
   const TargetDescription &target = kernel.getTarget();
   KernelLayout layout(target);
   layout.tensorColumns = kernel.getTmemColumns().value_or(0);
+  layout.clusterSize = kernel.getClusterSize();
   // The numbers of columns that tcgen05.alloc accepts (PTX ISA).
   if (layout.tensorColumns &&
       (!llvm::isPowerOf2_64(layout.tensorColumns) ||
@@ -250,7 +263,7 @@ FailureOr<KernelLayout> KernelLayout::compute(KernelOp kernel) {
            << target.tmemAllocationColumns << " to " << target.tmemColumns
            << ", not " << layout.tensorColumns;
   if (failed(layout.placeChannels(kernel)) || failed(checkSides(kernel)) ||
-      failed(layout.groupWarps(kernel)))
+      failed(layout.findRanks(kernel)) || failed(layout.groupWarps(kernel)))
     return failure();
   return layout;
 }

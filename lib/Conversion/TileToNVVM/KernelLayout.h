@@ -9,7 +9,8 @@
 #ifndef FA4_LIB_CONVERSION_TILETONVVM_KERNELLAYOUT_H
 #define FA4_LIB_CONVERSION_TILETONVVM_KERNELLAYOUT_H
 
-#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Dialect/Tile/Analysis/ChannelRanks.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace fa4::tile {
@@ -33,6 +34,7 @@ struct Buffer {
   int64_t offset = 0;
   /// The distance between stages in bytes or columns.
   int64_t stageSize = 0;
+  /// What a stage of one CTA holds.
   int64_t rows = 0, columns = 1;
   int64_t elementBytes = 0;
   /// The bytes of a row in a box; 0 if the tile is packed.
@@ -43,6 +45,8 @@ struct Buffer {
   std::optional<int64_t> empty;
   /// The arrivals that complete a phase.
   int64_t fullArrivals = 0, emptyArrivals = 0;
+  /// The CTAs of the cluster at whose barriers commits and releases arrive.
+  ChannelRanks ranks;
   /// True if a value of the channel says to the role that waits for it that
   /// lanes have accessed tensor memory: the channel itself is there, or its
   /// commits hand on columns that several channels use in turn.
@@ -93,12 +97,20 @@ public:
   int64_t barriers = 0, tensorMemorySlot = 0, sharedBytes = 0;
   int64_t barrierCount = 0;
   int64_t tensorColumns = 0;
+  /// The CTAs of a cluster, and who executes an operation of tensor memory:
+  /// each CTA for itself or a pair (PTX ISA, .cta_group).
+  int64_t clusterSize = 1;
+  mlir::NVVM::CTAGroupKind getGroup() const {
+    return clusterSize == 1 ? mlir::NVVM::CTAGroupKind::CTA_1
+                            : mlir::NVVM::CTAGroupKind::CTA_2;
+  }
 
 private:
   explicit KernelLayout(const TargetDescription &target) : target(target) {}
   mlir::LogicalResult placeChannels(KernelOp kernel);
   mlir::LogicalResult placeBarriers(ChannelOp channel, Buffer &buffer);
   void findHandOvers(KernelOp kernel);
+  mlir::LogicalResult findRanks(KernelOp kernel);
   mlir::LogicalResult groupWarps(KernelOp kernel);
 };
 

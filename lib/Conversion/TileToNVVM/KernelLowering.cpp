@@ -101,8 +101,21 @@ void KernelLowering::allocateTensorMemory() {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(onWarp(kTensorMemoryWarp).thenBlock());
   NVVM::Tcgen05AllocOp::create(builder, loc, shared(layout.tensorMemorySlot),
-                               constant(layout.tensorColumns));
-  NVVM::Tcgen05RelinquishAllocPermitOp::create(builder, loc);
+                               constant(layout.tensorColumns),
+                               layout.getGroup());
+  NVVM::Tcgen05RelinquishAllocPermitOp::create(builder, loc, layout.getGroup());
+}
+
+/// A barrier of all threads of the cluster, or of the CTA where it has none.
+/// Before the roles begin, the barriers of all CTAs are initialised; behind
+/// them, no CTA ends while another one accesses its memory.
+void KernelLowering::syncThreads() {
+  if (layout.clusterSize == 1) {
+    NVVM::BarrierOp::create(builder, loc);
+    return;
+  }
+  NVVM::ClusterArriveOp::create(builder, loc, builder.getUnitAttr());
+  NVVM::ClusterWaitOp::create(builder, loc, builder.getUnitAttr());
 }
 
 /// What is in front of this needs nothing of earlier launches: parameters,
@@ -132,7 +145,7 @@ void KernelLowering::setUp() {
                                  NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
   }
   awaitEarlierLaunches();
-  NVVM::BarrierOp::create(builder, loc);
+  syncThreads();
   if (!layout.tensorColumns)
     return;
   NVVM::Tcgen05FenceOp::create(builder, loc,
@@ -149,7 +162,7 @@ void KernelLowering::tearDown(bool hasTensorMemoryWarp) {
     return;
   NVVM::Tcgen05FenceOp::create(builder, loc,
                                NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
-  NVVM::BarrierOp::create(builder, loc);
+  syncThreads();
   if (!hasTensorMemoryWarp)
     return;
   OpBuilder::InsertionGuard guard(builder);
@@ -169,8 +182,8 @@ void KernelLowering::tearDown(bool hasTensorMemoryWarp) {
   Value address = LLVM::IntToPtrOp::create(
       builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), 6),
       number);
-  NVVM::Tcgen05DeallocOp::create(builder, loc, address,
-                                 constant(layout.tensorColumns));
+  NVVM::Tcgen05DeallocOp::create(
+      builder, loc, address, constant(layout.tensorColumns), layout.getGroup());
 }
 
 //===----------------------------------------------------------------------===//
@@ -181,7 +194,16 @@ LogicalResult KernelLowering::lowerRole(RoleOp role) {
   auto body = [&] {
     return RoleLowering(builder, role, layout, signature, values).lower();
   };
-  return role.issues() ? inOneThread(body) : body();
+  if (!role.getLeader())
+    return role.issues() ? inOneThread(body) : body();
+  Value isLeader = arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::eq,
+      readRegister(builder, loc, kRankRegister), constant(0));
+  auto branch =
+      scf::IfOp::create(builder, loc, isLeader, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  return inOneThread(body);
 }
 
 /// Branches to the role of the warp. The warp belongs to this warpgroup, but it

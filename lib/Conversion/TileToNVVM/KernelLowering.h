@@ -34,6 +34,7 @@ private:
   void awaitEarlierLaunches();
   void initBarriers();
   void allocateTensorMemory();
+  void syncThreads();
   void tearDown(bool hasTensorMemoryWarp);
   mlir::LogicalResult dispatchGroup(size_t group);
   mlir::LogicalResult dispatchRole(llvm::ArrayRef<RoleOp> roles);

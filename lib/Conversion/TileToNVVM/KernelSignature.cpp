@@ -138,7 +138,7 @@ copiedTile(Operation *op) {
   using Result = std::tuple<Value, VectorType, SmallVector<int64_t>>;
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([](LoadOp op) {
-        return Result(op.getSource(), op.getTile().getType(), op.getTileDims());
+        return Result(op.getSource(), op.getPartType(), op.getTileDims());
       })
       .Case<StoreOp, ReduceAddOp>([](auto op) {
         return Result(op.getDest(), op.getTile().getType(), op.getTileDims());
@@ -466,14 +466,37 @@ static std::string tilesExpression(KernelOp kernel) {
   return isNumber ? std::to_string(number) : product;
 }
 
+/// The number of CTAs along an axis along which work tiles are those of
+/// clusters, the last of which may have CTAs without one.
+static std::string clusterExpression(ExtentAttr extent, int64_t size) {
+  std::string clusters = gridExpression(ExtentAttr::get(
+      extent.getContext(), extent.getSize(), extent.getTile() * size));
+  if (auto number = getStaticSize(clusters))
+    return std::to_string(*number * size);
+  return llvm::formatv("{0} * {1}", size, clusters);
+}
+
 static SmallVector<std::string> gridExpressions(KernelOp kernel) {
-  if (kernel.getScheduleOrGrid() == Schedule::Grid)
-    return llvm::map_to_vector(kernel.getGrid().getAsRange<ExtentAttr>(),
-                               gridExpression);
+  if (kernel.getScheduleOrGrid() == Schedule::Grid) {
+    SmallVector<std::string> grid = llvm::map_to_vector(
+        kernel.getGrid().getAsRange<ExtentAttr>(), gridExpression);
+    if (ClusterAttr cluster = kernel.getClusterAttr())
+      grid[cluster.getAxis()] = clusterExpression(
+          cast<ExtentAttr>(kernel.getGrid()[cluster.getAxis()]),
+          cluster.getSize());
+    return grid;
+  }
   std::string tiles = tilesExpression(kernel);
   if (kernel.getScheduleOrGrid() == Schedule::Static)
     tiles = ("min(" + kSmCount + ", " + tiles + ")").str();
   return {tiles};
+}
+
+/// The CTAs of a cluster along the axes of the launch.
+static SmallVector<int64_t> clusterShape(ClusterAttr cluster) {
+  SmallVector<int64_t> shape(3, 1);
+  shape[cluster.getAxis()] = cluster.getSize();
+  return shape;
 }
 
 LogicalResult KernelSignature::addGridConditions() {
@@ -492,10 +515,11 @@ LogicalResult KernelSignature::addGridConditions() {
     // What addSizeConditions asks for is enough along x.
     if (kMaxGrid[axis] >= kMaxSize)
       continue;
+    std::string ctas = gridExpressions(getKernel())[axis];
     std::string what =
-        llvm::formatv("{0}, the number of CTAs along {1} of the grid,",
-                      gridExpression(extent), StringRef("xyz").substr(axis, 1));
-    if (failed(requireRange(what, gridExpression(extent), 1, kMaxGrid[axis])))
+        llvm::formatv("{0}, the number of CTAs along {1} of the grid,", ctas,
+                      StringRef("xyz").substr(axis, 1));
+    if (failed(requireRange(what, ctas, 1, kMaxGrid[axis])))
       return failure();
   }
   return success();
@@ -703,6 +727,9 @@ DictionaryAttr KernelSignature::buildManifest() const {
        builder.getNamedAttr("params", builder.getArrayAttr(params)),
        builder.getNamedAttr(kArguments, stringArray(builder, arguments)),
        builder.getNamedAttr("resources", resources)});
+  if (ClusterAttr cluster = getKernel().getClusterAttr())
+    manifest.push_back(builder.getNamedAttr(
+        "cluster", builder.getI64ArrayAttr(clusterShape(cluster))));
   const TargetDescription *target = lookupTarget(getKernel().getChip());
   if (target && getKernel().getScheduleOrGrid() == Schedule::Static)
     manifest.push_back(builder.getNamedAttr(
@@ -739,6 +766,11 @@ LLVM::LLVMFuncOp KernelSignature::createFunction(OpBuilder &builder) const {
                         {static_cast<int32_t>(layout.threads), 1, 1}));
   function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                     builder.getI32IntegerAttr(1));
+  if (ClusterAttr cluster = getKernel().getClusterAttr())
+    function->setAttr(
+        NVVM::NVVMDialect::getClusterDimAttrName(),
+        builder.getDenseI32ArrayAttr(llvm::map_to_vector(
+            clusterShape(cluster), [](int64_t n) { return int32_t(n); })));
   function->setAttr(kManifestAttr, buildManifest());
   return function;
 }

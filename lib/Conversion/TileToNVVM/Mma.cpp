@@ -55,6 +55,26 @@ Value RoleLowering::tensorAddress(const Buffer &buffer, Value stage,
   return add(address, buffer.offset + column);
 }
 
+/// Checks that of a pair's MMA each CTA has its own A, and half of B.
+LogicalResult RoleLowering::checkParts(MmaOp op, Value value,
+                                       const MatrixOperand &operand) {
+  if (layout.clusterSize == 1)
+    return success();
+  ChannelOp channel = operand.handle.channel;
+  if (value != op.getB())
+    return channel.getSplit()
+               ? op.emitOpError("has an A of which each CTA of the pair has "
+                                "only a part")
+               : success();
+  uint64_t dim = op.getTransposeB() ? 0 : 1;
+  if (channel.getSplit() != dim ||
+      channel.getTileType().getDimSize(dim) != op.getN())
+    return op.emitOpError("needs a B of which each CTA of the pair has half of "
+                          "the ")
+           << (dim == 0 ? "rows" : "columns") << " (split(" << dim << "))";
+  return success();
+}
+
 /// PTX ISA, tcgen05, shared memory descriptor. Only the low word depends on the
 /// address: 16-byte units in bits 0-13, and a sum that stays below 2^14.
 LogicalResult RoleLowering::describeOperand(MmaOp op, Value value, bool majorK,
@@ -67,6 +87,8 @@ LogicalResult RoleLowering::describeOperand(MmaOp op, Value value, bool majorK,
   operand.buffer = &layout.buffer(operand.handle.channel);
   operand.majorK = majorK;
   const Buffer &buffer = *operand.buffer;
+  if (failed(checkParts(op, value, operand)))
+    return failure();
   if (buffer.elementBytes != 2)
     return op.emitOpError(
         "has an operand with other elements than bf16 and f16");
@@ -148,16 +170,21 @@ LogicalResult RoleLowering::checkAccumulator(MmaOp op, ChannelOp destination,
 
 /// Returns the instruction descriptor for .kind::f16 with f32 results (PTX ISA,
 /// tcgen05).
-static int64_t instructionDescriptor(MmaOp op) {
+static int64_t instructionDescriptor(MmaOp op, int64_t ctas) {
   int64_t format = op.getA().getType().getElementType().isBF16();
   return int64_t(1) << 4 | format << 7 | format << 10 |
          int64_t(op.getTransposeA()) << 15 |
          int64_t(!op.getTransposeB()) << 16 | op.getN() / 8 << 17 |
-         op.getM() / 16 << 24;
+         ctas * op.getM() / 16 << 24;
 }
 
-static LogicalResult checkShape(MmaOp op) {
+static LogicalResult checkShape(MmaOp op, int64_t ctas) {
   int64_t m = op.getM(), n = op.getN(), k = op.getK();
+  if (ctas == 2 && (m != 128 || n % 32 != 0))
+    return op.emitOpError("has M = ")
+           << m << " in each CTA of a pair and N = " << n
+           << "; tcgen05.mma of a pair has 128 rows in each, and multiples of "
+              "32 columns";
   if (m != 128 && m != 64)
     return op.emitOpError("has M = ")
            << m << "; tcgen05.mma has 64 and 128 rows";
@@ -186,7 +213,7 @@ LogicalResult RoleLowering::lowerMma(MmaOp op) {
                           "(tmem) with f32 elements");
   MatrixOperand a, b;
   Value enable;
-  if (failed(checkShape(op)) ||
+  if (failed(checkShape(op, layout.clusterSize)) ||
       failed(describeOperand(op, op.getA(), !op.getTransposeA(), a)) ||
       failed(describeOperand(op, op.getB(), op.getTransposeB(), b)) ||
       failed(checkAccumulator(op, destination, enable)))
@@ -207,14 +234,14 @@ LogicalResult RoleLowering::lowerMma(MmaOp op) {
   };
   Value result = LLVM::IntToPtrOp::create(builder, loc, tensorPointer,
                                           tensorAddress(buffer, stage, 0));
-  Value descriptor = constant(instructionDescriptor(op));
+  Value descriptor = constant(instructionDescriptor(op, layout.clusterSize));
   Type i1 = builder.getI1Type();
   for (int64_t step = 0; step < op.getK() / kStep; ++step) {
     bool first = step == 0;
     if (!enable || !first)
       enable = arith::ConstantIntOp::create(builder, loc, i1, !first);
     NVVM::Tcgen05MMAOp::create(
-        builder, loc, NVVM::Tcgen05MMAKind::F16, NVVM::CTAGroupKind::CTA_1,
+        builder, loc, NVVM::Tcgen05MMAKind::F16, layout.getGroup(),
         NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false, result,
         at(a, step), at(b, step), descriptor, enable,
         /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());

@@ -457,6 +457,10 @@ LogicalResult RoleLowering::lowerBlock(Block &block) {
 
 LogicalResult RoleLowering::lower() {
   auto kernel = cast<KernelOp>(role->getParentOp());
+  bool loads = role.walk([](LoadOp) { return WalkResult::interrupt(); })
+                   .wasInterrupted();
+  if (kernel.getCluster() && loads)
+    rank = readRegister(builder, loc, kRankRegister);
   for (BlockArgument arg : kernel.getBody().getArguments()) {
     if (isa<MemRefType>(arg.getType()))
       continue;

@@ -41,6 +41,10 @@ inline constexpr llvm::StringLiteral kLoopAnnotation = "llvm.loop_annotation";
 mlir::Value readRegister(mlir::OpBuilder &builder, mlir::Location loc,
                          llvm::StringRef name);
 
+/// The number of the CTA in its cluster; that of the leader is 0 (PTX ISA,
+/// %cluster_ctarank).
+inline constexpr llvm::StringLiteral kRankRegister = "cluster_ctarank";
+
 /// Copies `word`, an i32, at this place. What is computed from the copy stays
 /// behind it: in front of a loop, it would occupy registers through all of it.
 mlir::Value pin(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value word);
@@ -118,13 +122,25 @@ private:
   mlir::Value readScalar(const Buffer &buffer, mlir::Value stage,
                          mlir::Type type);
   void writeScalar(const Buffer &buffer, mlir::Value stage, mlir::Value value);
-  void arriveFromLanes(const Buffer &buffer, mlir::Value barrier);
-  void spin(mlir::Value barrier, mlir::Value parity);
+  void arriveFromLanes(const Buffer &buffer, mlir::Value barrier,
+                       ArrivalReach reach);
+  void spin(mlir::Value barrier, mlir::Value parity, ArrivalReach reach);
+  /// Builds the arrival of a thread at the barrier that is at the place of
+  /// `barrier` in the CTA's memory.
+  void arrive(mlir::Value barrier, ArrivalReach reach);
+  /// Builds the arrival at the end of all MMAs that the thread has issued.
+  void arriveAfterMmas(mlir::Value barrier, ArrivalReach reach);
+  /// Returns the leader's barrier at the place of `barrier`.
+  mlir::Value barrierOfLeader(mlir::Value barrier);
   mlir::Value barrier(int64_t first, mlir::Value stage);
 
   // TensorCopies.cpp: TMA.
   mlir::LogicalResult loadTile(LoadOp op, const Buffer &buffer,
                                mlir::Value stage, mlir::Value barrier);
+  /// Builds the expectation of the bytes of all loads that complete `barrier`.
+  void expectLoads(const Buffer &buffer, mlir::Value barrier, int64_t bytes);
+  /// Returns the first row or column of the CTA's part of a tile.
+  mlir::Value firstOfPart(LoadOp op);
   mlir::LogicalResult lowerStore(mlir::Operation *op, mlir::Value tile,
                                  mlir::ValueRange indices);
   llvm::SmallVector<mlir::Value>
@@ -154,6 +170,8 @@ private:
   // Mma.cpp
   struct MatrixOperand;
   mlir::LogicalResult lowerMma(MmaOp op);
+  mlir::LogicalResult checkParts(MmaOp op, mlir::Value value,
+                                 const MatrixOperand &operand);
   mlir::LogicalResult describeOperand(MmaOp op, mlir::Value value, bool majorK,
                                       MatrixOperand &operand);
   mlir::LogicalResult checkAccumulator(MmaOp op, ChannelOp destination,
@@ -230,6 +248,8 @@ private:
   /// What lanes have stored since they last waited for stores.
   llvm::SmallVector<ColumnRange> pendingStores;
   bool stores = false;
+  /// The number of the CTA in its cluster, in a role that loads.
+  mlir::Value rank;
   llvm::DenseMap<mlir::Value, Turn> turns;
 };
 

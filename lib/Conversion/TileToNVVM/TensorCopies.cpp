@@ -38,9 +38,14 @@ std::pair<Value, Value> RoleLowering::boundedRow(const TensorMap &map,
 SmallVector<Value> RoleLowering::coordinates(Operation *op, ValueRange indices,
                                              int64_t box) {
   const TensorMap &map = signature.tensorMap(op);
+  auto load = dyn_cast<LoadOp>(op);
+  int64_t splitDim =
+      load && load.getSplit() ? load.getTileDims()[*load.getSplit()] : -1;
   SmallVector<Value> result;
   for (auto [number, dim] : llvm::enumerate(map.dims)) {
     Value index = toI32(mapping.lookupOrDefault(indices[dim]));
+    if (dim == splitDim)
+      index = arith::AddIOp::create(builder, loc, index, firstOfPart(load));
     result.push_back(number == 0 ? add(index, box * map.box.front()) : index);
   }
   if (map.second != -1) {
@@ -51,6 +56,24 @@ SmallVector<Value> RoleLowering::coordinates(Operation *op, ValueRange indices,
   return result;
 }
 
+void RoleLowering::expectLoads(const Buffer &buffer, Value barrier,
+                               int64_t bytes) {
+  if (buffer.ranks.full == ArrivalReach::Own)
+    return expectBytes(barrier, bytes);
+  Value isLeader = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                         rank, constant(0));
+  auto branch =
+      scf::IfOp::create(builder, loc, isLeader, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  expectBytes(barrier, bytes);
+}
+
+Value RoleLowering::firstOfPart(LoadOp op) {
+  int64_t size = op.getPartType().getDimSize(*op.getSplit());
+  return arith::MulIOp::create(builder, loc, rank, constant(size));
+}
+
 /// Issues one instruction for each box. The barrier completes with the last
 /// byte of all boxes.
 LogicalResult RoleLowering::loadTile(LoadOp op, const Buffer &buffer,
@@ -59,15 +82,37 @@ LogicalResult RoleLowering::loadTile(LoadOp op, const Buffer &buffer,
   if (!bytes)
     return buffer.getChannel().emitOpError(
         "has no 'bytes' that loads put into a stage (run tile-allocate first)");
-  expectBytes(barrier, *bytes);
+  expectLoads(buffer, barrier, *bytes);
+  // Bytes that arrive in one CTA count at the barrier of another one only if
+  // the copy is one of the pair (PTX ISA, cp.async.bulk.tensor, .cta_group::2).
+  bool isOfPair = buffer.ranks.full == ArrivalReach::Leader;
+  auto clusterPointer = LLVM::LLVMPointerType::get(
+      builder.getContext(), unsigned(NVVM::NVVMMemorySpace::SharedCluster));
+  // An address of the CTA is one of the cluster, too (PTX ISA, "Shared State
+  // Space"), and the operation takes a barrier of the cluster as one of the
+  // CTA.
+  auto cast = [&](Type type, Value pointer) -> Value {
+    return LLVM::IntToPtrOp::create(
+        builder, loc, type,
+        LLVM::PtrToIntOp::create(builder, loc, builder.getI32Type(), pointer)
+            .getResult());
+  };
+  if (isOfPair)
+    barrier = cast(barrier.getType(), barrierOfLeader(barrier));
+  auto group = isOfPair ? NVVM::CTAGroupKindAttr::get(builder.getContext(),
+                                                      layout.getGroup())
+                        : NVVM::CTAGroupKindAttr();
   Value map = argument(signature.mapParameter(op));
-  for (int64_t box = 0; box < buffer.boxes(); ++box)
+  for (int64_t box = 0; box < buffer.boxes(); ++box) {
+    Value to = stagePointer(buffer, stage, box * buffer.boxBytes());
+    if (isOfPair)
+      to = cast(clusterPointer, to);
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        builder, loc, stagePointer(buffer, stage, box * buffer.boxBytes()), map,
-        coordinates(op, op.getIndices(), box), barrier,
+        builder, loc, to, map, coordinates(op, op.getIndices(), box), barrier,
         /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(),
-        /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE, /*isCTAOnly=*/true,
-        /*group=*/nullptr, /*predicate=*/Value());
+        /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
+        /*isCTAOnly=*/!isOfPair, group, /*predicate=*/Value());
+  }
   return success();
 }
 

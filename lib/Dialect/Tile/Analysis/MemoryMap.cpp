@@ -29,7 +29,7 @@ int64_t fa4::tile::getSmemAlignment(ChannelOp channel) {
 }
 
 int64_t fa4::tile::getSmemBytes(ChannelOp channel) {
-  VectorType type = channel.getTileType();
+  VectorType type = channel.getStageType();
   int64_t bits =
       type ? type.getNumElements() * type.getElementTypeBitWidth() : 0;
   return std::max<int64_t>(
@@ -109,11 +109,9 @@ int64_t fa4::tile::getSwizzleSpan(VectorType tile) {
 int64_t fa4::tile::getAsyncBytes(ChannelOp channel) {
   if (isResponse(channel.getValueType()))
     return kResponseBytes;
-  VectorType tile = channel.getTileType();
+  VectorType tile = channel.getStageType();
   return tile.getNumElements() * tile.getElementTypeBitWidth() / 8;
 }
-
-int64_t fa4::tile::getCtaGroupSize(KernelOp /*kernel*/) { return 1; }
 
 int64_t fa4::tile::getBarrierCount(KernelOp kernel) {
   int64_t count = 0;

@@ -106,7 +106,8 @@ void ChannelOp::build(OpBuilder &builder, OperationState &state, Type value,
   build(builder, state, ChannelType::get(builder.getContext(), value),
         builder.getStringAttr(label), space, /*in_place_of=*/Value(),
         /*after=*/ValueRange(), /*stages=*/1, initial, /*at=*/nullptr,
-        /*offset=*/nullptr, /*full=*/nullptr, /*full_arrivals=*/nullptr,
+        /*split=*/nullptr, /*offset=*/nullptr, /*full=*/nullptr,
+        /*full_arrivals=*/nullptr,
         /*full_bytes=*/nullptr, /*empty=*/nullptr, /*empty_arrivals=*/nullptr);
 }
 
@@ -126,9 +127,23 @@ static LogicalResult verifyScalars(ChannelOp channel) {
   return success();
 }
 
+VectorType ChannelOp::getStageType() {
+  VectorType tile = getTileType();
+  return getSplit()
+             ? getPartOf(
+                   tile, *getSplit(),
+                   cast<KernelOp>((*this)->getParentOp()).getClusterSize())
+             : tile;
+}
+
 LogicalResult ChannelOp::verify() {
   if (!isa<KernelOp>((*this)->getParentOp()))
     return emitOpError("must be directly in a tile.kernel");
+  if (getSplit() && getSpace() != MemorySpace::smem)
+    return emitOpError("is split over CTAs, but lives in tensor memory, from "
+                       "which an MMA reads the whole tile of its CTA");
+  if (failed(verifySplit(*this, getTileType(), getSplit())))
+    return failure();
   if (getStages() < 1)
     return emitOpError("needs at least one stage");
   int64_t initial = getInitial().value_or(0);
@@ -213,8 +228,21 @@ static LogicalResult verifyWarps(RoleOp role) {
   return success();
 }
 
+/// Checks a role that only the first CTA of a cluster runs.
+static LogicalResult verifyLeader(RoleOp role) {
+  if (!role.getLeader())
+    return success();
+  if (!cast<KernelOp>(role->getParentOp()).getCluster())
+    return role.emitOpError("is one of the leader, but the kernel has no "
+                            "cluster that could have one");
+  if (!role.getFacts().issuesMmas)
+    return role.emitOpError("is one of the leader, so it must be of a kind "
+                            "that issues MMAs");
+  return success();
+}
+
 LogicalResult RoleOp::verify() {
-  if (failed(verifyWarps(*this)) ||
+  if (failed(verifyWarps(*this)) || failed(verifyLeader(*this)) ||
       failed(verifyRange(*this, "first_warp", getFirstWarp())))
     return failure();
   const TargetDescription &target = ::getTarget(*this);
@@ -237,7 +265,25 @@ LogicalResult RoleOp::verify() {
 /// Roles have names for people and reports: nothing refers to them.
 bool RoleOp::canDiscardOnUseEmpty() { return false; }
 
+/// In a cluster, the leader issues what all CTAs do together, and nothing else.
+static LogicalResult verifySides(RoleOp role) {
+  if (!cast<KernelOp>(role->getParentOp()).getCluster())
+    return success();
+  WalkResult result = role.walk([&](Operation *op) -> WalkResult {
+    if (isa<MmaOp>(op) && !role.getLeader())
+      return op->emitOpError("is one of a cluster, so it must be in a role of "
+                             "the 'leader'");
+    if (isa<LoadOp, StoreOp, ReduceAddOp, RequestOp>(op) && role.getLeader())
+      return op->emitOpError("is done by each CTA of a cluster for itself, so "
+                             "it cannot be in a role of the 'leader'");
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult RoleOp::verifyRegions() {
+  if (failed(verifySides(*this)))
+    return failure();
   if (getKind() == RoleKind::Idle && !getBody().front().empty())
     return emitOpError("is idle, but its body has operations");
   LogicalResult result = success();
@@ -262,6 +308,10 @@ LogicalResult CommitOp::verify() {
     return emitOpError("commits ")
            << getValue().getType() << " to a channel of "
            << getChannel().getType().getValueType();
+  auto load = getValue() ? getValue().getDefiningOp<LoadOp>() : LoadOp();
+  auto channel = getChannel().getDefiningOp<ChannelOp>();
+  if (load && load.getSplit() != channel.getSplit())
+    return emitOpError("commits a load to a channel with another 'split'");
   return success();
 }
 

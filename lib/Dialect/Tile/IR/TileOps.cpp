@@ -247,6 +247,28 @@ static LogicalResult verifyGrid(KernelOp op,
   return success();
 }
 
+static LogicalResult verifyCluster(KernelOp op) {
+  ClusterAttr cluster = op.getClusterAttr();
+  if (!cluster)
+    return success();
+  if (!op.getTarget().mma.pairs)
+    return op.emitOpError("is for '")
+           << op.getChip() << "', whose CTAs do not work in clusters";
+  if (cluster.getSize() != 2)
+    return op.emitOpError("has a cluster of ")
+           << cluster.getSize() << " CTAs; an MMA is one of 2 CTAs";
+  if (cluster.getAxis() < 0 ||
+      cluster.getAxis() >= int64_t(op.getGrid().size()))
+    return op.emitOpError("has clusters along axis ")
+           << cluster.getAxis() << ", but the grid has " << op.getGrid().size()
+           << " extents";
+  if (op.getScheduleOrGrid() != Schedule::Grid)
+    return op.emitOpError("has a cluster and the schedule '")
+           << stringifySchedule(op.getScheduleOrGrid())
+           << "'; clusters work on the tiles of a 'grid' only";
+  return success();
+}
+
 LogicalResult KernelOp::verify() {
   if (!lookupTarget(getChip()))
     return emitOpError("is for '")
@@ -277,7 +299,8 @@ LogicalResult KernelOp::verify() {
                                  << ", not from 0 to " << INT32_MAX;
   if (failed(verifyGrid(*this, dimNames)))
     return failure();
-  return verifyOrder(*this, dimNames);
+  return failure(failed(verifyOrder(*this, dimNames)) ||
+                 failed(verifyCluster(*this)));
 }
 
 /// Checks the tiles of `op`, which may be an operation of another dialect:
@@ -423,7 +446,42 @@ LogicalResult LoadRowsOp::verify() {
     return emitOpError("reads ") << getTile().getType() << " from " << type;
   return success();
 }
+LogicalResult fa4::tile::verifySplit(Operation *op, VectorType tile,
+                                     std::optional<uint64_t> split) {
+  if (!split)
+    return success();
+  auto kernel = op->getParentOfType<KernelOp>();
+  if (!kernel || !kernel.getCluster())
+    return op->emitOpError("says 'split', but is in no kernel with a cluster, "
+                           "whose CTAs could have parts of the tile");
+  if (!tile || tile.getRank() != 2 || *split > 1)
+    return op->emitOpError("splits dimension ")
+           << int64_t(*split) << " of a tile; dimensions 0 and 1 of a matrix "
+           << "can be split";
+  if (tile.getDimSize(*split) % kernel.getClusterSize() != 0)
+    return op->emitOpError("splits ")
+           << tile.getDimSize(*split) << " rows or columns over "
+           << kernel.getClusterSize() << " CTAs";
+  return success();
+}
+
+VectorType fa4::tile::getPartOf(VectorType tile, int64_t dim, int64_t parts) {
+  SmallVector<int64_t> shape(tile.getShape());
+  shape[dim] /= parts;
+  return VectorType::get(shape, tile.getElementType());
+}
+
+VectorType LoadOp::getPartType() {
+  VectorType tile = getTile().getType();
+  return getSplit()
+             ? getPartOf(tile, *getSplit(),
+                         (*this)->getParentOfType<KernelOp>().getClusterSize())
+             : tile;
+}
+
 LogicalResult LoadOp::verify() {
+  if (failed(verifySplit(*this, getTile().getType(), getSplit())))
+    return failure();
   return verifyMemoryOp(*this, getSource().getType(), getTile().getType());
 }
 SmallVector<int64_t> StoreOp::getTileDims() {

@@ -30,7 +30,7 @@ using Finding = std::optional<ProtocolFinding>;
 class CountCheck {
 public:
   CountCheck(const ProtocolModel &model, const TargetDescription &target)
-      : model(model), target(target), ctas(getCtaGroupSize(model.kernel)) {}
+      : model(model), target(target) {}
 
   Finding run();
 
@@ -40,29 +40,38 @@ private:
     /// A text that says how the number comes about.
     std::string why;
   };
-  Count arrivals(ArrayRef<unsigned> roles, bool isLoad) const;
-  Count bytes(unsigned channel) const;
+  Finding checkFull(unsigned channel);
+  Finding checkEmpty(unsigned channel);
+  Count arrivals(ArrayRef<unsigned> roles) const;
+  Count bytes(unsigned channel, int64_t loads) const;
+  /// Returns the channel of the other CTA of the cluster that has the same
+  /// declaration, or the channel itself.
+  unsigned peerOf(unsigned channel) const;
   Finding compare(unsigned channel, StringRef what, StringRef of,
                   std::optional<uint64_t> found, const Count &expected) const;
 
   const ProtocolModel &model;
   const TargetDescription &target;
-  int64_t ctas;
   /// The channels whose stages a TMA load fills.
   std::set<unsigned> isLoaded;
 };
 
 } // namespace
 
-CountCheck::Count CountCheck::arrivals(ArrayRef<unsigned> roles,
-                                       bool isLoad) const {
+unsigned CountCheck::peerOf(unsigned channel) const {
+  unsigned half = model.channels.size() / 2;
+  if (model.channels.back().rank == 0)
+    return channel;
+  return channel < half ? channel + half : channel - half;
+}
+
+CountCheck::Count CountCheck::arrivals(ArrayRef<unsigned> roles) const {
   Count count;
   for (unsigned number : roles) {
     const ProtocolRole &role = model.roles[number];
     RoleOp op = role.op;
-    // The leader's thread commits MMAs for the whole group.
-    int64_t arrivals = role.issues ? (isLoad ? ctas : 1)
-                                   : op.getNumWarps() * target.warpSize * ctas;
+    int64_t arrivals =
+        role.issues ? 1 : op.getNumWarps() * int64_t(target.warpSize);
     count.number += arrivals;
     count.why += formatv("{0}@{1} {2}", count.why.empty() ? "" : ", ",
                          role.name, arrivals);
@@ -70,22 +79,26 @@ CountCheck::Count CountCheck::arrivals(ArrayRef<unsigned> roles,
   return count;
 }
 
-CountCheck::Count CountCheck::bytes(unsigned channel) const {
+CountCheck::Count CountCheck::bytes(unsigned channel, int64_t loads) const {
   if (!isLoaded.count(channel))
     return {0, "no TMA load fills it"};
   ChannelOp op = model.channels[channel].op;
   VectorType type = op.getTileType();
   if (!type)
-    return {16 * ctas, "a response of 16 bytes"};
+    return {16 * loads, "a response of 16 bytes"};
   int64_t elementBits = type.getElementTypeBitWidth();
-  int64_t rows = type.getDimSize(0);
-  int64_t rowBytes = type.getNumElements() / rows * elementBits / 8;
-  int64_t span = getSwizzleSpan(type);
+  KernelOp kernel = model.kernel;
+  SmallVector<int64_t> shape(type.getShape());
+  if (op.getSplit())
+    shape[*op.getSplit()] /= kernel.getClusterSize();
+  int64_t rows = shape.front();
+  int64_t rowBytes = (shape.size() == 2 ? shape.back() : 1) * elementBits / 8;
+  int64_t span = getSwizzleSpan(VectorType::get(shape, type.getElementType()));
   int64_t boxes = span ? rowBytes / span : 1;
   int64_t boxBytes = rows * (span ? span : rowBytes);
-  return {boxes * boxBytes * ctas,
-          formatv("{0} {1} of {2} rows of {3} bytes", boxes * ctas,
-                  boxes * ctas == 1 ? "box" : "boxes", rows, boxBytes / rows)};
+  return {boxes * boxBytes * loads,
+          formatv("{0} {1} of {2} rows of {3} bytes", boxes * loads,
+                  boxes * loads == 1 ? "box" : "boxes", rows, boxBytes / rows)};
 }
 
 Finding CountCheck::compare(unsigned channel, StringRef what, StringRef of,
@@ -112,23 +125,65 @@ Finding CountCheck::run() {
           step.writes != -1)
         isLoaded.insert(step.writes);
     });
-  for (auto [i, channel] : llvm::enumerate(model.channels)) {
-    ChannelOp op = channel.op;
-    if (op.getFull() && channel.producer != -1) {
-      unsigned producer = channel.producer;
-      if (auto finding = compare(i, "arrivals", "full", op.getFullArrivals(),
-                                 arrivals(producer, isLoaded.count(i))))
-        return finding;
-      if (auto finding =
-              compare(i, "bytes", "full", op.getFullBytes(), bytes(i)))
-        return finding;
-    }
-    if (op.getEmpty() && !channel.consumers.empty())
-      if (auto finding = compare(i, "arrivals", "empty", op.getEmptyArrivals(),
-                                 arrivals(channel.consumers, false)))
-        return finding;
+  for (unsigned channel = 0; channel < model.channels.size(); ++channel) {
+    if (auto finding = checkFull(channel))
+      return finding;
+    if (auto finding = checkEmpty(channel))
+      return finding;
   }
   return {};
+}
+
+/// The consumers wait at the barrier. One that waits for both CTAs does so at
+/// one barrier, at which the producers of both arrive; the loads of both are
+/// expected by one of them.
+Finding CountCheck::checkFull(unsigned number) {
+  const ProtocolChannel &channel = model.channels[number];
+  const ProtocolChannel &peer = model.channels[peerOf(number)];
+  ChannelOp op = channel.op;
+  if (!op.getFull() || channel.producer == -1)
+    return {};
+  SmallVector<unsigned, 2> producers = {unsigned(channel.producer)};
+  auto waitsForBoth = [&](unsigned role) {
+    return peer.rank != channel.rank && peer.hasConsumer(role);
+  };
+  if (llvm::any_of(channel.consumers, waitsForBoth)) {
+    if (!llvm::all_of(channel.consumers, waitsForBoth))
+      return ProtocolFinding{
+          op,
+          formatv("channel \"{0}\": a value of both CTAs is waited for at one "
+                  "barrier, and at one of each CTA",
+                  channel.label),
+          {}};
+    if (peer.producer != channel.producer)
+      producers.push_back(peer.producer);
+  }
+  bool isLoad = isLoaded.count(number);
+  Count expected =
+      arrivals(isLoad ? ArrayRef(producers).take_front() : ArrayRef(producers));
+  if (auto finding =
+          compare(number, "arrivals", "full", op.getFullArrivals(), expected))
+    return finding;
+  return compare(number, "bytes", "full", op.getFullBytes(),
+                 bytes(number, producers.size()));
+}
+
+/// The producer waits at the barrier. If it fills the stages of both CTAs, it
+/// does so at one barrier, at which the consumers of both arrive.
+Finding CountCheck::checkEmpty(unsigned number) {
+  const ProtocolChannel &channel = model.channels[number];
+  const ProtocolChannel &peer = model.channels[peerOf(number)];
+  ChannelOp op = channel.op;
+  if (!op.getEmpty() || channel.consumers.empty())
+    return {};
+  SmallVector<unsigned, 2> consumers(channel.consumers);
+  if (peer.rank != channel.rank && channel.producer != -1 &&
+      channel.producer == peer.producer)
+    for (unsigned role : peer.consumers)
+      if (!llvm::is_contained(consumers, role))
+        consumers.push_back(role);
+  return compare(number, "arrivals", "empty", op.getEmptyArrivals(),
+                 arrivals(consumers));
 }
 
 //===----------------------------------------------------------------------===//
@@ -187,7 +242,7 @@ public:
       : model(model), readers(readers) {
     for (auto [i, channel] : llvm::enumerate(model.channels)) {
       ChannelOp op = channel.op;
-      channelIndex[op.getChannel()] = i;
+      channelIndex.try_emplace(op.getChannel(), i);
     }
   }
 

@@ -9,6 +9,7 @@
 #include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 #include "ProtocolLanes.h"
 #include "ProtocolNumbers.h"
+#include "ProtocolPeers.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/Uniformity.h"
@@ -88,7 +89,7 @@ void fa4::tile::forEachStep(ArrayRef<Step> steps,
 bool ProtocolModel::overlap(unsigned channel, int64_t stage, unsigned other,
                             int64_t otherStage) const {
   const ProtocolChannel &a = channels[channel], &b = channels[other];
-  if (a.inTensorMemory != b.inTensorMemory)
+  if (a.inTensorMemory != b.inTensorMemory || a.rank != b.rank)
     return false;
   if (llvm::is_contained(a.after, other) ||
       llvm::is_contained(b.after, channel))
@@ -770,6 +771,8 @@ FailureOr<ProtocolModel> ModelBuilder::run() {
     });
   for (ProtocolRole &r : model.roles)
     setCompletions(model, r.body, writers);
+  if (model.kernel.getCluster() && failed(addPeers(model)))
+    return failure();
   return std::move(model);
 }
 

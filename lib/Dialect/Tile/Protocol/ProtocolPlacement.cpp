@@ -92,6 +92,9 @@ Finding checkBarriers(const ProtocolModel &model, ArrayRef<bool> isAcquired) {
   SmallVector<Range> ranges;
   for (auto [i, channel] : llvm::enumerate(model.channels)) {
     ChannelOp op = channel.op;
+    // All CTAs of a cluster have the same places.
+    if (channel.rank != 0)
+      continue;
     if (op.getOffset() && !channel.consumers.empty() && !op.getFull())
       return reject(op,
                     formatv("channel \"{0}\" has no barriers", channel.label));
@@ -128,7 +131,7 @@ Finding checkWarps(const ProtocolModel &model,
   SmallVector<int64_t> ofGroup;
   for (const ProtocolRole &role : model.roles) {
     RoleOp op = role.op;
-    if (!op.getFirstWarp())
+    if (!op.getFirstWarp() || role.rank != 0)
       continue;
     int64_t first = *op.getFirstWarp(), end = first + op.getNumWarps();
     if (first < 0 || end > int64_t(target.maxWarps()))

@@ -337,6 +337,8 @@ LogicalResult RoleBuilder::createChannel(Crossing &crossing,
   crossing.channel =
       ChannelOp::create(builder, loc, type, StringRef(labelOf(crossing)),
                         spaceOf(crossing), initial);
+  if (auto load = crossing.value.getDefiningOp<LoadOp>())
+    crossing.channel.setSplitAttr(load.getSplitAttr());
   return success();
 }
 
@@ -820,6 +822,7 @@ LogicalResult RoleBuilder::run() {
     auto op = RoleOp::create(builder, kernel.getLoc(), StringRef(info.name),
                              info.getKind(), /*warps=*/IntegerAttr(),
                              IntegerAttr(), IntegerAttr());
+    op.setLeader(kernel.getCluster() && info.task == RoleTask::Mma);
     issues = op.issues();
     auto inRole = OpBuilder::atBlockEnd(&op.getBody().emplaceBlock());
     IRMapping map;

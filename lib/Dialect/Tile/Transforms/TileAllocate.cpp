@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "fa4/Dialect/Tile/Analysis/ChannelRanks.h"
 #include "fa4/Dialect/Tile/Analysis/FirstFit.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
@@ -34,34 +34,44 @@ struct TileAllocate : public tile::impl::TileAllocateBase<TileAllocate> {
 // Attributes
 //===----------------------------------------------------------------------===//
 
-/// Sets the arrivals and bytes that complete a phase of each barrier.
-static void setArrivals(KernelOp kernel, const ChannelUses &uses) {
-  int64_t ctas = getCtaGroupSize(kernel);
-  auto count = [&](ArrayRef<RoleOp> roles) {
+/// Sets the arrivals and bytes that complete a phase of each barrier. A barrier
+/// of the leader counts those of all CTAs of its cluster; the bytes of their
+/// loads are expected by the leader's thread alone.
+static LogicalResult setArrivals(KernelOp kernel, const ChannelUses &uses) {
+  FailureOr<ChannelRanks> ranks = findChannelRanks(uses);
+  if (failed(ranks))
+    return failure();
+  auto ctas = [&](ArrivalReach reach) {
+    return reach == ArrivalReach::Leader ? kernel.getClusterSize() : 1;
+  };
+  auto count = [](ArrayRef<RoleOp> roles) {
     int64_t sum = 0;
     for (RoleOp role : roles)
-      sum += countArrivals(role) * (role.issues() ? 1 : ctas);
+      sum += countArrivals(role);
     return sum;
   };
   ChannelOp channel = uses.channel;
+  bool isLoaded = llvm::any_of(uses.commits, [](CommitOp commit) {
+    return commit.getValue() && isa_and_nonnull<LoadOp, RequestOp>(
+                                    commit.getValue().getDefiningOp());
+  });
   // The hardware needs a count of at least 1, also for a barrier that no one
   // completes.
-  channel.setFullArrivals(
-      std::max<int64_t>(count(uses.producers.getArrayRef()), 1));
+  channel.setFullArrivals(std::max<int64_t>(
+      count(uses.producers.getArrayRef()) * (isLoaded ? 1 : ctas(ranks->full)),
+      1));
   channel.removeFullBytesAttr();
-  if (llvm::any_of(uses.commits, [](CommitOp commit) {
-        return commit.getValue() && isa_and_nonnull<LoadOp, RequestOp>(
-                                        commit.getValue().getDefiningOp());
-      }))
-    channel.setFullBytes(getAsyncBytes(channel) * ctas);
+  if (isLoaded)
+    channel.setFullBytes(getAsyncBytes(channel) * ctas(ranks->full));
   channel.removeEmptyArrivalsAttr();
   if (channel.getEmpty())
-    channel.setEmptyArrivals(
-        std::max<int64_t>(count(uses.consumers.getArrayRef()), 1));
+    channel.setEmptyArrivals(std::max<int64_t>(
+        count(uses.consumers.getArrayRef()) * ctas(ranks->empty), 1));
+  return success();
 }
 
 /// Numbers the barriers and returns their number.
-static int64_t setBarriers(KernelOp kernel) {
+static FailureOr<int64_t> setBarriers(KernelOp kernel) {
   int64_t count = 0;
   for (auto &[channel, uses] : collectChannelUses(kernel)) {
     ChannelOp op = channel;
@@ -72,7 +82,8 @@ static int64_t setBarriers(KernelOp kernel) {
       op.setEmpty(count);
       count += op.getStages();
     }
-    setArrivals(kernel, uses);
+    if (failed(setArrivals(kernel, uses)))
+      return failure();
   }
   return count;
 }
@@ -149,7 +160,10 @@ static LogicalResult placeSpace(KernelOp kernel, MemorySpace space,
   int64_t limit = isShared ? target.smemBytes : target.tmemColumns;
   if (isShared) {
     need = llvm::alignTo(need, target.mbarrierBytes);
-    need += setBarriers(kernel) * target.mbarrierBytes;
+    FailureOr<int64_t> barriers = setBarriers(kernel);
+    if (failed(barriers))
+      return failure();
+    need += *barriers * target.mbarrierBytes;
     need += kernel.getTmemColumns().value_or(0) ? kTmemAddressBytes : 0;
   }
   if (need > limit)

@@ -158,9 +158,15 @@ struct TileAssignWork : public tile::impl::TileAssignWorkBase<TileAssignWork> {
           << schedule << "'; the schedules are auto, grid, static, lpt, clc";
       return signalPassFailure();
     }
+    if (asked && asked != Schedule::Grid && kernel.getCluster()) {
+      kernel.emitOpError("has a cluster, which works on the tiles of a 'grid': "
+                         "the schedule '")
+          << schedule << "' is not possible";
+      return signalPassFailure();
+    }
     // What the IR says stands.
-    if (asked == Schedule::Grid || kernel.getSchedule() ||
-        !kernel.getBody().getOps<RoleOp>().empty())
+    if (kernel.getCluster() || asked == Schedule::Grid ||
+        kernel.getSchedule() || !kernel.getBody().getOps<RoleOp>().empty())
       return;
     WorkBalance balance = findWorkBalance(kernel);
     Schedule chosen = asked ? *asked : chooseSchedule(kernel, balance);

@@ -73,15 +73,10 @@ llvm::SmallVector<ChannelOp> getBufferOwners(KernelOp kernel,
 /// 1.
 int64_t getSwizzleSpan(mlir::VectorType tile);
 
-/// Returns the bytes that hardware writes to a stage: a TMA load of a tile, of
-/// which padding does not count and elements out of bounds do (PTX ISA,
-/// cp.async.bulk.tensor), or the response to a request.
+/// Returns the bytes that hardware writes to a stage of one CTA: a TMA load of
+/// a tile, of which padding does not count and elements out of bounds do (PTX
+/// ISA, cp.async.bulk.tensor), or the response to a request.
 int64_t getAsyncBytes(ChannelOp channel);
-
-/// Returns the number of CTAs whose loads and lanes complete a barrier together
-/// (PTX ISA, .cta_group). It is 1, because kernels for pairs of CTAs are not
-/// made yet.
-int64_t getCtaGroupSize(KernelOp kernel);
 
 /// For a placed kernel: the number of mbarriers, and the bytes from the start
 /// of shared memory to the first mbarrier and to the address of tensor memory.

@@ -55,6 +55,14 @@ inline constexpr int64_t kMaxTileElements = int64_t(1) << 20;
 /// Whether the tile has at most kMaxTileElements.
 bool fitsChip(mlir::VectorType tile);
 
+/// Checks a `split` of a load or a channel of this tile (null if it carries
+/// scalars): there is a cluster whose CTAs can have equal parts of the matrix.
+mlir::LogicalResult verifySplit(mlir::Operation *op, mlir::VectorType tile,
+                                std::optional<uint64_t> split);
+
+/// Returns the type of one of `parts` equal parts of dimension `dim` of a tile.
+mlir::VectorType getPartOf(mlir::VectorType tile, int64_t dim, int64_t parts);
+
 /// Whether a channel may carry scalars of this type that a role computes:
 /// index, i32, i1 or f32.
 bool isWord(mlir::Type type);

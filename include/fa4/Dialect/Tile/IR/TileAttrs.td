@@ -176,6 +176,35 @@ def Tile_OrderAttr : AttrDef<Tile_Dialect, "Order"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
+def Tile_ClusterAttr : AttrDef<Tile_Dialect, "Cluster"> {
+  let mnemonic = "cluster";
+  let summary = "work tiles on which CTAs work together";
+  let description = [{
+    The CTAs of `size` work tiles that follow each other along `axis` of the grid are a *cluster* (PTX ISA, "Cluster of
+    Cooperative Thread Arrays"). Its first CTA is the *leader*. The values of a program are still those of one CTA, which works
+    on one work tile of its own. What the CTAs have in common is
+
+    - each `tile.mma`, which the leader issues for all of them: each CTA has its own `a` and its own result, and they have one `b` between
+      them (PTX ISA, tcgen05.mma, `.cta_group::2`);
+    - each tile that a `tile.load` with `split` loads: each CTA has an equal part of it in its shared memory.
+
+    So `b` of each MMA and all numbers of passes are the same in all CTAs of a cluster: what differs between them is
+    what depends on the coordinate of the work tile along `axis`. Where the number of work tiles is no multiple of `size`,
+    CTAs without a work tile take part in the MMAs of the last cluster; their stores are out of bounds.
+
+    Example: two CTAs have 128 rows of C each, and half of the columns of B.
+
+    ```mlir
+    tile.kernel @k(%x: memref<?x?xbf16> {tile.name = "x", tile.dims = ["M", "N"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>, #tile.extent<"N" by 128>],
+                    cluster = #tile.cluster<size = 2, axis = 0>} {
+    }
+    ```
+  }];
+  let parameters = (ins "int64_t":$size, "int64_t":$axis);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 def Tile_TurnType : TypeDef<Tile_Dialect, "Turn"> {
   let mnemonic = "turn";
   let summary = "the turn of a work tile at a place";

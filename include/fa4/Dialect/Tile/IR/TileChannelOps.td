@@ -38,6 +38,11 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     by the wait itself: its stage may be released right away. A role of lanes commits a
     scalar that is the same in all of them; one of them writes it.
 
+    In a kernel with a `cluster`, each CTA has the channel's stages in its own memory. `split(d)` says that a stage
+    of each CTA has an equal part of dimension `d` of the tile (see `tile.load`); other channels carry a value of each CTA.
+    Where one side of the channel is a role that only the leader runs, the hand-over is one of all CTAs: the leader waits for
+    the commits or releases of all of them, which arrive at its barrier, and its own arrive at a barrier of each of them.
+
     Two clauses say which channels share memory; `tile-share-buffers` sets them.
 
     | clause | meaning |
@@ -98,6 +103,7 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     I64Attr:$stages,
     OptionalAttr<I64Attr>:$initial,
     OptionalAttr<I64Attr>:$at,
+    OptionalAttr<I64Attr>:$split,
     OptionalAttr<I64Attr>:$offset,
     OptionalAttr<I64Attr>:$full,
     OptionalAttr<I64Attr>:$full_arrivals,
@@ -109,7 +115,7 @@ def Tile_ChannelOp : Tile_Op<"channel", [
   let builders = [OpBuilder<(ins "::mlir::Type":$value, "::llvm::StringRef":$label,
                              "MemorySpace":$space, CArg<"::mlir::IntegerAttr", "{}">:$initial)>];
   let assemblyFormat = [{
-    $label `` $space `stages` `(` $stages `)` (`initial` `(` $initial^ `)`)?
+    $label `` $space `stages` `(` $stages `)` (`split` `(` $split^ `)`)? (`initial` `(` $initial^ `)`)?
     (`in_place_of` `(` $in_place_of^ `:` type($in_place_of) `)`)?
     (`at` `(` $at^ `)`)? (`after` `(` $after^ `:` type($after) `)`)?
     (`offset` `(` $offset^ `)`)?
@@ -124,6 +130,9 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     /// Returns the type of the channel's tiles, or null if it carries scalars.
     ::mlir::VectorType getTileType() { return getChannel().getType().getTileType(); }
     bool carriesScalars() { return !getTileType(); }
+    /// Returns the type of what a stage of one CTA holds: the channel's tile, or
+    /// a CTA's part of it where it is split. Null if it carries scalars.
+    ::mlir::VectorType getStageType();
   }];
 }
 
@@ -139,6 +148,9 @@ def Tile_RoleOp : Tile_Op<"role", [
     `kind` says what the role's warps are for (see `#tile.role_kind`), and the table of
     the chip how many they are. `warps` is there where it has another number of them: those of an
     `idle` role, and of a `vector` role of several times the kind's number.
+
+    In a kernel with a `cluster`, all CTAs run the role, or with `leader` only the first one, for all
+    of them: the role that issues MMAs.
 
     `registers` is the budget of a thread (`setmaxnreg`), `first_warp` the
     number of the first warp in the CTA, the first one of a warpgroup for a role that
@@ -156,12 +168,13 @@ def Tile_RoleOp : Tile_Op<"role", [
   let arguments = (ins SymbolNameAttr:$sym_name, Tile_RoleKindAttr:$kind,
                        OptionalAttr<I64Attr>:$warps,
                        OptionalAttr<I64Attr>:$first_warp,
-                       OptionalAttr<I64Attr>:$registers);
+                       OptionalAttr<I64Attr>:$registers,
+                       UnitAttr:$leader);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `kind` `(` custom<RoleKind>($kind) `)` (`warps` `(` $warps^ `)`)?
     (`first_warp` `(` $first_warp^ `)`)? (`registers` `(` $registers^ `)`)?
-    attr-dict-with-keyword $body
+    (`leader` $leader^)? attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;

@@ -83,6 +83,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     | `grid` | up to three `#tile.extent`: the work tiles, which `tile.work_tile` and `tile.work` count |
     | `schedule` | which CTA works on which work tile (`#tile.schedule`); one CTA a work tile without it |
     | `order` | in which order they are worked on (`#tile.order`); only beside a `schedule` |
+    | `cluster` | which work tiles two CTAs work on together (`#tile.cluster`); each CTA for itself without it. `tile-pair-ctas` sets it |
     | `smem_bytes`, `tmem_columns` | what the placed channels need; set by `tile-allocate` |
 
     Example:
@@ -122,6 +123,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     TypedArrayAttrBase<Tile_ExtentAttr, "grid extents">:$grid,
     OptionalAttr<Tile_ScheduleAttr>:$schedule,
     OptionalAttr<Tile_OrderAttr>:$order,
+    OptionalAttr<Tile_ClusterAttr>:$cluster,
     OptionalAttr<I64Attr>:$smem_bytes,
     OptionalAttr<I64Attr>:$tmem_columns);
   let regions = (region SizedRegion<1>:$body);
@@ -144,6 +146,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     ::std::optional<OutputKind> getOutputKind(unsigned arg);
     /// `grid` without the attribute.
     Schedule getScheduleOrGrid() { return getSchedule().value_or(Schedule::Grid); }
+    /// Returns the number of CTAs that work together: 1 without `cluster`.
+    int64_t getClusterSize() { return getCluster() ? getClusterAttr().getSize() : 1; }
     /// Whether a CTA may work on more than one work tile, so that work stands
     /// in a `tile.work`.
     bool isPersistent();
@@ -176,6 +180,9 @@ def Tile_LoadOp : Tile_MemoryOp<"load"> {
     `dims` of the memref (default: the last ones), in this order. The other
     dimensions have extent 1 and are dropped. **Elements out of bounds are 0.**
 
+    In a kernel with a `cluster`, `split(d)` says that its CTAs load the same tile and keep it between them: each
+    has an equal part of dimension `d` of the tile, the leader the first one. MMAs read such a tile as their `b`.
+
     | operand or result | shape | element type |
     |---|---|---|
     | `source` | rank 1 or more, not less than that of `tile` | that of `tile` |
@@ -193,13 +200,23 @@ def Tile_LoadOp : Tile_MemoryOp<"load"> {
     ```
   }];
   let arguments = (ins AnyNon0RankedMemRef:$source, Variadic<Index>:$indices,
-                       OptionalAttr<DenseI64ArrayAttr>:$dims);
+                       OptionalAttr<DenseI64ArrayAttr>:$dims,
+                       OptionalAttr<I64Attr>:$split);
   let results = (outs Tile_MemoryValue:$tile);
+  // A load of the whole tile by each CTA.
+  let builders = [OpBuilder<(ins "::mlir::Type":$tile, "::mlir::Value":$source,
+                                 "::mlir::ValueRange":$indices,
+                                 "::mlir::DenseI64ArrayAttr":$dims), [{
+    build($_builder, $_state, tile, source, indices, dims, /*split=*/nullptr);
+  }]>];
   let assemblyFormat = [{
-    $source `[` $indices `]` (`dims` $dims^)? attr-dict
+    $source `[` $indices `]` (`dims` $dims^)? (`split` `(` $split^ `)`)? attr-dict
     `:` type($source) `->` type($tile)
   }];
-  let extraClassDeclaration = memoryDeclaration;
+  let extraClassDeclaration = memoryDeclaration # [{
+    /// Returns the type of what one CTA loads: the tile, or its part of it.
+    ::mlir::VectorType getPartType();
+  }];
 }
 
 def Tile_GlobalScalar : AnyTypeOf<[F32, BF16, F16, I32, I64]>;

@@ -12,10 +12,14 @@
 // | barrier | what arrives | arrivals | bytes |
 // |---|---|---|---|
 // | full, stage filled by MMAs | tcgen05.commit | 1 | |
-// | full, stage filled by a TMA load | arrive.expect_tx | 1 a CTA | of all boxes |
+// | full, stage filled by a TMA load | arrive.expect_tx | 1 | of all boxes |
 // | full, stage filled by lanes | each lane | 32 a warp | |
 // | empty, a role that issues | tcgen05.commit, or its thread | 1 | |
 // | empty, a role of lanes | each lane | 32 a warp | |
+//
+// Who waits for the commits or releases of both CTAs of a cluster does so at
+// one barrier of the leader, at which those of both arrive. The thread of one
+// of the CTAs expects the bytes of the loads of both, and arrives for both.
 //
 // A count that is too small ends a phase early, one that is too large never.
 //

@@ -27,6 +27,11 @@
 // right before its commit. After `tile-distribute`, tile.read and tile.write
 // are the accesses.
 //
+// A kernel with a cluster is modelled with both of its CTAs: each has a copy of
+// each channel, with memory of its own, and of each role that all CTAs run. A
+// role of the leader acts on the channels of both: what it waits for, both have
+// committed, and each of its MMAs is two accesses, which read B in both CTAs.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef FA4_DIALECT_TILE_PROTOCOL_PROTOCOLMODEL_H
@@ -108,6 +113,8 @@ struct ProtocolLoop {
 struct ProtocolChannel {
   ChannelOp op;
   std::string label;
+  /// The number in its cluster of the CTA that has the channel's memory.
+  unsigned rank = 0;
   int64_t stages = 1;
   int64_t initial = 0;
   /// The first so many values are undefined, and must not be accumulated to:
@@ -192,6 +199,8 @@ void forEachStep(llvm::ArrayRef<Step> steps,
 struct ProtocolRole {
   RoleOp op;
   std::string name;
+  /// The number in its cluster of the CTA whose role it is.
+  unsigned rank = 0;
   bool issues = false;
   unsigned variables = 0;
   std::vector<Step> body;
@@ -200,6 +209,8 @@ struct ProtocolRole {
 struct ProtocolModel {
   KernelOp kernel;
   std::vector<ProtocolRole> roles;
+  /// In a cluster, first those of the leader, then those of the other CTA in
+  /// the same order.
   std::vector<ProtocolChannel> channels;
   std::vector<ProtocolLoop> loops;
   std::vector<ProtocolCondition> conditions;

@@ -176,4 +176,43 @@ def TileLazyRescale : FA4_Pass<"tile-lazy-rescale", "::fa4::tile::KernelOp"> {
   ];
 }
 
+//===----------------------------------------------------------------------===//
+// tile-pair-ctas
+//===----------------------------------------------------------------------===//
+
+def TilePairCtas : FA4_Pass<"tile-pair-ctas", "::fa4::tile::KernelOp"> {
+  let summary = "Let two CTAs issue MMAs together";
+  let description = [{
+    *Input*: a tile program with MMAs of the target's rows. *Output*: the same program, whose CTAs work in pairs (`#tile.cluster`):
+    each MMA is one of twice the rows, of which each CTA has its own A and result, and half of B in its shared memory.
+
+    Two CTAs can be a pair if their work tiles are neighbours along an axis of the grid, all MMAs have the same B in
+    both, which both would load, and both run them equally often. This follows from what depends on the coordinate
+    along that axis: an attention whose numbers of blocks depend on the block of queries (a causal mask)
+    has no pairs. Loads of B are marked with the dimension of which each CTA loads half.
+    An MMA of a pair takes as long as one of a single CTA; what pairs save is shared memory: each CTA reads and keeps
+    half of B. A kernel that has no pairs is left as it is, or is an error with `required`.
+
+    Before (shortened):
+
+    ```
+    %ta = tile.load %a[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    %tb = tile.load %b[%c0, %c0] : memref<64x128xbf16> -> vector<64x128xbf16>
+    %tc = tile.mma %ta, %tb : vector<128x64xbf16>, vector<64x128xbf16> -> vector<128x128xf32>
+    ```
+
+    After, in a kernel with `cluster = #tile.cluster<size = 2, axis = 0>` (shortened):
+
+    ```
+    %tb = tile.load %b[%c0, %c0] split(1) : memref<64x128xbf16> -> vector<64x128xbf16>
+    ```
+  }];
+  let options = [
+    Option<"required", "required", "bool", /*default=*/"false",
+           "Reject a kernel that has no pairs">,
+    Option<"print", "print", "bool", /*default=*/"false",
+           "Print as a remark what pairs save, or what is in their way">
+  ];
+}
+
 #endif // FA4_DIALECT_TILE_TRANSFORMS_PROGRAMPASSES_TD

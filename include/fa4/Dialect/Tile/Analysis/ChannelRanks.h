@@ -1,0 +1,46 @@
+//===- ChannelRanks.h - hand-overs in a cluster -*- C++ -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// In a kernel with a cluster, a role runs in all CTAs or in the leader only,
+// and each CTA has the stages and barriers of all channels. Which CTA's barrier
+// an arrival goes to follows from who waits at it:
+//
+// | who arrives | who waits | arrivals go to |
+// |---|---|---|
+// | all CTAs | all CTAs | the CTA's own barrier |
+// | all CTAs | the leader | the leader's barrier, which counts those of all |
+// | the leader | all CTAs | the barriers of all CTAs |
+// | the leader | the leader | the leader's own barrier |
+//
+// At `full` barriers producers arrive and consumers wait, at `empty` ones the
+// other way round.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_DIALECT_TILE_ANALYSIS_CHANNELRANKS_H
+#define FA4_DIALECT_TILE_ANALYSIS_CHANNELRANKS_H
+
+#include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+
+namespace fa4::tile {
+
+/// The CTAs at whose barrier an arrival counts.
+enum class ArrivalReach { Own, Leader, All };
+
+/// Where arrivals at the barriers of a channel go to.
+struct ChannelRanks {
+  ArrivalReach full = ArrivalReach::Own, empty = ArrivalReach::Own;
+};
+
+/// Returns where arrivals go to. Emits an error on a channel on one side of
+/// which there are roles of the leader and roles of all CTAs.
+mlir::FailureOr<ChannelRanks> findChannelRanks(const ChannelUses &uses);
+
+} // namespace fa4::tile
+
+#endif // FA4_DIALECT_TILE_ANALYSIS_CHANNELRANKS_H

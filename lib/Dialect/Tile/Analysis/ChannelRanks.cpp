@@ -1,0 +1,32 @@
+//===- ChannelRanks.cpp - hand-overs in a cluster ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/ChannelRanks.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+FailureOr<ChannelRanks> fa4::tile::findChannelRanks(const ChannelUses &uses) {
+  auto isOfLeader = [](RoleOp role) { return role.getLeader(); };
+  auto isMixed = [&](const auto &roles) {
+    return llvm::any_of(roles, isOfLeader) && !llvm::all_of(roles, isOfLeader);
+  };
+  ChannelOp channel = uses.channel;
+  if (isMixed(uses.producers) || isMixed(uses.consumers))
+    return channel.emitOpError("is on one side used by a role of the leader "
+                               "and by one that all CTAs of the cluster run: "
+                               "not supported");
+  ChannelRanks ranks;
+  bool leaderCommits = llvm::any_of(uses.producers, isOfLeader),
+       leaderWaits = llvm::any_of(uses.consumers, isOfLeader);
+  if (leaderCommits == leaderWaits)
+    return ranks;
+  ranks.full = leaderCommits ? ArrivalReach::All : ArrivalReach::Leader;
+  ranks.empty = leaderCommits ? ArrivalReach::Leader : ArrivalReach::All;
+  return ranks;
+}

@@ -1,0 +1,270 @@
+//===- ProtocolPeers.cpp - the other CTA of a cluster ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProtocolPeers.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+namespace {
+
+/// Whether numbers may depend on the coordinate along the axis of the cluster.
+/// Follows a number back to what it is made of.
+class RankSources {
+public:
+  explicit RankSources(unsigned axis) : axis(axis) {}
+
+  bool mayDependOnRank(Value value) {
+    if (!seen.insert(value).second)
+      return false;
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      Operation *parent = argument.getOwner()->getParentOp();
+      auto loop = dyn_cast<scf::ForOp>(parent);
+      if (!loop)
+        return !isa<KernelOp>(parent);
+      return argument == loop.getInductionVar()
+                 ? boundsMay(loop)
+                 : carriedMay(loop, argument.getArgNumber() - 1);
+    }
+    Operation *op = value.getDefiningOp();
+    if (auto tile = dyn_cast<WorkTileOp>(op))
+      return tile.getResult(axis) == value;
+    if (auto branch = dyn_cast<scf::IfOp>(op))
+      return mayAny(branch->getOperands()) ||
+             mayAny(branch.thenYield()->getOperands()) ||
+             mayAny(branch.elseYield()->getOperands());
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      return carriedMay(loop, cast<OpResult>(value).getResultNumber());
+    // What lanes have read, or another role has sent.
+    return isa<WaitOp, ReadOp>(op) || op->getNumRegions() != 0 ||
+           mayAny(op->getOperands());
+  }
+
+private:
+  bool mayAny(ValueRange values) {
+    return llvm::any_of(values,
+                        [&](Value value) { return mayDependOnRank(value); });
+  }
+  bool boundsMay(scf::ForOp loop) {
+    return mayAny({loop.getLowerBound(), loop.getUpperBound(), loop.getStep()});
+  }
+  bool carriedMay(scf::ForOp loop, unsigned number) {
+    return boundsMay(loop) || mayAny({loop.getInitArgs()[number],
+                                      loop.getYieldedValues()[number]});
+  }
+
+  unsigned axis;
+  llvm::DenseSet<Value> seen;
+};
+
+class PeerBuilder {
+public:
+  explicit PeerBuilder(ProtocolModel &model)
+      : model(model), channels(model.channels.size()) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult checkNumbers();
+  void addChannels();
+  void addRoles();
+  void addLoops();
+  void addConditions();
+  Step toPeer(const Step &step) const;
+  std::vector<Step> forBoth(const std::vector<Step> &steps,
+                            unsigned variables) const;
+
+  ProtocolModel &model;
+  /// The number of channels of a CTA. Channel c of the leader has the number
+  /// c + channels in its peer.
+  unsigned channels;
+  /// The number of a role, loop or condition in the peer. Those of a role of
+  /// the leader keep their number.
+  SmallVector<unsigned> roleOf, loopOf, conditionOf;
+};
+
+} // namespace
+
+/// The unknowns of the model are numbers of both CTAs.
+LogicalResult PeerBuilder::checkNumbers() {
+  unsigned axis = model.kernel.getClusterAttr().getAxis();
+  auto check = [&](Operation *op, ValueRange numbers) -> LogicalResult {
+    for (Value number : numbers)
+      if (RankSources(axis).mayDependOnRank(number))
+        return op->emitError("may be executed differently in each CTA of a "
+                             "cluster, whose CTAs hand each other values");
+    return success();
+  };
+  for (const ProtocolLoop &loop : model.loops) {
+    auto op = dyn_cast<scf::ForOp>(loop.op);
+    if (!op)
+      return loop.op->emitError("is not supported in a kernel with a cluster");
+    if (failed(
+            check(op, {op.getLowerBound(), op.getUpperBound(), op.getStep()})))
+      return failure();
+  }
+  for (const ProtocolCondition &condition : model.conditions) {
+    Operation *def = condition.value.getDefiningOp();
+    if (failed(check(def ? def : RoleOp(model.roles[condition.role].op),
+                     condition.value)))
+      return failure();
+  }
+  return success();
+}
+
+void PeerBuilder::addChannels() {
+  for (unsigned number = 0; number < channels; ++number) {
+    ProtocolChannel peer = model.channels[number];
+    peer.rank = 1;
+    peer.label += " (peer)";
+    for (unsigned &other : peer.after)
+      other += channels;
+    if (peer.producer != -1)
+      peer.producer = roleOf[peer.producer];
+    for (unsigned &role : peer.consumers)
+      role = roleOf[role];
+    llvm::sort(peer.consumers);
+    model.channels.push_back(std::move(peer));
+  }
+}
+
+void PeerBuilder::addLoops() {
+  unsigned size = model.loops.size();
+  unsigned next = size;
+  for (const ProtocolLoop &loop : model.loops)
+    loopOf.push_back(roleOf[loop.role] == loop.role ? loopOf.size() : next++);
+  for (unsigned number = 0; number < size; ++number) {
+    if (loopOf[number] == number)
+      continue;
+    ProtocolLoop peer = model.loops[number];
+    peer.role = roleOf[peer.role];
+    for (unsigned &parent : peer.parents)
+      parent = loopOf[parent];
+    model.loops.push_back(std::move(peer));
+  }
+}
+
+void PeerBuilder::addConditions() {
+  unsigned size = model.conditions.size();
+  unsigned next = size;
+  for (const ProtocolCondition &condition : model.conditions)
+    conditionOf.push_back(
+        roleOf[condition.role] == condition.role ? conditionOf.size() : next++);
+  for (unsigned number = 0; number < size; ++number) {
+    if (conditionOf[number] == number)
+      continue;
+    ProtocolCondition peer = model.conditions[number];
+    peer.role = roleOf[peer.role];
+    if (peer.loop != -1)
+      peer.loop = loopOf[peer.loop];
+    for (unsigned &parent : peer.parents)
+      parent = loopOf[parent];
+    model.conditions.push_back(std::move(peer));
+  }
+}
+
+/// A step of a role that all CTAs run, in the peer.
+Step PeerBuilder::toPeer(const Step &step) const {
+  Step peer = step;
+  peer.channel += channels;
+  if (peer.writes != -1)
+    peer.writes += channels;
+  for (unsigned &channel : peer.readsLast)
+    channel += channels;
+  if (peer.accumulate != -1)
+    peer.accumulate = conditionOf[peer.accumulate];
+  if (peer.kind == StepKind::If)
+    peer.number = conditionOf[peer.number];
+  if (peer.kind == StepKind::Loop)
+    peer.number = loopOf[peer.number];
+  for (auto *steps : {&peer.body, &peer.elseBody})
+    for (Step &inner : *steps)
+      inner = toPeer(inner);
+  return peer;
+}
+
+/// The steps of a role of the leader, which does everything in both CTAs. For
+/// each of the role's `variables` there is one for the stage in the peer.
+std::vector<Step> PeerBuilder::forBoth(const std::vector<Step> &steps,
+                                       unsigned variables) const {
+  // Variable 0 is in no stage, in either CTA.
+  auto inPeer = [&](int variable) {
+    return variable > 0 ? variable + int(variables) : variable;
+  };
+  auto addAssignments = [&](Step::Assignments &assignments) {
+    for (size_t i = 0, size = assignments.size(); i < size; ++i)
+      assignments.push_back({unsigned(inPeer(assignments[i].first)),
+                             inPeer(assignments[i].second)});
+  };
+  std::vector<Step> result;
+  for (const Step &step : steps) {
+    Step own = step;
+    addAssignments(own.assignments);
+    addAssignments(own.back);
+    own.body = forBoth(step.body, variables);
+    own.elseBody = forBoth(step.elseBody, variables);
+    bool isStructure = step.kind == StepKind::Loop ||
+                       step.kind == StepKind::If || step.kind == StepKind::Copy;
+    if (isStructure) {
+      result.push_back(std::move(own));
+      continue;
+    }
+    Step peer = step;
+    peer.channel += channels;
+    peer.result = inPeer(step.result);
+    if (step.kind == StepKind::Access) {
+      for (unsigned &variable : peer.reads)
+        variable = inPeer(variable);
+      peer.accumulator = inPeer(step.accumulator);
+      if (peer.writes != -1)
+        peer.writes += channels;
+      // B, the last operand, is in both CTAs.
+      own.reads.push_back(inPeer(step.reads.back()));
+      peer.reads.push_back(step.reads.back());
+    }
+    result.push_back(std::move(own));
+    result.push_back(std::move(peer));
+  }
+  return result;
+}
+
+void PeerBuilder::addRoles() {
+  for (unsigned number = 0, size = roleOf.size(); number < size; ++number) {
+    if (roleOf[number] == number) {
+      ProtocolRole &role = model.roles[number];
+      role.body = forBoth(role.body, role.variables);
+      role.variables *= 2;
+      continue;
+    }
+    ProtocolRole peer = model.roles[number];
+    peer.rank = 1;
+    peer.name += " (peer)";
+    for (Step &step : peer.body)
+      step = toPeer(step);
+    model.roles.push_back(std::move(peer));
+  }
+}
+
+LogicalResult PeerBuilder::run() {
+  if (failed(checkNumbers()))
+    return failure();
+  unsigned next = model.roles.size();
+  for (const ProtocolRole &role : model.roles)
+    roleOf.push_back(RoleOp(role.op).getLeader() ? roleOf.size() : next++);
+  addLoops();
+  addConditions();
+  addRoles();
+  addChannels();
+  return success();
+}
+
+LogicalResult fa4::tile::addPeers(ProtocolModel &model) {
+  return PeerBuilder(model).run();
+}

@@ -1,0 +1,123 @@
+// Which MMAs two CTAs can issue together, and what keeps them from it, follows
+// from what depends on the work tile's coordinate along an axis. A program that
+// has no pairs is left alone, or is an error that says why.
+//
+// RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{print}))' --verify-diagnostics | FileCheck %s
+
+// B is the same for all blocks of rows: each CTA loads half of its columns.
+// CHECK-LABEL: tile.kernel @columns
+// CHECK-SAME: cluster = #tile.cluster<size = 2, axis = 0>
+// CHECK: tile.load %{{.*}} : memref<?x64xbf16> -> vector<128x64xbf16>
+// CHECK: tile.load %{{.*}} split(1) : memref<64x128xbf16> -> vector<64x128xbf16>
+// expected-remark @+1 {{pairs of CTAs along axis 0 of the grid: MMAs read 24576 bytes of shared memory in each CTA instead of 32768 and take 256 cycles instead of 256; buffers of B take 8192 bytes less}}
+tile.kernel @columns(%a: memref<?x64xbf16> {tile.name = "A", tile.dims = ["M", "64"]},
+                     %b: memref<64x128xbf16> {tile.name = "B", tile.dims = ["64", "128"]},
+                     %c: memref<?x128xf32> {tile.name = "C", tile.dims = ["M", "128"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %row = arith.muli %i, %c128 : index
+  %ta = tile.load %a[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+  // expected-note @+1 {{each CTA loads half of the columns}}
+  %tb = tile.load %b[%c0, %c0] : memref<64x128xbf16> -> vector<64x128xbf16>
+  %tc = tile.mma %ta, %tb : vector<128x64xbf16>, vector<64x128xbf16> -> vector<128x128xf32>
+  tile.store %tc, %c[%row, %c0] : vector<128x128xf32>, memref<?x128xf32>
+}
+
+// -----
+
+// Along axis 0, B differs; along axis 1, it is the same. A transposed B is
+// split by rows, which are the columns of the result.
+// CHECK-LABEL: tile.kernel @rows
+// CHECK-SAME: cluster = #tile.cluster<size = 2, axis = 1>
+// CHECK: tile.load %{{.*}} split(0)
+// expected-remark @+1 {{pairs of CTAs along axis 1 of the grid}}
+tile.kernel @rows(%a: memref<?x64xbf16> {tile.name = "A", tile.dims = ["M", "64"]},
+                  %b: memref<?x64xbf16> {tile.name = "B", tile.dims = ["N", "64"]},
+                  %c: memref<?x?xf32> {tile.name = "C", tile.dims = ["M", "N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>, #tile.extent<"M" by 128>]} {
+  %j, %i = tile.work_tile : index, index
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %row = arith.muli %i, %c128 : index
+  %col = arith.muli %j, %c128 : index
+  %ta = tile.load %a[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+  // expected-note @+1 {{each CTA loads half of the rows}}
+  %tb = tile.load %b[%col, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+  %tc = tile.mma %ta, transpose %tb : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+  tile.store %tc, %c[%row, %col] : vector<128x128xf32>, memref<?x?xf32>
+}
+
+// -----
+
+// As with a causal mask, the number of blocks depends on the rows.
+// CHECK-LABEL: tile.kernel @causal
+// CHECK-NOT: cluster
+// CHECK-NOT: split
+// expected-remark @+1 {{no pairs of CTAs}}
+tile.kernel @causal(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "64"]},
+                    %k: memref<?x64xbf16> {tile.name = "k", tile.dims = ["M", "64"]},
+                    %o: memref<?x128xf32> {tile.name = "o", tile.dims = ["M", "128"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c128 = arith.constant 128 : index
+  %zero = arith.constant dense<0.0> : vector<128x128xf32>
+  %row = arith.muli %i, %c128 : index
+  %n = arith.addi %i, %c1 : index
+  %tq = tile.load %q[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+  // expected-note @+1 {{'scf.for' may make another number of passes in each CTA of a pair}}
+  %sum = scf.for %block = %c0 to %n step %c1 iter_args(%x = %zero) -> (vector<128x128xf32>) {
+    %j = arith.muli %block, %c128 : index
+    %tk = tile.load %k[%j, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    %y = tile.mma %tq, transpose %tk acc %x : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+    scf.yield %y : vector<128x128xf32>
+  }
+  tile.store %sum, %o[%row, %c0] : vector<128x128xf32>, memref<?x128xf32>
+}
+
+// -----
+
+// One tile is the B of two MMAs, once by rows and once by columns: no half of
+// it would do for both.
+// CHECK-LABEL: tile.kernel @both
+// CHECK-NOT: split
+// expected-remark @+1 {{no pairs of CTAs}}
+tile.kernel @both(%a: memref<?x128xbf16> {tile.name = "A", tile.dims = ["M", "128"]},
+                  %b: memref<128x128xbf16> {tile.name = "B", tile.dims = ["128", "128"]},
+                  %c: memref<?x128xf32> {tile.name = "C", tile.dims = ["M", "128"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %row = arith.muli %i, %c128 : index
+  %ta = tile.load %a[%row, %c0] : memref<?x128xbf16> -> vector<128x128xbf16>
+  %tb = tile.load %b[%c0, %c0] : memref<128x128xbf16> -> vector<128x128xbf16>
+  %x = tile.mma %ta, %tb : vector<128x128xbf16>, vector<128x128xbf16> -> vector<128x128xf32>
+  // expected-note @+1 {{'tile.mma' reads rows as columns of B where another MMA reads columns}}
+  %y = tile.mma %ta, transpose %tb acc %x : vector<128x128xbf16>, vector<128x128xbf16> -> vector<128x128xf32>
+  tile.store %y, %c[%row, %c0] : vector<128x128xf32>, memref<?x128xf32>
+}
+
+// -----
+
+// The second CTA of the last pair may have no rows, and would store nonetheless.
+// CHECK-LABEL: tile.kernel @inside
+// CHECK-NOT: split
+// expected-remark @+1 {{no pairs of CTAs}}
+tile.kernel @inside(%a: memref<?x64xbf16> {tile.name = "A", tile.dims = ["M", "64"]},
+                    %b: memref<64x128xbf16> {tile.name = "B", tile.dims = ["64", "128"]},
+                    %c: memref<?x128xf32> {tile.name = "C", tile.dims = ["L", "128"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %row = arith.muli %i, %c128 : index
+  %ta = tile.load %a[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+  %tb = tile.load %b[%c0, %c0] : memref<64x128xbf16> -> vector<64x128xbf16>
+  %tc = tile.mma %ta, %tb : vector<128x64xbf16>, vector<64x128xbf16> -> vector<128x128xf32>
+  // expected-note @+1 {{'tile.store' does not write behind the end of its tensor where a CTA of a pair has no work tile}}
+  tile.store %tc, %c[%row, %c0] : vector<128x128xf32>, memref<?x128xf32>
+}

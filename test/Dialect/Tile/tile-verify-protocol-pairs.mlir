@@ -1,0 +1,32 @@
+// The proof of a kernel of pairs is one of both CTAs: the leader's MMAs read B in
+// both, and its barriers count what arrives from both. A kernel that counts the
+// bytes of one CTA, or that loads before the MMAs of the pair have read the
+// stage, or that never frees it, is refused.
+//
+// RUN: rm -rf %t && mkdir %t
+// RUN: fa4-opt %S/Inputs/gemm-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{required},tile-warp-specialize,tile-schedule,tile-share-buffers,tile-allocate))' -o %t/k.mlir
+// RUN: fa4-opt %t/k.mlir --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol))' | FileCheck %s
+// CHECK: tile.channel "B" smem {{.*}} split(1)
+// CHECK: tile.role @mma {{.*}} leader
+//
+// RUN: sed '/channel "A"/s/bytes(32768)/bytes(16384)/' %t/k.mlir > %t/bytes.mlir
+// RUN: not fa4-opt %t/bytes.mlir --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol))' 2>&1 | FileCheck %s --check-prefix=BYTES
+// BYTES: error: channel "A" has bytes(16384) a phase of its full barriers, expected bytes(32768)
+//
+// RUN: sed '/tile.release %%B/d' %t/k.mlir > %t/release.mlir
+// RUN: not fa4-opt %t/release.mlir --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol))' 2>&1 | FileCheck %s --check-prefix=RELEASE
+// RELEASE: error: {{.*}}"B
+//
+// RUN: sed '/tile.acquire %%B/d; /channel "B"/s/ empty([0-9]*) arrivals(1)//' %t/k.mlir > %t/acquire.mlir
+// RUN: not fa4-opt %t/acquire.mlir --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol))' 2>&1 | FileCheck %s --check-prefix=ACQUIRE
+// ACQUIRE: error: {{.*}}"B
+//
+// Each CTA has half of the rows of B, which are not those of an MMA's result.
+// RUN: sed 's/ split(1)/ split(0)/' %t/k.mlir > %t/rows.mlir
+// RUN: not fa4-opt %t/rows.mlir --pass-pipeline='builtin.module(tile.kernel(tile-distribute{verify=false}),tile-to-nvvm{verify=false})' 2>&1 | FileCheck %s --check-prefix=ROWS
+// ROWS: error: 'tile.mma' op needs a B of which each CTA of the pair has half of the columns (split(1))
+//
+// The number of passes differs in the CTAs.
+// RUN: sed '/@mma/,/@load/s/to %%[a-z0-9_]* step/to %%wt#0 step/; /tile.role @mma/a %%wt:2 = tile.work_tile : index, index' %t/k.mlir > %t/passes.mlir
+// RUN: not fa4-opt %t/passes.mlir --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol))' 2>&1 | FileCheck %s --check-prefix=PASSES
+// PASSES: error: may be executed differently in each CTA of a cluster
