@@ -36,6 +36,10 @@ def _scaled(score, b, h, q_idx, kv_idx, cap):
     return score * cap
 
 
+def _slopes(score, b, h, q_idx, kv_idx, slopes):
+    return score + slopes[h] * (kv_idx - q_idx)
+
+
 def _stripes(b, h, q_idx, kv_idx):
     return (q_idx + kv_idx) % 3 != 0
 
@@ -73,6 +77,7 @@ CASES = (
     Case("causal_window", {"mask": fa4.Mask(64, 0)}),
     Case("score_mod", SOFTCAP),
     Case("mask_mod", {"mask_mod": _stripes}),
+    Case("captured_tensor", {"score_mod": _slopes, "captures": {"slopes": "f32 Hq"}}),
     Case("gradient", {}, 64, backward=True, is_timed=True),
     Case("gradient_causal", {"mask": "causal"}, backward=True, is_timed=True),
     Case("gradient_score_mod", {"score_mod": _scaled, "captures": {"cap": "f32"}}, 64, backward=True),
@@ -99,11 +104,16 @@ def _draw(spec, sizes, rng) -> dict:
         if name in ("q", "k", "v", "dout"):
             whole = [size if isinstance(size, int) else names[size] for size in shape]
             call[name] = rng.standard_normal(whole, np.float32).astype(dtype)
+    for name, kind in spec.captures.items():
+        shape = [names[size] for size in kind.split()[1:]]
+        if shape:
+            call[name] = rng.uniform(0, 0.1, shape).astype(np.float32)
     return call
 
 
 def _captures(spec) -> dict:
-    return dict.fromkeys(spec.captures, 5.0)
+    """The captures that are numbers; those that are tensors are drawn."""
+    return {name: 5.0 for name, kind in spec.captures.items() if " " not in kind}
 
 
 def _complete(case: Case, spec, call: dict) -> dict:

@@ -31,7 +31,7 @@ static constexpr std::pair<StringRef, StringRef> kHeadings[] = {
     {"Attention ops: where they come from, what they mean, the CPU",
      "raise-to attn-decompose attn-print attn-to-llvm expand-fp8 clampf"},
     {"From an op to a tile program",
-     "attn-to subtile lazy-rescale assign-work"},
+     "attn-to subtile pair-ctas lazy-rescale assign-work"},
     {"Roles, channels, schedule and memory",
      "warp-specialize tile-schedule split-exp share-buffers allocate"},
     {"Threads and machine code",

@@ -25,12 +25,10 @@ def TileSplitLoop : FA4_Pass<"tile-split-loop", "::fa4::tile::KernelOp"> {
     loop had. In attention the condition says whether a block of keys needs a mask, so
     that the loop over masked blocks is followed by one without any mask.
 
-    The pass splits a loop of a compute role that contains an `scf.if` whose
-    condition compares the induction variable with a value from outside of the loop
-    (`slt`, `sle`, `sgt`, `sge`), or is the `ori` or `andi` of two such comparisons in
-    opposite directions. The condition is constant in each of the new loops. Their
-    bounds are clamped to those of the original loop, so that each iteration runs
-    once, and in the same order.
+    The pass splits a loop of a compute role that contains an `scf.if` whose condition compares the induction variable
+    with a value from outside of the loop (`slt`, `sle`, `sgt`, `sge`), or is the `ori` or `andi` of two such
+    comparisons in opposite directions. The condition is constant in each of the new loops. Their bounds are clamped
+    to those of the original loop, so that each iteration runs once, and in the same order.
 
     Before:
 
@@ -83,24 +81,19 @@ def TileDistribute : FA4_Pass<"tile-distribute", "::fa4::tile::KernelOp"> {
     *Input*: roles whose values are whole tiles. *Output*: roles that say what one
     thread does: its values are one row of each tile.
 
-    This concerns roles that hold data: those of kind `vector`. Such a
-    role has as many threads as its tiles have rows, and each thread gets the row that
-    it can access in tensor memory. A matrix `vector<128x64xf32>` becomes
-    `vector<64xf32>`. A vector with one element for each row becomes one scalar; a
-    vector with one element for each column stays whole. Whether a vector of rank 1
-    is of rows or of columns follows from its origin and from its uses; a vector that
-    would have to be both is an error.
+    This concerns roles that hold data: those of kind `vector`. Such a role has as many threads as its tiles have
+    rows, and each thread gets the row that it can access in tensor memory. A matrix `vector<128x64xf32>` becomes
+    `vector<64xf32>`. A vector with one element for each row becomes one scalar; a vector with one element for each
+    column stays whole. Whether a vector of rank 1 is of rows or of columns follows from its origin and from its uses;
+    a vector that would have to be both is an error.
 
-    `tile.wait` has no result afterwards. A `tile.read` reads the stage where the value
-    is first used, at the latest before the stage is handed on. A `tile.write`
-    precedes `tile.commit`, followed by a `tile.fence` where MMAs or TMA stores read
-    what the lanes have written to shared memory. A `tile.rescale` of a value that
-    stays in its buffer reads and writes the buffer only in warps in which some
-    factor is not 1, and not in the first pass of a loop that begins with an
-    undefined value (`initial`).
+    `tile.wait` has no result afterwards. A `tile.read` reads the stage where the value is first used, at the latest
+    before the stage is handed on. A `tile.write` precedes `tile.commit`, followed by a `tile.fence` where MMAs or TMA
+    stores read what the lanes have written to shared memory. A `tile.rescale` of a value that stays in its buffer
+    reads and writes the buffer only in warps in which some factor is not 1, and not in the first pass of a loop that
+    begins with an undefined value (`initial`).
 
-    The pass takes the order of the elements in a `vector.multi_reduction` as
-    unspecified.
+    The pass takes the order of the elements in a `vector.multi_reduction` as unspecified.
 
     Before:
 
@@ -162,37 +155,30 @@ def TileUnroll : FA4_Pass<"tile-unroll", "::fa4::tile::KernelOp"> {
     *Output*: the same roles on vectors of two columns, which the packed instructions
     of the target work on (f32x2, conversions to two narrow values).
 
-    A vector of `n` columns becomes `n / 2` vectors of two, in *fragments* of
-    `fragment` columns. One fragment goes through all operations before the next
-    fragment starts, so that its registers are free early: an operation without
-    effects is placed where an operation with effects needs its result. Reads and
-    writes of channels become one for each fragment.
+    A vector of `n` columns becomes `n / 2` vectors of two, in *fragments* of `fragment` columns. One fragment goes
+    through all operations before the next fragment starts, so that its registers are free early: an operation without
+    effects is placed where an operation with effects needs its result. Reads and writes of channels become one for
+    each fragment.
 
-    Reads of tensor memory take long: the next fragment is read while one is worked
-    on, where a value has several uses, and so is held as a whole anyway, or the role
-    is known to have the registers. A write to a buffer whose value has not been
-    read yet waits for the reads of those columns alone that it overwrites.
+    Reads of tensor memory take long: the next fragment is read while one is worked on, where a value has several
+    uses, and so is held as a whole anyway, or the role is known to have the registers. A write to a buffer whose
+    value has not been read yet waits for the reads of those columns alone that it overwrites.
 
-    What the program computes in front of a write from numbers of the fragment is
-    computed with them, so that fewer numbers are held, and `tile.keep_order` behind
-    it keeps it there. Where rows are held until something comes from another role,
-    fragments are made so small (`fragment / 4` at least) that the role's registers
-    hold them, too.
+    What the program computes in front of a write from numbers of the fragment is computed with them, so that fewer
+    numbers are held, and `tile.keep_order` behind it keeps it there. Where rows are held until something comes from
+    another role, fragments are made so small (`fragment / 4` at least) that the role's registers hold them, too.
 
-    A reduction keeps four partial results. Sums and products of f32 work on pairs.
-    In reductions of other kinds each step takes two elements, which for maxima and
-    minima is one instruction. If the elements of a sum are also written to a channel,
-    they are added as they are written, and need no registers afterwards.
+    A reduction keeps four partial results. Sums and products of f32 work on pairs. In reductions of other kinds each
+    step takes two elements, which for maxima and minima is one instruction. If the elements of a sum are also written
+    to a channel, they are added as they are written, and need no registers afterwards.
 
-    What MMAs and TMA stores wait for comes first: arithmetic behind such a commit
-    is kept there by `tile.keep_order`. An acquire of a stage with one number a row is
-    moved in front of the wait for the row, because a wait in the midst of
-    arithmetic keeps ptxas from overlapping what is before and behind it.
+    What MMAs and TMA stores wait for comes first: arithmetic behind such a commit is kept there by `tile.keep_order`.
+    An acquire of a stage with one number a row is moved in front of the wait for the row, because a wait in the midst
+    of arithmetic keeps ptxas from overlapping what is before and behind it.
 
-    A signed comparison of the number of a column with a value that is the same in all
-    columns becomes one word of bits for 32 columns, made by shifts, and a test of
-    one bit for each element: ptxas moves the bits to predicates several at a time.
-    Sums of indices are taken not to overflow.
+    A signed comparison of the number of a column with a value that is the same in all columns becomes one word of
+    bits for 32 columns, made by shifts, and a test of one bit for each element: ptxas moves the bits to predicates
+    several at a time. Sums of indices are taken not to overflow.
 
     Before:
 

@@ -23,17 +23,14 @@ def TileSubtile : FA4_Pass<"tile-subtile", "::fa4::tile::KernelOp"> {
     *Input*: a tile program with tiles of any number of rows. *Output*: the same program
     with MMAs of the number of rows that the target's MMA has (128).
 
-    Where an MMA has more rows, the pass cuts the dimension of these rows into
-    equal parts. It follows the dimension wherever it leads: through elementwise
-    operations, reductions, broadcasts, loops and branches to loads and stores, which
-    get an offset. Every operation that depends on the rows is there once for each part
-    afterwards, in the order of the original operations. Values that do not depend on
-    the rows (keys, values) are shared by all parts. If another MMA sums along the cut
-    dimension, it becomes a sequence of MMAs, each of which adds to the result of
-    the one before.
+    Where an MMA has more rows, the pass cuts the dimension of these rows into equal parts. It follows the dimension
+    wherever it leads: through elementwise operations, reductions, broadcasts, loops and branches to loads and stores,
+    which get an offset. Every operation that depends on the rows is there once for each part afterwards, in the order
+    of the original operations. Values that do not depend on the rows (keys, values) are shared by all parts. If
+    another MMA sums along the cut dimension, it becomes a sequence of MMAs, each of which adds to the result of the
+    one before.
 
-    A kernel without such MMAs is left as it is. An operation that cannot work on
-    parts is an error.
+    A kernel without such MMAs is left as it is. An operation that cannot work on parts is an error.
 
     Before:
 
@@ -96,25 +93,21 @@ def TileLazyRescale : FA4_Pass<"tile-lazy-rescale", "::fa4::tile::KernelOp"> {
     a  = exp2((m - f) * c)             c > 0, a splat constant; optional
     ```
 
-    and puts selects behind `m'` and `f`. `f` may also be 0 where `m'` is below a bound
-    of which `c` times is -150 or less: exponentials relative to 0 are 0 there. `a`
-    becomes 1 in rows where `m` is -inf or below that bound, in which nothing has
-    been summed yet. The carried `m` is then no longer the row
-    max but a reference that it exceeds by no more than the threshold. The pass
-    proves that any reference is right: it follows what depends on `m` through the
-    loop and what comes after, and leaves the loop alone unless all sums begin
-    at 0 and are in units of `2^(c m)`, each exponent is of scores that have gone into
-    the maximum (so that rows with an `m` of -inf have summed nothing), and only
-    values in which `m` cancels, as `sum / l` and `c m + log2(l)`, go anywhere else. What is replaced by NaN where
-    `abs(m)` is beyond a bound counts as what it was.
+    and puts selects behind `m'` and `f`. `f` may also be 0 where `m'` is below a bound of which `c` times is -150 or
+    less: exponentials relative to 0 are 0 there. `a` becomes 1 in rows where `m` is -inf or below that bound, in
+    which nothing has been summed yet. The carried `m` is then no longer the row max but a reference that it exceeds
+    by no more than the threshold. The pass proves that any reference is right: it follows what depends on `m` through
+    the loop and what comes after, and leaves the loop alone unless all sums begin at 0 and are in units of `2^(c m)`,
+    each exponent is of scores that have gone into the maximum (so that rows with an `m` of -inf have summed nothing),
+    and only values in which `m` cancels, as `sum / l` and `c m + log2(l)`, go anywhere else. What is replaced by NaN
+    where `abs(m)` is beyond a bound counts as what it was.
 
     Products of a carried MMA accumulator and the row factor `a` become
     `tile.rescale`, which costs nothing in a block where all factors are 1.
 
-    With `threshold = 0` the reference is always the row max, as it was. The
-    largest threshold is that with which nothing overflows: exponentials of up to
-    `2^threshold` are rounded to some type (f16: 15), and sums of up to 2^29 of
-    them, and their reciprocals, must be normal numbers of f32 (97).
+    With `threshold = 0` the reference is always the row max, as it was. The largest threshold is that with which
+    nothing overflows: exponentials of up to `2^threshold` are rounded to some type (f16: 15), and sums of up to 2^29
+    of them, and their reciprocals, must be normal numbers of f32 (97).
 
     Before:
 
@@ -193,19 +186,25 @@ def TilePairCtas : FA4_Pass<"tile-pair-ctas", "::fa4::tile::KernelOp"> {
     An MMA of a pair takes as long as one of a single CTA; what pairs save is shared memory: each CTA reads and keeps
     half of B. A kernel that has no pairs is left as it is, or is an error with `required`.
 
-    Before (shortened):
+    Before:
 
-    ```
-    %ta = tile.load %a[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-    %tb = tile.load %b[%c0, %c0] : memref<64x128xbf16> -> vector<64x128xbf16>
-    %tc = tile.mma %ta, %tb : vector<128x64xbf16>, vector<64x128xbf16> -> vector<128x128xf32>
+    ```mlir
+    tile.kernel @pairs(%a: memref<?x64xbf16> {tile.name = "A", tile.dims = ["M", "64"]},
+                       %b: memref<64x128xbf16> {tile.name = "B", tile.dims = ["64", "128"]},
+                       %c: memref<?x128xf32> {tile.name = "C", tile.dims = ["M", "128"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>]} {
+      %i = tile.work_tile : index
+      %c0 = arith.constant 0 : index
+      %c128 = arith.constant 128 : index
+      %row = arith.muli %i, %c128 : index
+      %ta = tile.load %a[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+      %tb = tile.load %b[%c0, %c0] : memref<64x128xbf16> -> vector<64x128xbf16>
+      %tc = tile.mma %ta, %tb : vector<128x64xbf16>, vector<64x128xbf16> -> vector<128x128xf32>
+      tile.store %tc, %c[%row, %c0] : vector<128x128xf32>, memref<?x128xf32>
+    }
     ```
 
-    After, in a kernel with `cluster = #tile.cluster<size = 2, axis = 0>` (shortened):
-
-    ```
-    %tb = tile.load %b[%c0, %c0] split(1) : memref<64x128xbf16> -> vector<64x128xbf16>
-    ```
+    After, the kernel has `cluster = #tile.cluster<size = 2, axis = 0>`, and `tile.load %b[%c0, %c0] split(1)` loads half of the columns.
   }];
   let options = [
     Option<"required", "required", "bool", /*default=*/"false",

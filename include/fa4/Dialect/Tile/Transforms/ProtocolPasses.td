@@ -24,37 +24,31 @@ def TileVerifyProtocol : FA4_Pass<"tile-verify-protocol", "::fa4::tile::KernelOp
     - a read gets the value that the role has waited for;
     - each channel is used in balance.
 
-    `ProtocolVerifier.h` says how. Of a kernel with places (`tile-allocate`) it also
-    checks offsets, capacity, barriers, what completes a phase of them (arrivals,
-    bytes), warps and registers. Of a distributed kernel it also checks that lanes
-    fence what they write for asynchronous operations.
+    `ProtocolVerifier.h` says how. Of a kernel with places (`tile-allocate`) it also checks offsets, capacity,
+    barriers, what completes a phase of them (arrivals, bytes), warps and registers. Of a distributed kernel it also
+    checks that lanes fence what they write for asynchronous operations.
 
-    A rejection is one error with notes. They say which role waits for which, or which
-    two accesses nothing orders; what the later role has waited for before, and which
-    operations that covers; and the fewest passes of the loops with which it happens.
-    `tile-schedule`, `tile-allocate` and `tile-distribute` do the same at their end, `tile-share-buffers` at its beginning, and
-    `tile-to-nvvm` at its beginning, unless they are told `verify=false`;
+    A rejection is one error with notes. They say which role waits for which, or which two accesses nothing orders;
+    what the later role has waited for before, and which operations that covers; and the fewest passes of the loops
+    with which it happens. `tile-schedule`, `tile-allocate` and `tile-distribute` do the same at their end,
+    `tile-share-buffers` at its beginning, and `tile-to-nvvm` at its beginning, unless they are told `verify=false`;
     `fa4-opt --verify-protocol` does it for a module.
 
     The first values of a channel with `initial(n)` are undefined, also where lanes have
     rescaled them and handed them on in their place: an MMA must not add to them.
 
-    A distributed role that commits a buffer in the place of a value of the same type
-    that it has waited for hands on what is there, whether its lanes have written it
-    or not. It may write some columns before it reads others. All columns of any
-    other stage must be written before the commit.
+    A distributed role that commits a buffer in the place of a value of the same type that it has waited for hands on
+    what is there, whether its lanes have written it or not. It may write some columns before it reads others. All
+    columns of any other stage must be written before the commit.
 
-    Loops may be in loops. Numbers of passes, and conditions, that depend on an
-    outer induction variable are the same in all roles that compute them alike for
-    the same pass, and may be anything in the next one.
+    Loops may be in loops. Numbers of passes, and conditions, that depend on an outer induction variable are the same
+    in all roles that compute them alike for the same pass, and may be anything in the next one.
 
-    Assumed is that lowering gives each operation its meaning (who arrives where,
-    fences of tensor memory), and that no dimension is larger than 2^29. Integers wrap
-    around as their types say. Not supported, and an error: numbers of passes and
-    conditions that the induction variables of more than two loops decide, and loops
-    whose step is not proven to be positive. What is a number of passes of one loop only by way
-    of two others' (the first tile is peeled, say, and its blocks are counted
-    again) is not seen to be.
+    Assumed is that lowering gives each operation its meaning (who arrives where, fences of tensor memory), and that
+    no dimension is larger than 2^29. Integers wrap around as their types say. Not supported, and an error: numbers of
+    passes and conditions that the induction variables of more than two loops decide, and loops whose step is not
+    proven to be positive. What is a number of passes of one loop only by way of two others' (the first tile is
+    peeled, say, and its blocks are counted again) is not seen to be.
 
     Before:
 
@@ -89,12 +83,11 @@ def TileVerifyOutputs : FA4_Pass<"tile-verify-outputs", "::fa4::tile::KernelOp">
     *Input*: a kernel of any level from `tile` to `unroll`. *Output*: the same kernel,
     or an error.
 
-    Proves for all sizes that the work tiles of the grid together write each element
-    of an output (`tile.output` of `tile.kernel`) once. `OutputCoverage.h` says how. A
-    store that is missing, is there twice, or has the wrong place is an error, and so
-    is an output of which the pass cannot prove this. For arguments without
-    `tile.output` it is a remark. `tile-to-nvvm` does the same at its beginning, unless
-    `verify=false` is given; `fa4-opt --verify-protocol` does it for a module.
+    Proves for all sizes that the work tiles of the grid together write each element of an output (`tile.output` of
+    `tile.kernel`) once. `OutputCoverage.h` says how. A store that is missing, is there twice, or has the wrong place
+    is an error, and so is an output of which the pass cannot prove this. For arguments without `tile.output` it is a
+    remark. `tile-to-nvvm` does the same at its beginning, unless `verify=false` is given; `fa4-opt --verify-protocol`
+    does it for a module.
 
     Before:
 

@@ -24,23 +24,20 @@ def TileAssignWork : FA4_Pass<"tile-assign-work", "::fa4::tile::KernelOp"> {
     `schedule` and an `order`. A program whose CTAs work on several tiles
     stands in a `tile.work`.
 
-    With `schedule=auto` the pass chooses by how work tiles differ. If the
-    passes of the loops depend on a coordinate of the work tile, as in causal attention,
-    the longest tiles go first (`lpt`): the hardware starts a CTA when another
-    one ends, so that the short tiles at the end fill the gaps. If all tiles
-    take equally long, CTAs stay and work on several tiles (`static`), so that the loads and the first
-    products of a tile overlap with the end of the one before. That needs memory and registers for
-    the next tile beside the one before: the pass takes a copy of the kernel through
-    warp specialisation, scheduling and the proof, and leaves the grid as it is where the copy is refused, does not fit,
-    has a role that holds tiles while it waits for others, or has too many states for a quick proof. A program whose `tile.work_tile`
-    is in a region keeps the grid as well. `clc` does both: CTAs stay,
-    and ask the hardware for the tile of a CTA that has not started yet.
+    With `schedule=auto` the pass chooses by how work tiles differ. If the passes of the loops depend on a coordinate
+    of the work tile, as in causal attention, the longest tiles go first (`lpt`): the hardware starts a CTA when
+    another one ends, so that the short tiles at the end fill the gaps. If all tiles take equally long, CTAs stay and
+    work on several tiles (`static`), so that the loads and the first products of a tile overlap with the end of the
+    one before. That needs memory and registers for the next tile beside the one before: the pass takes a copy of the
+    kernel through warp specialisation, scheduling and the proof, and leaves the grid as it is where the copy is
+    refused, does not fit, has a role that holds tiles while it waits for others, or has too many states for a quick
+    proof. A program whose `tile.work_tile` is in a region keeps the grid as well. `clc` does both: CTAs stay, and ask
+    the hardware for the tile of a CTA that has not started yet.
 
-    The order puts work tiles together that read the same tensors in their loops, as those of
-    one head do, as long as these fit into half of the L2 cache (see `#tile.order`). With
-    `clc` the longest tiles of all heads come first: a CTA asks for a tile when it begins the one
-    before, and would keep a long tile waiting while others have nothing to do. `bench/makespan` models all schedules.
-    A kernel that has a schedule is left as it is.
+    The order puts work tiles together that read the same tensors in their loops, as those of one head do, as long as
+    these fit into half of the L2 cache (see `#tile.order`). With `clc` the longest tiles of all heads come first: a
+    CTA asks for a tile when it begins the one before, and would keep a long tile waiting while others have nothing to
+    do. `bench/makespan` models all schedules. A kernel that has a schedule is left as it is.
 
     Before:
 
@@ -81,12 +78,10 @@ def TileWarpSpecialize : FA4_Pass<"tile-warp-specialize", "::fa4::tile::KernelOp
     `lazy-rescale`. *Output*: the same program as roles (`tile.role`), which run at
     the same time on warps of their own, and channels (`tile.channel`) between them.
 
-    The pass decides which warps execute which operations. The decision follows from the
-    dataflow and from where the target keeps values: tensor memory, shared
-    memory or registers. Each role keeps a copy of the loops around its
-    operations, and repeats the index arithmetic and constants that these need.
-    Every tile that one role makes and another uses goes through a channel of one
-    stage; `tile-schedule` gives channels more stages.
+    The pass decides which warps execute which operations. The decision follows from the dataflow and from where the
+    target keeps values: tensor memory, shared memory or registers. Each role keeps a copy of the loops around its
+    operations, and repeats the index arithmetic and constants that these need. Every tile that one role makes and
+    another uses goes through a channel of one stage; `tile-schedule` gives channels more stages.
 
     | role | operations |
     |---|---|
@@ -96,14 +91,13 @@ def TileWarpSpecialize : FA4_Pass<"tile-warp-specialize", "::fa4::tile::KernelOp
     | `store` | `tile.store` and `tile.reduce_add` of matrices (row values are stored by the lanes that have them) |
     | `idle` | warps that fill the last warpgroup |
 
-    A channel is in tensor memory if the target's MMA writes the value there (a result
-    for another role) or reads the value there (an accumulator, or a first operand
-    that is not transposed). All other channels are in shared memory. An accumulator
-    that another role modifies in the loop becomes a pair of channels on one buffer.
-    The first iteration's MMA does not read an accumulator that starts from zero, whatever finite number multiplies it (a product of
-    zero and an infinite factor would be NaN, which no program may count on), so
-    that no role has to write the zeros. Where the result of an MMA is stored without
-    a computation in between, the pass adds a `tile.copy` from tensor memory.
+    A channel is in tensor memory if the target's MMA writes the value there (a result for another role) or reads the
+    value there (an accumulator, or a first operand that is not transposed). All other channels are in shared memory.
+    An accumulator that another role modifies in the loop becomes a pair of channels on one buffer. The first
+    iteration's MMA does not read an accumulator that starts from zero, whatever finite number multiplies it (a
+    product of zero and an infinite factor would be NaN, which no program may count on), so that no role has to write
+    the zeros. Where the result of an MMA is stored without a computation in between, the pass adds a `tile.copy` from
+    tensor memory.
 
     Registers are divided by `assignRegisterBudgets` among warpgroups, according to
     the tile values that are live at once.
@@ -173,8 +167,7 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
     with their operations in the order in which the hardware is busy most, and with
     channels that have as many stages as memory holds.
 
-    The pass decides the order from the dataflow of all roles together, in six
-    steps:
+    The pass decides the order from the dataflow of all roles together, in six steps:
 
     1. *Split arrival* (`split-arrival`): a matrix that a compute role commits
        and that is only ever the A operand of MMAs is committed in two parts
@@ -206,16 +199,13 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
        that the next store is issued before the last one has ended. The ring then
        needs two stages.
 
-    If the kernel does not fit into memory in this way, as `tile-share-buffers` and
-    `tile-allocate` would place it, the pass gives up as much speed as it must: values
-    that are stored in loops leave in parts of equal columns; stores do not
-    overlap; MMAs of the next iteration are issued behind all of those of the last
-    one; the loop is not pipelined. If it fits in no way, the first schedule
-    stays, and `tile-allocate` reports what is missing.
+    If the kernel does not fit into memory in this way, as `tile-share-buffers` and `tile-allocate` would place it,
+    the pass gives up as much speed as it must: values that are stored in loops leave in parts of equal columns;
+    stores do not overlap; MMAs of the next iteration are issued behind all of those of the last one; the loop is not
+    pipelined. If it fits in no way, the first schedule stays, and `tile-allocate` reports what is missing.
 
-    The pass expects that the operations of a role on one channel are in one loop. A
-    loop for which this does not hold keeps its order, with a remark. If the order of
-    the input does not deadlock, that of the output does not either.
+    The pass expects that the operations of a role on one channel are in one loop. A loop for which this does not hold
+    keeps its order, with a remark. If the order of the input does not deadlock, that of the output does not either.
 
     Before:
 
@@ -302,22 +292,19 @@ def TileSplitExp : FA4_Pass<"tile-split-exp", "::fa4::tile::KernelOp"> {
     unit alone is slower: it computes fewer exponentials a clock than the FMA pipe
     could.
 
-    The pass rewrites a `math.exp2` in a loop of a role that holds data if its result is
-    rounded to a narrow type (bf16, f16). It leaves alone an exponential of which the
-    f32 result is used. The polynomial has the degree that the narrow type needs (3
-    for bf16 and f16). Its coefficients are those of a table, `Exp2Polynomial.cpp`, which
-    a test derives.
+    The pass rewrites a `math.exp2` in a loop of a role that holds data if its result is rounded to a narrow type
+    (bf16, f16). It leaves alone an exponential of which the f32 result is used. The polynomial has the degree that
+    the narrow type needs (3 for bf16 and f16). Its coefficients are those of a table, `Exp2Polynomial.cpp`, which a
+    test derives.
 
     The polynomial is defined for exponents below 128. The pass rewrites an
     exponential only if its exponent is proven to be less, as that of a score relative
     to the maximum of its row is. Other exponentials stay on the special function unit.
 
-    The number of emulated pairs follows from the target's rates and from the work of
-    one iteration, which the pass counts in the kernel's roles. The pass takes the
-    least number with which the slowest of four is as fast as it can be: the MMAs, the
-    pipes, tensor memory, and the cycle of dependences through exponential and MMAs.
-    That is 0 where the MMAs are the slowest anyway. The pairs are spread over all
-    fragments of 32 columns but the last one.
+    The number of emulated pairs follows from the target's rates and from the work of one iteration, which the pass
+    counts in the kernel's roles. The pass takes the least number with which the slowest of four is as fast as it can
+    be: the MMAs, the pipes, tensor memory, and the cycle of dependences through exponential and MMAs. That is 0 where
+    the MMAs are the slowest anyway. The pairs are spread over all fragments of 32 columns but the last one.
 
     Before:
 
