@@ -184,8 +184,9 @@ def test_no_leak(module):
     assert not leaks(lambda: module["twice"](np.zeros(2, np.int32)))
     assert not leaks(lambda: module["constant"]())
     assert not leaks(lambda: module["transposed"](a[:2, :3].copy()))
+    # Other threads of this process free a little now and then: what is kept is more.
     kept = []
-    assert leaks(lambda: kept.append(module["constant"]()))
+    assert leaks(lambda: kept.append([module["constant"]() for _ in range(64)]))
 
 
 # ---------------------------------------------------------------------------
