@@ -442,6 +442,12 @@ def test_the_folder_of_the_cache(monkeypatch, tmp_path):
     assert cache.folder() == Path.home() / ".cache" / "fa4"
 
 
+def run_four_times(code):
+    """In processes at the same time, whose argument is their number."""
+    running = [subprocess.Popen([sys.executable, "-c", code, str(i)], cwd=PACKAGE.parent) for i in range(4)]
+    assert [process.wait() for process in running] == [0] * 4
+
+
 @own_cache
 def test_writers_and_readers_at_the_same_time():
     """Processes write, read and clear the same entry; a reader finds nothing or all of it."""
@@ -454,8 +460,7 @@ def test_writers_and_readers_at_the_same_time():
         "    assert found is None or len(set(found.files['a'])) == 1 and len(found.files['a']) == 200000\n"
         "    if i % 8 == 5: cache.clear()\n"
     )
-    running = [subprocess.Popen([sys.executable, "-c", code, str(i)], cwd=PACKAGE.parent) for i in range(4)]
-    assert [process.wait() for process in running] == [0] * 4
+    run_four_times(code)
     assert not list(cache.folder().glob("??/.new-*"))
 
 
@@ -494,8 +499,7 @@ def test_processes_make_place_at_the_same_time(monkeypatch):
         "        found = cache.load(key)\n"
         "        assert found is None or found.files['a'] == key[:1].encode() * 50000\n"
     )
-    running = [subprocess.Popen([sys.executable, "-c", code, str(i)], cwd=PACKAGE.parent) for i in range(4)]
-    assert [process.wait() for process in running] == [0] * 4
+    run_four_times(code)
     # Each may have kept the one that it has just stored.
     assert sum(status.st_size for _, status in cache.entries()) <= 300_000 + 4 * 51_000
     assert not list(cache.folder().glob("??/.new-*"))

@@ -329,6 +329,8 @@ private:
   void launch(tile::KernelOp kernel, ValueRange inputs,
               ArrayRef<Value *> outputs, ValueRange scalars = {});
   void preprocess();
+  /// What scores and their gradient are computed from again, in each block.
+  void addRecomputed(Signature &signature);
   void main();
   void postprocess();
   void sinks();
@@ -430,8 +432,7 @@ void BackwardConversion::preprocess() {
   launch(kernel, inputs, outputs);
 }
 
-void BackwardConversion::main() {
-  Signature signature(op.getContext());
+void BackwardConversion::addRecomputed(Signature &signature) {
   signature.addData("q", op.getQ().getType(), names.queries());
   signature.addData("k", op.getK().getType(), names.keys());
   signature.addData("v", op.getV().getType(), names.keys());
@@ -439,6 +440,11 @@ void BackwardConversion::main() {
   signature.addData("shift", shift.getType(), alignedRows());
   signature.addData("delta", delta.getType(), alignedRows());
   addCaptures(signature, op, /*isVector=*/true);
+}
+
+void BackwardConversion::main() {
+  Signature signature(op.getContext());
+  addRecomputed(signature);
   // Blocks of keys add to the rows that see one of them, and the heads of a
   // group take turns, which is more than can be proven today.
   signature.addData("sums", sums.getType(), names.queries(),
@@ -491,13 +497,7 @@ void BackwardConversion::sinks() {
 void BackwardConversion::capture(unsigned number, Value &output) {
   std::string suffix = llvm::formatv("_capture{0}_kernel", number);
   Signature signature(op.getContext());
-  signature.addData("q", op.getQ().getType(), names.queries());
-  signature.addData("k", op.getK().getType(), names.keys());
-  signature.addData("v", op.getV().getType(), names.keys());
-  signature.addData("dout", op.getDout().getType(), names.queries());
-  signature.addData("shift", shift.getType(), alignedRows());
-  signature.addData("delta", delta.getType(), alignedRows());
-  addCaptures(signature, op, /*isVector=*/true);
+  addRecomputed(signature);
   signature.addData("parts", parts.getType(), alignedRows(), kOnce);
   addCaptures(signature, op, /*isVector=*/false);
   tile::KernelOp kernel =
