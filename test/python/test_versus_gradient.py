@@ -83,3 +83,13 @@ def test_loops(monkeypatch, capsys):
     assert not static_vs_fa4.judge(static_gradient.bars("hd128-full", theirs, static_gradient.Figures(168, 8, 0, 326, 400)))
     assert not static_vs_fa4.judge(static_gradient.bars("hd128-full", theirs, static_gradient.Figures(168, 0, 0, None, None)))
     assert "not found" in capsys.readouterr().out
+
+
+def test_what_the_same_bits_cost():
+    """Half of the speed is a bar that is missed; the section takes the place of the one before."""
+    table = {"hd64-full-2k": (times(900), times(970)), "hd128-causal-4k": (times(970), times(1970))}
+    assert versus_gradient.slow_orders(table) == ["hd128-causal-4k"]
+    text = versus_gradient.order_section(table, "abc", "2026-01-02")
+    assert text.startswith(versus_gradient.ORDER) and "from abc" in text
+    assert "| hd64-full-2k | 930 | 1000 | 0.930 |" in text and "| hd128-causal-4k | 1000 | 2000 | 0.500 **missed** |" in text
+    assert text.endswith("\n1 of 2 bars are missed.\n")

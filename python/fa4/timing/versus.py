@@ -191,9 +191,22 @@ def compare_gradients(arguments, shapes) -> int:
     off = versus_gradient.missed(table)
     print("\n".join(table_lines))
     if arguments.write:
-        GRADIENT.write_text(page(versus_gradient.head(table), table_lines, len(off), len(table)) + versus_gradient.bound())
+        text = page(versus_gradient.head(table), table_lines, len(off), len(table)) + versus_gradient.bound()
+        _, order, kept = GRADIENT.read_text().partition(versus_gradient.ORDER)
+        GRADIENT.write_text(text + order + kept)
     print(f"{len(table)} shapes, {len(off)} miss their bar")
     return 1 if off else 0
+
+
+def compare_orders(arguments, shapes) -> int:
+    """What `deterministic` costs: the section of the gradient's page."""
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        table = versus_gradient.measure_order(shapes, arguments.options, pool.map)
+    text = versus_gradient.order_section(table, revision.commit(), f"{datetime.date.today():%Y-%m-%d}")
+    print(text)
+    if arguments.write:
+        GRADIENT.write_text(GRADIENT.read_text().partition(versus_gradient.ORDER)[0] + text)
+    return 1 if versus_gradient.slow_orders(table) else 0
 
 
 def main(words=None) -> int:
@@ -204,16 +217,21 @@ def main(words=None) -> int:
     parser.add_argument("--check", action="store_true", help="compare with the table of the documentation instead; exit status 1 where a kernel has lost 1%%")
     parser.add_argument("--published", action="store_true", help="FlashAttention-4's kernels beside what others have measured, instead")
     parser.add_argument("--sensitivity", action="store_true", help="what FlashAttention-4's kernels and the published figures do when parameters of the model change, instead")
+    parser.add_argument("--deterministic", action="store_true", help="with --gradient: what `deterministic` costs, instead; needs no environment of FlashAttention-4")
     parser.add_argument("--gradient", action="store_true", help="the three kernels of the gradient, instead, beside FlashAttention-4's with and without pairs of CTAs")
     parser.add_argument("--write", action="store_true", help="write the table to the documentation")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="launches at a time (default: processors)")
     parser.add_argument("--options", nargs=argparse.REMAINDER, default=[], help="what is left goes to fa4-compile")
     arguments = parser.parse_args(words)
+    if arguments.deterministic and not arguments.gradient:
+        parser.error("--deterministic goes with --gradient")
     if arguments.gradient and (arguments.check or arguments.published or arguments.sensitivity):
         parser.error("--gradient goes with neither --check nor --published nor --sensitivity")
     shapes = choose(arguments.shape, arguments.quick, GRADIENTS if arguments.gradient else SHAPES)
     if not shapes:
         parser.error(f"no shape matches '{arguments.shape}'")
+    if arguments.deterministic:
+        return compare_orders(arguments, shapes)
     if arguments.gradient:
         return compare_gradients(arguments, shapes)
     if arguments.sensitivity:

@@ -69,9 +69,9 @@ def time_theirs(launched: Launched, records: Path) -> Times:
     return Times.read([time for launch in launches for time in clock(launch)])
 
 
-def compile_form(head_dim: int, mask: str, folder: Path, options=()) -> gpu.Launches:
+def compile_form(head_dim: int, mask: str, folder: Path, options=(), deterministic=False) -> gpu.Launches:
     """The gradient of dynamic sizes, in bf16. Raises CompileError."""
-    text = Gradient(head_dim=head_dim, mask=gpu.MASKS[mask], static=frozenset()).mlir()
+    text = Gradient(head_dim=head_dim, mask=gpu.MASKS[mask], static=frozenset(), deterministic=deterministic).mlir()
     return gpu.compile_launches(text, folder, "sm_100a", ["--verify-ptx=false", *options])
 
 
@@ -199,5 +199,59 @@ def bound() -> str:
             f"which write {4 * BLOCK * 128 // 1024} KiB for each block of head dim 128 (another {4 * BLOCK * 128 // PORT} cycles), and conflicts of banks. "
             "What both main\nkernels take beyond it is in the table, under cycles a block; for causal masks, blocks of the diagonal count as whole ones.\n"
             "Under the model shared memory is busy for longer than this count; what the rest consists of has not been taken apart.\n",
+        ]
+    )
+
+
+# ---------------------------------------------------------------------------
+# The same bits in each run
+# ---------------------------------------------------------------------------
+
+ORDER = "\n## The same bits in each run\n"
+# Of the speed without `deterministic`.
+ORDER_BAR = 0.9
+
+
+def measure_order(shapes, options=(), map=map) -> dict:
+    """{name: (Times, Times)} without and with `deterministic`. Raises CompileError, SimulationError."""
+    with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
+        forms = [(shape.head_dim, shape.mask, ordered) for shape in shapes for ordered in (False, True)]
+        forms = list(dict.fromkeys(forms))
+
+        def compiled(form):
+            head_dim, mask, ordered = form
+            return compile_form(head_dim, mask, Path(scratch, "-".join(str(part) for part in form)), options, deterministic=ordered)
+
+        launches = dict(zip(forms, map(compiled, forms)))
+
+        def run(shape):
+            return shape.name, tuple(time_ours(shape, launches[shape.head_dim, shape.mask, ordered]) for ordered in (False, True))
+
+        return dict(map(run, shapes))
+
+
+def slow_orders(table):
+    """The names of the shapes whose deterministic gradient misses its bar."""
+    return [name for name, (free, ordered) in table.items() if free.sum / ordered.sum < ORDER_BAR]
+
+
+def order_section(table, revision: str, date: str) -> str:
+    """The section of the page."""
+    rows = [
+        f"| {shape.name} | {free.sum} | {ordered.sum} | {free.sum / ordered.sum:.3f}{' **missed**' * (shape.name in slow_orders(table))} |"
+        for shape in GRADIENTS if shape.name in table for free, ordered in [table[shape.name]]
+    ]  # fmt: skip
+    return "\n".join(
+        [
+            ORDER,
+            f"Written by `./bench/versus-fa4 --gradient --deterministic --write` on {date} from {revision}; cycles of all launches, by the same model. "
+            f"The bar is {ORDER_BAR} of\nthe speed without `deterministic`.",
+            "",
+            "| shape | cycles | with `deterministic` | speed, of that without |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+            f"{len(slow_orders(table))} of {len(table)} bars are missed.",
+            "",
         ]
     )
