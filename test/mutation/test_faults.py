@@ -79,6 +79,34 @@ def test_duplicate_of_a_wait_has_its_own_label():
     assert text.count("bra 	$L__BB0_1_again;") == 1 and text.count("try_wait") == 2
 
 
+TURNS = """	griddepcontrol.wait;
+$L__BB0_1:
+	ld.acquire.gpu.global.b32 	%r1, [%rd1];
+	setp.ne.b32 	%p1, %r1, %r2;
+	@%p1 bra 	$L__BB0_1;
+	cp.reduce.async.bulk.tensor.4d.global.shared::cta.add.tile.bulk_group [%rd2, {%r3, %r4, %r5, %r6}], [memory];
+	cp.async.bulk.commit_group;
+	cp.async.bulk.wait_group 	0;
+	red.release.gpu.global.add.u32 [%rd1], %r7;
+	ret;""".split("\n")
+
+
+def test_turns():
+    """A wait for a turn is left out with its loop, so that it reads once; turns, reductions and the wait for the
+    launch in front are synchronisation as any other."""
+    units = {unit.line: unit for unit in faults.units_of(TURNS)}
+    assert sorted(units) == [1, 3, 6, 7, 8, 9] and (units[3].first, units[3].last) == (2, 5)
+    assert {fault.line for fault in of("delete", lines=TURNS)} == {1, 3, 6, 7, 8, 9}
+    without = of("delete", 3, TURNS)[0].apply(TURNS)
+    assert without[2] == TURNS[2] and without[4] == ""
+    kinds = [f.apply(TURNS)[f.line - 1].split()[0] for f in of("kind", lines=TURNS)]
+    assert kinds == [
+        "ld.relaxed.gpu.global.b32", "ld.acquire.cta.global.b32", "cp.async.bulk.wait_group.read",
+        "red.relaxed.gpu.global.add.u32", "red.release.cta.global.add.u32",
+    ]  # fmt: skip
+    assert "ld.acquire" in "\n".join(of("later", 3, TURNS)[0].edits.values())
+
+
 def test_moves():
     """A wait goes with its loop; nothing goes over a change of its operands or a
     use of its results, or out of its block."""

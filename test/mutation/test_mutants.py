@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 from fa4 import gpu
-from fa4.mutation import channel_mutants, mutants, page, suite
+from fa4.mutation import channel_mutants, gradients, mutants, page, suite
 from fa4.mutation.mutants import Outcome, Verdict
 
 
@@ -59,6 +59,30 @@ def test_quick(level, command):
 
 @needs_tools
 @pytest.mark.xdist_group("mutants")
+def test_quick_of_a_gradient(command):
+    """A few of its main kernel's; of the three launches that one alone is changed."""
+    status, said = command("--gradient", "--kernel=^backward-hd64-causal-deterministic$", "--sample=150")
+    assert status == 0, said
+    counts = row(said, "ptx")
+    assert counts["mutants"] >= 4 and counts["simulator"] > 0 and counts["open"] == 0, said
+
+
+def test_waits_of_one_kernel(tmp_path, monkeypatch):
+    """Channels of a gradient's kernels have the same names, and mbarriers of their own."""
+    file = tmp_path / "gradient.mlir"
+    channel = '    %q = tile.channel "q" smem stages(3) offset(0) full({}) arrivals(1) bytes(16384) empty({}) arrivals(1) : <vector<128xf32>>'
+    kernels = ("gradient_preprocess_kernel", "gradient_kernel")
+    file.write_text("".join(f"  tile.kernel @{name}() {{\n{channel.format(n, n + 3)}\n  }}\n" for n, name in enumerate(kernels)))
+    texts = ("@compute0 step 1.0 wait q", "@load step 2.0 acquire q")
+    monkeypatch.setattr(channel_mutants, "mutants_of", lambda *_: [
+        replace(accepted("weaken", text), kernel=kernel) for kernel in kernels for text in texts
+    ])  # fmt: skip
+    assert channel_mutants.waits_of(file, "gradient_preprocess_kernel") == [(0, 3, True), (3, 3, True)]
+    assert channel_mutants.waits_of(file, "gradient_kernel") == [(1, 3, True), (4, 3, True)]
+
+
+@needs_tools
+@pytest.mark.xdist_group("mutants")
 def test_unexplained_survivor_fails(command, monkeypatch):
     monkeypatch.setattr(suite.equivalents, "reason", lambda *_: None)
     monkeypatch.setattr(suite.Judge, "survivor", lambda *_: Verdict())  # Minutes.
@@ -70,7 +94,7 @@ def test_unexplained_survivor_fails(command, monkeypatch):
 @pytest.mark.xdist_group("mutants")
 def test_survivor_of_few_calls_gets_all(command, monkeypatch):
     """One key and one query find little; what they leave is not open for that."""
-    monkeypatch.setattr(suite, "QUICK_CALLS", [mutants.Call(1, 1)])
+    monkeypatch.setattr(mutants, "QUICK_CALLS", [mutants.Call(1, 1)])
     monkeypatch.setattr(mutants, "CALLS", mutants.CALLS[:2])
     monkeypatch.setattr(mutants, "PHASE_CALLS", [])
     monkeypatch.setattr(mutants, "COLUMN_CALLS", [])
@@ -85,7 +109,7 @@ def test_survivor_of_few_calls_gets_all(command, monkeypatch):
 @pytest.mark.xdist_group("mutants")
 def test_verdicts_of_ptx(tmp_path):
     subject = mutants.Subject(gpu.Op(64, "full"), tmp_path / "kernel")
-    calls = suite.QUICK_CALLS[:1]
+    calls = mutants.QUICK_CALLS[:1]
     subject.prepare(calls)
     text = "\n".join(subject.lines)
     assert subject.judge(text, calls) == Verdict(calls=1)
@@ -165,7 +189,7 @@ def test_reasons_of_channels(operator, text, words):
     assert said is None if words is None else words in said
 
 
-@pytest.mark.parametrize("words", [["--level=x"], ["--sample=x"], ["--nothing"]])
+@pytest.mark.parametrize("words", [["--level=x"], ["--gradient", "--level=nvvm"], ["--sample=x"], ["--nothing"]])
 def test_bad_command_line(words, capsys):
     with pytest.raises(SystemExit, match="2"):
         suite.parse_arguments(words)

@@ -49,6 +49,7 @@ class ChannelMutant:
     rule: str
     verifier: str
     explorer: str
+    kernel: str = ""
 
     @property
     def name(self):
@@ -104,7 +105,7 @@ def mutants_of(source: str, file: Path, *options: str, fences=False) -> list[Cha
         found = [m for m in found if m["kind"].endswith(" fence")]
     return [
         ChannelMutant(source, file, m["number"], m["kind"], m["text"], m["expressible"], m.get("rule", ""),
-                      m.get("verifier", ""), m.get("explorer", ""))
+                      m.get("verifier", ""), m.get("explorer", ""), m["kernel"])
         for m in found
     ]  # fmt: skip
 
@@ -122,13 +123,17 @@ _MBARRIERS = re.compile(
 )
 
 
-def waits_of(file: Path) -> list[tuple[int, int, bool]]:
+def waits_of(file: Path, kernel: str) -> list[tuple[int, int, bool]]:
     """(first mbarrier, number of them, whether the verifier and the explorer accept
-    the kernel without it) of each wait of a kernel whose channels have places, in
-    the order of the steps."""
-    places = {match["name"]: match for line in file.read_text().splitlines() if (match := _MBARRIERS.search(line))}
+    the kernel without it) of each wait of one of a file's kernels whose channels have
+    places, in the order of the steps."""
+    text = re.split(r"^  tile\.kernel @", file.read_text(), flags=re.MULTILINE)
+    text = next(part for part in text if part.startswith(f"{kernel}("))
+    places = {match["name"]: match for line in text.splitlines() if (match := _MBARRIERS.search(line))}
     waits = []
     for mutant in mutants_of("", file, "--kind=weaken"):
+        if mutant.kernel != kernel:
+            continue
         kind, channel = _STEP.fullmatch(mutant.text).group("kind", "channel")
         place = places[channel]["full" if kind == "wait" else "empty"]
         if place:

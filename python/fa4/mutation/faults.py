@@ -26,7 +26,10 @@ SYNCHRONISING = [
     r"mbarrier\.expect_tx", r"cp\.async\.(bulk\.)?(commit_group|wait_group)", r"cp\.async\.mbarrier\.arrive",
     r"mbarrier\.init", r"wgmma\.(fence|commit_group|wait_group)",
 ]  # fmt: skip
-COPY = r"cp\.async\.bulk\.tensor"
+COPY = r"cp\.(reduce\.)?async\.bulk\.tensor"
+# A work tile's turn, which another CTA passes on, and the order of launches.
+TURN = r"ld\.acquire\.gpu"
+TURNS = [TURN, r"red\.release", r"griddepcontrol\.wait"]
 ALLOCATION = r"tcgen05\.(alloc|dealloc|relinquish)"
 OPERATORS = (
     "delete", "duplicate", "later", "earlier", "parity", "half", "double", "plain", "count", "barrier", "stage",
@@ -46,6 +49,10 @@ KINDS = [
     (r"setmaxnreg\.inc", "setmaxnreg.dec"),
     (r"setmaxnreg\.dec", "setmaxnreg.inc"),
     (r"cp\.async\.bulk\.wait_group\b(?!\.read)", "cp.async.bulk.wait_group.read"),
+    (r"ld\.acquire\.gpu", "ld.relaxed.gpu"),
+    (r"ld\.acquire\.gpu", "ld.acquire.cta"),
+    (r"red\.release\.gpu", "red.relaxed.gpu"),
+    (r"red\.release\.gpu", "red.release.cta"),
 ]
 
 
@@ -103,13 +110,18 @@ class Unit:
         return self.is_a(r"mbarrier\.(try|test)_wait")
 
     @property
+    def is_turn(self):
+        """A wait for a turn: a load until it gives a number."""
+        return self.is_a(TURN)
+
+    @property
     def is_synchronising(self):
-        return self.is_wait or self.is_a(*SYNCHRONISING)
+        return self.is_wait or self.is_a(*SYNCHRONISING, *TURNS)
 
     @property
     def is_whole(self):
         """Can be moved: a wait is nothing without its loop."""
-        return not self.is_wait or self.first != self.last
+        return not (self.is_wait or self.is_turn) or self.first != self.last
 
 
 # ---------------------------------------------------------------------------
@@ -132,14 +144,14 @@ def _loop(lines, number):
 def units_of(lines: Sequence[str]) -> list[Unit]:
     """Returns the units that the operators change: synchronisation, TMA copies, and the
     allocation and addresses of tensor memory."""
-    interesting = SYNCHRONISING + [COPY, r"tcgen05\.", r"mbarrier\.", r"setmaxnreg"]
+    interesting = SYNCHRONISING + [COPY, r"tcgen05\.", r"mbarrier\.", r"setmaxnreg", *TURNS]
     found = []
     for number, line in enumerate(lines, 1):
         match = INSTRUCTION.match(line)
         if not match or not any(re.match(pattern, match[3]) for pattern in interesting):
             continue
         indent, guard, opcode, operands = match.groups()[:4]
-        is_wait = re.match(r"mbarrier\.(try|test)_wait", opcode)
+        is_wait = re.match(rf"mbarrier\.(try|test)_wait|{TURN}", opcode)
         first, last = _loop(lines, number) if is_wait else (number, number)
         found.append(Unit(number, first, last, indent, guard or "", opcode, operands))
     return found
@@ -179,7 +191,9 @@ def _delete(lines, unit):
     if unit.is_wait:
         result = unit.operands.split(",", 1)[0].strip()
         yield "", {unit.line: f"{unit.indent}{unit.guard}setp.eq.u32 {result}, 0, 0;"}
-    elif unit.is_a(*SYNCHRONISING, ALLOCATION, COPY, r"setmaxnreg"):
+    elif unit.is_turn:
+        yield "", {unit.last: ""}  # It reads, once.
+    elif unit.is_a(*SYNCHRONISING, *TURNS, ALLOCATION, COPY, r"setmaxnreg"):
         yield "", {unit.line: ""}
 
 
@@ -213,7 +227,7 @@ def _straight(lines, first, last):
         if LABEL.match(line):
             end = next((n for n in range(number, min(number + 6, last)) if re.search(r"\bbra\b", lines[n])), None)
             inside = range(number, end) if end else []
-            waits = any(re.search(r"mbarrier\.(try|test)_wait", lines[n]) for n in inside)
+            waits = any(re.search(rf"mbarrier\.(try|test)_wait|{TURN}", lines[n]) for n in inside)
             if not waits or LABEL.match(line)[1] not in lines[end]:
                 return False
             number = end + 1

@@ -10,6 +10,7 @@ the kernel (or has to spill registers, for which fa4-compile refuses it).
     verdict = subject.judge(text)          # of a changed PTX text
 """
 
+import functools
 import hashlib
 import json
 import re
@@ -26,6 +27,9 @@ from fa4 import gpu, grid, reference
 # Of a hang, spinning included: warp instructions of one launch. The longest of
 # the calls below takes a quarter of this.
 MAX_INSTRUCTIONS = 4_000_000
+OPERATIONS = [gpu.Op(head_dim, mask) for head_dim in (64, 128) for mask in ("full", "causal")]
+# CTAs that go on from work tile to work tile.
+OPERATIONS += [gpu.Op(64, "causal", schedule="static"), gpu.Op(64, "full", schedule="clc")]
 # So few that a CTA of the schedule "static" has all the work tiles of a call.
 SM_COUNT = 1
 # Where roles and channels have their places, and where fences are known.
@@ -76,6 +80,8 @@ PHASE_CALLS = [
     Call(130, 1280, "falling"),
 ]  # fmt: skip
 PHASE_OPERATORS = ("barrier", "parity", "count", "arrivals", "initial")
+# Of the quick sample. What survives them, and is not explained, gets all others before it counts.
+QUICK_CALLS = CALLS[:2]
 # What touches other columns gets a last block that is nearly full.
 COLUMN_CALLS = [Call(200, 250)]
 COLUMN_OPERATORS = ("overlay", "columns")
@@ -128,20 +134,33 @@ def compile_from(ir: str, level: str) -> str:
 class Subject:
     """A kernel of fa4-compile, and what its calls should give."""
 
+    # Tensors that a call is given, and that it is asked for.
+    inputs, outputs = ("q", "k", "v"), ("out", "lse")
+
     def __init__(self, op: gpu.Op, folder: Path):
         self.op = op
         emit = ",".join(["ptx", "nvvm", *PROTOCOL_LEVELS])
         self.kernel = gpu.compile(op.mlir(), folder, emit=emit, options=["--verify-ptx=false", *op.options])
         self.name = name_of(op)
-        self.lines = self.kernel.ptx.read_text().split("\n")
+        self.ptx = self.kernel.ptx
+        self.lines = self.ptx.read_text().split("\n")
         self._problems = {}
+
+    @property
+    def entry(self):
+        """The name of the kernel that is changed."""
+        return self.ptx.stem
 
     def level(self, name: str) -> Path:
         return self.kernel.ptx.with_suffix(f".{name}.mlir")
 
+    @property
+    def manifest_path(self):
+        return self.kernel.manifest
+
     @cached_property
     def manifest(self):
-        return json.loads(self.kernel.manifest.read_text())
+        return json.loads(self.manifest_path.read_text())
 
     # -- Problems ------------------------------------------------------------
 
@@ -150,6 +169,11 @@ class Subject:
         for call in calls:
             if call.problem not in self._problems:
                 self._problems[call.problem] = self._make(call)
+
+    def _folder(self, call):
+        folder = self.ptx.parent / "-".join(map(str, call.problem))
+        folder.mkdir(exist_ok=True)
+        return folder
 
     def _make(self, call):
         shapes = [(call.batch, call.sq, call.group, self.op.head_dim)]
@@ -161,8 +185,7 @@ class Subject:
             np.ascontiguousarray(x.transpose(order)).astype(dtype)
             for x in grid.INPUTS[call.inputs](rng, *shapes)
         ]
-        folder = self.kernel.ptx.parent / "-".join(map(str, call.problem))
-        folder.mkdir(exist_ok=True)
+        folder = self._folder(call)
         for name, array in zip("qkv", arrays):
             gpu.to_npy(folder / f"{name}.npy", array)
         exact = reference.sdpa(*arrays, **self.op.form)
@@ -177,9 +200,9 @@ class Subject:
         out = manifest.parent
         command = [gpu.find_tool("fa4-sim"), str(manifest), "--json", "--threads=1", *call.schedule]
         command += [f"--max-instructions={MAX_INSTRUCTIONS}"] + (["--check"] if check else [])
-        command += [f"{name}={inputs}/{name}.npy" for name in "qkv"]
+        command += [f"{name}={inputs}/{name}.npy" for name in self.inputs]
         command += [f"sm_count={SM_COUNT}"] if "sm_count" in self.manifest["sizes"] else []
-        command += [f"--output={name}={out}/{name}.npy" for name in ("out", "lse")]
+        command += [f"--output={name}={out}/{name}.npy" for name in self.outputs]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         except subprocess.TimeoutExpired:
@@ -210,7 +233,7 @@ class Subject:
                     return Verdict(**(asdict(verdict) | {"calls": number}))
             if ptxas:
                 try:
-                    said = gpu.assemble(manifest.parent / "kernel.ptx", "sm_100a", ptxas)
+                    said = gpu.assemble(manifest.parent / self.ptx.name, "sm_100a", ptxas)
                 except gpu.CompileError as error:
                     return Verdict("ptxas", "refused", _first_error(str(error)), len(calls))
                 if said.spill_stores or said.spill_loads:
@@ -226,10 +249,15 @@ class Subject:
             return any(self.simulate(manifest, call, check=False) for call in problems)
 
     def write(self, folder: Path, text: str) -> Path:
-        (folder / "kernel.ptx").write_text(text)
+        """Writes the kernel and its manifest, whose path is returned."""
+        (folder / self.ptx.name).write_text(text)
         manifest = folder / "kernel.json"
-        manifest.write_text(json.dumps(self.manifest | {"ptx": "kernel.ptx"}))
+        manifest.write_text(json.dumps(self.manifest | {"ptx": self.ptx.name}))
         return manifest
+
+
+# Name -> what makes the subject, whose files go to a folder.
+SUBJECTS = {name_of(op): functools.partial(Subject, op) for op in OPERATIONS}
 
 
 def _first_error(text):

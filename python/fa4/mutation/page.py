@@ -7,10 +7,11 @@ import datetime
 from collections import Counter, defaultdict
 
 from fa4 import gpu
-from fa4.mutation import mutants
+from fa4.mutation import gradients, mutants
 from fa4.revision import commit
 
 PAGE = gpu.ROOT / "docs" / "results-mutants.md"
+GRADIENT_PAGE = PAGE.with_name("results-mutants-gradient.md")
 # Layer -> what its column says.
 COLUMNS = {
     "channel": {"rule": "rules", "both": "verifier and explorer", "verifier": "verifier only", "explorer": "explorer only"},
@@ -89,8 +90,8 @@ _MEANING = {
     "interleavings). One that the IR can say is compiled on past them and simulated: all that are accepted, one of four of those "
     "that are rejected.",
     "ptx": "Layers: the simulator's loader, its findings with all checks, a hang, numbers against float64, ptxas (which refuses it, "
-    f"or spills). Each mutant gets {len(mutants.CALLS)} calls until one finds something, and "
-    f"{len(mutants.PHASE_CALLS)} more where phases may be mixed up; what survives gets ptxas.",
+    "or spills). Each mutant gets {calls} calls until one finds something, and {phases} more where phases may be mixed up; what "
+    "survives gets ptxas.",
     "nvvm": "Compiled on to PTX, and then as there. What is the text of a mutant in PTX counts there.",
 }
 
@@ -98,11 +99,14 @@ _MEANING = {
 def page(outcomes, failed, asked, left_out, options):
     """`asked`: level -> number of mutants, judged or not. `left_out`: kernels."""
     total = sum(map(len, outcomes.values()))
-    words = [f"--{word}" for word in ("quick", "known") if getattr(options, word)]
+    words = [f"--{word}" for word in ("gradient", "quick", "known") if getattr(options, word)]
     words += [f"--sample={options.sample}"] if options.sample else []
     words += [f"--kernel={options.kernel}"] if options.kernel else []
     command = " ".join(["./bench/mutants", *words])
-    text = f"""# Results of the mutation suite
+    source = gradients if options.gradient else mutants
+    counts = {"calls": len(source.CALLS), "phases": len(source.PHASE_CALLS)}
+    subject = ": the main kernel of the gradient" * options.gradient
+    text = f"""# Results of the mutation suite{subject}
 
 Written by `{command} --write`, {datetime.date.today():%Y-%m-%d}, commit {commit()}: **{total} mutants, {len(failed)} neither found nor explained**.
 
@@ -110,7 +114,7 @@ Written by `{command} --write`, {datetime.date.today():%Y-%m-%d}, commit {commit
     if left_out:
         text += f"Not run: {', '.join(left_out)}.\n\n"
     for level, of in outcomes.items():
-        text += f"## {_TITLES[level]}\n\n{_MEANING[level]} {_by_source(of)}"
+        text += f"## {_TITLES[level]}\n\n{_MEANING[level].format(**counts)} {_by_source(of)}"
         if len(of) < asked[level]:
             text += f" **{asked[level] - len(of)} more are not judged yet.**"
         text += f"\n\n{table(level, of)}\n\n"

@@ -1,7 +1,7 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Mutation suite: small faults in forward attention's kernels, in the protocol of
+"""Mutation suite: small faults in attention's kernels, in the protocol of
 their roles and channels, in the IR of the NVVM dialect and in PTX, and which
 layer finds each of them: the operations' rules, the static verifier, the
 explorer, the simulator with all checks, numbers, ptxas.
@@ -30,21 +30,18 @@ from functools import cached_property
 from fa4 import gpu
 from fa4.cpu import CompileError, ToolNotFoundError
 from fa4.grid_run import hours
-from fa4.mutation import channel_mutants, equivalents, faults, ir_faults, mutants, page
+from fa4.mutation import channel_mutants, equivalents, faults, gradients, ir_faults, mutants, page
 from fa4.mutation.mutants import Outcome, Verdict
 from fa4.revision import digest
 
 FOLDER = gpu.ROOT / "build" / "mutants"
-OPERATIONS = [gpu.Op(head_dim, mask) for head_dim in (64, 128) for mask in ("full", "causal")]
-# CTAs that go on from work tile to work tile.
-OPERATIONS += [gpu.Op(64, "causal", schedule="static"), gpu.Op(64, "full", schedule="clc")]
 LEVELS = ("channel", "ptx", "nvvm")
+# Roles and channels of the gradient are with the programs of the tests.
+GRADIENT_LEVELS = ("ptx",)
 # One of so many mutants is in the quick sample, which takes the first calls only.
 QUICK = {"nvvm": 120, "ptx": 40}
 # Numbers of the mutants of roles and channels in it: not all are asked for.
 QUICK_RANGES = ("0:5", "346:349", "600:602", "896:898")
-# What survives them, and is not explained, gets all others before it counts.
-QUICK_CALLS = mutants.CALLS[:2]
 # One of so many of the mutants that the protocol's proof rejects is simulated, too.
 REJECTED = 4
 
@@ -55,18 +52,20 @@ class UnknownError(Exception):
 
 
 class Judge:
-    """Judges PTX texts and remembers the verdicts."""
+    """Judges PTX texts and remembers the verdicts. `source` has the calls: the module
+    `mutants` or `gradients`."""
 
-    def __init__(self, file, options):
+    def __init__(self, file, options, source):
+        self.source = source
         self.ptxas = None if options.quick else gpu.find_ptxas()
         if not self.ptxas and not options.quick:
             raise ToolNotFoundError("ptxas not found: it says what register budgets are too small")
-        self.calls = QUICK_CALLS if options.quick else mutants.CALLS
-        self.phase_calls = self.calls + ([] if options.quick else mutants.PHASE_CALLS)
-        self.column_calls = self.calls + ([] if options.quick else mutants.COLUMN_CALLS)
+        self.calls = source.QUICK_CALLS if options.quick else source.CALLS
+        self.phase_calls = self.calls + ([] if options.quick else source.PHASE_CALLS)
+        self.column_calls = self.calls + ([] if options.quick else source.COLUMN_CALLS)
         lists = (self.phase_calls, self.column_calls, bool(self.ptxas))
         if options.quick:
-            lists += (mutants.CALLS, mutants.PHASE_CALLS, mutants.COLUMN_CALLS)
+            lists += (source.CALLS, source.PHASE_CALLS, source.COLUMN_CALLS)
         self.key = [digest(gpu.find_tool("fa4-sim")), zlib.crc32(repr(lists).encode())]
         self.compiler = digest(gpu.find_tool("fa4-compile"))
         self.only_known = options.known
@@ -108,11 +107,11 @@ class Judge:
         without --quick. Raises UnknownError where there is no ptxas to ask."""
         if not self.is_quick:
             return Verdict()
-        calls = mutants.CALLS
+        calls = self.source.CALLS
         if operator in mutants.PHASE_OPERATORS:
-            calls = calls + mutants.PHASE_CALLS
+            calls = calls + self.source.PHASE_CALLS
         elif operator in mutants.COLUMN_OPERATORS:
-            calls = calls + mutants.COLUMN_CALLS
+            calls = calls + self.source.COLUMN_CALLS
         ptxas = gpu.find_ptxas()
         with self.lock:
             subject.prepare(calls)
@@ -173,7 +172,7 @@ class Kernel:
 
     @cached_property
     def context(self):
-        waits = channel_mutants.waits_of(self.subject.level(mutants.PROTOCOL_LEVELS[0]))
+        waits = channel_mutants.waits_of(self.subject.level(mutants.PROTOCOL_LEVELS[0]), self.subject.entry)
         return equivalents.Context(self.subject.lines, waits)
 
     @cached_property
@@ -262,14 +261,15 @@ def judge_channel(judge, mutant, subject, ir):
 class Suite:
     def __init__(self, options):
         self.options = options
-        self.folder = FOLDER / ("quick" if options.quick else "full")
+        self.folder = FOLDER / ("gradient-" * options.gradient + ("quick" if options.quick else "full"))
         self.folder.mkdir(parents=True, exist_ok=True)
         self.asked = {}  # Level -> number of mutants, judged or not.
-        self.judge = Judge(self.folder / "verdicts.jsonl", options)
-        ops = [op for op in OPERATIONS if re.search(options.kernel, mutants.name_of(op))]
-        self.left_out = [mutants.name_of(op) for op in OPERATIONS if op not in ops]
-        self.left_out += ["the programs of the tests"] if options.kernel else []
-        self.kernels = [Kernel(mutants.Subject(op, self.folder / op.name)) for op in ops]
+        source = gradients if options.gradient else mutants
+        self.judge = Judge(self.folder / "verdicts.jsonl", options, source)
+        made = {name: make for name, make in source.SUBJECTS.items() if re.search(options.kernel, name)}
+        self.left_out = [name for name in source.SUBJECTS if name not in made]
+        self.left_out += ["the programs of the tests"] if options.kernel and not options.gradient else []
+        self.kernels = [Kernel(make(self.folder / name)) for name, make in made.items()]
         for kernel in self.kernels:
             kernel.subject.prepare(self.judge.phase_calls + self.judge.column_calls)
 
@@ -347,13 +347,19 @@ def parse_arguments(argv):
     add = parser.add_argument
     add("--level", choices=LEVELS, action="append", help="only this one (may be repeated)")
     add("--kernel", metavar="REGEX", default="", help="only kernels whose name has a match, e.g. hd64-causal")
+    add("--gradient", action="store_true", help="the main kernel of the gradient, in PTX, instead")
     add("--quick", action="store_true", help="a fixed small sample of them, with few calls of those that these find")
     add("--sample", type=int, metavar="N", help="about one of N")
     add("--resume", action="store_true", help="only what has no verdict yet")
     add("--known", action="store_true", help="only what has a verdict: simulates nothing")
-    add("--write", action="store_true", help=f"write {page.PAGE.relative_to(gpu.ROOT)}")
+    add("--write", action="store_true", help="write the page of the documentation")
     add("--jobs", type=int, default=os.cpu_count())
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    levels = GRADIENT_LEVELS if options.gradient else LEVELS
+    options.level = options.level or list(levels)
+    if not set(options.level) <= set(levels):
+        parser.error(f"with --gradient there is the level {' and '.join(levels)} alone")
+    return options
 
 
 def is_spill(outcome):
@@ -381,7 +387,7 @@ def main(argv=None):
         print(f"mutants: {error}", file=sys.stderr)
         return 2
     outcomes = {}
-    for level in options.level or LEVELS:
+    for level in options.level:
         outcomes[level] = suite.run(level)
         print(page.table(level, outcomes[level]))
         for reason, count in Counter(o.reason for o in outcomes[level] if o.reason).most_common():
@@ -390,8 +396,9 @@ def main(argv=None):
     for what, outcome in failed:
         print(f"{what} {outcome.level}:{outcome.source}:{outcome.name} {outcome.text}")
     if options.write:
-        page.PAGE.write_text(page.page(outcomes, failed, suite.asked, suite.left_out, options))
-        print(f"wrote {page.PAGE.relative_to(gpu.ROOT)}")
+        file = page.GRADIENT_PAGE if options.gradient else page.PAGE
+        file.write_text(page.page(outcomes, failed, suite.asked, suite.left_out, options))
+        print(f"wrote {file.relative_to(gpu.ROOT)}")
     count = sum(map(len, outcomes.values()))
     print(f"{count} mutants, {len(failed)} neither found nor explained")
     return 1 if failed else 0
