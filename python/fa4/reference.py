@@ -76,6 +76,7 @@ class Gradients(NamedTuple):
     dv: np.ndarray
     dsinks: np.ndarray | None
     dcaptures: tuple = ()  # [Hq] each; of sdpa_backward with `wrt`
+    capture_slopes: tuple = ()  # The largest |d score / d capture| of each, where the score is finite.
 
 
 # ---------------------------------------------------------------------------
@@ -294,6 +295,7 @@ def _sdpa_backward(q, k, v, out, dout, lse, dlse, problem, p_dtype=None):
     grads = [np.zeros(x.shape, compute) for x in (q, k, v)]
     dsinks = None if sinks is None else np.zeros(len(sinks), compute)
     dcaptures = [np.zeros(q.shape[layout.index("h")], compute) for _ in problem.wrt]
+    slopes = [0.0 for _ in problem.wrt]
     q_, k_, v_, out_, dout_ = (
         _token_major(x.astype(compute), layout) for x in (q, k, v, out, dout)
     )
@@ -315,8 +317,10 @@ def _sdpa_backward(q, k, v, out, dout, lse, dlse, problem, p_dtype=None):
             p = np.exp(s - l0[:, None])
             delta = (doh * out_[rows][:, h]).sum(axis=1) - dlh
             ds = p * (doh @ vh.T - delta[:, None])
-            for n, dcapture in zip(problem.wrt, dcaptures):
-                dcapture[h] += (ds * problem.capture_derivative(n, raw, b, h)).sum()
+            for place, n in enumerate(problem.wrt):
+                slope = problem.capture_derivative(n, raw, b, h)
+                dcaptures[place][h] += (ds * slope).sum()
+                slopes[place] = max(slopes[place], float(np.abs(np.broadcast_to(slope, p.shape)).max(initial=0, where=p > 0)))
             ds = ds * np.asarray(problem.score_derivative(raw, b, h), compute)
             ds = _round(problem.factor(qh) * ds, p_dtype)
             dq_[rows][:, h] = ds @ kh
@@ -325,7 +329,7 @@ def _sdpa_backward(q, k, v, out, dout, lse, dlse, problem, p_dtype=None):
             if sinks is not None:
                 p_sink = np.where(seen, np.exp(compute(sinks[h]) - l0), 0)
                 dsinks[h] -= (p_sink * delta).sum()
-    return Gradients(*grads, dsinks, tuple(dcaptures))
+    return Gradients(*grads, dsinks, tuple(dcaptures), tuple(slopes))
 
 
 def sdpa_backward(q, k, v, dout, *, out=None, lse=None, dlse=None, **form):
@@ -346,7 +350,7 @@ def sdpa_backward_same_dtype(q, k, v, dout, *, grad_dtype=None, dlse=None, **for
     problem, p_dtype = _Problem(np.float32, **form), q.dtype
     out, lse = _sdpa(q, k, v, problem, p_dtype)
     out = _round(out, dout.dtype)
-    *grads, dsinks, dcaptures = _sdpa_backward(q, k, v, out, dout, lse, dlse, problem, p_dtype)
+    *grads, dsinks, dcaptures, _ = _sdpa_backward(q, k, v, out, dout, lse, dlse, problem, p_dtype)
     grads = [_round(grad, grad_dtype or q.dtype) for grad in grads]
     if dsinks is not None:
         dsinks = _round(dsinks, problem.sinks.dtype)

@@ -51,6 +51,18 @@ def test_programs_repeat_and_differ():
     assert any(flaw for _, flaw in first)
 
 
+def test_gradients_of_captures_are_drawn():
+    """Of scalars and of vectors with a number for each query head, all of which a smaller program keeps whole."""
+    made = [program for program, _ in (random_programs.make(3, n, gradient=True) for n in range(200))]
+    asked = [program for program in made if program.wrt]
+    assert asked and all(program.captures[n][0] in ("f32", "memref<?xf32>") for program in asked for n in program.wrt)
+    with_vectors = [program for program in made if any(isinstance(value, tuple) for _, value in program.captures)]
+    assert with_vectors and any(program.wrt == () for program in made if program.captures)
+    for program in [*with_vectors, *(small for large in with_vectors for small in shrink.smaller(large))]:
+        assert all(len(value) == program.sizes.hq for _, value in program.captures if isinstance(value, tuple))
+        assert not program.wrt or (program.score is not None and max(program.wrt) < len(program.captures))
+
+
 def values(expression):
     i, j = np.arange(7)[:, None], np.arange(5)[None, :]
     named = dict(s=np.float64(1.5), b=1, h=2, i=i, j=j, captures=())

@@ -91,5 +91,5 @@ def test_what_the_same_bits_cost():
     assert versus_gradient.slow_orders(table) == ["hd128-causal-4k"]
     text = versus_gradient.order_section(table, "abc", "2026-01-02")
     assert text.startswith(versus_gradient.ORDER) and "from abc" in text
-    assert "| hd64-full-2k | 930 | 1000 | 0.930 |" in text and "| hd128-causal-4k | 1000 | 2000 | 0.500 **missed** |" in text
+    assert "| hd64-full-2k | 32 | 930 | 1000 | 0.930 |" in text and "| hd128-causal-4k | 16 | 1000 | 2000 | 0.500 **missed** |" in text
     assert text.endswith("\n1 of 2 bars are missed.\n")

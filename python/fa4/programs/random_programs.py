@@ -236,6 +236,30 @@ def draw_program(rng) -> Program:
     )  # fmt: skip
 
 
+def _per_head(expression, numbers):
+    """The expression with these captures as vectors, of which it takes the number of the query head."""
+    if not isinstance(expression, tuple):
+        return expression
+    if expression[0] == "capture" and expression[1] in numbers:
+        return mods.capture_of_head(*expression[1:])
+    return tuple(_per_head(part, numbers) for part in expression)
+
+
+def _draw_wrt(rng, gradient: Gradient) -> Gradient:
+    """Asks for the gradients of some captured numbers, some of which become vectors with one for each query head."""
+    numbers = [n for n, (type, _) in enumerate(gradient.captures) if type == "f32"]
+    if gradient.score is None or not numbers:
+        return gradient
+    vectors = _subset(rng, numbers, 0.3) if gradient.kind == "memref" else []
+    captures = list(gradient.captures)
+    for n in vectors:
+        values = np.float32(captures[n][1] * rng.uniform(0.8, 1.1, gradient.sizes.hq))
+        captures[n] = ("memref<?xf32>", tuple(map(float, values)))
+    return dataclasses.replace(
+        gradient, captures=tuple(captures), score=_per_head(gradient.score, vectors), wrt=tuple(_subset(rng, numbers, 0.6))
+    )
+
+
 def draw_gradient(rng) -> Gradient:
     """Draws a form and a call of the gradient, of what the forward op's generator draws."""
 
@@ -251,12 +275,12 @@ def draw_gradient(rng) -> Gradient:
     renamed = {"out": "dq", "lse": "dout"}
     strided = tuple((renamed.get(name, name), how) for name, how in kept["strided"])
     head_dim = pick(32, 64, 64, 96, 128, 128, 48, 80, 112)
-    return Gradient(**kept | dict(
+    return _draw_wrt(rng, Gradient(**kept | dict(
         head_dim=head_dim, head_dim_v=pick(None, None, 32, 64, 112, 128),
         strided=strided, dlse=rng.random() < 0.3, sinks=sinks, dsinks=dsinks,
         deterministic=rng.random() < 0.4,
         options=pick((), (), *((f"--schedule={schedule}",) for schedule in ("grid", "lpt"))),
-    ))  # fmt: skip
+    )))  # fmt: skip
 
 
 # ---------------------------------------------------------------------------

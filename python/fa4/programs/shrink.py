@@ -36,12 +36,15 @@ def _smaller_expressions(e, same_type=True):
                 yield (*e[:place], small, *e[place + 1 :])
 
 
+_CAPTURES = ("capture", "capture of head")
+
+
 def _captured(e):
-    """Returns the beginnings of the leaves that name captures."""
+    """Returns the numbers of the captures in it."""
     if not isinstance(e, tuple):
         return set()
-    if e[0] == "capture":
-        return {e[:2]}
+    if e[0] in _CAPTURES:
+        return {e[1]}
     return set().union(*map(_captured, e))
 
 
@@ -49,8 +52,8 @@ def _without_capture(program, n):
     def renumber(e):
         if not isinstance(e, tuple):
             return e
-        if e[0] == "capture":
-            return ("capture", e[1] - (e[1] > n), *e[2:])
+        if e[0] in _CAPTURES:
+            return (e[0], e[1] - (e[1] > n), *e[2:])
         return tuple(map(renumber, e))
 
     return dataclasses.replace(
@@ -61,22 +64,32 @@ def _without_capture(program, n):
     )
 
 
+def _with_sizes(program, sizes):
+    """Smaller ones: captured vectors have a number for each query head."""
+    captures = tuple((type, value[: sizes.hq] if isinstance(value, tuple) else value) for type, value in program.captures)
+    return dataclasses.replace(program, sizes=sizes, captures=captures)
+
+
 def smaller(program: Program):
     """Yields programs that are simpler in one respect."""
     plain = type(program)()
     for field in dataclasses.fields(program):
         default = getattr(plain, field.name)
+        if field.name == "score" and getattr(program, "wrt", ()):
+            continue  # It is that of the score that is asked for.
         if field.name not in ("sizes", "captures") and getattr(program, field.name) != default:
             if field.name == "static" and program.strided:
                 continue
             yield dataclasses.replace(program, **{field.name: default})
     for n in range(len(program.captures)):
-        if ("capture", n) not in _captured(program.score) | _captured(program.visible):
+        used = _captured(program.score) | _captured(program.visible)
+        # Those whose gradients are asked for are named by their numbers.
+        if n not in used and not getattr(program, "wrt", ()):
             yield _without_capture(program, n)
     for name, value in program.sizes._asdict().items():
         for less in sorted({1, value // 2, value - 1} - {0, value}):
             if less < value:
-                yield dataclasses.replace(program, sizes=program.sizes._replace(**{name: less}))
+                yield _with_sizes(program, program.sizes._replace(**{name: less}))
     for name in ("score", "visible"):
         if (e := getattr(program, name)) is not None:
             for small in itertools.islice(_smaller_expressions(e), 40):
