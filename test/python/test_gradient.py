@@ -98,14 +98,14 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.turns(3)
+@pytest.mark.turns(5)
 @pytest.mark.parametrize("name", CASES)
 def test_gradient(name, tmp_path):
     CASES[name].run(tmp_path / "kernels", seeds=(0, 1))
 
 
 @pytest.mark.skipif(not gpu.find_ptxas(), reason="needs ptxas")
-@pytest.mark.turns(4)
+@pytest.mark.turns(8)
 @pytest.mark.parametrize("heads", [HEADS, frozenset()], ids=["static heads", "dynamic heads"])
 @pytest.mark.parametrize("mask", [None, Mask.causal(BR), Mask(TL, 100, 0), Mask(BR, 64, None)], ids=str)
 @pytest.mark.parametrize("head_dim", [32, 64, 96, 128])

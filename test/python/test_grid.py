@@ -2,7 +2,7 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The correctness grid: its quick section on fa4-compile's kernels (the whole of
-it is bench/grid; a run draws a third of the ops, bench/grid --quick takes all), and the
+it is bench/grid; a run draws a sixth of the ops, bench/grid --quick takes all), and the
 grid itself on a slow kernel from clang that can be made wrong."""
 
 import functools
@@ -45,7 +45,7 @@ def compiled(op, folder):
 
 @needs_compiler
 @needs_simulator
-@pytest.mark.turns(4)
+@pytest.mark.turns(6)
 @pytest.mark.parametrize(
     "case",
     [
@@ -149,10 +149,13 @@ def test_draws_repeat():
 
 
 @pytest.fixture
-def naive(monkeypatch, tmp_path):
+def naive(monkeypatch, tmp_path, tmp_path_factory):
     """fa4-compile is the slow kernel's."""
+    compiled_code = tmp_path_factory.getbasetemp() / "naive"
+    compiled_code.mkdir(exist_ok=True)
+    monkeypatch.setenv("NAIVE_FOLDER", str(compiled_code))
     tool = tmp_path / "naive"
-    tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{NAIVE}" "$@"\n')
+    tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS "{NAIVE}" "$@"\n')
     tool.chmod(0o755)
     monkeypatch.setenv("FA4_COMPILE", str(tool))
     return monkeypatch

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Forms of attn.sdpa that the support matrix says yes to and the grid does not
 have, through fa4-compile, ptxas where it is found, and fa4-sim with all checks,
-against float64. A run draws a third of the forms; FA4_MANY=1 tries all, of more sizes
+against float64. A run draws a sixth of the forms; FA4_MANY=1 tries all, of more sizes
 under more schedules."""
 
 import os
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(
 SPILL = {"mask-blocks", "score-a capture", "score-constant", "score-of the key only"}
 
 
-@pytest.mark.turns(4)
+@pytest.mark.turns(6)
 @pytest.mark.parametrize("name", CASES)
 def test_form(name, tmp_path):
     program = Program(**(DEFAULT | CASES[name]))

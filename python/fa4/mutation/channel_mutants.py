@@ -123,15 +123,19 @@ _MBARRIERS = re.compile(
 )
 
 
-def waits_of(file: Path, kernel: str) -> list[tuple[int, int, bool]]:
+# The argument of fa4-mutate for the mutants that lack one wait each.
+WEAKENED = "--kind=weaken"
+
+
+def waits_of(file: Path, kernel: str, weakened: list[ChannelMutant]) -> list[tuple[int, int, bool]]:
     """(first mbarrier, number of them, whether the verifier and the explorer accept
     the kernel without it) of each wait of one of a file's kernels whose channels have
-    places, in the order of the steps."""
+    places, in the order of the steps. `weakened`: the file's mutants of that kind."""
     text = re.split(r"^  tile\.kernel @", file.read_text(), flags=re.MULTILINE)
     text = next(part for part in text if part.startswith(f"{kernel}("))
     places = {match["name"]: match for line in text.splitlines() if (match := _MBARRIERS.search(line))}
     waits = []
-    for mutant in mutants_of("", file, "--kind=weaken"):
+    for mutant in weakened:
         if mutant.kernel != kernel:
             continue
         kind, channel = _STEP.fullmatch(mutant.text).group("kind", "channel")

@@ -193,7 +193,8 @@ private:
     if (event.kind != StepKind::Access)
       channels.push_back(event.channel);
   }
-  std::string hash(const State &state) const;
+  /// Sets `key` to what tells `state` from others.
+  void setKey(SmallVectorImpl<uint32_t> &key, const State &state) const;
 
   std::string name(unsigned thread) const {
     return "@" + model.roles[threads[thread].role].name;
@@ -775,23 +776,16 @@ void Explorer::execute(State &state, const Transition &transition) {
       checkPhase(state, place.role, place.event);
 }
 
-std::string Explorer::hash(const State &state) const {
-  std::string key;
-  auto append = [&](uint32_t number) {
-    key.append(reinterpret_cast<const char *>(&number), sizeof(number));
-  };
+void Explorer::setKey(SmallVectorImpl<uint32_t> &key,
+                      const State &state) const {
+  key.clear();
   for (unsigned role = 0; role < traces.size(); ++role) {
-    append(state.next[role]);
-    append(state.ended[role]);
-    append(state.copies[role].size());
-    for (unsigned copy : state.copies[role])
-      append(copy);
+    ArrayRef<unsigned> copies = state.copies[role];
+    key.append({state.next[role], state.ended[role], unsigned(copies.size())});
+    key.append(copies.begin(), copies.end());
   }
-  for (auto [value, writes] : state.slots) {
-    append(value);
-    append(writes);
-  }
-  return key;
+  for (auto [value, writes] : state.slots)
+    key.append({value, writes});
 }
 
 std::string Explorer::describeBlocked(const State &state,
@@ -849,6 +843,7 @@ std::optional<ProtocolFinding> Explorer::run() {
         first.slots[2 * slotOf(i, position) + half] = {
             valueOf({int(i), position}) + half, 0};
   llvm::StringSet<> seen;
+  SmallVector<uint32_t, 256> key;
   // The search is breadth-first, so the first fault found is one with the
   // fewest steps.
   std::deque<State> queue{first};
@@ -867,7 +862,10 @@ std::optional<ProtocolFinding> Explorer::run() {
       execute(next, transition);
       for (auto &copies : next.copies)
         llvm::sort(copies);
-      if (seen.insert(hash(next)).second)
+      setKey(key, next);
+      StringRef bytes(reinterpret_cast<const char *>(key.data()),
+                      key.size_in_bytes());
+      if (seen.insert(bytes).second)
         queue.push_back(std::move(next));
     }
   }

@@ -65,13 +65,20 @@ def main():
     causal = {None: 0, "bottom_right": 1, "top_left": 2}[mask and mask[1]]
     llvm = os.environ.get("FA4_LLVM_BIN", "/usr/lib/llvm-22/bin")
     source = Path(__file__).with_name("naive_attention.c")
-    subprocess.run(
-        [f"{llvm}/clang", "--target=nvptx64-nvidia-cuda", f"-march={options.chip}",
-         "-nogpulib", "-Xclang", "-target-feature", "-Xclang", "+ptx90",
-         "-O2", "-S", source, "-o", options.o / f"{name}.ptx", f"-DKERNEL={name}",
-         f"-DHEAD_DIM={head_dim}", f"-DCAUSAL={causal}", f"-DF16={int(dtype == 'f16')}",
-         f"-DMISTAKE={mistake}"], check=True,
-    )  # fmt: skip
+    # Layouts, schedules and heads have the same code, which is compiled once for all tests of a folder.
+    form = f"{options.chip}-{head_dim}-{causal}-{dtype}-{mistake}"
+    ptx = Path(os.environ["NAIVE_FOLDER"]) / f"{form}.ptx"
+    if not ptx.exists():
+        written = ptx.with_suffix(f".{os.getpid()}")
+        subprocess.run(
+            [f"{llvm}/clang", "--target=nvptx64-nvidia-cuda", f"-march={options.chip}",
+             "-nogpulib", "-Xclang", "-target-feature", "-Xclang", "+ptx90",
+             "-O2", "-S", source, "-o", written, "-DKERNEL=naive_kernel",
+             f"-DHEAD_DIM={head_dim}", f"-DCAUSAL={causal}", f"-DF16={int(dtype == 'f16')}",
+             f"-DMISTAKE={mistake}"], check=True,
+        )  # fmt: skip
+        written.rename(ptx)
+    (options.o / f"{name}.ptx").write_text(ptx.read_text().replace("naive_kernel", name))
     text = json.dumps(manifest(name, int(head_dim), dtype, layout), indent=1)
     (options.o / f"{name}.json").write_text(text)
     return 0
