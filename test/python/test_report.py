@@ -105,7 +105,8 @@ def test_the_page_needs_nothing_else(page):
 
 @pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
 @pytest.mark.turns(2)
-@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 390])
 def test_in_a_browser(page, tmp_path, width, scheme):
     """The script runs to its end without an error, draws, and nothing is wider than the window."""
     text = page.read_text().replace("<head>", "<head><script>window.errors = []; window.onerror = m => { window.errors.push(m); };</script>")
