@@ -1,11 +1,12 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles FlashAttention-4's forward kernels for sm_100a, without a GPU.
+"""Compiles FlashAttention-4's kernels for sm_100a, without a GPU.
 
 usage: compile_fa4.py DIRECTORY REPEAT KERNEL...
 
-KERNEL is hd<head dim>-<full|causal>. DIRECTORY gets KERNEL.ptx, KERNEL.cubin
-(as CuTe-DSL assembles it) and times.json: for each kernel the seconds of each
+KERNEL is hd<head dim>-<full|causal>, or bwd-hd<head dim>-<full|causal> for the
+three kernels of the gradient. DIRECTORY gets KERNEL.ptx, KERNEL.cubin (as CuTe-DSL
+assembles it; of a gradient the last one) and times.json: for each kernel the seconds of each
 of REPEAT compilations, all in this process, the imports done before. A
 compilation that is repeated starts from an empty cache. Tile sizes, stages and
 clusters are FlashAttention-4's choice for 148 SMs.
@@ -33,6 +34,27 @@ def newest(folder, kind):
     return max(files, key=os.path.getmtime)
 
 
+def tensors(torch, head_dim, names):
+    shape = (SHAPE["b"], SHAPE["s"], SHAPE["h"], head_dim)
+    return [torch.empty(*shape, dtype=torch.bfloat16, device="cuda") for _ in names]
+
+
+def forward(torch, interface, head_dim, causal):
+    """A function that calls the forward kernel with nothing compiled."""
+    interface._flash_attn_fwd.compile_cache = interface.get_jit_cache("fwd")
+    q, k, v = tensors(torch, head_dim, "qkv")
+    return lambda: interface._flash_attn_fwd(q, k, v, causal=causal, return_lse=True)
+
+
+def backward(torch, interface, head_dim, causal):
+    """The same of the gradient's three."""
+    for function, cache in (("_flash_attn_bwd", "bwd"), ("_bwd_preprocess", "bwd_pre"), ("_bwd_postprocess_convert", "bwd_post")):
+        getattr(interface, function).compile_cache = interface.get_jit_cache(cache)
+    given = tensors(torch, head_dim, ("q", "k", "v", "out", "dout"))
+    lse = torch.empty(SHAPE["b"], SHAPE["h"], SHAPE["s"], dtype=torch.float32, device="cuda")
+    return lambda: interface._flash_attn_bwd(*given, lse, causal=causal)
+
+
 def main():
     directory, repeat, *kernels = sys.argv[1:]
     build = f"{directory}/build"
@@ -52,15 +74,13 @@ def main():
 
     times = {"import": time.perf_counter() - started}
     for kernel in kernels:
-        head_dim, mask = re.fullmatch(r"hd(\d+)-(full|causal)", kernel).groups()
+        direction, head_dim, mask = re.fullmatch(r"(bwd-)?hd(\d+)-(full|causal)", kernel).groups()
         seconds = []
         for _ in range(int(repeat)):
-            interface._flash_attn_fwd.compile_cache = interface.get_jit_cache("fwd")
             with FakeTensorMode():
-                q, k, v = (torch.empty(SHAPE["b"], SHAPE["s"], SHAPE["h"], int(head_dim), dtype=torch.bfloat16,
-                                       device="cuda") for _ in range(3))
+                call = (backward if direction else forward)(torch, interface, int(head_dim), mask == "causal")
                 before = time.perf_counter()
-                interface._flash_attn_fwd(q, k, v, causal=mask == "causal", return_lse=True)
+                call()
                 seconds.append(time.perf_counter() - before)
         times[kernel] = seconds
         with open(newest(build, "ptx"), "rb") as source, open(f"{directory}/{kernel}.ptx", "wb") as file:

@@ -19,8 +19,10 @@ from static_vs_fa4 import judge
 
 from fa4 import gpu, sass
 from fa4.cpu import CompileError, ToolNotFoundError
+from fa4.programs.forms import capped
+from fa4.programs.mods import S, f32
 from fa4.timing import versus_gradient
-from fa4.timing.shapes import GRADIENTS, choose
+from fa4.timing.shapes import GRADIENTS, SOFTCAPS, choose
 
 
 @dataclass
@@ -88,6 +90,19 @@ def compare(shape, folder, options):
     return rows
 
 
+def compare_softcap(launched, folder, options):
+    """The same with capped scores. Ours derives the gradient of the score_mod; FlashAttention-4's is written by hand."""
+    kernel = f"hd{launched.head_dim}-{launched.mask}-softcap"
+    theirs = figures(options.records / launched.name / "launch-1.ptx", folder, options)
+    score = capped(S, f32(launched.softcap))
+    ours = versus_gradient.compile_form(launched.head_dim, launched.mask, folder, options.options, score=score)
+    mine = figures(next(ptx for ptx in ours.ptx if ptx.stem == "gradient_kernel"), folder, options)
+    print(row(f"{kernel} FA4, one CTA", theirs))
+    print(row(f"{kernel} ours", mine), flush=True)
+    # The tanh of theirs has selects, as masks have: whichever way its loop is told.
+    return [*bars(kernel, {}, mine), (f"{kernel}: loop, beside FA4, one CTA", mine.loop, theirs.loop)]
+
+
 def main():
     parser = argparse.ArgumentParser(prog="static-vs-fa4 --gradient", description=__doc__.split("\n\n")[0])
     parser.add_argument("--records", type=Path, required=True, help=argparse.SUPPRESS)
@@ -101,6 +116,9 @@ def main():
         rows = []
         for shape in choose("-4k$", False, GRADIENTS):
             rows += compare(shape, Path(scratch, shape.name), options)
+        for launched in SOFTCAPS:
+            Path(scratch, launched.name).mkdir()
+            rows += compare_softcap(launched, Path(scratch, launched.name), options)
     return 0 if judge(rows) else 1
 
 

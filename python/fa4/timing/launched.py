@@ -21,7 +21,7 @@ def in_k(length: int) -> str:
 class Launched:
     """Attention in bf16: `direction` is fwd or bwd, `length` the tokens of one sequence, `queries` the number of queries where it is
     another one than that of keys. `tuned` changes FlashAttention-4's table of tuned numbers: words such as `ex2_emu_freq=16`.
-    `pairs`: kernels for pairs of CTAs are allowed, as FlashAttention-4 has it by default (it is FA_DISABLE_2CTA that forbids
+    `softcap` caps the scores by a tanh. `pairs`: kernels for pairs of CTAs are allowed, as FlashAttention-4 has it by default (it is FA_DISABLE_2CTA that forbids
     them)."""
 
     direction: str
@@ -33,12 +33,14 @@ class Launched:
     queries: int | None = None
     tuned: tuple = ()
     pairs: bool = True
+    softcap: float | None = None
 
     @property
     def name(self):
         queries = f"-q{self.queries}" if self.queries else ""
         tuned = "".join(f"-{word.replace('=', '-')}" for word in self.tuned)
-        return f"{self.direction}-hd{self.head_dim}-{self.mask}-b{self.batch}-h{self.heads}-{in_k(self.length)}{queries}{tuned}" + "-1cta" * (not self.pairs)
+        cap = f"-softcap{self.softcap:g}" if self.softcap else ""
+        return f"{self.direction}-hd{self.head_dim}-{self.mask}-b{self.batch}-h{self.heads}-{in_k(self.length)}{queries}{cap}{tuned}" + "-1cta" * (not self.pairs)
 
     @property
     def flops(self):
@@ -51,7 +53,8 @@ class Launched:
         sizes = dict(hd=self.head_dim, hdv=self.head_dim, causal=int(self.mask == "causal"), b=self.batch,
                      sq=self.queries or self.length, sk=self.length, hq=self.heads, hk=self.heads)  # fmt: skip
         tuned = (f"tune.{word}" for word in self.tuned)
-        return [str(folder), self.direction, *words, *tuned, *(f"{k}={v}" for k, v in sizes.items())]
+        cap = [f"softcap={self.softcap}"] if self.softcap else []
+        return [str(folder), self.direction, *words, *tuned, *cap, *(f"{k}={v}" for k, v in sizes.items())]
 
 
 def record(launched: Launched, records: Path):

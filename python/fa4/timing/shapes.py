@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The shapes of bench/versus-fa4, and records of FlashAttention-4's launches for them.
 
-    python -m fa4.timing.shapes FOLDER [--published | --sensitivity | [--gradient] --quick | [--gradient] --shape REGEX]
+    python -m fa4.timing.shapes FOLDER [--published | --sensitivity | --softcap | [--gradient] --quick | [--gradient] --shape REGEX]
 
 makes the records that FOLDER lacks; to be run by the Python of the peers' environment (bench/peers/environment.sh), which
 has nothing but FlashAttention-4."""
@@ -68,6 +68,8 @@ SHAPES = [Shape(head_dim, mask, length) for head_dim in (64, 128) for mask in ("
 GRADIENTS = [
     GradientShape(head_dim, mask, length) for head_dim in (64, 128) for mask in ("full", "causal") for length in (2048, 4096, 8192, 16384)
 ]
+# The gradient of scores that a tanh caps, whose derivative FlashAttention-4 has by hand.
+SOFTCAPS = [Launched("bwd", head_dim, "full", 1, 2, 4096, pairs=False, softcap=20.0) for head_dim in (64, 128)]
 
 
 def choose(pattern: str, quick: bool, shapes=SHAPES) -> list:
@@ -83,13 +85,14 @@ def main(words=None) -> int:
     parser.add_argument("--published", action="store_true")
     parser.add_argument("--sensitivity", action="store_true")
     parser.add_argument("--gradient", action="store_true")
+    parser.add_argument("--softcap", action="store_true")
     arguments, _ = parser.parse_known_args(words)
     chosen = [shape.launched for shape in choose(arguments.shape, arguments.quick)]
     if arguments.gradient:
         chosen = [launched for shape in choose(arguments.shape, arguments.quick, GRADIENTS) for launched in shape.launches]
     if arguments.published or arguments.sensitivity:
         chosen = published.launches() + (effect_launches.ALL if arguments.sensitivity else [])
-    for launched in chosen:
+    for launched in SOFTCAPS if arguments.softcap else chosen:
         record(launched, arguments.records)
     return 0
 

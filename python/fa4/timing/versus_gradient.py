@@ -69,9 +69,9 @@ def time_theirs(launched: Launched, records: Path) -> Times:
     return Times.read([time for launch in launches for time in clock(launch)])
 
 
-def compile_form(head_dim: int, mask: str, folder: Path, options=(), deterministic=False) -> gpu.Launches:
-    """The gradient of dynamic sizes, in bf16. Raises CompileError."""
-    text = Gradient(head_dim=head_dim, mask=gpu.MASKS[mask], static=frozenset(), deterministic=deterministic).mlir()
+def compile_form(head_dim: int, mask: str, folder: Path, options=(), **more) -> gpu.Launches:
+    """The gradient of dynamic sizes, in bf16; `more` is of `Gradient`. Raises CompileError."""
+    text = Gradient(head_dim=head_dim, mask=gpu.MASKS[mask], static=frozenset(), **more).mlir()
     return gpu.compile_launches(text, folder, "sm_100a", ["--verify-ptx=false", *options])
 
 
