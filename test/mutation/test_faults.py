@@ -105,6 +105,23 @@ def test_turns():
         "red.relaxed.gpu.global.add.u32", "red.release.cta.global.add.u32",
     ]  # fmt: skip
     assert "ld.acquire" in "\n".join(of("later", 3, TURNS)[0].edits.values())
+    assert "until the tile itself passes it on" in reason("duplicate", 3, TURNS)
+    assert "the launch in front, twice" in reason("duplicate", 1, TURNS)
+    for operator, line in (("delete", 3), ("delete", 1), ("kind", 3), ("kind", 9), ("duplicate", 6), ("duplicate", 9)):
+        assert reason(operator, line, TURNS) is None
+
+
+def test_fence_that_orders_nothing():
+    """Behind a wait for the phase before the first, or for what another wait has brought; not behind any other."""
+    commit = "	tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 	[memory+80];"
+    for parity, words in ((1, "nobody has signalled yet"), (0, None)):
+        changed = [commit, *(line.replace("%r5;", f"{parity};") if "try_wait" in line else line for line in PTX)]
+        said = reason("delete", 13, changed)
+        assert said is None if words is None else words in said
+    context = equivalents.Context(changed)
+    context.redundant = {10}
+    assert "the fences of those have ordered it" in equivalents.reason(of("delete", 13, changed)[0], context)
+    assert "in the other order" in reason("later", 1, ["	griddepcontrol.wait;", "	bar.sync 	0;", *TURNS[1:]])
 
 
 def test_moves():

@@ -7,7 +7,7 @@ import pytest
 
 from fa4 import sass
 from fa4.timing import versus, versus_gradient
-from fa4.timing.shapes import GRADIENTS, GradientShape, choose
+from fa4.timing.shapes import GRADIENTS, SOFTCAPS, GradientShape, choose
 from fa4.tools import ROOT
 from fa4.timing.versus_gradient import Times
 
@@ -27,6 +27,9 @@ def test_shapes():
     assert PAIRED.launched.name == "bwd-hd128-causal-b8-h16-4k-1cta" and PAIRED.paired.name == "bwd-hd128-causal-b8-h16-4k"
     assert not PAIRED.launched.pairs and GradientShape(64, "full", 2048).paired is None
     assert {shape.length for shape in choose("hd64", True, GRADIENTS)} == {2048, 4096}
+    capped = SOFTCAPS[0]
+    assert capped.name == "bwd-hd64-full-b1-h2-4k-softcap20-1cta" and "softcap=20.0" in capped.recording("out")
+    assert not any("softcap" in word for shape in GRADIENTS for word in shape.launched.recording("out"))
 
 
 def test_times_of_all_launches():
@@ -91,5 +94,5 @@ def test_what_the_same_bits_cost():
     assert versus_gradient.slow_orders(table) == ["hd128-causal-4k"]
     text = versus_gradient.order_section(table, "abc", "2026-01-02")
     assert text.startswith(versus_gradient.ORDER) and "from abc" in text
-    assert "| hd64-full-2k | 32 | 930 | 1000 | 0.930 |" in text and "| hd128-causal-4k | 16 | 1000 | 2000 | 0.500 **missed** |" in text
-    assert text.endswith("\n1 of 2 bars are missed.\n")
+    assert "| hd64-full-2k | 32 | 930 | 1000 | 0.930 |" in text and "| hd128-causal-4k | 32 | 1000 | 2000 | 0.500 **missed** |" in text
+    assert text.endswith("\n2 of 16 shapes were measured. 1 of 2 bars are missed.\n")

@@ -169,7 +169,7 @@ def reason(fault: Fault, context: Context, executed: bool = True, without: str |
 
 
 def _last_barrier(fault, unit, context, without):
-    if fault.operator == "delete" and unit.is_a(r"bar\.sync") and next(iter(context.ahead(unit)), None) is None:
+    if fault.operator in ("delete", "kind") and unit.is_a(r"bar\.sync") and next(iter(context.ahead(unit)), None) is None:
         return "a barrier of all threads of the CTA, behind which the warp ends: threads that have ended count as arrived"
     return None
 
@@ -184,6 +184,10 @@ def _repeated(fault, unit, context, without):
         return "a fence, a wait for asynchronous accesses or an empty group: nothing is left for the second one"
     if unit.is_a(r"bar\.sync"):
         return "a barrier of all threads of the CTA, twice"
+    if unit.is_turn:
+        return "a turn awaited twice: it is this work tile's until the tile itself passes it on"
+    if unit.is_a(r"griddepcontrol\.wait"):
+        return "a wait for the launch in front, twice: that has ended"
     if unit.is_a(r"mbarrier\.arrive", r"tcgen05\.commit") and _is_last(unit, context, without):
         return _LAST
     return None
@@ -244,6 +248,8 @@ def _tensor_fence(fault, unit, context, without):
                 break
             if other.is_a(r"tcgen05\.fence::after"):
                 return "another tcgen05.fence::after_thread_sync comes before the next access to tensor memory"
+        if text := _idle_fence(unit, context):
+            return text
     if unit.is_a(r"tcgen05\.fence::before"):
         # What is between them begins no access, and waits for nobody whose accesses the fence would speak for.
         nearest = next((other for other in context.behind(unit) if not other.is_a(r"mbarrier\.arrive")), None)
@@ -266,6 +272,19 @@ def _tensor_fence(fault, unit, context, without):
     is_start = not _has_tensor_operations(unit, context)
     if is_start and (unit.is_a(r"tcgen05\.fence") or (unit.is_a(r"bar\.sync") and "tcgen05.fence" in fault.detail)):
         return "no access to tensor memory is under way when it is allocated"
+    return None
+
+
+def _idle_fence(unit, context):
+    """A fence right behind a wait that brings nothing which the role has not ordered already."""
+    wait = next(iter(context.behind(unit)), None)
+    if not wait or not wait.is_wait:
+        return None
+    if wait.line in context.redundant:
+        return ("a fence behind a wait for what other waits have brought already, which the verifier proves for all numbers of "
+                "passes: the fences of those have ordered it")  # fmt: skip
+    if not context.in_loop(wait.line) and _constant(split_operands(wait.operands)[2], wait, context) == 1:
+        return "a fence behind a wait for the phase before an mbarrier's first: nobody has signalled yet"
     return None
 
 
@@ -363,6 +382,9 @@ def _moved(fault, unit, context, without):
         return None
     first, second = (unit, other) if fault.operator == "later" else (other, unit)
     # In the mutant, `second` comes before `first`.
+    if {first.opcode, second.opcode} == {"griddepcontrol.wait", "bar.sync"}:
+        return ("the wait for the launch in front and a barrier of the CTA in the other order: no thread has both behind it "
+                "earlier, and there is no access to global memory between them")  # fmt: skip
     if first.is_wait and second.is_wait:
         return "two waits in the other order: the role goes on when both phases are over"
     if first.is_a(*ARRIVAL) and second.is_a(*ARRIVAL):
@@ -395,7 +417,7 @@ def _initialisation(fault, unit, context, without):
 
 
 def _budget(fault, unit, context, without):
-    if unit.is_a(r"setmaxnreg") and fault.operator == "registers":
+    if unit.is_a(r"setmaxnreg") and fault.operator in ("registers", "delete"):
         return "a register budget in which ptxas needs no spills, and that the register file has"
     if unit.is_a(r"tcgen05\.relinquish"):
         return "the permit to allocate tensor memory: the CTA allocates once, and is alone on its SM"
