@@ -34,11 +34,12 @@ function(fa4_link_names result)
 endfunction()
 
 # fa4_add_library(NAME SOURCES... [DEPENDS tablegen targets] [LINK libraries]
-#                 [PCH header])
+#                 [PCH target])
 # A static, position-independent library. Nothing here links MLIR or LLVM by
 # itself: components name what they use (fa4-sim, for one, needs LLVM only).
 function(fa4_add_library name)
   cmake_parse_arguments(ARG "" "PCH" "DEPENDS;LINK" ${ARGN})
+  fa4_default(ARG_PCH FA4LLVMPCH)
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   fa4_link_names(links ${ARG_LINK})
@@ -47,18 +48,18 @@ function(fa4_add_library name)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
-  fa4_use_pch(${name} "${ARG_PCH}")
-  fa4_export_library(${name} "${ARG_PCH}")
+  fa4_use_pch(${name} ${ARG_PCH})
+  fa4_export_library(${name} ${ARG_PCH})
 endfunction()
 
 # fa4_export_library(NAME PCH): a library of lib/ is part of the installed
-# package, FA4X as the target FA4::X. What is written against MLIR has the
+# package, FA4X as the target FA4::X. What is written against MLIR has MLIR's
 # precompiled header; all else needs LLVM only, and is there for who has no MLIR.
 function(fa4_export_library name pch)
   if(NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/lib(/|$)")
     return()
   endif()
-  if(pch)
+  if(pch STREQUAL "FA4MLIRPCH")
     set(component Compiler)
   else()
     set(component Simulator)
@@ -107,6 +108,7 @@ endforeach()
 # fifth of the time of a short run goes to relocating the shared libraries.
 function(fa4_add_tool name)
   cmake_parse_arguments(ARG "STATIC;NO_INSTALL" "PCH" "DEPENDS;LINK" ${ARGN})
+  fa4_default(ARG_PCH FA4LLVMPCH)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   fa4_link_names(links ${ARG_LINK})
   target_link_libraries(${name} PRIVATE fa4_options ${links})
@@ -120,7 +122,7 @@ function(fa4_add_tool name)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
-  fa4_use_pch(${name} "${ARG_PCH}")
+  fa4_use_pch(${name} ${ARG_PCH})
   if(NOT ARG_NO_INSTALL)
     install(TARGETS ${name} RUNTIME DESTINATION bin)
   endif()
@@ -130,23 +132,29 @@ endfunction()
 # (fa4_add_pch). The header is compiled with -fPIC, which executables must
 # then be too: CMake's property would give them -fPIE.
 function(fa4_use_pch target owner)
-  if(owner)
-    target_precompile_headers(${target} REUSE_FROM ${owner})
-    get_target_property(type ${target} TYPE)
-    if(type STREQUAL "EXECUTABLE")
-      target_compile_options(${target} PRIVATE -fPIC)
-    endif()
+  target_precompile_headers(${target} REUSE_FROM ${owner})
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "EXECUTABLE")
+    target_compile_options(${target} PRIVATE -fPIC)
   endif()
 endfunction()
 
-# fa4_add_pch(NAME HEADERS...): an otherwise empty library that owns one
-# precompiled header.
+# fa4_default(VARIABLE VALUE): what an option is that was not given.
+function(fa4_default variable value)
+  if(NOT ${variable})
+    set(${variable} ${value} PARENT_SCOPE)
+  endif()
+endfunction()
+
+# fa4_add_pch(NAME HEADERS... [LINK libraries]): an otherwise empty library that
+# owns one precompiled header.
 function(fa4_add_pch name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp" "")
   add_library(${name} STATIC "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp")
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  target_link_libraries(${name} PRIVATE fa4_options)
-  target_precompile_headers(${name} PRIVATE ${ARGN})
+  target_link_libraries(${name} PRIVATE fa4_options ${ARG_LINK})
+  target_precompile_headers(${name} PRIVATE ${ARG_UNPARSED_ARGUMENTS})
 endfunction()
 
 # fa4_add_doc(NAME source.td GENERATOR-FLAGS...): reference page
