@@ -67,6 +67,8 @@ function make(name, attributes, text, parent) {
   if (parent) parent.appendChild(made);
   return made;
 }
+// A text of so many pixels, or as much of it as they show.
+const fitted = (text, pixels) => text.length * 7.2 <= pixels ? text : text.slice(0, Math.max(Math.floor(pixels / 7.2) - 1, 0)) + "\u2026";
 const clear = id => { const e = $(id); e.textContent = ""; return e; };
 // Of several kernels the one with the most code is the one that people ask for.
 let kernel = data.kernels.reduce((a, b) => b.ptx_lines.length > a.ptx_lines.length ? b : a);
@@ -86,7 +88,7 @@ function drawSchedule() {
     if ((x * scale) - last < 70) continue;
     last = x * scale;
     make("line", {x1: left + x * scale, x2: left + x * scale, y1: 0, y2: rows.length * high, stroke: "var(--line)"}, null, svg);
-    make("text", {x: left + x * scale + 2, y: rows.length * high + 15, class: "dim"}, x, svg);
+    if (left + x * scale + 47 <= width) make("text", {x: left + x * scale + 2, y: rows.length * high + 15, class: "dim"}, x, svg);
   }
   rows.forEach((row, i) => {
     const y = i * high + 2;
@@ -109,10 +111,11 @@ function drawGraph() {
   (starts.length ? starts : roles.slice(0, 1)).forEach(r => visit(r, 0, []));
   roles.forEach(r => { layer[r] ??= 0; });
   const columns = []; roles.forEach(r => (columns[layer[r]] ||= []).push(r));
-  const filled = columns.filter(Boolean), wide = 92, gap = 52, high = 34, rowgap = 46, most = Math.max(...filled.map(c => c.length), 1);
+  const filled = columns.filter(Boolean), wide = 92, high = 34, rowgap = 46, most = Math.max(...filled.map(c => c.length), 1);
+  const gap = Math.min(Math.max((place.clientWidth - 8 - filled.length * wide) / Math.max(filled.length - 1, 1), 24), 52);
   const at = {}, height = most * (high + rowgap) + 40;
   filled.forEach((column, i) => column.forEach((role, j) => { at[role] = [i * (wide + gap) + 4, (j + .5) * height / column.length - high / 2]; }));
-  const svg = make("svg", {width: filled.length * (wide + gap), height, role: "img", "aria-label": "roles and channels"}, null, place);
+  const svg = make("svg", {width: filled.length * (wide + gap) - gap + 8, height, role: "img", "aria-label": "roles and channels"}, null, place);
   const defs = make("defs", {}, null, svg), marker = make("marker", {id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto"}, null, defs);
   make("path", {d: "M0 0L8 4L0 8z", fill: "var(--dim)"}, null, marker);
   for (const edge of kernel.edges) {
@@ -150,13 +153,13 @@ function drawMemory(id, rows, what) {
   const place = clear(id);
   if (!rows.length) { place.textContent = "not used"; return; }
   const end = Math.max(...rows.map(r => r.to)), columns = Math.max(...rows.map(r => r.column)) + 1, height = 430, left = 62;
-  const wide = Math.max(Math.min((place.clientWidth - left - 10) / columns, 260), 150);
+  const wide = Math.max(Math.min((place.clientWidth - left - 10) / columns, 260), 110);
   const svg = make("svg", {width: left + columns * wide, height: height + 16, role: "img", "aria-label": what}, null, place), labels = {};
   for (const row of rows) {
     const y = 8 + row.from / end * height, h = Math.max((row.to - row.from) / end * height, 2), x = left + row.column * wide;
     const cell = make("rect", {x, y, width: wide - 6, height: Math.max(h - 1, 1.5), class: "cell" + (row.column ? " later" : "")}, null, svg);
     make("title", {}, `${row.name}: ${row.from} to ${row.to} ${what}, ${row.stages} ${row.note}`, cell);
-    if (h > 12) make("text", {x: x + 5, y: y + 12}, row.name + (row.stages ? ", " + row.stages : ""), svg);
+    if (h > 12) make("text", {x: x + 5, y: y + 12}, fitted(row.name + (row.stages ? ", " + row.stages : ""), wide - 14), svg);
     const mark = Math.round(y / 12); if (!labels[mark]) { labels[mark] = 1; make("text", {x: 0, y: y + 4, class: "dim"}, row.from, svg); }
   }
 }
@@ -175,11 +178,11 @@ function drawLives(id, rows, what) {
       const name = row.name + (rows.some(r => r.name === row.name && r.stage !== row.stage) ? " [" + row.stage + "]" : "");
       const bar = make("rect", {x, y, width: Math.max(w - 1, 1), height: Math.max(h - 1, 1.5), class: "life cell" + (kernel[id.replace("time", "")].find(r => r.name === row.name)?.column ? " later" : "")}, null, svg);
       make("title", {}, `${name}: cycles ${begin} to ${over}, ${row.from} to ${row.to} ${what}`, bar);
-      if (h > 12 && w > name.length * 6.5) make("text", {x: x + 3, y: y + 12}, name, svg);
+      if (h > 12 && w > name.length * 7.2 + 6) make("text", {x: x + 3, y: y + 12}, name, svg);
     }
   }
   const step = Math.pow(10, Math.floor(Math.log10(end / 3 / $("zoom").value)));
-  for (let x = 0, last = -100; x <= end; x += step) { if (x * scale - last < 70) continue; last = x * scale; make("text", {x: left + x * scale, y: height + 20, class: "dim"}, x, svg); }
+  for (let x = 0, last = -100; x <= end; x += step) { if (x * scale - last < 70 || left + x * scale + 45 > width) continue; last = x * scale; make("text", {x: left + x * scale, y: height + 20, class: "dim"}, x, svg); }
 }
 
 const panes = [["left", "leftir"], ["right", "rightir"]];

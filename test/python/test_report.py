@@ -108,25 +108,36 @@ def test_the_page_needs_nothing_else(page):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 390])
 def test_in_a_browser(page, tmp_path, width, scheme):
-    """The script runs to its end without an error, draws, and nothing is wider than the window."""
+    """The script runs to its end without an error and draws; nothing is wider than the window, no text ends outside of its
+    drawing, and what is written can be told from what it is written on. A window of a browser has at least 500 pixels, so that
+    the page is in a frame."""
     text = page.read_text().replace("<head>", "<head><script>window.errors = []; window.onerror = m => { window.errors.push(m); };</script>")
     checks = """<script>
     document.querySelectorAll('#leftir > div')[1].click(); document.getElementById('search').value = 'tanh'; search(true);
-    document.body.dataset.result = JSON.stringify({errors: window.errors, wide: document.documentElement.scrollWidth - window.innerWidth,
+    const light = color => { const c = color.match(/[\\d.]+/g).slice(0, 3).map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126 * c[0] + .7152 * c[1] + .0722 * c[2]; };
+    const contrast = (a, b) => { const [x, y] = [light(a), light(b)].sort((a, b) => b - a); return (x + .05) / (y + .05); };
+    const panel = getComputedStyle(document.querySelector('section')).backgroundColor;
+    const outside = [...document.querySelectorAll('svg text')].filter(e => { const t = e.getBoundingClientRect(), d = e.ownerSVGElement.getBoundingClientRect(); return t.right > d.right + 1 || t.left < d.left - 1; });
+    parent.postMessage(JSON.stringify({errors: window.errors, wide: document.documentElement.scrollWidth - window.innerWidth, width: window.innerWidth,
+      outside: outside.map(e => e.textContent), contrast: Math.min(...[...document.querySelectorAll('section p, svg text, section td')].map(e => contrast(e instanceof SVGElement ? getComputedStyle(e).fill : getComputedStyle(e).color, panel))),
       bars: document.querySelectorAll('#schedule rect').length, edges: document.querySelectorAll('#graph .edge').length,
       cells: document.querySelectorAll('#smem .cell').length,
       lives: [...document.querySelectorAll('#smemtime, #tmemtime')].map(e => e.querySelectorAll('.life').length), same: document.querySelectorAll('#rightir .same').length,
-      found: hits.length, dark: matchMedia('(prefers-color-scheme: dark)').matches, ready: document.body.dataset.ready});
+      found: hits.length, dark: matchMedia('(prefers-color-scheme: dark)').matches, ready: document.body.dataset.ready}), '*');
     </script></body>"""
     (tmp_path / "page.html").write_text(text.replace("</body>", checks))
+    (tmp_path / "frame.html").write_text(
+        f"<!doctype html><body><script>onmessage = m => {{ document.body.dataset.result = m.data; }};</script><iframe src='page.html' width={width} height=1200></iframe></body>"
+    )
     preferred = {"light": 1, "dark": 0}[scheme]
     done = subprocess.run(
-        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/user", f"--window-size={width},1200",
-         f"--blink-settings=preferredColorScheme={preferred}", "--virtual-time-budget=3000", "--dump-dom", f"file://{tmp_path}/page.html"],
+        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/user", "--window-size=1500,1300",
+         f"--blink-settings=preferredColorScheme={preferred}", "--virtual-time-budget=3000", "--dump-dom", f"file://{tmp_path}/frame.html"],
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     result = json.loads(re.search(r'data-result="(.*?)"', done.stdout)[1].replace("&quot;", '"'))
     assert result["errors"] == [] and result["ready"] == "yes"
+    assert result["width"] == width and result["outside"] == [] and result["contrast"] >= 4.5
     assert result["wide"] <= 0 and result["dark"] == (scheme == "dark")
     assert result["bars"] > 50 and result["edges"] > 3 and result["cells"] > 3 and min(result["lives"]) > 5 and result["same"] > 0 and result["found"] > 0
 
