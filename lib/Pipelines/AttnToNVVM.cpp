@@ -31,6 +31,12 @@ static void addTile(OpPassManager &pm, const KernelOptions &options) {
   pm.addPass(createCSEPass());
 }
 
+static void addPairCtas(OpPassManager &pm, const KernelOptions &options) {
+  TilePairCtasOptions pair;
+  pair.pairs = options.pairs;
+  pm.addNestedPass<KernelOp>(createTilePairCtas(pair));
+}
+
 static void addLazyRescale(OpPassManager &pm, const KernelOptions &options) {
   TileLazyRescaleOptions rescale;
   rescale.threshold = options.rescaleThreshold;
@@ -93,6 +99,7 @@ static void addKernelPass(OpPassManager &pm, const KernelOptions &) {
 static constexpr KernelLevel levels[] = {
     {"tile", "tile programs", addTile},
     {"subtile", "MMAs of the target's size", addKernelPass<createTileSubtile>},
+    {"pair-ctas", "which CTAs issue MMAs together", addPairCtas},
     {"lazy-rescale", "accumulators are rescaled when it pays", addLazyRescale},
     {"assign-work", "CTAs and their work tiles", addAssignWork},
     {"warp-specialize", "roles and channels",
@@ -166,6 +173,8 @@ std::optional<std::string> KernelOptions::check() const {
     return llvm::formatv("schedule must be auto, grid, static, lpt or clc, got "
                          "'{0}'",
                          schedule);
+  if (!llvm::is_contained({"auto", "on", "off"}, llvm::StringRef(pairs)))
+    return llvm::formatv("pairs must be auto, on or off, got '{0}'", pairs);
   if (expFraction != -1 && !(expFraction >= 0 && expFraction <= 1))
     return llvm::formatv("exp-fraction must be from 0 to 1, or -1 for one that "
                          "is computed, got {0}",

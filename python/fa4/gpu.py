@@ -52,24 +52,25 @@ def run_tool(name: str, *arguments) -> str:
 @dataclass(frozen=True)
 class Op:
     """An `attn.sdpa` on memrefs, all sizes but the head dim dynamic, which
-    writes the LSE too, and the schedule of its work tiles."""
+    writes the LSE too, the schedule of its work tiles, and whether CTAs work in pairs."""
 
     head_dim: int = 128
     mask: str = "full"
     dtype: str = "bf16"
     layout: str = "bshd"
     schedule: str = "grid"
+    pairs: bool = False
 
     @property
     def name(self):
         mask = self.mask.replace("-", "_")
         schedule = "" if self.schedule == "grid" else f"_{self.schedule}"
-        return f"fwd_hd{self.head_dim}_{mask}_{self.dtype}_{self.layout}{schedule}"
+        return f"fwd_hd{self.head_dim}_{mask}_{self.dtype}_{self.layout}{schedule}{'_pairs' * self.pairs}"
 
     @property
     def options(self):
         """Of fa4-compile."""
-        return (f"--schedule={self.schedule}",)
+        return (f"--schedule={self.schedule}", *["--pairs=on"] * self.pairs)
 
     @property
     def form(self):

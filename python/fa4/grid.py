@@ -37,6 +37,8 @@ LAYOUTS = ("bshd", "bhsd")
 SCHEDULES = gpu.SCHEDULES
 # So few that CTAs of the schedule "static" have several work tiles.
 SM_COUNT = 3
+# What kernels of pairs of CTAs have.
+PAIRED = {"mask": ("full",), "schedule": ("grid",)}
 LSE_TOLERANCE = 1e-3
 # Work of one second with all checks: query x key pairs of one head at head dim
 # 128. Seen on two cores that had other work, too.
@@ -114,10 +116,11 @@ class Case:
     heads: str
     inputs: str
     schedule: str = "grid"
+    pairs: bool = False
 
     @property
     def op(self):
-        return gpu.Op(self.head_dim, self.mask, self.dtype, self.layout, self.schedule)
+        return gpu.Op(self.head_dim, self.mask, self.dtype, self.layout, self.schedule, self.pairs)
 
     @property
     def is_large(self):
@@ -136,7 +139,7 @@ class Case:
     def __str__(self):
         sq, sk = self.pair
         form = f"hd{self.head_dim}-{self.mask}-{self.dtype}-{self.layout}"
-        return f"{form}-{self.heads}-{sq}x{sk}-{self.inputs}-{self.schedule}"
+        return f"{form}-{self.heads}-{sq}x{sk}-{self.inputs}-{self.schedule}{'-pairs' * self.pairs}"
 
     def seeds(self, count):
         """Returns the first and the last schedule, which differ between kinds of input.
@@ -213,6 +216,18 @@ def quick_cases() -> list[Case]:
     with each value of each other one."""
     small = tuple(pair for pair in PAIRS if pair[0] * pair[1] <= QUICK_WORK)
     return [Case(**case) for case in pairwise(PARAMETERS | {"pair": small})]
+
+
+def paired_cases(quick: bool) -> list[Case]:
+    """Returns the cases of kernels of pairs of CTAs: all, or as many as quick_cases() takes."""
+    parameters = PARAMETERS | PAIRED
+    if quick:
+        small = tuple(pair for pair in PAIRS if pair[0] * pair[1] <= QUICK_WORK)
+        choices = pairwise(parameters | {"pair": small})
+    else:
+        choices = [dict(zip(parameters, values)) for values in itertools.product(*parameters.values())]
+    cases = [Case(**choice, pairs=True) for choice in choices]
+    return sorted(cases, key=lambda case: (case.seconds(1), str(case)))
 
 
 def pairwise(parameters: dict) -> list[dict]:

@@ -186,6 +186,7 @@ def parse_arguments(argv):
     add = parser.add_argument
     add("--quick", action="store_true", help="small sizes, any two parameter values together once")
     add("--gradient", action="store_true", help="the grid of the gradient")
+    add("--pairs", action="store_true", help="kernels of pairs of CTAs, of the forms that have them")
     add("--chip", default="sm_100a")
     add("--case", metavar="REGEX", help="only cases whose name has a match, e.g. hd128-causal-bf16")
     add("--shard", type=parse_shard, default=(1, 1), metavar="I/N", help="the I-th of N parts of the cases")
@@ -200,8 +201,10 @@ def parse_arguments(argv):
     add("--options", nargs=argparse.REMAINDER, default=[], help="for fa4-compile")
     options = parser.parse_args(argv)
     options.seeds = options.seeds or SCHEDULES["quick" if options.quick else "full"]
-    if options.gradient and options.write:
+    if options.write and (options.gradient or options.pairs):
         parser.error("--write is for the grid of forward attention")
+    if options.gradient and options.pairs:
+        parser.error("--pairs is for forward attention: gradients have no pairs")
     return options
 
 
@@ -254,13 +257,16 @@ def main(argv=None):
     os.environ.setdefault("FA4_VERIFY_PTX", "0")
     options = parse_arguments(argv)
     cases_of = grid_of(options)
-    everything = cases_of.quick_cases() if options.quick else cases_of.full_cases()
+    if options.pairs:
+        everything = grid.paired_cases(options.quick)
+    else:
+        everything = cases_of.quick_cases() if options.quick else cases_of.full_cases()
     cases = [case for case in everything if not options.case or re.search(options.case, str(case))]
     cases = cases[options.shard[0] - 1 :: options.shard[1]]
     if options.dry_run or not cases:
         print(estimate(cases, options))
         return 0 if cases else 2
-    folder = gpu.ROOT / "build" / "grid" / ("gradient-" * options.gradient + ("quick" if options.quick else "full"))
+    folder = gpu.ROOT / "build" / "grid" / ("gradient-" * options.gradient + "pairs-" * options.pairs + ("quick" if options.quick else "full"))
     folder.mkdir(parents=True, exist_ok=True)
     try:
         kernels = Kernels(everything if options.write else cases, folder, options)

@@ -5,8 +5,7 @@
 // would complete early or never.
 //
 // RUN: rm -rf %t && mkdir %t
-// RUN: fa4-opt %S/gemm.mlir --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-pair-ctas{required}))' -o %t/paired.mlir
-// RUN: fa4-compile %t/paired.mlir --from=subtile -o %t --emit=allocate,ptx
+// RUN: fa4-compile %S/gemm.mlir --from=tile --pairs=on -o %t --emit=allocate,ptx
 // RUN: FileCheck --dump-input=never %s --check-prefix=ALLOCATE < %t/gemm.allocate.mlir
 // RUN: FileCheck --dump-input=never %s --check-prefix=PTX < %t/gemm.ptx
 // RUN: fa4-sim %t/gemm.json M=600 N=136 K=264 --random --check --seeds 0:7 --stats \

@@ -48,6 +48,8 @@ static ArrayRef<std::string> getPipelines() {
         "attn-to-tile",
         "attn-to-tile{chip=sm_103a}",
         "tile-subtile",
+        "tile-pair-ctas",
+        "tile-pair-ctas{pairs=on}",
         "tile-lazy-rescale",
         "tile-lazy-rescale{threshold=0}",
         "tile-warp-specialize",

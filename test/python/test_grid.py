@@ -57,6 +57,30 @@ def test_quick(case, folder):
     grid.run_case(case, compiled(case.op, folder), schedules=2, timeout=300)
 
 
+# Numbers of query tiles of 256 that are odd, so that a CTA has none; one key; the end of a block of keys; groups of heads.
+PAIRED = [
+    grid.Case(128, "full", "bf16", "bshd", (640, 128), "gqa4", "normal", pairs=True),
+    grid.Case(128, "full", "bf16", "bshd", (239, 1), "mha", "normal", pairs=True),
+    grid.Case(128, "full", "f16", "bhsd", (384, 256), "mqa", "rising", pairs=True),
+    grid.Case(64, "full", "bf16", "bshd", (113, 203), "mqa", "falling", pairs=True),
+]
+
+
+@needs_compiler
+@needs_simulator
+@pytest.mark.turns(2)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=str(case), marks=pytest.mark.xdist_group(case.op.name))
+        for case in PAIRED
+    ],
+)
+def test_pairs(case, folder):
+    """bench/grid --pairs has all of them."""
+    grid.run_case(case, compiled(case.op, folder), schedules=2, timeout=300)
+
+
 # ---------------------------------------------------------------------------
 # What there is to run
 # ---------------------------------------------------------------------------
@@ -103,6 +127,13 @@ def test_full():
     assert any(max(case.pair) == 2048 for case in FULL)
     # Rows that see no key.
     assert any(c.pair[0] > c.pair[1] and c.mask == "causal" for c in QUICK)
+
+
+def test_pairs_are_of_supported_forms():
+    quick, full = grid.paired_cases(quick=True), grid.paired_cases(quick=False)
+    assert set(quick) < set(full) and {*PAIRED} < set(full) and len(quick) <= 100
+    assert {(case.mask, case.schedule, case.pairs) for case in full} == {("full", "grid", True)}
+    assert "--pairs=on" in quick[0].op.options and quick[0].op.name.endswith("_pairs")
 
 
 def test_schedules_differ_between_inputs():

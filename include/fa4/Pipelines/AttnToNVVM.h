@@ -29,6 +29,8 @@ struct KernelOptions {
   /// Option of tile-lazy-rescale, in powers of two; 0 rescales with each new
   /// maximum.
   double rescaleThreshold = 8.0;
+  /// Option of tile-pair-ctas.
+  std::string pairs = "auto";
   /// Option of tile-assign-work.
   std::string schedule = "auto";
   /// Option of tile-schedule.
@@ -54,6 +56,9 @@ struct KernelOptions {
             "accumulator is rescaled, 0 to 15 for f16 and 0 to 97 for bf16; 0 "
             "= at once",
             &KernelOptions::rescaleThreshold);
+    declare("pairs",
+            "Whether CTAs work in pairs: auto, on or off (see tile-pair-ctas)",
+            &KernelOptions::pairs);
     declare("schedule",
             "Which CTA works on which work tile: auto, grid, static, lpt or "
             "clc (see tile-assign-work)",

@@ -1,18 +1,28 @@
 // Which MMAs two CTAs can issue together, and what keeps them from it, follows
 // from what depends on the work tile's coordinate along an axis. A program that
-// has no pairs is left alone, or is an error that says why.
+// has no pairs is left alone, or is an error that says why, and so is one whose MMAs gain nothing.
 //
+// RUN: rm -rf %t && mkdir %t
 // RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{print}))' --verify-diagnostics | FileCheck %s
+// RUN: not fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{pairs=on}))' > %t/on.mlir 2> %t/errors
+// RUN: FileCheck %s --check-prefix=ON < %t/on.mlir
+// RUN: FileCheck %s --check-prefix=ERROR < %t/errors
+// RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{pairs=off print}))' | FileCheck %s --check-prefix=OFF
+// OFF-NOT: cluster =
+// RUN: not fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{pairs=yes}))' 2>&1 | FileCheck %s --check-prefix=NAME
+// NAME: error: tile-pair-ctas: pairs must be auto, on or off, got 'yes'
+//
+// ERROR-COUNT-3: error: 'tile.kernel' op cannot be run by pairs of CTAs
 
 // B is the same for all blocks of rows: each CTA loads half of its columns.
 // CHECK-LABEL: tile.kernel @columns
 // CHECK-SAME: cluster = #tile.cluster<size = 2, axis = 0>
 // CHECK: tile.load %{{.*}} : memref<?x64xbf16> -> vector<128x64xbf16>
-// CHECK: tile.load %{{.*}} split(1) : memref<64x128xbf16> -> vector<64x128xbf16>
-// expected-remark @+1 {{pairs of CTAs along axis 0 of the grid: MMAs read 24576 bytes of shared memory in each CTA instead of 32768 and take 256 cycles instead of 256; buffers of B take 8192 bytes less}}
+// CHECK: tile.load %{{.*}} split(1) : memref<64x64xbf16> -> vector<64x64xbf16>
+// expected-remark @+1 {{pairs of CTAs along axis 0 of the grid: MMAs read 20480 bytes of shared memory in each CTA instead of 24576 and take 160 cycles instead of 192; buffers of B take 4096 bytes less}}
 tile.kernel @columns(%a: memref<?x64xbf16> {tile.name = "A", tile.dims = ["M", "64"]},
-                     %b: memref<64x128xbf16> {tile.name = "B", tile.dims = ["64", "128"]},
-                     %c: memref<?x128xf32> {tile.name = "C", tile.dims = ["M", "128"]})
+                     %b: memref<64x64xbf16> {tile.name = "B", tile.dims = ["64", "64"]},
+                     %c: memref<?x64xf32> {tile.name = "C", tile.dims = ["M", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>]} {
   %i = tile.work_tile : index
   %c0 = arith.constant 0 : index
@@ -20,19 +30,22 @@ tile.kernel @columns(%a: memref<?x64xbf16> {tile.name = "A", tile.dims = ["M", "
   %row = arith.muli %i, %c128 : index
   %ta = tile.load %a[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
   // expected-note @+1 {{each CTA loads half of the columns}}
-  %tb = tile.load %b[%c0, %c0] : memref<64x128xbf16> -> vector<64x128xbf16>
-  %tc = tile.mma %ta, %tb : vector<128x64xbf16>, vector<64x128xbf16> -> vector<128x128xf32>
-  tile.store %tc, %c[%row, %c0] : vector<128x128xf32>, memref<?x128xf32>
+  %tb = tile.load %b[%c0, %c0] : memref<64x64xbf16> -> vector<64x64xbf16>
+  %tc = tile.mma %ta, %tb : vector<128x64xbf16>, vector<64x64xbf16> -> vector<128x64xf32>
+  tile.store %tc, %c[%row, %c0] : vector<128x64xf32>, memref<?x64xf32>
 }
 
 // -----
 
 // Along axis 0, B differs; along axis 1, it is the same. A transposed B is
-// split by rows, which are the columns of the result.
+// split by rows, which are the columns of the result. MMAs as wide as this are
+// as fast without pairs.
 // CHECK-LABEL: tile.kernel @rows
-// CHECK-SAME: cluster = #tile.cluster<size = 2, axis = 1>
-// CHECK: tile.load %{{.*}} split(0)
-// expected-remark @+1 {{pairs of CTAs along axis 1 of the grid}}
+// CHECK-NOT: cluster
+// ON-LABEL: tile.kernel @rows
+// ON-SAME: cluster = #tile.cluster<size = 2, axis = 1>
+// ON: tile.load %{{.*}} split(0)
+// expected-remark @+1 {{no pairs of CTAs along axis 1 of the grid: MMAs read 24576 bytes of shared memory in each CTA instead of 32768 and take 256 cycles instead of 256; buffers of B take 8192 bytes less}}
 tile.kernel @rows(%a: memref<?x64xbf16> {tile.name = "A", tile.dims = ["M", "64"]},
                   %b: memref<?x64xbf16> {tile.name = "B", tile.dims = ["N", "64"]},
                   %c: memref<?x?xf32> {tile.name = "C", tile.dims = ["M", "N"]})

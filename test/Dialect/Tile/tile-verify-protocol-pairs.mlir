@@ -4,7 +4,7 @@
 // stage, or that never frees it, is refused.
 //
 // RUN: rm -rf %t && mkdir %t
-// RUN: fa4-opt %S/Inputs/gemm-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{required},tile-warp-specialize,tile-schedule,tile-share-buffers,tile-allocate))' -o %t/k.mlir
+// RUN: fa4-opt %S/Inputs/gemm-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{pairs=on},tile-warp-specialize,tile-schedule,tile-share-buffers,tile-allocate))' -o %t/k.mlir
 // RUN: fa4-opt %t/k.mlir --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol))' | FileCheck %s
 // CHECK: tile.channel "B" smem {{.*}} split(1)
 // CHECK: tile.role @mma {{.*}} leader

@@ -30,7 +30,9 @@ static void apply(KernelOp kernel, const PairPlan &plan) {
 
 static void report(KernelOp kernel, const PairPlan &plan) {
   InFlightDiagnostic remark =
-      emitRemark(kernel.getLoc(), "pairs of CTAs along axis ")
+      emitRemark(kernel.getLoc(), kernel.getCluster()
+                                      ? "pairs of CTAs along axis "
+                                      : "no pairs of CTAs along axis ")
       << plan.axis << " of the grid: MMAs read " << plan.sharedBytesPaired
       << " bytes of shared memory in each CTA instead "
          "of "
@@ -49,9 +51,15 @@ struct TilePairCtas : public tile::impl::TilePairCtasBase<TilePairCtas> {
 
   void runOnOperation() override {
     KernelOp kernel = getOperation();
+    if (!llvm::is_contained({"auto", "on", "off"}, StringRef(pairs))) {
+      kernel.emitError("tile-pair-ctas: pairs must be auto, on or off, got '")
+          << pairs << "'";
+      return signalPassFailure();
+    }
     // What the IR says stands.
-    if (kernel.getCluster())
+    if (pairs == "off" || kernel.getCluster())
       return;
+    bool required = pairs == "on";
     auto found = findPairPlan(kernel);
     if (auto *obstacle = std::get_if<PairObstacle>(&found)) {
       if (required) {
@@ -68,11 +76,11 @@ struct TilePairCtas : public tile::impl::TilePairCtasBase<TilePairCtas> {
       return;
     }
     const auto &plan = std::get<PairPlan>(found);
-    // MMAs that are not faster still leave more of the shared memory's
-    // bandwidth to others.
-    if (!required && plan.cyclesPaired > plan.cyclesAlone)
-      return;
-    apply(kernel, plan);
+    // The CTAs of a pair wait for each other: MMAs that are as fast do not make
+    // up for that.
+    bool pays = plan.cyclesPaired < plan.cyclesAlone;
+    if (required || pays)
+      apply(kernel, plan);
     if (print)
       report(kernel, plan);
   }

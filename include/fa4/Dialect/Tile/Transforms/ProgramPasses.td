@@ -183,8 +183,14 @@ def TilePairCtas : FA4_Pass<"tile-pair-ctas", "::fa4::tile::KernelOp"> {
     both, which both would load, and both run them equally often. This follows from what depends on the coordinate
     along that axis: an attention whose numbers of blocks depend on the block of queries (a causal mask)
     has no pairs. Loads of B are marked with the dimension of which each CTA loads half.
-    An MMA of a pair takes as long as one of a single CTA; what pairs save is shared memory: each CTA reads and keeps
-    half of B. A kernel that has no pairs is left as it is, or is an error with `required`.
+    What pairs save is shared memory: each CTA reads and keeps half of B. An MMA of a pair takes fewer cycles than one of a single
+    CTA where it is bound by what it reads there, and as many elsewhere. `pairs` says what is made of that:
+
+    | `pairs` | |
+    |---|---|
+    | `auto` | pairs where the MMAs of the program take fewer cycles that way |
+    | `on` | pairs; an error if the program has none |
+    | `off` | the program is left as it is |
 
     Before:
 
@@ -207,8 +213,8 @@ def TilePairCtas : FA4_Pass<"tile-pair-ctas", "::fa4::tile::KernelOp"> {
     After, the kernel has `cluster = #tile.cluster<size = 2, axis = 0>`, and `tile.load %b[%c0, %c0] split(1)` loads half of the columns.
   }];
   let options = [
-    Option<"required", "required", "bool", /*default=*/"false",
-           "Reject a kernel that has no pairs">,
+    Option<"pairs", "pairs", "std::string", /*default=*/"\"auto\"",
+           "Whether CTAs work in pairs: auto, on or off">,
     Option<"print", "print", "bool", /*default=*/"false",
            "Print as a remark what pairs save, or what is in their way">
   ];

@@ -1,0 +1,53 @@
+// Attention without a mask by pairs of CTAs, each with 256 rows of queries: K and V are the operands B, of which each
+// CTA has half. The probabilities of both, and the sums of both that have been rescaled, are waited for at the leader's
+// barriers. Down to tile-pair-ctas the IR is that of CTAs that work alone. (Numbers are held by test_grid.py.)
+//
+// RUN: rm -rf %t && mkdir %t
+// RUN: fa4-compile %s -o %t/on --pairs=on --emit=tile,subtile,pair-ctas,allocate,ptx
+// RUN: fa4-compile %s -o %t/off --pairs=off --emit=tile,subtile
+// RUN: diff %t/on/f_kernel.tile.mlir %t/off/f_kernel.tile.mlir
+// RUN: diff %t/on/f_kernel.subtile.mlir %t/off/f_kernel.subtile.mlir
+// RUN: FileCheck --dump-input=never %s --check-prefix=PAIR < %t/on/f_kernel.pair-ctas.mlir
+// RUN: FileCheck --dump-input=never %s --check-prefix=ALLOCATE < %t/on/f_kernel.allocate.mlir
+// RUN: FileCheck --dump-input=never %s --check-prefix=PTX < %t/on/f_kernel.ptx
+// RUN: fa4-compile %t/on/f_kernel.pair-ctas.mlir --from=pair-ctas -o %t/again
+// RUN: diff %t/on/f_kernel.ptx %t/again/f_kernel.ptx
+
+// Both loads are the B of MMAs: K by rows, because it is transposed, V by columns.
+// PAIR: cluster = #tile.cluster<size = 2, axis = 0>
+// PAIR: tile.load %arg1{{.*}} split(0)
+// PAIR: tile.load %arg2{{.*}} split(1)
+
+// Queries are each CTA's own: 2 x 32768 bytes arrive. P and the rescaled sums come from 128 threads of each CTA.
+// ALLOCATE-DAG: tile.channel "q" smem stages(1) {{.*}}bytes(65536)
+// ALLOCATE-DAG: tile.channel "k" smem stages({{[4-9]}}) split(0) {{.*}}bytes(32768) empty({{[0-9]+}}) arrivals(1)
+// ALLOCATE-DAG: tile.channel "v" smem stages({{[4-9]}}) split(1) {{.*}}bytes(32768) empty({{[0-9]+}}) arrivals(1)
+// ALLOCATE-DAG: tile.channel "compute0_mma.0" tmem {{.*}}full({{[0-9]+}}) arrivals(256)
+// ALLOCATE-DAG: tile.channel "mma_compute0" tmem {{.*}}full({{[0-9]+}}) arrivals(1)
+// ALLOCATE-DAG: tile.channel "correction_mma" tmem {{.*}}full({{[0-9]+}}) arrivals(256)
+// What lanes hand each other stays in their CTA.
+// ALLOCATE-DAG: tile.channel "compute0_correction" smem {{.*}}full({{[0-9]+}}) arrivals(128) empty({{[0-9]+}}) arrivals(128)
+// ALLOCATE: tile.role @mma kind(issuer) {{.*}} leader {
+
+// PTX: .reqnctapercluster 2, 1, 1
+// PTX: mapa.shared::cluster
+// PTX: mbarrier.arrive{{.*}}.shared::cluster
+// PTX: tcgen05.mma.cta_group::2.kind::f16
+// PTX: tcgen05.commit.cta_group::2.{{.*}}.multicast::cluster.b64
+
+func.func @f(%q: memref<?x?x?x128xbf16>, %k: memref<?x?x?x128xbf16>, %v: memref<?x?x?x128xbf16>,
+             %out: memref<?x?x?x128xbf16>, %lse: memref<?x?x?xf32>) {
+  attn.sdpa %q, %k, %v layout<bshd> outs(%out, %lse : memref<?x?x?x128xbf16>, memref<?x?x?xf32>)
+    : memref<?x?x?x128xbf16>, memref<?x?x?x128xbf16>, memref<?x?x?x128xbf16>
+  return
+}
+
+// With a causal mask the blocks of keys are others in each CTA.
+// RUN: sed 's/layout<bshd>/layout<bshd> mask<causal, bottom_right>/' %s > %t/causal.mlir
+// RUN: not fa4-compile %t/causal.mlir -o %t/causal --pairs=on 2>&1 | FileCheck %s --check-prefix=CAUSAL
+// CAUSAL: error: 'tile.kernel' op cannot be run by pairs of CTAs
+// CAUSAL: note: 'scf.for' may make another number of passes in each CTA of a pair
+// RUN: not fa4-compile %s -o %t/static --pairs=on --schedule=static 2>&1 | FileCheck %s --check-prefix=STATIC
+// STATIC: error: 'tile.kernel' op has a cluster, which works on the tiles of a 'grid': the schedule 'static' is not possible
+// RUN: not fa4-compile %s -o %t/yes --pairs=yes 2>&1 | FileCheck %s --check-prefix=NAME
+// NAME: fa4-compile: error: --pairs must be auto, on or off, got 'yes'
