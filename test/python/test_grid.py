@@ -43,16 +43,16 @@ def compiled(op, folder):
     return gpu.compile(op.mlir(), folder / op.name, options=op.options)
 
 
+def of_kernels(cases):
+    """A test of each case; those of one kernel are run by one worker, which compiles it once."""
+    params = [pytest.param(case, id=str(case), marks=pytest.mark.xdist_group(case.op.name)) for case in cases]
+    return pytest.mark.parametrize("case", params)
+
+
 @needs_compiler
 @needs_simulator
 @pytest.mark.turns(6)
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, id=str(case), marks=pytest.mark.xdist_group(case.op.name))
-        for case in QUICK
-    ],
-)
+@of_kernels(QUICK)
 def test_quick(case, folder):
     grid.run_case(case, compiled(case.op, folder), schedules=2, timeout=300)
 
@@ -69,13 +69,7 @@ PAIRED = [
 @needs_compiler
 @needs_simulator
 @pytest.mark.turns(2)
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, id=str(case), marks=pytest.mark.xdist_group(case.op.name))
-        for case in PAIRED
-    ],
-)
+@of_kernels(PAIRED)
 def test_pairs(case, folder):
     """bench/grid --pairs has all of them."""
     grid.run_case(case, compiled(case.op, folder), schedules=2, timeout=300)

@@ -56,6 +56,14 @@ private:
   /// Rounds the f32 sums of dk or dv into a slice of `shared`.
   Value roundKeyGradient(Value sums, Value shared, const Slice &slice,
                          const SequenceBounds &bounds);
+  /// Returns `init` with what `compute` gives for each head of `heads`, which
+  /// is q or k: `count` numbers that begin at `count` times the head, or
+  /// without `count` a number at the head. Heads are independent of each other.
+  Value forEachHead(Value init, Value heads, Value count,
+                    function_ref<Value(Value head)> compute);
+  /// Returns an f32 tensor to which `add` has added each sequence, in order.
+  Value sumOverSequences(ArrayRef<OpFoldResult> shape,
+                         function_ref<Value(Value sums, Value batch)> add);
   Value lowerDsinks(Value init);
   /// Adds the sinks' gradient from the rows of one sequence to `sum` (rank 0).
   Value addDsink(Value sum, Value batch, Value head, Value sink);
@@ -242,6 +250,44 @@ Value SdpaBackwardDecomposer::roundKeyGradient(Value sums, Value shared,
 }
 
 //===----------------------------------------------------------------------===//
+// Gradients of what a head has few numbers of
+//===----------------------------------------------------------------------===//
+
+Value SdpaBackwardDecomposer::forEachHead(
+    Value init, Value heads, Value count,
+    function_ref<Value(Value head)> compute) {
+  SmallVector<OpFoldResult> bounds = {
+      tensor::getMixedSize(b, b.getLoc(), heads, order.head)};
+  auto forall =
+      scf::ForallOp::create(b, bounds, init, /*mapping=*/std::nullopt);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(forall.getTerminator());
+  Value head = forall.getInductionVar(0);
+  Value part = compute(head);
+  Value first =
+      count ? arith::MulIOp::create(b, head, count).getResult() : head;
+  OpFoldResult one = b.getIndexAttr(1);
+  OpFoldResult size = count ? getAsOpFoldResult(count) : one;
+  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(
+      b, part, forall.getRegionIterArgs()[0], SmallVector<OpFoldResult>{first},
+      SmallVector<OpFoldResult>{size}, SmallVector<OpFoldResult>{one});
+  return forall.getResult(0);
+}
+
+Value SdpaBackwardDecomposer::sumOverSequences(
+    ArrayRef<OpFoldResult> shape,
+    function_ref<Value(Value sums, Value batch)> add) {
+  auto loop = scf::ForOp::create(b, index(0), getNumSequences(), index(1),
+                                 filled(shape, 0.0));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  scf::YieldOp::create(b,
+                       add(loop.getRegionIterArg(0), loop.getInductionVar()));
+  return loop.getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
 // dsinks
 //===----------------------------------------------------------------------===//
 
@@ -261,33 +307,18 @@ Value SdpaBackwardDecomposer::addDsink(Value sum, Value batch, Value head,
 }
 
 Value SdpaBackwardDecomposer::lowerDsinks(Value init) {
-  SmallVector<OpFoldResult> heads = {
-      tensor::getMixedSize(b, b.getLoc(), q, order.head)};
-  auto forall = scf::ForallOp::create(b, heads, init, /*mapping=*/std::nullopt);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(forall.getTerminator());
-  Value head = forall.getInductionVar(0);
-  Value sink = toF32(
-      b, b.getLoc(),
-      tensor::ExtractOp::create(b, asTensor(op.getSinks()), ValueRange{head}));
-  auto loop = scf::ForOp::create(b, index(0), getNumSequences(), index(1),
-                                 filled({}, 0.0));
-  {
-    OpBuilder::InsertionGuard loopGuard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    scf::YieldOp::create(b, addDsink(loop.getRegionIterArg(0),
-                                     loop.getInductionVar(), head, sink));
-  }
   Type type = cast<ShapedType>(init.getType()).getElementType();
-  Value total = tensor::ExtractOp::create(b, loop.getResult(0), ValueRange{});
-  Value element = tensor::FromElementsOp::create(
-      b, ValueRange{fromF32(b, b.getLoc(), total, type)});
-  b.setInsertionPointToEnd(forall.getTerminator().getBody());
-  SmallVector<OpFoldResult> one = {b.getIndexAttr(1)};
-  tensor::ParallelInsertSliceOp::create(
-      b, element, forall.getRegionIterArgs()[0],
-      SmallVector<OpFoldResult>{head}, one, one);
-  return forall.getResult(0);
+  return forEachHead(init, q, /*count=*/Value(), [&](Value head) -> Value {
+    Value sink = toF32(b, b.getLoc(),
+                       tensor::ExtractOp::create(b, asTensor(op.getSinks()),
+                                                 ValueRange{head}));
+    Value sum = sumOverSequences({}, [&](Value sum, Value batch) {
+      return addDsink(sum, batch, head, sink);
+    });
+    Value total = tensor::ExtractOp::create(b, sum, ValueRange{});
+    return tensor::FromElementsOp::create(
+        b, ValueRange{fromF32(b, b.getLoc(), total, type)});
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -330,29 +361,12 @@ Value SdpaBackwardDecomposer::addDcapture(Value sums, Value batch, Value kvHead,
 }
 
 Value SdpaBackwardDecomposer::lowerDcapture(Value init, unsigned capture) {
-  SmallVector<OpFoldResult> heads = {
-      tensor::getMixedSize(b, b.getLoc(), k, order.head)};
-  auto forall = scf::ForallOp::create(b, heads, init, /*mapping=*/std::nullopt);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(forall.getTerminator());
-  Value kvHead = forall.getInductionVar(0);
-  OpFoldResult count = getAsOpFoldResult(group);
-  auto loop = scf::ForOp::create(b, index(0), getNumSequences(), index(1),
-                                 filled({count}, 0.0));
-  {
-    OpBuilder::InsertionGuard loopGuard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    scf::YieldOp::create(b,
-                         addDcapture(loop.getRegionIterArg(0),
-                                     loop.getInductionVar(), kvHead, capture));
-  }
-  Value first = arith::MulIOp::create(b, kvHead, group);
-  b.setInsertionPointToEnd(forall.getTerminator().getBody());
-  SmallVector<OpFoldResult> one = {b.getIndexAttr(1)};
-  tensor::ParallelInsertSliceOp::create(
-      b, loop.getResult(0), forall.getRegionIterArgs()[0],
-      SmallVector<OpFoldResult>{first}, SmallVector<OpFoldResult>{count}, one);
-  return forall.getResult(0);
+  return forEachHead(init, k, group, [&](Value kvHead) {
+    return sumOverSequences({getAsOpFoldResult(group)},
+                            [&](Value sums, Value batch) {
+                              return addDcapture(sums, batch, kvHead, capture);
+                            });
+  });
 }
 
 void SdpaBackwardDecomposer::run() {
