@@ -116,10 +116,11 @@ static constexpr TargetDescription makeBlackwell() {
       // together; 4 issue slots.
       PipeRates{/*mufu=*/16, /*fma=*/128, /*alu=*/64, /*issueSlots=*/4},
       // [umma] fit of latency = constant + N/2 (one CTA), all with commit and
-      // wait. [b300] the rest; TMA's 500 to 900 as its middle. Tensor memory:
+      // wait. [b300] the rest; TMA's 900 to 1400 of a busy chip as their
+      // middle. Tensor memory:
       // 20 clocks to start (some measured 420), then 128 and 256 bytes a clock.
       Latencies{/*mmaShared=*/136, /*mma=*/104, /*mmaPairShared=*/165,
-                /*mmaPair=*/133, /*tma=*/700, /*mbarrierRoundTrip=*/120,
+                /*mmaPair=*/133, /*tma=*/1150, /*mbarrierRoundTrip=*/120,
                 /*tmemLoad=*/52, /*tmemStore=*/28,
                 /*barrier=*/54, /*proxyFence=*/36, /*sharedLoad=*/29},
       // [ptx] "add", "mul", "fma" .f32x2 from sm_100; [sass] FADD2, FFMA2.

@@ -20,8 +20,8 @@
 
 // Queries are each CTA's own: 2 x 32768 bytes arrive. P and the rescaled sums come from 128 threads of each CTA.
 // ALLOCATE-DAG: tile.channel "q" smem stages(1) {{.*}}bytes(65536)
-// ALLOCATE-DAG: tile.channel "k" smem stages({{[4-9]}}) split(0) {{.*}}bytes(32768) empty({{[0-9]+}}) arrivals(1)
-// ALLOCATE-DAG: tile.channel "v" smem stages({{[4-9]}}) split(1) {{.*}}bytes(32768) empty({{[0-9]+}}) arrivals(1)
+// ALLOCATE-DAG: tile.channel "k" smem stages(2) split(0) {{.*}}bytes(32768) empty({{[0-9]+}}) arrivals(1)
+// ALLOCATE-DAG: tile.channel "v" smem stages(2) split(1) {{.*}}bytes(32768) empty({{[0-9]+}}) arrivals(1)
 // ALLOCATE-DAG: tile.channel "compute0_mma.0" tmem {{.*}}full({{[0-9]+}}) arrivals(256)
 // ALLOCATE-DAG: tile.channel "mma_compute0" tmem {{.*}}full({{[0-9]+}}) arrivals(1)
 // ALLOCATE-DAG: tile.channel "correction_mma" tmem {{.*}}full({{[0-9]+}}) arrivals(256)

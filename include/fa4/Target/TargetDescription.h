@@ -129,7 +129,8 @@ struct Latencies {
   unsigned mma;
   unsigned mmaPairShared;
   unsigned mmaPair;
-  /// A TMA load of one box, from L2 or memory.
+  /// A TMA load of one box while all other SMs load, too: what a ring of
+  /// buffers has to hide. On an idle machine half of it.
   unsigned tma;
   /// The time from the arrival of one warp until another warp that waits goes
   /// on, and back.

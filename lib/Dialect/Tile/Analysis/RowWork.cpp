@@ -183,13 +183,13 @@ static ChannelOp channelOf(Value operand) {
   return wait ? wait.getChannel().getDefiningOp<ChannelOp>() : ChannelOp();
 }
 
-static double cyclesOf(MmaOp op, const TargetDescription &target) {
+uint64_t fa4::tile::countMmaCycles(MmaOp op, const TargetDescription &target) {
   ChannelOp a = channelOf(op.getA());
   unsigned bytes = op.getA().getType().getElementTypeBitWidth() / 8;
-  return static_cast<double>(target.mmaCycles(
+  return target.mmaCycles(
       {static_cast<unsigned>(op.getM()), static_cast<unsigned>(op.getN()),
        static_cast<unsigned>(op.getK()), bytes,
-       /*aFromShared=*/!a || a.getSpace() == MemorySpace::smem}));
+       /*aFromShared=*/!a || a.getSpace() == MemorySpace::smem});
 }
 
 static SmallVector<MmaOp> mmasInLoops(KernelOp kernel) {
@@ -242,13 +242,13 @@ findRecurrence(Operation *exp, RoleOp role, ArrayRef<MmaOp> mmas,
     for (Operation *user : mma->getUsers())
       if (auto commit = dyn_cast<CommitOp>(user);
           commit && commit.getChannel() == source.getChannel())
-        recurrence.producer = cyclesOf(mma, target);
+        recurrence.producer = countMmaCycles(mma, target);
   }
   if (consumers.empty() || recurrence.producer == 0)
     return std::nullopt;
   for (auto [i, mma] : llvm::enumerate(consumers))
     (i == 0 ? recurrence.consumerLead : recurrence.consumerRest) +=
-        cyclesOf(mma, target);
+        countMmaCycles(mma, target);
   if (consumers.size() > 1)
     recurrence.leadFragments =
         columnsOf(results.front().getTileType()) / kExpFragmentColumns;
@@ -309,7 +309,7 @@ RowWork fa4::tile::countRowWork(Operation *exp, unsigned tiles,
   }
   SmallVector<MmaOp> mmas = mmasInLoops(kernel);
   for (MmaOp mma : mmas)
-    work.mmaCycles += cyclesOf(mma, target);
+    work.mmaCycles += countMmaCycles(mma, target);
   work.recurrence = findRecurrence(exp, own, mmas, target);
   return work;
 }

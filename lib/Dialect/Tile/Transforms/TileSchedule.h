@@ -110,8 +110,8 @@ void divideStores(KernelOp kernel, int64_t parts);
 //===----------------------------------------------------------------------===//
 
 /// Gives channels that are filled by loads in loops as many stages as shared
-/// memory holds, evenly, up to `maxStages`, and every channel those of
-/// `required`. Returns false if shared memory does not hold these.
+/// memory holds, evenly, up to `maxStages` and to the number that hides the
+/// time of a load, and every channel those of `required`. Returns false if shared memory does not hold these.
 bool chooseStages(KernelOp kernel, const TargetDescription &target,
                   const RequiredStages &required, int64_t maxStages);
 

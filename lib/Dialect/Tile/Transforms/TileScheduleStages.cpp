@@ -10,6 +10,8 @@
 #include "fa4/Dialect/Tile/Analysis/FirstFit.h"
 #include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "fa4/Dialect/Tile/Analysis/RowWork.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -45,6 +47,64 @@ static SmallVector<ChannelOp> findLoadRings(KernelOp kernel) {
     if (isLoadRing(of))
       rings.insert(channel);
   return rings.takeVector();
+}
+
+/// Returns the cycles of the MMAs in a loop, without those of loops in it.
+static uint64_t mmaCyclesIn(scf::ForOp loop, const TargetDescription &target) {
+  uint64_t cycles = 0;
+  loop.walk([&](MmaOp mma) {
+    if (mma->getParentOfType<scf::ForOp>() == loop)
+      cycles += countMmaCycles(mma, target);
+  });
+  return cycles;
+}
+
+/// Returns for each ring the number of stages beyond which another one gains
+/// nothing.
+///
+/// A load of a ring of n stages starts when a value is released, and has n - 1
+/// passes of the consumer's loop until it is waited for. Of such a pass the
+/// tensor cores take a part at least, and rings that one loop of loads fills
+/// advance together: the slowest of their consumers sets the pace of all. So
+/// with 1280 cycles of MMAs in a pass (the gradient at head dim 64) and 1150 of
+/// a load, a third stage has nothing to hide; with 256 cycles (a product of
+/// matrices) six stages do. A ring may have `maxStages` where its pace is not
+/// known, since no MMA is in its loops, or the time of a load.
+static llvm::DenseMap<ChannelOp, int64_t>
+findUsefulStages(KernelOp kernel, ArrayRef<ChannelOp> rings,
+                 const TargetDescription &target, int64_t maxStages) {
+  llvm::MapVector<ChannelOp, ChannelUses> uses = collectChannelUses(kernel);
+  llvm::DenseMap<scf::ForOp, uint64_t> pace;
+  auto forLoads = [&](ChannelOp ring, auto &&apply) {
+    for (CommitOp commit : uses.find(ring)->second.commits)
+      if (auto loop = commit->getParentOfType<scf::ForOp>())
+        apply(loop);
+  };
+  for (ChannelOp ring : rings) {
+    // Of several loops that consume a ring (with and without a mask, say), the
+    // fastest one counts.
+    std::optional<uint64_t> cycles;
+    for (WaitOp wait : uses.find(ring)->second.waits)
+      if (auto loop = wait->getParentOfType<scf::ForOp>())
+        cycles =
+            std::min(cycles.value_or(UINT64_MAX), mmaCyclesIn(loop, target));
+    forLoads(ring, [&](scf::ForOp loop) {
+      pace[loop] = std::max(pace[loop], cycles.value_or(0));
+    });
+  }
+  llvm::DenseMap<ChannelOp, int64_t> useful;
+  for (ChannelOp ring : rings) {
+    int64_t &stages = useful[ring] = 1;
+    forLoads(ring, [&](scf::ForOp loop) {
+      uint64_t cycles = pace.lookup(loop);
+      stages = std::max<int64_t>(
+          stages, cycles == 0
+                      ? maxStages
+                      : 1 + llvm::divideCeil(target.latency.tma, cycles));
+    });
+    stages = std::min(stages, maxStages);
+  }
+  return useful;
 }
 
 namespace {
@@ -101,20 +161,26 @@ bool fa4::tile::chooseStages(KernelOp kernel, const TargetDescription &target,
       channel.setStages(stages);
   }
   SmallVector<ChannelOp> rings = findLoadRings(kernel);
-  // Each ring gets one more stage in turn until the next one does not fit. In
-  // the last round some rings get their second stage, but no third one: a load
-  // of the others waits for its turn anyway, and more rounds of different
-  // lengths make more states to prove.
+  llvm::DenseMap<ChannelOp, int64_t> useful =
+      findUsefulStages(kernel, rings, target, maxStages);
+  // Each ring gets one more stage in turn until the next one gains nothing or
+  // does not fit. In the last round some rings get their second stage, but no
+  // third one: a load of the others waits for its turn anyway, and more rounds
+  // of different lengths make more states to prove.
   SharedMemory memory(kernel);
   bool fits = memory.bytes() <= static_cast<int64_t>(target.smemBytes);
-  bool all = fits && !rings.empty();
+  bool all = fits;
   while (all) {
+    llvm::erase_if(rings, [&](ChannelOp ring) {
+      return static_cast<int64_t>(ring.getStages()) >= useful.lookup(ring);
+    });
+    if (rings.empty())
+      break;
     SmallVector<ChannelOp> grown;
     for (ChannelOp ring : rings) {
       int64_t stages = ring.getStages();
       ring.setStages(stages + 1);
-      if (stages < maxStages &&
-          memory.bytes() <= static_cast<int64_t>(target.smemBytes)) {
+      if (memory.bytes() <= static_cast<int64_t>(target.smemBytes)) {
         grown.push_back(ring);
         continue;
       }

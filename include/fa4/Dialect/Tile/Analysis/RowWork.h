@@ -21,6 +21,9 @@ bool isTileExponential(mlir::Operation *op);
 /// program order.
 llvm::SmallVector<mlir::Operation *> collectTileExponentials(KernelOp kernel);
 
+/// Returns the cycles that the tensor cores take for an MMA of one CTA.
+uint64_t countMmaCycles(MmaOp op, const fa4::TargetDescription &target);
+
 /// What one iteration of the kernel's roles takes around `exp`, which is one of
 /// `tiles` exponentials of a kernel: what its own role does for the tile, its
 /// part of what other roles do, the MMAs of all of them, and the dependence

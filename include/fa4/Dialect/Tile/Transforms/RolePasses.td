@@ -193,7 +193,8 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
        commit depends on go behind the last commit. Outside of loops each value is
        computed directly before its first use.
     5. *Stages*: rings that loads fill share what is left of shared memory evenly, up to
-       `max-stages` stages each. A value that both stages of a pipelined loop use
+       `max-stages` stages each, and no more than hide the time of a load on a busy chip behind
+       the MMAs of the consumer's loop. A value that both stages of a pipelined loop use
        needs two.
     6. *Stores*: in a loop of stores, a stage is released behind the next store, so
        that the next store is issued before the last one has ended. The ring then
