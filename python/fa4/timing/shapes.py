@@ -41,10 +41,8 @@ class Shape(BaseShape):
 
     @property
     def bar(self):
-        """The largest ratio that is allowed, or None. FlashAttention-4 runs head dim 128 without a mask on pairs of CTAs, which
-        fa4-compile does not have."""
-        pairs = self.head_dim == 128 and self.mask == "full"
-        return None if pairs or self.length < FIRST_JUDGED else 1.0
+        """The largest ratio that is allowed, or None."""
+        return None if self.length < FIRST_JUDGED else 1.0
 
 
 class GradientShape(BaseShape):

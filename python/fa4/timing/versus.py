@@ -120,7 +120,7 @@ Written by `./bench/versus-fa4 --write` on {date} from {revision}. [The model](t
 FlashAttention-4's own PTX ({version}) as its host code launches it. 32k tokens in all, 2048 columns, bf16, B200 at 1.8 GHz, power not
 modelled. No Blackwell card has confirmed these numbers; what the model is worth is in [what operations cost](results-timing.md).
 
-The bar is a ratio of 1 at most from 2k on, but for head dim 128 without a mask, where FlashAttention-4 runs on pairs of CTAs.
+The bar is a ratio of 1 at most from 2k on. FlashAttention-4 runs on pairs of CTAs for head dim 128 without a mask, fa4-compile on CTAs that are alone.
 
 """
 

@@ -79,25 +79,25 @@ tile.kernel @even(%q: memref<?x?x64xbf16> {tile.name = "q", tile.dims = ["Sq", "
 // -----
 
 // Work tiles are equally long, too, but the matrices in shared memory are so large
-// that the next ones could not lie beside what is stored: the CTA ends with its tile.
+// that the next ones could not lie beside what is stored, not even a part of it: the CTA ends with its tile.
 
 // CHECK-LABEL: tile.kernel @large
 // AUTO-NOT: schedule
 // AUTO: tile.work_tile
-tile.kernel @large(%q: memref<?x256xbf16> {tile.name = "q", tile.dims = ["M", "256"]},
-                   %k: memref<?x256xbf16> {tile.name = "k", tile.dims = ["N", "256"]},
+tile.kernel @large(%q: memref<?x384xbf16> {tile.name = "q", tile.dims = ["M", "384"]},
+                   %k: memref<?x384xbf16> {tile.name = "k", tile.dims = ["N", "384"]},
                    %s: memref<?x?xf32> {tile.name = "s", tile.dims = ["M", "N"]})
-    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>, #tile.extent<"N" by 256>]} {
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>, #tile.extent<"N" by 160>]} {
   %c0 = arith.constant 0 : index
   %c128 = arith.constant 128 : index
-  %c256 = arith.constant 256 : index
+  %c160 = arith.constant 160 : index
   %i, %j = tile.work_tile : index, index
   %row = arith.muli %i, %c128 : index
-  %column = arith.muli %j, %c256 : index
-  %tq = tile.load %q[%row, %c0] : memref<?x256xbf16> -> vector<128x256xbf16>
-  %tk = tile.load %k[%column, %c0] : memref<?x256xbf16> -> vector<256x256xbf16>
-  %x = tile.mma %tq, transpose %tk : vector<128x256xbf16>, vector<256x256xbf16> -> vector<128x256xf32>
-  tile.store %x, %s[%row, %column] : vector<128x256xf32>, memref<?x?xf32>
+  %column = arith.muli %j, %c160 : index
+  %tq = tile.load %q[%row, %c0] : memref<?x384xbf16> -> vector<128x384xbf16>
+  %tk = tile.load %k[%column, %c0] : memref<?x384xbf16> -> vector<160x384xbf16>
+  %x = tile.mma %tq, transpose %tk : vector<128x384xbf16>, vector<160x384xbf16> -> vector<128x160xf32>
+  tile.store %x, %s[%row, %column] : vector<128x160xf32>, memref<?x?xf32>
 }
 
 // -----

@@ -34,7 +34,8 @@ struct Choice {
 
 /// How a schedule fits into the target's memory.
 struct Fit {
-  bool sharedMemory, tensorMemory;
+  StageFit sharedMemory;
+  bool tensorMemory;
 };
 
 struct TileSchedule : public fa4::tile::impl::TileScheduleBase<TileSchedule> {
@@ -71,9 +72,9 @@ static FailureOr<Fit> schedule(KernelOp kernel, const Choice &choice,
   if (choice.overlapStores)
     overlapStores(kernel, required);
   orderFirstLoads(kernel);
-  bool isShared = chooseStages(kernel, target, required, options.maxStages);
-  return Fit{isShared, countTensorColumns(kernel, target) <=
-                           static_cast<int64_t>(target.tmemColumns)};
+  StageFit stages = chooseStages(kernel, target, required, options.maxStages);
+  return Fit{stages, countTensorColumns(kernel, target) <=
+                         static_cast<int64_t>(target.tmemColumns)};
 }
 
 /// Returns the choices for an order of MMAs, the fastest first.
@@ -86,49 +87,70 @@ static SmallVector<Choice> choicesFor(MmaOrder order,
   return choices;
 }
 
+namespace {
+/// A copy of the kernel, scheduled as a choice says.
+struct Trial {
+  OwningOpRef<KernelOp> kernel;
+  ScheduleRemarks remarks;
+  Fit fit = {};
+};
+} // namespace
+
+static FailureOr<Trial> trySchedule(KernelOp kernel, const Choice &choice,
+                                    const TileScheduleOptions &options) {
+  Trial trial;
+  trial.kernel = kernel.clone();
+  FailureOr<Fit> fit = schedule(*trial.kernel, choice, options, trial.remarks);
+  if (failed(fit))
+    return failure();
+  trial.fit = *fit;
+  return trial;
+}
+
+/// Puts the body of the trial into the kernel, and emits its remarks.
+static void take(KernelOp kernel, Trial &trial) {
+  kernel.getBody().takeBody(trial.kernel->getBody());
+  for (const auto &[loc, text] : trial.remarks)
+    emitRemark(loc) << text;
+}
+
 FailureOr<bool> fa4::tile::scheduleToFit(KernelOp kernel,
                                          const TileScheduleOptions &options) {
-  OwningOpRef<KernelOp> input = kernel.clone();
-  auto emit = [](const ScheduleRemarks &remarks) {
-    for (const auto &[loc, text] : remarks)
-      emitRemark(loc) << text;
-  };
-  ScheduleRemarks fastest;
   SmallVector<MmaOrder> orders = {MmaOrder::Early, MmaOrder::Late,
                                   MmaOrder::None};
   if (options.mmasAhead)
     orders.insert(orders.begin(), MmaOrder::Ahead);
-  FailureOr<Fit> first =
-      schedule(kernel, Choice{orders.front()}, options, fastest);
-  if (failed(first))
-    return failure();
   SmallVector<int64_t> storeParts = {1};
   if (options.splitStores)
-    storeParts = getStoreParts(*input);
-  bool isFirst = true;
-  for (auto order :
-       {MmaOrder::Ahead, MmaOrder::Early, MmaOrder::Late, MmaOrder::None})
+    storeParts = getStoreParts(kernel);
+  std::optional<Trial> fastest;
+  for (MmaOrder order : orders) {
+    // With stores in parts, memory may be left for a second stage of rings: the
+    // next load then need not wait until the last value has been used.
+    std::optional<Trial> fitting;
     for (const Choice &choice : choicesFor(order, storeParts)) {
-      ScheduleRemarks remarks;
-      OwningOpRef<KernelOp> trial;
-      FailureOr<Fit> fit = first;
-      if (!std::exchange(isFirst, false)) {
-        trial = input->clone();
-        fit = schedule(*trial, choice, options, remarks);
-      }
-      if (failed(fit))
+      if (fitting && !choice.overlapStores)
+        break;
+      FailureOr<Trial> trial = trySchedule(kernel, choice, options);
+      if (failed(trial))
         return failure();
-      if (fit->sharedMemory && fit->tensorMemory) {
-        if (trial)
-          kernel.getBody().takeBody(trial->getBody());
-        emit(trial ? remarks : fastest);
-        return true;
-      }
+      const Fit &fit = trial->fit;
+      bool fits = fit.sharedMemory.required && fit.tensorMemory;
+      bool best = fits && fit.sharedMemory.doubleBuffered;
+      if (best || (fits && !fitting))
+        fitting = std::move(*trial);
+      else if (!fastest)
+        fastest = std::move(*trial);
       // The parts of stored values matter to shared memory only.
-      if (!fit->tensorMemory)
+      if (best || !fit.tensorMemory)
         break;
     }
-  emit(fastest);
+    if (fitting) {
+      take(kernel, *fitting);
+      return true;
+    }
+  }
+  take(kernel, *fastest);
   return false;
 }
 

@@ -109,11 +109,21 @@ void divideStores(KernelOp kernel, int64_t parts);
 // Stages (TileScheduleStages.cpp)
 //===----------------------------------------------------------------------===//
 
+/// How the stages of channels fit into shared memory.
+struct StageFit {
+  /// Every channel has the stages without which the order of operations
+  /// deadlocks.
+  bool required;
+  /// Each ring that loads fill has a second stage, if one is of use: a load
+  /// overlaps with the use of the value before.
+  bool doubleBuffered;
+};
+
 /// Gives channels that are filled by loads in loops as many stages as shared
 /// memory holds, evenly, up to `maxStages` and to the number that hides the
-/// time of a load, and every channel those of `required`. Returns false if shared memory does not hold these.
-bool chooseStages(KernelOp kernel, const TargetDescription &target,
-                  const RequiredStages &required, int64_t maxStages);
+/// time of a load, and every channel those of `required`.
+StageFit chooseStages(KernelOp kernel, const TargetDescription &target,
+                      const RequiredStages &required, int64_t maxStages);
 
 //===----------------------------------------------------------------------===//
 // The pass (TileSchedule.cpp)

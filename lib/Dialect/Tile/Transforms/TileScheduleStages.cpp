@@ -147,9 +147,10 @@ private:
 };
 } // namespace
 
-bool fa4::tile::chooseStages(KernelOp kernel, const TargetDescription &target,
-                             const RequiredStages &required,
-                             int64_t maxStages) {
+StageFit fa4::tile::chooseStages(KernelOp kernel,
+                                 const TargetDescription &target,
+                                 const RequiredStages &required,
+                                 int64_t maxStages) {
   for (SmallVector<ChannelOp> &buffer : collectBuffers(kernel)) {
     int64_t stages = 1;
     for (ChannelOp channel : buffer) {
@@ -160,17 +161,18 @@ bool fa4::tile::chooseStages(KernelOp kernel, const TargetDescription &target,
     for (ChannelOp channel : buffer)
       channel.setStages(stages);
   }
-  SmallVector<ChannelOp> rings = findLoadRings(kernel);
+  const SmallVector<ChannelOp> all = findLoadRings(kernel);
   llvm::DenseMap<ChannelOp, int64_t> useful =
-      findUsefulStages(kernel, rings, target, maxStages);
+      findUsefulStages(kernel, all, target, maxStages);
   // Each ring gets one more stage in turn until the next one gains nothing or
   // does not fit. In the last round some rings get their second stage, but no
   // third one: a load of the others waits for its turn anyway, and more rounds
   // of different lengths make more states to prove.
   SharedMemory memory(kernel);
   bool fits = memory.bytes() <= static_cast<int64_t>(target.smemBytes);
-  bool all = fits;
-  while (all) {
+  SmallVector<ChannelOp> rings = all;
+  bool more = fits;
+  while (more) {
     llvm::erase_if(rings, [&](ChannelOp ring) {
       return static_cast<int64_t>(ring.getStages()) >= useful.lookup(ring);
     });
@@ -185,11 +187,14 @@ bool fa4::tile::chooseStages(KernelOp kernel, const TargetDescription &target,
         continue;
       }
       ring.setStages(stages);
-      all = false;
+      more = false;
     }
     for (ChannelOp ring : grown)
-      if (!all && ring.getStages() > 2)
+      if (!more && ring.getStages() > 2)
         ring.setStages(ring.getStages() - 1);
   }
-  return fits;
+  return {fits, llvm::all_of(all, [&](ChannelOp ring) {
+            int64_t stages = ring.getStages();
+            return stages >= std::min<int64_t>(2, useful.lookup(ring));
+          })};
 }

@@ -135,7 +135,7 @@ static int64_t countBoxes(const ChannelUses &uses) {
     return 1;
   for (CommitOp commit : uses.commits)
     if (!commit.getValue() || commit->getParentOfType<RoleOp>().issues() ||
-        !isa<scf::ForOp>(commit->getParentOp()))
+        !isa<scf::ForOp, WorkOp>(commit->getParentOp()))
       return 1;
   for (WaitOp wait : uses.waits)
     if (!findStore(wait))
@@ -246,13 +246,70 @@ static void checkTurnsInParts(KernelOp kernel) {
       turn.setParts(1);
 }
 
+/// Returns true if the channels lead from one role to another and are used in
+/// the same order at both ends, so that one ring can carry the values of both.
+static bool haveOneOrder(const ChannelUses &a, const ChannelUses &b) {
+  ChannelOp one = a.channel, other = b.channel;
+  if (one.getTileType() != other.getTileType() ||
+      a.producers.getArrayRef() != b.producers.getArrayRef() ||
+      a.consumers.getArrayRef() != b.consumers.getArrayRef() ||
+      a.producers.size() != 1)
+    return false;
+  // Returns for each of the channels' ops in a block, in program order, whether
+  // it is a's; nothing if they are in several blocks.
+  auto orderOf = [](auto ofA, auto ofB) -> std::optional<SmallVector<bool>> {
+    SmallVector<std::pair<Operation *, bool>> ops;
+    for (auto op : ofA)
+      ops.push_back({op, true});
+    for (auto op : ofB)
+      ops.push_back({op, false});
+    Block *block = ops.front().first->getBlock();
+    if (llvm::any_of(ops,
+                     [&](auto &op) { return op.first->getBlock() != block; }))
+      return std::nullopt;
+    llvm::sort(ops, [](auto &before, auto &after) {
+      return before.first->isBeforeInBlock(after.first);
+    });
+    return llvm::map_to_vector(ops, [](auto &op) { return op.second; });
+  };
+  auto produced = orderOf(a.commits, b.commits);
+  return produced && produced == orderOf(a.waits, b.waits);
+}
+
+/// Puts values that go through several channels one after another through the
+/// first of these, which gets the stages of all. Parts of two tiles, say, wait
+/// for their own tile's last part to be read where each tile has a channel; in
+/// one ring of two stages the parts of both follow each other.
+static void mergeStores(KernelOp kernel, ArrayRef<ChannelOp> divided) {
+  llvm::SmallPtrSet<Operation *, 4> merged;
+  for (ChannelOp channel : divided) {
+    if (merged.contains(channel))
+      continue;
+    for (ChannelOp other : divided) {
+      llvm::MapVector<ChannelOp, ChannelUses> uses = collectChannelUses(kernel);
+      if (other == channel || merged.contains(other) ||
+          !haveOneOrder(uses[channel], uses[other]))
+        continue;
+      channel.setStages(channel.getStages() + other.getStages());
+      other.getChannel().replaceAllUsesWith(channel.getChannel());
+      merged.insert(other);
+    }
+  }
+  for (Operation *channel : merged)
+    channel->erase();
+}
+
 void fa4::tile::divideStores(KernelOp kernel, int64_t parts) {
+  SmallVector<ChannelOp> divided;
   for (auto &[channel, uses] : collectChannelUses(kernel)) {
     int64_t boxes = countBoxes(uses), own = std::min(parts, boxes);
     while (boxes % own != 0)
       --own;
-    if (own > 1)
+    if (own > 1) {
       divideStore(uses, own);
+      divided.push_back(channel);
+    }
   }
+  mergeStores(kernel, divided);
   checkTurnsInParts(kernel);
 }

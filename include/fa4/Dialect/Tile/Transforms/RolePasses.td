@@ -198,7 +198,9 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
        needs two.
     6. *Stores*: in a loop of stores, a stage is released behind the next store, so
        that the next store is issued before the last one has ended. The ring then
-       needs two stages.
+       needs two stages. Where a ring of loads would have no second stage otherwise, values
+       that are stored in loops, or at the end of work tiles of which a CTA has several, leave in
+       parts of equal columns; parts of several values between the same roles share a ring.
 
     If the kernel does not fit into memory in this way, as `tile-share-buffers` and `tile-allocate` would place it,
     the pass gives up as much speed as it must: values that are stored in loops leave in parts of equal columns;
