@@ -11,7 +11,6 @@
 #include "fa4/Support/PostOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Transforms/RegionUtils.h"
-#include "llvm/ADT/EquivalenceClasses.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -208,6 +207,24 @@ fa4::tile::findCarriedFactor(Value value, SmallVectorImpl<Operation *> *steps) {
   return found;
 }
 
+bool RolePartition::isCompute(Operation *op) const {
+  return nodes.contains(op) && isElementwise(op) &&
+         !accumulatorWork.contains(op);
+}
+
+llvm::EquivalenceClasses<Operation *> RolePartition::findPieces() const {
+  llvm::EquivalenceClasses<Operation *> pieces;
+  for (Operation *op : nodes) {
+    if (!isCompute(op))
+      continue;
+    pieces.insert(op);
+    for (Value operand : getDataOperands(op))
+      if (Operation *def = producer(operand); def && isCompute(def))
+        pieces.unionSets(op, def);
+  }
+  return pieces;
+}
+
 /// Finds work on accumulators: in a loop, the operations between a carried
 /// accumulator and the MMA that adds to it; anywhere, the operations between an
 /// MMA's result and a store.
@@ -224,6 +241,30 @@ void RolePartition::findAccumulatorWork(KernelOp kernel) {
   for (Operation *op : nodes)
     if (isa<CopyOp>(op))
       accumulatorWork.insert(op);
+  // Without a loop, results are those of the last MMAs: pieces that read
+  // nothing else and make nothing that others use but stores. A kernel that has
+  // such pieces only does not divide them among roles.
+  llvm::EquivalenceClasses<Operation *> pieces = findPieces();
+  llvm::SmallPtrSet<Operation *, 8> others;
+  for (Operation *op : nodes) {
+    if (!isCompute(op))
+      continue;
+    bool fromMmas = llvm::all_of(getDataOperands(op), [&](Value operand) {
+      Operation *def = producer(operand);
+      return def && (isa<MmaOp>(def) || isCompute(def));
+    });
+    bool toStores = llvm::all_of(op->getUsers(), [&](Operation *user) {
+      return isStore(user) || isCompute(user);
+    });
+    if (!fromMmas || !toStores || op->getParentOfType<scf::ForOp>())
+      others.insert(pieces.getLeaderValue(op));
+  }
+  if (others.empty())
+    return;
+  for (const auto *piece : pieces)
+    if (piece->isLeader() && !others.contains(piece->getData()))
+      for (Operation *op : pieces.members(*piece))
+        accumulatorWork.insert(op);
 }
 
 ValueOrigin RolePartition::getOrigin(Value value) const {
@@ -239,20 +280,7 @@ ValueOrigin RolePartition::getOrigin(Value value) const {
 }
 
 void RolePartition::assignRoles() {
-  // Elementwise operations that are connected by values form one piece.
-  llvm::EquivalenceClasses<Operation *> pieces;
-  auto isCompute = [&](Operation *op) {
-    return nodes.contains(op) && isElementwise(op) &&
-           !accumulatorWork.contains(op);
-  };
-  for (Operation *op : nodes) {
-    if (!isCompute(op))
-      continue;
-    pieces.insert(op);
-    for (Value operand : getDataOperands(op))
-      if (Operation *def = producer(operand); def && isCompute(def))
-        pieces.unionSets(op, def);
-  }
+  llvm::EquivalenceClasses<Operation *> pieces = findPieces();
   auto add = [&](RoleTask task, StringRef name) -> unsigned {
     for (auto [i, role] : llvm::enumerate(roles))
       if (role.name == name)
@@ -266,7 +294,10 @@ void RolePartition::assignRoles() {
       Operation *leader = pieces.getLeaderValue(op);
       // A store of a constant a row needs no lanes of its own.
       if (isStore(op) && getDataOperands(op).empty() && !pieceRole.empty())
-        pieceRole.try_emplace(leader, roleOf[*llvm::find_if(nodes, isCompute)]);
+        pieceRole.try_emplace(
+            leader, roleOf[*llvm::find_if(nodes, [&](Operation *node) {
+              return isCompute(node);
+            })]);
       if (!pieceRole.count(leader)) {
         std::string name = "compute" + std::to_string(pieceRole.size());
         pieceRole[leader] = add(RoleTask::Compute, name);

@@ -29,6 +29,7 @@
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/SetVector.h"
 #include <optional>
 
@@ -95,6 +96,10 @@ private:
   void addAccumulatorWork(mlir::Operation *op);
   mlir::LogicalResult collectNodes(mlir::Block &block, bool afterMma);
   void findAccumulatorWork(KernelOp kernel);
+  /// True for elementwise operations that are no work on accumulators.
+  bool isCompute(mlir::Operation *op) const;
+  /// Returns the sets of compute operations that values connect.
+  llvm::EquivalenceClasses<mlir::Operation *> findPieces() const;
   void assignRoles();
 
   llvm::SmallVector<RoleInfo> roles;
