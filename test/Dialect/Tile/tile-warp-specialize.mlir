@@ -393,3 +393,40 @@ tile.kernel @stored_zeros(%a: memref<?x64xbf16> {tile.name = "A", tile.dims = ["
   }
   tile.store %r, %c[%row, %c0] : vector<128x128xf32>, memref<?x128xf32>
 }
+
+// -----
+
+// Without a loop, too, what becomes of the last MMAs' results is the work of one
+// role. What is computed of nothing stays with a role of its own.
+// CHECK-LABEL: tile.kernel @no_loop
+// CHECK: tile.role @compute0 kind(vector)
+// CHECK: tile.wait %mma_compute0
+// CHECK: tile.role @compute1 kind(vector)
+// CHECK-NOT: tile.wait
+// CHECK: tile.role @epilogue kind(vector)
+// CHECK: tile.wait %mma_epilogue
+// CHECK: tile.wait %mma_epilogue_2
+// CHECK: tile.role @mma kind(issuer)
+tile.kernel @no_loop(
+    %a: memref<?x64xbf16> {tile.name = "a", tile.dims = ["N", "64"]},
+    %x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+    %y: memref<?x128xf32> {tile.name = "y", tile.dims = ["N", "128"]},
+    %z: memref<?x64xf32> {tile.name = "z", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %zero = arith.constant dense<0.0> : vector<128x64xf32>
+  %two = arith.constant dense<2.0> : vector<128x128xf32>
+  %i = tile.work_tile : index
+  %row = arith.muli %i, %c128 : index
+  %ta = tile.load %a[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+  %s = tile.mma %ta, transpose %ta : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+  %p = arith.truncf %s : vector<128x128xf32> to vector<128x128xbf16>
+  %o = tile.mma %p, %ta : vector<128x128xbf16>, vector<128x64xbf16> -> vector<128x64xf32>
+  %r = tile.mma %ta, transpose %ta : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+  %o16 = arith.truncf %o : vector<128x64xf32> to vector<128x64xbf16>
+  %r2 = arith.mulf %r, %two : vector<128x128xf32>
+  tile.store %o16, %x[%row, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+  tile.store %r2, %y[%row, %c0] : vector<128x128xf32>, memref<?x128xf32>
+  tile.store %zero, %z[%row, %c0] : vector<128x64xf32>, memref<?x64xf32>
+}

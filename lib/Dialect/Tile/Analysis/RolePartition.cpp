@@ -245,12 +245,14 @@ void RolePartition::findAccumulatorWork(KernelOp kernel) {
   // nothing else and make nothing that others use but stores. A kernel that has
   // such pieces only does not divide them among roles.
   llvm::EquivalenceClasses<Operation *> pieces = findPieces();
-  llvm::SmallPtrSet<Operation *, 8> others;
+  llvm::SmallPtrSet<Operation *, 8> readers, others;
   for (Operation *op : nodes) {
     if (!isCompute(op))
       continue;
     bool fromMmas = llvm::all_of(getDataOperands(op), [&](Value operand) {
       Operation *def = producer(operand);
+      if (isa_and_nonnull<MmaOp>(def))
+        readers.insert(pieces.getLeaderValue(op));
       return def && (isa<MmaOp>(def) || isCompute(def));
     });
     bool toStores = llvm::all_of(op->getUsers(), [&](Operation *user) {
@@ -262,7 +264,8 @@ void RolePartition::findAccumulatorWork(KernelOp kernel) {
   if (others.empty())
     return;
   for (const auto *piece : pieces)
-    if (piece->isLeader() && !others.contains(piece->getData()))
+    if (piece->isLeader() && readers.contains(piece->getData()) &&
+        !others.contains(piece->getData()))
       for (Operation *op : pieces.members(*piece))
         accumulatorWork.insert(op);
 }
