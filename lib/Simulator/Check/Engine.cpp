@@ -170,6 +170,9 @@ void Engine::fence(const FenceEvent &event) {
       state.initFenced |= mask;
     if (state.observed && event.kind == FenceKind::Memory)
       acquire(state, mask, *state.observed);
+    if (event.kind == FenceKind::Memory)
+      for (auto &[other, view] : std::exchange(state.observedOfClusters, {}))
+        learnOfCluster(other, view);
     return;
   }
   case FenceKind::ProxyAsync:

@@ -176,6 +176,8 @@ struct WarpState {
   /// The knowledge that relaxed operations have observed. It counts after an
   /// acquire fence.
   ViewRef observed;
+  /// The same of other clusters, by their numbers.
+  std::map<uint32_t, View> observedOfClusters;
   uint32_t firstThread = 0; ///< Component of lane 0.
   const Warp *warp = nullptr;
   /// Components of the warp's tcgen05.ld and .st (0: none yet).
@@ -442,6 +444,9 @@ private:
                         const llvm::Twine &what);
   ReportSite earlierSite(uint32_t site, const llvm::Twine &what);
   void synchroniseThroughMemory(const WarpAccess &, WarpState &);
+  /// Adds what an acquire has brought of another cluster, by its number.
+  /// Knowledge about other clusters is kept for the cluster as a whole.
+  void learnOfCluster(uint32_t other, const View &view);
 
   //===--- wgmma (EngineWgmma.cpp) ----------------------------------------===//
   uint32_t warpgroupComponent(const Warp &warp);

@@ -368,6 +368,13 @@ void Engine::access(const WarpAccess &event) {
     synchroniseThroughMemory(event, state);
 }
 
+void Engine::learnOfCluster(uint32_t other, const View &view) {
+  auto &known = foreign[other];
+  if (!known)
+    known = std::make_unique<View>();
+  known->join(view);
+}
+
 /// Models release and acquire patterns on a location.
 void Engine::synchroniseThroughMemory(const WarpAccess &event,
                                       WarpState &state) {
@@ -418,11 +425,10 @@ void Engine::synchroniseThroughMemory(const WarpAccess &event,
         }
         if (acquires && isNarrow)
           continue;
-        // Knowledge about other clusters is kept for the cluster as a whole.
-        auto &known = foreign[from];
-        if (!known)
-          known = std::make_unique<View>();
-        known->join(view);
+        if (acquires)
+          learnOfCluster(from, view);
+        else
+          state.observedOfClusters[from].join(view);
       }
     }
     if (!writes || (!releases && !state.fenced[l]))

@@ -263,16 +263,28 @@ def _tensor_fence(fault, unit, context, without):
         if context.reaches(barrier.line, after, accesses, or_end=True):
             return ("a fence behind a barrier of the CTA and before the other fence of who goes on: it speaks for what the "
                     "barrier has ordered before it, too")  # fmt: skip
-    if unit.is_a(r"tcgen05\.fence::before") and fault.operator == "delete":
-        follows = next(iter(context.ahead(unit)), None)
-        last = next((other for other in context.behind(unit) if other.is_a(TENSOR, r"tcgen05\.wait")), None)
-        if follows and follows.is_a(r"bar\.sync") and last and last.is_a(r"tcgen05\.wait"):
-            return ("a fence in front of the CTA's last barrier, behind a wait for the warp's accesses to tensor memory: they are "
-                    "complete when the columns are freed")  # fmt: skip
+    if unit.is_a(r"tcgen05\.fence::before") and fault.operator in ("delete", "kind") and _ends_tensor_work(unit, context):
+        return ("a fence in front of the CTA's last barrier: on all ways to it, loads and stores of tensor memory are behind their "
+                "waits, and of products, which are asynchronous, it ends none")  # fmt: skip
     is_start = not _has_tensor_operations(unit, context)
     if is_start and (unit.is_a(r"tcgen05\.fence") or (unit.is_a(r"bar\.sync") and "tcgen05.fence" in fault.detail)):
         return "no access to tensor memory is under way when it is allocated"
     return None
+
+
+def _ends_tensor_work(unit, context):
+    """Whether the CTA's last barrier follows, and all of its loads and stores of tensor memory that come to the unit have
+    been waited for."""
+    follows = next(iter(context.ahead(unit)), None)
+    work = {u.line for u in context.units if u.is_a(TENSOR, *ARRIVAL)}
+    if not follows or not follows.is_a(r"bar\.sync") or not context.reaches(follows.line, set(), work, or_end=True):
+        return False
+    for kind in ("ld", "st"):
+        waits = {u.line for u in context.units if u.is_a(rf"tcgen05\.wait::{kind}")}
+        accesses = [u for u in context.units if u.is_a(rf"tcgen05\.{kind}\b")]
+        if not all(context.reaches(access.line, waits, {unit.line}, or_end=True) for access in accesses):
+            return False
+    return True
 
 
 def _idle_fence(unit, context):
@@ -385,6 +397,8 @@ def _moved(fault, unit, context, without):
     if {first.opcode, second.opcode} == {"griddepcontrol.wait", "bar.sync"}:
         return ("the wait for the launch in front and a barrier of the CTA in the other order: no thread has both behind it "
                 "earlier, and there is no access to global memory between them")  # fmt: skip
+    if first.is_a(r"tcgen05\.wait") and second.is_a(r"tcgen05\.wait"):
+        return "waits for loads and for stores of tensor memory in the other order, with no access between them"
     if first.is_wait and second.is_wait:
         return "two waits in the other order: the role goes on when both phases are over"
     if first.is_a(*ARRIVAL) and second.is_a(*ARRIVAL):
@@ -453,6 +467,11 @@ def _group(fault, unit, context, without):
         if context.reaches(unit.line, set(), reads, or_end=True):
             return ("a wait for what the last stores have read, not for what they have written: nobody reads that before the "
                     "grid's end")  # fmt: skip
+    if unit.is_a(r"cp\.async\.bulk\.wait_group\.read") and fault.operator in ("delete", "later", "kind"):
+        # A commit between them would begin another group.
+        nearest = next((other for other in context.behind(unit) if other.is_a(r"cp\.async\.bulk\.(commit|wait)_group")), None)
+        if nearest and nearest.is_a(r"cp\.async\.bulk\.wait_group(?!\.read)") and int(nearest.operands) <= int(unit.operands):
+            return "a wait for what stores have read, behind one for the end of the same stores"
     is_moved = fault.operator == "earlier" and "cp.async.bulk.tensor" in fault.detail
     if unit.is_a(r"cp\.async\.bulk\.commit_group") and (is_moved or fault.operator in ("delete", "later")):
         for other in context.ahead(unit):

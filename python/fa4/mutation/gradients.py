@@ -48,7 +48,8 @@ CALLS = [
 QUICK_CALLS = CALLS[:2]
 PHASE_CALLS = [
     Call(1300, 100, "normal", ("--seeds=4:5",)), Call(1300, 100, "normal", _LATE[2]),
-    Call(130 * 128 + 5, 1, "normal", ("--seeds=1:1",)), Call(1280, 100),
+    # An mbarrier of a ring of two that counts one lane too few is a phase ahead after 128 phases.
+    Call(260 * 128 + 5, 1, "normal", _LATE[1]), Call(1280, 100),
 ]  # fmt: skip
 COLUMN_CALLS = [Call(250, 200)]
 
