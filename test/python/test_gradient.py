@@ -259,6 +259,7 @@ UNORDERED = "unordered-reduction"
 FAULTS = {
     "no wait": (WAIT, "", UNORDERED),
     "a wait of CTA scope": (r"ld\.acquire\.gpu", "ld.acquire.cta", UNORDERED),
+    "a relaxed wait": (r"ld\.acquire\.gpu", "ld.relaxed.gpu", UNORDERED),
     "for another number": (r"(ld\.acquire[^;]*;\s+)setp\.ne\.b32", r"\1setp.gt.s32", UNORDERED),
     "not passed on": (r"\n[^\n]*red\.release\.gpu[^\n]*", "", "instruction-limit|hang"),
     "passed on twice": (r"(\n[^\n]*red\.release\.gpu[^\n]*)", r"\1\1", "instruction-limit|hang"),
