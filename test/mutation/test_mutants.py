@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 from fa4 import gpu
-from fa4.mutation import channel_mutants, gradients, mutants, page, suite
+from fa4.mutation import channel_mutants, faults, gradients, mutants, page, suite
 from fa4.mutation.mutants import Outcome, Verdict
 
 
@@ -67,6 +67,31 @@ def test_quick_of_a_gradient(command):
     assert counts["mutants"] >= 4 and counts["simulator"] > 0 and counts["open"] == 0, said
 
 
+@needs_tools
+@pytest.mark.xdist_group("mutants")
+def test_quick_of_pairs(command):
+    status, said = command("--pairs", "--kernel=^hd64-full-pairs$", "--sample=150")
+    assert status == 0, said
+    counts = row(said, "ptx")
+    assert counts["mutants"] >= 4 and counts["simulator"] > 0 and counts["open"] == 0, said
+
+
+def test_pairs_have_faults_of_their_own():
+    """An arrival that goes to the other CTA, a commit that only one of the two hears of, barriers that order nothing."""
+    lines = [
+        "mapa.shared::cluster.u64 %rd1, %rd2, 0;",
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%rd1], %r1;",
+        "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%rd3], %rs1;",
+        "barrier.cluster.arrive.aligned;",
+        "barrier.cluster.wait.aligned;",
+    ]
+    found = {str(fault): "".join(fault.apply(lines)).replace(" ;", ";") for fault in faults.faults_of(lines)}
+    assert "xor.b32 fa4_fault, 0, 1;" in found["1:rank:other"]
+    assert "mov.b16 fa4_fault, 1;" in found["3:rank:leader"] and "mov.b16 fa4_fault, 2;" in found["3:rank:peer"]
+    assert "barrier.cluster.arrive.relaxed.aligned;" in found["4:kind:barrier.cluster.arrive.relaxed"]
+    assert {"2:delete", "4:delete", "5:delete"} <= found.keys()
+
+
 def test_waits_of_one_kernel(tmp_path):
     """Channels of a gradient's kernels have the same names, and mbarriers of their own."""
     file = tmp_path / "gradient.mlir"
@@ -94,7 +119,8 @@ def test_survivor_of_few_calls_gets_all(command, monkeypatch):
     """One key and one query find little; what they leave is not open for that."""
     monkeypatch.setattr(mutants, "QUICK_CALLS", [mutants.Call(1, 1)])
     monkeypatch.setattr(mutants, "CALLS", mutants.CALLS[:2])
-    monkeypatch.setattr(mutants, "PHASE_CALLS", [])
+    # A barrier that counts one lane too few takes many blocks and late warps.
+    monkeypatch.setattr(mutants, "PHASE_CALLS", mutants.PHASE_CALLS[3:4])
     monkeypatch.setattr(mutants, "COLUMN_CALLS", [])
     asked = []
     survivor = suite.Judge.survivor

@@ -33,7 +33,7 @@ TURNS = [TURN, r"red\.release", r"griddepcontrol\.wait"]
 ALLOCATION = r"tcgen05\.(alloc|dealloc|relinquish)"
 OPERATORS = (
     "delete", "duplicate", "later", "earlier", "parity", "half", "double", "plain", "count", "barrier", "stage",
-    "kind", "columns", "overlay", "registers", "pending",
+    "kind", "columns", "overlay", "registers", "pending", "rank",
 )  # fmt: skip
 
 # An instruction of the same form that orders something else, or less.
@@ -53,6 +53,7 @@ KINDS = [
     (r"ld\.acquire\.gpu", "ld.acquire.cta"),
     (r"red\.release\.gpu", "red.relaxed.gpu"),
     (r"red\.release\.gpu", "red.release.cta"),
+    (r"barrier\.cluster\.arrive", "barrier.cluster.arrive.relaxed"),
 ]
 
 
@@ -144,7 +145,7 @@ def _loop(lines, number):
 def units_of(lines: Sequence[str]) -> list[Unit]:
     """Returns the units that the operators change: synchronisation, TMA copies, and the
     allocation and addresses of tensor memory."""
-    interesting = SYNCHRONISING + [COPY, r"tcgen05\.", r"mbarrier\.", r"setmaxnreg", *TURNS]
+    interesting = SYNCHRONISING + [COPY, r"tcgen05\.", r"mbarrier\.", r"setmaxnreg", r"mapa\.", *TURNS]
     found = []
     for number, line in enumerate(lines, 1):
         match = INSTRUCTION.match(line)
@@ -401,6 +402,17 @@ def _registers(lines, unit):
             yield f"{change:+}", {unit.line: f"{unit.indent}{unit.guard}{unit.opcode} {count};"}
 
 
+def _rank(lines, unit):
+    """Reaches the other CTA of a pair, or one of the two alone."""
+    head, last = unit.operands.rsplit(",", 1) if "," in unit.operands else (unit.operands, "")
+    if unit.is_a(r"mapa\."):
+        computation = f"xor.b32 fa4_fault, {last.strip()}, 1;"
+        yield "other", {unit.line: _scoped(unit, "b32", computation, f"{unit.opcode} {head}, fa4_fault")}
+    elif unit.is_a(r"tcgen05\.commit") and "multicast" in unit.opcode:
+        for detail, mask in (("leader", 1), ("peer", 2)):
+            yield detail, {unit.line: _scoped(unit, "b16", f"mov.b16 fa4_fault, {mask};", f"{unit.opcode} {head}, fa4_fault")}
+
+
 def _pending(lines, unit):
     """Leaves one group more in flight."""
     if unit.is_a(r"wgmma\.wait_group"):
@@ -411,7 +423,7 @@ _ALONE = {
     "delete": _delete, "duplicate": _duplicate, "parity": _parity, "half": _bytes("shr.u32"),
     "double": _bytes("shl.b32"), "plain": _plain, "count": _count, "barrier": _barrier, "stage": _stage,
     "kind": _kind, "columns": _columns, "overlay": _overlay, "registers": _registers,
-    "pending": _pending,
+    "pending": _pending, "rank": _rank,
 }  # fmt: skip
 
 

@@ -76,10 +76,12 @@ CALLS = [
 # elsewhere.
 PHASE_CALLS = [
     Call(130, 1700, "falling", ("--seeds=4:7",)), Call(130, 1700, "falling", _LATE[2]),
-    Call(130, 130 * 128 + 5, "falling", ("--seeds=1:1",)),
+    Call(130, 130 * 128 + 5, "falling", ("--seeds=1:1",)), Call(130, 130 * 128 + 5, "falling", _LATE[1]),
     Call(130, 1280, "falling"),
 ]  # fmt: skip
 PHASE_OPERATORS = ("barrier", "parity", "count", "arrivals", "initial")
+# Whether the explorer comes to an end, which tells what waits are redundant.
+EXPLORED = True
 # Of the quick sample. What survives them, and is not explained, gets all others before it counts.
 QUICK_CALLS = CALLS[:2]
 # What touches other columns gets a last block that is nearly full.
@@ -118,7 +120,7 @@ class Outcome:
 
 def name_of(op: gpu.Op) -> str:
     schedule = "" if op.schedule == "grid" else f"-{op.schedule}"
-    return f"hd{op.head_dim}-{op.mask}{schedule}"
+    return f"hd{op.head_dim}-{op.mask}{schedule}{'-pairs' * op.pairs}"
 
 
 def compile_from(ir: str, level: str) -> str:

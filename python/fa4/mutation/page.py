@@ -5,13 +5,35 @@
 
 import datetime
 from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 
 from fa4 import gpu
-from fa4.mutation import gradients, mutants
+from fa4.mutation import gradients, mutants, pairs
 from fa4.revision import commit
 
 PAGE = gpu.ROOT / "docs" / "results-mutants.md"
-GRADIENT_PAGE = PAGE.with_name("results-mutants-gradient.md")
+
+
+@dataclass(frozen=True)
+class Family:
+    """Kernels that are judged together: the module that has them and their calls, the levels at which they are changed,
+    what the page of their results is about, and the page."""
+
+    source: ModuleType
+    levels: tuple
+    subject: str = ""
+    page: Path = PAGE
+
+
+# By the name of the option that asks for them. Roles and channels of the gradient are with the programs of the tests;
+# those of pairs of CTAs are not changed yet.
+FAMILIES = {
+    "": Family(mutants, ("channel", "ptx", "nvvm")),
+    "gradient": Family(gradients, ("ptx",), "the main kernel of the gradient", PAGE.with_name("results-mutants-gradient.md")),
+    "pairs": Family(pairs, ("ptx",), "forward attention on pairs of CTAs", PAGE.with_name("results-mutants-pairs.md")),
+}
 # Layer -> what its column says.
 COLUMNS = {
     "channel": {"rule": "rules", "both": "verifier and explorer", "verifier": "verifier only", "explorer": "explorer only"},
@@ -99,14 +121,14 @@ _MEANING = {
 def page(outcomes, failed, asked, left_out, options):
     """`asked`: level -> number of mutants, judged or not. `left_out`: kernels."""
     total = sum(map(len, outcomes.values()))
-    words = [f"--{word}" for word in ("gradient", "quick", "known") if getattr(options, word)]
+    words = [f"--{options.family}"] if options.family else []
+    words += [f"--{word}" for word in ("quick", "known") if getattr(options, word)]
     words += [f"--sample={options.sample}"] if options.sample else []
     words += [f"--kernel={options.kernel}"] if options.kernel else []
     command = " ".join(["./bench/mutants", *words])
-    source = gradients if options.gradient else mutants
-    counts = {"calls": len(source.CALLS), "phases": len(source.PHASE_CALLS)}
-    subject = ": the main kernel of the gradient" * options.gradient
-    text = f"""# Results of the mutation suite{subject}
+    family = FAMILIES[options.family]
+    counts = {"calls": len(family.source.CALLS), "phases": len(family.source.PHASE_CALLS)}
+    text = f"""# Results of the mutation suite{": " * bool(family.subject)}{family.subject}
 
 Written by `{command} --write`, {datetime.date.today():%Y-%m-%d}, commit {commit()}: **{total} mutants, {len(failed)} neither found nor explained**.
 

@@ -30,14 +30,12 @@ from functools import cached_property
 from fa4 import gpu
 from fa4.cpu import CompileError, ToolNotFoundError
 from fa4.grid_run import hours
-from fa4.mutation import channel_mutants, equivalents, faults, gradients, ir_faults, mutants, page
+from fa4.mutation import channel_mutants, equivalents, faults, ir_faults, mutants, page
 from fa4.mutation.mutants import Outcome, Verdict
 from fa4.revision import digest
 
 FOLDER = gpu.ROOT / "build" / "mutants"
-LEVELS = ("channel", "ptx", "nvvm")
-# Roles and channels of the gradient are with the programs of the tests.
-GRADIENT_LEVELS = ("ptx",)
+LEVELS = page.FAMILIES[""].levels
 # One of so many mutants is in the quick sample, which takes the first calls only.
 QUICK = {"nvvm": 120, "ptx": 40}
 # Numbers of the mutants of roles and channels in it: not all are asked for.
@@ -53,7 +51,7 @@ class UnknownError(Exception):
 
 class Judge:
     """Judges PTX texts and remembers the verdicts. `source` has the calls: the module
-    `mutants` or `gradients`."""
+    of a page.Family."""
 
     def __init__(self, file, options, source):
         self.source = source
@@ -175,6 +173,8 @@ class Kernel:
 
     @cached_property
     def context(self):
+        if not self.judge.source.EXPLORED:
+            return equivalents.Context(self.subject.lines)
         file = self.subject.level(mutants.PROTOCOL_LEVELS[0])
         weakened = self.judge.channel(self.subject.name, file, [channel_mutants.WEAKENED], fences=False)
         waits = channel_mutants.waits_of(file, self.subject.entry, weakened)
@@ -266,14 +266,15 @@ def judge_channel(judge, mutant, subject, ir):
 class Suite:
     def __init__(self, options):
         self.options = options
-        self.folder = FOLDER / ("gradient-" * options.gradient + ("quick" if options.quick else "full"))
+        family = options.family and f"{options.family}-"
+        self.folder = FOLDER / (family + ("quick" if options.quick else "full"))
         self.folder.mkdir(parents=True, exist_ok=True)
         self.asked = {}  # Level -> number of mutants, judged or not.
-        source = gradients if options.gradient else mutants
+        source = page.FAMILIES[options.family].source
         self.judge = Judge(self.folder / "verdicts.jsonl", options, source)
         made = {name: make for name, make in source.SUBJECTS.items() if re.search(options.kernel, name)}
         self.left_out = [name for name in source.SUBJECTS if name not in made]
-        self.left_out += ["the programs of the tests"] if options.kernel and not options.gradient else []
+        self.left_out += ["the programs of the tests"] if options.kernel and not options.family else []
         self.kernels = [Kernel(make(self.folder / name), self.judge) for name, make in made.items()]
         for kernel in self.kernels:
             kernel.subject.prepare(self.judge.phase_calls + self.judge.column_calls)
@@ -352,7 +353,9 @@ def parse_arguments(argv):
     add = parser.add_argument
     add("--level", choices=LEVELS, action="append", help="only this one (may be repeated)")
     add("--kernel", metavar="REGEX", default="", help="only kernels whose name has a match, e.g. hd64-causal")
-    add("--gradient", action="store_true", help="the main kernel of the gradient, in PTX, instead")
+    for name, family in page.FAMILIES.items():
+        if name:
+            add(f"--{name}", dest="family", action="store_const", const=name, default="", help=f"{family.subject}, in PTX, instead")
     add("--quick", action="store_true", help="a fixed small sample of them, with few calls of those that these find")
     add("--sample", type=int, metavar="N", help="about one of N")
     add("--resume", action="store_true", help="only what has no verdict yet")
@@ -360,10 +363,10 @@ def parse_arguments(argv):
     add("--write", action="store_true", help="write the page of the documentation")
     add("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args(argv)
-    levels = GRADIENT_LEVELS if options.gradient else LEVELS
+    levels = page.FAMILIES[options.family].levels
     options.level = options.level or list(levels)
     if not set(options.level) <= set(levels):
-        parser.error(f"with --gradient there is the level {' and '.join(levels)} alone")
+        parser.error(f"with --{options.family} there is the level {' and '.join(levels)} alone")
     return options
 
 
@@ -401,7 +404,7 @@ def main(argv=None):
     for what, outcome in failed:
         print(f"{what} {outcome.level}:{outcome.source}:{outcome.name} {outcome.text}")
     if options.write:
-        file = page.GRADIENT_PAGE if options.gradient else page.PAGE
+        file = page.FAMILIES[options.family].page
         file.write_text(page.page(outcomes, failed, suite.asked, suite.left_out, options))
         print(f"wrote {file.relative_to(gpu.ROOT)}")
     count = sum(map(len, outcomes.values()))

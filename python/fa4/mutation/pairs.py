@@ -1,0 +1,25 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Forward attention on pairs of CTAs with one fault, and what finds it: as
+`fa4.mutation.mutants` has it of CTAs that are alone. What only pairs have to get wrong
+is among the faults of `fa4.mutation.faults`: the rank of the CTA that an arrival goes
+to, whom a commit tells, bytes and arrivals of one CTA instead of both, and the
+cluster's barriers at its begin and end."""
+
+import functools
+
+from fa4 import gpu
+from fa4.mutation import mutants
+from fa4.mutation.mutants import COLUMN_CALLS, PHASE_CALLS, QUICK_CALLS, Call  # noqa: F401
+
+# The states of two CTAs are more than fa4-mutate looks at.
+EXPLORED = False
+OPERATIONS = [gpu.Op(head_dim, "full", pairs=True) for head_dim in (64, 128)]
+_LAZY, _EAGER = ("--policy=lazy",), ("--policy=eager",)
+# A work tile has 256 queries and a pair two of them, so that of 300 queries the second CTA has 44, of 200 none, and of
+# 600 the second pair is one CTA with rows and one without.
+CALLS = mutants.CALLS + [
+    Call(600, 300, "normal", ("--seeds=2:3",)), Call(200, 1700, "falling", _LAZY), Call(512, 600, "normal", _EAGER),
+]  # fmt: skip
+SUBJECTS = {mutants.name_of(op): functools.partial(mutants.Subject, op) for op in OPERATIONS}
