@@ -51,8 +51,9 @@ def run_tool(name: str, *arguments) -> str:
 
 @dataclass(frozen=True)
 class Op:
-    """An `attn.sdpa` on memrefs, all sizes but the head dim dynamic, which
-    writes the LSE too, the schedule of its work tiles, and whether CTAs work in pairs."""
+    """An `attn.sdpa` on memrefs, all sizes but the head dims dynamic, which
+    writes the LSE too, the schedule of its work tiles, and whether CTAs work in pairs.
+    `value_dim` is the head dim of v and out, if it is another one."""
 
     head_dim: int = 128
     mask: str = "full"
@@ -60,12 +61,14 @@ class Op:
     layout: str = "bshd"
     schedule: str = "grid"
     pairs: bool = False
+    value_dim: int | None = None
 
     @property
     def name(self):
         mask = self.mask.replace("-", "_")
         schedule = "" if self.schedule == "grid" else f"_{self.schedule}"
-        return f"fwd_hd{self.head_dim}_{mask}_{self.dtype}_{self.layout}{schedule}{'_pairs' * self.pairs}"
+        dims = f"{self.head_dim}_{self.value_dim}" if self.value_dim else self.head_dim
+        return f"fwd_hd{dims}_{mask}_{self.dtype}_{self.layout}{schedule}{'_pairs' * self.pairs}"
 
     @property
     def options(self):
@@ -82,16 +85,18 @@ class Op:
         return tuple(sizes[letter] for letter in self.layout)
 
     def mlir(self):
-        data = f"memref<?x?x?x{self.head_dim}x{self.dtype}>"
+        data, values = (
+            f"memref<?x?x?x{dim}x{self.dtype}>" for dim in (self.head_dim, self.value_dim or self.head_dim)
+        )
         lse = "memref<?x?x?xf32>"
         mask = MASKS[self.mask]
         clause = f" mask<causal, {mask.alignment}>" if mask else ""
         return f"""func.func @{self.name}(
-    %q: {data}, %k: {data}, %v: {data},
-    %out: {data}, %lse: {lse}) {{
+    %q: {data}, %k: {data}, %v: {values},
+    %out: {values}, %lse: {lse}) {{
   attn.sdpa %q, %k, %v layout<{self.layout}>{clause}
-    outs(%out, %lse : {data}, {lse})
-    : {data}, {data}, {data}
+    outs(%out, %lse : {values}, {lse})
+    : {data}, {data}, {values}
   return
 }}
 """

@@ -33,6 +33,9 @@ HEADS = {"mha": (2, 2), "gqa4": (8, 2), "mqa": (3, 1)}
 # Of large cases, which find a second key/value head in the small ones.
 LARGE_HEADS = {"mha": (2, 2), "gqa4": (4, 1), "mqa": (3, 1)}
 HEAD_DIMS = (64, 128)
+# Head dims of q and k above 128, with that of v where it is another one.
+WIDE = {"head_dim": (192, 256)}
+VALUE_DIMS = {192: 128}
 LAYOUTS = ("bshd", "bhsd")
 SCHEDULES = gpu.SCHEDULES
 # So few that CTAs of the schedule "static" have several work tiles.
@@ -119,8 +122,13 @@ class Case:
     pairs: bool = False
 
     @property
+    def value_dim(self):
+        return VALUE_DIMS.get(self.head_dim, self.head_dim)
+
+    @property
     def op(self):
-        return gpu.Op(self.head_dim, self.mask, self.dtype, self.layout, self.schedule, self.pairs)
+        value_dim = VALUE_DIMS.get(self.head_dim)
+        return gpu.Op(self.head_dim, self.mask, self.dtype, self.layout, self.schedule, self.pairs, value_dim)
 
     @property
     def is_large(self):
@@ -159,8 +167,8 @@ class Case:
         hq, hkv = self.head_counts
         sq, sk = self.pair
         shapes = [
-            (self.batch, tokens, heads, self.head_dim)
-            for tokens, heads in ((sq, hq), (sk, hkv), (sk, hkv))
+            (self.batch, tokens, heads, head_dim)
+            for tokens, heads, head_dim in ((sq, hq, self.head_dim), (sk, hkv, self.head_dim), (sk, hkv, self.value_dim))
         ]
         rng = np.random.default_rng([seed, zlib.crc32(str(self).encode())])
         order = ["bshd".index(letter) for letter in self.layout]
@@ -182,52 +190,42 @@ PARAMETERS = {
 }
 
 
-def turn(case: Case, parameter: str, but: tuple) -> bool:
+def turn(case: Case, parameter: str, but: tuple, parameters: dict = PARAMETERS) -> bool:
     """Whether it is the turn of the case's value of `parameter`: cases that differ in
     nothing but this parameter and `but` have one of its values."""
     chosen = sum(
         values.index(getattr(case, name))
-        for name, values in PARAMETERS.items()
+        for name, values in parameters.items()
         if name not in (parameter, *but)
     )
-    values = PARAMETERS[parameter]
+    values = parameters[parameter]
     return getattr(case, parameter) == values[chosen % len(values)]
 
 
-def full_cases() -> list[Case]:
+def full_cases(parameters: dict = PARAMETERS, pairs: bool = False) -> list[Case]:
     """All of them, the quick ones first, with schedules that take turns. Large ones
     take turns with the layout, too, and leave the alignment of causal masks to the
-    small ones: it hardly matters where there are about as many queries as keys."""
-    cases = [Case(*values) for values in itertools.product(*PARAMETERS.values())]
-    cases = [
-        case
-        for case in cases
-        if turn(case, "schedule", but=())
-        and (
-            not case.is_large
-            or (turn(case, "layout", but=("inputs", "schedule")) and case.mask != "causal-top-left")
-        )
-    ]
-    return sorted({*cases, *quick_cases()}, key=lambda case: (case.seconds(1), str(case)))
+    small ones: it hardly matters where there are about as many queries as keys.
+    `parameters` are PARAMETERS, some with other values."""
+    cases = [Case(*values, pairs=pairs) for values in itertools.product(*parameters.values())]
+    if not pairs:
+        cases = [
+            case
+            for case in cases
+            if turn(case, "schedule", (), parameters)
+            and (
+                not case.is_large
+                or (turn(case, "layout", ("inputs", "schedule"), parameters) and case.mask != "causal-top-left")
+            )
+        ]
+    return sorted({*cases, *quick_cases(parameters, pairs)}, key=lambda case: (case.seconds(1), str(case)))
 
 
-def quick_cases() -> list[Case]:
+def quick_cases(parameters: dict = PARAMETERS, pairs: bool = False) -> list[Case]:
     """Returns cases with small sizes, such that each value of each parameter occurs
     with each value of each other one."""
     small = tuple(pair for pair in PAIRS if pair[0] * pair[1] <= QUICK_WORK)
-    return [Case(**case) for case in pairwise(PARAMETERS | {"pair": small})]
-
-
-def paired_cases(quick: bool) -> list[Case]:
-    """Returns the cases of kernels of pairs of CTAs: all, or as many as quick_cases() takes."""
-    parameters = PARAMETERS | PAIRED
-    if quick:
-        small = tuple(pair for pair in PAIRS if pair[0] * pair[1] <= QUICK_WORK)
-        choices = pairwise(parameters | {"pair": small})
-    else:
-        choices = [dict(zip(parameters, values)) for values in itertools.product(*parameters.values())]
-    cases = [Case(**choice, pairs=True) for choice in choices]
-    return sorted(cases, key=lambda case: (case.seconds(1), str(case)))
+    return [Case(**case, pairs=pairs) for case in pairwise(parameters | {"pair": small})]
 
 
 def pairwise(parameters: dict) -> list[dict]:

@@ -187,6 +187,7 @@ def parse_arguments(argv):
     add("--quick", action="store_true", help="small sizes, any two parameter values together once")
     add("--gradient", action="store_true", help="the grid of the gradient")
     add("--pairs", action="store_true", help="kernels of pairs of CTAs, of the forms that have them")
+    add("--wide", action="store_true", help="head dims above 128: 192 with 128 of v, 256")
     add("--chip", default="sm_100a")
     add("--case", metavar="REGEX", help="only cases whose name has a match, e.g. hd128-causal-bf16")
     add("--shard", type=parse_shard, default=(1, 1), metavar="I/N", help="the I-th of N parts of the cases")
@@ -201,10 +202,12 @@ def parse_arguments(argv):
     add("--options", nargs=argparse.REMAINDER, default=[], help="for fa4-compile")
     options = parser.parse_args(argv)
     options.seeds = options.seeds or SCHEDULES["quick" if options.quick else "full"]
-    if options.write and (options.gradient or options.pairs):
-        parser.error("--write is for the grid of forward attention")
+    if options.write and (options.gradient or options.pairs or options.wide):
+        parser.error("--write is for the grid of forward attention with head dims up to 128")
     if options.gradient and options.pairs:
         parser.error("--pairs is for forward attention: gradients have no pairs")
+    if options.gradient and options.wide:
+        parser.error("--wide is for forward attention")
     return options
 
 
@@ -257,16 +260,18 @@ def main(argv=None):
     os.environ.setdefault("FA4_VERIFY_PTX", "0")
     options = parse_arguments(argv)
     cases_of = grid_of(options)
-    if options.pairs:
-        everything = grid.paired_cases(options.quick)
+    choose = cases_of.quick_cases if options.quick else cases_of.full_cases
+    if options.gradient:
+        everything = choose()
     else:
-        everything = cases_of.quick_cases() if options.quick else cases_of.full_cases()
+        values = grid.PARAMETERS | (grid.PAIRED if options.pairs else {}) | (grid.WIDE if options.wide else {})
+        everything = choose(values, options.pairs)
     cases = [case for case in everything if not options.case or re.search(options.case, str(case))]
     cases = cases[options.shard[0] - 1 :: options.shard[1]]
     if options.dry_run or not cases:
         print(estimate(cases, options))
         return 0 if cases else 2
-    folder = gpu.ROOT / "build" / "grid" / ("gradient-" * options.gradient + "pairs-" * options.pairs + ("quick" if options.quick else "full"))
+    folder = gpu.ROOT / "build" / "grid" / ("gradient-" * options.gradient + "pairs-" * options.pairs + "wide-" * options.wide + ("quick" if options.quick else "full"))
     folder.mkdir(parents=True, exist_ok=True)
     try:
         kernels = Kernels(everything if options.write else cases, folder, options)

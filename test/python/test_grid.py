@@ -75,6 +75,24 @@ def test_pairs(case, folder):
     grid.run_case(case, compiled(case.op, folder), schedules=2, timeout=300)
 
 
+# One query tile and two; blocks of keys that are not whole; groups of heads; CTAs with several work tiles.
+WIDE = [
+    grid.Case(192, "full", "bf16", "bshd", (384, 256), "mqa", "rising", "static"),
+    grid.Case(192, "causal", "f16", "bhsd", (113, 203), "gqa4", "normal", "clc"),
+    grid.Case(256, "full", "f16", "bhsd", (113, 211), "mha", "falling", "static"),
+    grid.Case(256, "causal", "bf16", "bshd", (239, 1), "gqa4", "normal", "lpt"),
+]
+
+
+@needs_compiler
+@needs_simulator
+@pytest.mark.turns(2)
+@of_kernels(WIDE)
+def test_wide(case, folder):
+    """bench/grid --wide has all of them."""
+    grid.run_case(case, compiled(case.op, folder), schedules=2, timeout=300)
+
+
 # ---------------------------------------------------------------------------
 # What there is to run
 # ---------------------------------------------------------------------------
@@ -124,10 +142,19 @@ def test_full():
 
 
 def test_pairs_are_of_supported_forms():
-    quick, full = grid.paired_cases(quick=True), grid.paired_cases(quick=False)
+    quick, full = (of(grid.PARAMETERS | grid.PAIRED, pairs=True) for of in (grid.quick_cases, grid.full_cases))
     assert set(quick) < set(full) and {*PAIRED} < set(full) and len(quick) <= 100
     assert {(case.mask, case.schedule, case.pairs) for case in full} == {("full", "grid", True)}
     assert "--pairs=on" in quick[0].op.options and quick[0].op.name.endswith("_pairs")
+
+
+def test_wide_are_of_both_head_dims():
+    quick, full = (of(grid.PARAMETERS | grid.WIDE) for of in (grid.quick_cases, grid.full_cases))
+    assert set(quick) < set(full) and len(quick) <= 100
+    assert {(case.head_dim, case.value_dim) for case in full} == {(192, 128), (256, 256)}
+    op = WIDE[0].op
+    assert op.name == "fwd_hd192_128_full_bf16_bshd_static" and "%v: memref<?x?x?x128xbf16>" in op.mlir()
+    assert [x.shape[-1] for x in WIDE[0].draw(0)] == [192, 192, 128]
 
 
 def test_schedules_differ_between_inputs():
@@ -329,10 +356,10 @@ def test_command_refused(command, naive, tmp_path):
     assert f"0 of {len(QUICK)} cases passed" in (tmp_path / "docs" / "results-grid.md").read_text()
 
 
-@pytest.mark.parametrize("words", ["--shard=0/2", "--shard=3/2", "--shard=x", "--nothing"])
+@pytest.mark.parametrize("words", ["--shard=0/2", "--shard=3/2", "--shard=x", "--nothing", "--wide --gradient", "--wide --write"])
 def test_bad_command_line(words, capsys):
     with pytest.raises(SystemExit, match="2"):
-        grid_run.main([words])
+        grid_run.main(words.split())
     assert "error:" in capsys.readouterr().err
 
 

@@ -66,6 +66,24 @@ def test_no_local_memory(op, chip, tmp_path):
     assert 0 < said.registers <= 255
 
 
+WIDE = [
+    (gpu.Op(192, "causal", "bf16", value_dim=128), "sm_100a"),
+    (gpu.Op(192, "full", "f16", schedule="static", value_dim=128), "sm_103a"),
+    (gpu.Op(256, "causal", "f16", schedule="lpt"), "sm_100a"),
+    (gpu.Op(256, "full", "bf16", schedule="static"), "sm_103a"),
+]
+
+
+@needs_ptxas
+@pytest.mark.skipif(not COMPILER, reason="needs fa4-compile")
+@pytest.mark.turns(4)
+@pytest.mark.parametrize("op, chip", [pytest.param(*each, id=f"{each[0].name}-{each[1]}") for each in WIDE])
+def test_no_local_memory_with_wide_heads(op, chip, tmp_path):
+    kernel = gpu.compile(op.mlir(), tmp_path / "kernel", chip, options=op.options)
+    said = gpu.assemble(kernel.ptx, chip)
+    assert (said.spill_stores, said.spill_loads, said.stack, said.advice) == (0, 0, 0, ()), said
+
+
 @needs_ptxas
 @pytest.mark.skipif(not COMPILER, reason="needs fa4-compile")
 @pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in tile_programs()])

@@ -50,7 +50,7 @@ func.func @f(%x: memref<?x?x?x64xbf16>, %o: memref<?x?x?x64xbf16>) {
 }
 
 //--- head-dim.mlir
-// CHECK: remark: what to change: head dims of this target are multiples of 32 up to 128, the same for q, k and v: pad with zeros, and keep the factor of the true head dim with scale(...)
+// CHECK: remark: what to change: head dims of this target are multiples of 32 up to 256: pad with zeros, and keep the factor of the true head dim with scale(...)
 func.func @f(%x: memref<?x?x?x80xbf16>, %o: memref<?x?x?x80xbf16>) {
   attn.sdpa %x, %x, %x layout<bshd> outs(%o : memref<?x?x?x80xbf16>) : memref<?x?x?x80xbf16>, memref<?x?x?x80xbf16>, memref<?x?x?x80xbf16>
   return

@@ -278,9 +278,10 @@ static void convert(SdpaOp op, const TargetDescription &target, int64_t keys,
   DimOrder order = getDimOrder(op.getLayout());
 
   auto q = cast<ShapedType>(op.getQ().getType());
+  auto v = cast<ShapedType>(op.getV().getType());
   int64_t queries = q.getDimSize(order.seq);
   AttentionTiles tiles = chooseAttentionTiles(
-      target, q.getShape().back(),
+      target, {q.getShape().back(), v.getShape().back()},
       ShapedType::isDynamic(queries) ? std::nullopt : std::optional(queries),
       keys);
   tile::KernelOp kernel =

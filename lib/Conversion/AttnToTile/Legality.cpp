@@ -34,6 +34,10 @@ static constexpr int64_t kQueryTiles = 2;
 /// round of hand-overs, which smaller ones would not hide; where two query
 /// tiles do not leave room for as many, there is no kernel.
 static constexpr int64_t kLeastKeys = 128;
+/// Shared memory, in bytes, for what is not a tile of q, k or v: the numbers
+/// that lanes hand over for each row, barriers. Tiles of the output take the
+/// place of loaded ones.
+static constexpr int64_t kSmallBuffers = 3 << 10;
 /// Indices have 32 bits, and a mask's bound is added to a position in the
 /// sequence.
 static constexpr int64_t kMaxBand = int64_t(1) << 30;
@@ -55,18 +59,41 @@ static int64_t chooseKeys(const TargetDescription &target, int64_t headDim) {
   return llvm::bit_floor<uint64_t>(std::max(most, kLeastKeys));
 }
 
+/// Returns the number of query tiles for which tensor memory has room. Scores
+/// of two tiles are there at any time, so that the MMA unit computes one while
+/// lanes work on the other: with one query tile, those of two blocks of keys.
+static int64_t countTilesInTensorMemory(const TargetDescription &target,
+                                        HeadDims dims, int64_t keys) {
+  int64_t columns = target.tmemColumns;
+  if (dims.v > int64_t(target.mma.maxColumns))
+    return 0;
+  if (kQueryTiles * (keys + dims.v) <= columns)
+    return kQueryTiles;
+  return kQueryTiles * keys + dims.v <= columns ? 1 : 0;
+}
+
+/// Returns the number of query tiles that shared memory holds beside one block
+/// of keys and of values, with two bytes an element.
+static int64_t countTilesInSharedMemory(const TargetDescription &target,
+                                        HeadDims dims, int64_t keys) {
+  int64_t room = (int64_t(target.smemBytes) - kSmallBuffers) / 2;
+  return std::max<int64_t>(0, room - keys * (dims.qk + dims.v)) /
+         (dims.qk * target.mma.rows);
+}
+
 AttentionTiles fa4::chooseAttentionTiles(const TargetDescription &target,
-                                         int64_t headDim,
+                                         HeadDims dims,
                                          std::optional<int64_t> queries,
                                          int64_t keys) {
   int64_t native = target.mma.rows;
   if (keys == 0)
-    keys = chooseKeys(target, headDim);
-  int64_t inTensorMemory = target.tmemColumns / (keys + headDim);
+    keys = chooseKeys(target, dims.v);
   // A lane holds its row of scores and, for half of the row, the values that
   // are computed from it.
   int64_t inRegisters = target.registerFileWords / (native * (keys + keys / 2));
-  int64_t tiles = std::min({inTensorMemory, inRegisters, kQueryTiles});
+  int64_t tiles = std::min({countTilesInTensorMemory(target, dims, keys),
+                            countTilesInSharedMemory(target, dims, keys),
+                            inRegisters, kQueryTiles});
   if (queries)
     tiles = std::min(tiles,
                      std::max<int64_t>(1, llvm::divideCeil(*queries, native)));
@@ -183,22 +210,29 @@ static Reason checkHeadDim(AttentionOpInterface op,
     return "a dynamic head dim";
   if (isa<SdpaBackwardOp>(op.getOperation()))
     return checkGradientHeadDims(target, dim, dimV);
-  if (dim != dimV)
-    return llvm::formatv("head dims {0} of q and k, {1} of v", dim, dimV);
+  if (dimV % kHeadDimStep != 0)
+    return llvm::formatv("head dim {0}: only multiples of {1}", dimV,
+                         kHeadDimStep);
   if (dim % kHeadDimStep != 0)
     return llvm::formatv("head dim {0}: only multiples of {1}", dim,
                          kHeadDimStep);
-  int64_t rows = chooseAttentionTiles(target, dim, std::nullopt, keys).rows;
-  if (rows < kQueryTiles * target.mma.rows && keys != 0)
+  HeadDims dims = {dim, dimV};
+  if (chooseAttentionTiles(target, dims, std::nullopt, keys).rows != 0)
+    return std::nullopt;
+  if (keys != 0)
     return llvm::formatv(
-        "head dim {0} with blocks of {1} keys: {2} query tiles exceed the {3} "
-        "columns of tensor memory, or the registers of their rows",
-        dim, keys, kQueryTiles, target.tmemColumns);
-  if (rows < kQueryTiles * target.mma.rows)
-    return llvm::formatv("head dim {0}: scores and outputs of {1} query tiles "
-                         "exceed the {2} columns of tensor memory",
-                         dim, kQueryTiles, target.tmemColumns);
-  return std::nullopt;
+        "head dim {0} with blocks of {1} keys: two tiles of scores beside the "
+        "output exceed the {2} columns of tensor memory, or the registers of "
+        "their rows",
+        dimV, keys, target.tmemColumns);
+  if (countTilesInTensorMemory(target, dims, kLeastKeys) == 0)
+    return llvm::formatv("head dim {0}: two tiles of scores beside the output "
+                         "exceed the {1} columns of tensor memory, or the "
+                         "output those of an MMA",
+                         dimV, target.tmemColumns);
+  return llvm::formatv("head dims {0} of q and k, {1} of v: a tile of each "
+                       "exceeds the {2} bytes of shared memory",
+                       dim, dimV, target.smemBytes);
 }
 
 static Reason checkLengths(AttentionOpInterface op) {
@@ -423,10 +457,11 @@ static std::string adviseOnHeadDim(AttentionOpInterface op,
   bool isGradient = isa<SdpaBackwardOp>(op.getOperation());
   int64_t step = isGradient ? kGradientHeadDimStep : kHeadDimStep, most = 0;
   for (int64_t each = step; each <= int64_t(target.tmemColumns); each += step) {
-    bool fits = isGradient
-                    ? !checkGradientHeadDims(target, each, each)
-                    : chooseAttentionTiles(target, each, std::nullopt).rows >=
-                          kQueryTiles * target.mma.rows;
+    bool fits =
+        isGradient
+            ? !checkGradientHeadDims(target, each, each)
+            : chooseAttentionTiles(target, {each, each}, std::nullopt).rows !=
+                  0;
     most = fits ? each : most;
   }
   std::string advice = llvm::formatv(
@@ -434,7 +469,7 @@ static std::string adviseOnHeadDim(AttentionOpInterface op,
   if (dim > most || dimV > most)
     return advice + "; split the op, or take the path to the CPU "
                     "(fa4-opt --attn-to-llvm)";
-  return advice + (isGradient ? "" : ", the same for q, k and v") +
+  return advice +
          ": pad with zeros, and keep the factor of the true head dim with "
          "scale(...)";
 }

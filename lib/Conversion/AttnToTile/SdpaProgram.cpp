@@ -41,7 +41,7 @@ public:
     v = kernel.getArgument(2);
     out = getArgument("out");
     lse = op.hasLse() ? getArgument("lse") : Value();
-    headDim = cast<MemRefType>(q.getType()).getShape().back();
+    headDim = cast<MemRefType>(v.getType()).getShape().back();
     chooseExponentLimit();
   }
 
@@ -60,7 +60,7 @@ private:
   VectorType f32Tile(int64_t columns) { return f32Type({rows, columns}); }
 
   SdpaOp op;
-  int64_t headDim;
+  int64_t headDim; ///< Of v and out.
   ScoreScale scale;
   Value q, k, v, out, lse;
 

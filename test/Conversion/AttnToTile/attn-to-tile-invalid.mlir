@@ -9,7 +9,7 @@
 // RUN: not fa4-opt %s --attn-to-tile=keys=48 2>&1 | FileCheck --dump-input=never %s --check-prefix=KEYS
 // KEYS: error: attn-to-tile: keys must be a multiple of 32 up to 256, or 0 for a number that is chosen; got 48
 // RUN: not fa4-opt %S/../../../docs/examples/causal_gqa.mlir --attn-to-tile=keys=256 2>&1 | FileCheck --dump-input=never %s --check-prefix=MANY
-// MANY: error: 'attn.sdpa' op not supported on sm_100a: head dim 128 with blocks of 256 keys: 2 query tiles exceed the 512 columns of tensor memory, or the registers of their rows
+// MANY: error: 'attn.sdpa' op not supported on sm_100a: head dim 128 with blocks of 256 keys: two tiles of scores beside the output exceed the 512 columns of tensor memory, or the registers of their rows
 
 func.func @f32(%x: tensor<1x64x1x64xf32>) -> tensor<1x64x1x64xf32> {
   // expected-error @+1 {{not supported on sm_100a: elements of f32: only bf16 and f16}}
@@ -43,9 +43,9 @@ func.func @dynamic_dim(%x: tensor<1x64x1x?xbf16>) -> tensor<1x64x1x?xbf16> {
 
 // -----
 
-func.func @two_dims(%x: tensor<1x64x1x128xbf16>, %v: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
-  // expected-error @+1 {{not supported on sm_100a: head dims 128 of q and k, 64 of v}}
-  %o = attn.sdpa %x, %x, %v layout<bshd> : tensor<1x64x1x128xbf16>, tensor<1x64x1x128xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
+func.func @qk_dim(%x: tensor<1x64x1x80xbf16>, %v: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: head dim 80: only multiples of 32}}
+  %o = attn.sdpa %x, %x, %v layout<bshd> : tensor<1x64x1x80xbf16>, tensor<1x64x1x80xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
   return %o : tensor<1x64x1x64xbf16>
 }
 
@@ -59,9 +59,17 @@ func.func @dim72(%x: tensor<1x64x1x72xbf16>) -> tensor<1x64x1x72xbf16> {
 
 // -----
 
-func.func @dim256(%x: tensor<1x640x1x256xbf16>) -> tensor<1x640x1x256xbf16> {
-  // expected-error @+1 {{not supported on sm_100a: head dim 256: scores and outputs of 2 query tiles exceed the 512 columns of tensor memory}}
-  %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x640x1x256xbf16>, tensor<1x640x1x256xbf16>, tensor<1x640x1x256xbf16> -> tensor<1x640x1x256xbf16>
+func.func @dim288(%x: tensor<1x640x1x64xbf16>, %v: tensor<1x640x1x288xbf16>) -> tensor<1x640x1x288xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: head dim 288: two tiles of scores beside the output exceed the 512 columns of tensor memory, or the output those of an MMA}}
+  %o = attn.sdpa %x, %x, %v layout<bshd> : tensor<1x640x1x64xbf16>, tensor<1x640x1x64xbf16>, tensor<1x640x1x288xbf16> -> tensor<1x640x1x288xbf16>
+  return %o : tensor<1x640x1x288xbf16>
+}
+
+// -----
+
+func.func @memory(%x: tensor<1x640x1x352xbf16>, %v: tensor<1x640x1x256xbf16>) -> tensor<1x640x1x256xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: head dims 352 of q and k, 256 of v: a tile of each exceeds the 232448 bytes of shared memory}}
+  %o = attn.sdpa %x, %x, %v layout<bshd> : tensor<1x640x1x352xbf16>, tensor<1x640x1x352xbf16>, tensor<1x640x1x256xbf16> -> tensor<1x640x1x256xbf16>
   return %o : tensor<1x640x1x256xbf16>
 }
 

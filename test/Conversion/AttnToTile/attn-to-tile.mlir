@@ -240,3 +240,37 @@ func.func @negative(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>, %v: me
     : memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>
   return
 }
+
+// -----
+
+// Rows of q and k are longer than those of v; the output has the latter. Tensor
+// memory has room for two query tiles of these, and for one of 256 columns of
+// output.
+// CHECK-LABEL: tile.kernel @head_dims_kernel(
+// CHECK: tile.load %{{.*}} -> vector<256x192xbf16>
+// CHECK: tile.load %{{.*}} -> vector<128x192xbf16>
+// CHECK: tile.mma %{{.*}} : vector<256x192xbf16>, vector<128x192xbf16> -> vector<256x128xf32>
+// CHECK: tile.load %{{.*}} -> vector<128x96xbf16>
+// CHECK: tile.mma %{{.*}} : vector<256x128xbf16>, vector<128x96xbf16> -> vector<256x96xf32>
+// CHECK: tile.store %{{.*}} : vector<256x96xbf16>
+func.func @head_dims(%q: tensor<1x640x1x192xbf16>, %v: tensor<1x640x1x96xbf16>) -> tensor<1x640x1x96xbf16> {
+  %o = attn.sdpa %q, %q, %v layout<bshd> : tensor<1x640x1x192xbf16>, tensor<1x640x1x192xbf16>, tensor<1x640x1x96xbf16> -> tensor<1x640x1x96xbf16>
+  return %o : tensor<1x640x1x96xbf16>
+}
+
+// CHECK-LABEL: tile.kernel @head_dim_256_kernel(
+// CHECK: tile.mma %{{.*}} : vector<128x256xbf16>, vector<128x256xbf16> -> vector<128x128xf32>
+// CHECK: tile.mma %{{.*}} : vector<128x128xbf16>, vector<128x256xbf16> -> vector<128x256xf32>
+func.func @head_dim_256(%x: tensor<1x640x1x256xbf16>) -> tensor<1x640x1x256xbf16> {
+  %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x640x1x256xbf16>, tensor<1x640x1x256xbf16>, tensor<1x640x1x256xbf16> -> tensor<1x640x1x256xbf16>
+  return %o : tensor<1x640x1x256xbf16>
+}
+
+// Tensor memory has room for two query tiles of 128 columns, shared memory for
+// one beside keys of 384.
+// CHECK-LABEL: tile.kernel @long_keys_kernel(
+// CHECK: tile.mma %{{.*}} : vector<128x384xbf16>, vector<128x384xbf16> -> vector<128x128xf32>
+func.func @long_keys(%q: tensor<1x640x1x384xbf16>, %v: tensor<1x640x1x128xbf16>) -> tensor<1x640x1x128xbf16> {
+  %o = attn.sdpa %q, %q, %v layout<bshd> : tensor<1x640x1x384xbf16>, tensor<1x640x1x384xbf16>, tensor<1x640x1x128xbf16> -> tensor<1x640x1x128xbf16>
+  return %o : tensor<1x640x1x128xbf16>
+}

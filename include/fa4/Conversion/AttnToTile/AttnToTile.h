@@ -28,15 +28,21 @@ struct AttentionTiles {
 /// lanes load, compute and store at a time.
 inline constexpr int64_t kKeyStep = 32;
 
-/// Returns the tiles for rows of `headDim` elements in q, k, v and out. There
-/// are as many tiles of the MMA's rows as fit in tensor memory, each with an
-/// f32 accumulator of scores and one of the output, and as lanes can hold a row
-/// of scores of. There are fewer if `queries`, the number of query rows where
-/// it is known, needs fewer, and no rows if not even one tile fits. `keys` is
-/// the number of keys of a block; 0 for the largest power of two for which two
-/// tiles fit, but no fewer than 128.
+/// The number of elements of a row of q and k, and of one of v and out.
+struct HeadDims {
+  int64_t qk, v;
+};
+
+/// Returns the tiles for rows of `dims` elements. There are up to two tiles of
+/// the MMA's rows: as many as fit in tensor memory, each with an f32
+/// accumulator of scores and one of the output, and in shared memory beside a
+/// block of keys and of values, and as lanes can hold a row of scores of. One
+/// tile has two accumulators of scores. There are fewer if `queries`, the
+/// number of query rows where it is known, needs fewer, and no rows if not even
+/// one tile fits. `keys` is the number of keys of a block; 0 for the largest
+/// power of two for which two tiles fit, but no fewer than 128.
 AttentionTiles chooseAttentionTiles(const TargetDescription &target,
-                                    int64_t headDim,
+                                    HeadDims dims,
                                     std::optional<int64_t> queries,
                                     int64_t keys = 0);
 
