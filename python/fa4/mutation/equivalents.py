@@ -273,11 +273,12 @@ def _tensor_fence(fault, unit, context, without):
 
 
 def _ends_tensor_work(unit, context):
-    """Whether the CTA's last barrier follows, and all of its loads and stores of tensor memory that come to the unit have
-    been waited for."""
+    """Whether the last barrier of the CTA, or of its cluster, follows, and all of the CTA's loads and stores of tensor
+    memory that come to the unit have been waited for."""
     follows = next(iter(context.ahead(unit)), None)
     work = {u.line for u in context.units if u.is_a(TENSOR, *ARRIVAL)}
-    if not follows or not follows.is_a(r"bar\.sync") or not context.reaches(follows.line, set(), work, or_end=True):
+    is_barrier = follows and follows.is_a(r"bar\.sync", r"barrier\.cluster\.arrive")
+    if not is_barrier or not context.reaches(follows.line, set(), work, or_end=True):
         return False
     for kind in ("ld", "st"):
         waits = {u.line for u in context.units if u.is_a(rf"tcgen05\.wait::{kind}")}
