@@ -318,8 +318,8 @@ def test_artefacts_and_time():
 
 
 def test_what_the_compiler_refuses():
-    with pytest.raises(fa4.CompileError, match="head dim 256: scores and outputs") as caught:
-        fa4.compile(fa4.sdpa(q="B S 8 256", k="B S 8 256"), verify=False)
+    with pytest.raises(fa4.CompileError, match="head dim 288: two tiles of scores") as caught:
+        fa4.compile(fa4.sdpa(q="B S 8 288", k="B S 8 288"), verify=False)
     assert any("error" in said for said in caught.value.diagnostics)
     with pytest.raises(fa4.CompileError, match="there is no option 'schedul'"):
         fa4.compile(spec_of(), options="schedul=lpt", verify=False)

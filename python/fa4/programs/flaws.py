@@ -62,8 +62,8 @@ FLAWS = {
     "k of another type": lambda p, t: t.replace(
         p.type("k"), p.type("k").replace(p.dtype, "bf16" if p.dtype == "f16" else "f16"), 1
     ),
-    "head dim 256": _head_dim(256),
-    "head dim 192": _head_dim(192),
+    "head dim 288": _head_dim(288),
+    "head dim 320": _head_dim(320),
     "head dim 80": _head_dim(80),
     "head dim 16": _head_dim(16),
     "head dim 1": _head_dim(1),
