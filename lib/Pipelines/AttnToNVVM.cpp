@@ -33,7 +33,10 @@ static void addTile(OpPassManager &pm, const KernelOptions &options) {
 
 static void addPairCtas(OpPassManager &pm, const KernelOptions &options) {
   TilePairCtasOptions pair;
-  pair.pairs = options.pairs;
+  // Pairs work on the tiles of a grid. Who asks for another schedule does not
+  // have to know that.
+  bool isGrid = options.schedule == "auto" || options.schedule == "grid";
+  pair.pairs = options.pairs == "auto" && !isGrid ? "off" : options.pairs;
   pm.addNestedPass<KernelOp>(createTilePairCtas(pair));
 }
 

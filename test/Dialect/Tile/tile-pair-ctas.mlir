@@ -64,6 +64,69 @@ tile.kernel @rows(%a: memref<?x64xbf16> {tile.name = "A", tile.dims = ["M", "64"
 
 // -----
 
+// MMAs are as fast alone, but there is no room for a second tile of B, which would
+// be loaded meanwhile. Halves of B make room.
+// CHECK-LABEL: tile.kernel @memory
+// CHECK-SAME: cluster = #tile.cluster<size = 2, axis = 0>
+// ON-LABEL: tile.kernel @memory
+// ON-SAME: cluster = #tile.cluster<size = 2, axis = 0>
+// expected-remark @+1 {{pairs of CTAs along axis 0 of the grid: MMAs read 147456 bytes of shared memory in each CTA instead of 196608 and take 1536 cycles instead of 1536; buffers of B take 49152 bytes less; loads overlap with MMAs in 196608 bytes of shared memory instead of 294912}}
+tile.kernel @memory(%a: memref<?x384xbf16> {tile.name = "A", tile.dims = ["M", "384"]},
+                  %b: memref<?x384xbf16> {tile.name = "B", tile.dims = ["N", "384"]},
+                  %c: memref<?x128xf32> {tile.name = "C", tile.dims = ["M", "128"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c128 = arith.constant 128 : index
+  %zero = arith.constant dense<0.0> : vector<128x128xf32>
+  %row = arith.muli %i, %c128 : index
+  %size = memref.dim %b, %c0 : memref<?x384xbf16>
+  %n = arith.ceildivsi %size, %c128 : index
+  %ta = tile.load %a[%row, %c0] : memref<?x384xbf16> -> vector<128x384xbf16>
+  %sum = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> (vector<128x128xf32>) {
+    %col = arith.muli %j, %c128 : index
+    // expected-note @+1 {{each CTA loads half of the rows}}
+    %tb = tile.load %b[%col, %c0] : memref<?x384xbf16> -> vector<128x384xbf16>
+    %next = tile.mma %ta, transpose %tb acc %acc : vector<128x384xbf16>, vector<128x384xbf16> -> vector<128x128xf32>
+    scf.yield %next : vector<128x128xf32>
+  }
+  tile.store %sum, %c[%row, %c0] : vector<128x128xf32>, memref<?x128xf32>
+}
+
+// -----
+
+// The other CTA of a pair would have no work tile.
+// CHECK-LABEL: tile.kernel @single
+// CHECK-NOT: cluster
+// ON-LABEL: tile.kernel @single
+// ON-SAME: cluster = #tile.cluster<size = 2, axis = 0>
+// expected-remark @+1 {{no pairs of CTAs along axis 0 of the grid: MMAs read 147456 bytes of shared memory in each CTA instead of 196608 and take 1536 cycles instead of 1536; buffers of B take 49152 bytes less; loads overlap with MMAs in 196608 bytes of shared memory instead of 294912}}
+tile.kernel @single(%a: memref<100x384xbf16> {tile.name = "A", tile.dims = ["100", "384"]},
+                  %b: memref<?x384xbf16> {tile.name = "B", tile.dims = ["N", "384"]},
+                  %c: memref<100x128xf32> {tile.name = "C", tile.dims = ["100", "128"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"100" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c128 = arith.constant 128 : index
+  %zero = arith.constant dense<0.0> : vector<128x128xf32>
+  %row = arith.muli %i, %c128 : index
+  %size = memref.dim %b, %c0 : memref<?x384xbf16>
+  %n = arith.ceildivsi %size, %c128 : index
+  %ta = tile.load %a[%row, %c0] : memref<100x384xbf16> -> vector<128x384xbf16>
+  %sum = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> (vector<128x128xf32>) {
+    %col = arith.muli %j, %c128 : index
+    // expected-note @+1 {{each CTA loads half of the rows}}
+    %tb = tile.load %b[%col, %c0] : memref<?x384xbf16> -> vector<128x384xbf16>
+    %next = tile.mma %ta, transpose %tb acc %acc : vector<128x384xbf16>, vector<128x384xbf16> -> vector<128x128xf32>
+    scf.yield %next : vector<128x128xf32>
+  }
+  tile.store %sum, %c[%row, %c0] : vector<128x128xf32>, memref<100x128xf32>
+}
+
+// -----
+
 // As with a causal mask, the number of blocks depends on the rows.
 // CHECK-LABEL: tile.kernel @causal
 // CHECK-NOT: cluster

@@ -98,6 +98,10 @@ public:
       reject(kernel, "has no MMA that two CTAs could issue together");
     if (obstacle)
       return *obstacle;
+    countLoads();
+    auto extent = cast<ExtentAttr>(kernel.getGrid()[axis]);
+    std::optional<int64_t> size = getStaticSize(extent.getSize());
+    plan.isSingle = size && *size <= extent.getTile();
     return plan;
   }
 
@@ -112,6 +116,7 @@ private:
   bool isBehindTensor(Value dest, OperandRange indices);
   int64_t multipleOfCoordinate(Value index);
   void countMma(MmaOp mma);
+  void countLoads();
 
   KernelOp kernel;
   unsigned axis;
@@ -212,6 +217,17 @@ void PairFinder::countMma(MmaOp mma) {
   shape.ctas = 2;
   plan.sharedBytesPaired += target.mmaSharedBytes(shape);
   plan.cyclesPaired += target.mmaCycles(shape);
+}
+
+void PairFinder::countLoads() {
+  kernel.walk([&](LoadOp load) {
+    VectorType tile = load.getTile().getType();
+    uint64_t bytes = tile.getNumElements() * tile.getElementTypeBitWidth() / 8;
+    if (load->getParentOfType<scf::ForOp>())
+      bytes *= 2;
+    plan.loadBytesAlone += bytes;
+    plan.loadBytesPaired += plan.splits.contains(load) ? bytes / 2 : bytes;
+  });
 }
 
 /// Returns a c such that the index is c times the coordinate, plus something

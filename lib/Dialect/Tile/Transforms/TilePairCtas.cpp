@@ -28,6 +28,13 @@ static void apply(KernelOp kernel, const PairPlan &plan) {
     LoadOp(load).setSplit(dim);
 }
 
+/// Whether a CTA alone must load a tile and use it by turns, for want of memory
+/// for two, and a pair need not.
+static bool makesRoom(KernelOp kernel, const PairPlan &plan) {
+  uint64_t room = kernel.getTarget().smemBytes;
+  return plan.loadBytesAlone > room && plan.loadBytesPaired <= room;
+}
+
 static void report(KernelOp kernel, const PairPlan &plan) {
   InFlightDiagnostic remark =
       emitRemark(kernel.getLoc(), kernel.getCluster()
@@ -39,6 +46,9 @@ static void report(KernelOp kernel, const PairPlan &plan) {
       << plan.sharedBytesAlone << " and take " << plan.cyclesPaired
       << " cycles instead of " << plan.cyclesAlone << "; buffers of B take "
       << plan.bufferBytesSaved << " bytes less";
+  if (makesRoom(kernel, plan))
+    remark << "; loads overlap with MMAs in " << plan.loadBytesPaired
+           << " bytes of shared memory instead of " << plan.loadBytesAlone;
   for (auto [load, dim] : plan.splits)
     remark.attachNote(LoadOp(load).getLoc())
         << "each CTA loads half of the " << (dim == 0 ? "rows" : "columns");
@@ -77,8 +87,9 @@ struct TilePairCtas : public tile::impl::TilePairCtasBase<TilePairCtas> {
     }
     const auto &plan = std::get<PairPlan>(found);
     // The CTAs of a pair wait for each other: MMAs that are as fast do not make
-    // up for that.
-    bool pays = plan.cyclesPaired < plan.cyclesAlone;
+    // up for that, unless those of a CTA alone would wait for loads.
+    bool pays = !plan.isSingle && (plan.cyclesPaired < plan.cyclesAlone ||
+                                   makesRoom(kernel, plan));
     if (required || pays)
       apply(kernel, plan);
     if (print)

@@ -73,6 +73,12 @@ struct PairPlan {
   uint64_t cyclesAlone = 0, cyclesPaired = 0;
   /// The bytes of shared memory that a tile of each split load takes less.
   uint64_t bufferBytesSaved = 0;
+  /// The bytes of shared memory for a tile of each load, and for two of those
+  /// in loops, so that the next one is loaded while MMAs read the last one.
+  uint64_t loadBytesAlone = 0, loadBytesPaired = 0;
+  /// Whether there is one work tile along the axis, so that the other CTA of
+  /// its pair would have none.
+  bool isSingle = false;
 };
 
 /// The first operation that keeps CTAs from working in pairs.

@@ -184,11 +184,12 @@ def TilePairCtas : FA4_Pass<"tile-pair-ctas", "::fa4::tile::KernelOp"> {
     along that axis: an attention whose numbers of blocks depend on the block of queries (a causal mask)
     has no pairs. Loads of B are marked with the dimension of which each CTA loads half.
     What pairs save is shared memory: each CTA reads and keeps half of B. An MMA of a pair takes fewer cycles than one of a single
-    CTA where it is bound by what it reads there, and as many elsewhere. `pairs` says what is made of that:
+    CTA where it is bound by what it reads there, and as many elsewhere. Where the shared memory of one CTA does not hold two tiles of
+    each load in a loop, beside one of the others, MMAs and loads take turns, unless halves of B make room. `pairs` says what is made of that:
 
     | `pairs` | |
     |---|---|
-    | `auto` | pairs where the MMAs of the program take fewer cycles that way |
+    | `auto` | pairs where the MMAs of the program take fewer cycles that way, or no longer take turns with loads; none where there is one work tile along the axis |
     | `on` | pairs; an error if the program has none |
     | `off` | the program is left as it is |
 

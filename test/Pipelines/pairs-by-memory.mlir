@@ -1,0 +1,34 @@
+// Head dims of which one CTA's shared memory does not hold two blocks of keys and
+// of values have pairs of CTAs, others do not, and neither have those for which
+// another schedule than 'grid' is asked.
+//
+// RUN: fa4-opt %s --attn-to-nvvm=to=assign-work | FileCheck %s
+// RUN: fa4-opt %s --attn-to-nvvm='to=assign-work schedule=static' | FileCheck %s --check-prefix=STATIC
+// RUN: fa4-opt %s --attn-to-nvvm='to=assign-work pairs=off' | FileCheck %s --check-prefix=STATIC
+// RUN: not fa4-opt %s --attn-to-nvvm='to=assign-work schedule=static pairs=on' 2>&1 | FileCheck %s --check-prefix=BOTH
+// STATIC-NOT: cluster =
+// BOTH: error: 'tile.kernel' op has a cluster, which works on the tiles of a 'grid': the schedule 'static' is not possible
+
+// CHECK: tile.kernel @hd192_kernel({{.*}} cluster = #tile.cluster<size = 2, axis = 0>
+func.func @hd192(%q: tensor<?x?x8x192xbf16>, %v: tensor<?x?x8x128xbf16>) -> tensor<?x?x8x128xbf16> {
+  %o = attn.sdpa %q, %q, %v layout<bshd> : tensor<?x?x8x192xbf16>, tensor<?x?x8x192xbf16>, tensor<?x?x8x128xbf16> -> tensor<?x?x8x128xbf16>
+  return %o : tensor<?x?x8x128xbf16>
+}
+
+// CHECK: tile.kernel @hd256_kernel({{.*}} cluster = #tile.cluster<size = 2, axis = 0>
+func.func @hd256(%x: tensor<?x?x8x256xbf16>) -> tensor<?x?x8x256xbf16> {
+  %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<?x?x8x256xbf16>, tensor<?x?x8x256xbf16>, tensor<?x?x8x256xbf16> -> tensor<?x?x8x256xbf16>
+  return %o : tensor<?x?x8x256xbf16>
+}
+
+// CHECK-NOT: cluster =
+func.func @hd128(%x: tensor<?x?x8x128xbf16>) -> tensor<?x?x8x128xbf16> {
+  %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<?x?x8x128xbf16>, tensor<?x?x8x128xbf16>, tensor<?x?x8x128xbf16> -> tensor<?x?x8x128xbf16>
+  return %o : tensor<?x?x8x128xbf16>
+}
+
+// One block of queries: the other CTA of a pair would have none.
+func.func @short(%q: tensor<?x128x8x256xbf16>, %k: tensor<?x?x8x256xbf16>) -> tensor<?x128x8x256xbf16> {
+  %o = attn.sdpa %q, %k, %k layout<bshd> : tensor<?x128x8x256xbf16>, tensor<?x?x8x256xbf16>, tensor<?x?x8x256xbf16> -> tensor<?x128x8x256xbf16>
+  return %o : tensor<?x128x8x256xbf16>
+}
