@@ -117,8 +117,8 @@ static constexpr TargetDescription makeBlackwell() {
       PipeRates{/*mufu=*/16, /*fma=*/128, /*alu=*/64, /*issueSlots=*/4},
       // [umma] fit of latency = constant + N/2 (one CTA), all with commit and
       // wait. [b300] the rest; TMA's 900 to 1400 of a busy chip as their
-      // middle. Tensor memory:
-      // 20 clocks to start (some measured 420), then 128 and 256 bytes a clock.
+      // middle. Tensor memory: 20 clocks to start (some measured 420), then
+      // 128 and 256 bytes a clock.
       Latencies{/*mmaShared=*/136, /*mma=*/104, /*mmaPairShared=*/165,
                 /*mmaPair=*/133, /*tma=*/1150, /*mbarrierRoundTrip=*/120,
                 /*tmemLoad=*/52, /*tmemStore=*/28,

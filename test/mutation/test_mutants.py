@@ -6,6 +6,7 @@ bench/mutants), and that it fails when it should."""
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from fa4 import gpu
@@ -59,21 +60,24 @@ def test_quick(level, command):
 
 @needs_tools
 @pytest.mark.xdist_group("mutants")
-def test_quick_of_a_gradient(command):
-    """A few of its main kernel's; of the three launches that one alone is changed."""
-    status, said = command("--gradient", "--kernel=^backward-hd64-causal-deterministic$", "--sample=150")
+@pytest.mark.parametrize("family, kernel", [("gradient", "backward-hd64-causal-deterministic"), ("pairs", "hd64-full-pairs")])
+def test_quick_of_a_family(family, kernel, command):
+    """A few of one kernel's; of the three launches of a gradient, the main one alone is changed."""
+    status, said = command(f"--{family}", f"--kernel=^{kernel}$", "--sample=150")
     assert status == 0, said
     counts = row(said, "ptx")
     assert counts["mutants"] >= 4 and counts["simulator"] > 0 and counts["open"] == 0, said
 
 
-@needs_tools
-@pytest.mark.xdist_group("mutants")
-def test_quick_of_pairs(command):
-    status, said = command("--pairs", "--kernel=^hd64-full-pairs$", "--sample=150")
-    assert status == 0, said
-    counts = row(said, "ptx")
-    assert counts["mutants"] >= 4 and counts["simulator"] > 0 and counts["open"] == 0, said
+def test_what_a_rule_explains_is_simulated_in_part():
+    """--explained=4: three of four are believed, deletions never; without the option, none."""
+    subject = SimpleNamespace(name="hd64-full")
+    moves = [faults.Fault(line, "later", "", "", {}) for line in range(400)]
+    deletion = faults.Fault(1, "delete", "", "", {})
+    assert not any(suite.Judge.believes(SimpleNamespace(explained=1), subject, each) for each in (*moves, deletion))
+    quarter = SimpleNamespace(explained=4)
+    assert 250 < sum(suite.Judge.believes(quarter, subject, each) for each in moves) < 350
+    assert not suite.Judge.believes(quarter, subject, deletion)
 
 
 def test_pairs_have_faults_of_their_own():

@@ -68,15 +68,6 @@ PAIRED = [
 ]
 
 
-@needs_compiler
-@needs_simulator
-@pytest.mark.turns(2)
-@of_kernels(PAIRED)
-def test_pairs(case, folder):
-    """bench/grid --pairs has all of them."""
-    grid.run_case(case, compiled(case.op, folder), schedules=2, timeout=300)
-
-
 # One query tile and two; blocks of keys that are not whole; groups of heads; CTAs with several work tiles.
 WIDE = [
     grid.Case(192, "full", "bf16", "bshd", (384, 256), "mqa", "rising", "static"),
@@ -89,9 +80,9 @@ WIDE = [
 @needs_compiler
 @needs_simulator
 @pytest.mark.turns(2)
-@of_kernels(WIDE)
-def test_wide(case, folder):
-    """bench/grid --wide has all of them."""
+@of_kernels([*PAIRED, *WIDE])
+def test_pairs_and_wide(case, folder):
+    """bench/grid --pairs and --wide have all of them."""
     grid.run_case(case, compiled(case.op, folder), schedules=2, timeout=300)
 
 

@@ -58,8 +58,12 @@ def test_chips_take_turns():
     for op, chip, is_turn in ops_and_chips()
 ])  # fmt: skip
 def test_no_local_memory(op, chip, tmp_path):
+    check_no_local_memory(op, chip, tmp_path)
+
+
+def check_no_local_memory(op, chip, folder):
     # ptxas is run here: fa4-compile has an option that lets spills pass.
-    kernel = gpu.compile(op.mlir(), tmp_path / "kernel", chip)
+    kernel = gpu.compile(op.mlir(), folder / "kernel", chip, options=op.options)
     said = gpu.assemble(kernel.ptx, chip)
     assert (said.spill_stores, said.spill_loads, said.stack) == (0, 0, 0), said
     assert said.advice == (), said
@@ -81,9 +85,7 @@ WIDE = [
 @pytest.mark.turns(4)
 @pytest.mark.parametrize("op, chip", [pytest.param(*each, id=f"{each[0].name}-{each[1]}") for each in WIDE])
 def test_no_local_memory_with_wide_heads(op, chip, tmp_path):
-    kernel = gpu.compile(op.mlir(), tmp_path / "kernel", chip, options=op.options)
-    said = gpu.assemble(kernel.ptx, chip)
-    assert (said.spill_stores, said.spill_loads, said.stack, said.advice) == (0, 0, 0, ()), said
+    check_no_local_memory(op, chip, tmp_path)
 
 
 @needs_ptxas

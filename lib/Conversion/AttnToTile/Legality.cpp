@@ -32,7 +32,7 @@ static constexpr int64_t kGradientHeadDimStep = 16;
 static constexpr int64_t kQueryTiles = 2;
 /// The fewest keys of a block that are chosen. Each block costs the roles a
 /// round of hand-overs, which smaller ones would not hide; where two query
-/// tiles do not leave room for as many, there is no kernel.
+/// tiles do not leave room for as many, there is one, or no kernel.
 static constexpr int64_t kLeastKeys = 128;
 /// Shared memory, in bytes, for what is not a tile of q, k or v: the numbers
 /// that lanes hand over for each row, barriers. Tiles of the output take the
@@ -210,12 +210,10 @@ static Reason checkHeadDim(AttentionOpInterface op,
     return "a dynamic head dim";
   if (isa<SdpaBackwardOp>(op.getOperation()))
     return checkGradientHeadDims(target, dim, dimV);
-  if (dimV % kHeadDimStep != 0)
-    return llvm::formatv("head dim {0}: only multiples of {1}", dimV,
-                         kHeadDimStep);
-  if (dim % kHeadDimStep != 0)
-    return llvm::formatv("head dim {0}: only multiples of {1}", dim,
-                         kHeadDimStep);
+  for (int64_t each : {dimV, dim})
+    if (each % kHeadDimStep != 0)
+      return llvm::formatv("head dim {0}: only multiples of {1}", each,
+                           kHeadDimStep);
   HeadDims dims = {dim, dimV};
   if (chooseAttentionTiles(target, dims, std::nullopt, keys).rows != 0)
     return std::nullopt;

@@ -168,11 +168,12 @@ void Engine::fence(const FenceEvent &event) {
     forEachLane(mask, [&](unsigned l) { state.fenced[l] = view; });
     if (event.kind == FenceKind::MbarrierInit)
       state.initFenced |= mask;
-    if (state.observed && event.kind == FenceKind::Memory)
+    if (event.kind != FenceKind::Memory)
+      return;
+    if (state.observed)
       acquire(state, mask, *state.observed);
-    if (event.kind == FenceKind::Memory)
-      for (auto &[other, view] : std::exchange(state.observedOfClusters, {}))
-        learnOfCluster(other, view);
+    for (auto &[other, view] : std::exchange(state.observedOfClusters, {}))
+      learnOfCluster(other, view);
     return;
   }
   case FenceKind::ProxyAsync:

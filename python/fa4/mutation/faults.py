@@ -404,13 +404,14 @@ def _registers(lines, unit):
 
 def _rank(lines, unit):
     """Reaches the other CTA of a pair, or one of the two alone."""
-    head, last = unit.operands.rsplit(",", 1) if "," in unit.operands else (unit.operands, "")
+    if not unit.is_a(r"mapa\.", r"tcgen05\.commit\S*\.multicast"):
+        return
+    head, last = unit.operands.rsplit(",", 1)
+    changes = [("leader", "b16", "mov.b16 fa4_fault, 1;"), ("peer", "b16", "mov.b16 fa4_fault, 2;")]
     if unit.is_a(r"mapa\."):
-        computation = f"xor.b32 fa4_fault, {last.strip()}, 1;"
-        yield "other", {unit.line: _scoped(unit, "b32", computation, f"{unit.opcode} {head}, fa4_fault")}
-    elif unit.is_a(r"tcgen05\.commit") and "multicast" in unit.opcode:
-        for detail, mask in (("leader", 1), ("peer", 2)):
-            yield detail, {unit.line: _scoped(unit, "b16", f"mov.b16 fa4_fault, {mask};", f"{unit.opcode} {head}, fa4_fault")}
+        changes = [("other", "b32", f"xor.b32 fa4_fault, {last.strip()}, 1;")]
+    for detail, register_type, computation in changes:
+        yield detail, {unit.line: _scoped(unit, register_type, computation, f"{unit.opcode} {head}, fa4_fault")}
 
 
 def _pending(lines, unit):

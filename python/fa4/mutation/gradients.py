@@ -45,8 +45,6 @@ CALLS = [
     Call(100, 300, "normal", _LATE[1]),  # causal: keys without a query
     Call(300, 130, "normal", ("--seeds=5:5",), 2, 2),
 ]  # fmt: skip
-# Whether the explorer comes to an end, which tells what waits are redundant.
-EXPLORED = True
 QUICK_CALLS = CALLS[:2]
 PHASE_CALLS = [
     Call(1300, 100, "normal", ("--seeds=4:5",)), Call(1300, 100, "normal", _LATE[2]),

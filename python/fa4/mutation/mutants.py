@@ -80,8 +80,6 @@ PHASE_CALLS = [
     Call(130, 1280, "falling"),
 ]  # fmt: skip
 PHASE_OPERATORS = ("barrier", "parity", "count", "arrivals", "initial")
-# Whether the explorer comes to an end, which tells what waits are redundant.
-EXPLORED = True
 # Of the quick sample. What survives them, and is not explained, gets all others before it counts.
 QUICK_CALLS = CALLS[:2]
 # What touches other columns gets a last block that is nearly full.

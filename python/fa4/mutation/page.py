@@ -19,12 +19,14 @@ PAGE = gpu.ROOT / "docs" / "results-mutants.md"
 @dataclass(frozen=True)
 class Family:
     """Kernels that are judged together: the module that has them and their calls, the levels at which they are changed,
-    what the page of their results is about, and the page."""
+    what the page of their results is about, the page, and whether fa4-mutate comes to an end with them, which tells what
+    waits are redundant: the states of two CTAs are more than it looks at."""
 
     source: ModuleType
     levels: tuple
     subject: str = ""
     page: Path = PAGE
+    is_explored: bool = True
 
 
 # By the name of the option that asks for them. Roles and channels of the gradient are with the programs of the tests;
@@ -32,7 +34,7 @@ class Family:
 FAMILIES = {
     "": Family(mutants, ("channel", "ptx", "nvvm")),
     "gradient": Family(gradients, ("ptx",), "the main kernel of the gradient", PAGE.with_name("results-mutants-gradient.md")),
-    "pairs": Family(pairs, ("ptx",), "forward attention on pairs of CTAs", PAGE.with_name("results-mutants-pairs.md")),
+    "pairs": Family(pairs, ("ptx",), "forward attention on pairs of CTAs", PAGE.with_name("results-mutants-pairs.md"), False),
 }
 # Layer -> what its column says.
 COLUMNS = {
@@ -124,6 +126,7 @@ def page(outcomes, failed, asked, left_out, options):
     words = [f"--{options.family}"] if options.family else []
     words += [f"--{word}" for word in ("quick", "known") if getattr(options, word)]
     words += [f"--sample={options.sample}"] if options.sample else []
+    words += [f"--explained={options.explained}"] if options.explained > 1 else []
     words += [f"--kernel={options.kernel}"] if options.kernel else []
     command = " ".join(["./bench/mutants", *words])
     family = FAMILIES[options.family]
@@ -137,6 +140,8 @@ Written by `{command} --write`, {datetime.date.today():%Y-%m-%d}, commit {commit
         text += f"Not run: {', '.join(left_out)}.\n\n"
     for level, of in outcomes.items():
         text += f"## {_TITLES[level]}\n\n{_MEANING[level].format(**counts)} {_by_source(of)}"
+        if level == "ptx" and options.explained > 1:
+            text += f" Of those equivalent, besides deletions, one of {options.explained} was simulated, and the others are explained alone."
         if len(of) < asked[level]:
             text += f" **{asked[level] - len(of)} more are not judged yet.**"
         text += f"\n\n{table(level, of)}\n\n"

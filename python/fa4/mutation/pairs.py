@@ -13,8 +13,6 @@ from fa4 import gpu
 from fa4.mutation import mutants
 from fa4.mutation.mutants import COLUMN_CALLS, PHASE_CALLS, QUICK_CALLS, Call  # noqa: F401
 
-# The states of two CTAs are more than fa4-mutate looks at.
-EXPLORED = False
 OPERATIONS = [gpu.Op(head_dim, "full", pairs=True) for head_dim in (64, 128)]
 _LAZY, _EAGER = ("--policy=lazy",), ("--policy=eager",)
 # A work tile has 256 queries and a pair two of them, so that of 300 queries the second CTA has 44, of 200 none, and of

@@ -50,11 +50,12 @@ class UnknownError(Exception):
 
 
 class Judge:
-    """Judges PTX texts and remembers the verdicts. `source` has the calls: the module
-    of a page.Family."""
+    """Judges PTX texts of a page.Family, whose module has the calls, and remembers the
+    verdicts."""
 
-    def __init__(self, file, options, source):
-        self.source = source
+    def __init__(self, file, options):
+        self.family = page.FAMILIES[options.family]
+        self.source = source = self.family.source
         self.ptxas = None if options.quick else gpu.find_ptxas()
         if not self.ptxas and not options.quick:
             raise ToolNotFoundError("ptxas not found: it says what register budgets are too small")
@@ -68,6 +69,7 @@ class Judge:
         self.compiler = digest(gpu.find_tool("fa4-compile"))
         self.only_known = options.known
         self.is_quick = options.quick
+        self.explained = options.explained
         self.known, self.lock = {}, threading.Lock()
         self.in_ptx = {}  # Kernel and text -> fault in PTX.
         keep = options.resume or options.known
@@ -146,13 +148,13 @@ class Judge:
         name = mutants.fingerprint("\n".join(fault.trap(subject.lines)))
         return self._remembered(name, lambda: subject.is_executed(fault, self.calls))
 
-    def ptx(self, subject, fault, counts=False) -> Verdict:
-        """`counts`: it is a mutant of its own, so that none in IR is."""
+    def believes(self, subject, fault) -> bool:
+        """Whether a rule that explains the fault is enough: of deletions it never is."""
+        return fault.operator != "delete" and zlib.crc32(f"{subject.name}:{fault}".encode()) % self.explained != 0
+
+    def ptx(self, subject, fault) -> Verdict:
         text = "\n".join(fault.apply(subject.lines))
-        name = mutants.fingerprint(text)
-        if counts:
-            self.in_ptx.setdefault((subject.name, name), fault)
-        return self.verdict(subject, name, lambda: text, fault.operator)
+        return self.verdict(subject, mutants.fingerprint(text), lambda: text, fault.operator)
 
 
 # ---------------------------------------------------------------------------
@@ -173,7 +175,7 @@ class Kernel:
 
     @cached_property
     def context(self):
-        if not self.judge.source.EXPLORED:
+        if not self.judge.family.is_explored:
             return equivalents.Context(self.subject.lines)
         file = self.subject.level(mutants.PROTOCOL_LEVELS[0])
         weakened = self.judge.channel(self.subject.name, file, [channel_mutants.WEAKENED], fences=False)
@@ -203,11 +205,16 @@ class Kernel:
 
 
 def judge_ptx(judge, kernel, fault):
-    verdict = judge.ptx(kernel.subject, fault, counts=True)
+    text = "\n".join(fault.apply(kernel.subject.lines))
+    name = mutants.fingerprint(text)
+    # A mutant of its own, so that none in IR is.
+    judge.in_ptx.setdefault((kernel.subject.name, name), fault)
+    if judge.believes(kernel.subject, fault) and (reason := kernel.reason(judge, fault)):
+        return _outcome("ptx", kernel, fault, Verdict(), reason)
+    verdict = judge.ptx(kernel.subject, fault)
     reason = None if verdict.layer else kernel.reason(judge, fault)
     if not verdict.layer and not reason:
-        text = "\n".join(fault.apply(kernel.subject.lines))
-        verdict = judge.survivor(kernel.subject, mutants.fingerprint(text), lambda: text, fault.operator)
+        verdict = judge.survivor(kernel.subject, name, lambda: text, fault.operator)
     return _outcome("ptx", kernel, fault, verdict, reason)
 
 
@@ -270,10 +277,10 @@ class Suite:
         self.folder = FOLDER / (family + ("quick" if options.quick else "full"))
         self.folder.mkdir(parents=True, exist_ok=True)
         self.asked = {}  # Level -> number of mutants, judged or not.
-        source = page.FAMILIES[options.family].source
-        self.judge = Judge(self.folder / "verdicts.jsonl", options, source)
-        made = {name: make for name, make in source.SUBJECTS.items() if re.search(options.kernel, name)}
-        self.left_out = [name for name in source.SUBJECTS if name not in made]
+        self.judge = Judge(self.folder / "verdicts.jsonl", options)
+        subjects = self.judge.source.SUBJECTS
+        made = {name: make for name, make in subjects.items() if re.search(options.kernel, name)}
+        self.left_out = [name for name in subjects if name not in made]
         self.left_out += ["the programs of the tests"] if options.kernel and not options.family else []
         self.kernels = [Kernel(make(self.folder / name), self.judge) for name, make in made.items()]
         for kernel in self.kernels:
@@ -358,11 +365,15 @@ def parse_arguments(argv):
             add(f"--{name}", dest="family", action="store_const", const=name, default="", help=f"{family.subject}, in PTX, instead")
     add("--quick", action="store_true", help="a fixed small sample of them, with few calls of those that these find")
     add("--sample", type=int, metavar="N", help="about one of N")
+    add("--explained", type=int, metavar="N", default=1,
+        help="of those in PTX, besides deletions, that a rule explains, simulate about one of N (default: all)")
     add("--resume", action="store_true", help="only what has no verdict yet")
     add("--known", action="store_true", help="only what has a verdict: simulates nothing")
     add("--write", action="store_true", help="write the page of the documentation")
     add("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args(argv)
+    if options.explained < 1:
+        parser.error(f"--explained takes a positive number, got {options.explained}")
     levels = page.FAMILIES[options.family].levels
     options.level = options.level or list(levels)
     if not set(options.level) <= set(levels):

@@ -79,6 +79,11 @@ Operation *RankDependence::getDivergence(Operation *op) const {
 // Pairs
 //===----------------------------------------------------------------------===//
 
+static uint64_t countBytes(LoadOp load) {
+  VectorType tile = load.getTile().getType();
+  return tile.getNumElements() * tile.getElementTypeBitWidth() / 8;
+}
+
 namespace {
 
 /// Looks for pairs along one axis.
@@ -193,11 +198,8 @@ void PairFinder::checkOperandB(MmaOp mma) {
                           "columns, so that no half of the tile would do for "
                           "both");
   }
-  if (plan.splits.insert({load, dim}).second) {
-    VectorType tile = load.getTile().getType();
-    plan.bufferBytesSaved +=
-        tile.getNumElements() * tile.getElementTypeBitWidth() / 8 / 2;
-  }
+  if (plan.splits.insert({load, dim}).second)
+    plan.bufferBytesSaved += countBytes(load) / 2;
 }
 
 void PairFinder::countMma(MmaOp mma) {
@@ -221,8 +223,7 @@ void PairFinder::countMma(MmaOp mma) {
 
 void PairFinder::countLoads() {
   kernel.walk([&](LoadOp load) {
-    VectorType tile = load.getTile().getType();
-    uint64_t bytes = tile.getNumElements() * tile.getElementTypeBitWidth() / 8;
+    uint64_t bytes = countBytes(load);
     if (load->getParentOfType<scf::ForOp>())
       bytes *= 2;
     plan.loadBytesAlone += bytes;

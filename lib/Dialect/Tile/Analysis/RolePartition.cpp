@@ -241,32 +241,37 @@ void RolePartition::findAccumulatorWork(KernelOp kernel) {
   for (Operation *op : nodes)
     if (isa<CopyOp>(op))
       accumulatorWork.insert(op);
-  // Without a loop, results are those of the last MMAs: pieces that read
-  // nothing else and make nothing that others use but stores. A kernel that has
-  // such pieces only does not divide them among roles.
+  findLastResults();
+}
+
+/// Adds what becomes of the last MMAs' results where no loop is around them:
+/// pieces that read nothing else and make nothing that others use but stores. A
+/// kernel that has such pieces only does not divide them among roles.
+void RolePartition::findLastResults() {
   llvm::EquivalenceClasses<Operation *> pieces = findPieces();
   llvm::SmallPtrSet<Operation *, 8> readers, others;
   for (Operation *op : nodes) {
     if (!isCompute(op))
       continue;
-    bool fromMmas = llvm::all_of(getDataOperands(op), [&](Value operand) {
+    Operation *piece = pieces.getLeaderValue(op);
+    for (Value operand : getDataOperands(op)) {
       Operation *def = producer(operand);
       if (isa_and_nonnull<MmaOp>(def))
-        readers.insert(pieces.getLeaderValue(op));
-      return def && (isa<MmaOp>(def) || isCompute(def));
-    });
+        readers.insert(piece);
+      else if (!def || !isCompute(def))
+        others.insert(piece);
+    }
     bool toStores = llvm::all_of(op->getUsers(), [&](Operation *user) {
       return isStore(user) || isCompute(user);
     });
-    if (!fromMmas || !toStores || op->getParentOfType<scf::ForOp>())
-      others.insert(pieces.getLeaderValue(op));
+    if (!toStores || op->getParentOfType<scf::ForOp>())
+      others.insert(piece);
   }
   if (others.empty())
     return;
-  for (const auto *piece : pieces)
-    if (piece->isLeader() && readers.contains(piece->getData()) &&
-        !others.contains(piece->getData()))
-      for (Operation *op : pieces.members(*piece))
+  for (Operation *piece : readers)
+    if (!others.contains(piece))
+      for (Operation *op : pieces.members(piece))
         accumulatorWork.insert(op);
 }
 

@@ -281,22 +281,20 @@ static bool haveOneOrder(const ChannelUses &a, const ChannelUses &b) {
 /// for their own tile's last part to be read where each tile has a channel; in
 /// one ring of two stages the parts of both follow each other.
 static void mergeStores(KernelOp kernel, ArrayRef<ChannelOp> divided) {
-  llvm::SmallPtrSet<Operation *, 4> merged;
-  for (ChannelOp channel : divided) {
-    if (merged.contains(channel))
-      continue;
-    for (ChannelOp other : divided) {
+  SmallVector<ChannelOp> rest(divided);
+  while (!rest.empty()) {
+    ChannelOp channel = rest.front();
+    rest.erase(rest.begin());
+    llvm::erase_if(rest, [&](ChannelOp other) {
       llvm::MapVector<ChannelOp, ChannelUses> uses = collectChannelUses(kernel);
-      if (other == channel || merged.contains(other) ||
-          !haveOneOrder(uses[channel], uses[other]))
-        continue;
+      if (!haveOneOrder(uses[channel], uses[other]))
+        return false;
       channel.setStages(channel.getStages() + other.getStages());
       other.getChannel().replaceAllUsesWith(channel.getChannel());
-      merged.insert(other);
-    }
+      other->erase();
+      return true;
+    });
   }
-  for (Operation *channel : merged)
-    channel->erase();
 }
 
 void fa4::tile::divideStores(KernelOp kernel, int64_t parts) {

@@ -96,6 +96,7 @@ private:
   void addAccumulatorWork(mlir::Operation *op);
   mlir::LogicalResult collectNodes(mlir::Block &block, bool afterMma);
   void findAccumulatorWork(KernelOp kernel);
+  void findLastResults();
   /// True for elementwise operations that are no work on accumulators.
   bool isCompute(mlir::Operation *op) const;
   /// Returns the sets of compute operations that values connect.
