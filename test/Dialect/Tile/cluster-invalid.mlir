@@ -75,3 +75,105 @@ tile.kernel @loads(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["M", "64
     tile.commit %c, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
 }
+
+// -----
+
+func.func @function(%x: vector<128x256xbf16>) -> vector<256x128xbf16> {
+  // expected-error @+1 {{is in no kernel with a cluster, whose CTAs could exchange tiles}}
+  %y = tile.exchange %x : vector<128x256xbf16> -> vector<256x128xbf16>
+  return %y : vector<256x128xbf16>
+}
+
+// -----
+
+tile.kernel @shape(%x: memref<?x256xbf16> {tile.name = "x", tile.dims = ["M", "256"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
+  %c0 = arith.constant 0 : index
+  %v = tile.load %x[%c0, %c0] : memref<?x256xbf16> -> vector<128x256xbf16>
+  // expected-error @+1 {{must have a result of 2 times the rows and 1/2 of the columns of 'vector<128x256xbf16>', not 'vector<128x256xbf16>'}}
+  %y = tile.exchange %v : vector<128x256xbf16> -> vector<128x256xbf16>
+}
+
+// -----
+
+tile.kernel @stored(%x: memref<?x256xbf16> {tile.name = "x", tile.dims = ["M", "256"]},
+                    %y: memref<?x128xbf16> {tile.name = "y", tile.dims = ["N", "128"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
+  %c0 = arith.constant 0 : index
+  %v = tile.load %x[%c0, %c0] : memref<?x256xbf16> -> vector<128x256xbf16>
+  // expected-error @+1 {{gives rows of all CTAs to 'tile.store'; only MMAs take them, as their A}}
+  %w = tile.exchange %v : vector<128x256xbf16> -> vector<256x128xbf16>
+  tile.store %w, %y[%c0, %c0] : vector<256x128xbf16>, memref<?x128xbf16>
+}
+
+// -----
+
+tile.kernel @alone() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @+1 {{says 'exchange', but the kernel has no cluster}}
+  %c = tile.channel "c" smem stages(1) exchange : <vector<128x64xbf16>>
+}
+
+// -----
+
+tile.kernel @rows() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
+  // expected-error @+1 {{must be one of matrices with an even number of columns in shared memory, not of 'vector<128xbf16>'}}
+  %c = tile.channel "c" smem stages(1) exchange : <vector<128xbf16>>
+}
+
+// -----
+
+tile.kernel @both() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
+  // expected-error @+1 {{says 'exchange', which excludes 'split', 'initial' and 'in_place_of'}}
+  %c = tile.channel "c" smem stages(1) split(1) exchange : <vector<128x64xbf16>>
+}
+
+// -----
+
+tile.kernel @landed() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
+  // expected-error @+1 {{has 'landed' barriers, but nothing comes from another CTA without 'exchange'}}
+  %c = tile.channel "c" smem stages(1) landed(0) : <vector<128x64xbf16>>
+}
+
+// -----
+
+tile.kernel @counted() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
+  // expected-error @+1 {{has bytes(1048576), not from 1 to 1048575}}
+  %c = tile.channel "c" smem stages(1) exchange landed(0) bytes(1048576) : <vector<128x64xbf16>>
+}
+
+// -----
+
+tile.kernel @other_use() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
+  %c = tile.channel "c" smem stages(1) exchange : <vector<128x128xbf16>>
+  %r = tile.channel "r" tmem stages(1) : <vector<128x128xf32>>
+  tile.role @mma kind(issuer) leader {
+    // expected-error @+1 {{gives a tile of a channel with 'exchange' to 'tile.mma'; only tile.exchange takes it}}
+    %v = tile.wait %c : <vector<128x128xbf16>> -> vector<128x128xbf16>
+    %x = tile.mma %v, %v : vector<128x128xbf16>, vector<128x128xbf16> -> vector<128x128xf32>
+    tile.commit %r, %x : <vector<128x128xf32>>, vector<128x128xf32>
+  }
+}
+
+// -----
+
+tile.kernel @other_source() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
+  %c = tile.channel "c" smem stages(1) : <vector<128x128xbf16>>
+  tile.role @exchange kind(issuer) {
+    %v = tile.wait %c : <vector<128x128xbf16>> -> vector<128x128xbf16>
+    // expected-error @+1 {{takes a tile that is not the value of a channel with 'exchange'}}
+    %w = tile.exchange %v : vector<128x128xbf16> -> vector<256x64xbf16>
+  }
+}
+
+// -----
+
+tile.kernel @other_place() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
+  %c = tile.channel "c" smem stages(1) exchange : <vector<128x128xbf16>>
+  %d = tile.channel "d" smem stages(1) : <vector<256x64xbf16>>
+  tile.role @exchange kind(issuer) {
+    %v = tile.wait %c : <vector<128x128xbf16>> -> vector<128x128xbf16>
+    // expected-error @+1 {{gives a tile that is not committed to a channel in place of 'c'}}
+    %w = tile.exchange %v : vector<128x128xbf16> -> vector<256x64xbf16>
+    tile.commit %d, %w : <vector<256x64xbf16>>, vector<256x64xbf16>
+  }
+}

@@ -27,11 +27,14 @@ static LogicalResult verifyBarrierCounts(ChannelOp channel) {
   if (!channel.getEmpty() && channel.getEmptyArrivals())
     return channel.emitOpError("counts what arrives at 'empty' barriers, but "
                                "has none");
+  if (!channel.getLanded() && channel.getLandedBytes())
+    return channel.emitOpError("counts what arrives at 'landed' barriers, but "
+                               "has none");
   constexpr int64_t limit = 1 << 20;
-  for (auto [what, number] :
-       {std::pair("arrivals", channel.getFullArrivals()),
-        std::pair("bytes", channel.getFullBytes()),
-        std::pair("arrivals", channel.getEmptyArrivals())})
+  for (auto [what, number] : {std::pair("arrivals", channel.getFullArrivals()),
+                              std::pair("bytes", channel.getFullBytes()),
+                              std::pair("arrivals", channel.getEmptyArrivals()),
+                              std::pair("bytes", channel.getLandedBytes())})
     if (number && (int64_t(*number) < 1 || int64_t(*number) >= limit))
       return channel.emitOpError("has ") << what << "(" << int64_t(*number)
                                          << "), not from 1 to " << limit - 1;
@@ -106,9 +109,10 @@ void ChannelOp::build(OpBuilder &builder, OperationState &state, Type value,
   build(builder, state, ChannelType::get(builder.getContext(), value),
         builder.getStringAttr(label), space, /*in_place_of=*/Value(),
         /*after=*/ValueRange(), /*stages=*/1, initial, /*at=*/nullptr,
-        /*split=*/nullptr, /*offset=*/nullptr, /*full=*/nullptr,
-        /*full_arrivals=*/nullptr,
-        /*full_bytes=*/nullptr, /*empty=*/nullptr, /*empty_arrivals=*/nullptr);
+        /*split=*/nullptr, /*exchange=*/false, /*offset=*/nullptr,
+        /*full=*/nullptr, /*full_arrivals=*/nullptr, /*full_bytes=*/nullptr,
+        /*empty=*/nullptr, /*empty_arrivals=*/nullptr, /*landed=*/nullptr,
+        /*landed_bytes=*/nullptr);
 }
 
 /// Checks a channel of scalars: it shares no memory with others, and has no
@@ -124,6 +128,32 @@ static LogicalResult verifyScalars(ChannelOp channel) {
   if (channel.getInPlaceOf() || channel.getAt() || !channel.getAfter().empty())
     return channel.emitOpError("carries scalars, which share the memory of no "
                                "other channel ('in_place_of', 'at', 'after')");
+  return success();
+}
+
+/// Checks a channel whose values tile.exchange takes.
+static LogicalResult verifyExchange(ChannelOp channel) {
+  if (!channel.getExchange()) {
+    if (channel.getLanded())
+      return channel.emitOpError(
+          "has 'landed' barriers, but nothing comes from "
+          "another CTA without 'exchange'");
+    return success();
+  }
+  auto kernel = cast<KernelOp>(channel->getParentOp());
+  if (!kernel.getCluster())
+    return channel.emitOpError("says 'exchange', but the kernel has no cluster "
+                               "whose CTAs could exchange tiles");
+  VectorType tile = channel.getTileType();
+  if (channel.getSpace() != MemorySpace::smem || !tile || tile.getRank() != 2 ||
+      tile.getDimSize(1) % kernel.getClusterSize() != 0)
+    return channel.emitOpError(
+               "says 'exchange', so it must be one of matrices with an even "
+               "number of columns in shared memory, not of ")
+           << channel.getValueType();
+  if (channel.getSplit() || channel.getInitial() || channel.getInPlaceOf())
+    return channel.emitOpError("says 'exchange', which excludes 'split', "
+                               "'initial' and 'in_place_of'");
   return success();
 }
 
@@ -153,9 +183,11 @@ LogicalResult ChannelOp::verify() {
   if (failed(verifyRange(*this, "stages", getStages())) ||
       failed(verifyRange(*this, "offset", getOffset())) ||
       failed(verifyRange(*this, "full", getFull())) ||
-      failed(verifyRange(*this, "empty", getEmpty())))
+      failed(verifyRange(*this, "empty", getEmpty())) ||
+      failed(verifyRange(*this, "landed", getLanded())))
     return failure();
-  if (failed(verifyBarrierCounts(*this)) || failed(verifyAfter(*this)))
+  if (failed(verifyBarrierCounts(*this)) || failed(verifyAfter(*this)) ||
+      failed(verifyExchange(*this)))
     return failure();
   if (carriesScalars())
     return verifyScalars(*this);
@@ -273,7 +305,8 @@ static LogicalResult verifySides(RoleOp role) {
     if (isa<MmaOp>(op) && !role.getLeader())
       return op->emitOpError("is one of a cluster, so it must be in a role of "
                              "the 'leader'");
-    if (isa<LoadOp, StoreOp, ReduceAddOp, RequestOp>(op) && role.getLeader())
+    if (isa<LoadOp, StoreOp, ReduceAddOp, RequestOp, ExchangeOp>(op) &&
+        role.getLeader())
       return op->emitOpError("is done by each CTA of a cluster for itself, so "
                              "it cannot be in a role of the 'leader'");
     return WalkResult::advance();
@@ -322,6 +355,12 @@ LogicalResult WaitOp::verify() {
       getValue().getType() != getChannel().getType().getValueType())
     return emitOpError("gives ") << getValue().getType() << " of a channel of "
                                  << getChannel().getType().getValueType();
+  auto channel = getChannel().getDefiningOp<ChannelOp>();
+  if (getValue() && channel.getExchange())
+    for (Operation *user : getValue().getUsers())
+      if (!isa<ExchangeOp>(user))
+        return emitOpError("gives a tile of a channel with 'exchange' to '")
+               << user->getName() << "'; only tile.exchange takes it";
   return success();
 }
 

@@ -42,6 +42,7 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     of each CTA has an equal part of dimension `d` of the tile (see `tile.load`); other channels carry a value of each CTA.
     Where one side of the channel is a role that only the leader runs, the hand-over is one of all CTAs: the leader waits for
     the commits or releases of all of them, which arrive at its barrier, and its own arrive at a barrier of each of them.
+    `exchange` says that a `tile.exchange` takes the channel's values; see there.
 
     Two clauses say which channels share memory; `tile-share-buffers` sets them.
 
@@ -64,7 +65,7 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     (numbers of the first of `stages` mbarriers each; `empty` is absent where no
     one acquires), and what completes a phase of them (PTX ISA, mbarrier): that many
     `arrivals` of commits or of releases, and where TMA loads fill a stage, that many
-    `bytes`. A role that issues arrives once: by `tcgen05.commit`, by the
+    `bytes`. The barriers of `landed`, of a channel with `exchange`, count the `bytes` that come from the other CTA. A role that issues arrives once: by `tcgen05.commit`, by the
     `expect_tx` of a load, or itself; in other roles each lane does.
 
     Example:
@@ -104,24 +105,28 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     OptionalAttr<I64Attr>:$initial,
     OptionalAttr<I64Attr>:$at,
     OptionalAttr<I64Attr>:$split,
+    UnitAttr:$exchange,
     OptionalAttr<I64Attr>:$offset,
     OptionalAttr<I64Attr>:$full,
     OptionalAttr<I64Attr>:$full_arrivals,
     OptionalAttr<I64Attr>:$full_bytes,
     OptionalAttr<I64Attr>:$empty,
-    OptionalAttr<I64Attr>:$empty_arrivals);
+    OptionalAttr<I64Attr>:$empty_arrivals,
+    OptionalAttr<I64Attr>:$landed,
+    OptionalAttr<I64Attr>:$landed_bytes);
   let results = (outs Tile_ChannelType:$channel);
   // A channel of one stage that has no place yet.
   let builders = [OpBuilder<(ins "::mlir::Type":$value, "::llvm::StringRef":$label,
                              "MemorySpace":$space, CArg<"::mlir::IntegerAttr", "{}">:$initial)>];
   let assemblyFormat = [{
-    $label `` $space `stages` `(` $stages `)` (`split` `(` $split^ `)`)? (`initial` `(` $initial^ `)`)?
+    $label `` $space `stages` `(` $stages `)` (`split` `(` $split^ `)`)? (`exchange` $exchange^)? (`initial` `(` $initial^ `)`)?
     (`in_place_of` `(` $in_place_of^ `:` type($in_place_of) `)`)?
     (`at` `(` $at^ `)`)? (`after` `(` $after^ `:` type($after) `)`)?
     (`offset` `(` $offset^ `)`)?
     (`full` `(` $full^ `)` (`arrivals` `(` $full_arrivals^ `)`)?
       (`bytes` `(` $full_bytes^ `)`)?)?
     (`empty` `(` $empty^ `)` (`arrivals` `(` $empty_arrivals^ `)`)?)?
+    (`landed` `(` $landed^ `)` (`bytes` `(` $landed_bytes^ `)`)?)?
     attr-dict `:` type($channel)
   }];
   let hasVerifier = 1;

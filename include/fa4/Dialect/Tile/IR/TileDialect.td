@@ -39,6 +39,7 @@ def Tile_Dialect : Dialect {
     - [tile programs](TileOps.md): kernels, loads, MMAs, stores, and launches of
       kernels;
     - [roles and channels](TileChannelOps.md);
+    - [clusters](TileClusterOps.md): what one CTA gives another one;
     - [lanes](TileLaneOps.md): the work of single threads, and accesses to
       channels;
     - [turns](TileTurnOps.md): an order among CTAs that add to one place;

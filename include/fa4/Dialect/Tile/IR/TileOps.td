@@ -486,6 +486,7 @@ def Tile_Exp2Op : Tile_Op<"exp2", [
 }
 
 include "fa4/Dialect/Tile/IR/TileChannelOps.td"
+include "fa4/Dialect/Tile/IR/TileClusterOps.td"
 include "fa4/Dialect/Tile/IR/TileLaneOps.td"
 include "fa4/Dialect/Tile/IR/TileLaunchOp.td"
 include "fa4/Dialect/Tile/IR/TileTurnOps.td"
