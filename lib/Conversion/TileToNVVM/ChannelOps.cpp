@@ -193,6 +193,13 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
                             "writes only to shared memory (smem)");
     return loadTile(load, buffer, stage, full);
   }
+  if (op.getValue().getDefiningOp<ExchangeOp>()) {
+    if (buffer.ordersTensorMemory)
+      NVVM::Tcgen05FenceOp::create(builder, loc,
+                                   NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
+    arrive(full, buffer.ranks.full);
+    return success();
+  }
   if (op.getValue().getDefiningOp<RequestOp>())
     return requestWork(op, buffer, stage, full);
   if (channel.carriesScalars())

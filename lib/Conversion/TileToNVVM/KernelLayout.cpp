@@ -24,6 +24,14 @@ static LogicalResult describeTile(Buffer &buffer) {
                                           : getSmemBytes(buffer.getChannel());
     return success();
   }
+  // Lanes write what stays in the CTA to its place in the result.
+  if (buffer.channel.getExchange()) {
+    int64_t ctas =
+        cast<KernelOp>(buffer.channel->getParentOp()).getClusterSize();
+    type =
+        VectorType::get({type.getDimSize(0) * ctas, type.getDimSize(1) / ctas},
+                        type.getElementType());
+  }
   int64_t bits = type.getElementTypeBitWidth();
   if (bits != 16 && bits != 32)
     return buffer.channel.emitOpError("has elements of ")
@@ -35,7 +43,11 @@ static LogicalResult describeTile(Buffer &buffer) {
     buffer.stageSize = llvm::divideCeil(buffer.columns * bits, 32);
     return success();
   }
-  buffer.stageSize = buffer.tileBytes();
+  // A stage of an exchange has room for what is sent, too.
+  buffer.stageSize =
+      buffer.channel.getExchange() || getExchangeBefore(buffer.channel)
+          ? getSmemBytes(buffer.channel)
+          : buffer.tileBytes();
   if (type.getRank() != 2)
     return success();
   buffer.span = getSwizzleSpan(type);
@@ -59,9 +71,18 @@ LogicalResult KernelLayout::placeBarriers(ChannelOp channel, Buffer &buffer) {
     buffer.empty = *empty;
     buffer.emptyArrivals = *channel.getEmptyArrivals();
   }
+  if (channel.getExchange()) {
+    if (!channel.getLanded() || !channel.getLandedBytes())
+      return channel.emitOpError(
+          "has no 'landed' barriers with the 'bytes' that "
+          "come from the other CTA (run tile-allocate "
+          "first)");
+    buffer.landed = *channel.getLanded();
+  }
   barrierCount =
-      std::max(barrierCount,
-               std::max(buffer.full, buffer.empty.value_or(0)) + buffer.stages);
+      std::max(barrierCount, std::max({buffer.full, buffer.empty.value_or(0),
+                                       buffer.landed.value_or(0)}) +
+                                 buffer.stages);
   return success();
 }
 
@@ -147,15 +168,23 @@ void KernelLayout::findHandOvers(KernelOp kernel) {
   };
   for (auto &[channel, buffer] : buffers) {
     const ChannelUses &uses = all.find(channel)->second;
+    // The role that exchanges tiles hands on what lanes tell.
+    SmallVector<RoleOp> consumers(uses.consumers.getArrayRef());
+    for (const auto &[other, others] : all)
+      if (getExchangeBefore(other) == channel)
+        llvm::append_range(consumers, others.consumers);
     for (const auto &[accumulator, others] : all)
       for (RoleOp lanes : uses.producers)
         if (ChannelOp(accumulator).getSpace() == MemorySpace::tmem &&
             !lanes.issues() && reads(lanes, others))
           buffer.ordersTensorMemory |= llvm::any_of(
-              uses.consumers, [&, &accumulator = accumulator](RoleOp next) {
+              consumers, [&, &accumulator = accumulator](RoleOp next) {
                 return overwrites(next, accumulator);
               });
   }
+  for (auto &[channel, buffer] : buffers)
+    if (ChannelOp owner = getExchangeBefore(channel))
+      buffer.ordersTensorMemory |= this->buffer(owner).ordersTensorMemory;
 }
 
 LogicalResult KernelLayout::findRanks(KernelOp kernel) {

@@ -43,6 +43,10 @@ struct Buffer {
   /// acquires.
   int64_t full = 0;
   std::optional<int64_t> empty;
+  /// Of a tile that is exchanged, which lies in a stage as the result of the
+  /// exchange does, with what goes to the other CTA behind it: the number of
+  /// the first barrier at which bytes of the other CTA arrive.
+  std::optional<int64_t> landed;
   /// The arrivals that complete a phase.
   int64_t fullArrivals = 0, emptyArrivals = 0;
   /// The CTAs of the cluster at whose barriers commits and releases arrive.

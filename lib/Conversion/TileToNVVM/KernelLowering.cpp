@@ -91,6 +91,9 @@ void KernelLowering::initBarriers() {
     init(buffer.full, buffer.stages, buffer.fullArrivals);
     if (buffer.empty)
       init(*buffer.empty, buffer.stages, buffer.emptyArrivals);
+    // The thread that expects the bytes arrives.
+    if (buffer.landed)
+      init(*buffer.landed, buffer.stages, 1);
   }
   // The fence makes the initialised barriers visible to asynchronous copies
   // (PTX ISA, fence.mbarrier_init).

@@ -203,6 +203,13 @@ LogicalResult RoleLowering::checkChunks(Operation *op, const Buffer &buffer,
 Value RoleLowering::chunkPointer(const Buffer &buffer, Value stage,
                                  int64_t column) {
   int64_t bytes = column * buffer.elementBytes;
+  // Halves of a row that is exchanged lie in different places, where columns
+  // have their numbers in the half.
+  Value box;
+  if (buffer.landed) {
+    box = exchangedBox(buffer, column);
+    bytes = column % buffer.columns * buffer.elementBytes;
+  }
   // The start of a stage is a multiple of 8 spans, so the swizzle only depends
   // on the row: bits 4.. of the address ^= bits 7.. of it, inside of the span.
   Value start =
@@ -217,6 +224,9 @@ Value RoleLowering::chunkPointer(const Buffer &buffer, Value stage,
     chunk = arith::AddIOp::create(
         builder, loc, chunk,
         arith::MulIOp::create(builder, loc, stage, constant(buffer.stageSize)));
+  if (box)
+    return sharedPointer(buffer.offset,
+                         arith::AddIOp::create(builder, loc, chunk, box));
   return sharedPointer(buffer.offset + bytes / buffer.span * buffer.boxBytes(),
                        chunk);
 }

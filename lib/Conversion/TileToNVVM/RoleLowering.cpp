@@ -425,6 +425,7 @@ LogicalResult RoleLowering::lowerOp(Operation &op) {
       .Case([&](AwaitTurnOp op) { return lowerAwaitTurn(op); })
       .Case([&](PassTurnOp op) { return lowerPassTurn(op); })
       .Case([&](MmaOp op) { return lowerMma(op); })
+      .Case([&](ExchangeOp op) { return lowerExchange(op); })
       .Case([&](RowOp op) {
         mapping.map(op.getResult(), toIndex(row()));
         return success();
@@ -455,11 +456,24 @@ LogicalResult RoleLowering::lowerBlock(Block &block) {
   return success();
 }
 
+/// Whether addresses that the role accesses depend on the number of the CTA in
+/// its cluster.
+static bool dependsOnRank(RoleOp role) {
+  return role
+      .walk([](Operation *op) {
+        auto write = dyn_cast<WriteOp>(op);
+        bool depends =
+            isa<LoadOp, ExchangeOp>(op) ||
+            (write &&
+             write.getChannel().getDefiningOp<ChannelOp>().getExchange());
+        return depends ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 LogicalResult RoleLowering::lower() {
   auto kernel = cast<KernelOp>(role->getParentOp());
-  bool loads = role.walk([](LoadOp) { return WalkResult::interrupt(); })
-                   .wasInterrupted();
-  if (kernel.getCluster() && loads)
+  if (kernel.getCluster() && dependsOnRank(role))
     rank = readRegister(builder, loc, kRankRegister);
   for (BlockArgument arg : kernel.getBody().getArguments()) {
     if (isa<MemRefType>(arg.getType()))

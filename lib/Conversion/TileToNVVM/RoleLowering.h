@@ -179,6 +179,12 @@ private:
   mlir::Value tensorAddress(const Buffer &buffer, mlir::Value stage,
                             int64_t column);
 
+  // Exchange.cpp: tiles of which each CTA of a cluster has rows.
+  mlir::LogicalResult lowerExchange(ExchangeOp op);
+  /// Returns the bytes from the start of a stage to where the thread's CTA has
+  /// row 0 of the box of a column of a tile that is exchanged.
+  mlir::Value exchangedBox(const Buffer &buffer, int64_t column);
+
   // Lanes.cpp
   mlir::LogicalResult lowerRead(ReadOp op);
   mlir::LogicalResult lowerWrite(WriteOp op);
@@ -248,7 +254,8 @@ private:
   /// What lanes have stored since they last waited for stores.
   llvm::SmallVector<ColumnRange> pendingStores;
   bool stores = false;
-  /// The number of the CTA in its cluster, in a role that loads.
+  /// The number of the CTA in its cluster, in a role whose addresses depend on
+  /// it.
   mlir::Value rank;
   llvm::DenseMap<mlir::Value, Turn> turns;
 };

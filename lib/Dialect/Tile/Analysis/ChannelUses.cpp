@@ -27,7 +27,6 @@ fa4::tile::collectChannelUses(KernelOp kernel) {
       llvm::TypeSwitch<Operation *>(op)
           .Case([&](AcquireOp op) {
             find(op.getChannel())->acquires.push_back(op);
-            find(op.getChannel())->producers.insert(role);
           })
           .Case([&](CommitOp op) {
             find(op.getChannel())->commits.push_back(op);
@@ -71,7 +70,7 @@ DenseSet<Value> fa4::tile::findAsyncReads(KernelOp kernel) {
   for (auto role : kernel.getBody().getOps<RoleOp>())
     if (role.issues())
       for (auto channel : kernel.getBody().getOps<ChannelOp>())
-        if (feeds<MmaOp, StoreOp, ReduceAddOp>(role, channel))
+        if (feeds<MmaOp, StoreOp, ReduceAddOp, ExchangeOp>(role, channel))
           result.insert(channel.getChannel());
   return result;
 }

@@ -287,6 +287,11 @@ bool Lifetimes::deadBefore(ChannelOp a, ChannelOp b) {
   // others.
   if (&first == &second || first.isLostTrackOf || second.writes.empty())
     return false;
+  // The other CTA, which writes to the buffer of an exchange, knows nothing of
+  // what happens in this one.
+  if (llvm::any_of(second.channels,
+                   [](ChannelOp channel) { return channel.getExchange(); }))
+    return false;
   for (const Access &access : first.accesses) {
     const Events &events = getEventsAfter(access);
     if (!llvm::all_of(second.writes, [&](const Access &write) {

@@ -28,10 +28,30 @@ int64_t fa4::tile::getSmemAlignment(ChannelOp channel) {
                                      : target.smemVectorAlignment;
 }
 
+ChannelOp fa4::tile::getExchangeBefore(ChannelOp channel) {
+  auto owner = channel.getInPlaceOf()
+                   ? channel.getInPlaceOf().getDefiningOp<ChannelOp>()
+                   : ChannelOp();
+  return owner && owner.getExchange() ? owner : ChannelOp();
+}
+
+int64_t fa4::tile::getExchangedBytes(ChannelOp channel) {
+  auto kernel = cast<KernelOp>(channel->getParentOp());
+  VectorType tile = channel.getTileType();
+  return tile.getNumElements() * tile.getElementTypeBitWidth() / 8 /
+         kernel.getClusterSize();
+}
+
 int64_t fa4::tile::getSmemBytes(ChannelOp channel) {
+  // What is in place of a tile that is exchanged has its stages at the same
+  // distance.
+  if (ChannelOp owner = getExchangeBefore(channel))
+    return getSmemBytes(owner);
   VectorType type = channel.getStageType();
   int64_t bits =
       type ? type.getNumElements() * type.getElementTypeBitWidth() : 0;
+  if (channel.getExchange())
+    bits += 8 * getExchangedBytes(channel);
   return std::max<int64_t>(
       llvm::alignTo(llvm::divideCeil(bits, 8), getSmemAlignment(channel)),
       getSmemAlignment(channel));
@@ -117,7 +137,7 @@ int64_t fa4::tile::getBarrierCount(KernelOp kernel) {
   int64_t count = 0;
   for (auto channel : kernel.getBody().getOps<ChannelOp>())
     for (std::optional<uint64_t> first :
-         {channel.getFull(), channel.getEmpty()})
+         {channel.getFull(), channel.getEmpty(), channel.getLanded()})
       if (first)
         count = std::max<int64_t>(count, *first + channel.getStages());
   return count;

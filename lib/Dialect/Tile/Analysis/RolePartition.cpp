@@ -34,7 +34,7 @@ static bool isStoreWork(Operation *op) {
 }
 
 static bool isElementwise(Operation *op) {
-  return !isa<LoadOp, MmaOp>(op) && !isStoreWork(op);
+  return !isa<LoadOp, MmaOp, ExchangeOp>(op) && !isStoreWork(op);
 }
 
 static bool containsMma(Operation *op) {
@@ -86,7 +86,7 @@ void RolePartition::findData(KernelOp kernel) {
         mark(mma.getA());
         mark(mma.getB());
       }
-      if (isMatrixStore(op))
+      if (isMatrixStore(op) || isa<ExchangeOp>(op))
         mark(op->getOperand(0));
       if (isa<LoadOp, MmaOp>(op) || yieldsData || !getDataOperands(op).empty())
         for (Value result : op->getResults())
@@ -137,8 +137,8 @@ LogicalResult RolePartition::collectNodes(Block &block, bool afterMma) {
       continue;
     if (op.getNumRegions() &&
         op.walk([](Operation *inner) {
-            return isa<LoadOp, MmaOp, scf::ForOp>(inner) || isStore(inner) ||
-                           isStoreWork(inner)
+            return isa<LoadOp, MmaOp, ExchangeOp, scf::ForOp>(inner) ||
+                           isStore(inner) || isStoreWork(inner)
                        ? WalkResult::interrupt()
                        : WalkResult::advance();
           }).wasInterrupted())
@@ -319,11 +319,13 @@ void RolePartition::assignRoles() {
   for (auto [task, name] :
        {std::pair<RoleTask, StringRef>{RoleTask::Mma, "mma"},
         {RoleTask::Load, "load"},
-        {RoleTask::Store, "store"}})
+        {RoleTask::Store, "store"},
+        {RoleTask::Exchange, "exchange"}})
     for (Operation *op : nodes)
-      if (task == RoleTask::Mma    ? isa<MmaOp>(op)
-          : task == RoleTask::Load ? isa<LoadOp>(op)
-                                   : isStoreWork(op))
+      if (task == RoleTask::Mma        ? isa<MmaOp>(op)
+          : task == RoleTask::Load     ? isa<LoadOp>(op)
+          : task == RoleTask::Exchange ? isa<ExchangeOp>(op)
+                                       : isStoreWork(op))
         roleOf[op] = add(task, name);
 }
 

@@ -139,7 +139,7 @@ LogicalResult fa4::tile::verifyUniformity(RoleOp role) {
       return commit.emitError("commits a scalar that lanes compute, each for "
                               "itself: it may differ among them");
     if (isa<AcquireOp, CommitOp, WaitOp, ReleaseOp, MmaOp, LoadOp, StoreOp,
-            ReduceAddOp>(op) ||
+            ReduceAddOp, ExchangeOp>(op) ||
         isOfWarp(op))
       return verifyAround(op, role);
     return success();

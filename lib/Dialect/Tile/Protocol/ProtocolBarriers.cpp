@@ -42,6 +42,7 @@ private:
   };
   Finding checkFull(unsigned channel);
   Finding checkEmpty(unsigned channel);
+  Finding checkLanded(unsigned channel);
   Count arrivals(ArrayRef<unsigned> roles) const;
   Count bytes(unsigned channel, int64_t loads) const;
   /// Returns the channel of the other CTA of the cluster that has the same
@@ -134,6 +135,21 @@ Finding CountCheck::run() {
   return {};
 }
 
+/// The role that exchanges waits at the barrier, and expects all bytes that the
+/// other CTA sends: half of the columns of its tile.
+Finding CountCheck::checkLanded(unsigned number) {
+  ChannelOp op = model.channels[number].op;
+  if (!op.getLanded())
+    return {};
+  VectorType type = op.getTileType();
+  int64_t columns = type.getDimSize(1) / 2;
+  int64_t bytes = columns * type.getElementTypeBitWidth() / 8;
+  return compare(number, "bytes", "landed", op.getLandedBytes(),
+                 {type.getDimSize(0) * bytes,
+                  formatv("{0} rows of {1} bytes from the other CTA",
+                          type.getDimSize(0), bytes)});
+}
+
 /// The consumers wait at the barrier. One that waits for both CTAs does so at
 /// one barrier, at which the producers of both arrive; the loads of both are
 /// expected by one of them.
@@ -141,6 +157,8 @@ Finding CountCheck::checkFull(unsigned number) {
   const ProtocolChannel &channel = model.channels[number];
   const ProtocolChannel &peer = model.channels[peerOf(number)];
   ChannelOp op = channel.op;
+  if (channel.part == StagePart::Received)
+    return checkLanded(number);
   if (!op.getFull() || channel.producer == -1)
     return {};
   SmallVector<unsigned, 2> producers = {unsigned(channel.producer)};
@@ -174,7 +192,8 @@ Finding CountCheck::checkEmpty(unsigned number) {
   const ProtocolChannel &channel = model.channels[number];
   const ProtocolChannel &peer = model.channels[peerOf(number)];
   ChannelOp op = channel.op;
-  if (!op.getEmpty() || channel.consumers.empty())
+  if (!op.getEmpty() || channel.consumers.empty() ||
+      channel.part == StagePart::Received)
     return {};
   SmallVector<unsigned, 2> consumers(channel.consumers);
   if (peer.rank != channel.rank && channel.producer != -1 &&

@@ -86,10 +86,23 @@ void fa4::tile::forEachStep(ArrayRef<Step> steps,
   }
 }
 
+/// The result of an exchange lies where the tile that was kept and the one that
+/// was received are.
+static bool mayOverlap(StagePart a, StagePart b) {
+  auto isOfResult = [](StagePart part) {
+    return part == StagePart::Kept || part == StagePart::Received;
+  };
+  return a == b || (a == StagePart::Result && isOfResult(b)) ||
+         (b == StagePart::Result && isOfResult(a));
+}
+
 bool ProtocolModel::overlap(unsigned channel, int64_t stage, unsigned other,
                             int64_t otherStage) const {
   const ProtocolChannel &a = channels[channel], &b = channels[other];
   if (a.inTensorMemory != b.inTensorMemory || a.rank != b.rank)
+    return false;
+  if (a.exchange != -1 && a.exchange == b.exchange &&
+      !mayOverlap(a.part, b.part))
     return false;
   if (llvm::is_contained(a.after, other) ||
       llvm::is_contained(b.after, channel))
@@ -114,14 +127,20 @@ private:
 
   LogicalResult addChannels();
   LogicalResult checkSides(const ChannelUses &uses, ProtocolChannel &channel);
+  LogicalResult checkAcquires(const ChannelUses &uses,
+                              ProtocolChannel &channel);
   LogicalResult placeChannels();
+  void addExchanges();
   LogicalResult addRole(RoleOp op);
 
   LogicalResult addBlock(Block &block, Steps &steps);
   LogicalResult addOperation(Operation &op, Steps &steps);
   LogicalResult addChannelOperation(Operation &op, Steps &steps);
+  LogicalResult addOneChannelOperation(Operation &op, Steps &steps);
   LogicalResult addAsynchronous(Operation &op, Steps &steps);
   LogicalResult addMma(MmaOp op, Step &step);
+  LogicalResult addExchange(ExchangeOp op, Steps &steps);
+  void addWithKept(Step step, Steps &steps);
   LogicalResult addLoop(scf::ForOp loop, Steps &steps);
   LogicalResult addWork(WorkOp work, Steps &steps);
   LogicalResult checkNext(WorkOp work);
@@ -159,6 +178,13 @@ private:
   /// Waited values of a role that computes, by the buffer they are in.
   DenseMap<unsigned, SmallVector<WaitOp>> waited;
   DenseMap<Value, unsigned> bufferOf;
+  /// Of what is sent in an exchange, the channels of what is kept and received.
+  struct Exchange {
+    unsigned kept, received;
+  };
+  std::map<int, Exchange> exchanges;
+  /// For the variable of what is sent, that of what is kept.
+  std::map<unsigned, unsigned> keptWith;
   /// Reads that stand in front of a branch but only matter in one of its
   /// regions.
   DenseMap<Region *, Steps> readsOf;
@@ -200,6 +226,35 @@ LogicalResult ModelBuilder::checkSides(const ChannelUses &uses,
   for (RoleOp consumer : uses.consumers)
     channel.consumers.push_back(roleIndex.lookup(consumer));
   llvm::sort(channel.consumers);
+  return checkAcquires(uses, channel);
+}
+
+/// Stages are acquired by one role: by the one that commits them, or by one
+/// that commits another value of the buffer.
+LogicalResult ModelBuilder::checkAcquires(const ChannelUses &uses,
+                                          ProtocolChannel &channel) {
+  auto commitsToBuffer = [&](RoleOp op) {
+    return op
+        ->walk([&](CommitOp commit) {
+          return bufferOf.lookup(commit.getChannel()) ==
+                         bufferOf.lookup(ChannelOp(channel.op).getChannel())
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
+        })
+        .wasInterrupted();
+  };
+  for (AcquireOp acquire : uses.acquires) {
+    auto op = acquire->getParentOfType<RoleOp>();
+    int number = roleIndex.lookup(op);
+    if (channel.acquirer != -1 && channel.acquirer != number)
+      return acquire.emitError("channel \"")
+             << channel.label << "\" is acquired by two roles";
+    if (!commitsToBuffer(op))
+      return acquire.emitError("channel \"")
+             << channel.label << "\" is acquired by @" << op.getSymName()
+             << ", which commits no value of its buffer";
+    channel.acquirer = number;
+  }
   return success();
 }
 
@@ -247,7 +302,45 @@ LogicalResult ModelBuilder::addChannels() {
     if (failed(checkSides(uses, channel)))
       return failure();
   }
-  return placeChannels();
+  if (failed(placeChannels()))
+    return failure();
+  addExchanges();
+  return success();
+}
+
+/// Adds the channels of the other parts of stages that are exchanged.
+void ModelBuilder::addExchanges() {
+  unsigned size = model.channels.size();
+  auto addPart = [&](unsigned sent, StagePart part, StringRef what) {
+    ProtocolChannel channel = model.channels[sent];
+    channel.part = part;
+    channel.label += what;
+    for (ProtocolChannel &other : model.channels)
+      if (llvm::is_contained(other.after, sent))
+        other.after.push_back(model.channels.size());
+    model.channels.push_back(std::move(channel));
+    return model.channels.size() - 1;
+  };
+  for (unsigned sent = 0; sent < size; ++sent) {
+    ChannelOp op = model.channels[sent].op;
+    if (!op.getExchange())
+      continue;
+    for (unsigned other = 0; other < size; ++other)
+      if (model.channels[other].op.getInPlaceOf() == op.getChannel()) {
+        model.channels[other].exchange = sent;
+        model.channels[other].part = StagePart::Result;
+      }
+    model.channels[sent].exchange = sent;
+    model.channels[sent].part = StagePart::Sent;
+    unsigned kept = addPart(sent, StagePart::Kept, " (kept)");
+    unsigned received = addPart(sent, StagePart::Received, " (received)");
+    // The role that has the value sends it to the other CTA.
+    ProtocolChannel &channel = model.channels[received];
+    channel.producer =
+        channel.consumers.empty() ? -1 : int(channel.consumers.front());
+    channel.acquirer = -1;
+    exchanges[sent] = {kept, received};
+  }
 }
 
 LogicalResult ModelBuilder::placeChannels() {
@@ -364,6 +457,8 @@ LogicalResult ModelBuilder::addOperation(Operation &op, Steps &steps) {
   }
   if (isa<MmaOp, LoadOp, StoreOp, ReduceAddOp, RequestOp>(op))
     return addAsynchronous(op, steps);
+  if (auto exchange = dyn_cast<ExchangeOp>(op))
+    return addExchange(exchange, steps);
   if (isa<vector::ExtractStridedSliceOp, vector::ShapeCastOp>(op)) {
     variables[op.getResult(0)] = variableOf(op.getOperand(0));
     return success();
@@ -429,7 +524,61 @@ LogicalResult ModelBuilder::addSelection(arith::SelectOp select, Steps &steps) {
   return success();
 }
 
+/// Appends a step on what is sent in an exchange, and with it the one on what
+/// is kept.
+void ModelBuilder::addWithKept(Step step, Steps &steps) {
+  bool isAccess = step.kind == StepKind::Access;
+  auto exchange = exchanges.find(isAccess ? step.writes : int(step.channel));
+  steps.push_back(step);
+  if (exchange == exchanges.end())
+    return;
+  if (isAccess)
+    step.writes = exchange->second.kept;
+  else
+    step.channel = exchange->second.kept;
+  if (step.result != -1)
+    step.result = keptWith[step.result] = role->variables++;
+  steps.push_back(std::move(step));
+}
+
 LogicalResult ModelBuilder::addChannelOperation(Operation &op, Steps &steps) {
+  Steps added;
+  if (failed(addOneChannelOperation(op, added)))
+    return failure();
+  for (Step &step : added)
+    addWithKept(std::move(step), steps);
+  return success();
+}
+
+/// The steps of an exchange: the copy to the other CTA, the wait for what comes
+/// from there, and the value that is made of it.
+LogicalResult ModelBuilder::addExchange(ExchangeOp op, Steps &steps) {
+  Step copy(StepKind::Access, op);
+  copy.agent = Agent::Copy;
+  if (failed(needStage(*op, op.getTile(), copy)))
+    return failure();
+  FailureOr<int> target = findTarget(op);
+  if (failed(target))
+    return failure();
+  unsigned sent = channelOf(op.getTile().getDefiningOp<WaitOp>().getChannel());
+  unsigned received = exchanges[sent].received;
+  copy.writes = received;
+  Step wait(StepKind::Wait, op, received);
+  wait.result = role->variables++;
+  Step look(StepKind::Access, op), make(StepKind::Access, op);
+  look.reads = {unsigned(wait.result), keptWith[variableOf(op.getTile())]};
+  make.writes = *target;
+  make.result = newVariable(op.getResult());
+  steps.push_back(std::move(copy));
+  steps.emplace_back(StepKind::Commit, op, received);
+  steps.push_back(std::move(wait));
+  steps.push_back(std::move(look));
+  steps.push_back(std::move(make));
+  return success();
+}
+
+LogicalResult ModelBuilder::addOneChannelOperation(Operation &op,
+                                                   Steps &steps) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
       .Case([&](AcquireOp acquire) {
         steps.emplace_back(StepKind::Acquire, &op,

@@ -78,6 +78,14 @@ private:
   void addLoops();
   void addConditions();
   Step toPeer(const Step &step) const;
+  void sendToPeer(std::vector<Step> &steps) const;
+  /// Whether the step sends to the other CTA in an exchange.
+  bool sends(const Step &step) const {
+    int channel = step.kind == StepKind::Access   ? step.writes
+                  : step.kind == StepKind::Commit ? int(step.channel)
+                                                  : -1;
+    return channel != -1 && model.channels[channel].part == StagePart::Received;
+  }
   std::vector<Step> forBoth(const std::vector<Step> &steps,
                             unsigned variables) const;
 
@@ -126,8 +134,13 @@ void PeerBuilder::addChannels() {
     peer.label += " (peer)";
     for (unsigned &other : peer.after)
       other += channels;
-    if (peer.producer != -1)
-      peer.producer = roleOf[peer.producer];
+    // What a CTA receives comes from the role of the other one.
+    bool isReceived = peer.part == StagePart::Received;
+    int &producer =
+        isReceived ? model.channels[number].producer : peer.producer;
+    for (int *role : {&producer, &peer.acquirer})
+      if (*role != -1)
+        *role = roleOf[*role];
     for (unsigned &role : peer.consumers)
       role = roleOf[role];
     llvm::sort(peer.consumers);
@@ -173,9 +186,11 @@ void PeerBuilder::addConditions() {
 /// A step of a role that all CTAs run, in the peer.
 Step PeerBuilder::toPeer(const Step &step) const {
   Step peer = step;
-  peer.channel += channels;
-  if (peer.writes != -1)
-    peer.writes += channels;
+  if (!sends(step)) {
+    peer.channel += channels;
+    if (peer.writes != -1)
+      peer.writes += channels;
+  }
   for (unsigned &channel : peer.readsLast)
     channel += channels;
   if (peer.accumulate != -1)
@@ -188,6 +203,19 @@ Step PeerBuilder::toPeer(const Step &step) const {
     for (Step &inner : *steps)
       inner = toPeer(inner);
   return peer;
+}
+
+/// Lets the steps of a role in the leader's CTA that send do so to the peer.
+void PeerBuilder::sendToPeer(std::vector<Step> &steps) const {
+  for (Step &step : steps) {
+    if (sends(step)) {
+      step.channel += channels;
+      if (step.writes != -1)
+        step.writes += channels;
+    }
+    sendToPeer(step.body);
+    sendToPeer(step.elseBody);
+  }
 }
 
 /// The steps of a role of the leader, which does everything in both CTAs. For
@@ -248,6 +276,7 @@ void PeerBuilder::addRoles() {
     peer.name += " (peer)";
     for (Step &step : peer.body)
       step = toPeer(step);
+    sendToPeer(model.roles[number].body);
     model.roles.push_back(std::move(peer));
   }
 }

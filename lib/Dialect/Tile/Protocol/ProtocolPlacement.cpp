@@ -92,9 +92,16 @@ Finding checkBarriers(const ProtocolModel &model, ArrayRef<bool> isAcquired) {
   SmallVector<Range> ranges;
   for (auto [i, channel] : llvm::enumerate(model.channels)) {
     ChannelOp op = channel.op;
-    // All CTAs of a cluster have the same places.
-    if (channel.rank != 0)
+    // All CTAs of a cluster have the same places, and all parts of a stage that
+    // is exchanged are handed over together, but for what is received.
+    if (channel.rank != 0 || channel.part == StagePart::Kept)
       continue;
+    bool isReceived = channel.part == StagePart::Received;
+    if (isReceived && op.getOffset() && !op.getLanded())
+      return reject(op,
+                    formatv("channel \"{0}\" has no barriers for what comes "
+                            "from the other CTA",
+                            channel.label));
     if (op.getOffset() && !channel.consumers.empty() && !op.getFull())
       return reject(op,
                     formatv("channel \"{0}\" has no barriers", channel.label));
@@ -102,7 +109,11 @@ Finding checkBarriers(const ProtocolModel &model, ArrayRef<bool> isAcquired) {
       return reject(op, formatv("channel \"{0}\" is acquired, but has no "
                                 "barriers for its empty stages",
                                 channel.label));
-    for (std::optional<uint64_t> first : {op.getFull(), op.getEmpty()})
+    SmallVector<std::optional<uint64_t>, 2> barriers{op.getFull(),
+                                                     op.getEmpty()};
+    if (isReceived)
+      barriers = {op.getLanded()};
+    for (std::optional<uint64_t> first : barriers)
       if (first) {
         int64_t begin = *first;
         if (begin < 0)

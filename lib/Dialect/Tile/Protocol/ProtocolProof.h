@@ -53,6 +53,8 @@ struct ChannelState {
   llvm::SmallVector<llvm::SmallVector<Clock>, 1> releases;
   /// The time of each consumer's wait, by position modulo stages.
   llvm::SmallVector<llvm::SmallVector<int32_t>, 1> waits;
+  /// The time of each acquire by another role than the producer.
+  llvm::SmallVector<int32_t> acquires;
 };
 
 struct Machine {

@@ -92,6 +92,8 @@ Machine Verifier::start() const {
     state.releases.assign(consumers,
                           SmallVector<Clock>(channel.stages, Clock(size, 0)));
     state.waits.assign(consumers, SmallVector<int32_t>(channel.stages, 0));
+    if (channel.isAcquiredForOthers())
+      state.acquires.assign(channel.stages, 0);
     for (int64_t position = 0; position < channel.initial; ++position)
       machine.slots[slotOf(i, position)].content = position;
   }
@@ -200,6 +202,9 @@ void Verifier::appendClocks(const Machine &machine,
       for (auto [k, waits] : llvm::enumerate(state.waits))
         append({int(model.channels[i].consumers[k]), waits[position % stages]},
                false);
+      if (!state.acquires.empty())
+        append({model.channels[i].acquirer, state.acquires[position % stages]},
+               false);
     }
   }
 }
@@ -228,6 +233,8 @@ void Verifier::acquire(Machine &machine, unsigned role,
   ChannelState &state = machine.channels[event.channel];
   int64_t stages = model.channels[event.channel].stages;
   state.acquired = event.position + 1;
+  if (!state.acquires.empty())
+    state.acquires[event.position % stages] = ++machine.lanes[role][role];
   if (event.position < stages || event.step->strength == Step::Weak)
     return;
   for (const auto &releases : state.releases)
@@ -245,6 +252,12 @@ void Verifier::commit(Machine &machine, unsigned role,
                           "not acquired",
                           channel.label));
   Clock &lanes = machine.lanes[role];
+  if (!state.acquires.empty() &&
+      lanes[channel.acquirer] < state.acquires[stage])
+    return report(machine, event.step->op,
+                  formatv("channel \"{0}\": nothing orders the commit behind "
+                          "the acquire of the stage by {1}",
+                          channel.label, roleName(channel.acquirer)));
   Clock token = lanes;
   if (event.step->completes == Agent::Mma)
     join(token, machine.mmas[role]);
@@ -367,6 +380,9 @@ void Verifier::access(Machine &machine, unsigned role,
     return accessAll([](StageUse) {});
   case Agent::Copy:
     return accessAll([&](StageUse use) {
+      // A copy from a stage to another one has read when it has written.
+      if (event.write)
+        use = *event.write;
       unsigned slot = slotOf(use.channel, use.position);
       record.agent = copyAgent(slot);
       record.time = ++machine.copies[slot];

@@ -9,6 +9,7 @@
 #include "RoleBuilder.h"
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
 #include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
+#include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
@@ -62,6 +63,7 @@ private:
   LogicalResult addCrossing(Operation *user, Value value, unsigned to);
   LogicalResult createChannels(OpBuilder &builder);
   LogicalResult createChannel(Crossing &crossing, OpBuilder &builder);
+  LogicalResult placeExchanges();
   Operation *asyncMaker(const Crossing &crossing);
   Crossing *findShared(const Crossing &crossing);
   LogicalResult checkDestinations();
@@ -224,7 +226,8 @@ MemorySpace RoleBuilder::spaceOf(const Crossing &crossing) {
   RoleTask to = partition.getRoles()[crossing.to].task;
   if (from == RoleTask::Mma)
     return MemorySpace::tmem;
-  if (from == RoleTask::Load || to != RoleTask::Mma)
+  if (from == RoleTask::Load || from == RoleTask::Exchange ||
+      to != RoleTask::Mma)
     return MemorySpace::smem;
   // An MMA reads its accumulator in tensor memory, and its first operand if
   // that is not transposed.
@@ -342,13 +345,34 @@ LogicalResult RoleBuilder::createChannel(Crossing &crossing,
   return success();
 }
 
+/// Puts what comes of an exchange in place of what goes into it: lanes write
+/// the part that stays in their CTA where MMAs read it.
+LogicalResult RoleBuilder::placeExchanges() {
+  for (Crossing &to : crossings) {
+    auto exchange = to.value.getDefiningOp<ExchangeOp>();
+    if (!exchange)
+      continue;
+    Crossing *from = llvm::find_if(crossings, [&](const Crossing &crossing) {
+      return crossing.to == to.from && crossing.value == exchange.getTile();
+    });
+    if (from == crossings.end() || from->loop || from->channel.getExchange())
+      return exchange.emitOpError("must take a tile that lanes compute for it "
+                                  "alone: not one that is loaded, carried by a "
+                                  "loop, or exchanged twice");
+    from->channel.setExchange(true);
+    to.channel.getInPlaceOfMutable().assign(from->channel.getChannel());
+    to.channel->moveAfter(from->channel);
+  }
+  return success();
+}
+
 LogicalResult RoleBuilder::createChannels(OpBuilder &builder) {
   for (Crossing &crossing : crossings)
     if (Crossing *shared = findShared(crossing))
       crossing.channel = shared->channel;
     else if (failed(createChannel(crossing, builder)))
       return failure();
-  if (failed(checkDestinations()))
+  if (failed(checkDestinations()) || failed(placeExchanges()))
     return failure();
   for (Crossing &crossing : crossings)
     if (Crossing *other = findHandOver(crossing)) {
@@ -381,8 +405,22 @@ static bool isInPlace(ChannelOp channel) {
          llvm::any_of(channel->getUsers(), llvm::IsaPred<ChannelOp>);
 }
 
+/// The channel of what comes of the exchange that takes the values of this
+/// one; null if none takes them.
+static ChannelOp getExchanged(ChannelOp channel) {
+  if (channel.getExchange())
+    for (Operation *user : channel->getUsers())
+      if (auto other = dyn_cast<ChannelOp>(user))
+        return other;
+  return ChannelOp();
+}
+
+/// Acquires the next stage of the channel. The buffer of an exchange is free
+/// when MMAs have read what came of the last one.
 static void acquire(OpBuilder &builder, ChannelOp channel) {
-  if (!isInPlace(channel))
+  if (ChannelOp exchanged = getExchanged(channel))
+    AcquireOp::create(builder, channel.getLoc(), exchanged.getChannel());
+  else if (!isInPlace(channel))
     AcquireOp::create(builder, channel.getLoc(), channel.getChannel());
 }
 
@@ -690,7 +728,7 @@ void RoleBuilder::placeReleases(RoleOp role) {
         last = getLastUser(op.getValue(), *block);
     }
     auto channel = op.getChannel().getDefiningOp<ChannelOp>();
-    if (isInPlace(channel))
+    if (isInPlace(channel) && !getExchangeBefore(channel))
       continue;
     // The result of an asynchronous operation is committed before its operands
     // are released.

@@ -82,6 +82,11 @@ static FailureOr<int64_t> setBarriers(KernelOp kernel) {
       op.setEmpty(count);
       count += op.getStages();
     }
+    if (op.getExchange()) {
+      op.setLanded(count);
+      op.setLandedBytes(getExchangedBytes(op));
+      count += op.getStages();
+    }
     if (failed(setArrivals(kernel, uses)))
       return failure();
   }

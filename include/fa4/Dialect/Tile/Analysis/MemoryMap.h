@@ -45,7 +45,17 @@ inline constexpr int64_t kResponseBytes = 16;
 /// target of bulk copies, which need 128.
 int64_t getSmemAlignment(ChannelOp channel);
 
-/// Returns the bytes of one stage, padding included.
+/// Returns the channel with `exchange` in whose place the values of this one
+/// are, or null.
+ChannelOp getExchangeBefore(ChannelOp channel);
+
+/// Returns the bytes of a stage of a channel with `exchange` that go to the
+/// other CTA, and that come from it.
+int64_t getExchangedBytes(ChannelOp channel);
+
+/// Returns the bytes of one stage, padding included. Of a channel with
+/// `exchange`, a stage has room for the result of the exchange, and for what
+/// goes to the other CTA.
 int64_t getSmemBytes(ChannelOp channel);
 
 /// Returns the columns of one stage. A column has 32 bits in each lane (PTX

@@ -36,7 +36,7 @@
 namespace fa4::tile {
 
 /// The tasks of roles, in the order in which roles are numbered.
-enum class RoleTask { Compute, Correction, Mma, Load, Store };
+enum class RoleTask { Compute, Correction, Mma, Load, Store, Exchange };
 
 struct RoleInfo {
   RoleTask task;

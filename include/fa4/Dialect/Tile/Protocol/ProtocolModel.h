@@ -32,6 +32,13 @@
 // role of the leader acts on the channels of both: what it waits for, both have
 // committed, and each of its MMAs is two accesses, which read B in both CTAs.
 //
+// A stage of a channel with `exchange` is three channels here, as its parts are
+// accessed at different times: what the CTA keeps, what it sends, and what it
+// receives. The first two are committed and waited for together. The role of a
+// tile.exchange commits what it sends to the third one of the other CTA, waits
+// for the third one of its own, and then is the one that writes the value of
+// the channel in place.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef FA4_DIALECT_TILE_PROTOCOL_PROTOCOLMODEL_H
@@ -107,6 +114,10 @@ struct ProtocolLoop {
   int64_t firstPass = 0;
 };
 
+/// Which part of the stages of an exchange a channel is: all of a stage, where
+/// it is none of an exchange.
+enum class StagePart { All, Sent, Kept, Received, Result };
+
 /// A channel in units of its memory: bytes of shared memory, columns of tensor
 /// memory. Before allocation, buffers lie side by side in an address space of
 /// their own.
@@ -127,11 +138,21 @@ struct ProtocolChannel {
   /// In a kernel without offsets: the channels whose buffers the buffer of this
   /// channel may overlap (`after`), wherever it will lie.
   llvm::SmallVector<unsigned, 2> after;
-  /// The role that acquires and commits, or -1 if there is none.
+  /// Channels of one exchange have one number; -1 if there is none.
+  int exchange = -1;
+  StagePart part = StagePart::All;
+  /// The role that commits, or -1 if there is none.
   int producer = -1;
+  /// The role that acquires, which is the producer or an earlier owner of the
+  /// buffer; -1 if nobody does.
+  int acquirer = -1;
   /// The roles that wait and release, in their order in the kernel.
   llvm::SmallVector<unsigned, 2> consumers;
 
+  /// Whether another role than the producer acquires the stages.
+  bool isAcquiredForOthers() const {
+    return acquirer != -1 && acquirer != producer;
+  }
   bool hasConsumer(unsigned role) const {
     return llvm::is_contained(consumers, role);
   }
