@@ -280,7 +280,8 @@ void SdpaBackwardProgram::computePosition() {
 }
 
 /// If no query sees a key of the tile, one block remains, in which all are
-/// masked.
+/// masked. So are blocks in front of the first one that has a query which sees a
+/// key, and behind the last one, where a pass wants to have more of them.
 void SdpaBackwardProgram::computeQueryBlocks() {
   MaskAttr mask = op.getMaskAttr();
   endBlock = ceilDiv(numQueries, queries);
@@ -292,12 +293,14 @@ void SdpaBackwardProgram::computeQueryBlocks() {
     if (mask.getRight()) {
       firstSeeing = sub(onDiagonal, index(*mask.getRight()));
       firstBlock = min(max(floorDiv(firstSeeing, queries), 0), lastBlock);
+      firstBlock = tile::AtMostOp::create(b, firstBlock);
       fullFrom = ceilDiv(add(firstSeeing, keys - 1), queries);
     }
     if (mask.getLeft()) {
       lastSeeing = add(onDiagonal, *mask.getLeft());
       Value end = ceilDiv(add(lastSeeing, keys), queries);
       endBlock = max(min(end, endBlock), add(firstBlock, one));
+      endBlock = tile::AtLeastOp::create(b, endBlock);
       fullBelow = floorDiv(add(lastSeeing, 1), queries);
     }
   }

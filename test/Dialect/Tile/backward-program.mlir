@@ -15,8 +15,33 @@
 // dq is summed over key tiles, in f32 and without the factor `scale`: what
 // converts it afterwards multiplies. delta = rowsum(dout * out), c = scale * log2(e).
 
+// On pairs of CTAs (tile-pair-ctas-sums.mlir), Q and dO are the B of an MMA by rows and of another one by columns, and
+// dQ sums over the keys of both CTAs: its K is that of both, its dS is exchanged, and each CTA adds half of the queries.
+// K and V are the A of the others, whole in each CTA.
+
 // CHECK-LABEL: tile.kernel @backward
 // CHECK: tile.reduce_add
+
+// PAIR-LABEL: tile.kernel @backward
+// PAIR-SAME: cluster = #tile.cluster<size = 2, axis = 0>
+// PAIR-DAG: %[[K:.*]] = tile.load %arg1{{.*}} dims [1, 3] : memref<?x?x?x128xbf16> -> vector<128x128xbf16>
+// PAIR-DAG: %[[KT:.*]] = tile.load %arg1{{.*}} split(1) : memref<?x?x?x128xbf16> -> vector<256x128xbf16>
+// PAIR-DAG: %[[V:.*]] = tile.load %arg2{{.*}} dims [1, 3] : memref<?x?x?x128xbf16> -> vector<128x128xbf16>
+// PAIR: scf.for
+// PAIR-DAG: %[[QT:.*]] = tile.load %arg0{{.*}} split(1)
+// PAIR-DAG: %[[Q:.*]] = tile.load %arg0{{.*}} split(0)
+// PAIR-DAG: tile.mma %[[K]], transpose %[[Q]] :
+// PAIR-DAG: %[[DO:.*]] = tile.load %arg3{{.*}} split(0)
+// PAIR-DAG: %[[DOT:.*]] = tile.load %arg3{{.*}} split(1)
+// PAIR-DAG: tile.mma %{{.*}}, %[[DOT]] acc
+// PAIR-DAG: tile.mma %[[V]], transpose %[[DO]] :
+// PAIR: %[[PART:.*]] = arith.select %{{.*}} : vector<128x128xbf16>
+// PAIR: tile.mma %[[PART]], %[[QT]] acc
+// PAIR: %[[X:.*]] = tile.exchange %[[PART]] : vector<128x128xbf16> -> vector<256x64xbf16>
+// PAIR: %[[DQ:.*]] = tile.mma transpose %[[X]], %[[KT]] : vector<256x64xbf16>, vector<256x128xbf16> -> vector<64x128xf32>
+// PAIR: tile.reduce_add %[[DQ]], %arg6
+
+// REMARK: pairs of CTAs along axis 0 of the grid: MMAs read 196608 bytes of shared memory in each CTA instead of 262144 and take 2560 cycles instead of 2560; buffers of loads take 32768 bytes more; reductions write and read 65536 bytes of shared memory instead of 131072, lanes and exchanges 65536 instead of 32768; together 2560 cycles of shared memory instead of 3328
 tile.kernel @backward(
     %q: memref<?x?x?x128xbf16> {tile.name = "q", tile.dims = ["B", "Sq", "H", "128"]},
     %k: memref<?x?x?x128xbf16> {tile.name = "k", tile.dims = ["B", "Sk", "H", "128"]},

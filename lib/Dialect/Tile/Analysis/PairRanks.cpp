@@ -8,81 +8,19 @@
 
 #include "fa4/Dialect/Tile/Analysis/PairRanks.h"
 #include "fa4/Dialect/Tile/Analysis/IntegerRanges.h"
-#include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
+#include "fa4/Dialect/Tile/Analysis/RankDependence.h"
 #include "fa4/Target/TargetDescription.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace fa4;
 using namespace fa4::tile;
 using llvm::formatv;
-
-//===----------------------------------------------------------------------===//
-// What differs
-//===----------------------------------------------------------------------===//
-
-RankDependence::RankDependence(KernelOp kernel, unsigned axis) {
-  kernel.walk([&](Operation *op) {
-    if (auto tile = dyn_cast<WorkTileOp>(op))
-      add(tile.getResult(axis));
-    else if (auto work = dyn_cast<WorkOp>(op))
-      add(work.getCoordinates()[axis]);
-  });
-  while (!worklist.empty())
-    for (OpOperand &use : worklist.pop_back_val().getUses())
-      follow(use);
-}
-
-void RankDependence::addAll(Operation *op) {
-  for (Value result : op->getResults())
-    add(result);
-  for (Region &region : op->getRegions())
-    for (Value argument : region.getArguments())
-      add(argument);
-}
-
-void RankDependence::follow(OpOperand &use) {
-  Operation *op = use.getOwner();
-  if (auto loop = dyn_cast<scf::ForOp>(op)) {
-    if (BlockArgument carried = loop.getTiedLoopRegionIterArg(&use)) {
-      add(carried);
-      return add(loop.getTiedLoopResult(&use));
-    }
-    divergent.insert(loop);
-    return addAll(loop);
-  }
-  if (isa<scf::IfOp>(op))
-    divergent.insert(op);
-  if (!op->hasTrait<OpTrait::IsTerminator>())
-    return addAll(op);
-  Operation *parent = op->getParentOp();
-  auto loop = dyn_cast<scf::ForOp>(parent);
-  if (!loop && !isa<scf::IfOp>(parent))
-    return addAll(parent);
-  unsigned number = use.getOperandNumber();
-  add(parent->getResult(number));
-  if (loop)
-    add(loop.getRegionIterArg(number));
-}
-
-Operation *RankDependence::getDivergence(Operation *op) const {
-  for (; op; op = op->getParentOp())
-    if (divergent.contains(op))
-      return op;
-  return nullptr;
-}
-
-//===----------------------------------------------------------------------===//
-// Pairs
-//===----------------------------------------------------------------------===//
-
-static uint64_t countBytes(LoadOp load) {
-  VectorType tile = load.getTile().getType();
-  return tile.getNumElements() * tile.getElementTypeBitWidth() / 8;
-}
 
 namespace {
 
@@ -99,11 +37,11 @@ public:
       check(op);
       return obstacle ? WalkResult::interrupt() : WalkResult::advance();
     });
-    if (!obstacle && plan.splits.empty())
+    if (!obstacle && !hasMma(kernel))
       reject(kernel, "has no MMA that two CTAs could issue together");
     if (obstacle)
       return *obstacle;
-    countLoads();
+    countPairFigures(kernel, plan);
     auto extent = cast<ExtentAttr>(kernel.getGrid()[axis]);
     std::optional<int64_t> size = getStaticSize(extent.getSize());
     plan.isSingle = size && *size <= extent.getTile();
@@ -115,18 +53,26 @@ private:
     obstacle = PairObstacle{op, reason.str()};
   }
   void check(Operation *op);
+  void checkBound(Operation *op);
+  void checkDivergence(Operation *op);
   void checkMma(MmaOp mma);
   void checkOperandB(MmaOp mma);
+  void checkSum(MmaOp mma, LoadOp b);
+  void checkOperandA(PairSum &sum);
+  void checkUsers(PairSum &sum);
   void checkStore(Operation *op, Value dest, OperandRange indices);
+  std::optional<unsigned> findBlockIndex(LoadOp load, int64_t dim);
   bool isBehindTensor(Value dest, OperandRange indices);
+  bool isCoordinate(Value value);
+  std::optional<int64_t> factorOfCoordinate(Value index);
   int64_t multipleOfCoordinate(Value index);
-  void countMma(MmaOp mma);
-  void countLoads();
 
   KernelOp kernel;
   unsigned axis;
   RankDependence ranks;
   IntegerRanges ranges;
+  /// The reductions of MMAs that sum over the axis.
+  llvm::SmallPtrSet<Operation *, 2> summing;
   PairPlan plan;
   std::optional<PairObstacle> obstacle;
 };
@@ -134,23 +80,44 @@ private:
 } // namespace
 
 void PairFinder::check(Operation *op) {
+  if (isa<AtMostOp, AtLeastOp>(op))
+    return checkBound(op);
   if (isa<AwaitTurnOp>(op))
     return reject(op, "orders work tiles, of which the two of a pair would "
                       "wait for each other");
   if (auto store = dyn_cast<StoreOp>(op))
     return checkStore(op, store.getDest(), store.getIndices());
-  if (auto add = dyn_cast<ReduceAddOp>(op))
+  if (auto add = dyn_cast<ReduceAddOp>(op); add && !summing.contains(add))
     return checkStore(op, add.getDest(), add.getIndices());
-  if (!isa<LoadOp, MmaOp>(op))
+  if (!isa<LoadOp, MmaOp, ReduceAddOp>(op))
     return;
-  if (Operation *around = ranks.getDivergence(op))
-    return reject(around, isa<scf::ForOp>(around)
-                              ? "may make another number of passes in each CTA "
-                                "of a pair, but has operations of both in it"
-                              : "may be decided differently in each CTA of a "
-                                "pair, but has operations of both in it");
-  if (auto mma = dyn_cast<MmaOp>(op))
+  checkDivergence(op);
+  if (auto mma = dyn_cast<MmaOp>(op); mma && !obstacle)
     checkMma(mma);
+}
+
+/// Each CTA computes the bounds of both.
+void PairFinder::checkBound(Operation *op) {
+  SmallVector<Value> open = {op->getOperand(0)};
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    Operation *made = value.getDefiningOp();
+    if (!ranks.differs(value) || isa_and_nonnull<WorkTileOp>(made))
+      continue;
+    if (!made || made->getNumRegions() != 0 || !isPure(made))
+      return reject(op, "has a bound that the other CTA of a pair cannot "
+                        "compute from the coordinates of the work tile");
+    open.append(made->operand_begin(), made->operand_end());
+  }
+}
+
+void PairFinder::checkDivergence(Operation *op) {
+  if (Operation *around = ranks.getDivergence(op))
+    reject(around, isa<scf::ForOp>(around)
+                       ? "may make another number of passes in each CTA "
+                         "of a pair, but has operations of both in it"
+                       : "may be decided differently in each CTA of a "
+                         "pair, but has operations of both in it");
 }
 
 /// PTX ISA, tcgen05.mma, shapes of .kind::f16 with .cta_group::2.
@@ -172,63 +139,127 @@ void PairFinder::checkMma(MmaOp mma) {
     return reject(mma, "accumulates under a condition that may differ between "
                        "the CTAs of a pair");
   checkOperandB(mma);
-  if (!obstacle)
-    countMma(mma);
 }
 
 /// Each CTA loads half of B, so B is a load of which both would load the same,
-/// and all MMAs that read it must read the same halves as their B.
+/// or of which the pair has the one for all of its rows.
 void PairFinder::checkOperandB(MmaOp mma) {
   auto load = mma.getB().getDefiningOp<LoadOp>();
   if (!load)
     return reject(mma, "has a B that is not loaded, so that the CTAs of a pair "
                        "would have to exchange halves of it");
   if (ranks.differs(load.getTile()))
-    return reject(mma, "has a B that may differ between the CTAs of a pair, "
-                       "which have one between them");
+    return checkSum(mma, load);
   int64_t dim = mma.getTransposeB() ? 0 : 1;
-  for (OpOperand &use : load.getTile().getUses()) {
-    auto user = dyn_cast<MmaOp>(use.getOwner());
-    if (!user || &use != &user.getBMutable())
-      return reject(use.getOwner(),
-                    "uses all of a tile of which each CTA of a pair would have "
-                    "half, as it is the B of an MMA");
-    if ((user.getTransposeB() ? 0 : 1) != dim)
-      return reject(user, "reads rows as columns of B where another MMA reads "
-                          "columns, so that no half of the tile would do for "
-                          "both");
+  plan.splits[{load, dim}].push_back(&mma.getBMutable());
+}
+
+/// The position of the index of the load along dimension `dim` of its tile, if
+/// that index is the block of the work tile and nothing else differs: block n
+/// ends where block n + 1 begins.
+std::optional<unsigned> PairFinder::findBlockIndex(LoadOp load, int64_t dim) {
+  unsigned position = load.getTileDims()[dim];
+  for (auto [i, index] : llvm::enumerate(load.getIndices()))
+    if (i != position && ranks.differs(index))
+      return std::nullopt;
+  if (factorOfCoordinate(load.getIndices()[position]) !=
+      load.getTile().getType().getDimSize(dim))
+    return std::nullopt;
+  return position;
+}
+
+/// An MMA whose B differs can sum over the axis.
+void PairFinder::checkSum(MmaOp mma, LoadOp b) {
+  PairSum sum;
+  sum.mma = mma;
+  sum.b = b;
+  std::optional<unsigned> index = findBlockIndex(b, mma.getTransposeB());
+  if (!index)
+    return reject(mma, "has a B that may differ between the CTAs of a pair, "
+                       "which have one between them, and does not sum over "
+                       "the axis of the pair");
+  if (mma.getAcc())
+    return reject(mma, "sums over the axis of the pair to an accumulator, but "
+                       "only memory has the sums of all CTAs");
+  sum.bIndex = *index;
+  auto extent = cast<ExtentAttr>(kernel.getGrid()[axis]);
+  std::optional<int64_t> size = getStaticSize(extent.getSize());
+  sum.mayLackTile =
+      !size || llvm::divideCeil(*size, extent.getTile()) % kPairSize != 0;
+  if (sum.mayLackTile && !isBehindTensor(b.getSource(), b.getIndices()))
+    return reject(b, "is not behind the end of its tensor where a CTA of a "
+                     "pair has no work tile, because their number is odd, but "
+                     "the pair sums over its rows");
+  checkOperandA(sum);
+  if (!obstacle)
+    checkUsers(sum);
+  if (!obstacle)
+    plan.sums.push_back(std::move(sum));
+}
+
+/// Each CTA needs the rows of both, and half of the columns: a load can have
+/// them, and lanes can hand them over.
+void PairFinder::checkOperandA(PairSum &sum) {
+  MmaOp mma = sum.mma;
+  sum.a = mma.getA().getDefiningOp<LoadOp>();
+  if (!sum.a) {
+    if (!mma.getTransposeA())
+      reject(mma, "sums over the columns of a tile that lanes compute, which "
+                  "the CTAs of a pair cannot exchange; they exchange rows");
+    return;
   }
-  if (plan.splits.insert({load, dim}).second)
-    plan.bufferBytesSaved += countBytes(load) / 2;
+  std::optional<unsigned> index = findBlockIndex(sum.a, !mma.getTransposeA());
+  if (!index)
+    return reject(sum.a, "is summed over the axis of the pair, but is not the "
+                         "block of the work tile");
+  sum.aIndex = *index;
+  if (sum.mayLackTile && !isBehindTensor(sum.a.getSource(), sum.a.getIndices()))
+    reject(sum.a, "is not behind the end of its tensor where a CTA of a pair "
+                  "has no work tile, because their number is odd, but the pair "
+                  "sums over it");
 }
 
-void PairFinder::countMma(MmaOp mma) {
-  const TargetDescription &target = kernel.getTarget();
-  MmaShape shape{unsigned(mma.getM()), unsigned(mma.getN()),
-                 unsigned(mma.getK()),
-                 mma.getA().getType().getElementTypeBitWidth() / 8};
-  // What is computed is handed over in tensor memory where that is possible.
-  shape.aFromShared =
-      mma.getTransposeA() || !target.mma.aFromAccumulatorSpace ||
-      llvm::any_of(getOrigins(mma.getA(), FlowThrough::Views), [](Value made) {
-        return isa_and_nonnull<LoadOp>(made.getDefiningOp());
-      });
-  plan.sharedBytesAlone += target.mmaSharedBytes(shape);
-  plan.cyclesAlone += target.mmaCycles(shape);
-  shape.m *= 2;
-  shape.ctas = 2;
-  plan.sharedBytesPaired += target.mmaSharedBytes(shape);
-  plan.cyclesPaired += target.mmaCycles(shape);
+/// Each CTA adds its half of the rows, so all that uses the result adds it to
+/// the same place in both.
+void PairFinder::checkUsers(PairSum &sum) {
+  for (Operation *user : sum.mma->getUsers()) {
+    auto add = dyn_cast<ReduceAddOp>(user);
+    if (!add)
+      return reject(user, "uses a sum over the axis of the pair, of which each "
+                          "CTA has half of the rows; only tile.reduce_add can");
+    if (llvm::any_of(add.getIndices(),
+                     [&](Value index) { return ranks.differs(index); }))
+      return reject(add, "adds a sum over the axis of the pair to places that "
+                         "may differ between its CTAs");
+    summing.insert(add);
+    sum.adds.push_back(add);
+  }
 }
 
-void PairFinder::countLoads() {
-  kernel.walk([&](LoadOp load) {
-    uint64_t bytes = countBytes(load);
-    if (load->getParentOfType<scf::ForOp>())
-      bytes *= 2;
-    plan.loadBytesAlone += bytes;
-    plan.loadBytesPaired += plan.splits.contains(load) ? bytes / 2 : bytes;
-  });
+bool PairFinder::isCoordinate(Value value) {
+  auto tile = value.getDefiningOp<WorkTileOp>();
+  return tile && tile.getResult(axis) == value;
+}
+
+/// Returns the c such that the index is c times the coordinate, plus something
+/// that does not differ, if that is plain.
+std::optional<int64_t> PairFinder::factorOfCoordinate(Value index) {
+  if (!ranks.differs(index))
+    return 0;
+  if (isCoordinate(index))
+    return 1;
+  if (auto sum = index.getDefiningOp<arith::AddIOp>()) {
+    auto a = factorOfCoordinate(sum.getLhs()),
+         b = factorOfCoordinate(sum.getRhs());
+    return a && b ? std::optional(*a + *b) : std::nullopt;
+  }
+  auto product = index.getDefiningOp<arith::MulIOp>();
+  APInt constant;
+  if (!product || !matchPattern(product.getRhs(), m_ConstantInt(&constant)))
+    return std::nullopt;
+  auto factor = factorOfCoordinate(product.getLhs());
+  return factor ? std::optional(*factor * constant.getSExtValue())
+                : std::nullopt;
 }
 
 /// Returns a c such that the index is c times the coordinate, plus something
@@ -242,10 +273,6 @@ int64_t PairFinder::multipleOfCoordinate(Value index) {
         return multiple;
     return 0;
   }
-  auto isCoordinate = [&](Value value) {
-    auto tile = value.getDefiningOp<WorkTileOp>();
-    return tile && tile.getResult(axis) == value;
-  };
   if (auto product = index.getDefiningOp<arith::MulIOp>()) {
     APInt factor;
     for (auto [a, b] : {std::pair(product.getLhs(), product.getRhs()),
@@ -277,6 +304,11 @@ void PairFinder::checkStore(Operation *op, Value dest, OperandRange indices) {
   if (!isBehindTensor(dest, indices))
     reject(op, "does not write behind the end of its tensor where a CTA of a "
                "pair has no work tile, because their number is odd");
+}
+
+bool fa4::tile::hasMma(KernelOp kernel) {
+  return kernel.walk([](MmaOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
 }
 
 std::variant<PairPlan, PairObstacle> fa4::tile::findPairPlan(KernelOp kernel) {

@@ -42,6 +42,14 @@ LogicalResult WorkTileOp::verify() {
   return verifyCoordinates(*this, kernel, getNumResults(), "results");
 }
 
+/// A constant is the same in all work tiles.
+OpFoldResult AtMostOp::fold(FoldAdaptor adaptor) {
+  return adaptor.getBound() ? getBound() : Value();
+}
+OpFoldResult AtLeastOp::fold(FoldAdaptor adaptor) {
+  return adaptor.getBound() ? getBound() : Value();
+}
+
 //===----------------------------------------------------------------------===//
 // tile.work
 //===----------------------------------------------------------------------===//

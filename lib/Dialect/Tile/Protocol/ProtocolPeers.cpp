@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProtocolPeers.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
@@ -19,7 +21,7 @@ namespace {
 /// Follows a number back to what it is made of.
 class RankSources {
 public:
-  explicit RankSources(unsigned axis) : axis(axis) {}
+  explicit RankSources(ClusterAttr cluster) : cluster(cluster) {}
 
   bool mayDependOnRank(Value value) {
     if (!seen.insert(value).second)
@@ -34,8 +36,10 @@ public:
                  : carriedMay(loop, argument.getArgNumber() - 1);
     }
     Operation *op = value.getDefiningOp();
-    if (auto tile = dyn_cast<WorkTileOp>(op))
-      return tile.getResult(axis) == value;
+    if (isCoordinate(value))
+      return true;
+    if (isa<WorkTileOp>(op) || isNumberOfCluster(op))
+      return false;
     if (auto branch = dyn_cast<scf::IfOp>(op))
       return mayAny(branch->getOperands()) ||
              mayAny(branch.thenYield()->getOperands()) ||
@@ -60,7 +64,21 @@ private:
                                       loop.getYieldedValues()[number]});
   }
 
-  unsigned axis;
+  bool isCoordinate(Value value) {
+    auto tile = value.getDefiningOp<WorkTileOp>();
+    return tile && tile.getResult(cluster.getAxis()) == value;
+  }
+  /// The CTAs of a cluster have neighbouring coordinates, the first of which is
+  /// a multiple of their number.
+  bool isNumberOfCluster(Operation *op) {
+    auto quotient = dyn_cast<arith::DivUIOp>(op);
+    APInt size;
+    return quotient && isCoordinate(quotient.getLhs()) &&
+           matchPattern(quotient.getRhs(), m_ConstantInt(&size)) &&
+           size == cluster.getSize();
+  }
+
+  ClusterAttr cluster;
   llvm::DenseSet<Value> seen;
 };
 
@@ -102,10 +120,10 @@ private:
 
 /// The unknowns of the model are numbers of both CTAs.
 LogicalResult PeerBuilder::checkNumbers() {
-  unsigned axis = model.kernel.getClusterAttr().getAxis();
+  ClusterAttr cluster = model.kernel.getClusterAttr();
   auto check = [&](Operation *op, ValueRange numbers) -> LogicalResult {
     for (Value number : numbers)
-      if (RankSources(axis).mayDependOnRank(number))
+      if (RankSources(cluster).mayDependOnRank(number))
         return op->emitError("may be executed differently in each CTA of a "
                              "cluster, whose CTAs hand each other values");
     return success();

@@ -6,8 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Dialect/Tile/Analysis/PairRanks.h"
+#include "PairProgram.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Target/TargetDescription.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 namespace fa4::tile {
 #define GEN_PASS_DEF_TILEPAIRCTAS
@@ -18,40 +21,66 @@ using namespace mlir;
 using namespace fa4;
 using namespace fa4::tile;
 
-/// The CTAs of a pair.
-static constexpr int64_t kPair = 2;
-
-static void apply(KernelOp kernel, const PairPlan &plan) {
-  kernel.setClusterAttr(
-      ClusterAttr::get(kernel.getContext(), kPair, plan.axis));
-  for (auto [load, dim] : plan.splits)
-    LoadOp(load).setSplit(dim);
-}
-
 /// Whether a CTA alone must load a tile and use it by turns, for want of memory
 /// for two, and a pair need not.
 static bool makesRoom(KernelOp kernel, const PairPlan &plan) {
   uint64_t room = kernel.getTarget().smemBytes;
-  return plan.loadBytesAlone > room && plan.loadBytesPaired <= room;
+  return plan.alone.loadBytes > room && plan.paired.loadBytes <= room;
+}
+
+/// The CTAs of a pair wait for each other: MMAs that are as fast do not make up
+/// for that, unless those of a CTA alone would wait for loads. How long CTAs
+/// wait for what they exchange, no figure of the plan says: pairs that sum over
+/// their axis are for those who ask for them.
+static bool pays(KernelOp kernel, const PairPlan &plan) {
+  if (plan.isSingle || !plan.sums.empty())
+    return false;
+  return plan.paired.cycles < plan.alone.cycles || makesRoom(kernel, plan);
+}
+
+/// Says what the loads of the pair's tiles are. They are in the program after
+/// the pass, or in the plan before.
+static void noteLoads(InFlightDiagnostic &remark, const PairPlan &plan) {
+  for (const auto &[split, uses] : plan.splits)
+    remark.attachNote(LoadOp(split.first).getLoc())
+        << "each CTA loads half of the "
+        << (split.second == 0 ? "rows" : "columns");
+}
+
+/// What sums over the axis of the pair save and cost.
+static void reportSums(InFlightDiagnostic &remark, KernelOp kernel,
+                       const PairPlan &plan) {
+  auto cycles = [&](const PairFigures &figures) {
+    return figures.sharedBytes() / kernel.getTarget().smemBytesPerClock;
+  };
+  remark << "; reductions write and read " << plan.paired.reduceBytes
+         << " bytes of shared memory instead of " << plan.alone.reduceBytes
+         << ", lanes and exchanges " << plan.paired.exchangeBytes
+         << " instead of " << plan.alone.exchangeBytes << "; together "
+         << cycles(plan.paired) << " cycles of shared memory instead of "
+         << cycles(plan.alone);
 }
 
 static void report(KernelOp kernel, const PairPlan &plan) {
+  const PairFigures &alone = plan.alone, &paired = plan.paired;
+  bool isSmaller = paired.bufferBytes <= alone.bufferBytes;
   InFlightDiagnostic remark =
       emitRemark(kernel.getLoc(), kernel.getCluster()
                                       ? "pairs of CTAs along axis "
                                       : "no pairs of CTAs along axis ")
-      << plan.axis << " of the grid: MMAs read " << plan.sharedBytesPaired
-      << " bytes of shared memory in each CTA instead "
-         "of "
-      << plan.sharedBytesAlone << " and take " << plan.cyclesPaired
-      << " cycles instead of " << plan.cyclesAlone << "; buffers of B take "
-      << plan.bufferBytesSaved << " bytes less";
+      << plan.axis << " of the grid: MMAs read " << paired.mmaBytes
+      << " bytes of shared memory in each CTA instead of " << alone.mmaBytes
+      << " and take " << paired.cycles << " cycles instead of " << alone.cycles
+      << "; buffers of loads take "
+      << (isSmaller ? alone.bufferBytes - paired.bufferBytes
+                    : paired.bufferBytes - alone.bufferBytes)
+      << (isSmaller ? " bytes less" : " bytes more");
   if (makesRoom(kernel, plan))
-    remark << "; loads overlap with MMAs in " << plan.loadBytesPaired
-           << " bytes of shared memory instead of " << plan.loadBytesAlone;
-  for (auto [load, dim] : plan.splits)
-    remark.attachNote(LoadOp(load).getLoc())
-        << "each CTA loads half of the " << (dim == 0 ? "rows" : "columns");
+    remark << "; loads overlap with MMAs in " << paired.loadBytes
+           << " bytes of shared memory instead of " << alone.loadBytes;
+  if (!plan.sums.empty())
+    reportSums(remark, kernel, plan);
+  noteLoads(remark, plan);
 }
 
 namespace {
@@ -66,34 +95,39 @@ struct TilePairCtas : public tile::impl::TilePairCtasBase<TilePairCtas> {
           << pairs << "'";
       return signalPassFailure();
     }
-    // What the IR says stands.
-    if (pairs == "off" || kernel.getCluster())
-      return;
-    bool required = pairs == "on";
+    // What the IR says of a cluster stands.
+    if (pairs != "off" && !kernel.getCluster() && failed(decide(kernel)))
+      return signalPassFailure();
+    writeOwnBounds(kernel);
+  }
+
+private:
+  /// Who asks for pairs asks for those of a launch of several kernels, of which
+  /// some may have nothing that CTAs could do together.
+  bool isRequired(KernelOp kernel) { return pairs == "on" && hasMma(kernel); }
+
+  LogicalResult decide(KernelOp kernel) {
     auto found = findPairPlan(kernel);
-    if (auto *obstacle = std::get_if<PairObstacle>(&found)) {
-      if (required) {
-        InFlightDiagnostic error =
-            kernel.emitOpError("cannot be run by pairs of CTAs");
-        error.attachNote(obstacle->op->getLoc())
-            << "'" << obstacle->op->getName() << "' " << obstacle->reason;
-        signalPassFailure();
-      } else if (print) {
-        emitRemark(kernel.getLoc(), "no pairs of CTAs")
-                .attachNote(obstacle->op->getLoc())
-            << "'" << obstacle->op->getName() << "' " << obstacle->reason;
-      }
-      return;
-    }
+    if (auto *obstacle = std::get_if<PairObstacle>(&found))
+      return explain(kernel, *obstacle);
     const auto &plan = std::get<PairPlan>(found);
-    // The CTAs of a pair wait for each other: MMAs that are as fast do not make
-    // up for that, unless those of a CTA alone would wait for loads.
-    bool pays = !plan.isSingle && (plan.cyclesPaired < plan.cyclesAlone ||
-                                   makesRoom(kernel, plan));
-    if (required || pays)
-      apply(kernel, plan);
+    if (isRequired(kernel) || pays(kernel, plan))
+      writePairProgram(kernel, plan);
     if (print)
       report(kernel, plan);
+    return success();
+  }
+
+  LogicalResult explain(KernelOp kernel, const PairObstacle &obstacle) {
+    if (!isRequired(kernel) && !print)
+      return success();
+    InFlightDiagnostic diagnostic =
+        isRequired(kernel)
+            ? kernel.emitOpError("cannot be run by pairs of CTAs")
+            : emitRemark(kernel.getLoc(), "no pairs of CTAs");
+    diagnostic.attachNote(obstacle.op->getLoc())
+        << "'" << obstacle.op->getName() << "' " << obstacle.reason;
+    return failure(isRequired(kernel));
   }
 };
 

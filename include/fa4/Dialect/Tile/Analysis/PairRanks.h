@@ -11,10 +11,9 @@
 // and its own result, and half of B. Each CTA then reads half as much of B from
 // its shared memory, and keeps half of it there.
 //
-// Which MMAs these are follows from the dataflow of a tile program. A value
-// *differs* between the two CTAs if it depends on the coordinate of the work
-// tile along the axis, or on a branch or number of passes that does. With the
-// grid over blocks of queries, scores are such a pair:
+// Which MMAs these are follows from what differs between the two CTAs (see
+// RankDependence.h). With the grid over blocks of queries, scores are such a
+// pair:
 //
 //   %i = tile.work_tile              differs
 //   %q = tile.load %Q[%i * 128]      differs: each CTA loads its own
@@ -23,7 +22,21 @@
 //     %s = tile.mma %q, %k           one MMA of 256 rows
 //
 // In a causal program the number of passes depends on %i, so that one CTA would
-// need keys that the other one does not: it has no pairs.
+// need keys that the other one does not. It has pairs where it says that more
+// passes do no harm (tile.at_most, tile.at_least): then both make all that one
+// of them needs.
+//
+// An MMA whose B differs may sum over the axis: its B is the block of the work
+// tile, and memory sums the results of all work tiles. The pair then sums over
+// its two blocks itself, and each CTA has half of the rows of the result. With
+// the grid over blocks of keys, the gradient of the queries is such a sum:
+//
+//   %n = tile.work_tile              differs
+//   %k = tile.load %K[%n * 128]      differs
+//   for %j                           the same passes in both
+//     %ds = ...                      differs: keys of the work tile x queries
+//     %dq = tile.mma transpose %ds, %k
+//     tile.reduce_add %dq, %DQ[%j * 128]   the same place
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,51 +44,64 @@
 #define FA4_DIALECT_TILE_ANALYSIS_PAIRRANKS_H
 
 #include "fa4/Dialect/Tile/IR/Tile.h"
-#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include <variant>
 
 namespace fa4::tile {
 
-/// What depends on the coordinate of the work tile along one axis.
-class RankDependence {
-public:
-  RankDependence(KernelOp kernel, unsigned axis);
+/// The CTAs of a pair.
+inline constexpr int64_t kPairSize = 2;
 
-  /// Returns true if the value may differ between neighbours along the axis.
-  bool differs(mlir::Value value) const { return differing.contains(value); }
-  /// Returns the innermost loop or branch around `op` that neighbours may
-  /// execute differently, or null.
-  mlir::Operation *getDivergence(mlir::Operation *op) const;
+/// A load of which each CTA of a pair has half: rows (0) or columns (1) of its
+/// tile.
+using SplitLoad = std::pair<LoadOp, int64_t>;
 
-private:
-  void add(mlir::Value value) {
-    if (differing.insert(value).second)
-      worklist.push_back(value);
+/// An MMA that sums over the axis of a pair.
+struct PairSum {
+  MmaOp mma;
+  /// Its B, and the position of the index that is the block of the work tile.
+  LoadOp b;
+  unsigned bIndex = 0;
+  /// Its A, if that is a load, and the position of the same index there.
+  LoadOp a;
+  unsigned aIndex = 0;
+  /// Whether A has to be set to zero in a CTA without a work tile, where B is
+  /// zero: the number of work tiles may be odd, and what the lanes compute of
+  /// zeros need not be finite.
+  bool mayLackTile = false;
+  /// Who adds the result to memory.
+  llvm::SmallVector<ReduceAddOp, 1> adds;
+};
+
+/// What a work tile takes. Each MMA and reduction of the program counts once.
+struct PairFigures {
+  /// The bytes that MMAs read from the shared memory of a CTA, and their
+  /// cycles.
+  uint64_t mmaBytes = 0, cycles = 0;
+  /// The bytes that reductions write to shared memory and read from there.
+  uint64_t reduceBytes = 0;
+  /// The bytes that lanes write for the MMAs that sum over the axis, and that
+  /// the CTAs hand each other.
+  uint64_t exchangeBytes = 0;
+  /// The bytes of shared memory for a tile of each load.
+  uint64_t bufferBytes = 0;
+  /// The same, but for two tiles of each load in a loop, so that the next one
+  /// is loaded while MMAs read the last one.
+  uint64_t loadBytes = 0;
+
+  uint64_t sharedBytes() const {
+    return mmaBytes + reduceBytes + exchangeBytes;
   }
-  void addAll(mlir::Operation *op);
-  void follow(mlir::OpOperand &use);
-
-  llvm::DenseSet<mlir::Value> differing;
-  llvm::DenseSet<mlir::Operation *> divergent;
-  llvm::SmallVector<mlir::Value> worklist;
 };
 
 /// How two CTAs of a kernel work together.
 struct PairPlan {
   unsigned axis = 0;
-  /// The loads of B, each with the dimension of its tile of which each CTA has
-  /// half: rows (0) or columns (1).
-  llvm::MapVector<LoadOp, int64_t> splits;
-  /// The bytes that all MMAs of the program, each once, read from the shared
-  /// memory of a CTA, and their cycles: without and with pairs.
-  uint64_t sharedBytesAlone = 0, sharedBytesPaired = 0;
-  uint64_t cyclesAlone = 0, cyclesPaired = 0;
-  /// The bytes of shared memory that a tile of each split load takes less.
-  uint64_t bufferBytesSaved = 0;
-  /// The bytes of shared memory for a tile of each load, and for two of those
-  /// in loops, so that the next one is loaded while MMAs read the last one.
-  uint64_t loadBytesAlone = 0, loadBytesPaired = 0;
+  /// The loads of B, each with the operands that read this half of it. A load
+  /// that is the B of MMAs by rows and by columns is here twice.
+  llvm::MapVector<SplitLoad, llvm::SmallVector<mlir::OpOperand *>> splits;
+  llvm::SmallVector<PairSum, 1> sums;
+  PairFigures alone, paired;
   /// Whether there is one work tile along the axis, so that the other CTA of
   /// its pair would have none.
   bool isSingle = false;
@@ -88,10 +114,16 @@ struct PairObstacle {
   std::string reason;
 };
 
+/// Whether the kernel has an MMA, and so something that CTAs could do together.
+bool hasMma(KernelOp kernel);
+
 /// Finds how neighbours along an axis of the grid of a program without roles
 /// can work in pairs: along the first axis along which they can. Else what is
 /// in the way along the first axis of the grid.
 std::variant<PairPlan, PairObstacle> findPairPlan(KernelOp kernel);
+
+/// Counts what the program takes without and with the pairs of the plan.
+void countPairFigures(KernelOp kernel, PairPlan &plan);
 
 } // namespace fa4::tile
 

@@ -33,6 +33,57 @@ def Tile_WorkTileOp : Tile_Op<"work_tile", [Pure]> {
   let hasVerifier = 1;
 }
 
+class Tile_WidenOp<string mnemonic, string than> : Tile_Op<mnemonic, [
+    Pure, SameOperandsAndResultType]> {
+  let summary = "the bound of a work tile, or a " # than # " one of another";
+  let arguments = (ins Index:$bound);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$bound attr-dict";
+  let hasFolder = 1;
+}
+
+def Tile_AtMostOp : Tile_WidenOp<"at_most", "smaller"> {
+  let description = [{
+    A number that is `bound`, or less: what `bound` is in another work tile of the kernel. **Which of them, a pass chooses; the
+    results of the program do not depend on it.** So it is for the first block that a work tile works on, where those in
+    front of it would do no harm: a mask hides all of them, in a program that decides by the result, and not by the bound,
+    which blocks it masks.
+
+    CTAs that work together make the same passes (`tile-pair-ctas`): theirs is the smallest of their bounds. Other CTAs have
+    their own bounds. The pass replaces the operation; it is in no program behind it.
+
+    Example: the queries that see keys of the work tile, in blocks of 128, begin with one that lies on the diagonal.
+
+    ```mlir
+    tile.kernel @causal(%k: memref<?x64xbf16> {tile.name = "k", tile.dims = ["N", "64"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 256>]} {
+      %i = tile.work_tile : index
+      %c2 = arith.constant 2 : index
+      %diagonal = arith.muli %i, %c2 : index
+      %first = tile.at_most %diagonal
+    }
+    ```
+  }];
+}
+
+def Tile_AtLeastOp : Tile_WidenOp<"at_least", "larger"> {
+  let description = [{
+    As `tile.at_most`, with a number that is `bound`, or more: for the end of the blocks that a work tile works on.
+
+    Example:
+
+    ```mlir
+    tile.kernel @window(%k: memref<?x64xbf16> {tile.name = "k", tile.dims = ["N", "64"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+      %i = tile.work_tile : index
+      %c3 = arith.constant 3 : index
+      %behind = arith.addi %i, %c3 : index
+      %end = tile.at_least %behind
+    }
+    ```
+  }];
+}
+
 def Tile_WorkOp : Tile_Op<"work", [
     ParentOneOf<["KernelOp", "RoleOp"]>, RecursiveMemoryEffects,
     SingleBlockImplicitTerminator<"NextOp">,

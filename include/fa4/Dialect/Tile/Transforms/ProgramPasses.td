@@ -179,19 +179,26 @@ def TilePairCtas : FA4_Pass<"tile-pair-ctas", "::fa4::tile::KernelOp"> {
     *Input*: a tile program with MMAs of the target's rows. *Output*: the same program, whose CTAs work in pairs (`#tile.cluster`):
     each MMA is one of twice the rows, of which each CTA has its own A and result, and half of B in its shared memory.
 
-    Two CTAs can be a pair if their work tiles are neighbours along an axis of the grid, all MMAs have the same B in
-    both, which both would load, and both run them equally often. This follows from what depends on the coordinate
-    along that axis: an attention whose numbers of blocks depend on the block of queries (a causal mask)
-    has no pairs. Loads of B are marked with the dimension of which each CTA loads half.
+    Two CTAs can be a pair if their work tiles are neighbours along an axis of the grid, both make the same passes, and the B of
+    all MMAs is loaded. This follows from what depends on the coordinate along that axis:
+
+    | B | in a pair |
+    |---|---|
+    | is the same in both CTAs | each CTA loads half of it, `split(0)` where it is transposed, else `split(1)`. A tile that is both, or is used as a whole as well, has a load for each |
+    | is the block of the work tile, and the result is added to memory (`tile.reduce_add`), at the same place in both | the MMA sums over both work tiles: B is loaded with the rows of both, A is loaded so or exchanged (`tile.exchange`), and each CTA adds half of the rows of the result |
+
+    Where bounds of loops depend on the coordinate (a causal mask), a program has pairs if it says that more passes do no harm:
+    `tile.at_most` and `tile.at_least` become the bounds of both CTAs. Without pairs, they are the CTA's own.
+
     What pairs save is shared memory: each CTA reads and keeps half of B. An MMA of a pair takes fewer cycles than one of a single
     CTA where it is bound by what it reads there, and as many elsewhere. Where the shared memory of one CTA does not hold two tiles of
     each load in a loop, beside one of the others, MMAs and loads take turns, unless halves of B make room. `pairs` says what is made of that:
 
     | `pairs` | |
     |---|---|
-    | `auto` | pairs where the MMAs of the program take fewer cycles that way, or no longer take turns with loads; none where there is one work tile along the axis |
-    | `on` | pairs; an error if the program has none |
-    | `off` | the program is left as it is |
+    | `auto` | pairs where the MMAs of the program take fewer cycles that way, or no longer take turns with loads; none where there is one work tile along the axis, or where a sum over the axis needs exchanges |
+    | `on` | pairs; an error if a program with MMAs has none |
+    | `off` | each CTA works for itself |
 
     Before:
 
@@ -213,6 +220,7 @@ def TilePairCtas : FA4_Pass<"tile-pair-ctas", "::fa4::tile::KernelOp"> {
 
     After, the kernel has `cluster = #tile.cluster<size = 2, axis = 0>`, and `tile.load %b[%c0, %c0] split(1)` loads half of the columns.
   }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
   let options = [
     Option<"pairs", "pairs", "std::string", /*default=*/"\"auto\"",
            "Whether CTAs work in pairs: auto, on or off">,

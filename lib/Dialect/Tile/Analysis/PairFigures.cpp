@@ -1,0 +1,121 @@
+//===- PairFigures.cpp - what two CTAs take together ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/PairRanks.h"
+#include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
+#include "fa4/Target/TargetDescription.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::tile;
+
+static uint64_t bytesOf(VectorType tile) {
+  return tile.getNumElements() * tile.getElementTypeBitWidth() / 8;
+}
+
+static const PairSum *findSum(const PairPlan &plan, MmaOp mma) {
+  const PairSum *sum = llvm::find_if(
+      plan.sums, [&](const PairSum &sum) { return sum.mma == mma; });
+  return sum == plan.sums.end() ? nullptr : sum;
+}
+
+/// Whether an operand is loaded. What is computed is handed over in tensor
+/// memory where that is possible.
+static bool isLoaded(Value operand) {
+  return llvm::any_of(getOrigins(operand, FlowThrough::Views), [](Value made) {
+    return isa_and_nonnull<LoadOp>(made.getDefiningOp());
+  });
+}
+
+static void countMma(MmaOp mma, const TargetDescription &target,
+                     PairPlan &plan) {
+  MmaShape shape{unsigned(mma.getM()), unsigned(mma.getN()),
+                 unsigned(mma.getK()),
+                 mma.getA().getType().getElementTypeBitWidth() / 8};
+  shape.aFromShared = mma.getTransposeA() ||
+                      !target.mma.aFromAccumulatorSpace || isLoaded(mma.getA());
+  plan.alone.mmaBytes += target.mmaSharedBytes(shape);
+  plan.alone.cycles += target.mmaCycles(shape);
+  // The rows of both, or the same rows as the sum of both.
+  (findSum(plan, mma) ? shape.k : shape.m) *= kPairSize;
+  shape.ctas = kPairSize;
+  plan.paired.mmaBytes += target.mmaSharedBytes(shape);
+  plan.paired.cycles += target.mmaCycles(shape);
+}
+
+/// Lanes write the A of a sum to shared memory. In a pair, they write one half
+/// there for their own CTA, and the other one for a copy to the other CTA.
+static void countExchanges(PairPlan &plan) {
+  llvm::SmallDenseSet<Value> counted;
+  for (const PairSum &sum : plan.sums) {
+    TypedValue<VectorType> a = MmaOp(sum.mma).getA();
+    if (sum.a || !counted.insert(a).second)
+      continue;
+    uint64_t half = bytesOf(a.getType()) / kPairSize;
+    plan.alone.exchangeBytes += 2 * half;
+    uint64_t own = half, written = half, read = half, received = half;
+    plan.paired.exchangeBytes += own + written + read + received;
+  }
+}
+
+static void countReduction(ReduceAddOp add, PairPlan &plan) {
+  uint64_t bytes = bytesOf(add.getTile().getType());
+  bool isHalved = llvm::any_of(plan.sums, [&](const PairSum &sum) {
+    return llvm::is_contained(sum.adds, add);
+  });
+  uint64_t written = bytes, read = bytes;
+  plan.alone.reduceBytes += written + read;
+  plan.paired.reduceBytes += (written + read) / (isHalved ? kPairSize : 1);
+}
+
+/// Each way in which a tile is used has a load of its own in a pair: whole, by
+/// halves of rows or of columns, and as the operand of a sum, which is half of
+/// the tiles of both CTAs.
+static uint64_t countPairedLoad(LoadOp load, const PairPlan &plan) {
+  uint64_t bytes = bytesOf(load.getTile().getType()), result = 0;
+  llvm::SmallPtrSet<OpOperand *, 4> split;
+  for (int64_t dim : {0, 1}) {
+    auto it = plan.splits.find({load, dim});
+    if (it == plan.splits.end())
+      continue;
+    split.insert_range(it->second);
+    result += bytes / kPairSize;
+  }
+  bool isWhole = false, isA = false, isB = false;
+  for (OpOperand &use : load.getTile().getUses()) {
+    auto mma = dyn_cast<MmaOp>(use.getOwner());
+    const PairSum *sum = mma ? findSum(plan, mma) : nullptr;
+    bool isSumA = sum && &use == &mma.getAMutable(),
+         isSumB = sum && &use == &mma.getBMutable();
+    isA |= isSumA;
+    isB |= isSumB;
+    isWhole |= !isSumA && !isSumB && !split.contains(&use);
+  }
+  return result + bytes * (isWhole + isA + isB);
+}
+
+void fa4::tile::countPairFigures(KernelOp kernel, PairPlan &plan) {
+  kernel.walk([&](Operation *op) {
+    if (auto mma = dyn_cast<MmaOp>(op))
+      countMma(mma, kernel.getTarget(), plan);
+    if (auto add = dyn_cast<ReduceAddOp>(op))
+      countReduction(add, plan);
+    auto load = dyn_cast<LoadOp>(op);
+    if (!load)
+      return;
+    uint64_t stages = load->getParentOfType<scf::ForOp>() ? 2 : 1;
+    uint64_t alone = bytesOf(load.getTile().getType()),
+             paired = countPairedLoad(load, plan);
+    plan.alone.bufferBytes += alone;
+    plan.alone.loadBytes += alone * stages;
+    plan.paired.bufferBytes += paired;
+    plan.paired.loadBytes += paired * stages;
+  });
+  countExchanges(plan);
+}

@@ -1,0 +1,67 @@
+//===- RankDependence.cpp - what differs between CTAs ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/RankDependence.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+RankDependence::RankDependence(KernelOp kernel, unsigned axis) {
+  kernel.walk([&](Operation *op) {
+    if (auto tile = dyn_cast<WorkTileOp>(op))
+      add(tile.getResult(axis));
+    else if (auto work = dyn_cast<WorkOp>(op))
+      add(work.getCoordinates()[axis]);
+  });
+  while (!worklist.empty())
+    for (OpOperand &use : worklist.pop_back_val().getUses())
+      follow(use);
+}
+
+void RankDependence::addAll(Operation *op) {
+  for (Value result : op->getResults())
+    add(result);
+  for (Region &region : op->getRegions())
+    for (Value argument : region.getArguments())
+      add(argument);
+}
+
+void RankDependence::follow(OpOperand &use) {
+  Operation *op = use.getOwner();
+  // CTAs that work together have one bound.
+  if (isa<AtMostOp, AtLeastOp>(op))
+    return;
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    if (BlockArgument carried = loop.getTiedLoopRegionIterArg(&use)) {
+      add(carried);
+      return add(loop.getTiedLoopResult(&use));
+    }
+    divergent.insert(loop);
+    return addAll(loop);
+  }
+  if (isa<scf::IfOp>(op))
+    divergent.insert(op);
+  if (!op->hasTrait<OpTrait::IsTerminator>())
+    return addAll(op);
+  Operation *parent = op->getParentOp();
+  auto loop = dyn_cast<scf::ForOp>(parent);
+  if (!loop && !isa<scf::IfOp>(parent))
+    return addAll(parent);
+  unsigned number = use.getOperandNumber();
+  add(parent->getResult(number));
+  if (loop)
+    add(loop.getRegionIterArg(number));
+}
+
+Operation *RankDependence::getDivergence(Operation *op) const {
+  for (; op; op = op->getParentOp())
+    if (divergent.contains(op))
+      return op;
+  return nullptr;
+}

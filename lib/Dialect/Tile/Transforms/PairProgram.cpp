@@ -1,0 +1,263 @@
+//===- PairProgram.cpp - the program of a pair of CTAs ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PairProgram.h"
+#include "fa4/Dialect/Tile/Analysis/RankDependence.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+#include <map>
+
+using namespace mlir;
+using namespace fa4::tile;
+
+static SmallVector<Operation *> findBounds(KernelOp kernel) {
+  SmallVector<Operation *> bounds;
+  kernel.walk([&](Operation *op) {
+    if (isa<AtMostOp, AtLeastOp>(op))
+      bounds.push_back(op);
+  });
+  return bounds;
+}
+
+namespace {
+
+class PairWriter {
+public:
+  PairWriter(KernelOp kernel, const PairPlan &plan)
+      : kernel(kernel), plan(plan), ranks(kernel, plan.axis),
+        b(kernel.getContext()) {}
+
+  void run();
+
+private:
+  void writeSplit(LoadOp load, int64_t dim, ArrayRef<OpOperand *> uses);
+  void writeSum(const PairSum &sum);
+  Value loadForSum(LoadOp load, unsigned index, unsigned summedDim, bool isA);
+  Value hasTile(const PairSum &sum);
+  Value exchange(const PairSum &sum);
+  void computeRank();
+  Value computeAt(Value other, Value value);
+  void writeBound(Operation *op);
+  Value constant(int64_t number) {
+    return arith::ConstantIndexOp::create(b, loc, number);
+  }
+
+  KernelOp kernel;
+  const PairPlan &plan;
+  RankDependence ranks;
+  OpBuilder b;
+  Location loc = UnknownLoc::get(kernel.getContext());
+  /// The coordinates along the axis of the work tile and of the first one of
+  /// its pair, and the difference of the two.
+  Value coordinate, first, rank;
+  /// Null until something depends on it.
+  Value isPresent;
+  /// What is zero in a CTA without a work tile.
+  DenseSet<Value> checked;
+  /// The loads of what both CTAs sum over, by the load of one CTA, the
+  /// dimension of its tile that is summed over, and whether it is the A of the
+  /// sum.
+  std::map<std::tuple<Operation *, unsigned, bool>, Value> sumLoads;
+  /// The loads that sums no longer use.
+  llvm::SetVector<LoadOp> replaced;
+};
+
+} // namespace
+
+/// The uses of a tile by rows, by columns and as a whole have a load each.
+void PairWriter::writeSplit(LoadOp load, int64_t dim,
+                            ArrayRef<OpOperand *> uses) {
+  if (!llvm::all_of(load.getTile().getUses(), [&](OpOperand &use) {
+        return llvm::is_contained(uses, &use);
+      })) {
+    b.setInsertionPointAfter(load);
+    load = cast<LoadOp>(b.clone(*load));
+    for (OpOperand *use : uses)
+      use->set(load.getTile());
+  }
+  load.setSplit(dim);
+}
+
+/// The quotient is a number of the pair, so that what is computed of it is
+/// the same in both CTAs.
+void PairWriter::computeRank() {
+  kernel.walk([&](WorkTileOp tile) {
+    coordinate = tile.getResult(plan.axis);
+    b.setInsertionPointAfter(tile);
+    loc = tile.getLoc();
+    return WalkResult::interrupt();
+  });
+  Value size = constant(kPairSize);
+  Value pair = arith::DivUIOp::create(b, loc, coordinate, size);
+  first = arith::MulIOp::create(b, loc, pair, size);
+  rank = arith::SubIOp::create(b, loc, coordinate, first);
+}
+
+/// Computes a value again, as it is where the coordinate of the work tile is
+/// another one.
+Value PairWriter::computeAt(Value other, Value value) {
+  if (!ranks.differs(value))
+    return value;
+  Operation *op = value.getDefiningOp();
+  if (isa<WorkTileOp>(op))
+    return other;
+  IRMapping mapping;
+  for (Value operand : op->getOperands())
+    mapping.map(operand, computeAt(other, operand));
+  return b.clone(*op, mapping)
+      ->getResult(cast<OpResult>(value).getResultNumber());
+}
+
+/// The bound of a pair is the wider one of its CTAs.
+void PairWriter::writeBound(Operation *op) {
+  b.setInsertionPoint(op);
+  loc = op->getLoc();
+  Value bound = op->getOperand(0);
+  if (ranks.differs(bound)) {
+    Value second = arith::AddIOp::create(b, loc, first, constant(1));
+    Value one = computeAt(first, bound), other = computeAt(second, bound);
+    bound = isa<AtMostOp>(op)
+                ? arith::MinSIOp::create(b, loc, one, other).getResult()
+                : arith::MaxSIOp::create(b, loc, one, other).getResult();
+  }
+  op->getResult(0).replaceAllUsesWith(bound);
+  op->erase();
+}
+
+/// Loads the rows or columns that both CTAs sum over. Of the others, an A has
+/// those of this CTA's half of the result, and a B is split.
+Value PairWriter::loadForSum(LoadOp load, unsigned index, unsigned summedDim,
+                             bool isA) {
+  Value &loaded = sumLoads[{load, summedDim, isA}];
+  if (loaded)
+    return loaded;
+  replaced.insert(load);
+  b.setInsertionPointAfter(load);
+  loc = load.getLoc();
+  VectorType tile = load.getTile().getType();
+  SmallVector<int64_t> shape(tile.getShape());
+  SmallVector<Value> indices(load.getIndices());
+  shape[summedDim] *= kPairSize;
+  indices[index] = computeAt(first, indices[index]);
+  if (isA) {
+    unsigned dim = 1 - summedDim;
+    shape[dim] /= kPairSize;
+    Value &other = indices[load.getTileDims()[dim]];
+    Value offset = arith::MulIOp::create(b, loc, rank, constant(shape[dim]));
+    other = arith::AddIOp::create(b, loc, other, offset);
+  }
+  auto all =
+      LoadOp::create(b, loc, VectorType::get(shape, tile.getElementType()),
+                     load.getSource(), indices, load.getDimsAttr());
+  if (!isA)
+    all.setSplit(1 - summedDim);
+  return loaded = all;
+}
+
+/// Whether the CTA has a work tile: if their number is odd, the last pair has a
+/// CTA without one.
+Value PairWriter::hasTile(const PairSum &sum) {
+  if (isPresent)
+    return isPresent;
+  b.setInsertionPointAfterValue(coordinate);
+  loc = coordinate.getLoc();
+  LoadOp load = sum.b;
+  auto extent = cast<ExtentAttr>(kernel.getGrid()[plan.axis]);
+  Value size =
+      memref::DimOp::create(b, loc, load.getSource(), constant(sum.bIndex));
+  Value begin =
+      arith::MulIOp::create(b, loc, coordinate, constant(extent.getTile()));
+  return isPresent = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                           begin, size);
+}
+
+/// Hands over the half of A that the other CTA sums over. What a CTA without a
+/// work tile computes, nobody else uses.
+Value PairWriter::exchange(const PairSum &sum) {
+  MmaOp mma = sum.mma;
+  TypedValue<VectorType> a = mma.getA();
+  VectorType type = a.getType();
+  if (sum.mayLackTile && !checked.contains(a)) {
+    Value present = hasTile(sum);
+    b.setInsertionPointAfterValue(a);
+    loc = a.getLoc();
+    Value none = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+    auto part = arith::SelectOp::create(b, loc, present, a, none);
+    a.replaceAllUsesExcept(part, part);
+    checked.insert(part);
+  }
+  b.setInsertionPoint(mma);
+  loc = mma.getLoc();
+  auto rows = VectorType::get(
+      {type.getDimSize(0) * kPairSize, type.getDimSize(1) / kPairSize},
+      type.getElementType());
+  return ExchangeOp::create(b, loc, rows, mma.getA());
+}
+
+void PairWriter::writeSum(const PairSum &sum) {
+  MmaOp mma = sum.mma;
+  Value all = loadForSum(sum.b, sum.bIndex, mma.getTransposeB() ? 1 : 0,
+                         /*isA=*/false);
+  Value rows = sum.a
+                   ? loadForSum(sum.a, sum.aIndex, mma.getTransposeA() ? 0 : 1,
+                                /*isA=*/true)
+                   : exchange(sum);
+  b.setInsertionPoint(mma);
+  loc = mma.getLoc();
+  VectorType type = mma.getResult().getType();
+  auto half =
+      VectorType::get({type.getDimSize(0) / kPairSize, type.getDimSize(1)},
+                      type.getElementType());
+  auto product = MmaOp::create(b, loc, half, rows, all, /*acc=*/Value(),
+                               /*accumulate=*/Value(), mma.getTransposeA(),
+                               mma.getTransposeB());
+  for (ReduceAddOp add : sum.adds) {
+    b.setInsertionPoint(add);
+    loc = add.getLoc();
+    unsigned row = add.getTileDims()[0];
+    Value offset =
+        arith::MulIOp::create(b, loc, rank, constant(half.getDimSize(0)));
+    Value index = arith::AddIOp::create(b, loc, add.getIndices()[row], offset);
+    add.getTileMutable().assign(product);
+    add.getIndicesMutable()[row].assign(index);
+  }
+  mma.erase();
+}
+
+void PairWriter::run() {
+  kernel.setClusterAttr(
+      ClusterAttr::get(kernel.getContext(), kPairSize, plan.axis));
+  for (const auto &[split, uses] : plan.splits)
+    writeSplit(split.first, split.second, uses);
+  SmallVector<Operation *> bounds = findBounds(kernel);
+  if (plan.sums.empty() && bounds.empty())
+    return;
+  computeRank();
+  for (const PairSum &sum : plan.sums)
+    writeSum(sum);
+  // Their operands depend on each other.
+  for (Operation *bound : bounds)
+    writeBound(bound);
+  // What only the sums of a CTA alone have used.
+  for (LoadOp load : replaced)
+    if (load->use_empty())
+      load.erase();
+}
+
+void fa4::tile::writePairProgram(KernelOp kernel, const PairPlan &plan) {
+  PairWriter(kernel, plan).run();
+}
+
+void fa4::tile::writeOwnBounds(KernelOp kernel) {
+  for (Operation *op : findBounds(kernel)) {
+    op->getResult(0).replaceAllUsesWith(op->getOperand(0));
+    op->erase();
+  }
+}
