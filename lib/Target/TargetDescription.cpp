@@ -110,7 +110,8 @@ static constexpr TargetDescription makeBlackwell() {
               // [fa4] 8192 bf16 operations per clock and SM = 128 rows * 2
               // columns * 16 * 2; [umma] agrees.
               /*columnsPerClock=*/2,
-              /*pairs=*/true, kMmaElementTypes},
+              // [ptx] "Data Path Layout Organization": layout B.
+              /*pairs=*/true, ValueLayoutKind::FoldedRows, kMmaElementTypes},
       // [fa4] 16 ex2 per clock on B200. [b300] FFMA 4 warp instructions per
       // clock, FFMA2 2 (the same 128 lanes); FMNMX, FMNMX3, F2FP, LOP3, SHF 2
       // together; 4 issue slots.
@@ -183,6 +184,7 @@ static constexpr TargetDescription makeSm90a() {
   target.mma.rows = 64;
   target.mma.minRows = 64;
   target.mma.pairs = false;
+  target.mma.layoutOfPairMinRows = ValueLayoutKind::None;
   target.requestsWork = false;
   // rates: [h200] 15.9 ex2, 114 fma, 61 max, 61 cvt.rn.bf16x2 and 61 of the
   // two mixed, per clock with 16 warps: the rates of Blackwell's table less the
@@ -215,6 +217,13 @@ bool TargetDescription::isMmaInstruction(unsigned m, unsigned n,
     return false;
   unsigned granule = ctas == 1 && m == 64 ? 8 : 16;
   return n % granule == 0;
+}
+
+bool TargetDescription::supportsMmaRows(unsigned rows, unsigned ctas) const {
+  if (rows == mma.rows)
+    return true;
+  return ctas == 2 && rows == mma.minRows &&
+         mma.layoutOfPairMinRows != ValueLayoutKind::None;
 }
 
 /// Returns the number of rows of the instruction into which a product of m rows
@@ -267,8 +276,8 @@ uint64_t TargetDescription::mmaCycles(const MmaShape &shape) const {
     // If two CTAs execute an MMA and each holds half of the rows, the
     // accumulator is folded: the upper half of the columns lies in lanes that
     // would be idle.
-    bool folded =
-        shape.ctas == 2 && inst.m == mma.minRows * 2 && mma.minRows != mma.rows;
+    bool folded = shape.ctas == 2 && inst.m == mma.minRows * 2 &&
+                  mma.layoutOfPairMinRows == ValueLayoutKind::FoldedRows;
     uint64_t tensor =
         divideCeil(folded ? inst.n / 2 : inst.n, mma.columnsPerClock);
     uint64_t shared =

@@ -51,6 +51,22 @@ struct MmaShape {
   unsigned ctas = 1;
 };
 
+/// The way in which the threads of a role hold the elements of a tile.
+enum class ValueLayoutKind {
+  /// The threads hold no tiles.
+  None,
+  /// Thread t holds row t, whole. Tensor memory is read and written in this
+  /// way: its lane t is row t, and a warp has the lanes of its number in the
+  /// warpgroup (tcgen05.ld and .st, shape 32x32b).
+  Rows,
+  /// There are half as many rows as threads. Thread t of the first half holds
+  /// the first half of the columns of row t, and the thread as far behind the
+  /// middle the second half. So lie 64 rows in the 128 lanes of tensor memory
+  /// where each of two CTAs has half of an MMA of 128 rows (PTX ISA, tcgen05,
+  /// "Data Path Layout B").
+  FoldedRows,
+};
+
 /// The shapes and operands that the MMA unit supports.
 struct MmaUnit {
   AccumulatorSpace accumulatorSpace;
@@ -68,20 +84,14 @@ struct MmaUnit {
   /// The columns of the accumulator, over all of its rows, that one instruction
   /// finishes per clock.
   unsigned columnsPerClock;
-  /// True if two CTAs of a cluster can execute one MMA.
+  /// True if two CTAs of a cluster can execute one MMA. Each of them then has
+  /// `rows` or `minRows` rows of it.
   bool pairs;
+  /// How a warpgroup holds the results of an MMA of which each CTA of a pair
+  /// has `minRows` rows; None if there are no such MMAs.
+  ValueLayoutKind layoutOfPairMinRows;
   /// Element types of A and B with an f32 accumulator, as MLIR spells them.
   llvm::ArrayRef<llvm::StringLiteral> elementTypes;
-};
-
-/// The way in which the threads of a role hold the elements of a tile.
-enum class ValueLayoutKind {
-  /// The threads hold no tiles.
-  None,
-  /// Thread t holds row t, whole. Tensor memory is read and written in this
-  /// way: its lane t is row t, and a warp has the lanes of its number in the
-  /// warpgroup (tcgen05.ld and .st, shape 32x32b).
-  Rows,
 };
 
 /// What roles of one kind are on a chip.
@@ -223,6 +233,11 @@ struct TargetDescription {
   /// by k x n; k is fixed by the element type. PTX ISA, "Matrix shape" of
   /// tcgen05.mma's kind::f16 and of wgmma.mma_async.
   bool isMmaInstruction(unsigned m, unsigned n, unsigned ctas = 1) const;
+
+  /// Returns true if each of `ctas` CTAs can have `rows` rows of an MMA's
+  /// result, in a layout in which roles read it: those of the largest
+  /// instruction or, in a pair, those of the smallest one.
+  bool supportsMmaRows(unsigned rows, unsigned ctas) const;
 
   /// Cycles for which `shape` occupies the MMA unit when nothing else delays
   /// it: per instruction the larger of the tensor core's own time and that of

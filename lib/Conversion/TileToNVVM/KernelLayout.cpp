@@ -39,8 +39,14 @@ static LogicalResult describeTile(Buffer &buffer) {
   buffer.elementBytes = bits / 8;
   buffer.rows = type.getDimSize(0);
   buffer.columns = type.getRank() == 2 ? type.getDimSize(1) : 1;
+  buffer.folded = isFolded(cast<KernelOp>(buffer.channel->getParentOp()),
+                           buffer.channel.getTileType());
+  if (buffer.folded && buffer.channel.getExchange())
+    return buffer.channel.emitOpError("exchanges a tile of ")
+           << buffer.channel.getTileType().getDimSize(0)
+           << " rows, of which each lane has half a row: not supported";
   if (buffer.tensorMemory) {
-    buffer.stageSize = llvm::divideCeil(buffer.columns * bits, 32);
+    buffer.stageSize = getTmemColumns(buffer.channel);
     return success();
   }
   // A stage of an exchange has room for what is sent, too.
@@ -50,7 +56,7 @@ static LogicalResult describeTile(Buffer &buffer) {
           : buffer.tileBytes();
   if (type.getRank() != 2)
     return success();
-  buffer.span = getSwizzleSpan(type);
+  buffer.span = getSwizzleSpan(buffer.channel);
   if (!buffer.span)
     return buffer.channel.emitOpError(
         "has rows whose size in shared memory is not a multiple of 32 bytes, "

@@ -24,10 +24,13 @@ namespace fa4::tile {
 /// memory descriptor). Row values and tiles of rank 1 are packed.
 ///
 /// In tensor memory row r is lane r, and element c is in 32-bit column c or,
-/// for 16-bit elements, half of column c / 2.
+/// for 16-bit elements, half of column c / 2. Of a folded tile, the second half
+/// of the columns is in the lanes behind those of the first half.
 struct Buffer {
   ChannelOp channel;
   bool tensorMemory = false;
+  /// True if lanes have half a row each (ValueLayoutKind::FoldedRows).
+  bool folded = false;
   int64_t stages = 1;
   /// The offset of stage 0: bytes from the start of dynamic shared memory, or
   /// columns.
@@ -60,6 +63,8 @@ struct Buffer {
   int64_t tileBytes() const { return rows * columns * elementBytes; }
   int64_t boxes() const { return span ? columns * elementBytes / span : 1; }
   int64_t boxBytes() const { return rows * span; }
+  /// Returns the number of lanes among which a tile is spread.
+  int64_t lanes() const { return folded ? 2 * rows : rows; }
   /// Returns the bytes from the start of a stage to an element, before the
   /// swizzle.
   int64_t elementOffset(int64_t row, int64_t column) const {

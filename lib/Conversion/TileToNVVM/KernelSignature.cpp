@@ -9,6 +9,7 @@
 #include "KernelSignature.h"
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "fa4/Target/LaunchLimits.h"
 #include "fa4/Target/TargetDescription.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -65,6 +66,20 @@ void KernelSignature::addParameter(Type type, ArrayRef<NamedAttribute> entries,
 // Tensor maps
 //===----------------------------------------------------------------------===//
 
+/// Returns the channel through which the tile of a load or a store goes.
+static ChannelOp findChannel(Operation *op) {
+  if (isa<LoadOp>(op)) {
+    for (Operation *user : op->getUsers())
+      if (auto commit = dyn_cast<CommitOp>(user))
+        return commit.getChannel().getDefiningOp<ChannelOp>();
+    return {};
+  }
+  for (Value stored : getOrigins(op->getOperand(0), FlowThrough::Views))
+    if (auto wait = stored.getDefiningOp<WaitOp>())
+      return wait.getChannel().getDefiningOp<ChannelOp>();
+  return {};
+}
+
 LogicalResult KernelSignature::addMap(Operation *op, Value memref,
                                       VectorType tile,
                                       ArrayRef<int64_t> tileDims, bool hasEnd) {
@@ -91,7 +106,8 @@ LogicalResult KernelSignature::addMap(Operation *op, Value memref,
            << tileDims.size() << " dimension that TMA stores; it must have 2";
   TensorMap map;
   map.argument = cast<BlockArgument>(memref).getArgNumber();
-  map.span = getSwizzleSpan(tile);
+  ChannelOp channel = findChannel(op);
+  map.span = channel ? getSwizzleSpan(channel) : getSwizzleSpan(tile);
   int64_t contiguous = tileDims.back();
   map.dims.push_back(contiguous);
   for (int64_t dim = type.getRank() - 1; dim >= 0; --dim)

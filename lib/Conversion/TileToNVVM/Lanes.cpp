@@ -96,7 +96,7 @@ static LogicalResult checkTensorAccess(Operation *op, RoleOp role,
                                        const Buffer &buffer, Type type,
                                        int64_t column) {
   const TargetDescription &target = op->getParentOfType<KernelOp>().getTarget();
-  if (buffer.rows != target.tmemLanes ||
+  if (buffer.lanes() != target.tmemLanes ||
       role.getNumWarps() != target.warpsPerWarpgroup())
     return op->emitOpError("accesses tensor memory of ")
            << buffer.rows << " rows by " << role.getNumWarps() << " warps; "
@@ -210,16 +210,30 @@ Value RoleLowering::chunkPointer(const Buffer &buffer, Value stage,
     box = exchangedBox(buffer, column);
     bytes = column % buffer.columns * buffer.elementBytes;
   }
+  Value matrixRow = row(), half;
+  if (buffer.folded) {
+    half = arith::ShRUIOp::create(builder, loc, matrixRow,
+                                  constant(llvm::Log2_64(buffer.rows)));
+    matrixRow = arith::AndIOp::create(builder, loc, matrixRow,
+                                      constant(buffer.rows - 1));
+  }
   // The start of a stage is a multiple of 8 spans, so the swizzle only depends
   // on the row: bits 4.. of the address ^= bits 7.. of it, inside of the span.
   Value start =
-      arith::MulIOp::create(builder, loc, row(), constant(buffer.span));
+      arith::MulIOp::create(builder, loc, matrixRow, constant(buffer.span));
   Value pattern = arith::AndIOp::create(
       builder, loc, arith::ShRUIOp::create(builder, loc, start, constant(3)),
       constant(buffer.span - 16));
   Value swizzled = arith::OrIOp::create(builder, loc, start, pattern);
   Value chunk = arith::XOrIOp::create(builder, loc, swizzled,
                                       constant(bytes % buffer.span));
+  // Halves of rows are whole boxes (see getSwizzleSpan).
+  if (half)
+    chunk = arith::AddIOp::create(
+        builder, loc, chunk,
+        arith::MulIOp::create(
+            builder, loc, half,
+            constant(buffer.boxes() / 2 * buffer.boxBytes())));
   if (stage)
     chunk = arith::AddIOp::create(
         builder, loc, chunk,

@@ -97,6 +97,11 @@ LogicalResult RoleLowering::describeOperand(MmaOp op, Value value, bool majorK,
       return op.emitOpError(
           "has an operand in tensor memory that is not A, not whole rows, or "
           "transposed; only A can be there, row by row");
+    if (buffer.folded)
+      return op.emitOpError("has an A of ")
+             << buffer.rows
+             << " rows in tensor memory, where lanes have half a row each; "
+                "tcgen05.mma of a pair reads such an A from shared memory";
     operand.base = tensorAddress(buffer, operand.handle.stage, 0);
     return success();
   }
@@ -180,11 +185,11 @@ static int64_t instructionDescriptor(MmaOp op, int64_t ctas) {
 
 static LogicalResult checkShape(MmaOp op, int64_t ctas) {
   int64_t m = op.getM(), n = op.getN(), k = op.getK();
-  if (ctas == 2 && (m != 128 || n % 32 != 0))
+  if (ctas == 2 && ((m != 128 && m != 64) || n % 32 != 0))
     return op.emitOpError("has M = ")
            << m << " in each CTA of a pair and N = " << n
-           << "; tcgen05.mma of a pair has 128 rows in each, and multiples of "
-              "32 columns";
+           << "; tcgen05.mma of a pair has 64 or 128 rows in each, and "
+              "multiples of 32 columns";
   if (m != 128 && m != 64)
     return op.emitOpError("has M = ")
            << m << "; tcgen05.mma has 64 and 128 rows";

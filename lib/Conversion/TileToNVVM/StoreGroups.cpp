@@ -9,6 +9,7 @@
 #include "StoreGroups.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -34,6 +35,8 @@ void StoreGroups::store(mlir::Value tile, State &state) {
   for (auto &[channel, values] : state.values)
     for (Value &value : values)
       value.storesSince = std::min(value.storesSince + 1, kMostGroups);
+  while (auto slice = tile.getDefiningOp<vector::ExtractStridedSliceOp>())
+    tile = slice.getSource();
   Operation *wait = tile.getDefiningOp<WaitOp>();
   Value *read = nullptr;
   if (wait)

@@ -123,18 +123,30 @@ LogicalResult RoleLowering::lowerStore(Operation *op, Value tile,
     return op->emitOpError(
         "must store a tile that lies in a channel, in a role of kind 'issuer'");
   const Buffer &buffer = layout.buffer(handle->second.channel);
+  auto type = cast<VectorType>(tile.getType());
+  auto isWholeBoxes = [&](int64_t columns) {
+    return columns * buffer.elementBytes % std::max<int64_t>(buffer.span, 1) ==
+           0;
+  };
   if (buffer.tensorMemory || handle->second.row != 0 ||
-      handle->second.column != 0 ||
-      tile.getType() != buffer.getChannel().getValueType())
-    return op->emitOpError(
-        "must store the whole tile of a channel in shared memory (smem)");
+      type.getDimSize(0) != buffer.rows ||
+      !isWholeBoxes(handle->second.column) ||
+      (type.getRank() == 2 && !isWholeBoxes(type.getDimSize(1))))
+    return op->emitOpError("must store the tile of a channel in shared memory "
+                           "(smem), or columns of all of its rows that begin "
+                           "and end with a span of the swizzle");
   Value map = argument(signature.mapParameter(op));
   auto add = dyn_cast<ReduceAddOp>(op);
   if (add)
     beginPart(add);
-  for (int64_t box = 0; box < buffer.boxes(); ++box) {
-    Value source =
-        stagePointer(buffer, handle->second.stage, box * buffer.boxBytes());
+  int64_t boxes = 1, first = 0;
+  if (buffer.span) {
+    boxes = type.getDimSize(1) * buffer.elementBytes / buffer.span;
+    first = handle->second.column * buffer.elementBytes / buffer.span;
+  }
+  for (int64_t box = 0; box < boxes; ++box) {
+    Value source = stagePointer(buffer, handle->second.stage,
+                                (first + box) * buffer.boxBytes());
     SmallVector<Value> at = coordinates(op, indices, box);
     if (add)
       NVVM::CpAsyncBulkTensorReduceOp::create(

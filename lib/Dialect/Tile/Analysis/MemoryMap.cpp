@@ -57,8 +57,11 @@ int64_t fa4::tile::getSmemBytes(ChannelOp channel) {
       getSmemAlignment(channel));
 }
 
-int64_t fa4::tile::getTmemColumns(VectorType type) {
+int64_t fa4::tile::getTmemColumns(ChannelOp channel) {
+  VectorType type = channel.getTileType();
   int64_t bits = type.getShape().back() * type.getElementTypeBitWidth();
+  if (isFolded(cast<KernelOp>(channel->getParentOp()), type))
+    bits /= 2;
   return llvm::divideCeil(bits, 32);
 }
 
@@ -100,7 +103,7 @@ PlacedBuffer fa4::tile::getBuffer(ChannelOp owner,
   // With this alignment, loads and stores of up to 32 columns never touch two
   // channels. Left operands of MMAs, which have 16 bits, may begin wherever a
   // step of K does, so that the parts of one tile can lie side by side.
-  int64_t columns = stages * getTmemColumns(owner.getTileType());
+  int64_t columns = stages * getTmemColumns(owner);
   int64_t alignment = target.tmemAllocationColumns;
   if (owner.getTileType().getElementTypeBitWidth() < 32)
     alignment = std::min(alignment, columns & -columns);
@@ -116,14 +119,33 @@ SmallVector<ChannelOp> fa4::tile::getBufferOwners(KernelOp kernel,
   return owners;
 }
 
-int64_t fa4::tile::getSwizzleSpan(VectorType tile) {
-  if (tile.getRank() != 2)
-    return 0;
-  int64_t rowBytes = tile.getDimSize(1) * tile.getElementTypeBitWidth() / 8;
+/// Returns the widest span of a swizzle that divides a number of bytes, or 0.
+static int64_t widestSpan(int64_t bytes) {
   for (int64_t span : {128, 64, 32})
-    if (rowBytes % span == 0)
+    if (bytes % span == 0)
       return span;
   return 0;
+}
+
+static int64_t rowBytes(VectorType tile) {
+  return tile.getDimSize(1) * tile.getElementTypeBitWidth() / 8;
+}
+
+int64_t fa4::tile::getSwizzleSpan(VectorType tile) {
+  return tile.getRank() == 2 ? widestSpan(rowBytes(tile)) : 0;
+}
+
+int64_t fa4::tile::getSwizzleSpan(ChannelOp channel) {
+  VectorType tile = channel.getTileType();
+  bool isHalved =
+      tile && isFolded(cast<KernelOp>(channel->getParentOp()), tile) &&
+      llvm::any_of(channel.getChannel().getUsers(), [](Operation *user) {
+        auto role = user->getParentOfType<RoleOp>();
+        return role && !role.issues();
+      });
+  if (isHalved || channel.getExchange())
+    return widestSpan(rowBytes(tile) / 2);
+  return tile ? getSwizzleSpan(channel.getStageType()) : 0;
 }
 
 int64_t fa4::tile::getAsyncBytes(ChannelOp channel) {
@@ -185,9 +207,8 @@ static void printSpace(KernelOp kernel, MemorySpace space, raw_ostream &os) {
   os << llvm::formatv("  {0,7} {1,7}  {2}  {3,6} x size\n", "from", "to",
                       llvm::left_justify("channel", width), "stages");
   for (auto [from, channel] : channels) {
-    int64_t size = space == MemorySpace::smem
-                       ? getSmemBytes(channel)
-                       : getTmemColumns(channel.getTileType());
+    int64_t size = space == MemorySpace::smem ? getSmemBytes(channel)
+                                              : getTmemColumns(channel);
     int64_t to = from + static_cast<int64_t>(channel.getStages()) * size;
     printLine(from, to, channel.getLabel(), width, channel, size, os);
   }

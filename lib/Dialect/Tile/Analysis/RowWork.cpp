@@ -186,10 +186,11 @@ static ChannelOp channelOf(Value operand) {
 uint64_t fa4::tile::countMmaCycles(MmaOp op, const TargetDescription &target) {
   ChannelOp a = channelOf(op.getA());
   unsigned bytes = op.getA().getType().getElementTypeBitWidth() / 8;
+  unsigned ctas = op->getParentOfType<KernelOp>().getClusterSize();
   return target.mmaCycles(
-      {static_cast<unsigned>(op.getM()), static_cast<unsigned>(op.getN()),
-       static_cast<unsigned>(op.getK()), bytes,
-       /*aFromShared=*/!a || a.getSpace() == MemorySpace::smem});
+      {static_cast<unsigned>(op.getM()) * ctas,
+       static_cast<unsigned>(op.getN()), static_cast<unsigned>(op.getK()),
+       bytes, /*aFromShared=*/!a || a.getSpace() == MemorySpace::smem, ctas});
 }
 
 static SmallVector<MmaOp> mmasInLoops(KernelOp kernel) {

@@ -236,6 +236,25 @@ int64_t RoleOp::getNumThreads() {
   return issues() ? 1 : getNumWarps() * ::getTarget(*this).warpSize;
 }
 
+bool fa4::tile::isFolded(KernelOp kernel, VectorType matrix) {
+  if (!kernel.getCluster() || matrix.getRank() < 2)
+    return false;
+  const MmaUnit &mma = kernel.getTarget().mma;
+  return mma.layoutOfPairMinRows == ValueLayoutKind::FoldedRows &&
+         matrix.getDimSize(0) == mma.minRows;
+}
+
+const ValueLayout *RoleOp::getLayout(VectorType matrix) {
+  const ValueLayout *layout = getLayout();
+  if (!layout || layout->getNumRows(getNumThreads()) == matrix.getDimSize(0))
+    return layout;
+  if (!isFolded(cast<KernelOp>((*this)->getParentOp()), matrix))
+    return nullptr;
+  const ValueLayout *folded = getValueLayout(ValueLayoutKind::FoldedRows);
+  return folded->getNumRows(getNumThreads()) == matrix.getDimSize(0) ? folded
+                                                                     : nullptr;
+}
+
 /// Checks the number of warps that the role gives against that of its kind.
 static LogicalResult verifyWarps(RoleOp role) {
   const RoleFacts &facts = role.getFacts();
@@ -369,17 +388,24 @@ LogicalResult WaitOp::verify() {
 //===----------------------------------------------------------------------===//
 
 /// Checks a lane's access to a tile: it takes consecutive columns of the lane's
-/// row of a matrix, or the lane's element of a vector of row values.
+/// row of a matrix, or of its half of the row of a folded one, or the lane's
+/// element of a vector of row values.
 static LogicalResult verifyLaneAccess(Operation *op, Type lane, VectorType tile,
                                       int64_t column, bool all) {
   bool rowValue = tile.getRank() == 1 && !all;
   int64_t columns = rowValue ? 1 : tile.getShape().back();
+  bool folded = false;
+  if (auto role = op->getParentOfType<RoleOp>(); role && tile.getRank() == 2)
+    folded = isFolded(cast<KernelOp>(role->getParentOp()), tile);
+  if (folded)
+    columns /= 2;
   auto vector = dyn_cast<VectorType>(lane);
   int64_t count = vector ? vector.getNumElements() : 1;
   if (getElementTypeOrSelf(lane) != tile.getElementType() ||
       (rowValue && vector) || column < 0 || column > columns - count)
     return op->emitOpError("accesses ")
-           << lane << " at column " << column << " of a row of " << tile;
+           << lane << " at column " << column << " of "
+           << (folded ? "half a row" : "a row") << " of " << tile;
   return success();
 }
 

@@ -63,14 +63,17 @@ void fa4::tile::addHandOnReads(const ProtocolModel &model, unsigned role,
   to.push_back(std::move(read));
 }
 
-/// Returns the columns of a row that a step of lanes reads or writes; for a
-/// value that is not distributed, its elements. `type` is null for a scalar,
-/// which is read and written as a whole.
-static llvm::BitVector findColumns(const Step &step, VectorType type) {
+/// Returns the columns of a row that a step of lanes reads or writes, of its
+/// half of the row if the tile is folded; for a value that is not distributed,
+/// its elements. A scalar is read and written as a whole.
+static llvm::BitVector findColumns(const Step &step, ChannelOp channel) {
+  VectorType type = channel.getTileType();
   if (!type)
     return llvm::BitVector(1, true);
   unsigned number =
       type.getRank() == 2 ? type.getDimSize(1) : type.getNumElements();
+  if (isFolded(cast<KernelOp>(channel->getParentOp()), type))
+    number /= 2;
   llvm::BitVector columns(number);
   auto set = [&](auto op) {
     auto part = dyn_cast<VectorType>(op.getValue().getType());
@@ -94,9 +97,9 @@ static std::optional<std::pair<int64_t, int64_t>>
 findWords(const Step &step, const ProtocolChannel &channel) {
   if (!channel.inTensorMemory || channel.stages != 1)
     return std::nullopt;
-  VectorType type = ChannelOp(channel.op).getTileType();
-  int64_t bits = type.getElementTypeBitWidth();
-  llvm::BitVector columns = findColumns(step, type);
+  ChannelOp op = channel.op;
+  int64_t bits = op.getTileType().getElementTypeBitWidth();
+  llvm::BitVector columns = findColumns(step, op);
   if (columns.none())
     return std::nullopt;
   return std::pair(channel.offset + columns.find_first() * bits / 32,
@@ -139,7 +142,7 @@ private:
 
 void LaneCommits::write(const Step &step, Written &written) const {
   ChannelOp channel = model.channels[step.writes].op;
-  llvm::BitVector columns = findColumns(step, channel.getTileType());
+  llvm::BitVector columns = findColumns(step, channel);
   auto [it, isFirst] = written.try_emplace(step.writes, columns);
   if (!isFirst)
     it->second |= columns;
@@ -152,8 +155,7 @@ LaneCommits::Overlap LaneCommits::findOverlap(const Step &write,
     return Overlap::None;
   const ProtocolChannel &source = model.channels[from];
   if (findHandedOn(model, role, write.writes) == int(from)) {
-    VectorType type = ChannelOp(source.op).getTileType();
-    return findColumns(write, type).anyCommon(findColumns(read, type))
+    return findColumns(write, source.op).anyCommon(findColumns(read, source.op))
                ? Overlap::OfColumns
                : Overlap::OfStages;
   }

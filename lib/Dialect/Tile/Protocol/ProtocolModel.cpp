@@ -297,8 +297,8 @@ LogicalResult ModelBuilder::addChannels() {
     channel.initial = op.getInitial().value_or(0);
     channel.undefined = countUndefined(op, uses);
     channel.inTensorMemory = op.getSpace() == MemorySpace::tmem;
-    channel.size = channel.inTensorMemory ? getTmemColumns(op.getTileType())
-                                          : getSmemBytes(op);
+    channel.size =
+        channel.inTensorMemory ? getTmemColumns(op) : getSmemBytes(op);
     if (failed(checkSides(uses, channel)))
       return failure();
   }

@@ -54,8 +54,8 @@ Finding checkOffsets(const ProtocolModel &model,
     auto owner = op.getInPlaceOf().getDefiningOp<ChannelOp>();
     int64_t begin = owner.getOffset().value_or(0);
     int64_t ownerEnd =
-        begin + channel.stages * (isTensor ? getTmemColumns(owner.getTileType())
-                                           : getSmemBytes(owner));
+        begin + channel.stages *
+                    (isTensor ? getTmemColumns(owner) : getSmemBytes(owner));
     if (channel.offset < begin || end > ownerEnd)
       return reject(op,
                     formatv("channel \"{0}\" is at {1} to {2}, not inside of "

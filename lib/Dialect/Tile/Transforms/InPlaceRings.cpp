@@ -395,10 +395,6 @@ static ChannelOp findAccumulator(const ChannelUses &part, const UsesMap &all) {
   return best;
 }
 
-static int64_t columnsOf(ChannelOp channel) {
-  return getTmemColumns(channel.getTileType());
-}
-
 /// Returns true if the channels of the place, and `early`, which would be
 /// acquired before each write of the host, fit into each other and the issuing
 /// role works on them in turns.
@@ -409,11 +405,11 @@ static bool canTakeTurns(const Place &place, const UsesMap &all,
   RingOrder order(uses);
   int64_t columns = 0;
   for (ChannelOp part : place.parts) {
-    columns += columnsOf(part);
+    columns += getTmemColumns(part);
     if (!order.addPart(all.find(part)->second))
       return false;
   }
-  if (columns > columnsOf(place.host))
+  if (columns > getTmemColumns(place.host))
     return false;
   for (ChannelOp witness : place.witnesses)
     if (!order.addWitness(all.find(witness)->second, role))
@@ -459,7 +455,7 @@ void fa4::tile::formInPlaceRings(KernelOp kernel) {
     for (ChannelOp part : parts) {
       eraseOwnership(all.find(part)->second);
       putInPlace(part, accumulator, at);
-      at += columnsOf(part);
+      at += getTmemColumns(part);
     }
   }
 }
@@ -560,7 +556,7 @@ static bool mayJoin(const ChannelUses &uses, const Place &place,
   return channel != host && isAlone(uses, all) &&
          uses.producers == all.find(host)->second.producers &&
          isIssuing(uses.producers[0]) &&
-         (isLone || columnsOf(channel) <= columnsOf(host));
+         (isLone || getTmemColumns(channel) <= getTmemColumns(host));
 }
 
 void fa4::tile::shareInTurn(KernelOp kernel) {
@@ -596,7 +592,7 @@ bool fa4::tile::shareInTurnWaiting(KernelOp kernel) {
                           ChannelOp(channel).getChannel());
       }
       eraseOwnership(host);
-      if (columnsOf(channel) > columnsOf(place.host))
+      if (getTmemColumns(channel) > getTmemColumns(place.host))
         putInPlace(place.host, channel, 0);
       else
         putInPlace(channel, place.host, 0);

@@ -32,10 +32,17 @@ bool LaneLayouts::isFree(Value value) {
   return isa_and_nonnull<vector::StepOp>(op);
 }
 
+Type LaneLayouts::getPart(VectorType tile) const {
+  RoleOp holder = role;
+  const ValueLayout *layout =
+      tile.getRank() == 1 ? holder.getLayout() : holder.getLayout(tile);
+  return layout->getPart(tile);
+}
+
 LaneLayout LaneLayouts::get(Value value) const {
   auto type = cast<VectorType>(value.getType());
-  if (type.getRank() == 2)
-    return type.getDimSize(0) == rows ? LaneLayout::Rows : LaneLayout::Whole;
+  if (type.getRank() > 1)
+    return RoleOp(role).getLayout(type) ? LaneLayout::Rows : LaneLayout::Whole;
   if (auto known = rank1.find(value); known != rank1.end())
     return known->second;
   return type.getDimSize(0) == rows ? LaneLayout::Rows : LaneLayout::Whole;
@@ -137,14 +144,26 @@ void LaneLayouts::Inference::visit(Operation *op) {
       });
 }
 
+/// Whether a matrix has rows that the threads hold, or one for all of them. A
+/// folded one has halves, which may be a dimension of their own.
+static bool isMatrixOf(RoleOp role, VectorType type) {
+  if (type.isScalable() || type.getRank() > 3)
+    return false;
+  bool isOneRow = type.getRank() == 2 && type.getDimSize(0) == 1;
+  if (isOneRow || !role.getLayout(type))
+    return isOneRow;
+  bool isHalved = role.getLayout(type) != role.getLayout();
+  return type.getRank() == 2 ? !isHalved || type.getDimSize(1) % 2 == 0
+                             : isHalved && type.getDimSize(1) == 2;
+}
+
 static LogicalResult verifyMatrices(RoleOp role, int64_t rows) {
   WalkResult walk = role.walk([&](Operation *op) {
     for (Value result : op->getResults()) {
       auto type = dyn_cast<VectorType>(result.getType());
       if (!type || type.getRank() == 1)
         continue;
-      if (type.getRank() != 2 || type.isScalable() ||
-          (type.getDimSize(0) != rows && type.getDimSize(0) != 1)) {
+      if (!isMatrixOf(role, type)) {
         op->emitOpError("gives ")
             << type << " in a role whose threads hold " << rows << " rows";
         return WalkResult::interrupt();
@@ -157,8 +176,8 @@ static LogicalResult verifyMatrices(RoleOp role, int64_t rows) {
 
 FailureOr<LaneLayouts> LaneLayouts::infer(RoleOp role) {
   LaneLayouts layouts;
-  layouts.layout = role.getLayout();
-  layouts.rows = layouts.layout->getNumRows(role.getNumThreads());
+  layouts.role = role;
+  layouts.rows = role.getLayout()->getNumRows(role.getNumThreads());
   if (failed(verifyMatrices(role, layouts.rows)))
     return failure();
   Inference inference{layouts};

@@ -22,17 +22,19 @@ enum class LaneLayout {
 };
 
 /// Layouts of the values in a role that holds data. That of a matrix follows
-/// from its number of rows: those that the threads hold together, or one in
-/// all. That of a vector of rank 1 is inferred from where it comes from and how
-/// it is used.
+/// from its number of rows: those that the threads hold together, of the role
+/// or of a folded tile, or one in all. A folded matrix may have its halves of
+/// columns as a dimension of its own, 64x2x16 for 64x32. That of a vector of
+/// rank 1 is inferred from where it comes from and how it is used.
 class LaneLayouts {
 public:
   /// Infers all layouts of `role`. Where a value would need two, or has rows
   /// that the threads do not, reports an error and fails.
   static llvm::FailureOr<LaneLayouts> infer(RoleOp role);
 
-  /// Returns how the threads of the role hold tiles that are spread.
-  const ValueLayout &getValueLayout() const { return *layout; }
+  /// Returns the type of the part that a thread has of a tile that is spread
+  /// over the rows.
+  mlir::Type getPart(mlir::VectorType tile) const;
 
   LaneLayout get(mlir::Value value) const;
 
@@ -45,7 +47,7 @@ private:
   LaneLayouts() = default;
   struct Inference;
 
-  const ValueLayout *layout = nullptr;
+  RoleOp role;
   /// The rows that the threads of the role hold together.
   int64_t rows = 0;
   llvm::DenseMap<mlir::Value, LaneLayout> rank1;

@@ -230,7 +230,8 @@ MemorySpace RoleBuilder::spaceOf(const Crossing &crossing) {
       to != RoleTask::Mma)
     return MemorySpace::smem;
   // An MMA reads its accumulator in tensor memory, and its first operand if
-  // that is not transposed.
+  // that is not transposed. A folded one would have to be there twice (PTX ISA,
+  // tcgen05, "Data Path Layout B").
   bool inTensorMemory =
       llvm::all_of(crossing.value.getUses(), [&](OpOperand &use) {
         auto mma = dyn_cast<MmaOp>(use.getOwner());
@@ -239,7 +240,8 @@ MemorySpace RoleBuilder::spaceOf(const Crossing &crossing) {
         if (mma.getAcc() == use.get() && mma.getB() != use.get())
           return true;
         return target.mma.aFromAccumulatorSpace && mma.getA() == use.get() &&
-               mma.getB() != use.get() && !mma.getTransposeA();
+               mma.getB() != use.get() && !mma.getTransposeA() &&
+               !isFolded(kernel, mma.getA().getType());
       });
   return inTensorMemory ? MemorySpace::tmem : MemorySpace::smem;
 }

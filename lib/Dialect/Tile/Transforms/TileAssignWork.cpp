@@ -128,8 +128,7 @@ static bool canPersist(KernelOp kernel, const WorkBalance &balance) {
   if (failed(specializeWarps(*copy)))
     return false;
   for (auto role : copy->getBody().getOps<RoleOp>())
-    if (const ValueLayout *layout = role.getLayout();
-        layout && registersAcrossWaits(role, *layout) != 0)
+    if (role.getLayout() && registersAcrossWaits(role) != 0)
       return false;
   FailureOr<bool> fits = scheduleToFit(*copy, TileScheduleOptions());
   return succeeded(fits) && *fits &&

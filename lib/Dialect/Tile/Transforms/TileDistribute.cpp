@@ -103,7 +103,7 @@ Type Distributor::laneType(Value value, LaneLayout layout) const {
   if (!type)
     return value.getType();
   if (layout == LaneLayout::Rows)
-    return layouts.getValueLayout().getPart(type);
+    return layouts.getPart(type);
   return VectorType::get({type.getShape().back()}, type.getElementType());
 }
 
@@ -520,7 +520,13 @@ LogicalResult Distributor::lowerBroadcast(vector::BroadcastOp op,
                 cast<VectorType>(op.getSource().getType()).getRank() == 1;
   Value source =
       vector ? lane(op.getSource(), LaneLayout::Whole) : lane(op.getSource());
-  setLane(op.getResult(), toVector(source, laneType(op.getResult())));
+  Type part = laneType(op.getResult());
+  if (auto columns = dyn_cast<VectorType>(source.getType());
+      columns && columns != part && columns.getNumElements() != 1)
+    return op.emitOpError("gives all rows the same columns, but a thread holds "
+                          "one half of a row, which of the two is known only "
+                          "when it runs");
+  setLane(op.getResult(), toVector(source, part));
   return success();
 }
 
@@ -530,7 +536,10 @@ LogicalResult Distributor::lowerShapeCast(vector::ShapeCastOp op) {
       op.getSource().getType().getRank() == 2)
     layout = layouts.get(op.getSource());
   Value source = lane(op.getSource(), layout);
-  if (source.getType() != laneType(op.getResult(), layout))
+  VectorType from = op.getSourceVectorType(), to = op.getResultVectorType();
+  bool keepsRows = std::min(from.getRank(), to.getRank()) == 1 ||
+                   from.getDimSize(0) == to.getDimSize(0);
+  if (!keepsRows || source.getType() != laneType(op.getResult(), layout))
     return op.emitOpError("moves elements from row to row, but each thread "
                           "holds its own");
   setLane(op.getResult(), source);
@@ -547,12 +556,20 @@ LogicalResult Distributor::lowerSlice(vector::ExtractStridedSliceOp op,
                        sizes = numbers(op.getSizes()),
                        strides = numbers(op.getStrides());
   VectorType type = op.getSourceVectorType();
-  bool columnsOnly = type.getRank() == 1 ||
-                     (offsets[0] == 0 && sizes[0] == type.getDimSize(0));
-  if (!columnsOnly)
+  auto isWhole = [&](int64_t dim) {
+    return dim >= static_cast<int64_t>(offsets.size()) ||
+           (offsets[dim] == 0 && sizes[dim] == type.getDimSize(dim));
+  };
+  if (type.getRank() > 1 && !isWhole(0))
     return op.emitOpError("takes some of the rows, but each thread holds one");
+  bool isHalved = type.getRank() > 1 && type.getDimSize(0) != 1 &&
+                  isFolded(role->getParentOfType<KernelOp>(), type);
+  if (isHalved && !isWhole(1))
+    return op.emitOpError("takes some of the columns, but each thread holds "
+                          "one half of a row");
   Value source = lane(op.getSource(), layouts.get(op.getResult()));
-  if (static_cast<int64_t>(offsets.size()) < type.getRank())
+  if (static_cast<int64_t>(offsets.size()) < type.getRank() ||
+      (isHalved && type.getRank() == 2))
     setLane(op.getResult(), source);
   else if (isa<VectorType>(laneType(op.getResult())))
     setLane(op.getResult(), vector::ExtractStridedSliceOp::create(

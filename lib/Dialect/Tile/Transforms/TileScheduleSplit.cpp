@@ -33,13 +33,15 @@ static SmallVector<Part> partsOf(int64_t columns) {
 }
 
 /// Returns true if the channel's values come from a compute role and are only
-/// used as the A operand of MMAs, with the columns as the K dimension.
+/// used as the A operand of MMAs, with the columns as the K dimension. Of the
+/// first columns of a folded value, half of the threads have none.
 static bool canSplit(const ChannelUses &uses) {
   ChannelOp channel = uses.channel;
   VectorType type = channel.getTileType();
   if (!type || type.getRank() != 2 || type.getDimSize(1) < kLeastColumns ||
       type.getDimSize(1) % kGranule != 0 || channel.getInPlaceOf() ||
-      channel.getInitial() || uses.commits.empty() || uses.waits.empty())
+      channel.getInitial() || uses.commits.empty() || uses.waits.empty() ||
+      isFolded(cast<KernelOp>(channel->getParentOp()), type))
     return false;
   for (Operation *user : channel->getUsers())
     if (!isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(user))

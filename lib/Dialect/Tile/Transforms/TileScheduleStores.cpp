@@ -119,15 +119,24 @@ static Operation *findStore(WaitOp wait) {
              : nullptr;
 }
 
-/// Returns how many boxes of a store's tensor map, which are as wide as the
-/// swizzle, make up a value of the channel: a part has whole boxes. Returns 1
-/// for channels whose values cannot be divided.
+/// The smallest swizzle, which is the narrowest box of a tensor map.
+static constexpr int64_t kNarrowestBox = 32;
+
+static bool isFolded(ChannelOp channel) {
+  return isFolded(cast<KernelOp>(channel->getParentOp()),
+                  channel.getTileType());
+}
+
+/// Returns into how many parts, of whole boxes of a store's tensor map, a value
+/// of the channel can be divided. Boxes are as wide as the swizzle. A part of a
+/// folded value has as many columns of either half, in boxes as narrow as need
+/// be. Returns 1 for channels whose values cannot be divided.
 static int64_t countBoxes(const ChannelUses &uses) {
   ChannelOp channel = uses.channel;
   VectorType type = channel.getTileType();
   if (!type)
     return 1;
-  int64_t span = getSwizzleSpan(type);
+  int64_t span = getSwizzleSpan(channel);
   if (channel.getSpace() != MemorySpace::smem || !span ||
       channel.getInPlaceOf() || channel.getInitial() || uses.commits.empty() ||
       uses.acquires.size() != uses.commits.size() || uses.waits.empty() ||
@@ -140,7 +149,8 @@ static int64_t countBoxes(const ChannelUses &uses) {
   for (WaitOp wait : uses.waits)
     if (!findStore(wait))
       return 1;
-  return type.getDimSize(1) * type.getElementTypeBitWidth() / 8 / span;
+  int64_t rowBytes = type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
+  return isFolded(channel) ? rowBytes / 2 / kNarrowestBox : rowBytes / span;
 }
 
 SmallVector<int64_t> fa4::tile::getStoreParts(KernelOp kernel) {
@@ -168,39 +178,88 @@ static AwaitTurnOp findTurn(Operation *store) {
              : AwaitTurnOp();
 }
 
+/// Returns the operand of a store that is the index of its first column: the
+/// operands are the tile, the destination and the indices.
+static unsigned getColumnOperand(Operation *store) {
+  auto dims = isa<StoreOp>(store) ? cast<StoreOp>(store).getTileDims()
+                                  : cast<ReduceAddOp>(store).getTileDims();
+  return 2 + dims.back();
+}
+
+/// Builds a copy of a store, of columns that begin `offset` columns behind its
+/// own.
+static void storeColumns(OpBuilder &builder, Operation *store, Value tile,
+                         int64_t offset) {
+  Location loc = store->getLoc();
+  unsigned column = getColumnOperand(store);
+  Value index = store->getOperand(column);
+  if (std::optional<int64_t> first = getConstantIntValue(index))
+    index = arith::ConstantIndexOp::create(builder, loc, *first + offset);
+  else if (offset != 0)
+    index = arith::AddIOp::create(
+        builder, loc, index,
+        arith::ConstantIndexOp::create(builder, loc, offset));
+  Operation *copy = builder.clone(*store);
+  copy->setOperand(0, tile);
+  copy->setOperand(column, index);
+}
+
+/// Returns `count` columns of a matrix, from `first` on.
+static Value takeColumns(OpBuilder &builder, Location loc, Value matrix,
+                         int64_t first, int64_t count) {
+  int64_t rows = cast<VectorType>(matrix.getType()).getDimSize(0);
+  return vector::ExtractStridedSliceOp::create(
+      builder, loc, matrix, ArrayRef<int64_t>{0, first},
+      ArrayRef<int64_t>{rows, count}, ArrayRef<int64_t>{1, 1});
+}
+
 /// Stores the parts of a value one after another, each released behind its
 /// store. Of what is added in turn, the next work tile may add a part when this
-/// one has added that part.
+/// one has added that part. A part of a folded value has columns of either
+/// half, each with a store of its own.
 static void storeParts(WaitOp wait, ChannelOp channel, int64_t parts) {
   Operation *store = findStore(wait);
   VectorType type = channel.getTileType();
   OpBuilder builder(store);
   Location loc = store->getLoc();
-  auto dims = isa<StoreOp>(store) ? cast<StoreOp>(store).getTileDims()
-                                  : cast<ReduceAddOp>(store).getTileDims();
-  // The operands of a store are the tile, the destination and the indices.
-  unsigned column = 2 + dims.back();
+  int64_t halves = isFolded(channel) ? 2 : 1;
+  int64_t columns = type.getDimSize(1) / halves;
   if (AwaitTurnOp turn = findTurn(store);
-      turn && getConstantIntValue(store->getOperand(column)))
-    turn.setParts(parts);
+      turn && getConstantIntValue(store->getOperand(getColumnOperand(store))))
+    turn.setParts(parts * halves);
   for (int64_t part = 0; part < parts; ++part) {
     Value tile =
         WaitOp::create(builder, loc, type, channel.getChannel()).getValue();
-    Value index = store->getOperand(column);
-    int64_t offset = part * type.getDimSize(1);
-    if (std::optional<int64_t> first = getConstantIntValue(index))
-      index = arith::ConstantIndexOp::create(builder, loc, *first + offset);
-    else if (offset != 0)
-      index = arith::AddIOp::create(
-          builder, loc, index,
-          arith::ConstantIndexOp::create(builder, loc, offset));
-    Operation *copy = builder.clone(*store);
-    copy->setOperand(0, tile);
-    copy->setOperand(column, index);
+    for (int64_t half = 0; half < halves; ++half)
+      storeColumns(builder, store,
+                   halves == 1 ? tile
+                               : takeColumns(builder, loc, tile, half * columns,
+                                             columns),
+                   (half * parts + part) * columns);
     ReleaseOp::create(builder, loc, channel.getChannel());
   }
   store->erase();
   wait.erase();
+}
+
+/// Returns a part of a value with `columns` columns: those that lie side by
+/// side, or of a folded value those of its two halves, one behind the other, so
+/// that each thread has a part of its half.
+static Value takePart(OpBuilder &builder, Location loc, Value value,
+                      int64_t part, VectorType type, bool isFolded) {
+  int64_t columns = type.getDimSize(1);
+  if (!isFolded)
+    return takeColumns(builder, loc, value, part * columns, columns);
+  auto whole = cast<VectorType>(value.getType());
+  auto halves =
+      VectorType::get({whole.getDimSize(0), 2, whole.getDimSize(1) / 2},
+                      whole.getElementType());
+  Value split = vector::ShapeCastOp::create(builder, loc, halves, value);
+  Value both = vector::ExtractStridedSliceOp::create(
+      builder, loc, split, ArrayRef<int64_t>{0, 0, part * columns / 2},
+      ArrayRef<int64_t>{whole.getDimSize(0), 2, columns / 2},
+      ArrayRef<int64_t>{1, 1, 1});
+  return vector::ShapeCastOp::create(builder, loc, type, both);
 }
 
 static void divideStore(const ChannelUses &uses, int64_t parts) {
@@ -218,10 +277,8 @@ static void divideStore(const ChannelUses &uses, int64_t parts) {
     OpBuilder builder(commit);
     Location loc = commit.getLoc();
     for (int64_t part = 0; part < parts; ++part) {
-      Value value = vector::ExtractStridedSliceOp::create(
-          builder, loc, commit.getValue(),
-          ArrayRef<int64_t>{0, part * type.getDimSize(1)}, type.getShape(),
-          ArrayRef<int64_t>{1, 1});
+      Value value = takePart(builder, loc, commit.getValue(), part, type,
+                             isFolded(channel));
       AcquireOp::create(builder, loc, channel.getChannel());
       CommitOp::create(builder, loc, channel.getChannel(), value);
     }

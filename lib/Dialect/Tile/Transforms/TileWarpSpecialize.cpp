@@ -164,16 +164,21 @@ static LogicalResult skipZeroAccumulators(KernelOp kernel) {
   return failure(result.wasInterrupted());
 }
 
-/// Checks that tiles have as many rows as a role has threads: each thread works
-/// on one row, and a role has one warpgroup.
+/// Checks that results have rows that a role holds: as many as it has threads,
+/// each of which works on one row, or half as many in a pair of CTAs.
 static LogicalResult checkRows(KernelOp kernel,
                                const TargetDescription &target) {
   WalkResult result = kernel.walk([&](MmaOp mma) -> WalkResult {
-    if (mma.getM() == target.mma.rows)
+    if (target.supportsMmaRows(mma.getM(), kernel.getClusterSize()))
       return WalkResult::advance();
-    return mma.emitOpError("has ") << mma.getM() << " rows; the MMA of "
-                                   << target.chip << " that is supported has "
-                                   << target.mma.rows << " (see tile-subtile)";
+    InFlightDiagnostic error = mma.emitOpError("has ")
+                               << mma.getM() << " rows; the MMA of "
+                               << target.chip << " that is supported has "
+                               << target.mma.rows;
+    if (target.supportsMmaRows(target.mma.minRows, kernel.getClusterSize()))
+      error << " or " << target.mma.minRows << " in each CTA of a pair";
+    error << " (see tile-subtile)";
+    return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
 }
@@ -323,15 +328,19 @@ static void splitBranches(KernelOp kernel) {
 
 /// Returns the number of 32-bit registers for a thread's part of the tile.
 /// Indices have 32 bits; conditions are bits of a mask.
-static unsigned registersOf(Value value, const ValueLayout &layout) {
+static unsigned registersOf(Value value, RoleOp role) {
   auto type = dyn_cast<VectorType>(value.getType());
   if (!type)
     return 1;
+  const ValueLayout *layout = role.getLayout(type);
+  if (type.getRank() == 1 || !layout)
+    layout = role.getLayout();
   if (type.getRank() == 1)
-    return layout.getRowsPerThread();
+    return layout->getRowsPerThread();
   unsigned bits =
       type.getElementType().isIndex() ? 32 : type.getElementTypeBitWidth();
-  return llvm::divideCeil(layout.getNumElements(type.getDimSize(1)) * bits, 32);
+  return llvm::divideCeil(layout->getNumElements(type.getDimSize(1)) * bits,
+                          32);
 }
 
 /// Returns true if the value occupies a register for each column. A splat needs
@@ -364,7 +373,7 @@ static unsigned streamedRegisters(RoleOp role) {
 /// Returns the largest number of registers that the tile values of a block
 /// occupy at once. A result may take the place of an operand that dies, as in
 /// elementwise work.
-static unsigned peakRegisters(Block &block, const ValueLayout &layout) {
+static unsigned peakRegisters(Block &block, RoleOp role) {
   llvm::DenseMap<Operation *, SmallVector<Value>> dying;
   for (Operation &op : block)
     for (Value result : op.getResults()) {
@@ -378,19 +387,19 @@ static unsigned peakRegisters(Block &block, const ValueLayout &layout) {
     unsigned inner = 0, results = 0;
     for (Region &region : op.getRegions())
       for (Block &nested : region)
-        inner = std::max(inner, peakRegisters(nested, layout));
+        inner = std::max(inner, peakRegisters(nested, role));
     for (Value result : op.getResults())
-      results += isHeld(result) ? registersOf(result, layout) : 0;
+      results += isHeld(result) ? registersOf(result, role) : 0;
     SmallVector<Value> unused;
     for (Value value : dying[&op])
       if (value.getDefiningOp() == &op)
         unused.push_back(value);
       else
-        live -= registersOf(value, layout);
+        live -= registersOf(value, role);
     peak = std::max(peak, live + std::max(inner, results));
     live += results;
     for (Value value : unused)
-      live -= registersOf(value, layout);
+      live -= registersOf(value, role);
   }
   return peak;
 }
@@ -425,8 +434,7 @@ static bool reducesRows(RoleOp role) {
       .wasInterrupted();
 }
 
-unsigned fa4::tile::registersAcrossWaits(RoleOp role,
-                                         const ValueLayout &layout) {
+unsigned fa4::tile::registersAcrossWaits(RoleOp role) {
   unsigned most = 0;
   if (reducesRows(role))
     return most;
@@ -448,7 +456,7 @@ unsigned fa4::tile::registersAcrossWaits(RoleOp role,
       for (Value result : op.getResults())
         if (Operation *last = getLastUser(result, *block);
             last && wait->isBeforeInBlock(last) && isHeld(result))
-          held += registersOf(result, layout);
+          held += registersOf(result, role);
     }
     most = std::max(most, held);
   });
@@ -467,21 +475,19 @@ static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
                              std::min(descriptors, kUniformDescriptors);
     return demand;
   }
-  const ValueLayout &layout = *role.getLayout();
   unsigned row = 0, copied = 0;
   role.walk([&](Operation *op) {
     if (auto copy = dyn_cast<CopyOp>(op))
-      copied = std::max(copied, registersOf(copy.getResult(), layout));
+      copied = std::max(copied, registersOf(copy.getResult(), role));
     for (Value result : op->getResults())
-      row = std::max(row, registersOf(result, layout));
+      row = std::max(row, registersOf(result, role));
     if (op->getNumResults() == 1 && !isa<vector::BroadcastOp>(op))
-      demand.weight += registersOf(op->getResult(0), layout);
+      demand.weight += registersOf(op->getResult(0), role);
   });
-  unsigned peak = peakRegisters(role.getBody().front(), layout);
-  peak = reducesRows(role)
-             ? std::max(peak, row + row / 2)
-             : std::min(peak, streamedRegisters(role) +
-                                  registersAcrossWaits(role, layout));
+  unsigned peak = peakRegisters(role.getBody().front(), role);
+  peak = reducesRows(role) ? std::max(peak, row + row / 2)
+                           : std::min(peak, streamedRegisters(role) +
+                                                registersAcrossWaits(role));
   // A copy holds the whole row, so that its buffer can be released, beside a
   // fragment that is converted.
   if (copied != 0)

@@ -21,7 +21,7 @@ mlir::LogicalResult specializeWarps(KernelOp kernel);
 /// loops, must hold as a whole, although it reduces no row: it uses them again
 /// when it has waited for another tile. 0 for a role that reduces rows. Around
 /// loops, `tile-schedule` puts each computation directly before its use.
-unsigned registersAcrossWaits(RoleOp role, const ValueLayout &layout);
+unsigned registersAcrossWaits(RoleOp role);
 
 } // namespace fa4::tile
 

@@ -33,7 +33,7 @@ public:
   int64_t getNumRows(int64_t threads) const override { return threads / 2; }
   int64_t getNumElements(int64_t columns) const override { return columns / 2; }
   int64_t getRowsPerThread() const override { return 2; }
-  AffineMap getOrigin(MLIRContext *context) const override {
+  AffineMap getOrigin(MLIRContext *context, int64_t) const override {
     AffineExpr t = getAffineDimExpr(0, context);
     return AffineMap::get(
         1, 0, {t.floorDiv(32) * 16 + (t % 32).floorDiv(4), (t % 4) * 2},
@@ -73,7 +73,7 @@ protected:
 
   /// The number of an element in the row-major matrix.
   int64_t place(int64_t thread, int64_t element) {
-    auto origin = at(layout.getOrigin(&context), thread),
+    auto origin = at(layout.getOrigin(&context, kColumns), thread),
          offset = at(layout.getOffset(&context), element);
     return (origin[0] + offset[0]) * kColumns + origin[1] + offset[1];
   }
@@ -93,8 +93,12 @@ const FragmentLayout fragments;
 
 INSTANTIATE_TEST_SUITE_P(
     Layouts, ValueLayoutTest,
-    ::testing::Values(getValueLayout(ValueLayoutKind::Rows), &fragments),
-    [](const auto &info) { return info.index ? "Fragments" : "Rows"; });
+    ::testing::Values(getValueLayout(ValueLayoutKind::Rows),
+                      getValueLayout(ValueLayoutKind::FoldedRows), &fragments),
+    [](const auto &info) {
+      static const char *const names[] = {"Rows", "FoldedRows", "Fragments"};
+      return names[info.index];
+    });
 
 } // namespace
 
@@ -154,5 +158,6 @@ TEST_P(ValueLayoutTest, Parts) {
             perThread == 1
                 ? b.getF32Type()
                 : Type(VectorType::get({perThread}, b.getF32Type())));
-  EXPECT_EQ(layout.isRowPerThread(&context), perThread == 1);
+  EXPECT_EQ(layout.isRowPerThread(&context),
+            &layout == getValueLayout(ValueLayoutKind::Rows));
 }

@@ -60,8 +60,8 @@ int64_t getSmemBytes(ChannelOp channel);
 
 /// Returns the columns of one stage. A column has 32 bits in each lane (PTX
 /// ISA, "Tensor Memory"); a row of the tile lies in one lane, with two 16-bit
-/// elements in a column.
-int64_t getTmemColumns(mlir::VectorType type);
+/// elements in a column, or half a row where the tile is folded.
+int64_t getTmemColumns(ChannelOp channel);
 
 /// Checks that each channel can lie in the memory that it names, and that
 /// computations with sizes do not overflow. Emits an error on a channel that
@@ -82,6 +82,11 @@ llvm::SmallVector<ChannelOp> getBufferOwners(KernelOp kernel,
 /// that divides the bytes of a row; 0 if there is none, and for tiles of rank
 /// 1.
 int64_t getSwizzleSpan(mlir::VectorType tile);
+
+/// Returns the bytes of the swizzle of a channel in shared memory. Where lanes
+/// access a folded tile, halves of rows consist of whole spans, so that a
+/// thread of either half of the rows has the same places in boxes of its own.
+int64_t getSwizzleSpan(ChannelOp channel);
 
 /// Returns the bytes that hardware writes to a stage of one CTA: a TMA load of
 /// a tile, of which padding does not count and elements out of bounds do (PTX

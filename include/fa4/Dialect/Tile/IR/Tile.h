@@ -102,6 +102,13 @@ std::optional<AlignedSize> getAlignedSize(llvm::StringRef name);
 /// Returns the name of the size `name`, a number or a name, rounded up.
 std::string alignSize(llvm::StringRef name, int64_t multiple);
 
+class KernelOp;
+
+/// Returns true if a matrix in tensor memory or in the registers of a role is
+/// folded (ValueLayoutKind::FoldedRows): the kernel's CTAs work in pairs, and
+/// the matrix has the rows of one CTA of their smaller MMA.
+bool isFolded(KernelOp kernel, mlir::VectorType matrix);
+
 } // namespace fa4::tile
 
 #define GET_OP_CLASSES

@@ -38,6 +38,9 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     by the wait itself: its stage may be released right away. A role of lanes commits a
     scalar that is the same in all of them; one of them writes it.
 
+    In tensor memory, row `r` of a tile is in lane `r`. A tile of 64 rows in a kernel with a `cluster` is *folded*: its first
+    half of columns is in lanes 0 to 63, its second half in lanes 64 to 127, and it takes half as many columns of tensor memory.
+
     In a kernel with a `cluster`, each CTA has the channel's stages in its own memory. `split(d)` says that a stage
     of each CTA has an equal part of dimension `d` of the tile (see `tile.load`); other channels carry a value of each CTA.
     Where one side of the channel is a role that only the leader runs, the hand-over is one of all CTAs: the leader waits for
@@ -198,6 +201,10 @@ def Tile_RoleOp : Tile_Op<"role", [
     const ::fa4::tile::ValueLayout *getLayout() {
       return ::fa4::tile::getValueLayout(getFacts().layout);
     }
+    /// Returns how the threads hold this matrix: as getLayout() says, or folded
+    /// if the CTAs of a pair leave that many rows in tensor memory. Null if
+    /// they hold no matrices with that number of rows.
+    const ::fa4::tile::ValueLayout *getLayout(::mlir::VectorType matrix);
   }];
 }
 

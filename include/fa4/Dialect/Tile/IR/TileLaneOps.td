@@ -13,7 +13,9 @@ include "fa4/Dialect/Tile/IR/TileOps.td"
 
 // After `tile-distribute` a vector role holds a tile of 128 rows as one row a
 // thread: `vector<128x64xf32>` is `vector<64xf32>`, and a value for each row
-// (`vector<128xf32>`) is an `f32`.
+// (`vector<128xf32>`) is an `f32`. In a kernel with a `cluster`, a tile of 64
+// rows is folded: thread `t` holds half of row `t % 64`, the first half of its
+// columns where `t` is less than 64.
 
 def Tile_LaneValue : Type<Or<[IsFixedVectorOfRankPred<[1]>, F32.predicate,
                               I32.predicate, F16.predicate, BF16.predicate]>,
@@ -65,7 +67,7 @@ def Tile_ReadOp : Tile_Op<"read", [
     ChannelIsDeclared, MemoryEffects<[MemRead<Tile_ChannelResource>]>]> {
   let summary = "read this thread's row of the current stage";
   let description = [{
-    Columns `column` to `column + n` of this thread's row, of the stage that the
+    Columns `column` to `column + n` of this thread's row (of its half of the row, where the tile is folded), of the stage that the
     role has waited for last (or, where the channel is written in place, has been
     handed). A scalar is the element of a channel of row values, or one column.
     A channel of values that are not distributed (`all`) is read whole by each

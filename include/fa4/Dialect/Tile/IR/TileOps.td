@@ -357,7 +357,8 @@ def Tile_MmaOp : Tile_Op<"mma", [
     element type (f32). With `if`, `acc` is added only where the condition
     holds, and not read otherwise.
 
-    In a tile program it has no effects. In a role it is asynchronous: it reads
+    In a kernel with a `cluster`, `M` is the number of rows of one CTA, 64 or 128 on sm_100a, and each CTA loads a half of
+    `B` along `N` (`split`, see `tile.load`). In a tile program it has no effects. In a role it is asynchronous: it reads
     and writes stages of channels from where it stands on (see `tile.role`).
 
     | operand | shape | element type |

@@ -20,11 +20,12 @@ namespace fa4::tile {
 /// All threads hold elements in the same pattern, at different places: element
 /// `e` of thread `t` is at row and column
 ///
-///     getOrigin()(t) + getOffset()(e),
+///     getOrigin(columns)(t) + getOffset()(e)
 ///
-/// where `t` counts the threads of the role from 0 and `e` the elements of a
-/// thread, in the order in which a vector of rank 1 holds them. Every element
-/// of the matrix is held by exactly one thread.
+/// of a matrix with `columns` columns, where `t` counts the threads of the role
+/// from 0 and `e` the elements of a thread, in the order in which a vector of
+/// rank 1 holds them. Every element of the matrix is held by exactly one
+/// thread.
 ///
 /// A vector with one element for each row (a row value: a maximum, a factor) is
 /// spread like the rows: a thread holds the elements of the rows of which it
@@ -46,8 +47,9 @@ public:
   virtual int64_t getRowsPerThread() const = 0;
 
   /// Returns the map from a thread to the row and column of its pattern's
-  /// origin: (t) -> (row, column).
-  virtual mlir::AffineMap getOrigin(mlir::MLIRContext *context) const = 0;
+  /// origin in a matrix with `columns` columns: (t) -> (row, column).
+  virtual mlir::AffineMap getOrigin(mlir::MLIRContext *context,
+                                    int64_t columns) const = 0;
 
   /// Returns the map from an element of a thread to its row and column from the
   /// origin: (e) -> (row, column).
@@ -58,10 +60,10 @@ public:
   /// the rows gives element `e` its own element `i`.
   virtual mlir::AffineMap getRowOfElement(mlir::MLIRContext *context) const = 0;
 
-  /// Returns the masks by which the lanes of a warp combine their parts of a
-  /// row: lane `l` with lane `l ^ mask`, for one mask after the other, after
-  /// which each of them has the result of the whole row. Empty if a thread
-  /// holds rows as a whole.
+  /// Returns the masks by which threads combine their parts of a row: thread
+  /// `t` with thread `t ^ mask`, for one mask after the other, after which each
+  /// of them has the result of the whole row. Empty if a thread holds rows as a
+  /// whole. A mask that is less than the size of a warp is one of its lanes.
   virtual llvm::ArrayRef<unsigned> getReductionMasks() const = 0;
 
   /// Returns true if a thread holds one row, whole and in order: a row value is
