@@ -312,3 +312,51 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     %n = memref.dim %x, %c2 : memref<?x64xbf16>
   }
 }
+
+// -----
+
+// An MMA of a pair has 64 or 128 rows in each CTA.
+tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"N" by 128>], tmem_columns = 128 : i64} {
+  %a = tile.channel "a" smem stages(1) offset(0) full(0) arrivals(1) : <vector<32x64xbf16>>
+  %b = tile.channel "b" smem stages(1) split(1) offset(8192) full(1) arrivals(1) : <vector<64x64xbf16>>
+  %s = tile.channel "s" tmem stages(1) offset(0) full(2) arrivals(1) : <vector<32x64xf32>>
+  tile.role @r kind(issuer) first_warp(0) leader {
+    %va = tile.wait %a : <vector<32x64xbf16>> -> vector<32x64xbf16>
+    %vb = tile.wait %b : <vector<64x64xbf16>> -> vector<64x64xbf16>
+    // expected-error @below {{has M = 32 in each CTA of a pair and N = 64; tcgen05.mma of a pair has 64 or 128 rows in each, and multiples of 32 columns}}
+    %m = tile.mma %va, %vb : vector<32x64xbf16>, vector<64x64xbf16> -> vector<32x64xf32>
+    tile.commit %s, %m : <vector<32x64xf32>>, vector<32x64xf32>
+  }
+}
+
+// -----
+
+tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"N" by 128>], tmem_columns = 128 : i64} {
+  %a = tile.channel "a" tmem stages(1) offset(0) full(0) arrivals(1) : <vector<64x64xbf16>>
+  %b = tile.channel "b" smem stages(1) split(1) offset(8192) full(1) arrivals(1) : <vector<64x64xbf16>>
+  %s = tile.channel "s" tmem stages(1) offset(64) full(2) arrivals(1) : <vector<64x64xf32>>
+  tile.role @r kind(issuer) first_warp(0) leader {
+    %va = tile.wait %a : <vector<64x64xbf16>> -> vector<64x64xbf16>
+    %vb = tile.wait %b : <vector<64x64xbf16>> -> vector<64x64xbf16>
+    // expected-error @below {{has an A of 64 rows in tensor memory, where lanes have half a row each; tcgen05.mma of a pair reads such an A from shared memory}}
+    %m = tile.mma %va, %vb : vector<64x64xbf16>, vector<64x64xbf16> -> vector<64x64xf32>
+    tile.commit %s, %m : <vector<64x64xf32>>, vector<64x64xf32>
+  }
+}
+
+// -----
+
+// A part of a tile is stored in boxes of the tensor map, 32 columns here.
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(128) : <vector<128x64xf32>>
+  tile.role @store kind(issuer) first_warp(0) {
+    %c0 = arith.constant 0 : index
+    %v = tile.wait %c : <vector<128x64xf32>> -> vector<128x64xf32>
+    %p = vector.extract_strided_slice %v {offsets = [0, 16], sizes = [128, 32], strides = [1, 1]} : vector<128x64xf32> to vector<128x32xf32>
+    // expected-error @below {{must store the tile of a channel in shared memory (smem), or columns of all of its rows that begin and end with a span of the swizzle}}
+    tile.store %p, %y[%c0, %c0] : vector<128x32xf32>, memref<?x64xf32>
+  }
+}

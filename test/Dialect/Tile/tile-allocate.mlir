@@ -59,3 +59,21 @@ tile.kernel @after() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" smem stages(1) after(%a, %b : !tile.channel<vector<128x128xbf16>>, !tile.channel<vector<128x128xbf16>>) : <vector<128x128xbf16>>
   %d = tile.channel "d" smem stages(1) after(%b : !tile.channel<vector<128x128xbf16>>) : <vector<128x128xbf16>>
 }
+
+// -----
+
+// 64 rows in a pair of CTAs are folded into half of the columns, two stages of 64
+// here. In shared memory they have their size.
+
+// CHECK-LABEL: tile.kernel @folded
+// CHECK-SAME: tmem_columns = 256 : i64
+// CHECK: "whole" tmem stages(1) offset(0) full
+// CHECK: "folded" tmem stages(2) offset(128) full
+// CHECK: "staged" smem stages(2) offset(0) full
+// CHECK: "rows" smem stages(1) offset(65536) full
+tile.kernel @folded() attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"1">]} {
+  %whole = tile.channel "whole" tmem stages(1) : <vector<128x128xf32>>
+  %folded = tile.channel "folded" tmem stages(2) : <vector<64x128xf32>>
+  %staged = tile.channel "staged" smem stages(2) : <vector<64x128xf32>>
+  %rows = tile.channel "rows" smem stages(1) : <vector<128xf32>>
+}

@@ -139,3 +139,71 @@ tile.kernel @arrivals(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", 
     tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
   }
 }
+
+// -----
+
+// 64 rows in a pair of CTAs are folded: a thread has half of the columns.
+tile.kernel @columns_of_folded() attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" tmem stages(1) : <vector<64x128xf32>>
+  %r = tile.channel "r" smem stages(1) : <vector<128xf32>>
+  %o = tile.channel "o" smem stages(1) : <vector<64x128xf32>>
+  tile.role @r kind(vector) {
+    %row = tile.wait %r : <vector<128xf32>> -> vector<128xf32>
+    %v = tile.wait %c : <vector<64x128xf32>> -> vector<64x128xf32>
+    // expected-error @below {{gives all rows the same columns, but a thread holds one half of a row, which of the two is known only when it runs}}
+    %same = vector.broadcast %row : vector<128xf32> to vector<64x128xf32>
+    %sum = arith.addf %v, %same : vector<64x128xf32>
+    tile.commit %o, %sum : <vector<64x128xf32>>, vector<64x128xf32>
+  }
+}
+
+// -----
+
+tile.kernel @slice_of_folded() attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" tmem stages(1) : <vector<64x128xf32>>
+  %o = tile.channel "o" smem stages(1) : <vector<64x64xf32>>
+  tile.role @r kind(vector) {
+    %v = tile.wait %c : <vector<64x128xf32>> -> vector<64x128xf32>
+    // expected-error @below {{takes some of the columns, but each thread holds one half of a row}}
+    %s = vector.extract_strided_slice %v {offsets = [0, 0], sizes = [64, 64], strides = [1, 1]} : vector<64x128xf32> to vector<64x64xf32>
+    tile.commit %o, %s : <vector<64x64xf32>>, vector<64x64xf32>
+  }
+}
+
+// -----
+
+// A thread has 64 elements of both, but not the same ones.
+tile.kernel @shape_of_folded() attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" tmem stages(1) : <vector<64x128xf32>>
+  %o = tile.channel "o" smem stages(1) : <vector<128x64xf32>>
+  tile.role @r kind(vector) {
+    %v = tile.wait %c : <vector<64x128xf32>> -> vector<64x128xf32>
+    // expected-error @below {{moves elements from row to row, but each thread holds its own}}
+    %s = vector.shape_cast %v : vector<64x128xf32> to vector<128x64xf32>
+    tile.commit %o, %s : <vector<128x64xf32>>, vector<128x64xf32>
+  }
+}
+
+// -----
+
+tile.kernel @reduce_folded() attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" tmem stages(1) : <vector<64x128xf32>>
+  %o = tile.channel "o" smem stages(1) : <vector<64xf32>>
+  tile.role @r kind(vector) {
+    %z = arith.constant dense<0.0> : vector<64xf32>
+    %v = tile.wait %c : <vector<64x128xf32>> -> vector<64x128xf32>
+    // expected-error @below {{has 64 rows in a role whose threads hold 128}}
+    %s = vector.multi_reduction <add>, %v, %z [1] : vector<64x128xf32> to vector<64xf32>
+    tile.commit %o, %s : <vector<64xf32>>, vector<64xf32>
+  }
+}
+
+// -----
+
+tile.kernel @odd_folded() attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" tmem stages(1) : <vector<64x65xf32>>
+  tile.role @r kind(vector) {
+    // expected-error @below {{gives 'vector<64x65xf32>' in a role whose threads hold 128 rows}}
+    %v = tile.wait %c : <vector<64x65xf32>> -> vector<64x65xf32>
+  }
+}

@@ -370,3 +370,33 @@ tile.kernel @always(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", g
     tile.commit %y, %t : <vector<128x64xf32>>, vector<128x64xf32>
   }
 }
+
+// -----
+
+// In a pair of CTAs, 64 rows are folded: a thread has half of a row, and columns
+// count from the first one of its half. Halves may be a dimension of their own;
+// what a thread has of either form is the same.
+// CHECK-LABEL: tile.kernel @folded
+tile.kernel @folded() attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" tmem stages(1) : <vector<64x128xf32>>
+  %o = tile.channel "o" smem stages(1) : <vector<64x128xbf16>>
+  %p = tile.channel "p" smem stages(1) : <vector<64x32xf32>>
+  tile.role @lanes kind(vector) {
+    %half = arith.constant dense<0.5> : vector<64x128xf32>
+    // CHECK: tile.wait %c
+    // CHECK-NEXT: %[[V:.*]] = tile.read %c : <vector<64x128xf32>> -> vector<64xf32>
+    // CHECK-NEXT: %[[X:.*]] = arith.mulf %[[V]], %{{.*}} : vector<64xf32>
+    // CHECK-NEXT: %[[B:.*]] = arith.truncf %[[X]] : vector<64xf32> to vector<64xbf16>
+    // CHECK-NEXT: tile.write %[[B]], %o : vector<64xbf16>, <vector<64x128xbf16>>
+    %v = tile.wait %c : <vector<64x128xf32>> -> vector<64x128xf32>
+    %x = arith.mulf %v, %half : vector<64x128xf32>
+    %b = arith.truncf %x : vector<64x128xf32> to vector<64x128xbf16>
+    tile.commit %o, %b : <vector<64x128xbf16>>, vector<64x128xbf16>
+    // CHECK: %[[PART:.*]] = vector.extract_strided_slice %[[X]] {offsets = [16], sizes = [16], strides = [1]} : vector<64xf32> to vector<16xf32>
+    // CHECK-NEXT: tile.write %[[PART]], %p : vector<16xf32>, <vector<64x32xf32>>
+    %halves = vector.shape_cast %x : vector<64x128xf32> to vector<64x2x64xf32>
+    %part = vector.extract_strided_slice %halves {offsets = [0, 0, 16], sizes = [64, 2, 16], strides = [1, 1, 1]} : vector<64x2x64xf32> to vector<64x2x16xf32>
+    %flat = vector.shape_cast %part : vector<64x2x16xf32> to vector<64x32xf32>
+    tile.commit %p, %flat : <vector<64x32xf32>>, vector<64x32xf32>
+  }
+}

@@ -63,6 +63,34 @@ tile.kernel @rows(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"
 
 // -----
 
+// The 64 rows of a CTA alone lie in tensor memory as no role holds them.
+tile.kernel @rows_alone(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                        %y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 64>]} {
+  %c0 = arith.constant 0 : index
+  %i = tile.work_tile : index
+  %a = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<64x64xbf16>
+  // expected-error @below {{'tile.mma' op has 64 rows; the MMA of sm_100a that is supported has 128 (see tile-subtile)}}
+  %m = tile.mma %a, %a : vector<64x64xbf16>, vector<64x64xbf16> -> vector<64x64xf32>
+  tile.store %m, %y[%i, %c0] : vector<64x64xf32>, memref<?x64xf32>
+}
+
+// -----
+
+tile.kernel @rows_of_pair(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                          %y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"N" by 32>]} {
+  %c0 = arith.constant 0 : index
+  %i = tile.work_tile : index
+  %a = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<32x64xbf16>
+  %b = tile.load %x[%c0, %c0] split(1) : memref<?x64xbf16> -> vector<64x64xbf16>
+  // expected-error @below {{'tile.mma' op has 32 rows; the MMA of sm_100a that is supported has 128 or 64 in each CTA of a pair (see tile-subtile)}}
+  %m = tile.mma %a, %b : vector<32x64xbf16>, vector<64x64xbf16> -> vector<32x64xf32>
+  tile.store %m, %y[%i, %c0] : vector<32x64xf32>, memref<?x64xf32>
+}
+
+// -----
+
 // Nothing in the loop makes what it carries.
 tile.kernel @handed_on(%x: memref<?x128xf32> {tile.name = "x", tile.dims = ["N", "128"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {

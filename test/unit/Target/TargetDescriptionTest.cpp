@@ -89,6 +89,19 @@ TEST(TargetDescription, KindsOfRoles) {
   }
 }
 
+/// A CTA has the rows of the largest instruction, or in a pair those of the
+/// smallest one, too.
+TEST(TargetDescription, RowsOfMmas) {
+  const TargetDescription &blackwell = target("sm_100a");
+  EXPECT_TRUE(blackwell.supportsMmaRows(128, 1));
+  EXPECT_FALSE(blackwell.supportsMmaRows(64, 1));
+  EXPECT_TRUE(blackwell.supportsMmaRows(128, 2));
+  EXPECT_TRUE(blackwell.supportsMmaRows(64, 2));
+  EXPECT_FALSE(blackwell.supportsMmaRows(32, 2));
+  EXPECT_TRUE(target("sm_90a").supportsMmaRows(64, 1));
+  EXPECT_FALSE(target("sm_90a").supportsMmaRows(128, 1));
+}
+
 namespace {
 struct Measured {
   unsigned m, n;

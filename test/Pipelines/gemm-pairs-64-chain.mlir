@@ -1,0 +1,43 @@
+// C = max(A B / 2, 0) D, with 64 rows of the pair's 128 in each CTA: lanes work on a
+// folded tile and write it to shared memory as the A of the second product.
+// Tensor memory would need it twice, once for each half of the lanes, and a part
+// of its columns would be with half of the lanes.
+//
+// RUN: rm -rf %t && mkdir %t
+// RUN: fa4-compile %s --from=tile -o %t --emit=allocate,ptx
+// RUN: FileCheck --dump-input=never %s --check-prefix=ALLOCATE < %t/gemm.allocate.mlir
+// RUN: fa4-sim %t/gemm.json M=300 K=264 --random --check --seeds 0:7 \
+// RUN:   --output A=%t/A.npy --output B=%t/B.npy --output D=%t/D.npy C=%t/C.npy | FileCheck --dump-input=never %s --check-prefix=SIM
+// RUN: python3 %S/Inputs/check_relu_product.py %t/A.npy %t/B.npy %t/D.npy %t/C.npy
+
+// ALLOCATE: tile.channel "compute_mma" smem stages(1) {{.*}} : <vector<64x128xbf16>>
+// SIM: findings 0
+
+tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]},
+                  %b: memref<?x128xbf16> {tile.name = "B", tile.dims = ["K", "128"]},
+                  %d: memref<128x128xbf16> {tile.name = "D", tile.dims = ["128", "128"]},
+                  %c: memref<?x128xbf16> {tile.name = "C", tile.dims = ["M", "128"]})
+    attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>,
+                grid = [#tile.extent<"M" by 64>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : vector<64x128xf32>
+  %half = arith.constant dense<0.5> : vector<64x128xf32>
+  %tm = tile.work_tile : index
+  %row = arith.muli %tm, %c64 : index
+  %k = memref.dim %a, %c1 : memref<?x?xbf16>
+  %sum = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (vector<64x128xf32>) {
+    %ta = tile.load %a[%row, %i] : memref<?x?xbf16> -> vector<64x64xbf16>
+    %tb = tile.load %b[%i, %c0] split(1) : memref<?x128xbf16> -> vector<64x128xbf16>
+    %next = tile.mma %ta, %tb acc %acc : vector<64x64xbf16>, vector<64x128xbf16> -> vector<64x128xf32>
+    scf.yield %next : vector<64x128xf32>
+  }
+  %scaled = arith.mulf %sum, %half : vector<64x128xf32>
+  %y = arith.maximumf %scaled, %zero : vector<64x128xf32>
+  %yb = arith.truncf %y : vector<64x128xf32> to vector<64x128xbf16>
+  %td = tile.load %d[%c0, %c0] split(1) : memref<128x128xbf16> -> vector<128x128xbf16>
+  %p = tile.mma %yb, %td : vector<64x128xbf16>, vector<128x128xbf16> -> vector<64x128xf32>
+  %pb = arith.truncf %p : vector<64x128xf32> to vector<64x128xbf16>
+  tile.store %pb, %c[%row, %c0] : vector<64x128xbf16>, memref<?x128xbf16>
+}
