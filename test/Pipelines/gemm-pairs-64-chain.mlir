@@ -10,7 +10,7 @@
 // RUN:   --output A=%t/A.npy --output B=%t/B.npy --output D=%t/D.npy C=%t/C.npy | FileCheck --dump-input=never %s --check-prefix=SIM
 // RUN: python3 %S/Inputs/check_relu_product.py %t/A.npy %t/B.npy %t/D.npy %t/C.npy
 
-// ALLOCATE: tile.channel "compute_mma" smem stages(1) {{.*}} : <vector<64x128xbf16>>
+// ALLOCATE: tile.channel "epilogue_mma" smem stages(1) {{.*}} : <vector<64x128xbf16>>
 // SIM: findings 0
 
 tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]},

@@ -86,6 +86,7 @@ int64_t getSwizzleSpan(mlir::VectorType tile);
 /// Returns the bytes of the swizzle of a channel in shared memory. Where lanes
 /// access a folded tile, halves of rows consist of whole spans, so that a
 /// thread of either half of the rows has the same places in boxes of its own.
+/// So do the halves of rows of which one is sent to the other CTA.
 int64_t getSwizzleSpan(ChannelOp channel);
 
 /// Returns the bytes that hardware writes to a stage of one CTA: a TMA load of
