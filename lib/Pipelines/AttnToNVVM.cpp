@@ -33,10 +33,9 @@ static void addTile(OpPassManager &pm, const KernelOptions &options) {
 
 static void addPairCtas(OpPassManager &pm, const KernelOptions &options) {
   TilePairCtasOptions pair;
-  // Pairs work on the tiles of a grid. Who asks for another schedule does not
-  // have to know that.
-  bool isGrid = options.schedule == "auto" || options.schedule == "grid";
-  pair.pairs = options.pairs == "auto" && !isGrid ? "off" : options.pairs;
+  // Clusters do not ask for work. Who wants that does not have to know it.
+  bool asks = options.schedule == stringifySchedule(Schedule::Requested);
+  pair.pairs = options.pairs == "auto" && asks ? "off" : options.pairs;
   pm.addNestedPass<KernelOp>(createTilePairCtas(pair));
 }
 

@@ -38,10 +38,10 @@ WIDE = {"head_dim": (192, 256)}
 VALUE_DIMS = {192: 128}
 LAYOUTS = ("bshd", "bhsd")
 SCHEDULES = gpu.SCHEDULES
-# So few that CTAs of the schedule "static" have several work tiles.
-SM_COUNT = 3
+# So few that CTAs of the schedule "static" have several work tiles; in pairs, two of them and an SM that is left over.
+SM_COUNT, PAIRED_SM_COUNT = 3, 5
 # What kernels of pairs of CTAs have.
-PAIRED = {"mask": ("full",), "schedule": ("grid",)}
+PAIRED = {"mask": ("full",), "schedule": ("grid", "lpt", "static")}
 LSE_TOLERANCE = 1e-3
 # Work of one second with all checks: query x key pairs of one head at head dim
 # 128. Seen on two cores that had other work, too.
@@ -299,7 +299,7 @@ def run_case(
     q, k, v = case.draw(data_seed)
     inputs = {"q": q, "k": k, "v": v}
     if "sm_count" in json.loads(kernel.manifest.read_text())["sizes"]:
-        inputs["sm_count"] = SM_COUNT
+        inputs["sm_count"] = PAIRED_SM_COUNT if case.pairs else SM_COUNT
     results = gpu.simulate(
         kernel,
         inputs,

@@ -10,6 +10,7 @@
 // RUN: FileCheck --dump-input=never %s --check-prefix=PAIR < %t/on/f_kernel.pair-ctas.mlir
 // RUN: FileCheck --dump-input=never %s --check-prefix=ALLOCATE < %t/on/f_kernel.allocate.mlir
 // RUN: FileCheck --dump-input=never %s --check-prefix=PTX < %t/on/f_kernel.ptx
+// RUN: FileCheck --dump-input=never %s --check-prefix=MANIFEST < %t/on/f_kernel.json
 // RUN: fa4-compile %t/on/f_kernel.pair-ctas.mlir --from=pair-ctas -o %t/again
 // RUN: diff %t/on/f_kernel.ptx %t/again/f_kernel.ptx
 
@@ -29,11 +30,19 @@
 // ALLOCATE-DAG: tile.channel "compute0_correction" smem {{.*}}full({{[0-9]+}}) arrivals(128) empty({{[0-9]+}}) arrivals(128)
 // ALLOCATE: tile.role @mma kind(issuer) {{.*}} leader {
 
+// Work tiles are given to clusters, of which CTAs have one each.
 // PTX: .reqnctapercluster 2, 1, 1
+// PTX: mov.u32 {{.*}}, %nclusterid.x
+// PTX: mov.u32 {{.*}}, %clusterid.x
+// PTX: mov.u32 {{.*}}, %cluster_ctarank
 // PTX: mapa.shared::cluster
 // PTX: mbarrier.arrive{{.*}}.shared::cluster
 // PTX: tcgen05.mma.cta_group::2.kind::f16
 // PTX: tcgen05.commit.cta_group::2.{{.*}}.multicast::cluster.b64
+
+// MANIFEST: "2 * min(sm_count / 2, ceildiv(Sq, 512) * Hq * B)"
+// MANIFEST: "condition": "sm_count >= 2 &&
+// MANIFEST: "condition": "2 * ceildiv(Sq, 512) * Hq * B >= 1 &&
 
 func.func @f(%q: memref<?x?x?x128xbf16>, %k: memref<?x?x?x128xbf16>, %v: memref<?x?x?x128xbf16>,
              %out: memref<?x?x?x128xbf16>, %lse: memref<?x?x?xf32>) {
@@ -47,7 +56,7 @@ func.func @f(%q: memref<?x?x?x128xbf16>, %k: memref<?x?x?x128xbf16>, %v: memref<
 // RUN: not fa4-compile %t/causal.mlir -o %t/causal --pairs=on 2>&1 | FileCheck %s --check-prefix=CAUSAL
 // CAUSAL: error: 'tile.kernel' op cannot be run by pairs of CTAs
 // CAUSAL: note: 'scf.for' may make another number of passes in each CTA of a pair
-// RUN: not fa4-compile %s -o %t/static --pairs=on --schedule=static 2>&1 | FileCheck %s --check-prefix=STATIC
-// STATIC: error: 'tile.kernel' op has a cluster, which works on the tiles of a 'grid': the schedule 'static' is not possible
+// RUN: not fa4-compile %s -o %t/clc --pairs=on --schedule=clc 2>&1 | FileCheck %s --check-prefix=CLC
+// CLC: error: 'tile.kernel' op has a cluster, and CTAs that ask for work do so for themselves: the schedule 'clc' is not possible
 // RUN: not fa4-compile %s -o %t/yes --pairs=yes 2>&1 | FileCheck %s --check-prefix=NAME
 // NAME: fa4-compile: error: --pairs must be auto, on or off, got 'yes'

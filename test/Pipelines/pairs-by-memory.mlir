@@ -1,13 +1,14 @@
 // Head dims of which one CTA's shared memory does not hold two blocks of keys and
-// of values have pairs of CTAs, others do not, and neither have those for which
-// another schedule than 'grid' is asked.
+// of values have pairs of CTAs, others do not, and neither have those whose CTAs
+// are to ask for work.
 //
 // RUN: fa4-opt %s --attn-to-nvvm=to=assign-work | FileCheck %s
-// RUN: fa4-opt %s --attn-to-nvvm='to=assign-work schedule=static' | FileCheck %s --check-prefix=STATIC
-// RUN: fa4-opt %s --attn-to-nvvm='to=assign-work pairs=off' | FileCheck %s --check-prefix=STATIC
-// RUN: not fa4-opt %s --attn-to-nvvm='to=assign-work schedule=static pairs=on' 2>&1 | FileCheck %s --check-prefix=BOTH
-// STATIC-NOT: cluster =
-// BOTH: error: 'tile.kernel' op has a cluster, which works on the tiles of a 'grid': the schedule 'static' is not possible
+// RUN: fa4-opt %s --attn-to-nvvm='to=assign-work schedule=static' | FileCheck %s
+// RUN: fa4-opt %s --attn-to-nvvm='to=assign-work schedule=clc' | FileCheck %s --check-prefix=ALONE
+// RUN: fa4-opt %s --attn-to-nvvm='to=assign-work pairs=off' | FileCheck %s --check-prefix=ALONE
+// RUN: not fa4-opt %s --attn-to-nvvm='to=assign-work schedule=clc pairs=on' 2>&1 | FileCheck %s --check-prefix=BOTH
+// ALONE-NOT: cluster =
+// BOTH: error: 'tile.kernel' op has a cluster, and CTAs that ask for work do so for themselves: the schedule 'clc' is not possible
 
 // CHECK: tile.kernel @hd192_kernel({{.*}} cluster = #tile.cluster<size = 2, axis = 0>
 func.func @hd192(%q: tensor<?x?x8x192xbf16>, %v: tensor<?x?x8x128xbf16>) -> tensor<?x?x8x128xbf16> {

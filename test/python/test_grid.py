@@ -63,8 +63,11 @@ PAIRED = [
     grid.Case(128, "full", "bf16", "bshd", (239, 1), "mha", "normal", pairs=True),
     grid.Case(128, "full", "f16", "bhsd", (384, 256), "mqa", "rising", pairs=True),
     grid.Case(64, "full", "bf16", "bshd", (113, 203), "mqa", "falling", pairs=True),
+    grid.Case(64, "full", "f16", "bshd", (1024, 1023), "gqa4", "normal", "static", pairs=True),
+    grid.Case(128, "full", "bf16", "bhsd", (640, 128), "mqa", "rising", "static", pairs=True),
+    grid.Case(128, "full", "bf16", "bshd", (1023, 1024), "mha", "falling", "lpt", pairs=True),
     grid.Case(192, "full", "bf16", "bshd", (640, 128), "mqa", "rising", pairs=True),
-    grid.Case(256, "full", "f16", "bhsd", (113, 203), "mha", "normal", pairs=True),
+    grid.Case(256, "full", "f16", "bhsd", (113, 203), "mha", "normal", "static", pairs=True),
 ]
 
 

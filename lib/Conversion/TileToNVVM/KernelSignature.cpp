@@ -467,13 +467,13 @@ static std::string gridExpression(ExtentAttr extent) {
   return llvm::formatv("ceildiv({0}, {1})", extent.getSize(), extent.getTile());
 }
 
-/// The number of work tiles.
+/// The number of work tiles, or of clusters of them.
 static std::string tilesExpression(KernelOp kernel) {
   std::string product;
   uint64_t number = 1;
   bool isNumber = true;
-  for (auto extent : kernel.getGrid().getAsRange<ExtentAttr>()) {
-    std::string each = gridExpression(extent);
+  for (unsigned axis = 0; axis < kernel.getGrid().size(); ++axis) {
+    std::string each = gridExpression(kernel.getNumberedExtent(axis));
     product += (product.empty() ? "" : " * ") + each;
     std::optional<int64_t> size = getStaticSize(each);
     isNumber &= size.has_value();
@@ -482,11 +482,11 @@ static std::string tilesExpression(KernelOp kernel) {
   return isNumber ? std::to_string(number) : product;
 }
 
-/// The number of CTAs along an axis along which work tiles are those of
-/// clusters, the last of which may have CTAs without one.
-static std::string clusterExpression(ExtentAttr extent, int64_t size) {
-  std::string clusters = gridExpression(ExtentAttr::get(
-      extent.getContext(), extent.getSize(), extent.getTile() * size));
+/// The number of CTAs of so many clusters, the last of which may have CTAs
+/// without a work tile.
+static std::string clusterExpression(StringRef clusters, int64_t size) {
+  if (size == 1)
+    return clusters.str();
   if (auto number = getStaticSize(clusters))
     return std::to_string(*number * size);
   return llvm::formatv("{0} * {1}", size, clusters);
@@ -498,30 +498,39 @@ static SmallVector<std::string> gridExpressions(KernelOp kernel) {
         kernel.getGrid().getAsRange<ExtentAttr>(), gridExpression);
     if (ClusterAttr cluster = kernel.getClusterAttr())
       grid[cluster.getAxis()] = clusterExpression(
-          cast<ExtentAttr>(kernel.getGrid()[cluster.getAxis()]),
+          gridExpression(kernel.getNumberedExtent(cluster.getAxis())),
           cluster.getSize());
     return grid;
   }
+  int64_t size = kernel.getClusterSize();
   std::string tiles = tilesExpression(kernel);
-  if (kernel.getScheduleOrGrid() == Schedule::Static)
-    tiles = ("min(" + kSmCount + ", " + tiles + ")").str();
-  return {tiles};
+  if (kernel.getScheduleOrGrid() == Schedule::Static) {
+    std::string sms = kSmCount.str();
+    if (size != 1)
+      sms = llvm::formatv("{0} / {1}", sms, size);
+    tiles = "min(" + sms + ", " + tiles + ")";
+  }
+  return {clusterExpression(tiles, size)};
 }
 
 /// The CTAs of a cluster along the axes of the launch.
-static SmallVector<int64_t> clusterShape(ClusterAttr cluster) {
+static SmallVector<int64_t> clusterShape(KernelOp kernel) {
   SmallVector<int64_t> shape(3, 1);
-  shape[cluster.getAxis()] = cluster.getSize();
+  bool isGrid = kernel.getScheduleOrGrid() == Schedule::Grid;
+  shape[isGrid ? kernel.getClusterAttr().getAxis() : 0] =
+      kernel.getClusterSize();
   return shape;
 }
 
 LogicalResult KernelSignature::addGridConditions() {
   if (getKernel().getScheduleOrGrid() != Schedule::Grid) {
     // The number of the tile behind the last one fits into 32 bits, too.
-    std::string tiles = tilesExpression(getKernel());
+    std::string tiles = clusterExpression(tilesExpression(getKernel()),
+                                          getKernel().getClusterSize());
     if (getKernel().getScheduleOrGrid() == Schedule::Static &&
         failed(requireRange((kSmCount + ", the number of SMs,").str(),
-                            kSmCount.str(), 1, int64_t(1) << 30)))
+                            kSmCount.str(), getKernel().getClusterSize(),
+                            int64_t(1) << 30)))
       return failure();
     return requireRange(tiles + ", the number of work tiles,", tiles, 1,
                         int64_t(1) << 30);
@@ -743,9 +752,9 @@ DictionaryAttr KernelSignature::buildManifest() const {
        builder.getNamedAttr("params", builder.getArrayAttr(params)),
        builder.getNamedAttr(kArguments, stringArray(builder, arguments)),
        builder.getNamedAttr("resources", resources)});
-  if (ClusterAttr cluster = getKernel().getClusterAttr())
+  if (getKernel().getCluster())
     manifest.push_back(builder.getNamedAttr(
-        "cluster", builder.getI64ArrayAttr(clusterShape(cluster))));
+        "cluster", builder.getI64ArrayAttr(clusterShape(getKernel()))));
   const TargetDescription *target = lookupTarget(getKernel().getChip());
   if (target && getKernel().getScheduleOrGrid() == Schedule::Static)
     manifest.push_back(builder.getNamedAttr(
@@ -782,11 +791,11 @@ LLVM::LLVMFuncOp KernelSignature::createFunction(OpBuilder &builder) const {
                         {static_cast<int32_t>(layout.threads), 1, 1}));
   function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                     builder.getI32IntegerAttr(1));
-  if (ClusterAttr cluster = getKernel().getClusterAttr())
+  if (getKernel().getCluster())
     function->setAttr(
         NVVM::NVVMDialect::getClusterDimAttrName(),
         builder.getDenseI32ArrayAttr(llvm::map_to_vector(
-            clusterShape(cluster), [](int64_t n) { return int32_t(n); })));
+            clusterShape(getKernel()), [](int64_t n) { return int32_t(n); })));
   function->setAttr(kManifestAttr, buildManifest());
   return function;
 }

@@ -113,6 +113,8 @@ private:
   findBlock(mlir::Value number, mlir::Value blocks, mlir::Value groups);
   llvm::SmallVector<mlir::Value>
   findCoordinates(mlir::Value number, llvm::ArrayRef<mlir::Value> extents);
+  llvm::StringRef getNumberRegister();
+  mlir::Value tileOfPass(mlir::Value pass);
 
   // ChannelOps.cpp: the protocol of channels.
   mlir::LogicalResult lowerAcquire(AcquireOp op);

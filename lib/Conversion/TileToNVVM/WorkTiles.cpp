@@ -47,11 +47,14 @@ Value RoleLowering::sizeNamed(StringRef name) {
              : value;
 }
 
+/// The extents of what is numbered, work tiles or clusters of them, and their
+/// number.
 std::pair<SmallVector<Value>, Value> RoleLowering::getExtents() {
   auto kernel = cast<KernelOp>(role->getParentOp());
   SmallVector<Value> extents;
   Value product;
-  for (auto extent : kernel.getGrid().getAsRange<ExtentAttr>()) {
+  for (unsigned axis = 0; axis < kernel.getGrid().size(); ++axis) {
+    ExtentAttr extent = kernel.getNumberedExtent(axis);
     Value size = sizeNamed(extent.getSize());
     if (extent.getTile() > 1)
       size = arith::CeilDivUIOp::create(builder, loc, size,
@@ -102,10 +105,13 @@ std::pair<Value, Value> RoleLowering::findBlock(Value number, Value blocks,
 }
 
 /// Computes the coordinates of a work tile from its number, as OrderAttr says.
+/// In a kernel with a cluster, the number is that of the cluster's work tiles,
+/// and each CTA has the one of its rank.
 SmallVector<Value> RoleLowering::findCoordinates(Value number,
                                                  ArrayRef<Value> extents) {
   ImplicitLocOpBuilder b(loc, builder);
-  OrderAttr order = cast<KernelOp>(role->getParentOp()).getOrderAttr();
+  auto kernel = cast<KernelOp>(role->getParentOp());
+  OrderAttr order = kernel.getOrderAttr();
   unsigned axis = order ? order.getAxis() : 0;
   Value groups = constant(1);
   for (auto [i, extent] : llvm::enumerate(extents))
@@ -126,13 +132,23 @@ SmallVector<Value> RoleLowering::findCoordinates(Value number,
     if (!isLast)
       group = arith::DivUIOp::create(b, group, extent);
   }
+  if (ClusterAttr cluster = kernel.getClusterAttr()) {
+    Value &along = coordinates[cluster.getAxis()];
+    along = arith::AddIOp::create(
+        b, arith::MulIOp::create(b, along, constant(cluster.getSize())),
+        readRegister(builder, loc, kRankRegister));
+  }
   return coordinates;
 }
 
 LogicalResult RoleLowering::lowerWorkTile(WorkTileOp op) {
   Type i32 = builder.getI32Type();
   auto kernel = cast<KernelOp>(role->getParentOp());
-  Value x = NVVM::BlockIdXOp::create(builder, loc, i32);
+  bool isOneOfCluster =
+      layout.clusterSize != 1 && kernel.getScheduleOrGrid() != Schedule::Grid;
+  Value x = isOneOfCluster
+                ? NVVM::ClusterIdXOp::create(builder, loc, i32).getResult()
+                : NVVM::BlockIdXOp::create(builder, loc, i32).getResult();
   SmallVector<Value> ids;
   if (kernel.getScheduleOrGrid() == Schedule::Grid)
     ids = {x, NVVM::BlockIdYOp::create(builder, loc, i32),
@@ -213,12 +229,19 @@ static void sinkToUsers(Block &block, Operation *last) {
   }
 }
 
+/// The special register with the number of the first work tile of the CTA, or
+/// of the first ones of its cluster (PTX ISA, %ctaid and %clusterid).
+StringRef RoleLowering::getNumberRegister() {
+  return layout.clusterSize == 1 ? "ctaid.x" : "clusterid.x";
+}
+
 /// The number of the work tile of the pass, where it follows from that.
-static Value tileOfPass(OpBuilder &builder, Location loc, Value pass) {
+Value RoleLowering::tileOfPass(Value pass) {
+  StringRef count = layout.clusterSize == 1 ? "nctaid.x" : "nclusterid.x";
   Value before = arith::MulIOp::create(builder, loc, pass,
-                                       readRegister(builder, loc, "nctaid.x"));
+                                       readRegister(builder, loc, count));
   return arith::AddIOp::create(builder, loc, before,
-                               readRegister(builder, loc, "ctaid.x"));
+                               readRegister(builder, loc, getNumberRegister()));
 }
 
 /// The loop over the work tiles of a CTA carries the number of the pass, from
@@ -238,7 +261,7 @@ LogicalResult RoleLowering::lowerWork(WorkOp op) {
   for (auto &group : carried)
     inits.push_back(RingPositions::materialize(builder, loc, group.entry));
   if (isRequested)
-    inits.push_back(readRegister(builder, loc, "ctaid.x"));
+    inits.push_back(readRegister(builder, loc, getNumberRegister()));
   SmallVector<Type> types(inits.size(), i32);
   auto bind = [&](ValueRange values) {
     for (auto &group : counted)
@@ -253,8 +276,7 @@ LogicalResult RoleLowering::lowerWork(WorkOp op) {
     SmallVector<Location> locations(types.size(), loc);
     Block *body = builder.createBlock(&loop.getBefore(), {}, types, locations);
     Value pass = body->getArgument(0);
-    Value number = isRequested ? body->getArguments().back()
-                               : tileOfPass(builder, loc, pass);
+    Value number = isRequested ? body->getArguments().back() : tileOfPass(pass);
     for (auto [argument, value] : llvm::zip(
              op.getCoordinates(), findCoordinates(number, getExtents().first)))
       mapping.map(argument, toIndex(value));
@@ -269,7 +291,7 @@ LogicalResult RoleLowering::lowerWork(WorkOp op) {
       next.push_back(
           RingPositions::materialize(builder, loc, positions.current(group)));
     Value nextNumber = isRequested ? toI32(mapping.lookup(nextOp.getNumber()))
-                                   : tileOfPass(builder, loc, next.front());
+                                   : tileOfPass(next.front());
     if (isRequested)
       next.push_back(nextNumber);
     // There is no tile -1: as an unsigned number, it is beyond the last one.

@@ -2,7 +2,7 @@
 // cannot take it, and a kernel whose CTAs would wait for each other forever, or
 // not long enough, is not proven.
 //
-// RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-assign-work{schedule=lpt}))' --verify-diagnostics
+// RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-assign-work{schedule=clc}))' --verify-diagnostics
 
 // expected-error @+1 {{has a cluster of 4 CTAs; an MMA is one of 2 CTAs}}
 tile.kernel @size(%x: memref<?xf32> {tile.name = "x", tile.dims = ["M"]})
@@ -18,14 +18,14 @@ tile.kernel @axis(%x: memref<?xf32> {tile.name = "x", tile.dims = ["M"]})
 
 // -----
 
-// expected-error @+1 {{has a cluster and the schedule 'lpt'; clusters work on the tiles of a 'grid' only}}
+// expected-error @+1 {{has a cluster and the schedule 'clc'; CTAs that ask for work do so for themselves}}
 tile.kernel @schedule(%x: memref<?xf32> {tile.name = "x", tile.dims = ["M"]})
-    attributes {chip = "sm_100a", grid = [#tile.extent<"M">], schedule = #tile.schedule<lpt>, cluster = #tile.cluster<size = 2, axis = 0>} {
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M">], schedule = #tile.schedule<clc>, cluster = #tile.cluster<size = 2, axis = 0>} {
 }
 
 // -----
 
-// expected-error @+1 {{has a cluster, which works on the tiles of a 'grid': the schedule 'lpt' is not possible}}
+// expected-error @+1 {{has a cluster, and CTAs that ask for work do so for themselves: the schedule 'clc' is not possible}}
 tile.kernel @assigned(%x: memref<?xf32> {tile.name = "x", tile.dims = ["M"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"M">], cluster = #tile.cluster<size = 2, axis = 0>} {
 }

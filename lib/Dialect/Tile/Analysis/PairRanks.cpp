@@ -237,6 +237,9 @@ void PairFinder::checkUsers(PairSum &sum) {
 }
 
 bool PairFinder::isCoordinate(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argument.getArgNumber() == axis &&
+           isa<WorkOp>(argument.getOwner()->getParentOp());
   auto tile = value.getDefiningOp<WorkTileOp>();
   return tile && tile.getResult(axis) == value;
 }
@@ -318,12 +321,9 @@ std::variant<PairPlan, PairObstacle> fa4::tile::findPairPlan(KernelOp kernel) {
                                     .str()};
   if (!kernel.getBody().getOps<RoleOp>().empty())
     return PairObstacle{kernel, "has roles already"};
-  if (kernel.getScheduleOrGrid() != Schedule::Grid)
-    return PairObstacle{
-        kernel,
-        formatv("has the schedule '{0}', but pairs work on the tiles of "
-                "a 'grid' only",
-                stringifySchedule(kernel.getScheduleOrGrid()))};
+  if (kernel.getScheduleOrGrid() == Schedule::Requested)
+    return PairObstacle{kernel, "has the schedule 'clc', in which CTAs ask for "
+                                "work for themselves"};
   std::optional<PairObstacle> first;
   for (unsigned axis = 0; axis < kernel.getGrid().size(); ++axis) {
     auto found = PairFinder(kernel, axis).run();

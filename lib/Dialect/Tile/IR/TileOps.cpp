@@ -262,11 +262,19 @@ static LogicalResult verifyCluster(KernelOp op) {
     return op.emitOpError("has clusters along axis ")
            << cluster.getAxis() << ", but the grid has " << op.getGrid().size()
            << " extents";
-  if (op.getScheduleOrGrid() != Schedule::Grid)
-    return op.emitOpError("has a cluster and the schedule '")
-           << stringifySchedule(op.getScheduleOrGrid())
-           << "'; clusters work on the tiles of a 'grid' only";
+  if (op.getScheduleOrGrid() == Schedule::Requested)
+    return op.emitOpError("has a cluster and the schedule 'clc'; CTAs that ask "
+                          "for work do so for themselves");
   return success();
+}
+
+ExtentAttr KernelOp::getNumberedExtent(unsigned axis) {
+  auto extent = cast<ExtentAttr>(getGrid()[axis]);
+  ClusterAttr cluster = getClusterAttr();
+  if (!cluster || cluster.getAxis() != axis)
+    return extent;
+  return ExtentAttr::get(getContext(), extent.getSize(),
+                         extent.getTile() * cluster.getSize());
 }
 
 LogicalResult KernelOp::verify() {

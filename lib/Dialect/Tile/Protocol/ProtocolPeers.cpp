@@ -28,6 +28,8 @@ public:
       return false;
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       Operation *parent = argument.getOwner()->getParentOp();
+      if (isa<WorkOp>(parent))
+        return isCoordinate(value);
       auto loop = dyn_cast<scf::ForOp>(parent);
       if (!loop)
         return !isa<KernelOp>(parent);
@@ -65,6 +67,9 @@ private:
   }
 
   bool isCoordinate(Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return argument.getArgNumber() == cluster.getAxis() &&
+             isa<WorkOp>(argument.getOwner()->getParentOp());
     auto tile = value.getDefiningOp<WorkTileOp>();
     return tile && tile.getResult(cluster.getAxis()) == value;
   }
@@ -129,11 +134,10 @@ LogicalResult PeerBuilder::checkNumbers() {
     return success();
   };
   for (const ProtocolLoop &loop : model.loops) {
+    // All CTAs of a cluster have equally many work tiles.
     auto op = dyn_cast<scf::ForOp>(loop.op);
-    if (!op)
-      return loop.op->emitError("is not supported in a kernel with a cluster");
-    if (failed(
-            check(op, {op.getLowerBound(), op.getUpperBound(), op.getStep()})))
+    if (op && failed(check(
+                  op, {op.getLowerBound(), op.getUpperBound(), op.getStep()})))
       return failure();
   }
   for (const ProtocolCondition &condition : model.conditions) {

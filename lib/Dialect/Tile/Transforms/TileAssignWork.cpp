@@ -157,15 +157,9 @@ struct TileAssignWork : public tile::impl::TileAssignWorkBase<TileAssignWork> {
           << schedule << "'; the schedules are auto, grid, static, lpt, clc";
       return signalPassFailure();
     }
-    if (asked && asked != Schedule::Grid && kernel.getCluster()) {
-      kernel.emitOpError("has a cluster, which works on the tiles of a 'grid': "
-                         "the schedule '")
-          << schedule << "' is not possible";
-      return signalPassFailure();
-    }
     // What the IR says stands.
-    if (kernel.getCluster() || asked == Schedule::Grid ||
-        kernel.getSchedule() || !kernel.getBody().getOps<RoleOp>().empty())
+    if (asked == Schedule::Grid || kernel.getSchedule() ||
+        !kernel.getBody().getOps<RoleOp>().empty())
       return;
     WorkBalance balance = findWorkBalance(kernel);
     Schedule chosen = asked ? *asked : chooseSchedule(kernel, balance);
@@ -176,6 +170,11 @@ struct TileAssignWork : public tile::impl::TileAssignWorkBase<TileAssignWork> {
           << kernel.getChip()
           << "', whose CTAs cannot ask for the work of other ones "
              "(clusterlaunchcontrol): the schedule 'clc' is not possible";
+      return signalPassFailure();
+    }
+    if (chosen == Schedule::Requested && kernel.getCluster()) {
+      kernel.emitOpError("has a cluster, and CTAs that ask for work do so for "
+                         "themselves: the schedule 'clc' is not possible");
       return signalPassFailure();
     }
     // An operation that is nested, as coordinates of a branch, keeps the name

@@ -148,6 +148,9 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     Schedule getScheduleOrGrid() { return getSchedule().value_or(Schedule::Grid); }
     /// Returns the number of CTAs that work together: 1 without `cluster`.
     int64_t getClusterSize() { return getCluster() ? getClusterAttr().getSize() : 1; }
+    /// An extent of `grid` as `#tile.order` numbers it: along the axis of a
+    /// `cluster` its work tiles are one.
+    ExtentAttr getNumberedExtent(unsigned axis);
     /// Whether a CTA may work on more than one work tile, so that work stands
     /// in a `tile.work`.
     bool isPersistent();
