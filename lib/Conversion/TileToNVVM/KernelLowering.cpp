@@ -161,8 +161,11 @@ void KernelLowering::setUp() {
 /// Each warpgroup has an end of its own: at a common one, ptxas keeps an
 /// address of each of them, and may spill it.
 void KernelLowering::tearDown(bool hasTensorMemoryWarp) {
-  if (!layout.tensorColumns)
+  if (!layout.tensorColumns) {
+    if (layout.clusterSize != 1)
+      syncThreads();
     return;
+  }
   NVVM::Tcgen05FenceOp::create(builder, loc,
                                NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
   syncThreads();
