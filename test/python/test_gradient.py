@@ -57,6 +57,15 @@ CASES = {
     # One pass of the loop: the lanes of head dim 128 commit to shared memory what they have read from tensor memory.
     "one static block, hd 128": Gradient(head_dim=128, sizes=Sizes(1, 100, 200), static=ALL),
     "sm_103a": Gradient(chip="sm_103a", sizes=Sizes(1, 128, 200)),
+    # Pairs of CTAs: an even and an odd number of tiles of keys, one tile only, other head dims.
+    "pairs, hd 128": Gradient(head_dim=128, sizes=Sizes(2, 131, 300, 1, 2), options=("--pairs=on",)),
+    "pairs, causal, hd 128": Gradient(head_dim=128, mask=Mask.causal(BR), sizes=Sizes(1, 260, 390), options=("--pairs=on",)),
+    "pairs, causal, more queries": Gradient(head_dim=128, mask=Mask.causal(TL), sizes=Sizes(1, 500, 390), options=("--pairs=on",)),
+    "pairs, window": Gradient(head_dim=128, mask=Mask(BR, 100, 0), sizes=Sizes(1, 392, 300), options=("--pairs=on",)),
+    "pairs, one tile": Gradient(head_dim=128, sizes=Sizes(1, 300, 100), dtype="f16", options=("--pairs=on",)),
+    "pairs, one static block": Gradient(head_dim=128, sizes=Sizes(1, 100, 256), static=ALL, options=("--pairs=on",)),
+    "pairs, hd 64": Gradient(head_dim=64, sizes=Sizes(1, 260, 300, 1, 2), options=("--pairs=on",)),
+    "pairs, hd 96": Gradient(head_dim=96, sizes=Sizes(1, 260, 300, 1, 2), layout="bhsd", options=("--pairs=on",)),
     "head dims 64, 96": Gradient(head_dim=64, head_dim_v=96, mask=Mask.causal(BR), sizes=Sizes(1, 140, 150, 1, 2)),
     "head dims 128, 48": Gradient(head_dim=128, head_dim_v=48, sizes=Sizes(1, 140, 150)),
     "head dim 80": Gradient(head_dim=80, mask=Mask.causal(TL), sizes=Sizes(1, 140, 150), dtype="f16"),

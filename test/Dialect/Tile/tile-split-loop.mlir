@@ -170,3 +170,45 @@ tile.kernel @kept(%n: index {tile.name = "n"},
     }
   }
 }
+
+// -----
+
+// In a pair of CTAs, all loops make the same passes in both. What is masked in one
+// only stays a branch; what is masked in both is cut off.
+// CHECK-LABEL: tile.kernel @pair
+tile.kernel @pair(%n: index {tile.name = "n"}, %out: memref<?xf32> {tile.name = "out", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>, #tile.extent<"N" by 128>], cluster = #tile.cluster<size = 2, axis = 0>} {
+  %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
+  // CHECK: tile.role @differs
+  tile.role @differs kind(vector) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %big = arith.constant dense<1.0> : vector<128xf32>
+    %tile:2 = tile.work_tile : index, index
+    // CHECK: scf.for %{{.*}} = %c0 to %arg0
+    // CHECK: scf.if
+    // CHECK-NOT: scf.for
+    scf.for %i = %c0 to %n step %c1 {
+      %c = arith.cmpi slt, %i, %tile#0 : index
+      scf.if %c {
+        tile.store %big, %out[%i] : vector<128xf32>, memref<?xf32>
+      }
+    }
+  }
+  // CHECK: tile.role @same
+  tile.role @same kind(vector) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %big = arith.constant dense<1.0> : vector<128xf32>
+    %tile:2 = tile.work_tile : index, index
+    // CHECK: scf.for
+    // CHECK-NOT: scf.if
+    // CHECK: scf.for
+    scf.for %i = %c0 to %n step %c1 {
+      %c = arith.cmpi slt, %i, %tile#1 : index
+      scf.if %c {
+        tile.store %big, %out[%i] : vector<128xf32>, memref<?xf32>
+      }
+    }
+  }
+}

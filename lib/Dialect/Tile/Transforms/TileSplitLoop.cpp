@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
+#include "fa4/Dialect/Tile/Analysis/RankDependence.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -201,6 +202,14 @@ static void sinkReleases(Block &block) {
   }
 }
 
+/// Whether the CTAs of a cluster may decide differently. Their loops must make
+/// the same passes, so that a loop cannot end where one of them decides.
+static bool differsInCluster(KernelOp kernel, Value condition) {
+  ClusterAttr cluster = kernel.getClusterAttr();
+  return cluster &&
+         RankDependence(kernel, cluster.getAxis()).differs(condition);
+}
+
 namespace {
 struct TileSplitLoop
     : public fa4::tile::impl::TileSplitLoopBase<TileSplitLoop> {
@@ -212,7 +221,9 @@ struct TileSplitLoop
     while (!worklist.empty()) {
       scf::ForOp loop = worklist.pop_back_val();
       for (auto branch : loop.getBody()->getOps<scf::IfOp>())
-        if (auto phases = matchCondition(branch.getCondition(), loop)) {
+        if (auto phases = matchCondition(branch.getCondition(), loop);
+            phases &&
+            !differsInCluster(getOperation(), branch.getCondition())) {
           for (scf::ForOp piece : split(loop, branch.getCondition(), *phases)) {
             eraseDead(piece);
             sinkReleases(*piece.getBody());

@@ -1,0 +1,42 @@
+// The gradient of attention on pairs of CTAs, from the op down to PTX. Each CTA has 128
+// keys, the products with queries are MMAs of 256 rows, and dQ, the sum over the keys
+// of both CTAs, is one of 128 rows, for which the CTAs exchange halves of dS. All of
+// that has room in the memory of a CTA at head dim 128. With a causal mask, both
+// visit the queries of both.
+//
+// RUN: rm -rf %t && mkdir %t
+// RUN: fa4-compile %s --pairs=on -o %t --emit=allocate,ptx
+// RUN: FileCheck --dump-input=never %s < %t/full_preprocess_kernel.allocate.mlir
+// RUN: FileCheck --dump-input=never %s --check-prefix=PTX < %t/full_kernel.ptx
+// RUN: FileCheck --dump-input=never %s --check-prefix=PTX < %t/causal_kernel.ptx
+
+// CHECK-LABEL: tile.kernel @full_kernel
+// CHECK-SAME: cluster = #tile.cluster<size = 2, axis = 0>
+// CHECK-DAG: tile.channel "k" smem stages(1) offset{{.*}} : <vector<128x128xbf16>>
+// CHECK-DAG: tile.channel "k_2" smem stages(1) split(1) offset{{.*}} : <vector<256x128xbf16>>
+// CHECK-DAG: tile.channel "q" smem stages(1) split(0)
+// CHECK-DAG: tile.channel "q_2" smem stages(1) split(1)
+// CHECK-DAG: tile.channel "compute0_exchange" smem stages(1) exchange offset{{.*}} landed({{[0-9]+}}) bytes(16384) : <vector<128x128xbf16>>
+// CHECK-DAG: tile.channel "exchange_mma" smem stages(1) in_place_of(%compute0_exchange : {{.*}} arrivals(2) empty({{[0-9]+}}) arrivals(1) : <vector<256x64xbf16>>
+// CHECK-DAG: tile.channel "mma_epilogue" tmem stages(1) in_place_of{{.*}} : <vector<64x128xf32>>
+// CHECK: tile.role @exchange kind(issuer)
+// CHECK: tile.exchange
+
+// PTX: .reqnctapercluster 2, 1, 1
+// PTX-DAG: tcgen05.mma.cta_group::2.kind::f16
+// PTX-DAG: cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes
+func.func @full(%q: tensor<?x?x4x128xbf16>, %k: tensor<?x?x2x128xbf16>, %v: tensor<?x?x2x128xbf16>, %out: tensor<?x?x4x128xbf16>,
+                %dout: tensor<?x?x4x128xbf16>, %lse: tensor<?x4x?xf32>) -> (tensor<?x?x4x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>) {
+  %dq, %dk, %dv = attn.sdpa_backward %q, %k, %v out(%out) dout(%dout) lse(%lse) layout<bshd>
+    : tensor<?x?x4x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x4x128xbf16>, tensor<?x?x4x128xbf16>, tensor<?x4x?xf32>
+      -> tensor<?x?x4x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>
+  return %dq, %dk, %dv : tensor<?x?x4x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>
+}
+
+func.func @causal(%q: tensor<?x?x4x128xbf16>, %k: tensor<?x?x2x128xbf16>, %v: tensor<?x?x2x128xbf16>, %out: tensor<?x?x4x128xbf16>,
+                  %dout: tensor<?x?x4x128xbf16>, %lse: tensor<?x4x?xf32>) -> (tensor<?x?x4x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>) {
+  %dq, %dk, %dv = attn.sdpa_backward %q, %k, %v out(%out) dout(%dout) lse(%lse) layout<bshd> mask<causal, bottom_right>
+    : tensor<?x?x4x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x4x128xbf16>, tensor<?x?x4x128xbf16>, tensor<?x4x?xf32>
+      -> tensor<?x?x4x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>
+  return %dq, %dk, %dv : tensor<?x?x4x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>
+}
