@@ -106,3 +106,25 @@ tile.kernel @computed(%a: memref<?x128xf32> {tile.name = "A", tile.dims = ["K", 
   %tc = tile.mma transpose %y, %tb : vector<128x128xbf16>, vector<128x64xbf16> -> vector<128x64xf32>
   tile.reduce_add %tc, %c[%c0, %c0] : vector<128x64xf32>, memref<128x64xf32>
 }
+
+// -----
+
+// Where CTAs go from work tile to work tile, the coordinate is an argument of the work.
+// CHECK-LABEL: tile.kernel @persistent
+// CHECK: tile.work (%[[I:.*]]) {
+// CHECK: %[[PAIR:.*]] = arith.divui %[[I]]
+// CHECK: tile.load %{{.*}} split(1) : memref<?x128xbf16> -> vector<256x128xbf16>
+// CHECK: tile.mma transpose %{{.*}} : vector<256x64xbf16>, vector<256x128xbf16> -> vector<64x128xf32>
+// expected-remark @+1 {{pairs of CTAs along axis 0 of the grid}}
+tile.kernel @persistent(%a: memref<?x128xbf16> {tile.name = "A", tile.dims = ["K", "128"]},
+                        %c: memref<128x128xf32> {tile.name = "C", tile.dims = ["128", "128"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"K" by 128>], schedule = #tile.schedule<static>} {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  tile.work (%i) {
+    %row = arith.muli %i, %c128 : index
+    %ta = tile.load %a[%row, %c0] : memref<?x128xbf16> -> vector<128x128xbf16>
+    %tc = tile.mma transpose %ta, %ta : vector<128x128xbf16>, vector<128x128xbf16> -> vector<128x128xf32>
+    tile.reduce_add %tc, %c[%c0, %c0] : vector<128x128xf32>, memref<128x128xf32>
+  }
+}

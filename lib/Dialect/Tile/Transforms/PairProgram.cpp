@@ -88,12 +88,15 @@ void PairWriter::writeSplit(LoadOp load, int64_t dim,
 /// The quotient is a number of the pair, so that what is computed of it is
 /// the same in both CTAs.
 void PairWriter::computeRank() {
-  kernel.walk([&](WorkTileOp tile) {
-    coordinate = tile.getResult(plan.axis);
-    b.setInsertionPointAfter(tile);
-    loc = tile.getLoc();
-    return WalkResult::interrupt();
+  kernel.walk([&](Operation *op) {
+    if (auto tile = dyn_cast<WorkTileOp>(op))
+      coordinate = tile.getResult(plan.axis);
+    else if (auto work = dyn_cast<WorkOp>(op))
+      coordinate = work.getCoordinates()[plan.axis];
+    return coordinate ? WalkResult::interrupt() : WalkResult::advance();
   });
+  b.setInsertionPointAfterValue(coordinate);
+  loc = coordinate.getLoc();
   Value size = constant(kPairSize);
   Value pair = arith::DivUIOp::create(b, loc, coordinate, size);
   first = arith::MulIOp::create(b, loc, pair, size);
@@ -105,9 +108,9 @@ void PairWriter::computeRank() {
 Value PairWriter::computeAt(Value other, Value value) {
   if (!ranks.differs(value))
     return value;
-  Operation *op = value.getDefiningOp();
-  if (isa<WorkTileOp>(op))
+  if (value == coordinate)
     return other;
+  Operation *op = value.getDefiningOp();
   IRMapping mapping;
   for (Value operand : op->getOperands())
     mapping.map(operand, computeAt(other, operand));
