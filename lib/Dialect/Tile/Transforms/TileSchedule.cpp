@@ -118,6 +118,9 @@ FailureOr<bool> fa4::tile::scheduleToFit(KernelOp kernel,
                                          const TileScheduleOptions &options) {
   SmallVector<MmaOrder> orders = {MmaOrder::Early, MmaOrder::Late,
                                   MmaOrder::None};
+  if (kernel.walk([](ExchangeOp) { return WalkResult::interrupt(); })
+          .wasInterrupted())
+    orders.insert(orders.begin() + 1, MmaOrder::Exchanged);
   if (options.mmasAhead)
     orders.insert(orders.begin(), MmaOrder::Ahead);
   SmallVector<int64_t> storeParts = {1};

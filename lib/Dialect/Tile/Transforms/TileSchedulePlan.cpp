@@ -80,9 +80,11 @@ private:
   SmallVector<Operation *> anchorsUsing(Value value);
   SmallVector<Operation *> anchorsBehind(Value value);
   Operation *firstWriter(Value value);
-  SmallVector<Operation *> freeing(Operation *anchor, bool inPlace);
+  SmallVector<Operation *> freeing(Operation *anchor, MmaOrder order);
+  SmallVector<Operation *> usersOfExchanged(WaitOp wait);
   SmallVector<Operation *> blocking(WaitOp consumer);
-  unsigned slotOf(Operation *anchor, ArrayRef<Operation *> older, bool inPlace);
+  unsigned slotOf(Operation *anchor, ArrayRef<Operation *> older,
+                  MmaOrder order);
   void mergeStages();
   void attach();
   void attachOne(Operation *op);
@@ -162,10 +164,25 @@ Operation *Planner::firstWriter(Value value) {
   return first;
 }
 
+/// Returns the anchors that use what comes of an exchange of the waited value.
+SmallVector<Operation *> Planner::usersOfExchanged(WaitOp wait) {
+  SmallVector<Operation *> result;
+  if (!wait.getValue())
+    return result;
+  for (Operation *exchange : wait.getValue().getUsers())
+    for (Operation *user : exchange->getUsers())
+      if (auto commit = dyn_cast<CommitOp>(user);
+          commit && isa<ExchangeOp>(exchange))
+        for (WaitOp exchanged : graph.waitsOf(commit))
+          if (exchanged->getBlock() == body)
+            llvm::append_range(result, anchorsUsing(exchanged.getValue()));
+  return result;
+}
+
 /// Returns the anchors after which the value of `anchor` is not needed any more
-/// and, if `inPlace`, nothing that other roles compute from it and put in its
-/// place.
-SmallVector<Operation *> Planner::freeing(Operation *anchor, bool inPlace) {
+/// and, unless the order is `Ahead`, nothing that other roles compute from it
+/// and put in its place.
+SmallVector<Operation *> Planner::freeing(Operation *anchor, MmaOrder order) {
   SmallVector<Operation *> result;
   for (auto commit : body->getOps<CommitOp>()) {
     if (!commit.getValue() ||
@@ -174,7 +191,7 @@ SmallVector<Operation *> Planner::freeing(Operation *anchor, bool inPlace) {
       continue;
     for (WaitOp wait : graph.waitsOf(commit)) {
       llvm::append_range(result, blocking(wait));
-      if (!inPlace)
+      if (order == MmaOrder::Ahead)
         continue;
       llvm::DenseMap<Operation *, Operation *> latest;
       for (Operation &op : *wait->getBlock()) {
@@ -190,6 +207,8 @@ SmallVector<Operation *> Planner::freeing(Operation *anchor, bool inPlace) {
         for (WaitOp back : graph.waitsOf(answer))
           if (back->getBlock() == body)
             llvm::append_range(result, anchorsUsing(back.getValue()));
+          else if (order == MmaOrder::Exchanged)
+            llvm::append_range(result, usersOfExchanged(back));
       }
     }
   }
@@ -233,7 +252,7 @@ bool Planner::touches(Operation *anchor, Value channel) {
 /// Returns how many of the stage-1 anchors `older` of one iteration come before
 /// `anchor`, a stage-0 anchor of the next iteration.
 unsigned Planner::slotOf(Operation *anchor, ArrayRef<Operation *> older,
-                         bool inPlace) {
+                         MmaOrder order) {
   unsigned slot = 0;
   auto notBefore = [&](Operation *op) {
     if (auto it = llvm::find(older, op); it != older.end())
@@ -241,7 +260,7 @@ unsigned Planner::slotOf(Operation *anchor, ArrayRef<Operation *> older,
     else if (plan.stage.lookup(op) == 0 && op->isBeforeInBlock(anchor))
       slot = std::max(slot, slots.lookup(op));
   };
-  for (Operation *op : freeing(anchor, inPlace))
+  for (Operation *op : freeing(anchor, order))
     notBefore(op);
   // First values of the previous iteration, then values of this one.
   for (auto [arg, yielded] : llvm::zip(loop.getRegionIterArgs(),
@@ -279,9 +298,8 @@ LogicalResult Planner::planMmas(MmaOrder order) {
   for (Operation *op : anchors)
     (plan.stage[op] ? older : younger).push_back(op);
   for (Operation *op : younger)
-    slots[op] = order == MmaOrder::Late
-                    ? older.size()
-                    : slotOf(op, older, order != MmaOrder::Ahead);
+    slots[op] =
+        order == MmaOrder::Late ? older.size() : slotOf(op, older, order);
   for (unsigned slot = 0; slot <= older.size(); ++slot) {
     for (Operation *op : younger)
       if (slots[op] == slot)
