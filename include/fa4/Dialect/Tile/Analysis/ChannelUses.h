@@ -17,7 +17,8 @@
 namespace fa4::tile {
 
 /// The operations on one channel, each list in program order, and the roles in
-/// which they stand.
+/// which they stand: producers commit, consumers wait and release. Producers
+/// acquire, too, or an earlier owner of the buffer does it for them.
 struct ChannelUses {
   ChannelOp channel;
   llvm::SmallSetVector<RoleOp, 2> producers;

@@ -89,6 +89,7 @@ def TileWarpSpecialize : FA4_Pass<"tile-warp-specialize", "::fa4::tile::KernelOp
     | `correction` | elementwise work on an accumulator in the loop that carries it, and all elementwise work after a loop with MMAs; called `epilogue` where there is only the latter |
     | `mma`, `load` | `tile.mma`, `tile.load` |
     | `store` | `tile.store` and `tile.reduce_add` of matrices (row values are stored by the lanes that have them) |
+    | `exchange` | `tile.exchange`, between the lanes that compute its tile and `mma`. The lanes acquire the channel of its result, which has the place of the tile |
     | `idle` | warps that fill the last warpgroup |
 
     A channel is in tensor memory if the target's MMA writes the value there (a result for another role) or reads the
@@ -180,7 +181,8 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
        (stage 1 of the last iteration). An MMA of stage 0 whose result has only one
        buffer comes behind the operations that consume the buffer's last value, since
        the buffer is free only then; and behind those that consume what became of this
-       value, which is put in its place (`tile-share-buffers`). With `mmas-ahead` it does
+       value, which is put in its place (`tile-share-buffers`). Where memory lacks room, it also comes behind those that consume what
+      CTAs have exchanged of this value, whose results can then have its place. With `mmas-ahead` it does
        not wait for these, if tensor memory has room for both: in attention, the next
        scores are ready when the lanes have finished the last ones, and no
        product is on the way from one to the next. A loop that may make no pass at all is put under
