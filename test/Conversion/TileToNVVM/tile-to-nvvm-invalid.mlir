@@ -360,3 +360,16 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"]})
     tile.store %p, %y[%c0, %c0] : vector<128x32xf32>, memref<?x64xf32>
   }
 }
+
+// -----
+
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"N" by 64>]} {
+  // expected-error @below {{exchanges a tile of 64 rows, of which each lane has half a row: not supported}}
+  %c = tile.channel "c" smem stages(1) exchange offset(0) full(0) arrivals(128) landed(1) bytes(4096) : <vector<64x64xbf16>>
+  tile.role @lanes kind(vector) first_warp(0) {
+    %v = arith.constant dense<1.0> : vector<32xbf16>
+    tile.write %v, %c : vector<32xbf16>, <vector<64x64xbf16>>
+    tile.commit %c : <vector<64x64xbf16>>
+  }
+}

@@ -137,6 +137,17 @@ tile.kernel @column() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} 
 
 // -----
 
+// A lane has half of a row of 64 rows in a pair of CTAs.
+tile.kernel @folded_column() attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" smem stages(1) : <vector<64x64xf32>>
+  tile.role @r kind(vector) {
+    // expected-error @+1 {{accesses 'vector<2xf32>' at column 32 of half a row of 'vector<64x64xf32>'}}
+    %v = tile.read %c[32] : <vector<64x64xf32>> -> vector<2xf32>
+  }
+}
+
+// -----
+
 // expected-error @below {{'tile.kernel' op must have an argument or an operation}}
 "tile.kernel"() <{chip = "sm_100a", function_type = () -> (), grid = [#tile.extent<"1">], sym_name = "empty"}> ({
 ^bb0:
