@@ -91,14 +91,16 @@ protected:
 
 const FragmentLayout fragments;
 
+std::string nameOf(const ::testing::TestParamInfo<const ValueLayout *> &info) {
+  const char *const names[] = {"Rows", "FoldedRows", "Fragments"};
+  return names[info.index];
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Layouts, ValueLayoutTest,
     ::testing::Values(getValueLayout(ValueLayoutKind::Rows),
                       getValueLayout(ValueLayoutKind::FoldedRows), &fragments),
-    [](const auto &info) {
-      static const char *const names[] = {"Rows", "FoldedRows", "Fragments"};
-      return names[info.index];
-    });
+    nameOf);
 
 } // namespace
 
