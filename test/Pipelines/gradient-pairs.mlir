@@ -47,3 +47,19 @@ func.func @causal(%q: tensor<?x?x4x128xbf16>, %k: tensor<?x?x2x128xbf16>, %v: te
       -> tensor<?x?x4x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>
   return %dq, %dk, %dv : tensor<?x?x4x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>
 }
+
+// Kernels without MMAs, in front of it and behind it, have no pairs; nor has an op that does not ask for them.
+// RUN: grep -c 'cluster =' %t/full_preprocess_kernel.allocate.mlir | FileCheck %s --check-prefix=COUNT
+// COUNT: {{^}}2{{$}}
+// RUN: fa4-compile %s -o %t/auto
+// RUN: fa4-compile %s -o %t/off --pairs=off
+// RUN: diff %t/auto/causal_kernel.ptx %t/off/causal_kernel.ptx
+
+// Work tiles that take turns have no pairs; those of a window have.
+// RUN: sed 's/mask<causal, bottom_right>/mask<window, left = 200, right = 30, bottom_right>/' %s > %t/window.mlir
+// RUN: fa4-compile %t/window.mlir -o %t/window --pairs=on
+// RUN: FileCheck --dump-input=never %s --check-prefix=PTX < %t/window/causal_kernel.ptx
+// RUN: sed 's/mask<causal, bottom_right>/mask<causal, bottom_right> deterministic/' %s > %t/turns.mlir
+// RUN: not fa4-compile %t/turns.mlir -o %t/turns --pairs=on 2>&1 | FileCheck %s --check-prefix=TURNS
+// TURNS: error: 'tile.kernel' op cannot be run by pairs of CTAs
+// TURNS: note: 'tile.await_turn' orders work tiles, of which the two of a pair would wait for each other

@@ -64,6 +64,12 @@ CASES = {
     "pairs, window": Gradient(head_dim=128, mask=Mask(BR, 100, 0), sizes=Sizes(1, 392, 300), options=("--pairs=on",)),
     "pairs, one tile": Gradient(head_dim=128, sizes=Sizes(1, 300, 100), dtype="f16", options=("--pairs=on",)),
     "pairs, one static block": Gradient(head_dim=128, sizes=Sizes(1, 100, 256), static=ALL, options=("--pairs=on",)),
+    # A CTA without keys in an op without masks.
+    "pairs, odd static number": Gradient(head_dim=128, sizes=Sizes(1, 128, 384), static=ALL, options=("--pairs=on",)),
+    "pairs, causal, group": Gradient(mask=Mask.causal(TL), sizes=Sizes(1, 300, 280, 1, 2), options=("--pairs=on",)),
+    "pairs, window of both sides": Gradient(mask=Mask(TL, 5, 130), sizes=Sizes(1, 200, 400), options=("--pairs=on",)),
+    "pairs, left window": Gradient(mask=Mask(BR, 64, None), sizes=Sizes(1, 396, 200), options=("--pairs=on",)),
+    "pairs, keys that no query sees": Gradient(mask=Mask(TL, None, -140), sizes=Sizes(1, 200, 300), options=("--pairs=on",)),
     "pairs, hd 64": Gradient(head_dim=64, sizes=Sizes(1, 260, 300, 1, 2), options=("--pairs=on",)),
     "pairs, hd 96": Gradient(head_dim=96, sizes=Sizes(1, 260, 300, 1, 2), layout="bhsd", options=("--pairs=on",)),
     "head dims 64, 96": Gradient(head_dim=64, head_dim_v=96, mask=Mask.causal(BR), sizes=Sizes(1, 140, 150, 1, 2)),

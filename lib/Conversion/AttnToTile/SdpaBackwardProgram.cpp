@@ -280,8 +280,8 @@ void SdpaBackwardProgram::computePosition() {
 }
 
 /// If no query sees a key of the tile, one block remains, in which all are
-/// masked. So are blocks in front of the first one that has a query which sees a
-/// key, and behind the last one, where a pass wants to have more of them.
+/// masked. So are blocks in front of the first one that has a query which sees
+/// a key, and behind the last one, where a pass wants to have more of them.
 void SdpaBackwardProgram::computeQueryBlocks() {
   MaskAttr mask = op.getMaskAttr();
   endBlock = ceilDiv(numQueries, queries);
@@ -329,6 +329,11 @@ void SdpaBackwardProgram::computeQueryBlocks() {
     (isReversed() ? maskedBelow : maskedFrom) =
         isReversed() ? stepsBetween(fullBelow, endBlock)
                      : stepsBetween(firstBlock, fullBelow);
+  // A mask of steps that need none hides nothing.
+  if (maskedBelow)
+    maskedBelow = tile::AtLeastOp::create(b, maskedBelow);
+  if (maskedFrom)
+    maskedFrom = tile::AtMostOp::create(b, maskedFrom);
   // There is always a block; the maximum says so to whom the sizes do not.
   numSteps = max(stepsBetween(firstBlock, endBlock), 1);
 }

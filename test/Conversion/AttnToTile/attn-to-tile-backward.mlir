@@ -26,19 +26,22 @@
 
 // A tile of keys works on the blocks of queries that see it; the query heads of
 // the group take turns. Only blocks on the diagonal and a tile that is cut off
-// are masked.
+// are masked. More blocks in front of them would be masked, too.
 // CHECK-LABEL: tile.kernel @causal_kernel(
 // CHECK-SAME: tile.name = "sums", tile.output = "partial"
 // CHECK-SAME: grid = [#tile.extent<"Sk" by 128>, #tile.extent<"Hkv">, #tile.extent<"B">]
 // CHECK-SAME: tile.programmatic_launch
 // CHECK-SAME: condition = "Hq % Hkv == 0"
 // CHECK: %[[GROUP:.*]] = arith.divui
-// CHECK: %[[FIRST:.*]] = arith.minsi
+// CHECK: %[[OWN:.*]] = arith.minsi
+// CHECK: %[[FIRST:.*]] = tile.at_most %[[OWN]]
 // CHECK: %[[CUT:.*]] = arith.cmpi sgt
 // CHECK: %[[FULL:.*]] = arith.select %[[CUT]]
-// CHECK: %[[MASKED:.*]] = arith.muli %{{.*}}, %[[GROUP]]
+// CHECK: %[[END:.*]] = arith.muli %{{.*}}, %[[GROUP]]
+// CHECK: %[[MASKED:.*]] = tile.at_least %[[END]]
 // CHECK: scf.for %[[STEP:[^ ]*]] =
-// CHECK: arith.divui %[[STEP]], %[[GROUP]]
+// CHECK: %[[PASSED:.*]] = arith.divui %[[STEP]], %[[GROUP]]
+// CHECK: arith.addi %[[FIRST]], %[[PASSED]]
 // CHECK: tile.mma %{{.*}}, transpose %{{.*}} -> vector<128x128xf32>
 // CHECK: arith.cmpi slt, %[[STEP]], %[[MASKED]]
 // CHECK: scf.if

@@ -6,6 +6,8 @@
 // RUN: fa4-opt %S/backward-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{pairs=on print}))' 2> %t.remarks | FileCheck %S/backward-program.mlir --check-prefix=PAIR
 // RUN: FileCheck %S/backward-program.mlir --check-prefix=REMARK < %t.remarks
 // RUN: fa4-opt %S/backward-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas))' | FileCheck %s --check-prefix=AUTO
+// The program goes the whole way down, with all proofs.
+// RUN: fa4-opt %S/backward-program.mlir --attn-to-nvvm='from=subtile to=nvvm pairs=on' -o /dev/null
 //
 // How long CTAs wait for each other's halves, the figures do not say.
 // AUTO-NOT: cluster =

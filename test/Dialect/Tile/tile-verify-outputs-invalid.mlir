@@ -399,3 +399,56 @@ tile.kernel @aligned(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]},
   // expected-error @below {{output 'y': the work tile's coordinate 0 counts along 'N', but selects elements of dimension 0 (align(N, 256))}}
   tile.store %v, %y[%row] : vector<128xf32>, memref<?xf32>
 }
+
+// -----
+
+// Each CTA of a pair adds 32 of 64 rows.
+// expected-error @below {{output 'y': no store writes elements [32:64, 0:64] of the [0:128, 0:64] of each work tile}}
+tile.kernel @pair_hole(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["M", "64"], tile.output = "accumulate"},
+                 %x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], cluster = #tile.cluster<size = 2, axis = 0>} {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %v = arith.constant dense<1.0> : vector<32x64xf32>
+  %i = tile.work_tile : index
+  %pair = arith.divui %i, %c2 : index
+  %first = arith.muli %pair, %c2 : index
+  %rank = arith.subi %i, %first : index
+  %offset = arith.muli %rank, %c64 : index
+  %m = memref.dim %y, %c0 : memref<?x64xf32>
+  scf.for %j = %c0 to %m step %c128 {
+    %row = arith.addi %j, %offset : index
+    // expected-note @below {{this store writes [0:32, 0:64]}}
+    // expected-note @below {{this store writes [64:96, 0:64]}}
+    tile.reduce_add %v, %y[%row, %c0] : vector<32x64xf32>, memref<?x64xf32>
+  }
+}
+
+// -----
+
+// One half of the columns each CTA of a pair adds in part, the other one as a whole: twice.
+tile.kernel @pair_mixed(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["M", "64"], tile.output = "accumulate"},
+                 %x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], cluster = #tile.cluster<size = 2, axis = 0>} {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %v = arith.constant dense<1.0> : vector<64x32xf32>
+  %w = arith.constant dense<1.0> : vector<128x32xf32>
+  %i = tile.work_tile : index
+  %pair = arith.divui %i, %c2 : index
+  %first = arith.muli %pair, %c2 : index
+  %rank = arith.subi %i, %first : index
+  %offset = arith.muli %rank, %c64 : index
+  %m = memref.dim %y, %c0 : memref<?x64xf32>
+  scf.for %j = %c0 to %m step %c128 {
+    %row = arith.addi %j, %offset : index
+    // expected-error @below {{output 'y': not proven that each element is written once: some stores depend on the number of the CTA in its cluster, and others do not}}
+    tile.reduce_add %v, %y[%row, %c0] : vector<64x32xf32>, memref<?x64xf32>
+    tile.reduce_add %w, %y[%j, %c32] : vector<128x32xf32>, memref<?x64xf32>
+  }
+}

@@ -129,3 +129,30 @@ tile.kernel @aligned(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]},
   tile.store %v, %y[%row] : vector<128xf32>, memref<?xf32>
   tile.store %v, %z[%row] : vector<128xf32>, memref<?xf32>
 }
+
+// -----
+
+// Of what a pair of CTAs adds together, each CTA adds half: rows from 64 times its number in the pair on, in two parts.
+tile.kernel @pair(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["M", "64"], tile.output = "accumulate"},
+                  %x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"1">, #tile.extent<"N" by 128>], cluster = #tile.cluster<size = 2, axis = 1>} {
+  tile.role @store kind(issuer) {
+    %w:2 = tile.work_tile : index, index
+    %c0 = arith.constant 0 : index
+    %c2 = arith.constant 2 : index
+    %c32 = arith.constant 32 : index
+    %c64 = arith.constant 64 : index
+    %c128 = arith.constant 128 : index
+    %v = arith.constant dense<1.0> : vector<64x32xf32>
+    %pair = arith.divui %w#1, %c2 : index
+    %first = arith.muli %pair, %c2 : index
+    %rank = arith.subi %w#1, %first : index
+    %offset = arith.muli %rank, %c64 : index
+    %m = memref.dim %y, %c0 : memref<?x64xf32>
+    scf.for %j = %c0 to %m step %c128 {
+      %row = arith.addi %j, %offset : index
+      tile.reduce_add %v, %y[%row, %c0] : vector<64x32xf32>, memref<?x64xf32>
+      tile.reduce_add %v, %y[%row, %c32] : vector<64x32xf32>, memref<?x64xf32>
+    }
+  }
+}

@@ -12,6 +12,7 @@
 #include "fa4/Target/TargetDescription.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -62,6 +63,9 @@ struct Store {
   SmallVector<scf::ForOp> loops;
   /// The operation around it that may leave it out, or null.
   Operation *condition = nullptr;
+  /// The number in its cluster of the CTA that writes, where each writes a part
+  /// of what they write together.
+  std::optional<int64_t> rank = std::nullopt;
 };
 
 /// The variable that steps through a dimension in blocks: a coordinate of the
@@ -84,6 +88,9 @@ struct Index {
 struct Accesses {
   explicit Accesses(KernelOp kernel) {
     kernel.walk([&](Operation *op) {
+      if (auto quotient = dyn_cast<arith::DivUIOp>(op);
+          quotient && isNumberOfCluster(kernel, quotient))
+        clusters.push_back(quotient);
       if (isa<LoadOp, StoreOp, ReduceAddOp, PutOp>(op))
         memory.push_back(op);
       else if (auto workTile = dyn_cast<WorkTileOp>(op))
@@ -95,6 +102,19 @@ struct Accesses {
   SmallVector<Operation *> memory;
   /// The coordinates that each tile.work_tile and tile.work gives.
   SmallVector<ValueRange> workTiles;
+  /// The numbers of the cluster along its axis.
+  SmallVector<arith::DivUIOp> clusters;
+
+private:
+  static bool isNumberOfCluster(KernelOp kernel, arith::DivUIOp quotient) {
+    ClusterAttr cluster = kernel.getClusterAttr();
+    auto tile = quotient.getLhs().getDefiningOp<WorkTileOp>();
+    APInt size;
+    return cluster && tile &&
+           tile.getResult(cluster.getAxis()) == quotient.getLhs() &&
+           matchPattern(quotient.getRhs(), m_ConstantInt(&size)) &&
+           size == cluster.getSize();
+  }
 };
 
 class OutputCheck {
@@ -117,6 +137,8 @@ private:
   void findContext(Store &store);
   void joinBranches();
   void findGrid();
+  bool splitByRank();
+  Polynomial getIndex(const Store &store, unsigned dim);
   std::optional<Index> readIndex(const Store &store, unsigned dim);
   Coverage readStores();
 
@@ -164,6 +186,9 @@ private:
   llvm::DenseMap<unsigned, unsigned> axisOf;
   llvm::SmallDenseSet<unsigned> zeroAtoms;
   SmallVector<bool> isSingle;
+  /// By the atom of a cluster's number, that of the coordinate which it is a
+  /// quotient of.
+  llvm::DenseMap<unsigned, unsigned> coordinateOf;
   /// Of each store, one a dimension.
   std::vector<SmallVector<Index>> indices;
 };
@@ -291,11 +316,59 @@ void OutputCheck::findGrid() {
     }
 }
 
+/// Where indices depend on which CTA of its cluster writes, there is a store
+/// for each. Returns false if those of some stores do, and those of others not.
+bool OutputCheck::splitByRank() {
+  for (arith::DivUIOp quotient : accesses.clusters)
+    coordinateOf[counts.getValue(quotient).begin()->first.front()] =
+        counts.getValue(quotient.getLhs()).begin()->first.front();
+  auto dependsOnRank = [&](const Store &store) {
+    return llvm::any_of(store.indices, [&](Value index) {
+      return llvm::any_of(counts.getValue(index), [&](const auto &term) {
+        return llvm::any_of(term.first, [&](unsigned atom) {
+          return coordinateOf.contains(atom);
+        });
+      });
+    });
+  };
+  if (!llvm::any_of(stores, dependsOnRank))
+    return true;
+  if (!llvm::all_of(stores, dependsOnRank))
+    return false;
+  SmallVector<Store> all;
+  for (const Store &store : stores)
+    for (int64_t rank = 0; rank < kernel.getClusterSize(); ++rank)
+      all.emplace_back(store).rank = rank;
+  stores = std::move(all);
+  return true;
+}
+
+/// The index of a store. That of a CTA of a cluster has no coordinate, but the
+/// number of the cluster: it is a multiple of that, plus the CTA's number in
+/// it.
+Polynomial OutputCheck::getIndex(const Store &store, unsigned dim) {
+  Polynomial index = counts.getValue(store.indices[dim]);
+  if (!store.rank)
+    return index;
+  for (auto [number, coordinate] : coordinateOf) {
+    auto term = index.find({coordinate});
+    if (term == index.end())
+      continue;
+    llvm::DynamicAPInt factor = term->second;
+    Polynomial own;
+    own[{coordinate}] = -factor;
+    own[{number}] = factor * llvm::DynamicAPInt(kernel.getClusterSize());
+    own[{}] = factor * llvm::DynamicAPInt(*store.rank);
+    index = ExecutionCounts::add(index, own);
+  }
+  return index;
+}
+
 /// Reads the index of a store in dimension `dim` as such a sum. Returns nothing
 /// if the index has another form.
 std::optional<Index> OutputCheck::readIndex(const Store &store, unsigned dim) {
   Index index;
-  for (const auto &term : counts.getValue(store.indices[dim])) {
+  for (const auto &term : getIndex(store, dim)) {
     const std::vector<unsigned> &monomial = term.first;
     // Far beyond any tensor, where sums of coefficients still fit.
     constexpr int64_t limit = int64_t(1) << 40;
@@ -622,6 +695,10 @@ Coverage OutputCheck::run() {
     if (leavesOut(store.op))
       return unknown(store.op, "rows at 'to' and behind are left out");
   findGrid();
+  if (!splitByRank())
+    return unknown(stores.front().op,
+                   "some stores depend on the number of the CTA in its "
+                   "cluster, and others do not");
   if (Coverage read = readStores(); read != Coverage::Proven)
     return read;
   Coverage coverage = checkCoordinates();

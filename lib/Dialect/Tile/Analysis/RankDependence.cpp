@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/RankDependence.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -32,10 +34,19 @@ void RankDependence::addAll(Operation *op) {
       add(argument);
 }
 
+/// The coordinates of a pair begin with an even one.
+static bool isNumberOfPair(Operation *op) {
+  auto quotient = dyn_cast<arith::DivUIOp>(op);
+  APInt size;
+  return quotient && quotient.getLhs().getDefiningOp<WorkTileOp>() &&
+         matchPattern(quotient.getRhs(), m_ConstantInt(&size)) &&
+         size == kPairSize;
+}
+
 void RankDependence::follow(OpOperand &use) {
   Operation *op = use.getOwner();
-  // CTAs that work together have one bound.
-  if (isa<AtMostOp, AtLeastOp>(op))
+  // CTAs that work together have one bound, and one number.
+  if (isa<AtMostOp, AtLeastOp>(op) || isNumberOfPair(op))
     return;
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
     if (BlockArgument carried = loop.getTiedLoopRegionIterArg(&use)) {

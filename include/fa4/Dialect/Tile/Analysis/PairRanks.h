@@ -43,14 +43,11 @@
 #ifndef FA4_DIALECT_TILE_ANALYSIS_PAIRRANKS_H
 #define FA4_DIALECT_TILE_ANALYSIS_PAIRRANKS_H
 
-#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Dialect/Tile/Analysis/RankDependence.h"
 #include "llvm/ADT/MapVector.h"
 #include <variant>
 
 namespace fa4::tile {
-
-/// The CTAs of a pair.
-inline constexpr int64_t kPairSize = 2;
 
 /// A load of which each CTA of a pair has half: rows (0) or columns (1) of its
 /// tile.

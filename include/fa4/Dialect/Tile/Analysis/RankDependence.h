@@ -9,7 +9,8 @@
 // A value *differs* between CTAs whose work tiles are neighbours along an axis
 // of the grid if it depends on the coordinate of the work tile along the axis,
 // or on a branch or number of passes that does. What it may be in any of them
-// (tile.at_most, tile.at_least) does not.
+// (tile.at_most, tile.at_least) does not, nor does half of the coordinate, which
+// is the number of a pair.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +21,9 @@
 #include "llvm/ADT/DenseSet.h"
 
 namespace fa4::tile {
+
+/// The CTAs of a pair.
+inline constexpr int64_t kPairSize = 2;
 
 /// What depends on the coordinate of the work tile along one axis.
 class RankDependence {
