@@ -156,3 +156,32 @@ tile.kernel @pair(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["M", "64"]
     }
   }
 }
+
+// -----
+
+// The same where a CTA has several work tiles.
+tile.kernel @pairs(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["M", "64"], tile.output = "accumulate"},
+                  %x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"1">, #tile.extent<"N" by 128>], schedule = #tile.schedule<static>,
+                cluster = #tile.cluster<size = 2, axis = 1>} {
+  tile.role @store kind(issuer) {
+    tile.work (%w0, %w1) {
+      %c0 = arith.constant 0 : index
+      %c2 = arith.constant 2 : index
+      %c32 = arith.constant 32 : index
+      %c64 = arith.constant 64 : index
+      %c128 = arith.constant 128 : index
+      %v = arith.constant dense<1.0> : vector<64x32xf32>
+      %pair = arith.divui %w1, %c2 : index
+      %first = arith.muli %pair, %c2 : index
+      %rank = arith.subi %w1, %first : index
+      %offset = arith.muli %rank, %c64 : index
+      %m = memref.dim %y, %c0 : memref<?x64xf32>
+      scf.for %j = %c0 to %m step %c128 {
+        %row = arith.addi %j, %offset : index
+        tile.reduce_add %v, %y[%row, %c0] : vector<64x32xf32>, memref<?x64xf32>
+        tile.reduce_add %v, %y[%row, %c32] : vector<64x32xf32>, memref<?x64xf32>
+      }
+    }
+  }
+}

@@ -37,8 +37,13 @@ void RankDependence::addAll(Operation *op) {
 /// The coordinates of a pair begin with an even one.
 static bool isNumberOfPair(Operation *op) {
   auto quotient = dyn_cast<arith::DivUIOp>(op);
+  if (!quotient)
+    return false;
+  auto argument = dyn_cast<BlockArgument>(quotient.getLhs());
+  Operation *source = argument ? argument.getOwner()->getParentOp()
+                               : quotient.getLhs().getDefiningOp();
   APInt size;
-  return quotient && quotient.getLhs().getDefiningOp<WorkTileOp>() &&
+  return isa<WorkTileOp, WorkOp>(source) &&
          matchPattern(quotient.getRhs(), m_ConstantInt(&size)) &&
          size == kPairSize;
 }

@@ -108,9 +108,9 @@ void PairWriter::computeRank() {
 Value PairWriter::computeAt(Value other, Value value) {
   if (!ranks.differs(value))
     return value;
-  if (value == coordinate)
-    return other;
   Operation *op = value.getDefiningOp();
+  if (!op || isa<WorkTileOp>(op))
+    return other;
   IRMapping mapping;
   for (Value operand : op->getOperands())
     mapping.map(operand, computeAt(other, operand));
