@@ -191,6 +191,24 @@ def test_wait_for_the_last_stores():
         assert reason("kind", 17, [*end[:18], f"	{reader}", *end[18:]]) is None
 
 
+def test_wait_before_the_last_release():
+    """What stores have read matters to who acquires the stage behind the release, if anybody does."""
+    end = ["	cp.async.bulk.wait_group.read 	0;", "	mbarrier.arrive.shared.b64 	%rd1, [%rd2+80];", "	ret;"]
+    for operator in ("delete", "later"):
+        assert "behind which nobody acquires" in reason(operator, 1, end, unawaited=True)
+        assert reason(operator, 1, end) is None
+    loop = ["$L__BB0_1:", *end[:2], "	@%p1 bra 	$L__BB0_1;", "	ret;"]
+    assert equivalents.release_behind(2, equivalents.Context(loop)) is None
+
+
+def test_plain_reasons():
+    """Those that hold whatever the simulator says: of a load's wait, but not of a fence."""
+    context = equivalents.Context(PTX)
+    assert equivalents.plain_reason(of("delete", 14)[0], context)
+    assert equivalents.plain_reason(of("duplicate", 9)[0], context)
+    assert reason("delete", 3) and not equivalents.plain_reason(of("delete", 3)[0], context)
+
+
 def test_unread_register_has_no_reason():
     unread = [line.replace("%r10, %r11;", "%r10, %r10;") for line in PTX]
     assert reason("delete", 14, unread) is None

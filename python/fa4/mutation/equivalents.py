@@ -151,13 +151,27 @@ class Context:
             place += step
 
 
-def reason(fault: Fault, context: Context, executed: bool = True, without: str | None = None) -> str | None:
-    """`executed`: some call gets there. `without`: the layer that finds it when
-    the instruction is left out altogether, "" for none, None if not known."""
+def reason(
+    fault: Fault, context: Context, executed: bool = True, without: str | None = None, unawaited: bool = False
+) -> str | None:
+    """Of a fault that nothing has found. `executed`: some call gets there. `without`: the layer that finds it when
+    the instruction is left out altogether, "" for none, None if not known. `unawaited`: the arrival right behind it can
+    be left out."""
     if not executed:
         return "never executed"
+    if unawaited and _is_before_release(fault, context):
+        return "a wait for what stores have read, before a release behind which nobody acquires the stage"
+    return _first(_CLASSES, fault, context, without)
+
+
+def plain_reason(fault: Fault, context: Context) -> str | None:
+    """A reason that the text alone gives, whether anything finds the fault or not."""
+    return _first(_PLAIN_CLASSES, fault, context, None)
+
+
+def _first(classes, fault, context, without):
     unit = context.by_line[fault.line]
-    for check in _CLASSES:
+    for check in classes:
         if text := check(fault, unit, context, without):
             return text
     return None
@@ -461,6 +475,19 @@ def _warp(fault, unit, context, without):
     return None
 
 
+def release_behind(line: int, context: Context):
+    """Returns the arrival outside of loops right behind a wait for what stores have read, or None."""
+    unit = context.by_line[line]
+    following = next(iter(context.ahead(unit)), None)
+    if not unit.is_a(r"cp\.async\.bulk\.wait_group\.read") or not following or context.in_loop(following.line):
+        return None
+    return following if following.is_a(*ARRIVAL) else None
+
+
+def _is_before_release(fault, context):
+    return fault.operator in ("delete", "later") and release_behind(fault.line, context) is not None
+
+
 def _group(fault, unit, context, without):
     if unit.is_a(r"cp\.async\.bulk\.wait_group") and fault.detail == "cp.async.bulk.wait_group.read":
         read = r"ld(?!\.param|\.shared)|atom|red|cp\.async|mbarrier\.arrive|tcgen05\.commit"
@@ -489,3 +516,4 @@ _CLASSES = [
     _repeated, _last_barrier, _tensor_load, _tensor_fence, _first_pass, _last_release, _redundant, _instead, _moved,
     _initialisation, _budget, _group, _warp,
 ]  # fmt: skip
+_PLAIN_CLASSES = [_repeated, _tensor_load]

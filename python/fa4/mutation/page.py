@@ -141,7 +141,7 @@ Written by `{command} --write`, {datetime.date.today():%Y-%m-%d}, commit {commit
     for level, of in outcomes.items():
         text += f"## {_TITLES[level]}\n\n{_MEANING[level].format(**counts)} {_by_source(of)}"
         if level == "ptx" and options.explained > 1:
-            text += f" Of those equivalent, besides deletions, one of {options.explained} was simulated, and the others are explained alone."
+            text += f" Of those equivalent, besides deletions, of tensor loads and of what is done twice, one of {options.explained} was simulated; the others are explained by their text alone."
         if len(of) < asked[level]:
             text += f" **{asked[level] - len(of)} more are not judged yet.**"
         text += f"\n\n{table(level, of)}\n\n"

@@ -149,7 +149,7 @@ class Judge:
         return self._remembered(name, lambda: subject.is_executed(fault, self.calls))
 
     def believes(self, subject, fault) -> bool:
-        """Whether a rule that explains the fault is enough: of deletions it never is."""
+        """Whether a reason that the text gives is enough: of deletions it never is."""
         return fault.operator != "delete" and zlib.crc32(f"{subject.name}:{fault}".encode()) % self.explained != 0
 
     def ptx(self, subject, fault) -> Verdict:
@@ -198,10 +198,12 @@ class Kernel:
     def reason(self, judge, fault):
         """Of a fault in PTX that nothing finds."""
         executed = judge.is_executed(self.subject, fault)
+        release = equivalents.release_behind(fault.line, self.context)
+        unawaited = release is not None and not judge.ptx(self.subject, self.deletions[release.line]).layer
         deletion, without = self.deletions.get(fault.line), None
         if deletion and fault.operator != "delete":
             without = judge.ptx(self.subject, deletion).layer
-        return equivalents.reason(fault, self.context, executed, without)
+        return equivalents.reason(fault, self.context, executed, without, unawaited)
 
 
 def judge_ptx(judge, kernel, fault):
@@ -209,7 +211,7 @@ def judge_ptx(judge, kernel, fault):
     name = mutants.fingerprint(text)
     # A mutant of its own, so that none in IR is.
     judge.in_ptx.setdefault((kernel.subject.name, name), fault)
-    if judge.believes(kernel.subject, fault) and (reason := kernel.reason(judge, fault)):
+    if judge.believes(kernel.subject, fault) and (reason := equivalents.plain_reason(fault, kernel.context)):
         return _outcome("ptx", kernel, fault, Verdict(), reason)
     verdict = judge.ptx(kernel.subject, fault)
     reason = None if verdict.layer else kernel.reason(judge, fault)
@@ -366,7 +368,7 @@ def parse_arguments(argv):
     add("--quick", action="store_true", help="a fixed small sample of them, with few calls of those that these find")
     add("--sample", type=int, metavar="N", help="about one of N")
     add("--explained", type=int, metavar="N", default=1,
-        help="of those in PTX, besides deletions, that a rule explains, simulate about one of N (default: all)")
+        help="of those in PTX, besides deletions, that their text alone explains, simulate about one of N (default: all)")
     add("--resume", action="store_true", help="only what has no verdict yet")
     add("--known", action="store_true", help="only what has a verdict: simulates nothing")
     add("--write", action="store_true", help="write the page of the documentation")
