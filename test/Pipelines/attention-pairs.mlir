@@ -1,4 +1,4 @@
-// Attention without a mask by pairs of CTAs, each with 256 rows of queries: K and V are the operands B, of which each
+// Attention by pairs of CTAs, each with 256 rows of queries: K and V are the operands B, of which each
 // CTA has half. The probabilities of both, and the sums of both that have been rescaled, are waited for at the leader's
 // barriers. Down to tile-pair-ctas the IR is that of CTAs that work alone. (Numbers are held by test_grid.py.)
 //
@@ -51,11 +51,17 @@ func.func @f(%q: memref<?x?x?x128xbf16>, %k: memref<?x?x?x128xbf16>, %v: memref<
   return
 }
 
-// With a causal mask the blocks of keys are others in each CTA.
+// With a causal mask, both CTAs work on the blocks of keys of the one that needs more, and mask the others.
 // RUN: sed 's/layout<bshd>/layout<bshd> mask<causal, bottom_right>/' %s > %t/causal.mlir
-// RUN: not fa4-compile %t/causal.mlir -o %t/causal --pairs=on 2>&1 | FileCheck %s --check-prefix=CAUSAL
-// CAUSAL: error: 'tile.kernel' op cannot be run by pairs of CTAs
-// CAUSAL: note: 'scf.for' may make another number of passes in each CTA of a pair
+// RUN: fa4-compile %t/causal.mlir -o %t/causal --pairs=on --emit=subtile,pair-ctas,ptx
+// RUN: FileCheck --dump-input=never %s --check-prefix=BOUND < %t/causal/f_kernel.subtile.mlir
+// RUN: FileCheck --dump-input=never %s --check-prefix=CAUSAL < %t/causal/f_kernel.pair-ctas.mlir
+// BOUND: tile.at_least
+// CAUSAL: cluster = #tile.cluster<size = 2, axis = 0>
+// CAUSAL-NOT: tile.at_least
+// CAUSAL: arith.maxsi
+// CAUSAL: scf.for
+// CAUSAL: tile.load %arg1{{.*}} split(0)
 // RUN: not fa4-compile %s -o %t/clc --pairs=on --schedule=clc 2>&1 | FileCheck %s --check-prefix=CLC
 // CLC: error: 'tile.kernel' op has a cluster, and CTAs that ask for work do so for themselves: the schedule 'clc' is not possible
 // RUN: not fa4-compile %s -o %t/yes --pairs=yes 2>&1 | FileCheck %s --check-prefix=NAME

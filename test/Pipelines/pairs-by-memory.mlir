@@ -1,19 +1,26 @@
-// Head dims of which one CTA's shared memory does not hold two blocks of keys and
-// of values have pairs of CTAs, others do not, and neither have those whose CTAs
-// are to ask for work.
+// Head dims with which one CTA would wait for shared memory have pairs of CTAs: for
+// its port, as with 256, or for want of room for the next values, as with 256 and 128
+// of v. Others do not, neither where keys that arrive in parts have room (192 and 128),
+// nor those whose CTAs are to ask for work.
 //
 // RUN: fa4-opt %s --attn-to-nvvm=to=assign-work | FileCheck %s
-// RUN: fa4-opt %s --attn-to-nvvm='to=assign-work schedule=static' | FileCheck %s
 // RUN: fa4-opt %s --attn-to-nvvm='to=assign-work schedule=clc' | FileCheck %s --check-prefix=ALONE
 // RUN: fa4-opt %s --attn-to-nvvm='to=assign-work pairs=off' | FileCheck %s --check-prefix=ALONE
 // RUN: not fa4-opt %s --attn-to-nvvm='to=assign-work schedule=clc pairs=on' 2>&1 | FileCheck %s --check-prefix=BOTH
 // ALONE-NOT: cluster =
 // BOTH: error: 'tile.kernel' op has a cluster, and CTAs that ask for work do so for themselves: the schedule 'clc' is not possible
 
-// CHECK: tile.kernel @hd192_kernel({{.*}} cluster = #tile.cluster<size = 2, axis = 0>
-func.func @hd192(%q: tensor<?x?x8x192xbf16>, %v: tensor<?x?x8x128xbf16>) -> tensor<?x?x8x128xbf16> {
-  %o = attn.sdpa %q, %q, %v layout<bshd> : tensor<?x?x8x192xbf16>, tensor<?x?x8x192xbf16>, tensor<?x?x8x128xbf16> -> tensor<?x?x8x128xbf16>
+// CHECK: tile.kernel @narrow_v_kernel({{.*}} cluster = #tile.cluster<size = 2, axis = 0>
+func.func @narrow_v(%q: tensor<?x?x8x256xbf16>, %v: tensor<?x?x8x128xbf16>) -> tensor<?x?x8x128xbf16> {
+  %o = attn.sdpa %q, %q, %v layout<bshd> : tensor<?x?x8x256xbf16>, tensor<?x?x8x256xbf16>, tensor<?x?x8x128xbf16> -> tensor<?x?x8x128xbf16>
   return %o : tensor<?x?x8x128xbf16>
+}
+
+// Longer work tiles of a pair, those with later queries, come first.
+// CHECK: tile.kernel @causal_kernel({{.*}} cluster = #tile.cluster<size = 2, axis = 0>{{.*}} order = #tile.order<axis = 0, descending = true{{.*}} schedule = #tile.schedule<lpt>
+func.func @causal(%x: tensor<?x?x8x256xbf16>) -> tensor<?x?x8x256xbf16> {
+  %o = attn.sdpa %x, %x, %x layout<bshd> mask<causal, bottom_right> : tensor<?x?x8x256xbf16>, tensor<?x?x8x256xbf16>, tensor<?x?x8x256xbf16> -> tensor<?x?x8x256xbf16>
+  return %o : tensor<?x?x8x256xbf16>
 }
 
 // CHECK: tile.kernel @hd256_kernel({{.*}} cluster = #tile.cluster<size = 2, axis = 0>
@@ -23,6 +30,11 @@ func.func @hd256(%x: tensor<?x?x8x256xbf16>) -> tensor<?x?x8x256xbf16> {
 }
 
 // CHECK-NOT: cluster =
+func.func @hd192(%q: tensor<?x?x8x192xbf16>, %v: tensor<?x?x8x128xbf16>) -> tensor<?x?x8x128xbf16> {
+  %o = attn.sdpa %q, %q, %v layout<bshd> : tensor<?x?x8x192xbf16>, tensor<?x?x8x192xbf16>, tensor<?x?x8x128xbf16> -> tensor<?x?x8x128xbf16>
+  return %o : tensor<?x?x8x128xbf16>
+}
+
 func.func @hd128(%x: tensor<?x?x8x128xbf16>) -> tensor<?x?x8x128xbf16> {
   %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<?x?x8x128xbf16>, tensor<?x?x8x128xbf16>, tensor<?x?x8x128xbf16> -> tensor<?x?x8x128xbf16>
   return %o : tensor<?x?x8x128xbf16>

@@ -68,6 +68,8 @@ PAIRED = [
     grid.Case(128, "full", "bf16", "bshd", (1023, 1024), "mha", "falling", "lpt", pairs=True),
     grid.Case(192, "full", "bf16", "bshd", (640, 128), "mqa", "rising", pairs=True),
     grid.Case(256, "full", "f16", "bhsd", (113, 203), "mha", "normal", "static", pairs=True),
+    grid.Case(256, "causal", "bf16", "bshd", (640, 128), "gqa4", "rising", "lpt", pairs=True),
+    grid.Case(128, "causal", "bf16", "bhsd", (384, 256), "mqa", "falling", pairs=True),
 ]
 
 
@@ -140,7 +142,9 @@ def test_full():
 def test_pairs_are_of_supported_forms():
     quick, full = (of(grid.PARAMETERS | grid.PAIRED, pairs=True) for of in (grid.quick_cases, grid.full_cases))
     assert set(quick) < set(full) and {case for case in PAIRED if case.head_dim in grid.HEAD_DIMS} < set(full) and len(quick) <= 100
-    assert {(case.mask, case.schedule, case.pairs) for case in full} == {("full", "grid", True)}
+    assert {(case.mask, case.schedule, case.pairs) for case in full} == {
+        (mask, schedule, True) for mask in gpu.MASKS for schedule in ("grid", "lpt")
+    }
     assert "--pairs=on" in quick[0].op.options and quick[0].op.name.endswith("_pairs")
 
 

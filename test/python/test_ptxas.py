@@ -75,8 +75,10 @@ WIDE = [
     (gpu.Op(192, "full", "f16", schedule="static", value_dim=128), "sm_103a"),
     (gpu.Op(256, "causal", "f16", schedule="lpt"), "sm_100a"),
     (gpu.Op(256, "full", "bf16", schedule="static"), "sm_103a"),
+    (gpu.Op(256, "full", "bf16", schedule="static", value_dim=64), "sm_100a"),
     (gpu.Op(192, "full", "bf16", pairs=True, value_dim=128), "sm_100a"),
     (gpu.Op(256, "full", "f16", pairs=True), "sm_103a"),
+    (gpu.Op(256, "causal", "bf16", schedule="lpt", pairs=True), "sm_100a"),
 ]
 
 

@@ -25,12 +25,15 @@ def table(**cycles):
 
 
 def test_shapes():
-    assert len(SHAPES) == 28 and len({s.name for s in SHAPES}) == 28
+    assert len(SHAPES) == 44 and len({s.name for s in SHAPES}) == 44
     assert CAUSAL.name == "hd64-causal-4k" and CAUSAL.launched.name == "fwd-hd64-causal-b8-h32-4k"
     assert CAUSAL.launched.flops == 2 * 8 * 32 * 4096**2 * 64
     assert replace(CAUSAL, length=512).name == "hd64-causal-512"
-    judged = {(s.head_dim, s.mask) for s in SHAPES if s.bar}
-    assert judged == {(64, "full"), (64, "causal"), (128, "full"), (128, "causal")}
+    wide = Shape(192, "full", 4096).launched
+    assert wide.name == "fwd-hd192-128-full-b8-h16-4k" and wide.flops == 2 * 8 * 16 * 4096**2 * (192 + 128)
+    judged = {(s.head_dim, s.mask): s.bar for s in SHAPES if s.bar}
+    narrow = {(64, "full"): 1.0, (64, "causal"): 1.0, (128, "full"): 1.0, (128, "causal"): 1.0}
+    assert judged == narrow | {(192, "full"): 1.05, (192, "causal"): 1.05, (256, "full"): 1.05}
     assert {s.length for s in choose("hd64", quick=True)} == {2048, 4096}
 
 

@@ -22,34 +22,41 @@ void QueryTileProgram::computePosition(Value q, Value k) {
 
 /// Computes the blocks [first, last] that hold every key which some row of the
 /// tile sees. If no row sees a key, one block remains, whose keys are all
-/// masked.
+/// masked. So are those of blocks outside, of which a pass may want to have
+/// some as well.
 void QueryTileProgram::computeKeyBlocks() {
   MaskAttr mask = attention.getMaskAttr();
   Value endOfKeys = numKeys, endOfFull = numKeys;
-  Value firstBlock = zero;
+  Value firstBlock = zero, endBlock;
   if (mask) {
     Value onDiagonal = add(firstRow, diagonal(numQueries, numKeys));
     if (mask.getRight()) {
       lastSeen = add(onDiagonal, *mask.getRight());
       endOfKeys = min(add(lastSeen, rows), numKeys);
       endOfFull = min(add(lastSeen, 1), numKeys);
+      endBlock = tile::AtLeastOp::create(b, blocksUpTo(endOfKeys));
     }
     if (mask.getLeft()) {
       firstSeen = sub(onDiagonal, index(*mask.getLeft()));
-      firstBlock = max(blocksBelow(firstSeen), 0);
+      firstBlock = tile::AtMostOp::create(b, max(blocksBelow(firstSeen), 0));
     }
   }
-  numBlocks = max(sub(blocksUpTo(endOfKeys), firstBlock), 1);
-  Value endBlock = add(firstBlock, numBlocks);
+  if (!endBlock)
+    endBlock = blocksUpTo(endOfKeys);
+  numBlocks = max(sub(endBlock, firstBlock), 1);
+  endBlock = add(firstBlock, numBlocks);
   lastBlock = sub(endBlock, one);
   // Blocks below fullBlocks have no key beyond the last one that a row sees;
   // blocks from firstFull on have none before the first. j counts down from the
-  // last block.
+  // last block. Masks do no harm in other blocks.
   Value fullBlocks = max(blocksBelow(endOfFull), 0);
+  if (lastSeen)
+    fullBlocks = tile::AtMostOp::create(b, fullBlocks);
   maskedBelow = sub(endBlock, fullBlocks);
   if (!firstSeen)
     return;
-  Value firstFull = max(blocksUpTo(add(firstSeen, rows - 1)), 0);
+  Value firstFull =
+      tile::AtLeastOp::create(b, max(blocksUpTo(add(firstSeen, rows - 1)), 0));
   maskedFrom = sub(endBlock, firstFull);
 }
 

@@ -21,7 +21,7 @@ def in_k(length: int) -> str:
 class Launched:
     """Attention in bf16: `direction` is fwd or bwd, `length` the tokens of one sequence, `queries` the number of queries where it is
     another one than that of keys. `tuned` changes FlashAttention-4's table of tuned numbers: words such as `ex2_emu_freq=16`.
-    `softcap` caps the scores by a tanh. `pairs`: kernels for pairs of CTAs are allowed, as FlashAttention-4 has it by default (it is FA_DISABLE_2CTA that forbids
+    `softcap` caps the scores by a tanh. `value_dim` is the head dim of v and out where it is another one. `pairs`: kernels for pairs of CTAs are allowed, as FlashAttention-4 has it by default (it is FA_DISABLE_2CTA that forbids
     them)."""
 
     direction: str
@@ -34,23 +34,26 @@ class Launched:
     tuned: tuple = ()
     pairs: bool = True
     softcap: float | None = None
+    value_dim: int | None = None
 
     @property
     def name(self):
+        dims = f"{self.head_dim}-{self.value_dim}" if self.value_dim else self.head_dim
         queries = f"-q{self.queries}" if self.queries else ""
         tuned = "".join(f"-{word.replace('=', '-')}" for word in self.tuned)
         cap = f"-softcap{self.softcap:g}" if self.softcap else ""
-        return f"{self.direction}-hd{self.head_dim}-{self.mask}-b{self.batch}-h{self.heads}-{in_k(self.length)}{queries}{cap}{tuned}" + "-1cta" * (not self.pairs)
+        return f"{self.direction}-hd{dims}-{self.mask}-b{self.batch}-h{self.heads}-{in_k(self.length)}{queries}{cap}{tuned}" + "-1cta" * (not self.pairs)
 
     @property
     def flops(self):
         """Operations of the matrix products, by FlashAttention's count: half of them with a causal mask."""
-        products = 4 if self.direction == "fwd" else 10
-        return products * self.batch * self.heads * self.length**2 * self.head_dim // (2 if self.mask == "causal" else 1)
+        # Forward multiplies by k and by v; the gradient has two products and a half for each.
+        products = (self.head_dim + (self.value_dim or self.head_dim)) * (2 if self.direction == "fwd" else 5)
+        return products * self.batch * self.heads * self.length**2 // (2 if self.mask == "causal" else 1)
 
     def recording(self, folder, *words):
         """The recorder's arguments; `words` are more of them."""
-        sizes = dict(hd=self.head_dim, hdv=self.head_dim, causal=int(self.mask == "causal"), b=self.batch,
+        sizes = dict(hd=self.head_dim, hdv=self.value_dim or self.head_dim, causal=int(self.mask == "causal"), b=self.batch,
                      sq=self.queries or self.length, sk=self.length, hq=self.heads, hk=self.heads)  # fmt: skip
         tuned = (f"tune.{word}" for word in self.tuned)
         cap = [f"softcap={self.softcap}"] if self.softcap else []

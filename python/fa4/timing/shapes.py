@@ -21,6 +21,9 @@ TOKENS, HIDDEN = 32768, 2048
 LENGTHS = (512, 1024, 2048, 4096, 8192, 16384, 32768)
 # From this length on, the bars hold.
 FIRST_JUDGED = 2048
+# Forward only: head dims above 128, at fewer lengths, and the head dim of v where it is another one than that of q.
+WIDE, WIDE_LENGTHS = (192, 256), (2048, 4096, 8192, 16384)
+VALUE_DIMS = {192: 128}
 
 
 @dataclass(frozen=True)
@@ -36,13 +39,21 @@ class BaseShape:
 
 class Shape(BaseShape):
     @property
+    def value_dim(self):
+        """The head dim of v, or None where it is that of q."""
+        return VALUE_DIMS.get(self.head_dim)
+
+    @property
     def launched(self):
-        return Launched("fwd", self.head_dim, self.mask, TOKENS // self.length, HIDDEN // self.head_dim, self.length)
+        heads = HIDDEN // (self.value_dim or self.head_dim)
+        return Launched("fwd", self.head_dim, self.mask, TOKENS // self.length, heads, self.length, value_dim=self.value_dim)
 
     @property
     def bar(self):
         """The largest ratio that is allowed, or None."""
-        return None if self.length < FIRST_JUDGED else 1.0
+        if self.length < FIRST_JUDGED or (self.head_dim, self.mask) == (256, "causal"):
+            return None
+        return 1.05 if self.head_dim in WIDE else 1.0
 
 
 class GradientShape(BaseShape):
@@ -62,7 +73,11 @@ class GradientShape(BaseShape):
         return [self.launched, self.paired] if self.paired else [self.launched]
 
 
-SHAPES = [Shape(head_dim, mask, length) for head_dim in (64, 128) for mask in ("full", "causal") for length in LENGTHS]
+SHAPES = [
+    Shape(head_dim, mask, length)
+    for head_dims, lengths in (((64, 128), LENGTHS), (WIDE, WIDE_LENGTHS))
+    for head_dim in head_dims for mask in ("full", "causal") for length in lengths
+]  # fmt: skip
 GRADIENTS = [
     GradientShape(head_dim, mask, length) for head_dim in (64, 128) for mask in ("full", "causal") for length in (2048, 4096, 8192, 16384)
 ]

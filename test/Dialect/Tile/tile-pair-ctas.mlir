@@ -65,7 +65,8 @@ tile.kernel @rows(%a: memref<?x64xbf16> {tile.name = "A", tile.dims = ["M", "64"
 // -----
 
 // MMAs are as fast alone, but there is no room for a second tile of B, which would
-// be loaded meanwhile. Halves of B make room.
+// be loaded meanwhile; and with parts of B, for which there is, they would wait for the
+// port of shared memory. Halves of B make room and take less of the port.
 // CHECK-LABEL: tile.kernel @memory
 // CHECK-SAME: cluster = #tile.cluster<size = 2, axis = 0>
 // ON-LABEL: tile.kernel @memory
@@ -92,6 +93,42 @@ tile.kernel @memory(%a: memref<?x384xbf16> {tile.name = "A", tile.dims = ["M", "
     scf.yield %next : vector<128x128xf32>
   }
   tile.store %sum, %c[%row, %c0] : vector<128x128xf32>, memref<?x128xf32>
+}
+
+// -----
+
+// Rows of B are the K dimension here: a part of B is no box of the tensor map. A
+// CTA alone has no room for a second tile, which would be loaded meanwhile; in a pair,
+// halves make room. (Two tiles of A share B, so that the port has time.)
+// CHECK-LABEL: tile.kernel @room
+// CHECK-SAME: cluster = #tile.cluster<size = 2, axis = 0>
+// expected-remark @+1 {{; loads overlap with MMAs in 196608 bytes of shared memory instead of 262144}}
+tile.kernel @room(%a: memref<?x256xbf16> {tile.name = "A", tile.dims = ["M", "256"]},
+                  %b: memref<?x128xbf16> {tile.name = "B", tile.dims = ["K", "128"]},
+                  %c: memref<?x128xf32> {tile.name = "C", tile.dims = ["M", "128"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 256>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c256 = arith.constant 256 : index
+  %c128 = arith.constant 128 : index
+  %zero = arith.constant dense<0.0> : vector<128x128xf32>
+  %row = arith.muli %i, %c256 : index
+  %row2 = arith.addi %row, %c128 : index
+  %size = memref.dim %b, %c0 : memref<?x128xbf16>
+  %n = arith.ceildivsi %size, %c256 : index
+  %ta = tile.load %a[%row, %c0] : memref<?x256xbf16> -> vector<128x256xbf16>
+  %ta2 = tile.load %a[%row2, %c0] : memref<?x256xbf16> -> vector<128x256xbf16>
+  %sum:2 = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero, %acc2 = %zero) -> (vector<128x128xf32>, vector<128x128xf32>) {
+    %k = arith.muli %j, %c256 : index
+    // expected-note @+1 {{each CTA loads half of the columns}}
+    %tb = tile.load %b[%k, %c0] : memref<?x128xbf16> -> vector<256x128xbf16>
+    %next = tile.mma %ta, %tb acc %acc : vector<128x256xbf16>, vector<256x128xbf16> -> vector<128x128xf32>
+    %next2 = tile.mma %ta2, %tb acc %acc2 : vector<128x256xbf16>, vector<256x128xbf16> -> vector<128x128xf32>
+    scf.yield %next, %next2 : vector<128x128xf32>, vector<128x128xf32>
+  }
+  tile.store %sum#0, %c[%row, %c0] : vector<128x128xf32>, memref<?x128xf32>
+  tile.store %sum#1, %c[%row2, %c0] : vector<128x128xf32>, memref<?x128xf32>
 }
 
 // -----

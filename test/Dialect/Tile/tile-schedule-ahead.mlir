@@ -6,6 +6,22 @@
 // RUN: sed -e 's/DIM/128/g' %s | fa4-opt --attn-to-nvvm="to=allocate mmas-ahead" -o %t.ahead
 // RUN: sed -e 's/DIM/128/g' %s | fa4-opt --attn-to-nvvm="to=allocate" | diff - %t.ahead
 
+// Of one query tile, all MMAs are on one cycle with the lanes that compute its
+// probabilities. Tensor cores would idle meanwhile, so the next scores are
+// issued ahead without being asked for: at head dim 256, and where there are
+// few queries.
+// RUN: sed -e 's/DIM/256/g' %s | fa4-opt --attn-to-nvvm="to=allocate" | FileCheck --check-prefix=ONE %s
+// RUN: sed -e 's/DIM/128/g' -e 's/%%q: memref<?x?/%%q: memref<?x100/' -e 's/^    : memref<?x?/    : memref<?x100/' -e 's/%%out: memref<?x?/%%out: memref<?x100/' -e 's/%%out : memref<?x?/%%out : memref<?x100/' %s | fa4-opt --attn-to-nvvm="to=allocate" | FileCheck --check-prefix=ONE %s
+// ONE-NOT: compute1
+// ONE-DAG: tile.channel "compute0_mma.0" tmem stages(1) offset(
+// ONE-NOT: in_place_of(%mma_compute
+// ONE-LABEL: tile.role @mma
+// ONE: scf.for
+// ONE-NEXT: tile.acquire %mma_compute0
+// ONE: tile.commit %mma_compute0
+// ONE: tile.wait %compute0_mma.0
+// ONE: tile.commit %mma_correction
+
 // Scores, sums and probabilities are all of tensor memory. The parts of the
 // probabilities, 48 and 16 columns, lie beside each other.
 // CHECK: tmem_columns = 512

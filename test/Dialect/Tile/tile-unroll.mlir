@@ -271,6 +271,53 @@ tile.kernel @early() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
 
 // -----
 
+// Lanes that hold a row in registers give its columns back before they wait for
+// the place of what they make of it: the MMA that writes the columns next would
+// have to wait for the one that reads the row's last result. What is read as it is
+// used is released behind its last use.
+// CHECK-LABEL: tile.kernel @release_before_waiting
+// CHECK:       tile.wait %s
+// CHECK:       tile.read %s : <vector<128x8xf32>> -> vector<4xf32>
+// CHECK:       tile.read %s[4]
+// CHECK:       tile.release %s
+// CHECK:       arith.maxnumf
+// CHECK:       tile.acquire %p
+// CHECK:       arith.subf
+// CHECK:       tile.commit %p
+// CHECK:       tile.wait %o
+// CHECK:       tile.acquire %w
+// CHECK:       tile.read %o[4]
+// CHECK:       tile.release %o
+// CHECK:       tile.commit %w
+tile.kernel @release_before_waiting() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" tmem stages(1) : <vector<128x8xf32>>
+  %o = tile.channel "o" tmem stages(1) : <vector<128x8xf32>>
+  %p = tile.channel "p" tmem stages(1) : <vector<128x8xbf16>>
+  %w = tile.channel "w" tmem stages(1) : <vector<128x8xbf16>>
+  tile.role @compute kind(vector) {
+    %zero = arith.constant 0.0 : f32
+    tile.wait %s : <vector<128x8xf32>>
+    %x = tile.read %s : <vector<128x8xf32>> -> vector<8xf32>
+    %max = vector.reduction <maxnumf>, %x, %zero : vector<8xf32> into f32
+    %b = vector.broadcast %max : f32 to vector<8xf32>
+    tile.acquire %p : <vector<128x8xbf16>>
+    %d = arith.subf %x, %b : vector<8xf32>
+    tile.release %s : <vector<128x8xf32>>
+    %z = arith.truncf %d : vector<8xf32> to vector<8xbf16>
+    tile.write %z, %p : vector<8xbf16>, <vector<128x8xbf16>>
+    tile.commit %p : <vector<128x8xbf16>>
+    tile.wait %o : <vector<128x8xf32>>
+    %y = tile.read %o : <vector<128x8xf32>> -> vector<8xf32>
+    tile.acquire %w : <vector<128x8xbf16>>
+    %t = arith.truncf %y : vector<8xf32> to vector<8xbf16>
+    tile.release %o : <vector<128x8xf32>>
+    tile.write %t, %w : vector<8xbf16>, <vector<128x8xbf16>>
+    tile.commit %w : <vector<128x8xbf16>>
+  }
+}
+
+// -----
+
 // The stage for a number of the row is acquired before the row is waited for,
 // so that no wait is between the maximum and what is computed with it. What comes
 // behind the commits for which an MMA waits stays behind them.

@@ -101,13 +101,16 @@ static double tripCycles(const TargetDescription &target, const RowWork &work,
     part += emulatedPairCost(work.degree).scaled(emulated);
     return cyclesOf(part);
   };
-  double trip =
-      cycle.latency + cyclesOf(work.before) + elementwise(lead, leadPairs) +
-      std::max(cycle.consumerLead,
-               lead == fragments
-                   ? 0.0
-                   : elementwise(fragments - lead, pairs - leadPairs)) +
-      cycle.consumerRest + cycle.producer;
+  double trip = cycle.latency + elementwise(lead, leadPairs) +
+                std::max(cycle.consumerLead,
+                         lead == fragments ? 0.0
+                                           : elementwise(fragments - lead,
+                                                         pairs - leadPairs)) +
+                cycle.consumerRest;
+  if (cycle.isAhead)
+    trip = std::max(trip, cycle.latency + cycle.producer);
+  else
+    trip += cyclesOf(work.before) + cycle.producer;
   return trip / std::max(1u, cycle.distance);
 }
 

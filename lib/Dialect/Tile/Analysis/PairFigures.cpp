@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/PairRanks.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "fa4/Target/TargetDescription.h"
@@ -100,6 +101,32 @@ static uint64_t countPairedLoad(LoadOp load, const PairPlan &plan) {
   return result + bytes * (isWhole + isA + isB);
 }
 
+/// Returns how many parts of a tile can be loaded one after another: those of
+/// its columns, if these are only ever the K dimension of MMAs' B.
+static int64_t countParts(LoadOp load) {
+  VectorType type = load.getTile().getType();
+  for (OpOperand &use : load.getTile().getUses()) {
+    auto mma = dyn_cast<MmaOp>(use.getOwner());
+    if (!mma || &use != &mma.getBMutable() || !mma.getTransposeB())
+      return 1;
+  }
+  int64_t span = type.getRank() == 2 ? getSwizzleSpan(type) : 0;
+  return span ? type.getDimSize(1) * type.getElementTypeBitWidth() / 8 / span
+              : 1;
+}
+
+/// Adds what a load of `bytes` takes.
+static void countLoad(LoadOp load, uint64_t bytes, PairFigures &figures) {
+  figures.bufferBytes += bytes;
+  figures.loadBytes += bytes;
+  figures.loadBytesInParts += bytes;
+  if (!load->getParentOfType<scf::ForOp>())
+    return;
+  figures.loadedBytes += bytes;
+  figures.loadBytes += bytes;
+  figures.loadBytesInParts += bytes / countParts(load);
+}
+
 void fa4::tile::countPairFigures(KernelOp kernel, PairPlan &plan) {
   kernel.walk([&](Operation *op) {
     if (auto mma = dyn_cast<MmaOp>(op))
@@ -109,13 +136,8 @@ void fa4::tile::countPairFigures(KernelOp kernel, PairPlan &plan) {
     auto load = dyn_cast<LoadOp>(op);
     if (!load)
       return;
-    uint64_t stages = load->getParentOfType<scf::ForOp>() ? 2 : 1;
-    uint64_t alone = bytesOf(load.getTile().getType()),
-             paired = countPairedLoad(load, plan);
-    plan.alone.bufferBytes += alone;
-    plan.alone.loadBytes += alone * stages;
-    plan.paired.bufferBytes += paired;
-    plan.paired.loadBytes += paired * stages;
+    countLoad(load, bytesOf(load.getTile().getType()), plan.alone);
+    countLoad(load, countPairedLoad(load, plan), plan.paired);
   });
   countExchanges(plan);
 }

@@ -213,6 +213,30 @@ static bool isComputedFrom(Value value, Value source) {
   return slice.contains(source.getDefiningOp());
 }
 
+/// Returns the cycles of an MMA and of those of its block to whose results it
+/// adds its own.
+static uint64_t countAccumulatedCycles(MmaOp last,
+                                       const TargetDescription &target) {
+  uint64_t cycles = 0;
+  for (MmaOp mma = last; mma && mma->getBlock() == last->getBlock();
+       mma = mma.getAcc() ? mma.getAcc().getDefiningOp<MmaOp>() : MmaOp())
+    cycles += countMmaCycles(mma, target);
+  return cycles;
+}
+
+/// Returns true if the commit is in front of `consumer` in a loop, but is one
+/// of the next iteration: the loop follows a commit of the first one.
+static bool isIterationAhead(CommitOp commit, MmaOp consumer) {
+  if (commit->getBlock() != consumer->getBlock() ||
+      !commit->isBeforeInBlock(consumer))
+    return false;
+  Operation *loop = commit->getParentOp();
+  return llvm::any_of(commit.getChannel().getUsers(), [&](Operation *user) {
+    return isa<CommitOp>(user) && user->getBlock() == loop->getBlock() &&
+           user->isBeforeInBlock(loop);
+  });
+}
+
 /// Finds the dependence cycle exponential -> MMA that consumes it -> MMA of the
 /// next scores -> exponential, if the program has one.
 static std::optional<Recurrence>
@@ -236,14 +260,17 @@ findRecurrence(Operation *exp, RoleOp role, ArrayRef<MmaOp> mmas,
   Recurrence recurrence;
   recurrence.distance = source.getStages();
   SmallVector<MmaOp> consumers;
+  CommitOp made;
   for (MmaOp mma : mmas) {
     if (llvm::is_contained(results, channelOf(mma.getA())) ||
         llvm::is_contained(results, channelOf(mma.getB())))
       consumers.push_back(mma);
     for (Operation *user : mma->getUsers())
       if (auto commit = dyn_cast<CommitOp>(user);
-          commit && commit.getChannel() == source.getChannel())
-        recurrence.producer = countMmaCycles(mma, target);
+          commit && commit.getChannel() == source.getChannel()) {
+        recurrence.producer = countAccumulatedCycles(mma, target);
+        made = commit;
+      }
   }
   if (consumers.empty() || recurrence.producer == 0)
     return std::nullopt;
@@ -253,6 +280,7 @@ findRecurrence(Operation *exp, RoleOp role, ArrayRef<MmaOp> mmas,
   if (consumers.size() > 1)
     recurrence.leadFragments =
         columnsOf(results.front().getTileType()) / kExpFragmentColumns;
+  recurrence.isAhead = isIterationAhead(made, consumers.front());
   recurrence.latency = target.latency.mmaShared +
                        target.latency.mbarrierRoundTrip +
                        target.latency.tmemLoad + target.latency.tmemStore;

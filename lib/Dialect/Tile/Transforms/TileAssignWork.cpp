@@ -9,11 +9,14 @@
 #include "QuietTrial.h"
 #include "TileSchedule.h"
 #include "TileWarpSpecialize.h"
+#include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Analysis/WorkBalance.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/TargetDescription.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace fa4::tile {
 #define GEN_PASS_DEF_TILEASSIGNWORK
@@ -114,13 +117,33 @@ static void assign(KernelOp kernel, const WorkBalance &balance,
 /// times what forward attention has, and a fraction of a second.
 static constexpr uint64_t kMaxTrialStates = 5000;
 
+/// Whether each value of which loads in a loop of `alone` bring the next one
+/// while the last one is used arrives so in `persistent`, too, which is the
+/// same kernel but goes on to further work tiles.
+static bool keepsStages(KernelOp alone, KernelOp persistent) {
+  llvm::StringMap<int64_t> stages;
+  for (auto channel : persistent.getBody().getOps<ChannelOp>())
+    stages[channel.getLabel()] = channel.getStages();
+  return llvm::all_of(collectChannelUses(alone), [&](const auto &entry) {
+    ChannelOp channel = entry.first;
+    bool isLoaded = llvm::any_of(entry.second.commits, [](CommitOp commit) {
+      return commit.getValue() && commit.getValue().getDefiningOp<LoadOp>() &&
+             commit->getParentOfType<scf::ForOp>();
+    });
+    return !isLoaded || stages.lookup(channel.getLabel()) >=
+                            std::min<int64_t>(channel.getStages(), 2);
+  });
+}
+
 /// Whether CTAs of the kernel can go on from work tile to work tile. A copy of
 /// the kernel is taken through the passes that can refuse that: memory that
 /// changes hands at the end of the only work tile must have come back before
 /// the next one, an accumulator that begins anew needs a loop that makes a
 /// pass, and the proof has more states to look at, many more where loops may
-/// make none. No role may hold tiles while it waits for others. Such roles have
-/// used up their registers, and ptxas spills what the next tile needs.
+/// make none. Loads must not get less memory: they would wait in each pass for
+/// what is saved once a tile. No role may hold tiles while it waits for others.
+/// Such roles have used up their registers, and ptxas spills what the next tile
+/// needs.
 static bool canPersist(KernelOp kernel, const WorkBalance &balance) {
   QuietTrial trial(kernel.getContext());
   OwningOpRef<KernelOp> copy = kernel.clone();
@@ -131,8 +154,13 @@ static bool canPersist(KernelOp kernel, const WorkBalance &balance) {
     if (role.getLayout() && registersAcrossWaits(role) != 0)
       return false;
   FailureOr<bool> fits = scheduleToFit(*copy, TileScheduleOptions());
-  return succeeded(fits) && *fits &&
-         succeeded(verifyProtocol(*copy, nullptr, kMaxTrialStates));
+  if (failed(fits) || !*fits ||
+      failed(verifyProtocol(*copy, nullptr, kMaxTrialStates)))
+    return false;
+  OwningOpRef<KernelOp> alone = kernel.clone();
+  return failed(specializeWarps(*alone)) ||
+         failed(scheduleToFit(*alone, TileScheduleOptions())) ||
+         keepsStages(*alone, *copy);
 }
 
 /// The schedule for a kernel of which nobody has said it.

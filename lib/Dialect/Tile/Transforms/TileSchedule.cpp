@@ -8,6 +8,7 @@
 
 #include "TileSchedule.h"
 #include "ShareBuffers.h"
+#include "fa4/Dialect/Tile/Analysis/RowWork.h"
 #include "fa4/Dialect/Tile/Analysis/ScheduleTable.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
@@ -28,8 +29,12 @@ struct Choice {
   MmaOrder order;
   /// Into how many parts the values are divided that stores in loops take.
   int64_t storeParts = 1;
+  /// Whether loads in loops arrive in parts where that is possible.
+  bool divideLoads = false;
   /// Whether a store in a loop is issued before the last one has ended.
   bool overlapStores = true;
+  /// Whether values that are stored one after another have a buffer in common.
+  bool shareStores = false;
 };
 
 /// How a schedule fits into the target's memory.
@@ -57,6 +62,10 @@ static FailureOr<Fit> schedule(KernelOp kernel, const Choice &choice,
                                ScheduleRemarks &remarks) {
   const fa4::TargetDescription &target = kernel.getTarget();
   divideStores(kernel, choice.storeParts);
+  if (choice.shareStores)
+    shareStores(kernel);
+  if (choice.divideLoads)
+    divideLoads(kernel);
   if (options.splitArrival)
     splitArrivals(kernel);
   auto plans = planLoops(kernel, RoleGraph(kernel), choice.order, remarks);
@@ -78,12 +87,17 @@ static FailureOr<Fit> schedule(KernelOp kernel, const Choice &choice,
 }
 
 /// Returns the choices for an order of MMAs, the fastest first.
-static SmallVector<Choice> choicesFor(MmaOrder order,
-                                      ArrayRef<int64_t> storeParts) {
+static SmallVector<Choice>
+choicesFor(MmaOrder order, ArrayRef<int64_t> storeParts, bool divideLoads) {
   SmallVector<Choice> choices;
-  for (int64_t parts : storeParts)
-    choices.push_back({order, parts, /*overlapStores=*/true});
-  choices.push_back({order, storeParts.back(), /*overlapStores=*/false});
+  for (bool divide : {false, true})
+    if (!divide || divideLoads)
+      for (int64_t parts : storeParts)
+        choices.push_back({order, parts, divide});
+  choices.push_back({order, storeParts.back(), /*divideLoads=*/false,
+                     /*overlapStores=*/false});
+  choices.push_back({order, storeParts.back(), divideLoads,
+                     /*overlapStores=*/false, /*shareStores=*/true});
   return choices;
 }
 
@@ -114,6 +128,22 @@ static void take(KernelOp kernel, Trial &trial) {
     emitRemark(loc) << text;
 }
 
+/// Returns true if all MMAs of the loops are on one dependence cycle with the
+/// lanes: those of the next scores behind those that use the last ones. Tensor
+/// cores then idle while lanes compute, as no other tile's MMAs are there to be
+/// issued, unless the next scores have a buffer of their own.
+static bool idlesForLanes(KernelOp kernel) {
+  const fa4::TargetDescription &target = kernel.getTarget();
+  SmallVector<Operation *> exponentials = collectTileExponentials(kernel);
+  return llvm::any_of(exponentials, [&](Operation *exp) {
+    RowWork work = countRowWork(exp, exponentials.size(), target);
+    return work.recurrence && work.recurrence->producer +
+                                      work.recurrence->consumerLead +
+                                      work.recurrence->consumerRest ==
+                                  work.mmaCycles;
+  });
+}
+
 FailureOr<bool> fa4::tile::scheduleToFit(KernelOp kernel,
                                          const TileScheduleOptions &options) {
   SmallVector<MmaOrder> orders = {MmaOrder::Early, MmaOrder::Late,
@@ -121,17 +151,19 @@ FailureOr<bool> fa4::tile::scheduleToFit(KernelOp kernel,
   if (kernel.walk([](ExchangeOp) { return WalkResult::interrupt(); })
           .wasInterrupted())
     orders.insert(orders.begin() + 1, MmaOrder::Exchanged);
-  if (options.mmasAhead)
+  if (options.mmasAhead || idlesForLanes(kernel))
     orders.insert(orders.begin(), MmaOrder::Ahead);
   SmallVector<int64_t> storeParts = {1};
   if (options.splitStores)
     storeParts = getStoreParts(kernel);
+  bool canDivideLoads = options.divideLoads && countLoadParts(kernel) > 1;
   std::optional<Trial> fastest;
   for (MmaOrder order : orders) {
     // With stores in parts, memory may be left for a second stage of rings: the
-    // next load then need not wait until the last value has been used.
+    // next load then need not wait until the last value has been used. Else it
+    // waits for less of it where loads arrive in parts.
     std::optional<Trial> fitting;
-    for (const Choice &choice : choicesFor(order, storeParts)) {
+    for (const Choice &choice : choicesFor(order, storeParts, canDivideLoads)) {
       if (fitting && !choice.overlapStores)
         break;
       FailureOr<Trial> trial = trySchedule(kernel, choice, options);
@@ -140,7 +172,10 @@ FailureOr<bool> fa4::tile::scheduleToFit(KernelOp kernel,
       const Fit &fit = trial->fit;
       bool fits = fit.sharedMemory.required && fit.tensorMemory;
       bool best = fits && fit.sharedMemory.doubleBuffered;
-      if (best || (fits && !fitting))
+      bool helps = fits && fitting && choice.divideLoads &&
+                   fit.sharedMemory.largestSingle <
+                       fitting->fit.sharedMemory.largestSingle;
+      if (best || helps || (fits && !fitting))
         fitting = std::move(*trial);
       else if (!fastest)
         fastest = std::move(*trial);
@@ -167,6 +202,7 @@ void TileSchedule::runOnOperation() {
   TileScheduleOptions options;
   options.splitArrival = splitArrival;
   options.splitStores = splitStores;
+  options.divideLoads = divideLoads;
   options.mmasAhead = mmasAhead;
   options.maxStages = maxStages;
   if (failed(scheduleToFit(kernel, options)))

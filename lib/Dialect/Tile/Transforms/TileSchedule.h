@@ -20,12 +20,23 @@ namespace fa4::tile {
 using RequiredStages = llvm::MapVector<ChannelOp, int64_t>;
 
 //===----------------------------------------------------------------------===//
-// Split arrival (TileScheduleSplit.cpp)
+// Values that arrive in parts (TileScheduleSplit.cpp)
 //===----------------------------------------------------------------------===//
 
 /// Replaces each channel from a compute role whose values are only ever the A
 /// operand of MMAs by two, the first with the leading columns.
 void splitArrivals(KernelOp kernel);
+
+/// Returns the most parts into which `divideLoads` divides a value.
+int64_t countLoadParts(KernelOp kernel);
+
+/// Lets matrices that are loaded in a loop, and are only ever the B operand of
+/// MMAs along whose K dimension their columns are, arrive in parts of equal
+/// columns, each through a channel of its own. A stage is a part then: shared
+/// memory that has no room for a second matrix may have room for some more
+/// parts, and the next load of a part begins when the MMAs have read this part
+/// rather than the whole matrix.
+void divideLoads(KernelOp kernel);
 
 //===----------------------------------------------------------------------===//
 // The order in a loop (TileSchedulePlan.cpp)
@@ -107,6 +118,11 @@ llvm::SmallVector<int64_t> getStoreParts(KernelOp kernel);
 /// the columns cannot be divided so.
 void divideStores(KernelOp kernel, int64_t parts);
 
+/// Lets matrices that several channels take from the same role to the same
+/// stores, one after another, go through one of these channels, whose stages
+/// they share: a store then has to read one matrix before the next is written.
+void shareStores(KernelOp kernel);
+
 //===----------------------------------------------------------------------===//
 // Stages (TileScheduleStages.cpp)
 //===----------------------------------------------------------------------===//
@@ -119,6 +135,9 @@ struct StageFit {
   /// Each ring that loads fill has a second stage, if one is of use: a load
   /// overlaps with the use of the value before.
   bool doubleBuffered;
+  /// The bytes of the largest value of these rings for which there is one stage
+  /// only, so that the next load waits for all of it.
+  int64_t largestSingle;
 };
 
 /// Gives channels that are filled by loads in loops as many stages as shared

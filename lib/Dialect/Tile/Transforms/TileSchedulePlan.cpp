@@ -79,9 +79,11 @@ public:
 private:
   SmallVector<Operation *> anchorsUsing(Value value);
   SmallVector<Operation *> anchorsBehind(Value value);
+  Operation *previousWriter(Operation *anchor);
   Operation *firstWriter(Value value);
   SmallVector<Operation *> freeing(Operation *anchor, MmaOrder order);
   SmallVector<Operation *> usersOfExchanged(WaitOp wait);
+  bool writes(Operation *anchor, Value value);
   SmallVector<Operation *> blocking(WaitOp consumer);
   unsigned slotOf(Operation *anchor, ArrayRef<Operation *> older,
                   MmaOrder order);
@@ -148,19 +150,23 @@ SmallVector<Operation *> Planner::anchorsBehind(Value value) {
   return found.takeVector();
 }
 
+/// Returns the MMA of this iteration to whose result `anchor`, an MMA too, adds
+/// its own; null if there is none.
+Operation *Planner::previousWriter(Operation *anchor) {
+  auto mma = dyn_cast<MmaOp>(anchor);
+  auto previous =
+      mma && mma.getAcc() ? mma.getAcc().getDefiningOp<MmaOp>() : MmaOp();
+  return previous && previous->getBlock() == body ? previous : MmaOp();
+}
+
 /// Returns the first of the MMAs that accumulate to `value`.
 Operation *Planner::firstWriter(Value value) {
   SmallVector<Operation *> writers = anchorsBehind(value);
   if (writers.empty())
     return nullptr;
   Operation *first = writers.front();
-  while (auto mma = dyn_cast<MmaOp>(first)) {
-    auto previous =
-        mma.getAcc() ? mma.getAcc().getDefiningOp<MmaOp>() : MmaOp();
-    if (!previous || previous->getBlock() != body)
-      break;
+  while (Operation *previous = previousWriter(first))
     first = previous;
-  }
   return first;
 }
 
@@ -179,14 +185,23 @@ SmallVector<Operation *> Planner::usersOfExchanged(WaitOp wait) {
   return result;
 }
 
+/// Returns true if `anchor` is one of the MMAs that accumulate to `value`, or
+/// the operation from which `value` is computed.
+bool Planner::writes(Operation *anchor, Value value) {
+  return llvm::any_of(anchorsBehind(value), [&](Operation *writer) {
+    while (writer && writer != anchor)
+      writer = previousWriter(writer);
+    return writer;
+  });
+}
+
 /// Returns the anchors after which the value of `anchor` is not needed any more
 /// and, unless the order is `Ahead`, nothing that other roles compute from it
 /// and put in its place.
 SmallVector<Operation *> Planner::freeing(Operation *anchor, MmaOrder order) {
   SmallVector<Operation *> result;
   for (auto commit : body->getOps<CommitOp>()) {
-    if (!commit.getValue() ||
-        !llvm::is_contained(anchorsBehind(commit.getValue()), anchor) ||
+    if (!commit.getValue() || !writes(anchor, commit.getValue()) ||
         commit.getChannel().getDefiningOp<ChannelOp>().getStages() != 1)
       continue;
     for (WaitOp wait : graph.waitsOf(commit)) {

@@ -1,4 +1,4 @@
-//===- TileScheduleSplit.cpp - values that arrive in two parts ---===//
+//===- TileScheduleSplit.cpp - values that arrive in parts ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileSchedule.h"
+#include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -72,24 +75,31 @@ static Value extract(OpBuilder &builder, Location loc, Value tile, Part part,
                                                sizes, ArrayRef<int64_t>{1, 1});
 }
 
-static void splitMma(MmaOp mma, ValueRange tiles, ArrayRef<Part> parts) {
+/// Replaces an MMA by one for each part of its K dimension. `tiles` are the
+/// parts of the operand `whole`, A or B; those of the other one are slices.
+static void splitMma(MmaOp mma, const OpOperand &whole, ValueRange tiles,
+                     ArrayRef<Part> parts) {
   OpBuilder builder(mma);
   Value acc = mma.getAcc(), condition = mma.getAccumulate();
+  bool isA = &whole == &mma.getAMutable();
   for (auto [tile, part] : llvm::zip(tiles, parts)) {
-    Value b =
-        extract(builder, mma.getLoc(), mma.getB(), part, mma.getTransposeB());
-    acc = MmaOp::create(builder, mma.getLoc(), mma.getType(), tile, b, acc,
-                        condition, /*transpose_a=*/false, mma.getTransposeB());
+    Value other = isA ? extract(builder, mma.getLoc(), mma.getB(), part,
+                                /*columns=*/mma.getTransposeB())
+                      : extract(builder, mma.getLoc(), mma.getA(), part,
+                                /*columns=*/true);
+    acc = MmaOp::create(builder, mma.getLoc(), mma.getType(),
+                        isA ? tile : other, isA ? other : tile, acc, condition,
+                        /*transpose_a=*/false, mma.getTransposeB());
     condition = nullptr;
   }
   mma.replaceAllUsesWith(acc);
   mma.erase();
 }
 
-static void splitChannel(const ChannelUses &uses) {
-  ChannelOp channel = uses.channel;
+/// Makes a channel for each part of the columns.
+static SmallVector<ChannelOp> createParts(ChannelOp channel,
+                                          ArrayRef<Part> parts) {
   VectorType type = channel.getTileType();
-  SmallVector<Part> parts = partsOf(type.getDimSize(1));
   OpBuilder builder(channel);
   SmallVector<ChannelOp> channels;
   for (auto [i, part] : llvm::enumerate(parts)) {
@@ -100,8 +110,39 @@ static void splitChannel(const ChannelUses &uses) {
                                            type.getElementType())));
     channels.push_back(copy);
   }
+  return channels;
+}
+
+/// Lets the consumers, whose MMAs have the channel's values as an operand, wait
+/// for the parts and release them one by one.
+static void splitConsumers(const ChannelUses &uses,
+                           ArrayRef<ChannelOp> channels, ArrayRef<Part> parts) {
+  for (WaitOp wait : uses.waits) {
+    OpBuilder builder(wait);
+    SmallVector<Value> tiles;
+    for (ChannelOp from : channels)
+      tiles.push_back(WaitOp::create(builder, wait.getLoc(),
+                                     from.getValueType(), from.getChannel())
+                          .getValue());
+    for (OpOperand &use : llvm::make_early_inc_range(wait.getValue().getUses()))
+      splitMma(cast<MmaOp>(use.getOwner()), use, tiles, parts);
+    wait.erase();
+  }
+  for (ReleaseOp release : uses.releases) {
+    OpBuilder builder(release);
+    for (ChannelOp part : channels)
+      ReleaseOp::create(builder, release.getLoc(), part.getChannel());
+    release.erase();
+  }
+}
+
+/// Replaces a channel whose values a compute role makes.
+static void splitChannel(const ChannelUses &uses) {
+  ChannelOp channel = uses.channel;
+  SmallVector<Part> parts = partsOf(channel.getTileType().getDimSize(1));
+  SmallVector<ChannelOp> channels = createParts(channel, parts);
   for (CommitOp commit : uses.commits) {
-    builder.setInsertionPoint(commit);
+    OpBuilder builder(commit);
     for (auto [part, to] : llvm::zip(parts, channels)) {
       Value value = extract(builder, commit.getLoc(), commit.getValue(), part,
                             /*columns=*/true);
@@ -109,27 +150,13 @@ static void splitChannel(const ChannelUses &uses) {
     }
     commit.erase();
   }
-  for (WaitOp wait : uses.waits) {
-    builder.setInsertionPoint(wait);
-    SmallVector<Value> tiles;
-    for (ChannelOp from : channels)
-      tiles.push_back(WaitOp::create(builder, wait.getLoc(),
-                                     from.getValueType(), from.getChannel())
-                          .getValue());
-    for (Operation *user : llvm::make_early_inc_range(wait->getUsers()))
-      splitMma(cast<MmaOp>(user), tiles, parts);
-    wait.erase();
-  }
-  auto repeat = [&](auto op) {
-    builder.setInsertionPoint(op);
+  for (AcquireOp acquire : uses.acquires) {
+    OpBuilder builder(acquire);
     for (ChannelOp part : channels)
-      decltype(op)::create(builder, op.getLoc(), part.getChannel());
-    op.erase();
-  };
-  for (AcquireOp acquire : uses.acquires)
-    repeat(acquire);
-  for (ReleaseOp release : uses.releases)
-    repeat(release);
+      AcquireOp::create(builder, acquire.getLoc(), part.getChannel());
+    acquire.erase();
+  }
+  splitConsumers(uses, channels, parts);
   channel.erase();
 }
 
@@ -137,4 +164,101 @@ void fa4::tile::splitArrivals(KernelOp kernel) {
   for (auto &[channel, uses] : collectChannelUses(kernel))
     if (canSplit(uses))
       splitChannel(uses);
+}
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+/// Returns true if the waited value is only ever the B operand of MMAs of the
+/// wait's block, with its columns as their K dimension.
+static bool isTransposedB(WaitOp wait) {
+  return wait.getValue() &&
+         llvm::all_of(wait.getValue().getUses(), [&](OpOperand &use) {
+           auto mma = dyn_cast<MmaOp>(use.getOwner());
+           return mma && &use == &mma.getBMutable() && mma.getTransposeB() &&
+                  !mma.getTransposeA() && mma->getBlock() == wait->getBlock();
+         });
+}
+
+/// Returns how many boxes of a load's tensor map, which are as wide as the
+/// swizzle, make up a value of the channel: a part has whole boxes. Returns 1
+/// for channels that loads in loops do not fill, and those whose values cannot
+/// be divided.
+static int64_t countBoxes(const ChannelUses &uses) {
+  ChannelOp channel = uses.channel;
+  VectorType type = channel.getTileType();
+  if (!type || type.getRank() != 2 || uses.commits.empty() ||
+      channel.getSpace() != MemorySpace::smem || !getSwizzleSpan(type) ||
+      channel.getInPlaceOf() || channel.getInitial() ||
+      uses.acquires.size() != uses.commits.size() ||
+      uses.releases.size() != uses.waits.size())
+    return 1;
+  for (CommitOp commit : uses.commits) {
+    auto load = commit.getValue() ? commit.getValue().getDefiningOp<LoadOp>()
+                                  : LoadOp();
+    if (!load || !load.getTile().hasOneUse() ||
+        load->getBlock() != commit->getBlock() ||
+        !isa<scf::ForOp>(commit->getParentOp()))
+      return 1;
+  }
+  if (!llvm::all_of(uses.waits, isTransposedB))
+    return 1;
+  return type.getDimSize(1) * type.getElementTypeBitWidth() / 8 /
+         getSwizzleSpan(type);
+}
+
+int64_t fa4::tile::countLoadParts(KernelOp kernel) {
+  int64_t most = 1;
+  for (auto &[channel, uses] : collectChannelUses(kernel))
+    most = std::max(most, countBoxes(uses));
+  return most;
+}
+
+/// Loads a part of what `load` loads.
+static Value loadPart(OpBuilder &builder, LoadOp load, Part part,
+                      ChannelOp channel) {
+  Location loc = load.getLoc();
+  auto copy = cast<LoadOp>(builder.clone(*load));
+  copy.getTile().setType(channel.getTileType());
+  OpOperand &column = copy.getIndicesMutable()[load.getTileDims().back()];
+  builder.setInsertionPoint(copy);
+  Value offset = arith::ConstantIndexOp::create(builder, loc, part.offset);
+  column.set(isConstantIntValue(column.get(), 0)
+                 ? offset
+                 : arith::AddIOp::create(builder, loc, column.get(), offset)
+                       .getResult());
+  builder.setInsertionPointAfter(copy);
+  return copy.getTile();
+}
+
+/// Replaces a channel whose values are loaded.
+static void divideLoad(const ChannelUses &uses, int64_t count) {
+  ChannelOp channel = uses.channel;
+  SmallVector<Part> parts;
+  int64_t columns = channel.getTileType().getDimSize(1) / count;
+  for (int64_t i = 0; i < count; ++i)
+    parts.push_back({i * columns, columns});
+  SmallVector<ChannelOp> channels = createParts(channel, parts);
+  for (AcquireOp acquire : uses.acquires)
+    acquire->erase();
+  for (CommitOp commit : uses.commits) {
+    auto load = commit.getValue().getDefiningOp<LoadOp>();
+    OpBuilder builder(commit);
+    for (auto [part, to] : llvm::zip(parts, channels)) {
+      AcquireOp::create(builder, commit.getLoc(), to.getChannel());
+      Value tile = loadPart(builder, load, part, to);
+      CommitOp::create(builder, commit.getLoc(), to.getChannel(), tile);
+    }
+    commit->erase();
+    load->erase();
+  }
+  splitConsumers(uses, channels, parts);
+  channel.erase();
+}
+
+void fa4::tile::divideLoads(KernelOp kernel) {
+  for (auto &[channel, uses] : collectChannelUses(kernel))
+    if (int64_t boxes = countBoxes(uses); boxes > 1)
+      divideLoad(uses, boxes);
 }

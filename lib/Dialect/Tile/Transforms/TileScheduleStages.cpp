@@ -12,6 +12,7 @@
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/RowWork.h"
 #include "llvm/Support/MathExtras.h"
+#include <map>
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -161,7 +162,14 @@ StageFit fa4::tile::chooseStages(KernelOp kernel,
     for (ChannelOp channel : buffer)
       channel.setStages(stages);
   }
-  const SmallVector<ChannelOp> all = findLoadRings(kernel);
+  // Large values first: of one that arrives in parts, the next load waits for
+  // a part only.
+  std::map<int64_t, SmallVector<ChannelOp>, std::greater<>> bySize;
+  for (ChannelOp ring : findLoadRings(kernel))
+    bySize[getSmemBytes(ring)].push_back(ring);
+  SmallVector<ChannelOp> all;
+  for (const auto &[size, rings] : bySize)
+    llvm::append_range(all, rings);
   llvm::DenseMap<ChannelOp, int64_t> useful =
       findUsefulStages(kernel, all, target, maxStages);
   // Each ring gets one more stage in turn until the next one gains nothing or
@@ -193,8 +201,13 @@ StageFit fa4::tile::chooseStages(KernelOp kernel,
       if (!more && ring.getStages() > 2)
         ring.setStages(ring.getStages() - 1);
   }
-  return {fits, llvm::all_of(all, [&](ChannelOp ring) {
-            int64_t stages = ring.getStages();
-            return stages >= std::min<int64_t>(2, useful.lookup(ring));
-          })};
+  bool doubleBuffered = llvm::all_of(all, [&](ChannelOp ring) {
+    int64_t stages = ring.getStages();
+    return stages >= std::min<int64_t>(2, useful.lookup(ring));
+  });
+  int64_t largestSingle = 0;
+  for (ChannelOp ring : all)
+    if (ring.getStages() == 1)
+      largestSingle = std::max<int64_t>(largestSingle, getSmemBytes(ring));
+  return {fits, doubleBuffered, largestSingle};
 }

@@ -127,28 +127,35 @@ static bool isFolded(ChannelOp channel) {
                   channel.getTileType());
 }
 
+/// Returns true if lanes fill the channel in a loop, or with one work tile
+/// after another, and a role stores each of its matrices.
+static bool isStored(const ChannelUses &uses) {
+  ChannelOp channel = uses.channel;
+  if (!channel.getTileType() || channel.getSpace() != MemorySpace::smem ||
+      !getSwizzleSpan(channel) || channel.getInPlaceOf() ||
+      channel.getInitial() || uses.commits.empty() ||
+      uses.acquires.size() != uses.commits.size() || uses.waits.empty() ||
+      uses.releases.size() != uses.waits.size() || uses.consumers.size() != 1)
+    return false;
+  return llvm::all_of(uses.commits,
+                      [](CommitOp commit) {
+                        return commit.getValue() &&
+                               !commit->getParentOfType<RoleOp>().issues() &&
+                               isa<scf::ForOp, WorkOp>(commit->getParentOp());
+                      }) &&
+         llvm::all_of(uses.waits, findStore);
+}
+
 /// Returns into how many parts, of whole boxes of a store's tensor map, a value
 /// of the channel can be divided. Boxes are as wide as the swizzle. A part of a
 /// folded value has as many columns of either half, in boxes as narrow as need
 /// be. Returns 1 for channels whose values cannot be divided.
 static int64_t countBoxes(const ChannelUses &uses) {
+  if (!isStored(uses))
+    return 1;
   ChannelOp channel = uses.channel;
   VectorType type = channel.getTileType();
-  if (!type)
-    return 1;
   int64_t span = getSwizzleSpan(channel);
-  if (channel.getSpace() != MemorySpace::smem || !span ||
-      channel.getInPlaceOf() || channel.getInitial() || uses.commits.empty() ||
-      uses.acquires.size() != uses.commits.size() || uses.waits.empty() ||
-      uses.releases.size() != uses.waits.size() || uses.consumers.size() != 1)
-    return 1;
-  for (CommitOp commit : uses.commits)
-    if (!commit.getValue() || commit->getParentOfType<RoleOp>().issues() ||
-        !isa<scf::ForOp, WorkOp>(commit->getParentOp()))
-      return 1;
-  for (WaitOp wait : uses.waits)
-    if (!findStore(wait))
-      return 1;
   int64_t rowBytes = type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
   return isFolded(channel) ? rowBytes / 2 / kNarrowestBox : rowBytes / span;
 }
@@ -334,10 +341,12 @@ static bool haveOneOrder(const ChannelUses &a, const ChannelUses &b) {
 }
 
 /// Puts values that go through several channels one after another through the
-/// first of these, which gets the stages of all. Parts of two tiles, say, wait
-/// for their own tile's last part to be read where each tile has a channel; in
-/// one ring of two stages the parts of both follow each other.
-static void mergeStores(KernelOp kernel, ArrayRef<ChannelOp> divided) {
+/// first of these, which gets the stages of all if `keepsStages`. Parts of two
+/// tiles, say, wait for their own tile's last part to be read where each tile
+/// has a channel; in one ring of two stages the parts of both follow each
+/// other.
+static void mergeStores(KernelOp kernel, ArrayRef<ChannelOp> divided,
+                        bool keepsStages) {
   SmallVector<ChannelOp> rest(divided);
   while (!rest.empty()) {
     ChannelOp channel = rest.front();
@@ -346,7 +355,8 @@ static void mergeStores(KernelOp kernel, ArrayRef<ChannelOp> divided) {
       llvm::MapVector<ChannelOp, ChannelUses> uses = collectChannelUses(kernel);
       if (!haveOneOrder(uses[channel], uses[other]))
         return false;
-      channel.setStages(channel.getStages() + other.getStages());
+      if (keepsStages)
+        channel.setStages(channel.getStages() + other.getStages());
       other.getChannel().replaceAllUsesWith(channel.getChannel());
       other->erase();
       return true;
@@ -365,6 +375,14 @@ void fa4::tile::divideStores(KernelOp kernel, int64_t parts) {
       divided.push_back(channel);
     }
   }
-  mergeStores(kernel, divided);
+  mergeStores(kernel, divided, /*keepsStages=*/true);
   checkTurnsInParts(kernel);
+}
+
+void fa4::tile::shareStores(KernelOp kernel) {
+  SmallVector<ChannelOp> stored;
+  for (auto &[channel, uses] : collectChannelUses(kernel))
+    if (isStored(uses))
+      stored.push_back(channel);
+  mergeStores(kernel, stored, /*keepsStages=*/false);
 }

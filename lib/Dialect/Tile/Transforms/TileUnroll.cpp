@@ -8,6 +8,7 @@
 
 #include "ColumnMask.h"
 #include "ColumnPairs.h"
+#include "HoistHandOvers.h"
 #include "RoleBuilder.h"
 #include "RowPressure.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
@@ -881,39 +882,11 @@ static LogicalResult checkRows(RoleOp role) {
   return failure(walk.wasInterrupted());
 }
 
-/// Returns true if no other role sees when `op` is executed.
-static bool isUnseen(Operation *op) {
-  WalkResult walk = op->walk([](Operation *inner) {
-    bool isSilent = isa<WaitOp, ReadOp>(inner) ||
-                    inner->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
-                    isMemoryEffectFree(inner);
-    return isSilent ? WalkResult::advance() : WalkResult::interrupt();
-  });
-  return !walk.wasInterrupted();
-}
-
-/// Moves acquires of stages with one number a row to the front of their block,
-/// because a wait in the midst of arithmetic keeps ptxas from overlapping what
-/// is before and behind it. The stage has been free for long: who reads such a
-/// number releases it at once. Between two waits no other role can see which
-/// came first.
-static void hoistAcquires(RoleOp role) {
-  role.walk([](AcquireOp acquire) {
-    auto channel = acquire.getChannel().getDefiningOp<ChannelOp>();
-    auto type = dyn_cast<VectorType>(channel.getValueType());
-    if (!type || type.getRank() != 1)
-      return;
-    Operation *place = acquire;
-    while (place->getPrevNode() && isUnseen(place->getPrevNode()))
-      place = place->getPrevNode();
-    acquire->moveBefore(place);
-  });
-}
-
 LogicalResult Unroller::run() {
   if (failed(checkRows(role)))
     return failure();
   hoistAcquires(role);
+  hoistReleases(role);
   auto allocate = [&](Value value) {
     if (!isRow(value.getType()))
       return;

@@ -99,6 +99,11 @@ struct Recurrence {
   /// The number of buffers for the producer's result, which is the number of
   /// iterations that the cycle spans.
   unsigned distance = 1;
+  /// Whether the producer is issued ahead of the consumer, so that the next
+  /// scores do not wait for it. The cycle is then that of the exponentials'
+  /// buffer, which threads write when the consumer has read it, and that of the
+  /// scores' buffer.
+  bool isAhead = false;
 };
 
 /// The work of one iteration on `tiles` tiles, each of `rows` rows and

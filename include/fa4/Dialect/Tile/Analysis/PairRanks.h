@@ -85,6 +85,11 @@ struct PairFigures {
   /// The same, but for two tiles of each load in a loop, so that the next one
   /// is loaded while MMAs read the last one.
   uint64_t loadBytes = 0;
+  /// The same, but for one tile and a part of those that may arrive in parts
+  /// (tile-schedule).
+  uint64_t loadBytesInParts = 0;
+  /// The bytes that loads in loops write.
+  uint64_t loadedBytes = 0;
 
   uint64_t sharedBytes() const {
     return mmaBytes + reduceBytes + exchangeBytes;

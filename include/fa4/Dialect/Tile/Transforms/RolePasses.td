@@ -168,7 +168,7 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
     with their operations in the order in which the hardware is busy most, and with
     channels that have as many stages as memory holds.
 
-    The pass decides the order from the dataflow of all roles together, in six steps:
+    The pass decides the order from the dataflow of all roles together, in seven steps:
 
     1. *Split arrival* (`split-arrival`): a matrix that a compute role commits
        and that is only ever the A operand of MMAs is committed in two parts
@@ -182,7 +182,9 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
        buffer comes behind the operations that consume the buffer's last value, since
        the buffer is free only then; and behind those that consume what became of this
        value, which is put in its place (`tile-share-buffers`). Where memory lacks room, it also comes behind those that consume what
-      CTAs have exchanged of this value, whose results can then have its place. With `mmas-ahead` it does
+       CTAs have exchanged of this value, whose results can then have its place. With `mmas-ahead`, or where all
+       MMAs of the loop are on one dependence cycle with the lanes, so that tensor cores would idle
+       while lanes compute, it does
        not wait for these, if tensor memory has room for both: in attention, the next
        scores are ready when the lanes have finished the last ones, and no
        product is on the way from one to the next. A loop that may make no pass at all is put under
@@ -203,10 +205,14 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
        needs two stages. Where a ring of loads would have no second stage otherwise, values
        that are stored in loops, or at the end of work tiles of which a CTA has several, leave in
        parts of equal columns; parts of several values between the same roles share a ring.
+    7. *Loads in parts* (`divide-loads`): where a ring of loads has no second stage even so, matrices that are
+       only ever the B operand of MMAs, with the columns along K, arrive in parts, each in a channel of its own. The next
+       part is loaded when the MMAs have read the last one, not the whole matrix, and parts get the stages for which
+       whole matrices have no room.
 
     If the kernel does not fit into memory in this way, as `tile-share-buffers` and `tile-allocate` would place it,
     the pass gives up as much speed as it must: values that are stored in loops leave in parts of equal columns;
-    stores do not overlap; MMAs of the next iteration are issued behind all of those of the last one; the loop is not
+    stores do not overlap; values that are stored one after another have a buffer in common; MMAs of the next iteration are issued behind all of those of the last one; the loop is not
     pipelined. If it fits in no way, the first schedule stays, and `tile-allocate` reports what is missing.
 
     The pass expects that the operations of a role on one channel are in one loop. A loop for which this does not hold
@@ -272,6 +278,8 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
            "Issue MMAs as soon as the last value in their buffer has been read">,
     Option<"splitStores", "split-stores", "bool", /*default=*/"true",
            "Let stored values leave in parts where shared memory does not hold them whole">,
+    Option<"divideLoads", "divide-loads", "bool", /*default=*/"true",
+           "Let B operands of MMAs arrive in parts where shared memory has no room for a second one">,
     Option<"maxStages", "max-stages", "int64_t", /*default=*/"8",
            "Most stages of a ring that loads fill">,
     Option<"print", "print", "bool", /*default=*/"false",
