@@ -191,6 +191,23 @@ def test_wait_for_the_last_stores():
         assert reason("kind", 17, [*end[:18], f"	{reader}", *end[18:]]) is None
 
 
+def test_moved_over_what_orders_as_much():
+    """Fences beside each other, a fence over an MMA that reads shared memory alone, and a turn over a wait for nothing."""
+    fences = ["	fence.proxy.async.shared::cta;", "	tcgen05.fence::before_thread_sync;", "	ret;"]
+    assert "two fences in the other order" in reason("later", 1, fences)
+    mma = "	tcgen05.mma.cta_group::1.kind::f16 [%r3], %rd1, %rd2, %r4, %p1;"
+    fence = [mma, "	tcgen05.fence::after_thread_sync;", mma, mma, "	ret;"]
+    assert "operands in shared memory" in reason("later", 2, fence)
+    assert not reason("later", 2, [*fence[:2], mma.replace("%rd1", "[%r5]"), "	ret;"])
+    turn = ["	cp.async.bulk.wait_group 	1;", "	red.release.gpu.global.add.u32 [%rd1], %r7;", "	cp.async.bulk.wait_group.read 	1;", "	ret;"]
+    unread = [turn[0].replace("1;", "2;"), *turn[1:]]
+    later = of("later", 2, turn)[0]
+    earlier = faults.Fault(3, "earlier", "before red.release.gpu.global.add.u32", "", {})
+    for fault in (later, earlier):
+        assert "the end of the same stores" in equivalents.reason(fault, equivalents.Context(turn))
+        assert not equivalents.reason(fault, equivalents.Context(unread))
+
+
 def test_wait_before_the_last_release():
     """What stores have read matters to who acquires the stage behind the release, if anybody does."""
     end = ["	cp.async.bulk.wait_group.read 	0;", "	mbarrier.arrive.shared.b64 	%rd1, [%rd2+80];", "	ret;"]

@@ -22,6 +22,7 @@ from fa4.mutation.faults import COPY, INSTRUCTION, LABEL, REGISTER, Fault, split
 
 TENSOR = r"tcgen05\.(ld|st|mma|cp|shift)\b"
 ARRIVAL = (r"mbarrier\.arrive", r"tcgen05\.commit", r"mbarrier\.expect_tx")
+FENCE = r"fence\.|tcgen05\.fence"
 ASYNCHRONOUS = (TENSOR, r"cp\.async\.bulk\.tensor")
 
 
@@ -319,6 +320,7 @@ def _has_tensor_operations(unit, context):
     return any(other.is_a(TENSOR, r"tcgen05\.commit") and other.line < unit.line for other in context.units)
 
 
+_READ_ALREADY = "a wait for what stores have read, behind one for the end of the same stores"
 _LAST = "a release at the end of the role, behind which nobody acquires the stage"
 
 
@@ -401,6 +403,20 @@ def _crossed(fault, unit, context):
     return next((other for other in units if other.opcode == wanted), None)
 
 
+def _reads_tensor_memory(mma):
+    """Whether A is an address, in brackets, and not a descriptor."""
+    return split_operands(mma.operands)[1].startswith("[")
+
+
+def _is_read_already(unit, context):
+    """Whether a wait for what stores have read comes behind one for the end of the same stores."""
+    if not unit.is_a(r"cp\.async\.bulk\.wait_group\.read"):
+        return False
+    # A commit between them would begin another group.
+    nearest = next((other for other in context.behind(unit) if other.is_a(r"cp\.async\.bulk\.(commit|wait)_group")), None)
+    return bool(nearest) and nearest.is_a(r"cp\.async\.bulk\.wait_group(?!\.read)") and int(nearest.operands) <= int(unit.operands)
+
+
 def _moved(fault, unit, context, without):
     if fault.operator not in ("later", "earlier"):
         return None
@@ -416,6 +432,13 @@ def _moved(fault, unit, context, without):
         return "waits for loads and for stores of tensor memory in the other order, with no access between them"
     if first.is_wait and second.is_wait:
         return "two waits in the other order: the role goes on when both phases are over"
+    if first.is_a(FENCE) and second.is_a(FENCE):
+        return "two fences in the other order, with nothing in between"
+    if first.is_a(r"tcgen05\.fence::after") and second.is_a(r"tcgen05\.mma") and not _reads_tensor_memory(second):
+        return ("a fence behind the first MMA of operands in shared memory: what other threads have done with tensor memory "
+                "matters to MMAs behind both")  # fmt: skip
+    if _is_read_already(first, context) or _is_read_already(second, context):
+        return _READ_ALREADY
     if first.is_a(*ARRIVAL) and second.is_a(*ARRIVAL):
         return "two arrivals in the other order, with nothing in between"
     if first.is_a(*ARRIVAL) and second.is_wait:
@@ -495,11 +518,8 @@ def _group(fault, unit, context, without):
         if context.reaches(unit.line, set(), reads, or_end=True):
             return ("a wait for what the last stores have read, not for what they have written: nobody reads that before the "
                     "grid's end")  # fmt: skip
-    if unit.is_a(r"cp\.async\.bulk\.wait_group\.read") and fault.operator in ("delete", "later", "kind"):
-        # A commit between them would begin another group.
-        nearest = next((other for other in context.behind(unit) if other.is_a(r"cp\.async\.bulk\.(commit|wait)_group")), None)
-        if nearest and nearest.is_a(r"cp\.async\.bulk\.wait_group(?!\.read)") and int(nearest.operands) <= int(unit.operands):
-            return "a wait for what stores have read, behind one for the end of the same stores"
+    if fault.operator in ("delete", "later", "kind") and _is_read_already(unit, context):
+        return _READ_ALREADY
     is_moved = fault.operator == "earlier" and "cp.async.bulk.tensor" in fault.detail
     if unit.is_a(r"cp\.async\.bulk\.commit_group") and (is_moved or fault.operator in ("delete", "later")):
         for other in context.ahead(unit):
