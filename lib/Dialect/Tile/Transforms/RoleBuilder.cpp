@@ -471,10 +471,6 @@ void RoleBuilder::emitOperation(Operation *op, OpBuilder &builder,
     if (value.getDefiningOp() == op && !isKnown)
       leaving.push_back({&crossing, value});
   }
-  // What goes to another CTA has the longest way.
-  for (auto it = leaving.begin(); it != leaving.end(); ++it)
-    if (it->first->channel.getExchange())
-      std::rotate(leaving.begin(), it, std::next(it));
   // An asynchronous operation has one destination, which it writes from where
   // it is issued on: the stage is acquired before.
   if (isa<LoadOp>(op) && !leaving.empty())

@@ -57,6 +57,32 @@ static int64_t countTensorColumns(KernelOp kernel,
   return shareBuffersInTurn(*copy, target);
 }
 
+/// Lets lanes commit what goes to another CTA before they commit the same value
+/// to others: where MMAs of the next pass come behind those of what is
+/// exchanged, it has the longest way.
+static void commitExchangedFirst(KernelOp kernel) {
+  SmallVector<CommitOp> commits;
+  kernel.walk([&](CommitOp commit) {
+    if (commit.getChannel().getDefiningOp<ChannelOp>().getExchange())
+      commits.push_back(commit);
+  });
+  for (CommitOp commit : commits) {
+    auto acquire = dyn_cast_or_null<AcquireOp>(commit->getPrevNode());
+    Operation *first = nullptr;
+    for (Operation *user : commit.getValue().getUsers())
+      if (isa<CommitOp>(user) && user->getBlock() == commit->getBlock() &&
+          user->isBeforeInBlock(commit) &&
+          (!first || user->isBeforeInBlock(first)))
+        first = user;
+    if (!acquire || !first)
+      continue;
+    if (isa_and_nonnull<AcquireOp>(first->getPrevNode()))
+      first = first->getPrevNode();
+    acquire->moveBefore(first);
+    commit->moveBefore(first);
+  }
+}
+
 static FailureOr<Fit> schedule(KernelOp kernel, const Choice &choice,
                                const TileScheduleOptions &options,
                                ScheduleRemarks &remarks) {
@@ -66,6 +92,8 @@ static FailureOr<Fit> schedule(KernelOp kernel, const Choice &choice,
     shareStores(kernel);
   if (choice.divideLoads)
     divideLoads(kernel);
+  if (choice.order == MmaOrder::Exchanged)
+    commitExchangedFirst(kernel);
   if (options.splitArrival)
     splitArrivals(kernel);
   auto plans = planLoops(kernel, RoleGraph(kernel), choice.order, remarks);
