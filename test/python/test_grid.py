@@ -143,7 +143,7 @@ def test_pairs_are_of_supported_forms():
     quick, full = (of(grid.PARAMETERS | grid.PAIRED, pairs=True) for of in (grid.quick_cases, grid.full_cases))
     assert set(quick) < set(full) and {case for case in PAIRED if case.head_dim in grid.HEAD_DIMS} < set(full) and len(quick) <= 100
     assert {(case.mask, case.schedule, case.pairs) for case in full} == {
-        (mask, schedule, True) for mask in gpu.MASKS for schedule in ("grid", "lpt")
+        (mask, schedule, True) for mask in gpu.MASKS for schedule in ("grid", "lpt", "static")
     }
     assert "--pairs=on" in quick[0].op.options and quick[0].op.name.endswith("_pairs")
 

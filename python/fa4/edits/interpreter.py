@@ -132,6 +132,8 @@ _UNARY = {
     "arith.negf": np.negative, "math.exp2": np.exp2, "math.log2": np.log2, "math.absf": np.abs, "math.tanh": np.tanh,
     "math.exp": np.exp, "math.log": np.log, "math.sqrt": np.sqrt, "math.floor": np.floor, "math.ceil": np.ceil,
     "math.trunc": np.trunc, "math.roundeven": np.round, "math.rsqrt": lambda x: 1 / np.sqrt(x), "tile.copy": np.array,
+    # The bounds of a work tile alone.
+    "tile.at_most": np.array, "tile.at_least": np.array,
 }  # fmt: skip
 _CASTS = ("truncf", "extf", "index_cast", "sitofp", "trunci", "extsi", "extui", "uitofp", "index_castui")
 

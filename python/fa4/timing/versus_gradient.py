@@ -146,7 +146,7 @@ def head(table) -> str:
         "and, for head dim 128, on pairs of CTAs. A time is the sum of all launches;\nwhat overlaps because of programmatic dependent "
         "launch is not modelled. 32k tokens in all, 2048 columns, bf16, B200 at 1.8 GHz, power not modelled. No\nBlackwell card has "
         f"confirmed these numbers. {which} {len(table)} of {len(GRADIENTS)} shapes were measured.\n\n"
-        f"The bar is {BAR} of FlashAttention-4's time without pairs of CTAs, which fa4-compile does not have for the gradient. Shares are of "
+        f"The bar is {BAR} of FlashAttention-4's time without pairs of CTAs; fa4-compile has them for the gradient with `--pairs=on`, which is not timed here. Shares are of "
         "a CTA's steady state in the main kernel.\n\n"
     )
 
