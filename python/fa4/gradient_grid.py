@@ -43,6 +43,11 @@ PARAMETERS = {
     "pair": PAIRS, "heads": tuple(HEADS), "form": tuple(FORMS), "schedule": ("grid", "lpt"),
     "deterministic": (False, True),
 }  # fmt: skip
+# What kernels of pairs of CTAs have: their MMAs have multiples of 32 columns.
+PAIRED = {
+    "head_dim": tuple(name for name, dims in HEAD_DIMS.items() if all(dim % 32 == 0 for dim in dims)),
+    "deterministic": (False,),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,7 @@ class Case:
     form: str
     schedule: str = "grid"
     deterministic: bool = False
+    pairs: bool = False
 
     @property
     def op(self):
@@ -70,13 +76,14 @@ class Case:
         sizes = Sizes(1 if is_large else 2, *self.pair, keys, queries // keys)
         return Gradient(
             **dict(head_dim=head_dim, head_dim_v=head_dim_v, dtype=self.dtype, layout=self.layout, sizes=sizes,
-                   deterministic=self.deterministic, options=(f"--schedule={self.schedule}",)) | FORMS[self.form] | dict(mask=MASKS[self.mask])
+                   deterministic=self.deterministic,
+                   options=(f"--schedule={self.schedule}", *["--pairs=on"] * self.pairs)) | FORMS[self.form] | dict(mask=MASKS[self.mask])
         )  # fmt: skip
 
     def __str__(self):
         sq, sk = self.pair
         form = f"hd{self.head_dim}-{self.mask}-{self.dtype}-{self.layout}"
-        return f"{form}-{self.heads}-{sq}x{sk}-{self.form}-{self.schedule}{'-deterministic' * self.deterministic}"
+        return f"{form}-{self.heads}-{sq}x{sk}-{self.form}-{self.schedule}{'-deterministic' * self.deterministic}{'-pairs' * self.pairs}"
 
     def seconds(self, count):
         """Returns roughly the seconds for `count` schedules and the reference."""
@@ -86,23 +93,23 @@ class Case:
         return 0.5 + 3 * (count + 0.5 + 0.5 * self.deterministic) * work / PAIRS_PER_SECOND
 
 
-def full_cases() -> list[Case]:
+def full_cases(parameters: dict = PARAMETERS, pairs: bool = False) -> list[Case]:
     """Each pair of lengths with each head dim and mask, the other parameters drawn for each, but always the same,
     so that no two of them go together; the quick ones, too."""
-    cases = set(quick_cases())
-    others = [name for name in PARAMETERS if name not in ("head_dim", "mask", "pair")]
-    for chosen in itertools.product(HEAD_DIMS, MASKS, PAIRS):
+    cases = set(quick_cases(parameters, pairs))
+    others = [name for name in parameters if name not in ("head_dim", "mask", "pair")]
+    for chosen in itertools.product(*(parameters[name] for name in ("head_dim", "mask", "pair"))):
         rng = np.random.default_rng(zlib.crc32(repr(chosen).encode()))
-        values = {name: PARAMETERS[name][rng.integers(len(PARAMETERS[name]))] for name in others}
-        cases.add(Case(**dict(zip(("head_dim", "mask", "pair"), chosen)), **values))
+        values = {name: parameters[name][rng.integers(len(parameters[name]))] for name in others}
+        cases.add(Case(**dict(zip(("head_dim", "mask", "pair"), chosen)), **values, pairs=pairs))
     return sorted(cases, key=lambda case: (case.seconds(1), str(case)))
 
 
-def quick_cases() -> list[Case]:
+def quick_cases(parameters: dict = PARAMETERS, pairs: bool = False) -> list[Case]:
     """Returns cases with small sizes, such that each value of each parameter occurs
     with each value of each other one."""
     small = tuple(pair for pair in PAIRS if pair[0] * pair[1] <= QUICK_WORK)
-    return [Case(**case) for case in pairwise(PARAMETERS | {"pair": small})]
+    return [Case(**case, pairs=pairs) for case in pairwise(parameters | {"pair": small})]
 
 
 def operations(cases: Iterable[Case]) -> list[Gradient]:

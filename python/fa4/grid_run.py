@@ -204,8 +204,6 @@ def parse_arguments(argv):
     options.seeds = options.seeds or SCHEDULES["quick" if options.quick else "full"]
     if options.write and (options.gradient or options.pairs or options.wide):
         parser.error("--write is for the grid of forward attention with head dims up to 128")
-    if options.gradient and options.pairs:
-        parser.error("--pairs is for forward attention: gradients have no pairs")
     if options.gradient and options.wide:
         parser.error("--wide is for forward attention")
     return options
@@ -261,11 +259,8 @@ def main(argv=None):
     options = parse_arguments(argv)
     cases_of = grid_of(options)
     choose = cases_of.quick_cases if options.quick else cases_of.full_cases
-    if options.gradient:
-        everything = choose()
-    else:
-        values = grid.PARAMETERS | (grid.PAIRED if options.pairs else {}) | (grid.WIDE if options.wide else {})
-        everything = choose(values, options.pairs)
+    values = cases_of.PARAMETERS | (cases_of.PAIRED if options.pairs else {}) | (grid.WIDE if options.wide else {})
+    everything = choose(values, options.pairs)
     cases = [case for case in everything if not options.case or re.search(options.case, str(case))]
     cases = cases[options.shard[0] - 1 :: options.shard[1]]
     if options.dry_run or not cases:

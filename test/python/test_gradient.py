@@ -200,6 +200,14 @@ def test_quick_grid():
     assert set(gradient_grid.PAIRS) == {case.pair for case in gradient_grid.full_cases()}
 
 
+def test_pairs_of_the_grid():
+    """All masks and forms, and head dims that MMAs of pairs have."""
+    quick, full = (of(gradient_grid.PARAMETERS | gradient_grid.PAIRED, pairs=True) for of in (gradient_grid.quick_cases, gradient_grid.full_cases))
+    assert set(quick) < set(full) and all("--pairs=on" in case.op.options and not case.deterministic for case in full)
+    assert {case.head_dim for case in full} == set(gradient_grid.HEAD_DIMS) - {"80-112"}
+    assert {case.mask for case in quick} == set(gradient_grid.MASKS) and str(quick[0]).endswith("-pairs")
+
+
 @pytest.mark.turns(30)
 @pytest.mark.parametrize("case", gradient_grid.quick_cases(), ids=str)
 def test_case_of_the_grid(case, tmp_path):

@@ -9,8 +9,8 @@
 // A value *differs* between CTAs whose work tiles are neighbours along an axis
 // of the grid if it depends on the coordinate of the work tile along the axis,
 // or on a branch or number of passes that does. What it may be in any of them
-// (tile.at_most, tile.at_least) does not, nor does half of the coordinate, which
-// is the number of a pair.
+// (tile.at_most, tile.at_least) does not, nor does half of the coordinate,
+// which is the number of a pair.
 //
 //===----------------------------------------------------------------------===//
 
