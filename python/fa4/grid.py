@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fa4 import gpu, reference
+from fa4 import gpu, head_dims, reference
 
 # (Sq, Sk) of FlashAttention-4's dense tests.
 PAIRS = (
@@ -33,9 +33,7 @@ HEADS = {"mha": (2, 2), "gqa4": (8, 2), "mqa": (3, 1)}
 # Of large cases, which find a second key/value head in the small ones.
 LARGE_HEADS = {"mha": (2, 2), "gqa4": (4, 1), "mqa": (3, 1)}
 HEAD_DIMS = (64, 128)
-# Head dims of q and k above 128, with that of v where it is another one.
-WIDE = {"head_dim": (192, 256)}
-VALUE_DIMS = {192: 128}
+WIDE = {"head_dim": head_dims.WIDE}
 LAYOUTS = ("bshd", "bhsd")
 SCHEDULES = gpu.SCHEDULES
 # So few that CTAs of the schedule "static" have several work tiles; in pairs, two of them and an SM that is left over.
@@ -123,11 +121,11 @@ class Case:
 
     @property
     def value_dim(self):
-        return VALUE_DIMS.get(self.head_dim, self.head_dim)
+        return head_dims.VALUE_DIMS.get(self.head_dim, self.head_dim)
 
     @property
     def op(self):
-        value_dim = VALUE_DIMS.get(self.head_dim)
+        value_dim = head_dims.VALUE_DIMS.get(self.head_dim)
         return gpu.Op(self.head_dim, self.mask, self.dtype, self.layout, self.schedule, self.pairs, value_dim)
 
     @property

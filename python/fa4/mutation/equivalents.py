@@ -160,7 +160,7 @@ def reason(
     be left out."""
     if not executed:
         return "never executed"
-    if unawaited and _is_before_release(fault, context):
+    if unawaited and fault.operator in ("delete", "later"):
         return "a wait for what stores have read, before a release behind which nobody acquires the stage"
     return _first(_CLASSES, fault, context, without)
 
@@ -505,10 +505,6 @@ def release_behind(line: int, context: Context):
     if not unit.is_a(r"cp\.async\.bulk\.wait_group\.read") or not following or context.in_loop(following.line):
         return None
     return following if following.is_a(*ARRIVAL) else None
-
-
-def _is_before_release(fault, context):
-    return fault.operator in ("delete", "later") and release_behind(fault.line, context) is not None
 
 
 def _group(fault, unit, context, without):

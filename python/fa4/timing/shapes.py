@@ -14,6 +14,7 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fa4.head_dims import VALUE_DIMS, WIDE
 from fa4.timing import effect_launches, published
 from fa4.timing.launched import Launched, in_k, record
 
@@ -21,9 +22,8 @@ TOKENS, HIDDEN = 32768, 2048
 LENGTHS = (512, 1024, 2048, 4096, 8192, 16384, 32768)
 # From this length on, the bars hold.
 FIRST_JUDGED = 2048
-# Forward only: head dims above 128, at fewer lengths, and the head dim of v where it is another one than that of q.
-WIDE, WIDE_LENGTHS = (192, 256), (2048, 4096, 8192, 16384)
-VALUE_DIMS = {192: 128}
+# Of head dims above 128.
+WIDE_LENGTHS = (2048, 4096, 8192, 16384)
 
 
 @dataclass(frozen=True)
