@@ -107,6 +107,7 @@ CASES = {
     "slopes": Gradient(sizes=Sizes(2, 140, 150, 1, 2), wrt=(0,), mask=Mask.causal(TL), **SCORE_MODS["slopes"]),
     "slopes, static heads": Gradient(head_dim=128, sizes=Sizes(1, 200, 150, 2, 1), static=HEADS, wrt=(0,), layout="sbhd", **SCORE_MODS["slopes"]),
     "caps": Gradient(sizes=Sizes(1, 1, 150, 1, 2), wrt=(1,), **SCORE_MODS["caps"]),
+    "scalar, no key is seen": Gradient(head_dim=128, sizes=Sizes(1, 140, 150, 1, 2), wrt=(0,), visible=MASK_MODS["nothing"]["visible"], deterministic=True, **SCORE_MODS["softcap"]),
     "captured windows": Gradient(sizes=Sizes(2, 150, 140, 1, 2), **MASK_MODS["windows"]),
     # NaN, value and derivative, for keys and queries that a mask or the end of the tensor hides.
     "score_mod, NaN where hidden": Gradient(score=LOG_DISTANCE, mask=Mask.causal(TL), sizes=Sizes(1, 150, 140)),

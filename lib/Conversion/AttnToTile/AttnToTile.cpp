@@ -198,23 +198,35 @@ static void simplify(tile::KernelOp kernel) {
   eliminateCommonSubExpressions(rewriter, dominance, kernel);
 }
 
+/// Returns true if mask_mod hides every key, as far as its constants tell.
+static bool hidesAll(AttentionOpInterface op) {
+  Region &maskMod = op.getMaskMod();
+  return !maskMod.empty() &&
+         matchPattern(maskMod.front().getTerminator()->getOperand(0), m_Zero());
+}
+
 /// Folds constants in the regions, and removes a score_mod whose scores are all
 /// hidden: the gradient would multiply probabilities that are 0 by derivatives
-/// that are computed from the scores.
+/// that are computed from the scores. Where derivatives by captures are taken
+/// of it, a score_mod that yields the score itself takes its place.
 static void simplifyMods(AttentionOpInterface op) {
-  for (Region *region : {&op.getScoreMod(), &op.getMaskMod()})
-    if (!region->empty())
-      (void)applyPatternsGreedily(*region, FrozenRewritePatternSet());
-  Region &scoreMod = op.getScoreMod(), &maskMod = op.getMaskMod();
-  if (scoreMod.empty() || maskMod.empty() ||
-      !matchPattern(maskMod.front().getTerminator()->getOperand(0), m_Zero()))
+  auto foldConstants = [](Region &region) {
+    if (!region.empty())
+      (void)applyPatternsGreedily(region, FrozenRewritePatternSet());
+  };
+  Region &scoreMod = op.getScoreMod();
+  foldConstants(scoreMod);
+  foldConstants(op.getMaskMod());
+  if (scoreMod.empty() || !hidesAll(op))
     return;
-  // The derivatives by captures are taken of the score_mod.
-  if (auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
-      backward && !backward.getWrt().empty())
+  auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
+  if (!backward || backward.getWrt().empty()) {
+    scoreMod.dropAllReferences();
+    scoreMod.getBlocks().clear();
     return;
-  scoreMod.dropAllReferences();
-  scoreMod.getBlocks().clear();
+  }
+  scoreMod.front().getTerminator()->setOperand(0, scoreMod.getArgument(0));
+  foldConstants(scoreMod);
 }
 
 /// What the op's verifier checks of static head counts becomes a condition on

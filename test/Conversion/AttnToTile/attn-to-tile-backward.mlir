@@ -175,6 +175,34 @@ func.func @hidden(%q: tensor<1x128x2x128xf16>, %k: tensor<1x256x2x128xf16>, %lse
 
 // -----
 
+// So it is where a derivative by a capture is asked for: it is 0.
+// CHECK-LABEL: tile.kernel @hidden_capture_kernel(
+// CHECK-NOT: math.
+// CHECK: tile.reduce_add
+// CHECK-LABEL: tile.kernel @hidden_capture_capture0_kernel(
+// CHECK-NOT: math.
+// CHECK: vector.multi_reduction
+// CHECK-LABEL: func.func @hidden_capture(
+func.func @hidden_capture(%q: tensor<1x128x2x128xf16>, %k: tensor<1x256x2x128xf16>, %lse: tensor<1x2x128xf32>, %c: f32)
+    -> (tensor<1x256x2x128xf16>, tensor<2xf32>) {
+  %g:4 = attn.sdpa_backward %q, %k, %k out(%q) dout(%q) lse(%lse) layout<bshd> captures(%c : f32) wrt [0]
+    : tensor<1x128x2x128xf16>, tensor<1x256x2x128xf16>, tensor<1x256x2x128xf16>,
+      tensor<1x128x2x128xf16>, tensor<1x128x2x128xf16>, tensor<1x2x128xf32>
+      -> tensor<1x128x2x128xf16>, tensor<1x256x2x128xf16>, tensor<1x256x2x128xf16>, tensor<2xf32>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %cap: f32) {
+      %x = arith.mulf %s, %cap : f32
+      %r = math.tanh %x : f32
+      attn.yield %r : f32
+    }
+    mask_mod(%b: index, %h: index, %i: index, %j: index, %cap: f32) {
+      %r = arith.cmpi slt, %i, %i : index
+      attn.yield %r : i1
+    }
+  return %g#1, %g#3 : tensor<1x256x2x128xf16>, tensor<2xf32>
+}
+
+// -----
+
 // Tiles of keys take turns at the sums of a block of queries: those of which a
 // key is seen, from the first one on. Blocks are worked on from the last one to
 // the first one, so that no tile waits for those in front of it to come there.
