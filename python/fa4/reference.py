@@ -18,7 +18,11 @@ and, if the op has them, `mask`, `scale`, `cu_seqlens_q`, `cu_seqlens_k`,
 `score_mod_grad`, with score_mod's arguments: its derivative with respect to the
 score. By default that is found by differences, which needs a score_mod that is
 smooth near the scores. `wrt` numbers the captures, scalars or arrays [Hq], whose
-gradients are to be computed; the derivatives by them are found by differences.
+gradients are to be computed. The derivatives by them are found by differences, too,
+unless `capture_grad` gives them: a callable with score_mod's arguments behind the
+number of the capture and bounds of the scores' errors in f32, which returns the
+derivative and its doubt: by how much it changes where an error so large leads to
+another side of a kink.
 
 `sdpa` and `sdpa_backward` compute in float64. `sdpa_same_dtype` and
 `sdpa_backward_same_dtype` are the same computation as a kernel does it: f32
@@ -37,6 +41,8 @@ import numpy as np
 
 # Scores that a region is called with at a time.
 _BLOCK = 2**18
+# The relative error of a rounding to f32.
+F32_ROUNDING = 2.0**-24
 LAYOUTS = ("bshd", "bhsd", "sbhd", "thd", "htd")
 
 
@@ -77,6 +83,7 @@ class Gradients(NamedTuple):
     dsinks: np.ndarray | None
     dcaptures: tuple = ()  # [Hq] each; of sdpa_backward with `wrt`
     capture_slopes: tuple = ()  # The largest |d score / d capture| of each, where the score is finite.
+    capture_doubts: tuple = ()  # [Hq] each: how far the sums are in doubt, given `capture_grad`.
 
 
 # ---------------------------------------------------------------------------
@@ -115,6 +122,7 @@ class _Problem:
     mask_mod: Callable | None = None
     captures: tuple = ()
     score_mod_grad: Callable | None = None
+    capture_grad: Callable | None = None
     wrt: tuple = ()
 
     def __post_init__(self):
@@ -164,15 +172,20 @@ class _Problem:
         scale = q.shape[-1] ** -0.5 if self.scale is None else self.scale
         return self.compute(scale)
 
-    def by_blocks(self, compute, raw):
-        """Calls `compute` with the scores of some rows, their numbers and those of the keys, block
-        by block, and returns what it gives for all. A region's intermediate values,
+    def raw_errors(self, q, k):
+        """Bounds of the raw scores' errors in f32, in any order of the sums, whose products are exact: a
+        rounding for each sum and for the factor."""
+        return (q.shape[-1] + 1) * F32_ROUNDING * abs(self.factor(q)) * (np.abs(q) @ np.abs(k).T)
+
+    def by_blocks(self, compute, raw, *more):
+        """Calls `compute` with the scores of some rows, of `more` the same rows, their numbers and those of the keys,
+        block by block, and returns what it gives for all. A region's intermediate values,
         of which there may be a hundred, are so never there for all scores at once."""
         rows, keys = raw.shape
         step = max(1, _BLOCK // max(1, keys))
         j = np.arange(keys)[None, :]
         blocks = [
-            compute(raw[start : start + step], np.arange(start, min(start + step, rows))[:, None], j)
+            compute(*(x[start : start + step] for x in (raw, *more)), np.arange(start, min(start + step, rows))[:, None], j)
             for start in range(0, max(rows, 1), step)
         ]
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
@@ -213,10 +226,18 @@ class _Problem:
             slope = (8 * (f(1) - f(-1)) - (f(2) - f(-2))) / (12 * step)
         return np.where(np.isfinite(slope), slope, 0.0)
 
-    def capture_derivative(self, n, raw, b, h):
-        """d score_mod / d capture n, of an array its element h, by central differences of
-        fourth order; 0 where score_mod is not finite."""
-        return self.by_blocks(lambda *block: self.capture_derivative_of_rows(n, *block, b, h), raw)
+    def capture_derivative(self, n, raw, errors, b, h):
+        """d score_mod / d capture n, of an array its element h, and its doubt: as given, or by central differences
+        of fourth order, without a doubt; 0 where score_mod is not finite."""
+        if self.capture_grad is None:
+            slope = self.by_blocks(lambda *block: self.capture_derivative_of_rows(n, *block, b, h), raw)
+            return slope, np.zeros_like(slope)
+
+        def given(raw, error, i, j):
+            return np.stack(self.capture_grad(n, error, raw.astype(np.float64), b, h, i, j, *self.captures), axis=-1)
+
+        both = self.by_blocks(given, raw, errors)
+        return both[..., 0], both[..., 1]
 
     def capture_derivative_of_rows(self, n, raw, i, j, b, h):
         value = np.array(self.captures[n], np.float64)
@@ -296,6 +317,7 @@ def _sdpa_backward(q, k, v, out, dout, lse, dlse, problem, p_dtype=None):
     dsinks = None if sinks is None else np.zeros(len(sinks), compute)
     dcaptures = [np.zeros(q.shape[layout.index("h")], compute) for _ in problem.wrt]
     slopes = [0.0 for _ in problem.wrt]
+    doubts = [np.zeros_like(each) for each in dcaptures]
     q_, k_, v_, out_, dout_ = (
         _token_major(x.astype(compute), layout) for x in (q, k, v, out, dout)
     )
@@ -318,8 +340,9 @@ def _sdpa_backward(q, k, v, out, dout, lse, dlse, problem, p_dtype=None):
             delta = (doh * out_[rows][:, h]).sum(axis=1) - dlh
             ds = p * (doh @ vh.T - delta[:, None])
             for place, n in enumerate(problem.wrt):
-                slope = problem.capture_derivative(n, raw, b, h)
+                slope, doubt = problem.capture_derivative(n, raw, problem.raw_errors(qh, kh), b, h)
                 dcaptures[place][h] += (ds * slope).sum()
+                doubts[place][h] += (np.abs(ds) * doubt).sum()
                 slopes[place] = max(slopes[place], float(np.abs(np.broadcast_to(slope, p.shape)).max(initial=0, where=p > 0)))
             ds = ds * np.asarray(problem.score_derivative(raw, b, h), compute)
             ds = _round(problem.factor(qh) * ds, p_dtype)
@@ -329,7 +352,7 @@ def _sdpa_backward(q, k, v, out, dout, lse, dlse, problem, p_dtype=None):
             if sinks is not None:
                 p_sink = np.where(seen, np.exp(compute(sinks[h]) - l0), 0)
                 dsinks[h] -= (p_sink * delta).sum()
-    return Gradients(*grads, dsinks, tuple(dcaptures), tuple(slopes))
+    return Gradients(*grads, dsinks, tuple(dcaptures), tuple(slopes), tuple(doubts))
 
 
 def sdpa_backward(q, k, v, dout, *, out=None, lse=None, dlse=None, **form):
@@ -350,7 +373,7 @@ def sdpa_backward_same_dtype(q, k, v, dout, *, grad_dtype=None, dlse=None, **for
     problem, p_dtype = _Problem(np.float32, **form), q.dtype
     out, lse = _sdpa(q, k, v, problem, p_dtype)
     out = _round(out, dout.dtype)
-    *grads, dsinks, dcaptures, _ = _sdpa_backward(q, k, v, out, dout, lse, dlse, problem, p_dtype)
+    *grads, dsinks, dcaptures, _, _ = _sdpa_backward(q, k, v, out, dout, lse, dlse, problem, p_dtype)
     grads = [_round(grad, grad_dtype or q.dtype) for grad in grads]
     if dsinks is not None:
         dsinks = _round(dsinks, problem.sinks.dtype)

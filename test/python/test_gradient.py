@@ -191,6 +191,12 @@ def test_random_gradient(number, tmp_path):
     assert not result.error
 
 
+def test_capture_at_a_kink(tmp_path):
+    """A score is so close to a kink that differences by the capture lie on both sides."""
+    result = random_programs.run_number(0, 623, tmp_path, ptxas=False, gradient=True)
+    assert not result.error
+
+
 def test_quick_grid():
     """Any two values of two parameters are in a case."""
     cases = gradient_grid.quick_cases()

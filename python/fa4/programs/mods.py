@@ -20,6 +20,8 @@ import math
 import ml_dtypes
 import numpy as np
 
+from fa4.reference import F32_ROUNDING
+
 S, B, H, I, J = ("s",), ("b",), ("h",), ("i",), ("j",)
 LEAVES = {"s": "f32", "b": "index", "h": "index", "i": "index", "j": "index"}
 
@@ -357,48 +359,121 @@ _SLOPES = {
     "f16": lambda x, r: 1.0,
 }
 _STEPS = ("math.floor", "math.ceil", "math.trunc", "math.roundeven", "math.round")
+_CHOICES = {
+    "arith.maximumf": np.greater_equal, "arith.maxnumf": np.greater_equal,
+    "arith.minimumf": np.less_equal, "arith.minnumf": np.less_equal,
+}  # fmt: skip
+_EXPONENTIALS = ("math.exp", "math.exp2")
 
 
-def differentiate(expression, arguments, known=None):
-    """The derivative of `expression`, a number, with respect to the score, in float64; the
-    arguments are those of `evaluate`. Of a kink it is that of one side."""
-    known = {} if known is None else known
+def _partials(name, x, r):
+    """The derivatives of the result `r` of a smooth operation by each of its operands `x`."""
+    if name in _SLOPES:
+        return (_SLOPES[name](x[0], r),)
+    return {
+        "arith.addf": lambda: (1.0, 1.0),
+        "arith.subf": lambda: (1.0, -1.0),
+        "arith.mulf": lambda: (x[1], x[0]),
+        "arith.divf": lambda: (1 / x[1], -r / x[1]),
+        "math.fma": lambda: (x[1], x[0], 1.0),
+        # Where the sign has a derivative it is 0.
+        "math.copysign": lambda: (np.where(x[0] == r, 1.0, -1.0), 0.0),
+    }[name]()
 
-    def of(e):
-        return evaluate(e, arguments, np.float64, known)
 
-    def slope(e):
-        """None where it is 0 everywhere."""
+def _rounding(name, x, r):
+    """How far from `r` f32 is for exact operands `x`. PTX's approximations are right to 2^-22 of the result or, near
+    a logarithm's zero and in a tanh that is a difference, of 1; the argument of an exponential is rounded once more."""
+    if name in ("arith.negf", "math.absf", "math.copysign", "bf16", "f16"):
+        return 0.0
+    if name not in _SLOPES:
+        return F32_ROUNDING * (4 if name == "arith.divf" else 1) * np.abs(r)
+    of_argument = 2 * np.abs(x[0]) * np.abs(r) if name in _EXPONENTIALS else 0.0
+    return F32_ROUNDING * (8 * np.maximum(1.0, np.abs(r)) + of_argument)
+
+
+class _Derivative:
+    """The derivative of expressions by the score, or by the capture of this number, in float64: of a kink that of one
+    side. Where f32 may come to lie on another side, because what is compared is as close as rounding errors are large,
+    the derivative is in doubt by the difference of the two. `error` bounds the score's own error.
+
+    What is rounded to a whole number or a narrow type, and what a select asks, must be the same in f32."""
+
+    def __init__(self, arguments, known, by=None, error=0.0):
+        self.arguments, self.known, self.by, self.error = arguments, known, by, error
+        self.slopes, self.errors = {}, {}
+
+    def value(self, e):
+        return evaluate(e, self.arguments, np.float64, self.known)
+
+    def slope(self, e):
+        """(derivative, its doubt), or None where it is 0 everywhere."""
+        if e not in self.slopes:
+            self.slopes[e] = self.find_slope(e)
+        return self.slopes[e]
+
+    def find_slope(self, e):
         name = e[0]
-        if name == "s":
-            return 1.0
-        if name in LEAVES or name in ("const", "capture", "capture of head") or name in _STEPS or typeof(e) != "f32":
+        if name == "s" if self.by is None else name in ("capture", "capture of head") and e[1] == self.by:
+            return 1.0, 0.0
+        if not operands(e) or name in _STEPS or typeof(e) != "f32":
             return None
         parts = operands(e)
-        slopes = [slope(part) if typeof(part) == "f32" else None for part in parts]
+        slopes = [self.slope(part) if typeof(part) == "f32" else None for part in parts]
         if all(each is None for each in slopes):
             return None
-        x = [of(part) for part in parts]
-        d = [0.0 if each is None else each for each in slopes]
-        if name in _SLOPES:
-            return d[0] * _SLOPES[name](x[0], of(e))
-        if name in ("arith.maximumf", "arith.maxnumf"):
-            return np.where(x[0] >= x[1], d[0], d[1])
-        if name in ("arith.minimumf", "arith.minnumf"):
-            return np.where(x[0] <= x[1], d[0], d[1])
-        return {
-            "arith.addf": lambda: d[0] + d[1],
-            "arith.subf": lambda: d[0] - d[1],
-            "arith.mulf": lambda: d[0] * x[1] + x[0] * d[1],
-            "arith.divf": lambda: (d[0] - of(e) * d[1]) / x[1],
-            "math.fma": lambda: d[0] * x[1] + x[0] * d[1] + d[2],
-            "math.copysign": lambda: d[0] * np.where(x[0] == of(e), 1.0, -1.0),
-            "select": lambda: np.where(x[0], d[1], d[2]),
-        }[name]()
+        x, r = [self.value(part) for part in parts], self.value(e)
+        d, doubts = zip(*(each or (0.0, 0.0) for each in slopes))
+        if name == "select":
+            return np.where(x[0], d[1], d[2]), np.where(x[0], doubts[1], doubts[2])
+        if name in _CHOICES:
+            isFirst = _CHOICES[name](x[0], x[1])
+            isClose = self.is_close(np.abs(x[0] - x[1]), self.rounding_error(parts[0]) + self.rounding_error(parts[1]))
+            either = np.abs(np.subtract(*d)) + np.maximum(*doubts)
+            return np.where(isFirst, *d), np.where(isClose, either, np.where(isFirst, *doubts))
+        partials = _partials(name, x, r)
+        slope = sum(partial * each for partial, each in zip(partials, d))
+        doubt = sum(np.abs(partial) * each for partial, each in zip(partials, doubts))
+        if name in ("math.absf", "math.copysign"):
+            doubt = doubt + np.where(self.is_close(np.abs(x[0]), self.rounding_error(parts[0])), 2 * np.abs(d[0]), 0.0)
+        return slope, doubt
 
+    @staticmethod
+    def is_close(distance, error):
+        """What has no error is decided alike, also where both are equal."""
+        return ~(distance > error) & ~(np.asarray(error) <= 0)
+
+    def rounding_error(self, e):
+        """How far f32 may be from the value: what the operands' errors become, and that of the operation."""
+        if e not in self.errors:
+            self.errors[e] = self.find_error(e)
+        return self.errors[e]
+
+    def find_error(self, e):
+        name, parts = e[0], operands(e)
+        if name == "s":
+            return self.error
+        if not parts or name in _STEPS or typeof(e) != "f32":
+            return 0.0
+        if name == "select":
+            return np.where(self.value(parts[0]), *map(self.rounding_error, parts[1:]))
+        errors = [self.rounding_error(part) if typeof(part) == "f32" else 0.0 for part in parts]
+        if name in _CHOICES:
+            return np.maximum(*errors)
+        x, r = [self.value(part) for part in parts], self.value(e)
+        if name not in _SLOPES and name not in _FLOAT:
+            return F32_ROUNDING * np.where(np.abs(r) > 2**24, np.abs(r), 0.0)
+        carried = sum(np.abs(partial) * error for partial, error in zip(_partials(name, x, r), errors))
+        return carried + _rounding(name, x, r)
+
+
+def differentiate(expression, arguments, known=None, by=None, error=None):
+    """The derivative of `expression`, a number, by the score, or by the capture `by`; the arguments are those of
+    `evaluate`. With `error`, a bound of the score's, the pair of the derivative and its doubt (see `_Derivative`)."""
     with np.errstate(all="ignore"):
-        found = slope(expression)
-    return 0.0 if found is None else found
+        found = _Derivative(arguments, {} if known is None else known, by, 0.0 if error is None else error).slope(expression)
+    slope, doubt = found or (0.0, 0.0)
+    return slope if error is None else (slope, doubt)
 
 
 def derivative_function(expression):
@@ -413,6 +488,21 @@ def derivative_function(expression):
         return np.where(np.isfinite(value) & np.isfinite(slope), slope, 0.0)
 
     return score_mod_grad
+
+
+def capture_derivative_function(expression):
+    """The same by captures, with its doubt, for scores with bounds of their errors."""
+
+    def capture_grad(n, error, s, b, h, i, j, *captures):
+        named = dict(s=s, b=b, h=h, i=i, j=j, captures=captures)
+        known = {}
+        value = evaluate(expression, named, np.float64, known)
+        found = differentiate(expression, named, known, by=n, error=error)
+        slope, doubt = (np.broadcast_to(each, s.shape) for each in found)
+        isFinite = np.isfinite(value) & np.isfinite(slope)
+        return np.where(isFinite, slope, 0.0), np.where(isFinite, doubt, 0.0)
+
+    return capture_grad
 
 
 def mask_function(expression):
