@@ -55,11 +55,23 @@ func.func @causal(%q: tensor<?x?x4x128xbf16>, %k: tensor<?x?x2x128xbf16>, %v: te
 // RUN: fa4-compile %s -o %t/off --pairs=off
 // RUN: diff %t/auto/causal_kernel.ptx %t/off/causal_kernel.ptx
 
-// Work tiles that take turns have no pairs; those of a window have.
+// So have those of a window.
 // RUN: sed 's/mask<causal, bottom_right>/mask<window, left = 200, right = 30, bottom_right>/' %s > %t/window.mlir
 // RUN: fa4-compile %t/window.mlir -o %t/window --pairs=on
 // RUN: FileCheck --dump-input=never %s --check-prefix=PTX < %t/window/causal_kernel.ptx
-// RUN: sed 's/mask<causal, bottom_right>/mask<causal, bottom_right> deterministic/' %s > %t/turns.mlir
-// RUN: not fa4-compile %t/turns.mlir -o %t/turns --pairs=on 2>&1 | FileCheck %s --check-prefix=TURNS
-// TURNS: error: 'tile.kernel' op cannot be run by pairs of CTAs
-// TURNS: note: 'tile.await_turn' orders work tiles, of which the two of a pair would wait for each other
+
+// Pairs take turns as CTAs alone do: by their numbers, each CTA at places of its own, 64 rows apart, in parts of 16 columns
+// of which the two halves of a folded tile are added one after another.
+// RUN: sed 's/layout<bshd>/layout<bshd> deterministic/' %t/window.mlir | sed 's/ deterministic mask\(.*>\)$/ mask\1 deterministic/' > %t/turns.mlir
+// RUN: fa4-compile %t/turns.mlir -o %t/turns --pairs=on --emit=allocate,ptx
+// RUN: FileCheck --dump-input=never %s --check-prefix=TURNS < %t/turns/full_preprocess_kernel.allocate.mlir
+// RUN: FileCheck --dump-input=never %s --check-prefix=TURNS-PTX < %t/turns/causal_kernel.ptx
+// TURNS-LABEL: tile.kernel @full_kernel
+// TURNS-SAME: schedule = #tile.schedule<lpt>
+// TURNS-DAG: %[[TILE:.*]]:3 = tile.work_tile
+// TURNS-DAG: %[[PAIR:.*]] = arith.divui %[[TILE]]#0, %{{.*}} : index
+// TURNS: %[[TURN:.*]] = tile.await_turn %{{.*}} of %{{.*}} in %{{.*}} to %{{.*}} parts(8) : memref<?x4x?xi32>
+// TURNS: tile.reduce_add %{{.*}} in_turn(%[[TURN]]) : vector<64x16xf32>
+// TURNS: tile.pass_turn %[[TURN]]
+// TURNS-PTX: ld.acquire.gpu.global.b32
+// TURNS-PTX: red.release.gpu.global.add.u32

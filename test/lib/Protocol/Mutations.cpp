@@ -548,11 +548,11 @@ void TurnMutator::mutateOperands(AwaitTurnOp await) {
     change.value = value;
     add("wrong turn", name, std::move(change));
   };
-  Operation *coordinates = await.getTile().getDefiningOp();
-  ValueRange others =
-      coordinates
-          ? ValueRange(coordinates->getResults())
-          : cast<BlockArgument>(await.getTile()).getOwner()->getArguments();
+  Operation *coordinates = await.getCoordinate().getDefiningOp();
+  ValueRange others = coordinates ? ValueRange(coordinates->getResults())
+                                  : cast<BlockArgument>(await.getCoordinate())
+                                        .getOwner()
+                                        ->getArguments();
   for (auto [i, coordinate] : llvm::enumerate(others)) {
     replace(await.getTileMutable(), "tile: coordinate " + Twine(i), coordinate);
     replace(await.getFirstMutable(), "first: coordinate " + Twine(i),

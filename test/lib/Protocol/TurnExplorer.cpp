@@ -42,7 +42,9 @@ struct PlaceKey {
 struct Place {
   AwaitTurnOp op;
   int64_t passed = 0, first = 0, last = 0;
-  Numbers others; ///< Coordinates but for that by which turns go.
+  /// Coordinates but for that by which turns go, and the number of the CTA in a
+  /// cluster by which they go.
+  Numbers others;
   std::map<int64_t, unsigned> visits;
 };
 
@@ -236,8 +238,13 @@ Stop TurnRun::await(AwaitTurnOp op) {
   if (order && order.getAxis() != axis)
     return find(op, "takes turns along another axis of the grid than that of "
                     "the order of work tiles");
+  // CTAs with different numbers in their clusters do not meet.
   Numbers others = coordinates;
-  others.erase(others.begin() + axis);
+  ClusterAttr cluster = kernel.getClusterAttr();
+  if (cluster && cluster.getAxis() == axis)
+    others[axis] %= cluster.getSize();
+  else
+    others.erase(others.begin() + axis);
   for (PlaceKey counter = key;
        counter.indices.back() < key.indices.back() + int64_t(op.getParts());
        ++counter.indices.back())
@@ -397,17 +404,22 @@ Stop TurnRun::checkVisits() {
 }
 
 /// Runs the work tiles along `axis`, of which the first one may have the
-/// largest coordinate.
+/// largest coordinate. Clusters are worked on one after another, all CTAs of
+/// each, even if one has no work tile.
 Stop TurnRun::runTiles(int64_t axis) {
   auto extent = cast<ExtentAttr>(kernel.getGrid()[axis]);
   std::optional<int64_t> size = sizeNamed(extent.getSize());
   if (!size)
     return Stop::Unknown;
-  int64_t count = llvm::divideCeil(*size, extent.getTile());
+  ClusterAttr cluster = kernel.getClusterAttr();
+  int64_t ctas = cluster && cluster.getAxis() == axis ? cluster.getSize() : 1;
+  int64_t clusters = llvm::divideCeil(*size, extent.getTile() * ctas);
   OrderAttr order = kernel.getOrderAttr();
   bool isDescending = order && order.getAxis() == axis && order.getDescending();
-  for (int64_t i = 0; i < count; ++i) {
-    coordinates[axis] = isDescending ? count - 1 - i : i;
+  for (int64_t i = 0; i < clusters * ctas; ++i) {
+    int64_t number = i / ctas;
+    coordinates[axis] =
+        (isDescending ? clusters - 1 - number : number) * ctas + i % ctas;
     Stop stop = Stop::No;
     if (axis != 0) {
       stop = runTiles(axis - 1);

@@ -37,6 +37,9 @@ public:
       check(op);
       return obstacle ? WalkResult::interrupt() : WalkResult::advance();
     });
+    for (AwaitTurnOp turn : plan.turns)
+      if (!obstacle)
+        checkTurn(turn);
     if (!obstacle && !hasMma(kernel))
       reject(kernel, "has no MMA that two CTAs could issue together");
     if (obstacle)
@@ -61,6 +64,7 @@ private:
   void checkOperandA(PairSum &sum);
   void checkUsers(PairSum &sum);
   void checkStore(Operation *op, Value dest, OperandRange indices);
+  void checkTurn(AwaitTurnOp turn);
   std::optional<unsigned> findBlockIndex(LoadOp load, int64_t dim);
   bool isBehindTensor(Value dest, OperandRange indices);
   bool isCoordinate(Value value);
@@ -82,14 +86,13 @@ private:
 void PairFinder::check(Operation *op) {
   if (isa<AtMostOp, AtLeastOp>(op))
     return checkBound(op);
-  if (isa<AwaitTurnOp>(op))
-    return reject(op, "orders work tiles, of which the two of a pair would "
-                      "wait for each other");
+  if (auto turn = dyn_cast<AwaitTurnOp>(op))
+    plan.turns.push_back(turn);
   if (auto store = dyn_cast<StoreOp>(op))
     return checkStore(op, store.getDest(), store.getIndices());
   if (auto add = dyn_cast<ReduceAddOp>(op); add && !summing.contains(add))
     return checkStore(op, add.getDest(), add.getIndices());
-  if (!isa<LoadOp, MmaOp, ReduceAddOp>(op))
+  if (!isa<LoadOp, MmaOp, ReduceAddOp, AwaitTurnOp>(op))
     return;
   checkDivergence(op);
   if (auto mma = dyn_cast<MmaOp>(op); mma && !obstacle)
@@ -307,6 +310,28 @@ void PairFinder::checkStore(Operation *op, Value dest, OperandRange indices) {
   if (!isBehindTensor(dest, indices))
     reject(op, "does not write behind the end of its tensor where a CTA of a "
                "pair has no work tile, because their number is odd");
+}
+
+/// The CTAs of a pair add half of the rows of a sum each, so that they need no
+/// order: pairs take turns, each CTA at a place of its own.
+void PairFinder::checkTurn(AwaitTurnOp turn) {
+  if (turn.getAxis() != axis)
+    return reject(turn, formatv("orders work tiles along axis {0} of the grid, "
+                                "but those of a pair are neighbours along axis "
+                                "{1}",
+                                turn.getAxis(), axis)
+                            .str());
+  SmallVector<Operation *> additions = turn.getAdditions();
+  if (additions.empty() || !llvm::all_of(additions, [&](Operation *add) {
+        return summing.contains(add);
+      }))
+    return reject(turn, "orders work tiles that each add for themselves, of "
+                        "which the two of a pair would wait for each other");
+  auto differs = [&](Value value) { return ranks.differs(value); };
+  if (llvm::any_of(turn.getIndices(), differs) || differs(turn.getFirst()) ||
+      differs(turn.getLast()))
+    reject(turn, "takes turns at a place, or with work tiles, that may differ "
+                 "between the CTAs of a pair");
 }
 
 bool fa4::tile::hasMma(KernelOp kernel) {

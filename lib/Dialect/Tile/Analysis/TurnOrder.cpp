@@ -14,6 +14,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <numeric>
 #include <optional>
 
 using namespace mlir;
@@ -29,6 +30,7 @@ namespace {
 /// it, as for heads that take turns: i = q d + r, 0 <= r < d. Otherwise q = i.
 struct Visit {
   SmallVector<AffineSum> coordinates;
+  AffineSum number; ///< By which turns go.
   AffineSum quotient, rest, induction;
   SmallVector<AffineSum> place;
   AffineSum first, last;
@@ -56,6 +58,8 @@ public:
   TurnProof(KernelOp kernel, AwaitTurnOp op) : kernel(kernel), op(op) {}
 
   LogicalResult run();
+  /// Whether all turns and parts of turns are counted in places of their own.
+  bool hasRoom();
 
 private:
   InFlightDiagnostic fail() {
@@ -64,15 +68,20 @@ private:
   }
   LogicalResult checkSchedule();
   LogicalResult findLoop();
-  LogicalResult prove();
+  LogicalResult prove(int64_t rank);
+  LogicalResult understood(const std::optional<Visit> &visit);
+  LogicalResult checkMeeting(const Visit &visit, int64_t rank);
+  LogicalResult checkApart(const Visit &visit, int64_t otherRank);
   LogicalResult checkIntegers();
-  LogicalResult checkComes(const Visit &visit);
+  LogicalResult checkComes(const Visit &visit, int64_t rank);
   bool isInBounds(const Visit &visit);
+  bool areApart(const Visit &visit, const Visit &other);
   bool arePartsApart(const Visit &visit, const Visit &other);
   bool hasPassForPlace(const Visit &visit, const Visit &other);
 
   // Visits.
-  SmallVector<AffineSum> makeCoordinates();
+  SmallVector<AffineSum> makeCoordinates(int64_t rank);
+  AffineSum coordinateOf(unsigned axis, const AffineSum &number, int64_t rank);
   std::optional<Visit> makeVisit(SmallVector<AffineSum> coordinates,
                                  bool isInLoop, Known rest = std::nullopt);
   void addFactor(const AffineSum &divisor);
@@ -217,6 +226,15 @@ Known TurnProof::divide(Operation *op, Visit &visit, bool roundsUp) {
   if (divisor <= 0)
     return std::nullopt;
   AffineSum number = *x + AffineSum(roundsUp ? divisor - 1 : 0);
+  // Multiples of the divisor add to the quotient, as the number of a cluster
+  // does in a coordinate.
+  if (llvm::all_of(number.terms,
+                   [&](auto &term) { return term.second % divisor == 0; })) {
+    AffineSum quotient(llvm::divideFloorSigned(number.constant, divisor));
+    for (auto [variable, multiple] : number.terms)
+      quotient.terms[variable] = multiple / divisor;
+    return quotient;
+  }
   auto [it, isNew] = integers.opaque.try_emplace({this, {number, *y}});
   if (isNew) {
     it->second = integers.system.makeVariable();
@@ -390,14 +408,27 @@ Known TurnProof::get(Value value, Visit &visit) {
 // Visits
 //===----------------------------------------------------------------------===//
 
-/// The coordinates of any work tile.
-SmallVector<AffineSum> TurnProof::makeCoordinates() {
+/// The coordinate of the CTA `rank` of a cluster along an axis on which
+/// clusters may have numbers.
+AffineSum TurnProof::coordinateOf(unsigned axis, const AffineSum &number,
+                                  int64_t rank) {
+  ClusterAttr cluster = kernel.getClusterAttr();
+  return cluster && cluster.getAxis() == axis
+             ? number * cluster.getSize() + AffineSum(rank)
+             : number;
+}
+
+/// The coordinates of any work tile that the CTA `rank` of a cluster works on.
+/// The last cluster may have a CTA without a work tile, which takes its turns
+/// as all others do.
+SmallVector<AffineSum> TurnProof::makeCoordinates(int64_t rank) {
   SmallVector<AffineSum> coordinates;
-  for (auto extent : kernel.getGrid().getAsRange<ExtentAttr>()) {
+  for (unsigned axis = 0; axis < kernel.getGrid().size(); ++axis) {
+    ExtentAttr extent = kernel.getNumberedExtent(axis);
     AffineSum number = makeBetween(0, kMaxSize);
     integers.system.require(
         isMore(sizeNamed(extent.getSize()), number * extent.getTile()));
-    coordinates.push_back(number);
+    coordinates.push_back(coordinateOf(axis, number, rank));
   }
   return coordinates;
 }
@@ -470,9 +501,11 @@ std::optional<Visit> TurnProof::makeVisit(SmallVector<AffineSum> coordinates,
       return std::nullopt;
     visit.place.push_back(*known);
   }
-  Known first = get(op.getFirst(), visit), last = get(op.getLast(), visit);
-  if (!first || !last)
+  Known first = get(op.getFirst(), visit), last = get(op.getLast(), visit),
+        number = get(op.getTile(), visit);
+  if (!first || !last || !number)
     return std::nullopt;
+  visit.number = *number;
   visit.first = *first;
   visit.last = *last;
   return visit;
@@ -554,13 +587,34 @@ bool TurnProof::isInBounds(const Visit &visit) {
   });
 }
 
+/// Whether two numbers differ because their difference is no multiple of what
+/// divides all of its terms. The search would find that, too, but only after it
+/// has taken in all that is required.
+static bool neverEqual(const AffineSum &a, const AffineSum &b) {
+  AffineSum difference = a - b;
+  int64_t divisor = 0;
+  for (auto [variable, multiple] : difference.terms)
+    divisor = std::gcd(divisor, multiple);
+  return divisor == 0 ? difference.constant != 0
+                      : difference.constant % divisor != 0;
+}
+
+/// Whether two visits come to different places.
+bool TurnProof::areApart(const Visit &visit, const Visit &other) {
+  return llvm::any_of(llvm::zip(visit.place, other.place),
+                      [](auto pair) {
+                        return neverEqual(std::get<0>(pair), std::get<1>(pair));
+                      }) ||
+         integers.system.isImpossible(isSamePlace(visit, other));
+}
+
 /// Whether no part of a turn at one place is counted where a part of a turn at
 /// another place is.
 bool TurnProof::arePartsApart(const Visit &visit, const Visit &other) {
   for (int64_t distance = 1; distance < int64_t(op.getParts()); ++distance) {
     Visit behind = other;
     behind.place.back() = behind.place.back() + AffineSum(distance);
-    if (!integers.system.isImpossible(isSamePlace(visit, behind)))
+    if (!areApart(visit, behind))
       return false;
   }
   return true;
@@ -578,9 +632,10 @@ bool TurnProof::hasPassForPlace(const Visit &visit, const Visit &other) {
     if (it == index.terms.end())
       continue;
     ++found;
+    AffineSum distance = index - same;
     auto isMultiple = [&](int64_t number) { return number % it->second == 0; };
-    if (!isMultiple(index.constant - same.constant) ||
-        !llvm::all_of(index.terms,
+    if (!isMultiple(distance.constant) ||
+        !llvm::all_of(distance.terms,
                       [&](auto &term) { return isMultiple(term.second); }))
       return false;
   }
@@ -588,11 +643,11 @@ bool TurnProof::hasPassForPlace(const Visit &visit, const Visit &other) {
 }
 
 /// Whether each work tile that takes turns where `visit` is comes there.
-LogicalResult TurnProof::checkComes(const Visit &visit) {
+LogicalResult TurnProof::checkComes(const Visit &visit, int64_t rank) {
   unsigned axis = op.getAxis();
   SmallVector<AffineSum> coordinates = visit.coordinates;
   AffineSum tile = integers.system.makeVariable();
-  coordinates[axis] = tile;
+  coordinates[axis] = coordinateOf(axis, tile, rank);
   std::optional<Visit> other =
       makeVisit(coordinates, /*isInLoop=*/false, visit.rest);
   if (!other)
@@ -600,7 +655,7 @@ LogicalResult TurnProof::checkComes(const Visit &visit) {
   Conditions there = isSamePlace(visit, *other);
   there.push_back(isAtLeast(tile, visit.first));
   there.push_back(isAtLeast(visit.last, tile));
-  auto extent = cast<ExtentAttr>(kernel.getGrid()[axis]);
+  ExtentAttr extent = kernel.getNumberedExtent(axis);
   bool isInGrid =
       areImpossible(there, {isMore(0, tile)}) &&
       areImpossible(there, {isAtLeast(tile * extent.getTile(),
@@ -623,30 +678,71 @@ LogicalResult TurnProof::checkIntegers() {
   return success();
 }
 
-LogicalResult TurnProof::prove() {
+LogicalResult TurnProof::understood(const std::optional<Visit> &visit) {
+  if (visit)
+    return success();
+  InFlightDiagnostic diagnostic = fail();
+  diagnostic << "who takes turns, where, or in which passes of the loop, is "
+                "no linear arithmetic on coordinates and sizes";
+  Operation *where = notUnderstood ? notUnderstood : split;
+  diagnostic.attachNote(where->getLoc()) << "see this operation";
+  return diagnostic;
+}
+
+/// Whether work tiles that meet at a place differ only in the number by which
+/// turns go, and agree on who takes turns there. Their CTAs have the same
+/// number in their clusters.
+LogicalResult TurnProof::checkMeeting(const Visit &visit, int64_t rank) {
   unsigned axis = op.getAxis();
-  auto understood = [&](const std::optional<Visit> &visit) -> LogicalResult {
-    if (visit)
-      return success();
-    InFlightDiagnostic diagnostic = fail();
-    diagnostic << "who takes turns, where, or in which passes of the loop, is "
-                  "no linear arithmetic on coordinates and sizes";
-    Operation *where = notUnderstood ? notUnderstood : split;
-    diagnostic.attachNote(where->getLoc()) << "see this operation";
-    return diagnostic;
-  };
-  std::optional<Visit> visit = makeVisit(makeCoordinates(), true);
+  std::optional<Visit> other = makeVisit(makeCoordinates(rank), true);
+  if (failed(understood(other)))
+    return failure();
+  if (!arePartsApart(visit, *other))
+    return fail() << "a part of a turn may be counted where one at another "
+                     "place is";
+  Conditions same = isSamePlace(visit, *other);
+  for (auto [i, pair] :
+       llvm::enumerate(llvm::zip(visit.coordinates, other->coordinates)))
+    if (i != axis &&
+        !areImpossible(same, {isMore(std::get<0>(pair), std::get<1>(pair))}))
+      return fail() << "work tiles that differ in coordinate " << i
+                    << " may come to one place, but turns go along axis "
+                    << axis;
+  for (auto [i, pair] :
+       llvm::enumerate(llvm::zip(visit.coordinates, other->coordinates)))
+    if (i != axis)
+      llvm::append_range(same, isEqual(std::get<0>(pair), std::get<1>(pair)));
+  if (!areImpossible(same, {isMore(visit.first, other->first)}) ||
+      !areImpossible(same, {isMore(visit.last, other->last)}))
+    return fail() << "work tiles that come to one place may not agree on which "
+                     "are the first and the last one there";
+  return success();
+}
+
+/// Whether CTAs with different numbers in their clusters do not meet.
+LogicalResult TurnProof::checkApart(const Visit &visit, int64_t otherRank) {
+  std::optional<Visit> other = makeVisit(makeCoordinates(otherRank), true);
+  if (failed(understood(other)))
+    return failure();
+  if (!arePartsApart(visit, *other) || !areApart(visit, *other))
+    return fail() << "CTAs that have different numbers in their clusters may "
+                     "come to one place";
+  return success();
+}
+
+/// Proves what is needed of the CTAs with one number in their clusters.
+LogicalResult TurnProof::prove(int64_t rank) {
+  std::optional<Visit> visit = makeVisit(makeCoordinates(rank), true);
   if (failed(understood(visit)) || failed(checkIntegers()))
     return failure();
-  const AffineSum &tile = visit->coordinates[axis];
-  if (!integers.system.isImpossible({isMore(visit->first, tile)}) ||
-      !integers.system.isImpossible({isMore(tile, visit->last)}))
+  if (!integers.system.isImpossible({isMore(visit->first, visit->number)}) ||
+      !integers.system.isImpossible({isMore(visit->number, visit->last)}))
     return fail() << "a work tile may come to a place where it is not one of "
                      "those from 'first' to 'last'";
   // Each of the following is about two visits, and is easier to see without
   // what the others need.
   const Integers one = integers;
-  if (failed(checkComes(*visit)))
+  if (failed(checkComes(*visit, rank)))
     return failure();
   integers = one;
   std::optional<Visit> again = makeVisit(visit->coordinates, true);
@@ -656,29 +752,12 @@ LogicalResult TurnProof::prove() {
   if (!areImpossible(same, {isMore(visit->induction, again->induction)}))
     return fail() << "a work tile may come to a place in two passes of its "
                      "loop, and would wait for itself";
-  integers = one;
-  std::optional<Visit> other = makeVisit(makeCoordinates(), true);
-  if (failed(understood(other)))
-    return failure();
-  if (!arePartsApart(*visit, *other))
-    return fail() << "a part of a turn may be counted where one at another "
-                     "place is";
-  same = isSamePlace(*visit, *other);
-  for (auto [i, pair] :
-       llvm::enumerate(llvm::zip(visit->coordinates, other->coordinates)))
-    if (i != axis &&
-        !areImpossible(same, {isMore(std::get<0>(pair), std::get<1>(pair))}))
-      return fail() << "work tiles that differ in coordinate " << i
-                    << " may come to one place, but turns go along axis "
-                    << axis;
-  for (auto [i, pair] :
-       llvm::enumerate(llvm::zip(visit->coordinates, other->coordinates)))
-    if (i != axis)
-      llvm::append_range(same, isEqual(std::get<0>(pair), std::get<1>(pair)));
-  if (!areImpossible(same, {isMore(visit->first, other->first)}) ||
-      !areImpossible(same, {isMore(visit->last, other->last)}))
-    return fail() << "work tiles that come to one place may not agree on which "
-                     "are the first and the last one there";
+  for (int64_t other = 0; other < kernel.getClusterSize(); ++other) {
+    integers = one;
+    if (failed(other == rank ? checkMeeting(*visit, rank)
+                             : checkApart(*visit, other)))
+      return failure();
+  }
   integers = one;
   if (!isInBounds(*visit))
     return fail() << "a place may be outside of the tensor that counts turns";
@@ -686,8 +765,40 @@ LogicalResult TurnProof::prove() {
 }
 
 LogicalResult TurnProof::run() {
-  return failure(failed(checkSchedule()) || failed(findLoop()) ||
-                 failed(prove()));
+  if (failed(checkSchedule()) || failed(findLoop()))
+    return failure();
+  for (int64_t rank = 0; rank < kernel.getClusterSize(); ++rank) {
+    integers = Integers();
+    if (failed(prove(rank)))
+      return failure();
+  }
+  return success();
+}
+
+bool TurnProof::hasRoom() {
+  if (failed(findLoop()))
+    return false;
+  for (int64_t rank = 0; rank < kernel.getClusterSize(); ++rank)
+    for (int64_t otherRank = 0; otherRank < kernel.getClusterSize();
+         ++otherRank) {
+      integers = Integers();
+      std::optional<Visit> visit = makeVisit(makeCoordinates(rank), true);
+      if (!visit || !isInBounds(*visit))
+        return false;
+      std::optional<Visit> other = makeVisit(makeCoordinates(otherRank), true);
+      if (!other || !arePartsApart(*visit, *other) ||
+          (rank != otherRank && !areApart(*visit, *other)))
+        return false;
+    }
+  return true;
+}
+
+bool fa4::tile::haveRoomForTurns(KernelOp kernel) {
+  WalkResult result = kernel.walk([&](AwaitTurnOp op) {
+    return TurnProof(kernel, op).hasRoom() ? WalkResult::advance()
+                                           : WalkResult::interrupt();
+  });
+  return !result.wasInterrupted();
 }
 
 LogicalResult fa4::tile::verifyTurns(KernelOp kernel) {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/IR/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
@@ -76,10 +77,39 @@ static bool isCoordinate(Value value) {
   return isa<WorkTileOp>(value.getDefiningOp());
 }
 
+Value AwaitTurnOp::getCoordinate() {
+  auto quotient = getTile().getDefiningOp<arith::DivUIOp>();
+  return quotient ? quotient.getLhs() : getTile();
+}
+
 unsigned AwaitTurnOp::getAxis() {
-  if (auto argument = dyn_cast<BlockArgument>(getTile()))
+  Value coordinate = getCoordinate();
+  if (auto argument = dyn_cast<BlockArgument>(coordinate))
     return argument.getArgNumber();
-  return cast<OpResult>(getTile()).getResultNumber();
+  return cast<OpResult>(coordinate).getResultNumber();
+}
+
+/// Turns go by a coordinate, or by the number of the cluster along its axis.
+static LogicalResult verifyNumber(AwaitTurnOp op) {
+  if (!isCoordinate(op.getCoordinate()))
+    return op.emitOpError("takes turns by what is no coordinate of the work "
+                          "tile (a result of tile.work_tile or an argument of "
+                          "tile.work)");
+  ClusterAttr cluster = op->getParentOfType<KernelOp>().getClusterAttr();
+  bool isOfClusters = cluster && cluster.getAxis() == op.getAxis();
+  auto quotient = op.getTile().getDefiningOp<arith::DivUIOp>();
+  if (isOfClusters && (!quotient || getConstantIntValue(quotient.getRhs()) !=
+                                        cluster.getSize()))
+    return op.emitOpError("takes turns by a coordinate in which the CTAs of a "
+                          "cluster differ, so that they would wait for each "
+                          "other; clusters take them by the coordinate divided "
+                          "by ")
+           << cluster.getSize() << " (arith.divui)";
+  if (!isOfClusters && quotient)
+    return op.emitOpError("takes turns by the number of a cluster, but there "
+                          "are no clusters along axis ")
+           << op.getAxis();
+  return success();
 }
 
 LogicalResult AwaitTurnOp::verify() {
@@ -89,10 +119,8 @@ LogicalResult AwaitTurnOp::verify() {
   int64_t rank = getTurns().getType().getRank();
   if (static_cast<int64_t>(getIndices().size()) != rank)
     return emitOpError("needs ") << rank << " indices, one a dimension";
-  if (!isCoordinate(getTile()))
-    return emitOpError("takes turns by what is no coordinate of the work tile "
-                       "(a result of tile.work_tile or an argument of "
-                       "tile.work)");
+  if (failed(verifyNumber(*this)))
+    return failure();
   PassTurnOp pass;
   for (Operation *user : getTurn().getUsers()) {
     auto other = dyn_cast<PassTurnOp>(user);

@@ -39,6 +39,7 @@ public:
 private:
   void writeSplit(LoadOp load, int64_t dim, ArrayRef<OpOperand *> uses);
   void writeSum(const PairSum &sum);
+  void writeTurn(AwaitTurnOp turn);
   Value loadForSum(LoadOp load, unsigned index, unsigned summedDim, bool isA);
   Value hasTile(const PairSum &sum);
   Value exchange(const PairSum &sum);
@@ -55,8 +56,8 @@ private:
   OpBuilder b;
   Location loc = UnknownLoc::get(kernel.getContext());
   /// The coordinates along the axis of the work tile and of the first one of
-  /// its pair, and the difference of the two.
-  Value coordinate, first, rank;
+  /// its pair, the number of the pair, and that of the CTA in it.
+  Value coordinate, first, pair, rank;
   /// Null until something depends on it.
   Value isPresent;
   /// What is zero in a CTA without a work tile.
@@ -98,7 +99,7 @@ void PairWriter::computeRank() {
   b.setInsertionPointAfterValue(coordinate);
   loc = coordinate.getLoc();
   Value size = constant(kPairSize);
-  Value pair = arith::DivUIOp::create(b, loc, coordinate, size);
+  pair = arith::DivUIOp::create(b, loc, coordinate, size);
   first = arith::MulIOp::create(b, loc, pair, size);
   rank = arith::SubIOp::create(b, loc, coordinate, first);
 }
@@ -234,6 +235,27 @@ void PairWriter::writeSum(const PairSum &sum) {
   mma.erase();
 }
 
+/// Pairs take turns. Each CTA has its turns where they are counted for the
+/// first of the rows that it adds, as if a place were a row.
+void PairWriter::writeTurn(AwaitTurnOp turn) {
+  b.setInsertionPoint(turn);
+  loc = turn.getLoc();
+  int64_t rows = 0;
+  for (Operation *add : turn.getAdditions())
+    rows = std::max(rows,
+                    cast<VectorType>(cast<ReduceAddOp>(add).getTile().getType())
+                        .getDimSize(0));
+  auto pairOf = [&](Value tile) -> Value {
+    return arith::FloorDivSIOp::create(b, loc, tile, constant(kPairSize));
+  };
+  turn.getTileMutable().assign(pair);
+  turn.getFirstMutable().assign(pairOf(turn.getFirst()));
+  turn.getLastMutable().assign(pairOf(turn.getLast()));
+  OpOperand &place = *std::prev(turn.getIndicesMutable().end());
+  Value offset = arith::MulIOp::create(b, loc, rank, constant(rows));
+  place.assign(arith::AddIOp::create(b, loc, place.get(), offset));
+}
+
 void PairWriter::run() {
   kernel.setClusterAttr(
       ClusterAttr::get(kernel.getContext(), kPairSize, plan.axis));
@@ -245,6 +267,8 @@ void PairWriter::run() {
   computeRank();
   for (const PairSum &sum : plan.sums)
     writeSum(sum);
+  for (AwaitTurnOp turn : plan.turns)
+    writeTurn(turn);
   // Their operands depend on each other.
   for (Operation *bound : bounds)
     writeBound(bound);

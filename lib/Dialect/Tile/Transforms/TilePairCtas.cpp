@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "PairProgram.h"
+#include "QuietTrial.h"
+#include "fa4/Dialect/Tile/Analysis/TurnOrder.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/TargetDescription.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -130,11 +132,30 @@ private:
     if (auto *obstacle = std::get_if<PairObstacle>(&found))
       return explain(kernel, *obstacle);
     const auto &plan = std::get<PairPlan>(found);
-    if (isRequired(kernel) || pays(kernel, plan))
+    if (isRequired(kernel) || pays(kernel, plan)) {
       writePairProgram(kernel, plan);
+      if (failed(checkTurns(kernel, plan)))
+        return failure();
+    }
     if (print)
       report(kernel, plan);
     return success();
+  }
+
+  /// Each CTA needs places of its own, which the program may not have meant.
+  LogicalResult checkTurns(KernelOp kernel, const PairPlan &plan) {
+    if (plan.turns.empty())
+      return success();
+    bool hasRoom = [&] {
+      QuietTrial trial(kernel.getContext());
+      return haveRoomForTurns(kernel);
+    }();
+    if (hasRoom)
+      return success();
+    return explain(kernel,
+                   {plan.turns.front(),
+                    "takes turns at places beside which there is no room for "
+                    "those of the other CTA of a pair"});
   }
 
   LogicalResult explain(KernelOp kernel, const PairObstacle &obstacle) {

@@ -305,7 +305,7 @@ static void checkTurnsInParts(KernelOp kernel) {
   if (inParts.empty())
     return;
   QuietTrial trial(kernel.getContext());
-  if (failed(verifyTurns(kernel)))
+  if (!haveRoomForTurns(kernel))
     for (AwaitTurnOp turn : inParts)
       turn.setParts(1);
 }

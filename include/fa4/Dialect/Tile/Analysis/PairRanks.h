@@ -103,6 +103,8 @@ struct PairPlan {
   /// that is the B of MMAs by rows and by columns is here twice.
   llvm::MapVector<SplitLoad, llvm::SmallVector<mlir::OpOperand *>> splits;
   llvm::SmallVector<PairSum, 1> sums;
+  /// The turns in which sums over the axis are added.
+  llvm::SmallVector<AwaitTurnOp, 1> turns;
   PairFigures alone, paired;
   /// Whether there is one work tile along the axis, so that the other CTA of
   /// its pair would have none.

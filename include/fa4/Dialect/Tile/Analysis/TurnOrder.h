@@ -24,6 +24,14 @@
 // hands out the work of others (`clc`) is not known, so that these kernels are
 // refused.
 //
+// Where turns go along the axis of a cluster, it is clusters that take them, by
+// their numbers along the axis, and all of this is about clusters: each CTA of
+// a cluster comes to places of its own, to which only CTAs come that have the
+// same number in their clusters. So none waits for another one of its cluster
+// at a turn, and those of the first cluster that is not finished wait for each
+// other only as the roles of one work tile do (ProtocolVerifier.h). A cluster
+// starts as a whole, no later than those with larger numbers.
+//
 // Assumed of sizes, as everywhere: LaunchLimits.h. A product of two sizes
 // counts elements of a tensor, and so does not wrap around; nor does one of a
 // constant and the number of heads that take turns in a loop, as the constant
@@ -41,6 +49,11 @@ namespace fa4::tile {
 /// Proves that all turns of the kernel come. Emits an error on the
 /// tile.await_turn of which this is not shown.
 llvm::LogicalResult verifyTurns(KernelOp kernel);
+
+/// Whether the tensors that count the turns of the kernel have room for the
+/// parts of each, and for the CTAs of a cluster, which is a part of what
+/// verifyTurns proves. Emits an error where it understands less than that.
+bool haveRoomForTurns(KernelOp kernel);
 
 } // namespace fa4::tile
 

@@ -28,6 +28,10 @@ def Tile_AwaitTurnOp : Tile_Op<"await_turn", [
         tile - first    where work tiles with small coordinates come first,
         last - tile     where `#tile.order` is descending.
 
+    In a kernel with a `cluster`, turns along the axis of the cluster are those of clusters, so that its CTAs do not wait for each other: `tile`
+    is the coordinate divided by the number of CTAs (`arith.divui`), `first` and `last` are such numbers, too, and CTAs with different numbers in
+    their clusters come to different places. A CTA without a work tile takes its turns as the others do.
+
     With `parts(n)`, n operations add in the turn, in their order each to a part of what the work tile adds, and each part has
     a turn of its own: the next work tile adds the first part while this one adds the second. Part p is counted at the p-th element
     behind the place along the last dimension, and the order is that of the turns. `tile-schedule` does so where it divides what is stored.
@@ -39,7 +43,7 @@ def Tile_AwaitTurnOp : Tile_Op<"await_turn", [
     | operand or result | shape | type |
     |---|---|---|
     | `turns` | rank 1 or more | memref of i32, an argument of the kernel; indices are in bounds |
-    | `tile` | scalar | index: a coordinate of the work tile |
+    | `tile` | scalar | index: a coordinate of the work tile, or the number of its cluster along the cluster's axis |
     | `first`, `last` | scalar | index |
     | `turn` | scalar | `!tile.turn` |
 
@@ -80,7 +84,9 @@ def Tile_AwaitTurnOp : Tile_Op<"await_turn", [
     PassTurnOp getPass();
     /// The tile.reduce_add of this turn, in their order.
     ::llvm::SmallVector<::mlir::Operation *> getAdditions();
-    /// The axis of the grid along which `tile` is the coordinate.
+    /// The coordinate that `tile` is, or that `tile` is the quotient of.
+    ::mlir::Value getCoordinate();
+    /// The axis of the grid along which that is the coordinate.
     unsigned getAxis();
   }];
 }
