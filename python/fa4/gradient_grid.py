@@ -44,10 +44,7 @@ PARAMETERS = {
     "deterministic": (False, True),
 }  # fmt: skip
 # What kernels of pairs of CTAs have: their MMAs have multiples of 32 columns.
-PAIRED = {
-    "head_dim": tuple(name for name, dims in HEAD_DIMS.items() if all(dim % 32 == 0 for dim in dims)),
-    "deterministic": (False,),
-}  # fmt: skip
+PAIRED = {"head_dim": tuple(name for name, dims in HEAD_DIMS.items() if all(dim % 32 == 0 for dim in dims))}
 
 
 @dataclass(frozen=True)

@@ -210,7 +210,8 @@ def test_quick_grid():
 def test_pairs_of_the_grid():
     """All masks and forms, and head dims that MMAs of pairs have."""
     quick, full = (of(gradient_grid.PARAMETERS | gradient_grid.PAIRED, pairs=True) for of in (gradient_grid.quick_cases, gradient_grid.full_cases))
-    assert set(quick) < set(full) and all("--pairs=on" in case.op.options and not case.deterministic for case in full)
+    assert set(quick) < set(full) and all("--pairs=on" in case.op.options for case in full)
+    assert {(case.mask, case.deterministic) for case in quick} == set(itertools.product(gradient_grid.MASKS, (False, True)))
     assert {case.head_dim for case in full} == set(gradient_grid.HEAD_DIMS) - {"80-112"}
     assert {case.mask for case in quick} == set(gradient_grid.MASKS) and str(quick[0]).endswith("-pairs")
 
@@ -253,6 +254,12 @@ IN_TURN = {
     "left window": Gradient(mask=Mask(BR, 64, None), sizes=Sizes(1, 396, 600), deterministic=True),
     "keys that no query sees": Gradient(mask=Mask(TL, None, -140), sizes=Sizes(1, 300, 600), deterministic=True),
     "tensors": Gradient(kind="tensor", mask=Mask.causal(BR), sizes=Sizes(1, 136, 300), deterministic=True),
+    # Pairs of CTAs take turns, the last one perhaps with one work tile.
+    "pairs, full": Gradient(head_dim=128, sizes=Sizes(1, 300, 700), deterministic=True, options=("--pairs=on",)),
+    "pairs, causal, grid": Gradient(mask=Mask.causal(BR), sizes=Sizes(1, 390, 600, 1, 2), deterministic=True, options=("--pairs=on", "--schedule=grid")),
+    "pairs, causal, hd 128": Gradient(head_dim=128, mask=Mask.causal(TL), sizes=Sizes(2, 500, 600), deterministic=True, options=("--pairs=on",)),
+    "pairs, window": Gradient(mask=Mask(BR, 150, 20), sizes=Sizes(1, 640, 900, 1, 2), deterministic=True, options=("--pairs=on",)),
+    "pairs, keys that no query sees": Gradient(head_dim=128, mask=Mask(TL, None, -140), sizes=Sizes(1, 300, 600), deterministic=True, options=("--pairs=on",)),
 }  # fmt: skip
 
 
@@ -318,14 +325,15 @@ def test_faults_of_turns_are_found(fault, tmp_path):
 
 
 @pytest.mark.turns(2)
+@pytest.mark.parametrize("keys, parts, options", [(256, 4, ()), (512, 8, ("--pairs=on",))], ids=["alone", "pairs"])
 @pytest.mark.parametrize("fault", [WAIT, r"\n[^\n]*cp\.async\.bulk\.wait_group\s+1;(?=[^}]*?red\.release)"], ids=["no wait", "not complete"])
-def test_faults_of_parts_are_found(fault, tmp_path):
-    """Sums of 128 columns are added in parts, each in a turn of its own."""
-    form = Gradient(head_dim=128, mask=Mask.causal(BR), sizes=Sizes(1, 256, 256), static=HEADS, deterministic=True)
-    launches = gpu.compile_launches(form.mlir(), tmp_path)
+def test_faults_of_parts_are_found(fault, keys, parts, options, tmp_path):
+    """Sums of 128 columns are added in parts, each in a turn of its own; those of a pair of CTAs in parts of two halves."""
+    form = Gradient(head_dim=128, mask=Mask.causal(BR), sizes=Sizes(1, keys, keys), static=HEADS, deterministic=True)
+    launches = gpu.compile_launches(form.mlir(), tmp_path, options=options)
     main = tmp_path / "gradient_kernel.ptx"
     text = main.read_text()
-    assert len(re.findall(WAIT, text)) == 4
+    assert len(re.findall(WAIT, text)) == parts
     faulty, count = re.subn(fault, "", text, count=1)
     assert count == 1
     main.write_text(faulty)
