@@ -28,14 +28,20 @@ Value RoleLowering::barrierOfLeader(Value barrier) {
                               constant(0));
 }
 
-void RoleLowering::arrive(Value barrier, ArrivalReach reach) {
+/// A release to the cluster is a fence of all memory (MEMBAR.ALL.GPU), which
+/// takes as long as an MMA. Tensor memory needs none: tcgen05.fence orders its
+/// accesses with arrivals and waits that are relaxed (PTX ISA, tcgen05 memory
+/// consistency model, canonical synchronization patterns).
+void RoleLowering::arrive(const Buffer &buffer, Value barrier,
+                          ArrivalReach reach) {
   if (reach == ArrivalReach::Own) {
     NVVM::MBarrierArriveOp::create(builder, loc, Type(), barrier, Value());
     return;
   }
   assert(reach == ArrivalReach::Leader && "threads arrive at one barrier");
   NVVM::MBarrierArriveOp::create(builder, loc, Type(), barrierOfLeader(barrier),
-                                 Value(), NVVM::MemScopeKind::CLUSTER);
+                                 Value(), NVVM::MemScopeKind::CLUSTER,
+                                 /*relaxed=*/buffer.tensorMemory);
 }
 
 void RoleLowering::arriveAfterMmas(Value barrier, ArrivalReach reach) {
@@ -46,16 +52,21 @@ void RoleLowering::arriveAfterMmas(Value barrier, ArrivalReach reach) {
   NVVM::Tcgen05CommitOp::create(builder, loc, barrier, mask, layout.getGroup());
 }
 
-/// What threads of another CTA have done before they arrived is seen by a wait
-/// that acquires from the cluster. Hardware's arrivals need no such wait.
-void RoleLowering::spin(Value barrier, Value parity, ArrivalReach reach) {
-  auto scope = reach == ArrivalReach::Leader ? NVVM::MemScopeKind::CLUSTER
-                                             : NVVM::MemScopeKind::CTA;
+/// What threads of another CTA have done in shared memory before they arrived
+/// is seen by a wait that acquires from the cluster. Hardware's arrivals need
+/// no such wait.
+void RoleLowering::spin(const Buffer &buffer, Value barrier, Value parity,
+                        ArrivalReach reach) {
+  bool ofCluster = reach == ArrivalReach::Leader;
+  auto scope =
+      ofCluster ? NVVM::MemScopeKind::CLUSTER : NVVM::MemScopeKind::CTA;
+  bool relaxed = ofCluster && buffer.tensorMemory;
   scf::WhileOp::create(
       builder, loc, TypeRange(), ValueRange(),
       [&](OpBuilder &builder, Location loc, ValueRange) {
         Value done = NVVM::MBarrierTryWaitOp::create(
-            builder, loc, builder.getI1Type(), barrier, parity, Value(), scope);
+            builder, loc, builder.getI1Type(), barrier, parity, Value(), scope,
+            relaxed);
         Value again = arith::XOrIOp::create(
             builder, loc, done,
             arith::ConstantIntOp::create(builder, loc, builder.getI1Type(), 1));
@@ -76,7 +87,7 @@ LogicalResult RoleLowering::lowerAcquire(AcquireOp op) {
   // All stages of a new ring are free, so the wait for the round before the
   // first one passes. A ring that starts with values has to be drained first.
   bool startsFree = channel.getInitial().value_or(0) == 0;
-  spin(barrier(*buffer.empty, stage),
+  spin(buffer, barrier(*buffer.empty, stage),
        RingPositions::parity(builder, loc, position, buffer.stages, startsFree),
        buffer.ranks.empty);
   if (buffer.tensorMemory)
@@ -138,7 +149,7 @@ LogicalResult RoleLowering::lowerWait(WaitOp op) {
   Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
   // If a ring starts with values, its first round has no commits.
   bool startsFull = channel.getInitial().value_or(0) != 0;
-  spin(barrier(buffer.full, stage),
+  spin(buffer, barrier(buffer.full, stage),
        RingPositions::parity(builder, loc, position, buffer.stages, startsFull),
        buffer.ranks.full);
   if (buffer.ordersTensorMemory)
@@ -163,7 +174,7 @@ void RoleLowering::arriveFromLanes(const Buffer &buffer, Value barrier,
     NVVM::Tcgen05FenceOp::create(builder, loc,
                                  NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
   }
-  arrive(barrier, reach);
+  arrive(buffer, barrier, reach);
 }
 
 LogicalResult RoleLowering::lowerCommit(CommitOp op) {
@@ -197,7 +208,7 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
     if (buffer.ordersTensorMemory)
       NVVM::Tcgen05FenceOp::create(builder, loc,
                                    NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
-    arrive(full, buffer.ranks.full);
+    arrive(buffer, full, buffer.ranks.full);
     return success();
   }
   if (op.getValue().getDefiningOp<RequestOp>())
@@ -238,6 +249,6 @@ LogicalResult RoleLowering::lowerRelease(ReleaseOp op) {
     return op.emitOpError("frees stages of all CTAs of a cluster, but no MMA "
                           "of the role reads the channel");
   else
-    arrive(empty, buffer.ranks.empty);
+    arrive(buffer, empty, buffer.ranks.empty);
   return success();
 }

@@ -83,7 +83,7 @@ LogicalResult RoleLowering::lowerExchange(ExchangeOp op) {
     NVVM::CpAsyncBulkSharedCTAToSharedClusterOp::create(
         builder, loc, inPeer(to), from, peerLanded, constant(partBytes));
   }
-  spin(landed,
+  spin(buffer, landed,
        RingPositions::parity(builder, loc, position, buffer.stages,
                              /*inverted=*/false),
        ArrivalReach::Leader);

@@ -126,10 +126,12 @@ private:
   void writeScalar(const Buffer &buffer, mlir::Value stage, mlir::Value value);
   void arriveFromLanes(const Buffer &buffer, mlir::Value barrier,
                        ArrivalReach reach);
-  void spin(mlir::Value barrier, mlir::Value parity, ArrivalReach reach);
-  /// Builds the arrival of a thread at the barrier that is at the place of
-  /// `barrier` in the CTA's memory.
-  void arrive(mlir::Value barrier, ArrivalReach reach);
+  /// Builds the wait for a phase of a barrier of the buffer.
+  void spin(const Buffer &buffer, mlir::Value barrier, mlir::Value parity,
+            ArrivalReach reach);
+  /// Builds the arrival of a thread at the buffer's barrier that is at the
+  /// place of `barrier` in the CTA's memory.
+  void arrive(const Buffer &buffer, mlir::Value barrier, ArrivalReach reach);
   /// Builds the arrival at the end of all MMAs that the thread has issued.
   void arriveAfterMmas(mlir::Value barrier, ArrivalReach reach);
   /// Returns the leader's barrier at the place of `barrier`.

@@ -146,8 +146,12 @@ InstructionClass classifyTensor(const Words &words) {
 InstructionClass classifyMbarrier(const Words &words) {
   bool isArrive =
       words.size() > 1 && hasAny(words, {"arrive", "arrive_drop", "expect_tx"});
+  if (!isArrive)
+    return fence(Pipe::Lsu, 1, Special::None);
+  // For a release to the cluster ptxas has a MEMBAR.ALL.GPU before the arrival.
+  bool isFence = has(words, "cluster") && !has(words, "relaxed");
   return fence(Pipe::Lsu, 1,
-               isArrive ? Special::MbarrierArrive : Special::None);
+               isFence ? Special::MbarrierRelease : Special::MbarrierArrive);
 }
 
 InstructionClass classifyCopy(StringRef root, const Words &words) {

@@ -37,6 +37,7 @@ enum class ResultSource : uint8_t {
 enum class Special : uint8_t {
   None,
   MbarrierArrive,
+  MbarrierRelease, ///< An arrival that releases to the cluster.
   ProxyFence,
   MembarCta,
   MembarGpu,

@@ -355,6 +355,8 @@ void TimedCluster::chargeSpecial(SmModel::Part &part, double at) {
     return;
   case Special::MbarrierArrive:
     return last(get(P::MbarrierArrive));
+  case Special::MbarrierRelease:
+    return last(get(P::MembarGpu) + get(P::MbarrierArrive));
   case Special::ProxyFence:
     last(get(P::ProxyFence) + (clock.hasStored ? get(P::StoreFence) : 0));
     clock.hasStored = false;
@@ -557,6 +559,8 @@ void TimedCluster::mbarrierSignal(const Cta &cta, const Mbarrier &barrier,
   double latency = isPerforming ? 0
                    : isRemote   ? get(P::MbarrierRemote)
                                 : get(P::MbarrierHandOff);
+  if (!isPerforming && current.kind->special == Special::MbarrierRelease)
+    latency += get(P::MembarGpu);
   BarrierTime &time = timeOf(cta, barrier.offset);
   time.isByThread = !isPerforming;
   time.signalledAt = now;

@@ -67,6 +67,31 @@ TEST(TimedRun, TheKernelSeesTheClockOfTheModel) {
   EXPECT_EQ(result.time.simulatedCtas, 1u);
 }
 
+// A release to the cluster is a fence of all memory, for which the thread and
+// its arrival wait; a relaxed arrival is none.
+TEST(TimedRun, AReleaseToTheClusterIsAFence) {
+  auto time = [](const std::string &order) {
+    Kernel kernel(
+        hopper("", "mov.u32 %r1, %tid.x;\nmov.u32 %r3, bar;\n"
+                   "setp.ne.u32 %p2, %r1, 0;\n"
+                   "@!%p2 mbarrier.init.shared.b64 [%r3], 32;\nbar.sync 0;\n"
+                   "setp.ge.u32 %p3, %r1, 32;\n@%p3 bra $OTHER;\n"
+                   "$W:\nmbarrier.try_wait.parity.shared.b64 %p4, [%r3], 0;\n"
+                   "@!%p4 bra $W;\nret;\n$OTHER:\nmbarrier.arrive" +
+                       order + ".shared.b64 _, [%r3];"));
+    kernel.config.block = {64, 1, 1};
+    TimedResult result = run(kernel);
+    EXPECT_TRUE(result.run.ok()) << reports(result.run);
+    return std::pair(result.time.warps[0].end, result.time.warps[1].end);
+  };
+  auto [waiting, arriving] = time(".release.cluster");
+  auto [soon, relaxed] = time(".relaxed.cluster");
+  double fence = (*fa4::timingParameters("sm_90a"))[P::MembarGpu];
+  EXPECT_NEAR(waiting - soon, fence, 0.1 * fence);
+  EXPECT_NEAR(arriving - relaxed, fence, 0.1 * fence);
+  EXPECT_EQ(time(".release.cta"), std::pair(soon, relaxed));
+}
+
 // Warp 0 waits for warp 1, which computes for long: the time of warp 0 goes
 // into its wait, at its line.
 TEST(TimedRun, WaitsAreNamedByTheirLine) {
