@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from fa4 import gpu
-from fa4.mutation import channel_mutants, faults, gradients, mutants, page, suite
+from fa4.mutation import channel_mutants, equivalents, faults, gradients, mutants, page, suite
 from fa4.mutation.mutants import Outcome, Verdict
 
 
@@ -60,7 +60,9 @@ def test_quick(level, command):
 
 @needs_tools
 @pytest.mark.xdist_group("mutants")
-@pytest.mark.parametrize("family, kernel", [("gradient", "backward-hd64-causal-deterministic"), ("pairs", "hd64-full-pairs")])
+@pytest.mark.parametrize("family, kernel", [
+    ("gradient", "backward-hd64-causal-deterministic"), ("pairs", "hd64-full-pairs"), ("paired-gradient", "backward-hd128-full-pairs"),
+])  # fmt: skip
 def test_quick_of_a_family(family, kernel, command):
     """A few of one kernel's; of the three launches of a gradient, the main one alone is changed."""
     status, said = command(f"--{family}", f"--kernel=^{kernel}$", "--sample=150")
@@ -94,6 +96,24 @@ def test_pairs_have_faults_of_their_own():
     assert "mov.b16 fa4_fault, 1;" in found["3:rank:leader"] and "mov.b16 fa4_fault, 2;" in found["3:rank:peer"]
     assert "barrier.cluster.arrive.relaxed.aligned;" in found["4:kind:barrier.cluster.arrive.relaxed"]
     assert {"2:delete", "4:delete", "5:delete"} <= found.keys()
+
+
+def test_a_later_arrival_at_the_leader():
+    """A wait for the second of two arrivals of the same threads implies the first, wherever the mbarriers are."""
+    arrivals = "".join(
+        f"add.s64 %rd{n}, %rd9, {place};\nmapa.shared::cluster.u64 %rd{n + 4}, %rd{n}, 0;\n" for n, place in ((1, 64), (2, 72))
+    )
+    arrive = "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%rd{}], %r1;\n"
+    loop = "$L1:\n" + arrive.format(5) + arrive.format(6) + "@%p1 bra $L1;\n"
+    wait = "$L2:\nmbarrier.try_wait.parity.relaxed.cluster.shared.b64 %p2, [memory+64], %r2;\n@!%p2 bra $L2;\nret;\n"
+
+    def implied(text):
+        context = equivalents.Context(text.split("\n"))
+        return equivalents._implies(next(unit for unit in context.units if unit.is_wait), 8, context)
+
+    assert implied(arrivals + loop + wait)
+    assert not implied(arrivals + loop.replace("%rd6", "%rd5") + wait), "nobody arrives there"
+    assert not implied(arrivals.replace("%rd6, %rd2, 0", "%rd6, %rd2, 1") + loop + wait), "of the other CTA"
 
 
 def test_waits_of_one_kernel(tmp_path):

@@ -33,12 +33,18 @@ class Context:
 
     def __init__(self, lines: Sequence[str], waits: Sequence[tuple[int, int, bool]] = ()):
         self.lines = lines
+        self.text = "\n".join(lines)
         self.units = units_of(lines)
         self.opcodes = {n: match[3] for n, line in enumerate(lines, 1) if (match := INSTRUCTION.match(line))}
         self.by_line = {unit.line: unit for unit in self.units}
         self.labels = {match[1]: n for n, line in enumerate(lines, 1) if (match := LABEL.match(line))}
         self.starts, self.edges = self._blocks()
         self.redundant = self._redundant(waits)
+
+    def only(self, pattern):
+        """The group of the only match in the text; None if there are none or several."""
+        found = re.findall(pattern, self.text)
+        return found[0] if len(found) == 1 else None
 
     def mbarrier_of(self, unit):
         """Number of the mbarrier that a wait is for, the first if it is one of
@@ -357,10 +363,16 @@ def _instead(fault, unit, context, without):
     return None
 
 
-def _offset_of(unit):
-    """Returns the constant address of the mbarrier."""
-    match = re.search(r"\[\w+\+(\d+)\]", unit.operands)
-    return int(match[1]) if match else None
+def _offset_of(unit, context=None):
+    """Returns the constant address of the mbarrier, also where `mapa` has made it the leader's; None if there is none."""
+    if match := re.search(r"\[\w+\+(\d+)\]", unit.operands):
+        return int(match[1])
+    mapped = re.search(r"\[(%\w+)\]", unit.operands)
+    if not mapped or not context:
+        return None
+    own = context.only(rf"mapa\.shared::cluster\.u64\s+{mapped[1]}, (%\w+), 0;")
+    offset = own and context.only(rf"add\.s64\s+{own}, %\w+, (\d+);")
+    return int(offset) if offset else None
 
 
 def _implies(unit, distance, context):
@@ -370,8 +382,8 @@ def _implies(unit, distance, context):
     if place is None:
         return False
     for pattern in (r"mbarrier\.arrive\.(?!expect)", r"tcgen05\.commit"):
-        signals = [u for u in context.units if u.is_a(*ARRIVAL) and _offset_of(u) == place]
-        others = [u for u in context.units if u.is_a(*ARRIVAL) and _offset_of(u) == place + distance]
+        signals = [u for u in context.units if u.is_a(*ARRIVAL) and _offset_of(u, context) == place]
+        others = [u for u in context.units if u.is_a(*ARRIVAL) and _offset_of(u, context) == place + distance]
         if not signals or not others or not all(u.is_a(pattern) for u in signals + others):
             continue
         first, second = {u.line for u in signals}, {u.line for u in others}

@@ -62,7 +62,8 @@ class GradientSubject(mutants.Subject):
     def __init__(self, name: str, form: Gradient, folder: Path):
         self.name, self.form = name, form
         level = mutants.PROTOCOL_LEVELS[0]
-        self.launches = gpu.compile_launches(form.mlir(), folder, "sm_100a", ["--verify-ptx=false"], emit=f"ptx,{level}")
+        options = ["--verify-ptx=false", *form.options]
+        self.launches = gpu.compile_launches(form.mlir(), folder, "sm_100a", options, emit=f"ptx,{level}")
         self.ptx = self.launches.ptx[1]
         self.lines = self.ptx.read_text().split("\n")
         self._problems = {}

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from fa4 import gpu
-from fa4.mutation import gradients, mutants, pairs
+from fa4.mutation import gradients, mutants, paired_gradients, pairs
 from fa4.revision import commit
 
 PAGE = gpu.ROOT / "docs" / "results-mutants.md"
@@ -35,6 +35,9 @@ FAMILIES = {
     "": Family(mutants, ("channel", "ptx", "nvvm")),
     "gradient": Family(gradients, ("ptx",), "the main kernel of the gradient", PAGE.with_name("results-mutants-gradient.md")),
     "pairs": Family(pairs, ("ptx",), "forward attention on pairs of CTAs", PAGE.with_name("results-mutants-pairs.md"), False),
+    "paired-gradient": Family(
+        paired_gradients, ("ptx",), "the main kernel of the gradient on pairs of CTAs", PAGE.with_name("results-mutants-paired-gradient.md"), False
+    ),
 }
 # Layer -> what its column says.
 COLUMNS = {
