@@ -7,7 +7,7 @@ than Python itself, so that a machine with a card needs nothing else."""
 import struct
 from dataclasses import dataclass
 
-HEADER = ".version 8.4\n.target sm_90a\n.address_size 64\n"
+HEADER = ".version 8.6\n.target sm_90a\n.address_size 64\n"
 
 
 @dataclass

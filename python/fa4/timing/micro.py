@@ -171,6 +171,26 @@ def clusters():
 {meet}"""
     chase = "  ld.shared::cluster.b32 %r9, [%r6]; add.u32 %r6, %r6, %r9;"
     yield Micro("ld.shared::cluster.b32, latency", entry(setup, chase, 8, meet, keep(["%r6"])), 8, 32, 2)
+    for order in (".release.cta", ".relaxed.cluster", ".release.cluster"):
+        yield Micro(f"mbarrier.arrive{order} of the other CTA, there and back", entry(_PEER, _remote_turns(order), 4, meet), 4, 32, 2)
+
+
+# A warp in each CTA: %r6 is the other one's mbarrier, and %p4 tells the first CTA.
+_PEER = f"""{_mbarriers(32)}
+  mov.u32 %r7, %cluster_ctarank; setp.eq.u32 %p4, %r7, 0; xor.b32 %r7, %r7, 1;
+  mapa.shared::cluster.u32 %r6, %r5, %r7;
+  barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"""
+
+
+def _remote_turns(order):
+    """The first CTA arrives at the second one's mbarrier and waits for its own, the second one the other way round."""
+    scope = "" if order == ".release.cta" else order  # Of a remote arrival it can only be left out.
+    arrive = f"mbarrier.arrive{scope}.shared::cluster.b64 _, [%r6];"
+
+    def turn(i):
+        return f"  @%p4 {arrive}\n{_wait(f'{i}r')}\n  @!%p4 {arrive}\n  xor.b32 %r8, %r8, 1;"
+
+    return turn
 
 
 # ---------------------------------------------------------------------------
