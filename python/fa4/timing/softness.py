@@ -87,7 +87,7 @@ SETTINGS = [
     Setting(("tcgen05.ld.latency=100",), "between the statements of others, which are 20 to 50, 276 and 420"),
     Setting(("tcgen05.ld.latency=276",), "Meta's model: 532 for a load of 128 x 128, less 256 for which it occupies the unit (their 128 x 64 gives 51)"),
     Setting(("tcgen05.ld.rate=64",), "Meta's model: 128 x 128 occupies the unit for 256"),
-    Setting(("mbarrier.remote=330",), "the end of the range of a guess"),
+    Setting(("mbarrier.remote=181",), "the end of the range of what was derived from an H100"),
     Setting(("l2.rate=5150",), "the end of the range: each SM reads its own addresses, as on an H100"),
 ]
 
