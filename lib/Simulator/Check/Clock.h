@@ -57,6 +57,10 @@ struct View {
   /// Steps that must have been executed, although their accesses may not be
   /// visible: what had happened when copies were issued that are complete now.
   Clock executed;
+  /// Steps before relaxed arrivals that have been waited for: tcgen05
+  /// operations of threads that met so are in order, accesses to other memory
+  /// are not.
+  Clock met;
 
   void join(const View &other) {
     happened.join(other.happened);
@@ -64,6 +68,7 @@ struct View {
     asyncGlobal.join(other.asyncGlobal);
     tensorFenced.join(other.tensorFenced);
     executed.join(other.executed);
+    met.join(other.met);
   }
 };
 using ViewRef = std::shared_ptr<View>;

@@ -115,6 +115,37 @@ void Engine::releaseLane(WarpState &state, unsigned l, View &target) {
   state.tensorFenced[l].raiseIn(target.tensorFenced);
 }
 
+/// A relaxed arrival passes on what a fence of the lane had released before,
+/// and that the lane has come so far.
+void Engine::meet(WarpState &state, unsigned l, View &target, bool joined) {
+  auto add = [&](const View &view) {
+    target.met.join(view.happened);
+    target.met.join(view.met);
+    target.tensorFenced.join(view.tensorFenced);
+  };
+  if (!joined)
+    add(state.common);
+  if (state.own[l])
+    add(*state.own[l]);
+  target.met.raise(threadOf(state, l), state.step[l]++);
+  state.steps[l].raiseIn(target.met);
+  state.tensorFenced[l].raiseIn(target.tensorFenced);
+  if (state.fenced[l])
+    target.join(*state.fenced[l]);
+}
+
+void Engine::observe(WarpState &state, LaneMask mask, const View &source) {
+  update(state, mask, [&](View &view) {
+    view.met.join(source.happened);
+    view.met.join(source.met);
+    view.tensorFenced.join(source.tensorFenced);
+    view.executed.join(source.executed);
+  });
+  if (!state.observed)
+    state.observed = std::make_shared<View>();
+  state.observed->join(source);
+}
+
 void Engine::acquire(WarpState &state, LaneMask mask, const View &source) {
   update(state, mask, [&](View &view) { view.join(source); });
 }
@@ -314,10 +345,10 @@ void Engine::mbarrierInval(const Actor &actor, Cta &cta,
 }
 
 void Engine::mbarrierArrive(const Actor &actor, Cta &cta,
-                            const Mbarrier &barrier, const SyncOrder &,
+                            const Mbarrier &barrier, const SyncOrder &order,
                             uint32_t) {
   BarrierState &state = barrierOf(cta, barrier);
-  noteRemoteArrival(actor, cta, state);
+  noteRemoteArrival(actor, cta, barrier);
   if (actor.agent != noAgent) {
     if (View *view = agents[actor.agent].snapshot.get()) {
       state.arrived.join(*view);
@@ -331,14 +362,18 @@ void Engine::mbarrierArrive(const Actor &actor, Cta &cta,
   WarpState &warp = stateOf(*actor.warp);
   // The lanes of a warp arrive one after the other with the same knowledge,
   // which is joined once.
-  if (state.lastWarp == &warp && state.lastVersion == warp.version &&
-      !warp.own[actor.lane]) {
-    releaseLane(warp, actor.lane, state.arrived);
-    return;
-  }
-  release(warp, 1u << actor.lane, state.arrived);
+  bool releases = order.semantics != Semantics::Relaxed;
+  bool joined = state.lastWarp == &warp && state.lastVersion == warp.version &&
+                state.lastReleased == releases;
   state.lastWarp = &warp;
   state.lastVersion = warp.version;
+  state.lastReleased = releases;
+  if (!releases)
+    meet(warp, actor.lane, state.arrived, joined);
+  else if (joined && !warp.own[actor.lane])
+    releaseLane(warp, actor.lane, state.arrived);
+  else
+    release(warp, 1u << actor.lane, state.arrived);
 }
 
 void Engine::mbarrierExpectTx(const Actor &actor, Cta &cta,
@@ -346,14 +381,14 @@ void Engine::mbarrierExpectTx(const Actor &actor, Cta &cta,
                               uint32_t) {
   checkInit(actor, cta, barrier);
   if (actor.agent == noAgent && !actor.inst->opcode.contains("arrive"))
-    noteRemoteArrival(actor, cta, barrierOf(cta, barrier));
+    noteRemoteArrival(actor, cta, barrier);
 }
 
 void Engine::mbarrierCompleteTx(const Actor &actor, Cta &cta,
                                 const Mbarrier &barrier, const SyncOrder &,
                                 uint32_t bytes) {
   BarrierState &state = barrierOf(cta, barrier);
-  noteRemoteArrival(actor, cta, state);
+  noteRemoteArrival(actor, cta, barrier);
   if (actor.agent == noAgent)
     return;
   if (const View *view = agents[actor.agent].snapshot.get())
@@ -380,7 +415,8 @@ void Engine::checkOvertaking(Cta &cta, const Mbarrier &barrier,
     forEachLane(wait.lanes, [&](unsigned l) {
       uint32_t thread = threadOf(*wait.warp, l);
       isKnown |= state.arrived.happened.get(thread) >= wait.step[l] ||
-                 state.arrived.executed.get(thread) >= wait.step[l];
+                 state.arrived.executed.get(thread) >= wait.step[l] ||
+                 state.arrived.met.get(thread) >= wait.step[l];
     });
     uint64_t key = uint64_t(wait.inst->line) << 32 | 0x0E << 24 |
                    (barrier.offset & 0xFFFFFF);
@@ -410,13 +446,22 @@ void Engine::mbarrierPhase(Cta &cta, const Mbarrier &barrier) {
 
 void Engine::mbarrierWait(const Warp &warp, const Inst &inst, LaneMask mask,
                           Cta &cta, const Mbarrier &barrier, uint64_t completed,
-                          const SyncOrder &) {
+                          const SyncOrder &order) {
   BarrierState &state = barrierOf(cta, barrier);
   checkInit({&inst, const_cast<Warp *>(&warp), __builtin_ctz(mask), noAgent},
             cta, barrier);
   WarpState &waiter = stateOf(warp);
-  if (state.completedPhase[completed & 1] == completed)
-    acquire(waiter, mask, state.completed[completed & 1]);
+  const View &source = state.completed[completed & 1];
+  if (state.completedPhase[completed & 1] == completed) {
+    if (order.semantics == Semantics::Relaxed)
+      observe(waiter, mask, source);
+    else
+      acquire(waiter, mask, source);
+  }
+  if (warp.cta->rank == cta.rank)
+    llvm::erase_if(state.remote, [&](const BarrierState::RemoteArrival &one) {
+      return one.phase <= completed;
+    });
   if (completed + 1 != barrier.phase)
     return;
   auto *wait = llvm::find_if(state.waits, [&](const BarrierState::Wait &other) {

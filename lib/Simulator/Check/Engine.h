@@ -224,12 +224,19 @@ struct BarrierState {
   };
   std::deque<Pending> pending; ///< By step; complete ones leave at the front.
   uint32_t initThread = 0, initStep = 0;
-  /// Arrivals of other CTAs, the last one of each component.
-  llvm::SmallVector<Stamp, 2> remote;
+  /// Arrivals of other CTAs, the last one of each component, and the phase that
+  /// they count for. Those of phases that a thread of the mbarrier's CTA has
+  /// waited for are over.
+  struct RemoteArrival {
+    Stamp stamp;
+    uint64_t phase;
+  };
+  llvm::SmallVector<RemoteArrival, 2> remote;
   uint32_t arrivals = 0, arrivalSteps = 0; ///< ComponentKind::Arrival.
-  /// Who joined `arrived` last.
+  /// Who joined `arrived` last, and whether by a release.
   const WarpState *lastWarp = nullptr;
   uint64_t lastVersion = 0;
+  bool lastReleased = true;
   /// The waits for the phase that was completed last which have returned: the
   /// last one of each warp.
   struct Wait {
@@ -375,6 +382,11 @@ private:
   /// Adds the lane's own knowledge to `target`. Its next accesses count as
   /// later.
   void releaseLane(WarpState &state, unsigned lane, View &target);
+  /// The lane arrives without a release. `joined`: the target has what is
+  /// common to the warp.
+  void meet(WarpState &state, unsigned lane, View &target, bool joined);
+  /// What lanes learn from a wait that does not acquire.
+  void observe(WarpState &state, LaneMask mask, const View &source);
   View &ownView(WarpState &state, unsigned lane);
   bool knows(const WarpState &state, unsigned lane, uint32_t component,
              uint32_t step) const;
@@ -394,7 +406,7 @@ private:
   void checkInit(const Actor &, Cta &, const Mbarrier &);
   /// An arrival, expect_tx or complete_tx of another CTA: this one must not
   /// have exited, nor may it exit before it knows.
-  void noteRemoteArrival(const Actor &, Cta &, BarrierState &);
+  void noteRemoteArrival(const Actor &, Cta &, const Mbarrier &);
   /// Reports a wait for the phase before the one that is complete now, if the
   /// arrivals could all have come before it returned.
   void checkOvertaking(Cta &, const Mbarrier &, BarrierState &);
@@ -406,6 +418,9 @@ private:
   bool isOrdered(const Access &access, const Stamp &earlier) const;
   /// True if any lane of the access's warp knows the earlier one.
   bool warpKnows(const Access &access, const Stamp &earlier) const;
+  /// True if the thread has met, by relaxed arrivals and waits, one that knew
+  /// the earlier access.
+  bool hasMet(const Access &access, const Stamp &earlier) const;
   bool isAsyncVisible(const Access &access, const Stamp &earlier) const;
   bool isTensorFenced(const Access &access, const Stamp &earlier) const;
   void sharedRange(Access &access, uint32_t address, uint32_t bytes);

@@ -26,7 +26,16 @@ bool Engine::isOrdered(const Access &access, const Stamp &earlier) const {
     return it != foreign.end() &&
            it->second->happened.get(component) >= earlier.step;
   }
-  return knows(*access.warp, access.lane, component, earlier.step);
+  return knows(*access.warp, access.lane, component, earlier.step) ||
+         (access.space == tensorSpace && hasMet(access, earlier));
+}
+
+bool Engine::hasMet(const Access &access, const Stamp &earlier) const {
+  uint32_t component = earlier.component & 0xFFFF;
+  const WarpState &state = *access.warp;
+  const View *own = state.own[access.lane].get();
+  return state.common.met.get(component) >= earlier.step ||
+         (own && own->met.get(component) >= earlier.step);
 }
 
 bool Engine::warpKnows(const Access &access, const Stamp &earlier) const {
@@ -470,6 +479,9 @@ std::string Engine::missing(const Access &access, const Stamp &earlier,
   uint32_t component = earlier.component & 0xFFFF;
   if ((earlier.component ^ clusterBits) >> 16)
     return "the accesses are in different clusters, and nothing orders them";
+  if (hasMet(access, earlier))
+    return "an mbarrier orders what the threads execute, but no accesses to "
+           "memory: its arrival or its wait is relaxed, and there is no fence";
   const ComponentInfo &info = components[component];
   // True if the issue of the earlier operation is known, but not its
   // completion.

@@ -79,6 +79,7 @@ AgentId Engine::beginAgent(AgentKind kind, const Actor &issuer) {
     View issuing = snapshot(warp, 1u << issuer.lane);
     view->executed = std::move(issuing.executed);
     view->executed.join(issuing.happened);
+    view->executed.join(issuing.met);
     agent.snapshot = std::move(view);
     break;
   }

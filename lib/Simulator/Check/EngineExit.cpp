@@ -99,7 +99,7 @@ void Engine::checkExit(const Actor &actor, Cta &cta) {
   }
   for (auto it = barriers.lower_bound(cta.rank << sharedRankShift);
        it != barriers.end() && it->first >> sharedRankShift == cta.rank; ++it)
-    for (const Stamp &stamp : it->second.remote)
+    for (const auto &[stamp, phase] : it->second.remote)
       if (!isOver(stamp))
         complain(stamp,
                  "the CTA exits while another CTA may still arrive on its "
@@ -138,7 +138,8 @@ void Engine::complainOfExited(const Actor &actor, uint32_t rank, uint32_t site,
 }
 
 void Engine::noteRemoteArrival(const Actor &actor, Cta &cta,
-                               BarrierState &state) {
+                               const Mbarrier &barrier) {
+  BarrierState &state = barrierOf(cta, barrier);
   if (!actor.warp || actor.lane < 0 || actor.warp->cta->rank == cta.rank)
     return;
   uint32_t site = siteOf(*actor.warp, *actor.inst, AccessKind::Atomic,
@@ -166,7 +167,7 @@ void Engine::noteRemoteArrival(const Actor &actor, Cta &cta,
       return;
     stamp.component = full(stamp.component);
   } else if (actor.inst->opcode.contains("arrive")) {
-    // Its release comes next: whoever waits for the phase knows of it.
+    // The next release of the lane says that it has arrived.
     stamp.component = full(threadOf(warp, actor.lane));
     stamp.step = warp.step[actor.lane];
   } else {
@@ -180,10 +181,10 @@ void Engine::noteRemoteArrival(const Actor &actor, Cta &cta,
   if (cta.liveThreads == 0)
     return complainOfExited(actor, cta.rank, site,
                             "arrival on the CTA's mbarrier");
-  for (Stamp &known : state.remote)
-    if (known.component == stamp.component) {
-      known = stamp;
+  for (BarrierState::RemoteArrival &known : state.remote)
+    if (known.stamp.component == stamp.component) {
+      known = {stamp, barrier.phase};
       return;
     }
-  state.remote.push_back(stamp);
+  state.remote.push_back({stamp, barrier.phase});
 }

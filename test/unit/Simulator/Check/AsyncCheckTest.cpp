@@ -283,6 +283,92 @@ TEST(CheckTensor, Fences) {
   EXPECT_KIND(tensor, launch, "missing-tensor-fence");
 }
 
+TEST(CheckTensor, RelaxedArrivals) {
+  // PTX ISA, tcgen05 memory consistency model, canonical patterns: threads that
+  // meet need no release where tcgen05.fence orders tensor memory.
+  Launch launch = threads(256);
+  std::string body = edit(tensor, "allocated:\n  bar.sync 0;", R"(
+allocated:
+  setp.ne.u32 %p2, %thread, 0;
+  @%p2 bra initialised;
+  mbarrier.init.shared.b64 [bar], 256;
+initialised:
+  bar.sync 0;)");
+  std::string meet = R"(
+  tcgen05.fence::before_thread_sync;
+  mbarrier.arrive.relaxed.cta.shared.b64 %rd0, [bar];
+wait:
+  mbarrier.try_wait.parity.relaxed.cta.shared.b64 %p3, [bar], 0;
+  @!%p3 bra wait;
+  tcgen05.fence::after_thread_sync;)";
+  std::string fenced = "tcgen05.fence::before_thread_sync; bar.sync 2;"
+                       " tcgen05.fence::after_thread_sync;";
+  body = edit(edit(body, "bar.sync 1;", meet), "bar.sync 2;", fenced);
+  EXPECT_CLEAN(body, launch);
+  EXPECT_KIND(edit(body, "tcgen05.fence::before_thread_sync;"), launch,
+              "missing-tensor-fence");
+  EXPECT_KIND(edit(body, "tcgen05.fence::after_thread_sync;"), launch,
+              "missing-tensor-fence");
+  EXPECT_KIND(edit(body, "tcgen05.wait::st.sync.aligned;"), launch,
+              "missing-tensor-wait");
+  // Shared memory is not in order.
+  EXPECT_KIND(edit(edit(body, "tcgen05.fence::before_thread_sync;",
+                        "@%p0 bra none; st.shared.u32 [data], 1; none: "
+                        "tcgen05.fence::before_thread_sync;"),
+                   "tcgen05.fence::after_thread_sync;",
+                   "tcgen05.fence::after_thread_sync; "
+                   "@%p1 bra empty; ld.shared.u32 %r5, [data]; empty:"),
+              launch, "race");
+}
+
+/// CTA 1 sends what it has to CTA 0, which waits for it, and then tells CTA 1.
+static const char *sentBeforeExit = R"(
+  shl.b32 %r2, %thread, 2;
+  mov.u32 %r0, data;
+  add.u32 %r3, %r0, %r2;
+  st.shared.u32 [%r3], %thread;
+  fence.proxy.async.shared::cta;
+  setp.ne.u32 %p1, %thread, 0;
+  @%p1 bra ready;
+  mbarrier.init.shared.b64 [bar], 1;
+  fence.mbarrier_init.release.cluster;
+ready:
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  setp.eq.u32 %p0, %block, 0;
+  add.u32 %r4, %r0, 1024;
+  mapa.shared::cluster.u32 %r1, %r4, 0;
+  mov.u32 %r4, bar;
+  mapa.shared::cluster.u32 %r5, %r4, 0;
+  @%p0 bra receive;
+  @%p1 bra last;
+  cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r1], [%r0], 128, [%r5];
+  bra last;
+receive:
+  @%p1 bra wait;
+  mbarrier.arrive.expect_tx.shared.b64 %rd0, [bar], 128;
+wait:
+  mbarrier.try_wait.parity.shared.b64 %p3, [bar], 0;
+  @!%p3 bra wait;
+last:
+  barrier.cluster.arrive.release.aligned;
+  barrier.cluster.wait.acquire.aligned;
+)";
+
+TEST(CheckAsync, ExitOfAClustersCta) {
+  Launch pair = threads(32);
+  pair.ctas = pair.cluster = 2;
+  EXPECT_CLEAN(sentBeforeExit, pair);
+  // CTA 1 does not know that its memory has been read.
+  EXPECT_KIND(edit(sentBeforeExit, "arrive.release", "arrive.relaxed"), pair,
+              "exit-with-async-outstanding");
+  // Nor does anybody else without the wait.
+  EXPECT_KIND(edit(sentBeforeExit,
+                   "  mbarrier.try_wait.parity.shared.b64 %p3, [bar], 0;\n"
+                   "  @!%p3 bra wait;\n"),
+              pair, "exit-with-async-outstanding");
+}
+
 TEST(CheckTensor, Uninitialised) {
   EXPECT_KIND(edit(tensor, "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r0], "
                            "{%thread, %thread};"),

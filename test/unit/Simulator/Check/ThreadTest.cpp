@@ -160,6 +160,27 @@ TEST(Check, MbarrierOrders) {
               Launch(), "race");
 }
 
+TEST(Check, RelaxedMbarrierOrdersNoMemory) {
+  std::string arrives = edit(handOver, "arrive.shared.b64 %rd0,",
+                             "arrive.relaxed.cta.shared.b64 %rd0,");
+  std::string waits = edit(handOver, "try_wait.parity.shared",
+                           "try_wait.parity.relaxed.cta.shared");
+  Launch launch;
+  EXPECT_EQ(kindsOf(arrives, launch), std::set<std::string>{"race"});
+  EXPECT_NE(launch.message.find("its arrival or its wait is relaxed"),
+            std::string::npos)
+      << launch.message;
+  EXPECT_KIND(waits, Launch(), "race");
+  // A fence makes a release, or an acquire, of it.
+  const char *fence = "fence.acq_rel.cta; ";
+  EXPECT_CLEAN(
+      edit(arrives, "mbarrier.arrive", std::string(fence) + "mbarrier.arrive"),
+      Launch());
+  EXPECT_CLEAN(edit(waits, "ld.shared.u32 %r0",
+                    std::string(fence) + "ld.shared.u32 %r0"),
+               Launch());
+}
+
 TEST(Check, MbarrierInit) {
   std::string body =
       edit(handOver, "initialised:\n  bar.sync 0;", "initialised:");
@@ -208,6 +229,69 @@ TEST(Check, DistributedSharedRace) {
                     "fence.acq_rel.cluster; "
                     "barrier.cluster.arrive.relaxed.aligned"),
                pair);
+}
+
+/// CTA 1 accesses CTA 0's shared memory, and nobody looks at it any more: CTA 0
+/// must not exit before, and neither must CTA 1 if its own memory is accessed.
+static std::string accessBeforeExit(const std::string &access) {
+  return R"(
+  shl.b32 %r2, %thread, 2;
+  mov.u32 %r0, data;
+  add.u32 %r3, %r0, %r2;
+  st.shared.u32 [%r3], %thread;
+  setp.ne.u32 %p1, %thread, 0;
+  @%p1 bra ready;
+  mbarrier.init.shared.b64 [bar], 32;
+  fence.mbarrier_init.release.cluster;
+ready:
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  mapa.shared::cluster.u32 %r1, %r3, 0;
+  mov.u32 %r4, bar;
+  mapa.shared::cluster.u32 %r5, %r4, 0;
+  setp.eq.u32 %p0, %block, 0;
+  @%p0 bra last;
+)" + access +
+         R"(
+last:
+  barrier.cluster.arrive.release.aligned;
+  barrier.cluster.wait.acquire.aligned;
+)";
+}
+
+TEST(Check, ExitOfAClustersCta) {
+  Launch pair;
+  pair.ctas = pair.cluster = 2;
+  pair.threads = 32;
+  for (const char *access :
+       {"st.shared::cluster.u32 [%r1], %thread;",
+        "ld.shared::cluster.u32 %r6, [%r1];",
+        "atom.shared::cluster.add.u32 %r6, [%r1], 1;",
+        "red.shared::cluster.add.u32 [%r1], 1;",
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r5];",
+        "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r5];"}) {
+    std::string body = accessBeforeExit(access);
+    EXPECT_CLEAN(body, pair);
+    // The threads meet before they exit, their accesses do not.
+    std::string relaxed =
+        edit(body, "arrive.release.aligned", "arrive.relaxed.aligned");
+    EXPECT_KIND(relaxed, pair, "exit-with-async-outstanding");
+    EXPECT_CLEAN(edit(relaxed, "last:", "last: fence.acq_rel.cluster;"), pair);
+    // CTA 0 exits at once.
+    EXPECT_KIND(edit(body, "barrier.cluster.wait.acquire.aligned;"), pair,
+                "exit-with-async-outstanding");
+  }
+  // Who has waited for an arrival knows of it.
+  for (const char *order : {"release", "relaxed"})
+    EXPECT_CLEAN(
+        edit(edit(accessBeforeExit(std::string("mbarrier.arrive.") + order +
+                                   ".cluster.shared::cluster.b64 _, [%r5];"),
+                  "@%p0 bra last;",
+                  "@!%p0 bra arrive; wait: "
+                  "mbarrier.try_wait.parity.relaxed.cluster.shared.b64 %p2, "
+                  "[bar], 0; @!%p2 bra wait; bra last; arrive:"),
+             "arrive.release.aligned", "arrive.relaxed.aligned"),
+        pair);
 }
 
 /// A remote arrival at a barrier that its own CTA initialises.
