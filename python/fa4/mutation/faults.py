@@ -54,6 +54,8 @@ KINDS = [
     (r"red\.release\.gpu", "red.relaxed.gpu"),
     (r"red\.release\.gpu", "red.release.cta"),
     (r"barrier\.cluster\.arrive", "barrier.cluster.arrive.relaxed"),
+    (r"mbarrier\.arrive\.release\.cluster", "mbarrier.arrive.relaxed.cluster"),
+    (r"mbarrier\.try_wait\.parity\.acquire\.cluster", "mbarrier.try_wait.parity.relaxed.cluster"),
 ]
 
 
