@@ -195,6 +195,19 @@ def _last_barrier(fault, unit, context, without):
     return None
 
 
+def _cluster_barrier(fault, unit, context, without):
+    """At the end: the simulator asks of each access and arrival of another CTA whether a thread of the CTA knows of it
+    when it ends, and goes by what is synchronised."""
+    if _has_tensor_operations(unit, context) and fault.operator == "kind" and unit.is_a(r"barrier\.cluster\.arrive"):
+        return ("a role's arrival at the cluster's last barrier, relaxed: what its threads have done they have handed on to others of "
+                "their CTA before, whose arrivals at this barrier are releases")  # fmt: skip
+    ends = next(iter(context.ahead(unit)), None) is None
+    if ends and fault.operator == "delete" and unit.is_a(r"barrier\.cluster\.wait"):
+        return ("a wait for the other CTA by threads that end behind it: the memory of their CTA is there until its last thread ends, "
+                "and the one that frees tensor memory waits")  # fmt: skip
+    return None
+
+
 def _repeated(fault, unit, context, without):
     if fault.operator != "duplicate":
         return None
@@ -288,7 +301,7 @@ def _tensor_fence(fault, unit, context, without):
         return ("a fence in front of the CTA's last barrier: on all ways to it, loads and stores of tensor memory are behind their "
                 "waits, and of products, which are asynchronous, it ends none")  # fmt: skip
     is_start = not _has_tensor_operations(unit, context)
-    if is_start and (unit.is_a(r"tcgen05\.fence") or (unit.is_a(r"bar\.sync") and "tcgen05.fence" in fault.detail)):
+    if is_start and (unit.is_a(r"tcgen05\.fence") or (unit.is_a(r"bar\.sync", r"barrier\.cluster") and "tcgen05.fence" in fault.detail)):
         return "no access to tensor memory is under way when it is allocated"
     return None
 
@@ -541,7 +554,7 @@ def _group(fault, unit, context, without):
 
 
 _CLASSES = [
-    _repeated, _last_barrier, _tensor_load, _tensor_fence, _first_pass, _last_release, _redundant, _instead, _moved,
+    _repeated, _last_barrier, _cluster_barrier, _tensor_load, _tensor_fence, _first_pass, _last_release, _redundant, _instead, _moved,
     _initialisation, _budget, _group, _warp,
 ]  # fmt: skip
 _PLAIN_CLASSES = [_repeated, _tensor_load]
