@@ -298,12 +298,20 @@ func.func @gradient_head_dims(%q: tensor<?x?x?x80xbf16>, %v: tensor<?x?x?x112xbf
   return %dq, %dk, %dv : tensor<?x?x?x80xbf16>, tensor<?x?x?x80xbf16>, tensor<?x?x?x112xbf16>
 }
 
-func.func @gradient_head_dim_192(%q: tensor<?x?x?x192xbf16>, %v: tensor<?x?x?x128xbf16>, %lse: tensor<?x?x?xf32>)
+func.func @gradient_head_dims_192_128(%q: tensor<?x?x?x192xbf16>, %v: tensor<?x?x?x128xbf16>, %lse: tensor<?x?x?xf32>)
     -> (tensor<?x?x?x192xbf16>, tensor<?x?x?x192xbf16>, tensor<?x?x?x128xbf16>) {
   %dq, %dk, %dv = attn.sdpa_backward %q, %q, %v out(%v) dout(%v) lse(%lse) layout<bshd>
     : tensor<?x?x?x192xbf16>, tensor<?x?x?x192xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?xf32>
       -> tensor<?x?x?x192xbf16>, tensor<?x?x?x192xbf16>, tensor<?x?x?x128xbf16>
   return %dq, %dk, %dv : tensor<?x?x?x192xbf16>, tensor<?x?x?x192xbf16>, tensor<?x?x?x128xbf16>
+}
+
+func.func @gradient_head_dim_256(%q: tensor<?x?x?x256xbf16>, %v: tensor<?x?x?x256xbf16>, %lse: tensor<?x?x?xf32>)
+    -> (tensor<?x?x?x256xbf16>, tensor<?x?x?x256xbf16>, tensor<?x?x?x256xbf16>) {
+  %dq, %dk, %dv = attn.sdpa_backward %q, %q, %v out(%v) dout(%v) lse(%lse) layout<bshd>
+    : tensor<?x?x?x256xbf16>, tensor<?x?x?x256xbf16>, tensor<?x?x?x256xbf16>, tensor<?x?x?x256xbf16>, tensor<?x?x?x256xbf16>, tensor<?x?x?xf32>
+      -> tensor<?x?x?x256xbf16>, tensor<?x?x?x256xbf16>, tensor<?x?x?x256xbf16>
+  return %dq, %dk, %dv : tensor<?x?x?x256xbf16>, tensor<?x?x?x256xbf16>, tensor<?x?x?x256xbf16>
 }
 
 func.func @gradient_deterministic(%q: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x128xbf16>, %lse: tensor<?x?x?xf32>)

@@ -4,8 +4,8 @@
 """Whether ptxas spills registers or takes a stack in a kernel of any form of the gradient that the support matrix says
 yes to, on each chip that has one: for `bench/static-vs-fa4 --gradient --forms`, which needs nothing but ptxas.
 
-Head dims of q and v alike go with each mask and order of sums, and with whatever else the op can say; of those that
-differ there are all pairs. PTX that ptxas has seen is not given to it again."""
+Head dims of q and v alike go with each mask and order of sums, and with whatever else the op can say, and those above 128 of
+`fa4.head_dims` too, which sum in one order; of others that differ there are all pairs. PTX that ptxas has seen is not given to it again."""
 
 import argparse
 import concurrent.futures
@@ -19,7 +19,7 @@ import threading
 from collections import Counter
 from pathlib import Path
 
-from fa4 import gpu
+from fa4 import gpu, head_dims
 from fa4.gradient_grid import MASKS
 from fa4.programs.forms import MASK_MODS, SCORE_MODS
 from fa4.programs.gradient import Gradient
@@ -69,6 +69,11 @@ def forms() -> dict[str, Gradient]:
     for head_dim, head_dim_v in itertools.permutations(HEAD_DIMS, 2):
         for mask in _MASKS:
             add(head_dim, head_dim_v, mask, deterministic=mask != "full")
+    for (head_dim, head_dim_v), mask in itertools.product(head_dims.GRADIENTS, MASKS):
+        for dtype in gpu.DTYPES if mask in _MASKS else ("bf16",):
+            add(head_dim, head_dim_v, mask, dtype)
+    for (name, more), (place, (head_dim, head_dim_v)) in itertools.product(MORE.items(), enumerate(head_dims.GRADIENTS)):
+        add(head_dim, head_dim_v, _MASKS[(place + list(MORE).index(name)) % 2], name=name, more=more)
     for (name, more), (place, head_dim) in itertools.product(MORE.items(), enumerate(HEAD_DIMS)):
         add(head_dim, head_dim, _MASKS[(place + list(MORE).index(name)) % 2], name=name, more=more)
     return found

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fa4 import gpu, reference
+from fa4 import gpu, head_dims, reference
 from fa4.grid import HEADS, LARGE_HEADS, PAIRS, PAIRS_PER_SECOND, QUICK_WORK, pairwise
 from fa4.programs.forms import MASK_MODS, SCORE_MODS
 from fa4.programs.gradient import Gradient
@@ -25,6 +25,7 @@ from fa4.reference import Mask
 
 # Head dims of q and k, of v.
 HEAD_DIMS = {"64": (64, 64), "128": (128, 128), "96": (96, 96), "32": (32, 32), "128-64": (128, 64), "80-112": (80, 112)}
+WIDE_HEAD_DIMS = {f"{head_dim}-{head_dim_v}": (head_dim, head_dim_v) for head_dim, head_dim_v in head_dims.GRADIENTS}
 MASKS = dict(gpu.MASKS) | {
     "window": Mask("bottom_right", 100, 20), "left-window": Mask("bottom_right", 64, None),
     "causal-window": Mask.causal("bottom_right", 150),
@@ -43,6 +44,7 @@ PARAMETERS = {
     "pair": PAIRS, "heads": tuple(HEADS), "form": tuple(FORMS), "schedule": ("grid", "lpt"),
     "deterministic": (False, True),
 }  # fmt: skip
+WIDE = {"head_dim": tuple(WIDE_HEAD_DIMS)}
 # What kernels of pairs of CTAs have: their MMAs have multiples of 32 columns.
 PAIRED = {"head_dim": tuple(name for name, dims in HEAD_DIMS.items() if all(dim % 32 == 0 for dim in dims))}
 
@@ -66,8 +68,12 @@ class Case:
         return replace(self.gradient, sizes=Sizes())
 
     @property
+    def head_dims(self):
+        return (HEAD_DIMS | WIDE_HEAD_DIMS)[self.head_dim]
+
+    @property
     def gradient(self):
-        head_dim, head_dim_v = HEAD_DIMS[self.head_dim]
+        head_dim, head_dim_v = self.head_dims
         is_large = self.pair[0] * self.pair[1] > QUICK_WORK
         queries, keys = (LARGE_HEADS if is_large else HEADS)[self.heads]
         sizes = Sizes(1 if is_large else 2, *self.pair, keys, queries // keys)
@@ -86,7 +92,7 @@ class Case:
         """Returns roughly the seconds for `count` schedules and the reference."""
         sizes = self.gradient.sizes
         sq, sk = (-(-n // 128) * 128 for n in self.pair)
-        work = sizes.b * sizes.hq * sq * sk * (sum(HEAD_DIMS[self.head_dim]) + 64) / 320
+        work = sizes.b * sizes.hq * sq * sk * (sum(self.head_dims) + 64) / 320
         return 0.5 + 3 * (count + 0.5 + 0.5 * self.deterministic) * work / PAIRS_PER_SECOND
 
 

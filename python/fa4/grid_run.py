@@ -187,7 +187,7 @@ def parse_arguments(argv):
     add("--quick", action="store_true", help="small sizes, any two parameter values together once")
     add("--gradient", action="store_true", help="the grid of the gradient")
     add("--pairs", action="store_true", help="kernels of pairs of CTAs, of the forms that have them")
-    add("--wide", action="store_true", help="head dims above 128: 192 with 128 of v, 256")
+    add("--wide", action="store_true", help="head dims above 128")
     add("--chip", default="sm_100a")
     add("--case", metavar="REGEX", help="only cases whose name has a match, e.g. hd128-causal-bf16")
     add("--shard", type=parse_shard, default=(1, 1), metavar="I/N", help="the I-th of N parts of the cases")
@@ -204,8 +204,8 @@ def parse_arguments(argv):
     options.seeds = options.seeds or SCHEDULES["quick" if options.quick else "full"]
     if options.write and (options.gradient or options.pairs or options.wide):
         parser.error("--write is for the grid of forward attention with head dims up to 128")
-    if options.gradient and options.wide:
-        parser.error("--wide is for forward attention")
+    if options.gradient and options.pairs and options.wide:
+        parser.error("--pairs is for head dims up to 128 of gradients: those above have pairs by themselves")
     return options
 
 
@@ -259,7 +259,7 @@ def main(argv=None):
     options = parse_arguments(argv)
     cases_of = grid_of(options)
     choose = cases_of.quick_cases if options.quick else cases_of.full_cases
-    values = cases_of.PARAMETERS | (cases_of.PAIRED if options.pairs else {}) | (grid.WIDE if options.wide else {})
+    values = cases_of.PARAMETERS | (cases_of.PAIRED if options.pairs else {}) | (cases_of.WIDE if options.wide else {})
     everything = choose(values, options.pairs)
     cases = [case for case in everything if not options.case or re.search(options.case, str(case))]
     cases = cases[options.shard[0] - 1 :: options.shard[1]]

@@ -12,7 +12,7 @@ import re
 import numpy as np
 import pytest
 
-from fa4 import gpu, gradient_grid
+from fa4 import gpu, gradient_grid, head_dims
 from fa4.cpu import CompileError
 from fa4.programs import mods, random_programs
 from fa4.programs.forms import ALL, BR, MASK_MODS, SCORE_MODS, TL
@@ -75,6 +75,20 @@ CASES = {
     "head dims 64, 96": Gradient(head_dim=64, head_dim_v=96, mask=Mask.causal(BR), sizes=Sizes(1, 140, 150, 1, 2)),
     "head dims 128, 48": Gradient(head_dim=128, head_dim_v=48, sizes=Sizes(1, 140, 150)),
     "head dim 80": Gradient(head_dim=80, mask=Mask.causal(TL), sizes=Sizes(1, 140, 150), dtype="f16"),
+    # dq has a kernel of its own. With one tile of keys or of queries, one of the two CTAs of a pair has none.
+    "hd 192, 128": Gradient(head_dim=192, head_dim_v=128, mask=Mask.causal(BR), sizes=Sizes(2, 300, 260, 1, 2)),
+    "hd 192, 128, one tile": Gradient(head_dim=192, head_dim_v=128, sizes=Sizes(1, 100, 70, 2, 1), dtype="f16", dlse=True),
+    "hd 192, 128, alone": Gradient(head_dim=192, head_dim_v=128, mask=Mask(BR, 100, 0), sizes=Sizes(1, 300, 392), options=("--pairs=off",)),
+    "hd 192, 128, no query sees keys": Gradient(head_dim=192, head_dim_v=128, mask=Mask(TL, None, -140), sizes=Sizes(1, 200, 300)),
+    "hd 192, 128, static": Gradient(head_dim=192, head_dim_v=128, sizes=Sizes(1, 77, 133, 1, 2), static=ALL, kind="tensor", sinks="f32", dsinks=True),
+    "hd 192, 128, strides": Gradient(head_dim=192, head_dim_v=128, sizes=Sizes(1, 100, 140, 1, 2), strided=tuple((x, "dynamic") for x in ("q", "v", "dout", "lse", "dq", "dk"))),
+    "hd 192, 128, sm_103a": Gradient(head_dim=192, head_dim_v=128, chip="sm_103a", mask=Mask.causal(TL), sizes=Sizes(1, 128, 200)),
+    "hd 192, 128, slopes": Gradient(head_dim=192, head_dim_v=128, sizes=Sizes(1, 140, 150, 1, 2), wrt=(0,), mask=Mask.causal(TL), **SCORE_MODS["slopes"]),
+    "hd 192, scalar": Gradient(head_dim=192, sizes=Sizes(1, 140, 150), wrt=(0,), **SCORE_MODS["softcap"]),
+    "hd 192": Gradient(head_dim=192, mask=Mask(TL, 5, 130), sizes=Sizes(1, 200, 400), layout="bhsd"),
+    "hd 144, 96": Gradient(head_dim=144, head_dim_v=96, mask=Mask.causal(BR), sizes=Sizes(1, 140, 150, 1, 2)),
+    "hd 64, 160": Gradient(head_dim=64, head_dim_v=160, mask=Mask.causal(BR), sizes=Sizes(1, 140, 150, 1, 2), **MASK_MODS["blocks"]),
+    "hd 256, 128": Gradient(head_dim=256, head_dim_v=128, mask=Mask.causal(BR), sizes=Sizes(1, 260, 150)),
     "dynamic strides": Gradient(sizes=Sizes(2, 100, 140, 1, 2), strided=tuple((x, "dynamic") for x in ("q", "v", "dout", "lse", "dq", "dk"))),
     "static strides": Gradient(sizes=Sizes(1, 77, 140, 1, 2), static=ALL, strided=tuple((x, "static") for x in ("k", "out", "lse", "dv"))),
     "sinks": Gradient(sizes=Sizes(2, 140, 150, 2, 3), sinks="f32", dsinks=True, mask=Mask.causal(BR)),
@@ -131,10 +145,17 @@ def test_no_local_memory(head_dim, mask, heads, tmp_path):
 
 
 @pytest.mark.skipif(not gpu.find_ptxas(), reason="needs ptxas")
-@pytest.mark.parametrize("head_dims", [(128, 128), (128, 64), (96, 112)], ids=str)
-def test_no_local_memory_of_one_block(head_dims, tmp_path):
+@pytest.mark.parametrize("dims", [(128, 128), (128, 64), (96, 112), (192, 128)], ids=str)
+def test_no_local_memory_of_one_block(dims, tmp_path):
     """Without a loop over queries, one role stores all three results."""
-    check_no_local_memory(Gradient(head_dim=head_dims[0], head_dim_v=head_dims[1], sizes=Sizes(1, 100, 200), static=ALL), tmp_path)
+    check_no_local_memory(Gradient(head_dim=dims[0], head_dim_v=dims[1], sizes=Sizes(1, 100, 200), static=ALL), tmp_path)
+
+
+@pytest.mark.skipif(not gpu.find_ptxas(), reason="needs ptxas")
+@pytest.mark.parametrize("mask", [None, Mask.causal(BR), Mask(TL, 100, 0)], ids=str)
+@pytest.mark.parametrize("dims", head_dims.GRADIENTS, ids=str)
+def test_no_local_memory_of_wide_heads(dims, mask, tmp_path):
+    check_no_local_memory(Gradient(head_dim=dims[0], head_dim_v=dims[1], mask=mask, static=frozenset()), tmp_path)
 
 
 def check_no_local_memory(form, folder):
@@ -214,6 +235,14 @@ def test_pairs_of_the_grid():
     assert {(case.mask, case.deterministic) for case in quick} == set(itertools.product(gradient_grid.MASKS, (False, True)))
     assert {case.head_dim for case in full} == set(gradient_grid.HEAD_DIMS) - {"80-112"}
     assert {case.mask for case in quick} == set(gradient_grid.MASKS) and str(quick[0]).endswith("-pairs")
+
+
+def test_wide_of_the_grid():
+    """All masks and forms of head dims above 128."""
+    quick, full = (of(gradient_grid.PARAMETERS | gradient_grid.WIDE) for of in (gradient_grid.quick_cases, gradient_grid.full_cases))
+    assert set(quick) < set(full) and {case.head_dim for case in quick} == set(gradient_grid.WIDE_HEAD_DIMS)
+    assert all(max(case.gradient.head_dim, case.gradient.head_dim_v) > 128 for case in full)
+    assert {case.mask for case in quick} == set(gradient_grid.MASKS) and {case.form for case in quick} == set(gradient_grid.FORMS)
 
 
 @pytest.mark.turns(30)

@@ -356,7 +356,7 @@ def test_command_refused(command, naive, tmp_path):
     assert f"0 of {len(QUICK)} cases passed" in (tmp_path / "docs" / "results-grid.md").read_text()
 
 
-@pytest.mark.parametrize("words", ["--shard=0/2", "--shard=3/2", "--shard=x", "--nothing", "--wide --gradient", "--wide --write"])
+@pytest.mark.parametrize("words", ["--shard=0/2", "--shard=3/2", "--shard=x", "--nothing", "--wide --gradient --pairs", "--wide --write"])
 def test_bad_command_line(words, capsys):
     with pytest.raises(SystemExit, match="2"):
         grid_run.main(words.split())

@@ -57,10 +57,10 @@ func.func @f(%x: memref<?x?x?x80xbf16>, %o: memref<?x?x?x80xbf16>) {
 }
 
 //--- gradient.mlir
-// CHECK: remark: what to change: head dims of this target are multiples of 16 up to 128; split the op, or take the path to the CPU
-func.func @f(%x: memref<?x?x?x192xbf16>, %l: memref<?x?x?xf32>, %d: memref<?x?x?x192xbf16>, %e: memref<?x?x?x192xbf16>, %o: memref<?x?x?x192xbf16>) {
-  attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%l) layout<bshd> outs(%d, %e, %o : memref<?x?x?x192xbf16>, memref<?x?x?x192xbf16>, memref<?x?x?x192xbf16>)
-    : memref<?x?x?x192xbf16>, memref<?x?x?x192xbf16>, memref<?x?x?x192xbf16>, memref<?x?x?x192xbf16>, memref<?x?x?x192xbf16>, memref<?x?x?xf32>
+// CHECK: remark: what to change: head dims of this target are multiples of 16 up to 192; split the op, or take the path to the CPU
+func.func @f(%x: memref<?x?x?x256xbf16>, %l: memref<?x?x?xf32>, %d: memref<?x?x?x256xbf16>, %e: memref<?x?x?x256xbf16>, %o: memref<?x?x?x256xbf16>) {
+  attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%l) layout<bshd> outs(%d, %e, %o : memref<?x?x?x256xbf16>, memref<?x?x?x256xbf16>, memref<?x?x?x256xbf16>)
+    : memref<?x?x?x256xbf16>, memref<?x?x?x256xbf16>, memref<?x?x?x256xbf16>, memref<?x?x?x256xbf16>, memref<?x?x?x256xbf16>, memref<?x?x?xf32>
   return
 }
 

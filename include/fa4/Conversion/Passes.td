@@ -65,6 +65,15 @@ def AttnToTile : FA4_Pass<"attn-to-tile", "::mlir::ModuleOp"> {
     to `sums` in memory, where the tiles of keys meet. The keys and the queries of a step
     are both as many as an MMA has rows.
 
+    Head dims for which tensor memory has no room for all five products (192 of q and k,
+    128 of v) have a kernel of dq of its own in place of `sums` and `postprocess`. Its work
+    tiles are tiles of queries, whose blocks of keys it visits. It computes the scores and
+    `ds` again:
+
+    ```
+    dq[i] = scale * sum of ds[i,j] * k[j] over the keys j
+    ```
+
     Kernels of a function with several launches get `tile.programmatic_launch`: each may
     begin before the launch in front of it has ended, for which it waits itself.
 
@@ -152,7 +161,7 @@ def AttnPrintSupport : FA4_Pass<"attn-print-support", "::mlir::ModuleOp"> {
     gradient  (1)    (2)     (2)
 
     (1) targets without tensor memory have no kernel yet
-    (2) head dim 256: scores and sums of the gradient exceed the 512 columns of tensor memory
+    (2) head dims 256 of q and k, 256 of v: scores and sums of the gradient exceed the 512 columns of tensor memory
     ```
   }];
 }

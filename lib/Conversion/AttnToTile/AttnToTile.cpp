@@ -9,6 +9,7 @@
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
 #include "AttentionProgram.h"
 #include "CaptureProgram.h"
+#include "QueryGradientProgram.h"
 #include "SdpaBackwardProgram.h"
 #include "SdpaProgram.h"
 #include "fa4/Conversion/Passes.h"
@@ -282,6 +283,13 @@ static tile::KernelOp addKernel(AttentionOpInterface op,
       symbols);
 }
 
+static HeadDims getHeadDims(AttentionOpInterface op) {
+  auto headDim = [](Value value) {
+    return cast<ShapedType>(value.getType()).getShape().back();
+  };
+  return {headDim(op.getQ()), headDim(op.getV())};
+}
+
 static void convert(SdpaOp op, const TargetDescription &target, int64_t keys,
                     SymbolTable &symbols) {
   OpBuilder b(op);
@@ -289,11 +297,9 @@ static void convert(SdpaOp op, const TargetDescription &target, int64_t keys,
   Signature signature = getSignature(op, destinations);
   DimOrder order = getDimOrder(op.getLayout());
 
-  auto q = cast<ShapedType>(op.getQ().getType());
-  auto v = cast<ShapedType>(op.getV().getType());
-  int64_t queries = q.getDimSize(order.seq);
+  int64_t queries = cast<ShapedType>(op.getQ().getType()).getDimSize(order.seq);
   AttentionTiles tiles = chooseAttentionTiles(
-      target, {q.getShape().back(), v.getShape().back()},
+      target, getHeadDims(op),
       ShapedType::isDynamic(queries) ? std::nullopt : std::optional(queries),
       keys);
   tile::KernelOp kernel =
@@ -323,8 +329,8 @@ public:
   BackwardConversion(SdpaBackwardOp op, const TargetDescription &target,
                      SymbolTable &symbols)
       : op(op), target(target), symbols(symbols), names(op), b(op),
-        tiles(chooseBackwardTiles(target)),
-        alignedQueries(tile::alignSize("Sq", tiles.queries)) {}
+        tiles(chooseBackwardTiles(target, getHeadDims(op))),
+        alignedQueries(tile::alignSize("Sq", tiles.rows)) {}
 
   void run();
 
@@ -346,6 +352,7 @@ private:
   void addRecomputed(Signature &signature);
   void main();
   void postprocess();
+  void queryGradient();
   void sinks();
   /// The inputs of the kernels that compute scores.
   SmallVector<Value> getInputs() {
@@ -366,8 +373,9 @@ private:
   const std::string alignedQueries;
   SmallVector<Value> destinations; ///< dq, dk, dv, dsinks, dcaptures.
   Value parts;                     ///< Null without dcaptures.
-  Value shift, delta, sums;
-  Value turns; ///< Null unless the op is deterministic.
+  Value shift, delta;
+  Value sums;  ///< Of dq; null if it has a kernel of its own.
+  Value turns; ///< Null unless the op is deterministic and has `sums`.
 };
 } // namespace
 
@@ -394,10 +402,10 @@ SmallVector<OpFoldResult> BackwardConversion::getAlignedRows() {
     if (!getConstantIntValue(queries))
       queries = getSizes(value)[seq];
   if (std::optional<int64_t> number = getConstantIntValue(queries)) {
-    queries = b.getIndexAttr(llvm::alignTo(*number, tiles.queries));
+    queries = b.getIndexAttr(llvm::alignTo(*number, tiles.rows));
     return sizes;
   }
-  auto block = arith::ConstantIndexOp::create(b, op.getLoc(), tiles.queries);
+  auto block = arith::ConstantIndexOp::create(b, op.getLoc(), tiles.rows);
   Value blocks =
       arith::CeilDivUIOp::create(b, op.getLoc(), cast<Value>(queries), block);
   queries = arith::MulIOp::create(b, op.getLoc(), blocks, block).getResult();
@@ -428,18 +436,21 @@ void BackwardConversion::preprocess() {
     signature.addData("dlse", op.getDlse().getType(), names.rows());
   signature.addData("shift", shift.getType(), alignedRows(), kOnce);
   signature.addData("delta", delta.getType(), alignedRows(), kOnce);
-  signature.addData("sums", sums.getType(), names.queries(), kOnce);
+  if (sums)
+    signature.addData("sums", sums.getType(), names.queries(), kOnce);
   if (turns)
     signature.addData("turns", turns.getType(), alignedRows(), kOnce);
   tile::KernelOp kernel = addKernel(op, signature, "_preprocess_kernel", target,
-                                    0, tiles.queries, symbols);
+                                    0, tiles.rows, symbols);
   buildPreprocessProgram(op, kernel, tiles);
   simplify(kernel);
 
   SmallVector<Value> inputs = {op.getFwdOut(), op.getDout(), op.getFwdLse()};
   if (op.getDlse())
     inputs.push_back(op.getDlse());
-  SmallVector<Value *> outputs = {&shift, &delta, &sums};
+  SmallVector<Value *> outputs = {&shift, &delta};
+  if (sums)
+    outputs.push_back(&sums);
   if (turns)
     outputs.push_back(&turns);
   launch(kernel, inputs, outputs);
@@ -460,8 +471,9 @@ void BackwardConversion::main() {
   addRecomputed(signature);
   // Blocks of keys add to the rows that see one of them, and the heads of a
   // group take turns, which is more than can be proven today.
-  signature.addData("sums", sums.getType(), names.queries(),
-                    turns ? kOrdered : kPartial);
+  if (sums)
+    signature.addData("sums", sums.getType(), names.queries(),
+                      turns ? kOrdered : kPartial);
   signature.addData("dk", destinations[1].getType(), names.keys(), kOnce);
   signature.addData("dv", destinations[2].getType(), names.keys(), kOnce);
   if (turns)
@@ -474,7 +486,9 @@ void BackwardConversion::main() {
   buildSdpaBackwardProgram(op, kernel, tiles);
   simplify(kernel);
 
-  SmallVector<Value *> outputs = {&sums, &destinations[1], &destinations[2]};
+  SmallVector<Value *> outputs = {&destinations[1], &destinations[2]};
+  if (sums)
+    outputs.insert(outputs.begin(), &sums);
   if (turns)
     outputs.push_back(&turns);
   launch(kernel, getInputs(), outputs, getCaptures(op, /*isVector=*/false));
@@ -485,10 +499,25 @@ void BackwardConversion::postprocess() {
   signature.addData("sums", sums.getType(), names.queries());
   signature.addData("dq", destinations[0].getType(), names.queries(), kOnce);
   tile::KernelOp kernel = addKernel(op, signature, "_postprocess_kernel",
-                                    target, 0, tiles.queries, symbols);
+                                    target, 0, tiles.rows, symbols);
   buildPostprocessProgram(op, kernel, tiles);
   simplify(kernel);
   launch(kernel, sums, {&destinations[0]});
+}
+
+void BackwardConversion::queryGradient() {
+  Signature signature(op.getContext());
+  addRecomputed(signature);
+  signature.addData("dq", destinations[0].getType(), names.queries(), kOnce);
+  addCaptures(signature, op, /*isVector=*/false);
+  tile::KernelOp kernel = addKernel(op, signature, "_dq_kernel", target, 0,
+                                    tiles.queryRows, symbols);
+  addConditions(kernel, signature.getDim(0, names.order.head),
+                signature.getDim(1, names.order.head));
+  buildQueryGradientProgram(op, kernel, tiles);
+  simplify(kernel);
+  launch(kernel, getInputs(), &destinations[0],
+         getCaptures(op, /*isVector=*/false));
 }
 
 void BackwardConversion::sinks() {
@@ -539,9 +568,12 @@ void BackwardConversion::run() {
   SmallVector<OpFoldResult> rows = getAlignedRows();
   shift = createWorkspace(rows, b.getF32Type());
   delta = createWorkspace(rows, b.getF32Type());
-  sums = createWorkspace(getSizes(op.getQ()), b.getF32Type());
-  SmallVector<Value> workspaces = {shift, delta, sums};
-  if (op.getDeterministic()) {
+  SmallVector<Value> workspaces = {shift, delta};
+  if (!tiles.hasQueryKernel()) {
+    sums = createWorkspace(getSizes(op.getQ()), b.getF32Type());
+    workspaces.push_back(sums);
+  }
+  if (sums && op.getDeterministic()) {
     turns = createWorkspace(rows, b.getI32Type());
     workspaces.push_back(turns);
   }
@@ -551,7 +583,10 @@ void BackwardConversion::run() {
   }
   preprocess();
   main();
-  postprocess();
+  if (sums)
+    postprocess();
+  else
+    queryGradient();
   if (op.hasDsinks())
     sinks();
   unsigned first = op.getFirstDcapture();

@@ -7,9 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CaptureProgram.h"
-#include "QueryTileProgram.h"
-#include "ScoreDerivative.h"
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "ScoreGradientProgram.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -18,35 +16,18 @@ using namespace fa4;
 using namespace fa4::attn;
 
 namespace {
-/// Rows of tiles are queries, so that each thread sums over the keys of its row
-/// alone, always in the same order.
-class CaptureProgram : QueryTileProgram {
+class CaptureProgram : ScoreGradientProgram {
 public:
   CaptureProgram(SdpaBackwardOp op, tile::KernelOp kernel,
                  const BackwardTiles &tiles, unsigned capture)
-      : QueryTileProgram(op, kernel, tiles.captureRows, tiles.captureKeys),
-        scale(chooseScoreScale(op)),
-        derived(op.getScoreMod(), kNumScoreModArgs + capture),
-        mayBeInfinite(!derived.isFinite()) {}
+      : ScoreGradientProgram(op, kernel, tiles.captureRows, tiles.captureKeys,
+                             kNumScoreModArgs + capture) {}
 
   void build();
 
 private:
   /// Adds the part of a block of keys to the sums.
-  Value buildStep(Value tq, Value tdout, Value step, Value sums);
-  /// Returns the block's probabilities times the derivative of its scores.
-  Value buildWeights(Value scores, Value step, Value firstKey);
-  Value product(Value x, Value y) {
-    return tile::MmaOp::create(b, f32Tile(), x, y, /*acc=*/Value(),
-                               /*accumulate=*/Value(), /*transpose_a=*/false,
-                               /*transpose_b=*/true);
-  }
-  VectorType f32Tile() { return f32Type({rows, keys}); }
-
-  ScoreScale scale;
-  ScoreDerivative derived;
-  bool mayBeInfinite;
-  Value rowShift, rowDelta;
+  Value buildStep(Value step, Value sums);
 };
 
 /// Rows of tiles are heads, as where the gradient of sinks is summed.
@@ -64,57 +45,25 @@ private:
 };
 } // namespace
 
-Value CaptureProgram::buildWeights(Value scores, Value step, Value firstKey) {
-  if (scale.before)
-    scores = arith::MulFOp::create(b, scores, splat(f32Tile(), *scale.before));
-  SmallVector<TileValue> arguments = getModArguments(
-      batch, head, {positions(rows, firstRow), /*overRows=*/true},
-      {positions(keys, firstKey), false, /*overColumns=*/true}, rows);
-  SmallVector<Value> values =
-      inlineScoreMod(derived.region, scores, arguments,
-                     {derived.results.value, derived.results.derivative});
-  Value exponents =
-      math::FmaOp::create(b, values[0], splat(f32Tile(), scale.exponent),
-                          overColumns(rowShift, keys));
-  exponents = maskSteps(applyMaskMod(exponents, arguments), step, maskedBelow,
-                        maskedFrom, [&] { return visibleKeys(firstKey); });
-  Value p = math::Exp2Op::create(b, exponents);
-  Value weights = arith::MulFOp::create(b, p, values[1]);
-  if (!mayBeInfinite)
-    return weights;
-  // A key of probability 0 contributes nothing, whatever the derivative is.
-  Value none = splat(f32Tile(), 0.0);
-  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, p, none);
-  return arith::SelectOp::create(b, isNone, none, weights);
-}
-
-Value CaptureProgram::buildStep(Value tq, Value tdout, Value step, Value sums) {
-  Value firstKey = mul(sub(lastBlock, step), index(keys));
-  Value tk = loadTile(kernel.getArgument(1), keys, firstKey, kvHead);
-  Value weights = buildWeights(product(tq, tk), step, firstKey);
-  Value tv = loadTile(kernel.getArgument(2), keys, firstKey, kvHead);
-  Value difference =
-      arith::SubFOp::create(b, product(tdout, tv), overColumns(rowDelta, keys));
-  return vector::MultiDimReductionOp::create(
-      b, arith::MulFOp::create(b, weights, difference), sums,
-      ArrayRef<bool>{false, true}, vector::CombiningKind::ADD);
+Value CaptureProgram::buildStep(Value step, Value sums) {
+  Value tk = loadTile(kernel.getArgument(1), keys, getFirstKey(step), kvHead);
+  return vector::MultiDimReductionOp::create(b, buildGradient(tk, step), sums,
+                                             ArrayRef<bool>{false, true},
+                                             vector::CombiningKind::ADD);
 }
 
 void CaptureProgram::build() {
   auto arguments = kernel.getArguments();
   computePosition(/*q=*/arguments[0], /*k=*/arguments[1]);
   computeKeyBlocks();
-  rowShift = readRows(arguments[4], rows, firstRow, head);
-  rowDelta = readRows(arguments[5], rows, firstRow, head);
-  Value tq = loadTile(arguments[0], rows, firstRow, head);
-  Value tdout = loadTile(arguments[3], rows, firstRow, head);
+  loadRowsOfTile();
   auto loop =
       scf::ForOp::create(b, zero, numBlocks, one, splat(f32Type({rows}), 0.0));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    scf::YieldOp::create(b, buildStep(tq, tdout, loop.getInductionVar(),
-                                      loop.getRegionIterArg(0)));
+    scf::YieldOp::create(
+        b, buildStep(loop.getInductionVar(), loop.getRegionIterArg(0)));
   }
   storeRows(loop.getResult(0), getArgument("parts"), firstRow, head);
 }

@@ -38,6 +38,10 @@ static constexpr int64_t kLeastKeys = 128;
 /// that lanes hand over for each row, barriers. Tiles of the output take the
 /// place of loaded ones.
 static constexpr int64_t kSmallBuffers = 3 << 10;
+/// Elements of q, k, v and dout have 16 bits.
+static constexpr int64_t kElementBytes = 2;
+/// The bytes of a row of f32 numbers that leave at a time.
+static constexpr int64_t kPartBytes = 32 * 4;
 /// Indices have 32 bits, and a mask's bound is added to a position in the
 /// sequence.
 static constexpr int64_t kMaxBand = int64_t(1) << 30;
@@ -100,11 +104,59 @@ AttentionTiles fa4::chooseAttentionTiles(const TargetDescription &target,
   return {tiles * native, keys};
 }
 
-BackwardTiles fa4::chooseBackwardTiles(const TargetDescription &target) {
+/// Returns true if shared memory holds tiles of `rows` rows in all, each with
+/// rows of q or k and of v or dout, and `others` bytes.
+static bool fitInSharedMemory(const TargetDescription &target, HeadDims dims,
+                              int64_t rows, int64_t others = 0) {
+  return kElementBytes * rows * (dims.qk + dims.v) + others + kSmallBuffers <=
+         int64_t(target.smemBytes);
+}
+
+/// Returns true if the main kernel has room for dq. Tensor memory has two tiles
+/// of scores, and the sums of dk and dv; dq takes the place of one of the
+/// scores.
+static bool hasRoomForQueryGradient(const TargetDescription &target,
+                                    HeadDims dims) {
+  int64_t rows = target.mma.rows;
+  if (std::max(dims.qk, dims.v) > rows ||
+      2 * rows + dims.qk + dims.v > int64_t(target.tmemColumns))
+    return false;
+  // The gradient of the scores is an operand, and dq leaves in two parts.
+  int64_t stored = kElementBytes * rows * rows + 2 * kPartBytes * rows;
+  return fitInSharedMemory(target, dims, 2 * rows, stored);
+}
+
+/// Returns the columns of tensor memory that accumulators need.
+static int64_t countColumns(const TargetDescription &target,
+                            ArrayRef<int64_t> accumulators) {
+  int64_t columns = 0;
+  for (int64_t each : accumulators)
+    columns += llvm::alignTo(each, target.tmemAllocationColumns);
+  return columns;
+}
+
+/// Returns the columns of tensor memory that the main kernel needs without dq:
+/// two tiles of scores, and the sums of dk and dv.
+static int64_t countMainColumns(const TargetDescription &target, HeadDims dims,
+                                int64_t queries) {
+  return countColumns(target, {queries, queries, dims.qk, dims.v});
+}
+
+BackwardTiles fa4::chooseBackwardTiles(const TargetDescription &target,
+                                       HeadDims dims) {
   int64_t rows = target.mma.rows;
   // As in forward, lanes work on two tiles by turns. There they hold a row of
   // scores; here they hold one of probabilities and one of derivatives.
-  return {rows, rows, rows, rows / 2, kQueryTiles * rows, rows / 2};
+  BackwardTiles tiles = {
+      rows, rows, rows, rows, rows / 2, kQueryTiles * rows, rows / 2};
+  if (!fitInSharedMemory(target, dims, tiles.captureRows + tiles.captureKeys))
+    tiles.captureRows = rows;
+  if (hasRoomForQueryGradient(target, dims))
+    return tiles;
+  tiles.queryRows = tiles.queryKeys = rows;
+  if (countMainColumns(target, dims, rows) > int64_t(target.tmemColumns))
+    tiles.queries = rows / 2;
+  return tiles;
 }
 
 namespace {
@@ -182,20 +234,34 @@ static Reason checkElementTypes(AttentionOpInterface op,
   return std::nullopt;
 }
 
-/// Tensor memory has two tiles of scores, and the sums of dk and dv; dq takes
-/// the place of one of the scores.
 static Reason checkGradientHeadDims(const TargetDescription &target,
-                                    int64_t dim, int64_t dimV) {
-  for (int64_t each : {dim, dimV})
+                                    HeadDims dims) {
+  for (int64_t each : {dims.qk, dims.v})
     if (each % kGradientHeadDimStep != 0)
       return llvm::formatv("head dim {0}: only multiples of {1}", each,
                            kGradientHeadDimStep);
-  int64_t most = chooseBackwardTiles(target).queries;
-  if (std::max(dim, dimV) > most ||
-      2 * most + dim + dimV > int64_t(target.tmemColumns))
-    return llvm::formatv("head dim {0}: scores and sums of the gradient exceed "
-                         "the {1} columns of tensor memory",
-                         std::max(dim, dimV), target.tmemColumns);
+  BackwardTiles tiles = chooseBackwardTiles(target, dims);
+  if (!tiles.hasQueryKernel())
+    return std::nullopt;
+  if (int64_t most = std::max(dims.qk, dims.v);
+      most > int64_t(target.mma.maxColumns))
+    return llvm::formatv("head dim {0}: the sums of a gradient exceed the {1} "
+                         "columns of an MMA",
+                         most, target.mma.maxColumns);
+  int64_t mainColumns = countMainColumns(target, dims, tiles.queries);
+  int64_t queryColumns =
+      countColumns(target, {tiles.queryKeys, tiles.queryKeys, dims.qk});
+  if (std::max(mainColumns, queryColumns) > int64_t(target.tmemColumns))
+    return llvm::formatv("head dims {0} of q and k, {1} of v: scores and sums "
+                         "of the gradient exceed the {2} columns of tensor "
+                         "memory",
+                         dims.qk, dims.v, target.tmemColumns);
+  if (!fitInSharedMemory(target, dims,
+                         std::max(tiles.keys + tiles.queries,
+                                  tiles.queryRows + tiles.queryKeys)))
+    return llvm::formatv("head dims {0} of q and k, {1} of v: the tiles of the "
+                         "gradient exceed the {2} bytes of shared memory",
+                         dims.qk, dims.v, target.smemBytes);
   return std::nullopt;
 }
 
@@ -209,7 +275,7 @@ static Reason checkHeadDim(AttentionOpInterface op,
       ShapedType::isDynamic(headDim(op.getK())))
     return "a dynamic head dim";
   if (isa<SdpaBackwardOp>(op.getOperation()))
-    return checkGradientHeadDims(target, dim, dimV);
+    return checkGradientHeadDims(target, {dim, dimV});
   for (int64_t each : {dimV, dim})
     if (each % kHeadDimStep != 0)
       return llvm::formatv("head dim {0}: only multiples of {1}", each,
@@ -457,7 +523,7 @@ static std::string adviseOnHeadDim(AttentionOpInterface op,
   for (int64_t each = step; each <= int64_t(target.tmemColumns); each += step) {
     bool fits =
         isGradient
-            ? !checkGradientHeadDims(target, each, each)
+            ? !checkGradientHeadDims(target, {each, each})
             : chooseAttentionTiles(target, {each, each}, std::nullopt).rows !=
                   0;
     most = fits ? each : most;

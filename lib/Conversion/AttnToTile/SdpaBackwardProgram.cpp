@@ -29,9 +29,10 @@ namespace {
 /// The kernels that work on each row of queries by itself.
 class RowProgram : AttentionProgram {
 public:
-  RowProgram(SdpaBackwardOp op, tile::KernelOp kernel, int64_t rows)
-      : AttentionProgram(op, kernel), op(op), rows(rows),
-        firstRow(takeWorkTile(rows)) {}
+  RowProgram(SdpaBackwardOp op, tile::KernelOp kernel,
+             const BackwardTiles &tiles)
+      : AttentionProgram(op, kernel), op(op), rows(tiles.rows),
+        hasSums(!tiles.hasQueryKernel()), firstRow(takeWorkTile(rows)) {}
 
   void preprocess();
   void postprocess();
@@ -46,6 +47,7 @@ private:
 
   SdpaBackwardOp op;
   int64_t rows;
+  bool hasSums;
   Value firstRow;
 };
 } // namespace
@@ -54,7 +56,8 @@ void RowProgram::preprocess() {
   auto arguments = kernel.getArguments();
   Value out = arguments[0], dout = arguments[1], lse = arguments[2];
   Value dlse = op.getDlse() ? arguments[3] : BlockArgument();
-  ValueRange results = arguments.take_back(op.getDeterministic() ? 4 : 3);
+  unsigned numResults = hasSums ? op.getDeterministic() ? 4 : 3 : 2;
+  ValueRange results = arguments.take_back(numResults);
   VectorType rowType = f32Type({rows});
 
   Value rowLse = readRows(lse, rows, firstRow, head);
@@ -79,6 +82,8 @@ void RowProgram::preprocess() {
     delta =
         arith::SubFOp::create(b, delta, readRows(dlse, rows, firstRow, head));
   storeRows(delta, results[1], firstRow, head);
+  if (!hasSums)
+    return;
 
   int64_t headDim = cast<MemRefType>(results[2].getType()).getShape().back();
   storeTile(splat(f32Type({rows, headDim}), 0.0), results[2], firstRow, head);
@@ -195,10 +200,11 @@ public:
     dout = arguments[3];
     shift = arguments[4];
     delta = arguments[5];
-    sums = getArgument("sums");
+    if (!tiles.hasQueryKernel())
+      sums = getArgument("sums");
     dk = getArgument("dk");
     dv = getArgument("dv");
-    if (op.getDeterministic())
+    if (sums && op.getDeterministic())
       turns = getArgument("turns");
     if (Region &region = op.getScoreMod(); !region.empty()) {
       derived.emplace(region);
@@ -248,7 +254,9 @@ private:
   int64_t keys, queries;
   ScoreScale scale;
   Value q, k, v, dout, shift, delta, sums, dk, dv;
-  Value turns; ///< Null unless the op is deterministic.
+  /// `sums` is null if dq has a kernel of its own, `turns` also unless the op
+  /// is deterministic.
+  Value turns;
 
   Value kvHead, group;
   Value firstKey, numQueries, numKeys;
@@ -345,7 +353,7 @@ void SdpaBackwardProgram::computeQueryBlocks() {
 /// on, all tiles come to a block at about the time of their turn.
 bool SdpaBackwardProgram::isReversed() {
   MaskAttr mask = op.getMaskAttr();
-  return op.getDeterministic() && mask && mask.getRight();
+  return turns && mask && mask.getRight();
 }
 
 //===----------------------------------------------------------------------===//
@@ -511,6 +519,8 @@ SdpaBackwardProgram::buildStep(Value tk, Value tv, Value step,
   // dK += dS^T Q, dQ += dS K
   next.dk = product(cast<VectorType>(state.dk.getType()), ds, false, tq, false,
                     state.dk);
+  if (!sums)
+    return next;
   int64_t headDim = cast<VectorType>(tk.getType()).getShape().back();
   Value part = product(f32Type({queries, headDim}), ds, true, tk, false);
   addToSums(part, queryBlock, queryHead);
@@ -550,7 +560,7 @@ void SdpaBackwardProgram::build() {
 
 void fa4::buildPreprocessProgram(SdpaBackwardOp op, tile::KernelOp kernel,
                                  const BackwardTiles &tiles) {
-  RowProgram(op, kernel, tiles.queries).preprocess();
+  RowProgram(op, kernel, tiles).preprocess();
 }
 
 void fa4::buildSdpaBackwardProgram(SdpaBackwardOp op, tile::KernelOp kernel,
@@ -560,7 +570,7 @@ void fa4::buildSdpaBackwardProgram(SdpaBackwardOp op, tile::KernelOp kernel,
 
 void fa4::buildPostprocessProgram(SdpaBackwardOp op, tile::KernelOp kernel,
                                   const BackwardTiles &tiles) {
-  RowProgram(op, kernel, tiles.queries).postprocess();
+  RowProgram(op, kernel, tiles).postprocess();
 }
 
 void fa4::buildSinksProgram(SdpaBackwardOp op, tile::KernelOp kernel,

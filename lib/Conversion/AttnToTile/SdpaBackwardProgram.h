@@ -24,9 +24,19 @@
 // that each begins where the copy engine can read it whatever the length is;
 // queries behind the last one have a shift of -inf and a delta of 0.
 //
-// In a deterministic gradient, blocks of keys take turns at the sums: `turns`
-// has a number for each row of queries, of which the first one of a block
-// counts the turns at that block; the preprocess kernel makes them 0.
+// Where tensor memory has no room for dq beside the rest, there are no sums,
+// and dq has a kernel of its own (QueryGradientProgram.h) in place of
+// postprocess:
+//
+//   dq           for each block of queries, over all blocks of keys that one of
+//                them sees: dq[i] = scale * sum of ds[i,j] k[j]
+//
+// It computes scores and ds again, two products in excess of the five. Nothing
+// else adds to its rows, so that their bits are the same in each run.
+//
+// In a deterministic gradient with sums, blocks of keys take turns at the sums:
+// `turns` has a number for each row of queries, of which the first one of a
+// block counts the turns at that block; the preprocess kernel makes them 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,12 +52,12 @@ namespace fa4 {
 // rows (of keys in the main kernel), heads (key/value heads in the main kernel)
 // and batches. The kernel's arguments are those that the comment names.
 
-/// out, dout, lse, dlse (if `op` has it), shift, delta, sums, turns (if it is
-/// deterministic).
+/// out, dout, lse, dlse (if `op` has it), shift, delta; sums, unless dq has a
+/// kernel of its own, and then turns, if it is deterministic.
 void buildPreprocessProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                             const BackwardTiles &tiles);
-/// q, k, v, dout, shift, delta, captured vectors, sums, dk, dv, turns (if `op`
-/// is deterministic) and captured scalars.
+/// q, k, v, dout, shift, delta, captured vectors, sums (as above), dk, dv,
+/// turns (as above) and captured scalars.
 void buildSdpaBackwardProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                               const BackwardTiles &tiles);
 /// shift, delta, sinks, dsinks. The grid counts tiles of heads.

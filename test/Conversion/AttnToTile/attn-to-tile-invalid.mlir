@@ -229,11 +229,32 @@ func.func @gradient_type(%dq: memref<1x64x1x64xf32>, %dk: memref<1x64x1x64xbf16>
 
 // -----
 
-func.func @gradient_head_dim(%dq: memref<1x64x1x160xbf16>, %dk: memref<1x64x1x160xbf16>, %dv: memref<1x64x1x160xbf16>, %x: memref<1x64x1x160xbf16>, %lse: memref<1x1x64xf32>) {
-  // expected-error @+1 {{not supported on sm_100a: head dim 160: scores and sums of the gradient exceed the 512 columns of tensor memory}}
+func.func @gradient_head_dim(%dq: memref<1x64x1x256xbf16>, %dk: memref<1x64x1x256xbf16>, %dv: memref<1x64x1x256xbf16>, %x: memref<1x64x1x256xbf16>, %lse: memref<1x1x64xf32>) {
+  // expected-error @+1 {{not supported on sm_100a: head dims 256 of q and k, 256 of v: scores and sums of the gradient exceed the 512 columns of tensor memory}}
   attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd>
-    outs(%dq, %dk, %dv : memref<1x64x1x160xbf16>, memref<1x64x1x160xbf16>, memref<1x64x1x160xbf16>)
-    : memref<1x64x1x160xbf16>, memref<1x64x1x160xbf16>, memref<1x64x1x160xbf16>, memref<1x64x1x160xbf16>, memref<1x64x1x160xbf16>, memref<1x1x64xf32>
+    outs(%dq, %dk, %dv : memref<1x64x1x256xbf16>, memref<1x64x1x256xbf16>, memref<1x64x1x256xbf16>)
+    : memref<1x64x1x256xbf16>, memref<1x64x1x256xbf16>, memref<1x64x1x256xbf16>, memref<1x64x1x256xbf16>, memref<1x64x1x256xbf16>, memref<1x1x64xf32>
+  return
+}
+
+// -----
+
+// A value has whole units of 32 columns.
+func.func @gradient_columns(%dq: memref<1x64x1x240xbf16>, %dk: memref<1x64x1x240xbf16>, %dv: memref<1x64x1x144xbf16>, %x: memref<1x64x1x240xbf16>, %y: memref<1x64x1x144xbf16>, %lse: memref<1x1x64xf32>) {
+  // expected-error @+1 {{not supported on sm_100a: head dims 240 of q and k, 144 of v: scores and sums of the gradient exceed the 512 columns of tensor memory}}
+  attn.sdpa_backward %x, %x, %y out(%y) dout(%y) lse(%lse) layout<bshd>
+    outs(%dq, %dk, %dv : memref<1x64x1x240xbf16>, memref<1x64x1x240xbf16>, memref<1x64x1x144xbf16>)
+    : memref<1x64x1x240xbf16>, memref<1x64x1x240xbf16>, memref<1x64x1x144xbf16>, memref<1x64x1x144xbf16>, memref<1x64x1x144xbf16>, memref<1x1x64xf32>
+  return
+}
+
+// -----
+
+func.func @gradient_mma(%dq: memref<1x64x1x288xbf16>, %dk: memref<1x64x1x288xbf16>, %dv: memref<1x64x1x32xbf16>, %x: memref<1x64x1x288xbf16>, %y: memref<1x64x1x32xbf16>, %lse: memref<1x1x64xf32>) {
+  // expected-error @+1 {{not supported on sm_100a: head dim 288: the sums of a gradient exceed the 256 columns of an MMA}}
+  attn.sdpa_backward %x, %x, %y out(%y) dout(%y) lse(%lse) layout<bshd>
+    outs(%dq, %dk, %dv : memref<1x64x1x288xbf16>, memref<1x64x1x288xbf16>, memref<1x64x1x32xbf16>)
+    : memref<1x64x1x288xbf16>, memref<1x64x1x288xbf16>, memref<1x64x1x32xbf16>, memref<1x64x1x32xbf16>, memref<1x64x1x32xbf16>, memref<1x1x64xf32>
   return
 }
 

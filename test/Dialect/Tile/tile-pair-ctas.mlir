@@ -97,6 +97,41 @@ tile.kernel @memory(%a: memref<?x384xbf16> {tile.name = "A", tile.dims = ["M", "
 
 // -----
 
+// The same tile is the B of scores and of what lanes compute from them. The MMAs of the
+// next scores come before those of the last ones, so that two tiles are in use while a third one is
+// loaded, for which a CTA alone has no room. In a pair, halves of rows and of columns
+// are loads of their own, of two tiles each.
+// CHECK-LABEL: tile.kernel @held
+// CHECK-SAME: cluster = #tile.cluster<size = 2, axis = 0>
+// expected-remark @+1 {{; loads overlap with MMAs in 196608 bytes of shared memory instead of 262144}}
+tile.kernel @held(%a: memref<?x256xbf16> {tile.name = "A", tile.dims = ["M", "256"]},
+                  %b: memref<?x256xbf16> {tile.name = "B", tile.dims = ["K", "256"]},
+                  %c: memref<?x256xf32> {tile.name = "C", tile.dims = ["M", "256"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c128 = arith.constant 128 : index
+  %zero = arith.constant dense<0.0> : vector<128x256xf32>
+  %row = arith.muli %i, %c128 : index
+  %size = memref.dim %b, %c0 : memref<?x256xbf16>
+  %n = arith.ceildivsi %size, %c128 : index
+  %ta = tile.load %a[%row, %c0] : memref<?x256xbf16> -> vector<128x256xbf16>
+  %sum = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> (vector<128x256xf32>) {
+    %k = arith.muli %j, %c128 : index
+    // expected-note @+2 {{each CTA loads half of the rows}}
+    // expected-note @+1 {{each CTA loads half of the columns}}
+    %tb = tile.load %b[%k, %c0] : memref<?x256xbf16> -> vector<128x256xbf16>
+    %s = tile.mma %ta, transpose %tb : vector<128x256xbf16>, vector<128x256xbf16> -> vector<128x128xf32>
+    %p = arith.truncf %s : vector<128x128xf32> to vector<128x128xbf16>
+    %next = tile.mma %p, %tb acc %acc : vector<128x128xbf16>, vector<128x256xbf16> -> vector<128x256xf32>
+    scf.yield %next : vector<128x256xf32>
+  }
+  tile.store %sum, %c[%row, %c0] : vector<128x256xf32>, memref<?x256xf32>
+}
+
+// -----
+
 // Rows of B are the K dimension here: a part of B is no box of the tensor map. A
 // CTA alone has no room for a second tile, which would be loaded meanwhile; in a pair,
 // halves make room. (Two tiles of A share B, so that the port has time.)

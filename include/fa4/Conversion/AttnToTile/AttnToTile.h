@@ -48,16 +48,23 @@ AttentionTiles chooseAttentionTiles(const TargetDescription &target,
 
 /// The sizes of the tiles of the gradient's kernels: a CTA of the main kernel
 /// works on a block of `keys` keys and on `queries` queries at a time; a CTA of
-/// the others on `queries` rows, one that sums the gradient of sinks or of a
+/// the others on `rows` rows, one that sums the gradient of sinks or of a
 /// capture on `heads` heads, `sinkQueries` queries at a time, and one of a
 /// capture's gradient on `captureRows` queries, `captureKeys` keys at a time.
+/// The main kernel computes dq, too, unless a CTA of another one does, with
+/// `queryRows` queries and `queryKeys` keys at a time (otherwise 0).
 struct BackwardTiles {
-  int64_t keys, queries, heads, sinkQueries, captureRows, captureKeys;
+  int64_t rows, keys, queries, heads, sinkQueries, captureRows, captureKeys;
+  int64_t queryRows = 0, queryKeys = 0;
+
+  bool hasQueryKernel() const { return queryRows != 0; }
 };
 
 /// Returns tiles of the rows of the target's MMA: keys and queries are both the
-/// rows of a product.
-BackwardTiles chooseBackwardTiles(const TargetDescription &target);
+/// rows of a product. dq has a kernel of its own where tensor memory, or shared
+/// memory, does not hold what the five products of a block need.
+BackwardTiles chooseBackwardTiles(const TargetDescription &target,
+                                  HeadDims dims);
 
 /// Returns the reason why there is no kernel for `op` on `target`, as one line
 /// that names the combination, or nothing if there is a kernel. `keys` is the

@@ -115,16 +115,43 @@ static int64_t countParts(LoadOp load) {
               : 1;
 }
 
-/// Adds what a load of `bytes` takes.
-static void countLoad(LoadOp load, uint64_t bytes, PairFigures &figures) {
+/// Whether an MMA that needs the tile multiplies what lanes compute from the
+/// result of another one that needs it. MMAs of the next tile are issued in
+/// between, so that two tiles are in use at any time.
+static bool isHeldForLanes(LoadOp load) {
+  Block *block = load->getBlock();
+  SetVector<Operation *> behind;
+  auto addUsers = [&](Operation *op) {
+    for (Operation *user : op->getUsers())
+      if (Operation *ancestor = block->findAncestorOpInBlock(*user))
+        behind.insert(ancestor);
+  };
+  for (Operation *user : load.getTile().getUsers())
+    if (isa<MmaOp>(user))
+      addUsers(user);
+  for (unsigned i = 0; i < behind.size(); ++i) {
+    auto mma = dyn_cast<MmaOp>(behind[i]);
+    if (mma && llvm::is_contained(mma->getOperands(), load.getTile()))
+      return true;
+    if (!mma)
+      addUsers(behind[i]);
+  }
+  return false;
+}
+
+/// Adds what a load of `bytes` takes. If it `isHeld`, two tiles are in use
+/// while the next one is loaded.
+static void countLoad(LoadOp load, uint64_t bytes, bool isHeld,
+                      PairFigures &figures) {
   figures.bufferBytes += bytes;
   figures.loadBytes += bytes;
   figures.loadBytesInParts += bytes;
   if (!load->getParentOfType<scf::ForOp>())
     return;
   figures.loadedBytes += bytes;
-  figures.loadBytes += bytes;
-  figures.loadBytesInParts += bytes / countParts(load);
+  uint64_t more = isHeld ? bytes : 0;
+  figures.loadBytes += bytes + more;
+  figures.loadBytesInParts += bytes / countParts(load) + more;
 }
 
 void fa4::tile::countPairFigures(KernelOp kernel, PairPlan &plan) {
@@ -136,8 +163,10 @@ void fa4::tile::countPairFigures(KernelOp kernel, PairPlan &plan) {
     auto load = dyn_cast<LoadOp>(op);
     if (!load)
       return;
-    countLoad(load, bytesOf(load.getTile().getType()), plan.alone);
-    countLoad(load, countPairedLoad(load, plan), plan.paired);
+    countLoad(load, bytesOf(load.getTile().getType()), isHeldForLanes(load),
+              plan.alone);
+    // In a pair, each use by rows or by columns has a load of its own.
+    countLoad(load, countPairedLoad(load, plan), /*isHeld=*/false, plan.paired);
   });
   countExchanges(plan);
 }

@@ -35,16 +35,40 @@ static void sinkWait(WaitOp wait) {
     wait->moveBefore(first);
 }
 
+static bool isTile(Value value) {
+  auto type = value ? dyn_cast<VectorType>(value.getType()) : VectorType();
+  return type && type.getRank() == 2;
+}
+
+/// Returns true if lanes need another tile for `user`, for which they wait
+/// behind `wait`, with no commit in between.
+static bool needsLaterTile(Operation *user, WaitOp wait) {
+  SetVector<Operation *> slice;
+  slice.insert(user);
+  for (unsigned i = 0; i < slice.size(); ++i)
+    for (Operation *def : RoleGraph::operandOps(slice[i]))
+      if (def->getBlock() == wait->getBlock() && wait->isBeforeInBlock(def))
+        slice.insert(def);
+  for (Operation *op = wait->getNextNode(); op && !isa<CommitOp>(op);
+       op = op->getNextNode())
+    if (auto other = dyn_cast<WaitOp>(op);
+        other && slice.contains(op) && isTile(other.getValue()))
+      return true;
+  return false;
+}
+
 /// Whether lanes can work on the value a few columns at a time, from the buffer
 /// to the commits of what becomes of it, and would need a register for each
 /// column to have read it before: it is a tile, or a vector of columns, that
 /// goes through elementwise operations and slices of columns only, of which
-/// some may be in the branches of an scf.if.
-static bool isStreamed(Value value) {
-  auto type = dyn_cast<VectorType>(value.getType());
-  if (!type)
+/// some may be in the branches of an scf.if. Where another tile is needed
+/// before anything is committed, lanes compute what they can and hold it, so
+/// that the value's buffer is free while they wait for that tile.
+static bool isStreamed(WaitOp wait) {
+  Value value = wait.getValue();
+  if (!isa<VectorType>(value.getType()))
     return false;
-  bool isWide = type.getRank() == 2;
+  bool isWide = isTile(value);
   SetVector<Value> reached;
   reached.insert(value);
   for (unsigned i = 0; i < reached.size(); ++i)
@@ -63,7 +87,8 @@ static bool isStreamed(Value value) {
       }
       if (!(OpTrait::hasElementwiseMappableTraits(user) ||
             isa<vector::BroadcastOp, vector::ExtractStridedSliceOp, Exp2Op>(
-                user)))
+                user)) ||
+          (isTile(value) && needsLaterTile(user, wait)))
         return false;
       isWide |= isa<vector::BroadcastOp>(user);
       reached.insert(user->result_begin(), user->result_end());
@@ -135,7 +160,7 @@ static void hoistReleases(Block &block, bool issues) {
     Operation *previous = nullptr;
     for (auto [each, release] : llvm::zip(of, list)) {
       WaitOp wait = each;
-      bool isLate = !issues && wait.getValue() && isStreamed(wait.getValue());
+      bool isLate = !issues && wait.getValue() && isStreamed(wait);
       Operation *last =
           lastUse(wait, issues || isLate, isLate ? endOfStream(wait) : nullptr);
       if (last && previous && last->isBeforeInBlock(previous))

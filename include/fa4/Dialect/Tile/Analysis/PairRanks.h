@@ -83,7 +83,8 @@ struct PairFigures {
   /// The bytes of shared memory for a tile of each load.
   uint64_t bufferBytes = 0;
   /// The same, but for two tiles of each load in a loop, so that the next one
-  /// is loaded while MMAs read the last one.
+  /// is loaded while MMAs read the last one; for three where MMAs read one both
+  /// before and after lanes compute.
   uint64_t loadBytes = 0;
   /// The same, but for one tile and a part of those that may arrive in parts
   /// (tile-schedule).

@@ -1,0 +1,70 @@
+//===- QueryGradientProgram.cpp - the tile program of the queries' gradient
+//---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "QueryGradientProgram.h"
+#include "ScoreGradientProgram.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::attn;
+
+namespace {
+/// Rows of tiles are queries, so that the accumulator of dq stays in tensor
+/// memory, and no other CTA adds to it.
+class QueryGradientProgram : ScoreGradientProgram {
+public:
+  QueryGradientProgram(SdpaBackwardOp op, tile::KernelOp kernel,
+                       const BackwardTiles &tiles)
+      : ScoreGradientProgram(op, kernel, tiles.queryRows, tiles.queryKeys,
+                             /*wrt=*/0),
+        factor(getScale(op)) {}
+
+  void build();
+
+private:
+  /// Adds the part of a block of keys to the sums of dq.
+  Value buildStep(Value step, Value sums);
+
+  double factor;
+};
+} // namespace
+
+Value QueryGradientProgram::buildStep(Value step, Value sums) {
+  Value tk = loadTile(kernel.getArgument(1), keys, getFirstKey(step), kvHead);
+  Value ds = round(buildGradient(tk, step), kernel.getArgument(0));
+  return tile::MmaOp::create(b, cast<VectorType>(sums.getType()), ds, tk, sums,
+                             /*accumulate=*/Value(), /*transpose_a=*/false,
+                             /*transpose_b=*/false);
+}
+
+void QueryGradientProgram::build() {
+  auto arguments = kernel.getArguments();
+  Value q = arguments[0], dq = getArgument("dq");
+  computePosition(q, /*k=*/arguments[1]);
+  computeKeyBlocks();
+  loadRowsOfTile();
+  VectorType type =
+      f32Type({rows, cast<MemRefType>(q.getType()).getShape().back()});
+  auto loop = scf::ForOp::create(b, zero, numBlocks, one, splat(type, 0.0));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    scf::YieldOp::create(
+        b, buildStep(loop.getInductionVar(), loop.getRegionIterArg(0)));
+  }
+  Value scaled =
+      arith::MulFOp::create(b, loop.getResult(0), splat(type, factor));
+  storeTile(round(scaled, dq), dq, firstRow, head);
+}
+
+void fa4::buildQueryGradientProgram(SdpaBackwardOp op, tile::KernelOp kernel,
+                                    const BackwardTiles &tiles) {
+  QueryGradientProgram(op, kernel, tiles).build();
+}

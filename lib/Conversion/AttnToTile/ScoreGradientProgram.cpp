@@ -1,0 +1,80 @@
+//===- ScoreGradientProgram.cpp - gradients of the scores of tiles of queries
+//---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScoreGradientProgram.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::attn;
+
+ScoreGradientProgram::ScoreGradientProgram(SdpaBackwardOp op,
+                                           tile::KernelOp kernel, int64_t rows,
+                                           int64_t keys, unsigned wrt)
+    : QueryTileProgram(op, kernel, rows, keys), scale(chooseScoreScale(op)) {
+  if (Region &region = op.getScoreMod(); !region.empty()) {
+    derived.emplace(region, wrt);
+    mayBeInfinite = !derived->isFinite();
+  }
+}
+
+void ScoreGradientProgram::loadRowsOfTile() {
+  auto arguments = kernel.getArguments();
+  rowShift = readRows(arguments[4], rows, firstRow, head);
+  rowDelta = readRows(arguments[5], rows, firstRow, head);
+  tq = loadTile(arguments[0], rows, firstRow, head);
+  tdout = loadTile(arguments[3], rows, firstRow, head);
+}
+
+Value ScoreGradientProgram::getFirstKey(Value step) {
+  return mul(sub(lastBlock, step), index(keys));
+}
+
+/// A key of probability 0 contributes nothing, whatever the derivative is.
+Value ScoreGradientProgram::multiplyDerivative(Value p, Value derivative) {
+  if (!derivative)
+    return p;
+  Value weights = arith::MulFOp::create(b, p, derivative);
+  if (!mayBeInfinite)
+    return weights;
+  Value none = splat(f32Tile(), 0.0);
+  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, p, none);
+  return arith::SelectOp::create(b, isNone, none, weights);
+}
+
+Value ScoreGradientProgram::buildWeights(Value scores, Value step,
+                                         Value firstKey) {
+  if (scale.before)
+    scores = arith::MulFOp::create(b, scores, splat(f32Tile(), *scale.before));
+  SmallVector<TileValue> arguments = getModArguments(
+      batch, head, {positions(rows, firstRow), /*overRows=*/true},
+      {positions(keys, firstKey), false, /*overColumns=*/true}, rows);
+  Value derivative;
+  if (derived) {
+    SmallVector<Value> values =
+        inlineScoreMod(derived->region, scores, arguments,
+                       {derived->results.value, derived->results.derivative});
+    scores = values[0];
+    derivative = values[1];
+  }
+  Value exponents = math::FmaOp::create(
+      b, scores, splat(f32Tile(), scale.exponent), overColumns(rowShift, keys));
+  exponents = maskSteps(applyMaskMod(exponents, arguments), step, maskedBelow,
+                        maskedFrom, [&] { return visibleKeys(firstKey); });
+  return multiplyDerivative(math::Exp2Op::create(b, exponents), derivative);
+}
+
+Value ScoreGradientProgram::buildGradient(Value tk, Value step) {
+  Value firstKey = getFirstKey(step);
+  Value weights = buildWeights(product(tq, tk), step, firstKey);
+  Value tv = loadTile(kernel.getArgument(2), keys, firstKey, kvHead);
+  Value difference =
+      arith::SubFOp::create(b, product(tdout, tv), overColumns(rowDelta, keys));
+  return arith::MulFOp::create(b, weights, difference);
+}
