@@ -1,9 +1,9 @@
 // The gradient of attention on pairs of CTAs, from the op down to PTX. Each CTA has 128
 // keys, the products with queries are MMAs of 256 rows, and dQ, the sum over the keys
 // of both CTAs, is one of 128 rows, for which the CTAs exchange halves of dS. All of
-// that has room in the memory of a CTA at head dim 128: dQ has the columns of dP, whose next
-// value is computed behind dQ. The next scores come before both. With a causal mask, both
-// visit the queries of both.
+// that has room in the memory of a CTA at head dim 128: dQ lies in the columns of the scores that
+// P does not need, as soon as lanes have read the next scores. Next scores, dK and dP come before
+// it, while the halves are on their way. With a causal mask, both visit the queries of both.
 //
 // RUN: rm -rf %t && mkdir %t
 // RUN: fa4-compile %s --pairs=on -o %t --emit=allocate,ptx
@@ -19,12 +19,17 @@
 // CHECK-DAG: tile.channel "q_2" smem stages(1) split(1)
 // CHECK-DAG: tile.channel "compute0_exchange" smem stages(1) exchange offset{{.*}} landed({{[0-9]+}}) bytes(16384) : <vector<128x128xbf16>>
 // CHECK-DAG: tile.channel "exchange_mma" smem stages(1) in_place_of(%compute0_exchange : {{.*}} arrivals(2) empty({{[0-9]+}}) arrivals(1) : <vector<256x64xbf16>>
-// CHECK-DAG: tile.channel "mma_epilogue" tmem stages(1) in_place_of(%mma_compute0_2 : {{.*}} : <vector<64x128xf32>>
+// CHECK-DAG: tile.channel "mma_compute0_back" tmem stages(1) in_place_of(%mma_compute0 : {{.*}} arrivals(256) : <vector<128x128xf32>>
+// CHECK-DAG: tile.channel "mma_epilogue" tmem stages(1) in_place_of(%mma_compute0 : {{.*}} at(64) {{.*}} : <vector<64x128xf32>>
+// CHECK: tile.commit %mma_compute0_back
 // CHECK: tile.role @mma kind(issuer) {{.*}} leader
 // CHECK: scf.for
+// CHECK: tile.acquire %mma_epilogue
 // CHECK: tile.commit %mma_compute0,
-// CHECK: tile.commit %mma_epilogue,
+// CHECK: tile.release %q_2
 // CHECK: tile.commit %mma_compute0_2,
+// CHECK: tile.wait %mma_compute0_back
+// CHECK: tile.commit %mma_epilogue,
 // CHECK: scf.yield
 // CHECK: tile.role @exchange kind(issuer)
 // CHECK: tile.exchange

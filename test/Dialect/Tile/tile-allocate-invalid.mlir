@@ -80,6 +80,15 @@ tile.kernel @at_end() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} 
 
 // -----
 
+// 64 rows of a pair take half of the columns.
+tile.kernel @at_end_of_pair() attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
+  // expected-error @+1 {{is at 80 of the buffer of 's', which has 128 columns; the channel needs 64}}
+  %p = tile.channel "p" tmem stages(1) in_place_of(%s : !tile.channel<vector<128x128xf32>>) at(80) : <vector<64x128xf32>>
+}
+
+// -----
+
 tile.kernel @at_negative() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %s = tile.channel "s" smem stages(1) : <vector<128x128xf32>>
   // expected-error @+1 {{is at -128 of the buffer of 's', which has 65536 bytes; the channel needs 512}}

@@ -81,12 +81,13 @@ static LogicalResult verifyAfter(ChannelOp channel) {
 /// within a stage need a buffer of one stage: with more, the distance between
 /// stages would have to be that of the whole buffer.
 static LogicalResult verifyAt(ChannelOp channel, ChannelOp other) {
+  auto kernel = cast<KernelOp>(channel->getParentOp());
   int64_t at = channel.getAt().value_or(0);
   int64_t elementBits = channel.getSpace() == MemorySpace::tmem ? 32 : 8;
   auto size = [&](VectorType type) {
-    int64_t elements = channel.getSpace() == MemorySpace::tmem
-                           ? type.getShape().back()
-                           : type.getNumElements();
+    int64_t elements = type.getNumElements();
+    if (channel.getSpace() == MemorySpace::tmem)
+      elements = type.getShape().back() / (isFolded(kernel, type) ? 2 : 1);
     return llvm::divideCeil(elements * type.getElementTypeBitWidth(),
                             elementBits);
   };

@@ -7,278 +7,24 @@
 //===----------------------------------------------------------------------===//
 
 #include "InPlaceRings.h"
-#include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "HandBack.h"
+#include "RingOrder.h"
 #include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallPtrSet.h"
-#include <optional>
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace fa4::tile;
 
 namespace {
-using UsesMap = llvm::MapVector<ChannelOp, ChannelUses>;
-
-/// The order in which the issuing role works on columns of tensor memory that
-/// several values use in turn: an accumulator, values that lanes make from it
-/// in its place (parts), and results of other MMAs (guests).
-class RingOrder {
-public:
-  explicit RingOrder(const ChannelUses &accumulator)
-      : accumulator(accumulator) {}
-  bool addPart(const ChannelUses &uses);
-  /// Adds a channel whose values lanes commit after they have read the
-  /// accumulator: when `role` has waited for one, the accumulator is free.
-  bool addWitness(const ChannelUses &uses, RoleOp role);
-  /// Adds a guest, which the role acquires where it does now, or `early`:
-  /// before each write of the accumulator.
-  bool addGuest(const ChannelUses &uses, bool early);
-  /// Returns true if the role overwrites no value before it has been read.
-  bool holdsIn(RoleOp role);
-  /// Returns the first MMA of each value of the accumulator, in program order.
-  SmallVector<Operation *> getWrites();
-
-private:
-  /// One bit each: for a part or a witness, the role must still read or wait
-  /// for it; for a guest, other roles may still read it; for a guest that is
-  /// acquired, the role must still write it.
-  using State = llvm::BitVector;
-  using Members = SmallVector<unsigned, 2>;
-  struct Guest {
-    unsigned isRead;
-    std::optional<unsigned> isAcquired;
-  };
-
-  /// Adds a value that is made once for each write of the accumulator.
-  unsigned addOnce() {
-    once.push_back(numMembers);
-    return numMembers++;
-  }
-  std::optional<SmallVector<Operation *>> findWrites(const ChannelUses &uses);
-  bool acquire(const Guest &guest, State &state);
-  bool write(Operation *op, State &state);
-  std::optional<State> run(Block &block, State state);
-  std::optional<State> run(Operation &op, State state);
-  std::optional<State> join(std::optional<State> a,
-                            const std::optional<State> &b) const;
-  bool hasEvent(Operation *op);
-
-  const ChannelUses &accumulator;
-  unsigned numMembers = 0;
-  /// The bits that must be the same on all paths, and clear at the end.
-  Members once;
-  SmallVector<Guest, 2> guests;
-  /// The parts and witnesses that each write of the accumulator sets.
-  Members follow;
-  llvm::SmallPtrSet<Operation *, 4> writes;
-  llvm::DenseMap<Operation *, Members> guestWrites;
-  llvm::DenseMap<Operation *, Members> acquires;
-  llvm::DenseMap<Operation *, Members> ends;
-};
-
 /// Channels that use the columns of `host` in turn.
 struct Place {
   ChannelOp host;
   SmallVector<ChannelOp> parts, witnesses, guests;
 };
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// The issuing role
-//===----------------------------------------------------------------------===//
-
-/// Returns the first MMA of each value of a channel, or nothing if another
-/// operation writes one.
-std::optional<SmallVector<Operation *>>
-RingOrder::findWrites(const ChannelUses &uses) {
-  SmallVector<Operation *> result;
-  for (CommitOp commit : uses.commits) {
-    SmallVector<Operation *> writers = getStageWriters(commit);
-    for (Operation *writer : writers) {
-      auto mma = dyn_cast<MmaOp>(writer);
-      if (!mma)
-        return std::nullopt;
-      // An MMA that accumulates to the result of another MMA of its block
-      // belongs to the same write.
-      Operation *acc = mma.getAcc() ? mma.getAcc().getDefiningOp() : nullptr;
-      if (!acc || acc->getBlock() != mma->getBlock() ||
-          !llvm::is_contained(writers, acc))
-        result.push_back(mma);
-    }
-  }
-  if (result.empty())
-    return std::nullopt;
-  return result;
-}
-
-SmallVector<Operation *> RingOrder::getWrites() {
-  SmallVector<Operation *> all =
-      findWrites(accumulator).value_or(SmallVector<Operation *>());
-  SmallVector<Operation *> sorted;
-  RoleOp role = ArrayRef(accumulator.producers.getArrayRef()).front();
-  role.walk([&](Operation *op) {
-    if (llvm::is_contained(all, op))
-      sorted.push_back(op);
-  });
-  return sorted;
-}
-
-bool RingOrder::addGuest(const ChannelUses &uses, bool early) {
-  auto written = findWrites(uses);
-  if (!written)
-    return false;
-  unsigned number = guests.size();
-  Guest guest{numMembers++, std::nullopt};
-  if (early || !uses.acquires.empty())
-    guest.isAcquired = addOnce();
-  guests.push_back(guest);
-  for (Operation *write : *written)
-    guestWrites[write].push_back(number);
-  if (early)
-    for (Operation *write : getWrites())
-      acquires[write].push_back(number);
-  else
-    for (AcquireOp acquire : uses.acquires)
-      acquires[acquire].push_back(number);
-  return true;
-}
-
-bool RingOrder::addWitness(const ChannelUses &uses, RoleOp role) {
-  follow.push_back(addOnce());
-  for (WaitOp wait : uses.waits)
-    if (wait->getParentOfType<RoleOp>() == role)
-      ends[wait].push_back(follow.back());
-  return true;
-}
-
-bool RingOrder::addPart(const ChannelUses &uses) {
-  follow.push_back(addOnce());
-  for (WaitOp wait : uses.waits) {
-    if (!wait.getValue())
-      return false;
-    Operation *last = nullptr;
-    for (OpOperand *use : getEnds(wait.getValue(), FlowThrough::Views)) {
-      auto mma = dyn_cast<MmaOp>(use->getOwner());
-      if (!mma || use->get() != mma.getA() || use->getOperandNumber() != 0 ||
-          mma->getBlock() != wait->getBlock())
-        return false;
-      if (!last || last->isBeforeInBlock(mma))
-        last = mma;
-    }
-    if (!last)
-      return false;
-    ends[last].push_back(follow.back());
-  }
-  return !uses.waits.empty();
-}
-
-bool RingOrder::hasEvent(Operation *op) {
-  return writes.contains(op) || guestWrites.contains(op) ||
-         acquires.contains(op) || ends.contains(op);
-}
-
-std::optional<RingOrder::State>
-RingOrder::join(std::optional<State> a, const std::optional<State> &b) const {
-  // A guest that may be in use on one of several paths counts as in use.
-  if (!a || !b || llvm::any_of(once, [&](unsigned member) {
-        return a->test(member) != b->test(member);
-      }))
-    return std::nullopt;
-  *a |= *b;
-  return a;
-}
-
-/// A successful acquire of a guest's next value shows that the last one has
-/// been read.
-bool RingOrder::acquire(const Guest &guest, State &state) {
-  if (state.test(*guest.isAcquired))
-    return false;
-  state.set(*guest.isAcquired);
-  state.reset(guest.isRead);
-  return true;
-}
-
-/// A write of the accumulator or of a guest overwrites all other values.
-bool RingOrder::write(Operation *op, State &state) {
-  bool isFree =
-      llvm::none_of(follow, [&](unsigned bit) { return state.test(bit); }) &&
-      llvm::none_of(guests,
-                    [&](const Guest &g) { return state.test(g.isRead); });
-  if (!isFree)
-    return false;
-  if (writes.contains(op))
-    for (unsigned bit : follow)
-      state.set(bit);
-  for (unsigned number : guestWrites.lookup(op)) {
-    const Guest &guest = guests[number];
-    state.set(guest.isRead);
-    if (!guest.isAcquired)
-      continue;
-    if (!state.test(*guest.isAcquired))
-      return false;
-    state.reset(*guest.isAcquired);
-  }
-  return true;
-}
-
-std::optional<RingOrder::State> RingOrder::run(Operation &op, State state) {
-  for (unsigned number : acquires.lookup(&op))
-    if (!acquire(guests[number], state))
-      return std::nullopt;
-  if ((writes.contains(&op) || guestWrites.contains(&op)) && !write(&op, state))
-    return std::nullopt;
-  for (unsigned member : ends.lookup(&op)) {
-    // A part must be read exactly once for each write of its accumulator.
-    if (!state.test(member))
-      return std::nullopt;
-    state.reset(member);
-  }
-  if (isa<scf::ForOp, WorkOp>(op)) {
-    // The state after the loop must be the same for any number of iterations,
-    // including none.
-    Block &body = op.getRegion(0).front();
-    for (;;) {
-      auto after = join(state, run(body, state));
-      if (!after || *after == state)
-        return after;
-      state = *after;
-    }
-  }
-  if (auto branch = dyn_cast<scf::IfOp>(op)) {
-    auto otherwise = branch.getElseRegion().empty()
-                         ? state
-                         : run(branch.getElseRegion().front(), state);
-    return join(run(branch.getThenRegion().front(), state), otherwise);
-  }
-  if (op.walk([&](Operation *inner) {
-          return inner != &op && hasEvent(inner) ? WalkResult::interrupt()
-                                                 : WalkResult::advance();
-        }).wasInterrupted())
-    return std::nullopt;
-  return state;
-}
-
-std::optional<RingOrder::State> RingOrder::run(Block &block, State state) {
-  std::optional<State> current = state;
-  for (Operation &op : block)
-    if (current)
-      current = run(op, *current);
-  return current;
-}
-
-bool RingOrder::holdsIn(RoleOp role) {
-  auto written = findWrites(accumulator);
-  if (!written)
-    return false;
-  writes.insert(written->begin(), written->end());
-  auto end = run(role.getBody().front(), State(numMembers));
-  return end && llvm::none_of(
-                    once, [&](unsigned member) { return end->test(member); });
-}
 
 //===----------------------------------------------------------------------===//
 // The role of lanes
@@ -406,18 +152,21 @@ static bool canTakeTurns(const Place &place, const UsesMap &all,
   int64_t columns = 0;
   for (ChannelOp part : place.parts) {
     columns += getTmemColumns(part);
-    if (!order.addPart(all.find(part)->second))
+    if (!order.addPart(all.find(part)->second, order.getAll()))
       return false;
   }
   if (columns > getTmemColumns(place.host))
     return false;
   for (ChannelOp witness : place.witnesses)
-    if (!order.addWitness(all.find(witness)->second, role))
+    order.addWitness(all.find(witness)->second, role);
+  for (ChannelOp guest : place.guests) {
+    const ChannelUses &of = all.find(guest)->second;
+    SmallVector<Operation *> acquires(of.acquires.begin(), of.acquires.end());
+    if (!order.addGuest(of, order.getAll(), acquires))
       return false;
-  for (ChannelOp guest : place.guests)
-    if (!order.addGuest(all.find(guest)->second, /*early=*/false))
-      return false;
-  if (early && !order.addGuest(all.find(early)->second, /*early=*/true))
+  }
+  if (early && !order.addGuest(all.find(early)->second, order.getAll(),
+                               order.getWrites()))
     return false;
   return order.holdsIn(role);
 }
@@ -573,6 +322,94 @@ void fa4::tile::shareInTurn(KernelOp kernel) {
     }
 }
 
+/// Returns the place of an acquire of the guest `uses` that comes before the
+/// next write of the host: that write, where it is in front of the acquire in
+/// its block and behind the last write of the guest, else the acquire itself.
+static Operation *placeBeforeHost(AcquireOp acquire, const ChannelUses &uses,
+                                  ArrayRef<Operation *> hostWrites) {
+  SmallVector<Operation *> ofGuest =
+      RingOrder::findWrites(uses).value_or(SmallVector<Operation *>());
+  Operation *place = acquire;
+  for (Operation *op = acquire->getPrevNode(); op; op = op->getPrevNode()) {
+    if (llvm::any_of(ofGuest,
+                     [&](Operation *write) { return op->isAncestor(write); }))
+      break;
+    if (llvm::is_contained(hostWrites, op))
+      place = op;
+  }
+  return place;
+}
+
+namespace {
+/// How a guest can lie beside the parts of a place.
+struct Beside {
+  int64_t at;
+  /// In front of which the role waits until lanes have read the host.
+  SmallVector<Operation *> waits;
+  /// In front of which the role acquires the guest, as many as acquires.
+  SmallVector<Operation *> acquires;
+};
+} // namespace
+
+/// Returns how the guest `uses` can lie beside the parts of the place, behind
+/// their last column, or nothing if it cannot.
+static std::optional<Beside>
+findBeside(const Place &place, const ChannelUses &uses, const UsesMap &all) {
+  const ChannelUses &host = all.find(place.host)->second;
+  if (place.parts.empty() || !place.guests.empty() ||
+      host.consumers.size() != 1 || uses.acquires.empty())
+    return std::nullopt;
+  RoleOp role = host.producers[0];
+  auto columnsOf = [](ChannelOp channel, int64_t at) {
+    return RingOrder::Columns{at, at + getTmemColumns(channel)};
+  };
+  RingOrder order(host);
+  Beside beside{0, {}, {}};
+  for (ChannelOp part : place.parts) {
+    RingOrder::Columns columns = columnsOf(part, getPlaceInBuffer(part));
+    beside.at = std::max(beside.at, columns.end);
+    if (!order.addPart(all.find(part)->second, columns))
+      return std::nullopt;
+  }
+  auto kernel = cast<KernelOp>(place.host->getParentOp());
+  beside.at =
+      llvm::alignTo(beside.at, kernel.getTarget().tmemAllocationColumns);
+  RingOrder::Columns columns = columnsOf(uses.channel, beside.at);
+  auto waits = findHandBacks(host, uses);
+  if (columns.end > order.getAll().end || !waits)
+    return std::nullopt;
+  SmallVector<Operation *> hostWrites = order.getWrites();
+  for (AcquireOp acquire : uses.acquires)
+    beside.acquires.push_back(placeBeforeHost(acquire, uses, hostWrites));
+  beside.waits = std::move(*waits);
+  order.addWaits(beside.waits);
+  if (!order.addGuest(uses, columns, beside.acquires) || !order.holdsIn(role) ||
+      !handsBackWithout(role, host, beside.waits, all))
+    return std::nullopt;
+  return beside;
+}
+
+/// Puts a guest beside the parts of a ring.
+static bool shareBeside(KernelOp kernel) {
+  UsesMap all = collectChannelUses(kernel);
+  for (Place &place : getPlaces(kernel, all))
+    for (const auto &[channel, uses] : all) {
+      if (!mayJoin(uses, place, all) ||
+          !releasesWithout(uses.producers[0], uses, all))
+        continue;
+      std::optional<Beside> beside = findBeside(place, uses, all);
+      if (!beside)
+        continue;
+      for (auto [acquire, before] :
+           llvm::zip_equal(uses.acquires, beside->acquires))
+        AcquireOp(acquire)->moveBefore(before);
+      putInPlace(channel, place.host, beside->at);
+      handBack(all.find(place.host)->second, beside->waits);
+      return true;
+    }
+  return false;
+}
+
 bool fa4::tile::shareInTurnWaiting(KernelOp kernel) {
   UsesMap all = collectChannelUses(kernel);
   SmallVector<Place> places = getPlaces(kernel, all);
@@ -598,5 +435,5 @@ bool fa4::tile::shareInTurnWaiting(KernelOp kernel) {
         putInPlace(channel, place.host, 0);
       return true;
     }
-  return false;
+  return shareBeside(kernel);
 }

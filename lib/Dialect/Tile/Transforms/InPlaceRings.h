@@ -44,6 +44,11 @@ void shareInTurn(KernelOp kernel);
 /// writes of the host; its acquires move before the writes of the host.
 /// So the role waits for the guest's readers there: the guest's consumers must
 /// release each value without waiting for what the role does next.
+///
+/// If that cannot be, a guest that has room beside the parts of a ring gets
+/// those columns. It may then be written while the next value of the host is
+/// alive, as soon as the lanes have read it, and they say so (HandBack.h). The
+/// guest is acquired before the next write of the host.
 bool shareInTurnWaiting(KernelOp kernel);
 
 } // namespace fa4::tile

@@ -57,32 +57,6 @@ static int64_t countTensorColumns(KernelOp kernel,
   return shareBuffersInTurn(*copy, target);
 }
 
-/// Lets lanes commit what goes to another CTA before they commit the same value
-/// to others: where MMAs of the next pass come behind those of what is
-/// exchanged, it has the longest way.
-static void commitExchangedFirst(KernelOp kernel) {
-  SmallVector<CommitOp> commits;
-  kernel.walk([&](CommitOp commit) {
-    if (commit.getChannel().getDefiningOp<ChannelOp>().getExchange())
-      commits.push_back(commit);
-  });
-  for (CommitOp commit : commits) {
-    auto acquire = dyn_cast_or_null<AcquireOp>(commit->getPrevNode());
-    Operation *first = nullptr;
-    for (Operation *user : commit.getValue().getUsers())
-      if (isa<CommitOp>(user) && user->getBlock() == commit->getBlock() &&
-          user->isBeforeInBlock(commit) &&
-          (!first || user->isBeforeInBlock(first)))
-        first = user;
-    if (!acquire || !first)
-      continue;
-    if (isa_and_nonnull<AcquireOp>(first->getPrevNode()))
-      first = first->getPrevNode();
-    acquire->moveBefore(first);
-    commit->moveBefore(first);
-  }
-}
-
 static FailureOr<Fit> schedule(KernelOp kernel, const Choice &choice,
                                const TileScheduleOptions &options,
                                ScheduleRemarks &remarks) {
@@ -92,8 +66,6 @@ static FailureOr<Fit> schedule(KernelOp kernel, const Choice &choice,
     shareStores(kernel);
   if (choice.divideLoads)
     divideLoads(kernel);
-  if (choice.order == MmaOrder::Exchanged)
-    commitExchangedFirst(kernel);
   if (options.splitArrival)
     splitArrivals(kernel);
   auto plans = planLoops(kernel, RoleGraph(kernel), choice.order, remarks);
@@ -176,9 +148,6 @@ FailureOr<bool> fa4::tile::scheduleToFit(KernelOp kernel,
                                          const TileScheduleOptions &options) {
   SmallVector<MmaOrder> orders = {MmaOrder::Early, MmaOrder::Late,
                                   MmaOrder::None};
-  if (kernel.walk([](ExchangeOp) { return WalkResult::interrupt(); })
-          .wasInterrupted())
-    orders.insert(orders.begin() + 1, MmaOrder::Exchanged);
   if (options.mmasAhead || idlesForLanes(kernel))
     orders.insert(orders.begin(), MmaOrder::Ahead);
   SmallVector<int64_t> storeParts = {1};

@@ -65,10 +65,8 @@ enum class MmaOrder {
   Ahead, ///< As soon as the values in their buffers have been read: what other
          ///< roles have computed from these needs buffers of its own.
   Early, ///< As soon as their buffers are free.
-  Exchanged, ///< As Early, but behind MMAs of what CTAs have exchanged of the
-             ///< last value: their results can have its buffer.
-  Late, ///< Behind those of the last iteration, whose buffers are then free.
-  None  ///< Behind the whole iteration: the loop is not pipelined.
+  Late,  ///< Behind those of the last iteration, whose buffers are then free.
+  None   ///< Behind the whole iteration: the loop is not pipelined.
 };
 
 /// A remark on a loop that stays as it is.

@@ -82,7 +82,6 @@ private:
   Operation *previousWriter(Operation *anchor);
   Operation *firstWriter(Value value);
   SmallVector<Operation *> freeing(Operation *anchor, MmaOrder order);
-  SmallVector<Operation *> usersOfExchanged(WaitOp wait);
   bool writes(Operation *anchor, Value value);
   SmallVector<Operation *> blocking(WaitOp consumer);
   unsigned slotOf(Operation *anchor, ArrayRef<Operation *> older,
@@ -170,21 +169,6 @@ Operation *Planner::firstWriter(Value value) {
   return first;
 }
 
-/// Returns the anchors that use what comes of an exchange of the waited value.
-SmallVector<Operation *> Planner::usersOfExchanged(WaitOp wait) {
-  SmallVector<Operation *> result;
-  if (!wait.getValue())
-    return result;
-  for (Operation *exchange : wait.getValue().getUsers())
-    for (Operation *user : exchange->getUsers())
-      if (auto commit = dyn_cast<CommitOp>(user);
-          commit && isa<ExchangeOp>(exchange))
-        for (WaitOp exchanged : graph.waitsOf(commit))
-          if (exchanged->getBlock() == body)
-            llvm::append_range(result, anchorsUsing(exchanged.getValue()));
-  return result;
-}
-
 /// Returns true if `anchor` is one of the MMAs that accumulate to `value`, or
 /// the operation from which `value` is computed.
 bool Planner::writes(Operation *anchor, Value value) {
@@ -222,8 +206,6 @@ SmallVector<Operation *> Planner::freeing(Operation *anchor, MmaOrder order) {
         for (WaitOp back : graph.waitsOf(answer))
           if (back->getBlock() == body)
             llvm::append_range(result, anchorsUsing(back.getValue()));
-          else if (order == MmaOrder::Exchanged)
-            llvm::append_range(result, usersOfExchanged(back));
       }
     }
   }
