@@ -238,7 +238,8 @@ def Tile_CommitOp : Tile_SynchronizingOp<"commit"> {
     See `tile.channel`; example at `tile.acquire`. The value of a `tile.load`
     or `tile.mma` is committed by the role that issues it: the consumer's wait ends
     when it has arrived. After `tile-distribute`, where lanes write the tile of a stage
-    themselves (`tile.write`), there is no operand; a scalar stays one.
+    themselves (`tile.write`), there is no operand; a scalar stays one. Nor is there one where lanes hand on
+    what they have waited for and not changed, to a channel of the same type in place of the other.
 
     | operand | shape | element type |
     |---|---|---|

@@ -47,7 +47,12 @@ def TileShareBuffers : FA4_Pass<"tile-share-buffers", "::fa4::tile::KernelOp"> {
        written in place (`dp`), if the role waits for something that lanes compute from each of its values
        (`ds`, perhaps in shared memory): the role then knows that they have read the value.
        Places are shared in this way one after another until all channels fit.
-    5. **After.** Channels whose values have all been used when another channel is first written may
+    5. **Beside.** If that cannot be, such a result may lie beside the parts of a pair, in columns of `s` that `p` does not
+       take (`at`). It may then be written while the next `s` is alive, when the lanes have read that: they read all of `s` first and hand it
+       back by a commit to a channel in its place (`s_back`), for which the role waits before it writes the result. The result's acquires
+       move to before the next write of `s`. So MMAs that make the next `s` need not wait for what the result is made of. What the lanes need of the role until they have
+       read `s`, it must have issued before it waits for them.
+    6. **After.** Channels whose values have all been used when another channel is first written may
        give it their memory. The order of operations in roles, and of commits and waits
        between them, must prove it. Of these pairs the pass records the ones with which the first-fit
        placement of `tile-allocate` needs the least memory.
