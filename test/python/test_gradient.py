@@ -70,6 +70,9 @@ CASES = {
     "pairs, window of both sides": Gradient(mask=Mask(TL, 5, 130), sizes=Sizes(1, 200, 400), options=("--pairs=on",)),
     "pairs, left window": Gradient(mask=Mask(BR, 64, None), sizes=Sizes(1, 396, 200), options=("--pairs=on",)),
     "pairs, keys that no query sees": Gradient(mask=Mask(TL, None, -140), sizes=Sizes(1, 200, 300), options=("--pairs=on",)),
+    # CTAs, and clusters of two, that go on from work tile to work tile.
+    "static": Gradient(mask=Mask.causal(BR), sizes=Sizes(2, 200, 300, 2, 1), options=("--schedule=static",)),
+    "pairs, static": Gradient(mask=Mask.causal(TL), sizes=Sizes(2, 200, 600, 2, 1), options=("--pairs=on", "--schedule=static")),
     "pairs, hd 64": Gradient(head_dim=64, sizes=Sizes(1, 260, 300, 1, 2), options=("--pairs=on",)),
     "pairs, hd 96": Gradient(head_dim=96, sizes=Sizes(1, 260, 300, 1, 2), layout="bhsd", options=("--pairs=on",)),
     "head dims 64, 96": Gradient(head_dim=64, head_dim_v=96, mask=Mask.causal(BR), sizes=Sizes(1, 140, 150, 1, 2)),
@@ -288,6 +291,7 @@ IN_TURN = {
     "pairs, causal, grid": Gradient(mask=Mask.causal(BR), sizes=Sizes(1, 390, 600, 1, 2), deterministic=True, options=("--pairs=on", "--schedule=grid")),
     "pairs, causal, hd 128": Gradient(head_dim=128, mask=Mask.causal(TL), sizes=Sizes(2, 500, 600), deterministic=True, options=("--pairs=on",)),
     "pairs, window": Gradient(mask=Mask(BR, 150, 20), sizes=Sizes(1, 640, 900, 1, 2), deterministic=True, options=("--pairs=on",)),
+    "pairs, static": Gradient(mask=Mask.causal(BR), sizes=Sizes(2, 300, 600, 2, 1), deterministic=True, options=("--pairs=on", "--schedule=static")),
     "pairs, keys that no query sees": Gradient(head_dim=128, mask=Mask(TL, None, -140), sizes=Sizes(1, 300, 600), deterministic=True, options=("--pairs=on",)),
 }  # fmt: skip
 

@@ -29,6 +29,49 @@ tile.kernel @ring(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"
 
 // -----
 
+// Roles that do not wait for each other: a ring, and a role without channels. Neither keeps the
+// other from going on without end; the proof takes them through the tiles together.
+tile.kernel @apart(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                   %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]},
+                   %z: memref<?x64xf32> {tile.name = "z", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], schedule = #tile.schedule<static>} {
+  %t = tile.channel "t" smem stages(2) : <vector<128x64xbf16>>
+  %u = tile.channel "u" smem stages(1) : <vector<128x64xf32>>
+  tile.role @load kind(issuer) {
+    %c0 = arith.constant 0 : index
+    tile.work (%i) {
+      tile.acquire %t : <vector<128x64xbf16>>
+      %v = tile.load %x[%i, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+      tile.commit %t, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+    }
+  }
+  tile.role @store kind(issuer) {
+    %c0 = arith.constant 0 : index
+    tile.work (%i) {
+      %v = tile.wait %t : <vector<128x64xbf16>> -> vector<128x64xbf16>
+      tile.store %v, %y[%i, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+      tile.release %t : <vector<128x64xbf16>>
+    }
+  }
+  tile.role @fill kind(vector) {
+    %v = arith.constant dense<0.0> : vector<128x64xf32>
+    tile.work (%i) {
+      tile.acquire %u : <vector<128x64xf32>>
+      tile.commit %u, %v : <vector<128x64xf32>>, vector<128x64xf32>
+    }
+  }
+  tile.role @clear kind(issuer) {
+    %c0 = arith.constant 0 : index
+    tile.work (%i) {
+      %v = tile.wait %u : <vector<128x64xf32>> -> vector<128x64xf32>
+      tile.store %v, %z[%i, %c0] : vector<128x64xf32>, memref<?x64xf32>
+      tile.release %u : <vector<128x64xf32>>
+    }
+  }
+}
+
+// -----
+
 // As many passes as the coordinate says, the same in both roles: other ones in each
 // tile.
 tile.kernel @passes(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},

@@ -104,6 +104,7 @@ private:
     return llvm::find(consumers, role) - consumers.begin();
   }
 
+  bool areAllConnected() const;
   Machine start() const;
   llvm::SmallVector<unsigned> orderRoles(const Machine &machine) const;
   /// Reports that there is no proof within the limits.
@@ -190,7 +191,8 @@ private:
   llvm::SmallVector<bool> rotates;
   llvm::SmallVector<bool> isAcquired, isReleased;
   llvm::SmallVector<bool> hasMmas;
-  /// True for loops that may make a pass in which their role waits for no one.
+  /// True for loops that may make a pass in which their role waits for no one,
+  /// or for no one of some roles.
   llvm::SmallVector<bool> mayIdle;
   /// The states to follow, sorted by the number of passes, then by the order in
   /// which they were made.

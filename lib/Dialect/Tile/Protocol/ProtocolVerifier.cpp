@@ -9,6 +9,7 @@
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "ProtocolProof.h"
 #include "ProtocolSites.h"
+#include "llvm/ADT/EquivalenceClasses.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -68,6 +69,30 @@ Verifier::Verifier(const ProtocolModel &model, ProtocolStatistics &statistics,
       if (step.kind == StepKind::Access && step.agent == Agent::Mma)
         hasMmas[i] = true;
     });
+  if (!areAllConnected())
+    for (auto [i, loop] : llvm::enumerate(model.loops))
+      if (loop.parents.empty())
+        mayIdle[i] = true;
+}
+
+/// Whether channels lead from each role with a loop to each other one, perhaps
+/// by way of further roles. Otherwise some could go on without end while others
+/// stand where they are: no wait keeps their passes together.
+bool Verifier::areAllConnected() const {
+  llvm::EquivalenceClasses<unsigned> connected;
+  for (const ProtocolLoop &loop : model.loops)
+    connected.insert(loop.role);
+  for (const ProtocolChannel &channel : model.channels) {
+    SmallVector<unsigned> roles = llvm::to_vector(channel.consumers);
+    for (int role : {channel.producer, channel.acquirer})
+      if (role != -1)
+        roles.push_back(role);
+    for (unsigned role : roles)
+      connected.unionSets(roles.front(), role);
+  }
+  return llvm::all_of(model.loops, [&](const ProtocolLoop &loop) {
+    return connected.isEquivalent(loop.role, model.loops.front().role);
+  });
 }
 
 Machine Verifier::start() const {
@@ -665,8 +690,8 @@ bool Verifier::answer(Machine &machine, unsigned role) {
 }
 
 /// Returns the roles in the order in which they may take a step. Roles that are
-/// behind in loops without waits come first; otherwise one role would run ahead
-/// without end.
+/// behind in loops in which others may be left behind come first; otherwise one
+/// role would run ahead without end.
 SmallVector<unsigned> Verifier::orderRoles(const Machine &machine) const {
   SmallVector<unsigned> order = llvm::to_vector(llvm::seq(0u, roleCount()));
   if (llvm::none_of(mayIdle, [](bool idle) { return idle; }))

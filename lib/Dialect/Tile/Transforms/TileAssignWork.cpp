@@ -16,6 +16,7 @@
 #include "fa4/Target/TargetDescription.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace fa4::tile {
@@ -135,20 +136,42 @@ static bool keepsStages(KernelOp alone, KernelOp persistent) {
   });
 }
 
+/// Whether channels lead from each role that works to each other one, perhaps
+/// by way of further roles. Others go on from tile to tile each by itself, so
+/// that a CTA no longer has those of one work tile at work together.
+static bool areRolesConnected(KernelOp kernel) {
+  llvm::EquivalenceClasses<Operation *> connected;
+  SmallVector<Operation *> working;
+  for (auto role : kernel.getBody().getOps<RoleOp>())
+    if (!role.getBody().getOps<WorkOp>().empty()) {
+      working.push_back(role);
+      connected.insert(role);
+    }
+  for (const auto &[channel, uses] : collectChannelUses(kernel)) {
+    auto roles = llvm::to_vector(
+        llvm::concat<const RoleOp>(uses.producers, uses.consumers));
+    for (RoleOp role : roles)
+      connected.unionSets(roles.front(), role);
+  }
+  return llvm::all_of(working, [&](Operation *role) {
+    return connected.isEquivalent(working.front(), role);
+  });
+}
+
 /// Whether CTAs of the kernel can go on from work tile to work tile. A copy of
 /// the kernel is taken through the passes that can refuse that: memory that
 /// changes hands at the end of the only work tile must have come back before
 /// the next one, an accumulator that begins anew needs a loop that makes a
 /// pass, and the proof has more states to look at, many more where loops may
 /// make none. Loads must not get less memory: they would wait in each pass for
-/// what is saved once a tile. No role may hold tiles while it waits for others.
-/// Such roles have used up their registers, and ptxas spills what the next tile
-/// needs.
+/// what is saved once a tile. No roles may go on without each other. No role
+/// may hold tiles while it waits for others. Such roles have used up their
+/// registers, and ptxas spills what the next tile needs.
 static bool canPersist(KernelOp kernel, const WorkBalance &balance) {
   QuietTrial trial(kernel.getContext());
   OwningOpRef<KernelOp> copy = kernel.clone();
   assign(*copy, balance, Schedule::Static);
-  if (failed(specializeWarps(*copy)))
+  if (failed(specializeWarps(*copy)) || !areRolesConnected(*copy))
     return false;
   for (auto role : copy->getBody().getOps<RoleOp>())
     if (role.getLayout() && registersAcrossWaits(role) != 0)
