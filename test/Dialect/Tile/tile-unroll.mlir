@@ -460,3 +460,30 @@ tile.kernel @pressure() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]
     tile.commit %r : <vector<128x64xbf16>>
   }
 }
+
+// -----
+
+// What lanes hand on as it is they read at once, 32 columns at a time: the role
+// that gets the buffer waits for them.
+// CHECK-LABEL: tile.kernel @hand_back
+// CHECK: tile.wait %s
+// CHECK-NEXT: tile.read %s : <vector<128x64xf32>> -> vector<32xf32>
+// CHECK-NEXT: tile.read %s[32] : <vector<128x64xf32>> -> vector<32xf32>
+// CHECK-NEXT: vector.extract_strided_slice
+// CHECK-NOT: tile.read
+// CHECK: tile.commit %back
+// CHECK-NEXT: arith.addf
+tile.kernel @hand_back() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" tmem stages(1) : <vector<128x64xf32>>
+  %back = tile.channel "back" tmem stages(1) in_place_of(%s : !tile.channel<vector<128x64xf32>>) : <vector<128x64xf32>>
+  %p = tile.channel "p" tmem stages(1) in_place_of(%s : !tile.channel<vector<128x64xf32>>) : <vector<128x64xbf16>>
+  tile.role @compute kind(vector) {
+    tile.wait %s : <vector<128x64xf32>>
+    %x = tile.read %s : <vector<128x64xf32>> -> vector<64xf32>
+    tile.commit %back : <vector<128x64xf32>>
+    %y = arith.addf %x, %x : vector<64xf32>
+    %z = arith.truncf %y : vector<64xf32> to vector<64xbf16>
+    tile.write %z, %p : vector<64xbf16>, <vector<128x64xbf16>>
+    tile.commit %p : <vector<128x64xbf16>>
+  }
+}

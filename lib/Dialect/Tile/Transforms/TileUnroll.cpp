@@ -109,7 +109,8 @@ private:
   void finishReads(ReadOp op, OpBuilder &b);
   void read(ReadOp op, int64_t first, int64_t last, OpBuilder &b);
   void readAll(ReadOp op, OpBuilder &b);
-  void readBuffer(Value channel, OpBuilder &b);
+  void readAtOnce(ReadOp op, OpBuilder &b);
+  void readBuffer(Value channel, OpBuilder &b, bool handsOn = false);
   void readOverwritten(WriteOp op, int64_t begin, int64_t end, OpBuilder &b);
   void lowerWrite(WriteOp op, OpBuilder &b);
   bool buildEarly(WriteOp write, OpBuilder &b);
@@ -444,12 +445,32 @@ void Unroller::lowerRead(ReadOp op, OpBuilder &b) {
     readAll(op, b);
 }
 
-/// Completes reads of the buffer of `channel`.
-void Unroller::readBuffer(Value channel, OpBuilder &b) {
+/// The columns of one read of tensor memory where several follow each other.
+static constexpr int64_t kLongRead = 32;
+
+/// Reads all of a value that is not worked on meanwhile: one read does not wait
+/// for another.
+void Unroller::readAtOnce(ReadOp op, OpBuilder &b) {
+  finishReads(op, b);
+  int64_t count = numPairs(op.getValue().getType());
+  for (int64_t first = 0; first < count; first += kLongRead / 2)
+    startRead(op, first, std::min(first + kLongRead / 2, count), b);
+  finishReads(op, b);
+  unread.remove(op);
+}
+
+/// Completes reads of the buffer of `channel`. If lanes then hand on what they
+/// have read, who gets it waits for that.
+void Unroller::readBuffer(Value channel, OpBuilder &b, bool handsOn) {
   SmallVector<ReadOp> pending(unread.begin(), unread.end());
   for (ReadOp op : pending)
-    if (bufferOf.lookup(op.getChannel()) == bufferOf.lookup(channel))
-      readAll(op, b);
+    if (bufferOf.lookup(op.getChannel()) == bufferOf.lookup(channel)) {
+      if (handsOn && isInTensorMemory(op) &&
+          op.getChannel().getType() == channel.getType())
+        readAtOnce(op, b);
+      else
+        readAll(op, b);
+    }
 }
 
 /// Returns the pairs of `read` whose place columns `begin` to `end` of `write`
@@ -788,7 +809,7 @@ LogicalResult Unroller::lower(Operation &op, OpBuilder &b) {
     buildCaptured(op, b);
   op.walk([&](Operation *inner) {
     if (isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(inner))
-      readBuffer(inner->getOperand(0), b);
+      readBuffer(inner->getOperand(0), b, /*handsOn=*/isa<CommitOp>(inner));
   });
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
       .Case([&](scf::ForOp op) { return lowerFor(op, b); })
