@@ -19,13 +19,15 @@ def times(main):
 
 
 def row(ours, theirs, paired=None):
-    return {"ours": times(ours), "theirs": times(theirs), "paired": times(paired) if paired else None}
+    return {"ours": times(ours), "theirs": times(theirs), "alone": times(theirs), "paired": times(paired) if paired else None}
 
 
 def test_shapes():
-    assert len({shape.name for shape in GRADIENTS}) == len(GRADIENTS) == 16
+    assert len({shape.name for shape in GRADIENTS}) == len(GRADIENTS) == 24
     assert PAIRED.launched.name == "bwd-hd128-causal-b8-h16-4k-1cta" and PAIRED.paired.name == "bwd-hd128-causal-b8-h16-4k"
     assert not PAIRED.launched.pairs and GradientShape(64, "full", 2048).paired is None
+    wide = GradientShape(192, "full", 4096)
+    assert wide.alone is None and wide.launches == [wide.paired] == [wide.launched] and wide.launched.name == "bwd-hd192-128-full-b8-h16-4k"
     assert {shape.length for shape in choose("hd64", True, GRADIENTS)} == {2048, 4096}
     capped = SOFTCAPS[0]
     assert capped.name == "bwd-hd64-full-b1-h2-4k-softcap20-1cta" and "softcap=20.0" in capped.recording("out")
@@ -43,12 +45,14 @@ def test_times_of_all_launches():
 
 def test_what_is_missed():
     table = {"hd64-full-2k": row(1050, 1000), "hd64-full-4k": row(1090, 1000), "hd128-causal-4k": row(970, 970, 485)}
+    table["hd192-full-4k"] = row(800, 1000, 1000) | {"alone": None}
     assert versus_gradient.missed(table) == ["hd64-full-4k"]
     lines = "\n".join(versus_gradient.lines(table))
     assert "| 1.087 **missed** | - | - | 10, 1090, 20 |" in lines and "| 1.000 | 0 | 1.942 |" in lines
+    assert "| hd192-full-4k | - | 0 | 0.806 | 1 | 0.806 |" in lines
     page = versus.page(versus_gradient.head(table), lines.splitlines(), 1, len(table))
-    assert "hd64-full-2k, hd64-full-4k, hd128-causal-4k: 3 of 16 shapes were measured." in page
-    assert page.endswith("1 of 3 bars are missed.\n")
+    assert "hd64-full-2k, hd64-full-4k, hd128-causal-4k, hd192-full-4k: 4 of 24 shapes were measured." in page
+    assert page.endswith("1 of 4 bars are missed.\n")
 
 
 def test_bound():

@@ -58,19 +58,32 @@ class Shape(BaseShape):
 
 class GradientShape(BaseShape):
     @property
-    def launched(self):
-        """FlashAttention-4's gradient whose CTAs are alone."""
-        heads = HIDDEN // self.head_dim
-        return Launched("bwd", self.head_dim, self.mask, TOKENS // self.length, heads, self.length, pairs=False)
+    def value_dim(self):
+        """The head dim of v, or None where it is that of q."""
+        return VALUE_DIMS.get(self.head_dim)
+
+    @property
+    def alone(self):
+        """FlashAttention-4's gradient whose CTAs are alone, or None: that of head dims 192 and 128 is for pairs of CTAs only."""
+        return None if self.value_dim else self._launched(pairs=False)
 
     @property
     def paired(self):
-        """FlashAttention-4's gradient on pairs of CTAs, or None: of these head dims, it has one for 128."""
-        return replace(self.launched, pairs=True) if self.head_dim == 128 else None
+        """FlashAttention-4's gradient on pairs of CTAs, or None: it has one for head dim 128, and for 192 and 128."""
+        return self._launched(pairs=True) if self.head_dim >= 128 else None
+
+    @property
+    def launched(self):
+        """The one by which ours is judged."""
+        return self.alone or self.paired
 
     @property
     def launches(self):
-        return [self.launched, self.paired] if self.paired else [self.launched]
+        return [each for each in (self.alone, self.paired) if each]
+
+    def _launched(self, pairs):
+        heads = HIDDEN // (self.value_dim or self.head_dim)
+        return Launched("bwd", self.head_dim, self.mask, TOKENS // self.length, heads, self.length, pairs=pairs, value_dim=self.value_dim)
 
 
 SHAPES = [
@@ -79,7 +92,7 @@ SHAPES = [
     for head_dim in head_dims for mask in ("full", "causal") for length in lengths
 ]  # fmt: skip
 GRADIENTS = [
-    GradientShape(head_dim, mask, length) for head_dim in (64, 128) for mask in ("full", "causal") for length in (2048, 4096, 8192, 16384)
+    GradientShape(head_dim, mask, length) for head_dim in (64, 128, *VALUE_DIMS) for mask in ("full", "causal") for length in (2048, 4096, 8192, 16384)
 ]
 # The gradient of scores that a tanh caps, whose derivative FlashAttention-4 has by hand.
 SOFTCAPS = [Launched("bwd", head_dim, "full", 1, 2, 4096, pairs=False, softcap=20.0) for head_dim in (64, 128)]

@@ -202,7 +202,7 @@ def compare_gradients(arguments, shapes) -> int:
 def compare_orders(arguments, shapes) -> int:
     """What `deterministic` costs: the section of the gradient's page."""
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        table = versus_gradient.measure_order(shapes, arguments.options, pool.map)
+        table = versus_gradient.measure_order([shape for shape in shapes if shape in versus_gradient.ORDERED], arguments.options, pool.map)
     text = versus_gradient.order_section(table, revision.commit(), f"{datetime.date.today():%Y-%m-%d}")
     print(text)
     if arguments.write:

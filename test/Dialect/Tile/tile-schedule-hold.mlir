@@ -6,6 +6,19 @@
 //
 // RUN: fa4-opt %s --attn-to-nvvm="to=schedule pairs=off" | FileCheck %s
 
+// In the main kernel, columns are 64 queries: lanes have registers for the numbers that
+// belong to them, and read these before they wait for the scores.
+// CHECK-LABEL: tile.kernel @f_kernel(
+// CHECK-LABEL: tile.role @compute0
+// CHECK: scf.for
+// CHECK: tile.wait %shift
+// CHECK: tile.release %shift
+// CHECK: tile.wait %mma_compute0 :
+// CHECK: tile.commit %compute0_mma.1
+// CHECK: tile.wait %delta
+// CHECK: tile.release %delta
+// CHECK: tile.wait %mma_compute0_2
+
 // The kernel of dq with head dims 192 and 128.
 // CHECK-LABEL: tile.kernel @f_dq_kernel(
 // CHECK-LABEL: tile.role @compute0
