@@ -161,6 +161,13 @@ def test_no_local_memory_of_wide_heads(dims, mask, tmp_path):
     check_no_local_memory(Gradient(head_dim=dims[0], head_dim_v=dims[1], mask=mask, static=frozenset()), tmp_path)
 
 
+@pytest.mark.skipif(not gpu.find_ptxas(), reason="needs ptxas")
+@pytest.mark.parametrize("name", ["softcap", "relu"])
+def test_no_local_memory_of_wide_mods(name, tmp_path):
+    """Conditions of the mask and of the derivative, of which there are more than predicates."""
+    check_no_local_memory(Gradient(**dict(head_dim=192, head_dim_v=128, static=frozenset()) | SCORE_MODS[name] | dict(mask=Mask.causal(BR))), tmp_path)
+
+
 def check_no_local_memory(form, folder):
     for ptx in gpu.compile_launches(form.mlir(), folder, options=["--allow-spills"]).ptx:
         said = gpu.assemble(ptx, form.chip)

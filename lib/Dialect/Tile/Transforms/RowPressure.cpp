@@ -14,12 +14,17 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-/// The registers of a column. A condition is a predicate.
+/// A thread has seven predicates: of the conditions of a fragment's columns,
+/// some are in registers for a while.
+static constexpr double kRegistersOfCondition = 0.3;
+
+/// The registers of a column.
 static double registersOfColumn(Value row) {
   Type type = cast<VectorType>(row.getType()).getElementType();
   if (type.isIndex())
     return 1;
-  return type.isInteger(1) ? 0 : type.getIntOrFloatBitWidth() / 32.0;
+  return type.isInteger(1) ? kRegistersOfCondition
+                           : type.getIntOrFloatBitWidth() / 32.0;
 }
 
 /// Returns true if the row takes no registers: it is the same in all columns,
