@@ -2,7 +2,7 @@
 // computes dq: each CTA computes 128 rows and 128 columns of the left factor and gives
 // half of the columns to the other one, so that a product of the pair has all
 // 256 rows and the 64 columns of each CTA. Roles hold tiles of 128 rows and folded
-// ones of 64 in one kernel.
+// ones of 64 in one kernel. There is room for two stages of what is exchanged.
 //
 // RUN: rm -rf %t && mkdir %t
 // RUN: fa4-compile %s --from=tile -o %t --emit=allocate,ptx
@@ -12,8 +12,8 @@
 // RUN:   --output Y=%t/Y.npy --output Z=%t/Z.npy --output C=%t/C.npy C=%t/zero.npy | FileCheck --dump-input=never %s --check-prefix=SIM
 // RUN: python3 %S/Inputs/check_rectified_product.py %t/Y.npy %t/Z.npy %t/C.npy
 
-// ALLOCATE: tile.channel "compute0_exchange" smem stages(1) exchange {{.*}} : <vector<128x128xbf16>>
-// ALLOCATE: tile.channel "exchange_mma" smem stages(1) in_place_of(%compute0_exchange : {{.*}} : <vector<256x64xbf16>>
+// ALLOCATE: tile.channel "compute0_exchange" smem stages(2) exchange {{.*}} : <vector<128x128xbf16>>
+// ALLOCATE: tile.channel "exchange_mma" smem stages(2) in_place_of(%compute0_exchange : {{.*}} : <vector<256x64xbf16>>
 // ALLOCATE: tile.channel "mma_epilogue" tmem stages(1) {{.*}} : <vector<64x128xf32>>
 
 // SIM: findings 0

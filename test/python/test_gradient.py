@@ -74,6 +74,8 @@ CASES = {
     "static": Gradient(mask=Mask.causal(BR), sizes=Sizes(2, 200, 300, 2, 1), options=("--schedule=static",)),
     "pairs, static": Gradient(mask=Mask.causal(TL), sizes=Sizes(2, 200, 600, 2, 1), options=("--pairs=on", "--schedule=static")),
     "pairs, hd 64": Gradient(head_dim=64, sizes=Sizes(1, 260, 300, 1, 2), options=("--pairs=on",)),
+    # Work tiles in turn, whose dq lies beside P: the next tile's scores wait until dq has been added.
+    "pairs, head dims 96, 128, static": Gradient(head_dim=96, head_dim_v=128, sizes=Sizes(1, 260, 600, 2, 1), options=("--pairs=on", "--schedule=static")),
     "pairs, hd 96": Gradient(head_dim=96, sizes=Sizes(1, 260, 300, 1, 2), layout="bhsd", options=("--pairs=on",)),
     "head dims 64, 96": Gradient(head_dim=64, head_dim_v=96, mask=Mask.causal(BR), sizes=Sizes(1, 140, 150, 1, 2)),
     "head dims 128, 48": Gradient(head_dim=128, head_dim_v=48, sizes=Sizes(1, 140, 150)),

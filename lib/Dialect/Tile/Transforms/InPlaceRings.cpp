@@ -263,11 +263,23 @@ static SmallVector<Place> getOwnPlaces(const UsesMap &all) {
   return places;
 }
 
+/// Returns true if every execution of `release` in a work tile precedes every
+/// execution of `op` there. What comes of a work tile needs nothing that
+/// a role does for the next one.
+static bool comesFirstInTile(ReleaseOp release, Operation *op) {
+  Block &block =
+      KernelOp::getWorkBlock(release->getParentOfType<RoleOp>().getBody());
+  Operation *first = block.findAncestorOpInBlock(*release),
+            *then = block.findAncestorOpInBlock(*op);
+  return first && then && first != then && first->isBeforeInBlock(then);
+}
+
 /// Returns true if the consumers of `uses` release each value independently of
 /// what `role` does after its commit: neither they, nor the roles whose
-/// releases they wait for, wait for anything else before.
+/// releases they wait for, wait for anything else before, in all work tiles or,
+/// if `inTile`, in the same one.
 static bool releasesWithout(RoleOp role, const ChannelUses &uses,
-                            const UsesMap &all) {
+                            const UsesMap &all, bool inTile = false) {
   llvm::SetVector<ChannelOp> needed;
   needed.insert(uses.channel);
   for (unsigned i = 0; i < needed.size(); ++i) {
@@ -278,7 +290,8 @@ static bool releasesWithout(RoleOp role, const ChannelUses &uses,
       // Only an operation that follows all releases cannot delay one.
       auto isLater = [&](Operation *op) {
         return llvm::all_of(current.releases, [&](ReleaseOp release) {
-          return Lifetimes::allBefore(release, op);
+          return inTile ? comesFirstInTile(release, op)
+                        : Lifetimes::allBefore(release, op);
         });
       };
       for (const auto &[channel, others] : all) {
@@ -351,6 +364,36 @@ struct Beside {
 };
 } // namespace
 
+/// Returns acquires of the role behind which the guest `uses` has been read:
+/// once a work tile, the role acquires another channel that the guest's
+/// consumer releases behind all of the guest's values.
+static SmallVector<Operation *> findDrains(const ChannelUses &uses,
+                                           const UsesMap &all) {
+  SmallVector<Operation *> drains;
+  for (const auto &[channel, other] : all) {
+    ChannelOp op = channel;
+    if (op == uses.channel || uses.consumers.size() != 1 ||
+        other.producers != uses.producers ||
+        other.consumers != uses.consumers || op.getStages() != 1 ||
+        op.getInitial() || other.acquires.size() != 1 ||
+        other.releases.size() != 1)
+      continue;
+    AcquireOp acquire = other.acquires.front();
+    ReleaseOp release = other.releases.front();
+    auto inWorkBlock = [](Operation *op, RoleOp role) {
+      return op->getBlock() == &KernelOp::getWorkBlock(role.getBody());
+    };
+    bool isBehind = llvm::all_of(uses.releases, [&](ReleaseOp ofGuest) {
+      Operation *before = release->getBlock()->findAncestorOpInBlock(*ofGuest);
+      return before && before->isBeforeInBlock(release);
+    });
+    if (isBehind && inWorkBlock(acquire, uses.producers[0]) &&
+        inWorkBlock(release, uses.consumers[0]))
+      drains.push_back(acquire);
+  }
+  return drains;
+}
+
 /// Returns how the guest `uses` can lie beside the parts of the place, behind
 /// their last column, or nothing if it cannot.
 static std::optional<Beside>
@@ -383,6 +426,7 @@ findBeside(const Place &place, const ChannelUses &uses, const UsesMap &all) {
     beside.acquires.push_back(placeBeforeHost(acquire, uses, hostWrites));
   beside.waits = std::move(*waits);
   order.addWaits(beside.waits);
+  order.addDrains(findDrains(uses, all));
   if (!order.addGuest(uses, columns, beside.acquires) || !order.holdsIn(role) ||
       !handsBackWithout(role, host, beside.waits, all))
     return std::nullopt;
@@ -395,7 +439,7 @@ static bool shareBeside(KernelOp kernel) {
   for (Place &place : getPlaces(kernel, all))
     for (const auto &[channel, uses] : all) {
       if (!mayJoin(uses, place, all) ||
-          !releasesWithout(uses.producers[0], uses, all))
+          !releasesWithout(uses.producers[0], uses, all, /*inTile=*/true))
         continue;
       std::optional<Beside> beside = findBeside(place, uses, all);
       if (!beside)

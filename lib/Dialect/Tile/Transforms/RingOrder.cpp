@@ -106,7 +106,8 @@ bool RingOrder::addPart(const ChannelUses &uses, Columns columns) {
 
 bool RingOrder::hasEvent(Operation *op) {
   return writes.contains(op) || guestWrites.contains(op) ||
-         acquires.contains(op) || begins.contains(op) || ends.contains(op);
+         acquires.contains(op) || begins.contains(op) || ends.contains(op) ||
+         drains.contains(op);
 }
 
 std::optional<RingOrder::State>
@@ -186,6 +187,9 @@ std::optional<RingOrder::State> RingOrder::run(Operation &op, State state) {
     return std::nullopt;
   if (!clear(ends.lookup(&op), state))
     return std::nullopt;
+  if (drains.contains(&op))
+    for (const Guest &guest : guests)
+      state.reset(guest.isRead);
   if (isa<scf::ForOp, WorkOp>(op)) {
     // The state after the loop must be the same for any number of iterations,
     // including none.

@@ -54,6 +54,10 @@ public:
   /// none, it never waits until the guest has been read.
   bool addGuest(const ChannelUses &uses, Columns columns,
                 llvm::ArrayRef<mlir::Operation *> acquires);
+  /// Says that behind each of these operations all guests have been read.
+  void addDrains(llvm::ArrayRef<mlir::Operation *> behind) {
+    drains.insert(behind.begin(), behind.end());
+  }
 
   /// Returns true if the role overwrites no value before it has been read.
   bool holdsIn(RoleOp role);
@@ -105,6 +109,7 @@ private:
   llvm::DenseMap<mlir::Operation *, Members> guestWrites;
   llvm::DenseMap<mlir::Operation *, Members> acquires;
   llvm::DenseMap<mlir::Operation *, Members> begins, ends;
+  llvm::SmallPtrSet<mlir::Operation *, 4> drains;
 };
 
 } // namespace fa4::tile

@@ -148,6 +148,29 @@ private:
 };
 } // namespace
 
+/// Gives buffers of what CTAs exchange in a loop a second stage, if there is
+/// room. Lanes write one when the MMAs of both CTAs have read the last value,
+/// and those wait until both halves have come: with one stage, that is longer
+/// than the load of a value takes.
+static void doubleExchanges(KernelOp kernel, const TargetDescription &target,
+                            SharedMemory &memory) {
+  for (SmallVector<ChannelOp> &buffer : collectBuffers(kernel)) {
+    ChannelOp owner = buffer.front();
+    if (!owner.getExchange() || owner.getStages() != 1 ||
+        llvm::none_of(owner.getChannel().getUsers(), [](Operation *user) {
+          return isa<CommitOp>(user) && user->getParentOfType<scf::ForOp>();
+        }))
+      continue;
+    auto setStages = [&](int64_t stages) {
+      for (ChannelOp channel : buffer)
+        channel.setStages(stages);
+    };
+    setStages(2);
+    if (memory.bytes() > static_cast<int64_t>(target.smemBytes))
+      setStages(1);
+  }
+}
+
 StageFit fa4::tile::chooseStages(KernelOp kernel,
                                  const TargetDescription &target,
                                  const RequiredStages &required,
@@ -178,6 +201,8 @@ StageFit fa4::tile::chooseStages(KernelOp kernel,
   // of different lengths make more states to prove.
   SharedMemory memory(kernel);
   bool fits = memory.bytes() <= static_cast<int64_t>(target.smemBytes);
+  if (fits && maxStages > 1)
+    doubleExchanges(kernel, target, memory);
   SmallVector<ChannelOp> rings = all;
   bool more = fits;
   while (more) {

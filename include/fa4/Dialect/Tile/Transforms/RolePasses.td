@@ -199,7 +199,8 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
     5. *Stages*: rings that loads fill share what is left of shared memory evenly, up to
        `max-stages` stages each, and no more than hide the time of a load on a busy chip behind
        the MMAs of the consumer's loop. A value that both stages of a pipelined loop use
-       needs two.
+       needs two. What CTAs exchange in a loop gets a second stage before loads do, if there is room:
+       one is in use from the lanes' writes until MMAs have read what has come from the other CTA.
     6. *Stores*: in a loop of stores, a stage is released behind the next store, so
        that the next store is issued before the last one has ended. The ring then
        needs two stages. Where a ring of loads would have no second stage otherwise, values
