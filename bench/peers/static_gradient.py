@@ -78,13 +78,15 @@ def compare(shape, folder, options):
     for launched in shape.launches:
         main = options.records / launched.name / "launch-1.ptx"
         theirs["FA4, pairs" if launched.pairs else "FA4, one CTA"] = figures(main, folder, options)
-    ours = versus_gradient.compile_form(shape.head_dim, shape.mask, folder, options.options)
+    ours = versus_gradient.compile_form(shape.head_dim, shape.mask, folder, options.options, head_dim_v=shape.value_dim)
     main = next(ptx for ptx in ours.ptx if ptx.stem == "gradient_kernel")
     mine = figures(main, folder, options)
     for name, found in [*theirs.items(), ("ours", mine)]:
         print(row(f"{kernel} {name}", found), flush=True)
     small = {ptx.stem: figures(ptx, folder, options) for ptx in ours.ptx if ptx != main}
-    rows = list(bars(kernel, theirs, mine))
+    # Lanes of a pair arrive at the other CTA's mbarriers: as those of the same kind do.
+    held_to = {name: fa4 for name, fa4 in theirs.items() if name == "FA4, pairs"} if "cta_group::2" in main.read_text() else theirs
+    rows = list(bars(kernel, held_to, mine))
     for name, found in small.items():
         rows += [(f"{kernel}: {name}, spilled and stack", found.spills + found.stack, 0)]
     return rows

@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from fa4 import gpu, gradient_forms
+from fa4 import gpu, gradient_forms, head_dims
 from fa4.gradient_grid import MASKS
 
 
@@ -15,7 +15,7 @@ def test_forms():
     """Each pair of head dims, each mask with each head dim and order of sums, and all else with each head dim."""
     forms = gradient_forms.forms()
     dims = gradient_forms.HEAD_DIMS
-    assert {(form.head_dim, form.head_dim_v) for form in forms.values()} == set(itertools.product(dims, dims))
+    assert {(form.head_dim, form.head_dim_v) for form in forms.values()} == {*itertools.product(dims, dims), *head_dims.GRADIENTS}
     chosen = {(form.head_dim, repr(form.mask), form.deterministic) for form in forms.values() if form.head_dim == form.head_dim_v}
     assert chosen >= {(d, repr(mask), order) for d in dims for mask in MASKS.values() for order in (False, True)}
     assert {(name.split(" bf16 ")[-1], form.head_dim) for name, form in forms.items()} >= set(itertools.product(gradient_forms.MORE, dims))

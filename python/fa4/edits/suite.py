@@ -192,7 +192,9 @@ class Gradient(Kernel):
 
     def _program(self, sizes):
         head_dim = GRADIENTS[self.name]
-        return tile_programs.gradient(head_dim, sizes.sq, sizes.sk, self.name, tile_programs.GRADIENTS[head_dim], sizes.hkv)
+        program = tile_programs.gradient(head_dim, sizes.sq, sizes.sk, self.name, tile_programs.GRADIENTS[head_dim], sizes.hkv)
+        # The interpreter runs one CTA after another.
+        return dataclasses.replace(program, options=(*program.options, "--pairs=off"))
 
     def calls(self):
         return GRADIENT_CALLS

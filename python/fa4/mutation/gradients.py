@@ -1,7 +1,7 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The main kernel of the gradient with one fault, and what finds it: as
+"""The main kernel of the gradient on CTAs that are alone with one fault, and what finds it: as
 `fa4.mutation.mutants` has it of forward attention. All three kernels of a gradient run,
 of which the one in the middle is changed."""
 
@@ -22,7 +22,8 @@ from fa4.reference import Mask
 # Name -> form. Those that are deterministic add to dQ in turns, which are more to get wrong.
 FORMS = {
     f"backward-hd{head_dim}-{mask.replace('top_left', 'causal')}{'-deterministic' * deterministic}": Gradient(
-        head_dim=head_dim, mask=Mask.causal(mask) if mask != "full" else None, deterministic=deterministic, static=frozenset()
+        head_dim=head_dim, mask=Mask.causal(mask) if mask != "full" else None, deterministic=deterministic, static=frozenset(),
+        options=("--pairs=off",),
     )
     for head_dim, mask, deterministic in (
         (64, "top_left", True), (64, "full", False), (128, "top_left", True), (128, "full", False),

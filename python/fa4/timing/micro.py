@@ -4,7 +4,7 @@
 """The micro-benchmarks for sm_90a: rates and latencies of pipes, of shared memory, of barriers and of what
 one role hands to another, of wgmma by shape and place of A, of bulk copies, of global memory."""
 
-from fa4.timing.kernel import INPUT, OUTPUT, SHARED, Micro, entry, keep
+from fa4.timing.kernel import INPUT, OUTPUT, Micro, entry, keep
 
 # ---------------------------------------------------------------------------
 # Pipes
@@ -265,25 +265,35 @@ $STORED{i}: bar.warp.sync -1;"""
 
 
 def _bulk_exchange(size, count):
-    """A thread of each CTA sends `count` pieces of `size` bytes to the other one, and waits for as many."""
+    """A thread of each CTA sends `count` pieces of `size` bytes to the other one, waits for as many, and arrives there when it has
+    them. Turns have two places for what is sent, and two mbarriers for each of both."""
     setup = f"""{_mbarriers(1)}
-  mov.u32 %r7, %cluster_ctarank; xor.b32 %r7, %r7, 1; add.u32 %r9, %r5, {SHARED // 2};
-  mapa.shared::cluster.u32 %r6, %r5, %r7; mapa.shared::cluster.u32 %r9, %r9, %r7; add.u32 %r10, %r5, 1024;
+  @!%p1 mbarrier.init.shared.b64 [%r5+16], 1;
+  @!%p1 mbarrier.init.shared.b64 [%r5+24], 1;
+  fence.mbarrier_init.release.cluster;
+  add.u32 %r10, %r5, 1024; mov.u32 %r11, %r10; mov.b32 %r9, 0;
+$ZERO: st.shared.b32 [%r11], 0; add.u32 %r11, %r11, 4; add.u32 %r9, %r9, 4;
+  setp.lt.u32 %p3, %r9, {size * count}; @%p3 bra $ZERO;
+  fence.proxy.async.shared::cta;
+  mov.u32 %r7, %cluster_ctarank; xor.b32 %r7, %r7, 1; add.u32 %r9, %r10, {size * count};
+  mapa.shared::cluster.u32 %r6, %r5, %r7; mapa.shared::cluster.u32 %r9, %r9, %r7;
   barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"""
-    copy = "  cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r9+{0}], [%r10+{0}], {1}, [%r6+{2}];"
+    copy = "  cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r9+{0}], [%r10+{1}], {2}, [%r6+{3}];"
 
-    # The other CTA may be ahead by a turn, so that turns have two mbarriers.
     def body(i):
-        place = 8 * (i % 2)
-        pieces = (copy.format(size * j, size, place) for j in range(count))
-        return "\n".join([f"  @%p1 bra $ISSUED{i};", f"  mbarrier.arrive.expect_tx.shared.b64 _, [%r5+{place}], {size * count};", *pieces,
-                          f"$ISSUED{i}:" + _wait(i, place), "  xor.b32 %r8, %r8, 1;" * (i % 2), "  bar.warp.sync -1;"])  # fmt: skip
+        turn = i % 2
+        pieces = (copy.format(size * (turn * count + j), size * j, size, 8 * turn) for j in range(count))
+        free = _wait(f"{i}f", 16 + 8 * turn).replace("%r8", "%r12")
+        return "\n".join([f"  xor.b32 %r12, %r8, 1;{free}", f"  @%p1 bra $ISSUED{i};",
+                          f"  mbarrier.arrive.expect_tx.shared.b64 _, [%r5+{8 * turn}], {size * count};", *pieces,
+                          f"$ISSUED{i}:" + _wait(i, 8 * turn), f"  @!%p1 mbarrier.arrive.shared::cluster.b64 _, [%r6+{16 + 8 * turn}];",
+                          "  xor.b32 %r8, %r8, 1;" * turn, "  bar.warp.sync -1;"])  # fmt: skip
 
     return entry(setup, body, 2, "  barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;")
 
 
 def copies():
-    for size, count in ((16, 1), (1024, 1), (4096, 1), (16384, 1), (4096, 4), (8192, 2)):
+    for size, count in ((16, 1), (1024, 1), (4096, 1), (12288, 1), (3072, 4), (6144, 2)):
         name = f"cp.async.bulk, {count} x {size} bytes to the other CTA, both ways"
         yield Micro(name, _bulk_exchange(size, count), 2, 32, 2)
     for size in (16, 512, 1024, 2048, 4096, 8192, 16384, 32768):

@@ -30,28 +30,31 @@ static bool makesRoom(KernelOp kernel, const PairPlan &plan) {
   return plan.alone.loadBytes > room && plan.paired.loadBytes <= room;
 }
 
-/// Whether MMAs of a CTA alone wait for the port of shared memory, which moves
-/// what they read and loads in loops write, and those of a pair take a sixth
-/// less time. The CTAs of a pair wait for each other: by the clock of fa4-sim,
-/// attention with two query tiles gains nothing where these figures promise an
-/// eighth (head dims 192 and 64), and with one tile most of the fifth that they
-/// promise.
+/// Whether a CTA alone waits for the port of shared memory, which moves what
+/// MMAs read, loads in loops write, lanes exchange and reductions move, and a
+/// pair takes a sixth less time. The CTAs of a pair wait for each other: by the
+/// clock of fa4-sim, attention with two query tiles gains nothing where these
+/// figures promise an eighth (head dims 192 and 64), and with one tile most of
+/// the fifth that they promise; the gradient gains 3% or loses 2% at an eighth
+/// (head dim 64), and a quarter at a sixth or more (head dims 96 and 128).
 static bool relievesPort(KernelOp kernel, const PairPlan &plan) {
   auto cycles = [&](const PairFigures &figures) {
-    return std::max(figures.cycles, (figures.mmaBytes + figures.loadedBytes) /
-                                        kernel.getTarget().smemBytesPerClock);
+    return std::max(figures.cycles,
+                    (figures.sharedBytes() + figures.loadedBytes) /
+                        kernel.getTarget().smemBytesPerClock);
   };
   return 6 * cycles(plan.paired) <= 5 * cycles(plan.alone);
 }
 
 /// The CTAs of a pair wait for each other: MMAs that are as fast do not make up
 /// for that, unless a CTA alone has no room for the next tile of each load, and
-/// either none for the next part of it or a port that is too slow. How long
-/// CTAs wait for what they exchange, no figure of the plan says: pairs that sum
-/// over their axis are for those who ask for them.
+/// either none for the next part of it or a port that is too slow; or unless
+/// the port moves sums over the axis, of which a pair moves half.
 static bool pays(KernelOp kernel, const PairPlan &plan) {
-  if (plan.isSingle || !plan.sums.empty())
+  if (plan.isSingle)
     return false;
+  if (!plan.sums.empty())
+    return relievesPort(kernel, plan);
   bool hasRoomForParts =
       plan.alone.loadBytesInParts <= kernel.getTarget().smemBytes;
   return plan.paired.cycles < plan.alone.cycles ||
