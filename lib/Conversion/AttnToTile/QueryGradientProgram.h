@@ -1,5 +1,4 @@
-//===- QueryGradientProgram.h - the tile program of the queries' gradient
-//---===//
+//===- QueryGradientProgram.h - the tile program of dq ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

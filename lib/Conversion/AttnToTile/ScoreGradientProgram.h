@@ -1,5 +1,4 @@
-//===- ScoreGradientProgram.h - gradients of the scores of tiles of queries
-//---===//
+//===- ScoreGradientProgram.h - ds of tiles of queries ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
