@@ -1,7 +1,8 @@
 // Head dims with which one CTA would wait for shared memory have pairs of CTAs: for
 // its port, as with 256, or for want of room for the next values, as with 256 and 128
-// of v. Others do not, neither where keys that arrive in parts have room (192 and 128),
-// nor those whose CTAs are to ask for work.
+// of v. Where keys that arrive in parts have room (192 and 128), they have pairs without
+// a mask: with one, both CTAs make the passes of both. Others do not, nor those whose
+// CTAs are to ask for work.
 //
 // RUN: fa4-opt %s --attn-to-nvvm=to=assign-work | FileCheck %s
 // RUN: fa4-opt %s --attn-to-nvvm='to=assign-work schedule=clc' | FileCheck %s --check-prefix=ALONE
@@ -29,9 +30,15 @@ func.func @hd256(%x: tensor<?x?x8x256xbf16>) -> tensor<?x?x8x256xbf16> {
   return %o : tensor<?x?x8x256xbf16>
 }
 
-// CHECK-NOT: cluster =
+// CHECK: tile.kernel @hd192_kernel({{.*}} cluster = #tile.cluster<size = 2, axis = 0>
 func.func @hd192(%q: tensor<?x?x8x192xbf16>, %v: tensor<?x?x8x128xbf16>) -> tensor<?x?x8x128xbf16> {
   %o = attn.sdpa %q, %q, %v layout<bshd> : tensor<?x?x8x192xbf16>, tensor<?x?x8x192xbf16>, tensor<?x?x8x128xbf16> -> tensor<?x?x8x128xbf16>
+  return %o : tensor<?x?x8x128xbf16>
+}
+
+// CHECK-NOT: cluster =
+func.func @hd192_causal(%q: tensor<?x?x8x192xbf16>, %v: tensor<?x?x8x128xbf16>) -> tensor<?x?x8x128xbf16> {
+  %o = attn.sdpa %q, %q, %v layout<bshd> mask<causal, bottom_right> : tensor<?x?x8x192xbf16>, tensor<?x?x8x192xbf16>, tensor<?x?x8x128xbf16> -> tensor<?x?x8x128xbf16>
   return %o : tensor<?x?x8x128xbf16>
 }
 

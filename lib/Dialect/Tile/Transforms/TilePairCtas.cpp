@@ -32,34 +32,61 @@ static bool makesRoom(KernelOp kernel, const PairPlan &plan) {
 
 /// Whether a CTA alone waits for the port of shared memory, which moves what
 /// MMAs read, loads in loops write, lanes exchange and reductions move, and a
-/// pair takes a sixth less time. The CTAs of a pair wait for each other: by the
-/// clock of fa4-sim, attention with two query tiles gains nothing where these
-/// figures promise an eighth (head dims 192 and 64), and with one tile most of
-/// the fifth that they promise; the gradient gains 3% or loses 2% at an eighth
-/// (head dim 64), and a quarter at a sixth or more (head dims 96 and 128).
-static bool relievesPort(KernelOp kernel, const PairPlan &plan) {
+/// pair takes at most `percent` of its time.
+static bool relievesPort(KernelOp kernel, const PairPlan &plan,
+                         uint64_t percent) {
   auto cycles = [&](const PairFigures &figures) {
     return std::max(figures.cycles,
                     (figures.sharedBytes() + figures.loadedBytes) /
                         kernel.getTarget().smemBytesPerClock);
   };
-  return 6 * cycles(plan.paired) <= 5 * cycles(plan.alone);
+  return 100 * cycles(plan.paired) <= percent * cycles(plan.alone);
+}
+
+/// Whether the results of a pair's MMAs need more columns than tensor memory
+/// has, so that some take the place of others. A sum has half of the rows of
+/// the other results in each CTA, and takes half of its columns.
+static bool fillsTensorMemory(KernelOp kernel, const PairPlan &plan) {
+  uint64_t columns = 0;
+  kernel.walk([&](MmaOp mma) {
+    bool isSum = llvm::any_of(
+        plan.sums, [&](const PairSum &sum) { return sum.mma == mma; });
+    columns += mma.getN() / (isSum ? kPairSize : 1);
+  });
+  return columns > kernel.getTarget().tmemColumns;
+}
+
+/// Whether the CTAs of a pair make passes that one of them alone would not.
+static bool widensBounds(KernelOp kernel) {
+  return kernel
+      .walk([](Operation *op) {
+        return isa<AtMostOp, AtLeastOp>(op) ? WalkResult::interrupt()
+                                            : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 /// The CTAs of a pair wait for each other: MMAs that are as fast do not make up
 /// for that, unless a CTA alone has no room for the next tile of each load, and
 /// either none for the next part of it or a port that is too slow; or unless
-/// the port moves sums over the axis, of which a pair moves half.
+/// the port moves sums over the axis, of which a pair moves half. How much the
+/// port must be relieved is from the clock of fa4-sim. The gradient gains 3% or
+/// loses 2% where these figures promise 88% (head dim 64), and a quarter where
+/// they promise 80% (head dim 128); where the sum has columns of its own (head
+/// dim 96), lanes hold the next scores as well, for which those that compute a
+/// score_mod have too few registers. Attention with two query tiles gains 4 to
+/// 8% at 95% (head dims 192 and 128), but loses as much with a causal mask.
 static bool pays(KernelOp kernel, const PairPlan &plan) {
   if (plan.isSingle)
     return false;
   if (!plan.sums.empty())
-    return relievesPort(kernel, plan);
+    return relievesPort(kernel, plan, 82) && fillsTensorMemory(kernel, plan);
   bool hasRoomForParts =
       plan.alone.loadBytesInParts <= kernel.getTarget().smemBytes;
+  bool relieves = widensBounds(kernel) ? relievesPort(kernel, plan, 83)
+                                       : relievesPort(kernel, plan, 96);
   return plan.paired.cycles < plan.alone.cycles ||
-         (makesRoom(kernel, plan) &&
-          (!hasRoomForParts || relievesPort(kernel, plan)));
+         (makesRoom(kernel, plan) && (!hasRoomForParts || relieves));
 }
 
 /// Says what the loads of the pair's tiles are. They are in the program after
