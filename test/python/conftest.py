@@ -25,17 +25,6 @@ os.environ.setdefault("FA4_VERIFY_PTX", "0")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-@pytest.fixture(autouse=True)
-def tools_stay():
-    """A command that runs in this process may choose other tools for itself (fa4.timing takes those of the peers where they are
-    installed); the next test is to have its own."""
-    before = {name: value for name, value in os.environ.items() if name.startswith("FA4_")}
-    yield
-    for name in [name for name in os.environ if name.startswith("FA4_") and name not in before]:
-        del os.environ[name]
-    os.environ.update(before)
-
-
 def pytest_configure(config):
     """One seed for all workers of pytest-xdist: from the environment, which they
     share, or else from what identifies the run."""

@@ -6,6 +6,7 @@ is what the page says, and records of real kernels are replayed on a driver that
 
 import ctypes
 import json
+import os
 import struct
 import subprocess
 
@@ -153,3 +154,18 @@ def test_replay(tmp_path):
     # The buffers follow that of the clocks; out lies behind the 64 bytes of q.
     low = (1 << 20) + 4 * 16 * 132 + 64 + 0x40
     assert raw[0][4:8] == struct.pack("<Q", low)[:4]
+
+
+def test_peers_tools_go_with_the_command(monkeypatch, tmp_path):
+    """What a command takes from the peers' environment is not what the next one takes; what somebody chose stays."""
+    ptxas = tmp_path / "lib" / "python3.11" / "site-packages" / "nvidia" / "cu13" / "bin" / "ptxas"
+    ptxas.parent.mkdir(parents=True)
+    for tool in (ptxas, ptxas.with_name("nvdisasm")):
+        tool.touch(0o755)
+    monkeypatch.setenv("FA4_PEERS_ENVIRONMENT", str(tmp_path))
+    monkeypatch.delenv("FA4_PTXAS", raising=False)
+    monkeypatch.setenv("FA4_NVDISASM", "chosen")
+    with pytest.raises(RuntimeError), model.peers_tools():
+        assert (os.environ["FA4_PTXAS"], os.environ["FA4_NVDISASM"]) == (str(ptxas), "chosen")
+        raise RuntimeError
+    assert "FA4_PTXAS" not in os.environ and os.environ["FA4_NVDISASM"] == "chosen"

@@ -109,12 +109,12 @@ def blackwell_records():
     return peers.records_folder().parent / "versus"
 
 
+@model.peers_tools()
 def known_effects(options):
     """Prints or writes the table of known effects; 1 where one is missed, or where none could be tried."""
     # They need numpy, which the environment that records and the machine with the card may lack.
     from fa4.timing import effects, versus
 
-    model.use_peers_tools()
     costs = set()
 
     def time(*words):
@@ -137,6 +137,7 @@ def known_effects(options):
     return int(not done or not all(result.is_met for _, result in done))
 
 
+@model.peers_tools()
 def model_all(chosen, kernels, jobs, options):
     """What the model says, as bench/timing-model.json has it. What cannot be modelled is named in stderr and left out."""
     modelling = model.Model(tools.find_tool("fa4-sim"), options)

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What fa4-sim's clock says of the kernels that were measured on a card, and how far that is from the measurement."""
 
+import contextlib
 import json
 import os
 import statistics
@@ -17,23 +18,31 @@ from fa4.timing.kernel import PASSES
 MEAN_BAR, WORST_BAR, RANK_BAR = 0.10, 0.20, 0.9
 
 
-def use_peers_tools():
-    """Has fa4-sim take ptxas and nvdisasm from the peers' environment, where that has them and nobody has chosen others."""
+@contextlib.contextmanager
+def peers_tools():
+    """Meanwhile fa4-sim takes ptxas and nvdisasm, whose machine code the card ran, from the peers' environment, where that has
+    them and nobody has chosen others."""
     scratch = peers.records_folder().parent
     environment = os.environ.get("FA4_PEERS_ENVIRONMENT") or scratch / "environment"
+    chosen = {}
     for tool in ("ptxas", "nvdisasm"):
         for path in peers.Path(environment).glob(f"lib/python3*/site-packages/nvidia/cu13/bin/{tool}"):
-            if os.access(path, os.X_OK):
-                os.environ.setdefault(f"FA4_{tool.upper()}", str(path))
+            variable = f"FA4_{tool.upper()}"
+            if os.access(path, os.X_OK) and variable not in os.environ:
+                chosen.setdefault(variable, str(path))
+    os.environ.update(chosen)
+    try:
+        yield
+    finally:
+        for variable in chosen:
+            os.environ.pop(variable, None)
 
 
 class Model:
-    """fa4-sim with the tools whose machine code the card ran, where the peers' environment has them, and options such as
-    `--set NAME=VALUE`."""
+    """fa4-sim with options such as `--set NAME=VALUE`."""
 
     def __init__(self, simulator, options=()):
         self.simulator, self.options = simulator, list(options)
-        use_peers_tools()
 
     def micro(self, micro):
         """Cycles of an operation, as on the card: the kernel reads the clock itself."""
