@@ -153,6 +153,29 @@ AttentionProgram::inlineScoreMod(Region &region, Value scores,
   });
 }
 
+AttentionProgram::ModifiedScores
+AttentionProgram::applyScoreMod(std::optional<ScoreDerivative> &derived,
+                                Value scores, ArrayRef<TileValue> arguments) {
+  if (!derived)
+    return {scores, Value()};
+  SmallVector<Value> values =
+      inlineScoreMod(derived->region, scores, arguments,
+                     {derived->results.value, derived->results.derivative});
+  return {values[0], values[1]};
+}
+
+Value AttentionProgram::multiplyDerivative(Value p, Value derivative,
+                                           bool mayBeInfinite) {
+  if (!derivative)
+    return p;
+  Value product = arith::MulFOp::create(b, p, derivative);
+  if (!mayBeInfinite)
+    return product;
+  Value none = splat(cast<VectorType>(p.getType()), 0.0);
+  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, p, none);
+  return arith::SelectOp::create(b, isNone, none, product);
+}
+
 Value AttentionProgram::hide(Value tile, Value visible) {
   return arith::SelectOp::create(
       b, visible, tile,

@@ -10,6 +10,7 @@
 #define FA4_LIB_CONVERSION_ATTNTOTILE_ATTENTIONPROGRAM_H
 
 #include "ModVectorizer.h"
+#include "ScoreDerivative.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -111,6 +112,20 @@ protected:
   llvm::SmallVector<mlir::Value>
   inlineScoreMod(mlir::Region &region, mlir::Value scores,
                  llvm::ArrayRef<TileValue> arguments, mlir::ValueRange results);
+  /// The scores that score_mod makes of a tile, and their derivative; the
+  /// latter is null, and the scores stay as they are, where there is no
+  /// score_mod.
+  struct ModifiedScores {
+    mlir::Value scores, derivative;
+  };
+  ModifiedScores applyScoreMod(std::optional<ScoreDerivative> &derived,
+                               mlir::Value scores,
+                               llvm::ArrayRef<TileValue> arguments);
+  /// Multiplies probabilities by the derivative, if there is one. A key of
+  /// probability 0 contributes nothing, whatever its derivative is, which
+  /// `mayBeInfinite`.
+  mlir::Value multiplyDerivative(mlir::Value p, mlir::Value derivative,
+                                 bool mayBeInfinite);
   /// Replaces what mask_mod hides of a tile by -inf.
   mlir::Value applyMaskMod(mlir::Value tile,
                            llvm::ArrayRef<TileValue> arguments);

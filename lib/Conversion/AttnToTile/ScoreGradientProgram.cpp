@@ -35,18 +35,6 @@ Value ScoreGradientProgram::getFirstKey(Value step) {
   return mul(sub(lastBlock, step), index(keys));
 }
 
-/// A key of probability 0 contributes nothing, whatever the derivative is.
-Value ScoreGradientProgram::multiplyDerivative(Value p, Value derivative) {
-  if (!derivative)
-    return p;
-  Value weights = arith::MulFOp::create(b, p, derivative);
-  if (!mayBeInfinite)
-    return weights;
-  Value none = splat(f32Tile(), 0.0);
-  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, p, none);
-  return arith::SelectOp::create(b, isNone, none, weights);
-}
-
 Value ScoreGradientProgram::buildWeights(Value scores, Value step,
                                          Value firstKey) {
   if (scale.before)
@@ -54,19 +42,14 @@ Value ScoreGradientProgram::buildWeights(Value scores, Value step,
   SmallVector<TileValue> arguments = getModArguments(
       batch, head, {positions(rows, firstRow), /*overRows=*/true},
       {positions(keys, firstKey), false, /*overColumns=*/true}, rows);
-  Value derivative;
-  if (derived) {
-    SmallVector<Value> values =
-        inlineScoreMod(derived->region, scores, arguments,
-                       {derived->results.value, derived->results.derivative});
-    scores = values[0];
-    derivative = values[1];
-  }
-  Value exponents = math::FmaOp::create(
-      b, scores, splat(f32Tile(), scale.exponent), overColumns(rowShift, keys));
+  ModifiedScores modified = applyScoreMod(derived, scores, arguments);
+  Value exponents =
+      math::FmaOp::create(b, modified.scores, splat(f32Tile(), scale.exponent),
+                          overColumns(rowShift, keys));
   exponents = maskSteps(applyMaskMod(exponents, arguments), step, maskedBelow,
                         maskedFrom, [&] { return visibleKeys(firstKey); });
-  return multiplyDerivative(math::Exp2Op::create(b, exponents), derivative);
+  return multiplyDerivative(math::Exp2Op::create(b, exponents),
+                            modified.derivative, mayBeInfinite);
 }
 
 Value ScoreGradientProgram::buildGradient(Value tk, Value step) {

@@ -35,7 +35,6 @@ private:
   /// Returns the block's probabilities times the derivative of its scores.
   mlir::Value buildWeights(mlir::Value scores, mlir::Value step,
                            mlir::Value firstKey);
-  mlir::Value multiplyDerivative(mlir::Value p, mlir::Value derivative);
   mlir::Value product(mlir::Value x, mlir::Value y) {
     return tile::MmaOp::create(b, f32Tile(), x, y, /*acc=*/mlir::Value(),
                                /*accumulate=*/mlir::Value(),

@@ -236,7 +236,6 @@ private:
   };
   Exponents buildExponents(Value tk, Value tq, Value step, Value firstQuery,
                            Value queryHead);
-  Value multiplyDerivative(Value p, Value derivative);
   /// score_mod with its derivative, if the op has a score_mod, and whether the
   /// two may be infinite, or no number.
   std::optional<ScoreDerivative> derived;
@@ -404,34 +403,16 @@ SdpaBackwardProgram::buildExponents(Value tk, Value tq, Value step,
       batch, queryHead,
       {positions(queries, firstQuery), false, /*overColumns=*/true},
       {positions(keys, firstKey), /*overRows=*/true}, keys);
+  ModifiedScores modified = applyScoreMod(derived, scores, arguments);
   Exponents result;
-  if (derived) {
-    SmallVector<Value> values =
-        inlineScoreMod(derived->region, scores, arguments,
-                       {derived->results.value, derived->results.derivative});
-    scores = values[0];
-    result.derivative = values[1];
-  }
+  result.derivative = modified.derivative;
   Value exponents = math::FmaOp::create(
-      b, scores, splat(f32Tile(), scale.exponent),
+      b, modified.scores, splat(f32Tile(), scale.exponent),
       overRows(loadRows(shift, queries, firstQuery, queryHead), keys));
   result.exponents =
       maskSteps(applyMaskMod(exponents, arguments), step, maskedBelow,
                 maskedFrom, [&] { return visibleQueries(firstQuery); });
   return result;
-}
-
-/// A key of probability 0 contributes nothing, whatever the derivative of its
-/// score is.
-Value SdpaBackwardProgram::multiplyDerivative(Value p, Value derivative) {
-  if (!derivative)
-    return p;
-  Value product = arith::MulFOp::create(b, p, derivative);
-  if (!mayBeInfinite)
-    return product;
-  Value none = splat(f32Tile(), 0.0);
-  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, p, none);
-  return arith::SelectOp::create(b, isNone, none, product);
 }
 
 //===----------------------------------------------------------------------===//
@@ -502,7 +483,7 @@ SdpaBackwardProgram::buildStep(Value tk, Value tv, Value step,
   Value p = math::Exp2Op::create(b, block.exponents);
   // The derivative is needed no longer once it has met the probabilities, which
   // leave their registers for the product.
-  Value weights = multiplyDerivative(p, block.derivative);
+  Value weights = multiplyDerivative(p, block.derivative, mayBeInfinite);
 
   // dV += P^T dO
   Value tdo = loadTile(dout, queries, firstQuery, queryHead);

@@ -44,16 +44,9 @@ static bool relievesPort(KernelOp kernel, const PairPlan &plan,
 }
 
 /// Whether the results of a pair's MMAs need more columns than tensor memory
-/// has, so that some take the place of others. A sum has half of the rows of
-/// the other results in each CTA, and takes half of its columns.
+/// has, so that some take the place of others.
 static bool fillsTensorMemory(KernelOp kernel, const PairPlan &plan) {
-  uint64_t columns = 0;
-  kernel.walk([&](MmaOp mma) {
-    bool isSum = llvm::any_of(
-        plan.sums, [&](const PairSum &sum) { return sum.mma == mma; });
-    columns += mma.getN() / (isSum ? kPairSize : 1);
-  });
-  return columns > kernel.getTarget().tmemColumns;
+  return plan.paired.columns > kernel.getTarget().tmemColumns;
 }
 
 /// Whether the CTAs of a pair make passes that one of them alone would not.
