@@ -56,17 +56,22 @@ any_alive() {
 }
 
 # end_tree PID: ends a step and what it has started: asks, and 1.5 seconds later
-# does not ask.
+# does not ask, until nothing is left: a shell whose child is killed before it is
+# itself may start another one in between.
 end_tree() {
-  local all new deadline=$((${EPOCHREALTIME/[.,]/} + 1500000))
+  local all new tries deadline=$((${EPOCHREALTIME/[.,]/} + 1500000))
   mapfile -t all < <(process_tree "$1")
   signal_all TERM "${all[@]}"
   while any_alive "${all[@]}" && ((${EPOCHREALTIME/[.,]/} < deadline)); do
     sleep 0.05
   done
-  # What was started meanwhile is found by the group or the parent.
-  mapfile -t new < <(process_tree "$1" "${all[@]}")
-  signal_all KILL "${new[@]}"
+  for ((tries = 0; tries < 50; ++tries)); do
+    # What was started meanwhile is found by the group or the parent.
+    mapfile -t new < <(process_tree "$1" "${all[@]}")
+    ((${#new[@]} > 0)) || break
+    signal_all KILL "${new[@]}"
+    sleep 0.02
+  done
 }
 
 # A script that is told to end takes the step along; the other signals of that

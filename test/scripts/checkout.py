@@ -75,6 +75,19 @@ case $* in
 esac"""
 
 
+def alive(pids):
+    """Those of the processes that have not ended."""
+    found = []
+    for pid in pids:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if state != "Z":
+            found.append(int(pid))
+    return found
+
+
 class Checkout:
     """The folder, the user's home beside it, and what the stand-ins have noted."""
 
@@ -153,15 +166,7 @@ class Checkout:
 
     def alive(self):
         """Those of the hanging processes that have not ended."""
-        found = []
-        for pid in (self.notes / "hanging").read_text().split():
-            try:
-                state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if state != "Z":
-                found.append(int(pid))
-        return found
+        return alive((self.notes / "hanging").read_text().split())
 
     def kill_what_hangs(self):
         for pid in self.alive():

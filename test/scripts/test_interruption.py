@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from checkout import ROOT
+from checkout import ROOT, alive
 
 LIMIT = 5  # seconds
 
@@ -108,6 +108,39 @@ def test_told_to_end_while_it_starts_a_step(tmp_path):
     with pytest.raises(ProcessLookupError):
         os.kill(step, signal.SIGKILL)
     assert status == 143
+
+
+# Shells that start their child again when it is killed, which they have time for
+# where one signal is slow to follow another.
+AGAIN = r"""
+. "$1"
+kill() {
+  local signal=$1 pid
+  shift
+  [[ $signal == -KILL ]] || { builtin kill "$signal" "$@"; return; }
+  for pid; do builtin kill -KILL "$pid"; sleep 0.05; done
+}
+hang() {
+  for child in {1..6}; do
+    bash -c 'trap "" TERM; while :; do sleep 600 & echo $! >>"$1"; wait; done' - "$1" &
+  done
+  sleep 0.5
+  builtin kill -TERM $$
+  wait
+}
+run_shown hang "$2"
+"""
+
+
+def test_what_is_started_again_while_it_is_killed(tmp_path):
+    steps = ROOT / "scripts" / "steps.sh"
+    command = ["bash", "-c", AGAIN, "-", steps, tmp_path / "children"]
+    status = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+    assert status == 143
+    left = alive((tmp_path / "children").read_text().split())
+    for child in left:
+        os.kill(child, signal.SIGKILL)
+    assert not left
 
 
 def test_nothing_is_left_when_the_script_itself_is_killed(checkout):
