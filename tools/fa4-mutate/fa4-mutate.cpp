@@ -42,6 +42,10 @@ static cl::opt<std::string>
 static cl::opt<std::string>
     onlyKind("kind", cl::value_desc("name"), cl::cat(category),
              cl::desc("Only mutants of that kind, e.g. weaken"));
+static cl::opt<bool>
+    reduce("reduce", cl::init(true), cl::cat(category),
+           cl::desc("Explore one of all orders that are equivalent (default); "
+                    "with --reduce=false, each of them"));
 static cl::opt<std::string> emitIR(
     "emit", cl::value_desc("N[:M]"), cl::cat(category),
     cl::desc("Print mutant N as IR, or those of N to M that the IR can say, "
@@ -247,9 +251,9 @@ static bool isAskedFor(const Mutation &mutation) {
 }
 
 void MutationTest::runMutant(KernelOp kernel, uint64_t number) {
-  FailureOr<ProtocolModel> model = ProtocolModel::build(kernel);
+  FailureOr<ProtocolModel> model = ProtocolModel::buildCta(kernel);
   assert(succeeded(model) && "was accepted");
-  MutantChecker checker(*model, {maxPasses, maxStates, rulesOnly});
+  MutantChecker checker(*model, {maxPasses, maxStates, reduce, rulesOnly});
   for (auto [i, mutation] : llvm::enumerate(mutate(*model)))
     if (isAskedFor(mutation))
       ask(checker, {number, i}, mutation);
@@ -258,11 +262,11 @@ void MutationTest::runMutant(KernelOp kernel, uint64_t number) {
 }
 
 bool MutationTest::runKernel(KernelOp kernel) {
-  FailureOr<ProtocolModel> model = ProtocolModel::build(kernel);
+  FailureOr<ProtocolModel> model = ProtocolModel::buildCta(kernel);
   if (failed(model))
     return false;
   kernelName = kernel.getSymName();
-  MutantChecker checker(*model, {maxPasses, maxStates, rulesOnly});
+  MutantChecker checker(*model, {maxPasses, maxStates, reduce, rulesOnly});
   if (emitIR.empty()) {
     MutantResult original = checker.check(*model);
     if (original.isKilled() || original.explorer != Verdict::Accepted) {

@@ -7,7 +7,7 @@
 // GEMM: @gemm: 5 cases, {{([0-9]{3})}} states
 // RUN: fa4-test-opt %S/Inputs/attention-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-lazy-rescale,tile-assign-work{schedule=clc},tile-warp-specialize,tile-schedule,tile-split-loop,tile-share-buffers,tile-allocate,tile-distribute,tile-verify-protocol{print=true},tile-explore-protocol{max-passes=1 print=true}))' -o %t.lanes 2>&1 | FileCheck %s --dump-input=never --check-prefix=ATTENTION
 // ATTENTION: @attention: {{([0-9]{5})}} steps
-// ATTENTION: @attention: 4 cases, {{([0-9]{4})}} states
+// ATTENTION: @attention: 4 cases, {{([0-9]{3})}} states
 
 // The result's buffer is not given back: the next tile waits for it forever.
 // RUN: sed '/tile.release %epilogue_store/d' %t.static | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=KEPT

@@ -17,21 +17,42 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-/// The limit for states with lanes in any order, for mutants that the verifier
-/// accepts. If there are more states, lanes go in step instead.
-constexpr uint64_t kMaxLaneStates = 20000;
+namespace {
+
+/// Keeps the first error to itself that anybody emits.
+class FirstError {
+public:
+  FirstError(MLIRContext *context, std::string &error)
+      : handler(context, [&error](Diagnostic &diagnostic) {
+          if (error.empty())
+            error = diagnostic.str();
+          return success();
+        }) {}
+
+private:
+  ScopedDiagnosticHandler handler;
+};
+
+} // namespace
 
 MutantResult MutantChecker::check(const ProtocolModel &model) {
   using Clock = std::chrono::steady_clock;
   MutantResult result;
-  if (auto finding = verifyPlacement(model)) {
+  // The verifier's model of a cluster; the explorer makes its own.
+  ProtocolModel ofCluster = model;
+  {
+    FirstError error(model.kernel->getContext(), result.rule);
+    if (failed(ofCluster.addPeers()))
+      return result;
+  }
+  if (auto finding = verifyPlacement(ofCluster)) {
     result.rule = finding->message;
     return result;
   }
   if (limits.rulesOnly)
     return result;
   auto begin = Clock::now();
-  if (auto finding = verifyProtocol(model)) {
+  if (auto finding = verifyProtocol(ofCluster)) {
     result.verifier = Verdict::Rejected;
     result.verifierSays = finding->message;
     result.verifierPasses = finding->passes;
@@ -45,20 +66,8 @@ MutantResult MutantChecker::check(const ProtocolModel &model) {
   // No mutant changes what numbers of passes are computed from.
   options.corners = false;
   ExplorerStatistics statistics;
-  // Lanes in any order need many more states, so they are explored in full only
-  // to explain a rejection.
-  options.lanes = false;
+  options.reduce = limits.reduce;
   auto finding = exploreProtocol(model, options, &statistics);
-  if (!finding) {
-    options.lanes = true;
-    bool isRejected = result.verifier == Verdict::Rejected;
-    if (!isRejected)
-      options.maxStates = std::min(options.maxStates, kMaxLaneStates);
-    ExplorerStatistics withLanes;
-    finding = exploreProtocol(model, options, &withLanes);
-    if (isRejected)
-      statistics = withLanes;
-  }
   if (finding) {
     result.explorer = Verdict::Rejected;
     result.explorerSays = finding->message;
@@ -92,12 +101,7 @@ MutantResult MutantChecker::check(const Mutation &mutation) {
 
 void MutantChecker::checkTurns(KernelOp kernel, MutantResult &result) const {
   std::string error;
-  ScopedDiagnosticHandler handler(kernel.getContext(),
-                                  [&](Diagnostic &diagnostic) {
-                                    if (error.empty())
-                                      error = diagnostic.str();
-                                    return success();
-                                  });
+  FirstError handler(kernel.getContext(), error);
   if (failed(verifyOutputs(kernel)) && result.verifierSays.empty()) {
     result.verifier = Verdict::Rejected;
     result.verifierSays = error;
@@ -126,15 +130,10 @@ MutantModule MutantChecker::apply(const IRChange &change) const {
 
 FailureOr<ProtocolModel> MutantChecker::build(KernelOp kernel,
                                               std::string &error) {
-  ScopedDiagnosticHandler handler(kernel.getContext(),
-                                  [&](Diagnostic &diagnostic) {
-                                    if (error.empty())
-                                      error = diagnostic.str();
-                                    return success();
-                                  });
+  FirstError handler(kernel.getContext(), error);
   if (failed(mlir::verify(kernel)))
     return failure();
-  return ProtocolModel::build(kernel);
+  return ProtocolModel::buildCta(kernel);
 }
 
 MutantModule MutantChecker::express(const Mutation &mutation) {
@@ -151,7 +150,7 @@ MutantModule MutantChecker::express(const Mutation &mutation) {
     return mutant;
   ProtocolModel expected = original;
   mutation.changeModel(expected);
-  FailureOr<ProtocolModel> model = ProtocolModel::build(mutant.kernel);
+  FailureOr<ProtocolModel> model = ProtocolModel::buildCta(mutant.kernel);
   // If the changed operations no longer give a model, the mutant must be
   // rejected.
   bool isSame =

@@ -44,6 +44,8 @@ struct MutantResult {
 struct CheckLimits {
   int64_t maxPasses = 0;
   uint64_t maxStates = 2000000;
+  /// If false, the explorer runs orders that are equivalent, too.
+  bool reduce = true;
   /// If true, neither verifier nor explorer runs; only placement, barriers and
   /// fences are checked.
   bool rulesOnly = false;
@@ -55,7 +57,7 @@ struct MutantModule {
   KernelOp kernel;
 };
 
-/// Judges mutants of one kernel.
+/// Judges mutants of one kernel, whose models are of one CTA.
 class MutantChecker {
 public:
   MutantChecker(const ProtocolModel &original, CheckLimits limits)

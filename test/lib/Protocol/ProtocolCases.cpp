@@ -128,6 +128,20 @@ static std::vector<ProtocolSizes> chooseCorners(const ProtocolInputs &inputs) {
 }
 
 //===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
+
+std::vector<RoleOfCta> fa4::tile::listRolesOfCtas(const ProtocolModel &model) {
+  std::vector<RoleOfCta> result;
+  unsigned ctas = KernelOp(model.kernel).getClusterSize();
+  for (auto [number, role] : llvm::enumerate(model.roles))
+    for (unsigned rank = 0; rank < (RoleOp(role.op).getLeader() ? 1 : ctas);
+         ++rank)
+      result.push_back({unsigned(number), rank});
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
 // Cases
 //===----------------------------------------------------------------------===//
 
@@ -140,8 +154,9 @@ public:
   CaseFinder(const ProtocolModel &model, ProtocolInputs &inputs,
              int64_t maxPasses, int64_t maxOuterPasses, size_t maxCases)
       : model(model), inputs(inputs), maxPasses(maxPasses),
-        maxOuterPasses(maxOuterPasses), maxCases(maxCases) {
-    current.traces.resize(model.roles.size());
+        maxOuterPasses(maxOuterPasses), maxCases(maxCases),
+        roles(listRolesOfCtas(model)) {
+    current.traces.resize(roles.size());
     current.passes.resize(model.loops.size());
   }
   bool run(bool corners);
@@ -151,14 +166,16 @@ private:
   bool isFull() const { return cases.size() > maxCases || runs > kMaxRuns; }
   void tryChoice(const ProtocolSizes &choice);
   std::vector<int64_t> getPattern();
-  void follow(unsigned role, RoleCursor cursor);
-  void tryAll(unsigned role, const RoleCursor &cursor, ProtocolInput input);
+  void follow(unsigned number, RoleCursor cursor);
+  void tryAll(unsigned number, const RoleCursor &cursor, ProtocolInput input);
   void record();
 
   const ProtocolModel &model;
   ProtocolInputs &inputs;
   int64_t maxPasses, maxOuterPasses;
-  size_t maxCases, runs = 0;
+  size_t maxCases;
+  std::vector<RoleOfCta> roles;
+  size_t runs = 0;
   /// A loop makes more passes than are explored.
   bool isLarge = false;
   ProtocolCase current;
@@ -171,17 +188,17 @@ private:
 
 } // namespace
 
-void CaseFinder::tryAll(unsigned role, const RoleCursor &cursor,
+void CaseFinder::tryAll(unsigned number, const RoleCursor &cursor,
                         ProtocolInput input) {
   std::vector<size_t> events;
   for (const ProtocolTrace &trace : current.traces)
     events.push_back(trace.size());
   auto passes = current.passes;
   size_t answerCount = answers.size();
-  for (int64_t number :
+  for (int64_t value :
        getSmallNumbers(input, {}, std::max(maxPasses, maxOuterPasses))) {
-    inputs.set(input, toNumber(input.type, number));
-    follow(role, cursor);
+    inputs.set(input, toNumber(input.type, value));
+    follow(number, cursor);
     for (auto [trace, size] : llvm::zip(current.traces, events))
       trace.erase(trace.begin() + size, trace.end());
     current.passes = passes;
@@ -190,24 +207,28 @@ void CaseFinder::tryAll(unsigned role, const RoleCursor &cursor,
   inputs.erase(input);
 }
 
-void CaseFinder::follow(unsigned role, RoleCursor cursor) {
+/// Follows the role with this number among those of all CTAs, and all behind
+/// it.
+void CaseFinder::follow(unsigned number, RoleCursor cursor) {
+  inputs.setRank(roles[number].rank);
   while (!isFull()) {
     if (cursor.fetch()) {
-      current.traces[role].push_back(cursor.event());
+      current.traces[number].push_back(cursor.event());
       cursor.pop();
       continue;
     }
     if (cursor.isAtEnd()) {
-      if (++role == model.roles.size())
+      if (++number == roles.size())
         return record();
-      cursor = RoleCursor(model, role);
+      cursor = RoleCursor(model, roles[number].role);
+      inputs.setRank(roles[number].rank);
       continue;
     }
     const ProtocolQuestion &question = cursor.question();
     bool isLoop = question.kind == ProtocolQuestion::AnotherPass;
     std::optional<bool> yes = inputs.answer(cursor);
     if (!yes && inputs.missing())
-      return tryAll(role, cursor, *inputs.missing());
+      return tryAll(number, cursor, *inputs.missing());
     // The kernel is not defined for these sizes.
     if (!yes)
       return;
@@ -218,7 +239,7 @@ void CaseFinder::follow(unsigned role, RoleCursor cursor) {
       isLarge = true;
       return;
     }
-    if (isLoop && !*yes)
+    if (isLoop && !*yes && roles[number].rank == 0)
       current.passes[question.number].push_back(question.pass);
     answers.push_back(*yes);
     cursor.answer(*yes);
@@ -237,6 +258,7 @@ void CaseFinder::record() {
 /// How numbers of passes differ from the largest, of loops that are in no
 /// other, and which conditions hold outside of loops.
 std::vector<int64_t> CaseFinder::getPattern() {
+  inputs.setRank(0);
   std::vector<int64_t> pattern;
   for (auto [i, loop] : llvm::enumerate(model.loops))
     if (loop.parents.empty())

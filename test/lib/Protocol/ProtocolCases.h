@@ -20,11 +20,23 @@ using ProtocolTrace = std::vector<ProtocolEvent>;
 /// A number for each of some inputs.
 using ProtocolSizes = std::vector<std::pair<ProtocolInput, mlir::TypedAttr>>;
 
+/// A role in one of the CTAs that run it: all CTAs of a cluster, but for a role
+/// of the leader.
+struct RoleOfCta {
+  unsigned role = 0;
+  /// The number of the CTA in its cluster.
+  unsigned rank = 0;
+};
+
+/// The roles of all CTAs of a cluster, or of a CTA alone.
+std::vector<RoleOfCta> listRolesOfCtas(const ProtocolModel &model);
+
 /// What the roles do for one choice of sizes.
 struct ProtocolCase {
-  /// The events of each role.
+  /// The events of each role of a CTA, as listRolesOfCtas has them.
   std::vector<ProtocolTrace> traces;
-  /// The numbers of passes of each loop, one for each time that it is entered.
+  /// The numbers of passes of each loop in the first CTA, one for each time
+  /// that it is entered.
   std::vector<llvm::SmallVector<int64_t, 2>> passes;
   /// The sizes, for people.
   std::string sizes;

@@ -8,8 +8,8 @@
 //
 // Runs the protocol of a kernel in every order that the hardware may choose,
 // for small numbers of passes: an independent check of ProtocolVerifier, with
-// which it shares nothing but the steps of ProtocolModel. It has no notion of
-// order between accesses: it executes them, and looks at what is in the stages.
+// which it shares nothing but the steps of one CTA's ProtocolModel. It has no
+// clocks: it executes accesses, and looks at what is in the stages.
 //
 // Numbers of passes and conditions are computed from sizes that it chooses
 // (ProtocolInputs), as the types of the IR say, and not from the linear forms
@@ -17,25 +17,23 @@
 // sizes at which a type ends, those for which loops of two roles differ in
 // their numbers of passes as they do for no small size. If there are too many
 // passes to run them in every order, these are run in one, for who waits for
-// whom.
+// whom. Each CTA of a cluster has the numbers of its own work tile.
 //
-// The state is the next step of each role, the MMAs of each role that have
-// ended, the TMA operations that have, and what each stage contains. A step of
-// a role, the end of the oldest MMA of a role and the end of any TMA operation
-// are the transitions; an asynchronous access happens as a whole at its end,
-// which may be any time after its issue. A value is known by its channel, its
-// position and how many of its writes have been done.
+// A state is which actions (ExplorerActions: a step of a thread, the end of an
+// MMA, the end of a TMA operation) have happened, and what each stage contains.
+// An asynchronous access happens as a whole at its end, which may be any time
+// after its issue. A value is known by its CTA, its channel, its position and
+// how many of its writes have been done.
 //
-// Found are: states without a transition in which roles have not ended; a read
-// of a stage that does not contain the complete value; a write to what contains
-// a value that will still be read; a commit that overtakes a wait by a whole
+// Found are: states without an action in which roles have not ended; a read of
+// a stage that does not contain the complete value; a write to what contains a
+// value that will still be read; a commit that overtakes a wait by a whole
 // phase of an mbarrier; numbers of commits, waits, acquires and releases that
 // differ at the end.
 //
-// Partial-order reduction by persistent sets (Godefroid, LNCS 1032, 1996,
-// chapter 4): steps on channels commute with all others and never disable one;
-// accesses conflict if they touch the same memory and one writes. States are
-// kept, so that none is explored twice.
+// Of orders that differ in actions that commute, one is run: ExplorerOrder says
+// which, and why that is enough. States at which orders part are kept, so that
+// none is explored twice.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,12 +51,8 @@ struct ExplorerOptions {
   int64_t maxPasses = 0;
   /// The number of states after which the exploration gives up.
   uint64_t maxStates = 2000000;
-  /// If true, interleavings that persistent sets show to be equivalent are left
-  /// out.
+  /// If true, orders that stubborn sets show to be equivalent are left out.
   bool reduce = true;
-  /// If true, two lanes stand for each role that computes and run in any order;
-  /// otherwise lanes go in lockstep.
-  bool lanes = true;
   /// Also sizes at which integers wrap around, of which nothing but waits is
   /// run, so many events each.
   bool corners = true;
@@ -66,6 +60,8 @@ struct ExplorerOptions {
 };
 
 struct ExplorerStatistics {
+  /// States that were passed through, those of different cases as different
+  /// ones.
   uint64_t states = 0;
   uint64_t transitions = 0;
   /// The number of cases, that is, of different choices of trip counts.
@@ -76,6 +72,7 @@ struct ExplorerStatistics {
   bool gaveUp = false;
 };
 
+/// `model`: of one CTA (ProtocolModel::buildCta), also of a cluster.
 std::optional<ProtocolFinding>
 exploreProtocol(const ProtocolModel &model, const ExplorerOptions &options = {},
                 ExplorerStatistics *statistics = nullptr);

@@ -98,6 +98,11 @@ void ProtocolInputs::addInput(Value value) {
     inputs.push_back(*input);
 }
 
+bool ProtocolInputs::isAxisOfCluster(unsigned axis) const {
+  ClusterAttr cluster = KernelOp(model.kernel).getClusterAttr();
+  return cluster && cluster.getAxis() == int64_t(axis);
+}
+
 std::optional<ProtocolInput>
 ProtocolInputs::getInput(Value value, const RoleCursor &cursor) {
   Type type = ConcreteFolder::getNumberType(value.getType());
@@ -111,7 +116,8 @@ ProtocolInputs::getInput(Value value, const RoleCursor &cursor) {
           formatv("work tile {0} of pass {1}", argument.getArgNumber(),
                   getWorkPass(cursor))
               .str(),
-          type, getLastWorkTile(model.kernel, argument.getArgNumber()), false};
+          type, getLastWorkTile(model.kernel, argument.getArgNumber()), false,
+          isAxisOfCluster(argument.getArgNumber())};
     auto loop = dyn_cast<scf::ForOp>(parent);
     if (loop && argument == loop.getInductionVar() && loopIndex.count(loop))
       return std::nullopt;
@@ -121,7 +127,8 @@ ProtocolInputs::getInput(Value value, const RoleCursor &cursor) {
   if (auto tile = dyn_cast<WorkTileOp>(result.getOwner()))
     return ProtocolInput{
         formatv("work tile {0}", result.getResultNumber()).str(), type,
-        getLastWorkTile(model.kernel, result.getResultNumber()), false};
+        getLastWorkTile(model.kernel, result.getResultNumber()), false,
+        isAxisOfCluster(result.getResultNumber())};
   if (auto dim = dyn_cast<memref::DimOp>(result.getOwner())) {
     std::optional<StringRef> name = getSizeName(dim);
     if (!name)
@@ -172,6 +179,12 @@ void ProtocolInputs::clear() {
   fixed.clear();
 }
 
+void ProtocolInputs::setRank(unsigned number) {
+  if (rank != number)
+    fixed.clear();
+  rank = number;
+}
+
 std::string ProtocolInputs::describe() const {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -190,8 +203,15 @@ std::string ProtocolInputs::describe() const {
 
 TypedAttr ProtocolInputs::lookUp(const ProtocolInput &input) {
   auto number = numbers.find(input.name);
-  if (number != numbers.end())
+  if (number != numbers.end() && !input.isOfCluster)
     return number->second;
+  if (number != numbers.end()) {
+    int64_t size = KernelOp(model.kernel).getClusterSize();
+    APInt own = cast<IntegerAttr>(number->second).getValue();
+    int64_t first = own.getSExtValue() / size * size;
+    return IntegerAttr::get(input.type,
+                            APInt(own.getBitWidth(), first + rank, true));
+  }
   lacking = input;
   return {};
 }

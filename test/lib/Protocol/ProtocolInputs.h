@@ -33,6 +33,9 @@ struct ProtocolInput {
   /// The largest number that it may be, and whether it may be negative.
   int64_t last;
   bool isSigned;
+  /// It is the coordinate along the axis of a cluster, whose CTAs have
+  /// neighbouring ones.
+  bool isOfCluster = false;
 };
 
 class ProtocolInputs {
@@ -52,6 +55,8 @@ public:
   void set(const ProtocolInput &input, mlir::TypedAttr number);
   void erase(const ProtocolInput &input);
   void clear();
+  /// From now on, answers are those of the CTA with this number in its cluster.
+  void setRank(unsigned number);
   /// For a finding: the numbers of the inputs.
   std::string describe() const;
 
@@ -74,6 +79,7 @@ private:
   /// The input that `value` is; none if an operation computes it.
   std::optional<ProtocolInput> getInput(mlir::Value value,
                                         const RoleCursor &cursor);
+  bool isAxisOfCluster(unsigned axis) const;
   ProtocolInput getOpaqueInput(mlir::Value value, const RoleCursor &cursor);
   /// The passes of the tile.work of the role at `cursor`.
   int64_t getWorkPass(const RoleCursor &cursor) const;
@@ -93,6 +99,7 @@ private:
   llvm::SmallVector<int64_t> constants;
   llvm::SetVector<mlir::Value> collected;
   std::map<std::string, mlir::TypedAttr> numbers;
+  unsigned rank = 0;
   std::optional<ProtocolInput> lacking;
   ConcreteFolder folder;
   llvm::DenseMap<mlir::Value, bool> isVarying;

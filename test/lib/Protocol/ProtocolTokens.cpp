@@ -233,6 +233,7 @@ std::optional<ProtocolFinding>
 fa4::tile::runProtocolTokens(const ProtocolModel &model, ProtocolInputs &inputs,
                              const ProtocolSizes &sizes, size_t maxEvents) {
   inputs.clear();
+  inputs.setRank(0);
   for (const auto &[input, number] : sizes)
     inputs.set(input, number);
   return TokenRun(model, inputs).run(maxEvents);

@@ -18,7 +18,8 @@ namespace fa4::tile {
 /// who waits for whom: nobody at stages or what is in them. Ends after
 /// `maxEvents`. Found are roles that wait forever, and channels that are out of
 /// balance at the end. As nothing that a role does takes away what another one
-/// waits for, one order gets stuck if any does.
+/// waits for, one order gets stuck if any does. Of a cluster, one CTA stands
+/// for all.
 std::optional<ProtocolFinding> runProtocolTokens(const ProtocolModel &model,
                                                  ProtocolInputs &inputs,
                                                  const ProtocolSizes &sizes,

@@ -52,10 +52,11 @@ struct TileExploreProtocol
                           .str();
     if (kernel.getBody().getOps<RoleOp>().empty())
       return;
-    FailureOr<ProtocolModel> model = ProtocolModel::build(kernel);
-    if (failed(model))
+    FailureOr<ProtocolModel> model = ProtocolModel::buildCta(kernel);
+    FailureOr<ProtocolModel> ofCluster = ProtocolModel::build(kernel);
+    if (failed(model) || failed(ofCluster))
       return signalPassFailure();
-    finding = verifyPlacement(*model);
+    finding = verifyPlacement(*ofCluster);
     ExplorerStatistics statistics;
     if (!finding) {
       ExplorerOptions options;

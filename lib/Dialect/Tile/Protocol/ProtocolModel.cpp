@@ -920,11 +920,20 @@ FailureOr<ProtocolModel> ModelBuilder::run() {
     });
   for (ProtocolRole &r : model.roles)
     setCompletions(model, r.body, writers);
-  if (model.kernel.getCluster() && failed(addPeers(model)))
-    return failure();
   return std::move(model);
 }
 
-FailureOr<ProtocolModel> ProtocolModel::build(KernelOp kernel) {
+FailureOr<ProtocolModel> ProtocolModel::buildCta(KernelOp kernel) {
   return ModelBuilder(kernel).run();
+}
+
+FailureOr<ProtocolModel> ProtocolModel::build(KernelOp kernel) {
+  FailureOr<ProtocolModel> model = buildCta(kernel);
+  if (failed(model) || failed(model->addPeers()))
+    return failure();
+  return model;
+}
+
+LogicalResult ProtocolModel::addPeers() {
+  return kernel.getCluster() ? fa4::tile::addPeers(*this) : success();
 }

@@ -111,6 +111,7 @@ private:
   }
   std::vector<Step> forBoth(const std::vector<Step> &steps,
                             unsigned variables) const;
+  void dropLacking(std::vector<Step> &steps) const;
 
   ProtocolModel &model;
   /// The number of channels of a CTA. Channel c of the leader has the number
@@ -303,6 +304,23 @@ void PeerBuilder::addRoles() {
   }
 }
 
+/// Takes away what steps lack in mutants: of one CTA, the wait or the arrival.
+void PeerBuilder::dropLacking(std::vector<Step> &steps) const {
+  auto lacks = [&](const Step &step) {
+    return step.lacking != -1 && step.lacking == int(step.channel / channels);
+  };
+  llvm::erase_if(steps, [&](const Step &step) {
+    return lacks(step) &&
+           (step.kind == StepKind::Commit || step.kind == StepKind::Release);
+  });
+  for (Step &step : steps) {
+    if (lacks(step))
+      step.strength = Step::Weak;
+    dropLacking(step.body);
+    dropLacking(step.elseBody);
+  }
+}
+
 LogicalResult PeerBuilder::run() {
   if (failed(checkNumbers()))
     return failure();
@@ -312,6 +330,8 @@ LogicalResult PeerBuilder::run() {
   addLoops();
   addConditions();
   addRoles();
+  for (ProtocolRole &role : model.roles)
+    dropLacking(role.body);
   addChannels();
   return success();
 }

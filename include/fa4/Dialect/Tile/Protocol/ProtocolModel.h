@@ -27,10 +27,12 @@
 // right before its commit. After `tile-distribute`, tile.read and tile.write
 // are the accesses.
 //
-// A kernel with a cluster is modelled with both of its CTAs: each has a copy of
-// each channel, with memory of its own, and of each role that all CTAs run. A
-// role of the leader acts on the channels of both: what it waits for, both have
-// committed, and each of its MMAs is two accesses, which read B in both CTAs.
+// A kernel with a cluster is modelled with both of its CTAs (addPeers): each
+// has a copy of each channel, with memory of its own, and of each role that all
+// CTAs run. A role of the leader acts on the channels of both: what it waits
+// for, both have committed, and each of its MMAs is two accesses, which read B
+// in both CTAs. ProtocolExplorer has the model of one CTA and puts two of them
+// together itself.
 //
 // A stage of a channel with `exchange` is three channels here, as its parts are
 // accessed at different times: what the CTA keeps, what it sends, and what it
@@ -204,6 +206,11 @@ struct Step {
   /// even advance (`Dropped`: the previous stage is used again).
   enum Strength { Full, Weak, Dropped } strength = Full;
 
+  /// In mutants of a cluster only: the CTA in which a step on a channel has no
+  /// effect, that is, for whose stages it does not wait, or whose barrier its
+  /// arrival does not reach; -1 for a step that does all that it should.
+  int lacking = -1;
+
   /// For If: the number of a condition. For Loop: the number of the loop.
   unsigned number = 0;
   /// (variable, its new value; -1 is a value that is in no stage): Copy, and a
@@ -250,6 +257,13 @@ struct ProtocolModel {
   /// cannot express: a channel with two producers, a channel that only one side
   /// uses, a matrix operand for which the role has not waited.
   static mlir::FailureOr<ProtocolModel> build(KernelOp kernel);
+
+  /// The same for one CTA, also of a cluster.
+  static mlir::FailureOr<ProtocolModel> buildCta(KernelOp kernel);
+  /// Adds the other CTA of a cluster, if the kernel has one, to the model of
+  /// one CTA. Emits an error on a loop or condition that depends on which of
+  /// the CTAs it is.
+  mlir::LogicalResult addPeers();
 
   /// Returns true if two stages share memory.
   bool overlap(unsigned channel, int64_t stage, unsigned other,

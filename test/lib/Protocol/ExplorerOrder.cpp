@@ -1,0 +1,117 @@
+//===- ExplorerOrder.cpp - which orders of actions need to be run ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Protocol/ExplorerOrder.h"
+
+using namespace fa4::tile;
+using llvm::ArrayRef;
+using llvm::BitVector;
+using llvm::SmallVector;
+
+/// For each action that can happen at all, those that must come before it. An
+/// empty vector for those that can not.
+static std::vector<BitVector> findPredecessors(ArrayRef<Action> actions) {
+  std::vector<BitVector> before(actions.size());
+  std::vector<unsigned> missing;
+  SmallVector<unsigned> ready;
+  for (auto [number, action] : llvm::enumerate(actions)) {
+    missing.push_back(action.needs.size() + (action.isNever ? 1 : 0));
+    if (missing.back() == 0)
+      ready.push_back(number);
+  }
+  while (!ready.empty()) {
+    unsigned number = ready.pop_back_val();
+    before[number].resize(actions.size());
+    for (unsigned needed : actions[number].needs) {
+      before[number] |= before[needed];
+      before[number].set(needed);
+    }
+    for (unsigned next : actions[number].neededBy)
+      if (--missing[next] == 0)
+        ready.push_back(next);
+  }
+  return before;
+}
+
+static bool conflict(Touch a, Touch b) { return a != b || a == Touch::Write; }
+
+std::vector<SmallVector<unsigned, 0>>
+fa4::tile::findRivals(const ExplorerActions &graph) {
+  ArrayRef<Action> actions = graph.getActions();
+  std::vector<BitVector> before = findPredecessors(actions);
+  std::vector<SmallVector<std::pair<unsigned, Touch>>> ofPlace(
+      graph.getPlaceCount());
+  for (auto [number, action] : llvm::enumerate(actions))
+    if (!before[number].empty())
+      for (auto [place, how] : action.touches)
+        ofPlace[place].push_back({number, how});
+  std::vector<SmallVector<unsigned, 0>> rivals(actions.size());
+  for (const auto &touches : ofPlace)
+    for (size_t i = 0; i < touches.size(); ++i)
+      for (size_t j = 0; j < i; ++j) {
+        auto [a, howA] = touches[i];
+        auto [b, howB] = touches[j];
+        if (!conflict(howA, howB) || before[a].test(b) || before[b].test(a))
+          continue;
+        rivals[a].push_back(b);
+        rivals[b].push_back(a);
+      }
+  for (auto &list : rivals) {
+    llvm::sort(list);
+    list.erase(llvm::unique(list), list.end());
+  }
+  return rivals;
+}
+
+/// The enabled actions of the smallest stubborn set with `seed`, which is
+/// enabled.
+static SmallVector<unsigned> closeSet(ArrayRef<Action> actions,
+                                      ArrayRef<SmallVector<unsigned, 0>> rivals,
+                                      const BitVector &done, unsigned seed) {
+  SmallVector<unsigned> members{seed}, enabled;
+  BitVector known(actions.size());
+  known.set(seed);
+  auto add = [&](unsigned action) {
+    if (!known.test(action) && !done.test(action)) {
+      known.set(action);
+      members.push_back(action);
+    }
+  };
+  for (size_t i = 0; i < members.size(); ++i) {
+    const Action &action = actions[members[i]];
+    auto missing = llvm::find_if(
+        action.needs, [&](unsigned needed) { return !done.test(needed); });
+    if (missing != action.needs.end()) {
+      add(*missing);
+      continue;
+    }
+    // What waits for an arrival that nobody makes never happens.
+    if (action.isNever)
+      continue;
+    enabled.push_back(members[i]);
+    for (unsigned rival : rivals[members[i]])
+      add(rival);
+  }
+  return enabled;
+}
+
+SmallVector<unsigned>
+fa4::tile::chooseActions(const ExplorerActions &graph,
+                         ArrayRef<SmallVector<unsigned, 0>> rivals,
+                         const BitVector &done, ArrayRef<unsigned> enabled) {
+  SmallVector<unsigned> best(enabled);
+  for (unsigned seed : enabled) {
+    if (best.size() == 1)
+      break;
+    SmallVector<unsigned> set =
+        closeSet(graph.getActions(), rivals, done, seed);
+    if (set.size() < best.size())
+      best = std::move(set);
+  }
+  return best;
+}
