@@ -62,7 +62,16 @@ func.func @f(%q: memref<?x?x?x128xbf16>, %k: memref<?x?x?x128xbf16>, %v: memref<
 // CAUSAL: arith.maxsi
 // CAUSAL: scf.for
 // CAUSAL: tile.load %arg1{{.*}} split(0)
-// RUN: not fa4-compile %s -o %t/clc --pairs=on --schedule=clc 2>&1 | FileCheck %s --check-prefix=CLC
-// CLC: error: 'tile.kernel' op has a cluster, and CTAs that ask for work do so for themselves: the schedule 'clc' is not possible
+// A cluster is launched for each work tile of a cluster, and asks for those that have not started: by one thread of its leader.
+// RUN: fa4-compile %s -o %t/clc --pairs=on --schedule=clc --emit=allocate,ptx
+// RUN: FileCheck --dump-input=never %s --check-prefix=ASK < %t/clc/f_kernel.allocate.mlir
+// RUN: FileCheck --dump-input=never %s --check-prefix=CLC < %t/clc/f_kernel.ptx
+// RUN: FileCheck --dump-input=never %s --check-prefix=ALL < %t/clc/f_kernel.json
+// Both CTAs' three roles of 128 threads, and their loads and stores; the leader's MMAs and requests.
+// ASK: tile.channel "next" smem stages(1) {{.*}} arrivals(1) bytes(16) empty({{[0-9]+}}) arrivals(774) : <i128>
+// ASK: tile.role @request kind(issuer) {{.*}} leader {
+// CLC: .reqnctapercluster 2, 1, 1
+// CLC: clusterlaunchcontrol.try_cancel{{.*}}.multicast::cluster::all
+// ALL: "2 * ceildiv(Sq, 512) * Hq * B"
 // RUN: not fa4-compile %s -o %t/yes --pairs=yes 2>&1 | FileCheck %s --check-prefix=NAME
 // NAME: fa4-compile: error: --pairs must be auto, on or off, got 'yes'

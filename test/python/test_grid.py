@@ -70,6 +70,10 @@ PAIRED = [
     grid.Case(256, "full", "f16", "bhsd", (113, 203), "mha", "normal", "static", pairs=True),
     grid.Case(256, "causal", "bf16", "bshd", (640, 128), "gqa4", "rising", "lpt", pairs=True),
     grid.Case(128, "causal", "bf16", "bhsd", (384, 256), "mqa", "falling", pairs=True),
+    grid.Case(64, "causal", "f16", "bhsd", (640, 128), "mha", "normal", "clc", pairs=True),
+    grid.Case(128, "full", "bf16", "bshd", (1023, 1024), "gqa4", "normal", "clc", pairs=True),
+    grid.Case(192, "causal", "bf16", "bshd", (799, 3), "mqa", "rising", "clc", pairs=True),
+    grid.Case(256, "full", "f16", "bshd", (384, 256), "mha", "falling", "clc", pairs=True),
 ]
 
 
@@ -143,7 +147,7 @@ def test_pairs_are_of_supported_forms():
     quick, full = (of(grid.PARAMETERS | grid.PAIRED, pairs=True) for of in (grid.quick_cases, grid.full_cases))
     assert set(quick) < set(full) and {case for case in PAIRED if case.head_dim in grid.HEAD_DIMS} < set(full) and len(quick) <= 100
     assert {(case.mask, case.schedule, case.pairs) for case in full} == {
-        (mask, schedule, True) for mask in gpu.MASKS for schedule in ("grid", "lpt", "static")
+        (mask, schedule, True) for mask in gpu.MASKS for schedule in grid.SCHEDULES
     }
     assert "--pairs=on" in quick[0].op.options and quick[0].op.name.endswith("_pairs")
 

@@ -21,11 +21,11 @@ Value RoleLowering::barrier(int64_t first, Value stage) {
   return elementPointer(layout.barriers + 8 * first, 8, stage);
 }
 
-Value RoleLowering::barrierOfLeader(Value barrier) {
+Value RoleLowering::barrierOf(int64_t rank, Value barrier) {
   auto clusterPointer = LLVM::LLVMPointerType::get(
       builder.getContext(), unsigned(NVVM::NVVMMemorySpace::SharedCluster));
   return NVVM::MapaOp::create(builder, loc, clusterPointer, barrier,
-                              constant(0));
+                              constant(rank));
 }
 
 /// A release to the cluster is a fence of all memory (MEMBAR.ALL.GPU), which
@@ -39,7 +39,7 @@ void RoleLowering::arrive(const Buffer &buffer, Value barrier,
     return;
   }
   assert(reach == ArrivalReach::Leader && "threads arrive at one barrier");
-  NVVM::MBarrierArriveOp::create(builder, loc, Type(), barrierOfLeader(barrier),
+  NVVM::MBarrierArriveOp::create(builder, loc, Type(), barrierOf(0, barrier),
                                  Value(), NVVM::MemScopeKind::CLUSTER,
                                  /*relaxed=*/buffer.tensorMemory);
 }
@@ -237,18 +237,22 @@ LogicalResult RoleLowering::lowerRelease(ReleaseOp op) {
   Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
   positions.advance(channel, RingUse::Release);
   Value empty = barrier(*buffer.empty, stage);
+  ArrivalReach reach = buffer.ranks.empty;
+  // What the leader waits for beside all CTAs, it gives back to itself.
+  if (role.getLeader() && reach == ArrivalReach::Leader)
+    reach = ArrivalReach::Own;
   if (!role.issues()) {
-    arriveFromLanes(buffer, empty, buffer.ranks.empty);
+    arriveFromLanes(buffer, empty, reach);
     return success();
   }
   if (feeds<StoreOp, ReduceAddOp>(role, channel))
     waitForStores(/*read=*/true, storeGroups.mayBePending(op));
   if (feeds<MmaOp>(role, channel))
-    arriveAfterMmas(empty, buffer.ranks.empty);
-  else if (buffer.ranks.empty == ArrivalReach::All)
+    arriveAfterMmas(empty, reach);
+  else if (reach == ArrivalReach::All)
     return op.emitOpError("frees stages of all CTAs of a cluster, but no MMA "
                           "of the role reads the channel");
   else
-    arrive(buffer, empty, buffer.ranks.empty);
+    arrive(buffer, empty, reach);
   return success();
 }

@@ -134,8 +134,8 @@ private:
   void arrive(const Buffer &buffer, mlir::Value barrier, ArrivalReach reach);
   /// Builds the arrival at the end of all MMAs that the thread has issued.
   void arriveAfterMmas(mlir::Value barrier, ArrivalReach reach);
-  /// Returns the leader's barrier at the place of `barrier`.
-  mlir::Value barrierOfLeader(mlir::Value barrier);
+  /// Returns the barrier of a CTA of the cluster at the place of `barrier`.
+  mlir::Value barrierOf(int64_t rank, mlir::Value barrier);
   mlir::Value barrier(int64_t first, mlir::Value stage);
 
   // TensorCopies.cpp: TMA.

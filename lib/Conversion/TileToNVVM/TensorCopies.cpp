@@ -98,7 +98,7 @@ LogicalResult RoleLowering::loadTile(LoadOp op, const Buffer &buffer,
             .getResult());
   };
   if (isOfPair)
-    barrier = cast(barrier.getType(), barrierOfLeader(barrier));
+    barrier = cast(barrier.getType(), barrierOf(0, barrier));
   auto group = isOfPair ? NVVM::CTAGroupKindAttr::get(builder.getContext(),
                                                       layout.getGroup())
                         : NVVM::CTAGroupKindAttr();

@@ -178,7 +178,10 @@ Value fa4::tile::readRegister(OpBuilder &builder, Location loc,
 }
 
 /// Asks for a work tile where the response is committed, because the barrier
-/// must expect its bytes first.
+/// must expect its bytes first. The leader of a cluster asks for those of all
+/// CTAs. Each of them gets the response, at a barrier that expects it. To
+/// expect it hands on nothing, so that the arrival at another CTA's barrier is
+/// relaxed.
 LogicalResult RoleLowering::requestWork(CommitOp op, const Buffer &buffer,
                                         Value stage, Value barrier) {
   std::optional<uint64_t> bytes = buffer.getChannel().getFullBytes();
@@ -186,16 +189,20 @@ LogicalResult RoleLowering::requestWork(CommitOp op, const Buffer &buffer,
     return op.emitOpError("needs a channel with the 'bytes' of a response (run "
                           "tile-allocate first)");
   expectBytes(barrier, *bytes);
+  for (int64_t peer = 1; peer < layout.clusterSize; ++peer)
+    NVVM::MBarrierArriveExpectTxOp::create(
+        builder, loc, Type(), barrierOf(peer, barrier), constant(*bytes),
+        NVVM::MemScopeKind::CLUSTER, /*relaxed=*/true, Value());
+  auto multicast = layout.clusterSize == 1 ? UnitAttr() : builder.getUnitAttr();
   NVVM::ClusterLaunchControlTryCancelOp::create(
-      builder, loc, /*multicast=*/UnitAttr(), stagePointer(buffer, stage),
-      barrier);
+      builder, loc, multicast, stagePointer(buffer, stage), barrier);
   return success();
 }
 
 /// Reads a response and decodes it at once: what the role keeps is the number
-/// of the work tile. The fence orders the read before the next response is
-/// written, which the asynchronous proxy does (PTX ISA, clusterlaunchcontrol,
-/// example).
+/// of the work tile, or of the cluster that has several. The fence orders the
+/// read before the next response is written, which the asynchronous proxy does
+/// (PTX ISA, clusterlaunchcontrol, example).
 Value RoleLowering::readResponse(const Buffer &buffer, Value stage) {
   Value response =
       LLVM::LoadOp::create(builder, loc, builder.getIntegerType(128),
@@ -206,6 +213,9 @@ Value RoleLowering::readResponse(const Buffer &buffer, Value stage) {
       builder, loc, builder.getI1Type(), Query::IS_CANCELED, response);
   Value number = NVVM::ClusterLaunchControlQueryCancelOp::create(
       builder, loc, builder.getI32Type(), Query::GET_FIRST_CTA_ID_X, response);
+  if (layout.clusterSize != 1)
+    number = arith::DivUIOp::create(builder, loc, number,
+                                    constant(layout.clusterSize));
   return toIndex(
       arith::SelectOp::create(builder, loc, isTile, number, constant(-1)));
 }

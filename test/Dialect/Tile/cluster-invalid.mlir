@@ -2,7 +2,7 @@
 // cannot take it, and a kernel whose CTAs would wait for each other forever, or
 // not long enough, is not proven.
 //
-// RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-assign-work{schedule=clc}))' --verify-diagnostics
+// RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-allocate))' --verify-diagnostics
 
 // expected-error @+1 {{has a cluster of 4 CTAs; an MMA is one of 2 CTAs}}
 tile.kernel @size(%x: memref<?xf32> {tile.name = "x", tile.dims = ["M"]})
@@ -18,16 +18,44 @@ tile.kernel @axis(%x: memref<?xf32> {tile.name = "x", tile.dims = ["M"]})
 
 // -----
 
-// expected-error @+1 {{has a cluster and the schedule 'clc'; CTAs that ask for work do so for themselves}}
-tile.kernel @schedule(%x: memref<?xf32> {tile.name = "x", tile.dims = ["M"]})
+// The CTAs of a cluster would have other work tiles each.
+tile.kernel @asks(%x: memref<?xf32> {tile.name = "x", tile.dims = ["M"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"M">], schedule = #tile.schedule<clc>, cluster = #tile.cluster<size = 2, axis = 0>} {
+  %next = tile.channel "next" smem stages(1) : <i128>
+  tile.role @request kind(issuer) {
+    tile.work (%i) {
+      tile.acquire %next : <i128>
+      // expected-error @+1 {{is one of a cluster, so it must be in a role of the 'leader'}}
+      %asked = tile.request : i128
+      tile.commit %next, %asked : <i128>, i128
+      %response = tile.wait %next : <i128> -> i128
+      tile.release %next : <i128>
+      %number = tile.response %response : i128
+      tile.next %number
+    }
+  }
 }
 
 // -----
 
-// expected-error @+1 {{has a cluster, and CTAs that ask for work do so for themselves: the schedule 'clc' is not possible}}
-tile.kernel @assigned(%x: memref<?xf32> {tile.name = "x", tile.dims = ["M"]})
-    attributes {chip = "sm_100a", grid = [#tile.extent<"M">], cluster = #tile.cluster<size = 2, axis = 0>} {
+// A value of each CTA: the leader would wait for those of both at its barrier, the other role for its own.
+tile.kernel @mixed(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["M", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>], cluster = #tile.cluster<size = 2, axis = 0>} {
+  // expected-error @+1 {{is on one side used by a role of the leader and by one that all CTAs of the cluster run: not supported}}
+  %c = tile.channel "c" smem stages(1) : <i32>
+  tile.role @compute kind(vector) {
+    %c1 = arith.constant 1 : i32
+    tile.acquire %c : <i32>
+    tile.commit %c, %c1 : <i32>, i32
+  }
+  tile.role @mma kind(issuer) leader {
+    %v = tile.wait %c : <i32> -> i32
+    tile.release %c : <i32>
+  }
+  tile.role @load kind(issuer) {
+    %v = tile.wait %c : <i32> -> i32
+    tile.release %c : <i32>
+  }
 }
 
 // -----

@@ -17,14 +17,16 @@ FailureOr<ChannelRanks> fa4::tile::findChannelRanks(const ChannelUses &uses) {
     return llvm::any_of(roles, isOfLeader) && !llvm::all_of(roles, isOfLeader);
   };
   ChannelOp channel = uses.channel;
-  if (isMixed(uses.producers) || isMixed(uses.consumers))
+  bool leaderCommits = llvm::any_of(uses.producers, isOfLeader),
+       leaderWaits = llvm::any_of(uses.consumers, isOfLeader);
+  if (isMixed(uses.producers) || (isMixed(uses.consumers) && !leaderCommits))
     return channel.emitOpError("is on one side used by a role of the leader "
                                "and by one that all CTAs of the cluster run: "
                                "not supported");
   ChannelRanks ranks;
-  bool leaderCommits = llvm::any_of(uses.producers, isOfLeader),
-       leaderWaits = llvm::any_of(uses.consumers, isOfLeader);
-  if (leaderCommits == leaderWaits)
+  bool isWithin =
+      leaderCommits ? llvm::all_of(uses.consumers, isOfLeader) : !leaderWaits;
+  if (isWithin)
     return ranks;
   ranks.full = leaderCommits ? ArrivalReach::All : ArrivalReach::Leader;
   ranks.empty = leaderCommits ? ArrivalReach::Leader : ArrivalReach::All;

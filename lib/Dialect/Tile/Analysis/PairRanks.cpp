@@ -346,9 +346,6 @@ std::variant<PairPlan, PairObstacle> fa4::tile::findPairPlan(KernelOp kernel) {
                                     .str()};
   if (!kernel.getBody().getOps<RoleOp>().empty())
     return PairObstacle{kernel, "has roles already"};
-  if (kernel.getScheduleOrGrid() == Schedule::Requested)
-    return PairObstacle{kernel, "has the schedule 'clc', in which CTAs ask for "
-                                "work for themselves"};
   std::optional<PairObstacle> first;
   for (unsigned axis = 0; axis < kernel.getGrid().size(); ++axis) {
     auto found = PairFinder(kernel, axis).run();

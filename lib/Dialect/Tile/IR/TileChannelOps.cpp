@@ -317,16 +317,16 @@ LogicalResult RoleOp::verify() {
 /// Roles have names for people and reports: nothing refers to them.
 bool RoleOp::canDiscardOnUseEmpty() { return false; }
 
-/// In a cluster, the leader issues what all CTAs do together, and nothing else.
+/// In a cluster, the leader issues what all CTAs do together, and nothing else:
+/// MMAs, and requests for the work of all.
 static LogicalResult verifySides(RoleOp role) {
   if (!cast<KernelOp>(role->getParentOp()).getCluster())
     return success();
   WalkResult result = role.walk([&](Operation *op) -> WalkResult {
-    if (isa<MmaOp>(op) && !role.getLeader())
+    if (isa<MmaOp, RequestOp>(op) && !role.getLeader())
       return op->emitOpError("is one of a cluster, so it must be in a role of "
                              "the 'leader'");
-    if (isa<LoadOp, StoreOp, ReduceAddOp, RequestOp, ExchangeOp>(op) &&
-        role.getLeader())
+    if (isa<LoadOp, StoreOp, ReduceAddOp, ExchangeOp>(op) && role.getLeader())
       return op->emitOpError("is done by each CTA of a cluster for itself, so "
                              "it cannot be in a role of the 'leader'");
     return WalkResult::advance();

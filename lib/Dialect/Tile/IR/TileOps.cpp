@@ -262,9 +262,6 @@ static LogicalResult verifyCluster(KernelOp op) {
     return op.emitOpError("has clusters along axis ")
            << cluster.getAxis() << ", but the grid has " << op.getGrid().size()
            << " extents";
-  if (op.getScheduleOrGrid() == Schedule::Requested)
-    return op.emitOpError("has a cluster and the schedule 'clc'; CTAs that ask "
-                          "for work do so for themselves");
   return success();
 }
 

@@ -102,6 +102,11 @@ private:
   void addConditions();
   Step toPeer(const Step &step) const;
   void sendToPeer(std::vector<Step> &steps) const;
+  bool isOfLeader(unsigned role) const {
+    return RoleOp(model.roles[role].op).getLeader();
+  }
+  bool isForEach(unsigned channel) const;
+  bool isOwn(const Step &step) const;
   /// Whether the step sends to the other CTA in an exchange.
   bool sends(const Step &step) const {
     int channel = step.kind == StepKind::Access   ? step.writes
@@ -150,9 +155,19 @@ LogicalResult PeerBuilder::checkNumbers() {
   return success();
 }
 
+/// Whether roles of all CTAs wait for the channel. If roles of the leader do
+/// so, too, they wait for the leader's own value.
+bool PeerBuilder::isForEach(unsigned channel) const {
+  return !llvm::all_of(model.channels[channel].consumers,
+                       [&](unsigned role) { return isOfLeader(role); });
+}
+
 void PeerBuilder::addChannels() {
   for (unsigned number = 0; number < channels; ++number) {
     ProtocolChannel peer = model.channels[number];
+    if (isForEach(number))
+      llvm::erase_if(peer.consumers,
+                     [&](unsigned role) { return isOfLeader(role); });
     peer.rank = 1;
     peer.label += " (peer)";
     for (unsigned &other : peer.after)
@@ -241,8 +256,18 @@ void PeerBuilder::sendToPeer(std::vector<Step> &steps) const {
   }
 }
 
-/// The steps of a role of the leader, which does everything in both CTAs. For
-/// each of the role's `variables` there is one for the stage in the peer.
+/// Whether a step of a role of the leader is one in the leader's CTA only.
+bool PeerBuilder::isOwn(const Step &step) const {
+  if (step.kind == StepKind::Wait || step.kind == StepKind::Release)
+    return isForEach(step.channel);
+  return step.kind == StepKind::Access &&
+         llvm::any_of(step.readsLast,
+                      [&](unsigned channel) { return isForEach(channel); });
+}
+
+/// The steps of a role of the leader, which does in both CTAs what it does not
+/// do for itself. For each of the role's `variables` there is one for the stage
+/// in the peer.
 std::vector<Step> PeerBuilder::forBoth(const std::vector<Step> &steps,
                                        unsigned variables) const {
   // Variable 0 is in no stage, in either CTA.
@@ -263,7 +288,7 @@ std::vector<Step> PeerBuilder::forBoth(const std::vector<Step> &steps,
     own.elseBody = forBoth(step.elseBody, variables);
     bool isStructure = step.kind == StepKind::Loop ||
                        step.kind == StepKind::If || step.kind == StepKind::Copy;
-    if (isStructure) {
+    if (isStructure || isOwn(step)) {
       result.push_back(std::move(own));
       continue;
     }
@@ -276,9 +301,13 @@ std::vector<Step> PeerBuilder::forBoth(const std::vector<Step> &steps,
       peer.accumulator = inPeer(step.accumulator);
       if (peer.writes != -1)
         peer.writes += channels;
+      for (unsigned &channel : peer.readsLast)
+        channel += channels;
       // B, the last operand, is in both CTAs.
-      own.reads.push_back(inPeer(step.reads.back()));
-      peer.reads.push_back(step.reads.back());
+      if (step.agent == Agent::Mma) {
+        own.reads.push_back(inPeer(step.reads.back()));
+        peer.reads.push_back(step.reads.back());
+      }
     }
     result.push_back(std::move(own));
     result.push_back(std::move(peer));

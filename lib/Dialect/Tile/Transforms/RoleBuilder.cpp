@@ -688,11 +688,13 @@ void RoleBuilder::emitNext(WorkOp work) {
 }
 
 /// Builds the role that asks for work tiles: at the beginning of a tile it asks
-/// for the next one, so that the response is there when the tile ends.
+/// for the next one, so that the response is there when the tile ends. The
+/// leader asks for all CTAs of a cluster.
 void RoleBuilder::emitRequests(WorkOp work, OpBuilder &builder) {
   auto role =
       RoleOp::create(builder, work.getLoc(), "request", RoleKind::Issuer,
                      /*warps=*/IntegerAttr(), IntegerAttr(), IntegerAttr());
+  role.setLeader(bool(kernel.getCluster()));
   auto inRole = OpBuilder::atBlockEnd(&role.getBody().emplaceBlock());
   auto copy =
       WorkOp::create(inRole, work.getLoc(), work.getCoordinates().size());

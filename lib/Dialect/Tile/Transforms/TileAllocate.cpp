@@ -64,9 +64,13 @@ static LogicalResult setArrivals(KernelOp kernel, const ChannelUses &uses) {
   if (isLoaded)
     channel.setFullBytes(getAsyncBytes(channel) * ctas(ranks->full));
   channel.removeEmptyArrivalsAttr();
-  if (channel.getEmpty())
-    channel.setEmptyArrivals(std::max<int64_t>(
-        count(uses.consumers.getArrayRef()) * ctas(ranks->empty), 1));
+  if (!channel.getEmpty())
+    return success();
+  int64_t releases = 0;
+  for (RoleOp role : uses.consumers)
+    releases +=
+        countArrivals(role) * (role.getLeader() ? 1 : ctas(ranks->empty));
+  channel.setEmptyArrivals(std::max<int64_t>(releases, 1));
   return success();
 }
 

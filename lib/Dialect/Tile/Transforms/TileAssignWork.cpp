@@ -223,11 +223,6 @@ struct TileAssignWork : public tile::impl::TileAssignWorkBase<TileAssignWork> {
              "(clusterlaunchcontrol): the schedule 'clc' is not possible";
       return signalPassFailure();
     }
-    if (chosen == Schedule::Requested && kernel.getCluster()) {
-      kernel.emitOpError("has a cluster, and CTAs that ask for work do so for "
-                         "themselves: the schedule 'clc' is not possible");
-      return signalPassFailure();
-    }
     // An operation that is nested, as coordinates of a branch, keeps the name
     // of the grid.
     if (WorkTileOp nested = findNestedWorkTile(kernel)) {

@@ -18,7 +18,9 @@
 // | the leader | the leader | the leader's own barrier |
 //
 // At `full` barriers producers arrive and consumers wait, at `empty` ones the
-// other way round.
+// other way round. What the leader commits for all CTAs, as a response to a
+// request for work, roles of the leader may wait for beside those of all CTAs.
+// The leader's barrier is their own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,8 +39,8 @@ struct ChannelRanks {
   ArrivalReach full = ArrivalReach::Own, empty = ArrivalReach::Own;
 };
 
-/// Returns where arrivals go to. Emits an error on a channel on one side of
-/// which there are roles of the leader and roles of all CTAs.
+/// Returns where arrivals go to. Emits an error on a channel that roles of the
+/// leader and roles of all CTAs commit, or wait for if all CTAs commit it.
 mlir::FailureOr<ChannelRanks> findChannelRanks(const ChannelUses &uses);
 
 } // namespace fa4::tile

@@ -111,8 +111,9 @@ def Tile_ScheduleAttr : EnumAttr<Tile_Dialect, Tile_Schedule, "schedule"> {
     | `static` | as many as the chip has SMs, but no more than work tiles | those whose number is the CTA's own plus a multiple of the number of CTAs |
     | `clc` | one a work tile, in one dimension | its own, then the ones of CTAs that have not started, which it asks the hardware for (PTX ISA, clusterlaunchcontrol) |
 
-    In kernels with `static` and `clc` the work stands in a `tile.work`. In a kernel with a `cluster`, `lpt` and `static` give
-    work tiles to clusters as they do to CTAs, and `order` numbers those of a cluster as one; `clc` has none.
+    In kernels with `static` and `clc` the work stands in a `tile.work`. In a kernel with a `cluster`, `lpt`, `static` and `clc`
+    give work tiles to clusters as they do to CTAs, and `order` numbers those of a cluster as one: the leader asks for the work of
+    a cluster that has not started, and all CTAs get the response.
 
     Example:
 

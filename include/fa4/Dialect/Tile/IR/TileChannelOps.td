@@ -44,7 +44,9 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     In a kernel with a `cluster`, each CTA has the channel's stages in its own memory. `split(d)` says that a stage
     of each CTA has an equal part of dimension `d` of the tile (see `tile.load`); other channels carry a value of each CTA.
     Where one side of the channel is a role that only the leader runs, the hand-over is one of all CTAs: the leader waits for
-    the commits or releases of all of them, which arrive at its barrier, and its own arrive at a barrier of each of them.
+    the commits or releases of all of them, which arrive at its barrier, and its own arrive at a barrier of each of them. A value
+    that the leader commits for both may be waited for by roles of all CTAs and by roles of the leader, which wait for the
+    leader's own.
     `exchange` says that a `tile.exchange` takes the channel's values; see there.
 
     Two clauses say which channels share memory; `tile-share-buffers` sets them.
@@ -158,7 +160,7 @@ def Tile_RoleOp : Tile_Op<"role", [
     `idle` role, and of a `vector` role of several times the kind's number.
 
     In a kernel with a `cluster`, all CTAs run the role, or with `leader` only the first one, for all
-    of them: the role that issues MMAs.
+    of them: the role that issues MMAs, and the one that asks for work.
 
     `registers` is the budget of a thread (`setmaxnreg`), `first_warp` the
     number of the first warp in the CTA, the first one of a warpgroup for a role that

@@ -164,6 +164,9 @@ def Tile_RequestOp : Tile_Op<"request", [
     starts (PTX ISA, clusterlaunchcontrol.try_cancel). Asynchronous, as `tile.load`: the response
     is committed to a channel in shared memory, whose consumers wait for it.
 
+    In a kernel with a `cluster`, a role of the `leader` asks for the work tiles of a cluster that has not started, and the response
+    comes to the channel in each CTA (`.multicast::cluster::all`).
+
     | result | shape | element type |
     |---|---|---|
     | `response` | scalar | i128; opaque, see `tile.response` |
@@ -197,7 +200,7 @@ def Tile_ResponseOp : Tile_Op<"response", [Pure]> {
   let summary = "the number of the work tile that a request got";
   let description = [{
     The number of the CTA that does not start, which is that of a work tile (see
-    `#tile.order`), or -1 if all CTAs had started.
+    `#tile.order`), or -1 if all CTAs had started. In a kernel with a `cluster`, the number of the cluster.
 
     | operand or result | shape | element type |
     |---|---|---|
