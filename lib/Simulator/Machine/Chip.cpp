@@ -41,7 +41,8 @@ void Decoder::findChip() {
   }
 }
 
-/// Forms that not all chips have: an opcode of this root that has the word.
+/// Forms that not all chips have: an opcode of this root that has the word. The
+/// first one that fits counts.
 /// (PTX ISA, "Target ISA Notes" of each; ptxas 13.5 refuses the same.)
 struct InstructionDecoder::RestrictedForm {
   llvm::StringLiteral root, word;
@@ -52,6 +53,7 @@ const InstructionDecoder::RestrictedForm InstructionDecoder::restrictedForms[] =
     {
         {"wgmma", "", Chip::Sm90a},
         {"tcgen05", "", Chip::Sm100a},
+        {"clusterlaunchcontrol", "multicast::cluster::all", Chip::Sm100a},
         {"clusterlaunchcontrol", "", Chip::Sm100},
         {"add", "f32x2", Chip::Sm100},
         {"sub", "f32x2", Chip::Sm100},

@@ -567,6 +567,114 @@ TEST(LaunchControl, ReadResponseNeedsFence) {
     EXPECT_EQ(report.kind, "missing-proxy-fence") << reports(result);
 }
 
+/// As `takingOver`, by clusters of two CTAs, of which the first one asks for
+/// both: `expect` lets the barrier of the other CTA expect the response,
+/// `multicast` is the form of the request, and `release` the order in which
+/// CTAs tell the first one that they have read it.
+static std::string takingOverPairs(const std::string &expect,
+                                   const std::string &multicast,
+                                   const std::string &release) {
+  return header() + R"(
+.visible .entry k(.param .u64 out) .reqnctapercluster 2, 1, 1
+{
+  .reg .b32 %r<16>; .reg .b64 %rd<8>; .reg .pred %p<8>; .reg .b128 %q;
+  .shared .align 16 .b8 response[16];
+  .shared .align 8 .b64 full;
+  .shared .align 8 .b64 empty;
+  ld.param.u64 %rd0, [out];
+  mov.u32 %r0, %ctaid.x;
+  mov.u32 %r1, %cluster_ctarank;
+  setp.ne.u32 %p0, %r1, 0;
+  mov.u32 %r5, 0;
+  mov.u32 %r6, 0;
+  mbarrier.init.shared.b64 [full], 1;
+  mbarrier.init.shared.b64 [empty], 2;
+  fence.mbarrier_init.release.cluster;
+  barrier.cluster.arrive.relaxed;
+  barrier.cluster.wait;
+  mov.u32 %r7, full;
+  mapa.shared::cluster.u32 %r7, %r7, 1;
+  mov.u32 %r8, empty;
+  mapa.shared::cluster.u32 %r8, %r8, 0;
+next:
+  mul.wide.u32 %rd1, %r0, 4;
+  add.u64 %rd2, %rd0, %rd1;
+  red.global.add.u32 [%rd2], 1;
+  @%p0 bra wait;
+  mbarrier.arrive.expect_tx.shared.b64 %rd3, [full], 16;
+  )" + expect +
+         R"(
+  clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes)" +
+         multicast + R"(.b128 [response], [full];
+wait:
+  mbarrier.try_wait.parity.shared.b64 %p1, [full], %r5;
+  @!%p1 bra wait;
+  xor.b32 %r5, %r5, 1;
+  ld.shared.b128 %q, [response];
+  clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p2, %q;
+  @!%p2 bra done;
+  clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r0, %q;
+  add.u32 %r0, %r0, %r1;
+  fence.proxy.async.shared::cta;
+  mbarrier.arrive.)" +
+         release + R"(.cluster.shared::cluster.b64 _, [%r8];
+  @%p0 bra next;
+read:
+  mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p3, [empty], %r6;
+  @!%p3 bra read;
+  xor.b32 %r6, %r6, 1;
+  bra next;
+done:
+  barrier.cluster.arrive;
+  barrier.cluster.wait;
+  ret;
+}
+)";
+}
+
+static constexpr const char *kExpect =
+    "mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [%r7], "
+    "16;";
+static constexpr const char *kToAll = ".multicast::cluster::all";
+
+/// 50 clusters, of which few start.
+static RunResult runPairs(Kernel &kernel, uint64_t seed) {
+  EXPECT_EQ(kernel.error, "");
+  if (kernel.config.params.empty())
+    kernel.buffer("out", 400);
+  kernel.config.block = {1, 1, 1};
+  kernel.config.grid = {100, 1, 1};
+  std::memset(kernel.data<uint8_t>("out"), 0, 400);
+  return runChecked(kernel, seed);
+}
+
+/// The response names the first CTA of a cluster, in both CTAs.
+TEST(LaunchControl, EveryClusterIsDoneOnce) {
+  Kernel kernel(takingOverPairs(kExpect, kToAll, "release"));
+  for (uint64_t seed : {0, 1, 2}) {
+    RunResult result = runPairs(kernel, seed);
+    EXPECT_EQ(reports(result), "");
+    for (int i = 0; i < 100; ++i)
+      EXPECT_EQ(kernel.data<uint32_t>("out")[i], 1u) << i;
+  }
+}
+
+/// Each CTA has a barrier and bytes of its own.
+TEST(LaunchControl, ResponseCompletesInEachCta) {
+  Kernel toOne(takingOverPairs(kExpect, "", "release"));
+  EXPECT_NE(reports(runPairs(toOne, 0)).find("hang"), std::string::npos);
+  Kernel unexpected(takingOverPairs("", kToAll, "release"));
+  EXPECT_NE(reports(runPairs(unexpected, 0)).find("hang"), std::string::npos);
+}
+
+/// The read in the other CTA comes before the next response.
+TEST(LaunchControl, ResponseOfOtherCtaIsReadBeforeTheNext) {
+  Kernel kernel(takingOverPairs(kExpect, kToAll, "relaxed"));
+  RunResult result = runPairs(kernel, 0);
+  ASSERT_FALSE(result.reports.empty());
+  EXPECT_EQ(result.reports.front().kind, "race") << reports(result);
+}
+
 TEST(Decode, UnsupportedFormsAreNamed) {
   for (const char *form :
        {"tcgen05.mma.ws.cta_group::1.kind::f16 [%r0], %rd0, %rd0, %r0, %p0;",
