@@ -1,10 +1,11 @@
 // A cluster asks for work by its leader, and all roles of both CTAs wait for the response. The proof of such a
 // kernel is one of both CTAs: a role of either that keeps the response, or arrivals and bytes that are not
-// those of both, are found.
+// those of both, are found. So they are by the explorer of all interleavings.
 //
 // RUN: rm -rf %t && mkdir %t
 // RUN: fa4-opt %S/Inputs/gemm-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{pairs=on},tile-assign-work{schedule=clc},tile-warp-specialize,tile-schedule,tile-share-buffers,tile-allocate))' -o %t/k.mlir
 // RUN: fa4-opt %t/k.mlir --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol))' | FileCheck %s
+// RUN: fa4-test-opt %t/k.mlir --tile-explore-protocol=max-passes=2 -o /dev/null
 //
 // 128 lanes, a load and a store in each CTA, an MMA and a request in the leader.
 // CHECK: tile.channel "next" smem {{.*}} arrivals(1) bytes(16) empty({{[0-9]+}}) arrivals(262) : <i128>
@@ -29,9 +30,12 @@
 // A role of the leader keeps the response, or one of each CTA.
 // RUN: sed '/role @mma/,/role @load/{/tile.release %%next/d}' %t/k.mlir > %t/mma.mlir
 // RUN: not fa4-opt %t/mma.mlir --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol))' 2>&1 | FileCheck %s --check-prefix=MMA
+// RUN: not fa4-test-opt %t/mma.mlir --tile-explore-protocol 2>&1 | FileCheck %s --check-prefix=LEFT
+// LEFT: error: channel "next": tokens are left over at the end
 // MMA: error: channel "next": 1 values are waited for by @mma, but 0 released
 // RUN: sed '/role @store/,/role @request/{/tile.release %%next/d}' %t/k.mlir > %t/store.mlir
 // RUN: not fa4-opt %t/store.mlir --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol))' 2>&1 | FileCheck %s --check-prefix=STORE
+// RUN: not fa4-test-opt %t/store.mlir --tile-explore-protocol 2>&1 | FileCheck %s --check-prefix=LEFT
 // STORE: error: channel "next": 1 values are waited for by @store, but 0 released
 //
 // The next response comes before the last one is read.

@@ -198,6 +198,16 @@ ExplorerActions::ranksOf(const ExplorerThread &thread,
   return thread.ranks;
 }
 
+bool ExplorerActions::consumesIn(unsigned role, ChannelOfCta channel) const {
+  auto isLeader = [&](unsigned number) {
+    return RoleOp(model.roles[number].op).getLeader();
+  };
+  const auto &consumers = model.channels[channel.channel].consumers;
+  return channel.rank == 0 || !isLeader(role) ||
+         !llvm::is_contained(consumers, role) ||
+         llvm::all_of(consumers, isLeader);
+}
+
 /// Calls the function for the halves of a stage that the thread's access
 /// touches.
 static void forHalves(const ExplorerThread &thread,
@@ -216,9 +226,11 @@ void ExplorerActions::addAccess(unsigned number) {
     // of them.
     bool isOwn = channel.producer == int(thread.role) &&
                  channel.part != StagePart::Received;
-    for (unsigned rank : thread.ranks)
+    for (unsigned rank : thread.ranks) {
+      ChannelOfCta of{rank, unsigned(use.channel)};
+      if (!consumesIn(thread.role, of))
+        continue;
       forHalves(thread, [&](unsigned half) {
-        ChannelOfCta of{rank, unsigned(use.channel)};
         HalfStage read{of, 2 * stageOf(of, use.position) + half,
                        valueOf(of, use.position) + half, kAllWrites};
         if (isOwn)
@@ -227,6 +239,7 @@ void ExplorerActions::addAccess(unsigned number) {
         actions[number].reads.push_back(read);
         touch(number, read.place, Touch::Read);
       });
+    }
   }
   if (event.write)
     for (unsigned rank : ranksOf(thread, event.write->channel))
@@ -285,6 +298,8 @@ void ExplorerActions::addArrival(unsigned step, unsigned end) {
   for (unsigned rank : ranksOf(thread, event.channel)) {
     if (event.step->lacking == int(rank))
       continue;
+    if (!isCommit && !consumesIn(thread.role, {rank, event.channel}))
+      continue;
     if (!isCommit) {
       llvm::append_range(
           releases[{rank, event.channel, thread.role, event.position}], parts);
@@ -323,6 +338,8 @@ void ExplorerActions::addWait(unsigned step) {
       touch(step, turnPlace(stage), Touch::Read);
       continue;
     }
+    if (!consumesIn(thread.role, {rank, event.channel}))
+      continue;
     Steps &waiting = waits[{rank, event.channel, thread.role, event.position}];
     if (event.step->strength != Step::Full || event.step->lacking == int(rank))
       continue;
@@ -358,15 +375,20 @@ void ExplorerActions::linkWait(Action &action) {
   };
   if (event.step->strength == Step::Weak)
     return;
-  for (unsigned rank : threads[action.thread].ranks) {
+  const ExplorerThread &thread = threads[action.thread];
+  for (unsigned rank : thread.ranks) {
+    ChannelOfCta of{rank, event.channel};
     if (event.step->lacking == int(rank))
       continue;
-    if (event.kind == StepKind::Wait && event.position >= channel.initial) {
+    if (event.kind == StepKind::Wait && event.position >= channel.initial &&
+        consumesIn(thread.role, of)) {
       auto it = commitNumbers.find(Key(rank, event.channel, event.position));
       need(it == commitNumbers.end() ? nullptr : &commits[it->second].actions);
     }
     if (event.kind == StepKind::Acquire && event.position >= channel.stages)
       for (unsigned consumer : channel.consumers) {
+        if (!consumesIn(consumer, of))
+          continue;
         auto it = releases.find(
             {rank, event.channel, consumer, event.position - channel.stages});
         need(it == releases.end() ? nullptr : &it->second);

@@ -22,6 +22,9 @@
 //   commits of both (at its own barrier, where both arrive and both loads count
 //   their bytes), its acquire the releases of both; its commits and releases
 //   arrive in both (multicast). Its MMAs read and write the stages of both.
+// - What the leader commits for roles of both CTAs and for its own, as the
+//   response to a request, comes to each CTA by itself: the leader's roles wait
+//   for theirs only, and release that.
 // - All other threads act on their own CTA's, with one exception: a thread that
 //   exchanges tiles writes what the other CTA receives, and so commits to it.
 //
@@ -160,6 +163,9 @@ public:
   /// The CTAs in which a thread commits to, or writes stages of, a channel.
   llvm::SmallVector<unsigned, 2> ranksOf(const ExplorerThread &thread,
                                          unsigned writtenChannel) const;
+  /// Whether a consumer of the channel that acts in this CTA waits for its
+  /// values there.
+  bool consumesIn(unsigned role, ChannelOfCta channel) const;
 
 private:
   /// The number of a CTA, a channel, and a position.

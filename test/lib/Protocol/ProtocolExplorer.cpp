@@ -275,6 +275,8 @@ void Explorer::checkPhase(const State &state, const ExplorerCommit &commit,
       !isDone(state, commit.actions))
     return;
   for (unsigned consumer : channel.consumers) {
+    if (!graph.consumesIn(consumer, of))
+      continue;
     const auto *waits = graph.findWaits(of, consumer, previous);
     bool isLeader = RoleOp(model.roles[consumer].op).getLeader();
     if (!waits || !isDone(state, *waits))
