@@ -33,9 +33,7 @@ static void addTile(OpPassManager &pm, const KernelOptions &options) {
 
 static void addPairCtas(OpPassManager &pm, const KernelOptions &options) {
   TilePairCtasOptions pair;
-  // Clusters do not ask for work. Who wants that does not have to know it.
-  bool asks = options.schedule == stringifySchedule(Schedule::Requested);
-  pair.pairs = options.pairs == "auto" && asks ? "off" : options.pairs;
+  pair.pairs = options.pairs;
   pm.addNestedPass<KernelOp>(createTilePairCtas(pair));
 }
 

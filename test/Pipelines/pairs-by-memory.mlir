@@ -1,15 +1,19 @@
 // Head dims with which one CTA would wait for shared memory have pairs of CTAs: for
 // its port, as with 256, or for want of room for the next values, as with 256 and 128
 // of v. Where keys that arrive in parts have room (192 and 128), they have pairs without
-// a mask: with one, both CTAs make the passes of both. Others do not, nor those whose
-// CTAs are to ask for work.
+// a mask: with one, both CTAs make the passes of both. Others do not. So it is where
+// clusters ask for work.
 //
 // RUN: fa4-opt %s --attn-to-nvvm=to=assign-work | FileCheck %s
-// RUN: fa4-opt %s --attn-to-nvvm='to=assign-work schedule=clc' | FileCheck %s --check-prefix=ALONE
 // RUN: fa4-opt %s --attn-to-nvvm='to=assign-work pairs=off' | FileCheck %s --check-prefix=ALONE
-// RUN: fa4-opt %s --attn-to-nvvm='to=assign-work schedule=clc pairs=on' | FileCheck %s --check-prefix=BOTH
+// RUN: fa4-opt %s --attn-to-nvvm='to=assign-work schedule=clc' | FileCheck %s --check-prefix=ASKS
+// RUN: fa4-opt %s --attn-to-nvvm='to=assign-work schedule=clc pairs=off' | FileCheck %s --check-prefix=ALONE
 // ALONE-NOT: cluster =
-// BOTH: tile.kernel @narrow_v_kernel({{.*}} cluster = #tile.cluster<size = 2, axis = 0>{{.*}} schedule = #tile.schedule<clc>
+// ASKS: tile.kernel @narrow_v_kernel({{.*}} cluster = #tile.cluster<size = 2, axis = 0>{{.*}} schedule = #tile.schedule<clc>
+// ASKS: tile.kernel @causal_kernel({{.*}} cluster = #tile.cluster<size = 2, axis = 0>{{.*}} schedule = #tile.schedule<clc>
+// ASKS: tile.kernel @hd256_kernel({{.*}} cluster = #tile.cluster<size = 2, axis = 0>{{.*}} schedule = #tile.schedule<clc>
+// ASKS: tile.kernel @hd192_kernel({{.*}} cluster = #tile.cluster<size = 2, axis = 0>{{.*}} schedule = #tile.schedule<clc>
+// ASKS-NOT: cluster =
 
 // CHECK: tile.kernel @narrow_v_kernel({{.*}} cluster = #tile.cluster<size = 2, axis = 0>
 func.func @narrow_v(%q: tensor<?x?x8x256xbf16>, %v: tensor<?x?x8x128xbf16>) -> tensor<?x?x8x128xbf16> {

@@ -73,6 +73,9 @@ CASES = {
     # CTAs, and clusters of two, that go on from work tile to work tile.
     "static": Gradient(mask=Mask.causal(BR), sizes=Sizes(2, 200, 300, 2, 1), options=("--schedule=static",)),
     "pairs, static": Gradient(mask=Mask.causal(TL), sizes=Sizes(2, 200, 600, 2, 1), options=("--pairs=on", "--schedule=static")),
+    "pairs, clc": Gradient(head_dim=64, mask=Mask.causal(BR), sizes=Sizes(2, 300, 600, 2, 1), options=("--pairs=on", "--schedule=clc")),
+    "pairs, head dims 96, 96, clc": Gradient(head_dim=96, sizes=Sizes(1, 260, 700, 1, 2), dtype="f16", options=("--pairs=on", "--schedule=clc")),
+    "pairs, head dims 192, 128, clc": Gradient(head_dim=192, head_dim_v=128, mask=Mask.causal(TL), sizes=Sizes(1, 390, 600, 2, 1), options=("--pairs=on", "--schedule=clc")),
     "pairs, hd 64": Gradient(head_dim=64, sizes=Sizes(1, 260, 300, 1, 2), options=("--pairs=on",)),
     # Work tiles in turn, whose dq lies beside P: the next tile's scores wait until dq has been added.
     "pairs, head dims 96, 128, static": Gradient(head_dim=96, head_dim_v=128, sizes=Sizes(1, 260, 600, 2, 1), options=("--pairs=on", "--schedule=static")),
