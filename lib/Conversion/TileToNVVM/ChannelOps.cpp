@@ -28,10 +28,8 @@ Value RoleLowering::barrierOf(int64_t rank, Value barrier) {
                               constant(rank));
 }
 
-/// A release to the cluster is a fence of all memory (MEMBAR.ALL.GPU), which
-/// takes as long as an MMA. Tensor memory needs none: tcgen05.fence orders its
-/// accesses with arrivals and waits that are relaxed (PTX ISA, tcgen05 memory
-/// consistency model, canonical synchronization patterns).
+/// A release to the cluster is a fence of all memory (MEMBAR.ALL.GPU), so
+/// there is none where ChannelRanks does without.
 void RoleLowering::arrive(const Buffer &buffer, Value barrier,
                           ArrivalReach reach) {
   if (reach == ArrivalReach::Own) {
@@ -41,7 +39,7 @@ void RoleLowering::arrive(const Buffer &buffer, Value barrier,
   assert(reach == ArrivalReach::Leader && "threads arrive at one barrier");
   NVVM::MBarrierArriveOp::create(builder, loc, Type(), barrierOf(0, barrier),
                                  Value(), NVVM::MemScopeKind::CLUSTER,
-                                 /*relaxed=*/buffer.tensorMemory);
+                                 /*relaxed=*/buffer.ranks.isRelaxed(reach));
 }
 
 void RoleLowering::arriveAfterMmas(Value barrier, ArrivalReach reach) {
@@ -60,7 +58,7 @@ void RoleLowering::spin(const Buffer &buffer, Value barrier, Value parity,
   bool ofCluster = reach == ArrivalReach::Leader;
   auto scope =
       ofCluster ? NVVM::MemScopeKind::CLUSTER : NVVM::MemScopeKind::CTA;
-  bool relaxed = ofCluster && buffer.tensorMemory;
+  bool relaxed = buffer.ranks.isRelaxed(reach);
   scf::WhileOp::create(
       builder, loc, TypeRange(), ValueRange(),
       [&](OpBuilder &builder, Location loc, ValueRange) {

@@ -55,7 +55,7 @@ tile.kernel @copy(%x: memref<128x64xf32> {tile.name = "x", tile.dims = ["128", "
 // 'out' is not derived from 'in' here.
 
 //--- wrong.mlir
-// CHECK: error: channel "out": @second may overwrite a stage while @load writes it (channel "in")
+// CHECK: error: channel "out": @second may overwrite a stage while @first reads it (channel "in")
 tile.kernel @wrong(%x: memref<128x64xf32> {tile.name = "x", tile.dims = ["128", "64"]},
                    %y: memref<128x64xf32> {tile.name = "y", tile.dims = ["128", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {

@@ -24,6 +24,7 @@ FailureOr<ChannelRanks> fa4::tile::findChannelRanks(const ChannelUses &uses) {
                                "and by one that all CTAs of the cluster run: "
                                "not supported");
   ChannelRanks ranks;
+  ranks.inTensorMemory = channel.getSpace() == MemorySpace::tmem;
   bool isWithin =
       leaderCommits ? llvm::all_of(uses.consumers, isOfLeader) : !leaderWaits;
   if (isWithin)

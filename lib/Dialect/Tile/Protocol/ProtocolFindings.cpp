@@ -79,18 +79,25 @@ void Verifier::reportReadOfNothing(const Machine &machine, unsigned role,
 }
 
 /// Adds notes on what `role` has waited for in the memory of `slot`, and why
-/// this does not order it behind the access of `oldRole`.
+/// this does not order it behind the access `old`. `clock` is what it knows.
 void Verifier::noteOrder(const Machine &machine, unsigned role,
-                         unsigned oldRole, int old, unsigned slot) {
-  if (role == oldRole)
+                         const Record &old, unsigned slot, const Clock &clock) {
+  if (role == old.role)
     return;
+  if (hasComeAfter(clock, old)) {
+    int arrival = history.findRelaxed(machine.history[old.role], old.entry);
+    if (arrival != ProtocolHistory::kNone)
+      note(history.opOf(arrival),
+           "this arrival" + inPass(history.passOf(arrival)) + " is relaxed");
+    return;
+  }
   auto isAbout = [&](unsigned channel) {
     return llvm::any_of(overlapping[slot], [&](unsigned other) {
       return channelOfSlot[other] == channel;
     });
   };
   for (auto &[op, message] :
-       history.explain(machine.history, role, oldRole, old, isAbout))
+       history.explain(machine.history, role, old.role, old.entry, isAbout))
     note(op, std::move(message));
 }
 

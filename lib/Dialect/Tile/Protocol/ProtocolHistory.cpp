@@ -33,6 +33,19 @@ int ProtocolHistory::find(int last, StepKind kind, unsigned channel,
   return kNone;
 }
 
+int ProtocolHistory::findRelaxed(int last, int after) const {
+  int found = kNone;
+  for (; last != after && last != kNone; last = entries[last].previous) {
+    const Step &step = *entries[last].step;
+    const ProtocolChannel &channel = model.channels[step.channel];
+    if (step.kind == StepKind::Commit
+            ? channel.hasRelaxedCommits
+            : step.kind == StepKind::Release && channel.hasRelaxedReleases)
+      found = last;
+  }
+  return found;
+}
+
 std::optional<ProtocolHistory::Source>
 ProtocolHistory::sourceOf(const Entry &entry, unsigned wanted) const {
   const Step &step = *entry.step;

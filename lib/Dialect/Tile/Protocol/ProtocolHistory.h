@@ -39,6 +39,9 @@ public:
   /// this kind if no position is given. Returns kNone if there is none.
   int find(int last, StepKind kind, unsigned channel,
            std::optional<int64_t> position = std::nullopt) const;
+  /// Finds the first relaxed arrival behind the entry `after` of the role whose
+  /// last entry is `last`. Returns kNone if there is none.
+  int findRelaxed(int last, int after) const;
   mlir::Operation *opOf(int entry) const { return entries[entry].step->op; }
   int64_t passOf(int entry) const { return entries[entry].pass; }
   int64_t positionOf(int entry) const { return entries[entry].position; }

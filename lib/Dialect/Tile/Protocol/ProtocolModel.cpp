@@ -10,7 +10,7 @@
 #include "ProtocolLanes.h"
 #include "ProtocolNumbers.h"
 #include "ProtocolPeers.h"
-#include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "fa4/Dialect/Tile/Analysis/ChannelRanks.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/Uniformity.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -299,8 +299,11 @@ LogicalResult ModelBuilder::addChannels() {
     channel.inTensorMemory = op.getSpace() == MemorySpace::tmem;
     channel.size =
         channel.inTensorMemory ? getTmemColumns(op) : getSmemBytes(op);
-    if (failed(checkSides(uses, channel)))
+    FailureOr<ChannelRanks> ranks = findChannelRanks(uses);
+    if (failed(ranks) || failed(checkSides(uses, channel)))
       return failure();
+    channel.hasRelaxedCommits = ranks->isRelaxed(ranks->full);
+    channel.hasRelaxedReleases = ranks->isRelaxed(ranks->empty);
   }
   if (failed(placeChannels()))
     return failure();

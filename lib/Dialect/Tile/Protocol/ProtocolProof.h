@@ -86,12 +86,22 @@ private:
     });
   }
 
-  // Components of a clock.
+  // Components of a clock. Those of the first two kinds tell how far a role has
+  // come, and which accesses to tensor memory have ended; these components are
+  // all that a relaxed arrival passes on. The other ones are of shared memory.
   unsigned roleCount() const { return model.roles.size(); }
-  int mmaAgent(unsigned role) const { return roleCount() + role; }
-  /// Returns the agent that stands for all lanes of a role.
-  int allLanesAgent(unsigned role) const { return 2 * roleCount() + role; }
-  int copyAgent(unsigned slot) const { return 3 * roleCount() + slot; }
+  int mmaAgent(unsigned role, bool inTensorMemory) const {
+    return (inTensorMemory ? 1 : 3) * roleCount() + role;
+  }
+  /// Returns the agent that stands for what the role's threads, all of them,
+  /// have done in shared memory.
+  int threadsAgent(unsigned role) const { return 2 * roleCount() + role; }
+  int copyAgent(unsigned slot) const { return firstCopyAgent() + slot; }
+  int firstCopyAgent() const { return 4 * roleCount(); }
+  /// Leaves what a relaxed arrival, or a relaxed wait, passes on.
+  void relax(Clock &clock) const {
+    std::fill(clock.begin() + 2 * roleCount(), clock.end(), 0);
+  }
 
   unsigned slotOf(unsigned channel, int64_t position) const {
     return firstSlot[channel] + position % model.channels[channel].stages;
@@ -144,7 +154,9 @@ private:
             StageUse use);
   void write(Machine &machine, const Record &record, const Clock &clock,
              StageUse use);
-  std::string describeMissing(const Record &old, unsigned role) const;
+  bool hasComeAfter(const Clock &clock, const Record &old) const;
+  std::string describeMissing(const Record &old, unsigned role,
+                              const Clock &clock) const;
   bool knows(const Clock &clock, const Record &by, unsigned slot,
              const Record &record, unsigned recordSlot) const;
   void checkEnd(const Machine &machine);
@@ -165,8 +177,8 @@ private:
   }
   void reportReadOfNothing(const Machine &machine, unsigned role,
                            const ProtocolEvent &event);
-  void noteOrder(const Machine &machine, unsigned role, unsigned oldRole,
-                 int old, unsigned slot);
+  void noteOrder(const Machine &machine, unsigned role, const Record &old,
+                 unsigned slot, const Clock &clock);
   void noteStep(const Machine &machine, int role, StepKind kind,
                 unsigned channel, llvm::StringRef what);
   void reportDeadlock(const Machine &machine);

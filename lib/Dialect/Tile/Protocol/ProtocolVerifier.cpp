@@ -97,7 +97,7 @@ bool Verifier::areAllConnected() const {
 
 Machine Verifier::start() const {
   Machine machine;
-  unsigned size = 3 * roleCount() + channelOfSlot.size();
+  unsigned size = firstCopyAgent() + channelOfSlot.size();
   for (unsigned role = 0; role < roleCount(); ++role) {
     machine.cursors.emplace_back(model, role);
     machine.lanes.emplace_back(size, 0);
@@ -214,7 +214,7 @@ void Verifier::appendClocks(const Machine &machine,
     }
     key.push_back(bits);
   };
-  int firstCopy = 3 * roleCount();
+  int firstCopy = firstCopyAgent();
   for (auto [i, state] : llvm::enumerate(machine.channels)) {
     int64_t stages = model.channels[i].stages;
     for (int64_t stage = 0; stage < stages; ++stage) {
@@ -289,8 +289,9 @@ void Verifier::commit(Machine &machine, unsigned role,
   unsigned slot = slotOf(event.channel, event.position);
   if (event.step->completes == Agent::Copy)
     token[copyAgent(slot)] = machine.copies[slot];
-  if (!model.roles[role].issues)
-    token[allLanesAgent(role)] = lanes[role];
+  token[threadsAgent(role)] = lanes[role];
+  if (channel.hasRelaxedCommits)
+    relax(token);
   // An mbarrier distinguishes a phase from the next one, but not from the one
   // after that. So the consumers must have seen the previous phase of this
   // stage before the next commit.
@@ -310,7 +311,10 @@ void Verifier::commit(Machine &machine, unsigned role,
         note(history.opOf(wait),
              "the wait" + inPass(history.passOf(wait)) +
                  ", which nothing orders before the commit");
-      return noteOrder(machine, role, consumer, wait, slot);
+      Record seen;
+      seen.role = consumer;
+      seen.entry = wait;
+      return noteOrder(machine, role, seen, slot, token);
     }
   state.commits[stage] = std::move(token);
   state.committed = event.position + 1;
@@ -345,13 +349,14 @@ void Verifier::release(Machine &machine, unsigned role,
                           "not waited for",
                           channel.label));
   Clock token = machine.lanes[role];
-  if (!model.roles[role].issues)
-    token[allLanesAgent(role)] = token[role];
+  token[threadsAgent(role)] = token[role];
   if (hasMmas[role])
     join(token, machine.mmas[role]);
   unsigned slot = slotOf(event.channel, event.position);
   if (model.roles[role].issues)
     token[copyAgent(slot)] = machine.copies[slot];
+  if (channel.hasRelaxedReleases)
+    relax(token);
   state.releases[index][event.position % channel.stages] = std::move(token);
   state.released[index] = event.position + 1;
 }
@@ -392,17 +397,21 @@ void Verifier::access(Machine &machine, unsigned role,
   switch (event.step->agent) {
   case Agent::Lanes:
     return accessAll([&](StageUse use) {
-      bool isOwn = model.channels[use.channel].inTensorMemory ||
-                   model.roles[role].issues;
-      record.agent = isOwn ? int(role) : allLanesAgent(role);
+      bool inTensorMemory = model.channels[use.channel].inTensorMemory;
+      record.agent = inTensorMemory ? int(role) : threadsAgent(role);
       record.time = time;
+      // A role that issues is one thread, whose accesses are in its order.
+      if (!inTensorMemory && model.roles[role].issues)
+        clock[record.agent] = machine.lanes[role][record.agent] = time;
     });
   case Agent::Mma:
     join(machine.mmas[role], clock);
-    record.agent = mmaAgent(role);
-    record.time = ++machine.mmas[role][mmaAgent(role)];
+    record.time = ++machine.mmas[role][mmaAgent(role, true)];
+    machine.mmas[role][mmaAgent(role, false)] = record.time;
     clock = machine.mmas[role];
-    return accessAll([](StageUse) {});
+    return accessAll([&](StageUse use) {
+      record.agent = mmaAgent(role, model.channels[use.channel].inTensorMemory);
+    });
   case Agent::Copy:
     return accessAll([&](StageUse use) {
       // A copy from a stage to another one has read when it has written.
@@ -421,14 +430,29 @@ bool Verifier::knows(const Clock &clock, const Record &by, unsigned slot,
     return true;
   // A lane accesses the same bytes of a stage each time, so its own accesses do
   // not conflict.
-  return by.agent == record.agent && by.agent == allLanesAgent(by.role) &&
+  return by.agent == record.agent && by.agent == threadsAgent(by.role) &&
          slot == recordSlot;
 }
 
+/// Whether who has this clock knows, by relaxed arrivals only, that the access
+/// to shared memory was made.
+bool Verifier::hasComeAfter(const Clock &clock, const Record &old) const {
+  if (old.agent == threadsAgent(old.role))
+    return clock[old.role] >= old.time;
+  return old.agent == mmaAgent(old.role, /*inTensorMemory=*/false) &&
+         clock[mmaAgent(old.role, /*inTensorMemory=*/true)] >= old.time;
+}
+
 /// Describes what `role` would have to have done after the access.
-std::string Verifier::describeMissing(const Record &old, unsigned role) const {
+std::string Verifier::describeMissing(const Record &old, unsigned role,
+                                      const Clock &clock) const {
+  if (old.role != role && hasComeAfter(clock, old))
+    return formatv("only relaxed arrivals, at the barriers of the leader, "
+                   "lead from it to {0}: they order accesses to tensor memory, "
+                   "not to shared memory",
+                   roleName(role));
   bool isLanes =
-      old.agent < int(roleCount()) || old.agent == allLanesAgent(old.role);
+      old.agent < int(roleCount()) || old.agent == threadsAgent(old.role);
   if (old.role != role)
     return formatv("{0} has waited for no commit or release by {1} that "
                    "follows {2}",
@@ -465,8 +489,8 @@ void Verifier::read(Machine &machine, const Record &record, const Clock &clock,
                    roleName(write.role), label(channelOfSlot[other])));
     note(write.op, "the write" + inPass(write.pass) +
                        ", which nothing orders before the read: " +
-                       describeMissing(write, record.role));
-    return noteOrder(machine, record.role, write.role, write.entry, slotNumber);
+                       describeMissing(write, record.role, clock));
+    return noteOrder(machine, record.role, write, slotNumber, clock);
   }
   if (slot.content != use.position) {
     report(machine, record.op,
@@ -510,14 +534,16 @@ void Verifier::write(Machine &machine, const Record &record, const Clock &clock,
                    roleName(old.role), what, label(channelOfSlot[other])));
     note(old.op, "the access" + inPass(old.pass) +
                      ", which nothing orders before the write: " +
-                     describeMissing(old, record.role));
-    noteOrder(machine, record.role, old.role, old.entry, slotNumber);
+                     describeMissing(old, record.role, clock));
+    noteOrder(machine, record.role, old, slotNumber, clock);
   };
   for (unsigned other : overlapping[slotNumber]) {
     SlotState &slot = machine.slots[other];
-    check(slot.lastWrite, other, "writes");
+    // Who has read a value knows that it was written, so a read that nothing
+    // orders says more than the write before it.
     for (const Record &old : slot.reads)
       check(old, other, "reads");
+    check(slot.lastWrite, other, "writes");
     if (other != slotNumber) {
       slot.content = -1;
       slot.overwriter = record;

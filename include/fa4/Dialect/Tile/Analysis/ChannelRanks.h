@@ -22,6 +22,12 @@
 // request for work, roles of the leader may wait for beside those of all CTAs.
 // The leader's barrier is their own.
 //
+// A release to the cluster is a fence of all memory, which takes as long as an
+// MMA. So threads that hand on tensor memory to the leader arrive without one:
+// such arrivals and the waits for them are relaxed, and fences of tcgen05 order
+// accesses to tensor memory with them, but nothing orders other memory (PTX
+// ISA, tcgen05 memory consistency model, canonical synchronization patterns).
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef FA4_DIALECT_TILE_ANALYSIS_CHANNELRANKS_H
@@ -37,6 +43,13 @@ enum class ArrivalReach { Own, Leader, All };
 /// Where arrivals at the barriers of a channel go to.
 struct ChannelRanks {
   ArrivalReach full = ArrivalReach::Own, empty = ArrivalReach::Own;
+  bool inTensorMemory = false;
+
+  /// Whether arrivals of threads that go to `reach`, one of the two, are
+  /// relaxed, as are the waits for them.
+  bool isRelaxed(ArrivalReach reach) const {
+    return reach == ArrivalReach::Leader && inTensorMemory;
+  }
 };
 
 /// Returns where arrivals go to. Emits an error on a channel that roles of the

@@ -33,6 +33,8 @@
 // for, both have committed, and each of its MMAs is two accesses, which read B
 // in both CTAs. ProtocolExplorer has the model of one CTA and puts two of them
 // together itself.
+// Which arrivals between CTAs are relaxed is what ChannelRanks tells the
+// lowering; what they leave without an order is for the users of the model.
 //
 // A stage of a channel with `exchange` is three channels here, as its parts are
 // accessed at different times: what the CTA keeps, what it sends, and what it
@@ -134,6 +136,9 @@ struct ProtocolChannel {
   /// `initial` ones, or where the channel hands these on in their place.
   int64_t undefined = 0;
   bool inTensorMemory = false;
+  /// Whether lanes that commit or release do so by arrivals that order
+  /// accesses to tensor memory only, and so do the waits for them.
+  bool hasRelaxedCommits = false, hasRelaxedReleases = false;
   int64_t offset = 0;
   /// The distance between stages.
   int64_t size = 0;

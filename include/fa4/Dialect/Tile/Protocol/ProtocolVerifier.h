@@ -39,6 +39,11 @@
 // for something that follows a commit or release by all of them. Tensor memory
 // that a lane accesses is its own.
 //
+// A relaxed arrival of lanes (ChannelRanks) says that the role has come so far,
+// and which accesses to tensor memory have ended. It says nothing of shared
+// memory: neither of the role's own accesses, nor of those it has seen the end
+// of.
+//
 // Why all numbers of passes. The canonical run (the first role that can take a
 // step takes it, those before others that are behind in loops whose passes may
 // not wait for anyone) decides at the end of each pass whether there is another
