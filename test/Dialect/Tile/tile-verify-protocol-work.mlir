@@ -104,6 +104,58 @@ tile.kernel @passes(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "6
 
 // -----
 
+// A loop that is split at two numbers of the work tile, as masks of windows are.
+// Passes of the first part say that the second number is not 0, when nobody asks for the first
+// one any more.
+tile.kernel @parts(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                   %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], schedule = #tile.schedule<static>} {
+  %t = tile.channel "t" smem stages(1) : <vector<128x64xbf16>>
+  tile.role @load kind(issuer) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    tile.work (%i) {
+      %n = arith.maxsi %i, %c1 : index
+      scf.for %j = %c0 to %n step %c1 {
+        tile.acquire %t : <vector<128x64xbf16>>
+        %v = tile.load %x[%j, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+        tile.commit %t, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+      }
+    }
+  }
+  tile.role @store kind(issuer) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    %c5 = arith.constant 5 : index
+    tile.work (%i) {
+      %n = arith.maxsi %i, %c1 : index
+      %third = arith.divui %i, %c3 : index
+      %first = arith.minsi %third, %n : index
+      %fifth = arith.divui %i, %c5 : index
+      %last = arith.maxsi %fifth, %first : index
+      %second = arith.minsi %last, %n : index
+      scf.for %j = %c0 to %first step %c1 {
+        %v = tile.wait %t : <vector<128x64xbf16>> -> vector<128x64xbf16>
+        tile.store %v, %y[%j, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+        tile.release %t : <vector<128x64xbf16>>
+      }
+      scf.for %j = %first to %second step %c1 {
+        %v = tile.wait %t : <vector<128x64xbf16>> -> vector<128x64xbf16>
+        tile.store %v, %y[%j, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+        tile.release %t : <vector<128x64xbf16>>
+      }
+      scf.for %j = %second to %n step %c1 {
+        %v = tile.wait %t : <vector<128x64xbf16>> -> vector<128x64xbf16>
+        tile.store %v, %y[%j, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+        tile.release %t : <vector<128x64xbf16>>
+      }
+    }
+  }
+}
+
+// -----
+
 // The consumer never gives a stage back: a kernel of one tile a CTA works, the
 // second tile would hang.
 tile.kernel @kept(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},

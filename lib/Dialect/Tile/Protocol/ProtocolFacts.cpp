@@ -10,6 +10,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace fa4::tile;
+using llvm::SmallVector;
 
 /// The largest number of inequalities whose sums are tried.
 static constexpr unsigned kMaxSummands = 3;
@@ -97,6 +98,26 @@ std::set<Unknown> ProtocolFacts::unknowns() const {
   return result;
 }
 
+/// Adds what two inequalities say together without the unknown: of `x >= 1` and
+/// `y >= x`, that `y >= 1`.
+void ProtocolFacts::eliminate(Unknown unknown) {
+  SmallVector<LinearForm> below, above;
+  for (const auto &[terms, constant] : inequalities)
+    if (auto it = terms.find(unknown); it != terms.end()) {
+      if (it->second == 1)
+        below.push_back({terms, constant});
+      else if (it->second == -1)
+        above.push_back({terms, constant});
+    }
+  for (const LinearForm &least : below)
+    for (const LinearForm &most : above) {
+      LinearForm sum = least;
+      sum.add(most);
+      if (!sum.isConstant())
+        assume(sum);
+    }
+}
+
 void ProtocolFacts::forget(llvm::function_ref<bool(Unknown)> isOld) {
   for (Unknown unknown : unknowns()) {
     if (!isOld(unknown) || equations.erase(unknown))
@@ -115,6 +136,7 @@ void ProtocolFacts::forget(llvm::function_ref<bool(Unknown)> isOld) {
         substitute(unknown, solve(equation, unknown));
       break;
     }
+    eliminate(unknown);
     auto isAbout = [&](const auto &fact) { return fact.terms.count(unknown); };
     for (auto it = equations.begin(); it != equations.end();)
       it = isAbout(it->second) ? equations.erase(it) : std::next(it);

@@ -55,6 +55,7 @@ private:
   std::optional<int64_t> bound(const LinearForm &form, unsigned depth) const;
   /// Replaces an unknown in all equations and inequalities.
   void substitute(Unknown unknown, const LinearForm &value);
+  void eliminate(Unknown unknown);
 
   /// Maps the terms of an inequality `terms + constant >= 0` to its constant.
   std::map<std::map<Unknown, int64_t>, int64_t> inequalities;
