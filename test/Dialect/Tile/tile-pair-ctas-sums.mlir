@@ -9,9 +9,12 @@
 // The program goes the whole way down, with all proofs.
 // RUN: fa4-opt %S/backward-program.mlir --attn-to-nvvm='from=subtile to=nvvm pairs=on' -o /dev/null
 //
-// By default there are pairs where they keep the port of shared memory busy for a fifth
-// less time, and tensor memory has no columns for the sum alone.
+// By default there are pairs where they keep the port of shared memory busy for a sixth
+// less time: half as much is added; but what is computed and exchanged takes twice as long.
+// AUTO: tile.kernel @loads{{.*}} cluster = #tile.cluster<size = 2, axis = 0>
+// AUTO: tile.kernel @computed
 // AUTO-NOT: cluster =
+// AUTO: tile.kernel @persistent
 // GRADIENT: cluster = #tile.cluster<size = 2, axis = 0>
 
 // A product A^T B whose work tiles are blocks of the rows that it sums over. Both operands

@@ -43,12 +43,8 @@ static void countMma(MmaOp mma, const TargetDescription &target,
                       !target.mma.aFromAccumulatorSpace || isLoaded(mma.getA());
   plan.alone.mmaBytes += target.mmaSharedBytes(shape);
   plan.alone.cycles += target.mmaCycles(shape);
-  // The rows of both, or the same rows as the sum of both, of which each CTA
-  // has half, in half as many columns.
-  const PairSum *sum = findSum(plan, mma);
-  (sum ? shape.k : shape.m) *= kPairSize;
-  plan.alone.columns += mma.getN();
-  plan.paired.columns += mma.getN() / (sum ? kPairSize : 1);
+  // The rows of both, or the same rows as the sum of both.
+  (findSum(plan, mma) ? shape.k : shape.m) *= kPairSize;
   shape.ctas = kPairSize;
   plan.paired.mmaBytes += target.mmaSharedBytes(shape);
   plan.paired.cycles += target.mmaCycles(shape);

@@ -43,12 +43,6 @@ static bool relievesPort(KernelOp kernel, const PairPlan &plan,
   return 100 * cycles(plan.paired) <= percent * cycles(plan.alone);
 }
 
-/// Whether the results of a pair's MMAs need more columns than tensor memory
-/// has, so that some take the place of others.
-static bool fillsTensorMemory(KernelOp kernel, const PairPlan &plan) {
-  return plan.paired.columns > kernel.getTarget().tmemColumns;
-}
-
 /// Whether the CTAs of a pair make passes that one of them alone would not.
 static bool widensBounds(KernelOp kernel) {
   return kernel
@@ -65,15 +59,14 @@ static bool widensBounds(KernelOp kernel) {
 /// the port moves sums over the axis, of which a pair moves half. How much the
 /// port must be relieved is from the clock of fa4-sim. The gradient gains 3% or
 /// loses 2% where these figures promise 88% (head dim 64), and a quarter where
-/// they promise 80% (head dim 128); where the sum has columns of its own (head
-/// dim 96), lanes hold the next scores as well, for which those that compute a
-/// score_mod have too few registers. Attention with two query tiles gains 4 to
-/// 8% at 95% (head dims 192 and 128), but loses as much with a causal mask.
+/// they promise 84% and less (head dims 96 and 128). Attention with two query
+/// tiles gains 4 to 8% at 95% (head dims 192 and 128), but loses as much with a
+/// causal mask.
 static bool pays(KernelOp kernel, const PairPlan &plan) {
   if (plan.isSingle)
     return false;
   if (!plan.sums.empty())
-    return relievesPort(kernel, plan, 82) && fillsTensorMemory(kernel, plan);
+    return relievesPort(kernel, plan, 84);
   bool hasRoomForParts =
       plan.alone.loadBytesInParts <= kernel.getTarget().smemBytes;
   bool relieves = widensBounds(kernel) ? relievesPort(kernel, plan, 83)

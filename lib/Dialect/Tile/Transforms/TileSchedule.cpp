@@ -68,6 +68,8 @@ static FailureOr<Fit> schedule(KernelOp kernel, const Choice &choice,
     divideLoads(kernel);
   if (options.splitArrival)
     splitArrivals(kernel);
+  for (auto role : kernel.getBody().getOps<RoleOp>())
+    waitForLoadedVectorsFirst(role);
   auto plans = planLoops(kernel, RoleGraph(kernel), choice.order, remarks);
   if (failed(plans))
     return failure();

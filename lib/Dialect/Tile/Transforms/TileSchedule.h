@@ -87,8 +87,15 @@ llvm::FailureOr<LoopPlans> planLoops(KernelOp kernel, const RoleGraph &graph,
 /// prologue, loop of one iteration less, and epilogue.
 void applyPlan(const LoopPlan &plan, RequiredStages &required);
 
+/// In each block of a compute role: where lanes wait for a loaded vector behind
+/// a tile that MMAs compute, with nothing but computations in between, they
+/// wait for the vector first. What they compute from both then hangs on the
+/// tile's wait alone, as plans ask, and is computed a few columns at a time.
+void waitForLoadedVectorsFirst(RoleOp role);
+
 /// In each block of the role: waits directly before the first use of their
-/// value, releases directly after the last, and in compute roles acquires
+/// value (before a tile's wait where `waitForLoadedVectorsFirst` says so),
+/// releases directly after the last, and in compute roles acquires
 /// where the value to commit begins to be computed, and what feeds no
 /// commit behind the last commit; outside of loops every value directly before
 /// its first use.

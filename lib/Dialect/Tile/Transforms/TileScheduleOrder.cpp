@@ -311,6 +311,44 @@ static void sinkToUsers(Block &block) {
   }
 }
 
+/// Returns true if all that comes from the channel has been loaded.
+static bool isLoaded(Value channel) {
+  return llvm::all_of(channel.getUsers(), [](Operation *user) {
+    auto commit = dyn_cast<CommitOp>(user);
+    return !commit ||
+           (commit.getValue() && commit.getValue().getDefiningOp<LoadOp>());
+  });
+}
+
+/// Lanes that have waited for a tile wait for a vector behind computations
+/// which do not need that vector (a score_mod, for the vector that shifts its
+/// results): they would hold the whole tile at once. What loads bring is there
+/// before what MMAs compute of other loads, so lanes wait for the vector first.
+/// Nothing that other roles wait for stands in between.
+static void raiseLoadedVectors(Block &block) {
+  SmallVector<WaitOp> waits(block.getOps<WaitOp>());
+  for (WaitOp wait : waits) {
+    if (!wait.getValue() || isTile(wait.getValue()) ||
+        !isLoaded(wait.getChannel()))
+      continue;
+    for (Operation *op = wait->getPrevNode(); op; op = op->getPrevNode()) {
+      auto tile = dyn_cast<WaitOp>(op);
+      if (tile && isTile(tile.getValue()) && !isLoaded(tile.getChannel())) {
+        wait->moveBefore(tile);
+        break;
+      }
+      // A tile that has not been read yet is released as if it had been.
+      if (tile || !(isMemoryEffectFree(op) || isa<ReleaseOp>(op)))
+        break;
+    }
+  }
+}
+
+void fa4::tile::waitForLoadedVectorsFirst(RoleOp role) {
+  if (!role.issues())
+    role.walk([](Block *block) { raiseLoadedVectors(*block); });
+}
+
 static void tidyBlock(Block &block, bool issues) {
   if (!issues)
     deferUncommitted(block);
@@ -319,6 +357,8 @@ static void tidyBlock(Block &block, bool issues) {
   SmallVector<WaitOp> waits(block.getOps<WaitOp>());
   for (WaitOp wait : waits)
     sinkWait(wait);
+  if (!issues)
+    raiseLoadedVectors(block);
   hoistReleases(block, issues);
   if (!issues)
     placeAcquires(block);

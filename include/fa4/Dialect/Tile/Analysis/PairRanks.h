@@ -75,9 +75,6 @@ struct PairFigures {
   /// The bytes that MMAs read from the shared memory of a CTA, and their
   /// cycles.
   uint64_t mmaBytes = 0, cycles = 0;
-  /// The columns of tensor memory that the results of all MMAs take, each in
-  /// a place of its own.
-  uint64_t columns = 0;
   /// The bytes that reductions write to shared memory and read from there.
   uint64_t reduceBytes = 0;
   /// The bytes that lanes write for the MMAs that sum over the axis, and that

@@ -196,7 +196,7 @@ def TilePairCtas : FA4_Pass<"tile-pair-ctas", "::fa4::tile::KernelOp"> {
 
     | `pairs` | |
     |---|---|
-    | `auto` | pairs where the MMAs of the program take fewer cycles that way, or no longer take turns with loads, or where sums over the axis keep the port of shared memory busy for a fifth less time and fill tensor memory; none where there is one work tile along the axis |
+    | `auto` | pairs where the MMAs of the program take fewer cycles that way, or no longer take turns with loads, or where sums over the axis keep the port of shared memory busy for a sixth less time; none where there is one work tile along the axis |
     | `on` | pairs; an error if a program with MMAs has none |
     | `off` | each CTA works for itself |
 
