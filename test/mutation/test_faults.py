@@ -218,6 +218,25 @@ def test_wait_before_the_last_release():
     assert equivalents.release_behind(2, equivalents.Context(loop)) is None
 
 
+def test_end_of_a_pair():
+    """A fence that is moved behind the arrival at the cluster's last barrier; the last commit, of which one CTA hears."""
+    end = [
+        "	tcgen05.st.sync.aligned.32x32b.x1.b32 	[%r1], {%r2};",
+        "	tcgen05.wait::st.sync.aligned;",
+        "	tcgen05.fence::before_thread_sync;",
+        "	barrier.cluster.arrive.aligned;",
+        "	barrier.cluster.wait.aligned;",
+        "	ret;",
+    ]
+    for operator in ("delete", "later"):
+        assert "loads and stores of tensor memory are behind their waits" in reason(operator, 3, end)
+        assert reason(operator, 3, [end[1], end[0], *end[2:]]) is None
+    commit = "	tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 	[memory+80], %rs1;"
+    last = ["	mov.b16 	%rs1, 3;", commit, "	ret;"]
+    assert "behind which nobody acquires" in reason("rank", 2, last, without="")
+    assert reason("rank", 2, last, without="simulator") is None
+
+
 def test_plain_reasons():
     """Those that hold whatever the simulator says: of a load's wait, but not of a fence."""
     context = equivalents.Context(PTX)

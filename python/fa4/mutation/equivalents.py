@@ -297,7 +297,9 @@ def _tensor_fence(fault, unit, context, without):
         if context.reaches(barrier.line, after, accesses, or_end=True):
             return ("a fence behind a barrier of the CTA and before the other fence of who goes on: it speaks for what the "
                     "barrier has ordered before it, too")  # fmt: skip
-    if unit.is_a(r"tcgen05\.fence::before") and fault.operator in ("delete", "kind") and _ends_tensor_work(unit, context):
+    # A cluster's barrier is two instructions: a fence that is moved behind the arrival is not in front of it any more.
+    is_gone = fault.operator in ("delete", "kind") or fault.detail.startswith("behind barrier.cluster.arrive")
+    if unit.is_a(r"tcgen05\.fence::before") and is_gone and _ends_tensor_work(unit, context):
         return ("a fence in front of the CTA's last barrier: on all ways to it, loads and stores of tensor memory are behind their "
                 "waits, and of products, which are asynchronous, it ends none")  # fmt: skip
     is_start = not _has_tensor_operations(unit, context)
@@ -350,7 +352,7 @@ def _is_last(unit, context, without):
 def _last_release(fault, unit, context, without):
     if fault.operator == "delete" and unit.is_a(*ARRIVAL) and not context.in_loop(unit.line):
         return _LAST
-    if fault.operator in ("barrier", "count", "later", "plain") and _is_last(unit, context, without):
+    if fault.operator in ("barrier", "count", "later", "plain", "rank") and _is_last(unit, context, without):
         return _LAST
     return None
 

@@ -19,5 +19,6 @@ _LAZY, _EAGER = ("--policy=lazy",), ("--policy=eager",)
 # 600 the second pair is one CTA with rows and one without.
 CALLS = mutants.CALLS + [
     Call(600, 300, "normal", ("--seeds=2:3",)), Call(200, 1700, "falling", _LAZY), Call(512, 600, "normal", _EAGER),
+    Call(130, 768),  # The last of 6 blocks is in the last of 3 stages.
 ]  # fmt: skip
 SUBJECTS = {mutants.name_of(op): functools.partial(mutants.Subject, op) for op in OPERATIONS}
