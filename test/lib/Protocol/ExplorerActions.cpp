@@ -150,19 +150,18 @@ void ExplorerActions::addThread(unsigned number, const ProtocolTrace &trace) {
   lastOfQueue.reset();
   copies.clear();
   SmallVector<unsigned> &steps = threads[number].steps;
-  bool issues = model.roles[threads[number].role].issues;
   for (const ProtocolEvent &event : trace) {
     unsigned step =
         addAction(Action::Step, number, event,
                   steps.empty() ? std::nullopt : std::optional(steps.back()));
     steps.push_back(step);
     bool isAccess = event.kind == StepKind::Access;
-    // The arrival of a commit of MMAs is an entry of the MMA queue.
-    bool isQueued =
-        isAccess ? event.step->agent == Agent::Mma
-        : event.kind == StepKind::Commit
-            ? event.step->completes == Agent::Mma
-            : event.kind == StepKind::Release && issues && lastOfQueue;
+    // The arrival of a commit of MMAs, or of a release that waits for them, is
+    // an entry of the MMA queue.
+    bool isQueued = isAccess
+                        ? event.step->agent == Agent::Mma
+                        : event.step->completes == Agent::Mma &&
+                              (event.kind == StepKind::Commit || lastOfQueue);
     bool isCopy = isAccess && event.step->agent == Agent::Copy;
     unsigned end = step;
     if (isQueued || isCopy) {

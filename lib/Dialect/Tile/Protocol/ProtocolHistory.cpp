@@ -83,7 +83,9 @@ std::string ProtocolHistory::describeClaim(const Entry &entry,
   const Step &step = *entry.step;
   std::string what =
       step.kind == StepKind::Release
-          ? "the MMAs before it, and stores of its stage, have ended"
+          ? step.completes == Agent::Mma
+                ? "the MMAs before it, and stores of its stage, have ended"
+                : "stores of its stage have ended"
       : step.completes == Agent::Mma  ? "the MMAs before it have ended"
       : step.completes == Agent::Copy ? "the load of its stage has ended"
                                       : "the role has come so far";

@@ -893,14 +893,18 @@ LogicalResult ModelBuilder::addIf(scf::IfOp branch, Steps &steps) {
 //===----------------------------------------------------------------------===//
 
 /// Sets for each commit of a role that issues which asynchronous accesses it
-/// waits for: those that write its stage.
-static void setCompletions(ProtocolModel &model, std::vector<Step> &steps,
-                           ArrayRef<Agent> writers) {
+/// waits for: those that write its stage. A release waits for MMAs if some of
+/// the role read the channel.
+static void setCompletions(const ProtocolModel &model, ProtocolRole &role,
+                           std::vector<Step> &steps, ArrayRef<Agent> writers) {
   for (Step &step : steps) {
     if (step.kind == StepKind::Commit)
       step.completes = writers[step.channel];
-    setCompletions(model, step.body, writers);
-    setCompletions(model, step.elseBody, writers);
+    if (step.kind == StepKind::Release &&
+        feeds<MmaOp>(role.op, model.channels[step.channel].op))
+      step.completes = Agent::Mma;
+    setCompletions(model, role, step.body, writers);
+    setCompletions(model, role, step.elseBody, writers);
   }
 }
 
@@ -922,7 +926,7 @@ FailureOr<ProtocolModel> ModelBuilder::run() {
         writers[step.writes] = step.agent;
     });
   for (ProtocolRole &r : model.roles)
-    setCompletions(model, r.body, writers);
+    setCompletions(model, r, r.body, writers);
   return std::move(model);
 }
 

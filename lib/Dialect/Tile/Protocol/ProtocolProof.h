@@ -16,10 +16,11 @@
 #include "ProtocolFacts.h"
 #include "ProtocolHistory.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <map>
-#include <set>
+#include <unordered_set>
 
 namespace fa4::tile::proof {
 
@@ -70,6 +71,12 @@ struct Machine {
   /// The numbers of passes of each loop, summed over the times that it was
   /// left.
   llvm::SmallVector<int64_t> passesLeft;
+};
+
+struct KeyHash {
+  size_t operator()(const std::vector<int64_t> &key) const {
+    return llvm::hash_combine_range(key.begin(), key.end());
+  }
 };
 
 class Verifier {
@@ -202,7 +209,6 @@ private:
   /// with another channel.
   llvm::SmallVector<bool> rotates;
   llvm::SmallVector<bool> isAcquired, isReleased;
-  llvm::SmallVector<bool> hasMmas;
   /// True for loops that may make a pass in which their role waits for no one,
   /// or for no one of some roles.
   llvm::SmallVector<bool> mayIdle;
@@ -210,7 +216,7 @@ private:
   /// which they were made.
   std::multimap<int64_t, Machine> queue;
   ProtocolHistory history;
-  std::set<std::vector<int64_t>> seen;
+  std::unordered_set<std::vector<int64_t>, KeyHash> seen;
   std::optional<ProtocolFinding> finding;
   /// Where it was found.
   std::optional<Machine> found;

@@ -38,8 +38,7 @@ Verifier::Verifier(const ProtocolModel &model, ProtocolStatistics &statistics,
                    uint64_t maxStates)
     : model(model), statistics(statistics), maxStates(maxStates),
       isAcquired(model.channels.size(), false),
-      isReleased(model.channels.size(), false),
-      hasMmas(model.roles.size(), false), history(model) {
+      isReleased(model.channels.size(), false), history(model) {
   for (auto [i, channel] : llvm::enumerate(model.channels)) {
     firstSlot.push_back(channelOfSlot.size());
     channelOfSlot.append(channel.stages, i);
@@ -58,16 +57,14 @@ Verifier::Verifier(const ProtocolModel &model, ProtocolStatistics &statistics,
     }
   for (const ProtocolLoop &loop : model.loops)
     mayIdle.push_back(loop.inside > 0);
-  for (auto [i, role] : llvm::enumerate(model.roles))
-    forEachStep(role.body, [&, i = i](const Step &step) {
+  for (const ProtocolRole &role : model.roles)
+    forEachStep(role.body, [&](const Step &step) {
       if (step.kind == StepKind::Loop && !alwaysWaits(step.body))
         mayIdle[step.number] = true;
       if (step.kind == StepKind::Acquire)
         isAcquired[step.channel] = true;
       if (step.kind == StepKind::Release)
         isReleased[step.channel] = true;
-      if (step.kind == StepKind::Access && step.agent == Agent::Mma)
-        hasMmas[i] = true;
     });
   if (!areAllConnected())
     for (auto [i, loop] : llvm::enumerate(model.loops))
@@ -160,7 +157,7 @@ bool Verifier::isNew(Machine &machine) {
     appendChannel(machine, channel, key);
   appendClocks(machine, key);
   statistics.states = seen.size();
-  return seen.insert(std::vector<int64_t>(key.begin(), key.end())).second;
+  return seen.emplace(key.begin(), key.end()).second;
 }
 
 void Verifier::appendChannel(const Machine &machine, unsigned channel,
@@ -182,10 +179,10 @@ void Verifier::appendChannel(const Machine &machine, unsigned channel,
 void Verifier::appendClocks(const Machine &machine,
                             SmallVectorImpl<int64_t> &key) const {
   // The tokens that a role can still take, in the order of positions.
-  SmallVector<const Clock *> clocks;
+  SmallVector<const int32_t *> clocks;
   for (const auto *group : {&machine.lanes, &machine.mmas})
     for (const Clock &clock : *group)
-      clocks.push_back(&clock);
+      clocks.push_back(clock.data());
   for (auto [i, state] : llvm::enumerate(machine.channels)) {
     int64_t stages = model.channels[i].stages;
     int64_t oldest = state.committed;
@@ -194,11 +191,11 @@ void Verifier::appendClocks(const Machine &machine,
       oldest = std::min(oldest, waited);
       for (int64_t position = std::max<int64_t>(state.acquired - stages, 0);
            isAcquired[i] && position < released; ++position)
-        clocks.push_back(&releases[position % stages]);
+        clocks.push_back(releases[position % stages].data());
     }
     for (int64_t position = std::max(oldest, state.committed - stages);
          position < state.committed; ++position)
-      clocks.push_back(&state.commits[position % stages]);
+      clocks.push_back(state.commits[position % stages].data());
   }
   auto append = [&](const Record &record, bool isCopy) {
     key.push_back(isCopy ? -2 : record.agent);
@@ -206,7 +203,7 @@ void Verifier::appendClocks(const Machine &machine,
       return;
     int64_t bits = 0;
     for (auto [i, clock] : llvm::enumerate(clocks)) {
-      bits = bits * 2 + ((*clock)[record.agent] >= record.time);
+      bits = bits * 2 + (clock[record.agent] >= record.time);
       if (i % 60 == 59) {
         key.push_back(bits);
         bits = 0;
@@ -350,7 +347,7 @@ void Verifier::release(Machine &machine, unsigned role,
                           channel.label));
   Clock token = machine.lanes[role];
   token[threadsAgent(role)] = token[role];
-  if (hasMmas[role])
+  if (event.step->completes == Agent::Mma)
     join(token, machine.mmas[role]);
   unsigned slot = slotOf(event.channel, event.position);
   if (model.roles[role].issues)
@@ -692,23 +689,25 @@ bool Verifier::answer(Machine &machine, unsigned role) {
   for (int sign : {0, 1, -1}) {
     if (isLoop && sign < 0)
       continue;
-    Machine next = machine;
+    ProtocolFacts facts = machine.facts;
     LinearForm strict;
     strict.add(form, sign);
     strict.constant -= 1;
     if (sign == 0) {
-      if (!next.facts.assumeZero(form)) {
+      if (!facts.assumeZero(form)) {
         report(machine, isLoop ? model.loops[question.number].op : model.kernel,
                "runs as often as a multiple of an unknown says: not supported "
                "by the protocol verifier");
         return false;
       }
     } else {
-      next.facts.assume(strict);
+      facts.assume(strict);
     }
-    relateClamped(next.facts, form);
-    if (!next.facts.isFeasible())
+    relateClamped(facts, form);
+    if (!facts.isFeasible())
       continue;
+    Machine next = machine;
+    next.facts = std::move(facts);
     reply(next, role, ProtocolCondition::holds(predicate, sign));
     enqueue(std::move(next));
   }

@@ -204,7 +204,8 @@ struct Step {
   /// The channel whose next stage to commit is written, or -1.
   int writes = -1;
 
-  /// For Commit: the asynchronous accesses whose end it announces.
+  /// For Commit and Release: the asynchronous accesses whose end it announces,
+  /// besides stores.
   Agent completes = Agent::Lanes;
 
   /// Acquire and Wait, in mutants only: does not wait (`Weak`), and does not

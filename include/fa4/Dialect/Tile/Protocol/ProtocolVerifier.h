@@ -32,7 +32,8 @@
 // |---|---|
 // | commit of an MMA's result | all MMAs that the role issued before have ended |
 // | commit of a load | the load has written the stage |
-// | release | all MMAs issued before, and all stores of this stage, have ended |
+// | release | all stores of this stage have ended |
+// | release of what its MMAs read | and all MMAs that it issued before |
 //
 // Lanes of a role are not ordered with each other: shared memory that one of
 // them accessed is known to be free to the others only after they have waited
