@@ -20,11 +20,15 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <map>
+#include <memory>
 #include <unordered_set>
 
 namespace fa4::tile::proof {
 
 using Clock = llvm::SmallVector<int32_t>;
+/// What an arrival passes on. States of which one follows from the other have
+/// most of them in common.
+using Token = std::shared_ptr<const Clock>;
 
 /// An access with which later ones may conflict.
 struct Record {
@@ -50,8 +54,8 @@ struct ChannelState {
   /// The numbers of values that each consumer has waited for and released.
   llvm::SmallVector<int64_t, 1> waited, released;
   /// The clocks that a wait or acquire takes over, by position modulo stages.
-  llvm::SmallVector<Clock> commits;
-  llvm::SmallVector<llvm::SmallVector<Clock>, 1> releases;
+  llvm::SmallVector<Token> commits;
+  llvm::SmallVector<llvm::SmallVector<Token>, 1> releases;
   /// The time of each consumer's wait, by position modulo stages.
   llvm::SmallVector<llvm::SmallVector<int32_t>, 1> waits;
   /// The time of each acquire by another role than the producer.
@@ -145,6 +149,8 @@ private:
   bool isNew(Machine &machine);
   void appendNumbers(Machine &machine,
                      llvm::SmallVectorImpl<int64_t> &key) const;
+  llvm::SmallVector<const int32_t *>
+  collectClocks(const Machine &machine) const;
   void appendClocks(const Machine &machine,
                     llvm::SmallVectorImpl<int64_t> &key) const;
   void appendChannel(const Machine &machine, unsigned channel,
@@ -217,6 +223,8 @@ private:
   std::multimap<int64_t, Machine> queue;
   ProtocolHistory history;
   std::unordered_set<std::vector<int64_t>, KeyHash> seen;
+  /// The last key that was looked up, whose memory the next one takes.
+  llvm::SmallVector<int64_t> key;
   std::optional<ProtocolFinding> finding;
   /// Where it was found.
   std::optional<Machine> found;

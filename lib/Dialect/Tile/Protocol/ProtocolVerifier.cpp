@@ -95,6 +95,7 @@ bool Verifier::areAllConnected() const {
 Machine Verifier::start() const {
   Machine machine;
   unsigned size = firstCopyAgent() + channelOfSlot.size();
+  auto nothing = std::make_shared<const Clock>(size, 0);
   for (unsigned role = 0; role < roleCount(); ++role) {
     machine.cursors.emplace_back(model, role);
     machine.lanes.emplace_back(size, 0);
@@ -110,9 +111,9 @@ Machine Verifier::start() const {
     state.acquired = state.committed = channel.initial;
     state.waited.assign(consumers, 0);
     state.released.assign(consumers, 0);
-    state.commits.assign(channel.stages, Clock(size, 0));
+    state.commits.assign(channel.stages, nothing);
     state.releases.assign(consumers,
-                          SmallVector<Clock>(channel.stages, Clock(size, 0)));
+                          SmallVector<Token>(channel.stages, nothing));
     state.waits.assign(consumers, SmallVector<int32_t>(channel.stages, 0));
     if (channel.isAcquiredForOthers())
       state.acquires.assign(channel.stages, 0);
@@ -139,7 +140,7 @@ void Verifier::appendNumbers(Machine &machine,
 }
 
 bool Verifier::isNew(Machine &machine) {
-  SmallVector<int64_t> key;
+  key.clear();
   appendNumbers(machine, key);
   for (const RoleCursor &cursor : machine.cursors) {
     cursor.appendPlace(key);
@@ -176,9 +177,10 @@ void Verifier::appendChannel(const Machine &machine, unsigned channel,
   }
 }
 
-void Verifier::appendClocks(const Machine &machine,
-                            SmallVectorImpl<int64_t> &key) const {
-  // The tokens that a role can still take, in the order of positions.
+/// Returns the clocks of all roles, and those of the tokens that a role can
+/// still take, in the order of positions.
+SmallVector<const int32_t *>
+Verifier::collectClocks(const Machine &machine) const {
   SmallVector<const int32_t *> clocks;
   for (const auto *group : {&machine.lanes, &machine.mmas})
     for (const Clock &clock : *group)
@@ -191,25 +193,24 @@ void Verifier::appendClocks(const Machine &machine,
       oldest = std::min(oldest, waited);
       for (int64_t position = std::max<int64_t>(state.acquired - stages, 0);
            isAcquired[i] && position < released; ++position)
-        clocks.push_back(releases[position % stages].data());
+        clocks.push_back(releases[position % stages]->data());
     }
     for (int64_t position = std::max(oldest, state.committed - stages);
          position < state.committed; ++position)
-      clocks.push_back(state.commits[position % stages].data());
+      clocks.push_back(state.commits[position % stages]->data());
   }
+  return clocks;
+}
+
+/// Appends which clock covers which of the accesses that later ones may
+/// conflict with.
+void Verifier::appendClocks(const Machine &machine,
+                            SmallVectorImpl<int64_t> &key) const {
+  SmallVector<std::pair<int, int32_t>> records;
   auto append = [&](const Record &record, bool isCopy) {
     key.push_back(isCopy ? -2 : record.agent);
-    if (record.agent == -1)
-      return;
-    int64_t bits = 0;
-    for (auto [i, clock] : llvm::enumerate(clocks)) {
-      bits = bits * 2 + (clock[record.agent] >= record.time);
-      if (i % 60 == 59) {
-        key.push_back(bits);
-        bits = 0;
-      }
-    }
-    key.push_back(bits);
+    if (record.agent != -1)
+      records.push_back({record.agent, record.time});
   };
   int firstCopy = firstCopyAgent();
   for (auto [i, state] : llvm::enumerate(machine.channels)) {
@@ -229,6 +230,16 @@ void Verifier::appendClocks(const Machine &machine,
                false);
     }
   }
+  // A clock is read as a whole before the next one, which is faster than all
+  // clocks for each access.
+  for (const int32_t *clock : collectClocks(machine))
+    for (size_t first = 0; first < records.size(); first += 64) {
+      uint64_t bits = 0;
+      for (auto [agent, time] : ArrayRef(records).slice(
+               first, std::min<size_t>(64, records.size() - first)))
+        bits = bits * 2 + (clock[agent] >= time);
+      key.push_back(bits);
+    }
 }
 
 //===----------------------------------------------------------------------===//
@@ -260,7 +271,7 @@ void Verifier::acquire(Machine &machine, unsigned role,
   if (event.position < stages || event.step->strength == Step::Weak)
     return;
   for (const auto &releases : state.releases)
-    join(machine.lanes[role], releases[event.position % stages]);
+    join(machine.lanes[role], *releases[event.position % stages]);
 }
 
 void Verifier::commit(Machine &machine, unsigned role,
@@ -313,7 +324,7 @@ void Verifier::commit(Machine &machine, unsigned role,
       seen.entry = wait;
       return noteOrder(machine, role, seen, slot, token);
     }
-  state.commits[stage] = std::move(token);
+  state.commits[stage] = std::make_shared<Clock>(std::move(token));
   state.committed = event.position + 1;
 }
 
@@ -330,7 +341,7 @@ void Verifier::wait(Machine &machine, unsigned role,
     return;
   }
   if (event.position >= channel.initial)
-    join(machine.lanes[role], state.commits[stage]);
+    join(machine.lanes[role], *state.commits[stage]);
   state.waited[index] = event.position + 1;
   state.waits[index][stage] = ++machine.lanes[role][role];
 }
@@ -354,7 +365,8 @@ void Verifier::release(Machine &machine, unsigned role,
     token[copyAgent(slot)] = machine.copies[slot];
   if (channel.hasRelaxedReleases)
     relax(token);
-  state.releases[index][event.position % channel.stages] = std::move(token);
+  state.releases[index][event.position % channel.stages] =
+      std::make_shared<Clock>(std::move(token));
   state.released[index] = event.position + 1;
 }
 
