@@ -241,6 +241,7 @@ static std::vector<Mutation> mutate(const ProtocolModel &model) {
   llvm::append_range(mutations, mutateAttributes(model.kernel));
   llvm::append_range(mutations, mutateFences(model.kernel));
   llvm::append_range(mutations, mutateTurns(model.kernel));
+  llvm::append_range(mutations, mutatePairs(model.kernel));
   return mutations;
 }
 

@@ -57,11 +57,12 @@ LogicalResult IRChange::apply(const IRMapping &copies) const {
     return success();
   }
   case SetAttributes:
-    for (const auto &[name, value] : attributes)
-      if (value)
-        target->setAttr(name, value);
-      else
-        target->removeAttr(name);
+    for (Operation *each : {target, place})
+      for (const auto &[name, value] : attributes)
+        if (each && value)
+          each->setAttr(name, value);
+        else if (each)
+          each->removeAttr(name);
     return success();
   case AddToOperand: {
     ImplicitLocOpBuilder b(target->getLoc(), target);
@@ -213,10 +214,13 @@ void StepMutator::mutate(unsigned number, unsigned index,
                          const StepBlock &block) {
   const Steps &steps = *block.steps;
   const Step &step = steps[index];
+  // An operation that exchanges tiles is several steps, of which the IR can not
+  // change one.
+  bool isOne = isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(step.op);
   auto add = [&](StringRef kind, std::string detail,
                  std::optional<IRChange> changeIR, Change change) {
     this->add(kind, number, index, block, std::move(detail), std::move(change),
-              std::move(changeIR));
+              isOne ? std::move(changeIR) : std::nullopt);
   };
   auto move = [&](IRChange::Kind kind, const Step &anchor) {
     return IRChange{kind, step.op, anchor.op, {}};
@@ -259,6 +263,10 @@ void StepMutator::mutate(unsigned number, unsigned index,
         [](StepBlock b, unsigned i) {
           moveStep(*b.steps, i, *b.steps, b.steps->size() - 1);
         });
+  for (int rank = 0; rank < KernelOp(model.kernel).getClusterSize(); ++rank)
+    if (KernelOp(model.kernel).getCluster())
+      add("one CTA", formatv(" lacks CTA {0}", rank), std::nullopt,
+          [rank](StepBlock b, unsigned i) { (*b.steps)[i].lacking = rank; });
   mutateAcrossLoops(number, index, block);
 }
 
@@ -267,9 +275,11 @@ void StepMutator::mutateAcrossLoops(unsigned number, unsigned index,
   const Steps &steps = *block.steps;
   auto add = [&](StringRef kind, std::string detail, IRChange::Kind change,
                  Operation *loop, Change changeModel) {
+    std::optional<IRChange> changeIR;
+    if (isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(steps[index].op))
+      changeIR = IRChange{change, steps[index].op, loop, {}};
     this->add(kind, number, index, block, std::move(detail),
-              std::move(changeModel),
-              IRChange{change, steps[index].op, loop, {}});
+              std::move(changeModel), std::move(changeIR));
   };
   if (block.outer) {
     Operation *loop = (*block.outer)[block.loop].op;
@@ -349,6 +359,10 @@ static void addCounts(std::vector<Mutation> &result, ChannelOp channel) {
       if (count.getInt() > 1)
         add("arrivals", attribute, count.getInt() - 1);
       add("arrivals", attribute, std::nullopt);
+      // Those of one CTA only.
+      if (cast<KernelOp>(channel->getParentOp()).getCluster() &&
+          count.getInt() > 2)
+        add("arrivals", attribute, count.getInt() / 2);
     }
   if (auto bytes = channel.getFullBytes()) {
     add("bytes", "full_bytes", int64_t(*bytes) / 2);

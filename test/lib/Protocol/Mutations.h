@@ -28,7 +28,8 @@ struct IRChange {
     /// Move the operation into the body of the loop `anchor`.
     MoveToStart,
     MoveToEnd,
-    /// Set `attributes`; a null value removes an attribute.
+    /// Set `attributes`, those of `anchor`, too, if there is one; a null value
+    /// removes an attribute.
     SetAttributes,
     /// Add `delta` to operand number `operand`, or take `value` in its place.
     AddToOperand,
@@ -59,7 +60,8 @@ inline constexpr llvm::StringRef kMutationKinds[] = {
     "leave loop", "enter loop", "arrivals",  "bytes",          "stages",
     "initial",    "offset",     "barrier",   "registers",      "warps",
     "drop fence", "move fence", "drop turn", "duplicate turn", "move turn",
-    "wrong turn", "order"};
+    "wrong turn", "order",      "one CTA",   "leader",         "split",
+    "exchange",   "cluster"};
 
 /// One change of a kernel's protocol.
 struct Mutation {
@@ -78,7 +80,9 @@ struct Mutation {
 
 /// All mutations of one step on a channel: left out, without its wait, done
 /// twice, exchanged with its neighbour, moved to an end of its block, into a
-/// loop beside it or out of the one it is in.
+/// loop beside it or out of the one it is in. In a cluster, all CTAs have the
+/// fault; and each step on a channel may lack its wait or arrival for the
+/// stages of one CTA.
 std::vector<Mutation> mutateSteps(const ProtocolModel &model);
 
 /// All mutations of an attribute of channels and roles: stages, initial,
@@ -93,6 +97,12 @@ std::vector<Mutation> mutateFences(KernelOp kernel);
 /// passed on twice, earlier or later; of another number, at another place, by
 /// another coordinate; and other orders of work tiles.
 std::vector<Mutation> mutateTurns(KernelOp kernel);
+
+/// All mutations of what the CTAs of a cluster have to do with each other:
+/// which roles the leader alone has, what parts of tiles CTAs have, what is
+/// counted of an exchange, and which CTAs make a cluster. None without a
+/// cluster.
+std::vector<Mutation> mutatePairs(KernelOp kernel);
 
 } // namespace fa4::tile
 

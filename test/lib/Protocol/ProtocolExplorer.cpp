@@ -169,41 +169,45 @@ void Explorer::checkRole(unsigned role, const ProtocolTrace &trace) {
   }
 }
 
+/// Compares the numbers of acquires, commits, waits and releases of each
+/// channel in each CTA.
 void Explorer::checkCounts() {
-  // The numbers of acquires, commits, waits and releases of each channel, by
-  // role of a CTA.
-  using Counts = std::map<std::pair<unsigned, unsigned>, int64_t>;
-  SmallVector<std::array<Counts, 4>> counts(model.channels.size());
+  // By role, for each channel of each CTA.
+  using Counts = std::array<std::map<int, int64_t>, 4>;
+  unsigned ctas = KernelOp(model.kernel).getClusterSize();
+  std::vector<std::vector<Counts>> counts(
+      ctas, std::vector<Counts>(model.channels.size()));
   auto kindOf = [](StepKind kind) {
     return kind == StepKind::Acquire  ? 0
            : kind == StepKind::Commit ? 1
            : kind == StepKind::Wait   ? 2
                                       : 3;
   };
-  std::vector<RoleOfCta> roles = listRolesOfCtas(model);
-  for (auto [role, trace] : llvm::zip_equal(roles, traces))
-    for (const ProtocolEvent &event : trace)
-      if (event.kind != StepKind::Access)
-        ++counts[event.channel][kindOf(event.kind)][{role.role, role.rank}];
-  unsigned ctas = KernelOp(model.kernel).getClusterSize();
-  for (auto [i, channel] : llvm::enumerate(model.channels))
-    for (unsigned rank = 0; rank < ctas; ++rank) {
-      auto total = [&, i = i](unsigned kind, int role) -> int64_t {
-        if (role == -1)
-          return 0;
-        bool isLeader = RoleOp(model.roles[role].op).getLeader();
-        return counts[i][kind][{unsigned(role), isLeader ? 0 : rank}];
-      };
-      int64_t committed = total(1, channel.producer) + channel.initial;
+  for (const ExplorerThread &thread : graph.getThreads())
+    for (unsigned step : thread.steps) {
+      const ProtocolEvent &event = *graph.getActions()[step].event;
+      if (event.kind == StepKind::Access || thread.lane > 0)
+        continue;
+      bool isCommit = event.kind == StepKind::Commit;
+      bool arrives = isCommit || event.kind == StepKind::Release;
+      for (unsigned rank :
+           isCommit ? graph.ranksOf(thread, event.channel) : thread.ranks)
+        if (!arrives || event.step->lacking != int(rank))
+          ++counts[rank][event.channel][kindOf(event.kind)][thread.role];
+    }
+  for (unsigned rank = 0; rank < ctas; ++rank)
+    for (auto [i, channel] : llvm::enumerate(model.channels)) {
+      Counts &count = counts[rank][i];
+      int acquirer = graph.getAcquirer(i);
+      int64_t committed = count[1][channel.producer] + channel.initial;
       bool isBalanced = true;
-      bool hasEmptySide = graph.getAcquirer(i) != -1 || !counts[i][3].empty();
+      bool hasEmptySide = acquirer != -1 || !count[3].empty();
       if (hasEmptySide)
-        isBalanced &=
-            total(0, graph.getAcquirer(i)) + channel.initial == committed;
+        isBalanced &= count[0][acquirer] + channel.initial == committed;
       for (unsigned consumer : channel.consumers) {
-        isBalanced &= total(2, consumer) == committed;
+        isBalanced &= count[2][consumer] == committed;
         if (hasEmptySide)
-          isBalanced &= total(3, consumer) == committed;
+          isBalanced &= count[3][consumer] == committed;
       }
       if (!isBalanced)
         report(channel.op,

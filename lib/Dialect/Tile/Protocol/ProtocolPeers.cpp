@@ -96,6 +96,7 @@ public:
 
 private:
   LogicalResult checkNumbers();
+  LogicalResult checkParts();
   void addChannels();
   void addRoles();
   void addLoops();
@@ -160,6 +161,22 @@ LogicalResult PeerBuilder::checkNumbers() {
 bool PeerBuilder::isForEach(unsigned channel) const {
   return !llvm::all_of(model.channels[channel].consumers,
                        [&](unsigned role) { return isOfLeader(role); });
+}
+
+/// Each CTA loads a part of a tile that is split, so it must be the same tile
+/// in all of them.
+LogicalResult PeerBuilder::checkParts() {
+  WalkResult result = model.kernel.walk([&](LoadOp load) {
+    RankSources sources(model.kernel.getClusterAttr());
+    if (!load.getSplit() || llvm::none_of(load.getIndices(), [&](Value index) {
+          return sources.mayDependOnRank(index);
+        }))
+      return WalkResult::advance();
+    load.emitError("is split over the CTAs of a cluster, but may load another "
+                   "tile in each of them");
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
 }
 
 void PeerBuilder::addChannels() {
@@ -351,7 +368,7 @@ void PeerBuilder::dropLacking(std::vector<Step> &steps) const {
 }
 
 LogicalResult PeerBuilder::run() {
-  if (failed(checkNumbers()))
+  if (failed(checkNumbers()) || failed(checkParts()))
     return failure();
   unsigned next = model.roles.size();
   for (const ProtocolRole &role : model.roles)

@@ -1,0 +1,129 @@
+//===- PairMutations.cpp - small faults between the CTAs of a cluster ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Protocol/Mutations.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+using llvm::formatv;
+
+namespace {
+
+class PairMutator {
+public:
+  explicit PairMutator(KernelOp kernel)
+      : kernel(kernel), builder(kernel.getContext()) {}
+
+  std::vector<Mutation> run();
+
+private:
+  using Attributes = SmallVector<std::pair<std::string, Attribute>, 1>;
+
+  /// A mutation that sets attributes of an operation, and of a second one.
+  void add(StringRef kind, const Twine &text, Operation *op,
+           Attributes attributes, Operation *with = nullptr) {
+    IRChange change{IRChange::SetAttributes, op, with, std::move(attributes)};
+    Mutation mutation;
+    mutation.kind = kind.str();
+    mutation.text = text.str();
+    mutation.changeIR = std::move(change);
+    result.push_back(std::move(mutation));
+  }
+  Attribute number(int64_t value) { return builder.getI64IntegerAttr(value); }
+  void mutateSplit(ChannelOp channel);
+  void mutateExchange(ChannelOp channel);
+
+  KernelOp kernel;
+  Builder builder;
+  std::vector<Mutation> result;
+};
+
+} // namespace
+
+/// The load whose value is committed to the channel; null if there is none.
+static LoadOp findLoad(ChannelOp channel) {
+  for (Operation *user : channel.getChannel().getUsers())
+    if (auto commit = dyn_cast<CommitOp>(user); commit && commit.getValue())
+      if (auto load = commit.getValue().getDefiningOp<LoadOp>())
+        return load;
+  return {};
+}
+
+/// Which part of a tile each CTA has: none, the other dimension, or a part
+/// where each CTA should have the whole tile.
+void PairMutator::mutateSplit(ChannelOp channel) {
+  LoadOp load = findLoad(channel);
+  if (!load)
+    return;
+  std::string name = channel.getLabel().str();
+  auto set = [&](const Twine &text, Attribute split) {
+    add("split", name + ": " + text, channel, {{"split", split}});
+    add("split", name + ": " + text + ", and of its loads", channel,
+        {{"split", split}}, load);
+    add("split", name + ": " + text + ", of a load", load, {{"split", split}});
+  };
+  if (std::optional<uint64_t> split = channel.getSplit()) {
+    set("split " + Twine(*split) + " to none", nullptr);
+    set("split " + Twine(*split) + " to " + Twine(1 - *split),
+        number(1 - int64_t(*split)));
+  } else {
+    set("split none to 0", number(0));
+  }
+}
+
+/// The barriers at which what comes from the other CTA is counted.
+void PairMutator::mutateExchange(ChannelOp channel) {
+  if (!channel.getExchange())
+    return;
+  std::string name = channel.getLabel().str();
+  add("exchange", name + ": exchange to none", channel,
+      {{"exchange", nullptr}, {"landed", nullptr}, {"landed_bytes", nullptr}});
+  if (auto landed = channel.getLanded()) {
+    for (int64_t delta : {-1, 1})
+      add("exchange", name + formatv(": landed {0}", delta), channel,
+          {{"landed", number(int64_t(*landed) + delta)}});
+    add("exchange", name + ": landed to none", channel,
+        {{"landed", nullptr}, {"landed_bytes", nullptr}});
+  }
+  if (auto bytes = channel.getLandedBytes()) {
+    for (int64_t count : {int64_t(*bytes) / 2, int64_t(*bytes) * 2})
+      add("exchange", name + formatv(": landed_bytes to {0}", count), channel,
+          {{"landed_bytes", number(count)}});
+    add("exchange", name + ": landed_bytes to none", channel,
+        {{"landed_bytes", nullptr}});
+  }
+}
+
+std::vector<Mutation> PairMutator::run() {
+  ClusterAttr cluster = kernel.getClusterAttr();
+  for (auto role : kernel.getBody().getOps<RoleOp>()) {
+    bool isLeader = role.getLeader();
+    add("leader",
+        "@" + role.getSymName() +
+            (isLeader ? " in all CTAs" : " in the leader only"),
+        role, {{"leader", isLeader ? nullptr : builder.getUnitAttr()}});
+  }
+  for (auto channel : kernel.getBody().getOps<ChannelOp>()) {
+    mutateSplit(channel);
+    mutateExchange(channel);
+  }
+  add("cluster", "none", kernel, {{"cluster", nullptr}});
+  for (int64_t axis = 0; axis < int64_t(kernel.getGrid().size()); ++axis)
+    if (axis != cluster.getAxis())
+      add("cluster", "along axis " + Twine(axis), kernel,
+          {{"cluster",
+            ClusterAttr::get(kernel.getContext(), cluster.getSize(), axis)}});
+  return std::move(result);
+}
+
+std::vector<Mutation> fa4::tile::mutatePairs(KernelOp kernel) {
+  return kernel.getCluster() ? PairMutator(kernel).run()
+                             : std::vector<Mutation>();
+}
