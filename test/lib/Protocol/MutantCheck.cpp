@@ -65,6 +65,7 @@ MutantResult MutantChecker::check(const ProtocolModel &model) {
   options.maxStates = limits.maxStates;
   // No mutant changes what numbers of passes are computed from.
   options.corners = false;
+  options.choices = &choices;
   ExplorerStatistics statistics;
   options.reduce = limits.reduce;
   auto finding = exploreProtocol(model, options, &statistics);

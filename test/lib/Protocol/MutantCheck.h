@@ -10,6 +10,7 @@
 #define FA4_TEST_LIB_PROTOCOL_MUTANTCHECK_H
 
 #include "Protocol/Mutations.h"
+#include "Protocol/ProtocolCases.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -82,6 +83,9 @@ private:
 
   const ProtocolModel &original;
   CheckLimits limits;
+  /// Sizes for which the roles of the kernel go all ways; those of its mutants
+  /// go the same.
+  ProtocolChoices choices;
 };
 
 } // namespace fa4::tile

@@ -27,6 +27,13 @@ using Steps = std::vector<Step>;
 LogicalResult IRChange::apply(const IRMapping &copies) const {
   Operation *target = copies.lookup(op);
   Operation *place = anchor ? copies.lookup(anchor) : nullptr;
+  auto setAttributes = [&](Operation *each) {
+    for (const auto &[name, value] : attributes)
+      if (value)
+        each->setAttr(name, value);
+      else
+        each->removeAttr(name);
+  };
   switch (kind) {
   case Erase:
     if (!target->use_empty())
@@ -57,12 +64,9 @@ LogicalResult IRChange::apply(const IRMapping &copies) const {
     return success();
   }
   case SetAttributes:
-    for (Operation *each : {target, place})
-      for (const auto &[name, value] : attributes)
-        if (each && value)
-          each->setAttr(name, value);
-        else if (each)
-          each->removeAttr(name);
+    setAttributes(target);
+    for (Operation *other : others)
+      setAttributes(copies.lookup(other));
     return success();
   case AddToOperand: {
     ImplicitLocOpBuilder b(target->getLoc(), target);

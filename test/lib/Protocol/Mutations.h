@@ -28,8 +28,7 @@ struct IRChange {
     /// Move the operation into the body of the loop `anchor`.
     MoveToStart,
     MoveToEnd,
-    /// Set `attributes`, those of `anchor`, too, if there is one; a null value
-    /// removes an attribute.
+    /// Set `attributes`, also of `others`; a null value removes an attribute.
     SetAttributes,
     /// Add `delta` to operand number `operand`, or take `value` in its place.
     AddToOperand,
@@ -47,6 +46,7 @@ struct IRChange {
   unsigned operand = 0;
   int64_t delta = 0;
   mlir::Value value = nullptr;
+  llvm::SmallVector<mlir::Operation *, 1> others = {};
 
   /// Applies the change to a copy of the IR, given the copy of each operation.
   /// Fails if the operations cannot be changed in this way. The result may be

@@ -26,10 +26,12 @@ public:
 private:
   using Attributes = SmallVector<std::pair<std::string, Attribute>, 1>;
 
-  /// A mutation that sets attributes of an operation, and of a second one.
+  /// A mutation that sets attributes of an operation, and of others.
   void add(StringRef kind, const Twine &text, Operation *op,
-           Attributes attributes, Operation *with = nullptr) {
-    IRChange change{IRChange::SetAttributes, op, with, std::move(attributes)};
+           Attributes attributes, ArrayRef<Operation *> others = {}) {
+    IRChange change{IRChange::SetAttributes, op, nullptr,
+                    std::move(attributes)};
+    change.others.assign(others.begin(), others.end());
     Mutation mutation;
     mutation.kind = kind.str();
     mutation.text = text.str();
@@ -47,27 +49,29 @@ private:
 
 } // namespace
 
-/// The load whose value is committed to the channel; null if there is none.
-static LoadOp findLoad(ChannelOp channel) {
+/// The loads whose values are committed to the channel.
+static SmallVector<Operation *> findLoads(ChannelOp channel) {
+  SmallVector<Operation *> loads;
   for (Operation *user : channel.getChannel().getUsers())
     if (auto commit = dyn_cast<CommitOp>(user); commit && commit.getValue())
       if (auto load = commit.getValue().getDefiningOp<LoadOp>())
-        return load;
-  return {};
+        loads.push_back(load);
+  return loads;
 }
 
 /// Which part of a tile each CTA has: none, the other dimension, or a part
 /// where each CTA should have the whole tile.
 void PairMutator::mutateSplit(ChannelOp channel) {
-  LoadOp load = findLoad(channel);
-  if (!load)
+  SmallVector<Operation *> loads = findLoads(channel);
+  if (loads.empty())
     return;
   std::string name = channel.getLabel().str();
   auto set = [&](const Twine &text, Attribute split) {
     add("split", name + ": " + text, channel, {{"split", split}});
     add("split", name + ": " + text + ", and of its loads", channel,
-        {{"split", split}}, load);
-    add("split", name + ": " + text + ", of a load", load, {{"split", split}});
+        {{"split", split}}, loads);
+    add("split", name + ": " + text + ", of a load", loads.front(),
+        {{"split", split}});
   };
   if (std::optional<uint64_t> split = channel.getSplit()) {
     set("split " + Twine(*split) + " to none", nullptr);

@@ -159,7 +159,7 @@ public:
     current.traces.resize(roles.size());
     current.passes.resize(model.loops.size());
   }
-  bool run(bool corners);
+  bool run(bool corners, ProtocolChoices &choices);
   ProtocolCases take();
 
 private:
@@ -288,11 +288,21 @@ void CaseFinder::tryChoice(const ProtocolSizes &choice) {
   follow(0, RoleCursor(model, 0));
 }
 
-bool CaseFinder::run(bool corners) {
+bool CaseFinder::run(bool corners, ProtocolChoices &choices) {
   if (model.roles.empty())
     return true;
-  for (const ProtocolSizes &choice : chooseSmall(inputs, maxPasses))
+  bool isKnown = !choices.small.empty() && choices.maxPasses == maxPasses &&
+                 choices.maxOuterPasses == maxOuterPasses;
+  std::vector<ProtocolSizes> ofUse;
+  for (const ProtocolSizes &choice :
+       isKnown ? choices.small : chooseSmall(inputs, maxPasses)) {
+    size_t count = cases.size();
     tryChoice(choice);
+    if (cases.size() > count)
+      ofUse.push_back(choice);
+  }
+  if (choices.small.empty())
+    choices = {maxPasses, maxOuterPasses, std::move(ofUse)};
   bool isNested = llvm::any_of(
       model.loops, [](const ProtocolLoop &loop) { return loop.inside > 0; });
   if (!corners)
@@ -324,9 +334,11 @@ ProtocolCases CaseFinder::take() {
 std::optional<ProtocolCases>
 fa4::tile::findProtocolCases(const ProtocolModel &model, ProtocolInputs &inputs,
                              int64_t maxPasses, int64_t maxOuterPasses,
-                             size_t maxCases, bool corners) {
+                             size_t maxCases, bool corners,
+                             ProtocolChoices *choices) {
   CaseFinder finder(model, inputs, maxPasses, maxOuterPasses, maxCases);
-  if (!finder.run(corners))
+  ProtocolChoices unused;
+  if (!finder.run(corners, choices ? *choices : unused))
     return std::nullopt;
   return finder.take();
 }

@@ -45,6 +45,13 @@ struct ProtocolCase {
   int64_t total() const;
 };
 
+/// Small sizes that are tried: one choice of them at least for each way in
+/// which the roles may go.
+struct ProtocolChoices {
+  int64_t maxPasses = 0, maxOuterPasses = 0;
+  std::vector<ProtocolSizes> small;
+};
+
 struct ProtocolCases {
   /// Those in which no loop makes more passes than is asked for, one of each
   /// kind; those with the fewest passes first.
@@ -57,12 +64,13 @@ struct ProtocolCases {
 
 /// Cases in which no loop makes more than `maxPasses` passes, and none with
 /// loops in it more than `maxOuterPasses`; large ones if `corners` says so.
-/// None if there are more than `maxCases`.
-std::optional<ProtocolCases> findProtocolCases(const ProtocolModel &model,
-                                               ProtocolInputs &inputs,
-                                               int64_t maxPasses,
-                                               int64_t maxOuterPasses,
-                                               size_t maxCases, bool corners);
+/// None if there are more than `maxCases`. If `choices` has some, and they are
+/// of a kernel that makes the same of sizes, for as many passes, only these are
+/// tried. Otherwise it gets those that were of use.
+std::optional<ProtocolCases>
+findProtocolCases(const ProtocolModel &model, ProtocolInputs &inputs,
+                  int64_t maxPasses, int64_t maxOuterPasses, size_t maxCases,
+                  bool corners, ProtocolChoices *choices = nullptr);
 
 } // namespace fa4::tile
 

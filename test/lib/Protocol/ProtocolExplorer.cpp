@@ -533,7 +533,7 @@ fa4::tile::exploreProtocol(const ProtocolModel &model,
       limit = std::max(limit, *passes);
     }
   auto cases = findProtocolCases(model, inputs, maxPasses, maxOuterPasses,
-                                 kMaxCases, options.corners);
+                                 kMaxCases, options.corners, options.choices);
   if (!cases) {
     counts.gaveUp = true;
     return {};

@@ -40,6 +40,7 @@
 #ifndef FA4_TEST_LIB_PROTOCOL_PROTOCOLEXPLORER_H
 #define FA4_TEST_LIB_PROTOCOL_PROTOCOLEXPLORER_H
 
+#include "Protocol/ProtocolCases.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 
 namespace fa4::tile {
@@ -57,6 +58,9 @@ struct ExplorerOptions {
   /// run, so many events each.
   bool corners = true;
   uint64_t maxTokenEvents = 20000;
+  /// Sizes that are known to be enough, or room for them; see
+  /// findProtocolCases.
+  ProtocolChoices *choices = nullptr;
 };
 
 struct ExplorerStatistics {
