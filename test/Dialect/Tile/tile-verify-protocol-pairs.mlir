@@ -30,3 +30,27 @@
 // RUN: sed '/@mma/,/@load/s/to %%[a-z0-9_]* step/to %%wt#0 step/; /tile.role @mma/a %%wt:2 = tile.work_tile : index, index' %t/k.mlir > %t/passes.mlir
 // RUN: not fa4-opt %t/passes.mlir --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol))' 2>&1 | FileCheck %s --check-prefix=PASSES
 // PASSES: error: may be executed differently in each CTA of a cluster
+//
+// The CTAs have other tiles of what is split, half of a B by the wrong dimension, or half of an A.
+// RUN: sed 's/axis = 0>/axis = 1>/' %t/k.mlir > %t/other.mlir
+// RUN: not fa4-opt %t/other.mlir --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=OTHER
+// OTHER: error: is split over the CTAs of a cluster, but may load another tile in each of them
+// RUN: not fa4-opt %t/rows.mlir --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=HALF
+// HALF: error: 'tile.mma' op needs a B of which each CTA of the cluster has half of the columns, which channel "B" has not
+// RUN: sed 's/ split(1)//; s/"A" smem stages([0-9]*)/& split(0)/; s/\(tile.load %%arg0[^:]*\) :/\1 split(0) :/' %t/other.mlir > %t/half.mlir
+// RUN: not fa4-opt %t/half.mlir --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=PART
+// PART: error: 'tile.mma' op has an A of which each CTA of the cluster has only a part, in channel "A"
+//
+// The explorer, which puts the CTAs together by itself, says the same.
+// RUN: fa4-test-opt %t/k.mlir --tile-explore-protocol=print=true -o /dev/null 2>&1 | FileCheck %s --check-prefix=EXPLORED
+// EXPLORED: @gemm: 8 cases, {{([0-9]{4})}} states
+// RUN: not fa4-test-opt %t/release.mlir --tile-explore-protocol 2>&1 | FileCheck %s --check-prefix=LEFT
+// LEFT: error: channel "B": tokens are left over at the end
+// RUN: not fa4-test-opt %t/acquire.mlir --tile-explore-protocol 2>&1 | FileCheck %s --check-prefix=OVER
+// OVER: error: channel "B": tokens are left over at the end
+// Each CTA makes as many passes as its number says: the second one makes more than the leader.
+// RUN: sed -e '/tile.role @[ml]/,/scf.for/{/scf.for/{s/to %%[a-z0-9_]* step/to %%n step/;i %%wt:2 = tile.work_tile : index, index' \
+// RUN:   -e 'i %%n = arith.addi %%wt#0, %%c1 : index' -e '}}' %t/k.mlir > %t/more.mlir
+// RUN: not fa4-opt %t/more.mlir --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=PASSES
+// RUN: not fa4-test-opt %t/more.mlir --tile-explore-protocol 2>&1 | FileCheck %s --check-prefix=APART
+// APART: error: channel "A (peer)": nothing orders this write by @load (peer) with one by @epilogue (peer)

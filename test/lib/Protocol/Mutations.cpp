@@ -208,6 +208,16 @@ private:
 
 } // namespace
 
+/// The step with this index, and the one behind it if one operation of a
+/// channel with `exchange` makes both.
+static SmallVector<Step *, 2> collectTogether(Steps &steps, unsigned index) {
+  SmallVector<Step *, 2> result{&steps[index]};
+  if (index + 1 < steps.size() && steps[index + 1].op == steps[index].op &&
+      steps[index + 1].kind == steps[index].kind)
+    result.push_back(&steps[index + 1]);
+  return result;
+}
+
 static void moveStep(Steps &from, unsigned index, Steps &to, unsigned place) {
   Step step = from[index];
   from.erase(from.begin() + index);
@@ -237,9 +247,14 @@ void StepMutator::mutate(unsigned number, unsigned index,
         else
           b.steps->erase(b.steps->begin() + i);
       });
-  if (step.kind == StepKind::Wait || step.kind == StepKind::Acquire)
-    add("weaken", "", std::nullopt,
-        [](StepBlock b, unsigned i) { (*b.steps)[i].strength = Step::Weak; });
+  // What is sent and what is kept of a stage is handed over together.
+  bool isSecond = model.channels[step.channel].part == StagePart::Kept;
+  if ((step.kind == StepKind::Wait || step.kind == StepKind::Acquire) &&
+      !isSecond)
+    add("weaken", "", std::nullopt, [](StepBlock b, unsigned i) {
+      for (Step *step : collectTogether(*b.steps, i))
+        step->strength = Step::Weak;
+    });
   add("duplicate", "", IRChange{IRChange::Duplicate, step.op, nullptr, {}},
       [](StepBlock b, unsigned i) {
         Step step = (*b.steps)[i];
@@ -268,9 +283,12 @@ void StepMutator::mutate(unsigned number, unsigned index,
           moveStep(*b.steps, i, *b.steps, b.steps->size() - 1);
         });
   for (int rank = 0; rank < KernelOp(model.kernel).getClusterSize(); ++rank)
-    if (KernelOp(model.kernel).getCluster())
+    if (KernelOp(model.kernel).getCluster() && !isSecond)
       add("one CTA", formatv(" lacks CTA {0}", rank), std::nullopt,
-          [rank](StepBlock b, unsigned i) { (*b.steps)[i].lacking = rank; });
+          [rank](StepBlock b, unsigned i) {
+            for (Step *step : collectTogether(*b.steps, i))
+              step->lacking = rank;
+          });
   mutateAcrossLoops(number, index, block);
 }
 
