@@ -218,6 +218,18 @@ static SmallVector<Step *, 2> collectTogether(Steps &steps, unsigned index) {
   return result;
 }
 
+/// Whether a role of the leader takes, in its CTA, what roles of all CTAs take
+/// in theirs.
+static bool isOwnOfLeader(const ProtocolModel &model, unsigned role,
+                          const Step &step) {
+  auto isLeader = [&](unsigned number) {
+    return RoleOp(model.roles[number].op).getLeader();
+  };
+  return isLeader(role) &&
+         (step.kind == StepKind::Wait || step.kind == StepKind::Release) &&
+         !llvm::all_of(model.channels[step.channel].consumers, isLeader);
+}
+
 static void moveStep(Steps &from, unsigned index, Steps &to, unsigned place) {
   Step step = from[index];
   from.erase(from.begin() + index);
@@ -283,7 +295,8 @@ void StepMutator::mutate(unsigned number, unsigned index,
           moveStep(*b.steps, i, *b.steps, b.steps->size() - 1);
         });
   for (int rank = 0; rank < KernelOp(model.kernel).getClusterSize(); ++rank)
-    if (KernelOp(model.kernel).getCluster() && !isSecond)
+    if (KernelOp(model.kernel).getCluster() && !isSecond &&
+        !(rank != 0 && isOwnOfLeader(model, block.role, step)))
       add("one CTA", formatv(" lacks CTA {0}", rank), std::nullopt,
           [rank](StepBlock b, unsigned i) {
             for (Step *step : collectTogether(*b.steps, i))

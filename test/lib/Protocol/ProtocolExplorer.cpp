@@ -189,10 +189,13 @@ void Explorer::checkCounts() {
       if (event.kind == StepKind::Access || thread.lane > 0)
         continue;
       bool isCommit = event.kind == StepKind::Commit;
+      bool isOfProducer = isCommit || event.kind == StepKind::Acquire;
       bool arrives = isCommit || event.kind == StepKind::Release;
       for (unsigned rank :
            isCommit ? graph.ranksOf(thread, event.channel) : thread.ranks)
-        if (!arrives || event.step->lacking != int(rank))
+        if ((!arrives || event.step->lacking != int(rank)) &&
+            (isOfProducer ||
+             graph.consumesIn(thread.role, {rank, event.channel})))
           ++counts[rank][event.channel][kindOf(event.kind)][thread.role];
     }
   for (unsigned rank = 0; rank < ctas; ++rank)
@@ -205,6 +208,8 @@ void Explorer::checkCounts() {
       if (hasEmptySide)
         isBalanced &= count[0][acquirer] + channel.initial == committed;
       for (unsigned consumer : channel.consumers) {
+        if (!graph.consumesIn(consumer, {rank, unsigned(i)}))
+          continue;
         isBalanced &= count[2][consumer] == committed;
         if (hasEmptySide)
           isBalanced &= count[3][consumer] == committed;
