@@ -362,15 +362,28 @@ ExplorerActions::findForeignAcquires(ChannelOfCta channel,
   return it == foreignAcquires.end() ? nullptr : &it->second;
 }
 
+/// A thread of either CTA that hands on tensor memory to the leader arrives at
+/// the leader's barrier without a release to the cluster.
+bool ExplorerActions::isRelaxed(const ProtocolChannel &channel, int by,
+                                unsigned to) const {
+  auto isLeader = [&](int role) {
+    return role != -1 && RoleOp(model.roles[role].op).getLeader();
+  };
+  return channel.inTensorMemory && !isLeader(by) && isLeader(to);
+}
+
 /// Lets a wait or an acquire need the arrivals that it waits for.
 void ExplorerActions::linkWait(Action &action) {
   const ProtocolEvent &event = *action.event;
   const ProtocolChannel &channel = model.channels[event.channel];
-  auto need = [&](const Steps *arrivals) {
-    if (arrivals)
-      llvm::append_range(action.needs, *arrivals);
-    else
+  auto need = [&](const Steps *arrivals, int by) {
+    if (!arrivals) {
       action.isNever = true;
+      return;
+    }
+    llvm::append_range(action.needs, *arrivals);
+    if (isRelaxed(channel, by, threads[action.thread].role))
+      llvm::append_range(action.relaxed, *arrivals);
   };
   if (event.step->strength == Step::Weak)
     return;
@@ -382,7 +395,8 @@ void ExplorerActions::linkWait(Action &action) {
     if (event.kind == StepKind::Wait && event.position >= channel.initial &&
         consumesIn(thread.role, of)) {
       auto it = commitNumbers.find(Key(rank, event.channel, event.position));
-      need(it == commitNumbers.end() ? nullptr : &commits[it->second].actions);
+      need(it == commitNumbers.end() ? nullptr : &commits[it->second].actions,
+           channel.producer);
     }
     if (event.kind == StepKind::Acquire && event.position >= channel.stages)
       for (unsigned consumer : channel.consumers) {
@@ -390,7 +404,7 @@ void ExplorerActions::linkWait(Action &action) {
           continue;
         auto it = releases.find(
             {rank, event.channel, consumer, event.position - channel.stages});
-        need(it == releases.end() ? nullptr : &it->second);
+        need(it == releases.end() ? nullptr : &it->second, consumer);
       }
   }
 }

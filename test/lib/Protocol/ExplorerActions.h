@@ -28,6 +28,10 @@
 // - All other threads act on their own CTA's, with one exception: a thread that
 //   exchanges tiles writes what the other CTA receives, and so commits to it.
 //
+// Arrivals of lanes at the leader's barrier for tensor memory are relaxed: who
+// waits for them knows that they have come, and may access the tensor memory,
+// but knows nothing of what was done to shared memory before.
+//
 // A stage with `exchange` has the rows of both CTAs that make the result, and
 // behind them what is sent. What a CTA keeps is in its own rows, what it
 // receives in those of the other one.
@@ -93,6 +97,9 @@ struct Action {
   /// The actions that must have happened before this one may, and those that
   /// need this one.
   llvm::SmallVector<unsigned, 4> needs, neededBy;
+  /// Those that it needs which are relaxed arrivals: they order accesses to
+  /// tensor memory before this action, but none to shared memory.
+  llvm::SmallVector<unsigned, 0> relaxed;
   /// It waits for an arrival that nobody ever makes.
   bool isNever = false;
   llvm::SmallVector<HalfStage, 4> reads, writes;
@@ -127,6 +134,10 @@ public:
   unsigned getPlaceCount() const { return 4 * stages.size(); }
   unsigned getHalfCount() const { return 2 * stages.size(); }
   ChannelOfCta channelOf(unsigned half) const { return stages[half / 2]; }
+  bool isInSharedMemory(unsigned place) const {
+    return place < getHalfCount() &&
+           !model.channels[channelOf(place).channel].inTensorMemory;
+  }
   /// The values that are there at first.
   llvm::ArrayRef<HalfStage> getInitial() const { return initial; }
   /// The number of reads of each value. Value 0 stands for none.
@@ -180,6 +191,7 @@ private:
   void addWrite(unsigned number, ChannelOfCta of, int64_t position);
   void addArrival(unsigned step, unsigned end);
   void addWait(unsigned step);
+  bool isRelaxed(const ProtocolChannel &channel, int by, unsigned to) const;
   void linkWait(Action &action);
   void link();
 

@@ -14,8 +14,10 @@ using llvm::BitVector;
 using llvm::SmallVector;
 
 /// For each action that can happen at all, those that must come before it. An
-/// empty vector for those that can not.
-static std::vector<BitVector> findPredecessors(ArrayRef<Action> actions) {
+/// empty vector for those that can not. If `inSharedMemory`, only those whose
+/// accesses to shared memory must have been made.
+static std::vector<BitVector> findPredecessors(ArrayRef<Action> actions,
+                                               bool inSharedMemory = false) {
   std::vector<BitVector> before(actions.size());
   std::vector<unsigned> missing;
   SmallVector<unsigned> ready;
@@ -28,6 +30,8 @@ static std::vector<BitVector> findPredecessors(ArrayRef<Action> actions) {
     unsigned number = ready.pop_back_val();
     before[number].resize(actions.size());
     for (unsigned needed : actions[number].needs) {
+      if (inSharedMemory && llvm::is_contained(actions[number].relaxed, needed))
+        continue;
       before[number] |= before[needed];
       before[number].set(needed);
     }
@@ -40,27 +44,54 @@ static std::vector<BitVector> findPredecessors(ArrayRef<Action> actions) {
 
 static bool conflict(Touch a, Touch b) { return a != b || a == Touch::Write; }
 
+/// Calls the function for all pairs of actions that may happen and do not
+/// commute, once for each place.
+static void
+forConflicts(const ExplorerActions &graph, ArrayRef<BitVector> before,
+             llvm::function_ref<void(unsigned, unsigned, unsigned)> function) {
+  std::vector<SmallVector<std::pair<unsigned, Touch>>> ofPlace(
+      graph.getPlaceCount());
+  for (auto [number, action] : llvm::enumerate(graph.getActions()))
+    if (!before[number].empty())
+      for (auto [place, how] : action.touches)
+        ofPlace[place].push_back({number, how});
+  for (auto [place, touches] : llvm::enumerate(ofPlace))
+    for (size_t i = 0; i < touches.size(); ++i)
+      for (size_t j = 0; j < i; ++j)
+        if (conflict(touches[i].second, touches[j].second))
+          function(touches[j].first, touches[i].first, place);
+}
+
+std::optional<std::pair<unsigned, unsigned>>
+fa4::tile::findRelaxedPair(const ExplorerActions &graph) {
+  ArrayRef<Action> actions = graph.getActions();
+  if (llvm::all_of(actions,
+                   [](const Action &each) { return each.relaxed.empty(); }))
+    return std::nullopt;
+  std::vector<BitVector> before = findPredecessors(actions);
+  std::vector<BitVector> beforeInShared = findPredecessors(actions, true);
+  std::optional<std::pair<unsigned, unsigned>> found;
+  forConflicts(graph, before, [&](unsigned a, unsigned b, unsigned place) {
+    if (before[a].test(b))
+      std::swap(a, b);
+    if (!found && graph.isInSharedMemory(place) && before[b].test(a) &&
+        !beforeInShared[b].test(a))
+      found = {a, b};
+  });
+  return found;
+}
+
 std::vector<SmallVector<unsigned, 0>>
 fa4::tile::findRivals(const ExplorerActions &graph) {
   ArrayRef<Action> actions = graph.getActions();
   std::vector<BitVector> before = findPredecessors(actions);
-  std::vector<SmallVector<std::pair<unsigned, Touch>>> ofPlace(
-      graph.getPlaceCount());
-  for (auto [number, action] : llvm::enumerate(actions))
-    if (!before[number].empty())
-      for (auto [place, how] : action.touches)
-        ofPlace[place].push_back({number, how});
   std::vector<SmallVector<unsigned, 0>> rivals(actions.size());
-  for (const auto &touches : ofPlace)
-    for (size_t i = 0; i < touches.size(); ++i)
-      for (size_t j = 0; j < i; ++j) {
-        auto [a, howA] = touches[i];
-        auto [b, howB] = touches[j];
-        if (!conflict(howA, howB) || before[a].test(b) || before[b].test(a))
-          continue;
-        rivals[a].push_back(b);
-        rivals[b].push_back(a);
-      }
+  forConflicts(graph, before, [&](unsigned a, unsigned b, unsigned) {
+    if (before[a].test(b) || before[b].test(a))
+      return;
+    rivals[a].push_back(b);
+    rivals[b].push_back(a);
+  });
   for (auto &list : rivals) {
     llvm::sort(list);
     list.erase(llvm::unique(list), list.end());

@@ -58,6 +58,12 @@ namespace fa4::tile {
 std::vector<llvm::SmallVector<unsigned, 0>>
 findRivals(const ExplorerActions &actions);
 
+/// Two actions of which the second one must come behind the first, but only
+/// because relaxed arrivals lead from it to there, while both touch a place in
+/// shared memory: the second one may not find there what the first one did.
+std::optional<std::pair<unsigned, unsigned>>
+findRelaxedPair(const ExplorerActions &actions);
+
 /// Chooses which of the `enabled` actions are tried in the state in which the
 /// actions `done` have happened: those of a stubborn set.
 llvm::SmallVector<unsigned>

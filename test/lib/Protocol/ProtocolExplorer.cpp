@@ -51,6 +51,7 @@ public:
 private:
   void checkRole(unsigned role, const ProtocolTrace &trace);
   void checkCounts();
+  void checkRelaxed();
 
   State begin() const;
   void search();
@@ -219,6 +220,20 @@ void Explorer::checkCounts() {
                formatv("channel \"{0}\": tokens are left over at the end",
                        label({rank, unsigned(i)})));
     }
+}
+
+/// No order of actions shows what a relaxed arrival leaves open: an access to
+/// shared memory has happened in it, but need not be seen.
+void Explorer::checkRelaxed() {
+  auto pair = findRelaxedPair(graph);
+  if (!pair)
+    return;
+  const Action &first = graph.getActions()[pair->first],
+               &second = graph.getActions()[pair->second];
+  report(*second.event,
+         formatv("only relaxed arrivals order this access of {0} to shared "
+                 "memory behind one of {1}",
+                 name(second.thread), name(first.thread)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -481,6 +496,7 @@ std::optional<ProtocolFinding> Explorer::run() {
     report(*overwritten->first,
            formatv("channel \"{0}\": written over an operand",
                    model.channels[overwritten->second].label));
+  checkRelaxed();
   if (finding)
     return finding;
   if (options.reduce)
