@@ -675,15 +675,11 @@ bool Verifier::answer(Machine &machine, unsigned role) {
   RoleCursor &cursor = machine.cursors[role];
   ProtocolQuestion question = cursor.question();
   bool isLoop = question.kind == ProtocolQuestion::AnotherPass;
-  if (isLoop && (!isNew(machine) || isExhausted(machine)))
-    return false;
   LinearForm form;
   auto predicate = ProtocolCondition::Greater;
   if (isLoop) {
     const ProtocolLoop &loop = model.loops[question.number];
     form = model.instantiate(loop.trips, cursor.instance(loop.parents));
-    if (question.pass == 0)
-      assumeLeast(machine.facts, cursor.instance(loop.parents));
     form.constant -= question.pass;
   } else {
     const ProtocolCondition &condition = model.conditions[question.number];
@@ -692,10 +688,26 @@ bool Verifier::answer(Machine &machine, unsigned role) {
         model.instantiate(condition.form, cursor.instance(condition.parents));
     form.constant += condition.slope * question.pass;
   }
-  relateClamped(machine.facts, form);
-  if (auto known = machine.facts.decide(predicate, form)) {
-    reply(machine, role, *known);
+  auto decide = [&] {
+    if (isLoop && question.pass == 0)
+      assumeLeast(machine.facts,
+                  cursor.instance(model.loops[question.number].parents));
+    relateClamped(machine.facts, form);
+    auto known = machine.facts.decide(predicate, form);
+    if (known)
+      reply(machine, role, *known);
+    return known.has_value();
+  };
+  if (decide())
     return true;
+  // What follows from equal states is equal up to the next question that the
+  // facts do not decide, and a run without an end asks such questions of its
+  // loops without an end. So states are compared there.
+  if (isLoop) {
+    if (!isNew(machine) || isExhausted(machine))
+      return false;
+    if (decide())
+      return true;
   }
   // The form may be below, equal to or above 0.
   for (int sign : {0, 1, -1}) {
