@@ -193,8 +193,10 @@ def TileSchedule : FA4_Pass<"tile-schedule", "::fa4::tile::KernelOp"> {
        so that the loop of a load role is pipelined like its consumer's.
     4. *Waits and releases*: a wait goes directly before the first use of its value, a
        release directly behind the last use. In compute roles an acquire goes to
-       where the elementwise computation of its value begins, and operations that no
-       commit depends on go behind the last commit. Outside of loops each value is
+       where the elementwise computation of its value begins, operations that no
+       commit depends on go behind the last commit, and lanes wait for a loaded vector before the
+       tile that meets it, even where they compute from the tile alone first (a `score_mod`): they
+       need not hold all columns of the result until the vector is there. Outside of loops each value is
        computed directly before its first use.
     5. *Stages*: rings that loads fill share what is left of shared memory evenly, up to
        `max-stages` stages each, and no more than hide the time of a load on a busy chip behind
