@@ -190,6 +190,10 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
   Value full = barrier(buffer.full, stage);
   positions.advance(channel, RingUse::Commit);
   bool isScalar = isWord(channel.getValueType());
+  if ((isScalar || !op.getValue()) && buffer.ranks.full == ArrivalReach::All)
+    return op.emitOpError("hands what threads of the leader write to roles of "
+                          "all CTAs of a cluster, but only what MMAs and "
+                          "requests write comes to all of them");
   if (isScalar)
     writeScalar(buffer, stage, mapping.lookupOrDefault(op.getValue()));
   if (isScalar || !op.getValue()) {

@@ -373,3 +373,34 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"]})
     tile.commit %c : <vector<64x64xbf16>>
   }
 }
+
+// -----
+
+// The leader's threads write into the memory of their own CTA, and arrive at one barrier.
+tile.kernel @leader_writes() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
+  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <i32>
+  tile.role @mma kind(issuer) first_warp(0) leader {
+    %c1 = arith.constant 1 : i32
+    // expected-error @+1 {{hands what threads of the leader write to roles of all CTAs of a cluster, but only what MMAs and requests write comes to all of them}}
+    tile.commit %c, %c1 : <i32>, i32
+  }
+  tile.role @lanes kind(vector) first_warp(4) {
+    %v = tile.wait %c : <i32> -> i32
+  }
+}
+
+// -----
+
+tile.kernel @leader_frees() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
+  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(256) empty(1) arrivals(1) : <i32>
+  tile.role @mma kind(issuer) first_warp(0) leader {
+    %v = tile.wait %c : <i32> -> i32
+    // expected-error @+1 {{frees stages of all CTAs of a cluster, but no MMA of the role reads the channel}}
+    tile.release %c : <i32>
+  }
+  tile.role @lanes kind(vector) first_warp(4) {
+    %c1 = arith.constant 1 : i32
+    tile.acquire %c : <i32>
+    tile.commit %c, %c1 : <i32>, i32
+  }
+}
