@@ -17,30 +17,30 @@
 // RUN: cp gemm.ptx right.ptx
 // The response comes to the leader only.
 // RUN: sed 's/\.multicast::cluster::all//' right.ptx > gemm.ptx
-// RUN: not fa4-sim gemm.json M=1500 N=136 K=264 --random --check 2>&1 | FileCheck --dump-input=never %s --check-prefix=ALONE
-// ALONE: CTA (1,0,0) {{.*}} waits for mbarrier {{.*}} 16 bytes pending
+// RUN: not fa4-sim gemm.json M=1500 N=136 K=264 --random --check --threads 1 2>&1 | FileCheck --dump-input=never %s --check-prefix=ALONE
+// ALONE: of CTA rank 1 {{.*}} 0 of 1 arrivals pending, 16 bytes pending
 // The other CTA's barrier does not expect it.
 // RUN: sed '/expect_tx.relaxed.cluster/d' right.ptx > gemm.ptx
-// RUN: not fa4-sim gemm.json M=1500 N=136 K=264 --random --check 2>&1 | FileCheck --dump-input=never %s --check-prefix=EXPECT
+// RUN: not fa4-sim gemm.json M=1500 N=136 K=264 --random --check --threads 1 2>&1 | FileCheck --dump-input=never %s --check-prefix=EXPECT
 // EXPECT: of CTA rank 1 {{.*}} 1 of 1 arrivals pending, -16 bytes pending
 // It expects the bytes of two responses.
 // RUN: sed 's/\(mov.b32.*\), 16;/\1, 32;/' right.ptx > gemm.ptx
-// RUN: not fa4-sim gemm.json M=1500 N=136 K=264 --random --check 2>&1 | FileCheck --dump-input=never %s --check-prefix=BYTES
+// RUN: not fa4-sim gemm.json M=1500 N=136 K=264 --random --check --threads 1 2>&1 | FileCheck --dump-input=never %s --check-prefix=BYTES
 // BYTES: cannot be met: 16 of the 32 bytes
 // Each CTA gives the response back at its own barrier.
 // RUN: sed '/mapa/{N;N;/arrive.release.cluster/s/mapa[^;]*\(%%rd[0-9]*\), \(%%rd[0-9]*\), 0;/mov.b64 \1, \2;/}' right.ptx > gemm.ptx
-// RUN: not fa4-sim gemm.json M=1500 N=136 K=264 --random --check 2>&1 | FileCheck --dump-input=never %s --check-prefix=OWN
+// RUN: not fa4-sim gemm.json M=1500 N=136 K=264 --random --check --threads 1 2>&1 | FileCheck --dump-input=never %s --check-prefix=OWN
 // OWN: 130 of 262 arrivals of phase 0 are missing
 // By an arrival that orders no accesses of memory.
 // RUN: sed 's/arrive.release.cluster/arrive.relaxed.cluster/' right.ptx > gemm.ptx
-// RUN: not fa4-sim gemm.json M=1500 N=136 K=264 --random --check 2>&1 | FileCheck --dump-input=never %s --check-prefix=ORDER
+// RUN: not fa4-sim gemm.json M=1500 N=136 K=264 --random --check --threads 1 2>&1 | FileCheck --dump-input=never %s --check-prefix=ORDER
 // ORDER: its arrival or its wait is relaxed
 // The leader does not wait for the other CTA.
 // RUN: sed 's/, 262;/, 132;/; s/mbarrier.arrive.release.cluster[^;]*;/{ .reg .pred q; .reg .u32 r; mov.u32 r, %%cluster_ctarank; setp.eq.u32 q, r, 0; @q & }/' right.ptx > gemm.ptx
-// RUN: not fa4-sim gemm.json M=1500 N=136 K=264 --random --check 2>&1 | FileCheck --dump-input=never %s --check-prefix=ONE
+// RUN: not fa4-sim gemm.json M=1500 N=136 K=264 --random --check --threads 1 2>&1 | FileCheck --dump-input=never %s --check-prefix=ONE
 // ONE: write of shared {{.*}}, CTA rank 1
 // ONE-NEXT: try_cancel
 // Both CTAs ask: the branch around the role is never taken.
 // RUN: python3 -c "t = open('right.ptx').read(); i = t.rindex('setp.ne', 0, t.rindex('elect.sync', 0, t.index('try_cancel'))); print(t[:i] + t[i:].replace('setp.ne.b32', 'setp.gt.u32', 1).replace(', 0;', ', 1;', 1))" > gemm.ptx
-// RUN: not fa4-sim gemm.json M=1500 N=136 K=264 --random --check --seeds 0:3 2>&1 | FileCheck --dump-input=never %s --check-prefix=BOTH
+// RUN: not fa4-sim gemm.json M=1500 N=136 K=264 --random --check --threads 1 --seeds 0:3 2>&1 | FileCheck --dump-input=never %s --check-prefix=BOTH
 // BOTH: barrier-over-arrival
