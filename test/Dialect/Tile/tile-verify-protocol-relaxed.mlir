@@ -4,14 +4,20 @@
 // or by the MMAs of the leader. Without that, all roles still take their steps in the
 // same order, but accesses to shared memory may be under way at the same time.
 //
+// The explorer knows it by itself.
+//
 // DEFINE: %{verify} = fa4-opt --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol))'
+// DEFINE: %{explore} = fa4-test-opt --pass-pipeline='builtin.module(tile.kernel(tile-explore-protocol))'
 // RUN: rm -rf %t && mkdir %t
 // RUN: %{verify} %s -o /dev/null
+// RUN: %{explore} %s -o /dev/null
 //
 // The vectors that lanes have read are loaded anew when @sums has freed "c", for
 // which it waits for "p".
 // RUN: sed '/#vectors$/d' %s > %t/vectors.mlir
 // RUN: not %{verify} %t/vectors.mlir 2>&1 | FileCheck %s --check-prefix=VECTORS
+// RUN: not %{explore} %t/vectors.mlir 2>&1 | FileCheck %s --check-prefix=UNSEEN
+// UNSEEN: error: only relaxed arrivals order this access of @load{{.*}} to shared memory behind one of @lanes
 // VECTORS: vectors.mlir:[[#]]:{{[0-9]+}}: error: channel "v": @load may overwrite a stage in pass 2 of its loop while @lanes reads it (channel "v")
 // VECTORS: note: the access in pass 1 of its loop, which nothing orders before the write: only relaxed arrivals, at the barriers of the leader, lead from it to @load: they order accesses to tensor memory, not to shared memory
 // VECTORS: %rows = vector.broadcast %tv
@@ -22,6 +28,8 @@
 // MMAs have read them, but nobody whom they have told so by "p".
 // RUN: sed '/#operands$/d' %s > %t/operands.mlir
 // RUN: not %{verify} %t/operands.mlir 2>&1 | FileCheck %s --check-prefix=OPERANDS
+// RUN: not %{explore} %t/operands.mlir 2>&1 | FileCheck %s --check-prefix=READ
+// READ: error: only relaxed arrivals order this access of @load{{.*}} to shared memory behind one of @scores
 // OPERANDS: operands.mlir:[[#]]:{{[0-9]+}}: error: channel "a": @load may overwrite a stage in pass 2 of its loop while @scores reads it (channel "a")
 // OPERANDS: note: the access in pass 1 of its loop, which nothing orders before the write: only relaxed arrivals, at the barriers of the leader, lead from it to @load
 //
@@ -29,13 +37,16 @@
 // so it writes no new "s", before "p" says that lanes have read the last one.
 // RUN: sed '/tile.acquire %%s /d; /tile.release %%s /d' %s > %t/scores.mlir
 // RUN: %{verify} %t/scores.mlir -o /dev/null
+// RUN: %{explore} %t/scores.mlir -o /dev/null
 //
 // Where lanes hand on "p" in shared memory, they arrive by a release of the
 // cluster, which orders all that they have done and seen before.
 // RUN: sed 's/tile.channel "p" tmem/tile.channel "p" smem/' %t/vectors.mlir > %t/vectors-smem.mlir
 // RUN: %{verify} %t/vectors-smem.mlir -o /dev/null
+// RUN: %{explore} %t/vectors-smem.mlir -o /dev/null
 // RUN: sed 's/tile.channel "p" tmem/tile.channel "p" smem/' %t/operands.mlir > %t/operands-smem.mlir
 // RUN: %{verify} %t/operands-smem.mlir -o /dev/null
+// RUN: %{explore} %t/operands-smem.mlir -o /dev/null
 //
 // Arrivals in the CTA are releases.
 // RUN: sed '/#vectors$/d; /#operands$/d; s/ cluster = [^>]*>,//; s/ leader//; s/ split([01])//' %s > %t/alone.mlir

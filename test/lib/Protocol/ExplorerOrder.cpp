@@ -74,8 +74,14 @@ fa4::tile::findRelaxedPair(const ExplorerActions &graph) {
   forConflicts(graph, before, [&](unsigned a, unsigned b, unsigned place) {
     if (before[a].test(b))
       std::swap(a, b);
-    if (!found && graph.isInSharedMemory(place) && before[b].test(a) &&
-        !beforeInShared[b].test(a))
+    if (!graph.isInSharedMemory(place) || !before[b].test(a) ||
+        beforeInShared[b].test(a))
+      return;
+    // The earliest access of those that come too early, and the last one of
+    // those that it should be behind.
+    bool isEarlier = found && before[found->second].test(b);
+    bool isCloser = found && found->second == b && before[a].test(found->first);
+    if (!found || isEarlier || isCloser)
       found = {a, b};
   });
   return found;
