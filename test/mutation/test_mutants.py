@@ -65,10 +65,23 @@ def test_quick(level, command):
 ])  # fmt: skip
 def test_quick_of_a_family(family, kernel, command):
     """A few of one kernel's; of the three launches of a gradient, the main one alone is changed."""
-    status, said = command(f"--{family}", f"--kernel=^{kernel}$", "--sample=150")
+    status, said = command(f"--{family}", f"--kernel=^{kernel}$", "--sample=150", "--level=ptx")
     assert status == 0, said
     counts = row(said, "ptx")
     assert counts["mutants"] >= 4 and counts["simulator"] > 0 and counts["open"] == 0, said
+
+
+@needs_tools
+@pytest.mark.xdist_group("mutants")
+@pytest.mark.parametrize("family, kernel", [
+    ("pairs", "hd64-full-pairs"), ("paired-gradient", "backward-hd64-causal-deterministic-pairs"),
+])  # fmt: skip
+def test_quick_channels_of_pairs(family, kernel, command):
+    """Verifier and explorer agree on roles and channels of two CTAs."""
+    status, said = command(f"--{family}", f"--kernel=^{kernel}$", "--level=channel")
+    assert status == 0, said
+    counts = row(said, "channel")
+    assert counts["mutants"] >= 10 and counts["rules"] > 0 and counts["verifier and explorer"] > 0 and counts["open"] == 0, said
 
 
 def test_what_a_rule_explains_is_simulated_in_part():
@@ -218,6 +231,9 @@ def accepted(operator, text):
 
 @pytest.mark.parametrize("operator, text, words", [
     ("weaken", "@mma step 1.2 wait k", "other waits"),
+    ("one CTA", "@mma step 1.2 wait k lacks CTA 1", "does not ask one CTA"),
+    ("one CTA", "@mma step 1.2 release k lacks CTA 1", None),
+    ("swap", "@exchange step 1.2 wait x (kept) with next: access", "another stage"),
     ("swap", "@mma step 1.2 wait k with next: wait v", "two waits"),
     ("swap", "@mma step 1.2 commit s with next: acquire v", "behind the next wait"),
     ("move", "@load step 1.2 acquire k to the front", "earlier than need be"),

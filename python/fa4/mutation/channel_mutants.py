@@ -150,7 +150,7 @@ def waits_of(file: Path, kernel: str, weakened: list[ChannelMutant]) -> list[tup
 # ---------------------------------------------------------------------------
 
 _WAITS, _SIGNALS = ("wait", "acquire"), ("commit", "release")
-_STEP = re.compile(r"@(?P<role>\S+) step [\d.]+ (?P<kind>\w+) (?P<channel>\S+)(?P<rest>.*)")
+_STEP = re.compile(r"@(?P<role>\S+) step [\d.]+ (?P<kind>\w+) (?P<channel>\S+(?: \((?:kept|received)\))?)(?P<rest>.*)")
 
 PROVEN = "that the roles still come to an end, and in order, is proven for all numbers of passes"
 
@@ -163,6 +163,12 @@ def _step(text):
 def _weakened(mutant):
     if mutant.operator == "weaken":
         return "a wait for what other waits of the role have brought already, or for the first use of a stage"
+    return None
+
+
+def _of_one_cta(mutant):
+    if mutant.operator == "one CTA" and _step(mutant.text)[0] in _WAITS:
+        return "a wait that does not ask one CTA of a pair for what other waits of the role have brought already, or for the first use of a stage"
     return None
 
 
@@ -250,7 +256,7 @@ def _fence(mutant):
 def reason(mutant: ChannelMutant) -> str | None:
     """Returns the reason why an accepted mutant is a right kernel, or None if no class
     gives one."""
-    for check in (_weakened, _exchanged, _moved, _attribute, _fence, _turn):
+    for check in (_weakened, _of_one_cta, _exchanged, _moved, _attribute, _fence, _turn):
         if text := check(mutant):
             return text
     return None

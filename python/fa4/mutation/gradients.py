@@ -59,6 +59,7 @@ class GradientSubject(mutants.Subject):
     """The main kernel of a gradient, and what its calls should give."""
 
     inputs, outputs = ("q", "k", "v", "out", "dout", "lse"), ("dq", "dk", "dv")
+    is_alone = False
 
     def __init__(self, name: str, form: Gradient, folder: Path):
         self.name, self.form = name, form

@@ -82,6 +82,8 @@ PHASE_CALLS = [
 PHASE_OPERATORS = ("barrier", "parity", "count", "arrivals", "initial")
 # Of the quick sample. What survives them, and is not explained, gets all others before it counts.
 QUICK_CALLS = CALLS[:2]
+# Numbers of the mutants of roles and channels in the quick sample: not all are asked for.
+QUICK_RANGES = ("0:5", "346:349", "600:602", "896:898")
 # What touches other columns gets a last block that is nearly full.
 COLUMN_CALLS = [Call(200, 250)]
 COLUMN_OPERATORS = ("overlay", "columns")
@@ -136,6 +138,8 @@ class Subject:
 
     # Tensors that a call is given, and that it is asked for.
     inputs, outputs = ("q", "k", "v"), ("out", "lse")
+    # Whether its module has no other kernels, so that a mutant of it can be compiled on.
+    is_alone = True
 
     def __init__(self, op: gpu.Op, folder: Path):
         self.op = op

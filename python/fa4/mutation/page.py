@@ -19,8 +19,8 @@ PAGE = gpu.ROOT / "docs" / "results-mutants.md"
 @dataclass(frozen=True)
 class Family:
     """Kernels that are judged together: the module that has them and their calls, the levels at which they are changed,
-    what the page of their results is about, the page, and whether fa4-mutate comes to an end with them, which tells what
-    waits are redundant: the states of two CTAs are more than it looks at."""
+    what the page of their results is about, the page, and whether what fa4-mutate says of each wait tells which waits are
+    redundant in PTX, where a wait of the leader is one for both CTAs."""
 
     source: ModuleType
     levels: tuple
@@ -29,14 +29,14 @@ class Family:
     is_explored: bool = True
 
 
-# By the name of the option that asks for them. Roles and channels of the gradient are with the programs of the tests;
-# those of pairs of CTAs are not changed yet.
+# By the name of the option that asks for them. Roles and channels of the gradient on CTAs that are alone are with the
+# programs of the tests.
 FAMILIES = {
     "": Family(mutants, ("channel", "ptx", "nvvm")),
     "gradient": Family(gradients, ("ptx",), "the main kernel of the gradient", PAGE.with_name("results-mutants-gradient.md")),
-    "pairs": Family(pairs, ("ptx",), "forward attention on pairs of CTAs", PAGE.with_name("results-mutants-pairs.md"), False),
+    "pairs": Family(pairs, ("channel", "ptx"), "forward attention on pairs of CTAs", PAGE.with_name("results-mutants-pairs.md"), False),
     "paired-gradient": Family(
-        paired_gradients, ("ptx",), "the main kernel of the gradient on pairs of CTAs", PAGE.with_name("results-mutants-paired-gradient.md"), False
+        paired_gradients, ("channel", "ptx"), "the main kernel of the gradient on pairs of CTAs", PAGE.with_name("results-mutants-paired-gradient.md"), False
     ),
 }
 # Layer -> what its column says.

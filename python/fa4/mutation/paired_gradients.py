@@ -22,6 +22,8 @@ CALLS = gradients.CALLS + [
     Call(600, 260, "normal", ("--seeds=2:3",)), Call(300, 512, "normal", _LAZY), Call(640, 200, "normal", _EAGER),
 ]  # fmt: skip
 QUICK_CALLS = CALLS[:2]
-__all__ = ["CALLS", "COLUMN_CALLS", "PHASE_CALLS", "QUICK_CALLS", "SUBJECTS"]
+# Steps, some of which lack a CTA, what an exchange counts, and which CTAs have parts of tiles.
+QUICK_RANGES = ("300:305", "700:702", "1000:1002", "1750:1755", "1798:1802")
+__all__ = ["CALLS", "COLUMN_CALLS", "PHASE_CALLS", "QUICK_CALLS", "QUICK_RANGES", "SUBJECTS"]
 
 SUBJECTS = {name: functools.partial(gradients.GradientSubject, name, form) for name, form in FORMS.items()}

@@ -21,4 +21,6 @@ CALLS = mutants.CALLS + [
     Call(600, 300, "normal", ("--seeds=2:3",)), Call(200, 1700, "falling", _LAZY), Call(512, 600, "normal", _EAGER),
     Call(130, 768),  # The last of 6 blocks is in the last of 3 stages.
 ]  # fmt: skip
+# Steps, some of which lack a CTA, and which CTAs have parts of tiles.
+QUICK_RANGES = ("0:5", "346:349", "600:602", "1108:1111")
 SUBJECTS = {mutants.name_of(op): functools.partial(mutants.Subject, op) for op in OPERATIONS}

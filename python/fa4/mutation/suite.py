@@ -38,8 +38,6 @@ FOLDER = gpu.ROOT / "build" / "mutants"
 LEVELS = page.FAMILIES[""].levels
 # One of so many mutants is in the quick sample, which takes the first calls only.
 QUICK = {"nvvm": 120, "ptx": 40}
-# Numbers of the mutants of roles and channels in it: not all are asked for.
-QUICK_RANGES = ("0:5", "346:349", "600:602", "896:898")
 # One of so many of the mutants that the protocol's proof rejects is simulated, too.
 REJECTED = 4
 
@@ -329,14 +327,15 @@ class Suite:
             for level in mutants.PROTOCOL_LEVELS[: 1 if self.options.quick else None]:
                 file = kernel.subject.level(level)
                 source = f"{kernel.subject.name}-{level}"
-                tasks += self._of_file(source, file, kernel.subject, fences=level == mutants.FENCE_LEVEL)
-        if not self.options.quick and not self.options.kernel:
+                subject = kernel.subject if kernel.subject.is_alone else None
+                tasks += self._of_file(source, file, subject, fences=level == mutants.FENCE_LEVEL)
+        if not self.options.quick and not self.options.kernel and not self.options.family:
             for name, file in channel_mutants.programs(self.folder).items():
                 tasks += self._of_file(name, file, None)
         return tasks
 
     def _of_file(self, source, file, subject, fences=False):
-        ranges = QUICK_RANGES if self.options.quick else ("0:1000000",)
+        ranges = self.judge.source.QUICK_RANGES if self.options.quick else ("0:1000000",)
         texts = {}
         for only in ranges if subject else ():
             texts |= channel_mutants.emit(file, only, fences)
