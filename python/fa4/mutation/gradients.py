@@ -63,9 +63,9 @@ class GradientSubject(mutants.Subject):
 
     def __init__(self, name: str, form: Gradient, folder: Path):
         self.name, self.form = name, form
-        level = mutants.PROTOCOL_LEVELS[0]
+        emit = ",".join(["ptx", *mutants.PROTOCOL_LEVELS])
         options = ["--verify-ptx=false", *form.options]
-        self.launches = gpu.compile_launches(form.mlir(), folder, "sm_100a", options, emit=f"ptx,{level}")
+        self.launches = gpu.compile_launches(form.mlir(), folder, "sm_100a", options, emit=emit)
         self.ptx = self.launches.ptx[1]
         self.lines = self.ptx.read_text().split("\n")
         self._problems = {}
