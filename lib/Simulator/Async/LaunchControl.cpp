@@ -35,6 +35,9 @@ public:
         ++cluster.grid.doneClusters;
       std::memcpy(response + 1, first, sizeof(first));
       order.start(targets.size(), 1);
+      if (cluster.checker && !response[0])
+        for (const LoadTarget &target : targets)
+          cluster.checker->refuseWork(agent, target.mbarrier);
     }
     const LoadTarget &target = targets[order.take(random).first];
     if (uint8_t *to = cluster.resolveShared(target.data, 16))
@@ -66,6 +69,7 @@ static Flow runTryCancel(Exec &exec, const Inst &inst) {
                      op->targets))
       return;
     if (ClusterChecker *checker = exec.checker()) {
+      checker->requestWork(exec.actor(inst, lane));
       op->agent = beginAgent(exec, inst, lane, AgentKind::BulkLoad);
       for (const LoadTarget &target : op->targets) {
         checker->agentWillComplete(op->agent, target.mbarrier, 16);

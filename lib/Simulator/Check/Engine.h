@@ -346,6 +346,8 @@ public:
                          const TensorRange *, size_t) override;
   void agentWillComplete(AgentId, uint32_t, uint32_t) override;
   void endAgent(AgentId) override;
+  void requestWork(const Actor &) override;
+  void refuseWork(AgentId, uint32_t) override;
   void bulkCommit(const Warp &, const Inst &, LaneMask) override;
   void bulkWait(const Warp &, const Inst &, LaneMask, uint32_t, bool) override;
   void cpAsyncCommit(const Warp &, const Inst &, LaneMask) override;
@@ -503,6 +505,9 @@ private:
   std::vector<View> exits; ///< What the exited threads of each CTA know.
   std::vector<Agent> agents;
   std::vector<AgentId> freeAgents;
+  /// The responses that there is no work left: a barrier's component, and its
+  /// step.
+  llvm::SmallVector<std::pair<uint32_t, uint32_t>, 2> refusals;
   std::vector<std::unique_ptr<Shadow>> shared, tensor; // by CTA
   llvm::DenseMap<uint32_t, View> locations;            // shared addresses
   /// The knowledge about other clusters that this cluster has through global

@@ -100,6 +100,27 @@ void Engine::agentWillComplete(AgentId id, uint32_t mbarrier, uint32_t bytes) {
   state.pending.push_back({id, ++state.issued, int64_t(bytes)});
 }
 
+void Engine::refuseWork(AgentId id, uint32_t mbarrier) {
+  BarrierState &state = barrierAt(mbarrier);
+  for (const BarrierState::Pending &pending : state.pending)
+    if (pending.agent == id)
+      refusals.push_back({state.component, pending.step});
+}
+
+/// PTX ISA, clusterlaunchcontrol.try_cancel: undefined in a CTA that has
+/// observed that an earlier request failed.
+void Engine::requestWork(const Actor &issuer) {
+  const WarpState &warp = stateOf(*issuer.warp);
+  if (llvm::any_of(refusals, [&](const auto &refusal) {
+        auto [component, step] = refusal;
+        return knows(warp, issuer.lane, component, step);
+      }))
+    cluster.report("request-after-refusal",
+                   "the thread knows that an earlier request has failed, and a "
+                   "further one is undefined behaviour",
+                   issuer);
+}
+
 void Engine::agentAccess(AgentId id, const Actor &issuer, MemSpace space,
                          AccessKind kind, Proxy proxy,
                          const AccessRange *ranges, size_t count,

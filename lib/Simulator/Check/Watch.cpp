@@ -79,6 +79,14 @@ public:
 
   //===--- All else -------------------------------------------------------===//
 
+  void requestWork(const Actor &a) override {
+    if (inner)
+      inner->requestWork(a);
+  }
+  void refuseWork(AgentId agent, uint32_t mbarrier) override {
+    if (inner)
+      inner->refuseWork(agent, mbarrier);
+  }
   void fence(const FenceEvent &event) override {
     if (inner)
       inner->fence(event);

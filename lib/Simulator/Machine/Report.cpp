@@ -48,6 +48,7 @@ llvm::ArrayRef<llvm::StringLiteral> fa4::sim::survivableKinds() {
                                                   "no-cta-pair",
                                                   "out-of-bounds",
                                                   "race",
+                                                  "request-after-refusal",
                                                   "setmaxnreg",
                                                   "tmem-alloc-after-relinquish",
                                                   "tmem-bad-free",

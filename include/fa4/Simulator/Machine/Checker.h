@@ -207,6 +207,11 @@ public:
   virtual void agentWillComplete(AgentId, uint32_t mbarrier, uint32_t bytes) {}
   /// Called when nothing refers to the agent any more.
   virtual void endAgent(AgentId) {}
+  /// A thread asks for the work of a cluster that has not started.
+  virtual void requestWork(const Actor &) {}
+  /// The answer to the request of this BulkLoad, about to complete on the
+  /// mbarrier, is that there is no work left.
+  virtual void refuseWork(AgentId, uint32_t mbarrier) {}
 
   virtual void bulkCommit(const Warp &, const Inst &, LaneMask) {}
   /// At most `pending` groups are incomplete; `read`: have not read their

@@ -567,6 +567,31 @@ TEST(LaunchControl, ReadResponseNeedsFence) {
     EXPECT_EQ(report.kind, "missing-proxy-fence") << reports(result);
 }
 
+/// Who has read that there is no work left may not ask again.
+TEST(LaunchControl, NoRequestBehindOneThatFailed) {
+  std::string text = takingOver("fence.proxy.async.shared::cta;");
+  std::string leave = "@!%p1 bra done;";
+  text.replace(text.find(leave), leave.size(), "@!%p1 bra again;");
+  std::string end = "done:";
+  text.replace(text.find(end), end.size(), R"(again:
+  fence.proxy.async.shared::cta;
+  mbarrier.arrive.expect_tx.shared.b64 %rd3, [full], 16;
+  clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [response], [full];
+last:
+  mbarrier.try_wait.parity.shared.b64 %p0, [full], %r5;
+  @!%p0 bra last;
+done:)");
+  Kernel kernel(text);
+  ASSERT_EQ(kernel.error, "");
+  kernel.buffer("out", 400);
+  kernel.config.block = {1, 1, 1};
+  kernel.config.grid = {100, 1, 1};
+  RunResult result = runChecked(kernel, 0);
+  ASSERT_FALSE(result.reports.empty());
+  EXPECT_EQ(result.reports.front().kind, "request-after-refusal")
+      << reports(result);
+}
+
 /// As `takingOver`, by clusters of two CTAs, of which the first one asks for
 /// both: `expect` lets the barrier of the other CTA expect the response,
 /// `multicast` is the form of the request, and `release` the order in which
