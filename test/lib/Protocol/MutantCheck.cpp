@@ -69,6 +69,13 @@ MutantResult MutantChecker::check(const ProtocolModel &model) {
   ExplorerStatistics statistics;
   options.reduce = limits.reduce;
   auto finding = exploreProtocol(model, options, &statistics);
+  // What the verifier has found in a loop over work tiles may take more passes
+  // than are explored as a rule.
+  if (!finding && !statistics.gaveUp && result.verifier == Verdict::Rejected) {
+    options.isDeep = true;
+    options.choices = &deepChoices;
+    finding = exploreProtocol(model, options, &statistics);
+  }
   if (finding) {
     result.explorer = Verdict::Rejected;
     result.explorerSays = finding->message;

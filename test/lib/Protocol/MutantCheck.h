@@ -85,7 +85,7 @@ private:
   CheckLimits limits;
   /// Sizes for which the roles of the kernel go all ways; those of its mutants
   /// go the same.
-  ProtocolChoices choices;
+  ProtocolChoices choices, deepChoices;
 };
 
 } // namespace fa4::tile

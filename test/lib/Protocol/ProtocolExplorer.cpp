@@ -540,6 +540,9 @@ fa4::tile::exploreProtocol(const ProtocolModel &model,
   if (maxPasses == 0 && hasSeveralTiles) {
     // Rings go on from work tile to work tile, so few passes in each go round.
     maxPasses = maxOuterPasses = 2;
+    if (options.isDeep)
+      for (const ProtocolChannel &channel : model.channels)
+        maxPasses = std::max(maxPasses, channel.stages + 1);
   } else if (maxPasses == 0) {
     for (const ProtocolChannel &channel : model.channels)
       maxPasses = std::max(maxPasses, channel.stages);
