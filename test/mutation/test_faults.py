@@ -237,6 +237,30 @@ def test_end_of_a_pair():
     assert reason("rank", 2, last, without="simulator") is None
 
 
+def test_wait_in_a_loop_that_nothing_goes_around():
+    """The first pass waits for the phase before the mbarrier's first; a second one would wait for lanes."""
+    loop = [
+        "	mov.b32 	%r1, 0;",
+        "$L__BB0_1:",
+        "	add.s32 	%r2, %r1, 1;",
+        "	and.b32 	%r3, %r2, 1;",
+        "$L__BB0_2:",
+        "	mbarrier.try_wait.parity.shared.b64 %p1, [memory+8], %r3;",
+        "	not.pred 	%p2, %p1;",
+        "	@%p2 bra 	$L__BB0_2;",
+        "	mov.b32 	%r1, %r2;",
+        "	@%p3 bra 	$L__BB0_1;",
+        "	ret;",
+    ]
+    fault, context = of("delete", 6, loop)[0], equivalents.Context(loop)
+    assert context.back_edges(6) == [10]
+    assert equivalents.waits_for_first_phase(fault, context)
+    assert not equivalents.waits_for_first_phase(fault, equivalents.Context(["	mov.b32 	%r1, 1;", *loop[1:]]))
+    assert equivalents.reason(fault, context) is None
+    context.over.add(6)
+    assert "it is over from the start" in equivalents.reason(fault, context)
+
+
 def test_plain_reasons():
     """Those that hold whatever the simulator says: of a load's wait, but not of a fence."""
     context = equivalents.Context(PTX)

@@ -258,3 +258,13 @@ def test_bad_command_line(words, capsys):
     with pytest.raises(SystemExit, match="2"):
         suite.parse_arguments(words)
     assert "error:" in capsys.readouterr().err
+
+
+def test_waits_of_an_exchange(tmp_path):
+    """What a CTA receives has mbarriers of its own, at which bytes of the other CTA arrive."""
+    file = tmp_path / "kernel.mlir"
+    channel = '    %x = tile.channel "x" smem stages(2) exchange offset(0) full(32) arrivals(128) landed(34) bytes(16384) : <vector<128x128xbf16>>'
+    file.write_text(f"  tile.kernel @kernel() {{\n{channel}\n  }}\n")
+    texts = ("@exchange step 1.0 wait x", "@exchange step 1.2 wait x (received)", "@compute0 step 2.0 acquire x (kept)")
+    weakened = [replace(accepted("weaken", text), kernel="kernel") for text in texts]
+    assert channel_mutants.waits_of(file, "kernel", weakened) == [(32, 2, True), (34, 2, True)]

@@ -120,6 +120,7 @@ def emit(file: Path, only: str, fences=False) -> dict[int, str]:
 
 _MBARRIERS = re.compile(
     r'tile\.channel "(?P<name>[^"]+)" .*?stages\((?P<stages>\d+)\).*? full\((?P<full>\d+)\)(?:.* empty\((?P<empty>\d+)\))?'
+    r"(?:.* landed\((?P<landed>\d+)\))?"
 )
 
 
@@ -139,9 +140,12 @@ def waits_of(file: Path, kernel: str, weakened: list[ChannelMutant]) -> list[tup
         if mutant.kernel != kernel:
             continue
         kind, channel = _STEP.fullmatch(mutant.text).group("kind", "channel")
-        place = places[channel]["full" if kind == "wait" else "empty"]
+        # What an exchange receives is a channel of its own, in the stages of the one that is exchanged.
+        channel, _, part = channel.partition(" ")
+        found = places[channel]
+        place = found["landed" if part == "(received)" else "full" if kind == "wait" else "empty"]
         if place:
-            waits.append((int(place), int(places[channel]["stages"]), mutant.accepted))
+            waits.append((int(place), int(found["stages"]), mutant.accepted))
     return waits
 
 

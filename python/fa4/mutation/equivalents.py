@@ -40,6 +40,8 @@ class Context:
         self.labels = {match[1]: n for n, line in enumerate(lines, 1) if (match := LABEL.match(line))}
         self.starts, self.edges = self._blocks()
         self.redundant = self._redundant(waits)
+        # Lines of waits in loops that no call goes around, for the phase before an mbarrier's first.
+        self.over = set()
 
     def only(self, pattern):
         """The group of the only match in the text; None if there are none or several."""
@@ -99,6 +101,16 @@ class Context:
             elif re.match(r"\s*(ret|exit);", line):
                 begin(number + 1)
         return starts, edges
+
+    def back_edges(self, line):
+        """Lines of the branches that lead back over a line, but for loops of waits."""
+        waits = {unit.last for unit in self.units if unit.is_wait}
+        found = []
+        for number in range(line, len(self.lines) + 1):
+            branch = re.match(r"\s*(?:@\S+\s+)?bra(?:\.uni)?\s+([$\w]+);", self.lines[number - 1])
+            if branch and number not in waits and self.labels.get(branch[1], number + 1) <= line:
+                found.append(number)
+        return found
 
     def in_loop(self, line):
         start = max(first for first in self.starts if first <= line)
@@ -169,6 +181,12 @@ def reason(
     if unawaited and fault.operator in ("delete", "later"):
         return "a wait for what stores have read, before a release behind which nobody acquires the stage"
     return _first(_CLASSES, fault, context, without)
+
+
+def waits_for_first_phase(fault: Fault, context: Context) -> bool:
+    """Whether the fault is in a wait that is for the phase before an mbarrier's first when it is executed first."""
+    unit = context.by_line[fault.line]
+    return unit.is_wait and _constant(split_operands(unit.operands)[2], unit, context) == 1
 
 
 def plain_reason(fault: Fault, context: Context) -> str | None:
@@ -358,10 +376,10 @@ def _last_release(fault, unit, context, without):
 
 
 def _first_pass(fault, unit, context, without):
-    parts = split_operands(unit.operands)
-    if not unit.is_wait or context.in_loop(unit.line) or fault.operator not in ("delete", "later", "earlier"):
+    if not unit.is_wait or fault.operator not in ("delete", "later", "earlier"):
         return None
-    if _constant(parts[2], unit, context) == 1:
+    is_first = not context.in_loop(unit.line) and waits_for_first_phase(fault, context)
+    if is_first or unit.line in context.over:
         return "a wait, once, for the phase before an mbarrier's first: it is over from the start"
     return None
 
@@ -372,6 +390,9 @@ def _instead(fault, unit, context, without):
         return None
     if _implies(unit, 8 if fault.detail == "next" else -8, context):
         return "a wait for a later signal of the same threads, which implies the one it stands for"
+    if unit.line in context.over:
+        return ("in place of a wait, once, for the phase before an mbarrier's first, one for a phase that is over or does not need "
+                "this role, and whose successor does")  # fmt: skip
     if unit.line in context.redundant:
         return ("in place of a wait that is proven to be redundant, one for a phase that is over or does not need this role, "
                 "and whose successor does")  # fmt: skip
@@ -408,12 +429,19 @@ def _implies(unit, distance, context):
     return False
 
 
-def _constant(operand, unit, context):
+def _constant(operand, unit, context, end=None):
+    """The number that an operand of the unit is, in the first pass if it is in a loop; None if that is not known. What is
+    above defines it: `mov.b32 %r1, 0;` in front of the loop, and `add.s32 %r2, %r1, 1; and.b32 %r3, %r2, 1;` in it."""
     if re.fullmatch(r"\d+", operand):
         return int(operand)
-    for line in reversed(context.lines[unit.first - 20 : unit.line]):
-        if match := re.search(rf"mov\.b32\s+{re.escape(operand)}, (\d+);", line):
-            return int(match[1])
+    end = unit.line if end is None else end
+    for number in range(end - 1, max(unit.first - 20, 0), -1):
+        if not (match := re.search(rf"(mov|add|and)\.[bs]32\s+{re.escape(operand)}, (.*?);", context.lines[number - 1])):
+            continue
+        parts = [_constant(part, unit, context, number) for part in split_operands(match[2])]
+        if None in parts or len(parts) != (1 if match[1] == "mov" else 2):
+            return None
+        return parts[0] if match[1] == "mov" else sum(parts) if match[1] == "add" else parts[0] & parts[1]
     return None
 
 

@@ -19,14 +19,12 @@ PAGE = gpu.ROOT / "docs" / "results-mutants.md"
 @dataclass(frozen=True)
 class Family:
     """Kernels that are judged together: the module that has them and their calls, the levels at which they are changed,
-    what the page of their results is about, the page, and whether what fa4-mutate says of each wait tells which waits are
-    redundant in PTX, where a wait of the leader is one for both CTAs."""
+    what the page of their results is about, and the page."""
 
     source: ModuleType
     levels: tuple
     subject: str = ""
     page: Path = PAGE
-    is_explored: bool = True
 
 
 # By the name of the option that asks for them. Roles and channels of the gradient on CTAs that are alone are with the
@@ -34,9 +32,9 @@ class Family:
 FAMILIES = {
     "": Family(mutants, ("channel", "ptx", "nvvm")),
     "gradient": Family(gradients, ("ptx",), "the main kernel of the gradient", PAGE.with_name("results-mutants-gradient.md")),
-    "pairs": Family(pairs, ("channel", "ptx"), "forward attention on pairs of CTAs", PAGE.with_name("results-mutants-pairs.md"), False),
+    "pairs": Family(pairs, ("channel", "ptx"), "forward attention on pairs of CTAs", PAGE.with_name("results-mutants-pairs.md")),
     "paired-gradient": Family(
-        paired_gradients, ("channel", "ptx"), "the main kernel of the gradient on pairs of CTAs", PAGE.with_name("results-mutants-paired-gradient.md"), False
+        paired_gradients, ("channel", "ptx"), "the main kernel of the gradient on pairs of CTAs", PAGE.with_name("results-mutants-paired-gradient.md")
     ),
 }
 # Layer -> what its column says.

@@ -24,7 +24,7 @@ import threading
 import time
 import zlib
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
 from fa4 import gpu
@@ -173,8 +173,6 @@ class Kernel:
 
     @cached_property
     def context(self):
-        if not self.judge.family.is_explored:
-            return equivalents.Context(self.subject.lines)
         file = self.subject.level(mutants.PROTOCOL_LEVELS[0])
         weakened = self.judge.channel(self.subject.name, file, [channel_mutants.WEAKENED], fences=False)
         waits = channel_mutants.waits_of(file, self.subject.entry, weakened)
@@ -196,6 +194,9 @@ class Kernel:
     def reason(self, judge, fault):
         """Of a fault in PTX that nothing finds."""
         executed = judge.is_executed(self.subject, fault)
+        if equivalents.waits_for_first_phase(fault, self.context) and (edges := self.context.back_edges(fault.line)):
+            if not any(judge.is_executed(self.subject, replace(fault, line=edge)) for edge in edges):
+                self.context.over.add(fault.line)
         release = equivalents.release_behind(fault.line, self.context)
         unawaited = release is not None and not judge.ptx(self.subject, self.deletions[release.line]).layer
         deletion, without = self.deletions.get(fault.line), None
