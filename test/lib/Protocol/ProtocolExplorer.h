@@ -50,8 +50,8 @@ struct ExplorerOptions {
   /// ring has stages, or where CTAs go on from work tile to work tile two tiles
   /// of two passes.
   int64_t maxPasses = 0;
-  /// If true, and `maxPasses` is 0, loops in work tiles make more passes than the
-  /// longest ring has stages, too.
+  /// If true, and `maxPasses` is 0, loops in work tiles make more passes than
+  /// the longest ring has stages, too.
   bool isDeep = false;
   /// The number of states after which the exploration gives up.
   uint64_t maxStates = 2000000;
