@@ -41,4 +41,4 @@
 // The next response comes before the last one is read.
 // RUN: sed '/tile.acquire %%next/d' %t/k.mlir > %t/acquire.mlir
 // RUN: not fa4-opt %t/acquire.mlir --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol))' 2>&1 | FileCheck %s --check-prefix=ACQUIRE
-// ACQUIRE: error: channel "next"
+// ACQUIRE: error: channel "next": 1 values are committed, but 0 acquired

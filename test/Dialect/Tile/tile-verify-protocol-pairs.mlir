@@ -34,7 +34,7 @@
 // The CTAs have other tiles of what is split, half of a B by the wrong dimension, or half of an A.
 // RUN: sed 's/axis = 0>/axis = 1>/' %t/k.mlir > %t/other.mlir
 // RUN: not fa4-opt %t/other.mlir --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=OTHER
-// OTHER: error: is split over the CTAs of a cluster, but may load another tile in each of them
+// OTHER: error: 'tile.load' op is split over the CTAs of a cluster, but may load another tile in each of them
 // RUN: not fa4-opt %t/rows.mlir --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=HALF
 // HALF: error: 'tile.mma' op needs a B of which each CTA of the cluster has half of the columns, which channel "B" has not
 // RUN: sed 's/ split(1)//; s/"A" smem stages([0-9]*)/& split(0)/; s/\(tile.load %%arg0[^:]*\) :/\1 split(0) :/' %t/other.mlir > %t/half.mlir

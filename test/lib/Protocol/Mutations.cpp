@@ -199,6 +199,7 @@ private:
   }
 
   void mutate(unsigned number, unsigned index, const StepBlock &block);
+  void mutateRanks(unsigned number, unsigned index, const StepBlock &block);
   void mutateAcrossLoops(unsigned number, unsigned index,
                          const StepBlock &block);
 
@@ -294,15 +295,27 @@ void StepMutator::mutate(unsigned number, unsigned index,
         [](StepBlock b, unsigned i) {
           moveStep(*b.steps, i, *b.steps, b.steps->size() - 1);
         });
-  for (int rank = 0; rank < KernelOp(model.kernel).getClusterSize(); ++rank)
-    if (KernelOp(model.kernel).getCluster() && !isSecond &&
-        !(rank != 0 && isOwnOfLeader(model, block.role, step)))
-      add("one CTA", formatv(" lacks CTA {0}", rank), std::nullopt,
-          [rank](StepBlock b, unsigned i) {
-            for (Step *step : collectTogether(*b.steps, i))
-              step->lacking = rank;
-          });
+  if (KernelOp(model.kernel).getCluster() && !isSecond)
+    mutateRanks(number, index, block);
   mutateAcrossLoops(number, index, block);
+}
+
+/// In a cluster: the step lacks its wait or arrival for the stages of one CTA.
+void StepMutator::mutateRanks(unsigned number, unsigned index,
+                              const StepBlock &block) {
+  const Step &step = (*block.steps)[index];
+  for (int rank = 0; rank < KernelOp(model.kernel).getClusterSize(); ++rank) {
+    // Such a step of the leader is one in the first CTA only.
+    if (rank != 0 && isOwnOfLeader(model, block.role, step))
+      continue;
+    add(
+        "one CTA", number, index, block, formatv(" lacks CTA {0}", rank),
+        [rank](StepBlock b, unsigned i) {
+          for (Step *step : collectTogether(*b.steps, i))
+            step->lacking = rank;
+        },
+        std::nullopt);
+  }
 }
 
 void StepMutator::mutateAcrossLoops(unsigned number, unsigned index,

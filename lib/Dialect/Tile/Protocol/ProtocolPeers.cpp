@@ -184,8 +184,9 @@ LogicalResult PeerBuilder::checkParts() {
       RankSources sources(model.kernel.getClusterAttr());
       for (Value index : load.getIndices())
         if (sources.mayDependOnRank(index))
-          return load.emitError("is split over the CTAs of a cluster, but may "
-                                "load another tile in each of them");
+          return load.emitOpError(
+              "is split over the CTAs of a cluster, but may load another tile "
+              "in each of them");
     }
     auto mma = dyn_cast<MmaOp>(op);
     ChannelOp a = mma ? findChannel(mma.getA()) : ChannelOp(),

@@ -146,6 +146,8 @@ private:
   /// Answers a role's question. Returns false if both answers are possible and
   /// have been queued, or if the state has been seen before.
   bool answer(Machine &machine, unsigned role);
+  void branch(Machine &machine, unsigned role,
+              ProtocolCondition::Predicate predicate, const LinearForm &form);
   bool isNew(Machine &machine);
   void appendNumbers(Machine &machine,
                      llvm::SmallVectorImpl<int64_t> &key) const;

@@ -671,6 +671,40 @@ int64_t Verifier::countPasses(const Machine &machine) const {
   return sum;
 }
 
+/// Goes on with each answer to the role's question that the facts leave
+/// possible: the form may be below, equal to or above 0.
+void Verifier::branch(Machine &machine, unsigned role,
+                      ProtocolCondition::Predicate predicate,
+                      const LinearForm &form) {
+  ProtocolQuestion question = machine.cursors[role].question();
+  bool isLoop = question.kind == ProtocolQuestion::AnotherPass;
+  for (int sign : {0, 1, -1}) {
+    if (isLoop && sign < 0)
+      continue;
+    ProtocolFacts facts = machine.facts;
+    LinearForm strict;
+    strict.add(form, sign);
+    strict.constant -= 1;
+    if (sign == 0) {
+      if (!facts.assumeZero(form)) {
+        report(machine, isLoop ? model.loops[question.number].op : model.kernel,
+               "runs as often as a multiple of an unknown says: not supported "
+               "by the protocol verifier");
+        return;
+      }
+    } else {
+      facts.assume(strict);
+    }
+    relateClamped(facts, form);
+    if (!facts.isFeasible())
+      continue;
+    Machine next = machine;
+    next.facts = std::move(facts);
+    reply(next, role, ProtocolCondition::holds(predicate, sign));
+    enqueue(std::move(next));
+  }
+}
+
 bool Verifier::answer(Machine &machine, unsigned role) {
   RoleCursor &cursor = machine.cursors[role];
   ProtocolQuestion question = cursor.question();
@@ -709,32 +743,7 @@ bool Verifier::answer(Machine &machine, unsigned role) {
     if (decide())
       return true;
   }
-  // The form may be below, equal to or above 0.
-  for (int sign : {0, 1, -1}) {
-    if (isLoop && sign < 0)
-      continue;
-    ProtocolFacts facts = machine.facts;
-    LinearForm strict;
-    strict.add(form, sign);
-    strict.constant -= 1;
-    if (sign == 0) {
-      if (!facts.assumeZero(form)) {
-        report(machine, isLoop ? model.loops[question.number].op : model.kernel,
-               "runs as often as a multiple of an unknown says: not supported "
-               "by the protocol verifier");
-        return false;
-      }
-    } else {
-      facts.assume(strict);
-    }
-    relateClamped(facts, form);
-    if (!facts.isFeasible())
-      continue;
-    Machine next = machine;
-    next.facts = std::move(facts);
-    reply(next, role, ProtocolCondition::holds(predicate, sign));
-    enqueue(std::move(next));
-  }
+  branch(machine, role, predicate, form);
   return false;
 }
 
