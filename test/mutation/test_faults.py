@@ -205,7 +205,7 @@ def test_moved_over_what_orders_as_much():
     earlier = faults.Fault(3, "earlier", "before red.release.gpu.global.add.u32", "", {})
     for fault in (later, earlier):
         assert "the end of the same stores" in equivalents.reason(fault, equivalents.Context(turn))
-        assert not equivalents.reason(fault, equivalents.Context(unread))
+        assert "it is passed on later" in equivalents.reason(fault, equivalents.Context(unread))
 
 
 def test_wait_before_the_last_release():
@@ -235,6 +235,14 @@ def test_end_of_a_pair():
     last = ["	mov.b16 	%rs1, 3;", commit, "	ret;"]
     assert "behind which nobody acquires" in reason("rank", 2, last, without="")
     assert reason("rank", 2, last, without="simulator") is None
+
+
+def test_fence_of_a_thread_without_tensor_memory():
+    """A role that copies between CTAs hands on only what it waits for."""
+    load = "	tcgen05.ld.sync.aligned.32x32b.x1.b32 	{%r2}, [%r1];"
+    loop = ["$L__BB0_1:", "	tcgen05.fence::after_thread_sync;", "	mbarrier.arrive.shared.b64 	_, [memory+8];", "	@%p1 bra 	$L__BB0_1;", "	ret;"]
+    assert "does not access tensor memory" in reason("delete", 4, [load, "	ret;", *loop])
+    assert reason("delete", 4, [load, "	ret;", *loop[:3], load, *loop[3:]]) is None
 
 
 def test_wait_in_a_loop_that_nothing_goes_around():

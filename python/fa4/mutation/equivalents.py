@@ -315,6 +315,10 @@ def _tensor_fence(fault, unit, context, without):
         if context.reaches(barrier.line, after, accesses, or_end=True):
             return ("a fence behind a barrier of the CTA and before the other fence of who goes on: it speaks for what the "
                     "barrier has ordered before it, too")  # fmt: skip
+    work = {u.line for u in context.units if u.is_a(TENSOR, r"tcgen05\.commit")}
+    if unit.is_a(r"tcgen05\.fence") and context.in_loop(unit.line) and context.reaches(unit.line, set(), work, or_end=True):
+        return ("a fence of a thread that does not access tensor memory in the loop or behind it: who does hands that on to others by "
+                "arrivals of their own, in all schedules")  # fmt: skip
     # A cluster's barrier is two instructions: a fence that is moved behind the arrival is not in front of it any more.
     is_gone = fault.operator in ("delete", "kind") or fault.detail.startswith("behind barrier.cluster.arrive")
     if unit.is_a(r"tcgen05\.fence::before") and is_gone and _ends_tensor_work(unit, context):
@@ -480,8 +484,9 @@ def _moved(fault, unit, context, without):
         return None
     first, second = (unit, other) if fault.operator == "later" else (other, unit)
     # In the mutant, `second` comes before `first`.
-    if {first.opcode, second.opcode} == {"griddepcontrol.wait", "bar.sync"}:
-        return ("the wait for the launch in front and a barrier of the CTA in the other order: no thread has both behind it "
+    kinds = (r"griddepcontrol\.wait", r"bar\.sync|barrier\.cluster")
+    if any(first.is_a(one) and second.is_a(other) for one, other in (kinds, kinds[::-1])):
+        return ("the wait for the launch in front and a barrier of the CTA or its cluster in the other order: no thread has both behind it "
                 "earlier, and there is no access to global memory between them")  # fmt: skip
     if first.is_a(r"tcgen05\.wait") and second.is_a(r"tcgen05\.wait"):
         return "waits for loads and for stores of tensor memory in the other order, with no access between them"
@@ -494,6 +499,8 @@ def _moved(fault, unit, context, without):
                 "matters to MMAs behind both")  # fmt: skip
     if _is_read_already(first, context) or _is_read_already(second, context):
         return _READ_ALREADY
+    if first.is_a(r"red\.release") and second.is_a(r"cp\.async\.bulk\.wait_group"):
+        return "a turn passed on behind a wait for the thread's own stores, which wait for nobody: it is passed on later"
     if first.is_a(*ARRIVAL) and second.is_a(*ARRIVAL):
         return "two arrivals in the other order, with nothing in between"
     if first.is_a(*ARRIVAL) and second.is_wait:

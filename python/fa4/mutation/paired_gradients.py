@@ -20,6 +20,8 @@ _LAZY, _EAGER = ("--policy=lazy",), ("--policy=eager",)
 # with keys and one without.
 CALLS = gradients.CALLS + [
     Call(600, 260, "normal", ("--seeds=2:3",)), Call(300, 512, "normal", _LAZY), Call(640, 200, "normal", _EAGER),
+    # Two pairs at a time, of three: one has added a part of a sum when the other has not.
+    Call(900, 700, "normal", ("--seeds=2:5", "--threads=4")),
 ]  # fmt: skip
 QUICK_CALLS = CALLS[:2]
 # Steps, some of which lack a CTA, what an exchange counts, and which CTAs have parts of tiles.
