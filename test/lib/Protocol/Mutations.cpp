@@ -24,16 +24,19 @@ using Steps = std::vector<Step>;
 // Changes of the IR
 //===----------------------------------------------------------------------===//
 
+static void
+setAttributes(Operation *op,
+              ArrayRef<std::pair<std::string, Attribute>> attributes) {
+  for (const auto &[name, value] : attributes)
+    if (value)
+      op->setAttr(name, value);
+    else
+      op->removeAttr(name);
+}
+
 LogicalResult IRChange::apply(const IRMapping &copies) const {
   Operation *target = copies.lookup(op);
   Operation *place = anchor ? copies.lookup(anchor) : nullptr;
-  auto setAttributes = [&](Operation *each) {
-    for (const auto &[name, value] : attributes)
-      if (value)
-        each->setAttr(name, value);
-      else
-        each->removeAttr(name);
-  };
   switch (kind) {
   case Erase:
     if (!target->use_empty())
@@ -64,9 +67,9 @@ LogicalResult IRChange::apply(const IRMapping &copies) const {
     return success();
   }
   case SetAttributes:
-    setAttributes(target);
+    setAttributes(target, attributes);
     for (Operation *other : others)
-      setAttributes(copies.lookup(other));
+      setAttributes(copies.lookup(other), attributes);
     return success();
   case AddToOperand: {
     ImplicitLocOpBuilder b(target->getLoc(), target);

@@ -526,12 +526,11 @@ static void notePasses(const ProtocolModel &model, const ProtocolCase &choice,
   noteSizes(model, choice.sizes, finding);
 }
 
-std::optional<ProtocolFinding>
-fa4::tile::exploreProtocol(const ProtocolModel &model,
-                           const ExplorerOptions &options,
-                           ExplorerStatistics *statistics) {
-  ExplorerStatistics unused;
-  ExplorerStatistics &counts = statistics ? *statistics : unused;
+/// Returns the largest number of passes of loops, and of loops with loops in
+/// them, that are explored.
+static std::pair<int64_t, int64_t>
+choosePasses(const ProtocolModel &model, ProtocolInputs &inputs,
+             const ExplorerOptions &options) {
   bool isNested = llvm::any_of(
       model.loops, [](const ProtocolLoop &loop) { return loop.inside > 0; });
   int64_t maxPasses = options.maxPasses, maxOuterPasses = maxPasses;
@@ -549,13 +548,23 @@ fa4::tile::exploreProtocol(const ProtocolModel &model,
     maxPasses += isNested ? 1 : 2;
     maxOuterPasses = 3;
   }
-  ProtocolInputs inputs(model);
   for (auto [i, loop] : llvm::enumerate(model.loops))
     if (auto passes = inputs.countPasses(i, RoleCursor(model, loop.role));
         passes && *passes < kMaxConstantPasses) {
       int64_t &limit = loop.inside ? maxOuterPasses : maxPasses;
       limit = std::max(limit, *passes);
     }
+  return {maxPasses, maxOuterPasses};
+}
+
+std::optional<ProtocolFinding>
+fa4::tile::exploreProtocol(const ProtocolModel &model,
+                           const ExplorerOptions &options,
+                           ExplorerStatistics *statistics) {
+  ExplorerStatistics unused;
+  ExplorerStatistics &counts = statistics ? *statistics : unused;
+  ProtocolInputs inputs(model);
+  auto [maxPasses, maxOuterPasses] = choosePasses(model, inputs, options);
   auto cases = findProtocolCases(model, inputs, maxPasses, maxOuterPasses,
                                  kMaxCases, options.corners, options.choices);
   if (!cases) {

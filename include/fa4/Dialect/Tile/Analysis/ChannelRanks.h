@@ -19,8 +19,8 @@
 //
 // At `full` barriers producers arrive and consumers wait, at `empty` ones the
 // other way round. What the leader commits for all CTAs, as a response to a
-// request for work, roles of the leader may wait for beside those of all CTAs.
-// The leader's barrier is their own.
+// request for work, roles of the leader may wait for beside those of all CTAs:
+// at the leader's barrier, as any role waits at that of its own CTA.
 //
 // A release to the cluster is a fence of all memory, which takes as long as an
 // MMA. So threads that hand on tensor memory to the leader arrive without one:
@@ -45,8 +45,8 @@ struct ChannelRanks {
   ArrivalReach full = ArrivalReach::Own, empty = ArrivalReach::Own;
   bool inTensorMemory = false;
 
-  /// Whether arrivals of threads that go to `reach`, one of the two, are
-  /// relaxed, as are the waits for them.
+  /// Whether threads whose arrivals have this reach, that of `full` or `empty`,
+  /// arrive relaxed. The waits for such arrivals are relaxed as well.
   bool isRelaxed(ArrivalReach reach) const {
     return reach == ArrivalReach::Leader && inTensorMemory;
   }
