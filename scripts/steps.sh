@@ -55,9 +55,9 @@ any_alive() {
   return 1
 }
 
-# end_tree PID: ends a step and what it has started: asks, and 1.5 seconds later
-# does not ask, until nothing is left: a shell whose child is killed before it is
-# itself may start another one in between.
+# end_tree PID: ends a step and all that it has started, by TERM and, 1.5 seconds
+# later, by KILL. KILL is sent until nothing is left: a shell whose child is killed
+# before the shell itself may start another child in between.
 end_tree() {
   local all new tries deadline=$((${EPOCHREALTIME/[.,]/} + 1500000))
   mapfile -t all < <(process_tree "$1")
