@@ -320,10 +320,10 @@ static bool isLoaded(Value channel) {
   });
 }
 
-/// Lanes that have waited for a tile wait for a vector behind computations
-/// which do not need that vector (a score_mod, for the vector that shifts its
-/// results): they would hold the whole tile at once. What loads bring is there
-/// before what MMAs compute of other loads, so lanes wait for the vector first.
+/// A wait for a vector behind computations on a tile that do not need the vector
+/// (a score_mod, for the vector that shifts its results) makes lanes hold the
+/// whole tile at once. What loads bring is there before what MMAs compute of
+/// other loads, so lanes wait for the vector before they wait for the tile.
 /// Nothing that other roles wait for stands in between.
 static void raiseLoadedVectors(Block &block) {
   SmallVector<WaitOp> waits(block.getOps<WaitOp>());
