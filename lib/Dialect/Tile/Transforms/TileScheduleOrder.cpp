@@ -320,11 +320,11 @@ static bool isLoaded(Value channel) {
   });
 }
 
-/// A wait for a vector behind computations on a tile that do not need the vector
-/// (a score_mod, for the vector that shifts its results) makes lanes hold the
-/// whole tile at once. What loads bring is there before what MMAs compute of
-/// other loads, so lanes wait for the vector before they wait for the tile.
-/// Nothing that other roles wait for stands in between.
+/// A wait for a vector behind computations on a tile that do not need the
+/// vector (a score_mod, for the vector that shifts its results) makes lanes
+/// hold the whole tile at once. What loads bring is there before what MMAs
+/// compute of other loads, so lanes wait for the vector before they wait for
+/// the tile. Nothing that other roles wait for stands in between.
 static void raiseLoadedVectors(Block &block) {
   SmallVector<WaitOp> waits(block.getOps<WaitOp>());
   for (WaitOp wait : waits) {
