@@ -185,8 +185,7 @@ def reason(
 
 def waits_for_first_phase(fault: Fault, context: Context) -> bool:
     """Whether the fault is in a wait that is for the phase before an mbarrier's first when it is executed first."""
-    unit = context.by_line[fault.line]
-    return unit.is_wait and _constant(split_operands(unit.operands)[2], unit, context) == 1
+    return _is_for_first_phase(context.by_line[fault.line], context)
 
 
 def plain_reason(fault: Fault, context: Context) -> str | None:
@@ -354,7 +353,7 @@ def _idle_fence(unit, context):
     if wait.line in context.redundant:
         return ("a fence behind a wait for what other waits have brought already, which the verifier proves for all numbers of "
                 "passes: the fences of those have ordered it")  # fmt: skip
-    if not context.in_loop(wait.line) and _constant(split_operands(wait.operands)[2], wait, context) == 1:
+    if not context.in_loop(wait.line) and _is_for_first_phase(wait, context):
         return "a fence behind a wait for the phase before an mbarrier's first: nobody has signalled yet"
     return None
 
@@ -382,7 +381,7 @@ def _last_release(fault, unit, context, without):
 def _first_pass(fault, unit, context, without):
     if not unit.is_wait or fault.operator not in ("delete", "later", "earlier"):
         return None
-    is_first = not context.in_loop(unit.line) and waits_for_first_phase(fault, context)
+    is_first = not context.in_loop(unit.line) and _is_for_first_phase(unit, context)
     if is_first or unit.line in context.over:
         return "a wait, once, for the phase before an mbarrier's first: it is over from the start"
     return None
@@ -431,6 +430,11 @@ def _implies(unit, distance, context):
             context.reaches(line, first, second, or_end=True) for line in second
         )
     return False
+
+
+def _is_for_first_phase(unit, context):
+    """Of a wait, in the first pass if it is in a loop: whether it is for the phase before an mbarrier's first."""
+    return unit.is_wait and _constant(split_operands(unit.operands)[2], unit, context) == 1
 
 
 def _constant(operand, unit, context, end=None):

@@ -65,6 +65,11 @@ bool fa4::tile::feeds(RoleOp role, ChannelOp channel,
   });
 }
 
+LoadOp fa4::tile::getLoad(CommitOp commit) {
+  Value value = commit.getValue();
+  return value ? value.getDefiningOp<LoadOp>() : LoadOp();
+}
+
 DenseSet<Value> fa4::tile::findAsyncReads(KernelOp kernel) {
   DenseSet<Value> result;
   for (auto role : kernel.getBody().getOps<RoleOp>())

@@ -44,33 +44,29 @@ static LogicalResult setArrivals(KernelOp kernel, const ChannelUses &uses) {
   auto ctas = [&](ArrivalReach reach) {
     return reach == ArrivalReach::Leader ? kernel.getClusterSize() : 1;
   };
-  auto count = [](ArrayRef<RoleOp> roles) {
+  // A role of the leader arrives once, one that all CTAs run once in each.
+  auto count = [](ArrayRef<RoleOp> roles, int64_t ctas) {
     int64_t sum = 0;
     for (RoleOp role : roles)
-      sum += countArrivals(role);
-    return sum;
+      sum += countArrivals(role) * (role.getLeader() ? 1 : ctas);
+    // The hardware needs a count of at least 1, also for a barrier that no one
+    // completes.
+    return std::max<int64_t>(sum, 1);
   };
   ChannelOp channel = uses.channel;
   bool isLoaded = llvm::any_of(uses.commits, [](CommitOp commit) {
     return commit.getValue() && isa_and_nonnull<LoadOp, RequestOp>(
                                     commit.getValue().getDefiningOp());
   });
-  // The hardware needs a count of at least 1, also for a barrier that no one
-  // completes.
-  channel.setFullArrivals(std::max<int64_t>(
-      count(uses.producers.getArrayRef()) * (isLoaded ? 1 : ctas(ranks->full)),
-      1));
+  channel.setFullArrivals(
+      count(uses.producers.getArrayRef(), isLoaded ? 1 : ctas(ranks->full)));
   channel.removeFullBytesAttr();
   if (isLoaded)
     channel.setFullBytes(getAsyncBytes(channel) * ctas(ranks->full));
   channel.removeEmptyArrivalsAttr();
-  if (!channel.getEmpty())
-    return success();
-  int64_t releases = 0;
-  for (RoleOp role : uses.consumers)
-    releases +=
-        countArrivals(role) * (role.getLeader() ? 1 : ctas(ranks->empty));
-  channel.setEmptyArrivals(std::max<int64_t>(releases, 1));
+  if (channel.getEmpty())
+    channel.setEmptyArrivals(
+        count(uses.consumers.getArrayRef(), ctas(ranks->empty)));
   return success();
 }
 

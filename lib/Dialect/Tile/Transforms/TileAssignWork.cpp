@@ -128,8 +128,7 @@ static bool keepsStages(KernelOp alone, KernelOp persistent) {
   return llvm::all_of(collectChannelUses(alone), [&](const auto &entry) {
     ChannelOp channel = entry.first;
     bool isLoaded = llvm::any_of(entry.second.commits, [](CommitOp commit) {
-      return commit.getValue() && commit.getValue().getDefiningOp<LoadOp>() &&
-             commit->getParentOfType<scf::ForOp>();
+      return getLoad(commit) && commit->getParentOfType<scf::ForOp>();
     });
     return !isLoaded || stages.lookup(channel.getLabel()) >=
                             std::min<int64_t>(channel.getStages(), 2);

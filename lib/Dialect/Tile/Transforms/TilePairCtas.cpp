@@ -69,8 +69,7 @@ static bool pays(KernelOp kernel, const PairPlan &plan) {
     return relievesPort(kernel, plan, 84);
   bool hasRoomForParts =
       plan.alone.loadBytesInParts <= kernel.getTarget().smemBytes;
-  bool relieves = widensBounds(kernel) ? relievesPort(kernel, plan, 83)
-                                       : relievesPort(kernel, plan, 96);
+  bool relieves = relievesPort(kernel, plan, widensBounds(kernel) ? 83 : 96);
   return plan.paired.cycles < plan.alone.cycles ||
          (makesRoom(kernel, plan) && (!hasRoomForParts || relieves));
 }

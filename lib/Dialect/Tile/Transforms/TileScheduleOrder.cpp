@@ -315,8 +315,7 @@ static void sinkToUsers(Block &block) {
 static bool isLoaded(Value channel) {
   return llvm::all_of(channel.getUsers(), [](Operation *user) {
     auto commit = dyn_cast<CommitOp>(user);
-    return !commit ||
-           (commit.getValue() && commit.getValue().getDefiningOp<LoadOp>());
+    return !commit || getLoad(commit);
   });
 }
 
@@ -324,7 +323,7 @@ static bool isLoaded(Value channel) {
 /// vector (a score_mod, for the vector that shifts its results) makes lanes
 /// hold the whole tile at once. What loads bring is there before what MMAs
 /// compute of other loads, so lanes wait for the vector before they wait for
-/// the tile. Nothing that other roles wait for stands in between.
+/// the tile. In between stand computations and releases only.
 static void raiseLoadedVectors(Block &block) {
   SmallVector<WaitOp> waits(block.getOps<WaitOp>());
   for (WaitOp wait : waits) {

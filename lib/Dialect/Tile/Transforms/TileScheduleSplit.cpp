@@ -195,8 +195,7 @@ static int64_t countBoxes(const ChannelUses &uses) {
       uses.releases.size() != uses.waits.size())
     return 1;
   for (CommitOp commit : uses.commits) {
-    auto load = commit.getValue() ? commit.getValue().getDefiningOp<LoadOp>()
-                                  : LoadOp();
+    LoadOp load = getLoad(commit);
     if (!load || !load.getTile().hasOneUse() ||
         load->getBlock() != commit->getBlock() ||
         !isa<scf::ForOp>(commit->getParentOp()))

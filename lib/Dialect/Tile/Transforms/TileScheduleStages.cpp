@@ -25,7 +25,7 @@ static bool isLoadRing(const ChannelUses &uses) {
     return false;
   bool inLoop = false;
   for (CommitOp commit : uses.commits) {
-    if (!commit.getValue() || !commit.getValue().getDefiningOp<LoadOp>())
+    if (!getLoad(commit))
       return false;
     inLoop |= commit->getParentOfType<scf::ForOp>() != nullptr;
   }

@@ -540,15 +540,21 @@ done:
 )";
 }
 
-TEST(LaunchControl, EveryCtaIsDoneOnce) {
-  Kernel kernel(takingOver("fence.proxy.async.shared::cta;"));
-  ASSERT_EQ(kernel.error, "");
-  kernel.buffer("out", 400);
+/// A launch of 100 CTAs, of which few start.
+static RunResult takeOver(Kernel &kernel, uint64_t seed) {
+  EXPECT_EQ(kernel.error, "");
+  if (kernel.config.params.empty())
+    kernel.buffer("out", 400);
   kernel.config.block = {1, 1, 1};
   kernel.config.grid = {100, 1, 1};
+  std::memset(kernel.data<uint8_t>("out"), 0, 400);
+  return runChecked(kernel, seed);
+}
+
+TEST(LaunchControl, EveryCtaIsDoneOnce) {
+  Kernel kernel(takingOver("fence.proxy.async.shared::cta;"));
   for (uint64_t seed : {0, 1, 2}) {
-    std::memset(kernel.data<uint8_t>("out"), 0, 400);
-    RunResult result = runChecked(kernel, seed);
+    RunResult result = takeOver(kernel, seed);
     EXPECT_EQ(reports(result), "");
     for (int i = 0; i < 100; ++i)
       EXPECT_EQ(kernel.data<uint32_t>("out")[i], 1u) << i;
@@ -557,11 +563,7 @@ TEST(LaunchControl, EveryCtaIsDoneOnce) {
 
 TEST(LaunchControl, ReadResponseNeedsFence) {
   Kernel kernel(takingOver(""));
-  ASSERT_EQ(kernel.error, "");
-  kernel.buffer("out", 400);
-  kernel.config.block = {1, 1, 1};
-  kernel.config.grid = {100, 1, 1};
-  RunResult result = runChecked(kernel, 0);
+  RunResult result = takeOver(kernel, 0);
   ASSERT_FALSE(result.reports.empty());
   for (const Report &report : result.reports)
     EXPECT_EQ(report.kind, "missing-proxy-fence") << reports(result);
@@ -582,11 +584,7 @@ last:
   @!%p0 bra last;
 done:)");
   Kernel kernel(text);
-  ASSERT_EQ(kernel.error, "");
-  kernel.buffer("out", 400);
-  kernel.config.block = {1, 1, 1};
-  kernel.config.grid = {100, 1, 1};
-  RunResult result = runChecked(kernel, 0);
+  RunResult result = takeOver(kernel, 0);
   ASSERT_FALSE(result.reports.empty());
   EXPECT_EQ(result.reports.front().kind, "request-after-refusal")
       << reports(result);
@@ -662,22 +660,11 @@ static constexpr const char *kExpect =
     "16;";
 static constexpr const char *kToAll = ".multicast::cluster::all";
 
-/// 50 clusters, of which few start.
-static RunResult runPairs(Kernel &kernel, uint64_t seed) {
-  EXPECT_EQ(kernel.error, "");
-  if (kernel.config.params.empty())
-    kernel.buffer("out", 400);
-  kernel.config.block = {1, 1, 1};
-  kernel.config.grid = {100, 1, 1};
-  std::memset(kernel.data<uint8_t>("out"), 0, 400);
-  return runChecked(kernel, seed);
-}
-
 /// The response names the first CTA of a cluster, in both CTAs.
 TEST(LaunchControl, EveryClusterIsDoneOnce) {
   Kernel kernel(takingOverPairs(kExpect, kToAll, "release"));
   for (uint64_t seed : {0, 1, 2}) {
-    RunResult result = runPairs(kernel, seed);
+    RunResult result = takeOver(kernel, seed);
     EXPECT_EQ(reports(result), "");
     for (int i = 0; i < 100; ++i)
       EXPECT_EQ(kernel.data<uint32_t>("out")[i], 1u) << i;
@@ -687,15 +674,15 @@ TEST(LaunchControl, EveryClusterIsDoneOnce) {
 /// Each CTA has a barrier and bytes of its own.
 TEST(LaunchControl, ResponseCompletesInEachCta) {
   Kernel toOne(takingOverPairs(kExpect, "", "release"));
-  EXPECT_NE(reports(runPairs(toOne, 0)).find("hang"), std::string::npos);
+  EXPECT_NE(reports(takeOver(toOne, 0)).find("hang"), std::string::npos);
   Kernel unexpected(takingOverPairs("", kToAll, "release"));
-  EXPECT_NE(reports(runPairs(unexpected, 0)).find("hang"), std::string::npos);
+  EXPECT_NE(reports(takeOver(unexpected, 0)).find("hang"), std::string::npos);
 }
 
 /// The read in the other CTA comes before the next response.
 TEST(LaunchControl, ResponseOfOtherCtaIsReadBeforeTheNext) {
   Kernel kernel(takingOverPairs(kExpect, kToAll, "relaxed"));
-  RunResult result = runPairs(kernel, 0);
+  RunResult result = takeOver(kernel, 0);
   ASSERT_FALSE(result.reports.empty());
   EXPECT_EQ(result.reports.front().kind, "race") << reports(result);
 }

@@ -46,6 +46,9 @@ template <typename... Ops> bool feeds(RoleOp role, ChannelOp channel) {
                [](mlir::Operation *op) { return mlir::isa<Ops...>(op); });
 }
 
+/// Returns the load whose tile is committed, or null.
+LoadOp getLoad(CommitOp commit);
+
 /// Returns the channels whose stages MMAs or TMA stores read.
 llvm::DenseSet<mlir::Value> findAsyncReads(KernelOp kernel);
 
