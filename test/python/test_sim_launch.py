@@ -64,6 +64,16 @@ PAIR = HEAD + """
 }
 """
 SYNC = "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;"
+# Counts to 2^64 - 1, which no simulation sees the end of; a loop whose registers stay the same would be found to hang.
+COUNT = HEAD + """
+.visible .entry count() {
+  .reg .pred %p<2>; .reg .b64 %rd<2>;
+  mov.b64 %rd1, 0;
+more:
+  add.s64 %rd1, %rd1, 1; setp.ne.s64 %p1, %rd1, -1; @%p1 bra more;
+  ret;
+}
+"""
 # A struct (a pointer at byte 0, an integer at 8) and two numbers, whose bytes are written to where the pointer leads.
 STRUCT = HEAD + """
 .visible .entry store(.param .align 8 .b8 s[16], .param .b32 a, .param .b16 b, .param .s8 c) {
@@ -290,8 +300,8 @@ def test_wrong_launches(tmp_path):
     ]:
         with pytest.raises(error, match=message):
             sim.launch(**{"kernel": swap, "grid": 8, "block": 1, "cluster": 2, "args": [data], **keywords})
-    with pytest.raises(sim.LaunchError, match="no result after 0.0001 s"):
-        sim.launch(swap, 8, 1, 2, args=[data], timeout=0.0001)
+    with pytest.raises(sim.LaunchError, match="no result after 0.1 s"):
+        sim.launch(COUNT, 1, 1, args=[], timeout=0.1)
 
 
 def test_records(tmp_path, xyz):
