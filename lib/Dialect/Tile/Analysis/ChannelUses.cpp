@@ -65,6 +65,21 @@ bool fa4::tile::feeds(RoleOp role, ChannelOp channel,
   });
 }
 
+SmallVector<ChannelOp> fa4::tile::getSourceChannels(Value operand) {
+  llvm::SmallSetVector<ChannelOp, 2> channels;
+  for (Value origin : getOrigins(operand, FlowThrough::Views))
+    if (auto wait = origin.getDefiningOp<WaitOp>())
+      channels.insert(wait.getChannel().getDefiningOp<ChannelOp>());
+  return channels.takeVector();
+}
+
+bool fa4::tile::liesInTensorMemory(Value operand) {
+  SmallVector<ChannelOp> channels = getSourceChannels(operand);
+  return !channels.empty() && llvm::all_of(channels, [](ChannelOp channel) {
+    return channel.getSpace() == MemorySpace::tmem;
+  });
+}
+
 LoadOp fa4::tile::getLoad(CommitOp commit) {
   Value value = commit.getValue();
   return value ? value.getDefiningOp<LoadOp>() : LoadOp();

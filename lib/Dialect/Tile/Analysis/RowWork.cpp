@@ -175,22 +175,13 @@ static void countOwnRole(Operation *exp, Block &body, RowWork &work,
 // MMAs
 //===----------------------------------------------------------------------===//
 
-/// Returns the channel whose value (or a slice of it) is the operand of an MMA.
-static ChannelOp channelOf(Value operand) {
-  while (auto slice = operand.getDefiningOp<vector::ExtractStridedSliceOp>())
-    operand = slice.getSource();
-  auto wait = operand.getDefiningOp<WaitOp>();
-  return wait ? wait.getChannel().getDefiningOp<ChannelOp>() : ChannelOp();
-}
-
 uint64_t fa4::tile::countMmaCycles(MmaOp op, const TargetDescription &target) {
-  ChannelOp a = channelOf(op.getA());
   unsigned bytes = op.getA().getType().getElementTypeBitWidth() / 8;
   unsigned ctas = op->getParentOfType<KernelOp>().getClusterSize();
   return target.mmaCycles(
       {static_cast<unsigned>(op.getM()) * ctas,
        static_cast<unsigned>(op.getN()), static_cast<unsigned>(op.getK()),
-       bytes, /*aFromShared=*/!a || a.getSpace() == MemorySpace::smem, ctas});
+       bytes, /*aFromShared=*/!liesInTensorMemory(op.getA()), ctas});
 }
 
 static SmallVector<MmaOp> mmasInLoops(KernelOp kernel) {
@@ -261,9 +252,13 @@ findRecurrence(Operation *exp, RoleOp role, ArrayRef<MmaOp> mmas,
   recurrence.distance = source.getStages();
   SmallVector<MmaOp> consumers;
   CommitOp made;
+  auto isFrom = [&](Value operand) {
+    return llvm::any_of(getSourceChannels(operand), [&](ChannelOp channel) {
+      return llvm::is_contained(results, channel);
+    });
+  };
   for (MmaOp mma : mmas) {
-    if (llvm::is_contained(results, channelOf(mma.getA())) ||
-        llvm::is_contained(results, channelOf(mma.getB())))
+    if (isFrom(mma.getA()) || isFrom(mma.getB()))
       consumers.push_back(mma);
     for (Operation *user : mma->getUsers())
       if (auto commit = dyn_cast<CommitOp>(user);

@@ -13,9 +13,9 @@
 #include "fa4/Dialect/Tile/Analysis/ChannelRanks.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/Uniformity.h"
+#include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -258,19 +258,31 @@ LogicalResult ModelBuilder::checkAcquires(const ChannelUses &uses,
   return success();
 }
 
-/// Whether each commit hands on a value of `owner`, rescaled perhaps, or what
-/// lanes have written of it on some paths only.
+/// Whether a value may be one of `owner`, rescaled perhaps, on whichever way it
+/// comes.
+static bool mayComeFrom(ChannelOp owner, Value value) {
+  llvm::SmallSetVector<Value, 4> values;
+  values.insert(value);
+  for (unsigned i = 0; i < values.size(); ++i)
+    for (Value origin : getOrigins(values[i], FlowThrough::Regions)) {
+      if (auto rescale = origin.getDefiningOp<RescaleOp>())
+        values.insert(rescale.getValue());
+      auto wait = origin.getDefiningOp<WaitOp>();
+      if (wait && wait.getChannel() == owner.getChannel())
+        return true;
+    }
+  return false;
+}
+
+/// Whether each commit may hand on a value of `owner`, or what lanes have
+/// written of it on some paths only.
 static bool handsOn(ChannelOp owner, const ChannelUses &uses) {
   return llvm::all_of(uses.commits, [&](CommitOp commit) {
-    Value value = commit.getValue();
-    if (!value)
-      return llvm::none_of(uses.writes, [&](WriteOp write) {
-        return write->getBlock() == commit->getBlock();
-      });
-    while (auto rescale = value.getDefiningOp<RescaleOp>())
-      value = rescale.getValue();
-    auto wait = value.getDefiningOp<WaitOp>();
-    return wait && wait.getChannel() == owner.getChannel();
+    if (commit.getValue())
+      return mayComeFrom(owner, commit.getValue());
+    return llvm::none_of(uses.writes, [&](WriteOp write) {
+      return write->getBlock() == commit->getBlock();
+    });
   });
 }
 
@@ -462,7 +474,7 @@ LogicalResult ModelBuilder::addOperation(Operation &op, Steps &steps) {
     return addAsynchronous(op, steps);
   if (auto exchange = dyn_cast<ExchangeOp>(op))
     return addExchange(exchange, steps);
-  if (isa<vector::ExtractStridedSliceOp, vector::ShapeCastOp>(op)) {
+  if (isView(&op)) {
     variables[op.getResult(0)] = variableOf(op.getOperand(0));
     return success();
   }
@@ -639,36 +651,17 @@ LogicalResult ModelBuilder::addOneChannelOperation(Operation &op,
 }
 
 FailureOr<int> ModelBuilder::findTarget(Operation *op) {
-  SmallVector<Value> worklist{op->getResult(0)};
-  DenseSet<Value> seen;
   int target = -1;
-  for (size_t i = 0; i < worklist.size(); ++i) {
-    if (!seen.insert(worklist[i]).second)
+  for (OpOperand *use : getEnds(op->getResult(0), FlowThrough::Accumulators)) {
+    auto commit = dyn_cast<CommitOp>(use->getOwner());
+    if (!commit)
       continue;
-    for (OpOperand &use : worklist[i].getUses()) {
-      Operation *user = use.getOwner();
-      if (auto commit = dyn_cast<CommitOp>(user)) {
-        int channel = channelOf(commit.getChannel());
-        if (target != -1 && target != channel)
-          return op->emitError("is committed to two channels, \"")
-                 << model.channels[target].label << "\" and \""
-                 << model.channels[channel].label << "\"";
-        target = channel;
-      } else if (auto mma = dyn_cast<MmaOp>(user)) {
-        if (mma.getAcc() == worklist[i])
-          worklist.push_back(mma.getResult());
-      } else if (auto loop = dyn_cast<scf::ForOp>(user)) {
-        if (BlockArgument argument = loop.getTiedLoopRegionIterArg(&use))
-          worklist.push_back(argument);
-        if (OpResult result = loop.getTiedLoopResult(&use))
-          worklist.push_back(result);
-      } else if (isa<scf::YieldOp>(user)) {
-        Operation *parent = user->getParentOp();
-        worklist.push_back(parent->getResult(use.getOperandNumber()));
-        if (auto loop = dyn_cast<scf::ForOp>(parent))
-          worklist.push_back(loop.getRegionIterArg(use.getOperandNumber()));
-      }
-    }
+    int channel = channelOf(commit.getChannel());
+    if (target != -1 && target != channel)
+      return op->emitError("is committed to two channels, \"")
+             << model.channels[target].label << "\" and \""
+             << model.channels[channel].label << "\"";
+    target = channel;
   }
   if (target == -1)
     return op->emitError("makes a value that is committed to no channel");

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProtocolPeers.h"
+#include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -97,6 +97,7 @@ public:
 
 private:
   LogicalResult checkNumbers();
+  LogicalResult checkSplitLoad(LoadOp load);
   LogicalResult checkParts();
   void addChannels();
   void addRoles();
@@ -164,47 +165,44 @@ bool PeerBuilder::isForEach(unsigned channel) const {
                        [&](unsigned role) { return isOfLeader(role); });
 }
 
-/// The channel that has a matrix operand of an MMA, or a part of it; null if
-/// that is no value that the role has waited for.
-static ChannelOp findChannel(Value operand) {
-  Operation *def = operand.getDefiningOp();
-  while (
-      isa_and_nonnull<vector::ExtractStridedSliceOp, vector::ShapeCastOp>(def))
-    def = def->getOperand(0).getDefiningOp();
-  auto wait = dyn_cast_or_null<WaitOp>(def);
-  return wait ? wait.getChannel().getDefiningOp<ChannelOp>() : ChannelOp();
+/// Each CTA loads a part of a tile that is split, so it must be the same tile
+/// in all of them.
+LogicalResult PeerBuilder::checkSplitLoad(LoadOp load) {
+  RankSources sources(model.kernel.getClusterAttr());
+  for (Value index : load.getIndices())
+    if (sources.mayDependOnRank(index))
+      return load.emitOpError(
+          "is split over the CTAs of a cluster, but may load another tile in "
+          "each of them");
+  return success();
 }
 
-/// Each CTA loads a part of a tile that is split, so it must be the same tile
-/// in all of them. An MMA takes halves of the columns of its B from both CTAs,
-/// and from each CTA its own A.
-LogicalResult PeerBuilder::checkParts() {
-  auto check = [&](Operation *op) -> LogicalResult {
-    if (auto load = dyn_cast<LoadOp>(op); load && load.getSplit()) {
-      RankSources sources(model.kernel.getClusterAttr());
-      for (Value index : load.getIndices())
-        if (sources.mayDependOnRank(index))
-          return load.emitOpError(
-              "is split over the CTAs of a cluster, but may load another tile "
-              "in each of them");
-    }
-    auto mma = dyn_cast<MmaOp>(op);
-    ChannelOp a = mma ? findChannel(mma.getA()) : ChannelOp(),
-              b = mma ? findChannel(mma.getB()) : ChannelOp();
-    if (a && a.getSplit())
+/// An MMA takes halves of the columns of its B from both CTAs, and from each
+/// CTA its own A, on whichever way a value becomes its operand.
+static LogicalResult checkOperands(MmaOp mma) {
+  for (ChannelOp a : getSourceChannels(mma.getA()))
+    if (a.getSplit())
       return mma.emitOpError("has an A of which each CTA of the cluster has "
                              "only a part, in channel \"")
              << a.getLabel() << "\"";
-    uint64_t dim = mma && mma.getTransposeB() ? 0 : 1;
-    if (b && b.getSplit() != dim)
+  uint64_t dim = mma.getTransposeB() ? 0 : 1;
+  for (ChannelOp b : getSourceChannels(mma.getB()))
+    if (b.getSplit() != dim)
       return mma.emitOpError("needs a B of which each CTA of the cluster has "
                              "half of the ")
              << (dim == 0 ? "rows" : "columns") << ", which channel \""
              << b.getLabel() << "\" has not";
-    return success();
-  };
+  return success();
+}
+
+LogicalResult PeerBuilder::checkParts() {
   WalkResult result = model.kernel.walk([&](Operation *op) {
-    return failed(check(op)) ? WalkResult::interrupt() : WalkResult::advance();
+    auto load = dyn_cast<LoadOp>(op);
+    auto mma = dyn_cast<MmaOp>(op);
+    if ((load && load.getSplit() && failed(checkSplitLoad(load))) ||
+        (mma && failed(checkOperands(mma))))
+      return WalkResult::interrupt();
+    return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
 }

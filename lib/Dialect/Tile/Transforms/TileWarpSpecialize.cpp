@@ -10,6 +10,7 @@
 #include "ReferenceAnalysis.h"
 #include "RoleBuilder.h"
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
+#include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
 #include "fa4/Dialect/Tile/Analysis/RolePartition.h"
 #include "fa4/Dialect/Tile/Analysis/RowExponent.h"
@@ -414,12 +415,8 @@ static unsigned countDescriptors(RoleOp role, const TargetDescription &target) {
       return;
     int64_t bytes =
         mma.getK() * mma.getA().getType().getElementTypeBitWidth() / 8;
-    auto wait = mma.getA().getDefiningOp<WaitOp>();
-    bool inTensorMemory =
-        wait && wait.getChannel().getDefiningOp<ChannelOp>().getSpace() ==
-                    MemorySpace::tmem;
-    count +=
-        llvm::divideCeil(bytes, target.mma.kBytes) * (inTensorMemory ? 1 : 2);
+    count += llvm::divideCeil(bytes, target.mma.kBytes) *
+             (liesInTensorMemory(mma.getA()) ? 1 : 2);
   });
   return count;
 }

@@ -46,6 +46,15 @@ template <typename... Ops> bool feeds(RoleOp role, ChannelOp channel) {
                [](mlir::Operation *op) { return mlir::isa<Ops...>(op); });
 }
 
+/// Returns the channels in whose stages an operand of an operation may lie:
+/// those of the waits from which the operand comes, as the value itself, as a
+/// part of it, or through a loop or branch that passes it on.
+llvm::SmallVector<ChannelOp> getSourceChannels(mlir::Value operand);
+
+/// Returns true if an operand lies in tensor memory, on each of the ways by
+/// which it may come.
+bool liesInTensorMemory(mlir::Value operand);
+
 /// Returns the load whose tile is committed, or null.
 LoadOp getLoad(CommitOp commit);
 
