@@ -344,6 +344,12 @@ LogicalResult KernelSignature::collectSizes() {
         addSize(kernel.getDimName(number, dim));
     }
     auto dim = dyn_cast<memref::DimOp>(op);
+    // Upstream's operations, as memref.rank, take any memref.
+    if (!dim && !isa_and_nonnull<TileDialect>(op->getDialect()) &&
+        llvm::any_of(op->getOperandTypes(), llvm::IsaPred<BaseMemRefType>))
+      return WalkResult(op->emitOpError(
+          "takes a tensor of the kernel, which only memref.dim and operations "
+          "of the tile dialect can"));
     if (!dim)
       return WalkResult::advance();
     auto source = dyn_cast<BlockArgument>(dim.getSource());

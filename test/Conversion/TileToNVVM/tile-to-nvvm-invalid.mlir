@@ -404,3 +404,28 @@ tile.kernel @leader_frees() attributes {chip = "sm_100a", grid = [#tile.extent<"
     tile.commit %c, %c1 : <i32>, i32
   }
 }
+
+// -----
+
+// What upstream knows of a memref, a kernel knows of its parameters only.
+tile.kernel @rank(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  tile.role @r kind(vector) first_warp(0) {
+    // expected-error @below {{'memref.rank' op takes a tensor of the kernel, which only memref.dim and operations of the tile dialect can}}
+    %rank = memref.rank %x : memref<?xf32>
+  }
+}
+
+// -----
+
+tile.kernel @carried(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  tile.role @r kind(vector) first_warp(0) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %y = scf.for %i = %c0 to %c1 step %c1 iter_args(%z = %x) -> memref<?xf32> {
+      // expected-error @below {{'scf.yield' op takes a tensor of the kernel}}
+      scf.yield %z : memref<?xf32>
+    }
+  }
+}

@@ -84,3 +84,52 @@ tile.kernel @same(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "64"
   }
   tile.store %sum, %o[%row, %c0] : vector<128x128xf32>, memref<?x128xf32>
 }
+
+// -----
+
+// Coordinates in a branch come to the top, where those of the pair are computed from them.
+// CHECK-LABEL: tile.kernel @nested
+// CHECK: %[[I:.*]] = tile.work_tile
+// CHECK: arith.divui %[[I]]
+// CHECK: scf.if
+// CHECK: tile.work_tile
+// CHECK: %[[END:.*]] = arith.maxsi
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[END]]
+// OFF-LABEL: tile.kernel @nested
+// OFF: scf.if
+// OFF: tile.work_tile
+// OFF: tile.work_tile
+// SAME-LABEL: tile.kernel @nested
+tile.kernel @nested(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "64"]},
+                    %k: memref<?x64xbf16> {tile.name = "k", tile.dims = ["M", "64"]},
+                    %v: memref<?x128xf32> {tile.name = "v", tile.dims = ["M", "128"]},
+                    %o: memref<?x128xf32> {tile.name = "o", tile.dims = ["M", "128"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c128 = arith.constant 128 : index
+  %zero = arith.constant dense<0.0> : vector<128x128xf32>
+  %m = memref.dim %q, %c0 : memref<?x64xbf16>
+  %isLong = arith.cmpi sgt, %m, %c128 : index
+  %start = scf.if %isLong -> vector<128x128xf32> {
+    %j = tile.work_tile : index
+    %first = arith.muli %j, %c128 : index
+    %tv = tile.load %v[%first, %c0] : memref<?x128xf32> -> vector<128x128xf32>
+    scf.yield %tv : vector<128x128xf32>
+  } else {
+    scf.yield %zero : vector<128x128xf32>
+  }
+  %i = tile.work_tile : index
+  %row = arith.muli %i, %c128 : index
+  %n = arith.addi %i, %c1 : index
+  %end = tile.at_least %n
+  %tq = tile.load %q[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+  %sum = scf.for %block = %c0 to %end step %c1 iter_args(%x = %zero) -> (vector<128x128xf32>) {
+    %col = arith.muli %block, %c128 : index
+    %tk = tile.load %k[%col, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+    %y = tile.mma %tq, transpose %tk acc %x : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+    scf.yield %y : vector<128x128xf32>
+  }
+  %out = arith.addf %sum, %start : vector<128x128xf32>
+  tile.store %out, %o[%row, %c0] : vector<128x128xf32>, memref<?x128xf32>
+}

@@ -89,13 +89,20 @@ void PairWriter::writeSplit(LoadOp load, int64_t dim,
 /// The quotient is a number of the pair, so that what is computed of it is
 /// the same in both CTAs.
 void PairWriter::computeRank() {
+  WorkTileOp nested;
   kernel.walk([&](Operation *op) {
-    if (auto tile = dyn_cast<WorkTileOp>(op))
+    if (auto tile = dyn_cast<WorkTileOp>(op)) {
       coordinate = tile.getResult(plan.axis);
-    else if (auto work = dyn_cast<WorkOp>(op))
+      if (!isa<KernelOp>(op->getParentOp()))
+        nested = tile;
+    } else if (auto work = dyn_cast<WorkOp>(op)) {
       coordinate = work.getCoordinates()[plan.axis];
+    }
     return coordinate ? WalkResult::interrupt() : WalkResult::advance();
   });
+  // What is computed here is used outside of the region, too.
+  if (nested)
+    nested->moveBefore(&kernel.getFunctionBody().front().front());
   b.setInsertionPointAfterValue(coordinate);
   loc = coordinate.getLoc();
   Value size = constant(kPairSize);

@@ -148,29 +148,27 @@ private:
       return explain(kernel, *obstacle);
     const auto &plan = std::get<PairPlan>(found);
     if (isRequired(kernel) || pays(kernel, plan)) {
+      if (!hasRoomForTurns(kernel, plan))
+        return explain(
+            kernel, {plan.turns.front(),
+                     "takes turns at places beside which there is no room for "
+                     "those of the other CTA of a pair"});
       writePairProgram(kernel, plan);
-      if (failed(checkTurns(kernel, plan)))
-        return failure();
     }
     if (print)
       report(kernel, plan);
     return success();
   }
 
-  /// Each CTA needs places of its own, which the program may not have meant.
-  LogicalResult checkTurns(KernelOp kernel, const PairPlan &plan) {
+  /// Each CTA of a pair takes turns at places of its own, which the program may
+  /// not have meant. A copy of the kernel as a pair shows whether it has them.
+  static bool hasRoomForTurns(KernelOp kernel, const PairPlan &plan) {
     if (plan.turns.empty())
-      return success();
-    bool hasRoom = [&] {
-      QuietTrial trial(kernel.getContext());
-      return haveRoomForTurns(kernel);
-    }();
-    if (hasRoom)
-      return success();
-    return explain(kernel,
-                   {plan.turns.front(),
-                    "takes turns at places beside which there is no room for "
-                    "those of the other CTA of a pair"});
+      return true;
+    QuietTrial trial(kernel.getContext());
+    OwningOpRef<KernelOp> copy = kernel.clone();
+    writePairProgram(*copy, std::get<PairPlan>(findPairPlan(*copy)));
+    return haveRoomForTurns(*copy);
   }
 
   LogicalResult explain(KernelOp kernel, const PairObstacle &obstacle) {
