@@ -8,16 +8,20 @@ FlashAttention's rule against float64. `bench/grid --gradient` is its command li
 Each form is compiled once: sizes are dynamic. A case is one form, one pair of lengths and one
 choice of heads, simulated under several schedules (seeds)."""
 
+import functools
 import itertools
+import re
+import tempfile
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from fa4 import gpu, head_dims, reference
-from fa4.grid import HEADS, LARGE_HEADS, PAIRS, PAIRS_PER_SECOND, QUICK_WORK, pairwise
+from fa4.grid import HEADS, LARGE_HEADS, PAIRS, PAIRS_PER_SECOND, QUICK_WORK, pairwise, possible
 from fa4.programs.forms import MASK_MODS, SCORE_MODS
 from fa4.programs.gradient import Gradient
 from fa4.programs.program import Sizes
@@ -46,7 +50,13 @@ PARAMETERS = {
 }  # fmt: skip
 WIDE = {"head_dim": tuple(WIDE_HEAD_DIMS)}
 # What kernels of pairs of CTAs have: their MMAs have multiples of 32 columns.
-PAIRED = {"head_dim": tuple(name for name, dims in HEAD_DIMS.items() if all(dim % 32 == 0 for dim in dims))}
+PAIRED = {
+    "head_dim": tuple(name for name, dims in HEAD_DIMS.items() if all(dim % 32 == 0 for dim in dims)),
+    "schedule": gpu.SCHEDULES,
+}
+# What fa4-compile says of a kernel for which the chip's memory is too small, and of a deterministic one whose work tiles
+# have no order.
+REFUSED = re.compile(r"needs \d+ (bytes of shared|columns of tensor) memory; |takes turns of which it is not shown that they come: ")
 
 
 @dataclass(frozen=True)
@@ -96,15 +106,48 @@ class Case:
         return 0.5 + 3 * (count + 0.5 + 0.5 * self.deterministic) * work / PAIRS_PER_SECOND
 
 
+@functools.cache
+def exists(head_dim: str, schedule: str, deterministic: bool = False) -> bool:
+    """Whether there are kernels on pairs of a head dim and a schedule: fa4-compile says so of the plain form. All cases
+    are compiled, so that one of another form that is refused would be a failure. What memory a kernel needs is known at
+    the level `allocate`; turns are proven behind that."""
+    level = "nvvm" if deterministic else "allocate"
+    case = Case(head_dim, "full", "bf16", "bshd", (1, 1), "mha", "plain", schedule, deterministic, pairs=True)
+    with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
+        source = Path(scratch, "gradient.mlir")
+        source.write_text(case.op.mlir())
+        try:
+            gpu.run_tool("fa4-compile", source, *case.op.options, f"--emit={level}", "-o", scratch)
+        except gpu.CompileError as error:
+            return not REFUSED.search(str(error))
+    return True
+
+
+def misfits(parameters: dict, pairs: bool) -> set:
+    """Returns the head dims and schedules, and the schedules and turns, that do not go together, as `pairwise` takes
+    them. CTAs that are alone have schedules here by which a CTA has one work tile, and there are kernels of all forms."""
+    found = set()
+    for schedule in parameters["schedule"] if pairs else ():
+        made = [head_dim for head_dim in parameters["head_dim"] if exists(head_dim, schedule)]
+        found |= {(("head_dim", head_dim), ("schedule", schedule)) for head_dim in parameters["head_dim"] if head_dim not in made}
+        if made and not exists(made[0], schedule, deterministic=True):
+            found.add((("schedule", schedule), ("deterministic", True)))
+    return found
+
+
 def full_cases(parameters: dict = PARAMETERS, pairs: bool = False) -> list[Case]:
     """Each pair of lengths with each head dim and mask, the other parameters drawn for each, but always the same,
     so that no two of them go together; the quick ones, too."""
     cases = set(quick_cases(parameters, pairs))
     others = [name for name in parameters if name not in ("head_dim", "mask", "pair")]
+    without = misfits(parameters, pairs)
     for chosen in itertools.product(*(parameters[name] for name in ("head_dim", "mask", "pair"))):
         rng = np.random.default_rng(zlib.crc32(repr(chosen).encode()))
-        values = {name: parameters[name][rng.integers(len(parameters[name]))] for name in others}
-        cases.add(Case(**dict(zip(("head_dim", "mask", "pair"), chosen)), **values, pairs=pairs))
+        values = dict(zip(("head_dim", "mask", "pair"), chosen))
+        for name in others:
+            left = possible(parameters, values, name, without)
+            values[name] = left[rng.integers(len(left))]
+        cases.add(Case(**values, pairs=pairs))
     return sorted(cases, key=lambda case: (case.seconds(1), str(case)))
 
 
@@ -112,7 +155,7 @@ def quick_cases(parameters: dict = PARAMETERS, pairs: bool = False) -> list[Case
     """Returns cases with small sizes, such that each value of each parameter occurs
     with each value of each other one."""
     small = tuple(pair for pair in PAIRS if pair[0] * pair[1] <= QUICK_WORK)
-    return [Case(**case, pairs=pairs) for case in pairwise(parameters | {"pair": small})]
+    return [Case(**case, pairs=pairs) for case in pairwise(parameters | {"pair": small}, misfits(parameters, pairs))]
 
 
 def operations(cases: Iterable[Case]) -> list[Gradient]:

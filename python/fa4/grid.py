@@ -13,7 +13,7 @@ choice of heads and one kind of input; it is simulated under several schedules
 import itertools
 import json
 import zlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -226,27 +226,35 @@ def quick_cases(parameters: dict = PARAMETERS, pairs: bool = False) -> list[Case
     return [Case(**case, pairs=pairs) for case in pairwise(parameters | {"pair": small})]
 
 
-def pairwise(parameters: dict) -> list[dict]:
+def with_chosen(parameters: dict, choice: dict, name: str, value) -> list:
+    """Returns the pairs of a parameter's value with the values that are chosen already, each in the order of the
+    parameters."""
+    place = list(parameters).index
+    both = [sorted(((other, chosen), (name, value)), key=lambda one: place(one[0])) for other, chosen in choice.items()]
+    return [tuple(pair) for pair in both]
+
+
+def possible(parameters: dict, choice: dict, name: str, without: Collection) -> list:
+    """Returns the values of a parameter that go with what is chosen already."""
+    return [v for v in parameters[name] if not any(pair in without for pair in with_chosen(parameters, choice, name, v))]
+
+
+def pairwise(parameters: dict, without: Collection = ()) -> list[dict]:
     """Few choices of a value for each parameter, so that any two values of two
-    parameters are in one of them. Greedy, always the same."""
+    parameters are in one of them. Greedy, always the same. `without`: pairs of (parameter, value), in the order of
+    the parameters, which no choice has together; each choice of other values must leave every parameter a value."""
     names = list(parameters)
     open_pairs = {
         ((a, x), (b, y)): None
         for a, b in itertools.combinations(names, 2)
         for x in parameters[a]
         for y in parameters[b]
+        if ((a, x), (b, y)) not in without
     }
 
     def covered(choice, name, value):
         """Returns the open pairs of `value` with the values that are chosen already."""
-        both = ((other, choice[other]) for other in choice)
-        keys = (
-            ((o, v), (name, value))
-            if names.index(o) < names.index(name)
-            else ((name, value), (o, v))
-            for o, v in both
-        )
-        return [key for key in keys if key in open_pairs]
+        return [pair for pair in with_chosen(parameters, choice, name, value) if pair in open_pairs]
 
     used = {(name, value): 0 for name in names for value in parameters[name]}
     choices = []
@@ -255,7 +263,7 @@ def pairwise(parameters: dict) -> list[dict]:
         for name in sorted(names, key=lambda n: -len(parameters[n])):
             if name not in choice:
                 choice[name] = max(
-                    parameters[name],
+                    possible(parameters, choice, name, without),
                     key=lambda v: (len(covered(choice, name, v)), -used[name, v]),
                 )
         for (a, x), (b, y) in itertools.combinations(

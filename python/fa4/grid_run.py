@@ -260,7 +260,11 @@ def main(argv=None):
     cases_of = grid_of(options)
     choose = cases_of.quick_cases if options.quick else cases_of.full_cases
     values = cases_of.PARAMETERS | (cases_of.PAIRED if options.pairs else {}) | (cases_of.WIDE if options.wide else {})
-    everything = choose(values, options.pairs)
+    try:
+        everything = choose(values, options.pairs)
+    except ToolNotFoundError as error:
+        print(f"grid: {error}", file=sys.stderr)
+        return 2
     cases = [case for case in everything if not options.case or re.search(options.case, str(case))]
     cases = cases[options.shard[0] - 1 :: options.shard[1]]
     if options.dry_run or not cases:

@@ -75,6 +75,8 @@ CASES = {
     "pairs, static": Gradient(mask=Mask.causal(TL), sizes=Sizes(2, 200, 600, 2, 1), options=("--pairs=on", "--schedule=static")),
     "pairs, clc": Gradient(head_dim=64, mask=Mask.causal(BR), sizes=Sizes(2, 300, 600, 2, 1), options=("--pairs=on", "--schedule=clc")),
     "pairs, head dims 96, 96, clc": Gradient(head_dim=96, sizes=Sizes(1, 260, 700, 1, 2), dtype="f16", options=("--pairs=on", "--schedule=clc")),
+    # The window splits loops, and there are as many stages as the proof has to follow anywhere.
+    "pairs, hd 32, window, clc": Gradient(head_dim=32, mask=Mask(BR, 64, None), sizes=Sizes(1, 260, 700, 1, 2), options=("--pairs=on", "--schedule=clc")),
     "pairs, head dims 192, 128, clc": Gradient(head_dim=192, head_dim_v=128, mask=Mask.causal(TL), sizes=Sizes(1, 390, 600, 2, 1), options=("--pairs=on", "--schedule=clc")),
     "pairs, hd 64": Gradient(head_dim=64, sizes=Sizes(1, 260, 300, 1, 2), options=("--pairs=on",)),
     # Work tiles in turn, whose dq lies beside P: the next tile's scores wait until dq has been added.
@@ -244,12 +246,33 @@ def test_quick_grid():
 
 
 def test_pairs_of_the_grid():
-    """All masks and forms, and head dims that MMAs of pairs have."""
+    """All masks and forms, head dims that MMAs of pairs have, and schedules that fit the chip."""
     quick, full = (of(gradient_grid.PARAMETERS | gradient_grid.PAIRED, pairs=True) for of in (gradient_grid.quick_cases, gradient_grid.full_cases))
     assert set(quick) < set(full) and all("--pairs=on" in case.op.options for case in full)
     assert {(case.mask, case.deterministic) for case in quick} == set(itertools.product(gradient_grid.MASKS, (False, True)))
+    # With `clc` work tiles have no order in which they could take turns.
+    every = set(itertools.product(gpu.SCHEDULES, (False, True))) - {("clc", True)}
+    assert {(case.schedule, case.deterministic) for case in quick} == {(case.schedule, case.deterministic) for case in full} == every
     assert {case.head_dim for case in full} == set(gradient_grid.HEAD_DIMS) - {"80-112"}
     assert {case.mask for case in quick} == set(gradient_grid.MASKS) and str(quick[0]).endswith("-pairs")
+    # Each with each head dim but for those of 128, which have no memory for several work tiles.
+    every = set(itertools.product(gradient_grid.PAIRED["head_dim"], gpu.SCHEDULES)) - {("128", "static"), ("128", "clc")}
+    assert {(case.head_dim, case.schedule) for case in quick} == {(case.head_dim, case.schedule) for case in full} == every
+
+
+@pytest.mark.parametrize("message, exists", [
+    ("error: 'tile.kernel' op needs 576 columns of tensor memory; sm_100a has 512", False),
+    ("error: 'tile.kernel' op needs 345440 bytes of shared memory; sm_100a has 232448", False),
+    ("error: 'tile.await_turn' op takes turns of which it is not shown that they come: with the schedule 'clc' the hardware", False),
+    ("error: no such thing", True),
+])  # fmt: skip
+def test_only_what_has_no_kernel_is_left_out(message, exists, monkeypatch):
+    """Any other message of the compiler is a failure of the grid."""
+    def refuse(*arguments):
+        raise CompileError(message)
+
+    monkeypatch.setattr(gpu, "run_tool", refuse)
+    assert gradient_grid.exists.__wrapped__("64", "static") == exists
 
 
 def test_wide_of_the_grid():

@@ -119,6 +119,15 @@ def test_pairwise(parameters):
     assert len(choices) <= 2 * np.prod(largest)
 
 
+def test_pairwise_without_some():
+    """Values that do not go together: in no choice, and all others are."""
+    parameters = {"a": (1, 2, 3), "b": (1, 2, 3, 4), "c": (1, 2), "d": tuple(range(5))}
+    without = {(("a", 2), ("b", 3)), (("a", 2), ("b", 4))}
+    choices = grid.pairwise(parameters, without)
+    everything = [dict(zip(parameters, values)) for values in itertools.product(*parameters.values())]
+    assert set().union(*map(pairs_of, choices)) == set().union(*map(pairs_of, everything)) - without
+
+
 def test_quick_is_part_of_full():
     assert set(QUICK) < set(FULL)
     assert len(QUICK) <= 150 and max(case.seconds(1) for case in QUICK) < 2

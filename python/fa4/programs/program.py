@@ -183,7 +183,7 @@ class Form:
             if not isinstance(value, tuple):
                 values[f"capture{n}"] = float(np.float32(value)) if type == "f32" else int(value)
         # Few enough for a CTA to have several work tiles.
-        values["sm_count"] = grid.SM_COUNT
+        values["sm_count"] = grid.PAIRED_SM_COUNT if "--pairs=on" in self.options else grid.SM_COUNT
         known = json.loads(kernel.manifest.read_text())["sizes"]
         return [f"{name}={values[name]}" for name in known]
 

@@ -67,7 +67,7 @@
 namespace fa4::tile {
 
 /// The numbers of steps and of states after which the verifier gives up.
-inline constexpr uint64_t kMaxProtocolSteps = 2000000;
+inline constexpr uint64_t kMaxProtocolSteps = 8000000;
 inline constexpr uint64_t kMaxProtocolStates = 100000;
 
 /// The reason why a kernel is rejected: an error and notes.
