@@ -24,7 +24,7 @@ except ImportError:  # Before setuptools 70.1.
 ROOT = Path(__file__).resolve().parent
 # What users import. The rest of python/fa4 works with a checkout: command lines of the tools, tests, benchmarks.
 MODULES = {
-    "__init__", "__main__", "_cuda", "_library", "_runtime", "cache", "cuda_tools", "errors", "kernel", "math", "reference",
+    "__init__", "__main__", "_cuda", "_library", "_runtime", "arrays", "cache", "cuda_tools", "errors", "kernel", "math", "reference",
     "report", "report_page", "selftest", "spec", "torch", "tracing",
 }  # fmt: skip
 # CMake's targets -> the libraries that they make in the build folder's lib. The second one loads the CUDA driver itself.

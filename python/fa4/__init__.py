@@ -26,7 +26,7 @@ __version__ = "0.1.0"
 # Modules are imported when a name is first used: `import fa4` loads neither numpy nor the compiler.
 _HOMES = {
     "sdpa": "spec", "sdpa_backward": "spec", "Spec": "spec", "SpecError": "spec", "Mask": "spec",
-    "compile": "kernel", "Kernel": "kernel", "Results": "kernel", "Time": "kernel",
+    "compile": "kernel", "Kernel": "kernel", "Results": "arrays", "Time": "kernel",
     "Fa4Error": "errors", "CompileError": "errors", "CompileWarning": "errors", "SimulationError": "errors",
     "TraceError": "errors", "LaunchError": "errors", "LibraryNotFoundError": "errors", "CacheWarning": "errors",
 }  # fmt: skip

@@ -20,27 +20,16 @@ import runpy
 import sys
 from pathlib import Path
 
-from fa4.tools import ROOT, ToolNotFoundError
+from fa4.tools import ToolNotFoundError, driver_library_folder
 
 STARTED = "FA4_DRIVER_STARTED"
-
-
-def library_folder() -> Path:
-    """The folder of libcuda.so.1: that which FA4_DRIVER_LIBRARY names, or lib/fa4-driver beside the folder of FA4_OPT, or that
-    of the checkout's release build. Raises ToolNotFoundError."""
-    fa4_opt = os.environ.get("FA4_OPT")
-    build = Path(fa4_opt).resolve().parents[1] if fa4_opt else ROOT / "build" / "release"
-    folder = Path(os.environ.get("FA4_DRIVER_LIBRARY") or build / "lib" / "fa4-driver")
-    if not (folder / "libcuda.so.1").exists():
-        raise ToolNotFoundError(f"{folder} has no libcuda.so.1; build the target fa4-driver, or set FA4_DRIVER_LIBRARY")
-    return folder
 
 
 def environment(**settings) -> dict[str, str]:
     """What a process must have in its environment besides: the library, torch's alignment, Triton's paths, what CuTe-DSL is to
     compile for, and `settings`, which are FA4_DRIVER_* without their prefix (chip, check, allow, seed, log, record, ptx); those that are None
     are left out."""
-    folder = str(library_folder())
+    folder = str(driver_library_folder())
     path = os.pathsep.join(filter(None, [folder, os.environ.get("LD_LIBRARY_PATH")]))
     triton = {"TRITON_LIBCUDA_PATH": folder}
     triton |= {f"TRITON_{name}_PATH": f"{folder}/ptxas" for name in ("PTXAS", "PTXAS_BLACKWELL")}

@@ -21,6 +21,7 @@ from typing import Any
 
 import fa4
 from fa4 import _cuda, _library
+from fa4.arrays import numpy_dtype
 
 # A kernel's error beside float64: the norm of the difference over the norm.
 FORWARD_BAR, BACKWARD_BAR = 1e-2, 2e-2
@@ -95,10 +96,8 @@ def _draw(spec, sizes, rng) -> dict:
     """Inputs of a call, in the spec's dtype; out and lse of a gradient are the reference's."""
     import numpy as np
 
-    from fa4 import kernel
-
     names = {"B": sizes["B"], "Sq": sizes["Sq"], "Sk": sizes["Sk"], "Hq": sizes["Hq"], "Hkv": sizes["Hkv"]}
-    dtype = kernel.numpy_dtype(spec.dtype)
+    dtype = numpy_dtype(spec.dtype)
     call = {}
     for name, shape in spec.tensors.items():
         if name in ("q", "k", "v", "dout"):
@@ -172,7 +171,7 @@ class Gpu:
         outputs = {}
         for name in kernel.outputs:
             shape = [size if isinstance(size, int) else sizes[size] for size in kernel.spec.tensors[name]]
-            dtype = fa4.kernel.numpy_dtype(kernel.manifest["tensors"][name]["dtype"])
+            dtype = numpy_dtype(kernel.manifest["tensors"][name]["dtype"])
             outputs[name] = _cuda.DeviceArray(self.driver, np.zeros(shape, dtype), place)
         return inputs, outputs
 

@@ -22,25 +22,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-import ml_dtypes
 import numpy as np
 
+from fa4.arrays import ELEMENT_TYPES, numpy_dtype
 from fa4.gpu import SimulationError, to_npy
 from fa4.tools import find_tool
 
 __all__ = ["Finding", "LaunchError", "LaunchResult", "Statistics", "TensorMap", "launch"]
 
-# Element types of tensors by their names in manifests (docs/simulator-manifest.md).
-DTYPES = {
-    "bool": np.dtype(np.bool_),
-    **{f"{kind[0]}{8 * size}": np.dtype(f"{kind}{8 * size}") for kind in ("int", "uint") for size in (1, 2, 4, 8)},
-    "e4m3": np.dtype(ml_dtypes.float8_e4m3fn),
-    "e5m2": np.dtype(ml_dtypes.float8_e5m2),
-    "f16": np.dtype(np.float16),
-    "bf16": np.dtype(ml_dtypes.bfloat16),
-    "f32": np.dtype(np.float32),
-    "f64": np.dtype(np.float64),
-}
+DTYPES = {name: numpy_dtype(name) for name in ELEMENT_TYPES}
 POINTER_BYTES, MAP_BYTES, MAP_ALIGNMENT = 8, 128, 64
 
 

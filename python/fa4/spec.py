@@ -13,13 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fa4.arrays import Results, as_float
 from fa4.errors import Fa4Error
 from fa4.tracing import CAPTURE_TYPES, ELEMENT_TYPES, PARAMETERS, capture_type, captures_of, format_f32, trace_region
-
-if TYPE_CHECKING:
-    from fa4.kernel import Results
 
 LAYOUTS = ("bshd", "bhsd", "sbhd", "thd", "htd")
 DTYPES = ("bf16", "f16")
@@ -266,14 +264,14 @@ class Spec:
         are taken as they are; round them to the spec's dtype first where that matters. Returns arrays of float64."""
         import numpy as np
 
-        from fa4 import kernel, reference
+        from fa4 import reference
 
         mods = {}
         for region in ("score_mod", "mask_mod"):
             function = getattr(self, region)
             if function is not None:
                 extra = [
-                    kernel.as_float(call[name]) if self.captures[name].split()[0] in ("bf16", "f16") else call[name]
+                    as_float(call[name]) if self.captures[name].split()[0] in ("bf16", "f16") else call[name]
                     for name in captures_of(function, region)
                 ]
                 count = len(PARAMETERS[region])
@@ -281,13 +279,13 @@ class Spec:
         mask = self.mask and reference.Mask(self.mask.align, self.mask.left, self.mask.right)
         form = {"layout": self.layout, "mask": mask, "scale": self.scale, **mods}
         form |= {name: np.asarray(call[name]) for name in ("cu_seqlens_q", "cu_seqlens_k", "seqlens_k") if name in self.tensors}
-        form |= {"sinks": kernel.as_float(call["sinks"])} if self.sinks else {}
-        q, k, v = (kernel.as_float(call[name]) for name in "qkv")
+        form |= {"sinks": as_float(call["sinks"])} if self.sinks else {}
+        q, k, v = (as_float(call[name]) for name in "qkv")
         if self.is_backward:
-            given = {name: kernel.as_float(call[name]) for name in ("out", "lse") if name in call}
-            results = reference.sdpa_backward(q, k, v, kernel.as_float(call["dout"]), **given, **form)
-            return kernel.Results({name: getattr(results, name) for name in self.outputs})
-        return kernel.Results(zip(("out", "lse"), reference.sdpa(q, k, v, **form)))
+            given = {name: as_float(call[name]) for name in ("out", "lse") if name in call}
+            results = reference.sdpa_backward(q, k, v, as_float(call["dout"]), **given, **form)
+            return Results({name: getattr(results, name) for name in self.outputs})
+        return Results(zip(("out", "lse"), reference.sdpa(q, k, v, **form)))
 
 
 def sdpa(

@@ -17,7 +17,7 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-from fa4.driver import library_folder
+from fa4.tools import driver_library_folder
 
 GLUE = "libfa4-glue.so"
 # What the glue calls of NVIDIA's runtime. torch has loaded that into the process, so that the names must not be looked for there.
@@ -36,9 +36,9 @@ def _build_glue(runtime, folder):
     libcute_dsl_runtime.so. They come as an object file, too, which is linked against the stand-in driver here. Returns the
     library's path, or nothing where the compiler or the object is missing: programs that do not need them run all the same."""
     archive, name = runtime.with_name("libcuda_dialect_runtime_static.a"), "tvm_ffi_extension.c.o"
-    library, driver = f"{folder}/{GLUE}", f"{library_folder()}/libcuda.so.1"
+    library, driver = f"{folder}/{GLUE}", f"{driver_library_folder()}/libcuda.so.1"
     Path(folder, "forwards.c").write_text(FORWARDS)
-    link = ["cc", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-o", library, "forwards.c", name, driver, f"-Wl,-rpath,{library_folder()}"]
+    link = ["cc", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-o", library, "forwards.c", name, driver, f"-Wl,-rpath,{driver_library_folder()}"]
     try:
         for command in (["ar", "x", archive, name], link):
             subprocess.run(command, cwd=folder, check=True, capture_output=True)
@@ -54,7 +54,7 @@ def prepare() -> None:
     atexit.register(shutil.rmtree, dumps, ignore_errors=True)
     folders = ":".join(filter(None, [dumps, os.environ.get("FA4_DRIVER_PTX")]))
     # In the order in which functions are looked for.
-    libraries = ":".join(filter(None, [f"{library_folder()}/libcuda.so.1", _build_glue(runtime, dumps), str(runtime)]))
+    libraries = ":".join(filter(None, [f"{driver_library_folder()}/libcuda.so.1", _build_glue(runtime, dumps), str(runtime)]))
     # What FlashAttention-4 keeps from earlier runs is assembled.
     os.environ.update(CUTE_DSL_LIBS=libraries, FA4_DRIVER_PTX=folders, FLASH_ATTENTION_CUTE_DSL_CACHE_ENABLED="0")
     for dsl in ("CUTE_DSL", "CUTE_EXPERIMENTAL_DSL"):

@@ -64,3 +64,14 @@ def find_llvm_tool(name: str, folder: str | None = None) -> str:
             return path
     where = f"in {folder}" if folder else f"in PATH and {DEBIAN_LLVM_BIN}; set FA4_LLVM_BIN to its folder"
     raise ToolNotFoundError(f"{name} (LLVM 22) not found {where}")
+
+
+def driver_library_folder() -> Path:
+    """The folder of the libcuda.so.1 that stands in for NVIDIA's driver (fa4.driver): that which FA4_DRIVER_LIBRARY names, or
+    lib/fa4-driver beside the folder of FA4_OPT, or that of the checkout's release build. Raises ToolNotFoundError."""
+    fa4_opt = os.environ.get("FA4_OPT")
+    build = Path(fa4_opt).resolve().parents[1] if fa4_opt else ROOT / "build" / "release"
+    folder = Path(os.environ.get("FA4_DRIVER_LIBRARY") or build / "lib" / "fa4-driver")
+    if not (folder / "libcuda.so.1").exists():
+        raise ToolNotFoundError(f"{folder} has no libcuda.so.1; build the target fa4-driver, or set FA4_DRIVER_LIBRARY")
+    return folder

@@ -20,6 +20,7 @@ from dataclasses import replace
 import torch
 
 from fa4 import _cuda, kernel
+from fa4.arrays import numpy_dtype
 from fa4.spec import Spec, SpecError, sdpa
 
 __all__ = ["attention", "flex_attention"]
@@ -48,12 +49,12 @@ def _to_numpy(tensor: torch.Tensor):
     """The same elements as a numpy array, which has no bf16 of its own."""
     tensor = tensor.detach().contiguous()
     if tensor.dtype == torch.bfloat16:
-        return tensor.view(torch.int16).numpy().view(kernel.numpy_dtype("bf16"))
+        return tensor.view(torch.int16).numpy().view(numpy_dtype("bf16"))
     return tensor.numpy()
 
 
 def _to_torch(array) -> torch.Tensor:
-    if array.dtype == kernel.numpy_dtype("bf16"):
+    if array.dtype == numpy_dtype("bf16"):
         return torch.from_numpy(array.view("int16").copy()).view(torch.bfloat16)
     return torch.from_numpy(array.copy())
 

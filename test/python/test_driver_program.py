@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from fa4 import driver
-from fa4.tools import ROOT, ToolNotFoundError
+from fa4.tools import ROOT, ToolNotFoundError, driver_library_folder
 
 AXPY = ROOT / "docs" / "examples" / "axpy.ptx"
 try:
-    driver.library_folder()
+    driver_library_folder()
     missing = ""
 except ToolNotFoundError as error:
     missing = str(error)

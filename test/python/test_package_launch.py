@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 import fa4
-from fa4 import _library, driver
+from fa4 import _library, tools
 
 try:
     _library.find("libfa4_runtime.so", "FA4_RUNTIME_LIBRARY")
-    driver.library_folder()
+    tools.driver_library_folder()
 except (fa4.LibraryNotFoundError, RuntimeError) as missing:
     pytest.skip(f"needs {missing}", allow_module_level=True)
 
@@ -50,7 +50,7 @@ def run(program, tmp_path, chip="sm_100a"):
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("FA4_DRIVER_")}
     env = inherited | {"PYTHONPATH": str(Path(fa4.__file__).parents[1]), "FA4_CACHE_DIR": str(tmp_path / "cache")}
     if chip:
-        env |= {"LD_LIBRARY_PATH": str(driver.library_folder()), "FA4_DRIVER_CHIP": chip}
+        env |= {"LD_LIBRARY_PATH": str(tools.driver_library_folder()), "FA4_DRIVER_CHIP": chip}
     done = subprocess.run([sys.executable, path], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import fa4
-from fa4 import _library, driver, selftest
+from fa4 import _library, selftest, tools
 
 try:
     _library.find()
@@ -25,8 +25,8 @@ def run(tmp_path, *arguments, chip=None, status=0):
     env = {**os.environ, "PYTHONPATH": str(Path(fa4.__file__).parents[1]), "FA4_CACHE_DIR": str(tmp_path / "cache")}
     if chip:
         try:
-            env |= {"LD_LIBRARY_PATH": str(driver.library_folder()), "FA4_DRIVER_CHIP": chip}
-        except driver.ToolNotFoundError as missing:
+            env |= {"LD_LIBRARY_PATH": str(tools.driver_library_folder()), "FA4_DRIVER_CHIP": chip}
+        except tools.ToolNotFoundError as missing:
             pytest.skip(f"needs {missing}")
     command = [sys.executable, "-m", "fa4", "selftest", "--json", str(tmp_path / "out.json"), *arguments]
     done = subprocess.run(command, env=env, capture_output=True, text=True, cwd=tmp_path)
