@@ -129,6 +129,94 @@ def test_a_later_arrival_at_the_leader():
     assert not implied(arrivals.replace("%rd6, %rd2, 0", "%rd6, %rd2, 1") + loop + wait), "of the other CTA"
 
 
+INIT = "mbarrier.init.shared.b64 [memory+64], %r1;\n"
+
+
+def a_wait(label, address, more=""):
+    return f"$W{label}:\nmbarrier.try_wait.parity.shared.b64 %p2, [{address}], %r2{more};\n@!%p2 bra $W{label};\n"
+
+
+def test_a_fence_of_who_hands_on_shared_memory():
+    """The first mbarrier hands on shared memory, and is proven to need no order of tensor memory; the second one hands that on."""
+    before, after = "tcgen05.fence::before_thread_sync;\n", "tcgen05.fence::after_thread_sync;\n"
+    shared, tensor = (f"mbarrier.arrive.shared.b64 %rd1, [memory+{place}];\n" for place in (64, 72))
+    wait_shared, wait_tensor = a_wait(1, "memory+64"), a_wait(2, "memory+72")
+    load = "tcgen05.ld.sync.aligned.32x32b.x32.b32 {%r5}, [%r3];\n"
+
+    def explained(text, fence, unfenced=(0,), number=0):
+        """Of the deletion of a fence, in a loop."""
+        text = INIT + "$L1:\n" + text + "@%p1 bra $L1;\nret;\n"
+        context = equivalents.Context(text.split("\n"), unfenced=unfenced)
+        line = [n for n, line in enumerate(context.lines, 1) if line == fence.strip()][number]
+        fault = next(f for f in faults.faults_of(context.lines, ["delete"]) if f.line == line)
+        return "hands on shared memory" in (equivalents.reason(fault, context) or "")
+
+    # In front of arrivals.
+    lanes = load + before + tensor + wait_shared + before + shared
+    assert explained(lanes, before, number=1)
+    assert not explained(lanes, before, number=1, unfenced=()), "not proven"
+    assert not explained(lanes, before, number=0), "hands on tensor memory"
+    assert not explained(load + before + shared + tensor, before), "hands on both"
+    assert not explained(load + before + tensor + before + shared + tensor, before, number=1), "hands on both, the second time"
+    assert not explained(lanes + "bar.sync 0;\n", before, number=1), "a barrier hands on all"
+    assert not explained(load + before + shared + tensor.replace("memory+72", "%rd7"), before), "and who knows what"
+    # Behind waits.
+    issuer = wait_tensor + after + wait_shared + after + load
+    assert explained(issuer, after, number=1)
+    assert not explained(issuer, after, number=1, unfenced=()), "not proven"
+    assert not explained(issuer, after, number=0), "behind a wait for tensor memory"
+    assert not explained(wait_tensor + wait_shared + after + load, after), "no other fence"
+    assert not explained(wait_tensor + after + load + wait_shared + after + load, after, number=1), "accesses between them"
+
+
+RING = {
+    "lanes": "$L1:\nmbarrier.arrive.shared.b64 %rd1, [%rd11];\n@%p1 bra $L1;\n",
+    "before": "",
+    "loop": "$L2:\n" + a_wait(1, "%rd11") + "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared.b64 [%rd10+80];\n@%p1 bra $L2;\n",
+    "behind": a_wait(2, "%rd11") + "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared.b64 [%rd10+80];\n",
+    "end": "ret;\n",
+}
+
+
+@pytest.mark.parametrize("what, changes", [
+    ("", {}),
+    ("the next value may need what is behind the wait", {}),
+    ("the last pass waits for no value", {"behind": ""}),
+    ("the first pass may be for the last stage", {"before": RING["behind"].replace("W2", "W3")}),
+    ("others give stages back", {"behind": RING["behind"] + RING["lanes"].replace("%rd11", "%rd10+80")}),
+    ("nobody signals", {"lanes": ""}),
+    ("copies end in any order", {"lanes": RING["lanes"].replace("arrive", "arrive.expect_tx").replace("];", "], 8;")}),
+    ("so do signals of two roles", {"lanes": RING["lanes"] + RING["lanes"].replace("L1", "L3")}),
+    ("who knows where an arrival is", {"end": RING["lanes"].replace("L1", "L3").replace("%rd11", "%rd13") + "ret;\n"}),
+    ("a stage is not always given back", {"loop": RING["loop"].replace("tcgen05.commit", "@%p3 bra $L2;\ntcgen05.commit")}),
+], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
+def test_a_wait_for_the_next_value(what, changes):
+    """A ring of two mbarriers, and behind it those at which its stages are given back. `what` is wrong with it."""
+    text = INIT + "add.s64 %rd11, %rd10, 64;\n" + "".join((RING | changes).values())
+    line = text.split("\n").index("$W1:") + 2
+    steps = [(0, 2, "next value" not in what)] * text.count("mbarrier.try_wait")
+    context = equivalents.Context(text.split("\n"), waits=[(2, 2, False)], ahead=steps)
+    found = {str(fault): equivalents.reason(fault, context) or "" for fault in faults.faults_of(context.lines, ["barrier"])}
+    assert ("next value of a ring" in found[f"{line}:barrier:next"]) == (not what)
+    assert not any("next value of a ring" in said for name, said in found.items() if name != f"{line}:barrier:next")
+
+
+def test_waits_are_in_the_order_of_the_program(tmp_path):
+    """A wait behind a loop is a step of an outer block, whose number is less, but comes later."""
+    file = tmp_path / "kernel.mlir"
+    file.write_text(
+        '  tile.kernel @kernel() {\n    %q = tile.channel "q" smem stages(2) offset(0) full(0) arrivals(1) empty(2) arrivals(1) : <vector<128xf32>>\n'
+        '    %s = tile.channel "s" tmem stages(1) offset(0) full(4) arrivals(1) : <vector<128xf32>>\n  }\n'
+    )
+    behind, inside = (accepted("ahead", f"@mma step {n}.0 wait q and for the next value") for n in (1, 2))
+    behind, inside = replace(behind, kernel="kernel", line=9, verifier="rejects"), replace(inside, kernel="kernel", line=7)
+    assert channel_mutants.waits_of(file, "kernel", [behind, inside]) == [(0, 2, True), (0, 2, False)]
+    unfenced = replace(accepted("unfenced", "channels in shared memory"), kernel="kernel")
+    assert channel_mutants.unfenced_of(file, "kernel", [unfenced]) == {0, 1, 2, 3}
+    assert channel_mutants.unfenced_of(file, "kernel", [replace(unfenced, explorer="rejects")]) == set()
+    assert channel_mutants.unfenced_of(file, "kernel", []) == set()
+
+
 def test_waits_of_one_kernel(tmp_path):
     """Channels of a gradient's kernels have the same names, and mbarriers of their own."""
     file = tmp_path / "gradient.mlir"

@@ -41,7 +41,8 @@ static cl::opt<std::string>
          cl::desc("Only mutant N, or N to M, counted from 0"));
 static cl::opt<std::string>
     onlyKind("kind", cl::value_desc("name"), cl::cat(category),
-             cl::desc("Only mutants of that kind, e.g. weaken"));
+             cl::desc("Only mutants of that kind, e.g. weaken. Two kinds "
+                      "are made only if asked for: unfenced and ahead"));
 static cl::opt<bool>
     reduce("reduce", cl::init(true), cl::cat(category),
            cl::desc("Explore one of all orders that are equivalent (default); "
@@ -153,6 +154,11 @@ static void printJson(MutantNumber number, StringRef kernel,
   };
   if (number.of)
     object["of"] = *number.of;
+  // Steps are numbered by blocks. Their lines are in the order of the program.
+  if (auto place = mutation.op
+                       ? mutation.op->getLoc()->findInstanceOf<FileLineColLoc>()
+                       : FileLineColLoc())
+    object["line"] = place.getLine();
   if (!result.rule.empty()) {
     object["rule"] = result.rule;
   } else if (!rulesOnly) {
@@ -237,6 +243,8 @@ void MutationTest::ask(MutantChecker &checker, MutantNumber number,
 }
 
 static std::vector<Mutation> mutate(const ProtocolModel &model) {
+  if (llvm::is_contained(kRequestedKinds, onlyKind.getValue()))
+    return mutateOnRequest(model, onlyKind);
   std::vector<Mutation> mutations = mutateSteps(model);
   llvm::append_range(mutations, mutateAttributes(model.kernel));
   llvm::append_range(mutations, mutateFences(model.kernel));

@@ -50,6 +50,7 @@ class ChannelMutant:
     verifier: str
     explorer: str
     kernel: str = ""
+    line: int = 0  # Of the step's operation in the file.
 
     @property
     def name(self):
@@ -99,13 +100,13 @@ def mutants_of(source: str, file: Path, *options: str, fences=False) -> list[Cha
     command = [gpu.find_tool("fa4-mutate"), "--json", *options, *(["--rules"] if fences else []), file]
     done = subprocess.run(command, capture_output=True, text=True)
     found = [json.loads(line) for line in done.stdout.splitlines()]
-    if not found:
+    if not found and done.returncode:
         raise CompileError(done.stderr.strip() or "fa4-mutate: no mutants")
     if fences:
         found = [m for m in found if m["kind"].endswith(" fence")]
     return [
         ChannelMutant(source, file, m["number"], m["kind"], m["text"], m["expressible"], m.get("rule", ""),
-                      m.get("verifier", ""), m.get("explorer", ""), m["kernel"])
+                      m.get("verifier", ""), m.get("explorer", ""), m["kernel"], m.get("line", 0))
         for m in found
     ]  # fmt: skip
 
@@ -119,24 +120,30 @@ def emit(file: Path, only: str, fences=False) -> dict[int, str]:
 
 
 _MBARRIERS = re.compile(
-    r'tile\.channel "(?P<name>[^"]+)" .*?stages\((?P<stages>\d+)\).*? full\((?P<full>\d+)\)(?:.* empty\((?P<empty>\d+)\))?'
+    r'tile\.channel "(?P<name>[^"]+)" (?P<space>\w+) .*?stages\((?P<stages>\d+)\).*? full\((?P<full>\d+)\)(?:.* empty\((?P<empty>\d+)\))?'
     r"(?:.* landed\((?P<landed>\d+)\))?"
 )
 
 
-# The argument of fa4-mutate for the mutants that lack one wait each.
-WEAKENED = "--kind=weaken"
+# The arguments of fa4-mutate for the mutants that lack one wait each; for those of which one wait asks for the next value
+# of its ring, too; and for that whose hand-overs of shared memory order no accesses to tensor memory.
+WEAKENED, AHEAD, UNFENCED = "--kind=weaken", "--kind=ahead", "--kind=unfenced"
 
 
-def waits_of(file: Path, kernel: str, weakened: list[ChannelMutant]) -> list[tuple[int, int, bool]]:
-    """(first mbarrier, number of them, whether the verifier and the explorer accept
-    the kernel without it) of each wait of one of a file's kernels whose channels have
-    places, in the order of the steps. `weakened`: the file's mutants of that kind."""
+def _channels(file, kernel):
+    """Name -> match of _MBARRIERS, of one of a file's kernels."""
     text = re.split(r"^  tile\.kernel @", file.read_text(), flags=re.MULTILINE)
     text = next(part for part in text if part.startswith(f"{kernel}("))
-    places = {match["name"]: match for line in text.splitlines() if (match := _MBARRIERS.search(line))}
+    return {match["name"]: match for line in text.splitlines() if (match := _MBARRIERS.search(line))}
+
+
+def waits_of(file: Path, kernel: str, changed: list[ChannelMutant]) -> list[tuple[int, int, bool]]:
+    """(first mbarrier, number of them, whether the verifier and the explorer accept
+    the kernel with this wait changed) of each wait of one of a file's kernels whose channels have
+    places, in the order of the steps. `changed`: the file's mutants of one kind, of which each has another wait changed."""
+    places = _channels(file, kernel)
     waits = []
-    for mutant in weakened:
+    for mutant in sorted(changed, key=lambda mutant: mutant.line):
         if mutant.kernel != kernel:
             continue
         kind, channel = _STEP.fullmatch(mutant.text).group("kind", "channel")
@@ -147,6 +154,16 @@ def waits_of(file: Path, kernel: str, weakened: list[ChannelMutant]) -> list[tup
         if place:
             waits.append((int(place), int(found["stages"]), mutant.accepted))
     return waits
+
+
+def unfenced_of(file: Path, kernel: str, unfenced: list[ChannelMutant]) -> set[int]:
+    """The mbarriers of one of a file's kernels that hand on shared memory, if the verifier and the explorer accept that they
+    order no accesses to tensor memory; none otherwise. `unfenced`: the file's mutants of that kind."""
+    if [mutant.accepted for mutant in unfenced if mutant.kernel == kernel] != [True]:
+        return set()
+    shared = [match for match in _channels(file, kernel).values() if match["space"] == "smem"]
+    places = [(int(match[kind]), int(match["stages"])) for match in shared for kind in ("full", "empty", "landed") if match[kind]]
+    return {number for first, stages in places for number in range(first, first + stages)}
 
 
 # ---------------------------------------------------------------------------

@@ -16,9 +16,9 @@ not mixed up; that is what the classes are about."""
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from fa4.mutation.faults import COPY, INSTRUCTION, LABEL, REGISTER, Fault, split_operands, units_of
+from fa4.mutation.faults import COPY, INSTRUCTION, LABEL, REGISTER, Fault, barrier_of, split_operands, units_of
 
 TENSOR = r"tcgen05\.(ld|st|mma|cp|shift)\b"
 ARRIVAL = (r"mbarrier\.arrive", r"tcgen05\.commit", r"mbarrier\.expect_tx")
@@ -29,9 +29,17 @@ ASYNCHRONOUS = (TENSOR, r"cp\.async\.bulk\.tensor")
 class Context:
     """The lines of a kernel, and where things are in them. `waits`: those of its
     protocol in their order, as (first mbarrier, number of them, whether the
-    verifier proves that the kernel is right without it)."""
+    verifier proves that the kernel is right without it). `ahead`: the same of those in rings, but whether it proves
+    that the kernel is right if the wait asks for the next value, too. `unfenced`: mbarriers of which it proves that
+    their arrivals, all of them, need not order accesses to tensor memory."""
 
-    def __init__(self, lines: Sequence[str], waits: Sequence[tuple[int, int, bool]] = ()):
+    def __init__(
+        self,
+        lines: Sequence[str],
+        waits: Sequence[tuple[int, int, bool]] = (),
+        ahead: Sequence[tuple[int, int, bool]] = (),
+        unfenced: Collection[int] = (),
+    ):
         self.lines = lines
         self.text = "\n".join(lines)
         self.units = units_of(lines)
@@ -39,7 +47,12 @@ class Context:
         self.by_line = {unit.line: unit for unit in self.units}
         self.labels = {match[1]: n for n, line in enumerate(lines, 1) if (match := LABEL.match(line))}
         self.starts, self.edges = self._blocks()
-        self.redundant = self._redundant(waits)
+        self.definitions = self._definitions()
+        self.redundant = self._proven(waits)
+        self.early = self._proven(ahead)
+        # First mbarrier of a ring -> number of them.
+        self.rings = {first: number for first, number, _ in (*waits, *ahead)}
+        self.unfenced = frozenset(unfenced)
         # Lines of waits in loops that no call goes around, for the phase before an mbarrier's first.
         self.over = set()
 
@@ -49,20 +62,33 @@ class Context:
         return found[0] if len(found) == 1 else None
 
     def mbarrier_of(self, unit):
-        """Number of the mbarrier that a wait is for, the first if it is one of
+        """Number of the mbarrier that a wait is for, or an arrival at, in whatever CTA, the first if it is one of
         several; None if that cannot be told."""
         first = min((_offset_of(u) for u in self.units if u.is_a(r"mbarrier\.init")), default=None)
-        address = split_operands(unit.operands)[1].strip("[]")
-        if address.startswith("%") and "+" not in address:
-            above = "\n".join(self.lines[max(unit.first - 20, 0) : unit.first])
-            added = re.findall(rf"add\.s64\s+{re.escape(address)}, %\w+, (\d+);", above)
-            offset = int(added[-1]) if added else None
-        else:
-            offset = _offset_of(unit)
-        return None if None in (first, offset) else (offset - first) // 8
+        place = barrier_of(unit)
+        if None in (first, place) or not (match := re.fullmatch(r"\[(%?\w+)(?:\+(\d+))?\]", split_operands(unit.operands)[place])):
+            return None
+        offset = int(match[2] or 0) + self._added(match[1])
+        return (offset - first) // 8 if offset >= first else None
 
-    def _redundant(self, waits):
-        """Lines of the waits that are proven to be redundant. Instructions keep the
+    def _definitions(self):
+        """Register -> (instruction, operands) of each addition and mapping of addresses that defines it."""
+        found = {}
+        for match in re.finditer(r"^\s*(add\.s64|mapa\.\S+)\s+(%\w+), (.*);", self.text, re.MULTILINE):
+            found.setdefault(match[2], []).append((match[1], split_operands(match[3])))
+        return found
+
+    def _added(self, register):
+        """The constants that are part of an address in a register, also of one that `mapa` has made another CTA's."""
+        definitions = self.definitions.get(register, ())
+        if len(definitions) != 1:
+            return 0
+        opcode, (address, other) = definitions[0]
+        added = 0 if opcode.startswith("mapa") else int(other) if re.fullmatch(r"-?\d+", other) else self._added(other)
+        return self._added(address) + added
+
+    def _proven(self, waits):
+        """Lines of the waits of which something is proven. Instructions keep the
         order of the steps; of a loop that was split there are more of them, which
         is told where all steps for the same mbarriers are alike."""
         lines = set()
@@ -307,6 +333,8 @@ def _tensor_fence(fault, unit, context, without):
         if nearest and nearest.is_a(r"tcgen05\.fence::before") and not nearest.guard:
             return ("another tcgen05.fence::before_thread_sync comes before it, with arrivals between them and no access to tensor "
                     "memory: all that this one orders is in order")  # fmt: skip
+    if text := _fence_of_shared_memory(unit, context):
+        return text
     if unit.is_a(r"tcgen05\.fence::before") and fault.detail == "behind bar.sync":
         barrier = _crossed(fault, unit, context)
         after = {u.line for u in context.units if u.is_a(r"tcgen05\.fence::after")}
@@ -327,6 +355,41 @@ def _tensor_fence(fault, unit, context, without):
     if is_start and (unit.is_a(r"tcgen05\.fence") or (unit.is_a(r"bar\.sync", r"barrier\.cluster") and "tcgen05.fence" in fault.detail)):
         return "no access to tensor memory is under way when it is allocated"
     return None
+
+
+def _fence_of_shared_memory(unit, context):
+    """A fence that nothing but hand-overs need which order no accesses to tensor memory."""
+    is_needless = _follows_shared_memory if unit.is_a(r"tcgen05\.fence::after") else _leads_to_shared_memory
+    if unit.is_a(r"tcgen05\.fence") and is_needless(unit, context):
+        return ("a fence of who hands on shared memory: that those who hand on tensor memory, with fences of their own, order all "
+                "accesses to it, is proven for all numbers of passes")  # fmt: skip
+    return None
+
+
+def _follows_shared_memory(fence, context):
+    """Whether only waits for shared memory are between a fence and the one before it."""
+    waits = False
+    for other in context.behind(fence):
+        if other.is_a(fence.opcode):
+            return waits and not other.guard
+        if not other.is_wait or context.mbarrier_of(other) not in context.unfenced:
+            return False
+        waits = True
+    return False
+
+
+def _leads_to_shared_memory(fence, context):
+    """Whether the fence is in front of arrivals that hand on shared memory, and on all ways another one is in front of
+    each arrival that hands on tensor memory. A commit speaks for its MMAs by itself."""
+    arrivals = [u for u in context.units if u.is_a(r"mbarrier\.arrive")]
+    shared = {u.line for u in arrivals if context.mbarrier_of(u) in context.unfenced}
+    following = next(iter(context.ahead(fence)), None)
+    if not following or following.line not in shared:
+        return False
+    fences = {u.line for u in context.units if u.is_a(fence.opcode) and not u.guard} - {fence.line}
+    others = {u.line for u in arrivals if u.line not in shared}
+    others |= {u.line for u in context.units if u.is_a(r"bar\.(?!warp)", r"barrier\.", r"red\.release", r"tcgen05\.dealloc")}
+    return context.reaches(fence.line, fences, others, or_end=True)
 
 
 def _ends_tensor_work(unit, context):
@@ -393,6 +456,10 @@ def _instead(fault, unit, context, without):
         return None
     if _implies(unit, 8 if fault.detail == "next" else -8, context):
         return "a wait for a later signal of the same threads, which implies the one it stands for"
+    if fault.detail == "next" and _runs_ahead(unit, context):
+        return ("a wait for the next value of a ring, which the same threads signal behind the one it stands for, and in the last stage, "
+                "whose value has been waited for, for a phase that this role has ended: that the roles still come to an end, and in "
+                "order, is proven for all numbers of passes")  # fmt: skip
     if unit.line in context.over:
         return ("in place of a wait, once, for the phase before an mbarrier's first, one for a phase that is over or does not need "
                 "this role, and whose successor does")  # fmt: skip
@@ -430,6 +497,36 @@ def _implies(unit, distance, context):
             context.reaches(line, first, second, or_end=True) for line in second
         )
     return False
+
+
+def _runs_ahead(wait, context):
+    """Of a wait in a loop for the values of a ring, one for each pass: whether the mbarrier behind each one is as good. It is
+    that of the next value, which comes, and behind the last stage that of the first stage's giving back."""
+    first = context.mbarrier_of(wait)
+    stages = context.rings.get(first, 1)
+    if "[%" not in wait.operands or stages < 2 or wait.line not in context.early or context.rings.get(first + stages) != stages:
+        return False
+    waits = {u.line for u in context.units if u.is_wait and context.mbarrier_of(u) == first}
+    others = waits - {wait.line}
+    # The first pass is for the first stage, and behind the last pass there is one more value.
+    is_first = all(context.reaches(line, set(), {wait.line}, or_end=True) for line in others)
+    if not is_first or not context.in_loop(wait.line) or not context.reaches(wait.line, others, set()):
+        return False
+    arrivals = [(u, context.mbarrier_of(u)) for u in context.units if u.is_a(*ARRIVAL)]
+    if any(mbarrier is None for _, mbarrier in arrivals):
+        return False
+    # Threads signal value after value: each behind the one before it. (A copy would end whenever it likes.)
+    signals = [u for u, mbarrier in arrivals if mbarrier == first]
+    if len(signals) != 1 or not signals[0].is_a(r"mbarrier\.arrive\.(?!expect)") or not context.in_loop(signals[0].line):
+        return False
+    # This role alone gives stages back, one behind each wait.
+    back = [u for u, mbarrier in arrivals if mbarrier == first + stages]
+    ends = {u.line for u in back}
+    if not back or not all(u.is_a(r"tcgen05\.commit") for u in back):
+        return False
+    return all(context.reaches(context.by_line[line].last, ends, waits) for line in waits) and all(
+        context.reaches(line, waits, ends, or_end=True) for line in ends
+    )
 
 
 def _is_for_first_phase(unit, context):

@@ -323,7 +323,7 @@ def _count(lines, unit):
         yield "two", {unit.line: f"{unit.indent}{unit.guard}{unit.opcode} {unit.operands}, 2;"}
 
 
-def _barrier_of(unit):
+def barrier_of(unit):
     """Returns the position of the mbarrier among the operands."""
     if unit.is_wait or unit.is_a(r"mbarrier\.arrive"):
         return 1
@@ -337,7 +337,7 @@ def _barrier_of(unit):
 def _barrier(lines, unit):
     """Uses the mbarrier beside the right one: of the neighbouring stage, or of another
     channel."""
-    place = _barrier_of(unit)
+    place = barrier_of(unit)
     if place is None:
         return
     for detail, distance in (("next", 8), ("previous", -8)):

@@ -174,9 +174,14 @@ class Kernel:
     @cached_property
     def context(self):
         file = self.subject.level(mutants.PROTOCOL_LEVELS[0])
-        weakened = self.judge.channel(self.subject.name, file, [channel_mutants.WEAKENED], fences=False)
-        waits = channel_mutants.waits_of(file, self.subject.entry, weakened)
-        return equivalents.Context(self.subject.lines, waits)
+
+        def ask(kind):
+            return file, self.subject.entry, self.judge.channel(self.subject.name, file, [kind], fences=False)
+
+        waits = channel_mutants.waits_of(*ask(channel_mutants.WEAKENED))
+        ahead = channel_mutants.waits_of(*ask(channel_mutants.AHEAD))
+        unfenced = channel_mutants.unfenced_of(*ask(channel_mutants.UNFENCED))
+        return equivalents.Context(self.subject.lines, waits, ahead, unfenced)
 
     @cached_property
     def deletions(self):

@@ -384,6 +384,8 @@ void ExplorerActions::linkWait(Action &action) {
     llvm::append_range(action.needs, *arrivals);
     if (isRelaxed(channel, by, threads[action.thread].role))
       llvm::append_range(action.relaxed, *arrivals);
+    if (!channel.ordersTensorMemory)
+      llvm::append_range(action.unfenced, *arrivals);
   };
   if (event.step->strength == Step::Weak)
     return;
@@ -394,9 +396,12 @@ void ExplorerActions::linkWait(Action &action) {
       continue;
     if (event.kind == StepKind::Wait && event.position >= channel.initial &&
         consumesIn(thread.role, of)) {
-      auto it = commitNumbers.find(Key(rank, event.channel, event.position));
-      need(it == commitNumbers.end() ? nullptr : &commits[it->second].actions,
-           channel.producer);
+      for (int64_t value = event.position;
+           value <= event.position + event.step->ahead; ++value) {
+        auto it = commitNumbers.find(Key(rank, event.channel, value));
+        need(it == commitNumbers.end() ? nullptr : &commits[it->second].actions,
+             channel.producer);
+      }
     }
     if (event.kind == StepKind::Acquire && event.position >= channel.stages)
       for (unsigned consumer : channel.consumers) {

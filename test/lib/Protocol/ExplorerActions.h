@@ -30,7 +30,8 @@
 //
 // Arrivals of lanes at the leader's barrier for tensor memory are relaxed: who
 // waits for them knows that they have come, and may access the tensor memory,
-// but knows nothing of what was done to shared memory before.
+// but knows nothing of what was done to shared memory before. Where a mutant
+// has arrivals that do not order tensor memory, it is the other way round.
 //
 // A stage with `exchange` has the rows of both CTAs that make the result, and
 // behind them what is sent. What a CTA keeps is in its own rows, what it
@@ -100,6 +101,9 @@ struct Action {
   /// Those that it needs which are relaxed arrivals: they order accesses to
   /// tensor memory before this action, but none to shared memory.
   llvm::SmallVector<unsigned, 0> relaxed;
+  /// Those that it needs which order accesses to shared memory before this
+  /// action, but none to tensor memory. There are some in mutants only.
+  llvm::SmallVector<unsigned, 0> unfenced;
   /// It waits for an arrival that nobody ever makes.
   bool isNever = false;
   llvm::SmallVector<HalfStage, 4> reads, writes;
@@ -134,9 +138,11 @@ public:
   unsigned getPlaceCount() const { return 4 * stages.size(); }
   unsigned getHalfCount() const { return 2 * stages.size(); }
   ChannelOfCta channelOf(unsigned half) const { return stages[half / 2]; }
-  bool isInSharedMemory(unsigned place) const {
+  /// Whether the place is a part of a stage in the memory.
+  bool isIn(unsigned place, MemorySpace memory) const {
     return place < getHalfCount() &&
-           !model.channels[channelOf(place).channel].inTensorMemory;
+           model.channels[channelOf(place).channel].inTensorMemory ==
+               (memory == MemorySpace::tmem);
   }
   /// The values that are there at first.
   llvm::ArrayRef<HalfStage> getInitial() const { return initial; }

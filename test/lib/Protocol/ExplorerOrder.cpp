@@ -13,11 +13,19 @@ using llvm::ArrayRef;
 using llvm::BitVector;
 using llvm::SmallVector;
 
+/// Of the actions that an action needs, those that order no accesses to the
+/// memory before it.
+static ArrayRef<unsigned> listUnordered(const Action &action,
+                                        MemorySpace memory) {
+  return memory == MemorySpace::tmem ? action.unfenced : action.relaxed;
+}
+
 /// For each action that can happen at all, those that must come before it. An
-/// empty vector for those that can not. If `inSharedMemory`, only those whose
-/// accesses to shared memory must have been made.
-static std::vector<BitVector> findPredecessors(ArrayRef<Action> actions,
-                                               bool inSharedMemory = false) {
+/// empty vector for those that can not. If a memory is given, only those whose
+/// accesses to it must have been made.
+static std::vector<BitVector>
+findPredecessors(ArrayRef<Action> actions,
+                 std::optional<MemorySpace> memory = std::nullopt) {
   std::vector<BitVector> before(actions.size());
   std::vector<unsigned> missing;
   SmallVector<unsigned> ready;
@@ -30,7 +38,8 @@ static std::vector<BitVector> findPredecessors(ArrayRef<Action> actions,
     unsigned number = ready.pop_back_val();
     before[number].resize(actions.size());
     for (unsigned needed : actions[number].needs) {
-      if (inSharedMemory && llvm::is_contained(actions[number].relaxed, needed))
+      if (memory &&
+          llvm::is_contained(listUnordered(actions[number], *memory), needed))
         continue;
       before[number] |= before[needed];
       before[number].set(needed);
@@ -63,19 +72,20 @@ forConflicts(const ExplorerActions &graph, ArrayRef<BitVector> before,
 }
 
 std::optional<std::pair<unsigned, unsigned>>
-fa4::tile::findRelaxedPair(const ExplorerActions &graph) {
+fa4::tile::findUnorderedPair(const ExplorerActions &graph, MemorySpace memory) {
   ArrayRef<Action> actions = graph.getActions();
-  if (llvm::all_of(actions,
-                   [](const Action &each) { return each.relaxed.empty(); }))
+  if (llvm::all_of(actions, [&](const Action &each) {
+        return listUnordered(each, memory).empty();
+      }))
     return std::nullopt;
   std::vector<BitVector> before = findPredecessors(actions);
-  std::vector<BitVector> beforeInShared = findPredecessors(actions, true);
+  std::vector<BitVector> beforeInMemory = findPredecessors(actions, memory);
   std::optional<std::pair<unsigned, unsigned>> found;
   forConflicts(graph, before, [&](unsigned a, unsigned b, unsigned place) {
     if (before[a].test(b))
       std::swap(a, b);
-    if (!graph.isInSharedMemory(place) || !before[b].test(a) ||
-        beforeInShared[b].test(a))
+    if (!graph.isIn(place, memory) || !before[b].test(a) ||
+        beforeInMemory[b].test(a))
       return;
     // The earliest access of those that come too early, and the last one of
     // those that it should be behind.

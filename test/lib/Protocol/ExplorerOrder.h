@@ -59,10 +59,11 @@ std::vector<llvm::SmallVector<unsigned, 0>>
 findRivals(const ExplorerActions &actions);
 
 /// Two actions of which the second one must come behind the first, but only
-/// because relaxed arrivals lead from it to there, while both touch a place in
-/// shared memory: the second one may not find there what the first one did.
+/// because arrivals lead from it to there that do not order accesses to the
+/// memory (relaxed ones, for shared memory), while both touch a place there:
+/// the second one may not find what the first one did.
 std::optional<std::pair<unsigned, unsigned>>
-findRelaxedPair(const ExplorerActions &actions);
+findUnorderedPair(const ExplorerActions &actions, MemorySpace memory);
 
 /// Chooses which of the `enabled` actions are tried in the state in which the
 /// actions `done` have happened: those of a stubborn set.

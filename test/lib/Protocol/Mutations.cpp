@@ -173,18 +173,25 @@ class StepMutator {
 public:
   explicit StepMutator(const ProtocolModel &model) : model(model) {}
 
-  std::vector<Mutation> run() {
+  std::vector<Mutation> run() { return forEach(&StepMutator::mutate); }
+  /// Of waits only, which ask for one value more.
+  std::vector<Mutation> runAhead() {
+    return forEach(&StepMutator::mutateAhead);
+  }
+
+private:
+  using Change = std::function<void(StepBlock, unsigned)>;
+
+  std::vector<Mutation>
+  forEach(void (StepMutator::*mutate)(unsigned, unsigned, const StepBlock &)) {
     ProtocolModel copy = model;
     std::vector<StepBlock> blocks = collectBlocks(copy);
     for (auto [i, block] : llvm::enumerate(blocks))
       for (unsigned index = 0; index < block.steps->size(); ++index)
         if (isOnChannel((*block.steps)[index]))
-          mutate(i, index, block);
+          (this->*mutate)(i, index, block);
     return std::move(result);
   }
-
-private:
-  using Change = std::function<void(StepBlock, unsigned)>;
 
   void add(StringRef kind, unsigned block, unsigned index,
            const StepBlock &where, std::string detail, Change change,
@@ -194,6 +201,7 @@ private:
     mutation.text =
         formatv("@{0} step {1}.{2} {3}{4}", model.roles[where.role].name, block,
                 index, describe(model, (*where.steps)[index]), detail);
+    mutation.op = (*where.steps)[index].op;
     mutation.changeModel = [=](ProtocolModel &copy) {
       change(collectBlocks(copy)[block], index);
     };
@@ -202,6 +210,7 @@ private:
   }
 
   void mutate(unsigned number, unsigned index, const StepBlock &block);
+  void mutateAhead(unsigned number, unsigned index, const StepBlock &block);
   void mutateRanks(unsigned number, unsigned index, const StepBlock &block);
   void mutateAcrossLoops(unsigned number, unsigned index,
                          const StepBlock &block);
@@ -303,6 +312,23 @@ void StepMutator::mutate(unsigned number, unsigned index,
   mutateAcrossLoops(number, index, block);
 }
 
+/// A wait for a value of a ring asks for the next value, too.
+void StepMutator::mutateAhead(unsigned number, unsigned index,
+                              const StepBlock &block) {
+  const Step &step = (*block.steps)[index];
+  const ProtocolChannel &channel = model.channels[step.channel];
+  if (step.kind != StepKind::Wait || channel.part == StagePart::Kept ||
+      channel.stages < 2)
+    return;
+  add(
+      "ahead", number, index, block, " and for the next value",
+      [](StepBlock b, unsigned i) {
+        for (Step *step : collectTogether(*b.steps, i))
+          step->ahead = 1;
+      },
+      std::nullopt);
+}
+
 /// In a cluster: the step lacks its wait or arrival for the stages of one CTA.
 void StepMutator::mutateRanks(unsigned number, unsigned index,
                               const StepBlock &block) {
@@ -365,6 +391,24 @@ void StepMutator::mutateAcrossLoops(unsigned number, unsigned index,
 
 std::vector<Mutation> fa4::tile::mutateSteps(const ProtocolModel &model) {
   return StepMutator(model).run();
+}
+
+static Mutation dropTensorOrder() {
+  Mutation mutation;
+  mutation.kind = "unfenced";
+  mutation.text =
+      "channels in shared memory order no accesses to tensor memory";
+  mutation.changeModel = [](ProtocolModel &copy) {
+    for (ProtocolChannel &channel : copy.channels)
+      channel.ordersTensorMemory = channel.inTensorMemory;
+  };
+  return mutation;
+}
+
+std::vector<Mutation> fa4::tile::mutateOnRequest(const ProtocolModel &model,
+                                                 StringRef kind) {
+  return kind == "ahead" ? StepMutator(model).runAhead()
+                         : std::vector<Mutation>{dropTensorOrder()};
 }
 
 //===----------------------------------------------------------------------===//

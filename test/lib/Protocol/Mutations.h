@@ -61,7 +61,9 @@ inline constexpr llvm::StringRef kMutationKinds[] = {
     "initial",    "offset",     "barrier",   "registers",      "warps",
     "drop fence", "move fence", "drop turn", "duplicate turn", "move turn",
     "wrong turn", "order",      "one CTA",   "leader",         "split",
-    "exchange",   "cluster"};
+    "exchange",   "cluster",    "unfenced",  "ahead"};
+/// Those of mutateOnRequest.
+inline constexpr llvm::StringRef kRequestedKinds[] = {"unfenced", "ahead"};
 
 /// One change of a kernel's protocol.
 struct Mutation {
@@ -69,6 +71,8 @@ struct Mutation {
   std::string kind;
   /// A text for people that says what is changed.
   std::string text;
+  /// The operation of the step that is changed, if it is one of a step.
+  mlir::Operation *op = nullptr;
   /// Changes a copy of the model; null for a mutation that only exists in the
   /// IR.
   std::function<void(ProtocolModel &)> changeModel;
@@ -103,6 +107,18 @@ std::vector<Mutation> mutateTurns(KernelOp kernel);
 /// counted of an exchange, and which CTAs make a cluster. None without a
 /// cluster.
 std::vector<Mutation> mutatePairs(KernelOp kernel);
+
+/// All mutations of a kind that is made only if asked for: they are no faults
+/// that somebody might make, but what a kernel may be able to do without.
+///
+/// - `unfenced`: no channel in shared memory orders accesses to tensor memory.
+///   Its arrivals, and the waits for them, are without tcgen05.fence. A kernel
+///   of which this is accepted needs none there.
+/// - `ahead`: a wait for a value of a ring asks for the next value, too. Where
+///   it is accepted, the next value comes without what the role does behind the
+///   wait.
+std::vector<Mutation> mutateOnRequest(const ProtocolModel &model,
+                                      llvm::StringRef kind);
 
 } // namespace fa4::tile
 

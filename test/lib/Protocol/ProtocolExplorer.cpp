@@ -51,7 +51,7 @@ public:
 private:
   void checkRole(unsigned role, const ProtocolTrace &trace);
   void checkCounts();
-  void checkRelaxed();
+  void checkUnordered(MemorySpace memory);
 
   State begin() const;
   void search();
@@ -223,17 +223,22 @@ void Explorer::checkCounts() {
 }
 
 /// No order of actions shows what a relaxed arrival leaves open: an access to
-/// shared memory has happened in it, but need not be seen.
-void Explorer::checkRelaxed() {
-  auto pair = findRelaxedPair(graph);
+/// shared memory has happened in it, but need not be seen. The same holds for
+/// tensor memory and arrivals without its fences.
+void Explorer::checkUnordered(MemorySpace memory) {
+  auto pair = findUnorderedPair(graph, memory);
   if (!pair)
     return;
   const Action &first = graph.getActions()[pair->first],
                &second = graph.getActions()[pair->second];
   report(*second.event,
-         formatv("only relaxed arrivals order this access of {0} to shared "
-                 "memory behind one of {1}",
-                 name(second.thread), name(first.thread)));
+         formatv("only {0} order this access of {1} to {2} memory behind one "
+                 "of {3}",
+                 memory == MemorySpace::tmem ? "arrivals without fences"
+                                             : "relaxed arrivals",
+                 name(second.thread),
+                 memory == MemorySpace::tmem ? "tensor" : "shared",
+                 name(first.thread)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -496,7 +501,8 @@ std::optional<ProtocolFinding> Explorer::run() {
     report(*overwritten->first,
            formatv("channel \"{0}\": written over an operand",
                    model.channels[overwritten->second].label));
-  checkRelaxed();
+  checkUnordered(MemorySpace::smem);
+  checkUnordered(MemorySpace::tmem);
   if (finding)
     return finding;
   if (options.reduce)

@@ -87,7 +87,8 @@ std::optional<unsigned> TokenRun::blocker(unsigned role) const {
   const Tokens &tokens = channels[event.channel];
   if (event.step->strength == Step::Weak)
     return std::nullopt;
-  if (event.kind == StepKind::Wait && event.position >= tokens.committed)
+  if (event.kind == StepKind::Wait &&
+      event.position + event.step->ahead >= tokens.committed)
     return channel.producer == -1 ? role : channel.producer;
   if (event.kind == StepKind::Acquire)
     for (unsigned consumer : channel.consumers) {

@@ -109,9 +109,24 @@ private:
   int threadsAgent(unsigned role) const { return 2 * roleCount() + role; }
   int copyAgent(unsigned slot) const { return firstCopyAgent() + slot; }
   int firstCopyAgent() const { return 4 * roleCount(); }
+  /// Returns the agent that stands for what the role's threads have done in
+  /// tensor memory: where all arrivals order that, how far the role has come.
+  int tensorAgent(unsigned role) const {
+    return allOrderTensorMemory ? role : firstTensorAgent() + role;
+  }
+  int firstTensorAgent() const {
+    return firstCopyAgent() + channelOfSlot.size();
+  }
   /// Leaves what a relaxed arrival, or a relaxed wait, passes on.
   void relax(Clock &clock) const {
-    std::fill(clock.begin() + 2 * roleCount(), clock.end(), 0);
+    std::fill(clock.begin() + 2 * roleCount(),
+              clock.begin() + firstTensorAgent(), 0);
+  }
+  /// Leaves what an arrival passes on that orders no tensor memory.
+  void forgetTensorMemory(Clock &clock) const {
+    std::fill(clock.begin() + mmaAgent(0, /*inTensorMemory=*/true),
+              clock.begin() + threadsAgent(0), 0);
+    std::fill(clock.begin() + firstTensorAgent(), clock.end(), 0);
   }
 
   unsigned slotOf(unsigned channel, int64_t position) const {
@@ -217,6 +232,8 @@ private:
   /// with another channel.
   llvm::SmallVector<bool> rotates;
   llvm::SmallVector<bool> isAcquired, isReleased;
+  /// True but in mutants.
+  bool allOrderTensorMemory;
   /// True for loops that may make a pass in which their role waits for no one,
   /// or for no one of some roles.
   llvm::SmallVector<bool> mayIdle;

@@ -38,7 +38,12 @@ Verifier::Verifier(const ProtocolModel &model, ProtocolStatistics &statistics,
                    uint64_t maxStates)
     : model(model), statistics(statistics), maxStates(maxStates),
       isAcquired(model.channels.size(), false),
-      isReleased(model.channels.size(), false), history(model) {
+      isReleased(model.channels.size(), false),
+      allOrderTensorMemory(llvm::all_of(model.channels,
+                                        [](const ProtocolChannel &channel) {
+                                          return channel.ordersTensorMemory;
+                                        })),
+      history(model) {
   for (auto [i, channel] : llvm::enumerate(model.channels)) {
     firstSlot.push_back(channelOfSlot.size());
     channelOfSlot.append(channel.stages, i);
@@ -94,7 +99,7 @@ bool Verifier::areAllConnected() const {
 
 Machine Verifier::start() const {
   Machine machine;
-  unsigned size = firstCopyAgent() + channelOfSlot.size();
+  unsigned size = firstTensorAgent() + (allOrderTensorMemory ? 0 : roleCount());
   auto nothing = std::make_shared<const Clock>(size, 0);
   for (unsigned role = 0; role < roleCount(); ++role) {
     machine.cursors.emplace_back(model, role);
@@ -252,7 +257,7 @@ bool Verifier::isEnabled(const Machine &machine, unsigned role) const {
   if (event.step->strength == Step::Weak)
     return true;
   if (event.kind == StepKind::Wait)
-    return event.position < state.committed;
+    return event.position + event.step->ahead < state.committed;
   if (event.kind == StepKind::Acquire) {
     int64_t needed = event.position - model.channels[event.channel].stages;
     return llvm::all_of(state.released,
@@ -300,6 +305,8 @@ void Verifier::commit(Machine &machine, unsigned role,
   token[threadsAgent(role)] = lanes[role];
   if (channel.hasRelaxedCommits)
     relax(token);
+  if (!channel.ordersTensorMemory)
+    forgetTensorMemory(token);
   // An mbarrier distinguishes a phase from the next one, but not from the one
   // after that. So the consumers must have seen the previous phase of this
   // stage before the next commit.
@@ -365,6 +372,8 @@ void Verifier::release(Machine &machine, unsigned role,
     token[copyAgent(slot)] = machine.copies[slot];
   if (channel.hasRelaxedReleases)
     relax(token);
+  if (!channel.ordersTensorMemory)
+    forgetTensorMemory(token);
   state.releases[index][event.position % channel.stages] =
       std::make_shared<Clock>(std::move(token));
   state.released[index] = event.position + 1;
@@ -407,8 +416,10 @@ void Verifier::access(Machine &machine, unsigned role,
   case Agent::Lanes:
     return accessAll([&](StageUse use) {
       bool inTensorMemory = model.channels[use.channel].inTensorMemory;
-      record.agent = inTensorMemory ? int(role) : threadsAgent(role);
+      record.agent = inTensorMemory ? tensorAgent(role) : threadsAgent(role);
       record.time = time;
+      if (inTensorMemory)
+        machine.lanes[role][record.agent] = time;
       // A role that issues is one thread, whose accesses are in its order.
       if (!inTensorMemory && model.roles[role].issues)
         clock[record.agent] = machine.lanes[role][record.agent] = time;
@@ -461,7 +472,7 @@ std::string Verifier::describeMissing(const Record &old, unsigned role,
                    "not to shared memory",
                    roleName(role));
   bool isLanes =
-      old.agent < int(roleCount()) || old.agent == threadsAgent(old.role);
+      old.agent == tensorAgent(old.role) || old.agent == threadsAgent(old.role);
   if (old.role != role)
     return formatv("{0} has waited for no commit or release by {1} that "
                    "follows {2}",

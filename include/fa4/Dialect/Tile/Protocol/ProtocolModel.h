@@ -139,6 +139,9 @@ struct ProtocolChannel {
   /// Whether lanes that commit or release do so by arrivals that order
   /// accesses to tensor memory only, and so do the waits for them.
   bool hasRelaxedCommits = false, hasRelaxedReleases = false;
+  /// False in mutants only: no arrival at the channel's barriers orders
+  /// accesses to tensor memory.
+  bool ordersTensorMemory = true;
   int64_t offset = 0;
   /// The distance between stages.
   int64_t size = 0;
@@ -211,6 +214,9 @@ struct Step {
   /// Acquire and Wait, in mutants only: does not wait (`Weak`), and does not
   /// even advance (`Dropped`: the previous stage is used again).
   enum Strength { Full, Weak, Dropped } strength = Full;
+
+  /// Wait, in mutants only: the number of further values that must be there.
+  int64_t ahead = 0;
 
   /// In mutants of a cluster only: the CTA in which a step on a channel has no
   /// effect, that is, for whose stages it does not wait, or whose barrier its
