@@ -21,7 +21,7 @@
 // An acquire behind its commit, of a channel whose acquires turn out to be needless.
 // RUN: sed -E -e '0,/tile.acquire %%compute0_mma.0 .*/s///' -e '0,/(tile.commit %%compute0_mma.0,.*)/s//\1\n tile.acquire %%compute0_mma.0 : <vector<128x96xbf16>>/' %t/from_kernel.schedule.mlir > %t.acquire.mlir
 // RUN: not fa4-compile %t.acquire.mlir --from=schedule -o - 2>&1 | FileCheck %s --check-prefix=ACQUIRE --implicit-check-not=error:
-// ACQUIRE: error: channel "compute0_mma.0": writes a stage that the role has not acquired
+// ACQUIRE: error: channel "compute0_mma.0": @compute0 writes a stage that it has not acquired
 
 func.func @from(%q: tensor<?x?x32x128xbf16>, %k: tensor<?x?x8x128xbf16>,
                 %v: tensor<?x?x8x128xbf16>) -> tensor<?x?x32x128xbf16> {

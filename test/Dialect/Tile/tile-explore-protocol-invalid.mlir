@@ -20,7 +20,7 @@
 // READ-AFTER-RELEASE: error: channel "o": read after release
 // A commit before the last write, and twice.
 // RUN: sed -e 's,//+early-commit ,,' %S/Inputs/protocol.mlir | not fa4-test-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=EARLY-COMMIT
-// EARLY-COMMIT: error: makes a value that is committed to no channel
+// EARLY-COMMIT: error: @mma commits the result of 'tile.mma' to no channel
 // RUN: sed -e 's,//+second-commit ,,' %S/Inputs/protocol.mlir | not fa4-test-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=SECOND-COMMIT
 // SECOND-COMMIT: error: channel "u": commit without acquire
 // Two roles that wait for each other.

@@ -21,7 +21,7 @@
 
 // Columns that nobody writes.
 // RUN: sed -e '/tile.write .*%correction_mma\[96\]/d' %t.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=MISSING
-// MISSING: error: channel "correction_mma": commits a stage of which some columns are not written
+// MISSING: error: channel "correction_mma": @correction commits a stage of which some columns are not written
 
 // What a branch alone uses may be read in front of it, also some columns at a time: here, nothing was written if K is 0.
 // RUN: fa4-opt %S/../../Pipelines/gemm.mlir --attn-to-nvvm='from=tile to=unroll' | fa4-opt --tile-verify-protocol=print -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=GUARDED

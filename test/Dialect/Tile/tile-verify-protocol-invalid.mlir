@@ -21,9 +21,9 @@
 // READ-AFTER-RELEASE: error: channel "o": a stage is read after its release
 // A commit before the last write, and twice.
 // RUN: sed -e 's,//+early-commit ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=EARLY-COMMIT
-// EARLY-COMMIT: error: makes a value that is committed to no channel
+// EARLY-COMMIT: error: @mma commits the result of 'tile.mma' to no channel
 // RUN: sed -e 's,//+second-commit ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=SECOND-COMMIT
-// SECOND-COMMIT: error: channel "u": commits a stage that the role has not acquired
+// SECOND-COMMIT: error: channel "u": @mma commits a stage that it has not acquired
 // Two roles that wait for each other.
 // RUN: sed -e '/#wait-u$/d' -e 's,//+swapped-waits ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=SWAPPED-WAITS
 // SWAPPED-WAITS: error: channel "p": @mma waits forever
@@ -218,7 +218,7 @@ tile.kernel @part() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
     %v = arith.constant dense<1.0> : vector<32xf32>
     tile.acquire %c : <vector<128x64xf32>>
     tile.write %v, %c : vector<32xf32>, <vector<128x64xf32>>
-    // expected-error @below {{channel "c": commits a stage of which some columns are not written}}
+    // expected-error @below {{channel "c": @producer commits a stage of which some columns are not written}}
     tile.commit %c : <vector<128x64xf32>>
   }
   tile.role @consumer kind(vector) {

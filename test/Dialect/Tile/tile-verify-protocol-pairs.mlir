@@ -29,7 +29,11 @@
 // The number of passes differs in the CTAs.
 // RUN: sed '/@mma/,/@load/s/to %%[a-z0-9_]* step/to %%wt#0 step/; /tile.role @mma/a %%wt:2 = tile.work_tile : index, index' %t/k.mlir > %t/passes.mlir
 // RUN: not fa4-opt %t/passes.mlir --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol))' 2>&1 | FileCheck %s --check-prefix=PASSES
-// PASSES: error: may be executed differently in each CTA of a cluster
+// PASSES: error: @mma may make another number of passes of this loop in each CTA of a cluster, whose CTAs hand each other values
+// Nor may a condition of the leader, here the one by which its MMA accumulates.
+// RUN: sed '/@mma/,/@load/s/= arith.cmpi ne, %%arg3, /= arith.cmpi ne, %%wt#0, /; /tile.role @mma/a %%wt:2 = tile.work_tile : index, index' %t/k.mlir > %t/condition.mlir
+// RUN: not fa4-opt %t/condition.mlir --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=CONDITION
+// CONDITION: error: @mma may find another value of this condition in each CTA of a cluster, whose CTAs hand each other values
 //
 // The CTAs have other tiles of what is split, half of a B by the wrong dimension, or half of an A.
 // RUN: sed 's/axis = 0>/axis = 1>/' %t/k.mlir > %t/other.mlir

@@ -47,4 +47,4 @@
 
 // A loop that may make no progress.
 // RUN: sed -e 's,//+producer-free-step: ,,' -e 's,//+consumer-free-step: ,,' %S/Inputs/widths.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=STEP
-// STEP: error: has channel operations in it, and a step that is not proven to be positive: such a loop may not end
+// STEP: error: @producer executes channel operations in a loop whose step is not proven to be positive: such a loop may not end

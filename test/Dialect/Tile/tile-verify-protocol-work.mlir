@@ -210,7 +210,7 @@ tile.kernel @two(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
       %response = tile.wait %b : <i128> -> i128
       %number = tile.response %response : i128
       tile.release %b : <i128>
-      // expected-error @+1 {{takes its number from channel "b", but other roles from "a": they would work on different tiles}}
+      // expected-error @+1 {{@other takes the number of its next work tile from channel "b", but other roles from "a": they would work on different tiles}}
       tile.next %number
     }
   }
@@ -222,7 +222,7 @@ tile.kernel @twice(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], schedule = #tile.schedule<clc>} {
   %a = tile.channel "a" smem stages(1) : <i128>
   tile.role @request kind(issuer) {
-    // expected-error @+1 {{must wait once for channel "a", at its top, from which it has the number of its next tile}}
+    // expected-error @+1 {{@request must wait once for channel "a", at the top of its work, as it takes the number of its next work tile from there}}
     tile.work (%i) {
       tile.acquire %a : <i128>
       %asked = tile.request : i128
@@ -246,7 +246,7 @@ tile.kernel @loaded(%x: memref<?xi32> {tile.name = "x", tile.dims = ["N"]})
     tile.work (%i) {
       tile.acquire %a : <i128>
       %v = arith.constant 0 : i128
-      // expected-error @+1 {{commits to the channel of the numbers of work tiles what is no response to a tile.request}}
+      // expected-error @+1 {{channel "a": @load commits what is no response to a tile.request, though roles take the numbers of their work tiles from there}}
       tile.commit %a, %v : <i128>, i128
       %response = tile.wait %a : <i128> -> i128
       %number = tile.response %response : i128

@@ -201,8 +201,9 @@ LogicalResult LaneCommits::commit(const Step &step, Written &written,
     if (isWhole)
       return success();
     return step.op->emitError("channel \"")
-           << model.channels[step.channel].label
-           << "\": commits a stage of which some columns are not written";
+           << model.channels[step.channel].label << "\": @"
+           << model.roles[role].name
+           << " commits a stage of which some columns are not written";
   }
   int from = findHandedOn(model, role, step.channel);
   if (from == -1)

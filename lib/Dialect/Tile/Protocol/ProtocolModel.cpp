@@ -480,7 +480,9 @@ LogicalResult ModelBuilder::addOperation(Operation &op, Steps &steps) {
   }
   if (!isa<scf::YieldOp>(op) &&
       llvm::any_of(op.getOperands(), [&](Value v) { return variableOf(v); }))
-    return op.emitError("uses a value of a channel in a role that only issues");
+    return op.emitError("@")
+           << role->name << " only issues operations on tiles, but '"
+           << op.getName() << "' computes with one";
   return success();
 }
 
@@ -636,9 +638,10 @@ LogicalResult ModelBuilder::addOneChannelOperation(Operation &op,
           // The operations that write the stage set this.
           Value value = commit.getValue();
           if (value && !variableOf(value) && !matchPattern(value, m_Constant()))
-            return op.emitError(
-                "commits a value that no asynchronous operation "
-                "of the role makes");
+            return op.emitError("channel \"")
+                   << model.channels[channel].label << "\": @" << role->name
+                   << " commits a value that no asynchronous operation of the "
+                      "role makes";
         } else if (commit.getValue()) {
           addLaneReads(op, steps);
           Step write(StepKind::Access, &op);
@@ -658,13 +661,15 @@ FailureOr<int> ModelBuilder::findTarget(Operation *op) {
       continue;
     int channel = channelOf(commit.getChannel());
     if (target != -1 && target != channel)
-      return op->emitError("is committed to two channels, \"")
-             << model.channels[target].label << "\" and \""
-             << model.channels[channel].label << "\"";
+      return op->emitError("@")
+             << role->name << " commits the result of '" << op->getName()
+             << "' to two channels, \"" << model.channels[target].label
+             << "\" and \"" << model.channels[channel].label << "\"";
     target = channel;
   }
   if (target == -1)
-    return op->emitError("makes a value that is committed to no channel");
+    return op->emitError("@") << role->name << " commits the result of '"
+                              << op->getName() << "' to no channel";
   return target;
 }
 
@@ -672,7 +677,9 @@ LogicalResult ModelBuilder::needStage(Operation &op, Value operand,
                                       Step &step) {
   unsigned variable = variableOf(operand);
   if (!variable)
-    return op.emitError("reads a matrix that the role has not waited for");
+    return op.emitError("@")
+           << role->name << " has not waited for a matrix that '"
+           << op.getName() << "' reads";
   step.reads.push_back(variable);
   return success();
 }
@@ -787,10 +794,13 @@ LogicalResult ModelBuilder::checkNext(WorkOp work) {
     return success();
   ChannelOp channel = next.getNumber().getDefiningOp<ResponseOp>().getChannel();
   if (!channel)
-    return next.emitError("takes its number from a response that no channel "
-                          "holds");
+    return next.emitError("@") << role->name
+                               << " takes the number of its next work tile "
+                                  "from a response that no channel holds";
   if (responses && responses != channel)
-    return next.emitError("takes its number from channel \"")
+    return next.emitError("@")
+           << role->name
+           << " takes the number of its next work tile from channel \""
            << channel.getLabel() << "\", but other roles from \""
            << responses.getLabel() << "\": they would work on different tiles";
   responses = channel;
@@ -801,14 +811,20 @@ LogicalResult ModelBuilder::checkNext(WorkOp work) {
     here += isOne && wait->getBlock() == next->getBlock();
   });
   if (waits != 1 || here != 1)
-    return work.emitError("must wait once for channel \"")
+    return work.emitError("@")
+           << role->name << " must wait once for channel \""
            << channel.getLabel()
-           << "\", at its top, from which it has the number of its next tile";
+           << "\", at the top of its work, as it takes the number of its next "
+              "work tile from there";
   for (Operation *user : channel->getUsers())
     if (auto commit = dyn_cast<CommitOp>(user))
       if (!commit.getValue() || !commit.getValue().getDefiningOp<RequestOp>())
-        return commit.emitError("commits to the channel of the numbers of work "
-                                "tiles what is no response to a tile.request");
+        return commit.emitError("channel \"")
+               << channel.getLabel() << "\": @"
+               << commit->getParentOfType<RoleOp>().getSymName()
+               << " commits what is no response to a tile.request, though "
+                  "roles "
+                  "take the numbers of their work tiles from there";
   return success();
 }
 

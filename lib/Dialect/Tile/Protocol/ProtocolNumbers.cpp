@@ -83,6 +83,10 @@ unsigned ProtocolNumbers::addLoop(Operation *loop, unsigned role) {
   return number;
 }
 
+static StringRef nameOfRole(Operation *op) {
+  return op->getParentOfType<RoleOp>().getSymName();
+}
+
 LogicalResult ProtocolNumbers::countPasses(WorkOp work, ProtocolLoop &info) {
   FailureOr<LinearForm> form = toForm(counts.getTripCount(work), /*depth=*/0,
                                       /*countsPasses=*/true, work);
@@ -95,8 +99,10 @@ LogicalResult ProtocolNumbers::countPasses(WorkOp work, ProtocolLoop &info) {
 LogicalResult ProtocolNumbers::countPasses(scf::ForOp loop,
                                            ProtocolLoop &info) {
   if (!counts.getRanges().hasPositiveStep(loop))
-    return loop.emitError("has channel operations in it, and a step that is "
-                          "not proven to be positive: such a loop may not end");
+    return loop.emitError("@")
+           << nameOfRole(loop)
+           << " executes channel operations in a loop whose step is not proven "
+              "to be positive: such a loop may not end";
   Polynomial trips = counts.getTripCount(loop);
   unsigned depth = info.parents.size();
   FailureOr<LinearForm> form = toForm(trips, depth, true, loop);
@@ -133,9 +139,10 @@ FailureOr<LinearForm> ProtocolNumbers::toForm(const Polynomial &polynomial,
   for (const auto &[monomial, number] : polynomial) {
     std::optional<int64_t> coefficient = toSmallInteger(number);
     if (!coefficient)
-      return op->emitError("synchronises or accumulates by a number with a "
-                           "factor beyond 2^31: not supported by the protocol "
-                           "verifier");
+      return op->emitError("@")
+             << nameOfRole(op)
+             << " synchronises or accumulates by a number with a factor beyond "
+                "2^31: not supported by the protocol verifier";
     if (monomial.empty()) {
       form.constant = *coefficient;
       continue;
@@ -146,9 +153,10 @@ FailureOr<LinearForm> ProtocolNumbers::toForm(const Polynomial &polynomial,
                                                : std::min(inner->second, depth);
     own = std::max(own, counts.getDepth(monomial));
     if (own > 2)
-      return op->emitError("synchronises or accumulates by a number that three "
-                           "loops decide: not supported by the protocol "
-                           "verifier");
+      return op->emitError("@")
+             << nameOfRole(op)
+             << " synchronises or accumulates by a number that three loops "
+                "decide: not supported by the protocol verifier";
     auto [it, isNew] =
         unknownOf.try_emplace({monomial, own}, model.depths.size());
     if (isNew)

@@ -135,25 +135,29 @@ private:
 /// The unknowns of the model are numbers of both CTAs.
 LogicalResult PeerBuilder::checkNumbers() {
   ClusterAttr cluster = model.kernel.getClusterAttr();
-  auto check = [&](Operation *op, ValueRange numbers) -> LogicalResult {
-    for (Value number : numbers)
-      if (RankSources(cluster).mayDependOnRank(number))
-        return op->emitError("may be executed differently in each CTA of a "
-                             "cluster, whose CTAs hand each other values");
-    return success();
+  auto differ = [&](ValueRange numbers) {
+    return llvm::any_of(numbers, [&](Value number) {
+      return RankSources(cluster).mayDependOnRank(number);
+    });
   };
   for (const ProtocolLoop &loop : model.loops) {
     // All CTAs of a cluster have equally many work tiles.
     auto op = dyn_cast<scf::ForOp>(loop.op);
-    if (op && failed(check(
-                  op, {op.getLowerBound(), op.getUpperBound(), op.getStep()})))
-      return failure();
+    if (op && differ({op.getLowerBound(), op.getUpperBound(), op.getStep()}))
+      return op.emitError("@")
+             << model.roles[loop.role].name
+             << " may make another number of passes of this loop in each CTA "
+                "of a cluster, whose CTAs hand each other values";
   }
   for (const ProtocolCondition &condition : model.conditions) {
+    if (!differ(condition.value))
+      continue;
     Operation *def = condition.value.getDefiningOp();
-    if (failed(check(def ? def : RoleOp(model.roles[condition.role].op),
-                     condition.value)))
-      return failure();
+    const ProtocolRole &role = model.roles[condition.role];
+    return (def ? def : RoleOp(role.op).getOperation())->emitError("@")
+           << role.name
+           << " may find another value of this condition in each CTA of a "
+              "cluster, whose CTAs hand each other values";
   }
   return success();
 }

@@ -207,6 +207,7 @@ private:
   }
   void reportReadOfNothing(const Machine &machine, unsigned role,
                            const ProtocolEvent &event);
+  void reportMultiple(const Machine &machine, unsigned role);
   void noteOrder(const Machine &machine, unsigned role, const Record &old,
                  unsigned slot, const Clock &clock);
   void noteStep(const Machine &machine, int role, StepKind kind,

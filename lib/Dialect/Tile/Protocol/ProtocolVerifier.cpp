@@ -286,9 +286,9 @@ void Verifier::commit(Machine &machine, unsigned role,
   int64_t stage = event.position % channel.stages;
   if (isAcquired[event.channel] && state.acquired <= event.position)
     return report(machine, event.step->op,
-                  formatv("channel \"{0}\": commits a stage that the role has "
+                  formatv("channel \"{0}\": {1} commits a stage that it has "
                           "not acquired",
-                          channel.label));
+                          channel.label, roleName(role)));
   Clock &lanes = machine.lanes[role];
   if (!state.acquires.empty() &&
       lanes[channel.acquirer] < state.acquires[stage])
@@ -360,9 +360,9 @@ void Verifier::release(Machine &machine, unsigned role,
   unsigned index = consumerIndex(event.channel, role);
   if (state.waited[index] <= event.position)
     return report(machine, event.step->op,
-                  formatv("channel \"{0}\": releases a stage that the role has "
+                  formatv("channel \"{0}\": {1} releases a stage that it has "
                           "not waited for",
-                          channel.label));
+                          channel.label, roleName(role)));
   Clock token = machine.lanes[role];
   token[threadsAgent(role)] = token[role];
   if (event.step->completes == Agent::Mma)
@@ -541,9 +541,9 @@ void Verifier::write(Machine &machine, const Record &record, const Clock &clock,
   if (isAcquired[use.channel] &&
       machine.channels[use.channel].acquired <= use.position)
     return report(machine, record.op,
-                  formatv("channel \"{0}\": writes a stage that the role has "
+                  formatv("channel \"{0}\": {1} writes a stage that it has "
                           "not acquired",
-                          channel.label));
+                          channel.label, roleName(record.role)));
   auto check = [&](const Record &old, unsigned other, StringRef what) {
     if (finding || knows(clock, record, slotNumber, old, other))
       return;
@@ -682,6 +682,25 @@ int64_t Verifier::countPasses(const Machine &machine) const {
   return sum;
 }
 
+/// An equation of multiples of unknowns may have no solution in integers, which
+/// the facts cannot tell.
+void Verifier::reportMultiple(const Machine &machine, unsigned role) {
+  ProtocolQuestion question = machine.cursors[role].question();
+  if (question.kind == ProtocolQuestion::AnotherPass)
+    return report(machine, model.loops[question.number].op,
+                  formatv("{0} makes as many passes of this loop as a multiple "
+                          "of an unknown says: not supported by the protocol "
+                          "verifier",
+                          roleName(role)));
+  Operation *condition =
+      model.conditions[question.number].value.getDefiningOp();
+  report(machine,
+         condition ? condition : RoleOp(model.roles[role].op).getOperation(),
+         formatv("{0} decides by a multiple of an unknown: not supported by "
+                 "the protocol verifier",
+                 roleName(role)));
+}
+
 /// Goes on with each answer to the role's question that the facts leave
 /// possible: the form may be below, equal to or above 0.
 void Verifier::branch(Machine &machine, unsigned role,
@@ -697,12 +716,8 @@ void Verifier::branch(Machine &machine, unsigned role,
     strict.add(form, sign);
     strict.constant -= 1;
     if (sign == 0) {
-      if (!facts.assumeZero(form)) {
-        report(machine, isLoop ? model.loops[question.number].op : model.kernel,
-               "runs as often as a multiple of an unknown says: not supported "
-               "by the protocol verifier");
-        return;
-      }
+      if (!facts.assumeZero(form))
+        return reportMultiple(machine, role);
     } else {
       facts.assume(strict);
     }
@@ -781,8 +796,10 @@ bool Verifier::isExhausted(const Machine &machine) {
   if (statistics.steps <= kMaxProtocolSteps && seen.size() <= maxStates)
     return false;
   report(machine, model.kernel,
-         formatv("protocol not proven in {0} steps and {1} states",
-                 statistics.steps, seen.size()));
+         formatv("the protocol of @{0} is not proven in {1} steps and {2} "
+                 "states",
+                 KernelOp(model.kernel).getSymName(), statistics.steps,
+                 seen.size()));
   return true;
 }
 
