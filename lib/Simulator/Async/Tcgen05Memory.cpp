@@ -16,10 +16,22 @@ using llvm::formatv;
 //===----------------------------------------------------------------------===//
 
 unsigned fa4::sim::takeCtaGroup(DecodeContext &context) {
-  int group = context.takeOneOf({"cta_group::1", "cta_group::2"});
-  if (group < 0)
+  unsigned group = context.takeOneOf({"cta_group::1", "cta_group::2"}) + 1;
+  if (!group) {
     context.unsupported();
-  return group + 1;
+    return 0;
+  }
+  // PTX ISA, tcgen05: all of a kernel have the same value. A commit of another
+  // group would wait for none of the MMAs.
+  unsigned &known = context.ctaGroup();
+  if (known && known != group) {
+    context.error(llvm::Twine(".cta_group::") + llvm::Twine(group) +
+                  " in a function whose earlier tcgen05 instructions have "
+                  ".cta_group::" +
+                  llvm::Twine(known));
+    return 0;
+  }
+  return known = group;
 }
 
 bool fa4::sim::tensorGroup(Exec &exec, const Inst &inst, unsigned ctaGroup,

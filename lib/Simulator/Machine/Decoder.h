@@ -65,6 +65,7 @@ private:
   llvm::DenseMap<const ptx::Function *, std::vector<const ptx::Function *>>
       calls;
   const ptx::Function *current = nullptr;
+  llvm::DenseMap<const ptx::Function *, unsigned> ctaGroups;
   uint32_t registerEnd = 0, localEnd = 0;
   /// The start of dynamic shared memory, which is behind the static variables
   /// of each entry.

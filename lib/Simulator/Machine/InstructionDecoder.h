@@ -38,6 +38,7 @@ public:
   bool addTargetList(unsigned i) override;
   bool addCall() override;
   bool inEntry() const override { return decoder.current->isEntry; }
+  unsigned &ctaGroup() override { return decoder.ctaGroups[decoder.current]; }
   bool error(const llvm::Twine &message) override;
 
 private:

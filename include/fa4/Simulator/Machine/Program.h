@@ -294,6 +294,8 @@ public:
   virtual bool addCall() = 0;
   /// Returns true if the instruction is in an entry, not in a .func.
   virtual bool inEntry() const = 0;
+  /// The .cta_group of the function's tcgen05 instructions; 0 before the first.
+  virtual unsigned &ctaGroup() = 0;
 
   //===--- Results --------------------------------------------------------===//
   /// Reports an error on this instruction; always returns false.
