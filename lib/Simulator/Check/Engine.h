@@ -395,6 +395,10 @@ private:
   View snapshot(WarpState &state, LaneMask mask);
   uint32_t newComponent(ComponentKind kind, uint32_t thread,
                         uint32_t mbarrier = 0);
+  Agent makeAgent(AgentKind kind, const Actor &issuer);
+  std::unique_ptr<View> viewOfCommit(const Actor &issuer, WarpState &warp,
+                                     ThreadComponents &own);
+  std::unique_ptr<View> viewOfLoad(const Actor &issuer, WarpState &warp);
   /// Remembers where a component's step was issued.
   void noteIssue(uint32_t component, uint32_t step, uint32_t thread,
                  uint32_t threadStep);
@@ -444,6 +448,8 @@ private:
   /// Reports a race of the access with `earlier` unless something orders them.
   bool isInOrder(const Access &access, const Stamp &earlier, uint64_t address,
                  const Cell *sameValue);
+  const char *findMissingProxyFence(const Access &access, const Stamp &earlier,
+                                    const SiteInfo &site);
   const SiteInfo &siteInfo(uint32_t id);
   void addRead(Access &access, Shadow &shadow, Cell &cell);
   void complain(const Access &access, llvm::StringRef kind,
@@ -452,14 +458,18 @@ private:
   /// Notes a finding; false if it is known.
   bool isNew(const Access &access, llvm::StringRef kind, const Stamp *earlier);
   ReportSite siteOf(const Access &access, uint64_t address);
+  bool isIssueKnown(const Access &access, const Stamp &earlier,
+                    const ComponentInfo &info);
   std::string missing(const Access &access, const Stamp &earlier,
                       std::string &kind);
   std::string describe(const Access &access, AccessKind kind, uint64_t address);
+  class ExitCheck;
   void checkExit(const Actor &actor, Cta &cta);
   /// Reports an access to shared memory of a CTA that has exited.
   void complainOfExited(const Actor &actor, uint32_t rank, uint32_t site,
                         const llvm::Twine &what);
   ReportSite earlierSite(uint32_t site, const llvm::Twine &what);
+  class LocationOrder;
   void synchroniseThroughMemory(const WarpAccess &, WarpState &);
   /// Adds what an acquire has brought of another cluster, by its number.
   /// Knowledge about other clusters is kept for the cluster as a whole.

@@ -101,6 +101,30 @@ const SiteInfo &Engine::siteInfo(uint32_t id) {
   return *knownSites[id];
 }
 
+/// Says where a fence between the proxies is missing for accesses that are
+/// ordered otherwise; null if there is one, or if they need none.
+const char *Engine::findMissingProxyFence(const Access &access,
+                                          const Stamp &earlier,
+                                          const SiteInfo &site) {
+  if (site.proxy != Proxy::Generic || access.proxy != Proxy::Async)
+    return nullptr;
+  bool wrote = site.kind != AccessKind::Read;
+  if (access.space != tensorSpace && wrote && !isAsyncVisible(access, earlier))
+    return "the earlier write is in the generic proxy, this access in the "
+           "async proxy: fence.proxy.async is missing between them (after the "
+           "write, before the barrier)";
+  // A buffer that generic reads give back to the async proxy needs no fence.
+  // The response of a try_cancel is the exception: the manual's example and all
+  // published kernels have one, for which ptxas generates code.
+  if (!wrote && access.kind == AccessKind::Write &&
+      access.inst->opcode.starts_with("clusterlaunchcontrol.") &&
+      !isAsyncVisible(access, earlier))
+    return "the earlier read is in the generic proxy, and the next response is "
+           "written in the async proxy: fence.proxy.async is missing between "
+           "them (after the read, before the barrier)";
+  return nullptr;
+}
+
 bool Engine::isInOrder(const Access &access, const Stamp &earlier,
                        uint64_t address, const Cell *sameValue) {
   const SiteInfo &site = siteInfo(earlier.site);
@@ -129,28 +153,8 @@ bool Engine::isInOrder(const Access &access, const Stamp &earlier,
     complain(access, kind, message, &earlier, address);
     return false;
   }
-  bool wrote = site.kind != AccessKind::Read;
-  if (access.space != tensorSpace && wrote && site.proxy == Proxy::Generic &&
-      access.proxy == Proxy::Async && !isAsyncVisible(access, earlier)) {
-    complain(access, "missing-proxy-fence",
-             "the earlier write is in the generic proxy, this access in the "
-             "async proxy: fence.proxy.async is missing between them (after "
-             "the write, before the barrier)",
-             &earlier, address);
-    return false;
-  }
-  // A buffer that generic reads give back to the async proxy needs no fence.
-  // The response of a try_cancel is the exception: the manual's example and all
-  // published kernels have one, for which ptxas generates code.
-  if (!wrote && access.kind == AccessKind::Write &&
-      access.proxy == Proxy::Async && site.proxy == Proxy::Generic &&
-      access.inst->opcode.starts_with("clusterlaunchcontrol.") &&
-      !isAsyncVisible(access, earlier)) {
-    complain(access, "missing-proxy-fence",
-             "the earlier read is in the generic proxy, and the next response "
-             "is written in the async proxy: fence.proxy.async is missing "
-             "between them (after the read, before the barrier)",
-             &earlier, address);
+  if (const char *message = findMissingProxyFence(access, earlier, site)) {
+    complain(access, "missing-proxy-fence", message, &earlier, address);
     return false;
   }
   if (access.space == tensorSpace && launch.tensorFences &&
@@ -384,72 +388,96 @@ void Engine::learnOfCluster(uint32_t other, const View &view) {
   known->join(view);
 }
 
-/// Models release and acquire patterns on a location.
-void Engine::synchroniseThroughMemory(const WarpAccess &event,
-                                      WarpState &state) {
-  bool writes = event.kind != AccessKind::Read;
-  bool reads =
-      event.kind != AccessKind::Write && event.kind != AccessKind::Reduction;
-  Semantics s = event.order.semantics;
-  bool releases =
-      s == Semantics::Release || s == Semantics::AcqRel || s == Semantics::Sc;
-  bool acquires =
-      s == Semantics::Acquire || s == Semantics::AcqRel || s == Semantics::Sc;
-  auto publish = [&](unsigned l, View &view) {
+/// Release and acquire patterns on the locations that the lanes of a warp
+/// access: an access that writes publishes what its lane knows, and one that
+/// reads observes what others have published there.
+class Engine::LocationOrder {
+public:
+  LocationOrder(Engine &engine, const WarpAccess &event, WarpState &state)
+      : engine(engine), event(event), state(state),
+        writes(event.kind != AccessKind::Read),
+        reads(event.kind != AccessKind::Write &&
+              event.kind != AccessKind::Reduction) {
+    Semantics s = event.order.semantics;
+    bool isBoth = s == Semantics::AcqRel || s == Semantics::Sc;
+    releases = isBoth || s == Semantics::Release;
+    acquires = isBoth || s == Semantics::Acquire;
+  }
+
+  void synchroniseShared(unsigned lane) {
+    uint32_t address = event.addresses[lane];
+    if (reads) {
+      auto it = engine.locations.find(address);
+      if (it != engine.locations.end())
+        observe(lane, View(it->second));
+    }
+    if (hasKnowledge(lane))
+      publish(lane, engine.locations[address]);
+  }
+
+  void synchroniseGlobal(unsigned lane) {
+    uint32_t cluster = engine.clusterBits >> 16;
+    uint64_t address = event.addresses[lane];
+    std::lock_guard<std::mutex> lock(engine.launch.locationMutex);
+    auto &locations = engine.launch.locations;
+    bool isNarrow = (acquires || releases) && event.order.scope < Scope::Gpu;
+    if (auto it = locations.find(address); reads && it != locations.end()) {
+      if (auto own = it->second.inside.find(cluster);
+          own != it->second.inside.end())
+        observe(lane, own->second);
+      for (const auto &[from, view] : it->second.published)
+        if (from == cluster)
+          observe(lane, view);
+        else if (!acquires)
+          state.observedOfClusters[from].join(view);
+        else if (!isNarrow)
+          engine.learnOfCluster(from, view);
+    }
+    if (!hasKnowledge(lane))
+      return;
+    if (releases && isNarrow)
+      return publish(lane, locations[address].inside[cluster]);
+    auto &published = locations[address].published;
+    publish(lane, published[cluster]);
+    // The other cluster's knowledge of third clusters is passed on, too.
+    for (const auto &[from, view] : engine.foreign)
+      published[from].join(*view);
+  }
+
+private:
+  /// Whether the access writes by a release, or behind a fence.
+  bool hasKnowledge(unsigned lane) const {
+    return writes && (releases || state.fenced[lane]);
+  }
+  void publish(unsigned lane, View &view) {
     if (releases)
-      release(state, 1u << l, view);
-    else if (state.fenced[l])
-      view.join(*state.fenced[l]);
-  };
-  auto observe = [&](unsigned l, const View &view) {
+      engine.release(state, 1u << lane, view);
+    else
+      view.join(*state.fenced[lane]);
+  }
+  /// What a relaxed read observes counts from the lane's next fence on.
+  void observe(unsigned lane, const View &view) {
     if (acquires)
-      return acquire(state, 1u << l, view);
+      return engine.acquire(state, 1u << lane, view);
     if (!state.observed)
       state.observed = std::make_shared<View>();
     state.observed->join(view);
-  };
-  forEachLane(event.mask, [&](unsigned l) {
-    if (event.space == MemSpace::Shared) {
-      uint32_t address = event.addresses[l];
-      if (reads) {
-        auto it = locations.find(address);
-        if (it != locations.end())
-          observe(l, View(it->second));
-      }
-      if (writes && (releases || state.fenced[l]))
-        publish(l, locations[address]);
-      return;
-    }
-    std::lock_guard<std::mutex> lock(launch.locationMutex);
-    auto it = launch.locations.find(event.addresses[l]);
-    bool isNarrow = (acquires || releases) && event.order.scope < Scope::Gpu;
-    if (reads && it != launch.locations.end()) {
-      if (auto own = it->second.inside.find(clusterBits >> 16);
-          own != it->second.inside.end())
-        observe(l, own->second);
-      for (const auto &[from, view] : it->second.published) {
-        if (from == (clusterBits >> 16)) {
-          observe(l, view);
-          continue;
-        }
-        if (acquires && isNarrow)
-          continue;
-        if (acquires)
-          learnOfCluster(from, view);
-        else
-          state.observedOfClusters[from].join(view);
-      }
-    }
-    if (!writes || (!releases && !state.fenced[l]))
-      return;
-    if (releases && isNarrow)
-      return publish(
-          l, launch.locations[event.addresses[l]].inside[clusterBits >> 16]);
-    auto &published = launch.locations[event.addresses[l]].published;
-    publish(l, published[clusterBits >> 16]);
-    // The other cluster's knowledge of third clusters is passed on, too.
-    for (const auto &[from, view] : foreign)
-      published[from].join(*view);
+  }
+
+  Engine &engine;
+  const WarpAccess &event;
+  WarpState &state;
+  bool writes, reads, releases, acquires;
+};
+
+void Engine::synchroniseThroughMemory(const WarpAccess &event,
+                                      WarpState &state) {
+  LocationOrder order(*this, event, state);
+  forEachLane(event.mask, [&](unsigned lane) {
+    if (event.space == MemSpace::Shared)
+      order.synchroniseShared(lane);
+    else
+      order.synchroniseGlobal(lane);
   });
 }
 
@@ -472,6 +500,16 @@ std::string Engine::describe(const Access &access, AccessKind kind,
   return formatv("{0} of global {1}", verb, launch.memory.describe(address));
 }
 
+/// Whether the access knows that the earlier operation was issued, though it
+/// does not know that the operation is complete.
+bool Engine::isIssueKnown(const Access &access, const Stamp &earlier,
+                          const ComponentInfo &info) {
+  if (earlier.step >= info.issues.size() || !info.issues[earlier.step].first)
+    return false;
+  auto [thread, step] = info.issues[earlier.step];
+  return knows(*access.warp, access.lane, thread, step);
+}
+
 /// Describes the synchronisation that would have ordered the two accesses, and
 /// refines the kind of finding.
 std::string Engine::missing(const Access &access, const Stamp &earlier,
@@ -483,15 +521,7 @@ std::string Engine::missing(const Access &access, const Stamp &earlier,
     return "an mbarrier orders what the threads execute, but no accesses to "
            "memory: its arrival or its wait is relaxed, and there is no fence";
   const ComponentInfo &info = components[component];
-  // True if the issue of the earlier operation is known, but not its
-  // completion.
-  bool issueKnown = false;
-  uint32_t thread = info.thread;
-  if (earlier.step < info.issues.size() && info.issues[earlier.step].first) {
-    thread = info.issues[earlier.step].first;
-    issueKnown = knows(*access.warp, access.lane, thread,
-                       info.issues[earlier.step].second);
-  }
+  bool issueKnown = isIssueKnown(access, earlier, info);
   switch (info.kind) {
   case ComponentKind::Thread:
     return "nothing orders the two accesses: a barrier, or an mbarrier arrive "

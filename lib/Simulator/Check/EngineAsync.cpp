@@ -32,6 +32,11 @@ AgentId Engine::beginAgent(AgentKind kind, const Actor &issuer) {
     id = freeAgents.back();
     freeAgents.pop_back();
   }
+  agents[id] = makeAgent(kind, issuer);
+  return id;
+}
+
+Agent Engine::makeAgent(AgentKind kind, const Actor &issuer) {
   WarpState &warp = stateOf(*issuer.warp);
   uint32_t thread = threadOf(warp, issuer.lane);
   ThreadComponents &own = threads[thread];
@@ -59,33 +64,41 @@ AgentId Engine::beginAgent(AgentKind kind, const Actor &issuer) {
     agent.step = own.cpGroup + 1;
     noteIssue(own.cpAsync, agent.step, thread, now);
     break;
-  case AgentKind::Commit: {
-    auto view = std::make_unique<View>(snapshot(warp, 1u << issuer.lane));
-    if (own.pipe)
-      view->happened.raise(own.pipe, own.pipeSteps);
+  case AgentKind::Commit:
     agent.step = own.pipeSteps;
-    if (own.cpAsync && issuer.inst->opcode.starts_with("cp.")) {
-      // Copies of the open group count as well. Later copies belong to another
-      // step.
-      view->happened.raise(own.cpAsync, ++own.cpGroup);
-    }
-    if (launch.tensorFences)
-      view->tensorFenced.join(view->happened);
-    agent.snapshot = std::move(view);
+    agent.snapshot = viewOfCommit(issuer, warp, own);
+    break;
+  case AgentKind::BulkLoad:
+    agent.snapshot = viewOfLoad(issuer, warp);
     break;
   }
-  case AgentKind::BulkLoad: {
-    auto view = std::make_unique<View>();
-    View issuing = snapshot(warp, 1u << issuer.lane);
-    view->executed = std::move(issuing.executed);
-    view->executed.join(issuing.happened);
-    view->executed.join(issuing.met);
-    agent.snapshot = std::move(view);
-    break;
-  }
-  }
-  agents[id] = std::move(agent);
-  return id;
+  return agent;
+}
+
+/// What a commit passes on: what its thread knows, and the asynchronous
+/// operations that the thread has issued.
+std::unique_ptr<View> Engine::viewOfCommit(const Actor &issuer, WarpState &warp,
+                                           ThreadComponents &own) {
+  auto view = std::make_unique<View>(snapshot(warp, 1u << issuer.lane));
+  if (own.pipe)
+    view->happened.raise(own.pipe, own.pipeSteps);
+  // Copies of the open group count as well. Later copies belong to another
+  // step.
+  if (own.cpAsync && issuer.inst->opcode.starts_with("cp."))
+    view->happened.raise(own.cpAsync, ++own.cpGroup);
+  if (launch.tensorFences)
+    view->tensorFenced.join(view->happened);
+  return view;
+}
+
+/// What a load passes on: that what its thread knows has been executed.
+std::unique_ptr<View> Engine::viewOfLoad(const Actor &issuer, WarpState &warp) {
+  View issuing = snapshot(warp, 1u << issuer.lane);
+  auto view = std::make_unique<View>();
+  view->executed = std::move(issuing.executed);
+  view->executed.join(issuing.happened);
+  view->executed.join(issuing.met);
+  return view;
 }
 
 void Engine::endAgent(AgentId id) {

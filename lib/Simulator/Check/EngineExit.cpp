@@ -34,41 +34,72 @@ void Engine::exitThreads(const Warp &warp, LaneMask mask) {
             cta);
 }
 
-void Engine::checkExit(const Actor &actor, Cta &cta) {
-  if (!actor.inst)
-    return;
-  uint32_t first = warps[cta.rank * cta.warps.size()].firstThread;
-  uint32_t end = first + cta.warps.size() * warpSize;
-  Stamp good;
-  auto isOver = [&](const Stamp &stamp) {
+/// The search for operations that may still be under way in the shared memory
+/// of a CTA when its last threads exit.
+class Engine::ExitCheck {
+public:
+  ExitCheck(Engine &engine, const Actor &actor, Cta &cta)
+      : engine(engine), actor(actor), cta(cta),
+        first(engine.warps[cta.rank * cta.warps.size()].firstThread),
+        end(first + cta.warps.size() * warpSize) {}
+
+  void checkMemory(Shadow &shadow) {
+    for (size_t word = 0; word < shadow.size(); ++word) {
+      const Cell &cell = shadow[word];
+      if (cell.write.component != Cell::split) {
+        checkCell(shadow, cell, word * 4);
+        continue;
+      }
+      const auto &bytes = shadow.bytesOf(word);
+      for (size_t b = 0; b < bytes.size(); ++b)
+        checkCell(shadow, bytes[b], word * 4 + b);
+    }
+  }
+
+  void checkArrivals() {
+    auto &barriers = engine.barriers;
+    for (auto it = barriers.lower_bound(cta.rank << sharedRankShift);
+         it != barriers.end() && it->first >> sharedRankShift == cta.rank; ++it)
+      for (const auto &[stamp, phase] : it->second.remote)
+        if (!isOver(stamp))
+          complain(stamp,
+                   "the CTA exits while another CTA may still arrive on its "
+                   "mbarrier: a wait for that phase (or a cluster barrier) "
+                   "before the exit is missing",
+                   formatv("arrival on the mbarrier at shared {0:x}, CTA rank "
+                           "{1}",
+                           it->first & sharedOffsetMask, cta.rank)
+                       .str());
+  }
+
+private:
+  bool isOver(const Stamp &stamp) {
     if (!stamp.component || stamp == good)
       return true;
     uint32_t component = stamp.component & 0xFFFF;
-    const ComponentInfo &info = components[component];
+    const ComponentInfo &info = engine.components[component];
     // The CTA's own threads are done; asyncLanesExit looks at its bulk reads.
     bool own = info.kind == ComponentKind::Thread && component >= first &&
                component < end;
     if (!own && info.kind != ComponentKind::BulkRead &&
-        exits[cta.rank].happened.get(component) < stamp.step)
+        engine.exits[cta.rank].happened.get(component) < stamp.step)
       return false;
     good = stamp;
     return true;
-  };
-  auto complain = [&](const Stamp &stamp, const char *message,
-                      const llvm::Twine &what) {
-    if (!reported.insert(uint64_t(stamp.site) << 32 | 0xE817).second)
-      return;
-    Report report;
-    report.kind = exitKind.str();
-    report.message = message;
-    report.sites.push_back(cluster.site(actor, "exit"));
-    report.sites.push_back(earlierSite(stamp.site, what));
-    launch.sink.add(std::move(report));
-  };
-  auto check = [&](const Stamp &stamp, size_t byte) {
+  }
+
+  void checkCell(Shadow &shadow, const Cell &cell, size_t byte) {
+    checkAccess(cell.write, byte);
+    if (cell.read.component != Cell::listed)
+      return checkAccess(cell.read, byte);
+    for (const Stamp &stamp : shadow.list(cell.read.step))
+      checkAccess(stamp, byte);
+  }
+
+  void checkAccess(const Stamp &stamp, size_t byte) {
     if (isOver(stamp))
       return;
-    const SiteInfo &site = siteInfo(stamp.site);
+    const SiteInfo &site = engine.siteInfo(stamp.site);
     complain(stamp,
              "the CTA exits while an operation may still access its shared "
              "memory: a wait for its completion (or a cluster barrier) before "
@@ -77,38 +108,37 @@ void Engine::checkExit(const Actor &actor, Cta &cta) {
                      site.kind == AccessKind::Read ? "read" : "write", byte,
                      cta.rank)
                  .str());
-  };
-  if (Shadow *shadow = shared[cta.rank].get()) {
-    auto checkCell = [&](const Cell &cell, size_t byte) {
-      check(cell.write, byte);
-      if (cell.read.component != Cell::listed)
-        return check(cell.read, byte);
-      for (const Stamp &stamp : shadow->list(cell.read.step))
-        check(stamp, byte);
-    };
-    for (size_t word = 0; word < shadow->size(); ++word) {
-      const Cell &cell = (*shadow)[word];
-      if (cell.write.component != Cell::split) {
-        checkCell(cell, word * 4);
-        continue;
-      }
-      const auto &bytes = shadow->bytesOf(word);
-      for (size_t b = 0; b < bytes.size(); ++b)
-        checkCell(bytes[b], word * 4 + b);
-    }
   }
-  for (auto it = barriers.lower_bound(cta.rank << sharedRankShift);
-       it != barriers.end() && it->first >> sharedRankShift == cta.rank; ++it)
-    for (const auto &[stamp, phase] : it->second.remote)
-      if (!isOver(stamp))
-        complain(stamp,
-                 "the CTA exits while another CTA may still arrive on its "
-                 "mbarrier: a wait for that phase (or a cluster barrier) "
-                 "before the exit is missing",
-                 formatv("arrival on the mbarrier at shared {0:x}, CTA rank "
-                         "{1}",
-                         it->first & sharedOffsetMask, cta.rank)
-                     .str());
+
+  void complain(const Stamp &stamp, const char *message,
+                const llvm::Twine &what) {
+    if (!engine.reported.insert(uint64_t(stamp.site) << 32 | 0xE817).second)
+      return;
+    Report report;
+    report.kind = exitKind.str();
+    report.message = message;
+    report.sites.push_back(engine.cluster.site(actor, "exit"));
+    report.sites.push_back(engine.earlierSite(stamp.site, what));
+    engine.launch.sink.add(std::move(report));
+  }
+
+  Engine &engine;
+  const Actor &actor;
+  Cta &cta;
+  /// The components of the CTA's threads.
+  uint32_t first, end;
+  /// The stamp that was found to be over last: neighbouring cells mostly have
+  /// the same one.
+  Stamp good;
+};
+
+void Engine::checkExit(const Actor &actor, Cta &cta) {
+  if (!actor.inst)
+    return;
+  ExitCheck check(*this, actor, cta);
+  if (Shadow *shadow = shared[cta.rank].get())
+    check.checkMemory(*shadow);
+  check.checkArrivals();
 }
 
 ReportSite Engine::earlierSite(uint32_t id, const llvm::Twine &what) {

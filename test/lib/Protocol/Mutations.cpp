@@ -34,6 +34,48 @@ setAttributes(Operation *op,
       op->removeAttr(name);
 }
 
+/// Moves an operation beside `place`, or beside the operation of its own block
+/// that contains it.
+static LogicalResult moveBeside(Operation *target, Operation *place,
+                                bool isBefore) {
+  if (Operation *ancestor = target->getBlock()->findAncestorOpInBlock(*place))
+    place = ancestor;
+  if (place == target)
+    return failure();
+  if (isBefore)
+    target->moveBefore(place);
+  else
+    target->moveAfter(place);
+  return success();
+}
+
+static void moveInto(Operation *target, Operation *loop, bool isAtStart) {
+  Block &body = loop->getRegion(0).front();
+  if (isAtStart)
+    target->moveBefore(&body, body.begin());
+  else
+    target->moveBefore(body.getTerminator());
+}
+
+static void addToOperand(Operation *target, unsigned operand, int64_t delta) {
+  ImplicitLocOpBuilder b(target->getLoc(), target);
+  Value old = target->getOperand(operand);
+  Value number =
+      arith::ConstantOp::create(b, b.getIntegerAttr(old.getType(), delta));
+  target->setOperand(operand, arith::AddIOp::create(b, old, number));
+}
+
+/// Erases a tile.await_turn with its tile.pass_turn; what has been added in the
+/// turn is added without one.
+static void eraseTurn(Operation *await) {
+  for (Operation *user : llvm::make_early_inc_range(await->getUsers()))
+    if (auto sum = dyn_cast<ReduceAddOp>(user))
+      sum.getTurnMutable().clear();
+    else
+      user->erase();
+  await->erase();
+}
+
 LogicalResult IRChange::apply(const IRMapping &copies) const {
   Operation *target = copies.lookup(op);
   Operation *place = anchor ? copies.lookup(anchor) : nullptr;
@@ -48,37 +90,19 @@ LogicalResult IRChange::apply(const IRMapping &copies) const {
     return success();
   case MoveBefore:
   case MoveBehind:
-    if (Operation *ancestor = target->getBlock()->findAncestorOpInBlock(*place))
-      place = ancestor;
-    if (place == target)
-      return failure();
-    if (kind == MoveBefore)
-      target->moveBefore(place);
-    else
-      target->moveAfter(place);
-    return success();
+    return moveBeside(target, place, kind == MoveBefore);
   case MoveToStart:
-  case MoveToEnd: {
-    Block &body = place->getRegion(0).front();
-    if (kind == MoveToStart)
-      target->moveBefore(&body, body.begin());
-    else
-      target->moveBefore(body.getTerminator());
+  case MoveToEnd:
+    moveInto(target, place, kind == MoveToStart);
     return success();
-  }
   case SetAttributes:
     setAttributes(target, attributes);
     for (Operation *other : others)
       setAttributes(copies.lookup(other), attributes);
     return success();
-  case AddToOperand: {
-    ImplicitLocOpBuilder b(target->getLoc(), target);
-    Value old = target->getOperand(operand);
-    Value number =
-        arith::ConstantOp::create(b, b.getIntegerAttr(old.getType(), delta));
-    target->setOperand(operand, arith::AddIOp::create(b, old, number));
+  case AddToOperand:
+    addToOperand(target, operand, delta);
     return success();
-  }
   case SetOperand:
     target->setOperand(operand, copies.lookup(value));
     return success();
@@ -86,12 +110,7 @@ LogicalResult IRChange::apply(const IRMapping &copies) const {
     cast<ReduceAddOp>(target).getTurnMutable().clear();
     return success();
   case EraseTurn:
-    for (Operation *user : llvm::make_early_inc_range(target->getUsers()))
-      if (auto sum = dyn_cast<ReduceAddOp>(user))
-        sum.getTurnMutable().clear();
-      else
-        user->erase();
-    target->erase();
+    eraseTurn(target);
     return success();
   }
   llvm_unreachable("covered");

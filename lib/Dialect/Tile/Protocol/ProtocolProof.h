@@ -180,6 +180,10 @@ private:
   void wait(Machine &machine, unsigned role, const ProtocolEvent &event);
   void release(Machine &machine, unsigned role, const ProtocolEvent &event);
   void access(Machine &machine, unsigned role, const ProtocolEvent &event);
+  void checkOperands(const Machine &machine, unsigned role,
+                     const ProtocolEvent &event);
+  static Record recordOf(const Machine &machine, unsigned role,
+                         const ProtocolEvent &event);
   void read(Machine &machine, const Record &record, const Clock &clock,
             StageUse use);
   void write(Machine &machine, const Record &record, const Clock &clock,

@@ -379,12 +379,10 @@ void Verifier::release(Machine &machine, unsigned role,
   state.released[index] = event.position + 1;
 }
 
-void Verifier::access(Machine &machine, unsigned role,
-                      const ProtocolEvent &event) {
-  if (event.readsNothing)
-    return reportReadOfNothing(machine, role, event);
-  // Operands must not lie where the result is written. The accumulator, which
-  // follows them, may.
+/// Reports an operation that writes its result where one of its operands lies.
+/// The accumulator, which follows the operands, may lie there.
+void Verifier::checkOperands(const Machine &machine, unsigned role,
+                             const ProtocolEvent &event) {
   for (unsigned i = 0; event.write && i < event.step->reads.size(); ++i)
     if (model.overlap(event.reads[i].channel, stageOf(event.reads[i]),
                       event.write->channel, stageOf(*event.write)))
@@ -393,11 +391,27 @@ void Verifier::access(Machine &machine, unsigned role,
                             "operation itself (channel \"{2}\")",
                             label(event.write->channel), roleName(role),
                             label(event.reads[i].channel)));
+}
+
+/// The record of an access, but for the agent that makes it and its time.
+Record Verifier::recordOf(const Machine &machine, unsigned role,
+                          const ProtocolEvent &event) {
   Record record;
   record.role = role;
   record.op = event.step->op;
   record.pass = event.pass();
   record.entry = machine.history[role];
+  return record;
+}
+
+void Verifier::access(Machine &machine, unsigned role,
+                      const ProtocolEvent &event) {
+  if (event.readsNothing)
+    return reportReadOfNothing(machine, role, event);
+  checkOperands(machine, role, event);
+  if (finding)
+    return;
+  Record record = recordOf(machine, role, event);
   Clock clock = machine.lanes[role];
   int32_t time = ++machine.lanes[role][role];
   auto accessAll = [&](auto tick) {

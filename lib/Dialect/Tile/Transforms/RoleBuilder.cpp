@@ -75,6 +75,13 @@ private:
   void acquireBegun(Operation *op, OpBuilder &builder);
   void emitBlock(Block &source, OpBuilder &builder, IRMapping &map);
   void emitLoop(scf::ForOp loop, OpBuilder &builder, IRMapping &map);
+  bool needsLoop(scf::ForOp loop);
+  scf::ForOp copyHead(scf::ForOp loop, ArrayRef<unsigned> kept,
+                      OpBuilder &builder, IRMapping &map);
+  void fillBody(scf::ForOp loop, scf::ForOp copy, ArrayRef<unsigned> kept,
+                OpBuilder &builder, IRMapping &map);
+  void commitResults(scf::ForOp loop, OpBuilder &builder, IRMapping &map);
+  void waitForResults(scf::ForOp loop, OpBuilder &builder, IRMapping &map);
   void emitWork(WorkOp work, OpBuilder &builder, IRMapping &map);
   void emitRequests(WorkOp work, OpBuilder &builder);
   void emitNext(WorkOp work);
@@ -535,33 +542,41 @@ void RoleBuilder::acquireBegun(Operation *op, OpBuilder &builder) {
 
 void RoleBuilder::emitLoop(scf::ForOp loop, OpBuilder &builder,
                            IRMapping &map) {
-  auto results = [&](auto fn) {
-    for (Crossing &crossing : crossings)
-      if (crossing.loop == loop)
-        fn(crossing);
-  };
-  auto waitForResults = [&] {
-    results([&](Crossing &crossing) {
-      if (crossing.to != role)
-        return;
-      wait(crossing, builder, map);
-      map.map(loop.getResult(crossing.index), map.lookup(crossing.value));
-    });
-  };
-  // Values that are no tiles are computed in each role that uses them.
-  bool mayNeedResult = llvm::any_of(loop.getResults(), [&](Value result) {
-    return !partition.isData(result) && !result.use_empty();
-  });
-  if (!partition.touches(loop, role) && !mayNeedResult)
-    return waitForResults();
-
+  if (!needsLoop(loop))
+    return waitForResults(loop, builder, map);
   SmallVector<unsigned> kept;
-  SmallVector<Value> inits;
   for (unsigned i = 0; i < loop.getNumResults(); ++i)
-    if (keepsIterArg(loop, i)) {
+    if (keepsIterArg(loop, i))
       kept.push_back(i);
-      inits.push_back(map.lookupOrDefault(loop.getInitArgs()[i]));
-    }
+  scf::ForOp copy = copyHead(loop, kept, builder, map);
+  fillBody(loop, copy, kept, builder, map);
+  for (auto [i, index] : llvm::enumerate(kept))
+    map.map(loop.getResult(index), copy.getResult(i));
+  commitResults(loop, builder, map);
+  waitForResults(loop, builder, map);
+}
+
+/// Whether the role has something to do in the loop, or needs a result of it
+/// that is no tile: such values are computed in each role that uses them.
+bool RoleBuilder::needsLoop(scf::ForOp loop) {
+  return partition.touches(loop, role) ||
+         llvm::any_of(loop.getResults(), [&](Value result) {
+           return !partition.isData(result) && !result.use_empty();
+         });
+}
+
+/// Builds the loop without its body, with those of its values that this role
+/// carries, the `kept` ones. Where accumulators begin anew, its first pass
+/// stands in front of it.
+scf::ForOp RoleBuilder::copyHead(scf::ForOp loop, ArrayRef<unsigned> kept,
+                                 OpBuilder &builder, IRMapping &map) {
+  auto valuesOf = [&](ValueRange values) {
+    SmallVector<Value> own;
+    for (unsigned index : kept)
+      own.push_back(map.lookupOrDefault(values[index]));
+    return own;
+  };
+  SmallVector<Value> inits = valuesOf(loop.getInitArgs());
   // The stage of an accumulator that is handed over after the loop is acquired
   // in front of the loop, or of the first of several that work on it.
   acquireBegun(loop, builder);
@@ -570,46 +585,62 @@ void RoleBuilder::emitLoop(scf::ForOp loop, OpBuilder &builder,
         step = map.lookupOrDefault(loop.getStep());
   if (getsNewAccumulators(loop)) {
     emitFirstPass(loop, builder, map);
-    for (auto [i, index] : llvm::enumerate(kept))
-      inits[i] = map.lookupOrDefault(loop.getYieldedValues()[index]);
+    inits = valuesOf(loop.getYieldedValues());
     lower = builder.createOrFold<arith::AddIOp>(loop.getLoc(), lower, step);
   }
-  auto copy = scf::ForOp::create(builder, loop.getLoc(), lower,
-                                 map.lookupOrDefault(loop.getUpperBound()),
-                                 step, inits);
+  return scf::ForOp::create(builder, loop.getLoc(), lower,
+                            map.lookupOrDefault(loop.getUpperBound()), step,
+                            inits);
+}
+
+/// Builds the body of the copy: first the waits for what other roles hand over
+/// in each pass.
+void RoleBuilder::fillBody(scf::ForOp loop, scf::ForOp copy,
+                           ArrayRef<unsigned> kept, OpBuilder &builder,
+                           IRMapping &map) {
   map.map(loop.getInductionVar(), copy.getInductionVar());
   for (auto [i, index] : llvm::enumerate(kept))
     map.map(loop.getRegionIterArg(index), copy.getRegionIterArg(i));
-  {
-    OpBuilder::InsertionGuard guard(builder);
-    if (copy.getBody()->mightHaveTerminator())
-      copy.getBody()->getTerminator()->erase();
-    builder.setInsertionPointToEnd(copy.getBody());
-    results([&](Crossing &crossing) {
-      if (crossing.to != role || !crossing.eachIteration)
-        return;
-      wait(crossing, builder, map);
-      map.map(loop.getRegionIterArg(crossing.index),
-              map.lookup(crossing.value));
-    });
-    emitBlock(*loop.getBody(), builder, map);
-    SmallVector<Value> yields;
-    for (unsigned index : kept)
-      yields.push_back(map.lookupOrDefault(
-          loop.getBody()->getTerminator()->getOperand(index)));
-    scf::YieldOp::create(builder, loop.getLoc(), yields);
+  OpBuilder::InsertionGuard guard(builder);
+  if (copy.getBody()->mightHaveTerminator())
+    copy.getBody()->getTerminator()->erase();
+  builder.setInsertionPointToEnd(copy.getBody());
+  for (Crossing &crossing : crossings) {
+    if (crossing.loop != loop || crossing.to != role || !crossing.eachIteration)
+      continue;
+    wait(crossing, builder, map);
+    map.map(loop.getRegionIterArg(crossing.index), map.lookup(crossing.value));
   }
-  for (auto [i, index] : llvm::enumerate(kept))
-    map.map(loop.getResult(index), copy.getResult(i));
-  results([&](Crossing &crossing) {
-    if (crossing.from != role || crossing.eachIteration || findShared(crossing))
-      return;
+  emitBlock(*loop.getBody(), builder, map);
+  SmallVector<Value> yields;
+  for (unsigned index : kept)
+    yields.push_back(map.lookupOrDefault(loop.getYieldedValues()[index]));
+  scf::YieldOp::create(builder, loop.getLoc(), yields);
+}
+
+/// Hands over the results of the loop that this role makes.
+void RoleBuilder::commitResults(scf::ForOp loop, OpBuilder &builder,
+                                IRMapping &map) {
+  for (Crossing &crossing : crossings) {
+    if (crossing.loop != loop || crossing.from != role ||
+        crossing.eachIteration || findShared(crossing))
+      continue;
     if (!issues)
       acquire(builder, crossing.channel);
     commit(builder, crossing.channel,
            map.lookup(loop.getResult(crossing.index)));
-  });
-  waitForResults();
+  }
+}
+
+/// Waits for the results of the loop that other roles make.
+void RoleBuilder::waitForResults(scf::ForOp loop, OpBuilder &builder,
+                                 IRMapping &map) {
+  for (Crossing &crossing : crossings) {
+    if (crossing.loop != loop || crossing.to != role)
+      continue;
+    wait(crossing, builder, map);
+    map.map(loop.getResult(crossing.index), map.lookup(crossing.value));
+  }
 }
 
 /// Whether this role works on accumulators of the loop that begin anew.
