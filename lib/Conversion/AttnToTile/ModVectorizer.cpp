@@ -26,7 +26,8 @@ bool fa4::isElementwise(Operation *op) {
   return llvm::all_of(op->getOperandTypes(), isElementType) &&
          llvm::all_of(op->getResultTypes(), isElementType) &&
          (isa<arith::ConstantOp>(op) ||
-          (isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
+          (isa_and_nonnull<arith::ArithDialect, math::MathDialect>(
+               op->getDialect()) &&
            OpTrait::hasElementwiseMappableTraits(op)));
 }
 

@@ -335,7 +335,8 @@ Value fa4::tile::lowerLaneMath(LaneBuilder &b, Operation *op) {
 /// Returns true if `lane-math-to-llvm` must not leave the operation.
 static bool mustBeLowered(Operation *op) {
   auto divide = dyn_cast<arith::DivFOp>(op);
-  return isa<Exp2Op>(op) || isa<math::MathDialect>(op->getDialect()) ||
+  return isa<Exp2Op>(op) ||
+         isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
          (divide && getElementTypeOrSelf(divide.getType()).isF32());
 }
 
@@ -348,7 +349,7 @@ bool fa4::tile::isLaneMath(Operation *op) {
   if (!llvm::all_of(op->getOperandTypes(), isLaneType) ||
       !llvm::all_of(op->getResultTypes(), isLaneType))
     return false;
-  return !isa<math::MathDialect>(op->getDialect()) ||
+  return !isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
          isa<math::Exp2Op, math::ExpOp, math::Log2Op, math::LogOp, math::TanhOp,
              math::SqrtOp, math::RsqrtOp, math::FmaOp, math::AbsFOp,
              math::FloorOp, math::CeilOp, math::TruncOp, math::RoundEvenOp,

@@ -105,10 +105,10 @@ LogicalResult RoleLowering::copy(Operation &op) {
     return op.emitOpError("computes with tiles, but the role is of kind "
                           "'issuer': one thread starts "
                           "asynchronous work and computes scalars only");
-  if (op.getNumRegions() != 0 || isa<TileDialect>(op.getDialect()))
+  if (op.getNumRegions() != 0 || isa_and_nonnull<TileDialect>(op.getDialect()))
     if (!isa<Exp2Op>(op))
       return op.emitOpError("is not supported in a role");
-  if (isa<math::MathDialect>(op.getDialect()) && !isLaneMath(&op))
+  if (isa_and_nonnull<math::MathDialect>(op.getDialect()) && !isLaneMath(&op))
     return op.emitOpError("is not supported in a kernel: threads have no "
                           "instructions for it");
   if (llvm::any_of(op.getOperands(), [&](Value operand) {

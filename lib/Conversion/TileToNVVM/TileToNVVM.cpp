@@ -65,10 +65,10 @@ bool isToExpand(Operation *op) {
   if (auto slice = dyn_cast<vector::ExtractStridedSliceOp>(op))
     return slice.getType().getRank() != 1;
   auto isInteger = [](Type type) { return type.isIntOrIndex(); };
-  return isa<scf::SCFDialect>(op->getDialect()) ||
+  return isa_and_nonnull<scf::SCFDialect>(op->getDialect()) ||
          isa<vector::InsertStridedSliceOp, vector::BroadcastOp, vector::StepOp,
              vector::FMAOp>(op) ||
-         (isa<arith::ArithDialect>(op->getDialect()) &&
+         (isa_and_nonnull<arith::ArithDialect>(op->getDialect()) &&
           llvm::any_of(op->getOperandTypes(), isInteger));
 }
 
@@ -112,7 +112,8 @@ LogicalResult convertToLLVM(LLVM::LLVMFuncOp function) {
   SmallVector<Operation *> ops;
   for (Block &block : function.getBody())
     for (Operation &op : block)
-      if (!isa<LLVM::LLVMDialect, NVVM::NVVMDialect>(op.getDialect()))
+      if (!isa_and_nonnull<LLVM::LLVMDialect, NVVM::NVVMDialect>(
+              op.getDialect()))
         ops.push_back(&op);
   ConversionConfig config;
   config.allowPatternRollback = false;

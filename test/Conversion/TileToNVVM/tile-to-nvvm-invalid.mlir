@@ -2,7 +2,7 @@
 // error on the operation that is the reason.
 //
 // What tile-to-nvvm itself refuses, where nothing was proven before.
-// RUN: fa4-opt %s --tile-to-nvvm=verify=false --split-input-file --verify-diagnostics
+// RUN: fa4-opt %s --tile-to-nvvm=verify=false --allow-unregistered-dialect --split-input-file --verify-diagnostics
 
 // What is in a response is known to tile.response only.
 tile.kernel @k(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
@@ -427,5 +427,16 @@ tile.kernel @carried(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
       // expected-error @below {{'scf.yield' op takes a tensor of the kernel}}
       scf.yield %z : memref<?xf32>
     }
+  }
+}
+
+// -----
+
+// Nobody knows the dialect of this operation.
+tile.kernel @unregistered(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  tile.role @r kind(vector) first_warp(0) {
+    // expected-error @below {{failed to legalize operation 'foo.number'}}
+    %number = "foo.number"() : () -> i32
   }
 }

@@ -486,13 +486,15 @@ void eraseDeadOps(Operation *root) {
     if (op != root)
       ops.push_back(op);
     // The body of an operation goes with it.
-    return isa<linalg::LinalgDialect>(op->getDialect()) ? WalkResult::skip()
-                                                        : WalkResult::advance();
+    return isa_and_nonnull<linalg::LinalgDialect>(op->getDialect())
+               ? WalkResult::skip()
+               : WalkResult::advance();
   });
   for (Operation *op : llvm::reverse(ops))
     if (isOpTriviallyDead(op) &&
-        isa<linalg::LinalgDialect, tensor::TensorDialect, arith::ArithDialect,
-            math::MathDialect>(op->getDialect()))
+        isa_and_nonnull<linalg::LinalgDialect, tensor::TensorDialect,
+                        arith::ArithDialect, math::MathDialect>(
+            op->getDialect()))
       op->erase();
 }
 

@@ -212,8 +212,8 @@ ElementRef ElementTracer::traceElementwise(linalg::LinalgOp op, OpResult result,
 
 /// Returns true for operations that compute one number from numbers.
 static bool isArithmetic(Operation *op) {
-  return op->getDialect() &&
-         isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
+  return isa_and_nonnull<arith::ArithDialect, math::MathDialect>(
+             op->getDialect()) &&
          op->getNumResults() == 1 && op->getNumRegions() == 0;
 }
 
