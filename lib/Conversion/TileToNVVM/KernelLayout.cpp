@@ -241,32 +241,47 @@ LogicalResult KernelLayout::groupWarps(KernelOp kernel) {
                                         target.registerGranule),
                         target.maxRegisterBudget);
 
-  int64_t end = 0, groupWarps = target.warpsPerWarpgroup();
+  int64_t end = 0;
   for (RoleOp role : roles) {
-    int64_t first = *role.getFirstWarp();
-    if (first < end)
+    if (int64_t(*role.getFirstWarp()) < end)
       return role.emitOpError("has warps that belong to another role, too");
-    end = first + role.getNumWarps();
-    int64_t groupFirst = llvm::alignDown(first, groupWarps);
-    if (groups.empty() || groups.back().endWarp <= groupFirst) {
-      // Warps in front of the group that belong to no role.
-      if (int64_t before = groups.empty() ? 0 : groups.back().endWarp;
-          before < groupFirst)
-        groups.push_back({before, groupFirst, {}, std::nullopt});
-      groups.push_back({groupFirst, groupFirst, {}, std::nullopt});
-    }
-    WarpGroup &group = groups.back();
-    group.endWarp = llvm::alignTo(end, groupWarps);
-    group.roles.push_back(role);
-    std::optional<int64_t> registers;
-    if (role.getRegisters())
-      registers = *role.getRegisters();
-    if (group.roles.size() > 1 && group.registers != registers)
-      return role.emitOpError(
-          "must have the same register budget as the other roles of its "
-          "warpgroup: setmaxnreg counts for all of its warps");
-    group.registers = registers;
+    end = *role.getFirstWarp() + role.getNumWarps();
+    if (failed(addToGroup(role)))
+      return failure();
   }
+  return shareRegisters(kernel);
+}
+
+/// Adds a role to the warpgroup in which its warps begin; roles come in the
+/// order of their warps.
+LogicalResult KernelLayout::addToGroup(RoleOp role) {
+  int64_t first = *role.getFirstWarp();
+  int64_t groupWarps = target.warpsPerWarpgroup();
+  int64_t groupFirst = llvm::alignDown(first, groupWarps);
+  if (groups.empty() || groups.back().endWarp <= groupFirst) {
+    // Warps in front of the group that belong to no role.
+    if (int64_t before = groups.empty() ? 0 : groups.back().endWarp;
+        before < groupFirst)
+      groups.push_back({before, groupFirst, {}, std::nullopt});
+    groups.push_back({groupFirst, groupFirst, {}, std::nullopt});
+  }
+  WarpGroup &group = groups.back();
+  group.endWarp = llvm::alignTo(first + role.getNumWarps(), groupWarps);
+  group.roles.push_back(role);
+  std::optional<int64_t> registers;
+  if (role.getRegisters())
+    registers = *role.getRegisters();
+  if (group.roles.size() > 1 && group.registers != registers)
+    return role.emitOpError(
+        "must have the same register budget as the other roles of its "
+        "warpgroup: setmaxnreg counts for all of its warps");
+  group.registers = registers;
+  return success();
+}
+
+/// Gives warps that belong to no role a budget, too, where roles have one, and
+/// checks that an SM has the registers.
+LogicalResult KernelLayout::shareRegisters(KernelOp kernel) {
   bool budgets = llvm::any_of(groups, [](auto &g) { return g.registers; });
   int64_t total = 0;
   for (WarpGroup &group : groups) {

@@ -121,6 +121,8 @@ private:
   void findHandOvers(KernelOp kernel);
   mlir::LogicalResult findRanks(KernelOp kernel);
   mlir::LogicalResult groupWarps(KernelOp kernel);
+  mlir::LogicalResult addToGroup(RoleOp role);
+  mlir::LogicalResult shareRegisters(KernelOp kernel);
 };
 
 } // namespace fa4::tile

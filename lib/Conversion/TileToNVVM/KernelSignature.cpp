@@ -80,13 +80,10 @@ static ChannelOp findChannel(Operation *op) {
   return {};
 }
 
-LogicalResult KernelSignature::addMap(Operation *op, Value memref,
-                                      VectorType tile,
-                                      ArrayRef<int64_t> tileDims, bool hasEnd) {
-  if (!isArgument(memref))
-    return op->emitOpError(
-        "must access a memref that is an argument of the kernel");
-  auto type = cast<MemRefType>(memref.getType());
+/// Checks that TMA can copy tiles of a tensor of this type.
+static LogicalResult checkTensor(Operation *op, MemRefType type,
+                                 VectorType tile, ArrayRef<int64_t> tileDims,
+                                 bool hasEnd) {
   SmallVector<int64_t> strides;
   int64_t offset;
   if (failed(type.getStridesAndOffset(strides, offset)) ||
@@ -104,10 +101,19 @@ LogicalResult KernelSignature::addMap(Operation *op, Value memref,
   if (hasEnd && tileDims.size() != 2)
     return op->emitOpError("says 'to' of a tile of ")
            << tileDims.size() << " dimension that TMA stores; it must have 2";
-  TensorMap map;
-  map.argument = cast<BlockArgument>(memref).getArgNumber();
-  ChannelOp channel = findChannel(op);
-  map.span = channel ? getSwizzleSpan(channel) : getSwizzleSpan(tile);
+  int64_t bytes = tile.getElementTypeBitWidth() / 8;
+  if (!ShapedType::isDynamic(offset) &&
+      offset * bytes % kTensorMapAlignment != 0)
+    return op->emitOpError("copies from a tensor that begins ")
+           << offset * bytes
+           << " bytes behind an aligned address, which is not "
+           << "a multiple of " << kTensorMapAlignment;
+  return success();
+}
+
+/// Sets the dimensions of the map, and how much of each a copy takes.
+static LogicalResult setBox(Operation *op, MemRefType type, VectorType tile,
+                            ArrayRef<int64_t> tileDims, TensorMap &map) {
   int64_t contiguous = tileDims.back();
   map.dims.push_back(contiguous);
   for (int64_t dim = type.getRank() - 1; dim >= 0; --dim)
@@ -126,20 +132,31 @@ LogicalResult KernelSignature::addMap(Operation *op, Value memref,
              << kMaxTensorMapBox;
     map.box.push_back(box);
   }
+  if (map.box.front() * bytes % kTensorMapAlignment)
+    return op->emitOpError("copies rows whose size is not a multiple of 16 "
+                           "bytes, as TMA requires");
+  return success();
+}
+
+LogicalResult KernelSignature::addMap(Operation *op, Value memref,
+                                      VectorType tile,
+                                      ArrayRef<int64_t> tileDims, bool hasEnd) {
+  if (!isArgument(memref))
+    return op->emitOpError(
+        "must access a memref that is an argument of the kernel");
+  auto type = cast<MemRefType>(memref.getType());
+  TensorMap map;
+  map.argument = cast<BlockArgument>(memref).getArgNumber();
+  ChannelOp channel = findChannel(op);
+  map.span = channel ? getSwizzleSpan(channel) : getSwizzleSpan(tile);
+  if (failed(checkTensor(op, type, tile, tileDims, hasEnd)) ||
+      failed(setBox(op, type, tile, tileDims, map)))
+    return failure();
   if (hasEnd) {
     map.second = map.dims.size();
     map.dims.push_back(tileDims.front());
     map.box.push_back(1);
   }
-  if (map.box.front() * bytes % kTensorMapAlignment)
-    return op->emitOpError("copies rows whose size is not a multiple of 16 "
-                           "bytes, as TMA requires");
-  if (!ShapedType::isDynamic(offset) &&
-      offset * bytes % kTensorMapAlignment != 0)
-    return op->emitOpError("copies from a tensor that begins ")
-           << offset * bytes
-           << " bytes behind an aligned address, which is not "
-           << "a multiple of " << kTensorMapAlignment;
   auto *known = llvm::find(maps, map);
   mapOf[op] = known - maps.begin();
   if (known == maps.end())

@@ -51,6 +51,14 @@ private:
   void takeRounding(ArrayRef<unsigned> positions);
   void splitMask();
   void splitScale();
+  /// The loops of the second product, other than its reduction.
+  struct OuterLoops {
+    SmallVector<int> batches, queries, elements;
+  };
+  OuterLoops findOuterLoops();
+  bool nameLoops(OuterLoops &outer);
+  bool findQueriesAndKeys(ElementRef &q, ElementRef &k);
+  void orderBatchAndHead(ElementRef q, ElementRef k);
   bool findAxes();
 
   linalg::LinalgOp op;
@@ -360,19 +368,26 @@ std::string fa4::attn::findOperandAxes(const AttentionMatch &match,
   return "";
 }
 
-bool Matcher::findAxes() {
+Matcher::OuterLoops Matcher::findOuterLoops() {
   AffineMap ofProbabilities = op.getMatchingIndexingMap(left);
   AffineMap ofValues = op.getMatchingIndexingMap(right);
-  SmallVector<int> batches, queries, elements;
+  OuterLoops outer;
   for (unsigned i = 0; i < numLoops(); ++i) {
     bool inFirst = ofProbabilities.isFunctionOfDim(i),
          inValues = ofValues.isFunctionOfDim(i);
     if (i != reduction)
-      (inFirst && inValues ? batches
-       : inFirst           ? queries
-                           : elements)
+      (inFirst && inValues ? outer.batches
+       : inFirst           ? outer.queries
+                           : outer.elements)
           .push_back(i);
   }
+  return outer;
+}
+
+/// Finds which loops of the second product are the batch, the head, the query
+/// and the key.
+bool Matcher::nameLoops(OuterLoops &outer) {
+  auto &[batches, queries, elements] = outer;
   // Keys and values that all heads share: heads are a second dimension of
   // queries. Either may be called the heads; there are fewer of them.
   std::optional<int> sharing;
@@ -403,8 +418,21 @@ bool Matcher::findAxes() {
     match.head = batches.front();
     match.batch = numLoops() + 1;
   }
+  return true;
+}
 
-  // The first product, and which of its factors are the queries.
+/// Whether a dimension is part of an index of an expression's elements.
+static bool uses(ElementRef element, unsigned position) {
+  bool found = false;
+  walk(element, [&](ElementRef node) {
+    for (AffineExpr index : node->indices)
+      found |= index.isFunctionOfDim(position);
+  });
+  return found;
+}
+
+/// Finds which factors of the first product are the queries and the keys.
+bool Matcher::findQueriesAndKeys(ElementRef &q, ElementRef &k) {
   auto product = match.product->value.getDefiningOp<linalg::LinalgOp>();
   auto factors = getFactors(product, tracer);
   SmallVector<AffineExpr> inner;
@@ -414,41 +442,42 @@ bool Matcher::findAxes() {
   inner[*getReduction(product)] = element;
   if (llvm::is_contained(inner, AffineExpr()))
     return fail("the first product has loops that its result does not show");
-  ElementRef q = traceOperand(product, factors->first, inner, tracer);
-  ElementRef k = traceOperand(product, factors->second, inner, tracer);
-  auto uses = [&](ElementRef each, unsigned position) {
-    bool found = false;
-    walk(each, [&](ElementRef node) {
-      for (AffineExpr index : node->indices)
-        found |= index.isFunctionOfDim(position);
-    });
-    return found;
-  };
+  q = traceOperand(product, factors->first, inner, tracer);
+  k = traceOperand(product, factors->second, inner, tracer);
   if (!uses(q, match.query))
     std::swap(q, k);
   if (!uses(q, match.query) || !uses(k, match.key) || uses(q, match.key) ||
       uses(k, match.query))
     return fail("the first product is not one of queries and keys");
+  return true;
+}
 
-  // Of two dimensions, heads are the one in which keys or values are shared;
-  // else the one that comes second in the queries.
-  if (batches.size() == 2) {
-    auto isShared = [&](int position) {
-      bool plain = false;
-      for (AffineExpr index : skipCasts(k)->indices)
-        plain |= index == dim(position);
-      return !plain;
-    };
-    auto first = [&](int position) {
-      ArrayRef<AffineExpr> indices = skipCasts(q)->indices;
-      return llvm::find(indices, dim(position)) - indices.begin();
-    };
-    if (isShared(match.batch) ||
-        (!isShared(match.head) && first(match.head) < first(match.batch)))
-      std::swap(match.batch, match.head);
-  }
+/// Of two dimensions, heads are the one in which keys or values are shared;
+/// else the one that comes second in the queries.
+void Matcher::orderBatchAndHead(ElementRef q, ElementRef k) {
+  auto isShared = [&](int position) {
+    return llvm::none_of(skipCasts(k)->indices, [&](AffineExpr index) {
+      return index == dim(position);
+    });
+  };
+  auto first = [&](int position) {
+    ArrayRef<AffineExpr> indices = skipCasts(q)->indices;
+    return llvm::find(indices, dim(position)) - indices.begin();
+  };
+  if (isShared(match.batch) ||
+      (!isShared(match.head) && first(match.head) < first(match.batch)))
+    std::swap(match.batch, match.head);
+}
+
+bool Matcher::findAxes() {
+  OuterLoops outer = findOuterLoops();
+  ElementRef q, k;
+  if (!nameLoops(outer) || !findQueriesAndKeys(q, k))
+    return false;
+  if (outer.batches.size() == 2)
+    orderBatchAndHead(q, k);
   match.element = numLoops();
-  match.valueElement = elements.front();
+  match.valueElement = outer.elements.front();
   match.queries = q;
   match.keys = k;
   auto set = [&](StringRef name, ElementRef leaf, int row, int inner,

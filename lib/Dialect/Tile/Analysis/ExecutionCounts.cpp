@@ -434,6 +434,48 @@ Polynomial ExecutionCounts::computeArgument(BlockArgument argument) {
              : value;
 }
 
+/// A shift to the left by a constant is a product.
+Polynomial ExecutionCounts::getShifted(OpResult result) {
+  Operation *op = result.getOwner();
+  unsigned bits = getIntegerBits(result.getType());
+  APInt shift;
+  if (!matchPattern(op->getOperand(1), m_ConstantInt(&shift)) ||
+      shift.uge(std::min(bits, 31u)))
+    return getOperationAtom(result);
+  return getResidue(multiply(getValue(op->getOperand(0)),
+                             constant(int64_t(1) << shift.getZExtValue())),
+                    bits, Atom::Signed);
+}
+
+/// A cast to another width. One without a sign is as one with a sign where it
+/// makes no number wider, or the number is not negative.
+Polynomial ExecutionCounts::getCast(OpResult result, bool isSigned) {
+  Value operand = result.getOwner()->getOperand(0);
+  unsigned bits = getIntegerBits(result.getType());
+  unsigned from = getIntegerBits(operand.getType());
+  if (!isSigned && bits > from && !isNonNegative(operand))
+    return getResidue(getValue(operand), from, Atom::Unsigned);
+  bool isKept =
+      bits >= from || (ranges.get(operand).smin().isSignedIntN(bits) &&
+                       ranges.get(operand).smax().isSignedIntN(bits));
+  return isKept ? getValue(operand)
+                : getResidue(getValue(operand), bits, Atom::Signed);
+}
+
+/// A size of a tensor: sizes of one name are equal.
+Polynomial ExecutionCounts::getSize(OpResult result) {
+  std::optional<StringRef> name =
+      getSizeName(cast<memref::DimOp>(result.getOwner()));
+  if (!name)
+    return getOperationAtom(result);
+  ConstantIntRanges range = ranges.get(result);
+  if (auto size = range.getConstantValue())
+    return getNumberAtom(*size);
+  return getAtom("size " + name->str(), Atom{Atom::Opaque,
+                                             {DynamicAPInt(range.smin()),
+                                              DynamicAPInt(range.smax())}});
+}
+
 Polynomial ExecutionCounts::computeResult(OpResult result) {
   Operation *op = result.getOwner();
   unsigned bits = getIntegerBits(result.getType());
@@ -443,14 +485,6 @@ Polynomial ExecutionCounts::computeResult(OpResult result) {
     if (isLarge(exact))
       return getOperationAtom(result);
     return ranges.isExact(op) ? exact : getResidue(exact, bits, Atom::Signed);
-  };
-  auto ofSignedCast = [&](auto) {
-    Value operand = op->getOperand(0);
-    bool isKept = bits >= getIntegerBits(operand.getType()) ||
-                  (ranges.get(operand).smin().isSignedIntN(bits) &&
-                   ranges.get(operand).smax().isSignedIntN(bits));
-    return isKept ? getValue(operand)
-                  : getResidue(getValue(operand), bits, Atom::Signed);
   };
   return llvm::TypeSwitch<Operation *, Polynomial>(op)
       .Case<arith::AddIOp, index::AddOp>([&](auto) {
@@ -462,24 +496,13 @@ Polynomial ExecutionCounts::computeResult(OpResult result) {
       .Case<arith::MulIOp, index::MulOp>([&](auto) {
         return ofBinary([](auto a, auto b) { return multiply(a, b); });
       })
-      .Case<arith::ShLIOp, index::ShlOp>([&](auto) {
-        APInt shift;
-        if (!matchPattern(op->getOperand(1), m_ConstantInt(&shift)) ||
-            shift.uge(std::min(bits, 31u)))
-          return getOperationAtom(result);
-        return getResidue(
-            multiply(getValue(op->getOperand(0)),
-                     constant(int64_t(1) << shift.getZExtValue())),
-            bits, Atom::Signed);
-      })
+      .Case<arith::ShLIOp, index::ShlOp>(
+          [&](auto) { return getShifted(result); })
       .Case<arith::TruncIOp, arith::ExtSIOp, arith::IndexCastOp,
-            index::CastSOp>(ofSignedCast)
-      .Case<arith::ExtUIOp, arith::IndexCastUIOp, index::CastUOp>([&](auto) {
-        unsigned from = getIntegerBits(op->getOperand(0).getType());
-        if (bits <= from || isNonNegative(op->getOperand(0)))
-          return ofSignedCast(op);
-        return getResidue(getValue(op->getOperand(0)), from, Atom::Unsigned);
-      })
+            index::CastSOp>(
+          [&](auto) { return getCast(result, /*isSigned=*/true); })
+      .Case<arith::ExtUIOp, arith::IndexCastUIOp, index::CastUOp>(
+          [&](auto) { return getCast(result, /*isSigned=*/false); })
       .Case<arith::MinSIOp, index::MinSOp>(
           [&](auto) { return getMinOrMax(result, Atom::Min); })
       .Case<arith::MaxSIOp, index::MaxSOp>(
@@ -493,18 +516,7 @@ Polynomial ExecutionCounts::computeResult(OpResult result) {
                                            ? Atom::Min
                                            : Atom::Max);
           })
-      .Case([&](memref::DimOp dim) {
-        std::optional<StringRef> name = getSizeName(dim);
-        if (!name)
-          return getOperationAtom(result);
-        ConstantIntRanges range = ranges.get(result);
-        if (auto size = range.getConstantValue())
-          return getNumberAtom(*size);
-        return getAtom(
-            "size " + name->str(),
-            Atom{Atom::Opaque,
-                 {DynamicAPInt(range.smin()), DynamicAPInt(range.smax())}});
-      })
+      .Case([&](memref::DimOp) { return getSize(result); })
       .Default([&](Operation *) { return getOperationAtom(result); });
 }
 

@@ -97,6 +97,7 @@ private:
   // Integers.
   Known get(Value value, Visit &visit);
   Known compute(Value value, Visit &visit);
+  Known computeArgument(BlockArgument argument, Visit &visit);
   Known computeScalar(LoadScalarOp load, Visit &visit);
   Known computeSelect(arith::SelectOp select, Visit &visit);
   Known divide(Operation *op, Visit &visit, bool roundsUp);
@@ -321,21 +322,25 @@ bool TurnProof::countsElements(Operation *op) {
          llvm::is_contained(op->getOperands(), divisor);
 }
 
+Known TurnProof::computeArgument(BlockArgument argument, Visit &visit) {
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (isa<WorkOp>(parent))
+    return visit.coordinates[argument.getArgNumber()];
+  if (loop && argument == loop.getInductionVar())
+    return visit.induction;
+  if (!isa<KernelOp>(parent) ||
+      !isa<IndexType, IntegerType>(argument.getType()))
+    return std::nullopt;
+  auto [it, isNew] =
+      integers.opaque.try_emplace({argument.getAsOpaquePointer(), {}});
+  if (isNew)
+    it->second = makeBetween(INT32_MIN, INT32_MAX);
+  return it->second;
+}
+
 Known TurnProof::compute(Value value, Visit &visit) {
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    Operation *parent = argument.getOwner()->getParentOp();
-    if (isa<WorkOp>(parent))
-      return visit.coordinates[argument.getArgNumber()];
-    if (loop && argument == loop.getInductionVar())
-      return visit.induction;
-    if (!isa<KernelOp>(parent) || !isa<IndexType, IntegerType>(value.getType()))
-      return std::nullopt;
-    auto [it, isNew] =
-        integers.opaque.try_emplace({value.getAsOpaquePointer(), {}});
-    if (isNew)
-      it->second = makeBetween(INT32_MIN, INT32_MAX);
-    return it->second;
-  }
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return computeArgument(argument, visit);
   APInt number;
   if (matchPattern(value, m_ConstantInt(&number)))
     return AffineSum(number.getSExtValue());

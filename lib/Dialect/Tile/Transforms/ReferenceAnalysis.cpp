@@ -159,6 +159,40 @@ ReferenceAnalysis::Result ReferenceAnalysis::compare(arith::CmpFOp op) const {
   return std::optional<Dependence>();
 }
 
+ReferenceAnalysis::Result ReferenceAnalysis::divide(Value xValue,
+                                                    Value yValue) const {
+  std::optional<Dependence> x = get(xValue), y = get(yValue);
+  if ((x && x->kind != Dependence::Linear) ||
+      (y && y->kind != Dependence::Linear))
+    return std::nullopt;
+  return make(Dependence::Linear, (x ? x->degree : 0) - (y ? y->degree : 0));
+}
+
+/// The sum of each row.
+ReferenceAnalysis::Result
+ReferenceAnalysis::reduce(vector::MultiDimReductionOp op) const {
+  std::optional<Dependence> x = get(op.getSource());
+  if (op.getKind() != vector::CombiningKind::ADD ||
+      llvm::is_contained(op.getReductionDims(), 0) ||
+      (x && x->kind != Dependence::Linear))
+    return std::nullopt;
+  return add(x, get(op.getAcc()), Value(), op.getAcc(), /*subtract=*/false);
+}
+
+/// A product along the rows of A, or with rows of B, adds up rows that have
+/// different references.
+ReferenceAnalysis::Result ReferenceAnalysis::accumulate(MmaOp op) const {
+  if (get(op.getB()) || (get(op.getA()) && op.getTransposeA()))
+    return std::nullopt;
+  Result product = multiply(op.getA(), op.getB());
+  if (!op.getAcc() || !product)
+    return product;
+  if (*product && (*product)->kind != Dependence::Linear)
+    return std::nullopt;
+  return add(*product, get(op.getAcc()), Value(), op.getAcc(),
+             /*subtract=*/false);
+}
+
 ReferenceAnalysis::Result ReferenceAnalysis::combine(Operation *op) const {
   auto operand = [&](unsigned i) { return op->getOperand(i); };
   auto sum = [&](Result x, Value yValue, bool subtract,
@@ -180,14 +214,7 @@ ReferenceAnalysis::Result ReferenceAnalysis::combine(Operation *op) const {
         return sum(multiply(operand(0), operand(1)), operand(2), false,
                    Value());
       })
-      .Case([&](arith::DivFOp) -> Case {
-        std::optional<Dependence> x = get(operand(0)), y = get(operand(1));
-        if ((x && x->kind != Dependence::Linear) ||
-            (y && y->kind != Dependence::Linear))
-          return std::nullopt;
-        return make(Dependence::Linear,
-                    (x ? x->degree : 0) - (y ? y->degree : 0));
-      })
+      .Case([&](arith::DivFOp) { return divide(operand(0), operand(1)); })
       .Case([&](math::Exp2Op) -> Case {
         std::optional<Dependence> x = get(operand(0));
         if (x->kind != Dependence::ScaledLog)
@@ -229,26 +256,8 @@ ReferenceAnalysis::Result ReferenceAnalysis::combine(Operation *op) const {
         return select(operand(0), operand(1), operand(2));
       })
       .Case([&](arith::CmpFOp op) { return compare(op); })
-      .Case([&](vector::MultiDimReductionOp reduction) -> Case {
-        std::optional<Dependence> x = get(reduction.getSource());
-        if (reduction.getKind() != vector::CombiningKind::ADD ||
-            llvm::is_contained(reduction.getReductionDims(), 0) ||
-            (x && x->kind != Dependence::Linear))
-          return std::nullopt;
-        return sum(x, reduction.getAcc(), false, Value());
-      })
-      .Case([&](MmaOp mma) -> Case {
-        // A product along the rows of A, or with rows of B, adds up rows that
-        // have different references.
-        if (get(mma.getB()) || (get(mma.getA()) && mma.getTransposeA()))
-          return std::nullopt;
-        Result product = multiply(mma.getA(), mma.getB());
-        if (!mma.getAcc() || !product)
-          return product;
-        if (*product && (*product)->kind != Dependence::Linear)
-          return std::nullopt;
-        return sum(product, mma.getAcc(), false, Value());
-      })
+      .Case([&](vector::MultiDimReductionOp op) { return reduce(op); })
+      .Case([&](MmaOp op) { return accumulate(op); })
       .Default([](Operation *) { return std::nullopt; });
 }
 

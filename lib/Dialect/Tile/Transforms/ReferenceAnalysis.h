@@ -64,6 +64,9 @@ private:
 
   Result combine(mlir::Operation *op) const;
   Result multiply(mlir::Value x, mlir::Value y) const;
+  Result divide(mlir::Value x, mlir::Value y) const;
+  Result reduce(mlir::vector::MultiDimReductionOp op) const;
+  Result accumulate(MmaOp op) const;
   Result add(std::optional<Dependence> x, std::optional<Dependence> y,
              mlir::Value xValue, mlir::Value yValue, bool subtract) const;
   Result merge(mlir::Value x, mlir::Value y) const;

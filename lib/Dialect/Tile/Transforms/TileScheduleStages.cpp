@@ -171,10 +171,9 @@ static void doubleExchanges(KernelOp kernel, const TargetDescription &target,
   }
 }
 
-StageFit fa4::tile::chooseStages(KernelOp kernel,
-                                 const TargetDescription &target,
-                                 const RequiredStages &required,
-                                 int64_t maxStages) {
+/// Gives each buffer as many stages as one of its channels has already or
+/// requires.
+static void setLeastStages(KernelOp kernel, const RequiredStages &required) {
   for (SmallVector<ChannelOp> &buffer : collectBuffers(kernel)) {
     int64_t stages = 1;
     for (ChannelOp channel : buffer) {
@@ -185,29 +184,19 @@ StageFit fa4::tile::chooseStages(KernelOp kernel,
     for (ChannelOp channel : buffer)
       channel.setStages(stages);
   }
-  // Large values first: of one that arrives in parts, the next load waits for
-  // a part only.
-  std::map<int64_t, SmallVector<ChannelOp>, std::greater<>> bySize;
-  for (ChannelOp ring : findLoadRings(kernel))
-    bySize[getSmemBytes(ring)].push_back(ring);
-  SmallVector<ChannelOp> all;
-  for (const auto &[size, rings] : bySize)
-    llvm::append_range(all, rings);
-  llvm::DenseMap<ChannelOp, int64_t> useful =
-      findUsefulStages(kernel, all, target, maxStages);
-  // Each ring gets one more stage in turn until the next one gains nothing or
-  // does not fit. In the last round some rings get their second stage, but no
-  // third one: a load of the others waits for its turn anyway, and more rounds
-  // of different lengths make more states to prove.
-  SharedMemory memory(kernel);
-  bool fits = memory.bytes() <= static_cast<int64_t>(target.smemBytes);
-  if (fits && maxStages > 1)
-    doubleExchanges(kernel, target, memory);
-  SmallVector<ChannelOp> rings = all;
-  bool more = fits;
-  while (more) {
+}
+
+/// Gives each ring one more stage in turn until the next one gains nothing or
+/// does not fit. In the last round some rings get their second stage, but no
+/// third one: a load of the others waits for its turn anyway, and more rounds
+/// of different lengths make more states to prove.
+static void growRings(SmallVector<ChannelOp> rings,
+                      const llvm::DenseMap<ChannelOp, int64_t> &usefulStages,
+                      SharedMemory &memory, const TargetDescription &target) {
+  for (bool more = true; more;) {
     llvm::erase_if(rings, [&](ChannelOp ring) {
-      return static_cast<int64_t>(ring.getStages()) >= useful.lookup(ring);
+      return static_cast<int64_t>(ring.getStages()) >=
+             usefulStages.lookup(ring);
     });
     if (rings.empty())
       break;
@@ -226,6 +215,29 @@ StageFit fa4::tile::chooseStages(KernelOp kernel,
       if (!more && ring.getStages() > 2)
         ring.setStages(ring.getStages() - 1);
   }
+}
+
+StageFit fa4::tile::chooseStages(KernelOp kernel,
+                                 const TargetDescription &target,
+                                 const RequiredStages &required,
+                                 int64_t maxStages) {
+  setLeastStages(kernel, required);
+  // Large values first: of one that arrives in parts, the next load waits for
+  // a part only.
+  std::map<int64_t, SmallVector<ChannelOp>, std::greater<>> bySize;
+  for (ChannelOp ring : findLoadRings(kernel))
+    bySize[getSmemBytes(ring)].push_back(ring);
+  SmallVector<ChannelOp> all;
+  for (const auto &[size, rings] : bySize)
+    llvm::append_range(all, rings);
+  llvm::DenseMap<ChannelOp, int64_t> useful =
+      findUsefulStages(kernel, all, target, maxStages);
+  SharedMemory memory(kernel);
+  bool fits = memory.bytes() <= static_cast<int64_t>(target.smemBytes);
+  if (fits && maxStages > 1)
+    doubleExchanges(kernel, target, memory);
+  if (fits)
+    growRings(all, useful, memory, target);
   bool doubleBuffered = llvm::all_of(all, [&](ChannelOp ring) {
     int64_t stages = ring.getStages();
     return stages >= std::min<int64_t>(2, useful.lookup(ring));

@@ -131,6 +131,9 @@ private:
   Polynomial computeArgument(mlir::BlockArgument argument);
   Polynomial getCoordinate(mlir::BlockArgument argument);
   Polynomial computeResult(mlir::OpResult result);
+  Polynomial getShifted(mlir::OpResult result);
+  Polynomial getCast(mlir::OpResult result, bool isSigned);
+  Polynomial getSize(mlir::OpResult result);
   Polynomial getAtom(const std::string &key, Atom atom);
   Polynomial getUniqueAtom(Bounds bounds, unsigned depth);
   Polynomial getNumberAtom(const llvm::APInt &number);
