@@ -227,58 +227,62 @@ LogicalResult RoleLowering::lowerSlice(vector::ExtractStridedSliceOp op) {
 // Control flow
 //===----------------------------------------------------------------------===//
 
-LogicalResult RoleLowering::lowerFor(scf::ForOp op) {
-  finishTensorLoads();
-  finishTensorStores();
-  // A loop carries a tile by the number of its stage, if the ring has more than
-  // one.
+/// What a loop of a role carries beside scalars.
+struct RoleLowering::Carried {
+  /// By iter_arg: where a tile lies when the loop begins. The loop carries a
+  /// tile by the number of its stage, if the ring has more than one.
+  SmallVector<Handle> entries;
+  /// The positions in rings that change in the loop.
+  SmallVector<RingPositions::Group> groups;
+};
+
+/// Returns what the new loop starts with.
+SmallVector<Value> RoleLowering::enterLoop(scf::ForOp op, Carried &carried) {
   SmallVector<Value> inits;
-  auto carriesStage = [](const Handle &handle) { return bool(handle.stage); };
-  SmallVector<Handle> entries(op.getInitArgs().size());
-  for (auto [init, entry] : llvm::zip_equal(op.getInitArgs(), entries)) {
-    if (!role.issues() || !isa<VectorType>(init.getType())) {
+  carried.entries.resize(op.getInitArgs().size());
+  for (auto [init, entry] :
+       llvm::zip_equal(op.getInitArgs(), carried.entries)) {
+    if (!isCarriedByStage(init)) {
       inits.push_back(mapping.lookupOrDefault(init));
       continue;
     }
     entry = handles.lookup(init);
-    if (carriesStage(entry))
+    if (entry.stage)
       inits.push_back(entry.stage);
   }
-  SmallVector<RingPositions::Group> groups = positions.groupsOf(op.getRegion());
-  for (auto &group : groups)
+  carried.groups = positions.groupsOf(op.getRegion());
+  for (auto &group : carried.groups)
     inits.push_back(RingPositions::materialize(builder, loc, group.entry));
+  return inits;
+}
 
-  auto loop = scf::ForOp::create(builder, loc,
-                                 mapping.lookupOrDefault(op.getLowerBound()),
-                                 mapping.lookupOrDefault(op.getUpperBound()),
-                                 mapping.lookupOrDefault(op.getStep()), inits);
-  auto bind = [&](ValueRange from, ValueRange to) {
-    for (auto [value, entry] : llvm::zip_equal(from, entries)) {
-      if (!role.issues() || !isa<VectorType>(value.getType())) {
-        mapping.map(value, to.front());
-        to = to.drop_front();
-        continue;
-      }
-      Handle &handle = handles[value] = entry;
-      if (!carriesStage(entry))
-        continue;
-      handle.stage = to.front();
+/// Lets values of the loop, its arguments or its results, be those of the new
+/// loop.
+void RoleLowering::bindCarried(ValueRange from, ValueRange to,
+                               Carried &carried) {
+  for (auto [value, entry] : llvm::zip_equal(from, carried.entries)) {
+    if (!isCarriedByStage(value)) {
+      mapping.map(value, to.front());
       to = to.drop_front();
+      continue;
     }
-    for (auto [group, counter] : llvm::zip_equal(groups, to))
-      positions.enter(group, counter);
-  };
-  mapping.map(op.getInductionVar(), loop.getInductionVar());
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
-  bind(op.getRegionIterArgs(), loop.getRegionIterArgs());
-  if (failed(lowerBlock(*op.getBody())))
-    return failure();
+    Handle &handle = handles[value] = entry;
+    if (!entry.stage)
+      continue;
+    handle.stage = to.front();
+    to = to.drop_front();
+  }
+  for (auto [group, counter] : llvm::zip_equal(carried.groups, to))
+    positions.enter(group, counter);
+}
 
+/// Returns what the body of the new loop yields.
+FailureOr<SmallVector<Value>> RoleLowering::leavePass(scf::YieldOp yield,
+                                                      Carried &carried) {
   SmallVector<Value> yielded;
-  auto yield = cast<scf::YieldOp>(op.getBody()->getTerminator());
-  for (auto [value, entry] : llvm::zip_equal(yield.getOperands(), entries)) {
-    if (!role.issues() || !isa<VectorType>(value.getType())) {
+  for (auto [value, entry] :
+       llvm::zip_equal(yield.getOperands(), carried.entries)) {
+    if (!isCarriedByStage(value)) {
       yielded.push_back(mapping.lookupOrDefault(value));
       continue;
     }
@@ -288,15 +292,37 @@ LogicalResult RoleLowering::lowerFor(scf::ForOp op) {
          handle.column != entry.column))
       return yield.emitOpError(
           "carries a tile of another channel than that of the initial value");
-    if (carriesStage(entry))
+    if (entry.stage)
       yielded.push_back(handle.stage);
   }
-  for (auto &group : groups)
+  for (auto &group : carried.groups)
     yielded.push_back(
         RingPositions::materialize(builder, loc, positions.current(group)));
+  return yielded;
+}
+
+LogicalResult RoleLowering::lowerFor(scf::ForOp op) {
+  finishTensorLoads();
+  finishTensorStores();
+  Carried carried;
+  SmallVector<Value> inits = enterLoop(op, carried);
+  auto loop = scf::ForOp::create(builder, loc,
+                                 mapping.lookupOrDefault(op.getLowerBound()),
+                                 mapping.lookupOrDefault(op.getUpperBound()),
+                                 mapping.lookupOrDefault(op.getStep()), inits);
+  mapping.map(op.getInductionVar(), loop.getInductionVar());
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  bindCarried(op.getRegionIterArgs(), loop.getRegionIterArgs(), carried);
+  if (failed(lowerBlock(*op.getBody())))
+    return failure();
+  auto yielded =
+      leavePass(cast<scf::YieldOp>(op.getBody()->getTerminator()), carried);
+  if (failed(yielded))
+    return failure();
   if (loop.getNumResults() != 0)
-    scf::YieldOp::create(builder, loc, yielded);
-  bind(op.getResults(), loop.getResults());
+    scf::YieldOp::create(builder, loc, *yielded);
+  bindCarried(op.getResults(), loop.getResults(), carried);
   return success();
 }
 

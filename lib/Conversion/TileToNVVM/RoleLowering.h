@@ -80,6 +80,16 @@ private:
   mlir::LogicalResult lowerBlock(mlir::Block &block);
   mlir::LogicalResult lowerOp(mlir::Operation &op);
   mlir::LogicalResult lowerFor(mlir::scf::ForOp op);
+  struct Carried;
+  bool isCarriedByStage(mlir::Value value) {
+    return role.issues() && mlir::isa<mlir::VectorType>(value.getType());
+  }
+  llvm::SmallVector<mlir::Value> enterLoop(mlir::scf::ForOp op,
+                                           Carried &carried);
+  void bindCarried(mlir::ValueRange from, mlir::ValueRange to,
+                   Carried &carried);
+  mlir::FailureOr<llvm::SmallVector<mlir::Value>>
+  leavePass(mlir::scf::YieldOp yield, Carried &carried);
   mlir::LogicalResult lowerIf(mlir::scf::IfOp op);
   bool isHandle(mlir::Value value);
   mlir::LogicalResult mergeHandles(mlir::scf::IfOp op);

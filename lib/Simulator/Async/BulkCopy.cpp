@@ -385,40 +385,47 @@ static bool parseType(llvm::StringRef name, TensorMapType &type) {
   return found >= 0;
 }
 
-/// Decodes what follows cp.async.bulk or cp.reduce.async.bulk.
-static bool decodeCopy(DecodeContext &context, bool reduce) {
-  BulkForm form;
-  form.reduce = reduce;
+/// Decodes between which memories a copy goes, and how it completes.
+static bool decodeDirection(DecodeContext &context, BulkForm &form) {
   if (context.peek() == "global") {
     context.next();
     // Destination global: the source must be shared::cta.
     if (!context.take("shared::cta"))
-      return context.unsupported();
+      return false;
     form.toGlobal = form.fromShared = true;
   } else if (context.takeOneOf({"shared::cluster", "shared::cta"}) >= 0) {
     if (context.take("shared::cta"))
       form.fromShared = true;
     else if (!context.take("global"))
-      return context.unsupported();
+      return false;
   } else {
-    return context.unsupported();
+    return false;
   }
-  if (!context.take(form.toGlobal ? "bulk_group"
-                                  : "mbarrier::complete_tx::bytes"))
+  return context.take(form.toGlobal ? "bulk_group"
+                                    : "mbarrier::complete_tx::bytes");
+}
+
+static bool decodeReduction(DecodeContext &context, BulkForm &form) {
+  int op = parseReduceOp(context.next());
+  if (op < 0)
+    return false;
+  form.op = ReduceOp(op);
+  context.take("noftz");
+  return parseType(context.next(), form.type) &&
+         reduceSupports(form.op, form.type);
+}
+
+/// Decodes what follows cp.async.bulk or cp.reduce.async.bulk.
+static bool decodeCopy(DecodeContext &context, bool reduce) {
+  BulkForm form;
+  form.reduce = reduce;
+  if (!decodeDirection(context, form))
     return context.unsupported();
   form.multicast = context.take("multicast::cluster");
   bool policy = context.take("L2::cache_hint");
   bool byteMask = context.take("cp_mask");
-  if (reduce) {
-    int op = parseReduceOp(context.next());
-    if (op < 0)
-      return context.unsupported();
-    form.op = ReduceOp(op);
-    context.take("noftz");
-    if (!parseType(context.next(), form.type) ||
-        !reduceSupports(form.op, form.type))
-      return context.unsupported();
-  }
+  if (reduce && !decodeReduction(context, form))
+    return context.unsupported();
   unsigned next = 0;
   unsigned sources = context.numSources();
   unsigned expected = 3 + !form.toGlobal + form.multicast + policy + byteMask;

@@ -177,6 +177,59 @@ static const char *parseScales(uint32_t bits, MmaShape &shape) {
   return nullptr;
 }
 
+/// The bits of a descriptor that only kinds without scales have.
+static const char *parseUnscaled(uint32_t bits, MmaShape &shape) {
+  shape.m = (bits >> 24 & 0x1F) * 16;
+  shape.k = shape.kind == MmaKind::F16    ? 16
+            : shape.kind == MmaKind::TF32 ? 8
+                                          : 32;
+  if (bits >> 30 || (bits >> 23 & 1) || (bits >> 29 & 1) || (bits >> 6 & 1))
+    return "reserved bits are set";
+  return nullptr;
+}
+
+/// The types of D, A and B. Returns what is wrong; empty if nothing is.
+static std::string parseTypes(uint32_t bits, MmaShape &shape) {
+  MmaKind kind = shape.kind;
+  if (!shape.scalesBlocks()) {
+    uint32_t d = bits >> 4 & 3;
+    uint32_t wanted = kind == MmaKind::I8 ? 2 : 1;
+    shape.f16Accumulator = d == 0;
+    if (d != wanted &&
+        !(d == 0 && (kind == MmaKind::F16 || kind == MmaKind::F8F6F4)))
+      return ("D format " + Twine(d) + " does not go with the kind").str();
+    shape.saturate = bits >> 3 & 1;
+    if (shape.saturate && kind != MmaKind::I8)
+      return "saturate is for kind::i8";
+  }
+  if (!parseType(kind, bits >> 7 & 7, shape.a) ||
+      !parseType(kind, bits >> 10 & (packsPairs(kind) ? 3 : 7), shape.b))
+    return "A or B format does not go with the kind";
+  shape.negateA = bits >> 13 & 1;
+  shape.negateB = bits >> 14 & 1;
+  if ((shape.negateA || shape.negateB) && kind == MmaKind::I8)
+    return "kind::i8 has no negation";
+  return "";
+}
+
+/// Returns what is wrong with the sizes; empty if nothing is.
+static std::string checkSizes(const MmaShape &shape, unsigned ctaGroup) {
+  bool legalM = ctaGroup == 1
+                    ? shape.m == 128 || (shape.m == 64 && !shape.scalesBlocks())
+                    : (shape.m == 128 && shape.k != 96) || shape.m == 256;
+  if (!legalM)
+    return ("M = " + Twine(shape.m) +
+            " is not legal with cta_group::" + Twine(ctaGroup))
+        .str();
+  // Hardware runs M = 128 with multiples of 8 as well.
+  uint32_t step = ctaGroup == 1 ? 8 : 16;
+  if (shape.n < step || shape.n > 256 || shape.n % step)
+    return ("N = " + Twine(shape.n) + " is not a multiple of " + Twine(step) +
+            " in " + Twine(step) + "..256")
+        .str();
+  return "";
+}
+
 bool MmaShape::parse(MmaKind kind, uint32_t bits, unsigned ctaGroup,
                      MmaShape &result, std::string &error) {
   auto fail = [&](const Twine &message) {
@@ -188,57 +241,22 @@ bool MmaShape::parse(MmaKind kind, uint32_t bits, unsigned ctaGroup,
   result.kind = kind;
   if (bits & 7)
     return fail("sparse matrices are not supported");
-  if (!result.scalesBlocks()) {
-    uint32_t d = bits >> 4 & 3;
-    uint32_t wanted = kind == MmaKind::I8 ? 2 : 1;
-    result.f16Accumulator = d == 0;
-    if (d != wanted &&
-        !(d == 0 && (kind == MmaKind::F16 || kind == MmaKind::F8F6F4)))
-      return fail("D format " + Twine(d) + " does not go with the kind");
-    result.saturate = bits >> 3 & 1;
-    if (result.saturate && kind != MmaKind::I8)
-      return fail("saturate is for kind::i8");
-  }
-  if (!parseType(kind, bits >> 7 & 7, result.a) ||
-      !parseType(kind, bits >> 10 & (packsPairs(kind) ? 3 : 7), result.b))
-    return fail("A or B format does not go with the kind");
-  result.negateA = bits >> 13 & 1;
-  result.negateB = bits >> 14 & 1;
-  if ((result.negateA || result.negateB) && kind == MmaKind::I8)
-    return fail("kind::i8 has no negation");
+  if (std::string wrong = parseTypes(bits, result); !wrong.empty())
+    return fail(wrong);
   result.mnMajorA = bits >> 15 & 1;
   result.mnMajorB = bits >> 16 & 1;
   result.n = (bits >> 17 & 0x3F) * 8;
-  if (result.scalesBlocks()) {
-    if (const char *message = parseScales(bits, result))
-      return fail(message);
-  } else {
-    result.m = (bits >> 24 & 0x1F) * 16;
-    result.k = kind == MmaKind::F16 ? 16 : kind == MmaKind::TF32 ? 8 : 32;
-    if (bits >> 30 || (bits >> 23 & 1) || (bits >> 29 & 1) || (bits >> 6 & 1))
-      return fail("reserved bits are set");
-  }
+  if (const char *wrong = result.scalesBlocks() ? parseScales(bits, result)
+                                                : parseUnscaled(bits, result))
+    return fail(wrong);
   auto subByte = [](MmaType t) {
     return t == MmaType::E2M3 || t == MmaType::E3M2 || t == MmaType::E2M1;
   };
   if ((result.mnMajorA && subByte(result.a)) ||
       (result.mnMajorB && subByte(result.b)))
     return fail("6- and 4-bit elements must be K-major");
-  bool legalM =
-      ctaGroup == 1
-          ? result.m == 128 || (result.m == 64 && !result.scalesBlocks())
-          : (result.m == 128 && result.k != 96) || result.m == 256;
-  if (!legalM)
-    return fail("M = " + Twine(result.m) +
-                " is not legal with cta_group::" + Twine(ctaGroup));
-  uint32_t step = ctaGroup == 1 && result.m == 64 ? 8 : 16;
-  // Hardware runs M = 128 with multiples of 8 as well.
-  if (ctaGroup == 1)
-    step = 8;
-  if (result.n < step || result.n > 256 || result.n % step)
-    return fail("N = " + Twine(result.n) + " is not a multiple of " +
-                Twine(step) + " in " + Twine(step) + "..256");
-  return true;
+  std::string wrong = checkSizes(result, ctaGroup);
+  return wrong.empty() || fail(wrong);
 }
 
 //===----------------------------------------------------------------------===//

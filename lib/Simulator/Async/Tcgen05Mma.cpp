@@ -382,6 +382,62 @@ static bool readScales(Exec &exec, const Inst &inst, MmaOp &op, unsigned lane) {
   return !error;
 }
 
+/// Reads the descriptors of an MMA. On failure `error` says why.
+static bool readDescriptors(Exec &exec, const Inst &inst, unsigned lane,
+                            MmaOp &op, std::string &error) {
+  const MmaForm &form = *op.form;
+  uint32_t idesc = exec.value(inst, 3, lane);
+  if (!MmaShape::parse(form.kind, idesc, form.ctaGroup, op.shape, error) ||
+      !MatrixDescriptor::parse(exec.value(inst, 2, lane), op.descriptorB,
+                               error) ||
+      (!form.tensorA && !MatrixDescriptor::parse(exec.value(inst, 1, lane),
+                                                 op.descriptorA, error)))
+    return false;
+  bool continues = op.descriptorB.continues || op.descriptorA.continues;
+  if (continues && (exec.program.smVersion != 103 || op.shape.mnMajorA ||
+                    op.shape.mnMajorB)) {
+    error = "an absolute leading dimension (bit 52) is for K-major operands "
+            "on sm_103a";
+    return false;
+  }
+  if (form.tensorA && op.shape.mnMajorA) {
+    error = "A in tensor memory must be K-major";
+    return false;
+  }
+  return true;
+}
+
+/// Reads where D lies in tensor memory, and reports a D that cannot lie there.
+static bool placeD(Exec &exec, const Inst &inst, unsigned lane, MmaOp &op) {
+  unsigned ctaGroup = op.form->ctaGroup;
+  op.d = TensorAddress::of(exec.value(inst, 0, lane));
+  bool folded = ctaGroup == 2 && op.shape.m == 128;
+  unsigned columns = folded ? op.shape.n / 2 : op.shape.n;
+  for (Cta *cta : op.ctas)
+    if (!checkTensorColumns(exec.cluster, *cta, op.actor(), op.d.column,
+                            columns))
+      return false;
+  bool half = ctaGroup == 1 && op.shape.m == 64;
+  if (op.d.lane == 0 || (half && op.d.lane == 16))
+    return true;
+  exec.report(inst, "bad-descriptor",
+              formatv("D starts at tensor memory lane {0}", op.d.lane).str(),
+              lane);
+  return false;
+}
+
+/// The same of A, which is in shared or in tensor memory.
+static bool placeA(Exec &exec, const Inst &inst, unsigned lane, MmaOp &op) {
+  if (!op.form->tensorA)
+    return checkOperand(exec, inst, lane, op.ctas, op.descriptorA,
+                        op.rangeOfA(), "A");
+  op.tensorA = TensorAddress::of(exec.value(inst, 1, lane));
+  return llvm::all_of(op.ctas, [&](Cta *cta) {
+    return checkTensorColumns(exec.cluster, *cta, op.actor(), op.tensorA.column,
+                              op.columnsOfA());
+  });
+}
+
 static void issueMma(Exec &exec, const Inst &inst, const MmaForm &form,
                      unsigned lane) {
   auto op = std::make_unique<MmaOp>(exec, inst, lane);
@@ -389,62 +445,18 @@ static void issueMma(Exec &exec, const Inst &inst, const MmaForm &form,
   if (!tensorGroup(exec, inst, form.ctaGroup, op->ctas))
     return;
   std::string error;
-  uint32_t idesc = exec.value(inst, 3, lane);
-  bool good =
-      MmaShape::parse(form.kind, idesc, form.ctaGroup, op->shape, error);
-  good = good && MatrixDescriptor::parse(exec.value(inst, 2, lane),
-                                         op->descriptorB, error);
-  if (good && !form.tensorA)
-    good = MatrixDescriptor::parse(exec.value(inst, 1, lane), op->descriptorA,
-                                   error);
-  bool continues = op->descriptorB.continues || op->descriptorA.continues;
-  if (good && continues &&
-      (exec.program.smVersion != 103 || op->shape.mnMajorA ||
-       op->shape.mnMajorB)) {
-    error = "an absolute leading dimension (bit 52) is for K-major operands "
-            "on sm_103a";
-    good = false;
-  }
-  if (good && form.tensorA && op->shape.mnMajorA) {
-    error = "A in tensor memory must be K-major";
-    good = false;
-  }
-  if (!good) {
+  if (!readDescriptors(exec, inst, lane, *op, error)) {
     exec.report(inst, "bad-descriptor", error, lane);
     return;
   }
-  op->d = TensorAddress::of(exec.value(inst, 0, lane));
   op->accumulate = form.enable < 0 ? form.enableConstant
                                    : exec.value(inst, form.enable, lane) != 0;
   for (unsigned i = 0; i < form.maskWords; ++i)
     op->mask[i] = exec.value(inst, form.mask + i, lane);
-  bool folded = form.ctaGroup == 2 && op->shape.m == 128;
-  unsigned columns = folded ? op->shape.n / 2 : op->shape.n;
-  for (Cta *cta : op->ctas)
-    if (!checkTensorColumns(exec.cluster, *cta, op->actor(), op->d.column,
-                            columns))
-      return;
-  bool half = form.ctaGroup == 1 && op->shape.m == 64;
-  if (op->d.lane != 0 && !(half && op->d.lane == 16)) {
-    exec.report(inst, "bad-descriptor",
-                formatv("D starts at tensor memory lane {0}", op->d.lane).str(),
-                lane);
-    return;
-  }
-  if (form.tensorA) {
-    op->tensorA = TensorAddress::of(exec.value(inst, 1, lane));
-    for (Cta *cta : op->ctas)
-      if (!checkTensorColumns(exec.cluster, *cta, op->actor(),
-                              op->tensorA.column, op->columnsOfA()))
-        return;
-  } else if (!checkOperand(exec, inst, lane, op->ctas, op->descriptorA,
-                           op->rangeOfA(), "A")) {
-    return;
-  }
-  if (!checkOperand(exec, inst, lane, op->ctas, op->descriptorB, op->rangeOfB(),
-                    "B"))
-    return;
-  if (form.block && !readScales(exec, inst, *op, lane))
+  if (!placeD(exec, inst, lane, *op) || !placeA(exec, inst, lane, *op) ||
+      !checkOperand(exec, inst, lane, op->ctas, op->descriptorB, op->rangeOfB(),
+                    "B") ||
+      (form.block && !readScales(exec, inst, *op, lane)))
     return;
   op->announce(exec);
   exec.cluster.async.issue(std::move(op),
@@ -490,8 +502,8 @@ static std::optional<unsigned> takeBlockSize(DecodeContext &context,
   }
 }
 
-static bool decodeMma(DecodeContext &context) {
-  MmaForm form;
+/// Decodes the modifiers.
+static bool decodeMmaKind(DecodeContext &context, MmaForm &form) {
   form.ctaGroup = takeCtaGroup(context);
   if (!form.ctaGroup)
     return false;
@@ -510,13 +522,11 @@ static bool decodeMma(DecodeContext &context) {
   form.shiftA = context.take("ashift");
   if (!context.rest().empty()) // .sp, .ws, ...
     return context.unsupported();
-  form.tensorA = context.isAddress(1);
-  if (form.shiftA && (!form.tensorA || form.block))
-    return context.error(".ashift needs A in tensor memory, and no scales");
-  if (!context.addAddress(0) ||
-      !(form.tensorA ? context.addAddress(1) : context.addOperand(1, 8)) ||
-      !context.addOperand(2, 8) || !context.addOperand(3, 4))
-    return false;
+  return true;
+}
+
+/// Decodes the operands behind the instruction descriptor.
+static bool decodeLastOperands(DecodeContext &context, MmaForm &form) {
   unsigned source = 4;
   int operand = 4;
   if (form.block) {
@@ -553,6 +563,21 @@ static bool decodeMma(DecodeContext &context) {
   }
   if (source < context.numSources())
     return context.error("too many operands");
+  return true;
+}
+
+static bool decodeMma(DecodeContext &context) {
+  MmaForm form;
+  if (!decodeMmaKind(context, form))
+    return false;
+  form.tensorA = context.isAddress(1);
+  if (form.shiftA && (!form.tensorA || form.block))
+    return context.error(".ashift needs A in tensor memory, and no scales");
+  if (!context.addAddress(0) ||
+      !(form.tensorA ? context.addAddress(1) : context.addOperand(1, 8)) ||
+      !context.addOperand(2, 8) || !context.addOperand(3, 4) ||
+      !decodeLastOperands(context, form))
+    return false;
   context.inst.extra = context.program().keepAlive(form);
   context.inst.handler = runMma;
   return true;

@@ -391,43 +391,31 @@ static bool addMap(DecodeContext &context, TensorForm &form, unsigned source,
   return true;
 }
 
-static bool decodeTensor(DecodeContext &context, bool reduce) {
-  TensorForm form;
-  form.reduce = reduce;
-  if (!decodeRank(context, form))
-    return context.unsupported();
-  bool store = false;
-  if (context.peek() == "global") {
+/// Decodes which way tiles go, and by which reduction they are added.
+static bool decodeDirection(DecodeContext &context, TensorForm &form,
+                            bool &store) {
+  store = context.peek() == "global";
+  if (store) {
     context.next();
-    store = true;
     if (!context.take("shared::cta") || !context.take("bulk_group"))
-      return context.unsupported();
-  } else {
-    if (reduce || context.takeOneOf({"shared::cluster", "shared::cta"}) < 0 ||
-        !context.take("global") ||
-        !context.take("mbarrier::complete_tx::bytes"))
-      return context.unsupported();
+      return false;
+  } else if (form.reduce ||
+             context.takeOneOf({"shared::cluster", "shared::cta"}) < 0 ||
+             !context.take("global") ||
+             !context.take("mbarrier::complete_tx::bytes")) {
+    return false;
   }
-  if (reduce) {
-    int op = context.takeOneOf(
-        {"add", "min", "max", "inc", "dec", "and", "or", "xor"});
-    if (op < 0)
-      return context.unsupported();
-    form.op = ReduceOp(op);
-  }
-  context.take("tile");
-  form.multicast = context.take("multicast::cluster");
-  if (context.take("cta_group::1"))
-    form.ctaGroup = 1;
-  else if (context.take("cta_group::2"))
-    form.ctaGroup = 2;
-  bool policy = context.take("L2::cache_hint");
-  if (!context.rest().empty()) // im2col, gather4, scatter4
-    return context.unsupported();
-  unsigned expected = (store ? 2 : 3) + form.multicast + policy;
-  if (context.numSources() != expected)
-    return context.error(formatv("expected {0} operands, found {1}", expected,
-                                 context.numSources()));
+  if (!form.reduce)
+    return true;
+  int op = context.takeOneOf(
+      {"add", "min", "max", "inc", "dec", "and", "or", "xor"});
+  form.op = ReduceOp(op);
+  return op >= 0;
+}
+
+/// Decodes the operands of a store, or of a load with its mbarrier and mask.
+static bool decodeOperands(DecodeContext &context, TensorForm &form, bool store,
+                           bool policy) {
   unsigned next = 2;
   if (store) {
     if (!addMap(context, form, 0, 0))
@@ -448,7 +436,29 @@ static bool decodeTensor(DecodeContext &context, bool reduce) {
         return false;
     }
   }
-  if (policy && !context.addOperand(next, 8))
+  return !policy || context.addOperand(next, 8);
+}
+
+static bool decodeTensor(DecodeContext &context, bool reduce) {
+  TensorForm form;
+  form.reduce = reduce;
+  bool store = false;
+  if (!decodeRank(context, form) || !decodeDirection(context, form, store))
+    return context.unsupported();
+  context.take("tile");
+  form.multicast = context.take("multicast::cluster");
+  if (context.take("cta_group::1"))
+    form.ctaGroup = 1;
+  else if (context.take("cta_group::2"))
+    form.ctaGroup = 2;
+  bool policy = context.take("L2::cache_hint");
+  if (!context.rest().empty()) // im2col, gather4, scatter4
+    return context.unsupported();
+  unsigned expected = (store ? 2 : 3) + form.multicast + policy;
+  if (context.numSources() != expected)
+    return context.error(formatv("expected {0} operands, found {1}", expected,
+                                 context.numSources()));
+  if (!decodeOperands(context, form, store, policy))
     return false;
   context.inst.handler = runTensor;
   context.inst.extra = context.program().keepAlive(form);

@@ -80,33 +80,33 @@ std::optional<TensorMapType> fa4::sim::tensorMapType(DType type) {
   return std::nullopt;
 }
 
-bool fa4::sim::readTensorMap(const JsonPlace &place, TensorMapSpec &map) {
-  if (!place.onlyKeys({"tensor", "address", "offset", "dtype", "dims",
-                       "byte_strides", "box", "element_strides", "swizzle",
-                       "interleave", "oob_fill"}))
+/// Reads the type of the elements, which may be one of TMA's own.
+static bool readElementType(const JsonPlace &dtype, TensorMapType &type) {
+  std::string name;
+  if (!dtype.read(name))
     return false;
-  if (auto dtype = place.find("dtype")) {
-    std::string name;
-    if (!dtype->read(name))
-      return false;
-    auto special = llvm::StringRef(name);
-    if (special == "tf32")
-      map.type = TensorMapType::TF32;
-    else if (special == "tf32_ftz")
-      map.type = TensorMapType::TF32Ftz;
-    else if (special == "f32_ftz")
-      map.type = TensorMapType::F32Ftz;
-    else if (special == "b4x16")
-      map.type = TensorMapType::B4x16;
-    else if (special == "b4x16_p64")
-      map.type = TensorMapType::B4x16P64;
-    else if (special == "b6x16_p32")
-      map.type = TensorMapType::B6x16P32;
-    else if (auto known = dtypeByName(name))
-      map.type = *tensorMapType(*known);
-    else
-      return dtype->fail("unknown dtype '" + name + "'");
-  }
+  auto special = llvm::StringRef(name);
+  if (special == "tf32")
+    type = TensorMapType::TF32;
+  else if (special == "tf32_ftz")
+    type = TensorMapType::TF32Ftz;
+  else if (special == "f32_ftz")
+    type = TensorMapType::F32Ftz;
+  else if (special == "b4x16")
+    type = TensorMapType::B4x16;
+  else if (special == "b4x16_p64")
+    type = TensorMapType::B4x16P64;
+  else if (special == "b6x16_p32")
+    type = TensorMapType::B6x16P32;
+  else if (auto known = dtypeByName(name))
+    type = *tensorMapType(*known);
+  else
+    return dtype.fail("unknown dtype '" + name + "'");
+  return true;
+}
+
+/// Reads what a map has for each dimension of its tensor.
+static bool readDimensions(const JsonPlace &place, TensorMapSpec &map) {
   auto list = [&](StringRef key, std::vector<Expression> &values) {
     auto member = place.find(key);
     return !member || member->read(values);
@@ -125,6 +125,12 @@ bool fa4::sim::readTensorMap(const JsonPlace &place, TensorMapSpec &map) {
     return place.fail("'byte_strides' must have one entry less than 'dims'");
   if (!map.elementStrides.empty() && map.elementStrides.size() != rank)
     return place.fail("'element_strides' and 'dims' differ in length");
+  return true;
+}
+
+/// Reads how boxes lie in shared memory, and what stands for elements outside
+/// of the tensor.
+static bool readModes(const JsonPlace &place, TensorMapSpec &map) {
   unsigned index = 0;
   if (auto swizzle = place.find("swizzle")) {
     if (!swizzle->readName(index,
@@ -144,6 +150,18 @@ bool fa4::sim::readTensorMap(const JsonPlace &place, TensorMapSpec &map) {
       return false;
     map.fillNan = index == 1;
   }
+  return true;
+}
+
+bool fa4::sim::readTensorMap(const JsonPlace &place, TensorMapSpec &map) {
+  if (!place.onlyKeys({"tensor", "address", "offset", "dtype", "dims",
+                       "byte_strides", "box", "element_strides", "swizzle",
+                       "interleave", "oob_fill"}))
+    return false;
+  auto dtype = place.find("dtype");
+  if ((dtype && !readElementType(*dtype, map.type)) ||
+      !readDimensions(place, map) || !readModes(place, map))
+    return false;
   auto offset = place.find("offset");
   return !offset || offset->read(map.offset);
 }

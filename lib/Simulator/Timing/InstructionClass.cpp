@@ -163,6 +163,14 @@ InstructionClass classifyCopy(StringRef root, const Words &words) {
   return isBulk || root != "cp" ? fence(Pipe::Uniform, 3) : fence(Pipe::Lsu);
 }
 
+InstructionClass classifyMatrix(StringRef root) {
+  bool isStore = root == "stmatrix";
+  InstructionClass result =
+      make(Pipe::Lsu, 1, isStore ? ResultSource::Fixed : ResultSource::Shared);
+  result.isStore = isStore;
+  return result;
+}
+
 } // namespace
 
 InstructionClass fa4::sim::classify(const Inst &inst) {
@@ -198,14 +206,7 @@ InstructionClass fa4::sim::classify(const Inst &inst) {
       .Cases({"ld", "ldu", "st", "atom", "red"},
              [&] { return classifyMemory(root, words); })
       .Cases({"ldmatrix", "stmatrix", "movmatrix"},
-             [&] {
-               bool isStore = root == "stmatrix";
-               Kind result =
-                   make(Pipe::Lsu, 1,
-                        isStore ? ResultSource::Fixed : ResultSource::Shared);
-               result.isStore = isStore;
-               return result;
-             })
+             [&] { return classifyMatrix(root); })
       .Case("shfl", [] { return make(Pipe::Lsu, 1, ResultSource::Shuffle); })
       .Cases({"bar", "barrier", "griddepcontrol", "nanosleep", "elect"},
              [] { return fence(Pipe::Control); })

@@ -316,6 +316,39 @@ FailureOr<SmallVector<LLVM::LLVMFuncOp>> fa4::findKernels(ModuleOp module) {
   return kernels;
 }
 
+static TimingScope beginPhase(const EmitPTXOptions &options, StringRef name) {
+  return options.timing ? options.timing->nest(name) : TimingScope();
+}
+
+namespace {
+/// The text of the assembly, or why there is none.
+struct BackEndResult {
+  llvm::SmallString<0> text;
+  std::string pipelineError;
+  bool canGenerate = true;
+};
+} // namespace
+
+/// Runs LLVM's passes and its back end, which may end the process: see
+/// runGuarded.
+static BackEndResult runBackEnd(llvm::Module &module,
+                                llvm::TargetMachine &machine,
+                                const EmitPTXOptions &options) {
+  BackEndResult result;
+  {
+    TimingScope scope = beginPhase(options, "LLVM optimisation");
+    fa4::useTensorMemoryRegisters(module);
+    if (!optimize(module, machine, options.passes, result.pipelineError))
+      return result;
+    fa4::widenHalfCompares(module);
+  }
+  if (options.llvmIR)
+    module.print(*options.llvmIR, nullptr);
+  TimingScope scope = beginPhase(options, "NVPTX code generation");
+  result.canGenerate = generate(module, machine, result.text);
+  return result;
+}
+
 FailureOr<std::string> fa4::emitPTX(ModuleOp module,
                                     const EmitPTXOptions &options) {
   if (failed(findKernels(module)))
@@ -324,10 +357,6 @@ FailureOr<std::string> fa4::emitPTX(ModuleOp module,
       createTargetMachine(module, options);
   if (!machine)
     return failure();
-  auto phase = [&](StringRef name) {
-    return options.timing ? options.timing->nest(name) : TimingScope();
-  };
-
   auto context = std::make_unique<llvm::LLVMContext>();
   static BackEndGate gate;
   if (machine->getOptLevel() < llvm::CodeGenOptLevel::Aggressive)
@@ -335,31 +364,16 @@ FailureOr<std::string> fa4::emitPTX(ModuleOp module,
   context->setDiagnosticHandler(std::make_unique<DiagnosticsToMLIR>(module));
   std::unique_ptr<llvm::Module> translated;
   {
-    TimingScope scope = phase("Translation to LLVM IR");
+    TimingScope scope = beginPhase(options, "Translation to LLVM IR");
     translated = translate(module, *context, *machine, options);
   }
   if (!translated)
     return failure();
 
   std::string reason;
-  llvm::SmallString<0> text;
-  std::string pipelineError;
-  bool canGenerate = true;
+  BackEndResult result;
   bool finished = runGuarded(
-      [&] {
-        {
-          TimingScope scope = phase("LLVM optimisation");
-          useTensorMemoryRegisters(*translated);
-          if (!optimize(*translated, *machine, options.passes, pipelineError))
-            return;
-          widenHalfCompares(*translated);
-        }
-        if (options.llvmIR)
-          translated->print(*options.llvmIR, nullptr);
-        TimingScope scope = phase("NVPTX code generation");
-        canGenerate = generate(*translated, *machine, text);
-      },
-      reason);
+      [&] { result = runBackEnd(*translated, *machine, options); }, reason);
   if (!finished) {
     // An earlier error is the cause of this one, which is not reported then.
     if (!context->getDiagHandlerPtr()->HasErrors)
@@ -371,11 +385,11 @@ FailureOr<std::string> fa4::emitPTX(ModuleOp module,
     (void)context.release();
     return failure();
   }
-  if (!pipelineError.empty())
-    return module.emitError() << "LLVM passes: " << pipelineError;
-  if (!canGenerate)
+  if (!result.pipelineError.empty())
+    return module.emitError() << "LLVM passes: " << result.pipelineError;
+  if (!result.canGenerate)
     return module.emitError() << "the NVPTX back end writes no assembly";
   if (context->getDiagHandlerPtr()->HasErrors)
     return failure();
-  return std::string(text);
+  return std::string(result.text);
 }

@@ -241,21 +241,15 @@ getLoopIteratorTypes(AttentionOpInterface op) {
                                           utils::IteratorType::parallel);
 }
 
-static FailureOr<TilingResult>
-getTiledImplementation(OpBuilder &builder, AttentionOpInterface op,
-                       ArrayRef<OpFoldResult> offsets,
-                       ArrayRef<OpFoldResult> sizes) {
-  Location loc = op.getLoc();
-  // A captured vector would have to be sliced, too.
-  auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
-  if (backward && !backward.getWrt().empty())
-    return failure();
-  Tile tile = getTile(builder, op, offsets, sizes);
-  SmallVector<TiledDims> outputDims = getOutputDims(op);
+/// Returns the operands of the op on a tile, with the slices that this takes,
+/// up to its inits where these are made anew.
+static SmallVector<Value> sliceOperands(OpBuilder &builder,
+                                        AttentionOpInterface op,
+                                        const Tile &tile,
+                                        ArrayRef<TiledDims> outputDims,
+                                        SmallVectorImpl<Operation *> &slices) {
   unsigned firstCapture = op.getFirstCaptureNumber();
   unsigned firstInit = op.getFirstInitNumber();
-
-  SmallVector<Operation *> slices;
   SmallVector<Value> operands;
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned number = operand.getOperandNumber();
@@ -268,9 +262,39 @@ getTiledImplementation(OpBuilder &builder, AttentionOpInterface op,
     TiledDims dims = number >= firstInit ? outputDims[number - firstInit]
                                          : getOperandDims(op, operand.get());
     operands.push_back(
-        extractSlice(builder, loc, operand.get(), dims, tile, slices));
+        extractSlice(builder, op.getLoc(), operand.get(), dims, tile, slices));
   }
+  return operands;
+}
 
+/// Returns the first batch and head of a tile, if the regions of the op need
+/// them.
+static SmallVector<Value>
+getFirstIndices(OpBuilder &builder, AttentionOpInterface op, const Tile &tile) {
+  if (!usesBatchOrHead(op))
+    return {};
+  Location loc = op.getLoc();
+  OpFoldResult batch =
+      tile.batchOffset ? tile.batchOffset : builder.getIndexAttr(0);
+  OpFoldResult head = multiply(builder, loc, tile.headOffset, tile.group);
+  Value first = getValueOrCreateConstantIndexOp(builder, loc, batch);
+  return {first, getValueOrCreateConstantIndexOp(builder, loc, head)};
+}
+
+static FailureOr<TilingResult>
+getTiledImplementation(OpBuilder &builder, AttentionOpInterface op,
+                       ArrayRef<OpFoldResult> offsets,
+                       ArrayRef<OpFoldResult> sizes) {
+  Location loc = op.getLoc();
+  // A captured vector would have to be sliced, too.
+  auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
+  if (backward && !backward.getWrt().empty())
+    return failure();
+  Tile tile = getTile(builder, op, offsets, sizes);
+  SmallVector<TiledDims> outputDims = getOutputDims(op);
+  SmallVector<Operation *> slices;
+  SmallVector<Value> operands =
+      sliceOperands(builder, op, tile, outputDims, slices);
   SmallVector<Value> destinations;
   if (op->getNumResults() != 0) {
     ReifiedRankedShapedTypeDims shapes;
@@ -282,14 +306,7 @@ getTiledImplementation(OpBuilder &builder, AttentionOpInterface op,
           createDestination(builder, loc, type, shape, dims, tile));
   }
 
-  SmallVector<Value> firstIndices;
-  if (usesBatchOrHead(op)) {
-    OpFoldResult batch =
-        tile.batchOffset ? tile.batchOffset : builder.getIndexAttr(0);
-    OpFoldResult head = multiply(builder, loc, tile.headOffset, tile.group);
-    firstIndices = {getValueOrCreateConstantIndexOp(builder, loc, batch),
-                    getValueOrCreateConstantIndexOp(builder, loc, head)};
-  }
+  SmallVector<Value> firstIndices = getFirstIndices(builder, op, tile);
   // The segment of the destinations is as it was in `op` until they are set.
   unsigned inits = op->getNumResults() != 0 ? op.getInits().size() : 0;
   operands.append(destinations.begin(), destinations.begin() + inits);

@@ -478,6 +478,22 @@ AttnDecomposer::forEachQueryBlock(Value kvHead, const SequenceBounds &bounds,
   return SmallVector<Value>(heads.getResults());
 }
 
+OpFoldResult AttnDecomposer::getStart(const SequenceBounds &bounds,
+                                      Value firstRow) {
+  AffineExpr sum = b.getAffineSymbolExpr(0) + b.getAffineSymbolExpr(1);
+  return affine::makeComposedFoldedAffineApply(
+      b, b.getLoc(), sum, {bounds.queryStart, getAsOpFoldResult(firstRow)});
+}
+
+void AttnDecomposer::insertParts(scf::ForallOp forall, ValueRange parts,
+                                 ArrayRef<Slice> slices) {
+  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  for (auto [part, tensor, slice] :
+       llvm::zip(parts, forall.getRegionIterArgs(), slices))
+    tensor::ParallelInsertSliceOp::create(b, part, tensor, slice.offsets,
+                                          slice.sizes, slice.strides);
+}
+
 //===----------------------------------------------------------------------===//
 // Pass
 //===----------------------------------------------------------------------===//

@@ -166,6 +166,12 @@ protected:
                                                    const SequenceBounds &bounds,
                                                    mlir::ValueRange carried,
                                                    BlockBody body);
+  /// Returns where a block of queries starts in the sequence dimension of q.
+  mlir::OpFoldResult getStart(const SequenceBounds &bounds,
+                              mlir::Value firstRow);
+  /// Ends an iteration of `forall`, which writes the slices of the outputs.
+  void insertParts(mlir::scf::ForallOp forall, mlir::ValueRange parts,
+                   llvm::ArrayRef<Slice> slices);
 
   mlir::RewriterBase &rewriter;
   mlir::ImplicitLocOpBuilder b;

@@ -197,10 +197,7 @@ void SdpaBackwardDecomposer::lowerHead(scf::ForallOp forall) {
       kvHead, bounds, carried,
       [&](Value head, Value headInGroup, Value firstRow, OpFoldResult rows,
           ValueRange carried) -> SmallVector<Value> {
-        AffineExpr sum = b.getAffineSymbolExpr(0) + b.getAffineSymbolExpr(1);
-        OpFoldResult start = affine::makeComposedFoldedAffineApply(
-            b, b.getLoc(), sum,
-            {bounds.queryStart, getAsOpFoldResult(firstRow)});
+        OpFoldResult start = getStart(bounds, firstRow);
         BlockIndices indices = {batch, head, firstRow};
         Value qBlock = sliceHead(q, batch, head, start, rows);
         BlockRows block = sliceRows(batch, head, start, rows);
@@ -228,10 +225,7 @@ void SdpaBackwardDecomposer::lowerHead(scf::ForallOp forall) {
     parts.push_back(
         roundKeyGradient(carried[i], shared[i], slices.back(), bounds));
   }
-  b.setInsertionPointToEnd(forall.getTerminator().getBody());
-  for (auto [part, tensor, slice] : llvm::zip(parts, shared, slices))
-    tensor::ParallelInsertSliceOp::create(b, part, tensor, slice.offsets,
-                                          slice.sizes, slice.strides);
+  insertParts(forall, parts, slices);
 }
 
 /// Keys beyond seqlens_k are seen by no query, so their rows become 0.
@@ -333,9 +327,7 @@ Value SdpaBackwardDecomposer::addDcapture(Value sums, Value batch, Value kvHead,
   auto addBlock = [&](Value head, Value headInGroup, Value firstRow,
                       OpFoldResult rows,
                       ValueRange carried) -> SmallVector<Value> {
-    OpFoldResult start = affine::makeComposedFoldedAffineApply(
-        b, b.getLoc(), b.getAffineSymbolExpr(0) + b.getAffineSymbolExpr(1),
-        {bounds.queryStart, getAsOpFoldResult(firstRow)});
+    OpFoldResult start = getStart(bounds, firstRow);
     BlockIndices indices = {batch, head, firstRow};
     BlockRows block = sliceRows(batch, head, start, rows);
     Value products =

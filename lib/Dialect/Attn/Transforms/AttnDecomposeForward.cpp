@@ -43,6 +43,7 @@ private:
   std::pair<Value, Value> computeRowMax(Value scores, Value sink);
   Value computeRowSum(Value probabilities, Value safeMax, Value sink);
   Value loadSink(Value head);
+  void computeGroup(scf::ForallOp forall);
   /// Computes the outputs of an op whose key length is statically 0.
   void runWithoutKeys(ValueRange inits);
 
@@ -180,6 +181,56 @@ void SdpaDecomposer::runWithoutKeys(ValueRange inits) {
   finish(outputs);
 }
 
+/// Computes the outputs of the batch and the group of heads that one iteration
+/// of `forall` is for.
+void SdpaDecomposer::computeGroup(scf::ForallOp forall) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(forall.getTerminator());
+  Value batch = forall.getInductionVar(0);
+  Value kvHead = forall.getInductionVar(1);
+  SequenceBounds sequence = getBounds(batch);
+  Value kHead =
+      sliceHead(k, batch, kvHead, sequence.keyStart, sequence.keyLength);
+  Value vHead =
+      sliceHead(v, batch, kvHead, sequence.keyStart, sequence.keyLength);
+
+  // Slices the outputs to the part of this batch and this group of heads.
+  Value zero = index(0);
+  Value firstHead = arith::MulIOp::create(b, kvHead, group);
+  OpFoldResult groupSize = getAsOpFoldResult(group);
+  ValueRange shared = forall.getRegionIterArgs();
+  SmallVector<Slice> slices = {headSlice(shared[0], batch, firstHead, groupSize,
+                                         sequence.queryStart,
+                                         sequence.queryLength)};
+  if (hasLse)
+    slices.push_back(lseSlice(shared[1], batch, firstHead, groupSize,
+                              sequence.queryStart, sequence.queryLength));
+  SmallVector<Value> parts;
+  for (auto [tensor, slice] : llvm::zip(shared, slices))
+    parts.push_back(tensor::ExtractSliceOp::create(b, tensor, slice.offsets,
+                                                   slice.sizes, slice.strides));
+  parts = forEachQueryBlock(
+      kvHead, sequence, parts,
+      [&](Value head, Value headInGroup, Value firstRow, OpFoldResult rows,
+          ValueRange carried) {
+        OpFoldResult start = getStart(sequence, firstRow);
+        Value qBlock = sliceHead(q, batch, head, start, rows);
+        BlockResult init;
+        init.out = sliceHead(carried[0], zero, headInGroup, firstRow, rows);
+        if (hasLse)
+          init.lse = sliceLse(carried[1], zero, headInGroup, firstRow, rows);
+        BlockResult block = computeBlock(
+            qBlock, kHead, vHead, {batch, head, firstRow}, sequence, init);
+        SmallVector<Value> next = {insertHead(block.out, carried[0], zero,
+                                              headInGroup, firstRow, rows)};
+        if (hasLse)
+          next.push_back(insertLse(block.lse, carried[1], zero, headInGroup,
+                                   firstRow, rows));
+        return next;
+      });
+  insertParts(forall, parts, slices);
+}
+
 void SdpaDecomposer::run() {
   SmallVector<Value> inits = getInitTensors();
   if (hasNoQueries())
@@ -191,61 +242,7 @@ void SdpaDecomposer::run() {
   auto forall = scf::ForallOp::create(b, bounds, inits,
                                       /*mapping=*/std::nullopt);
   SmallVector<Value> outputs(forall.getResults());
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(forall.getTerminator());
-    Value batch = forall.getInductionVar(0);
-    Value kvHead = forall.getInductionVar(1);
-    SequenceBounds sequence = getBounds(batch);
-    Value kHead =
-        sliceHead(k, batch, kvHead, sequence.keyStart, sequence.keyLength);
-    Value vHead =
-        sliceHead(v, batch, kvHead, sequence.keyStart, sequence.keyLength);
-
-    // Slices the outputs to the part of this batch and this group of heads.
-    Value zero = index(0);
-    Value firstHead = arith::MulIOp::create(b, kvHead, group);
-    OpFoldResult groupSize = getAsOpFoldResult(group);
-    ValueRange shared = forall.getRegionIterArgs();
-    SmallVector<Slice> slices = {headSlice(shared[0], batch, firstHead,
-                                           groupSize, sequence.queryStart,
-                                           sequence.queryLength)};
-    if (hasLse)
-      slices.push_back(lseSlice(shared[1], batch, firstHead, groupSize,
-                                sequence.queryStart, sequence.queryLength));
-    SmallVector<Value> parts;
-    for (auto [tensor, slice] : llvm::zip(shared, slices))
-      parts.push_back(tensor::ExtractSliceOp::create(
-          b, tensor, slice.offsets, slice.sizes, slice.strides));
-
-    parts = forEachQueryBlock(
-        kvHead, sequence, parts,
-        [&](Value head, Value headInGroup, Value firstRow, OpFoldResult rows,
-            ValueRange carried) {
-          AffineExpr sum = b.getAffineSymbolExpr(0) + b.getAffineSymbolExpr(1);
-          OpFoldResult start = affine::makeComposedFoldedAffineApply(
-              b, b.getLoc(), sum,
-              {sequence.queryStart, getAsOpFoldResult(firstRow)});
-          Value qBlock = sliceHead(q, batch, head, start, rows);
-          BlockResult init;
-          init.out = sliceHead(carried[0], zero, headInGroup, firstRow, rows);
-          if (hasLse)
-            init.lse = sliceLse(carried[1], zero, headInGroup, firstRow, rows);
-          BlockResult block = computeBlock(
-              qBlock, kHead, vHead, {batch, head, firstRow}, sequence, init);
-          SmallVector<Value> next = {insertHead(block.out, carried[0], zero,
-                                                headInGroup, firstRow, rows)};
-          if (hasLse)
-            next.push_back(insertLse(block.lse, carried[1], zero, headInGroup,
-                                     firstRow, rows));
-          return next;
-        });
-
-    b.setInsertionPointToEnd(forall.getTerminator().getBody());
-    for (auto [part, tensor, slice] : llvm::zip(parts, shared, slices))
-      tensor::ParallelInsertSliceOp::create(b, part, tensor, slice.offsets,
-                                            slice.sizes, slice.strides);
-  }
+  computeGroup(forall);
   finish(outputs);
 }
 

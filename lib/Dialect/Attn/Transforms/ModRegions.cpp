@@ -79,6 +79,7 @@ public:
 
 private:
   Value deriveArith(Operation *op, ValueRange x, ArrayRef<Value> dx, Value r);
+  Value deriveChoice(Operation *op, ValueRange x, ArrayRef<Value> dx, Value r);
   Value derivePow(ValueRange x, ArrayRef<Value> dx, Value r);
 
   ImplicitLocOpBuilder b;
@@ -150,13 +151,37 @@ Value Rules::derivePow(ValueRange x, ArrayRef<Value> dx, Value r) {
   return sum;
 }
 
+/// The derivative of an operation whose result is one of its operands, perhaps
+/// with another sign.
+Value Rules::deriveChoice(Operation *op, ValueRange x, ArrayRef<Value> dx,
+                          Value r) {
+  using Predicate = arith::CmpFPredicate;
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<arith::MaximumFOp, arith::MaxNumFOp>([&](auto) {
+        return selectIf(Predicate::OGE, x[0], x[1], dx[0], dx[1]);
+      })
+      .Case<arith::MinimumFOp, arith::MinNumFOp>([&](auto) {
+        return selectIf(Predicate::OLE, x[0], x[1], dx[0], dx[1]);
+      })
+      .Case([&](math::ClampFOp) {
+        Value upper = selectIf(Predicate::OGT, x[0], x[2], dx[2], dx[0]);
+        return selectIf(Predicate::OLT, x[0], x[1], dx[1], upper);
+      })
+      .Case([&](math::CopySignOp) {
+        // The result is x or -x, so its derivative is dx or -dx.
+        return selectIf(Predicate::OEQ, x[0], r, dx[0], neg(dx[0]));
+      })
+      .Case([&](arith::SelectOp) -> Value {
+        return arith::SelectOp::create(b, x[0], dx[1], dx[2]);
+      });
+}
+
 Value Rules::deriveArith(Operation *op, ValueRange x, ArrayRef<Value> dx,
                          Value r) {
   Value zero = constant(r.getType(), 0.0);
   auto orZero = [&](Value value) { return value ? value : zero; };
   // Null stands for 0.
   auto sum = [&](Value x, Value y) { return x && y ? add(x, y) : x ? x : y; };
-  using Predicate = arith::CmpFPredicate;
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](arith::AddFOp) { return sum(dx[0], dx[1]); })
       .Case([&](arith::SubFOp) {
@@ -181,26 +206,11 @@ Value Rules::deriveArith(Operation *op, ValueRange x, ArrayRef<Value> dx,
                               dx[1] ? mul(x[0], dx[1]) : Value());
         return sum(ofProduct, dx[2]);
       })
-      .Case<arith::MaximumFOp, arith::MaxNumFOp>([&](auto) {
-        return selectIf(Predicate::OGE, x[0], x[1], orZero(dx[0]),
-                        orZero(dx[1]));
-      })
-      .Case<arith::MinimumFOp, arith::MinNumFOp>([&](auto) {
-        return selectIf(Predicate::OLE, x[0], x[1], orZero(dx[0]),
-                        orZero(dx[1]));
-      })
-      .Case([&](math::ClampFOp) {
-        Value upper =
-            selectIf(Predicate::OGT, x[0], x[2], orZero(dx[2]), orZero(dx[0]));
-        return selectIf(Predicate::OLT, x[0], x[1], orZero(dx[1]), upper);
-      })
-      .Case([&](math::CopySignOp) {
-        // The result is x or -x, so its derivative is dx or -dx.
-        Value change = orZero(dx[0]);
-        return selectIf(Predicate::OEQ, x[0], r, change, neg(change));
-      })
-      .Case([&](arith::SelectOp) -> Value {
-        return arith::SelectOp::create(b, x[0], orZero(dx[1]), orZero(dx[2]));
+      .Case<arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp,
+            arith::MinNumFOp, math::ClampFOp, math::CopySignOp,
+            arith::SelectOp>([&](auto) {
+        SmallVector<Value> changes = llvm::map_to_vector(dx, orZero);
+        return deriveChoice(op, x, changes, r);
       })
       .Case<arith::ExtFOp>([&](auto) -> Value {
         return arith::ExtFOp::create(b, r.getType(), dx[0]);

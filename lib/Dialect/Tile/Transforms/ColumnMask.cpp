@@ -166,27 +166,33 @@ AffineColumn ColumnMask::solveForColumn(arith::CmpIOp op, bool &upper) {
   return limit;
 }
 
+/// Whether a term may be beyond what limits are computed with.
+bool ColumnMask::isUnbounded(Value term) {
+  ConstantIntRanges range = ranges.get(term);
+  return range.smin().slt(-kMaxTerm) || range.smax().sgt(kMaxTerm);
+}
+
+/// Whether a limit needs more than 32 bits, also for what buildWord subtracts.
+bool ColumnMask::isWide(const AffineColumn &limit) {
+  constexpr int64_t kMaxNarrow = (int64_t(1) << 31) - (int64_t(1) << 20);
+  int64_t largest = std::abs(limit.constant);
+  for (auto [term, coefficient] : limit.terms) {
+    ConstantIntRanges range = ranges.get(term);
+    int64_t bound = isUnbounded(term)
+                        ? kMaxTerm
+                        : std::max(std::abs(range.smin().getSExtValue()),
+                                   std::abs(range.smax().getSExtValue()));
+    largest += std::abs(coefficient) * bound;
+  }
+  return largest > kMaxNarrow;
+}
+
 /// Adds up the terms of a limit. The limit of a comparison is an i32 that is
 /// left of, right of or within the row as the exact one is.
 Value ColumnMask::makeLimit(const AffineColumn &limit, Location loc,
                             OpBuilder &builder) {
   ImplicitLocOpBuilder b(loc, builder);
-  // Within these, 32 bits are enough, also for what buildWord subtracts.
-  constexpr int64_t kMaxNarrow = (int64_t(1) << 31) - (int64_t(1) << 20);
-  int64_t largest = std::abs(limit.constant);
-  SmallVector<bool> clamped;
-  for (auto [term, coefficient] : limit.terms) {
-    ConstantIntRanges range = ranges.get(term);
-    bool isUnbounded =
-        range.smin().slt(-kMaxTerm) || range.smax().sgt(kMaxTerm);
-    int64_t bound = isUnbounded
-                        ? kMaxTerm
-                        : std::max(std::abs(range.smin().getSExtValue()),
-                                   std::abs(range.smax().getSExtValue()));
-    clamped.push_back(isUnbounded);
-    largest += std::abs(coefficient) * bound;
-  }
-  bool wide = largest > kMaxNarrow;
+  bool wide = isWide(limit);
   Type type = wide ? b.getI64Type() : b.getI32Type();
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIntOp::create(b, type, value);
@@ -206,10 +212,9 @@ Value ColumnMask::makeLimit(const AffineColumn &limit, Location loc,
     return arith::ExtSIOp::create(b, type, value);
   };
   Value sum;
-  for (auto [term, isUnbounded] : llvm::zip(limit.terms, clamped)) {
-    auto [scalar, coefficient] = term;
-    Value value = convert(scalar);
-    if (isUnbounded)
+  for (auto [term, coefficient] : limit.terms) {
+    Value value = convert(term);
+    if (isUnbounded(term))
       value = clamp(value, kMaxTerm);
     if (std::abs(coefficient) != 1)
       value = arith::MulIOp::create(b, value, constant(std::abs(coefficient)));

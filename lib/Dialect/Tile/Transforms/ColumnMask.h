@@ -65,6 +65,8 @@ private:
   std::optional<AffineColumn> getDifference(mlir::arith::CmpIOp op);
   bool computeIsColumnMask(mlir::Value mask);
   AffineColumn solveForColumn(mlir::arith::CmpIOp op, bool &upper);
+  bool isUnbounded(mlir::Value term);
+  bool isWide(const AffineColumn &limit);
   mlir::Value makeLimit(const AffineColumn &affine, mlir::Location loc,
                         mlir::OpBuilder &b);
 
