@@ -176,6 +176,7 @@ def test_fence_behind_a_fence():
     for operator in ("delete", "later", "kind"):
         assert reason(operator, 17, twice).startswith("another tcgen05.fence::before_thread_sync comes before it")
         assert reason(operator, 15, twice) is None
+    assert reason("delete", 18, [*twice[:16], "	mapa.shared::cluster.u64 	%rd5, %rd6, 0;", *twice[16:]]).startswith("another")
     for between in (PTX[12], "	bar.sync 	0;", "	tcgen05.st.sync.aligned.32x32b.x1.b32 [%r3], {%r10};"):
         assert reason("delete", 17, [*PTX[:14], fence, between, fence, *PTX[14:]]) is None
     assert reason("delete", 17, [*PTX[:14], "	@%p3" + fence, arrival, fence, *PTX[14:]]) is None
@@ -189,6 +190,85 @@ def test_wait_for_the_last_stores():
     assert "nobody reads that before the grid's end" in reason("kind", 17, end)
     for reader in ("ld.global.b32 	%r8, [%rd9];", "mbarrier.arrive.shared.b64 %rd2, [%rd9+80];"):
         assert reason("kind", 17, [*end[:18], f"	{reader}", *end[18:]]) is None
+
+
+def test_wait_for_stores_that_have_been_read():
+    """Their source may be written anew; what they have written nobody reads before the grid's end."""
+    end = [
+        "	cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd1, {%r1, %r2}], [memory];",
+        "	cp.async.bulk.commit_group;", "	cp.async.bulk.wait_group.read 	0;", "	cp.async.bulk.wait_group 	0;", "	ret;",
+    ]  # fmt: skip
+    said = "behind waits for what they have read"
+    assert said in reason("delete", 4, end)
+    assert not reason("delete", 4, [*end[:2], "	bar.warp.sync -1;", *end[3:]]), "not read"
+    assert not reason("delete", 4, [*end[:2], end[2].replace("0;", "1;"), *end[3:]]), "one group may not be read"
+    assert not reason("delete", 4, [*end[:4], "	mbarrier.arrive.shared.b64 %rd2, [memory+80];", "	ret;"]), "others may read"
+
+
+# The lanes' role has a loop that no call goes around in front of another one, in each work tile; the other role reads all
+# values but the first.
+UNREAD = """	mbarrier.init.shared.b64 	[memory+64], %r9;
+$L__BB0_1:
+$L__BB0_2:
+	tcgen05.wait::ld.sync.aligned;
+	mbarrier.arrive.shared.b64 %rd1, [memory+64];
+	@%p1 bra 	$L__BB0_2;
+$L__BB0_3:
+	mbarrier.arrive.shared.b64 %rd1, [memory+64];
+	@%p2 bra 	$L__BB0_3;
+	@%p3 bra 	$L__BB0_1;
+	ret;
+$L__BB0_4:
+$L__BB0_5:
+	mbarrier.try_wait.parity.shared.b64 %p4, [memory+64], %r1;
+	@!%p4 bra 	$L__BB0_5;
+	mov.b32 	%r3, 0;
+	mbarrier.arrive.shared.b64 %rd2, [memory+72];
+	@%p5 bra 	$L__BB0_4;
+	ret;""".split("\n")
+
+
+def test_arrival_for_a_value_that_nobody_reads():
+    def around(line, lines=UNREAD):
+        context = equivalents.Context(lines)
+        fault = faults.Fault(line, "earlier", "before tcgen05.wait::ld.sync.aligned", lines[line - 1], {})
+        edges = equivalents.edges_around(fault, context)
+        context.over.update([line] if edges else [])
+        said = equivalents.reason(fault, context) or ""
+        assert ("for a value that nobody reads" in said) == bool(edges)
+        return edges
+
+    # Not the branch around both loops, which begins another work tile.
+    assert around(5) == [6]
+    assert not around(8), "not the first of a work tile"
+    read = [line.replace("mov.b32 	%r3, 0", "ld.shared.b32 	%r3, [%rd3]") for line in UNREAD]
+    assert not around(5, read)
+    fault = faults.Fault(5, "earlier", "before tcgen05.wait::ld.sync.aligned", UNREAD[4], {})
+    assert not equivalents.reason(fault, equivalents.Context(UNREAD)), "a call may go around the loop"
+
+
+REQUESTS = """	mbarrier.init.shared.b64 	[memory+64], %r9;
+$L__BB0_1:
+$L__BB0_2:
+	mbarrier.try_wait.parity.shared.b64 %p1, [memory+72], %r1;
+	@!%p1 bra 	$L__BB0_2;
+	clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [memory+32], [memory+64];
+	ld.shared.v2.b64 	{%rd1, %rd2}, [memory+32];
+	fence.proxy.async.shared::cta;
+	mbarrier.arrive.shared.b64 %rd3, [memory+72];
+	@%p2 bra 	$L__BB0_1;
+	ret;""".split("\n")
+
+
+def test_fence_of_who_requests():
+    """Only its own thread waits for the arrival that is then in front of it."""
+    said = "in front of that anyway"
+    assert said in reason("later", 8, REQUESTS)
+    assert said in reason("earlier", 10, [*REQUESTS[:8], "	shr.u32 	%r2, %r3, 1;", *REQUESTS[8:]])
+    waiting = ["$L__BB0_3:", REQUESTS[3].replace("%p1", "%p3"), "	@!%p3 bra 	$L__BB0_3;", "	ret;"]
+    assert said not in (reason("later", 8, [*REQUESTS, *waiting]) or ""), "another role waits, too"
+    elsewhere = [*REQUESTS[:8], REQUESTS[8].replace("72", "80"), *REQUESTS[9:]]
+    assert said not in (reason("later", 8, elsewhere) or ""), "an arrival for others"
 
 
 def test_moved_over_what_orders_as_much():
@@ -267,6 +347,33 @@ def test_wait_in_a_loop_that_nothing_goes_around():
     assert equivalents.reason(fault, context) is None
     context.over.add(6)
     assert "it is over from the start" in equivalents.reason(fault, context)
+
+
+def test_response_that_is_only_compared():
+    """A role that asks for no coordinates needs none; one that computes with the number needs the right one."""
+    text = """	clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r1, %handle;
+	shr.u32 	%r2, %r1, 1;
+	setp.lt.u32 	%p1, %r2, %r10;
+	ret;"""
+    (kind,) = of("kind", 1, text.split("\n"))
+    said = "another coordinate of a work tile"
+    assert said in equivalents.reason(kind, equivalents.Context(text.split("\n")))
+    for used in ("mul.lo.s32 %r3, %r2, 4;", "selp.b32 %r3, %r1, -1, %p2;", "setp.lt.u32 %p2, %r10, %r2;", "st.shared.b32 [%r2], %r4;"):
+        lines = text.replace("	ret;", f"	{used}\n	ret;").split("\n")
+        assert not equivalents.reason(kind, equivalents.Context(lines)), used
+
+
+def test_bytes_of_a_response_are_expected_late():
+    """By an arrival of the phase; an arrival without bytes is as any other, and bytes alone would be no arrival."""
+    request = "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [memory+32], [memory+64];"
+    for arrival, said in (
+        ("mbarrier.arrive.expect_tx.shared.b64 %rd1, [memory+64], %r1;", True),
+        ("mbarrier.arrive.shared.b64 %rd1, [memory+72];", False),
+        ("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [memory+64], %r1;", False),
+    ):
+        lines = [arrival, request, "ret;"]
+        (moved,) = [fault for fault in of("later", 1, lines)]
+        assert ("expects the bytes" in equivalents.reason(moved, equivalents.Context(lines))) == said
 
 
 def test_plain_reasons():

@@ -111,6 +111,32 @@ def test_pairs_have_faults_of_their_own():
     assert {"2:delete", "4:delete", "5:delete"} <= found.keys()
 
 
+def test_requests_of_a_pair_have_faults_of_their_own():
+    """Who asks, whom the response comes to, where it is and which barrier counts it, and which work tile it names."""
+    lines = [
+        "mov.u32 %r1, %cluster_ctarank;", "// end inline asm", "setp.ne.b32 %p1, %r1, 0;", "@%p1 bra $L1;",
+        "mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [%rd1], %r2;",
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [memory+32], [memory+64];",
+        "clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r3, %handle;",
+        "$L1:",
+        "mov.u32 %r4, %cluster_ctarank;",
+    ]  # fmt: skip
+    found = {str(fault): fault.apply(lines) for fault in faults.faults_of(lines)}
+    assert found["1:leader:both"][0] == "mov.u32 %r1, 0;" and "xor.b32 %r1, %r1, 1;" in found["1:leader:other"][0]
+    assert "9:leader:both" not in found, "nothing branches on that rank"
+    requests = {name: text[5] for name, text in found.items() if name.startswith("6:")}
+    assert requests.pop("6:delete") == "" and requests.pop("6:duplicate") == f"{lines[5]}\n{lines[5]}"
+    kind = "clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes"
+    assert requests.pop(f"6:kind:{kind}") == f"{kind}.b128 [memory+32], [memory+64];"
+    assert {name: text.split(" ", 1)[1] for name, text in requests.items()} == {
+        "6:barrier:next": "[memory+32], [memory+72];", "6:barrier:previous": "[memory+32], [memory+56];",
+        "6:stage:next": "[memory+48], [memory+64];", "6:stage:previous": "[memory+16], [memory+64];",
+    }  # fmt: skip
+    assert found["5:later:behind " + lines[5].split()[0]][4:6] == ["", f"{lines[5]}\n{lines[4]}"]
+    assert "get_first_ctaid::y.b32.b128 %r3" in next(text[6] for name, text in found.items() if name.startswith("7:kind"))
+    assert not any(fault.line > 5 for fault in faults.basic_faults_of(lines))
+
+
 def test_a_later_arrival_at_the_leader():
     """A wait for the second of two arrivals of the same threads implies the first, wherever the mbarriers are."""
     arrivals = "".join(

@@ -18,7 +18,7 @@ import itertools
 import re
 from collections.abc import Collection, Sequence
 
-from fa4.mutation.faults import COPY, INSTRUCTION, LABEL, REGISTER, Fault, barrier_of, split_operands, units_of
+from fa4.mutation.faults import COPY, INSTRUCTION, LABEL, REGISTER, REQUEST, RESPONSE, Fault, barrier_of, split_operands, units_of
 
 TENSOR = r"tcgen05\.(ld|st|mma|cp|shift)\b"
 ARRIVAL = (r"mbarrier\.arrive", r"tcgen05\.commit", r"mbarrier\.expect_tx")
@@ -133,10 +133,14 @@ class Context:
         waits = {unit.last for unit in self.units if unit.is_wait}
         found = []
         for number in range(line, len(self.lines) + 1):
-            branch = re.match(r"\s*(?:@\S+\s+)?bra(?:\.uni)?\s+([$\w]+);", self.lines[number - 1])
-            if branch and number not in waits and self.labels.get(branch[1], number + 1) <= line:
+            if number not in waits and self.target(number) <= line:
                 found.append(number)
         return found
+
+    def target(self, number):
+        """The line that a branch leads to; of any other line, the next one."""
+        branch = re.match(r"\s*(?:@\S+\s+)?bra(?:\.uni)?\s+([$\w]+);", self.lines[number - 1])
+        return self.labels.get(branch[1], number + 1) if branch else number + 1
 
     def in_loop(self, line):
         start = max(first for first in self.starts if first <= line)
@@ -212,6 +216,18 @@ def reason(
 def waits_for_first_phase(fault: Fault, context: Context) -> bool:
     """Whether the fault is in a wait that is for the phase before an mbarrier's first when it is executed first."""
     return _is_for_first_phase(context.by_line[fault.line], context)
+
+
+def edges_around(fault: Fault, context: Context) -> list[int]:
+    """Returns lines of branches back. If no call takes any of them, the instruction is executed once: in all, if it waits
+    for the phase before an mbarrier's first, or in a work tile, if it arrives for a value that nobody reads."""
+    edges = context.back_edges(fault.line)
+    if waits_for_first_phase(fault, context):
+        return edges
+    if not is_for_unread_value(fault, context):
+        return []
+    others = _other_arrivals(context.by_line[fault.line], context)
+    return [edge for edge in edges if not any(context.target(edge) <= other.line <= edge for other in others)]
 
 
 def plain_reason(fault: Fault, context: Context) -> str | None:
@@ -329,7 +345,7 @@ def _tensor_fence(fault, unit, context, without):
             return text
     if unit.is_a(r"tcgen05\.fence::before"):
         # What is between them begins no access, and waits for nobody whose accesses the fence would speak for.
-        nearest = next((other for other in context.behind(unit) if not other.is_a(r"mbarrier\.arrive")), None)
+        nearest = next((other for other in context.behind(unit) if not other.is_a(r"mbarrier\.arrive", r"mapa\.")), None)
         if nearest and nearest.is_a(r"tcgen05\.fence::before") and not nearest.guard:
             return ("another tcgen05.fence::before_thread_sync comes before it, with arrivals between them and no access to tensor "
                     "memory: all that this one orders is in order")  # fmt: skip
@@ -602,6 +618,9 @@ def _moved(fault, unit, context, without):
         return _READ_ALREADY
     if first.is_a(r"red\.release") and second.is_a(r"cp\.async\.bulk\.wait_group"):
         return "a turn passed on behind a wait for the thread's own stores, which wait for nobody: it is passed on later"
+    if first.is_a(r"mbarrier\.arrive\.expect_tx") and second.is_a(REQUEST):
+        return ("an arrival that expects the bytes of a response behind the request: the phase is over when both have come, in "
+                "either order")  # fmt: skip
     if first.is_a(*ARRIVAL) and second.is_a(*ARRIVAL):
         return "two arrivals in the other order, with nothing in between"
     if first.is_a(*ARRIVAL) and second.is_wait:
@@ -670,15 +689,25 @@ def release_behind(line: int, context: Context):
     return following if following.is_a(*ARRIVAL) else None
 
 
+# What may read global memory, or let others read it.
+_READ = r"ld(?!\.param|\.shared)|atom|red|cp\.async|mbarrier\.arrive|tcgen05\.commit"
+
+
 def _group(fault, unit, context, without):
     if unit.is_a(r"cp\.async\.bulk\.wait_group") and fault.detail == "cp.async.bulk.wait_group.read":
-        read = r"ld(?!\.param|\.shared)|atom|red|cp\.async|mbarrier\.arrive|tcgen05\.commit"
-        reads = {n for n, opcode in context.opcodes.items() if re.match(read, opcode)}
+        reads = {n for n, opcode in context.opcodes.items() if re.match(_READ, opcode)}
         if context.reaches(unit.line, set(), reads, or_end=True):
             return ("a wait for what the last stores have read, not for what they have written: nobody reads that before the "
                     "grid's end")  # fmt: skip
     if fault.operator in ("delete", "later", "kind") and _is_read_already(unit, context):
         return _READ_ALREADY
+    if unit.is_a(r"cp\.async\.bulk\.wait_group\b(?!\.read)") and fault.operator == "delete":
+        stores = [u.line for u in context.units if u.is_a(COPY) and "global.shared::cta" in u.opcode]
+        waits = {u.line for u in context.units if u.is_a(r"cp\.async\.bulk\.wait_group") and int(u.operands) == 0} - {unit.line}
+        reads = {n for n, opcode in context.opcodes.items() if re.match(_READ, opcode)}
+        is_read = all(context.reaches(line, waits, {unit.line}) for line in stores)
+        if stores and is_read and context.reaches(unit.line, set(), reads, or_end=True):
+            return "a wait for what the last stores have written, behind waits for what they have read: nobody reads that before the grid's end"
     is_moved = fault.operator == "earlier" and "cp.async.bulk.tensor" in fault.detail
     if unit.is_a(r"cp\.async\.bulk\.commit_group") and (is_moved or fault.operator in ("delete", "later")):
         for other in context.ahead(unit):
@@ -691,8 +720,76 @@ def _group(fault, unit, context, without):
     return None
 
 
+def is_for_unread_value(fault: Fault, context: Context) -> bool:
+    """Whether the fault moves an arrival for the first value of a work tile to the front, and who waits for that gives its
+    place back without a read of it."""
+    unit = context.by_line[fault.line]
+    if fault.operator != "earlier" or not unit.is_a(r"mbarrier\.arrive\.(?!expect)") or (place := context.mbarrier_of(unit)) is None:
+        return False
+    waits = [u for u in context.units if u.is_wait and context.mbarrier_of(u) == place]
+    if not waits or any(other.line < unit.line for other in _other_arrivals(unit, context)):
+        return False
+    following = next(iter(context.ahead(waits[0])), None)
+    if not following or not following.is_a(r"mbarrier\.arrive\.(?!expect)"):
+        return False
+    opcodes = (context.opcodes.get(number, "") for number in range(waits[0].last, following.line))
+    return not any(re.match(r"ld\b", opcode) for opcode in opcodes)
+
+
+def _other_arrivals(unit, context):
+    """Returns the arrivals at the same mbarrier."""
+    place = context.mbarrier_of(unit)
+    return [u for u in context.units if u.is_a(*ARRIVAL) and context.mbarrier_of(u) == place and u.line != unit.line]
+
+
+def _unread(fault, unit, context, without):
+    if unit.line in context.over and is_for_unread_value(fault, context):
+        return ("an arrival, once for a work tile, for a value that nobody reads: who waits for it does nothing but give its place "
+                "back")  # fmt: skip
+    return None
+
+
+def _own_request(fault, unit, context, without):
+    """The proxy fence behind the read of a response and the arrival that gives the response's place back, the other way round."""
+    other = _crossed(fault, unit, context) if fault.operator in ("later", "earlier") else None
+    if other is None:
+        return None
+    fence, arrival = (unit, other) if fault.operator == "later" else (other, unit)
+    if not fence.is_a(r"fence\.proxy\.async") or not arrival.is_a(r"mbarrier\.arrive") or (place := context.mbarrier_of(arrival)) is None:
+        return None
+    waits = [u.line for u in context.units if u.is_wait and context.mbarrier_of(u) == place]
+    requests = {u.line for u in context.units if u.is_a(REQUEST)}
+    # All ways from the wait lead to the request, and from there to the fence: they are one thread's.
+    is_own = all(context.reaches(line, requests, set()) for line in waits)
+    if waits and requests and is_own and all(context.reaches(line, {fence.line}, set()) for line in requests):
+        return ("a fence behind an arrival for which only its own thread waits, to make the next request: it is in front of that "
+                "anyway")  # fmt: skip
+    return None
+
+
+def _is_only_compared(register, context):
+    """Whether nothing comes of a number but the answer whether it, or it shifted to the right, is below another one."""
+    uses = [match for line in context.lines if re.search(rf"{re.escape(register)}\b", line) and (match := INSTRUCTION.match(line))]
+    for match in uses:
+        parts = split_operands(match[4])
+        if parts[0] == register:
+            continue
+        is_compared = re.match(r"setp\.lt\.u32", match[3]) and parts[1] == register
+        is_shifted = re.match(r"shr\.u32", match[3]) and parts[1] == register and _is_only_compared(parts[0], context)
+        if not is_compared and not is_shifted:
+            return False
+    return True
+
+
+def _response(fault, unit, context, without):
+    if unit.is_a(RESPONSE) and fault.operator == "kind" and _is_only_compared(split_operands(unit.operands)[0], context):
+        return ("another coordinate of a work tile, by a role to which it only says whether there is one: that a request was granted "
+                "says so, too, as a grid has no more clusters than work tiles")  # fmt: skip
+    return None
+
+
 _CLASSES = [
     _repeated, _last_barrier, _cluster_barrier, _tensor_load, _tensor_fence, _first_pass, _last_release, _redundant, _instead, _moved,
-    _initialisation, _budget, _group, _warp,
+    _initialisation, _budget, _group, _warp, _response, _unread, _own_request,
 ]  # fmt: skip
 _PLAIN_CLASSES = [_repeated, _tensor_load]

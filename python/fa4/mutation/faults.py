@@ -27,13 +27,16 @@ SYNCHRONISING = [
     r"mbarrier\.init", r"wgmma\.(fence|commit_group|wait_group)",
 ]  # fmt: skip
 COPY = r"cp\.(reduce\.)?async\.bulk\.tensor"
+# Of a work tile whose CTAs have not started; and of its number from the response.
+REQUEST = r"clusterlaunchcontrol\.try_cancel"
+RESPONSE = r"clusterlaunchcontrol\.query_cancel\.get_first_ctaid"
 # A work tile's turn, which another CTA passes on, and the order of launches.
 TURN = r"ld\.acquire\.gpu"
 TURNS = [TURN, r"red\.release", r"griddepcontrol\.wait"]
 ALLOCATION = r"tcgen05\.(alloc|dealloc|relinquish)"
 OPERATORS = (
     "delete", "duplicate", "later", "earlier", "parity", "half", "double", "plain", "count", "barrier", "stage",
-    "kind", "columns", "overlay", "registers", "pending", "rank",
+    "kind", "columns", "overlay", "registers", "pending", "rank", "leader",
 )  # fmt: skip
 
 # An instruction of the same form that orders something else, or less.
@@ -56,6 +59,8 @@ KINDS = [
     (r"barrier\.cluster\.arrive", "barrier.cluster.arrive.relaxed"),
     (r"mbarrier\.arrive\.release\.cluster", "mbarrier.arrive.relaxed.cluster"),
     (r"mbarrier\.try_wait\.parity\.acquire\.cluster", "mbarrier.try_wait.parity.relaxed.cluster"),
+    (rf"{REQUEST}\S*\.multicast::cluster::all", "clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes"),
+    (rf"{RESPONSE}::x", "clusterlaunchcontrol.query_cancel.get_first_ctaid::y"),
 ]
 
 
@@ -144,14 +149,22 @@ def _loop(lines, number):
     return first + 1, last + 1
 
 
+def _begins_role_of_leader(lines, number):
+    """Returns whether the line reads the CTA's rank, by which the CTA leaves a role to the leader: a branch right behind
+    it says so."""
+    rank = re.match(r"\s*mov\.u32\s+(%\w+), %cluster_ctarank;", lines[number - 1])
+    following = "\n".join(lines[number : number + 4])
+    return bool(rank and re.search(rf"setp\.ne\.\w+\s+(%\w+), {rank[1]}, 0;\s*@\1\s+bra\b", following))
+
+
 def units_of(lines: Sequence[str]) -> list[Unit]:
     """Returns the units that the operators change: synchronisation, TMA copies, and the
     allocation and addresses of tensor memory."""
-    interesting = SYNCHRONISING + [COPY, r"tcgen05\.", r"mbarrier\.", r"setmaxnreg", r"mapa\.", *TURNS]
+    interesting = SYNCHRONISING + [COPY, REQUEST, RESPONSE, r"tcgen05\.", r"mbarrier\.", r"setmaxnreg", r"mapa\.", *TURNS]
     found = []
     for number, line in enumerate(lines, 1):
         match = INSTRUCTION.match(line)
-        if not match or not any(re.match(pattern, match[3]) for pattern in interesting):
+        if not match or not (any(re.match(pattern, match[3]) for pattern in interesting) or _begins_role_of_leader(lines, number)):
             continue
         indent, guard, opcode, operands = match.groups()[:4]
         is_wait = re.match(rf"mbarrier\.(try|test)_wait|{TURN}", opcode)
@@ -196,7 +209,7 @@ def _delete(lines, unit):
         yield "", {unit.line: f"{unit.indent}{unit.guard}setp.eq.u32 {result}, 0, 0;"}
     elif unit.is_turn:
         yield "", {unit.last: ""}  # It reads, once.
-    elif unit.is_a(*SYNCHRONISING, *TURNS, ALLOCATION, COPY, r"setmaxnreg"):
+    elif unit.is_a(*SYNCHRONISING, *TURNS, ALLOCATION, COPY, REQUEST, r"setmaxnreg"):
         yield "", {unit.line: ""}
 
 
@@ -214,7 +227,7 @@ def _copy(lines, unit):
 
 
 def _duplicate(lines, unit):
-    if unit.is_whole and (unit.is_synchronising or unit.is_a(COPY)):
+    if unit.is_whole and (unit.is_synchronising or unit.is_a(COPY, REQUEST)):
         yield "", {unit.last: f"{lines[unit.last - 1]}\n{_copy(lines, unit)}"}
 
 
@@ -325,7 +338,7 @@ def _count(lines, unit):
 
 def barrier_of(unit):
     """Returns the position of the mbarrier among the operands."""
-    if unit.is_wait or unit.is_a(r"mbarrier\.arrive"):
+    if unit.is_wait or unit.is_a(r"mbarrier\.arrive", REQUEST):
         return 1
     if unit.is_a(r"tcgen05\.commit", r"mbarrier\.(init|expect_tx)"):
         return 0
@@ -348,12 +361,15 @@ def _barrier(lines, unit):
 
 def _stage(lines, unit):
     """Uses the buffer of the neighbouring stage, 16 KiB further, for TMA copies and the
-    right operands of MMAs."""
+    right operands of MMAs; of a request, what lies beside the response."""
     parts = split_operands(unit.operands)
     if unit.is_a(COPY):
         place = next(i for i, part in enumerate(parts) if not part.startswith("[%rd") or "{" not in part)
         parts[place] = shifted(parts[place], 16384)
         yield "", {unit.line: f"{unit.indent}{unit.guard}{unit.opcode} {', '.join(parts)};"}
+    elif unit.is_a(REQUEST):
+        for detail, distance in (("next", 16), ("previous", -16)):
+            yield detail, {unit.line: f"{unit.indent}{unit.guard}{unit.opcode} {shifted(parts[0], distance)}, {parts[1]};"}
     elif unit.is_a(r"tcgen05\.mma"):
         computation = f"add.s64 fa4_fault, {parts[2]}, 1024;"
         parts[2] = "fa4_fault"
@@ -416,6 +432,14 @@ def _rank(lines, unit):
         yield detail, {unit.line: _scoped(unit, register_type, computation, f"{unit.opcode} {head}, fa4_fault")}
 
 
+def _leader(lines, unit):
+    """Has the other CTA of a pair do what the leader does, or both of them."""
+    if _begins_role_of_leader(lines, unit.line):
+        register = unit.operands.split(",")[0]
+        yield "other", {unit.line: f"{lines[unit.line - 1]} xor.b32 {register}, {register}, 1;"}
+        yield "both", {unit.line: f"{unit.indent}mov.u32 {register}, 0;"}
+
+
 def _pending(lines, unit):
     """Leaves one group more in flight."""
     if unit.is_a(r"wgmma\.wait_group"):
@@ -426,7 +450,7 @@ _ALONE = {
     "delete": _delete, "duplicate": _duplicate, "parity": _parity, "half": _bytes("shr.u32"),
     "double": _bytes("shl.b32"), "plain": _plain, "count": _count, "barrier": _barrier, "stage": _stage,
     "kind": _kind, "columns": _columns, "overlay": _overlay, "registers": _registers,
-    "pending": _pending, "rank": _rank,
+    "pending": _pending, "rank": _rank, "leader": _leader,
 }  # fmt: skip
 
 
@@ -469,7 +493,7 @@ def faults_of(lines: Sequence[str], operators: Sequence[str] = OPERATORS) -> Ite
     units = units_of(lines)
     moved = {}
     if {"later", "earlier"} & set(operators):
-        synchronising = [unit for unit in units if unit.is_synchronising or unit.is_a(COPY, r"tcgen05\.(ld|st|mma)\b")]
+        synchronising = [unit for unit in units if unit.is_synchronising or unit.is_a(COPY, REQUEST, r"tcgen05\.(ld|st|mma)\b")]
         for operator, unit, detail, edits in _with_neighbours(lines, synchronising):
             if unit.is_synchronising:
                 moved.setdefault((unit.line, operator), []).append((detail, edits))

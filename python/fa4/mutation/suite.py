@@ -199,7 +199,7 @@ class Kernel:
     def reason(self, judge, fault):
         """Of a fault in PTX that nothing finds."""
         executed = judge.is_executed(self.subject, fault)
-        if equivalents.waits_for_first_phase(fault, self.context) and (edges := self.context.back_edges(fault.line)):
+        if edges := equivalents.edges_around(fault, self.context):
             if not any(judge.is_executed(self.subject, replace(fault, line=edge)) for edge in edges):
                 self.context.over.add(fault.line)
         release = equivalents.release_behind(fault.line, self.context)
