@@ -141,6 +141,39 @@ void fa4::sim::printTime(llvm::raw_ostream &os, const ptx::Module &module,
                   entry.atHigh, entry.confidence);
 }
 
+static llvm::json::Value warpToJson(const WarpTimes &warp) {
+  llvm::json::Object waits, barriers, pipes;
+  for (const auto &[line, clocks] : warp.waits)
+    waits[std::to_string(line)] = clocks;
+  for (const auto &[line, names] : warp.barriers)
+    if (!names.empty())
+      barriers[std::to_string(line)] = llvm::json::Array(names);
+  for (unsigned i = 0; i < numPipes; ++i)
+    if (warp.pipes[i] > 0)
+      pipes[nameOf(Pipe(i))] = warp.pipes[i];
+  return llvm::json::Object{{"cta", int64_t(warp.cta)},
+                            {"warp", int64_t(warp.warp)},
+                            {"begin", warp.begin},
+                            {"end", warp.end},
+                            {"instructions", int64_t(warp.instructions)},
+                            {"issue", warp.issue},
+                            {"contention", warp.contention},
+                            {"pipe", warp.pipe()},
+                            {"pipes", std::move(pipes)},
+                            {"scoreboard", warp.scoreboard},
+                            {"waits", std::move(waits)},
+                            {"barriers", std::move(barriers)}};
+}
+
+static llvm::json::Value sensitivityToJson(const Sensitivity &entry) {
+  return llvm::json::Object{{"parameter", entry.parameter},
+                            {"low", entry.low},
+                            {"high", entry.high},
+                            {"at_low", entry.atLow},
+                            {"at_high", entry.atHigh},
+                            {"confidence", std::string(1, entry.confidence)}};
+}
+
 llvm::json::Value fa4::sim::toJson(const TimeResult &time) {
   llvm::json::Object bounds, units, steady;
   for (const auto &[name, cycles] : time.bounds)
@@ -148,46 +181,11 @@ llvm::json::Value fa4::sim::toJson(const TimeResult &time) {
   for (const UnitShare &unit : time.units)
     units[unit.name] =
         llvm::json::Object{{"share", unit.share}, {"steady", unit.steady}};
-  llvm::json::Array warps;
-  for (const WarpTimes &warp : time.warps) {
-    llvm::json::Object waits, barriers;
-    for (const auto &[line, clocks] : warp.waits)
-      waits[std::to_string(line)] = clocks;
-    for (const auto &[line, names] : warp.barriers)
-      if (!names.empty()) {
-        llvm::json::Array list;
-        for (const std::string &name : names)
-          list.push_back(name);
-        barriers[std::to_string(line)] = std::move(list);
-      }
-    llvm::json::Object pipes;
-    for (unsigned i = 0; i < numPipes; ++i)
-      if (warp.pipes[i] > 0)
-        pipes[nameOf(Pipe(i))] = warp.pipes[i];
-    warps.push_back(
-        llvm::json::Object{{"cta", int64_t(warp.cta)},
-                           {"warp", int64_t(warp.warp)},
-                           {"begin", warp.begin},
-                           {"end", warp.end},
-                           {"instructions", int64_t(warp.instructions)},
-                           {"issue", warp.issue},
-                           {"contention", warp.contention},
-                           {"pipe", warp.pipe()},
-                           {"pipes", std::move(pipes)},
-                           {"scoreboard", warp.scoreboard},
-                           {"waits", std::move(waits)},
-                           {"barriers", std::move(barriers)}});
-  }
-  llvm::json::Array sensitivity;
+  llvm::json::Array warps, sensitivity, roles;
+  for (const WarpTimes &warp : time.warps)
+    warps.push_back(warpToJson(warp));
   for (const Sensitivity &entry : time.sensitivity)
-    sensitivity.push_back(
-        llvm::json::Object{{"parameter", entry.parameter},
-                           {"low", entry.low},
-                           {"high", entry.high},
-                           {"at_low", entry.atLow},
-                           {"at_high", entry.atHigh},
-                           {"confidence", std::string(1, entry.confidence)}});
-  llvm::json::Array roles;
+    sensitivity.push_back(sensitivityToJson(entry));
   for (const WarpRole &role : findRoles(time))
     roles.push_back(
         llvm::json::Object{{"warps", role.name()}, {"duties", role.label()}});

@@ -258,10 +258,32 @@ bool Cluster::expireWaits() {
   return true;
 }
 
-Cluster::Status Cluster::run(uint64_t budget) {
+/// Goes on where no warp can: with asynchronous operations, with readers that
+/// are held, or with waits whose time is over. Returns a status if nothing else
+/// can happen here.
+std::optional<Cluster::Status> Cluster::runWithoutWarps() {
   /// The number of rounds of expired waits after which a cluster counts as
   /// stuck.
   constexpr unsigned maxIdleRounds = 64;
+  if (async.runOne(*this, random))
+    return std::nullopt;
+  if (anyHeld) {
+    releaseReaders();
+    return std::nullopt;
+  }
+  if (idleRounds == 0)
+    idleReads = globalReads;
+  if (!expireTimeLimits())
+    return Status::Stuck;
+  if (++idleRounds < maxIdleRounds)
+    return std::nullopt;
+  idleRounds = 0;
+  // Code between the waits may poll global memory.
+  polled = true;
+  return globalReads == idleReads ? Status::Stuck : Status::Stalled;
+}
+
+Cluster::Status Cluster::run(uint64_t budget) {
   /// The number of instructions without progress after which other clusters run
   /// first.
   constexpr uint64_t stallAfter = 200000;
@@ -306,22 +328,8 @@ Cluster::Status Cluster::run(uint64_t budget) {
       runFragment(*warp, fragment, 1 + random.below(2 * quantum), freeRun);
       continue;
     }
-    if (async.runOne(*this, random))
-      continue;
-    if (anyHeld) {
-      releaseReaders();
-      continue;
-    }
-    if (idleRounds == 0)
-      idleReads = globalReads;
-    if (!expireTimeLimits())
-      return Status::Stuck;
-    if (++idleRounds < maxIdleRounds)
-      continue;
-    idleRounds = 0;
-    // Code between the waits may poll global memory.
-    polled = true;
-    return globalReads == idleReads ? Status::Stuck : Status::Stalled;
+    if (std::optional<Status> status = runWithoutWarps())
+      return *status;
   }
   return Status::Running;
 }

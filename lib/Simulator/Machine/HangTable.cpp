@@ -141,6 +141,34 @@ llvm::SmallVector<const Warp *, 4> Cluster::lateWarps(const Warp &warp) {
   return late;
 }
 
+static std::string describeMbarrierWait(Cluster &cluster, const Warp &warp,
+                                        const BlockReason &why) {
+  std::string where = "waits for mbarrier " +
+                      cluster.nameOfShared(cluster.ctas[why.cta], why.address);
+  auto &barriers = cluster.ctas[why.cta].mbarriers;
+  auto it = barriers.find(why.address);
+  if (it == barriers.end() || !it->second.valid)
+    return where + ", not initialised";
+  const Mbarrier &b = it->second;
+  std::string text =
+      llvm::formatv("{0} {1} {2}; now phase {3} (parity {4}), {5} of {6} "
+                    "arrivals pending, {7} bytes pending",
+                    where, why.text, why.value, b.phase, b.phase & 1, b.pending,
+                    b.expected, b.tx)
+          .str();
+  auto seen =
+      warp.seenPhases.find(uint32_t(why.cta) << sharedRankShift | why.address);
+  if (seen != warp.seenPhases.end() && b.phase >= seen->second + 3)
+    text += llvm::formatv("; this warp last saw phase {0} complete and has "
+                          "been lapped: a wait by parity may lag by one "
+                          "phase only",
+                          seen->second)
+                .str();
+  if (b.pending == 0 && b.tx < 0)
+    text += " (more bytes arrived than were expected)";
+  return text + lastArrival(cluster, b.history);
+}
+
 /// Describes in words what a fragment waits for.
 static std::string describe(Cluster &cluster, const Warp &warp,
                             const Fragment &fragment) {
@@ -154,33 +182,8 @@ static std::string describe(Cluster &cluster, const Warp &warp,
   switch (why.kind) {
   case BlockReason::None:
     return "runs";
-  case BlockReason::Mbarrier: {
-    std::string where =
-        "waits for mbarrier " +
-        cluster.nameOfShared(cluster.ctas[why.cta], why.address);
-    auto &barriers = cluster.ctas[why.cta].mbarriers;
-    auto it = barriers.find(why.address);
-    if (it == barriers.end() || !it->second.valid)
-      return where + ", not initialised";
-    const Mbarrier &b = it->second;
-    std::string text =
-        llvm::formatv("{0} {1} {2}; now phase {3} (parity {4}), {5} of {6} "
-                      "arrivals pending, {7} bytes pending",
-                      where, why.text, why.value, b.phase, b.phase & 1,
-                      b.pending, b.expected, b.tx)
-            .str();
-    auto seen = warp.seenPhases.find(uint32_t(why.cta) << sharedRankShift |
-                                     why.address);
-    if (seen != warp.seenPhases.end() && b.phase >= seen->second + 3)
-      text += llvm::formatv("; this warp last saw phase {0} complete and has "
-                            "been lapped: a wait by parity may lag by one "
-                            "phase only",
-                            seen->second)
-                  .str();
-    if (b.pending == 0 && b.tx < 0)
-      text += " (more bytes arrived than were expected)";
-    return text + lastArrival(cluster, b.history);
-  }
+  case BlockReason::Mbarrier:
+    return describeMbarrierWait(cluster, warp, why);
   case BlockReason::NamedBarrier: {
     const NamedBarrier &b = warp.cta->barriers[why.value & 15];
     return llvm::formatv(

@@ -64,6 +64,83 @@ Cluster::Step Cluster::step(Warp &warp, unsigned index) {
   return runFragmentImpl<true>(warp, index, 1, /*freeRun=*/true);
 }
 
+void Cluster::markBlocked(Fragment &fragment, const BlockReason &reason) {
+  fragment.blocked = reason;
+  fragment.blockedNow = true;
+  fragment.timedOut = false;
+  fragment.blockedEpoch = epoch;
+}
+
+/// Whether another fragment of the warp is behind this one and may join it if
+/// it waits.
+bool Cluster::isAheadOfOthers(const Warp &warp,
+                              const Fragment &fragment) const {
+  bool isAhead = false;
+  for (const Fragment &other : warp.fragments)
+    isAhead |= runnable(other) && other.pc < fragment.pc;
+  return isAhead;
+}
+
+/// Lanes execute an .aligned instruction together: a fragment waits for the
+/// rest of its warp. Returns whether it goes on now.
+bool Cluster::checkAligned(Warp &warp, Fragment &fragment, const Inst &inst,
+                           LaneMask mask) {
+  if (fragment.mask != warp.live) {
+    BlockReason reason;
+    reason.kind = BlockReason::Aligned;
+    reason.value = fragment.mask;
+    markBlocked(fragment, reason);
+    return false;
+  }
+  if (mask == fragment.mask)
+    return true;
+  report("divergent-aligned",
+         llvm::Twine("an .aligned instruction is executed by a part of "
+                     "the warp: its guard holds for lanes 0x") +
+             llvm::Twine::utohexstr(mask) + " of 0x" +
+             llvm::Twine::utohexstr(warp.live),
+         {&inst, &warp, -1, noAgent});
+  return !shouldStop();
+}
+
+/// The lanes for which the guard of an instruction holds.
+static LaneMask guardedLanes(const Warp &warp, const Inst &inst,
+                             LaneMask mask) {
+  LaneMask bits =
+      *reinterpret_cast<const uint32_t *>(warp.registers + inst.guard);
+  return mask & (inst.guardNegated ? ~bits : bits);
+}
+
+/// Does what is left of an instruction of `mask` that does not just lead to the
+/// next one. Returns whether the fragment goes on in its turn.
+bool Cluster::goesOnAfter(Flow flow, Exec &exec, unsigned index,
+                          LaneMask mask) {
+  Warp &warp = exec.warp;
+  Fragment &fragment = warp.fragments[index];
+  if (flow == Flow::Yield) {
+    ++fragment.pc;
+    return false;
+  }
+  if (flow == Flow::Block) {
+    LaneMask others = fragment.mask & ~mask;
+    markBlocked(fragment, BlockReason(fragment.blocked));
+    if (others && !fragment.blocked.hasTimeLimit) {
+      splitBehind(warp, index, others);
+      advance();
+    }
+    return false;
+  }
+  // For Exit, lanes with a false guard go on.
+  exitLanes(exec, mask);
+  Fragment &left = warp.fragments[index];
+  if (!left.mask) {
+    warp.fragments.erase(warp.fragments.begin() + index);
+    return false;
+  }
+  ++left.pc;
+  return true;
+}
+
 /// Executes up to `quantum` instructions. A timed run executes one at a time
 /// and wants to know which.
 template <bool isTimed>
@@ -82,32 +159,17 @@ Cluster::Step Cluster::runFragmentImpl(Warp &warp, unsigned index,
             program};
   warp.fragments[index].blockedNow = false;
   uint64_t count = 0, lanes = 0;
-  auto block = [&](BlockReason reason) {
-    Fragment &fragment = warp.fragments[index];
-    fragment.blocked = reason;
-    fragment.blockedNow = true;
-    fragment.timedOut = false;
-    fragment.blockedEpoch = epoch;
-  };
   for (; count < quantum; ++count) {
     if (warp.fragments.size() > 1) {
       index = mergeInto(warp, index);
-      // Another fragment is behind this one and may join it if it waits.
-      if (!freeRun && count > 0) {
-        bool behind = false;
-        for (const Fragment &other : warp.fragments)
-          behind |= runnable(other) && other.pc < warp.fragments[index].pc;
-        if (behind)
-          break;
-      }
+      if (!freeRun && count > 0 && isAheadOfOthers(warp, warp.fragments[index]))
+        break;
     }
     Fragment &fragment = warp.fragments[index];
     const Inst &inst = insts[fragment.pc];
     LaneMask mask = fragment.mask;
     if (inst.guard != Inst::noGuard) {
-      LaneMask bits =
-          *reinterpret_cast<const uint32_t *>(warp.registers + inst.guard);
-      mask &= inst.guardNegated ? ~bits : bits;
+      mask = guardedLanes(warp, inst, mask);
       if (!mask) {
         if constexpr (isTimed)
           taken = {&inst, 0, Flow::Next};
@@ -115,25 +177,8 @@ Cluster::Step Cluster::runFragmentImpl(Warp &warp, unsigned index,
         continue;
       }
     }
-    if (inst.flags & Inst::Aligned) {
-      if (fragment.mask != warp.live) {
-        BlockReason reason;
-        reason.kind = BlockReason::Aligned;
-        reason.value = fragment.mask;
-        block(reason);
-        break;
-      }
-      if (mask != fragment.mask) {
-        report("divergent-aligned",
-               llvm::Twine("an .aligned instruction is executed by a part of "
-                           "the warp: its guard holds for lanes 0x") +
-                   llvm::Twine::utohexstr(mask) + " of 0x" +
-                   llvm::Twine::utohexstr(warp.live),
-               {&inst, &warp, -1, noAgent});
-        if (shouldStop())
-          break;
-      }
-    }
+    if (inst.flags & Inst::Aligned && !checkAligned(warp, fragment, inst, mask))
+      break;
     exec.frag = &fragment;
     exec.mask = mask;
     lanes += __builtin_popcount(mask);
@@ -155,33 +200,11 @@ Cluster::Step Cluster::runFragmentImpl(Warp &warp, unsigned index,
       }
       continue;
     }
-    if (flow == Flow::Jump) {
+    if (flow == Flow::Jump)
       continue;
-    }
-    if (flow == Flow::Yield) {
-      ++warp.fragments[index].pc;
-      ++count;
+    count += flow != Flow::Block;
+    if (!goesOnAfter(flow, exec, index, mask))
       break;
-    }
-    if (flow == Flow::Block) {
-      Fragment &stuck = warp.fragments[index];
-      LaneMask others = stuck.mask & ~mask;
-      block(stuck.blocked);
-      if (others && !stuck.blocked.hasTimeLimit) {
-        splitBehind(warp, index, others);
-        advance();
-      }
-      break;
-    }
-    // For Exit, lanes with a false guard go on.
-    ++count;
-    exitLanes(exec, mask);
-    Fragment &left = warp.fragments[index];
-    if (!left.mask) {
-      warp.fragments.erase(warp.fragments.begin() + index);
-      break;
-    }
-    ++left.pc;
   }
   executed += count ? count : 1;
   time += count;

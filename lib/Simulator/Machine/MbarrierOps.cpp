@@ -112,115 +112,140 @@ Flow arrive(Exec &x, const Inst &inst) {
   return Flow::Next;
 }
 
+/// What the lanes of a warp find when they test mbarriers.
+struct Tested {
+  LaneMask done = 0;
+  /// Why a lane is not done, and the phase of its mbarrier.
+  BlockReason reason;
+  uint64_t phase = 0;
+  /// Of the last lane.
+  uint32_t address = 0;
+  Mbarrier *barrier = nullptr;
+};
+
+/// Whether the phase that a lane waits for is complete.
+bool isComplete(Exec &x, const Inst &inst, const MbarrierForm &form,
+                const Tested &tested, unsigned lane) {
+  const Mbarrier &barrier = *tested.barrier;
+  uint64_t operand = x.value(inst, 2, lane);
+  if (!form.parity) {
+    uint64_t phase = operand >> tokenShift;
+    if (barrier.phase > phase + 1)
+      x.report(inst, "barrier-stale-state",
+               llvm::formatv("the state is of phase {0}; the mbarrier is in "
+                             "phase {1}, and only the last one can be tested",
+                             phase, barrier.phase)
+                   .str(),
+               lane);
+    return barrier.phase > phase;
+  }
+  if ((barrier.phase & 1) != (operand & 1))
+    return true;
+  // A suspended thread resumes when the phase completes, even if the next one
+  // has completed, too, before it is scheduled.
+  const BlockReason &before = x.frag->blocked;
+  return before.kind == BlockReason::Mbarrier &&
+         before.cta == tested.address >> sharedRankShift &&
+         before.address == (tested.address & sharedOffsetMask) &&
+         before.value == (operand & 1) && barrier.phase > x.frag->token;
+}
+
+/// Lets a lane test its mbarrier. One without a valid mbarrier does not wait.
+void test(Exec &x, const Inst &inst, const MbarrierForm &form, unsigned lane,
+          Tested &tested) {
+  uint32_t address;
+  if (!barrierAddress(x, inst, form, 1, lane, address)) {
+    tested.done |= 1u << lane;
+    return;
+  }
+  if (!tested.barrier || address != tested.address) {
+    tested.reason.isOneObject = !tested.barrier && !tested.done;
+    tested.barrier = x.cluster.expectMbarrier(address, x.actor(inst, lane));
+  }
+  tested.address = address;
+  if (!tested.barrier) {
+    tested.done |= 1u << lane;
+    return;
+  }
+  if ((address >> sharedRankShift) != x.cta.rank)
+    x.report(inst, "barrier-remote-wait",
+             "an mbarrier of another CTA cannot be waited on", lane);
+  if (isComplete(x, inst, form, tested, lane)) {
+    tested.done |= 1u << lane;
+    return;
+  }
+  uint64_t operand = x.value(inst, 2, lane);
+  BlockReason &reason = tested.reason;
+  reason.kind = BlockReason::Mbarrier;
+  reason.cta = address >> sharedRankShift;
+  reason.address = address & sharedOffsetMask;
+  reason.value = form.parity ? operand & 1 : operand >> tokenShift;
+  reason.text = form.parity ? "parity" : "phase";
+  tested.phase = tested.barrier->phase;
+}
+
+/// Tells the checker which phases lanes have seen, grouped by the mbarrier.
+void tellSeen(Exec &x, const Inst &inst, const MbarrierForm &form,
+              LaneMask done, ClusterChecker &checker) {
+  Cluster &cluster = x.cluster;
+  for (LaneMask left = done; left;) {
+    unsigned first = __builtin_ctz(left);
+    uint32_t address;
+    left &= left - 1;
+    if (!barrierAddress(x, inst, form, 1, first, address))
+      continue;
+    LaneMask same = 1u << first;
+    forEachLane(left, [&](unsigned l) {
+      if (x.value(inst, 1, l) == x.value(inst, 1, first))
+        same |= 1u << l;
+    });
+    left &= ~same;
+    Mbarrier *b = cluster.findMbarrier(address);
+    if (!b || b->phase == 0)
+      continue;
+    uint64_t completed = b->phase - 1;
+    if (form.parity && ((completed ^ x.value(inst, 2, first)) & 1))
+      --completed;
+    checker.mbarrierWait(x.warp, inst, same, *cluster.ctaOfShared(address), *b,
+                         completed, form.order);
+  }
+}
+
 /// Operands: p, address, parity or state [, time hint].
 Flow wait(Exec &x, const Inst &inst) {
   const MbarrierForm &form = *static_cast<const MbarrierForm *>(inst.extra);
   Cluster &cluster = x.cluster;
-  LaneMask done = 0;
-  BlockReason reason;
-  uint64_t phase = 0;
-  uint32_t lastAddress = 0;
-  Mbarrier *barrier = nullptr;
-  forEachLane(x.mask, [&](unsigned l) {
-    uint32_t address;
-    if (!barrierAddress(x, inst, form, 1, l, address)) {
-      done |= 1u << l;
-      return;
-    }
-    if (!barrier || address != lastAddress) {
-      reason.isOneObject = !barrier && !done;
-      barrier = cluster.expectMbarrier(address, x.actor(inst, l));
-    }
-    lastAddress = address;
-    if (!barrier) {
-      done |= 1u << l;
-      return;
-    }
-    if ((address >> sharedRankShift) != x.cta.rank)
-      x.report(inst, "barrier-remote-wait",
-               "an mbarrier of another CTA cannot be waited on", l);
-    uint64_t operand = x.value(inst, 2, l);
-    bool complete;
-    if (form.parity) {
-      complete = (barrier->phase & 1) != (operand & 1);
-      // A suspended thread resumes when the phase completes, even if the next
-      // one has completed, too, before it is scheduled.
-      const BlockReason &before = x.frag->blocked;
-      if (!complete && before.kind == BlockReason::Mbarrier &&
-          before.cta == address >> sharedRankShift &&
-          before.address == (address & sharedOffsetMask) &&
-          before.value == (operand & 1))
-        complete = barrier->phase > x.frag->token;
-    } else {
-      uint64_t phase = operand >> tokenShift;
-      complete = barrier->phase > phase;
-      if (barrier->phase > phase + 1)
-        x.report(inst, "barrier-stale-state",
-                 llvm::formatv("the state is of phase {0}; the mbarrier is in "
-                               "phase {1}, and only the last one can be tested",
-                               phase, barrier->phase)
-                     .str(),
-                 l);
-    }
-    done |= uint32_t(complete) << l;
-    if (!complete) {
-      reason.kind = BlockReason::Mbarrier;
-      reason.cta = address >> sharedRankShift;
-      reason.address = address & sharedOffsetMask;
-      reason.value = form.parity ? operand & 1 : operand >> tokenShift;
-      reason.text = form.parity ? "parity" : "phase";
-      phase = barrier->phase;
-    }
-  });
+  Tested tested;
+  forEachLane(x.mask, [&](unsigned l) { test(x, inst, form, l, tested); });
+  LaneMask done = tested.done;
   // The system chooses the time limit of try_wait. Now and then it is zero.
   if (done == 0 && form.tryWait && !x.frag->timedOut &&
       !cluster.timeLimitIsShort(*x.frag, x.program.pcOf(inst))) {
-    reason.hasTimeLimit = true;
+    tested.reason.hasTimeLimit = true;
     // The phase that the wait is for is fixed when the wait starts.
     if (x.frag->blocked.kind != BlockReason::Mbarrier)
-      x.frag->token = phase;
-    return x.block(reason);
+      x.frag->token = tested.phase;
+    return x.block(tested.reason);
   }
   x.frag->timedOut = false;
   x.frag->blocked = {};
   if (done != 0)
     x.frag->lastTry = ~0u;
   if (done != x.mask)
-    cluster.notePoll(x.warp, x.program.pcOf(inst), sharedWindow | lastAddress);
+    cluster.notePoll(x.warp, x.program.pcOf(inst),
+                     sharedWindow | tested.address);
   x.setPredicate(x.operand(inst, 0), done);
+  const Mbarrier *barrier = tested.barrier;
   if (barrier && done && barrier->phase > 0) {
     uint64_t seen = barrier->phase - 1;
     if (form.parity)
       seen -= (seen ^ x.value(inst, 2, __builtin_ctz(done))) & 1;
-    x.warp.seenPhases[lastAddress] = seen;
+    x.warp.seenPhases[tested.address] = seen;
   }
   if (barrier && done && cluster.timer)
-    cluster.timer->mbarrierSeen(*cluster.ctaOfShared(lastAddress), *barrier);
-  if (ClusterChecker *checker = x.checker()) {
-    // The lanes are grouped by the barrier that they saw.
-    LaneMask left = done;
-    while (left) {
-      unsigned first = __builtin_ctz(left);
-      uint32_t address;
-      left &= left - 1;
-      if (!barrierAddress(x, inst, form, 1, first, address))
-        continue;
-      LaneMask same = 1u << first;
-      forEachLane(left, [&](unsigned l) {
-        if (x.value(inst, 1, l) == x.value(inst, 1, first))
-          same |= 1u << l;
-      });
-      left &= ~same;
-      Mbarrier *b = cluster.findMbarrier(address);
-      if (!b || b->phase == 0)
-        continue;
-      uint64_t completed = b->phase - 1;
-      if (form.parity && ((completed ^ x.value(inst, 2, first)) & 1))
-        --completed;
-      checker->mbarrierWait(x.warp, inst, same, *cluster.ctaOfShared(address),
-                            *b, completed, form.order);
-    }
-  }
+    cluster.timer->mbarrierSeen(*cluster.ctaOfShared(tested.address), *barrier);
+  if (ClusterChecker *checker = x.checker())
+    tellSeen(x, inst, form, done, *checker);
   return done == x.mask ? Flow::Next : Flow::Yield;
 }
 

@@ -387,46 +387,93 @@ void TimedCluster::chargeSpecial(SmModel::Part &part, double at) {
   }
 }
 
+/// Looks again later at a warp that cannot issue `inst` yet. Returns whether it
+/// can now.
+bool TimedCluster::canIssue(unsigned index, Fragment &fragment,
+                            const Inst &inst) {
+  WarpClock &clock = clocks[index];
+  WarpTimes &times = warpTimes[index];
+  double time = keys[index];
+  double ready = scoreboardTime(clock, timed.costs.of(inst), time);
+  Pipe fullest = Pipe::Control;
+  double drained = drainTime(clock, inst, ready, fullest);
+  constexpr double tolerance = 1e-6;
+  if (drained <= time + tolerance)
+    return true;
+  times.scoreboard += ready - time;
+  times.pipes[unsigned(fullest)] += drained - ready;
+  keys[index] = fragment.readyAt = drained;
+  return false;
+}
+
+/// Begins the record of what handlers tell of an instruction.
+void TimedCluster::beginInstruction(unsigned index, const Fragment &fragment,
+                                    const Inst &inst) {
+  const Warp &warp = *cluster->warps()[index];
+  current = Current();
+  current.clock = &clocks[index];
+  current.times = &warpTimes[index];
+  current.line = inst.line;
+  current.sm = sms[warp.cta->rank];
+  current.kind = &timed.classes[fragment.pc];
+  current.track = {warp.cta->rank, warp.index};
+  current.cause = fragment.cause;
+  current.isRetry = fragment.blockedNow;
+  current.clocks = timed.costs.of(inst).clocks;
+}
+
+/// Charges what an executed instruction has taken, and its wait, which began
+/// at `waitingSince`.
+void TimedCluster::endInstruction(unsigned index, SmModel::Part &part,
+                                  const Inst &inst, LaneMask mask,
+                                  double waitingSince) {
+  WarpClock &clock = clocks[index];
+  if (mask) {
+    if (current.kind->pipe == Pipe::Lsu)
+      chargeMemory(timed.costs.of(inst), now);
+    if (current.latency > 0)
+      clock.lines[inst.line].ready += current.latency;
+    if (!current.isRetry)
+      chargeSpecial(part, now);
+  }
+  if (current.kind->isMbarrierTest)
+    clock.failedTest = current.isSeen ? 0 : inst.line;
+  double over =
+      std::max({waitingSince, current.isRetry ? now : 0, current.wakeAt});
+  uint64_t cause = current.cause;
+  if (over > waitingSince || current.pollCause)
+    cause = logWake(over);
+  if (over > waitingSince) {
+    warpTimes[index].waits[inst.line] += over - waitingSince;
+    if (trace)
+      trace->add(Trace::Slice{current.track, waitingSince, over, inst.line,
+                              inst.opcode});
+  }
+  for (Fragment &other : cluster->warps()[index]->fragments)
+    if (other.mask & mask) {
+      other.readyAt = std::max(other.readyAt, over);
+      other.cause = cause;
+    }
+  clock.cause = cause;
+}
+
 void TimedCluster::stepWarp(unsigned index) {
   Warp &warp = *cluster->warps()[index];
-  WarpClock &clock = clocks[index];
   WarpTimes &times = warpTimes[index];
   int at = cluster->firstFragment(warp);
   Fragment &fragment = warp.fragments[at];
   const Inst &inst = timed.program.insts[fragment.pc];
-  const IssueCost &cost = timed.costs.of(inst);
-  bool isRetry = fragment.blockedNow;
-  double time = keys[index];
-  if (!isRetry && !fragment.isCharged) {
-    // A warp that cannot issue yet is looked at again when it can.
-    double ready = scoreboardTime(clock, cost, time);
-    Pipe fullest = Pipe::Control;
-    double drained = drainTime(clock, inst, ready, fullest);
-    constexpr double tolerance = 1e-6;
-    if (drained > time + tolerance) {
-      times.scoreboard += ready - time;
-      times.pipes[unsigned(fullest)] += drained - ready;
-      keys[index] = fragment.readyAt = drained;
-      return;
-    }
-  }
-  SmModel &sm = *sms[warp.cta->rank];
-  SmModel::Part &part = sm.parts[warp.index % SmModel::numParts];
-  current = Current();
-  current.clock = &clock;
-  current.times = &times;
-  current.line = inst.line;
-  current.sm = &sm;
-  current.kind = &timed.classes[fragment.pc];
-  current.track = {warp.cta->rank, warp.index};
-  current.cause = fragment.cause;
-  current.isRetry = isRetry;
-  current.clocks = cost.clocks;
-  now = time;
-  if (!isRetry && !fragment.isCharged) {
-    now = charge(times, part, inst, time);
+  bool isIssued = fragment.blockedNow || fragment.isCharged;
+  if (!isIssued && !canIssue(index, fragment, inst))
+    return;
+  SmModel::Part &part =
+      sms[warp.cta->rank]->parts[warp.index % SmModel::numParts];
+  beginInstruction(index, fragment, inst);
+  now = keys[index];
+  if (!isIssued) {
+    now = charge(times, part, inst, now);
     fragment.readyAt = current.issuedAt;
-    clock.nominal += cost.clocks;
+    clocks[index].nominal += current.clocks;
     ++times.instructions;
     if (current.kind->isFence && fragment.readyAt > now) {
       // The clocks of an instruction come before its effect: machine code that
@@ -441,35 +488,9 @@ void TimedCluster::stepWarp(unsigned index) {
   times.end = std::max(times.end, now);
   end = std::max(end, now);
   Cluster::Step step = cluster->step(warp, at);
-  if (step.inst && step.flow != Flow::Block) {
-    if (step.mask) {
-      if (current.kind->pipe == Pipe::Lsu)
-        chargeMemory(cost, now);
-      if (current.latency > 0)
-        clock.lines[inst.line].ready += current.latency;
-      if (!isRetry)
-        chargeSpecial(part, now);
-    }
-    if (current.kind->isMbarrierTest)
-      clock.failedTest = current.isSeen ? 0 : inst.line;
-    double over = std::max({waitingSince, isRetry ? now : 0, current.wakeAt});
-    uint64_t cause = current.cause;
-    if (over > waitingSince || current.pollCause)
-      cause = logWake(over);
-    if (over > waitingSince) {
-      times.waits[inst.line] += over - waitingSince;
-      if (trace)
-        trace->add(Trace::Slice{current.track, waitingSince, over, inst.line,
-                                inst.opcode});
-    }
-    for (Fragment &other : warp.fragments)
-      if (other.mask & step.mask) {
-        other.readyAt = std::max(other.readyAt, over);
-        other.cause = cause;
-      }
-    clock.cause = cause;
-  }
-  if (step.inst && step.flow == Flow::Block && !isRetry)
+  if (step.inst && step.flow != Flow::Block)
+    endInstruction(index, part, inst, step.mask, waitingSince);
+  else if (step.inst && !current.isRetry)
     chargeSpecial(part, now);
   keys[index] = keyOf(warp);
 }

@@ -169,6 +169,11 @@ private:
   double keyOf(const Warp &warp);
   void runEvent();
   void stepWarp(unsigned index);
+  bool canIssue(unsigned index, Fragment &fragment, const Inst &inst);
+  void beginInstruction(unsigned index, const Fragment &fragment,
+                        const Inst &inst);
+  void endInstruction(unsigned index, SmModel::Part &part, const Inst &inst,
+                      LaneMask mask, double waitingSince);
   /// Charges the issue of an instruction. Returns its issue time.
   double charge(WarpTimes &times, SmModel::Part &part, const Inst &inst,
                 double at);

@@ -113,6 +113,10 @@ private:
   /// Simulates the clusters of an axis that it takes to interpolate between
   /// them: 0, step, 2 * step, ...
   Curve sampleAxis(uint64_t count, uint64_t step);
+  std::vector<bool> take(std::map<uint64_t, Sample> &curve,
+                         const std::vector<uint64_t> &places, uint64_t step);
+  bool refine(std::map<uint64_t, Sample> &curve, uint64_t count, uint64_t step,
+              size_t most);
   void runEvery();
   void runSampled();
   void runResident();
@@ -515,39 +519,45 @@ static Curve findCurve(const std::map<uint64_t, Sample> &places,
   return best;
 }
 
-Curve Launch::sampleAxis(uint64_t count, uint64_t step) {
-  constexpr double tolerance = 0.01, goldenShare = 0.381966;
-  /// The clusters between the ends of an axis at most.
-  constexpr size_t mostRefined = 16, mostSpread = 32;
-  std::map<uint64_t, Sample> curve;
-  // Tells of each place if interpolation had known it.
-  auto take = [&](const std::vector<uint64_t> &places) {
-    std::vector<uint64_t> indices;
-    for (uint64_t place : places)
-      indices.push_back(place * step);
-    sampleAll(indices);
-    std::vector<bool> known;
-    for (uint64_t place : places) {
-      double expected = curve.empty() ? 0 : lookup(curve, place).cycles;
-      double cycles = samples[place * step].cycles;
-      known.push_back(std::abs(cycles - expected) <= tolerance * cycles);
-    }
-    for (uint64_t place : places)
-      curve[place] = samples[place * step];
-    return known;
-  };
-  take({0, count - 1});
-  // Intervals are cut by the golden section: halves would fall onto the same
-  // place of each period where CTAs of several heads follow each other.
+/// The share of an interval at which it is cut, by the golden section: halves
+/// would fall onto the same place of each period where CTAs of several heads
+/// follow each other.
+static constexpr double goldenShare = 0.381966;
+
+/// Runs clusters at places of an axis, and adds them to its curve. Tells of
+/// each place if interpolation had known it.
+std::vector<bool> Launch::take(std::map<uint64_t, Sample> &curve,
+                               const std::vector<uint64_t> &places,
+                               uint64_t step) {
+  constexpr double tolerance = 0.01;
+  std::vector<uint64_t> indices;
+  for (uint64_t place : places)
+    indices.push_back(place * step);
+  sampleAll(indices);
+  std::vector<bool> known;
+  for (uint64_t place : places) {
+    double expected = curve.empty() ? 0 : lookup(curve, place).cycles;
+    double cycles = samples[place * step].cycles;
+    known.push_back(std::abs(cycles - expected) <= tolerance * cycles);
+  }
+  for (uint64_t place : places)
+    curve[place] = samples[place * step];
+  return known;
+}
+
+/// Adds places to the curve where interpolation does not know them, until it
+/// has `most`. Returns whether interpolation knows all intervals then.
+bool Launch::refine(std::map<uint64_t, Sample> &curve, uint64_t count,
+                    uint64_t step, size_t most) {
   std::vector<std::pair<uint64_t, uint64_t>> open = {{0, count - 1}};
-  while (!open.empty() && curve.size() < mostRefined && !sink.shouldStop()) {
+  while (!open.empty() && curve.size() < most && !sink.shouldStop()) {
     llvm::erase_if(open, [](const auto &interval) {
       return interval.second - interval.first < 2;
     });
     std::vector<uint64_t> cuts;
     for (auto [from, to] : open)
       cuts.push_back(from + std::max<uint64_t>(1, (to - from) * goldenShare));
-    std::vector<bool> known = take(cuts);
+    std::vector<bool> known = take(curve, cuts, step);
     std::vector<std::pair<uint64_t, uint64_t>> parts;
     for (auto [interval, cut, isKnown] : llvm::zip_equal(open, cuts, known)) {
       if (isKnown)
@@ -557,21 +567,32 @@ Curve Launch::sampleAxis(uint64_t count, uint64_t step) {
     }
     open = std::move(parts);
   }
+  return open.empty();
+}
+
+/// Places `first` to `last` of a sequence that spreads over an axis.
+static std::vector<uint64_t> spread(size_t first, size_t last, uint64_t count) {
+  std::vector<uint64_t> places;
+  for (size_t i = first; i < last; ++i) {
+    double share = i * (1 - goldenShare);
+    places.push_back(uint64_t((share - std::floor(share)) * count));
+  }
+  return places;
+}
+
+Curve Launch::sampleAxis(uint64_t count, uint64_t step) {
+  /// The clusters between the ends of an axis at most.
+  constexpr size_t mostRefined = 16, mostSpread = 32;
+  std::map<uint64_t, Sample> curve;
+  take(curve, {0, count - 1}, step);
+  bool isKnown = refine(curve, count, step, mostRefined);
   // Points that nothing leads to find out whether that was all; if not, points
   // are spread over the whole axis.
-  auto spread = [&](size_t first, size_t last) {
-    std::vector<uint64_t> places;
-    for (size_t i = first; i < last; ++i) {
-      double share = i * (1 - goldenShare);
-      places.push_back(uint64_t((share - std::floor(share)) * count));
-    }
-    return places;
-  };
   constexpr size_t tests = 3;
   if (count > mostRefined) {
-    std::vector<bool> known = take(spread(1, 1 + tests));
-    if (!open.empty() || llvm::is_contained(known, false)) {
-      take(spread(1 + tests, mostSpread));
+    std::vector<bool> known = take(curve, spread(1, 1 + tests, count), step);
+    if (!isKnown || llvm::is_contained(known, false)) {
+      take(curve, spread(1 + tests, mostSpread, count), step);
       return findCurve(curve, count);
     }
   }

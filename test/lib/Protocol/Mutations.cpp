@@ -229,6 +229,7 @@ private:
   }
 
   void mutate(unsigned number, unsigned index, const StepBlock &block);
+  void mutateOrder(unsigned number, unsigned index, const StepBlock &block);
   void mutateAhead(unsigned number, unsigned index, const StepBlock &block);
   void mutateRanks(unsigned number, unsigned index, const StepBlock &block);
   void mutateAcrossLoops(unsigned number, unsigned index,
@@ -268,20 +269,21 @@ static void moveStep(Steps &from, unsigned index, Steps &to, unsigned place) {
   to.insert(to.begin() + place, std::move(step));
 }
 
+/// Whether the step is all that its operation does. One that exchanges tiles is
+/// several steps, of which the IR can not change one.
+static bool isOneOperation(const Step &step) {
+  return isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(step.op);
+}
+
 void StepMutator::mutate(unsigned number, unsigned index,
                          const StepBlock &block) {
   const Steps &steps = *block.steps;
   const Step &step = steps[index];
-  // An operation that exchanges tiles is several steps, of which the IR can not
-  // change one.
-  bool isOne = isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(step.op);
+  bool isOne = isOneOperation(step);
   auto add = [&](StringRef kind, std::string detail,
                  std::optional<IRChange> changeIR, Change change) {
     this->add(kind, number, index, block, std::move(detail), std::move(change),
               isOne ? std::move(changeIR) : std::nullopt);
-  };
-  auto move = [&](IRChange::Kind kind, const Step &anchor) {
-    return IRChange{kind, step.op, anchor.op, {}};
   };
   add("drop", "", IRChange{IRChange::Erase, step.op, nullptr, {}},
       [](StepBlock b, unsigned i) {
@@ -304,31 +306,46 @@ void StepMutator::mutate(unsigned number, unsigned index,
         Step step = (*b.steps)[i];
         b.steps->insert(b.steps->begin() + i, std::move(step));
       });
+  mutateOrder(number, index, block);
+  if (KernelOp(model.kernel).getCluster() && !isSecond)
+    mutateRanks(number, index, block);
+  mutateAcrossLoops(number, index, block);
+}
+
+/// The step stands at another place of its block.
+void StepMutator::mutateOrder(unsigned number, unsigned index,
+                              const StepBlock &block) {
+  const Steps &steps = *block.steps;
+  const Step &step = steps[index];
+  bool isOne = isOneOperation(step);
+  auto add = [&](StringRef kind, std::string detail, IRChange::Kind change,
+                 const Step &anchor, Change changeModel) {
+    std::optional<IRChange> changeIR;
+    if (isOne)
+      changeIR = IRChange{change, step.op, anchor.op, {}};
+    this->add(kind, number, index, block, std::move(detail),
+              std::move(changeModel), std::move(changeIR));
+  };
   // Each pair of neighbouring steps is exchanged once.
   if (index + 1 < steps.size() && steps[index + 1].kind != StepKind::Loop)
     add("swap", " with next: " + describe(model, steps[index + 1]),
-        move(IRChange::MoveBehind, steps[index + 1]),
-        [](StepBlock b, unsigned i) {
+        IRChange::MoveBehind, steps[index + 1], [](StepBlock b, unsigned i) {
           std::swap((*b.steps)[i], (*b.steps)[i + 1]);
         });
   if (index > 0 && !isOnChannel(steps[index - 1]) &&
       steps[index - 1].kind != StepKind::Loop)
     add("swap", " with previous: " + describe(model, steps[index - 1]),
-        move(IRChange::MoveBefore, steps[index - 1]),
-        [](StepBlock b, unsigned i) {
+        IRChange::MoveBefore, steps[index - 1], [](StepBlock b, unsigned i) {
           std::swap((*b.steps)[i - 1], (*b.steps)[i]);
         });
   if (index > 1)
-    add("move", " to the front", move(IRChange::MoveBefore, steps.front()),
+    add("move", " to the front", IRChange::MoveBefore, steps.front(),
         [](StepBlock b, unsigned i) { moveStep(*b.steps, i, *b.steps, 0); });
   if (index + 2 < steps.size())
-    add("move", " to the back", move(IRChange::MoveBehind, steps.back()),
+    add("move", " to the back", IRChange::MoveBehind, steps.back(),
         [](StepBlock b, unsigned i) {
           moveStep(*b.steps, i, *b.steps, b.steps->size() - 1);
         });
-  if (KernelOp(model.kernel).getCluster() && !isSecond)
-    mutateRanks(number, index, block);
-  mutateAcrossLoops(number, index, block);
 }
 
 /// A wait for a value of a ring asks for the next value, too.

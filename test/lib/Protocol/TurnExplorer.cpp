@@ -103,6 +103,7 @@ private:
   Stop runTiles(int64_t axis);
   Stop runBlock(Block &block);
   Stop runLoop(scf::ForOp loop);
+  Stop checkPlace(AwaitTurnOp op, const PlaceKey &key);
   Stop await(AwaitTurnOp op);
   Stop pass(PassTurnOp op);
   Stop add(ReduceAddOp op);
@@ -216,13 +217,8 @@ void TurnRun::set(Value value, int64_t number) {
 // Events
 //===----------------------------------------------------------------------===//
 
-Stop TurnRun::await(AwaitTurnOp op) {
-  PlaceKey key{cast<BlockArgument>(op.getTurns()).getArgNumber(), {}};
-  Numbers who;
-  if (!get(op.getIndices(), key.indices) ||
-      !get({op.getTile(), op.getFirst(), op.getLast()}, who))
-    return reason;
-  int64_t tile = who[0], first = who[1], last = who[2];
+/// Whether all parts of a place are in the tensor that counts turns.
+Stop TurnRun::checkPlace(AwaitTurnOp op, const PlaceKey &key) {
   for (auto [dim, index] : llvm::enumerate(key.indices)) {
     std::optional<int64_t> size =
         sizeNamed(kernel.getDimName(key.argument, dim));
@@ -233,6 +229,18 @@ Stop TurnRun::await(AwaitTurnOp op) {
       return find(op, tileText() + " takes a turn at " + text(key) +
                           ", which is outside of the tensor that counts turns");
   }
+  return Stop::No;
+}
+
+Stop TurnRun::await(AwaitTurnOp op) {
+  PlaceKey key{cast<BlockArgument>(op.getTurns()).getArgNumber(), {}};
+  Numbers who;
+  if (!get(op.getIndices(), key.indices) ||
+      !get({op.getTile(), op.getFirst(), op.getLast()}, who))
+    return reason;
+  int64_t tile = who[0], first = who[1], last = who[2];
+  if (Stop stop = checkPlace(op, key); stop != Stop::No)
+    return stop;
   unsigned axis = op.getAxis();
   OrderAttr order = kernel.getOrderAttr();
   if (order && order.getAxis() != axis)

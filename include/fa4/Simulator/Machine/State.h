@@ -456,6 +456,12 @@ private:
   template <bool isTimed>
   Step runFragmentImpl(Warp &warp, unsigned index, uint64_t quantum,
                        bool freeRun);
+  void markBlocked(Fragment &fragment, const BlockReason &reason);
+  bool isAheadOfOthers(const Warp &warp, const Fragment &fragment) const;
+  bool checkAligned(Warp &warp, Fragment &fragment, const Inst &inst,
+                    LaneMask mask);
+  bool goesOnAfter(Flow flow, Exec &exec, unsigned index, LaneMask mask);
+  std::optional<Status> runWithoutWarps();
   bool expireTimeLimits();
   /// True if the barrier that a blocked fragment waits for has not changed
   /// since the fragment began to wait. False where that is not known.
