@@ -141,6 +141,25 @@ bool Cluster::goesOnAfter(Flow flow, Exec &exec, unsigned index,
   return true;
 }
 
+/// Tells the checker of an instruction whose registers asynchronous operations
+/// may still read or write.
+static void tellOfRegisters(ClusterChecker &checker, Warp &warp,
+                            const Inst &inst) {
+  if (!warp.pendingLoads.empty())
+    checker.registersRead(warp, inst);
+  if (inst.flags & Inst::MmaRegisters)
+    checker.mmaRegistersTouched(warp, inst);
+}
+
+/// Counts the instructions of a turn, and the lanes that have executed them.
+void Cluster::countTurn(Warp &warp, uint64_t count, uint64_t lanes) {
+  executed += count ? count : 1;
+  time += count;
+  stats.warpInstructions += count;
+  stats.laneInstructions += lanes;
+  warp.instructions += count;
+}
+
 /// Executes up to `quantum` instructions. A timed run executes one at a time
 /// and wants to know which.
 template <bool isTimed>
@@ -182,23 +201,18 @@ Cluster::Step Cluster::runFragmentImpl(Warp &warp, unsigned index,
     exec.frag = &fragment;
     exec.mask = mask;
     lanes += __builtin_popcount(mask);
-    if (checker) {
-      if (!warp.pendingLoads.empty())
-        checker->registersRead(warp, inst);
-      if (inst.flags & Inst::MmaRegisters)
-        checker->mmaRegistersTouched(warp, inst);
-    }
+    if (checker)
+      tellOfRegisters(*checker, warp, inst);
     Flow flow = inst.handler(exec, inst);
     if constexpr (isTimed)
       taken = {&inst, mask, flow};
     if (flow == Flow::Next) {
       ++warp.fragments[index].pc;
-      if (LLVM_UNLIKELY(holdRequested)) {
-        hold(warp.fragments[index]);
-        ++count;
-        break;
-      }
-      continue;
+      if (LLVM_LIKELY(!holdRequested))
+        continue;
+      hold(warp.fragments[index]);
+      ++count;
+      break;
     }
     if (flow == Flow::Jump)
       continue;
@@ -206,11 +220,7 @@ Cluster::Step Cluster::runFragmentImpl(Warp &warp, unsigned index,
     if (!goesOnAfter(flow, exec, index, mask))
       break;
   }
-  executed += count ? count : 1;
-  time += count;
-  stats.warpInstructions += count;
-  stats.laneInstructions += lanes;
-  warp.instructions += count;
+  countTurn(warp, count, lanes);
   return taken;
 }
 

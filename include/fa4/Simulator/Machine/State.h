@@ -460,6 +460,7 @@ private:
   bool isAheadOfOthers(const Warp &warp, const Fragment &fragment) const;
   bool checkAligned(Warp &warp, Fragment &fragment, const Inst &inst,
                     LaneMask mask);
+  void countTurn(Warp &warp, uint64_t count, uint64_t lanes);
   bool goesOnAfter(Flow flow, Exec &exec, unsigned index, LaneMask mask);
   std::optional<Status> runWithoutWarps();
   bool expireTimeLimits();

@@ -202,41 +202,33 @@ ReferenceAnalysis::Result ReferenceAnalysis::combine(Operation *op) const {
     return add(*x, get(yValue), xValue, yValue, subtract);
   };
   using Case = Result;
+  auto invert = [&](Dependence::Kind from, Dependence::Kind to) -> Result {
+    std::optional<Dependence> x = get(operand(0));
+    return x->kind == from ? make(to, -x->degree) : Case();
+  };
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([&](arith::MulFOp) { return multiply(operand(0), operand(1)); })
-      .Case([&](arith::AddFOp) {
-        return sum(get(operand(0)), operand(1), false, operand(0));
-      })
-      .Case([&](arith::SubFOp) {
-        return sum(get(operand(0)), operand(1), true, operand(0));
+      .Case<arith::AddFOp, arith::SubFOp>([&](auto) {
+        return sum(get(operand(0)), operand(1), isa<arith::SubFOp>(op),
+                   operand(0));
       })
       .Case([&](math::FmaOp) {
         return sum(multiply(operand(0), operand(1)), operand(2), false,
                    Value());
       })
       .Case([&](arith::DivFOp) { return divide(operand(0), operand(1)); })
-      .Case([&](math::Exp2Op) -> Case {
-        std::optional<Dependence> x = get(operand(0));
-        if (x->kind != Dependence::ScaledLog)
-          return std::nullopt;
-        return make(Dependence::Linear, -x->degree);
+      .Case([&](math::Exp2Op) {
+        return invert(Dependence::ScaledLog, Dependence::Linear);
       })
-      .Case([&](math::Log2Op) -> Case {
-        std::optional<Dependence> x = get(operand(0));
-        if (x->kind != Dependence::Linear)
-          return std::nullopt;
-        return make(Dependence::ScaledLog, -x->degree);
+      .Case([&](math::Log2Op) {
+        return invert(Dependence::Linear, Dependence::ScaledLog);
       })
       .Case<vector::ShapeCastOp, vector::BroadcastOp>([&](auto) -> Case {
-        if (!keepsRows(op))
-          return std::nullopt;
-        return get(operand(0));
+        return keepsRows(op) ? get(operand(0)) : Case();
       })
       .Case<arith::TruncFOp, arith::ExtFOp>([&](auto) -> Case {
         std::optional<Dependence> x = get(operand(0));
-        if (x->kind != Dependence::Linear)
-          return std::nullopt;
-        return x;
+        return x->kind == Dependence::Linear ? x : Case();
       })
       .Case([&](arith::NegFOp) -> Case {
         std::optional<Dependence> x = get(operand(0));
