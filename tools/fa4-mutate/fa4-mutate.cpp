@@ -39,10 +39,10 @@ static cl::opt<bool>
 static cl::opt<std::string>
     only("only", cl::value_desc("N[:M]"), cl::cat(category),
          cl::desc("Only mutant N, or N to M, counted from 0"));
-static cl::opt<std::string>
-    onlyKind("kind", cl::value_desc("name"), cl::cat(category),
-             cl::desc("Only mutants of that kind, e.g. weaken. Two kinds "
-                      "are made only if asked for: unfenced and ahead"));
+static cl::opt<std::string> onlyKind(
+    "kind", cl::value_desc("name"), cl::cat(category),
+    cl::desc("Only mutants of that kind, e.g. weaken. Some kinds "
+             "are made only if asked for: unfenced, weaken unfenced, ahead"));
 static cl::opt<bool>
     reduce("reduce", cl::init(true), cl::cat(category),
            cl::desc("Explore one of all orders that are equivalent (default); "

@@ -126,8 +126,10 @@ _MBARRIERS = re.compile(
 
 
 # The arguments of fa4-mutate for the mutants that lack one wait each; for those of which one wait asks for the next value
-# of its ring, too; and for that whose hand-overs of shared memory order no accesses to tensor memory.
+# of its ring, too; for that whose hand-overs of shared memory order no accesses to tensor memory; and for those of this one
+# that lack one wait each.
 WEAKENED, AHEAD, UNFENCED = "--kind=weaken", "--kind=ahead", "--kind=unfenced"
+WEAKENED_UNFENCED = "--kind=weaken unfenced"
 
 
 def _channels(file, kernel):

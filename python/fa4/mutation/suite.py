@@ -178,9 +178,10 @@ class Kernel:
         def ask(kind):
             return file, self.subject.entry, self.judge.channel(self.subject.name, file, [kind], fences=False)
 
-        waits = channel_mutants.waits_of(*ask(channel_mutants.WEAKENED))
-        ahead = channel_mutants.waits_of(*ask(channel_mutants.AHEAD))
         unfenced = channel_mutants.unfenced_of(*ask(channel_mutants.UNFENCED))
+        # In PTX few hand-overs of shared memory have fences of tensor memory, which for the verifier they all have.
+        waits = channel_mutants.waits_of(*ask(channel_mutants.WEAKENED_UNFENCED if unfenced else channel_mutants.WEAKENED))
+        ahead = channel_mutants.waits_of(*ask(channel_mutants.AHEAD))
         return equivalents.Context(self.subject.lines, waits, ahead, unfenced)
 
     @cached_property

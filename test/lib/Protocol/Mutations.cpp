@@ -429,24 +429,42 @@ std::vector<Mutation> fa4::tile::mutateSteps(const ProtocolModel &model) {
   return StepMutator(model).run();
 }
 
-static Mutation dropTensorOrder() {
-  Mutation mutation;
-  mutation.kind = "unfenced";
-  mutation.text =
-      "channels in shared memory order no accesses to tensor memory";
-  mutation.changeModel = [](ProtocolModel &copy) {
-    for (ProtocolChannel &channel : copy.channels)
-      channel.ordersTensorMemory = channel.inTensorMemory;
-  };
-  return mutation;
+/// Leaves order between accesses to tensor memory to channels in tensor memory.
+static void dropTensorOrder(ProtocolModel &model) {
+  for (ProtocolChannel &channel : model.channels)
+    channel.ordersTensorMemory = channel.inTensorMemory;
+}
+
+/// Mutations of waits, of a kernel that is changed by dropTensorOrder besides.
+static std::vector<Mutation> weakenUnfenced(const ProtocolModel &model) {
+  std::vector<Mutation> result;
+  for (Mutation &mutation : mutateSteps(model)) {
+    if (mutation.kind != "weaken")
+      continue;
+    mutation.kind = "weaken unfenced";
+    mutation.changeModel =
+        [weaken = std::move(mutation.changeModel)](ProtocolModel &copy) {
+          dropTensorOrder(copy);
+          weaken(copy);
+        };
+    result.push_back(std::move(mutation));
+  }
+  return result;
 }
 
 std::vector<Mutation> fa4::tile::mutateOnRequest(const ProtocolModel &model,
                                                  StringRef kind) {
-  return kind == "ahead" ? StepMutator(model).runAhead()
-                         : std::vector<Mutation>{dropTensorOrder()};
+  if (kind == "ahead")
+    return StepMutator(model).runAhead();
+  if (kind == "weaken unfenced")
+    return weakenUnfenced(model);
+  Mutation mutation;
+  mutation.kind = "unfenced";
+  mutation.text =
+      "channels in shared memory order no accesses to tensor memory";
+  mutation.changeModel = dropTensorOrder;
+  return {std::move(mutation)};
 }
-
 //===----------------------------------------------------------------------===//
 // Attributes
 //===----------------------------------------------------------------------===//

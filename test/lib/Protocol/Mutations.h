@@ -56,14 +56,17 @@ struct IRChange {
 
 /// The values of Mutation::kind.
 inline constexpr llvm::StringRef kMutationKinds[] = {
-    "drop",       "weaken",     "duplicate", "swap",           "move",
-    "leave loop", "enter loop", "arrivals",  "bytes",          "stages",
-    "initial",    "offset",     "barrier",   "registers",      "warps",
-    "drop fence", "move fence", "drop turn", "duplicate turn", "move turn",
-    "wrong turn", "order",      "one CTA",   "leader",         "split",
-    "exchange",   "cluster",    "unfenced",  "ahead"};
+    "drop",       "weaken",         "duplicate",      "swap",
+    "move",       "leave loop",     "enter loop",     "arrivals",
+    "bytes",      "stages",         "initial",        "offset",
+    "barrier",    "registers",      "warps",          "drop fence",
+    "move fence", "drop turn",      "duplicate turn", "move turn",
+    "wrong turn", "order",          "one CTA",        "leader",
+    "split",      "exchange",       "cluster",        "unfenced",
+    "ahead",      "weaken unfenced"};
 /// Those of mutateOnRequest.
-inline constexpr llvm::StringRef kRequestedKinds[] = {"unfenced", "ahead"};
+inline constexpr llvm::StringRef kRequestedKinds[] = {"unfenced", "ahead",
+                                                      "weaken unfenced"};
 
 /// One change of a kernel's protocol.
 struct Mutation {
@@ -114,6 +117,9 @@ std::vector<Mutation> mutatePairs(KernelOp kernel);
 /// - `unfenced`: no channel in shared memory orders accesses to tensor memory.
 ///   Its arrivals, and the waits for them, are without tcgen05.fence. A kernel
 ///   of which this is accepted needs none there.
+/// - `weaken unfenced`: `weaken` of a kernel that is changed by `unfenced`.
+///   What is accepted needs neither the wait nor fences that hand-overs of
+///   shared memory may be without.
 /// - `ahead`: a wait for a value of a ring asks for the next value, too. Where
 ///   it is accepted, the next value comes without what the role does behind the
 ///   wait.
