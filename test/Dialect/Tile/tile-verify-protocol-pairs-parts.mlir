@@ -14,6 +14,11 @@
 // ELSE: error: 'tile.mma' op needs a B of which each CTA of the cluster has half of the columns, which channel "third" has not
 // RUN: sed '/#whole/{s/ :/ split(0) :/;s/%%row/%%c0/}' %s | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=WHOLE
 // WHOLE: error: 'tile.mma' op has an A of which each CTA of the cluster has only a part, in channel "A"
+//
+// A part of the columns is in one CTA, not half in each; a part of the rows is.
+// RUN: sed 's,//+rows ,,' %s | fa4-opt --tile-verify-protocol -o /dev/null
+// RUN: sed 's,//+columns ,,' %s | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=COLUMNS
+// COLUMNS: error: 'tile.mma' op needs a B of which each CTA of the cluster has half of the columns, but takes some of the columns of channel "second"
 
 !a = vector<128x64xbf16>
 !b = vector<64x128xbf16>
@@ -28,6 +33,8 @@ tile.kernel @pair(%x: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
   %cb1 = tile.channel "second" smem stages(1) split(1) : <!b> //#then
   %cb2 = tile.channel "third" smem stages(1) split(1) : <!b> //#else
   %cc = tile.channel "sum" tmem stages(1) : <!c>
+  //+rows %cd = tile.channel "other" tmem stages(1) : <!c>
+  //+columns %cd = tile.channel "other" tmem stages(1) : <vector<128x64xf32>>
   tile.role @load kind(issuer) {
     %t:2 = tile.work_tile : index, index
     %c0 = arith.constant 0 : index
@@ -67,8 +74,17 @@ tile.kernel @pair(%x: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
       scf.yield %two, %ta, %tb : !c, !a, !b
     }
     tile.commit %cc, %sum#0 : <!c>, !c
+    //+rows %pa = vector.extract_strided_slice %a {offsets = [0, 0], sizes = [128, 32], strides = [1, 1]} : !a to vector<128x32xbf16>
+    //+rows %pb = vector.extract_strided_slice %b1 {offsets = [0, 0], sizes = [32, 128], strides = [1, 1]} : !b to vector<32x128xbf16>
+    //+rows %d = tile.mma %pa, %pb : vector<128x32xbf16>, vector<32x128xbf16> -> !c
+    //+rows tile.commit %cd, %d : <!c>, !c
+    //+columns %pb = vector.extract_strided_slice %b1 {offsets = [0, 0], sizes = [64, 64], strides = [1, 1]} : !b to vector<64x64xbf16>
+    //+columns %d = tile.mma %a, %pb : !a, vector<64x64xbf16> -> vector<128x64xf32>
+    //+columns tile.commit %cd, %d : <vector<128x64xf32>>, vector<128x64xf32>
   }
   tile.role @epilogue kind(vector) {
     %sum = tile.wait %cc : <!c> -> !c
+    //+rows %d = tile.wait %cd : <!c> -> !c
+    //+columns %d = tile.wait %cd : <vector<128x64xf32>> -> vector<128x64xf32>
   }
 }

@@ -190,12 +190,19 @@ static LogicalResult checkOperands(MmaOp mma) {
                              "only a part, in channel \"")
              << a.getLabel() << "\"";
   uint64_t dim = mma.getTransposeB() ? 0 : 1;
-  for (ChannelOp b : getSourceChannels(mma.getB()))
+  StringRef what = dim == 0 ? "rows" : "columns";
+  for (ChannelOp b : getSourceChannels(mma.getB())) {
     if (b.getSplit() != dim)
       return mma.emitOpError("needs a B of which each CTA of the cluster has "
                              "half of the ")
-             << (dim == 0 ? "rows" : "columns") << ", which channel \""
-             << b.getLabel() << "\" has not";
+             << what << ", which channel \"" << b.getLabel() << "\" has not";
+    // The halves of a part are not in different CTAs, as those of the whole.
+    if (b.getTileType().getDimSize(dim) != mma.getN())
+      return mma.emitOpError("needs a B of which each CTA of the cluster has "
+                             "half of the ")
+             << what << ", but takes some of the " << what << " of channel \""
+             << b.getLabel() << "\"";
+  }
   return success();
 }
 
