@@ -26,4 +26,4 @@
 // RUN: sed -E 's/(tile.mma .* acc %[0-9]+) if %[0-9]+/\1/' %t.lanes | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=UNDEFINED
 // UNDEFINED: error: channel "mma_correction": @mma reads a value that no one has written
 // RUN: sed -E 's/(tile.mma .* acc %[0-9]+) if %[0-9]+/\1/' %t.lanes | not fa4-test-opt --tile-explore-protocol=max-passes=1 2>&1 | FileCheck %s --dump-input=never --check-prefix=EXPLORED
-// EXPLORED: error: reads a value that nobody writes
+// EXPLORED: error: @mma reads a value that nobody writes

@@ -26,11 +26,11 @@
 // NO-VALUE: error: channel "s": @lanes reads a stage before it has waited for one
 // NO-VALUE: note: @lanes makes 1 pass of this loop
 // RUN: sed -e '/tile.wait .s /{h;d}' -e '/tile.read .s /G' %t.lanes | not fa4-test-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NO-VALUE-EXPLORED
-// NO-VALUE-EXPLORED: error: reads a value that nobody writes
+// NO-VALUE-EXPLORED: error: @lanes reads a value that nobody writes
 // RUN: fa4-mutate --list %t.lanes | FileCheck %s --dump-input=never --check-prefix=DROPPED
 // DROPPED: drop: @lanes step {{.*}} wait s
 // DROPPED-NEXT: verifier rejects channel "s": @lanes reads a stage before it has waited for one
-// DROPPED-NEXT: explorer rejects reads a value that nobody writes
+// DROPPED-NEXT: explorer rejects @lanes reads a value that nobody writes
 // Without acquires, as in place of a buffer, the read waits for nothing.
 // RUN: sed -e 's,//+late-read ,,' -e '/#in-place$/d' -e 's,//+apart ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=LATE
 // LATE: <stdin>:57:15: error: channel "s": @lanes may read a stage in pass 1 of its loop while @mma writes it (channel "s")

@@ -41,7 +41,7 @@
 // START: error: channel "acc": @mma reads a value that no one has written
 // START: note: @mma makes at least 1 pass of this loop
 // RUN: sed -e 's/ne, %i, %c0 : index .. #more/sge, %i, %c0 : index/' %S/Inputs/steps.mlir | not fa4-test-opt --tile-explore-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=START-EXPLORED
-// START-EXPLORED: error: reads a value that nobody writes
+// START-EXPLORED: error: @mma reads a value that nobody writes
 
 // Work tiles with numbers of blocks of their own; the proof is small.
 // RUN: fa4-test-opt %S/Inputs/persistent.mlir --tile-verify-protocol=print=true --tile-explore-protocol -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=SMALL

@@ -17,7 +17,7 @@
 // RUN: sed -E 's/(tile.mma .* acc %[0-9]+) if %[0-9]+/\1/' %t.lanes | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=UNDEFINED
 // UNDEFINED: error: channel "mma_correction": @mma reads a value that no one has written
 // RUN: sed -E 's/(tile.mma .* acc %[0-9]+) if %[0-9]+/\1/' %t.lanes | not fa4-test-opt --tile-explore-protocol=max-passes=2 2>&1 | FileCheck %s --dump-input=never --check-prefix=EXPLORED
-// EXPLORED: error: reads a value that nobody writes
+// EXPLORED: error: @mma reads a value that nobody writes
 // It is that, too, where a branch decides whether lanes rescale it.
 // RUN: fa4-opt %S/Inputs/attention-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-lazy-rescale,tile-warp-specialize,tile-schedule))' -o %t.tiles
 // RUN: sed -E '0,/tile.rescale/s/(%%[0-9]+) = (tile.rescale (%%[0-9]+), .* : )(vector<128x128xf32>)(, .*)$/%%if = arith.cmpi ult, %%dim, %%c128 : index\n\1 = scf.if %%if -> (\4) {\n %%x = \2\4\5\n scf.yield %%x : \4\n } else {\n scf.yield \3 : \4\n }/' %t.tiles > %t.branch

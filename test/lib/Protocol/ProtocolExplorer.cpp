@@ -158,7 +158,8 @@ void Explorer::checkRole(unsigned role, const ProtocolTrace &trace) {
       break;
     default:
       if (event.readsNothing)
-        report(event, "reads a value that nobody writes");
+        report(event, formatv("@{0} reads a value that nobody writes",
+                              model.roles[role].name));
       for (StageUse use : event.reads)
         if (model.channels[use.channel].producer != int(role) &&
             counts[use.channel].released > use.position)
