@@ -36,6 +36,7 @@ bool RoleCursor::fetch() {
       if (answered && asking == &loop) {
         bool again = *answered;
         answered.reset();
+        ++answersOfLoops;
         if (again) {
           ++loopPasses[loop.number];
           for (unsigned i = 1; i <= model->loops[loop.number].inside; ++i) {

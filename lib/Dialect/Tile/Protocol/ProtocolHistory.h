@@ -19,6 +19,7 @@
 
 #include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include <deque>
 
 namespace fa4::tile {
 
@@ -87,7 +88,9 @@ private:
   std::string describeClaim(const Entry &entry, unsigned role) const;
 
   const ProtocolModel &model;
-  std::vector<Entry> entries;
+  /// Hundreds of thousands for some kernels, which a vector would copy again
+  /// and again as it grows.
+  std::deque<Entry> entries;
 };
 
 } // namespace fa4::tile

@@ -249,6 +249,8 @@ private:
   std::unordered_set<std::vector<int64_t>, KeyHash> seen;
   /// The last key that was looked up, whose memory the next one takes.
   llvm::SmallVector<int64_t> key;
+  /// What the role of the last access knew, whose memory the next one takes.
+  Clock accessClock;
   std::optional<ProtocolFinding> finding;
   /// Where it was found.
   std::optional<Machine> found;

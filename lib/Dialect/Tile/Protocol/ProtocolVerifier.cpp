@@ -17,8 +17,8 @@ using namespace fa4::tile::proof;
 using llvm::formatv;
 
 static void join(Clock &clock, const Clock &other) {
-  for (auto [a, b] : llvm::zip(clock, other))
-    a = std::max(a, b);
+  std::transform(clock.begin(), clock.end(), other.begin(), clock.begin(),
+                 [](int32_t a, int32_t b) { return std::max(a, b); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -412,7 +412,8 @@ void Verifier::access(Machine &machine, unsigned role,
   if (finding)
     return;
   Record record = recordOf(machine, role, event);
-  Clock clock = machine.lanes[role];
+  Clock &clock = accessClock;
+  clock = machine.lanes[role];
   int32_t time = ++machine.lanes[role][role];
   auto accessAll = [&](auto tick) {
     for (StageUse use : event.reads) {
@@ -722,6 +723,7 @@ void Verifier::branch(Machine &machine, unsigned role,
                       const LinearForm &form) {
   ProtocolQuestion question = machine.cursors[role].question();
   bool isLoop = question.kind == ProtocolQuestion::AnotherPass;
+  SmallVector<std::pair<int, ProtocolFacts>, 3> answers;
   for (int sign : {0, 1, -1}) {
     if (isLoop && sign < 0)
       continue;
@@ -736,9 +738,13 @@ void Verifier::branch(Machine &machine, unsigned role,
       facts.assume(strict);
     }
     relateClamped(facts, form);
-    if (!facts.isFeasible())
-      continue;
-    Machine next = machine;
+    if (facts.isFeasible())
+      answers.push_back({sign, std::move(facts)});
+  }
+  for (auto &[sign, facts] : answers) {
+    // The last answer takes the state over, which is large.
+    bool isLast = sign == answers.back().first;
+    Machine next = isLast ? std::move(machine) : machine;
     next.facts = std::move(facts);
     reply(next, role, ProtocolCondition::holds(predicate, sign));
     enqueue(std::move(next));
@@ -818,9 +824,19 @@ bool Verifier::isExhausted(const Machine &machine) {
 }
 
 void Verifier::advance(Machine machine) {
+  SmallVector<unsigned> order;
+  std::optional<uint64_t> orderedAt;
   while (!finding) {
+    // The order of the roles changes with the passes of their loops only.
+    uint64_t answers = 0;
+    for (const RoleCursor &cursor : machine.cursors)
+      answers += cursor.loopAnswers();
+    if (orderedAt != answers) {
+      order = orderRoles(machine);
+      orderedAt = answers;
+    }
     bool hasMoved = false, isDone = true;
-    for (unsigned role : orderRoles(machine)) {
+    for (unsigned role : order) {
       if (hasMoved)
         break;
       RoleCursor &cursor = machine.cursors[role];

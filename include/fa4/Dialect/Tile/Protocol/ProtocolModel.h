@@ -350,6 +350,9 @@ public:
   bool isIn(unsigned loop) const {
     return loopPasses[loop] >= 0 && !loopLeft[loop];
   }
+  /// Returns a number that grows with each answer about a loop: `passes`,
+  /// `isLeft` and `isIn` stay as they are while it does.
+  uint64_t loopAnswers() const { return answersOfLoops; }
   /// Returns the present passes of these loops, as an unknown counts them.
   llvm::SmallVector<int64_t, 2> instance(llvm::ArrayRef<unsigned> loops) const;
 
@@ -380,6 +383,7 @@ private:
   llvm::SmallVector<std::array<int64_t, 4>> counts;
   llvm::SmallVector<int64_t> loopPasses;
   llvm::SmallVector<bool> loopLeft;
+  uint64_t answersOfLoops = 0;
   ProtocolEvent next;
   bool isFetched = false;
   ProtocolQuestion asked;
