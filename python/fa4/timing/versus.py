@@ -121,7 +121,7 @@ FlashAttention-4's own PTX ({version}) as its host code launches it. 32k tokens 
 power not modelled. No Blackwell card has confirmed these numbers; what the model is worth is in [what operations cost](results-timing.md).
 
 The bar is a ratio of 1 at most from 2k on, of 1.05 for head dims 192 (128 of v) and 256. FlashAttention-4 runs on pairs of CTAs for head dims 128 and 192 without a
-mask and for 256, fa4-compile for 256.
+mask and for 256, fa4-compile for 192 without a mask and for 256.
 
 """
 
