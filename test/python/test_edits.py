@@ -36,6 +36,10 @@ def kernel(folder):
 
 @pytest.fixture(scope="session")
 def compiled(kernel):
+    return compiled_of(kernel)
+
+
+def compiled_of(kernel):
     ptx = next(kernel.folder.glob("*.ptx"))
     return gpu.Kernel(ptx.with_suffix(".json"), ptx, ptx.with_suffix(".cubin"))
 
@@ -70,9 +74,7 @@ def gradient(folder):
 @pytest.mark.parametrize("level", LEVELS[:-1])
 def test_interpreter_agrees_on_the_gradient(gradient, level):
     """Its channels change hands more than once, and others take over their memory."""
-    ptx = next(gradient.folder.glob("*.ptx"))
-    compiled = gpu.Kernel(ptx.with_suffix(".json"), ptx, ptx.with_suffix(".cubin"))
-    suite.simulate(compiled, gradient, suite.GRADIENT_CALLS[1], module_of(gradient, level), ordered=True)
+    suite.simulate(compiled_of(gradient), gradient, suite.GRADIENT_CALLS[1], module_of(gradient, level), ordered=True)
 
 
 @pytest.mark.parametrize("level", ["assign-work", "warp-specialize", "unroll"])
@@ -80,9 +82,112 @@ def test_interpreter_agrees_on_the_gradient(gradient, level):
 def test_interpreter_agrees_on_several_tiles(folder, name, level):
     """One CTA of the interpreter has all work tiles; in the simulator they are shared."""
     kernel = suite.make_kernel(name, folder)
-    ptx = next(kernel.folder.glob("*.ptx"))
-    compiled = gpu.Kernel(ptx.with_suffix(".json"), ptx, ptx.with_suffix(".cubin"))
-    suite.simulate(compiled, kernel, kernel.calls()[0], module_of(kernel, level), ordered=True)
+    suite.simulate(compiled_of(kernel), kernel, kernel.calls()[0], module_of(kernel, level), ordered=True)
+
+
+@pytest.mark.parametrize("level", ["tile", "pair-ctas", "warp-specialize", "distribute", "unroll"])
+@pytest.mark.parametrize("name", ["pairs-causal", "pairs-clc", "pairs-gemm", "pairs-gradient-hd64", "pairs-turns"])
+def test_interpreter_agrees_on_pairs(folder, name, level):
+    """Of several pairs, the last one has a CTA without a work tile."""
+    kernel = suite.make_kernel(name, folder)
+    suite.simulate(compiled_of(kernel), kernel, kernel.calls()[0], module_of(kernel, level), ordered=True)
+
+
+def changed_constant(module, role, old, new):
+    """Of a role, the first constant of this value has another one."""
+    of_role = next(op for op in module.walk() if op.name == "tile.role" and op.properties["sym_name"] == f'"{role}"')
+    found = next(op for op in of_role.walk() if op.name == "arith.constant" and op.properties["value"] == f"{old} : index")
+    found.properties["value"] = f"{new} : index"
+
+
+@pytest.mark.parametrize("name, role, old, new, what", [
+    ("pairs-gradient-hd64", "store", 64, 0, "^numbers: dq"),  # Both CTAs add the rows of the leader.
+    ("pairs-gradient-hd64", "load", 2, 1, "^numbers: dq"),  # The halves of K are those of different rows.
+    ("pairs-turns", "store", 64, 0, "^meaning: .* take turns"),
+])  # fmt: skip
+def test_other_pairs_are_found(folder, name, role, old, new, what):
+    kernel = suite.make_kernel(name, folder)
+    module = module_of(kernel, "warp-specialize")
+    changed_constant(module, role, old, new)
+    with pytest.raises(WrongError, match=what):
+        suite.simulate(compiled_of(kernel), kernel, kernel.calls()[0], module, ordered=True)
+
+
+def interpret(text, sizes, inputs, outputs):
+    kernel = next(op for op in generic.parse(text).walk() if op.name == "tile.kernel")
+    return interpreter.run(kernel, sizes, inputs, outputs).arrays
+
+
+_ARGUMENTS = '[{tile.dims = ["N", "4"], tile.name = "x"}, {tile.dims = ["M", "2"], tile.name = "y"}]'
+_CLUSTER = '#tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"N" by 2>]'
+EXCHANGE = f""""builtin.module"() ({{
+  "tile.kernel"() <{{arg_attrs = {_ARGUMENTS}, cluster = {_CLUSTER}}}> ({{
+  ^bb0(%x: memref<?x4xf32>, %y: memref<?x2xf32>):
+    %c0 = "arith.constant"() <{{value = 0 : index}}> : () -> index
+    %c2 = "arith.constant"() <{{value = 2 : index}}> : () -> index
+    %c4 = "arith.constant"() <{{value = 4 : index}}> : () -> index
+    %i = "tile.work_tile"() : () -> index
+    %row = "arith.muli"(%i, %c2) : (index, index) -> index
+    %to = "arith.muli"(%i, %c4) : (index, index) -> index
+    %bound = "tile.at_most"(%row) : (index) -> index
+    %t = "tile.load"(%x, %bound, %c0)SPLIT : (memref<?x4xf32>, index, index) -> vector<2x4xf32>
+    %own = "tile.load"(%x, %row, %c0) : (memref<?x4xf32>, index, index) -> vector<2x4xf32>
+    %e = "tile.exchange"(OF) : (vector<2x4xf32>) -> vector<4x2xf32>
+    "tile.store"(%e, %y, %to, %c0) : (vector<4x2xf32>, memref<?x2xf32>, index, index) -> ()
+  }}) : () -> ()
+}}) : () -> ()
+"""
+
+
+def test_what_clusters_hand_each_other():
+    """Rows of both for columns of both; bounds of both; parts of what each loads; no work tile for the last CTA."""
+    x = interpreter.np.arange(24, dtype=interpreter.np.float32).reshape(6, 4)
+    outputs = {"y": interpreter.np.zeros((16, 2), interpreter.np.float32)}
+
+    def result(split, of):
+        text = EXCHANGE.replace("SPLIT", split).replace("OF", of)
+        return interpret(text, {"N": 6, "M": 16}, {"x": x}, outputs)["y"]
+
+    exchanged = result("", "%own")
+    assert (exchanged[:4] == x[:4, :2]).all() and (exchanged[4:8] == x[:4, 2:]).all()
+    assert (exchanged[8:10] == x[4:6, :2]).all() and (exchanged[10:12] == 0).all()
+    assert (exchanged[12:14] == x[4:6, 2:]).all()
+    bounds = result("", "%t")  # Both load the rows of the leader.
+    assert (bounds[:4] == x[[0, 1, 0, 1], :2]).all() and (bounds[4:8] == x[[0, 1, 0, 1], 2:]).all()
+    # Of each row of the result, the leader has loaded the first half.
+    parts = result(' <{split = 1 : i64}>', "%t").reshape(2, 2, 4, 2)
+    assert (parts[0, 0, :2] == x[:2, :2]).all() and (parts[0, 1, :2] == x[:2, 2:]).all()
+    with pytest.raises(interpreter.MeaninglessError, match="parts of a tile"):
+        result(' <{split = 2 : i64}>', "%t")
+
+
+def test_ctas_that_do_not_meet_hang(folder):
+    """Each CTA makes the passes of its own queries: an MMA of one of them has no other CTA."""
+    kernel = suite.make_kernel("pairs-gemm", folder)
+    module = module_of(kernel, "pair-ctas")
+    loop, tile = op_of(module, "scf.for"), op_of(module, "tile.work_tile")
+    bound = generic.Op("arith.muli", [tile.results[0], loop.operands[2]], ["index"] * 2, ["%bound"], ["index"])
+    block = next(b for op in module.walk() for b in op.blocks() if loop in b.ops)
+    block.ops.insert(block.ops.index(loop), bound)
+    loop.operands[1] = "%bound"
+    with pytest.raises(WrongError, match="the roles hang"):
+        suite.simulate(compiled_of(kernel), kernel, kernel.calls()[0], module, ordered=True)
+
+
+def test_either_bound_is_right(folder):
+    """A program in which the bounds of other work tiles do harm means what its own bounds say, or those of a pair."""
+    kernel = suite.make_kernel("pairs-causal", folder)
+    module = module_of(kernel, "tile")
+    for op in module.walk():
+        if op.name == "arith.cmpi":
+            op.properties["predicate"] = "1 : i64"  # ne: nothing is hidden
+    source = kernel.folder / "edited.mlir"
+    source.write_text(str(module) + "\n")
+    out = kernel.folder / "out"
+    out.mkdir()
+    error, compiled = suite.compile_edit(source, "tile", out, kernel.chip, kernel.program.options)
+    assert not error
+    suite.simulate(compiled, kernel, kernel.calls()[0], module, ordered=True)
 
 
 def test_tile_that_is_left_out_is_found(folder):
@@ -93,10 +198,8 @@ def test_tile_that_is_left_out_is_found(folder):
     place = next(i for i, op in enumerate(block.ops) if op.name == "tile.request")
     block.ops.insert(place, copy.deepcopy(block.ops[place]))
     block.ops[place].results = ["%unused"]
-    ptx = next(kernel.folder.glob("*.ptx"))
-    compiled = gpu.Kernel(ptx.with_suffix(".json"), ptx, ptx.with_suffix(".cubin"))
     with pytest.raises(WrongError, match="^outputs: out: .* are not written"):
-        suite.simulate(compiled, kernel, kernel.calls()[0], module, ordered=True)
+        suite.simulate(compiled_of(kernel), kernel, kernel.calls()[0], module, ordered=True)
 
 
 def test_other_numbers_are_found(kernel, compiled):

@@ -10,10 +10,12 @@
 | `swap` | two neighbours change places, of which neither uses the other |
 | `stages` | `stages` of a channel |
 | `counts` | `arrivals`, `bytes`, `initial` of a channel |
-| `places` | `at`, `offset`, `full`, `empty` of a channel, `column` of an access, `smem_bytes`, `tmem_columns` |
+| `places` | `at`, `offset`, `full`, `empty`, `landed` of a channel, `column` of an access, `smem_bytes`, `tmem_columns` |
 | `warps` | `warps`, `first_warp`, `registers` of a role |
 | `operand` | an operand is another value of its type that is visible there, or two operands change places |
 | `constant` | an integer constant (bounds and steps of loops, indices) |
+| `pairs` | what only pairs of CTAs have: `cluster` of a kernel, `split` of a load or a channel, `exchange` of a channel, `leader` of a role is there, gone or another one |
+| `move` | an operation is elsewhere, in another block or another role, with values of the same types that are visible there |
 | `attribute` | any other attribute: predicates, positions, `dims`, `transpose`, a grid extent, the kind of a memory |
 
 An edit is made in the generic form, so the result may break any rule of any operation,
@@ -26,11 +28,11 @@ from dataclasses import dataclass
 
 from fa4.edits.generic import Block, Op
 
-KINDS = ("delete", "double", "swap", "stages", "counts", "places", "warps", "operand", "constant", "attribute")
+KINDS = ("delete", "double", "swap", "stages", "counts", "places", "warps", "operand", "constant", "attribute", "pairs", "move")
 _GROUPS = {
     "stages": ("stages",),
-    "counts": ("full_arrivals", "empty_arrivals", "full_bytes", "initial"),
-    "places": ("at", "offset", "full", "empty", "column", "smem_bytes", "tmem_columns"),
+    "counts": ("full_arrivals", "empty_arrivals", "full_bytes", "landed_bytes", "initial"),
+    "places": ("at", "offset", "full", "empty", "landed", "column", "smem_bytes", "tmem_columns"),
     "warps": ("warps", "first_warp", "registers"),
 }
 _NAMES = ("sym_name", "label", "function_type", "arg_attrs", "operandSegmentSizes", "fastmath", "overflowFlags")
@@ -239,9 +241,62 @@ def _attribute(rng, module, place):
     return f"{op.name}: {name} is {op.properties[name]}, not {text}"
 
 
+_GONE = "gone"
+# Of each operation, the properties that only kernels of pairs have; and what these may be.
+_PAIRED = {
+    "tile.kernel": ("cluster",), "tile.load": ("split",), "tile.channel": ("split", "split", "exchange"), "tile.role": ("leader",),
+}  # fmt: skip
+_PAIRED_VALUES = {
+    "cluster": (_GONE, *(f"#tile.cluster<size = {size}, axis = {axis}>" for size in (1, 2, 4) for axis in (0, 1, 2))),
+    "split": (_GONE, "0 : i64", "1 : i64", "2 : i64"),
+    "leader": (_GONE, None), "exchange": (_GONE, None),
+}  # fmt: skip
+
+
+def _pairs(rng, module, place):
+    op = place.op
+    if op.name not in _PAIRED:
+        return None
+    name = rng.choice(_PAIRED[op.name])
+    old = op.properties.pop(name, _GONE)
+    new = rng.choice([value for value in _PAIRED_VALUES[name] if value != old])
+    if new != _GONE:
+        op.properties[name] = new
+    label = op.properties.get("label") or op.properties.get("sym_name") or ""
+    return f"{op.name} {label}: {name} is {new or 'there'}, not {old or 'there'}"
+
+
+def _move(rng, module, place):
+    """In the same block, or to any other one. Where a result is not visible any more, another value is used."""
+    op, block = place.op, place.block
+    if op.name in _TERMINATORS or op.regions:
+        return None
+    is_near = rng.random() < 0.5
+    target = rng.choice([p for p in _places(module, [], []) if p.op is not op and (p.block is block) == is_near])
+    visible = [(name, type) for name, type in target.visible if name not in op.results]
+    operands = []
+    for name, type in zip(op.operands, op.operand_types):
+        same = [other for other, of in visible if of == type]
+        if not same:
+            return None
+        operands.append(name if name in same else rng.choice(same[-12:]))
+    names = {}
+    if not is_near or target.index > place.index:
+        for name, type in zip(op.results, op.result_types):
+            others = place.others(type, name)
+            if not others:
+                return None
+            names[name] = rng.choice(others)
+    del block.ops[place.index]
+    _rename(module, names)
+    op.operands = operands
+    target.block.ops.insert(target.index, op)
+    return f"{op.name} moved in front of {target.op.name} {', '.join(target.op.operands)}"
+
+
 _EDITS = {
     "delete": _delete, "double": _double, "swap": _swap, "operand": _operand, "constant": _constant,
-    "attribute": _attribute, **{kind: _group(kind) for kind in _GROUPS},
+    "attribute": _attribute, "pairs": _pairs, "move": _move, **{kind: _group(kind) for kind in _GROUPS},
 }  # fmt: skip
 
 
@@ -250,12 +305,15 @@ def edit(module: Op, rng: random.Random, kind: str | None = None) -> Edit:
     them. Raises ValueError if there is nothing for an edit of this kind."""
     places = _places(module, [], [])
     around = ("func.func", "func.return", "tile.launch", "tile.kernel", "llvm.func", "llvm.mlir.global", "tensor.empty")
-    kernel = ("attribute", "places")  # Of these kinds, also the kernel itself.
+    kernel = ("attribute", "places", "pairs")  # Of these kinds, also the kernel itself.
     places = [p for p in places if p.op.name not in around or (p.op.name == "tile.kernel" and kind in (None, *kernel))]
     few = [p for p in places if p.op.name.startswith(_FEW)]
+    paired = [[p for p in places if p.op.name == name] for name in _PAIRED]
     for _ in range(1000):
         chosen = kind or rng.choice(KINDS)
         place = rng.choice(few if few and rng.random() < 2 / 3 else places)
+        if chosen == "pairs" and any(paired):
+            place = rng.choice(rng.choice([same for same in paired if same]))
         if place.op.name == "tile.kernel" and chosen not in kernel:
             continue
         before = copy.deepcopy(place.op) if not place.op.regions else None

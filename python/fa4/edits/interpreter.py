@@ -10,12 +10,12 @@ Roles run as coroutines, and a channel is a queue of values: its buffers, barrie
 and places do not matter, as they do not to a kernel whose protocol is right. A
 queue is never full. A CTA that goes on from work tile to work tile (`tile.work`) runs
 all of them in this way, and channels keep their state from one to the next: to other CTAs
-nothing is left, and the `order` of the tiles does not matter either. What a role that is distributed holds has one more dimension,
-in front: its threads. Arithmetic is that of numpy on f32, bf16, f16, int32 and, for
+nothing is left, and the `order` of the tiles does not matter either. The CTAs of a cluster run at the same time. What a role that is distributed holds has one more dimension,
+in front: its threads; what a role of the leader holds has the CTAs there, or one value for all of them. Arithmetic is that of numpy on f32, bf16, f16, int32 and, for
 `index`, int64."""
 
 import re
-from collections import deque
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
 
 import ml_dtypes
@@ -132,8 +132,6 @@ _UNARY = {
     "arith.negf": np.negative, "math.exp2": np.exp2, "math.log2": np.log2, "math.absf": np.abs, "math.tanh": np.tanh,
     "math.exp": np.exp, "math.log": np.log, "math.sqrt": np.sqrt, "math.floor": np.floor, "math.ceil": np.ceil,
     "math.trunc": np.trunc, "math.roundeven": np.round, "math.rsqrt": lambda x: 1 / np.sqrt(x), "tile.copy": np.array,
-    # The bounds of a work tile alone.
-    "tile.at_most": np.array, "tile.at_least": np.array,
 }  # fmt: skip
 _CASTS = ("truncf", "extf", "index_cast", "sitofp", "trunci", "extsi", "extui", "uitofp", "index_castui")
 
@@ -177,19 +175,23 @@ def _polynomial(op, x):
 @dataclass
 class Channel:
     """`items` are what was committed; `taken` is how many each role has waited
-    for. `type` is shape and element type of a value."""
+    for. `type` is shape and element type of a value. `of_ctas` is the same channel of each
+    CTA of the cluster."""
 
     label: str
     type: tuple
     items: list = field(default_factory=list)
     owner: "Channel | None" = None  # in_place_of
+    of_ctas: list = field(default_factory=list)
 
 
 @dataclass
 class RoleState:
-    """Of the channels that a role uses: position, current value, value to be."""
+    """Of the channels that a role uses: position, current value, value to be. `leads` says that the role is one of the
+    leader, which acts for all CTAs of the cluster."""
 
     lanes: int
+    leads: bool = False
     taken: dict = field(default_factory=dict)
     current: dict = field(default_factory=dict)
     pending: dict = field(default_factory=dict)
@@ -202,6 +204,60 @@ def _undefined(channel):
 
 # Dialects whose operations wait for nobody.
 _PURE = ("arith.", "math.", "vector.")
+
+
+# ---------------------------------------------------------------------------
+# Clusters
+# ---------------------------------------------------------------------------
+
+
+def _run_in_turns(coroutines):
+    """Each in its turn; a round in which nobody gets on is a hang."""
+    waiting = deque(coroutines)
+    while waiting:
+        before, moved = len(waiting), False
+        for coroutine in list(waiting):
+            try:
+                moved |= next(coroutine)
+            except StopIteration:
+                waiting.remove(coroutine)
+        if len(waiting) == before and not moved:
+            raise HangError("the roles hang")
+
+
+class Cluster:
+    """CTAs that run at the same time. `works` reports whether they work together, as the kernel says: they may also be
+    CTAs of a kernel without clusters, which are given the bounds that they would have in one."""
+
+    def __init__(self, kernel, size, launch):
+        self.kernel = kernel
+        self.works = "cluster" in kernel.properties
+        self.has_roles = any(op.name == "tile.role" for op in kernel.walk())
+        self.ctas = [Cta(kernel, self, rank, launch) for rank in range(size)]
+        self.requested = 0  # The number of the last work tile that somebody got.
+        self._meetings = {}
+
+    def run(self, tiles):
+        """For each CTA, its work tiles, of which each is a tuple of coordinates."""
+        for cta, of_cta in zip(self.ctas, tiles):
+            cta.tiles = of_cta
+        _run_in_turns([cta.program() for cta in self.ctas])
+        for channels in zip(*(cta.channels.values() for cta in self.ctas)):
+            for channel in channels:
+                channel.of_ctas = list(channels)
+        _run_in_turns([role for cta in self.ctas for role in cta.roles()])
+
+    def meet(self, cta, op, value):
+        """A coroutine: the values with which all CTAs come to the operation for the same time."""
+        number = cta.visits[op]
+        cta.visits[op] += 1
+        meeting = self._meetings.setdefault((op, number), {})
+        meeting[cta.rank] = value
+        got_on = True
+        while len(meeting) < len(self.ctas):
+            yield got_on
+            got_on = False
+        return [meeting[rank] for rank in range(len(self.ctas))]
 
 
 # ---------------------------------------------------------------------------
@@ -229,38 +285,51 @@ def _threads(role):
     return LANES * (role.integer("warps") if "warps" in role.properties else VECTOR_WARPS)
 
 
+@dataclass
+class Launch:
+    """What all CTAs have in common. `memory` is name of an argument's value -> array; `written` counts the writes of
+    each element of outputs; `turns` has what work tiles say of the turns that they take at a place."""
+
+    memory: dict
+    scalars: dict
+    written: dict
+    noise: np.random.Generator | None = None
+    turns: dict = field(default_factory=lambda: defaultdict(list))
+
+
 class Cta:
-    """Runs a kernel for some work tiles, of which each is a tuple of coordinates.
-    `memory` is name of an argument's value -> array; `written` counts the writes of
-    each element of outputs."""
+    """Runs a kernel for some work tiles."""
 
-    def __init__(self, kernel, memory, scalars, tiles, written, noise):
-        self.noise = noise
-        self.kernel, self.memory, self.tiles, self.written = kernel, memory, tiles, written
-        self.requested = 0  # The number of the last work tile that somebody got.
-        self.shared = dict(scalars)
+    def __init__(self, kernel, cluster, rank, launch):
+        self.kernel, self.cluster, self.rank, self.launch = kernel, cluster, rank, launch
+        self.memory, self.written, self.noise = launch.memory, launch.written, launch.noise
+        self.tiles = []
+        self.shared = dict(launch.scalars)
         self.channels = {}
+        self.visits = Counter()
 
-    def run(self):
-        block = self.kernel.regions[0][0]
-        roles, state = deque(), RoleState(1)
-        for op in block.ops:
-            if op.name == "tile.role":
-                state_of_role = RoleState(_threads(op))
-                roles.append(self._block(op.regions[0][0], dict(self.shared), state_of_role, None))
-                continue
-            for _ in self._op(op, self.shared, state, None):
-                raise MeaninglessError("a wait outside of a role")
-        # In turns; a round in which nobody gets on is a hang.
-        while roles:
-            before, moved = len(roles), False
-            for role in list(roles):
-                try:
-                    moved |= next(role)
-                except StopIteration:
-                    roles.remove(role)
-            if len(roles) == before and not moved:
-                raise HangError("the roles hang")
+    def program(self):
+        """A coroutine: all but the roles."""
+        state = RoleState(1)
+        for op in self.kernel.regions[0][0].ops:
+            if op.name != "tile.role":
+                yield from self._op(op, self.shared, state, None)
+
+    def roles(self):
+        """The coroutines of the roles that this CTA runs."""
+        found = []
+        for op in self.kernel.regions[0][0].ops:
+            leads = self.cluster.works and "leader" in op.properties
+            if op.name == "tile.role" and not (leads and self.rank):
+                state = RoleState(_threads(op), leads)
+                found.append(self._block(op.regions[0][0], dict(self.shared), state, None))
+        return found
+
+    def _meet(self, op, state, value):
+        """See Cluster.meet. A role of the leader meets nobody."""
+        if state.leads:
+            raise MeaninglessError(f"{op.name} of all CTAs, in a role of one")
+        return (yield from self.cluster.meet(self, op, value))
 
     def _block(self, block: Block, values, state, mask):
         """A coroutine, which yields whether it has got on since it last did; gives
@@ -337,15 +406,29 @@ class Cta:
 
     def _tile_request(self, op, operands, values, state, mask):
         """Takes the next of the tiles, or says -1."""
-        if self.requested == -1:
+        cluster = self.cluster
+        if cluster.works and not state.leads:
+            raise MeaninglessError("a request by each CTA of a cluster")
+        if cluster.requested == -1:
             raise MeaninglessError("a request after one that got nothing")
-        self.requested = self.requested + 1 if self.requested + 1 < len(self.tiles) else -1
-        return np.array([self.requested])
+        cluster.requested = cluster.requested + 1 if cluster.requested + 1 < len(self.tiles) else -1
+        return np.array([cluster.requested])
         yield
 
     def _tile_response(self, op, operands, values, state, mask):
         return operands[0]
         yield
+
+    def _bound(self, op, operands, state, widest):
+        """CTAs that work together have the wider one of their bounds."""
+        values = yield from self._meet(op, state, _one(operands[0], "a bound"))
+        return np.array([widest(values)])
+
+    def _tile_at_most(self, op, operands, values, state, mask):
+        return (yield from self._bound(op, operands, state, min))
+
+    def _tile_at_least(self, op, operands, values, state, mask):
+        return (yield from self._bound(op, operands, state, max))
 
     def _tile_row(self, op, operands, values, state, mask):
         return np.arange(state.lanes)
@@ -394,8 +477,21 @@ class Cta:
         if 0 not in part.shape:
             part = part.squeeze(others).transpose(np.argsort(np.argsort(dims)))
             tile[here] = part
+        if "split" in op.properties:
+            tile = yield from self._of_all(op, state, tile)
         return tile[None]
-        yield
+
+    def _of_all(self, op, state, tile):
+        """The tile of which each CTA loads its part."""
+        if not self.cluster.works:
+            raise MeaninglessError("a part of a tile without other CTAs")
+        tiles = yield from self._meet(op, state, tile)
+        axis = op.integer("split")
+        size, rest = divmod(tile.shape[axis], len(tiles)) if 0 <= axis < tile.ndim else (0, 1)
+        if rest:
+            raise MeaninglessError("the parts of a tile are not equal")
+        parts = [other.take(range(rank * size, rank * size + size), axis) for rank, other in enumerate(tiles)]
+        return np.concatenate(parts, axis)
 
     def _tile_load_scalar(self, op, operands, values, state, mask):
         """The same for all threads; 0 out of bounds."""
@@ -427,7 +523,7 @@ class Cta:
         if any(_one(index, "an index") < 0 for index in indices):
             raise MeaninglessError("a store in front of the tensor")
         there, here, dims = self._places(op, array, indices, tile.shape)
-        if len(operands) > 2 + array.ndim:
+        if op.name == "tile.store" and len(operands) > 2 + array.ndim:
             there, here = self._in_front(there, here, dims, _one(operands[-1], "the row that a store ends at"))
         part = tile[here].transpose(np.argsort(dims))
         if 0 not in array[there].shape:
@@ -457,6 +553,23 @@ class Cta:
         return []
         yield
 
+    # -- Turns ---------------------------------------------------------------
+
+    def _tile_await_turn(self, op, operands, values, state, mask):
+        """In any order: what is added does not depend on it. See `_check_turns`."""
+        rank = len(operands) - 4
+        place = tuple(_one(index, "an index") for index in operands[1 : 1 + rank])
+        last = (*place[:-1], place[-1] + op.integer("parts", 1) - 1)
+        if any(not 0 <= i <= j < size for i, j, size in zip(place, last, self.memory[op.operands[0]].shape)):
+            raise MeaninglessError("a turn out of bounds")
+        self.launch.turns[op.operands[0], place].append([_one(x, "a turn") for x in operands[1 + rank :]])
+        return None
+        yield
+
+    def _tile_pass_turn(self, op, operands, values, state, mask):
+        return []
+        yield
+
     # -- Channels ------------------------------------------------------------
 
     def _tile_channel(self, op, operands, values, state, mask):
@@ -465,6 +578,7 @@ class Cta:
         in_place, _ = _integers(op.properties["operandSegmentSizes"])
         channel = Channel(op.properties["label"], (shape, dtype), owner=operands[0] if in_place else None)
         channel.items = [_undefined(channel) for _ in range(op.integer("initial", 0))]
+        self.channels[op] = channel
         return [channel]
         yield
 
@@ -476,14 +590,19 @@ class Cta:
 
     def _tile_wait(self, op, operands, values, state, mask):
         channel = operands[0]
+        channels = channel.of_ctas if state.leads else [channel]
         number = state.taken.get(id(channel), 0)
         got_on = True
-        while len(channel.items) <= number:
+        while any(len(each.items) <= number for each in channels):
             yield got_on
             got_on = False
         state.taken[id(channel)] = number + 1
         state.current[id(channel)] = channel.items[number]
-        return [channel.items[number][None]] if op.results else []
+        if not op.results:
+            return []
+        # A scalar is the leader's own.
+        shape, _ = channel.type
+        return [np.stack([each.items[number] for each in (channels if shape else [channel])])]
 
     def _begin(self, channel, state):
         """The value that the role will commit: what it has been handed, where that
@@ -500,7 +619,9 @@ class Cta:
     def _tile_commit(self, op, operands, values, state, mask):
         channel = operands[0]
         if len(operands) == 2:
-            channel.items.append(operands[1][0])
+            channels = channel.of_ctas if state.leads else [channel]
+            for each, value in zip(channels, np.broadcast_to(operands[1], (len(channels), *operands[1].shape[1:]))):
+                each.items.append(value)
         else:
             channel.items.append(self._begin(channel, state))
             state.pending.pop(id(channel))
@@ -520,8 +641,14 @@ class Cta:
             return [flat[None, column : column + shape[0]] if shape else flat[column : column + 1]]
         if value.ndim == 1:
             return [value]
+        if self._is_folded(value, state):
+            value = np.concatenate(np.split(value, 2, axis=1))
         return [value[:, column : column + shape[0]] if shape else value[:, column]]
         yield
+
+    def _is_folded(self, tile, state):
+        """Whether threads hold half a row of the tile each: those behind its last row, the second half."""
+        return self.cluster.works and 2 * tile.shape[0] == state.lanes and tile.shape[1] % 2 == 0
 
     def _tile_write(self, op, operands, values, state, mask):
         value, channel = operands
@@ -534,8 +661,12 @@ class Cta:
         else:
             columns = slice(column, column + (shape[0] if shape else 1))
             value = value if shape else value[:, None]
-            full = np.broadcast_to(value, (target.shape[0], columns.stop - columns.start))
-            target[where, columns] = full[where]
+            halves = np.split(target, 2, axis=1) if self._is_folded(target, state) else [target]
+            full = np.broadcast_to(value, (target.shape[0] * len(halves), columns.stop - columns.start))
+            for number, half in enumerate(halves):
+                rows = slice(number * len(half), (number + 1) * len(half))
+                active = slice(None) if mask is None else mask[rows]
+                half[active, columns] = full[rows][active]
         return []
         yield
 
@@ -545,6 +676,23 @@ class Cta:
             condition = condition & mask
         return np.repeat(condition.reshape(-1, LANES).any(1), LANES)
         yield
+
+    # -- MMAs ----------------------------------------------------------------
+
+    def _tile_mma(self, op, operands, values, state, mask):
+        """In a cluster, CTAs issue it together; each has the product of its own values."""
+        if self.cluster.works and not self.cluster.has_roles:
+            yield from self._meet(op, state, None)
+        elif self.cluster.works and not state.leads:
+            raise MeaninglessError("an MMA by each CTA of a cluster")
+        return self._pure(op, operands)
+
+    def _tile_exchange(self, op, operands, values, state, mask):
+        """The rows of both tiles, and of their columns this CTA's half."""
+        if not self.cluster.works or len(self.cluster.ctas) != 2:
+            raise MeaninglessError("an exchange without another CTA")
+        tiles = yield from self._meet(op, state, operands[0][0])
+        return np.concatenate([np.split(tile, 2, axis=1)[self.rank] for tile in tiles])[None]
 
     # -- Values --------------------------------------------------------------
 
@@ -602,13 +750,13 @@ class Cta:
 
     def pure_tile_mma(self, op, operands):
         segments = _integers(op.properties["operandSegmentSizes"])
-        a, b = (x[0].astype(np.float32) for x in operands[:2])
-        a = a.T if "transpose_a" in op.properties else a
-        b = b.T if "transpose_b" in op.properties else b
+        a, b = (x.astype(np.float32) for x in operands[:2])
+        a = a.swapaxes(1, 2) if "transpose_a" in op.properties else a
+        b = b.swapaxes(1, 2) if "transpose_b" in op.properties else b
         result = a @ b
         if segments[2] and (not segments[3] or operands[3].item()):
-            result = result + operands[2][0]
-        return result[None]
+            result = result + operands[2]
+        return result
 
     def pure_vector_step(self, op, operands):
         return np.arange(type_of(op.result_types[0])[0][0])[None]
@@ -710,7 +858,7 @@ def _like(condition, value):
 def arithmetic(op: Op, operands: list) -> np.ndarray:
     """The result of an operation of arith, on numbers of any lanes. Raises NotImplementedError for
     other operations, UndefinedError where the result is not defined."""
-    return Cta(op, {}, {}, (), {}, None)._exact(op, operands)
+    return Cta(op, None, 0, Launch({}, {}, {}))._exact(op, operands)
 
 
 def tile_dims(op: Op, rank: int, tile_rank: int) -> list[int]:
@@ -749,6 +897,31 @@ def grid_of(kernel: Op, sizes: dict) -> tuple:
     return tuple(-(-n // int(tile or 1)) for n, (_, tile) in zip(counts, extents))
 
 
+def cluster_of(kernel: Op) -> tuple | None:
+    """Its size, and its axis of the grid."""
+    text = kernel.properties.get("cluster")
+    return tuple(int(re.search(rf"{name} = (-?\d+)", text)[1]) for name in ("size", "axis")) if text else None
+
+
+def _clusters(grid, size, axis):
+    """For each cluster, the coordinates of the work tile of each CTA. Those of the last clusters may be behind the grid."""
+    if size < 1 or (size > 1 and not 0 <= axis < len(grid)):
+        raise MeaninglessError("a cluster along no axis of the grid")
+    counts = [-(-n // size) if dim == axis else n for dim, n in enumerate(grid)]
+    for first in np.ndindex(*counts):
+        yield [tuple(n * size + rank if dim == axis else n for dim, n in enumerate(first)) for rank in range(size)]
+
+
+def _check_turns(turns):
+    """All who come to a place say the same of it, and each of those whose turn it is there comes once."""
+    for who in turns.values():
+        bounds = {tuple(bounds) for _, *bounds in who}
+        first, last = min(bounds)
+        tiles = sorted(tile for tile, *_ in who)
+        if len(bounds) != 1 or last - first + 1 != len(tiles) or tiles != list(range(first, last + 1)):
+            raise MeaninglessError("those who take turns at a place are not those of whom it is the turn")
+
+
 @dataclass(frozen=True)
 class Result:
     """`arrays` are name -> output; `written` how often each element was."""
@@ -757,27 +930,33 @@ class Result:
     written: dict
 
 
-def run(kernel: Op, sizes: dict, inputs: dict, outputs: dict, noise=None) -> Result:
+def run(kernel: Op, sizes: dict, inputs: dict, outputs: dict, noise=None, together: int | None = None) -> Result:
     """Runs all work tiles. `sizes` and scalars are by their names; `inputs` and
     `outputs` are name -> array, the latter of the right shape, of any content.
     With `noise`, a random generator, f32 arithmetic is off by up to its last bit and
-    exponentials by as much as a polynomial's, which shows how much the results hang on it. Raises MeaninglessError."""
+    exponentials by as much as a polynomial's, which shows how much the results hang on it. With `together`, work tiles that
+    are neighbours along this axis of the grid have the bounds (`tile.at_most`) that they would have in a cluster, in a
+    kernel that has none. Raises MeaninglessError."""
     memory, scalars, written = {}, {}, {}
     arguments = arguments_of(kernel)
     for argument in arguments:
         if argument.type.startswith("memref"):
             array = inputs.get(argument.name)
             if array is None:
-                array = np.full_like(outputs[argument.name], np.nan)
+                like = outputs[argument.name]
+                array = np.full_like(like, 0 if like.dtype.kind == "i" else np.nan)
             memory[argument.value] = np.array(array)
             written[argument.value] = np.zeros(array.shape, np.int32)
         else:
             _, dtype = type_of(argument.type)
             scalars[argument.value] = np.array([sizes[argument.name]], dtype)
     with np.errstate(all="ignore"):
-        tiles = list(np.ndindex(*grid_of(kernel, sizes)))
+        launch = Launch(memory, scalars, written, noise)
+        size, axis = cluster_of(kernel) or ((1, 0) if together is None else (2, together))
+        clusters = list(_clusters(grid_of(kernel, sizes), size, axis))
         goes_on = any(op.name == "tile.work" for op in kernel.walk())
-        for part in [tiles] * bool(tiles) if goes_on else [[tile] for tile in tiles]:
-            Cta(kernel, memory, scalars, part, written, noise).run()
+        for part in [clusters] * bool(clusters) if goes_on else [[cluster] for cluster in clusters]:
+            Cluster(kernel, size, launch).run(list(zip(*part)))
+        _check_turns(launch.turns)
     names = {a.name: a.value for a in arguments if a.name in outputs}
     return Result({n: memory[v] for n, v in names.items()}, {n: written[v] for n, v in names.items()})
