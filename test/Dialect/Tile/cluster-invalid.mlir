@@ -205,3 +205,47 @@ tile.kernel @other_place() attributes {chip = "sm_100a", grid = [#tile.extent<"1
     tile.commit %d, %w : <vector<256x64xbf16>>, vector<256x64xbf16>
   }
 }
+
+// -----
+
+// A stage has room for half of what lanes write.
+tile.kernel @lanes_write(%y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"], tile.output = "partial"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], cluster = #tile.cluster<size = 2, axis = 0>} {
+  %c = tile.channel "c" smem stages(1) split(1) : <vector<128x64xbf16>>
+  tile.role @lanes kind(vector) {
+    %v = arith.constant dense<1.0> : vector<64xbf16>
+    tile.write %v, %c : vector<64xbf16>, <vector<128x64xbf16>>
+    // expected-error @+1 {{commits to a channel with 'split' what is no tile.load with that 'split'}}
+    tile.commit %c : <vector<128x64xbf16>>
+  }
+}
+
+// -----
+
+tile.kernel @lanes_commit(%y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"], tile.output = "partial"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], cluster = #tile.cluster<size = 2, axis = 0>} {
+  %c = tile.channel "c" smem stages(1) split(1) : <vector<128x64xbf16>>
+  tile.role @lanes kind(vector) {
+    %v = arith.constant dense<1.0> : vector<128x64xbf16>
+    // expected-error @+1 {{commits to a channel with 'split' what is no tile.load with that 'split'}}
+    tile.commit %c, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+  }
+}
+
+// -----
+
+// Each CTA has half of the tile that its lanes read.
+tile.kernel @lanes_read(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], cluster = #tile.cluster<size = 2, axis = 0>} {
+  %c = tile.channel "c" smem stages(1) split(0) : <vector<128x64xbf16>>
+  tile.role @load kind(issuer) {
+    %c0 = arith.constant 0 : index
+    %v = tile.load %x[%c0, %c0] split(0) : memref<?x64xbf16> -> vector<128x64xbf16>
+    tile.commit %c, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
+  }
+  tile.role @lanes kind(vector) {
+    // expected-error @+1 {{is in a role that each CTA of a cluster runs for itself, but has only a part of the tile there ('split')}}
+    tile.wait %c : <vector<128x64xbf16>>
+    %v = tile.read %c : <vector<128x64xbf16>> -> vector<64xbf16>
+  }
+}

@@ -145,3 +145,57 @@ tile.kernel @two_buffers(%x: memref<?x128xbf16> {tile.name = "x", tile.dims = ["
   }
   tile.store %r, %y[%i, %c0] : vector<128x128xf32>, memref<?x128xf32>
 }
+
+// -----
+
+// Each CTA has half of the tile in its memory, and no MMA brings the halves together.
+tile.kernel @split_for_lanes(%x: memref<128x64xbf16> {tile.name = "x", tile.dims = ["128", "64"]},
+                             %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], cluster = #tile.cluster<size = 2, axis = 0>} {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %i = tile.work_tile : index
+  %row = arith.muli %i, %c128 : index
+  // expected-error @below {{is split over the CTAs of a cluster, each of which has a part of the tile for MMAs, but 'arith.addf' uses all of the tile}}
+  %v = tile.load %x[%c0, %c0] split(0) : memref<128x64xbf16> -> vector<128x64xbf16>
+  // expected-note @below {{the tile is used here}}
+  %twice = arith.addf %v, %v : vector<128x64xbf16>
+  tile.store %twice, %y[%row, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+}
+
+// -----
+
+tile.kernel @split_for_store(%x: memref<128x64xbf16> {tile.name = "x", tile.dims = ["128", "64"]},
+                             %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], cluster = #tile.cluster<size = 2, axis = 0>} {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %i = tile.work_tile : index
+  %row = arith.muli %i, %c128 : index
+  // expected-error @below {{is split over the CTAs of a cluster, each of which has a part of the tile for MMAs, but 'tile.store' uses all of the tile}}
+  %v = tile.load %x[%c0, %c0] split(0) : memref<128x64xbf16> -> vector<128x64xbf16>
+  // expected-note @below {{the tile is used here}}
+  tile.store %v, %y[%row, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
+}
+
+// -----
+
+// A copy engine would not write the half that goes to the other CTA where the exchange reads it.
+tile.kernel @exchange_of_load(%x: memref<?x128xbf16> {tile.name = "x", tile.dims = ["N", "128"]},
+                              %z: memref<256x64xbf16> {tile.name = "z", tile.dims = ["256", "64"]},
+                              %y: memref<?x64xf32> {tile.name = "y", tile.dims = ["M", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], cluster = #tile.cluster<size = 2, axis = 0>} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %i = tile.work_tile : index
+  %row = arith.muli %i, %c128 : index
+  %to = arith.muli %i, %c64 : index
+  %v = tile.load %x[%row, %c0] : memref<?x128xbf16> -> vector<128x128xbf16>
+  // expected-error @below {{must take a tile that lanes compute for it alone: not one that is loaded, carried by a loop, or exchanged twice}}
+  %a = tile.exchange %v : vector<128x128xbf16> -> vector<256x64xbf16>
+  %b = tile.load %z[%c0, %c0] split(1) : memref<256x64xbf16> -> vector<256x64xbf16>
+  %r = tile.mma transpose %a, %b : vector<256x64xbf16>, vector<256x64xbf16> -> vector<64x64xf32>
+  %e = tile.copy %r : vector<64x64xf32>
+  tile.store %e, %y[%to, %c0] : vector<64x64xf32>, memref<?x64xf32>
+}

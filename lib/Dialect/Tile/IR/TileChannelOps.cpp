@@ -329,6 +329,12 @@ static LogicalResult verifySides(RoleOp role) {
     if (isa<LoadOp, StoreOp, ReduceAddOp, ExchangeOp>(op) && role.getLeader())
       return op->emitOpError("is done by each CTA of a cluster for itself, so "
                              "it cannot be in a role of the 'leader'");
+    auto wait = dyn_cast<WaitOp>(op);
+    if (wait && wait.getChannel().getDefiningOp<ChannelOp>().getSplit() &&
+        !role.getLeader())
+      return op->emitOpError("is in a role that each CTA of a cluster runs for "
+                             "itself, but has only a part of the tile there "
+                             "('split'), which MMAs of the 'leader' read");
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
@@ -365,6 +371,10 @@ LogicalResult CommitOp::verify() {
   auto channel = getChannel().getDefiningOp<ChannelOp>();
   if (load && load.getSplit() != channel.getSplit())
     return emitOpError("commits a load to a channel with another 'split'");
+  if (channel.getSplit() && !load)
+    return emitOpError("commits to a channel with 'split' what is no tile.load "
+                       "with that 'split': a stage has no room for all of the "
+                       "tile");
   return success();
 }
 

@@ -364,7 +364,8 @@ LogicalResult RoleBuilder::placeExchanges() {
     Crossing *from = llvm::find_if(crossings, [&](const Crossing &crossing) {
       return crossing.to == to.from && crossing.value == exchange.getTile();
     });
-    if (from == crossings.end() || from->loop || from->channel.getExchange())
+    if (from == crossings.end() || from->loop ||
+        from->value.getDefiningOp<LoadOp>() || from->channel.getExchange())
       return exchange.emitOpError("must take a tile that lanes compute for it "
                                   "alone: not one that is loaded, carried by a "
                                   "loop, or exchanged twice");

@@ -184,6 +184,28 @@ static LogicalResult checkRows(KernelOp kernel,
   return failure(result.wasInterrupted());
 }
 
+/// Checks that tiles of which each CTA of a cluster has a part in its memory
+/// are operands of MMAs and nothing else. Which operands is checked in roles.
+static LogicalResult checkSplitLoads(KernelOp kernel) {
+  WalkResult result = kernel.walk([](LoadOp load) -> WalkResult {
+    if (!load.getSplit())
+      return WalkResult::advance();
+    for (OpOperand *end : getEnds(load.getTile(), FlowThrough::Views)) {
+      Operation *user = end->getOwner();
+      if (isa<MmaOp>(user))
+        continue;
+      InFlightDiagnostic error = load.emitOpError(
+          "is split over the CTAs of a cluster, each of which has a part of "
+          "the tile for MMAs, but '");
+      error << user->getName() << "' uses all of the tile";
+      error.attachNote(user->getLoc()) << "the tile is used here";
+      return error;
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 /// Inserts a tile.copy for each accumulator that is stored as it is: a TMA
 /// store reads shared memory, which an MMA cannot write. Stored constants get
 /// an operation of their own.
@@ -576,6 +598,8 @@ LogicalResult fa4::tile::specializeWarps(KernelOp kernel) {
     return failure();
   // In a role, an MMA or a load has effects and stays.
   eraseDead(kernel.getBody().front());
+  if (failed(checkSplitLoads(kernel)))
+    return failure();
   hoistMmas(kernel);
   splitBranches(kernel);
   if (failed(skipZeroAccumulators(kernel)))
