@@ -452,3 +452,23 @@ tile.kernel @pair_mixed(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["M",
     tile.reduce_add %w, %y[%j, %c32] : vector<128x32xf32>, memref<?x64xf32>
   }
 }
+
+// -----
+
+// The size of a dimension that the tensor does not have is no bound of a loop.
+tile.kernel @no_dimension(%x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]},
+                          %y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"], tile.output = "once"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %minus = arith.constant -2 : index
+  %c128 = arith.constant 128 : index
+  %n = memref.dim %x, %minus : memref<?x64xf32>
+  %end = arith.ceildivsi %n, %c128 : index
+  // expected-error @below {{output 'y': not proven that each element is written once: the passes of this loop are not known to be the blocks of dimension 0 (N)}}
+  scf.for %j = %c0 to %end step %c1 {
+    %row = arith.muli %j, %c128 : index
+    %t = tile.load %x[%row, %c0] : memref<?x64xf32> -> vector<128x64xf32>
+    tile.store %t, %y[%row, %c0] : vector<128x64xf32>, memref<?x64xf32>
+  }
+}

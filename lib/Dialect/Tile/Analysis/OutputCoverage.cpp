@@ -8,6 +8,7 @@
 
 #include "fa4/Dialect/Tile/Analysis/OutputCoverage.h"
 #include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
+#include "fa4/Dialect/Tile/Analysis/IndexRange.h"
 #include "fa4/Dialect/Tile/Analysis/TurnOrder.h"
 #include "fa4/Target/TargetDescription.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -506,13 +507,8 @@ Coverage OutputCheck::checkGridCoordinate(unsigned dim,
 /// the end of the dimension and not a whole block further.
 bool OutputCheck::endsWith(scf::ForOp loop, unsigned dim, int64_t stride) {
   auto isSize = [&](Value value) {
-    if (auto dimOp = value.getDefiningOp<memref::DimOp>()) {
-      auto source = dyn_cast<BlockArgument>(dimOp.getSource());
-      std::optional<int64_t> index = dimOp.getConstantIndex();
-      return source && index && source.getOwner()->getParentOp() == kernel &&
-             kernel.getDimName(source.getArgNumber(), *index) ==
-                 kernel.getDimName(argument, dim);
-    }
+    if (auto dimOp = value.getDefiningOp<memref::DimOp>())
+      return getSizeName(dimOp) == kernel.getDimName(argument, dim);
     return !type.isDynamicDim(dim) &&
            counts.getValue(value) ==
                ExecutionCounts::constant(type.getDimSize(dim));
