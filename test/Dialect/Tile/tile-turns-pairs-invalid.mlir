@@ -285,3 +285,38 @@ tile.kernel @sum(%a: memref<?x?x128xbf16> {tile.name = "a", tile.dims = ["N", "K
     tile.pass_turn %turn
   }
 }
+
+// -----
+
+// Each CTA of a cluster takes turns at a place of its own, but adds to the rows of the other one, too.
+tile.kernel @sum(%a: memref<?x?x128xbf16> {tile.name = "a", tile.dims = ["N", "K", "128"]},
+                 %b: memref<?x128xbf16> {tile.name = "b", tile.dims = ["N", "128"]},
+                 %y: memref<?x128xf32> {tile.name = "y", tile.dims = ["K", "128"], tile.output = "ordered"},
+                 %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["align(K, 128)"]})
+    attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c128 = arith.constant 128 : index
+  %n = memref.dim %b, %c0 : memref<?x128xbf16>
+  %k = memref.dim %y, %c0 : memref<?x128xf32>
+  %tiles = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %tiles, %c1 : index
+  %blocks = arith.ceildivsi %k, %c128 : index
+  %v = arith.constant dense<1.0> : vector<128x128xf32>
+  scf.for %j = %c0 to %blocks step %c1 {
+    %first = arith.muli %j, %c128 : index
+    %half = arith.divui %i, %c2 : index
+    %end = arith.floordivsi %last, %c2 : index
+    %number = arith.muli %half, %c2 : index
+    %rank = arith.subi %i, %number : index
+    %c64 = arith.constant 64 : index
+    %offset = arith.muli %rank, %c64 : index
+    %place = arith.addi %first, %offset : index
+    %turn = tile.await_turn %turns[%place] of %half in %c0 to %end : memref<?xi32>
+    // expected-error @+1 {{'tile.reduce_add' op adds in its turn to elements to which others may add in turns at another place, so that the order of the sums is not known}}
+    tile.reduce_add %v, %y[%first, %c0] in_turn(%turn) : vector<128x128xf32>, memref<?x128xf32>
+    tile.pass_turn %turn
+  }
+}

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/TurnOrder.h"
+#include "fa4/Dialect/Tile/Analysis/IndexRange.h"
 #include "fa4/Dialect/Tile/Analysis/IntegerCases.h"
 #include "fa4/Dialect/Tile/Analysis/IntegerRanges.h"
 #include "fa4/Target/LaunchLimits.h"
@@ -74,6 +75,13 @@ private:
   LogicalResult checkApart(const Visit &visit, int64_t otherRank);
   LogicalResult checkIntegers();
   LogicalResult checkComes(const Visit &visit, int64_t rank);
+  LogicalResult checkAdditions(Visit visit, int64_t otherRank);
+  LogicalResult checkOrder(ReduceAddOp add, ReduceAddOp otherAdd, Visit &visit,
+                           Visit &other);
+  LogicalResult checkOnce(ReduceAddOp add, Visit &visit);
+  SmallVector<ReduceAddOp> getOrdered(Value output);
+  FailureOr<std::optional<Conditions>>
+  overlap(ReduceAddOp add, ReduceAddOp otherAdd, Visit &visit, Visit &other);
   bool isInBounds(const Visit &visit);
   bool areApart(const Visit &visit, const Visit &other);
   bool arePartsApart(const Visit &visit, const Visit &other);
@@ -356,11 +364,8 @@ Known TurnProof::compute(Value value, Visit &visit) {
             return visit.coordinates[cast<OpResult>(value).getResultNumber()];
           })
           .Case([&](memref::DimOp dim) -> Known {
-            auto source = dyn_cast<BlockArgument>(dim.getSource());
-            if (!source || !dim.getConstantIndex())
-              return std::nullopt;
-            return sizeNamed(kernel.getDimName(source.getArgNumber(),
-                                               *dim.getConstantIndex()));
+            std::optional<StringRef> name = getSizeName(dim);
+            return name ? Known(sizeNamed(*name)) : std::nullopt;
           })
           .Case([&](LoadScalarOp load) { return computeScalar(load, visit); })
           .Case([&](arith::IndexCastOp) { return operand(0); })
@@ -735,6 +740,135 @@ LogicalResult TurnProof::checkApart(const Visit &visit, int64_t otherRank) {
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// What is added in turns
+//===----------------------------------------------------------------------===//
+
+/// Returns the number that divides a sum whatever its variables are, or 0 if
+/// the sum is 0.
+static int64_t getDivisor(const AffineSum &sum) {
+  int64_t divisor = std::abs(sum.constant);
+  for (auto [variable, multiple] : sum.terms)
+    divisor = std::gcd(divisor, multiple);
+  return divisor;
+}
+
+/// Elements of the tensor to which an addition adds in each dimension.
+static SmallVector<int64_t> getExtents(ReduceAddOp add) {
+  SmallVector<int64_t> extents(add.getDest().getType().getRank(), 1);
+  VectorType tile = add.getTile().getType();
+  for (auto [dim, size] : llvm::zip(add.getTileDims(), tile.getShape()))
+    extents[dim] = size;
+  return extents;
+}
+
+/// When two additions to one tensor have an element in common; nothing if they
+/// never do.
+FailureOr<std::optional<Conditions>> TurnProof::overlap(ReduceAddOp add,
+                                                        ReduceAddOp otherAdd,
+                                                        Visit &visit,
+                                                        Visit &other) {
+  Conditions conditions;
+  for (auto [index, otherIndex, extent, otherExtent] :
+       llvm::zip(add.getIndices(), otherAdd.getIndices(), getExtents(add),
+                 getExtents(otherAdd))) {
+    Known begin = get(index, visit), otherBegin = get(otherIndex, other);
+    if (!begin || !otherBegin)
+      return (begin ? otherAdd : add)
+          .emitOpError("adds in its turn at an index that is no linear "
+                       "arithmetic on coordinates and sizes, so that the order "
+                       "of the sums is not known");
+    AffineSum distance = *begin - *otherBegin;
+    int64_t divisor = getDivisor(distance);
+    if (divisor < std::max(extent, otherExtent)) {
+      conditions.push_back(
+          isMore(*otherBegin + AffineSum(otherExtent), *begin));
+      conditions.push_back(isMore(*begin + AffineSum(extent), *otherBegin));
+      continue;
+    }
+    // Tiles that do not begin at one element are a tile apart.
+    if (neverEqual(*begin, *otherBegin))
+      return std::optional<Conditions>();
+    llvm::append_range(conditions, isEqual(*begin, *otherBegin));
+  }
+  return std::optional<Conditions>(conditions);
+}
+
+/// The additions in this turn to an output whose sums have an order.
+SmallVector<ReduceAddOp> TurnProof::getOrdered(Value output) {
+  SmallVector<ReduceAddOp> additions;
+  unsigned argument = cast<BlockArgument>(output).getArgNumber();
+  if (kernel.getOutputKind(argument) == OutputKind::Ordered)
+    for (Operation *addition : op.getAdditions())
+      if (auto add = cast<ReduceAddOp>(addition); add.getDest() == output)
+        additions.push_back(add);
+  return additions;
+}
+
+/// Whether two additions to common elements are ordered by turns at one place.
+LogicalResult TurnProof::checkOrder(ReduceAddOp add, ReduceAddOp otherAdd,
+                                    Visit &visit, Visit &other) {
+  FailureOr<std::optional<Conditions>> common =
+      overlap(add, otherAdd, visit, other);
+  if (failed(common))
+    return failure();
+  if (!*common)
+    return success();
+  for (auto [index, same] : llvm::zip(visit.place, other.place))
+    if (!areImpossible(**common, {isMore(index, same)}) ||
+        !areImpossible(**common, {isMore(same, index)}))
+      return add.emitOpError(
+          "adds in its turn to elements to which others may add in turns at "
+          "another place, so that the order of the sums is not known");
+  return success();
+}
+
+/// Whether one turn adds to an element at most once: additions of one turn have
+/// no order among themselves.
+LogicalResult TurnProof::checkOnce(ReduceAddOp add, Visit &visit) {
+  for (Operation *parent = add->getParentOp(); parent != op->getParentOp();
+       parent = parent->getParentOp())
+    if (isa<LoopLikeOpInterface>(parent))
+      return add.emitOpError("adds in a loop in its turn, so that the order of "
+                             "the sums is not known");
+  for (ReduceAddOp earlier : getOrdered(add.getDest())) {
+    if (earlier == add)
+      break;
+    FailureOr<std::optional<Conditions>> common =
+        overlap(add, earlier, visit, visit);
+    if (failed(common))
+      return failure();
+    if (*common && !integers.system.isImpossible(**common))
+      return add.emitOpError("adds in its turn to elements to which an earlier "
+                             "operation in the turn may add, so that the order "
+                             "of the sums is not known");
+  }
+  return success();
+}
+
+/// Whether what is added in turns to a tensor whose sums have an order has one:
+/// work tiles that add to one element meet at one place.
+LogicalResult TurnProof::checkAdditions(Visit visit, int64_t otherRank) {
+  std::optional<Visit> other = makeVisit(makeCoordinates(otherRank), true);
+  if (failed(understood(other)))
+    return failure();
+  for (BlockArgument output : kernel.getArguments()) {
+    SmallVector<ReduceAddOp> additions = getOrdered(output);
+    for (ReduceAddOp add : additions) {
+      if (failed(checkOnce(add, visit)))
+        return failure();
+      for (ReduceAddOp otherAdd : additions)
+        if (failed(checkOrder(add, otherAdd, visit, *other)))
+          return failure();
+    }
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// All of it
+//===----------------------------------------------------------------------===//
+
 /// Proves what is needed of the CTAs with one number in their clusters.
 LogicalResult TurnProof::prove(int64_t rank) {
   std::optional<Visit> visit = makeVisit(makeCoordinates(rank), true);
@@ -761,6 +895,9 @@ LogicalResult TurnProof::prove(int64_t rank) {
     integers = one;
     if (failed(other == rank ? checkMeeting(*visit, rank)
                              : checkApart(*visit, other)))
+      return failure();
+    integers = one;
+    if (failed(checkAdditions(*visit, other)))
       return failure();
   }
   integers = one;
@@ -806,6 +943,27 @@ bool fa4::tile::haveRoomForTurns(KernelOp kernel) {
   return !result.wasInterrupted();
 }
 
+/// Turns of different operations have no order, so only one of them adds to an
+/// output whose sums have one.
+static LogicalResult checkSingle(KernelOp kernel) {
+  llvm::SmallDenseMap<Value, ReduceAddOp> first;
+  WalkResult result = kernel.walk([&](ReduceAddOp add) -> WalkResult {
+    auto output = dyn_cast<BlockArgument>(add.getDest());
+    if (!output || !add.getTurn() ||
+        kernel.getOutputKind(output.getArgNumber()) != OutputKind::Ordered)
+      return WalkResult::advance();
+    ReduceAddOp known = first.try_emplace(output, add).first->second;
+    if (known.getTurn() == add.getTurn())
+      return WalkResult::advance();
+    InFlightDiagnostic diagnostic = add.emitOpError(
+        "adds in the turn of another tile.await_turn than an earlier operation "
+        "that adds to this output: turns of two have no order");
+    diagnostic.attachNote(known.getLoc()) << "the earlier operation";
+    return diagnostic;
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult fa4::tile::verifyTurns(KernelOp kernel) {
   llvm::SmallDenseMap<Value, AwaitTurnOp> first;
   WalkResult result = kernel.walk([&](AwaitTurnOp op) -> WalkResult {
@@ -819,5 +977,5 @@ LogicalResult fa4::tile::verifyTurns(KernelOp kernel) {
     }
     return TurnProof(kernel, op).run();
   });
-  return failure(result.wasInterrupted());
+  return failure(result.wasInterrupted() || failed(checkSingle(kernel)));
 }

@@ -32,6 +32,10 @@
 // other only as the roles of one work tile do (ProtocolVerifier.h). A cluster
 // starts as a whole, no later than those with larger numbers.
 //
+// Of outputs whose sums have an order (tile.output = "ordered") it is proven,
+// too, that work tiles which add to one element do so in turns at one place,
+// and each of them once, so that the order of turns is that of the sums.
+//
 // Assumed of sizes, as everywhere: LaunchLimits.h. A product of two sizes
 // counts elements of a tensor, and so does not wrap around; nor does one of a
 // constant and the number of heads that take turns in a loop, as the constant
@@ -46,8 +50,9 @@
 
 namespace fa4::tile {
 
-/// Proves that all turns of the kernel come. Emits an error on the
-/// tile.await_turn of which this is not shown.
+/// Proves that all turns of the kernel come, and order the sums of its ordered
+/// outputs. Emits an error on the tile.await_turn, or on the tile.reduce_add,
+/// of which this is not shown.
 llvm::LogicalResult verifyTurns(KernelOp kernel);
 
 /// Whether the tensors that count the turns of the kernel have room for the
