@@ -91,6 +91,9 @@ CASES = {
     "hd 192, 128, alone": Gradient(head_dim=192, head_dim_v=128, mask=Mask(BR, 100, 0), sizes=Sizes(1, 300, 392), options=("--pairs=off",)),
     "hd 192, 128, no query sees keys": Gradient(head_dim=192, head_dim_v=128, mask=Mask(TL, None, -140), sizes=Sizes(1, 200, 300)),
     "hd 192, 128, static": Gradient(head_dim=192, head_dim_v=128, sizes=Sizes(1, 77, 133, 1, 2), static=ALL, kind="tensor", sinks="f32", dsinks=True),
+    # No loops: results lie where lanes have read scores and vectors.
+    "hd 192, 128, one static block of keys": Gradient(head_dim=192, head_dim_v=128, sizes=Sizes(1, 128, 111), static=ALL, scale=-0.11),
+    "hd 192, 128, one static block of queries": Gradient(head_dim=192, head_dim_v=128, sizes=Sizes(1, 64, 111), static=ALL, options=("--pairs=on",)),
     "hd 192, 128, strides": Gradient(head_dim=192, head_dim_v=128, sizes=Sizes(1, 100, 140, 1, 2), strided=tuple((x, "dynamic") for x in ("q", "v", "dout", "lse", "dq", "dk"))),
     "hd 192, 128, sm_103a": Gradient(head_dim=192, head_dim_v=128, chip="sm_103a", mask=Mask.causal(TL), sizes=Sizes(1, 128, 200)),
     "hd 192, 128, slopes": Gradient(head_dim=192, head_dim_v=128, sizes=Sizes(1, 140, 150, 1, 2), wrt=(0,), mask=Mask.causal(TL), **SCORE_MODS["slopes"]),

@@ -86,6 +86,39 @@ tile.kernel @row() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
 
 // -----
 
+// "o" lies where "s" is, and is written behind a wait for a part of "p": all of s has been
+// read when that part is committed, and of "t" what the part needs.
+// CHECK-LABEL: tile.kernel @used_again
+tile.kernel @used_again() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" tmem stages(1) : <vector<128x12xf32>>
+  %t = tile.channel "t" tmem stages(1) : <vector<128x12xf32>>
+  %p0 = tile.channel "p0" tmem stages(1) : <vector<128x4xf32>>
+  %p1 = tile.channel "p1" tmem stages(1) : <vector<128x8xf32>>
+  %o = tile.channel "o" tmem stages(1) after(%s : !tile.channel<vector<128x12xf32>>) : <vector<128x12xf32>>
+  tile.role @compute kind(vector) {
+    // CHECK: tile.read %s[4]
+    // CHECK: tile.read %s[8]
+    // CHECK: tile.commit %p0
+    // CHECK-NOT: tile.read %s
+    // CHECK: tile.read %t[8]
+    // CHECK-NOT: tile.read %s
+    // CHECK: tile.commit %p1
+    tile.wait %s : <vector<128x12xf32>>
+    %x = tile.read %s : <vector<128x12xf32>> -> vector<12xf32>
+    tile.wait %t : <vector<128x12xf32>>
+    %y = tile.read %t : <vector<128x12xf32>> -> vector<12xf32>
+    %z = arith.mulf %x, %y : vector<12xf32>
+    %z0 = vector.extract_strided_slice %z {offsets = [0], sizes = [4], strides = [1]} : vector<12xf32> to vector<4xf32>
+    tile.write %z0, %p0 : vector<4xf32>, <vector<128x4xf32>>
+    tile.commit %p0 : <vector<128x4xf32>>
+    %z1 = vector.extract_strided_slice %z {offsets = [4], sizes = [8], strides = [1]} : vector<12xf32> to vector<8xf32>
+    tile.write %z1, %p1 : vector<8xf32>, <vector<128x8xf32>>
+    tile.commit %p1 : <vector<128x8xf32>>
+  }
+}
+
+// -----
+
 // A value with one use is read as it is used, a fragment at a time, also when it is
 // written back in place; in a role that is known to have the registers (it holds a row,
 // at its end), a fragment ahead. What is written first must not be read after.

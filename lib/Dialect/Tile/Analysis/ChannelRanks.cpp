@@ -11,8 +11,11 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-FailureOr<ChannelRanks> fa4::tile::findChannelRanks(const ChannelUses &uses) {
-  auto isOfLeader = [](RoleOp role) { return role.getLeader(); };
+static bool isOfLeader(RoleOp role) { return role.getLeader(); }
+
+/// Returns nothing for a channel that roles of the leader and roles of all CTAs
+/// commit, or wait for if all CTAs commit it.
+static std::optional<ChannelRanks> findRanks(const ChannelUses &uses) {
   auto isMixed = [&](const auto &roles) {
     return llvm::any_of(roles, isOfLeader) && !llvm::all_of(roles, isOfLeader);
   };
@@ -20,9 +23,7 @@ FailureOr<ChannelRanks> fa4::tile::findChannelRanks(const ChannelUses &uses) {
   bool leaderCommits = llvm::any_of(uses.producers, isOfLeader),
        leaderWaits = llvm::any_of(uses.consumers, isOfLeader);
   if (isMixed(uses.producers) || (isMixed(uses.consumers) && !leaderCommits))
-    return channel.emitOpError("is on one side used by a role of the leader "
-                               "and by one that all CTAs of the cluster run: "
-                               "not supported");
+    return std::nullopt;
   ChannelRanks ranks;
   ranks.inTensorMemory = channel.getSpace() == MemorySpace::tmem;
   bool isWithin =
@@ -32,4 +33,18 @@ FailureOr<ChannelRanks> fa4::tile::findChannelRanks(const ChannelUses &uses) {
   ranks.full = leaderCommits ? ArrivalReach::All : ArrivalReach::Leader;
   ranks.empty = leaderCommits ? ArrivalReach::Leader : ArrivalReach::All;
   return ranks;
+}
+
+bool fa4::tile::hasRelaxedCommits(const ChannelUses &uses) {
+  std::optional<ChannelRanks> ranks = findRanks(uses);
+  return ranks && ranks->isRelaxed(ranks->full);
+}
+
+FailureOr<ChannelRanks> fa4::tile::findChannelRanks(const ChannelUses &uses) {
+  if (std::optional<ChannelRanks> ranks = findRanks(uses))
+    return *ranks;
+  ChannelOp channel = uses.channel;
+  return channel.emitOpError("is on one side used by a role of the leader and "
+                             "by one that all CTAs of the cluster run: not "
+                             "supported");
 }

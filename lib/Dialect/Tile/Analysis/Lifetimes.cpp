@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
+#include "fa4/Dialect/Tile/Analysis/ChannelRanks.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -184,12 +185,20 @@ Lifetimes::Lifetimes(KernelOp kernel) : uses(collectChannelUses(kernel)) {
   for (auto &channels : collectBuffers(kernel)) {
     Buffer &buffer = buffers.emplace_back();
     buffer.channels = channels;
-    for (ChannelOp channel : channels) {
+    collectBuffer(buffer);
+    for (ChannelOp channel : channels)
       bufferOf[channel] = buffers.size() - 1;
-      collectAccesses(uses.find(channel)->second, buffer);
-      collectWrites(uses.find(channel)->second, buffer);
-    }
   }
+}
+
+void Lifetimes::collectBuffer(Buffer &buffer) {
+  for (ChannelOp channel : buffer.channels) {
+    collectAccesses(uses.find(channel)->second, buffer);
+    collectWrites(uses.find(channel)->second, buffer);
+  }
+  for (Access &access : buffer.accesses)
+    access.inSharedMemory =
+        buffer.channels.front().getSpace() == MemorySpace::smem;
 }
 
 //===----------------------------------------------------------------------===//
@@ -215,6 +224,8 @@ bool Lifetimes::isBalanced(const ChannelUses &uses, RoleOp consumer) {
 
 void Lifetimes::addEventsAfter(const Access &access, Events &events) {
   for (auto &[channel, channelUses] : uses) {
+    if (access.inSharedMemory && hasRelaxedCommits(channelUses))
+      continue;
     bool isKnown = llvm::any_of(channelUses.commits, [&](CommitOp commit) {
       return commit->getParentOfType<RoleOp>() == access.role &&
              (!access.isMma || isMmaCommit(commit)) &&
@@ -228,7 +239,8 @@ void Lifetimes::addEventsAfter(const Access &access, Events &events) {
   }
 }
 
-void Lifetimes::addEventsAfterWaits(const Event &event, Events &events) {
+void Lifetimes::addEventsAfterWaits(const Event &event, bool inSharedMemory,
+                                    Events &events) {
   // All waits count, because the sizes may decide which one is the last.
   Events common;
   bool isFirst = true;
@@ -236,7 +248,8 @@ void Lifetimes::addEventsAfterWaits(const Event &event, Events &events) {
     if (wait->getParentOfType<RoleOp>() != event.second)
       continue;
     Events after;
-    addEventsAfter({wait, event.second, /*isMma=*/false}, after);
+    addEventsAfter({wait, event.second, /*isMma=*/false, inSharedMemory},
+                   after);
     if (std::exchange(isFirst, false))
       common = std::move(after);
     else
@@ -247,14 +260,15 @@ void Lifetimes::addEventsAfterWaits(const Event &event, Events &events) {
 }
 
 const Lifetimes::Events &Lifetimes::getEventsAfter(const Access &access) {
-  auto [known, isNew] = eventsAfter.try_emplace({access.op, access.isMma});
+  auto [known, isNew] =
+      eventsAfter.try_emplace({access.op, access.isMma, access.inSharedMemory});
   Events &events = known->second;
   if (!isNew)
     return events;
   addEventsAfter(access, events);
   // The loop uses indices and copies, because the vector grows meanwhile.
   for (unsigned i = 0; i < events.size(); ++i)
-    addEventsAfterWaits(Event(events[i]), events);
+    addEventsAfterWaits(Event(events[i]), access.inSharedMemory, events);
   return events;
 }
 

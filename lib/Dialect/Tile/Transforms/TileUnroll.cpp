@@ -46,9 +46,11 @@ class Unroller {
 public:
   Unroller(RoleOp role, int64_t fragment, bool readsAhead,
            const llvm::DenseMap<Value, unsigned> &bufferOf,
-           const llvm::DenseSet<Value> &asyncReads)
+           const llvm::DenseSet<Value> &asyncReads,
+           const llvm::DenseSet<unsigned> &usedAgain)
       : role(role), fragment(fragment), readsAhead(readsAhead),
-        bufferOf(bufferOf), asyncReads(asyncReads), masks(scalars) {}
+        bufferOf(bufferOf), asyncReads(asyncReads), usedAgain(usedAgain),
+        masks(scalars) {}
 
   LogicalResult run();
 
@@ -111,6 +113,7 @@ private:
   void readAll(ReadOp op, OpBuilder &b);
   void readAtOnce(ReadOp op, OpBuilder &b);
   void readBuffer(Value channel, OpBuilder &b, bool handsOn = false);
+  void readUsedAgain(OpBuilder &b);
   void readOverwritten(WriteOp op, int64_t begin, int64_t end, OpBuilder &b);
   void lowerWrite(WriteOp op, OpBuilder &b);
   bool buildEarly(WriteOp write, OpBuilder &b);
@@ -135,6 +138,7 @@ private:
   bool readsAhead;
   const llvm::DenseMap<Value, unsigned> &bufferOf;
   const llvm::DenseSet<Value> &asyncReads;
+  const llvm::DenseSet<unsigned> &usedAgain;
   IRMapping scalars;
   llvm::DenseMap<Value, Columns> columns;
   ColumnMask masks;
@@ -471,6 +475,16 @@ void Unroller::readBuffer(Value channel, OpBuilder &b, bool handsOn) {
       else
         readAll(op, b);
     }
+}
+
+/// Completes reads of buffers whose memory other channels have afterwards: that
+/// a value is read in front of a commit may be what lets its memory be written
+/// behind the wait for it.
+void Unroller::readUsedAgain(OpBuilder &b) {
+  SmallVector<ReadOp> pending(unread.begin(), unread.end());
+  for (ReadOp op : pending)
+    if (usedAgain.contains(bufferOf.lookup(op.getChannel())))
+      readAll(op, b);
 }
 
 /// Returns the pairs of `read` whose place columns `begin` to `end` of `write`
@@ -810,6 +824,8 @@ LogicalResult Unroller::lower(Operation &op, OpBuilder &b) {
   op.walk([&](Operation *inner) {
     if (isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(inner))
       readBuffer(inner->getOperand(0), b, /*handsOn=*/isa<CommitOp>(inner));
+    if (isa<CommitOp>(inner))
+      readUsedAgain(b);
   });
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
       .Case([&](scf::ForOp op) { return lowerFor(op, b); })
@@ -928,6 +944,17 @@ LogicalResult Unroller::run() {
   return result;
 }
 
+/// The buffers whose memory other channels use `after` them.
+static llvm::DenseSet<unsigned>
+findUsedAgain(KernelOp kernel,
+              const llvm::DenseMap<Value, unsigned> &bufferOf) {
+  llvm::DenseSet<unsigned> found;
+  for (auto channel : kernel.getBody().getOps<ChannelOp>())
+    for (Value earlier : channel.getAfter())
+      found.insert(bufferOf.lookup(earlier));
+  return found;
+}
+
 namespace {
 struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
   using TileUnrollBase::TileUnrollBase;
@@ -942,13 +969,14 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
     KernelOp kernel = getOperation();
     llvm::DenseMap<Value, unsigned> bufferOf = numberBuffers(kernel);
     llvm::DenseSet<Value> asyncReads = findAsyncReads(kernel);
+    llvm::DenseSet<unsigned> usedAgain = findUsedAgain(kernel, bufferOf);
     for (auto role : kernel.getBody().getOps<RoleOp>()) {
       if (role.issues())
         continue;
       RowPressure pressure = findRowPressure(role);
       if (failed(Unroller(role, fragmentOf(role, pressure),
                           /*readsAhead=*/pressure.held != 0, bufferOf,
-                          asyncReads)
+                          asyncReads, usedAgain)
                      .run()))
         return signalPassFailure();
     }

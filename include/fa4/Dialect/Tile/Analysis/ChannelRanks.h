@@ -52,6 +52,10 @@ struct ChannelRanks {
   }
 };
 
+/// Whether commits of the channel are relaxed, as far as that is known without
+/// findChannelRanks: false where that fails.
+bool hasRelaxedCommits(const ChannelUses &uses);
+
 /// Returns where arrivals go to. Emits an error on a channel that roles of the
 /// leader and roles of all CTAs commit, or wait for if all CTAs commit it.
 mlir::FailureOr<ChannelRanks> findChannelRanks(const ChannelUses &uses);

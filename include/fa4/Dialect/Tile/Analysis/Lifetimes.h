@@ -27,6 +27,10 @@
 // | source of a TMA store | at a later release of the channel by that role |
 // | written by the producer | with the consumers' wait for it |
 //
+// Lanes that commit tensor memory to the leader of a cluster arrive relaxed
+// (ChannelRanks.h), which orders accesses to tensor memory and no others: such
+// a commit says nothing of accesses to shared memory.
+//
 // "Not proven" and "not so" are the same answer: false.
 //
 //===----------------------------------------------------------------------===//
@@ -74,6 +78,8 @@ private:
     /// True if the access ends when the commit of an MMA is observed, not when
     /// the MMA is issued.
     bool isMma;
+    /// True if the access is to shared memory.
+    bool inSharedMemory = false;
   };
   struct Buffer {
     llvm::SmallVector<ChannelOp> channels;
@@ -84,6 +90,7 @@ private:
     bool isLostTrackOf = false;
   };
 
+  void collectBuffer(Buffer &buffer);
   void collectAccesses(const ChannelUses &uses, Buffer &buffer);
   void collectUses(WaitOp wait, const ChannelUses &uses, Buffer &buffer);
   void collectWrites(const ChannelUses &uses, Buffer &buffer);
@@ -95,9 +102,11 @@ private:
   bool isBalanced(const ChannelUses &uses, RoleOp consumer);
   /// Adds the events that a commit after `access` makes known to other roles.
   void addEventsAfter(const Access &access, Events &events);
-  /// Adds the events that surely follow when the role of `event` has returned
-  /// from its waits: those after all of these waits.
-  void addEventsAfterWaits(const Event &event, Events &events);
+  /// Adds the events that surely follow, for who knows of an access to shared
+  /// or tensor memory, when the role of `event` has returned from its waits:
+  /// those after all of these waits.
+  void addEventsAfterWaits(const Event &event, bool inSharedMemory,
+                           Events &events);
   /// Returns all events that have surely not happened before `access` has
   /// ended, directly or through other roles.
   const Events &getEventsAfter(const Access &access);
@@ -109,8 +118,9 @@ private:
   llvm::DenseMap<ChannelOp, unsigned> bufferOf;
   ExecutionCounts counts;
   std::map<std::pair<mlir::Operation *, mlir::Operation *>, bool> balanced;
-  /// What getEventsAfter has found, for accesses that are MMAs and others.
-  std::map<std::pair<mlir::Operation *, bool>, Events> eventsAfter;
+  /// What getEventsAfter has found, for accesses that are MMAs and others, to
+  /// shared memory and to tensor memory.
+  std::map<std::tuple<mlir::Operation *, bool, bool>, Events> eventsAfter;
 };
 
 /// Returns true if `commit` publishes the result of an MMA: consumers then know
