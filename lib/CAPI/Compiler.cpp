@@ -11,6 +11,7 @@
 #include "fa4/Compile/Compilation.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/InitAllDialects.h"
+#include "fa4/Support/RepeatedErrors.h"
 #include "fa4/Support/Tool.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
@@ -204,6 +205,7 @@ static Failure compileText(StringRef text, const Fa4CompileOptions *given,
   MLIRContext context(getRegistry(), MLIRContext::Threading::DISABLED);
   context.printOpOnDiagnostic(false);
   Diagnostics diagnostics(context, all);
+  RepeatedErrors repeated(context);
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
       text, ParserConfig(&context), textOr(all.inputName, "-"));
   if (!module)

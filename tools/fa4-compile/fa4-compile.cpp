@@ -12,6 +12,7 @@
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/InitAll.h"
 #include "fa4/Support/FatalErrors.h"
+#include "fa4/Support/RepeatedErrors.h"
 #include "fa4/Support/Tool.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -260,6 +261,7 @@ static Status run(const Options &options, TimingScope &timing) {
   auto sourceMgr = std::make_shared<llvm::SourceMgr>();
   sourceMgr->AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   SourceMgrDiagnosticHandler diagnostics(*sourceMgr, &context);
+  RepeatedErrors repeated(context);
   ModuleOp module;
   {
     TimingScope scope = timing.nest("Parser");
