@@ -128,6 +128,8 @@ CASES = {
     "scalar": Gradient(sizes=Sizes(2, 140, 300, 2, 2), wrt=(0,), mask=Mask.causal(BR), **SCORE_MODS["softcap"]),
     "scalar, hd 128": Gradient(head_dim=128, sizes=Sizes(1, 300, 140), wrt=(1,), mask=Mask(BR, 100, 20), **SCORE_MODS["scaled by a capture"]),
     "scalar, head dims 80, 112": Gradient(head_dim=80, head_dim_v=112, sizes=Sizes(1, 140, 150, 1, 2), wrt=(0,), dtype="f16", dlse=True, **SCORE_MODS["softcap"]),
+    "pairs, scalar": Gradient(sizes=Sizes(1, 300, 390, 1, 2), wrt=(0,), options=("--pairs=on",), mask=Mask.causal(TL), **SCORE_MODS["softcap"]),
+    "pairs, caps": Gradient(head_dim=128, sizes=Sizes(1, 600, 150, 1, 2), wrt=(1,), options=("--pairs=on",), **SCORE_MODS["caps"]),
     "two scalars": Gradient(
         score=("arith.addf", ("arith.mulf", S, capture(0, "f32")), ("arith.mulf", capture(1, "f32"), ("math.tanh", S))), captures=(("f32", 0.9), ("f32", 0.4)),
         sizes=Sizes(1, 257, 150, 1, 2), wrt=(0, 1), kind="tensor", deterministic=True, sinks="f32", dsinks=True),

@@ -291,6 +291,22 @@ int64_t PairFinder::multipleOfCoordinate(Value index) {
   return isCoordinate(index) ? 1 : 0;
 }
 
+/// Whether `step` times the number of work tiles along an axis is at least the
+/// size of a dimension, which has a place for each element of the axis and
+/// perhaps some up to a multiple.
+static bool reachesEnd(int64_t step, ExtentAttr extent, StringRef dim) {
+  if (step < extent.getTile())
+    return false;
+  if (dim == extent.getSize())
+    return true;
+  if (std::optional<AlignedSize> aligned = getAlignedSize(dim))
+    return aligned->name == extent.getSize() && step % aligned->multiple == 0;
+  std::optional<int64_t> end = getStaticSize(dim),
+                         size = getStaticSize(extent.getSize());
+  return end && size &&
+         *end <= step * int64_t(llvm::divideCeil(*size, extent.getTile()));
+}
+
 /// Whether a CTA behind the last work tile writes behind the end of a dimension
 /// of the tensor, where nothing is written.
 bool PairFinder::isBehindTensor(Value dest, OperandRange indices) {
@@ -299,8 +315,8 @@ bool PairFinder::isBehindTensor(Value dest, OperandRange indices) {
   if (!argument || argument.getOwner()->getParentOp() != kernel)
     return false;
   for (auto [dim, index] : llvm::enumerate(indices))
-    if (kernel.getDimName(argument.getArgNumber(), dim) == extent.getSize() &&
-        multipleOfCoordinate(index) >= extent.getTile())
+    if (reachesEnd(multipleOfCoordinate(index), extent,
+                   kernel.getDimName(argument.getArgNumber(), dim)))
       return true;
   return false;
 }
