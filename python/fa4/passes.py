@@ -28,15 +28,17 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from fa4 import gpu
 from fa4.programs import forms
+from fa4.programs.gradient import Gradient
 from fa4.programs.program import Failed, Program, Sizes, compare
-from fa4.programs.tile_programs import TileProgram, tile_programs
+from fa4.programs.tile_programs import GRADIENTS, TileProgram, gradient, tile_programs
+from fa4.reference import Mask
 from fa4.tools import missing_tool
 
 # What upstream lets run anywhere.
@@ -65,10 +67,10 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Attention:
-    """An `attn.sdpa`, and a call of it."""
+    """An `attn.sdpa` or its gradient, and a call of it."""
 
     name: str
-    program: Program
+    program: Program | Gradient
     start: str = "op"  # the level of the text
 
     @property
@@ -91,19 +93,56 @@ class Attention:
         all_used = all(f"('capture', {n}," in used for n in range(len(self.program.captures)))
         return "op" if all_used else "tile"
 
+    @property
+    def is_gradient(self):
+        return isinstance(self.program, Gradient)
+
     def simulate(self, kernel, seeds):
+        if self.is_gradient:
+            return self.program.simulate(kernel, self.program.draw_with(0), seeds)
         arrays = self.program.draw(0)
         dtypes = {"out": arrays[0].dtype, "lse": np.dtype(np.float32)}
         return gpu.simulate(
             kernel,
-            dict(zip("qkv", arrays)),
+            dict(zip("qkv", arrays)) | self.program.vectors(),
             {name: dtypes[name] for name in self.program.results},
             seeds=seeds,
             options=["--threads", "1", *self.program.call(kernel)],
         )
 
     def check(self, results):
-        compare(self.program, [results], self.program.draw(0))
+        if self.is_gradient:
+            self.program.check(self.program.draw_with(0), results)
+        else:
+            compare(self.program, [results], self.program.draw(0))
+
+
+# On pairs of CTAs: an odd number of work tiles or an even one, one of them, clusters that go on to others, by
+# request too; loops that both CTAs make, with keys that one of them does not see or none does.
+PAIRED = {
+    "hd64": Program(head_dim=64, sizes=Sizes(1, 600, 200, 1, 1)),
+    "hd64, causal, static": Program(head_dim=64, mask=Mask.causal("bottom_right"), sizes=Sizes(1, 800, 500), options=("--schedule=static",)),
+    "hd128, window, lpt": Program(head_dim=128, mask=Mask("top_left", 140, 130), sizes=Sizes(1, 500, 400), dtype="f16", options=("--schedule=lpt",)),
+    "hd128, softcap, clc": Program(head_dim=128, sizes=Sizes(1, 600, 200, 2, 1), options=("--schedule=clc",), **forms.SCORE_MODS["softcap"]),
+    "hd128, one block": Program(head_dim=128, sizes=Sizes(1, 100, 128), static=forms.ALL),
+    "hd192, clc": Program(head_dim=192, head_dim_v=128, sizes=Sizes(1, 600, 200), options=("--schedule=clc",)),
+    "hd192, causal, mask_mod": Program(head_dim=192, head_dim_v=128, mask=Mask.causal("top_left"), sizes=Sizes(1, 300, 290), **forms.MASK_MODS["blocks"]),
+    "hd256, causal, static": Program(head_dim=256, mask=Mask.causal("top_left"), sizes=Sizes(1, 400, 300), options=("--schedule=static",)),
+    "hd256, no keys": Program(head_dim=256, mask=Mask("top_left", None, -200), sizes=Sizes(1, 330, 100)),
+    "gradient": Gradient(head_dim=64, sizes=Sizes(1, 140, 300, 1, 2)),
+    "gradient, causal, clc": Gradient(head_dim=64, mask=Mask.causal("bottom_right"), sizes=Sizes(1, 200, 600), options=("--schedule=clc",)),
+    "gradient, hd128": Gradient(head_dim=128, sizes=Sizes(1, 140, 300), **forms.SCORE_MODS["softcap"]),
+    "gradient, hd128, deterministic": Gradient(head_dim=128, mask=Mask.causal("top_left"), sizes=Sizes(1, 300, 390), deterministic=True),
+    "gradient, hd96, static, deterministic": Gradient(head_dim=96, mask=Mask("bottom_right", 150, 20), sizes=Sizes(1, 300, 600), deterministic=True, options=("--schedule=static",)),
+    "gradient, hd192": Gradient(head_dim=192, head_dim_v=128, mask=Mask.causal("bottom_right"), sizes=Sizes(1, 140, 260)),
+}  # fmt: skip
+
+
+def paired() -> list:
+    """The kernels on pairs of CTAs: those of ops, and the main kernels of gradients as tile programs."""
+    on = ("--pairs=on",)
+    found = [Attention(f"pairs-{name}", replace(form, options=(*form.options, *on))) for name, form in PAIRED.items()]
+    return found + [gradient(dim, 200, 300, f"pairs-main-hd{dim}", file, options=on) for dim, file in GRADIENTS.items()]
 
 
 def kernels() -> list:
@@ -123,16 +162,17 @@ def kernels() -> list:
         program = Program(head_dim=128, mask=gpu.MASKS[mask], sizes=sizes, static=forms.ALL)
         found.append(Attention(f"static-{mask}-{keys}", program))
     found += tile_programs()
-    return found
+    return found + paired()
 
 
 # A mask in the loop's bounds and in its blocks, regions and captures, a short and a
 # long row, no loop at all, no attention, roles in which much may move, CTAs that go on from
-# tile to tile.
+# tile to tile, pairs of CTAs that do so, exchange halves and take turns.
 QUICK = (
     "plain-causal-hd128-bf16", "mask-with score_mod", "score-scaled by a capture", "gemm", "late-uses",
     "layout-one static block, causal", "heads-hd 32, f16, causal", "gradient",
     "gradient-hd128", "schedule-static, causal", "schedule-clc, full",
+    "pairs-hd192, clc", "pairs-hd64, causal, static", "pairs-main-hd128", "pairs-gradient, hd128, deterministic",
 )  # fmt: skip
 
 
@@ -257,13 +297,16 @@ class Subject:
         try:
             # Numbers are judged here; registers are where kernels are compiled as users do.
             options = ["--from=nvvm", "--verify-ptx=false"]
-            return gpu.compile(file.read_text(), folder, self.kernel.chip, options=options)
+            several = getattr(self.kernel, "is_gradient", False)
+            compiler = gpu.compile_launches if several else gpu.compile
+            return compiler(file.read_text(), folder, self.kernel.chip, options=options)
         except gpu.CompileError as error:
             raise Refused(f"fa4-compile: {error}") from None
 
     @staticmethod
     def digest(kernel):
-        return hashlib.sha256(kernel.ptx.read_bytes()).hexdigest()
+        files = kernel.ptx if isinstance(kernel, gpu.Launches) else (kernel.ptx,)
+        return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
     def run(self, trial: Trial) -> str:
         """One of SAME_PTX, SAME_BITS, CLOSE. Raises Refused."""

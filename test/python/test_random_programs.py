@@ -11,6 +11,7 @@ import pytest
 
 from fa4 import gpu
 from fa4.programs import flaws, mods, random_programs, shrink
+from fa4.programs.gradient import Gradient
 from fa4.programs.mods import I, J, S, capture, f32, i32, index
 from fa4.programs.program import Failed, Program, Sizes
 from fa4.reference import Mask
@@ -26,6 +27,15 @@ needs_tools = pytest.mark.skipif(
 @pytest.mark.parametrize("number", range(16))
 def test_program(number, tmp_path):
     result = random_programs.run_number(11, number, tmp_path, ptxas=False)
+    assert not result.error
+
+
+@needs_tools
+@pytest.mark.turns(2)
+@pytest.mark.parametrize("gradient", [False, True], ids=["forward", "gradient"])
+@pytest.mark.parametrize("number", range(8))
+def test_program_on_pairs(number, gradient, tmp_path):
+    result = random_programs.run_number(12, number, tmp_path, ptxas=False, gradient=gradient, pairs=True)
     assert not result.error
 
 
@@ -49,6 +59,65 @@ def test_programs_repeat_and_differ():
     for field in ("head_dim", "dtype", "layout", "kind", "lse", "chip", "mask", "scale"):
         assert len({getattr(program, field) for program in made}) > 1, field
     assert any(flaw for _, flaw in first)
+
+
+ON = ("--pairs=on",)
+REFUSED = {
+    "columns of a pair's MMA": Gradient(head_dim=144, head_dim_v=96, options=ON),
+    "shared memory for several tiles": Gradient(head_dim=128, options=("--schedule=static", *ON)),
+    "tensor memory for requests": Gradient(head_dim=128, head_dim_v=96, options=("--schedule=clc", *ON)),
+    "turns of requests": Gradient(deterministic=True, options=("--schedule=clc", *ON)),
+}
+
+
+@needs_tools
+@pytest.mark.parametrize("why", flaws.REFUSALS)
+def test_refusal(why):
+    """What has no pairs is said to have none, for the reason that is known."""
+    flaws.check_flaw(REFUSED[why], why)
+
+
+@needs_tools
+def test_another_reason_is_a_flaw(monkeypatch):
+    first, second, *_ = flaws.REFUSALS
+    with pytest.raises(flaws.Flawed, match="not refused for this reason"):
+        flaws.check_flaw(REFUSED[first], second)
+    monkeypatch.setitem(flaws.REFUSALS, first, flaws.REFUSALS[second])
+    with pytest.raises(flaws.Flawed, match="another reason: .*cannot be run by pairs"):
+        flaws.check_flaw(REFUSED[first], first)
+    # A form that has pairs, if somebody thinks that it has none.
+    monkeypatch.setattr(flaws, "refusal", lambda program: first)
+    with pytest.raises(flaws.Flawed, match="accepted"):
+        flaws.check_flaw(Gradient(options=ON), first)
+
+
+def tiles(program):
+    """The number of work tiles along the axis of a pair."""
+    is_gradient = isinstance(program, Gradient)
+    return -(-(program.sizes.sk if is_gradient else program.sizes.sq) // (128 if is_gradient else 256))
+
+
+@pytest.mark.parametrize("gradient", [False, True], ids=["forward", "gradient"])
+def test_pairs_are_drawn(gradient):
+    made = [random_programs.make(3, n, gradient, pairs=True) for n in range(300)]
+    assert all("--pairs=on" in program.options for program, _ in made)
+    legal = [program for program, flaw in made if not flaw]
+    assert {tiles(program) for program in legal} >= {1, 2, 3, 4}
+    for option in (f"--schedule={schedule}" for schedule in gpu.SCHEDULES):
+        assert any(option in program.options for program in legal), option
+    assert {program.head_dim for program in legal} >= {32, 64, 96, 128, 192, 256}
+    assert any(program.head_dim_v == 128 for program in legal if program.head_dim == 192)
+    if gradient:
+        assert {flaw for _, flaw in made} == {None, *flaws.REFUSALS}
+        # By the reasons of the compiler, in the order of its levels.
+        assert not any(program.static for program, flaw in made if flaw in ("shared memory for several tiles", "tensor memory for requests"))
+        assert all(any(program.deterministic == chosen for program in legal) for chosen in (False, True))
+    for features in (lambda p: p.mask and p.mask.right and p.mask.right < -100, lambda p: p.static, lambda p: p.captures, lambda p: p.sizes.group > 1):
+        assert any(features(program) for program in legal)
+    # Some of the others are pairs, too, or are told that they shall not be.
+    others = [program.options for program, _ in (random_programs.make(3, n, gradient) for n in range(200))]
+    for option in ("--pairs=on", "--pairs=off", "--pairs=auto"):
+        assert 0 < sum(option in options for options in others) < 100
 
 
 def test_gradients_of_captures_are_drawn():

@@ -2,7 +2,7 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What makes a program nearly legal: changes of its text, each of which fa4-compile
-has to refuse with exactly one error."""
+has to refuse with exactly one error; and which gradients have no pairs of CTAs, which it has to say."""
 
 import dataclasses
 import re
@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from fa4 import gpu
+from fa4.programs.gradient import Gradient
 from fa4.programs.mods import S
 from fa4.programs.program import Sizes
 
@@ -45,7 +46,7 @@ def _operation(text, result="%r"):
 
 
 def _head_dim(dim):
-    return lambda p, t: dataclasses.replace(p, head_dim=dim, strided=()).mlir()
+    return lambda p, t: dataclasses.replace(p, head_dim=dim, head_dim_v=None, strided=()).mlir()
 
 
 def _line(text, instead):
@@ -178,18 +179,56 @@ def refuse(text, chip, options=()):
     return done.stderr
 
 
+# Why a gradient has no kernel on pairs of CTAs ("What is missing" in docs/pairs.md) -> what fa4-compile says.
+REFUSALS = {
+    "columns of a pair's MMA": r"cannot be run by pairs of CTAs\n[\s\S]*note: 'tile\.mma' has \d+ columns; an MMA of a pair has a multiple of 32 ",
+    "shared memory for several tiles": r"needs \d+ bytes of shared memory; ",
+    "tensor memory for requests": r"needs \d+ columns of tensor memory; ",
+    "turns of requests": r"takes turns of which it is not shown that they come: with the schedule 'clc' ",
+}
+
+
+def refusal(program):
+    """Why there are no such pairs of CTAs, a name of REFUSALS, or None: then there are. A program that has no memory for
+    several work tiles may have it for one, so that lengths and heads must be dynamic then."""
+    if "--pairs=on" not in program.options or not isinstance(program, Gradient):
+        return None
+    dims = program.head_dim, program.head_dim_v or program.head_dim
+    asks = "--schedule=clc" in program.options
+    if any(dim % 32 for dim in dims):
+        return "columns of a pair's MMA"
+    if max(dims) > 128:
+        return None  # dq has a kernel of its own, without turns.
+    if dims == (128, 128) and "--schedule=static" in program.options:
+        return "shared memory for several tiles"
+    if asks and sum(dims) > 192:
+        return "tensor memory for requests"
+    return "turns of requests" if asks and program.deterministic else None
+
+
+def _check_refusal(program, why):
+    """Raises Flawed if the program is not refused for this reason, or if it has a kernel."""
+    if refusal(program) != why:
+        raise Flawed("not refused for this reason")
+    said = refuse(program.mlir(), program.chip, program.options)
+    if not re.search(REFUSALS[why], said):
+        raise Flawed(f"another reason: {said[:600]}")
+
+
 def flawed_text(program, flaw):
     text = program.mlir()
-    return text if FLAWS[flaw] is None else FLAWS[flaw](program, text)
+    return text if FLAWS.get(flaw) is None else FLAWS[flaw](program, text)
 
 
 def check_flaw(program, flaw, text=None):
     """With `text` instead of the program's and the flaw's. Raises Flawed."""
+    if flaw in REFUSALS:
+        return _check_refusal(program, flaw)
     text = flawed_text(program, flaw) if text is None else text
     if text == program.mlir() and flaw not in _CHIPS:
         raise Flawed("the flaw changed nothing")
     try:
-        refuse(text, _CHIPS.get(flaw, program.chip))
+        refuse(text, _CHIPS.get(flaw, program.chip), program.options)
     except Flawed as said:
         if str(said) != "accepted" or flaw not in _MAY_PASS:
             raise

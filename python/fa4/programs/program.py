@@ -224,10 +224,13 @@ class Program(Form):
     def draw(self, seed):
         """Draws q, k, v in the op's dtype and layout."""
         sizes = self.sizes
+        values = self.head_dim_v or self.head_dim
         shapes = [
-            (sizes.b, tokens, heads, self.head_dim)
-            for tokens, heads in ((sizes.sq, sizes.hq), *[(sizes.sk, sizes.hkv)] * 2)
-        ]
+            (sizes.b, tokens, heads, dim)
+            for tokens, heads, dim in (
+                (sizes.sq, sizes.hq, self.head_dim), (sizes.sk, sizes.hkv, self.head_dim), (sizes.sk, sizes.hkv, values),
+            )
+        ]  # fmt: skip
         rng = np.random.default_rng([seed, zlib.crc32(repr(self).encode())])
         order = ["bshd".index(letter) for letter in self.layout]
         return tuple(

@@ -24,7 +24,8 @@ import numpy as np
 
 from fa4 import gpu, grid
 from fa4.programs import mods
-from fa4.programs.flaws import FLAWS, Flawed, check_flaw, flawed_text
+from fa4.programs.flaws import FLAWS, REFUSALS, Flawed, check_flaw, flawed_text, refusal
+from fa4.programs.paired import draw_pairs
 from fa4.programs.mods import B, H, I, J, S, capture, f32, i32, index
 from fa4.programs.gradient import Gradient
 from fa4.programs.program import STAGES, Failed, Form, Program, Sizes
@@ -307,21 +308,23 @@ class Result:
         return not self.flaw and proved
 
 
-def make(seed, number, gradient=False):
-    """Makes a program and, if it is to have a flaw, returns the flaw's name. Gradients have none."""
+def make(seed, number, gradient=False, pairs=False):
+    """Makes a program, with `pairs` one on pairs of CTAs, and returns the name of its flaw, if it is to have one. That of
+    a gradient is that docs/pairs.md has no such pairs."""
     rng = np.random.default_rng([seed, number])
     if gradient:
-        return draw_gradient(rng), None
+        form = draw_pairs(rng, draw_gradient(rng), pairs)
+        return form, refusal(form)
     flaw = list(FLAWS)[rng.integers(len(FLAWS))] if rng.random() < 0.3 else None
-    return draw_program(rng), flaw
+    return draw_pairs(rng, draw_program(rng), pairs), flaw
 
 
 def run(program, folder, **more):
     runner_of(program)(program, folder, **more)
 
 
-def run_number(seed, number, folder, ptxas, gradient=False):
-    program, flaw = make(seed, number, gradient)
+def run_number(seed, number, folder, ptxas, gradient=False, pairs=False):
+    program, flaw = make(seed, number, gradient, pairs)
     started = time.monotonic()
     error = ""
     try:
@@ -336,7 +339,7 @@ def run_number(seed, number, folder, ptxas, gradient=False):
         error = str(failed)
     except Exception as failed:
         error = f"{GENERATOR}: {failed!r}"
-    group = "nearly legal" if flaw else describe(program)
+    group = "no such pairs" if flaw in REFUSALS else "nearly legal" if flaw else describe(program)
     return Result(number, group, flaw, error, time.monotonic() - started)
 
 
@@ -344,7 +347,7 @@ def describe(program):
     mod = {(False, False): "plain", (True, False): "score_mod", (False, True): "mask_mod"}
     kind = mod.get((program.score is not None, program.visible is not None), "both mods")
     mask = "no band" if program.mask is None else "band"
-    return f"{kind}, {mask}"
+    return f"{kind}, {mask}{', pairs' if '--pairs=on' in program.options else ''}"
 
 
 # ---------------------------------------------------------------------------
@@ -357,7 +360,7 @@ def save(result, options, folder):
     in the same way, as a program, which a test can run, and as text."""
     place = folder / f"failure-{options.seed}-{result.number}"
     place.mkdir(parents=True, exist_ok=True)
-    program, flaw = make(options.seed, result.number, options.gradient)
+    program, flaw = make(options.seed, result.number, options.gradient, options.pairs)
     text = flawed_text(program, flaw) if flaw else program.mlir()
     (place / "message.txt").write_text(f"{result.error}\n\n{program}\nflaw: {flaw}\n")
     (place / "op.mlir").write_text(text)
@@ -369,7 +372,7 @@ def save(result, options, folder):
         small = shrink(failure, Path(scratch), options.shrink)
     text = flawed_text(small, flaw) if flaw else small.mlir()
     # What another text should compute is not known.
-    if stage != "compare":
+    if stage != "compare" and flaw not in REFUSALS:
         text = reduce(failure, small, text, place / "reduce", options.shrink)
     (place / "small.mlir").write_text(text)
     (place / "small.txt").write_text(f"{small!r}\n")
@@ -385,7 +388,8 @@ def parse(words):
     parser.add_argument("--no-ptxas", action="store_true", help="without ptxas, which sees every fourth")
     parser.add_argument("--shrink", type=float, default=60, metavar="SECONDS",
                         help="for each failure, twice: the program, then its text (default: 60; 0: not at all)")
-    parser.add_argument("--gradient", action="store_true", help="programs of the gradient, all of them legal")
+    parser.add_argument("--gradient", action="store_true", help="programs of the gradient, legal unless there are no such pairs of CTAs")
+    parser.add_argument("--pairs", action="store_true", help="programs on pairs of CTAs only (default: some)")
     parser.add_argument("--verbose", action="store_true", help="name those that spill, too")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no program after that")
     options = parser.parse_args(words)
@@ -403,7 +407,7 @@ def results_of(options, folder, ptxas):
             for number in itertools.islice(numbers, 2 * options.jobs - len(running)):
                 if time.monotonic() > end:
                     break
-                running.add(pool.submit(run_number, options.seed, number, folder, ptxas, options.gradient))
+                running.add(pool.submit(run_number, options.seed, number, folder, ptxas, options.gradient, options.pairs))
             if not running:
                 return
             done, running = concurrent.futures.wait(running, return_when="FIRST_COMPLETED")
@@ -427,12 +431,12 @@ class Tally:
         return kind
 
     def print(self):
-        print(f"{'programs':<24} {'passed':>7} {'spilled':>7} {'failed':>7}")
+        print(f"{'programs':<26} {'passed':>7} {'spilled':>7} {'failed':>7}")
         for group in sorted(set().union(*self.counts.values())):
-            print(f"{group:<24}", *(f"{of[group]:>7}" for of in self.counts.values()))
-        print(f"{'all':<24}", *(f"{of.total():>7}" for of in self.counts.values()))
-        legal, all = self.flaws[None], self.flaws.total()
-        flaws = len(self.flaws.keys() - {None})
+            print(f"{group:<26}", *(f"{of[group]:>7}" for of in self.counts.values()))
+        print(f"{'all':<26}", *(f"{of.total():>7}" for of in self.counts.values()))
+        legal, all = self.flaws[None], self.flaws.total() - sum(self.flaws[name] for name in REFUSALS)
+        flaws = len(self.flaws.keys() & FLAWS.keys())
         share = (all - legal) / max(all, 1)
         print(f"nearly legal: {all - legal} ({share:.0%}), with {flaws} of {len(FLAWS)} flaws")
         print(f"verified: {self.verified} of {legal} kernels; findings in {self.refuted} of these")

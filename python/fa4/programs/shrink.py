@@ -64,7 +64,7 @@ def _without_capture(program, n):
     )
 
 
-def _with_sizes(program, sizes):
+def with_sizes(program, sizes):
     """Smaller ones: captured vectors have a number for each query head."""
     captures = tuple((type, value[: sizes.hq] if isinstance(value, tuple) else value) for type, value in program.captures)
     return dataclasses.replace(program, sizes=sizes, captures=captures)
@@ -89,7 +89,7 @@ def smaller(program: Program):
     for name, value in program.sizes._asdict().items():
         for less in sorted({1, value // 2, value - 1} - {0, value}):
             if less < value:
-                yield _with_sizes(program, program.sizes._replace(**{name: less}))
+                yield with_sizes(program, program.sizes._replace(**{name: less}))
     for name in ("score", "visible"):
         if (e := getattr(program, name)) is not None:
             for small in itertools.islice(_smaller_expressions(e), 40):
