@@ -345,9 +345,10 @@ def _sdpa_backward(q, k, v, out, dout, lse, dlse, problem, p_dtype=None):
                 doubts[place][h] += (np.abs(ds) * doubt).sum()
                 slopes[place] = max(slopes[place], float(np.abs(np.broadcast_to(slope, p.shape)).max(initial=0, where=p > 0)))
             ds = ds * np.asarray(problem.score_derivative(raw, b, h), compute)
-            ds = _round(problem.factor(qh) * ds, p_dtype)
-            dq_[rows][:, h] = ds @ kh
-            dk_[keys][:, g] += ds.T @ qh
+            # The factor of the scores is that of the sums, too: what is rounded is without it, as in a kernel.
+            ds, factor = _round(ds, p_dtype), problem.factor(qh)
+            dq_[rows][:, h] = factor * (ds @ kh)
+            dk_[keys][:, g] += factor * (ds.T @ qh)
             dv_[keys][:, g] += _round(p, p_dtype).T @ doh
             if sinks is not None:
                 p_sink = np.where(seen, np.exp(compute(sinks[h]) - l0), 0)
@@ -367,9 +368,9 @@ def sdpa_backward(q, k, v, dout, *, out=None, lse=None, dlse=None, **form):
 
 def sdpa_backward_same_dtype(q, k, v, dout, *, grad_dtype=None, dlse=None, **form):
     """`sdpa_backward` in f32 from a same-dtype forward (out in dout's dtype),
-    with the probabilities and their gradient rounded to q's dtype before a
-    matrix product, and dq, dk, dv to `grad_dtype` (default q's), dsinks
-    to that of the sinks."""
+    with the probabilities and the gradient of the scores that score_mod gets, without
+    their factor, rounded to q's dtype before a matrix product, and dq, dk, dv to
+    `grad_dtype` (default q's), dsinks to that of the sinks."""
     problem, p_dtype = _Problem(np.float32, **form), q.dtype
     out, lse = _sdpa(q, k, v, problem, p_dtype)
     out = _round(out, dout.dtype)

@@ -256,6 +256,19 @@ def test_same_dtype_rounds_probabilities_and_result():
     assert rounded.item() == float(bfloat16(out.item()))
 
 
+def test_same_dtype_gradients_are_scaled_behind_products():
+    """The gradient of the scores is rounded as it enters the products, without the scale."""
+    q = np.zeros((1, 1, 1, 1), bfloat16)
+    k, v = (np.array([x, 0.0], bfloat16).reshape(1, 2, 1, 1) for x in (1.0, 1.7))
+    dout = np.array(1.3, bfloat16).reshape(1, 1, 1, 1)
+    grads = reference.sdpa_backward_same_dtype(q, k, v, dout, layout="bshd", scale=0.3, grad_dtype=np.float32)
+    out = float(bfloat16(0.5 * v[0, 0].item()))
+    ds = 0.5 * (dout.item() * v[0, 0].item() - dout.item() * out)
+    expected = 0.3 * float(bfloat16(ds))
+    assert abs(expected - float(bfloat16(0.3 * ds))) > 1e-4
+    np.testing.assert_allclose(grads.dq.item(), expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("dtype, digits", [(bfloat16, 1e-2), (np.float32, 1e-5)])
 def test_same_dtype_gradients_are_near(dtype, digits, rng):
     x = [a.astype(dtype) for a in draw(rng, "bshd", d=16)]

@@ -24,8 +24,8 @@ _GRADIENT = (
     *head_dims.GRADIENTS,
 )  # fmt: skip
 _BOUNDS = (-300, -140, -128, -20, 0, 5, 63, 127, 128, 129, 200, 256, 500)
-# Query x key pairs of all heads in a program, whose simulations take a second or two: forward, gradient.
-_WORK = {False: 900_000, True: 300_000}
+# Query x key pairs of all heads in a program, whose simulations take a second or two, by whether it is a gradient.
+_WORK = {False: 600_000, True: 100_000}
 
 
 def _pick(rng, choices):
