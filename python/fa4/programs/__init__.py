@@ -7,7 +7,8 @@ float64.
 - `program`: what such a program is, and running it.
 - `mods`: score and mask regions, as text and in numpy.
 - `forms`: named forms, which the tests and `bench/passes` go through.
-- `flaws`: one mistake in a legal program, and the error it must give.
+- `flaws`: one mistake in a legal program, or pairs of CTAs that it cannot have, and the error it must give.
+- `paired`: what makes a pair of CTAs of a program that has been drawn.
 - `random_programs`: draws them (bench/random-programs).
 - `shrink`: makes one that fails smaller.
 """
