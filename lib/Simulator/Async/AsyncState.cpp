@@ -83,6 +83,19 @@ std::optional<uint32_t> fa4::sim::sharedAddress(Exec &exec, const Inst &inst,
                 lane);
     return std::nullopt;
   }
+  uint32_t rank = uint32_t(address) >> sharedRankShift;
+  if (space == AddressSpace::OwnShared && rank != exec.cta.rank &&
+      rank < exec.cluster.ctas.size()) {
+    exec.report(inst, "out-of-bounds",
+                llvm::formatv("operand {0}: shared {1:x} is of CTA rank {2}, "
+                              "but must be in .shared::cta, which is that of "
+                              "the executing CTA",
+                              operand, uint32_t(address) & sharedOffsetMask,
+                              rank)
+                    .str(),
+                lane);
+    return std::nullopt;
+  }
   return uint32_t(address);
 }
 

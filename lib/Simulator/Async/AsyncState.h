@@ -66,6 +66,7 @@ struct TensorMemory {
   };
   std::map<uint32_t, Block> blocks;
   bool relinquished = false;
+  uint32_t lastAllocation = 0; ///< Its columns, 0 before the first one.
 
   uint32_t *row(unsigned lane) const {
     return reinterpret_cast<uint32_t *>(storage.data()) + lane * columns;
@@ -127,7 +128,7 @@ inline uint32_t wgmmaQueue(const Warp &warp) {
 
 /// The way in which an address operand is read, by the state space in the
 /// opcode.
-enum class AddressSpace : uint8_t { Generic, Shared, Global };
+enum class AddressSpace : uint8_t { Generic, Shared, OwnShared, Global };
 
 /// A shared address (rank << 24 | offset) from a lane's operand; reports and
 /// returns nothing when the address is not in shared memory.

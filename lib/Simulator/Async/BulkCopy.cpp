@@ -225,7 +225,7 @@ static void issueLoad(Exec &exec, const Inst &inst, const BulkForm &form,
       return;
   AccessRange from{0, bytes};
   if (form.fromShared) {
-    auto address = sharedAddress(exec, inst, 1, lane);
+    auto address = sharedAddress(exec, inst, 1, lane, AddressSpace::OwnShared);
     if (!address)
       return;
     op->source = checkShared(exec, inst, lane, *address, bytes, 16, "source");
@@ -260,7 +260,7 @@ static void issueLoad(Exec &exec, const Inst &inst, const BulkForm &form,
 static void issueStore(Exec &exec, const Inst &inst, const BulkForm &form,
                        unsigned lane) {
   uint32_t bytes = exec.value(inst, 2, lane);
-  auto from = sharedAddress(exec, inst, 1, lane);
+  auto from = sharedAddress(exec, inst, 1, lane, AddressSpace::OwnShared);
   if (!from || !checkSize(exec, inst, lane, bytes) || !bytes)
     return;
   uint64_t to = exec.value(inst, 0, lane);
@@ -393,7 +393,10 @@ static bool decodeDirection(DecodeContext &context, BulkForm &form) {
     if (!context.take("shared::cta"))
       return false;
     form.toGlobal = form.fromShared = true;
-  } else if (context.takeOneOf({"shared::cluster", "shared::cta"}) >= 0) {
+  } else if (int space = context.takeOneOf({"shared::cluster", "shared::cta"});
+             space >= 0) {
+    if (space == 1)
+      form.destinationSpace = AddressSpace::OwnShared;
     if (context.take("shared::cta"))
       form.fromShared = true;
     else if (!context.take("global"))

@@ -71,7 +71,7 @@ struct CpAsyncForm {
 static Flow runCopy(Exec &exec, const Inst &inst) {
   const auto &form = *static_cast<const CpAsyncForm *>(inst.extra);
   forEachLane(exec.mask, [&](unsigned lane) {
-    auto to = sharedAddress(exec, inst, 0, lane);
+    auto to = sharedAddress(exec, inst, 0, lane, AddressSpace::OwnShared);
     if (!to)
       return;
     uint64_t from = exec.value(inst, 1, lane);
@@ -154,7 +154,7 @@ static Flow runWait(Exec &exec, const Inst &inst) {
 /// form: 1 for .noinc.
 static Flow runArrive(Exec &exec, const Inst &inst) {
   forEachLane(exec.mask, [&](unsigned lane) {
-    auto address = sharedAddress(exec, inst, 0, lane);
+    auto address = sharedAddress(exec, inst, 0, lane, AddressSpace::OwnShared);
     if (!address)
       return;
     Actor actor = exec.actor(inst, lane);

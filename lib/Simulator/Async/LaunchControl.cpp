@@ -58,8 +58,8 @@ public:
 /// form: multicast to all CTAs of the cluster.
 static Flow runTryCancel(Exec &exec, const Inst &inst) {
   forEachLane(exec.mask, [&](unsigned lane) {
-    auto to = sharedAddress(exec, inst, 0, lane);
-    auto barrier = sharedAddress(exec, inst, 1, lane);
+    auto to = sharedAddress(exec, inst, 0, lane, AddressSpace::OwnShared);
+    auto barrier = sharedAddress(exec, inst, 1, lane, AddressSpace::OwnShared);
     if (!to || !barrier ||
         !checkShared(exec, inst, lane, *to, 16, 16, "response"))
       return;

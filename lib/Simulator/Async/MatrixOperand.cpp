@@ -221,8 +221,13 @@ static std::string checkSizes(const MmaShape &shape, unsigned ctaGroup) {
     return ("M = " + Twine(shape.m) +
             " is not legal with cta_group::" + Twine(ctaGroup))
         .str();
-  // Hardware runs M = 128 with multiples of 8 as well.
+  // PTX ISA, tables of shapes by kind, and of N with a transposed B of 8 bits.
+  bool transposesBytes = shape.mnMajorB && shape.kind != MmaKind::F16 &&
+                         shape.kind != MmaKind::TF32;
   uint32_t step = ctaGroup == 1 ? 8 : 16;
+  if (transposesBytes ||
+      (shape.kind == MmaKind::I8 && (ctaGroup == 2 || shape.n > 32)))
+    step *= 2;
   if (shape.n < step || shape.n > 256 || shape.n % step)
     return ("N = " + Twine(shape.n) + " is not a multiple of " + Twine(step) +
             " in " + Twine(step) + "..256")

@@ -47,6 +47,11 @@ bool checkTensorColumns(Cluster &cluster, Cta &cta, const Actor &actor,
 bool tensorGroup(Exec &exec, const Inst &inst, unsigned ctaGroup,
                  llvm::SmallVectorImpl<Cta *> &ctas);
 
+/// The same for an instruction that one thread issues for the group (mma, cp,
+/// shift, commit); reports a peer that has exited.
+bool activeGroup(Exec &exec, const Inst &inst, unsigned ctaGroup,
+                 llvm::SmallVectorImpl<Cta *> &ctas);
+
 /// Consumes .cta_group::N. Returns N, or 0 after an error.
 unsigned takeCtaGroup(DecodeContext &context);
 

@@ -136,7 +136,7 @@ static void issueCopy(Exec &exec, const Inst &inst, const CopyForm &form,
   auto op = std::make_unique<TensorCopyOp>(exec, inst, lane);
   op->form = &form;
   std::string error;
-  if (!tensorGroup(exec, inst, form.ctaGroup, op->ctas))
+  if (!activeGroup(exec, inst, form.ctaGroup, op->ctas))
     return;
   if (!MatrixDescriptor::parse(exec.value(inst, 1, lane), op->descriptor,
                                error)) {
@@ -213,7 +213,7 @@ static Flow runShift(Exec &exec, const Inst &inst) {
   forEachLane(exec.mask, [&](unsigned lane) {
     auto op = std::make_unique<ShiftOp>(exec, inst, lane);
     op->at = TensorAddress::of(exec.value(inst, 0, lane));
-    if (!tensorGroup(exec, inst, inst.form, op->ctas))
+    if (!activeGroup(exec, inst, inst.form, op->ctas))
       return;
     if (op->at.lane % 32 || op->at.lane >= TensorMemory::lanes) {
       exec.report(inst, "misaligned",
@@ -290,7 +290,8 @@ static Flow runCommit(Exec &exec, const Inst &inst) {
   forEachLane(exec.mask, [&](unsigned lane) {
     auto op = std::make_unique<CommitOp>(exec, inst, lane);
     auto address = sharedAddress(exec, inst, 0, lane);
-    if (!address)
+    llvm::SmallVector<Cta *, 2> ctas;
+    if (!address || !activeGroup(exec, inst, inst.form, ctas))
       return;
     if (inst.form2) {
       uint32_t mask = exec.value(inst, 1, lane) & 0xFFFF;

@@ -51,6 +51,21 @@ bool fa4::sim::tensorGroup(Exec &exec, const Inst &inst, unsigned ctaGroup,
   return true;
 }
 
+bool fa4::sim::activeGroup(Exec &exec, const Inst &inst, unsigned ctaGroup,
+                           llvm::SmallVectorImpl<Cta *> &ctas) {
+  if (!tensorGroup(exec, inst, ctaGroup, ctas))
+    return false;
+  for (Cta *cta : ctas)
+    if (cta->liveThreads == 0) {
+      exec.report(inst, "no-cta-pair",
+                  "cta_group::2 in a CTA whose peer has exited: something that "
+                  "keeps the peer until then (a cluster barrier before its "
+                  "exit) is missing");
+      return false;
+    }
+  return true;
+}
+
 bool fa4::sim::checkTensorColumns(Cluster &cluster, Cta &cta,
                                   const Actor &actor, uint32_t column,
                                   uint32_t columns) {
@@ -90,6 +105,11 @@ static bool checkAlloc(Exec &exec, const Inst &inst, unsigned group,
     return fail("tmem-bad-size", llvm::Twine(columns) +
                                      " columns are not a power of two in "
                                      "32..512");
+  if (memory.lastAllocation && columns > memory.lastAllocation)
+    return fail("tmem-bad-size",
+                llvm::Twine(columns) + " columns are more than the " +
+                    llvm::Twine(memory.lastAllocation) +
+                    " of the CTA's allocation before: sizes must not increase");
   if (memory.relinquished)
     return fail("tmem-alloc-after-relinquish",
                 "the CTA has given up its permit to allocate");
@@ -116,6 +136,7 @@ static bool allocateTogether(Exec &exec, llvm::ArrayRef<Cta *> ctas,
       state.tensor.allocated.set(base + i);
     state.tensor.blocks[base] = {columns, state.allocInst, group,
                                  state.allocWarp};
+    state.tensor.lastAllocation = columns;
     state.allocBase = base;
     state.allocDone = true;
     state.allocRequest = 0;
@@ -153,7 +174,7 @@ static Flow runAlloc(Exec &exec, const Inst &inst) {
   unsigned group = inst.form;
   unsigned lane = __builtin_ctz(exec.mask);
   uint32_t columns = exec.value(inst, 1, lane);
-  auto address = sharedAddress(exec, inst, 0, lane);
+  auto address = sharedAddress(exec, inst, 0, lane, AddressSpace::OwnShared);
   llvm::SmallVector<Cta *, 2> ctas;
   if (!address || !tensorGroup(exec, inst, group, ctas))
     return Flow::Next;
@@ -174,14 +195,16 @@ static Flow runAlloc(Exec &exec, const Inst &inst) {
     exec.frag->arrived = true;
     exec.cluster.advance();
   }
-  for (Cta *cta : ctas)
-    if (uint32_t other = asyncState(*cta).allocRequest)
-      if (other != columns) {
-        exec.report(inst, "tmem-bad-size",
-                    "the two CTAs of the pair allocate different sizes");
-        exec.frag->arrived = false;
-        return Flow::Next;
-      }
+  // Where this allocation is done, the peer may have asked for its next one.
+  for (Cta *cta : ctas) {
+    uint32_t other = asyncState(*cta).allocRequest;
+    if (!other || other == columns || own.allocDone)
+      continue;
+    exec.report(inst, "tmem-bad-size",
+                "the two CTAs of the pair allocate different sizes");
+    exec.frag->arrived = false;
+    return Flow::Next;
+  }
   if (!own.allocDone && !allocateTogether(exec, ctas, columns, group))
     return exec.block(reason);
   own.allocDone = false;
@@ -260,8 +283,10 @@ static Flow runDealloc(Exec &exec, const Inst &inst) {
   }
   if (block->second.ctaGroup != inst.form)
     exec.report(inst, "mixed-cta-group", "allocated with the other .cta_group");
+  // Either warp of a pair may free the columns in both CTAs.
   if (ClusterChecker *checker = exec.checker())
-    checker->tensorDealloc(exec.warp, inst, exec.cta, address.column, columns);
+    for (Cta *cta : ctas)
+      checker->tensorDealloc(exec.warp, inst, *cta, address.column, columns);
   if (inst.form == 1)
     freeColumns(exec.cta, address.column, columns);
   else if (!deallocTogether(exec, inst, address.column, columns))
@@ -269,9 +294,21 @@ static Flow runDealloc(Exec &exec, const Inst &inst) {
   return freed();
 }
 
+/// form: cta_group. The warps of a pair may wait for each other.
 static Flow runRelinquish(Exec &exec, const Inst &inst) {
-  asyncState(exec.cta).tensor.relinquished = true;
-  return Flow::Next;
+  llvm::SmallVector<Cta *, 2> ctas;
+  TensorMemory &memory = asyncState(exec.cta).tensor;
+  if (!memory.relinquished)
+    exec.cluster.advance();
+  memory.relinquished = true;
+  if (!tensorGroup(exec, inst, inst.form, ctas) ||
+      llvm::all_of(
+          ctas, [](Cta *cta) { return asyncState(*cta).tensor.relinquished; }))
+    return Flow::Next;
+  BlockReason reason;
+  reason.kind = BlockReason::Other;
+  reason.text = "the tcgen05.relinquish_alloc_permit of the peer CTA";
+  return exec.block(reason);
 }
 
 //===----------------------------------------------------------------------===//
@@ -508,8 +545,9 @@ static bool decodeDealloc(DecodeContext &context) {
 }
 
 static bool decodeRelinquish(DecodeContext &context) {
+  context.inst.form = takeCtaGroup(context);
   context.inst.handler = runRelinquish;
-  return takeCtaGroup(context) && takeAligned(context);
+  return context.inst.form && takeAligned(context);
 }
 
 static bool decodeLoadStore(DecodeContext &context, bool store) {

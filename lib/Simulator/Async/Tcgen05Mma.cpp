@@ -442,7 +442,7 @@ static void issueMma(Exec &exec, const Inst &inst, const MmaForm &form,
                      unsigned lane) {
   auto op = std::make_unique<MmaOp>(exec, inst, lane);
   op->form = &form;
-  if (!tensorGroup(exec, inst, form.ctaGroup, op->ctas))
+  if (!activeGroup(exec, inst, form.ctaGroup, op->ctas))
     return;
   std::string error;
   if (!readDescriptors(exec, inst, lane, *op, error)) {

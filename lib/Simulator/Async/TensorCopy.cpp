@@ -294,7 +294,8 @@ static void issueStore(Exec &exec, const Inst &inst, const TensorForm &form,
                        unsigned lane) {
   TensorMap map;
   int32_t coordinates[5];
-  auto from = sharedAddress(exec, inst, form.data, lane);
+  auto from =
+      sharedAddress(exec, inst, form.data, lane, AddressSpace::OwnShared);
   if (!from || !readMap(exec, inst, form, lane, map))
     return;
   if (form.reduce && !reduceSupports(form.op, map.type)) {
@@ -399,11 +400,13 @@ static bool decodeDirection(DecodeContext &context, TensorForm &form,
     context.next();
     if (!context.take("shared::cta") || !context.take("bulk_group"))
       return false;
-  } else if (form.reduce ||
-             context.takeOneOf({"shared::cluster", "shared::cta"}) < 0 ||
-             !context.take("global") ||
-             !context.take("mbarrier::complete_tx::bytes")) {
-    return false;
+  } else {
+    int space = context.takeOneOf({"shared::cluster", "shared::cta"});
+    if (form.reduce || space < 0 || !context.take("global") ||
+        !context.take("mbarrier::complete_tx::bytes"))
+      return false;
+    if (space == 1)
+      form.destinationSpace = AddressSpace::OwnShared;
   }
   if (!form.reduce)
     return true;

@@ -33,6 +33,10 @@ public:
       steps.resize(component + 1 + component / 8);
     steps[component] = std::max(steps[component], step);
   }
+  void set(uint32_t component, uint32_t step) {
+    if (component < steps.size())
+      steps[component] = step;
+  }
   void join(const Clock &other) {
     if (other.steps.size() > steps.size())
       steps.resize(other.steps.size());

@@ -35,6 +35,7 @@ Engine::Engine(LaunchChecker &launch, Cluster &cluster)
   exits.resize(cluster.ctas.size());
   shared.resize(cluster.ctas.size());
   tensor.resize(cluster.ctas.size());
+  remoteStores.resize(cluster.ctas.size());
 }
 
 WarpState &Engine::stateOf(const Warp &warp) {
@@ -134,6 +135,42 @@ void Engine::meet(WarpState &state, unsigned l, View &target, bool joined) {
     target.join(*state.fenced[l]);
 }
 
+void Engine::withoutRemoteStores(const WarpState &state, View &target,
+                                 llvm::function_ref<void()> join) {
+  const auto &stores = remoteStores[state.warp->cta->rank];
+  llvm::SmallVector<uint32_t, 8> known;
+  for (uint32_t component : stores)
+    known.push_back(target.happened.get(component));
+  join();
+  for (auto [component, step] : llvm::zip(stores, known))
+    target.happened.set(component, step);
+}
+
+void Engine::meetOther(WarpState &state, unsigned l, View &target,
+                       bool joined) {
+  if (!(state.fencedForCta >> l & 1))
+    return meet(state, l, target, joined);
+  withoutRemoteStores(state, target, [&] { meet(state, l, target, joined); });
+}
+
+void Engine::releaseToOther(WarpState &state, LaneMask mask, View &target,
+                            Scope scope) {
+  if (scope != Scope::Cta)
+    return release(state, mask, target);
+  withoutRemoteStores(state, target, [&] { release(state, mask, target); });
+}
+
+Stamp Engine::remoteStore(WarpState &state, unsigned lane) {
+  uint32_t thread = threadOf(state, lane);
+  uint32_t &component = threads[thread].remoteStore;
+  if (!component) {
+    component = newComponent(ComponentKind::RemoteStore, thread);
+    remoteStores[state.warp->cta->rank].push_back(component);
+  }
+  state.steps[lane].raise(component, state.step[lane]);
+  return {full(component), state.step[lane], 0};
+}
+
 void Engine::observe(WarpState &state, LaneMask mask, const View &source) {
   update(state, mask, [&](View &view) {
     view.met.join(source.happened);
@@ -197,6 +234,9 @@ void Engine::fence(const FenceEvent &event) {
   case FenceKind::Memory: {
     auto view = std::make_shared<View>(snapshot(state, mask));
     forEachLane(mask, [&](unsigned l) { state.fenced[l] = view; });
+    state.fencedForCta &= ~mask;
+    if (event.kind == FenceKind::Memory && event.order.scope == Scope::Cta)
+      state.fencedForCta |= mask;
     if (event.kind == FenceKind::MbarrierInit)
       state.initFenced |= mask;
     if (event.kind != FenceKind::Memory)
@@ -233,6 +273,14 @@ void Engine::fence(const FenceEvent &event) {
           own.asyncShared.join(own.happened);
         if (toGlobal)
           own.asyncGlobal.join(own.happened);
+      });
+    // Of these, `happened` has the steps that others know.
+    if (toShared && !remoteStores[event.warp->cta->rank].empty())
+      forEachLane(mask, [&](unsigned l) {
+        auto own = threads.find(threadOf(state, l));
+        if (own != threads.end() && own->second.remoteStore)
+          ownView(state, l).asyncShared.raise(own->second.remoteStore,
+                                              state.step[l]);
       });
     forEachLane(mask, [&](unsigned l) {
       if (toShared)
@@ -363,17 +411,23 @@ void Engine::mbarrierArrive(const Actor &actor, Cta &cta,
   // The lanes of a warp arrive one after the other with the same knowledge,
   // which is joined once.
   bool releases = order.semantics != Semantics::Relaxed;
+  bool isOther = actor.warp->cta->rank != cta.rank;
+  bool ofCta = isOther && order.scope == Scope::Cta;
   bool joined = state.lastWarp == &warp && state.lastVersion == warp.version &&
-                state.lastReleased == releases;
+                state.lastReleased == releases && state.lastOfCta == ofCta;
   state.lastWarp = &warp;
   state.lastVersion = warp.version;
   state.lastReleased = releases;
-  if (!releases)
+  state.lastOfCta = ofCta;
+  if (!releases && isOther)
+    meetOther(warp, actor.lane, state.arrived, joined);
+  else if (!releases)
     meet(warp, actor.lane, state.arrived, joined);
-  else if (joined && !warp.own[actor.lane])
+  else if (joined && !ofCta && !warp.own[actor.lane])
     releaseLane(warp, actor.lane, state.arrived);
   else
-    release(warp, 1u << actor.lane, state.arrived);
+    releaseToOther(warp, 1u << actor.lane, state.arrived,
+                   ofCta ? Scope::Cta : Scope::Cluster);
 }
 
 void Engine::mbarrierExpectTx(const Actor &actor, Cta &cta,
@@ -519,12 +573,17 @@ void Engine::clusterArrive(const Warp &warp, const Inst &, LaneMask mask,
   forEachLane(mask, [&](unsigned l) {
     if (state.fenced[l] && state.fenced[l].get() != last) {
       last = state.fenced[l].get();
-      view.join(*last);
+      if (state.fencedForCta >> l & 1)
+        withoutRemoteStores(state, view, [&] { view.join(*last); });
+      else
+        view.join(*last);
     }
   });
 }
 
 void Engine::clusterWait(const Warp &warp, const Inst &, LaneMask mask,
                          uint64_t generation, const SyncOrder &) {
-  acquire(stateOf(warp), mask, clusterBarrier.leaving(generation));
+  WarpState &state = stateOf(warp);
+  acquire(state, mask, clusterBarrier.leaving(generation));
+  state.started = ~0u; // Whatever the order, all CTAs have come so far.
 }

@@ -40,6 +40,7 @@ struct SiteInfo {
   AccessKind kind = AccessKind::Read;
   Proxy proxy = Proxy::Generic;
   bool strong = false;
+  bool ofCta = false; ///< A strong access of the scope .cta.
 };
 
 /// The checker of a launch: global memory, and the order between clusters.
@@ -173,6 +174,10 @@ struct WarpState {
   /// The views at the last release fence, which relaxed arrivals publish.
   ViewRef fenced[warpSize];
   LaneMask initFenced = 0; ///< Lanes that executed fence.mbarrier_init.
+  /// Lanes whose last release fence has the scope .cta.
+  LaneMask fencedForCta = 0;
+  /// CTAs, by rank, that are known to have started.
+  uint32_t started = 0;
   /// The knowledge that relaxed operations have observed. It counts after an
   /// acquire fence.
   ViewRef observed;
@@ -198,6 +203,7 @@ enum class ComponentKind : uint8_t {
   CpAsync,     ///< cp.async groups of a thread.
   Wgmma,       ///< wgmma groups of a warpgroup: what they read.
   Arrival,     ///< Other CTAs' expect_tx and complete_tx of an mbarrier.
+  RemoteStore, ///< Stores of a thread to the shared memory of other CTAs.
 };
 /// The component of all launches before this one, whose only step is their end.
 constexpr uint32_t earlierLaunches = 0;
@@ -236,7 +242,7 @@ struct BarrierState {
   /// Who joined `arrived` last, and whether by a release.
   const WarpState *lastWarp = nullptr;
   uint64_t lastVersion = 0;
-  bool lastReleased = true;
+  bool lastReleased = true, lastOfCta = false;
   /// The waits for the phase that was completed last which have returned: the
   /// last one of each warp.
   struct Wait {
@@ -273,6 +279,7 @@ struct ThreadComponents {
   uint32_t pipe = 0, pipeSteps = 0;
   uint32_t bulkRead = 0, bulkWrite = 0, bulkGroup = 0;
   uint32_t cpAsync = 0, cpGroup = 0;
+  uint32_t remoteStore = 0;
 };
 
 struct Agent {
@@ -305,6 +312,8 @@ struct Access {
   /// Memory of the range (of generic writes, which have taken effect).
   const uint8_t *host = nullptr;
   bool inOrderedSums = false; ///< See Allocation::ordered.
+  bool frees = false;         ///< tcgen05.dealloc.
+  bool ofCta = false;         ///< A strong access of the scope .cta.
   uint32_t value = 0;         ///< Of the cell under examination.
   bool writes() const { return kind != AccessKind::Read; }
 };
@@ -392,6 +401,17 @@ private:
   View &ownView(WarpState &state, unsigned lane);
   bool knows(const WarpState &state, unsigned lane, uint32_t component,
              uint32_t step) const;
+  /// The same to what threads of another CTA will acquire. A release of the
+  /// scope .cta does not tell them of stores to other CTAs' shared memory.
+  void meetOther(WarpState &state, unsigned lane, View &target, bool joined);
+  void releaseToOther(WarpState &state, LaneMask mask, View &target,
+                      Scope scope);
+  /// Calls `join`, which adds to `target`, but for the warp's CTA's stores to
+  /// other CTAs.
+  void withoutRemoteStores(const WarpState &state, View &target,
+                           llvm::function_ref<void()> join);
+  /// The component and step of a store to the shared memory of another CTA.
+  Stamp remoteStore(WarpState &state, unsigned lane);
   View snapshot(WarpState &state, LaneMask mask);
   uint32_t newComponent(ComponentKind kind, uint32_t thread,
                         uint32_t mbarrier = 0);
@@ -419,7 +439,7 @@ private:
 
   //===--- Accesses (EngineAccess.cpp) ------------------------------------===//
   uint32_t siteOf(const Warp &warp, const Inst &inst, AccessKind kind,
-                  Proxy proxy, bool strong);
+                  Proxy proxy, bool strong, bool ofCta = false);
   uint32_t full(uint32_t component) const { return clusterBits | component; }
   bool isOrdered(const Access &access, const Stamp &earlier) const;
   /// True if any lane of the access's warp knows the earlier one.
@@ -427,8 +447,12 @@ private:
   /// True if the thread has met, by relaxed arrivals and waits, one that knew
   /// the earlier access.
   bool hasMet(const Access &access, const Stamp &earlier) const;
+  /// Whether two strong accesses are of different CTAs, and the scope of one of
+  /// them is .cta.
+  bool isScopeNarrow(const Access &access, const SiteInfo &earlier) const;
   bool isAsyncVisible(const Access &access, const Stamp &earlier) const;
   bool isTensorFenced(const Access &access, const Stamp &earlier) const;
+  void accessOther(Access &access, uint32_t address);
   void sharedRange(Access &access, uint32_t address, uint32_t bytes);
   void globalRange(Access &access, uint64_t address, uint64_t bytes);
   void tensorRange(Access &access, const TensorRange &range);
@@ -505,6 +529,8 @@ private:
   std::vector<WarpState> warps;
   std::vector<ComponentInfo> components;
   llvm::DenseMap<uint32_t, ThreadComponents> threads;
+  /// ComponentKind::RemoteStore of the threads of each CTA.
+  std::vector<llvm::SmallVector<uint32_t, 0>> remoteStores;
   std::map<uint32_t, BarrierState> barriers;
   struct NamedState : GenerationViews {
     uint64_t current = ~0ull;

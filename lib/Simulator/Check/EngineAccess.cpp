@@ -125,12 +125,20 @@ const char *Engine::findMissingProxyFence(const Access &access,
   return nullptr;
 }
 
+bool Engine::isScopeNarrow(const Access &access,
+                           const SiteInfo &earlier) const {
+  return (access.ofCta || earlier.ofCta) &&
+         !std::equal(std::begin(earlier.ctaId), std::end(earlier.ctaId),
+                     access.warp->warp->cta->id);
+}
+
 bool Engine::isInOrder(const Access &access, const Stamp &earlier,
                        uint64_t address, const Cell *sameValue) {
   const SiteInfo &site = siteInfo(earlier.site);
-  bool atomics = site.strong && access.strong;
+  bool isNarrow = isScopeNarrow(access, site);
+  bool atomics = site.strong && access.strong && !isNarrow;
   bool reductions = site.kind == AccessKind::Reduction &&
-                    access.kind == AccessKind::Reduction;
+                    access.kind == AccessKind::Reduction && !isNarrow;
   if (reductions && access.inOrderedSums && !isOrdered(access, earlier)) {
     complain(access, "unordered-reduction",
              "the sum depends on which of the two comes first, as nothing "
@@ -140,7 +148,9 @@ bool Engine::isInOrder(const Access &access, const Stamp &earlier,
              &earlier, address);
     return false;
   }
-  if (atomics || reductions)
+  // The two warps of a pair free columns together.
+  bool frees = access.frees && site.inst->opcode.starts_with("tcgen05.dealloc");
+  if (atomics || reductions || frees)
     return true;
   if (!isOrdered(access, earlier) &&
       !(access.byWarp && warpKnows(access, earlier))) {
@@ -149,7 +159,11 @@ bool Engine::isInOrder(const Access &access, const Stamp &earlier,
         sameValue->value == access.value)
       return false;
     std::string kind = "race";
-    std::string message = missing(access, earlier, kind);
+    std::string message =
+        isNarrow && site.strong && access.strong
+            ? "the scope .cta orders and joins accesses of one CTA's threads, "
+              "and these are of two: a wider scope is missing"
+            : missing(access, earlier, kind);
     complain(access, kind, message, &earlier, address);
     return false;
   }
@@ -337,7 +351,7 @@ void Engine::tensorRange(Access &access, const TensorRange &range) {
 //===----------------------------------------------------------------------===//
 
 uint32_t Engine::siteOf(const Warp &warp, const Inst &inst, AccessKind kind,
-                        Proxy proxy, bool strong) {
+                        Proxy proxy, bool strong, bool ofCta) {
   uint64_t key = uint64_t(cluster.grid.program->pcOf(inst)) << 32 |
                  uint64_t(warp.cta->rank) << 16 | uint64_t(warp.index) << 8 |
                  uint64_t(kind) << 4 | uint64_t(proxy) << 1 | strong;
@@ -350,9 +364,43 @@ uint32_t Engine::siteOf(const Warp &warp, const Inst &inst, AccessKind kind,
     site.kind = kind;
     site.proxy = proxy;
     site.strong = strong;
+    site.ofCta = ofCta;
     id = launch.addSite(site);
   }
   return id;
+}
+
+/// An access to the shared memory of another CTA, which must have started, or
+/// that memory may still be somebody else's.
+void Engine::accessOther(Access &access, uint32_t address) {
+  WarpState &state = *access.warp;
+  uint32_t rank = address >> sharedRankShift;
+  if (rank >= cluster.ctas.size())
+    return; // Reported by the machine.
+  if (access.kind == AccessKind::Write) {
+    Stamp stamp = remoteStore(state, access.lane);
+    access.stamp.component = stamp.component;
+  }
+  if (state.started >> rank & 1)
+    return;
+  uint32_t first = warps[rank * cluster.ctas[rank].warps.size()].firstThread;
+  uint32_t end = first + cluster.ctas[rank].warps.size() * warpSize;
+  const View *own = state.own[access.lane].get();
+  for (uint32_t thread = first; thread < end; ++thread)
+    for (const View *view : {&std::as_const(state.common), own})
+      if (view && (view->happened.get(thread) || view->met.get(thread) ||
+                   view->executed.get(thread))) {
+        state.started |= 1u << rank;
+        return;
+      }
+  complain(access, "race",
+           formatv("nothing orders the access behind the start of the CTA of "
+                   "rank {0}, whose shared memory it concerns: a cluster "
+                   "barrier, or another wait for that CTA, is missing before "
+                   "it",
+                   rank)
+               .str(),
+           nullptr, address & sharedOffsetMask);
 }
 
 void Engine::access(const WarpAccess &event) {
@@ -365,13 +413,18 @@ void Engine::access(const WarpAccess &event) {
   Access access{&state,         0,     event.inst, event.space, event.kind,
                 Proxy::Generic, strong};
   access.ordered = true;
-  access.stamp.site =
-      siteOf(*event.warp, *event.inst, event.kind, Proxy::Generic, strong);
+  access.ofCta = strong && event.order.semantics != Semantics::Weak &&
+                 event.order.scope == Scope::Cta;
+  access.stamp.site = siteOf(*event.warp, *event.inst, event.kind,
+                             Proxy::Generic, strong, access.ofCta);
   forEachLane(event.mask, [&](unsigned l) {
     access.lane = l;
     access.inOrder = {};
     access.stamp.component = full(threadOf(state, l));
     access.stamp.step = state.step[l];
+    if (event.space == MemSpace::Shared &&
+        event.addresses[l] >> sharedRankShift != event.warp->cta->rank)
+      accessOther(access, event.addresses[l]);
     if (event.space == MemSpace::Shared)
       sharedRange(access, event.addresses[l], event.bytes);
     else
@@ -411,8 +464,12 @@ public:
       if (it != engine.locations.end())
         observe(lane, View(it->second));
     }
-    if (hasKnowledge(lane))
+    if (!hasKnowledge(lane))
+      return;
+    if (address >> sharedRankShift == state.warp->cta->rank)
       publish(lane, engine.locations[address]);
+    else
+      publishToOther(lane, engine.locations[address]);
   }
 
   void synchroniseGlobal(unsigned lane) {
@@ -454,6 +511,14 @@ private:
       engine.release(state, 1u << lane, view);
     else
       view.join(*state.fenced[lane]);
+  }
+  /// The same at a place in the shared memory of another CTA.
+  void publishToOther(unsigned lane, View &view) {
+    bool ofCta = releases ? event.order.scope == Scope::Cta
+                          : state.fencedForCta >> lane & 1;
+    if (!ofCta)
+      return publish(lane, view);
+    engine.withoutRemoteStores(state, view, [&] { publish(lane, view); });
   }
   /// What a relaxed read observes counts from the lane's next fence on.
   void observe(unsigned lane, const View &view) {
@@ -517,13 +582,19 @@ std::string Engine::missing(const Access &access, const Stamp &earlier,
   uint32_t component = earlier.component & 0xFFFF;
   if ((earlier.component ^ clusterBits) >> 16)
     return "the accesses are in different clusters, and nothing orders them";
+  const ComponentInfo &info = components[component];
+  if (info.kind == ComponentKind::RemoteStore &&
+      knows(*access.warp, access.lane, info.thread, earlier.step))
+    return "a release of the scope .cta orders the two threads, but does not "
+           "hand on a store to another CTA's shared memory: the scope .cluster "
+           "is missing at the arrival, the release or the fence";
   if (hasMet(access, earlier))
     return "an mbarrier orders what the threads execute, but no accesses to "
            "memory: its arrival or its wait is relaxed, and there is no fence";
-  const ComponentInfo &info = components[component];
   bool issueKnown = isIssueKnown(access, earlier, info);
   switch (info.kind) {
   case ComponentKind::Thread:
+  case ComponentKind::RemoteStore:
     return "nothing orders the two accesses: a barrier, or an mbarrier arrive "
            "and wait, is missing between them";
   case ComponentKind::Mbarrier:

@@ -264,6 +264,7 @@ void Engine::tensorDealloc(const Warp &warp, const Inst &inst, Cta &cta,
   Access access{&state,        lane, &inst, tensorSpace, AccessKind::Write,
                 Proxy::Tensor, false};
   access.ordered = true;
+  access.frees = true;
   access.stamp = {full(threadOf(state, lane)), state.step[lane],
                   siteOf(warp, inst, AccessKind::Write, Proxy::Tensor, false)};
   tensorRange(access, {uint16_t(cta.rank), 0, 128, uint16_t(column),

@@ -44,7 +44,7 @@ bool fa4::sim::takeOrder(DecodeContext &c, SyncOrder &order) {
   return true;
 }
 
-bool fa4::sim::takeSpace(DecodeContext &c, MemSpace &space, bool *cluster) {
+bool fa4::sim::takeSpace(DecodeContext &c, MemSpace &space) {
   int s =
       c.takeOneOf({"global", "shared", "shared::cta", "shared::cluster",
                    "local", "const", "param", "param::entry", "param::func"});
@@ -53,8 +53,8 @@ bool fa4::sim::takeSpace(DecodeContext &c, MemSpace &space, bool *cluster) {
       MemSpace::Shared, MemSpace::Local,  MemSpace::Const,
       MemSpace::Param,  MemSpace::Param,  MemSpace::Param};
   space = s < 0 ? MemSpace::Generic : spaces[s];
-  if (cluster)
-    *cluster = s == 3;
+  if (s == 1 || s == 2)
+    c.inst.flags |= Inst::OwnShared;
   return s >= 0;
 }
 
@@ -130,6 +130,19 @@ static void outOfBounds(Exec &x, const Inst &inst, unsigned lane,
            lane);
 }
 
+/// Reports a .shared::cta access to the shared memory of another CTA.
+static void notOwnShared(Exec &x, const Inst &inst, unsigned lane,
+                         uint32_t address, unsigned bytes) {
+  x.report(inst, "out-of-bounds",
+           llvm::formatv("access of {0} bytes outside of the CTA's shared "
+                         "memory: shared {1:x} of CTA rank {2}, which takes "
+                         ".shared::cluster",
+                         bytes, address & sharedOffsetMask,
+                         address >> sharedRankShift)
+               .str(),
+           lane);
+}
+
 void fa4::sim::resolveLanes(Exec &x, const Inst &inst, const Operand &op,
                             MemSpace space, unsigned bytes, unsigned alignment,
                             bool write, LaneAccess &access) {
@@ -156,6 +169,9 @@ void fa4::sim::resolveLanes(Exec &x, const Inst &inst, const Operand &op,
     switch (s) {
     case MemSpace::Shared:
       host = x.cluster.resolveShared(address, bytes);
+      if (host && inst.flags & Inst::OwnShared &&
+          address >> sharedRankShift != x.cta.rank)
+        return notOwnShared(x, inst, l, address, bytes);
       access.shared |= uint32_t(host != nullptr) << l;
       break;
     case MemSpace::Local: {

@@ -18,7 +18,7 @@ bool takeScope(DecodeContext &c, Scope &scope);
 /// weak, volatile, relaxed, acquire, release, ... with a scope where required.
 bool takeOrder(DecodeContext &c, SyncOrder &order);
 /// A state space; Generic when there is none. `cluster` tells shared::cluster.
-bool takeSpace(DecodeContext &c, MemSpace &space, bool *cluster = nullptr);
+bool takeSpace(DecodeContext &c, MemSpace &space);
 /// L1::..., L2::..., cache operators and the like: all without effect here.
 /// True when an L2::cache_hint wants a policy operand.
 bool takeCacheHints(DecodeContext &c);

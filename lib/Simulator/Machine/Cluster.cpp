@@ -77,6 +77,9 @@ Cluster::Cluster(Grid &grid, uint64_t index, uint32_t firstCta[3],
     if (!perThread && threads > 256)
       perThread = chip.registerFileWords / threads / chip.registerGranule *
                   chip.registerGranule;
+    // ptxas gives no warp more at its start than the most that any asks for.
+    if (grid.entry->largestBudget && perThread)
+      perThread = std::min(perThread, grid.entry->largestBudget);
     for (Warp &warp : cta.warps)
       warp.maxRegisters = perThread;
     uint32_t used = perThread * threads;

@@ -203,6 +203,10 @@ Flow fa4::sim::widenTo64(Exec &x, const Inst &inst) {
 
 static Flow writeAll(Exec &x, const Inst &inst, uint64_t value) {
   const Operand &d = x.operand(inst, 0);
+  if (d.width == 0) {
+    x.setPredicate(d, value ? x.mask : 0);
+    return Flow::Next;
+  }
   forEachLane(x.mask, [&](unsigned l) {
     if (d.width == 4)
       x.write<uint32_t>(d)[l] = uint32_t(value);
@@ -422,7 +426,9 @@ Handler fa4::sim::specialRegister(llvm::StringRef name, unsigned &bytes,
                             .Default(Unknown);
   if (which == Unknown)
     return nullptr;
-  bytes = which == Clock64 || which == Timer || which == GridId ? 8 : 4;
+  bytes = which == ExplicitCluster                                ? 0
+          : which == Clock64 || which == Timer || which == GridId ? 8
+                                                                  : 4;
   form = uint64_t(which) | uint64_t(i) << 8;
   return readSpecial;
 }
@@ -483,7 +489,11 @@ Flow setmaxnreg(Exec &x, const Inst &inst) {
     x.cluster.advance();
   }
   warp.maxRegisters = count;
-  warp.budgets.push_back(&inst);
+  // Another one for the count that the warp has changes nothing, so that the
+  // other warps of its group need none: FlashAttention-4's backward for head
+  // dim 256 has one for each of two branches that a warp takes.
+  if (difference || warp.budgets.empty())
+    warp.budgets.push_back(&inst);
   return Flow::Next;
 }
 

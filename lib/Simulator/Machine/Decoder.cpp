@@ -333,7 +333,13 @@ void Decoder::makeEntry(const ptx::Function &f, uint32_t index) {
   }
   entry.maxNreg = d.maxnreg;
   entry.minNctaPerSm = d.minnctapersm;
+  entry.maxClusterRank = d.maxclusterrank;
   entry.explicitCluster = d.explicitcluster;
+  const FunctionInfo &info = program.functions[index];
+  for (uint32_t pc = info.pc; pc < info.pcEnd; ++pc)
+    if (program.insts[pc].opcode.starts_with("setmaxnreg.inc"))
+      entry.largestBudget =
+          std::max(entry.largestBudget, uint32_t(program.insts[pc].form));
   program.entries.push_back(std::move(entry));
 }
 

@@ -249,8 +249,9 @@ bool InstructionDecoder::addSpecial(const ptx::Operand &op, unsigned bytes) {
   if (!handler)
     return error("unknown special register '" + op.name + "'");
   unsigned width = slotWidth(bytes);
-  if (width == 0)
-    return error("special register '" + op.name + "' is not a predicate");
+  if ((width == 0) != (size == 0))
+    return error("special register '" + op.name + "' is " +
+                 (size ? "not a predicate" : "a predicate"));
   Operand temp;
   temp.width = width;
   temp.offset = decoder.temporary(width);

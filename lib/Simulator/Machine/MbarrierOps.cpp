@@ -21,6 +21,7 @@ constexpr unsigned tokenShift = 20;
 
 struct MbarrierForm {
   bool generic = false;
+  bool own = false; ///< The mbarrier must be in the executing CTA.
   bool expectTx = false, drop = false, noComplete = false, counted = false;
   bool parity = false, tryWait = false, hasResult = false, remote = false;
   SyncOrder order;
@@ -42,6 +43,17 @@ bool barrierAddress(Exec &x, const Inst &inst, const MbarrierForm &form,
     }
   }
   address = a;
+  uint32_t rank = address >> sharedRankShift;
+  if (form.own && rank != x.cta.rank && rank < x.cluster.ctas.size()) {
+    x.report(inst, "out-of-bounds",
+             llvm::formatv("mbarrier address {0:x} is in the shared memory of "
+                           "CTA rank {1}, but must be in that of the executing "
+                           "CTA",
+                           address & sharedOffsetMask, rank)
+                 .str(),
+             lane);
+    return false;
+  }
   return true;
 }
 
@@ -266,6 +278,7 @@ bool takeCommon(DecodeContext &c, MbarrierForm &form, bool remoteAllowed) {
   int space = c.takeOneOf({"shared", "shared::cta", "shared::cluster"});
   form.generic = space < 0;
   form.remote = space == 2;
+  form.own = space >= 0 ? !form.remote : !remoteAllowed;
   if (form.remote && !remoteAllowed)
     return false;
   return c.take("b64") && c.peek().empty();
@@ -362,6 +375,7 @@ bool decodeWaitForm(DecodeContext &c, bool tryWait) {
   if (!takeSemantics(c, form, Semantics::Acquire) ||
       !takeCommon(c, form, false))
     return c.unsupported();
+  form.own = false; // A wait elsewhere is a finding of its own.
   unsigned n = c.numSources();
   if (n != 3 && !(n == 4 && tryWait))
     return c.error("wrong number of operands");

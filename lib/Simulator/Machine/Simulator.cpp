@@ -137,6 +137,10 @@ llvm::Error fa4::sim::fillGrid(GridInfo &info, const LaunchConfig &config,
   if (info.grid.x % c.x || info.grid.y % c.y || info.grid.z % c.z)
     return fail("entry '{0}': grid {1} is not a multiple of cluster {2}", name,
                 text(info.grid), text(c));
+  if (e.maxClusterRank && c.count() > e.maxClusterRank)
+    return fail("entry '{0}': cluster {1} has more CTAs than its "
+                ".maxclusterrank, {2}",
+                name, text(c), e.maxClusterRank);
   if (c.count() > 16)
     return fail("entry '{0}': cluster {1} is over 16 CTAs", name, text(c));
   if (uint64_t(e.staticSharedBytes) + info.dynamicSharedBytes > chip.smemBytes)

@@ -100,6 +100,9 @@ struct Inst {
     /// wgmma.mma_async: its first form2 operands are registers that it uses
     /// until a wait.
     Wgmma = 16,
+    /// A memory access whose opcode says .shared or .shared::cta: that of the
+    /// executing CTA, and no other one of the cluster.
+    OwnShared = 32,
   };
   static constexpr uint32_t noGuard = ~0u;
 
@@ -149,6 +152,8 @@ struct EntryInfo {
   std::vector<SharedSymbol> sharedSymbols;
   uint32_t reqNtid[3] = {}, maxNtid[3] = {}, reqCluster[3] = {};
   uint32_t maxNreg = 0, minNctaPerSm = 0;
+  uint32_t largestBudget = 0;  ///< Of its setmaxnreg.inc, 0: there is none.
+  uint32_t maxClusterRank = 0; ///< CTAs of a cluster, 0: no limit.
   bool explicitCluster = false;
 
   /// "bars+8 (shared 0x408)" for an offset in the shared window, with the name

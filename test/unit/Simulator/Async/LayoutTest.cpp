@@ -188,6 +188,34 @@ TEST(MmaShape, Fields) {
   EXPECT_FALSE(MmaShape::parse(MmaKind::F16, 0x08000490, 1, s, error));
 }
 
+/// PTX ISA, the tables of shapes by kind and of N with a transposed B of 8
+/// bits.
+TEST(MmaShape, StepsOfN) {
+  auto isLegal = [](MmaKind kind, uint32_t bits, unsigned group, unsigned n) {
+    MmaShape s;
+    std::string error;
+    return MmaShape::parse(kind, bits | (n / 8) << 17, group, s, error);
+  };
+  const uint32_t m128 = 8 << 24, m256 = 16 << 24, transposedB = 1 << 16;
+  const uint32_t f32 = 1 << 4, s32 = 2 << 4;
+  for (unsigned n = 8; n <= 256; n += 8) {
+    EXPECT_EQ(isLegal(MmaKind::F8F6F4, m128 | f32, 1, n), true) << n;
+    EXPECT_EQ(isLegal(MmaKind::F8F6F4, m256 | f32, 2, n), n % 16 == 0) << n;
+    EXPECT_EQ(isLegal(MmaKind::F8F6F4, m128 | f32 | transposedB, 1, n),
+              n % 16 == 0)
+        << n;
+    EXPECT_EQ(isLegal(MmaKind::F8F6F4, m256 | f32 | transposedB, 2, n),
+              n % 32 == 0)
+        << n;
+    EXPECT_EQ(isLegal(MmaKind::F16, m256 | f32 | transposedB, 2, n),
+              n % 16 == 0)
+        << n;
+    EXPECT_EQ(isLegal(MmaKind::I8, m128 | s32, 1, n), n <= 32 || n % 16 == 0)
+        << n;
+    EXPECT_EQ(isLegal(MmaKind::I8, m256 | s32, 2, n), n % 32 == 0) << n;
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Tensor memory
 //===----------------------------------------------------------------------===//

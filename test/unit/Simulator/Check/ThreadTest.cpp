@@ -202,6 +202,8 @@ TEST(Check, WaitOfOneLaneIsNoWaitOfAnother) {
 
 /// CTA 1 writes into CTA 0's shared memory.
 static const char *distributed = R"(
+  barrier.cluster.arrive.relaxed; // start
+  barrier.cluster.wait;
   setp.eq.u32 %p0, %block, 0;
   @%p0 bra sync;
   mov.u32 %r0, data;
@@ -229,6 +231,113 @@ TEST(Check, DistributedSharedRace) {
                     "fence.acq_rel.cluster; "
                     "barrier.cluster.arrive.relaxed.aligned"),
                pair);
+  // CTA 0 may not have started.
+  EXPECT_KIND(edit(distributed, "  barrier.cluster.arrive.relaxed; // start\n"
+                                "  barrier.cluster.wait;\n"),
+              pair, "race");
+}
+
+/// CTA 1 stores into CTA 0's shared memory, and hands that on by an arrival at
+/// CTA 0's mbarrier.
+static const char *remoteStore = R"(
+  setp.eq.u32 %p0, %block, 0;
+  setp.eq.u32 %p1, %thread, 0;
+  @%p1 mbarrier.init.shared.b64 [bar], 1;
+  @%p1 st.shared.u32 [data+4], 0;
+  fence.mbarrier_init.release.cluster;
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  mov.u32 %r0, data;
+  mapa.shared::cluster.u32 %r1, %r0, 0;
+  mov.u32 %r2, bar;
+  mapa.shared::cluster.u32 %r3, %r2, 0;
+  @%p0 bra wait;
+  @!%p1 bra done;
+  st.shared::cluster.u32 [%r1], 7;
+  mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r3]; // signal
+  bra done;
+wait:
+  mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [bar], 0;
+  @!%p2 bra wait; // waited
+  ld.shared.u32 %r4, [data];
+done:
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+)";
+
+/// A release of the scope .cta orders nothing in another CTA's memory.
+TEST(Check, ScopeOfRemoteStores) {
+  Launch pair;
+  pair.ctas = pair.cluster = 2;
+  pair.threads = 32;
+  EXPECT_CLEAN(remoteStore, pair);
+  auto signal = [](const char *by) {
+    return edit(remoteStore,
+                "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r3]; "
+                "// signal",
+                by);
+  };
+  // The default scope is .cta.
+  EXPECT_KIND(signal("mbarrier.arrive.shared::cluster.b64 _, [%r3];"), pair,
+              "race");
+  EXPECT_KIND(
+      signal("mbarrier.arrive.release.cta.shared::cluster.b64 _, [%r3];"), pair,
+      "race");
+  for (const char *scope : {"cluster", "gpu", "sys", "cta"}) {
+    std::string body =
+        signal(("fence.acq_rel." + std::string(scope) +
+                "; mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, "
+                "[%r3];")
+                   .c_str());
+    if (scope == llvm::StringRef("cta")) {
+      EXPECT_KIND(body, pair, "race");
+    } else {
+      EXPECT_CLEAN(body, pair);
+    }
+  }
+  // The thread that signals hands on what another one has stored.
+  EXPECT_CLEAN(edit(signal("bar.warp.sync 3; bra done; other: bar.warp.sync 3; "
+                           "mbarrier.arrive.release.cluster.shared::cluster."
+                           "b64 _, [%r3];"),
+                    "@!%p1 bra done;",
+                    "setp.eq.u32 %p3, %thread, 1; @%p3 bra other; "
+                    "@!%p1 bra done;"),
+               pair);
+  // A flag instead of the mbarrier.
+  auto flag = [&](const std::string &scope) {
+    return edit(
+        signal(("st.release." + scope + ".shared::cluster.u32 [%r1+4], 1;")
+                   .c_str()),
+        "  mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, "
+        "[bar], 0;\n",
+        ("  ld.acquire." + scope +
+         ".shared.u32 %r5, [data+4]; setp.ne.u32 %p2, %r5, 0;\n")
+            .c_str());
+  };
+  EXPECT_CLEAN(flag("cluster"), pair);
+  EXPECT_KIND(flag("cta"), pair, "race");
+}
+
+/// Atomics of the scope .cta are atomic among the threads of a CTA.
+TEST(Check, ScopeOfAtomics) {
+  Launch pair;
+  pair.ctas = pair.cluster = 2;
+  pair.threads = 32;
+  for (const char *space : {"shared::cluster", "global"}) {
+    auto body = [&](const std::string &scope) {
+      std::string at = space == llvm::StringRef("global") ? "%out" : "%r1";
+      return "mov.u32 %r0, data; mapa.shared::cluster.u32 %r1, %r0, 0; "
+             "setp.eq.u32 %p1, %thread, 0; @%p1 st.shared.u32 [data], 0; "
+             "barrier.cluster.arrive; barrier.cluster.wait; red.relaxed." +
+             scope + "." + space + ".add.u32 [" + at +
+             "], 1; barrier.cluster.arrive; barrier.cluster.wait;";
+    };
+    EXPECT_CLEAN(body("cluster"), pair);
+    EXPECT_KIND(body("cta"), pair, "race");
+    Launch one;
+    one.threads = 64;
+    EXPECT_CLEAN(body("cta"), one);
+  }
 }
 
 /// CTA 1 accesses CTA 0's shared memory, and nobody looks at it any more: CTA 0

@@ -547,6 +547,36 @@ TEST(Cluster, RemoteArrive) {
   EXPECT_EQ(run[0], 1u);
 }
 
+TEST(Cluster, IsExplicit) {
+  for (unsigned cluster : {1, 2}) {
+    KernelRun run(kernel("mov.pred %p1, %is_explicit_cluster; "
+                         "selp.u32 %r2, 5, 4, %p1; "
+                         "setp.eq.u32 %p2, %r1, 0; "
+                         "@%p2 st.global.b32 [%rd1], %r2;"),
+                  {32}, {2}, {cluster});
+    ASSERT_TRUE(run.result.ok()) << run.text();
+    EXPECT_EQ(run[0], cluster == 1 ? 4u : 5u);
+  }
+  EXPECT_THAT(Kernel(kernel("mov.u32 %r1, %is_explicit_cluster;")).error,
+              HasSubstr("special register '%is_explicit_cluster' is a "
+                        "predicate"));
+}
+
+TEST(Cluster, MaxClusterRank) {
+  Kernel k(kernel("", ".maxclusterrank 2"));
+  ASSERT_EQ(k.error, "");
+  k.buffer("out", 64);
+  k.config.grid = {8};
+  k.config.block = {32};
+  k.config.cluster = {2};
+  EXPECT_TRUE(bool(k.simulator->run(k.config)));
+  k.config.cluster = {4};
+  auto result = k.simulator->run(k.config);
+  ASSERT_FALSE(bool(result));
+  EXPECT_THAT(llvm::toString(result.takeError()),
+              HasSubstr("has more CTAs than its .maxclusterrank, 2"));
+}
+
 TEST(Cluster, ClustersThatWaitForEachOther) {
   // Cluster i waits for cluster i + 1: with every order and one resident
   // cluster at a time, all must finish.
@@ -780,6 +810,22 @@ TEST(Setmaxnreg, Balances) {
                                       "the warp has 128"));
 }
 
+/// ptxas gives each warp no more at its start than the largest count that any
+/// asks for, so that this one is there.
+TEST(Setmaxnreg, LargestCountIsThereAtTheStart) {
+  KernelRun run(kernel(R"(
+    setp.lt.u32 %p1, %r1, 128;
+    @%p1 bra high;
+    setmaxnreg.dec.sync.aligned.u32 96;
+    exit;
+  high:
+    setmaxnreg.inc.sync.aligned.u32 128;
+  )",
+                       ".reqntid 384 .minnctapersm 1"),
+                {384});
+  EXPECT_TRUE(run.result.ok()) << run.text();
+}
+
 TEST(Setmaxnreg, WholeWarpgroups) {
   // Warps 0 and 1 of the first warpgroup leave it out.
   KernelRun some(kernel(R"(
@@ -805,6 +851,17 @@ TEST(Setmaxnreg, WholeWarpgroups) {
                           ".reqntid 512 .minnctapersm 1"),
                    {512});
   EXPECT_TRUE(counts.result.ok()) << counts.text();
+  // One warp asks again for what it has.
+  KernelRun again(kernel(R"(
+    setmaxnreg.dec.sync.aligned.u32 64;
+    setp.lt.u32 %p1, %r1, 32;
+    @!%p1 bra done;
+    setmaxnreg.dec.sync.aligned.u32 64;
+  done:
+  )",
+                         ".reqntid 512 .minnctapersm 1"),
+                  {512});
+  EXPECT_TRUE(again.result.ok()) << again.text();
 }
 
 TEST(Launch, Checks) {
