@@ -11,6 +11,7 @@
 #include "fa4/Conversion/TileToNVVM/LaunchSequence.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "fa4/Dialect/Tile/Analysis/PairRanks.h"
 #include "fa4/Dialect/Tile/Analysis/RowWork.h"
 #include "fa4/Dialect/Tile/Analysis/ScheduleTable.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
@@ -192,10 +193,33 @@ static LogicalResult checkStart(ModuleOp module,
   return success();
 }
 
+/// The name of the level at which CTAs become pairs.
+static constexpr StringLiteral decidesOnPairs = "pair-ctas";
+
+/// How the CTAs of each kernel can work in pairs, by its name.
+using PairPlans = llvm::StringMap<tile::PairPlan>;
+
+/// Finds the plans that the next level, which decides on pairs, has.
+static PairPlans findPairPlans(ModuleOp module) {
+  PairPlans plans;
+  for (auto kernel : module.getOps<tile::KernelOp>()) {
+    if (kernel.getCluster())
+      continue;
+    auto found = tile::findPairPlan(kernel);
+    if (auto *plan = std::get_if<tile::PairPlan>(&found))
+      plans.try_emplace(kernel.getSymName(), std::move(*plan));
+  }
+  return plans;
+}
+
 /// Adds the report's tables for which the level has the information.
-static void addTables(ModuleOp module, StringRef level, RunReport &report) {
+static void addTables(ModuleOp module, StringRef level, const PairPlans &pairs,
+                      RunReport &report) {
   llvm::raw_string_ostream os(report.tables);
   for (auto kernel : module.getOps<tile::KernelOp>()) {
+    if (level == decidesOnPairs)
+      if (auto plan = pairs.find(kernel.getSymName()); plan != pairs.end())
+        tile::printPairFigures(kernel, plan->second, os);
     if (level == "schedule")
       tile::printSchedule(kernel, os);
     if (level == "split-exp") {
@@ -246,7 +270,10 @@ static LogicalResult lower(ModuleOp module, const CompileOptions &options,
   if (failed(checkLevels(module, options, first)) ||
       failed(checkStart(module, options)))
     return failure();
+  PairPlans pairs;
   for (unsigned i = first; i <= lastLevel(options); ++i) {
+    if (options.report && levels[i].name == decidesOnPairs)
+      pairs = findPairPlans(module);
     if (failed(runPasses(module, options, timing, [&](OpPassManager &passes) {
           addKernelLevel(passes, i, lastLevel(options) + 1, options.kernel);
         })))
@@ -260,7 +287,7 @@ static LogicalResult lower(ModuleOp module, const CompileOptions &options,
         return failure();
     }
     if (options.report)
-      addTables(module, levels[i].name, report);
+      addTables(module, levels[i].name, pairs, report);
     if (!isWritten)
       continue;
     ir.push_back({levels[i].name, ""});

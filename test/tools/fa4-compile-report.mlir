@@ -4,6 +4,13 @@
 //
 // RUN: split-file %s %t
 // RUN: fa4-compile %t/forward.mlir -o %t/out --verify-ptx=false --report | FileCheck %s --check-prefix=FORWARD
+// FORWARD: @forward_kernel: no pairs of CTAs, which would be along axis 0 of the grid
+// FORWARD-NEXT: of a work tile pair alone
+// FORWARD-NEXT: cycles of MMAs 1024 1024
+// FORWARD-NEXT: shared memory: bytes MMAs read {{[0-9]+}} {{[0-9]+}}
+// FORWARD-NEXT: bytes loads write in loops 16384 32768
+// FORWARD: tensor memory: columns of results 384 384
+// FORWARD-NEXT: registers of a thread for results 384 384
 // FORWARD: roofline of @forward_kernel
 // FORWARD: modelled time of @forward_kernel, B = 10, Sk = 4096, Sq = 4096{{$}}
 // FORWARD-NEXT: costs of instructions: table of PTX forms
@@ -28,6 +35,14 @@
 // TAKERS: modelled time of @forward_kernel
 // TAKERS: CTA (0, 0, 0): {{(more than )?[0-9]+}} cycles
 // TAKERS: iteration
+//
+// A pair of CTAs has half of the rows of a sum over their axis.
+// RUN: fa4-compile %t/gradient.mlir -o %t/out --verify-ptx=false --pairs=on --report | FileCheck %s --check-prefix=PAIR
+// PAIR: @gradient_kernel: pairs of CTAs along axis 0 of the grid
+// PAIR: bytes lanes write, CTAs exchange 65536 32768
+// PAIR-NEXT: bytes reductions write and read {{[0-9]+}} {{[0-9]+}}
+// PAIR: tensor memory: columns of results 416 448
+// PAIR-NEXT: registers of a thread for results 416 448
 //
 // Each kernel of a gradient. The preprocess has pointers alone, and no loops.
 // RUN: fa4-compile %t/gradient.mlir -o %t/out --verify-ptx=false --report | FileCheck %s --check-prefix=GRADIENT

@@ -40,7 +40,7 @@
 // CHECK: %[[PLACE:.*]] = arith.addi %[[COLUMN]]
 // CHECK: tile.reduce_add %[[SUM]], %{{.*}}[%[[PLACE]], %{{.*}}] : vector<64x128xf32>
 // CHECK-NOT: vector<128x128x
-// expected-remark @+1 {{pairs of CTAs along axis 0 of the grid: MMAs read 65536 bytes of shared memory in each CTA instead of 65536 and take 512 cycles instead of 512; buffers of loads take 0 bytes less; reductions write and read 65536 bytes of shared memory instead of 131072, lanes and exchanges 0 instead of 0; together 1024 cycles of shared memory instead of 1536}}
+// expected-remark @+1 {{pairs of CTAs along axis 0 of the grid: MMAs read 65536 bytes of shared memory in each CTA instead of 65536 and take 512 cycles instead of 512; buffers of loads take 0 bytes less; reductions write and read 65536 bytes of shared memory instead of 131072, lanes and exchanges 0 instead of 0; together 1024 cycles of shared memory instead of 1536; results of MMAs take 64 columns of tensor memory instead of 128, and 64 registers of a thread instead of 128}}
 tile.kernel @loads(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["K", "M"]},
                    %b: memref<?x128xbf16> {tile.name = "B", tile.dims = ["K", "128"]},
                    %c: memref<?x128xf32> {tile.name = "C", tile.dims = ["M", "128"]})

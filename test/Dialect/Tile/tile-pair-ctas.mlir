@@ -19,7 +19,7 @@
 // CHECK-SAME: cluster = #tile.cluster<size = 2, axis = 0>
 // CHECK: tile.load %{{.*}} : memref<?x64xbf16> -> vector<128x64xbf16>
 // CHECK: tile.load %{{.*}} split(1) : memref<64x64xbf16> -> vector<64x64xbf16>
-// expected-remark @+1 {{pairs of CTAs along axis 0 of the grid: MMAs read 20480 bytes of shared memory in each CTA instead of 24576 and take 160 cycles instead of 192; buffers of loads take 4096 bytes less}}
+// expected-remark @+1 {{pairs of CTAs along axis 0 of the grid: MMAs read 20480 bytes of shared memory in each CTA instead of 24576 and take 160 cycles instead of 192; buffers of loads take 4096 bytes less; results of MMAs take 64 columns of tensor memory instead of 64, and 64 registers of a thread instead of 64}}
 tile.kernel @columns(%a: memref<?x64xbf16> {tile.name = "A", tile.dims = ["M", "64"]},
                      %b: memref<64x64xbf16> {tile.name = "B", tile.dims = ["64", "64"]},
                      %c: memref<?x64xf32> {tile.name = "C", tile.dims = ["M", "64"]})

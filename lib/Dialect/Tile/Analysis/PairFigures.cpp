@@ -11,6 +11,7 @@
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "fa4/Target/TargetDescription.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace fa4;
@@ -48,6 +49,29 @@ static void countMma(MmaOp mma, const TargetDescription &target,
   shape.ctas = kPairSize;
   plan.paired.mmaBytes += target.mmaSharedBytes(shape);
   plan.paired.cycles += target.mmaCycles(shape);
+}
+
+/// An MMA adds to the result of the one before it, which takes no place of its
+/// own.
+static bool isAddedTo(MmaOp mma) {
+  return llvm::any_of(mma->getUses(), [](OpOperand &use) {
+    auto next = dyn_cast<MmaOp>(use.getOwner());
+    return next && next.getAcc() == use.get();
+  });
+}
+
+/// A result takes a column for each of its own, and a thread has the elements
+/// of a row. Of a sum over the axis each CTA has half of the rows, which lie
+/// beside each other in half of the columns.
+static void countResult(MmaOp mma, PairPlan &plan) {
+  if (isAddedTo(mma))
+    return;
+  uint64_t columns = mma.getN();
+  uint64_t paired = columns / (findSum(plan, mma) ? kPairSize : 1);
+  plan.alone.resultColumns += columns;
+  plan.alone.resultRegisters += columns;
+  plan.paired.resultColumns += paired;
+  plan.paired.resultRegisters += paired;
 }
 
 /// Lanes write the A of a sum to shared memory. In a pair, they write one half
@@ -156,8 +180,10 @@ static void countLoad(LoadOp load, uint64_t bytes, bool isHeld,
 
 void fa4::tile::countPairFigures(KernelOp kernel, PairPlan &plan) {
   kernel.walk([&](Operation *op) {
-    if (auto mma = dyn_cast<MmaOp>(op))
+    if (auto mma = dyn_cast<MmaOp>(op)) {
       countMma(mma, kernel.getTarget(), plan);
+      countResult(mma, plan);
+    }
     if (auto add = dyn_cast<ReduceAddOp>(op))
       countReduction(add, plan);
     auto load = dyn_cast<LoadOp>(op);
@@ -169,4 +195,31 @@ void fa4::tile::countPairFigures(KernelOp kernel, PairPlan &plan) {
     countLoad(load, countPairedLoad(load, plan), /*isHeld=*/false, plan.paired);
   });
   countExchanges(plan);
+}
+
+void fa4::tile::printPairFigures(KernelOp kernel, const PairPlan &plan,
+                                 llvm::raw_ostream &os) {
+  os << "@" << kernel.getSymName() << ": "
+     << (kernel.getCluster() ? "pairs of CTAs"
+                             : "no pairs of CTAs, which would be")
+     << " along axis " << plan.axis << " of the grid\n"
+     << "  of a work tile                            pair     alone\n";
+  auto row = [&](StringRef what, uint64_t paired, uint64_t alone) {
+    os << llvm::formatv("  {0,-36} {1,+9} {2,+9}\n", what, paired, alone);
+  };
+  const PairFigures &paired = plan.paired, &alone = plan.alone;
+  row("cycles of MMAs", paired.cycles, alone.cycles);
+  row("shared memory: bytes MMAs read", paired.mmaBytes, alone.mmaBytes);
+  row("  bytes loads write in loops", paired.loadedBytes, alone.loadedBytes);
+  if (!plan.sums.empty()) {
+    row("  bytes lanes write, CTAs exchange", paired.exchangeBytes,
+        alone.exchangeBytes);
+    row("  bytes reductions write and read", paired.reduceBytes,
+        alone.reduceBytes);
+  }
+  row("  bytes of a tile of each load", paired.bufferBytes, alone.bufferBytes);
+  row("tensor memory: columns of results", paired.resultColumns,
+      alone.resultColumns);
+  row("registers of a thread for results", paired.resultRegisters,
+      alone.resultRegisters);
 }

@@ -116,6 +116,10 @@ static void report(KernelOp kernel, const PairPlan &plan) {
            << " bytes of shared memory instead of " << alone.loadBytes;
   if (!plan.sums.empty())
     reportSums(remark, kernel, plan);
+  remark << "; results of MMAs take " << paired.resultColumns
+         << " columns of tensor memory instead of " << alone.resultColumns
+         << ", and " << paired.resultRegisters
+         << " registers of a thread instead of " << alone.resultRegisters;
   noteLoads(remark, plan);
 }
 

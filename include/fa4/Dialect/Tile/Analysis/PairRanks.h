@@ -91,6 +91,9 @@ struct PairFigures {
   uint64_t loadBytesInParts = 0;
   /// The bytes that loads in loops write.
   uint64_t loadedBytes = 0;
+  /// The columns of tensor memory that results of MMAs take in a CTA, and the
+  /// registers of a thread that reads all of them.
+  uint64_t resultColumns = 0, resultRegisters = 0;
 
   uint64_t sharedBytes() const {
     return mmaBytes + reduceBytes + exchangeBytes;
@@ -129,6 +132,11 @@ std::variant<PairPlan, PairObstacle> findPairPlan(KernelOp kernel);
 
 /// Counts what the program takes without and with the pairs of the plan.
 void countPairFigures(KernelOp kernel, PairPlan &plan);
+
+/// Prints these figures as a table. The kernel is as it was decided: with a
+/// cluster or without.
+void printPairFigures(KernelOp kernel, const PairPlan &plan,
+                      llvm::raw_ostream &os);
 
 } // namespace fa4::tile
 
