@@ -4,6 +4,7 @@
 """Kernel.launch and Kernel.prepare, through libfa4_runtime.so, on the stand-in for NVIDIA's driver: the launches run in the
 simulator. Each program is a process of its own, as a driver starts once."""
 
+import json
 import os
 import subprocess
 import sys
@@ -43,7 +44,7 @@ def refused(error, call, *args, **kwargs):
 """
 
 
-def run(program, tmp_path, chip="sm_100a"):
+def run(program, tmp_path, chip="sm_100a", log=None):
     """Runs a program behind PREAMBLE, without a driver if there is no chip; returns its output."""
     path = tmp_path / "program.py"
     path.write_text(PREAMBLE + textwrap.dedent(program))
@@ -51,6 +52,8 @@ def run(program, tmp_path, chip="sm_100a"):
     env = inherited | {"PYTHONPATH": str(Path(fa4.__file__).parents[1]), "FA4_CACHE_DIR": str(tmp_path / "cache")}
     if chip:
         env |= {"LD_LIBRARY_PATH": str(tools.driver_library_folder()), "FA4_DRIVER_CHIP": chip}
+    if log:
+        env["FA4_DRIVER_LOG"] = str(log)
     done = subprocess.run([sys.executable, path], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -78,6 +81,30 @@ def test_launches_on_tensors_of_a_device(tmp_path):
         """,
         tmp_path,
     )
+
+
+def test_pairs_of_ctas_are_launched_as_clusters(tmp_path):
+    """Kernels of pairs have clusters of two, with a work tile for each CTA or with requests for more, and odd numbers of blocks."""
+    log = tmp_path / "launches.jsonl"
+    program = f"""
+        Tensor = device()
+        for (head, value), (queries, keys), mask, options in (
+            ((64, 64), (300, 200), None, {{"pairs": "on"}}),
+            ((192, 128), (257, 65), None, {{"pairs": "on", "schedule": "static"}}),
+            ((256, 256), (129, 130), "causal", {{"schedule": "clc"}}),
+        ):
+            spec = fa4.sdpa(q=f"B Sq 2 {{head}}", k=f"B Sk 1 {{head}}", v=f"B Sk 1 {{value}}", mask=mask)
+            made = fa4.compile(spec, options=options, verify=False)
+            assert made.manifest["cluster"] == [2, 1, 1]
+            shapes = {{"q": (1, queries, 2, head), "k": (1, keys, 1, head), "v": (1, keys, 1, value)}}
+            arrays = {{n: rng.standard_normal(s, np.float32).astype(bf16) for n, s in shapes.items()}}
+            out = Tensor(np.zeros((1, queries, 2, value), bf16))
+            made.launch(**{{n: Tensor(a) for n, a in arrays.items()}}, out=out)
+            assert np.abs(out.get().astype(float) - spec.reference(**arrays).out).max() < 2e-2
+        """
+    run(program, tmp_path, log=log)
+    launches = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [(launch["cluster"], launch["findings"]) for launch in launches] == [([2, 1, 1], 0)] * 3
 
 
 def test_calls_that_are_refused(tmp_path):
