@@ -189,8 +189,8 @@ REFUSALS = {
 
 
 def refusal(program):
-    """Why there are no such pairs of CTAs, a name of REFUSALS, or None: then there are. A program that has no memory for
-    several work tiles may have it for one, so that lengths and heads must be dynamic then."""
+    """Why there are no such pairs of CTAs, a name of REFUSALS, or None: then there are. It is so of a form without regions
+    and with dynamic sizes: one that sees no key has no MMAs, and static lengths may leave one work tile and more memory."""
     if "--pairs=on" not in program.options or not isinstance(program, Gradient):
         return None
     dims = program.head_dim, program.head_dim_v or program.head_dim

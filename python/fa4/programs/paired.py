@@ -77,6 +77,7 @@ def draw_pairs(rng, form, always=False):
     others = [option for option in form.options if not option.startswith("--schedule=")]
     chosen = [f"--schedule={schedule}"] * bool(schedule) + [f"--pairs={pairs}"]
     form = dataclasses.replace(form, options=(*others, *chosen))
-    if (refusal(form) or "").endswith(("tiles", "requests")):
-        form = dataclasses.replace(form, static=frozenset(), strided=())
+    if refusal(form):
+        plain = dict(score=None, visible=None, captures=(), wrt=(), static=frozenset(), strided=())
+        form = dataclasses.replace(form, **plain)
     return form
