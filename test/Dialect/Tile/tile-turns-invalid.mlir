@@ -1059,3 +1059,24 @@ tile.kernel @no_dimension(%x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N
   tile.reduce_add %all, %y[%c0, %c0] in_turn(%turn) : vector<128x64xf32>, memref<128x64xf32>
   tile.pass_turn %turn
 }
+
+// -----
+
+tile.kernel @in_front(%x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"]},
+                      %y: memref<128x64xf32> {tile.name = "y", tile.dims = ["128", "64"], tile.output = "ordered"},
+                      %turns: memref<1xi32> {tile.name = "turns", tile.dims = ["1"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %minus = arith.constant -16 : index
+  %c128 = arith.constant 128 : index
+  %n = memref.dim %x, %c0 : memref<?x64xf32>
+  %blocks = arith.ceildivsi %n, %c128 : index
+  %last = arith.subi %blocks, %c1 : index
+  %all = arith.constant dense<1.0> : vector<128x64xf32>
+  %turn = tile.await_turn %turns[%c0] of %i in %c0 to %last : memref<1xi32>
+  // expected-error @below {{adds in its turn at an index of dimension 1 that may be negative}}
+  tile.reduce_add %all, %y[%c0, %minus] in_turn(%turn) : vector<128x64xf32>, memref<128x64xf32>
+  tile.pass_turn %turn
+}

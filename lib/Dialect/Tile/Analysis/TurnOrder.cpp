@@ -78,7 +78,7 @@ private:
   LogicalResult checkAdditions(Visit visit, int64_t otherRank);
   LogicalResult checkOrder(ReduceAddOp add, ReduceAddOp otherAdd, Visit &visit,
                            Visit &other);
-  LogicalResult checkOnce(ReduceAddOp add, Visit &visit);
+  LogicalResult checkOnce(ReduceAddOp add, Visit visit);
   SmallVector<ReduceAddOp> getOrdered(Value output);
   FailureOr<std::optional<Conditions>>
   overlap(ReduceAddOp add, ReduceAddOp otherAdd, Visit &visit, Visit &other);
@@ -824,43 +824,44 @@ LogicalResult TurnProof::checkOrder(ReduceAddOp add, ReduceAddOp otherAdd,
 }
 
 /// Whether one turn adds to an element at most once: additions of one turn have
-/// no order among themselves.
-LogicalResult TurnProof::checkOnce(ReduceAddOp add, Visit &visit) {
+/// no order among themselves. None is in front of the tensor.
+LogicalResult TurnProof::checkOnce(ReduceAddOp add, Visit visit) {
   for (Operation *parent = add->getParentOp(); parent != op->getParentOp();
        parent = parent->getParentOp())
     if (isa<LoopLikeOpInterface>(parent))
       return add.emitOpError("adds in a loop in its turn, so that the order of "
                              "the sums is not known");
   for (ReduceAddOp earlier : getOrdered(add.getDest())) {
-    if (earlier == add)
-      break;
     FailureOr<std::optional<Conditions>> common =
         overlap(add, earlier, visit, visit);
     if (failed(common))
       return failure();
+    if (earlier == add)
+      break;
     if (*common && !integers.system.isImpossible(**common))
       return add.emitOpError("adds in its turn to elements to which an earlier "
                              "operation in the turn may add, so that the order "
                              "of the sums is not known");
   }
+  for (auto [dim, index] : llvm::enumerate(add.getIndices()))
+    if (!integers.system.isImpossible({isMore(0, *get(index, visit))}))
+      return add.emitOpError("adds in its turn at an index of dimension ")
+             << dim << " that may be negative";
   return success();
 }
 
-/// Whether what is added in turns to a tensor whose sums have an order has one:
-/// work tiles that add to one element meet at one place.
+/// Whether work tiles that add to one element of an output whose sums have an
+/// order meet at one place.
 LogicalResult TurnProof::checkAdditions(Visit visit, int64_t otherRank) {
   std::optional<Visit> other = makeVisit(makeCoordinates(otherRank), true);
   if (failed(understood(other)))
     return failure();
   for (BlockArgument output : kernel.getArguments()) {
     SmallVector<ReduceAddOp> additions = getOrdered(output);
-    for (ReduceAddOp add : additions) {
-      if (failed(checkOnce(add, visit)))
-        return failure();
+    for (ReduceAddOp add : additions)
       for (ReduceAddOp otherAdd : additions)
         if (failed(checkOrder(add, otherAdd, visit, *other)))
           return failure();
-    }
   }
   return success();
 }
@@ -901,6 +902,10 @@ LogicalResult TurnProof::prove(int64_t rank) {
       return failure();
   }
   integers = one;
+  for (BlockArgument output : kernel.getArguments())
+    for (ReduceAddOp add : getOrdered(output))
+      if (failed(checkOnce(add, *visit)))
+        return failure();
   if (!isInBounds(*visit))
     return fail() << "a place may be outside of the tensor that counts turns";
   return success();
