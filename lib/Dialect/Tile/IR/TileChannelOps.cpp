@@ -329,19 +329,27 @@ static LogicalResult verifySides(RoleOp role) {
     if (isa<LoadOp, StoreOp, ReduceAddOp, ExchangeOp>(op) && role.getLeader())
       return op->emitOpError("is done by each CTA of a cluster for itself, so "
                              "it cannot be in a role of the 'leader'");
-    auto wait = dyn_cast<WaitOp>(op);
-    if (wait && wait.getChannel().getDefiningOp<ChannelOp>().getSplit() &&
-        !role.getLeader())
-      return op->emitOpError("is in a role that each CTA of a cluster runs for "
-                             "itself, but has only a part of the tile there "
-                             "('split'), which MMAs of the 'leader' read");
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
 }
 
+/// Checks that only MMAs of the leader have tiles of which each CTA of a
+/// cluster has a part.
+static LogicalResult verifyParts(RoleOp role) {
+  WalkResult result = role.walk([&](WaitOp wait) -> WalkResult {
+    if (role.getLeader() ||
+        !wait.getChannel().getDefiningOp<ChannelOp>().getSplit())
+      return WalkResult::advance();
+    return wait.emitOpError("is in a role that each CTA of a cluster runs for "
+                            "itself, but has only a part of the tile there "
+                            "('split'), which MMAs of the 'leader' read");
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult RoleOp::verifyRegions() {
-  if (failed(verifySides(*this)))
+  if (failed(verifySides(*this)) || failed(verifyParts(*this)))
     return failure();
   if (getKind() == RoleKind::Idle && !getBody().front().empty())
     return emitOpError("is idle, but its body has operations");
