@@ -272,6 +272,13 @@ def test_deleted_and_doubled(kernel, tmp_path, level, name, message, again):
         assert message in error
 
 
+@pytest.mark.parametrize("kind", ["stages", "pairs"])
+def test_each_kind_has_its_levels(folder, kind):
+    options = suite.parse(["--quick", f"--kind={kind}"])
+    levels = {suite.draw_edit(options, number, folder)[1] for number in range(len(LEVELS))}
+    assert levels == {level for level in LEVELS if kind in suite.kinds_of(level)} and "nvvm" not in levels
+
+
 def test_sample(folder, monkeypatch, capsys):
     monkeypatch.setattr(suite, "FOLDER", folder)
     status = suite.main(["33", "--quick", "--seed=5", "--jobs=2"], folder)

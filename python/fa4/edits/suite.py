@@ -459,25 +459,34 @@ def _names(options):
     return list(QUICK_PROGRAMS) if options.quick else [*PROGRAMS, *GRADIENTS, *GEMMS, *PACKED, *TURNS]
 
 
+_NVVM_KINDS = ("delete", "double", "swap", "operand", "constant", "attribute")
+# Of channels and roles.
+_ROLE_KINDS = ("stages", "counts", "places", "warps")
+
+
+def kinds_of(level):
+    """Kinds of edits for which files of this level have operations."""
+    if level == "nvvm":
+        return list(_NVVM_KINDS)
+    levels = gpu.levels()
+    has_roles = levels.index(level) >= levels.index("warp-specialize")
+    return [kind for kind in draw.KINDS if has_roles or kind not in _ROLE_KINDS]
+
+
 def draw_edit(options, number, folder):
     """Kernel, level, edited module and edit: always the same for a seed and number."""
     rng = random.Random(f"{options.seed} {number}")
     kernel = make_kernel(rng.choice(_names(options)), folder)
-    levels = gpu.levels()
+    levels = [level for level in gpu.levels() if options.kind in (None, *kinds_of(level))]
     level = options.level or levels[number % len(levels)]
     module = generic.parse(kernel.texts[level])
-    kinds = [options.kind] if options.kind else [k for k in draw.KINDS if level != "nvvm" or k in _NVVM_KINDS]
-    if not options.kind and level in levels[:3]:
-        kinds = [k for k in kinds if k not in ("stages", "counts", "places", "warps")]
+    kinds = [options.kind] if options.kind else kinds_of(level)
     while True:
         try:
             return kernel, level, module, draw.edit(module, rng, rng.choice(kinds))
         except ValueError:
             if options.kind:
                 raise
-
-
-_NVVM_KINDS = ("delete", "double", "swap", "operand", "constant", "attribute")
 
 
 def run_number(options, number, folder) -> Result:
