@@ -38,7 +38,8 @@ def Tile_AwaitTurnOp : Tile_Op<"await_turn", [
 
     `tile-verify-outputs` proves that `first` and `last` are the same for all work tiles that come to
     a place, and that each work tile between comes there once. Work tiles that have nothing to add are not counted,
-    and need not come.
+    and need not come. It proves as well that the order of turns is that of the sums: work tiles that add to one element of an
+    `"ordered"` output do so in turns at one place, each of them once.
 
     | operand or result | shape | type |
     |---|---|---|
