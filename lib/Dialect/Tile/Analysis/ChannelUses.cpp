@@ -135,3 +135,12 @@ llvm::DenseMap<Value, unsigned> fa4::tile::numberBuffers(KernelOp kernel) {
       numbers[channel.getChannel()] = number;
   return numbers;
 }
+
+llvm::DenseSet<unsigned> fa4::tile::findBuffersUsedAgain(
+    KernelOp kernel, const llvm::DenseMap<Value, unsigned> &numbers) {
+  llvm::DenseSet<unsigned> found;
+  for (auto channel : kernel.getBody().getOps<ChannelOp>())
+    for (Value earlier : channel.getAfter())
+      found.insert(numbers.lookup(earlier));
+  return found;
+}

@@ -944,17 +944,6 @@ LogicalResult Unroller::run() {
   return result;
 }
 
-/// The buffers whose memory other channels use `after` them.
-static llvm::DenseSet<unsigned>
-findUsedAgain(KernelOp kernel,
-              const llvm::DenseMap<Value, unsigned> &bufferOf) {
-  llvm::DenseSet<unsigned> found;
-  for (auto channel : kernel.getBody().getOps<ChannelOp>())
-    for (Value earlier : channel.getAfter())
-      found.insert(bufferOf.lookup(earlier));
-  return found;
-}
-
 namespace {
 struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
   using TileUnrollBase::TileUnrollBase;
@@ -969,7 +958,7 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
     KernelOp kernel = getOperation();
     llvm::DenseMap<Value, unsigned> bufferOf = numberBuffers(kernel);
     llvm::DenseSet<Value> asyncReads = findAsyncReads(kernel);
-    llvm::DenseSet<unsigned> usedAgain = findUsedAgain(kernel, bufferOf);
+    llvm::DenseSet<unsigned> usedAgain = findBuffersUsedAgain(kernel, bufferOf);
     for (auto role : kernel.getBody().getOps<RoleOp>()) {
       if (role.issues())
         continue;

@@ -80,6 +80,12 @@ int64_t getPlaceInBuffer(ChannelOp channel);
 /// Maps each channel to the index of its buffer in `collectBuffers`.
 llvm::DenseMap<mlir::Value, unsigned> numberBuffers(KernelOp kernel);
 
+/// Returns the buffers, by `numbers` of their channels, whose memory other
+/// channels use `after` them.
+llvm::DenseSet<unsigned>
+findBuffersUsedAgain(KernelOp kernel,
+                     const llvm::DenseMap<mlir::Value, unsigned> &numbers);
+
 } // namespace fa4::tile
 
 #endif // FA4_DIALECT_TILE_ANALYSIS_CHANNELUSES_H
