@@ -146,21 +146,7 @@ void Engine::withoutRemoteStores(const WarpState &state, View &target,
     target.happened.set(component, step);
 }
 
-void Engine::meetOther(WarpState &state, unsigned l, View &target,
-                       bool joined) {
-  if (!(state.fencedForCta >> l & 1))
-    return meet(state, l, target, joined);
-  withoutRemoteStores(state, target, [&] { meet(state, l, target, joined); });
-}
-
-void Engine::releaseToOther(WarpState &state, LaneMask mask, View &target,
-                            Scope scope) {
-  if (scope != Scope::Cta)
-    return release(state, mask, target);
-  withoutRemoteStores(state, target, [&] { release(state, mask, target); });
-}
-
-Stamp Engine::remoteStore(WarpState &state, unsigned lane) {
+uint32_t Engine::remoteStore(WarpState &state, unsigned lane) {
   uint32_t thread = threadOf(state, lane);
   uint32_t &component = threads[thread].remoteStore;
   if (!component) {
@@ -168,7 +154,7 @@ Stamp Engine::remoteStore(WarpState &state, unsigned lane) {
     remoteStores[state.warp->cta->rank].push_back(component);
   }
   state.steps[lane].raise(component, state.step[lane]);
-  return {full(component), state.step[lane], 0};
+  return full(component);
 }
 
 void Engine::observe(WarpState &state, LaneMask mask, const View &source) {
@@ -419,15 +405,18 @@ void Engine::mbarrierArrive(const Actor &actor, Cta &cta,
   state.lastVersion = warp.version;
   state.lastReleased = releases;
   state.lastOfCta = ofCta;
-  if (!releases && isOther)
-    meetOther(warp, actor.lane, state.arrived, joined);
-  else if (!releases)
-    meet(warp, actor.lane, state.arrived, joined);
-  else if (joined && !ofCta && !warp.own[actor.lane])
-    releaseLane(warp, actor.lane, state.arrived);
+  if (releases && joined && !ofCta && !warp.own[actor.lane])
+    return releaseLane(warp, actor.lane, state.arrived);
+  auto join = [&] {
+    if (releases)
+      release(warp, 1u << actor.lane, state.arrived);
+    else
+      meet(warp, actor.lane, state.arrived, joined);
+  };
+  if (releases ? ofCta : isOther && warp.fencedForCta >> actor.lane & 1)
+    withoutRemoteStores(warp, state.arrived, join);
   else
-    releaseToOther(warp, 1u << actor.lane, state.arrived,
-                   ofCta ? Scope::Cta : Scope::Cluster);
+    join();
 }
 
 void Engine::mbarrierExpectTx(const Actor &actor, Cta &cta,

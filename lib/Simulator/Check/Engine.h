@@ -401,17 +401,13 @@ private:
   View &ownView(WarpState &state, unsigned lane);
   bool knows(const WarpState &state, unsigned lane, uint32_t component,
              uint32_t step) const;
-  /// The same to what threads of another CTA will acquire. A release of the
-  /// scope .cta does not tell them of stores to other CTAs' shared memory.
-  void meetOther(WarpState &state, unsigned lane, View &target, bool joined);
-  void releaseToOther(WarpState &state, LaneMask mask, View &target,
-                      Scope scope);
-  /// Calls `join`, which adds to `target`, but for the warp's CTA's stores to
-  /// other CTAs.
+  /// Calls `join`, which adds to `target`, what threads of another CTA will
+  /// acquire, but for the stores of the warp's CTA to other CTAs' shared
+  /// memory: a release of the scope .cta does not tell them of these.
   void withoutRemoteStores(const WarpState &state, View &target,
                            llvm::function_ref<void()> join);
-  /// The component and step of a store to the shared memory of another CTA.
-  Stamp remoteStore(WarpState &state, unsigned lane);
+  /// The component of a store to the shared memory of another CTA.
+  uint32_t remoteStore(WarpState &state, unsigned lane);
   View snapshot(WarpState &state, LaneMask mask);
   uint32_t newComponent(ComponentKind kind, uint32_t thread,
                         uint32_t mbarrier = 0);

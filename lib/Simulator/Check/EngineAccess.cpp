@@ -377,10 +377,8 @@ void Engine::accessOther(Access &access, uint32_t address) {
   uint32_t rank = address >> sharedRankShift;
   if (rank >= cluster.ctas.size())
     return; // Reported by the machine.
-  if (access.kind == AccessKind::Write) {
-    Stamp stamp = remoteStore(state, access.lane);
-    access.stamp.component = stamp.component;
-  }
+  if (access.kind == AccessKind::Write)
+    access.stamp.component = remoteStore(state, access.lane);
   if (state.started >> rank & 1)
     return;
   uint32_t first = warps[rank * cluster.ctas[rank].warps.size()].firstThread;

@@ -17,7 +17,8 @@ namespace fa4::sim {
 bool takeScope(DecodeContext &c, Scope &scope);
 /// weak, volatile, relaxed, acquire, release, ... with a scope where required.
 bool takeOrder(DecodeContext &c, SyncOrder &order);
-/// A state space; Generic when there is none. `cluster` tells shared::cluster.
+/// A state space; Generic when there is none. One that says .shared or
+/// .shared::cta makes the instruction OwnShared.
 bool takeSpace(DecodeContext &c, MemSpace &space);
 /// L1::..., L2::..., cache operators and the like: all without effect here.
 /// True when an L2::cache_hint wants a policy operand.

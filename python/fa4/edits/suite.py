@@ -65,6 +65,7 @@ GEMMS = {"gemm-static": ("--schedule=static",), "pairs-gemm": ("--pairs=on",), "
 TURNS = {"pairs-turns": Gradient(head_dim=64, mask=Mask.causal("bottom_right"), deterministic=True, options=("--pairs=on",))}
 # Schedules of attention of a packed batch.
 PACKED = {"packed": "grid", "packed-clc": "clc"}
+ALL = (*PROGRAMS, *GRADIENTS, *GEMMS, *PACKED, *TURNS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -456,7 +457,7 @@ class Result:
 def _names(options):
     if options.kernel:
         return [options.kernel]
-    return list(QUICK_PROGRAMS) if options.quick else [*PROGRAMS, *GRADIENTS, *GEMMS, *PACKED, *TURNS]
+    return list(QUICK_PROGRAMS) if options.quick else list(ALL)
 
 
 _NVVM_KINDS = ("delete", "double", "swap", "operand", "constant", "attribute")
@@ -531,7 +532,7 @@ def parse(words):
     add("--first", type=int, default=0, help="number of the first (default: 0)")
     add("--level", choices=gpu.levels() if gpu.has_tools("fa4-compile") else None, help="only files of this level")
     add("--kind", choices=draw.KINDS, help="only edits of this kind")
-    add("--kernel", choices=(*PROGRAMS, *GRADIENTS, *GEMMS, *PACKED, *TURNS), help="only files of this kernel")
+    add("--kernel", choices=ALL, help="only files of this kernel")
     add("--quick", action="store_true", help="two kernels, three calls of each that compiles")
     add("--jobs", type=int, default=os.cpu_count(), help="processes (default: processors)")
     add("--verbose", action="store_true", help="print what became of each edit")

@@ -67,11 +67,8 @@ static void countResult(MmaOp mma, PairPlan &plan) {
   if (isAddedTo(mma))
     return;
   uint64_t columns = mma.getN();
-  uint64_t paired = columns / (findSum(plan, mma) ? kPairSize : 1);
   plan.alone.resultColumns += columns;
-  plan.alone.resultRegisters += columns;
-  plan.paired.resultColumns += paired;
-  plan.paired.resultRegisters += paired;
+  plan.paired.resultColumns += columns / (findSum(plan, mma) ? kPairSize : 1);
 }
 
 /// Lanes write the A of a sum to shared memory. In a pair, they write one half
@@ -220,6 +217,6 @@ void fa4::tile::printPairFigures(KernelOp kernel, const PairPlan &plan,
   row("  bytes of a tile of each load", paired.bufferBytes, alone.bufferBytes);
   row("tensor memory: columns of results", paired.resultColumns,
       alone.resultColumns);
-  row("registers of a thread for results", paired.resultRegisters,
-      alone.resultRegisters);
+  row("registers of a thread for results", paired.resultColumns,
+      alone.resultColumns);
 }

@@ -118,8 +118,8 @@ static void report(KernelOp kernel, const PairPlan &plan) {
     reportSums(remark, kernel, plan);
   remark << "; results of MMAs take " << paired.resultColumns
          << " columns of tensor memory instead of " << alone.resultColumns
-         << ", and " << paired.resultRegisters
-         << " registers of a thread instead of " << alone.resultRegisters;
+         << ", and " << paired.resultColumns
+         << " registers of a thread instead of " << alone.resultColumns;
   noteLoads(remark, plan);
 }
 

@@ -91,9 +91,9 @@ struct PairFigures {
   uint64_t loadBytesInParts = 0;
   /// The bytes that loads in loops write.
   uint64_t loadedBytes = 0;
-  /// The columns of tensor memory that results of MMAs take in a CTA, and the
-  /// registers of a thread that reads all of them.
-  uint64_t resultColumns = 0, resultRegisters = 0;
+  /// The columns of tensor memory that results of MMAs take in a CTA. A thread
+  /// that reads all of them has as many registers for them.
+  uint64_t resultColumns = 0;
 
   uint64_t sharedBytes() const {
     return mmaBytes + reduceBytes + exchangeBytes;

@@ -350,8 +350,9 @@ public:
   bool isIn(unsigned loop) const {
     return loopPasses[loop] >= 0 && !loopLeft[loop];
   }
-  /// Returns a number that grows with each answer about a loop: `passes`,
-  /// `isLeft` and `isIn` stay as they are while it does.
+  /// Returns a number that grows with each answer about a loop. As a role that
+  /// enters a loop asks at once, `passes`, `isLeft` and `isIn` of a role with
+  /// an event change with this number only.
   uint64_t loopAnswers() const { return answersOfLoops; }
   /// Returns the present passes of these loops, as an unknown counts them.
   llvm::SmallVector<int64_t, 2> instance(llvm::ArrayRef<unsigned> loops) const;
