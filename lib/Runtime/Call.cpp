@@ -50,6 +50,7 @@ private:
   void bind(const Expression &expression, int64_t value, const TensorSpec &spec,
             const char *what);
   void bindSizesOf(size_t index);
+  void resolveStrides();
   void checkGiven(size_t index) const;
   void checkMemory(size_t index) const;
   std::string describeSizes() const;
@@ -150,7 +151,32 @@ void Resolution::resolveSizes() {
     else if (scalar.value)
       values[i] = *scalar.value;
     else
-      fail(FA4_RUNTIME_BAD_ARGUMENT, "'" + scalar.name + "' has no value");
+      continue;
+    isKnown[i] = true;
+  }
+  resolveStrides();
+  for (size_t i = 0; i < count; ++i)
+    if (!isKnown[i])
+      fail(FA4_RUNTIME_BAD_ARGUMENT,
+           "'" + manifest.scalars[i].name + "' has no value");
+}
+
+/// Strides that the call does not give are those of a row-major tensor.
+void Resolution::resolveStrides() {
+  constexpr int64_t kLimit = int64_t(1) << 40;
+  for (const TensorSpec &spec : manifest.tensors) {
+    __int128 packed = 1;
+    for (size_t d = spec.strides.size(); d-- > 0;) {
+      int stride = spec.strides[d].symbol(), size = spec.shape[d].symbol();
+      if (stride >= 0 && !isKnown[size_t(stride)]) {
+        values[size_t(stride)] = int64_t(packed);
+        isKnown[size_t(stride)] = true;
+      }
+      if (size >= 0 && !isKnown[size_t(size)])
+        break; // A size that has no value.
+      packed *= std::max<int64_t>(spec.shape[d].evaluateInteger(values), 1);
+      packed = std::min<__int128>(packed, kLimit);
+    }
   }
 }
 
@@ -176,6 +202,13 @@ void Resolution::checkGiven(size_t index) const {
          "tensor '" + spec.name + "' has shape " + listText(shape) +
              ", the kernel takes " + listText(tensor.shape) +
              (values.empty() ? "" : " with " + describeSizes()));
+  if (spec.role == FA4_RUNTIME_OUT || spec.role == FA4_RUNTIME_INOUT)
+    for (size_t d = 0; d < rank; ++d)
+      if (shape[d] > 1 && tensor.strides[d] == 0)
+        fail(FA4_RUNTIME_BAD_ARGUMENT,
+             "tensor '" + spec.name + "' has a stride of 0 in dimension " +
+                 std::to_string(d) +
+                 ", so that several results would be written to one place");
   std::vector<int64_t> packed(rank, 1);
   for (size_t d = rank; d-- > 1;)
     if (__builtin_mul_overflow(packed[d], std::max<int64_t>(shape[d], 1),

@@ -37,6 +37,19 @@ class Time:
         return f"{self.seconds * 1e6:.1f} us ({self.cycles:.0f} cycles), {self.teraflops:.0f} TFLOP/s, modelled"
 
 
+def _strides_in_elements(array) -> tuple[int, ...]:
+    """What strides a kernel is to see: those of the array, where the copy engine takes such strides, else those of a copy."""
+    size = array.itemsize
+    if array.ndim and (array.shape[-1] == 1 or array.strides[-1] == size):
+        if all(stride >= 0 and stride % 16 == 0 for stride, count in zip(array.strides[:-1], array.shape) if count > 1):
+            return tuple(stride // size for stride in array.strides)
+    strides, count = [], 1
+    for length in reversed(array.shape):
+        strides.append(count)
+        count *= length
+    return tuple(reversed(strides))
+
+
 def _compile(text: str, emit: str, options: Mapping, use_cache: bool | None) -> cache.Entry:
     """The artefacts of a module, from the cache or from the compiler."""
     ptxas = options.get("ptxas")
@@ -246,19 +259,26 @@ class Kernel:
         )
         for name, ptx in self.modules.items():
             simulation.set_module(name, ptx)
+        sizes = self.manifest.get("sizes", {})
         for name, array in arrays.items():
             simulation.set_array(name, array)
             for size, wanted in zip(array.shape, tensors[name]["shape"]):
-                if str(wanted) in self.manifest.get("sizes", {}):
+                if str(wanted) in sizes:
                     numbers.setdefault(str(wanted), size)
+            # The kernel sees the strides of the array, but where a dimension has one element, whose stride means nothing.
+            for stride, size, wanted in zip(_strides_in_elements(array), array.shape, tensors[name].get("strides", ())):
+                if str(wanted) in sizes and size > 1:
+                    numbers.setdefault(str(wanted), stride)
         self._check_sizes(numbers)
         for name, value in numbers.items():
             simulation.set_number(name, value)
         return numbers
 
     def _check_sizes(self, numbers: Mapping):
-        """Raises SpecError where a call leaves a size open."""
-        missing = [name for name, value in self.manifest.get("sizes", {}).items() if value is None and name not in numbers]
+        """Raises SpecError where a call leaves a size open; strides that nobody gives are those of a row-major tensor."""
+        strides = {str(stride) for tensor in self.manifest["tensors"].values() for stride in tensor.get("strides", ())}
+        sizes = {name: value for name, value in self.manifest.get("sizes", {}).items() if name not in strides}
+        missing = [name for name, value in sizes.items() if value is None and name not in numbers]
         if missing:
             names = self.spec.names_of_sizes() if self.spec else {}
             listed = ", ".join(str(names.get(name, name)) for name in missing)

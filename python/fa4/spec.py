@@ -183,18 +183,24 @@ class Spec:
         return gradients[: 3 + bool(self.sinks)] if self.is_backward else ("out", "lse")[: 1 + self.lse]
 
     def _memref(self, name: str) -> str:
-        """The type in MLIR of a tensor, which has the head dim and no other size."""
+        """The type in MLIR of a tensor, which has the head dim and no other size. What frameworks hand over as views has any strides
+        but the innermost one, which say where it lies in memory; arrays of one number a head, row or sequence are row-major."""
         shape = self.tensors[name]
         fixed = {"lse": "f32", "sinks": self.sinks, "dsinks": self.sinks}
         if name in fixed or name.endswith(("seqlens_q", "seqlens_k")):
             return f"memref<{'?x' * len(shape)}{fixed.get(name, 'i32')}>"
         dims = ["?"] * (len(self.layout) - 1)
         dims.insert(self.layout.index("d"), str(self.head_dim("v" if name in ("v", "out", "dout", "dv") else "q")))
-        return f"memref<{'x'.join(dims)}x{self.dtype}>"
+        strides = ", ".join(["?"] * (len(self.layout) - 1) + ["1"])
+        return f"memref<{'x'.join(dims)}x{self.dtype}, strided<[{strides}]>>"
 
     @cached_property
     def text(self) -> str:
         """The op in MLIR, in a function on memrefs. Raises TraceError."""
+        return self.trace()
+
+    def trace(self) -> str:
+        """`text`, traced anew: what the functions of the spec read may be something else now. torch.compile reads this."""
         types = {name: self._memref(name) for name in self.tensors}
         kinds = {name: capture_type(kind) for name, kind in self.captures.items()}
         inputs = [name for name in types if name not in self.outputs]
@@ -238,7 +244,7 @@ class Spec:
             if len(shape) != len(wanted):
                 raise SpecError(f"{name} has {len(shape)} dimensions, {shape}, and the spec {len(wanted)}: {wanted}")
             for dim, (size, want) in enumerate(zip(shape, wanted)):
-                known = want if isinstance(want, int) else bound.setdefault(want, int(size))
+                known = want if isinstance(want, int) else bound.setdefault(want, size)
                 where = "the spec" if isinstance(want, int) else said.setdefault(want, name)
                 if known != size:
                     of = "" if isinstance(want, int) else f"size {want} = "

@@ -13,6 +13,7 @@ import linecache
 import os
 import struct
 import sys
+import types
 from collections.abc import Callable, Mapping
 
 from fa4.errors import TraceError
@@ -29,9 +30,6 @@ NUMBERS = ("i32", "index", "f32")
 CAPTURE_TYPES = ("f32", "i32")
 # Elements of captured tensors; those of the narrow types are f32 once they are read.
 ELEMENT_TYPES = ("f32", "i32", "bf16", "f16")
-# Functions of torch that fa4.math has by the same name, or another.
-TORCH_FUNCTIONS = ("abs", "absolute", "ceil", "clamp_max", "clamp_min", "copysign", "exp", "exp2", "floor", "log", "log2", "maximum", "minimum",
-                   "round", "rsqrt", "sigmoid", "sqrt", "tanh", "trunc", "where")  # fmt: skip
 ORDERED = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 
 
@@ -136,12 +134,11 @@ class Value:
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
         """torch's functions are those of fa4.math, so that functions for FlexAttention are traced as they are."""
-        from fa4 import math
+        from fa4.torch_functions import FUNCTIONS, name_of
 
-        name = getattr(function, "__name__", str(function))
-        if kwargs or name not in TORCH_FUNCTIONS:
-            raise _Refused(f"torch.{name} is no function of fa4.math")
-        return getattr(math, {"clamp_min": "maximum", "clamp_max": "minimum", "absolute": "abs"}.get(name, name))(*args)
+        if kwargs or function not in FUNCTIONS:
+            raise _Refused(f"{name_of(function)} is no function of fa4.math")
+        return FUNCTIONS[function](*args)
 
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
@@ -382,18 +379,33 @@ def _refuse(region: str, function: Callable, reason: str, traceback=None):
 def captures_of(function: Callable, region: str) -> tuple[str, ...]:
     """The names of the parameters behind those that each function of a region has."""
     wanted = PARAMETERS[region]
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        raise TraceError(f"{region} must be a function with the parameters {', '.join(n for n, _ in wanted)}") from None
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    if len(parameters) < len(wanted) or any(p.kind not in kinds for p in parameters):
+    names = _parameters_of(function)
+    if names is None:
+        raise TraceError(f"{region} must be a function with the parameters {', '.join(n for n, _ in wanted)}")
+    if len(names) < len(wanted) or any(name.startswith("*") for name in names):
         raise _refuse(
             region, function,
-            f"it has the parameters ({', '.join(str(p) for p in parameters)}), and is called with "
+            f"it has the parameters ({', '.join(names)}), and is called with "
             f"({', '.join(n for n, _ in wanted)}) and then the captures by their names",
         )  # fmt: skip
-    return tuple(p.name for p in parameters[len(wanted) :])
+    return names[len(wanted) :]
+
+
+def _parameters_of(function) -> tuple[str, ...] | None:
+    """The names of a function's parameters, those that no position fills behind a star; None if it is no function. torch.compile reads the code of
+    a function that it has made itself, and not its signature."""
+    if isinstance(function, types.FunctionType) and not hasattr(function, "__wrapped__"):
+        code = function.__code__
+        count = code.co_argcount
+        stars = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+        last = count + code.co_kwonlyargcount + stars
+        return (*code.co_varnames[:count], *(f"*{name}" for name in code.co_varnames[count:last]))
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return tuple(p.name if p.kind in kinds else f"*{p.name}" for p in parameters)
 
 
 def trace_region(function: Callable, region: str, captures: Mapping[str, str]) -> str:

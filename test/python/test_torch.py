@@ -51,7 +51,7 @@ def test_forward_and_gradient():
         assert (ours.grad.transpose(1, 2) - theirs.grad).abs().max() < 5e-2
     with pytest.raises(fa4.SpecError, match="captures are cap"):
         attend(q, k, v)
-    with pytest.raises(fa4.SpecError, match="no sinks, seqlens_k, packed layout or captured tensors"):
+    with pytest.raises(fa4.SpecError, match="no sinks, seqlens_k or packed layout"):
         fa4.torch.attention(fa4.sdpa(q="B S 2 32", k="B S 2 32", sinks=True))
 
 
@@ -67,15 +67,13 @@ def test_flex_attention_with_functions_of_torch():
         fa4.torch.flex_attention(q, k, v, score_mod=lambda score, b, h, q_idx, kv_idx: torch.erf(score))
 
 
-def test_operator_is_well_formed():
-    """Schema, fake tensors and autograd registration, as torch checks them."""
-    attend = fa4.torch.attention(fa4.sdpa(q="B S H 32", k="B S H 32"))
-    q, k, v = draw(1, 32, 1, 32), draw(1, 32, 1, 32), draw(1, 32, 1, 32)
-    attend(q, k, v)
-    number = max(fa4.torch._SPECS)
-    torch.library.opcheck(
-        fa4.torch._sdpa, (q, k, v, number, [], False), test_utils=("test_schema", "test_autograd_registration", "test_faketensor")
-    )
+@pytest.mark.parametrize("check", ["test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_static", "test_aot_dispatch_dynamic"])
+def test_operator_is_well_formed(check):
+    """Schema, fake tensors, autograd and sizes that vary, as torch checks them, with strides of a transposed view."""
+    spec = fa4.sdpa(q="B S H 32", k="B S H 32", mask="causal", lse=True)
+    q, k, v = (draw(1, 1, 32, 32).detach().transpose(1, 2).requires_grad_() for _ in range(3))
+    arguments = (q, k, v, [], [], "bshd", "", spec.text, spec.backward().text)
+    torch.library.opcheck(torch.ops.fa4.sdpa.default, arguments, test_utils=check)
 
 
 def test_fake_tensors():

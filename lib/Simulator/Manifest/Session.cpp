@@ -99,7 +99,7 @@ llvm::Error Session::setArray(StringRef name, NpyArray array) {
 }
 
 /// Determines all sizes: first from the call, then from the shapes of arrays,
-/// then from defaults.
+/// then from defaults, and last the strides that are still open.
 llvm::Error Session::resolveSizes() {
   for (const auto &size : given)
     if (auto error = bindSize(size.first(), size.second, "the call"))
@@ -115,13 +115,43 @@ llvm::Error Session::resolveSizes() {
         return error;
     }
   }
-  for (const SizeSpec &size : spec.sizes) {
-    if (values.contains(size.name))
-      continue;
-    if (!size.value)
+  for (const SizeSpec &size : spec.sizes)
+    if (size.value)
+      values.try_emplace(size.name, *size.value);
+  if (auto error = resolveStrides())
+    return error;
+  for (const SizeSpec &size : spec.sizes)
+    if (!values.contains(size.name))
       return fail("size '" + size.name + "' has no value; give " + size.name +
                   "=N");
-    values[size.name] = *size.value;
+  return llvm::Error::success();
+}
+
+/// Strides that the call does not give are those of a row-major tensor.
+llvm::Error Session::resolveStrides() {
+  constexpr int64_t limit = int64_t(1) << 40;
+  auto isOpen = [&](const Expression &stride) {
+    StringRef symbol = stride.symbol();
+    return !symbol.empty() && ::isDeclared(spec, symbol) &&
+           !values.contains(symbol);
+  };
+  for (const TensorSpec &tensor : spec.tensors) {
+    if (llvm::none_of(tensor.strides, isOpen))
+      continue;
+    __int128 packed = 1;
+    for (size_t d = tensor.shape.size(); d-- > 0;) {
+      if (isOpen(tensor.strides[d]))
+        if (auto error = bindSize(tensor.strides[d].symbol(), int64_t(packed),
+                                  "a row-major '" + tensor.name + "'"))
+          return error;
+      auto size = tensor.shape[d].evaluateInteger(values);
+      if (!size) {
+        // What is missing is said with the sizes.
+        llvm::consumeError(size.takeError());
+        break;
+      }
+      packed = std::min<__int128>(packed * std::max<int64_t>(*size, 1), limit);
+    }
   }
   return llvm::Error::success();
 }

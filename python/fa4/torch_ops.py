@@ -1,0 +1,202 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The operators of fa4.torch: fa4::sdpa and fa4::sdpa_backward, with fake tensors and autograd.
+
+An op travels as its text in MLIR, so that a program of torch.export means the same in another process, which needs `import fa4.torch` and
+nothing else. `kinds` has a word for each capture of the op: `f32`, `i32` or `tensor`.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+
+from fa4 import _cuda, kernel
+from fa4.arrays import numpy_dtype
+from fa4.errors import LaunchError
+from fa4.spec import SpecError
+
+# Bytes of which addresses and strides are multiples, as tensor maps take them.
+ALIGNMENT = 16
+KEPT_KERNELS = 256
+
+
+@functools.lru_cache(maxsize=KEPT_KERNELS)
+def _kernel(text: str, chip: str) -> kernel.Kernel:
+    return kernel.compile(text, chip)
+
+
+def _chip(tensor: torch.Tensor) -> str:
+    if tensor.device.type == "cpu":
+        return "sm_100a"
+    capability = torch.cuda.get_device_capability(tensor.device)
+    if capability not in _cuda.CHIPS:
+        raise SpecError(f"fa4 knows no GPU of compute capability {capability[0]}.{capability[1]}")
+    return _cuda.CHIPS[capability]
+
+
+def _to_numpy(tensor: torch.Tensor):
+    """The same memory as a numpy array, which has no bf16 of its own."""
+    tensor = tensor.detach()
+    if tensor.dtype == torch.bfloat16:
+        return tensor.view(torch.int16).numpy().view(numpy_dtype("bf16"))
+    return tensor.numpy()
+
+
+def _to_torch(array) -> torch.Tensor:
+    if array.dtype == numpy_dtype("bf16"):
+        return torch.from_numpy(array.view("int16").copy()).view(torch.bfloat16)
+    return torch.from_numpy(array.copy())
+
+
+def _problem(tensor: torch.Tensor) -> str | None:
+    """Why no tensor map is one of this tensor."""
+    size = tensor.element_size()
+    if tensor.shape[-1] > 1 and tensor.stride(-1) != 1:
+        return f"has a stride of {tensor.stride(-1)} elements in its last dimension, not 1"
+    for dim in range(tensor.ndim - 1):
+        if tensor.shape[dim] > 1 and tensor.stride(dim) * size % ALIGNMENT:
+            return f"has a stride of {tensor.stride(dim) * size} bytes in dimension {dim}, no multiple of {ALIGNMENT}"
+    if tensor.storage_offset() * size % ALIGNMENT:
+        return f"begins {tensor.storage_offset() * size} bytes behind its storage, no multiple of {ALIGNMENT}"
+    return None
+
+
+def is_accessible(tensor: torch.Tensor) -> bool:
+    """Whether kernels can read the tensor where it is: its strides and its begin are those of a tensor map."""
+    return _problem(tensor) is None
+
+
+def run(made: kernel.Kernel, inputs: dict[str, torch.Tensor], outputs: dict[str, torch.Tensor], scalars: dict):
+    """Runs a kernel, whose results are written to `outputs`. What a GPU refuses is refused in the simulator, too."""
+    for name in ("q", "k", "v"):
+        if problem := _problem(inputs[name]):
+            raise LaunchError(f"{name} {problem}; with copy=True it is copied")
+    if inputs["q"].device.type != "cpu":
+        tensors = {name: tensor.detach() for name, tensor in (*inputs.items(), *outputs.items())}
+        made.launch(**tensors, **scalars)
+        return
+    results = made.simulate(**{name: _to_numpy(tensor) for name, tensor in inputs.items()}, **scalars)
+    for name, tensor in outputs.items():
+        tensor.copy_(_to_torch(results[name]))
+
+
+def _captures(kinds: str, tensors: list[torch.Tensor], numbers: list[float]) -> tuple[dict, dict]:
+    """(tensors, numbers) by the manifest's names."""
+    tables, values = iter(tensors), iter(numbers)
+    read, given = {}, {}
+    for position, kind in enumerate(kinds.split()):
+        if kind == "tensor":
+            read[f"capture{position}"] = next(tables).contiguous()
+        else:
+            value = next(values)
+            if kind == "i32" and value != int(value):
+                raise SpecError(f"a capture of type i32 is a whole number, not {value}")
+            given[f"capture{position}"] = int(value) if kind == "i32" else value
+    return read, given
+
+
+def _make_outputs(q, v, layout: str) -> tuple[torch.Tensor, torch.Tensor]:
+    out = q.new_empty((*q.shape[:-1], v.shape[-1]))
+    b, h, s = (q.shape[layout.index(letter)] for letter in "bhs")
+    return out, q.new_empty((b, h, s), dtype=torch.float32)
+
+
+@torch.library.custom_op("fa4::sdpa", mutates_args=())
+def sdpa(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, tensors: list[torch.Tensor], numbers: list[float], layout: str, kinds: str,
+    forward: str, backward: str,
+) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
+    """out and lse of the op `forward`; `backward` is its gradient."""
+    out, lse = _make_outputs(q, v, layout)
+    if out.numel() == 0 or k.numel() == 0:
+        return out.zero_(), lse.fill_(-float("inf"))
+    read, scalars = _captures(kinds, tensors, numbers)
+    run(_kernel(forward, _chip(q)), {"q": q, "k": k, "v": v, **read}, {"out": out, "lse": lse}, scalars)
+    return out, lse
+
+
+@sdpa.register_fake
+def _(q, k, v, tensors, numbers, layout, kinds, forward, backward):
+    return _make_outputs(q, v, layout)
+
+
+def _empty_gradients(q, k, v) -> tuple[torch.Tensor, ...]:
+    return tuple(torch.empty_like(each, memory_format=torch.contiguous_format) for each in (q, k, v))
+
+
+@torch.library.custom_op("fa4::sdpa_backward", mutates_args=())
+def sdpa_backward(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, dout: torch.Tensor, lse: torch.Tensor,
+    tensors: list[torch.Tensor], numbers: list[float], kinds: str, backward: str,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
+    """dq, dk and dv by the op `backward`."""
+    gradients = _empty_gradients(q, k, v)
+    if out.numel() == 0 or k.numel() == 0:
+        return tuple(each.zero_() for each in gradients)
+    # Autograd makes dout, with any strides: those of a sum's gradient are all 0.
+    dout = dout if is_accessible(dout) else dout.contiguous()
+    read, scalars = _captures(kinds, tensors, numbers)
+    inputs = {"q": q, "k": k, "v": v, "out": out, "dout": dout, "lse": lse, **read}
+    run(_kernel(backward, _chip(q)), inputs, dict(zip(("dq", "dk", "dv"), gradients)), scalars)
+    return gradients
+
+
+@sdpa_backward.register_fake
+def _(q, k, v, out, dout, lse, tensors, numbers, kinds, backward):
+    return _empty_gradients(q, k, v)
+
+
+def _of_lse(out, v, dlse, layout: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """(out, dout, v) with which the gradient op gives what the LSE's gradient adds to dq and dk. That is the op's with dout v^T - delta = dlse,
+    where delta, the sum of out * dout over a row, is all that out is read for: v is 0, and -dlse is the sum of three numbers of out's
+    dtype, to which dout has ones."""
+    rest = -dlse.permute(["bhs".index(letter) for letter in layout[:-1]]).float()
+    columns = []
+    for _ in range(3):
+        columns.append(rest.to(out.dtype))
+        rest = rest - columns[-1].float()
+    three = torch.stack(columns, -1)
+    wide = (0, out.shape[-1] - 3)
+    pad = torch.nn.functional.pad
+    return pad(three, wide), pad(torch.ones_like(three), wide), torch.zeros_like(v, memory_format=torch.contiguous_format)
+
+
+def _setup_context(ctx, inputs, output):
+    q, k, v, tensors, ctx.numbers, ctx.layout, ctx.kinds, _, ctx.op = inputs
+    out, lse = output
+    ctx.save_for_backward(q, k, v, out, lse, *tensors)
+    ctx.set_materialize_grads(False)
+
+
+def _backward(ctx, dout, dlse):
+    q, k, v, out, lse, *tensors = ctx.saved_tensors
+    form = (tensors, ctx.numbers, ctx.kinds, ctx.op)
+    gradients: list = [None, None, None]
+    if dout is not None:
+        gradients = list(sdpa_backward(q, k, v, out, dout, lse, *form))
+    if dlse is not None:
+        dq, dk, _ = sdpa_backward(q, k, *_reorder(*_of_lse(out, v, dlse, ctx.layout)), lse, *form)
+        gradients = [dq, dk, torch.zeros_like(v)] if dout is None else [gradients[0] + dq, gradients[1] + dk, gradients[2]]
+    # torch takes an empty list for one of tensors.
+    return *gradients, [None] * len(tensors), None if ctx.numbers else [], *[None] * 4
+
+
+def _reorder(out, dout, v):
+    return v, out, dout
+
+
+sdpa.register_autograd(_backward, setup_context=_setup_context)
+
+
+def _no_second_context(ctx, inputs, output):
+    pass
+
+
+def _no_second_backward(ctx, *_):
+    raise NotImplementedError("fa4's attention has no second derivative: its gradient cannot be differentiated")
+
+
+sdpa_backward.register_autograd(_no_second_backward, setup_context=_no_second_context)
