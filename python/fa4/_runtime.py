@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fa4 import _library
+from fa4.captured import is_torch_tensor
 from fa4.errors import LaunchError
 from fa4.spec import SpecError
 
@@ -211,6 +212,12 @@ class LoadedKernel:
         self.tensors = [name for name, tensor in kernel.manifest["tensors"].items() if tensor.get("role") != "workspace"]
         self.lock = threading.Lock()
 
+    def _complete(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The call with the tensors that the spec's functions have reached by themselves, on the device of the others."""
+        if not self.kernel.spec or not self.kernel.spec.found:
+            return call
+        return self.kernel.complete(call, next((each.device for each in call.values() if is_torch_tensor(each)), "cuda"))
+
     def _arguments(self, call: Mapping[str, Any]) -> tuple[_Program, _Call]:
         call = self.by_manifest(call) if self.by_manifest else call
         given = {name: describe(name, value) for name, value in call.items() if name in self.tensors}
@@ -234,10 +241,15 @@ class LoadedKernel:
         return made
 
     def launch(self, stream, call: Mapping[str, Any]):
+        call = self._complete(call)
         program, arguments = self._arguments(call)
         message = ctypes.c_void_p()
         handle = stream_of(stream, call.values())
         _check(program.library.fa4RuntimeRun(program.handle, arguments.arguments, handle, message), message)
 
     def prepare(self, call: Mapping[str, Any]) -> PreparedCall:
-        return PreparedCall(*self._arguments(call))
+        call = self._complete(call)
+        prepared = PreparedCall(*self._arguments(call))
+        # What was made of the tensors of functions lives as long as it.
+        prepared.tensors = call
+        return prepared

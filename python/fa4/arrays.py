@@ -1,7 +1,10 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Arrays of numpy that calls take and give: their element types, and results by their names."""
+"""Arrays of numpy that calls take and give: their element types, numbers, and results by their names."""
+
+import math
+import sys
 
 # Names of element types in manifests (docs/simulator-manifest.md), as numpy or ml_dtypes has them.
 ELEMENT_TYPES = {
@@ -23,11 +26,52 @@ def numpy_dtype(name: str):
     return np.dtype(name)
 
 
-def as_float(array):
-    """An array of floats that numpy computes with: bfloat16 as float32."""
+def as_array(name: str, value):
+    """What a call gives for a tensor as a numpy array; tensors of torch that are on the CPU share their memory. Raises TypeError."""
     import numpy as np
 
-    array = np.asarray(array)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        value = value.detach()
+        if value.device.type != "cpu":
+            raise TypeError(f"{name} is an array of numpy or a tensor on the CPU, and its device is {value.device}")
+        if value.dtype == torch.bfloat16:
+            return value.view(torch.int16).numpy().view(numpy_dtype("bf16"))
+        return value.numpy()
+    try:
+        array = np.asarray(value)
+    except Exception as error:
+        raise TypeError(f"{name} is an array of numbers, not {type(value).__name__} ({error})") from None
+    if array.dtype.kind not in "biufV" or array.dtype.kind == "V" and array.dtype.names:
+        raise TypeError(f"{name} is an array of numbers, not {type(value).__name__}")
+    return array
+
+
+def as_number(name: str, value, kind: str | None = None) -> int | float:
+    """What a call gives for a size (no `kind`), or for a capture that is a number of type `kind`. Raises TypeError for what is no
+    number, SpecError for one that the type does not have."""
+    from fa4.spec import SpecError
+
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        value = value.item()  # A number of numpy, or a tensor without dimensions.
+    if isinstance(value, bool) and kind != "bool" or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} is a number, not {type(value).__name__}")
+    if kind == "f32":
+        return float(value)
+    if value != int(value) if math.isfinite(value) else True:
+        raise SpecError(f"{name} is a whole number, not {value!r}")
+    if kind == "bool" and value not in (0, 1):
+        raise SpecError(f"{name} is a condition, not {value!r}")
+    if kind == "i32" and not -(2**31) <= value < 2**31:
+        raise SpecError(f"{name} is {value}, beyond the range of its type, i32")
+    return int(value)
+
+
+def as_float(array, name: str = "it"):
+    """An array of floats that numpy computes with: bfloat16 as float32. Raises TypeError."""
+    import numpy as np
+
+    array = as_array(name, array)
     return array if array.dtype in (np.float16, np.float32, np.float64) else array.astype(np.float32)
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from fa4 import _library, cache, cuda_tools
-from fa4.arrays import Results, numpy_dtype
-from fa4.errors import CompileWarning, Fa4Error, SimulationError
+from fa4 import _library, cache, cuda_tools, diagnostics
+from fa4.arrays import Results, as_array, as_number, numpy_dtype
+from fa4.errors import CompileError, CompileWarning, Fa4Error, SimulationError
 from fa4.spec import Spec, SpecError
 
 @dataclass(frozen=True)
@@ -93,7 +93,13 @@ def compile(
     text = op.text if isinstance(op, Spec) else op
     given = {"chip": chip, "pipeline": options, "verify": verify, "ptxas": ptxas, "allow_spills": allow_spills}
     spec = op if isinstance(op, Spec) else None
-    return Kernel(text, spec, given, cache, _compile(text, "ptx", given, cache))
+    try:
+        entry = _compile(text, "ptx", given, cache)
+    except CompileError as error:
+        if spec is None:
+            raise
+        raise diagnostics.in_words_of(spec, error) from None
+    return Kernel(text, spec, given, cache, entry)
 
 
 class Kernel:
@@ -188,9 +194,18 @@ class Kernel:
     def _names(self) -> dict[str, str]:
         """The names that a call may use for scalars -> those of the manifest."""
         names = {name: name for name in self.manifest.get("sizes", {})}
-        for position, name in enumerate(self.spec.captures if self.spec else ()):
+        for position, name in enumerate(self.spec.all_captures if self.spec else ()):
             names[name] = f"capture{position}"
         return names
+
+    def complete(self, call: Mapping, device=None) -> dict:
+        """The call with the captures that the spec's functions have reached by themselves: arrays of numpy and numbers, or
+        tensors on a device of torch. Raises SpecError."""
+        found = {name: each for name, each in (self.spec.found if self.spec else {}).items() if name not in call}
+        try:
+            return {**{name: each.numpy() if device is None else each.on(device) for name, each in found.items()}, **call}
+        except ValueError as error:
+            raise SpecError(str(error)) from None
 
     def by_manifest(self, call: Mapping) -> dict:
         """The call with captured tensors by the manifest's names."""
@@ -210,19 +225,16 @@ class Kernel:
             if name not in known:
                 has = ", ".join([*self.manifest["tensors"], *sorted(known)])
                 raise SpecError(f"{self.name} has no '{name}'; there is: {has}")
-            value = value.item() if hasattr(value, "item") else value
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise TypeError(f"{name} is a number, not {type(value).__name__}")
-            numbers[name] = value
+            numbers[name] = as_number(name, value, self.spec and self.spec.all_captures.get(name))
         if not self.spec:
             return numbers
         tensors = {names[name]: name for name in self.spec.captured_tensors}
         shapes = {tensors.get(name, name): shape for name, shape in shapes.items()}
-        wanted = {name: kind for name, kind in self.spec.captures.items() if name not in self.spec.captured_tensors}
+        wanted = {name: kind for name, kind in self.spec.all_captures.items() if name not in self.spec.captured_tensors}
         if missing := [name for name in wanted if name not in numbers]:
             raise SpecError(f"{self.name} needs the capture{'s' * (len(missing) > 1)} {', '.join(missing)}")
-        bound = self.spec.bind(shapes, {name: int(numbers[name]) for name in numbers if name in sizes})
-        result = {names[name]: (float if kind == "f32" else int)(numbers[name]) for name, kind in wanted.items()}
+        bound = self.spec.bind(shapes, {name: numbers[name] for name in numbers if name in sizes})
+        result = {names[name]: numbers[name] for name in wanted}
         result |= {name: value for name, value in numbers.items() if name not in wanted and name not in sizes}
         for name, size in self.spec.kernel_sizes(bound).items():
             if result.setdefault(name, size) != size:
@@ -240,17 +252,18 @@ class Kernel:
 
     def _prepare(self, simulation, call: Mapping) -> dict[str, int | float]:
         """Gives a call to a simulation; returns its numbers."""
-        import numpy as np
-
         tensors = self.manifest["tensors"]
         arrays = {}
-        call = self.by_manifest(call)
+        own = {theirs: name for name, theirs in self._names().items()}
+        call = self.by_manifest(self.complete(call))
         for name, value in call.items():
             if name in tensors:
-                wanted = numpy_dtype(tensors[name]["dtype"])
-                array = np.asarray(value)
+                wanted, given = numpy_dtype(tensors[name]["dtype"]), own.get(name, name)
+                array = as_array(given, value)
+                if self.spec and self.spec.all_captures.get(given, "").startswith("bool "):
+                    array = array.astype(wanted) if array.dtype == bool else array
                 if array.dtype != wanted and not (array.dtype.kind in "fV" and wanted.kind in "fV"):
-                    raise SpecError(f"{name} has elements of type {array.dtype}, not {wanted}")
+                    raise SpecError(f"{given} has elements of type {array.dtype}, not {wanted}")
                 if tensors[name].get("role") == "out":
                     raise SpecError(f"'{name}' is written by the kernel, and returned")
                 arrays[name] = array.astype(wanted, copy=False)
@@ -294,7 +307,7 @@ class Kernel:
 
         Returns new arrays of the results by their names, `results.out` (and `.lse`, or `.dq`, `.dk`, `.dv`). Raises
         SimulationError where the kernel has a finding, SpecError where the arrays are not those of the spec."""
-        if absent := [name for name in (self.spec.captured_tensors if self.spec else ()) if name not in call]:
+        if absent := [name for name in (self.spec.captures if self.spec else ()) if name in self.spec.captured_tensors and name not in call]:
             raise SpecError(f"{self.name} needs the captured tensor{'s' * (len(absent) > 1)} {', '.join(absent)}")
         with _library.Simulation(self.manifest_text) as simulation:
             numbers = self._prepare(simulation, call)
@@ -311,7 +324,7 @@ class Kernel:
         `call`: sizes by the names of the spec or of the manifest (`kernel.time(B=4, Sq=4096, Sk=4096)`), captures, and
         arrays where their contents matter; sizes that the spec has as numbers need not be given. Raises SimulationError."""
         if self.spec:
-            call = {**dict.fromkeys(self.spec.captures.keys() - self.spec.captured_tensors.keys(), 1), **call}
+            call = {**dict.fromkeys(self.spec.all_captures.keys() - self.spec.captured_tensors.keys(), 1), **call}
         with _library.Simulation(self.manifest_text) as simulation:
             self._prepare(simulation, call)
             launches = json.loads(simulation.time())

@@ -8,6 +8,7 @@ function unit where it has them (docs/reference/ConversionPasses.md, `lane-math-
 numpy's, so that the same function is the reference of what the kernel computes.
 """
 
+from fa4.captured import is_torch_tensor
 from fa4.tracing import Value, _Refused, as_value, current_trace
 
 __all__ = [
@@ -16,13 +17,28 @@ __all__ = [
 ]  # fmt: skip
 
 
+def _library_of(*args):
+    """numpy, or torch where an argument is a tensor of it, as in a function whose reference is computed by torch."""
+    if any(map(is_torch_tensor, args)):
+        import torch
+
+        return torch
+    import numpy as np
+
+    return np
+
+
+def _apply(name: str, *args):
+    """A function of numpy, or of torch by the same name, whose arguments must be tensors then."""
+    library = _library_of(*args)
+    return getattr(library, name)(*(library.as_tensor(each) for each in args) if any(map(is_torch_tensor, args)) else args)
+
+
 def _function(operation, numpy_name, what):
     def call(x):
         trace = current_trace(x)
         if trace is None:
-            import numpy as np
-
-            return getattr(np, numpy_name)(x)
+            return getattr(_library_of(x), numpy_name)(x)
         return trace.op(f"math.{operation} {as_value(trace, x, 'f32').name} : f32", "f32")
 
     call.__name__ = call.__qualname__ = {"roundeven": "round"}.get(operation, operation)
@@ -52,11 +68,7 @@ def rsqrt(x):
 
 def abs(x):
     """The absolute value of x, of x's type."""
-    if isinstance(x, Value):
-        return x.__abs__()
-    import numpy as np
-
-    return np.abs(x)
+    return x.__abs__() if isinstance(x, Value) else _library_of(x).abs(x)
 
 
 def sigmoid(x):
@@ -67,9 +79,7 @@ def sigmoid(x):
 def _two(x, y, real, whole, numpy_name):
     trace = current_trace(x, y)
     if trace is None:
-        import numpy as np
-
-        return getattr(np, numpy_name)(x, y)
+        return _apply(numpy_name, x, y)
     a, b = trace.pair(x, y)
     if a.type == "i1":
         raise _Refused("conditions are no numbers")
@@ -90,9 +100,7 @@ def copysign(x, y):
     """x with the sign of y, as f32."""
     trace = current_trace(x, y)
     if trace is None:
-        import numpy as np
-
-        return np.copysign(x, y)
+        return _apply("copysign", x, y)
     a, b = as_value(trace, x, "f32"), as_value(trace, y, "f32")
     return trace.op(f"math.copysign {a.name}, {b.name} : f32", "f32")
 
@@ -110,9 +118,8 @@ def where(condition, x, y):
     """x where the condition holds, else y."""
     trace = current_trace(condition, x, y)
     if trace is None:
-        import numpy as np
-
-        return np.where(condition, x, y)
+        library = _library_of(condition, x, y)
+        return library.where(condition, x, y)
     chosen = trace.value(condition)
     if chosen.type != "i1":
         raise _Refused(f"where takes a condition, not a number (of type {chosen.type})")
@@ -123,6 +130,8 @@ def where(condition, x, y):
 def _convert(x, kind, dtype):
     trace = current_trace(x)
     if trace is None:
+        if is_torch_tensor(x):
+            return x.to(getattr(_library_of(x), dtype))
         import numpy as np
 
         return np.asarray(x).astype(dtype)[()]

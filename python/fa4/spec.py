@@ -16,8 +16,9 @@ from types import MappingProxyType
 from typing import Any
 
 from fa4.arrays import Results, as_float
+from fa4.captured import Found, capture_type
 from fa4.errors import Fa4Error
-from fa4.tracing import CAPTURE_TYPES, ELEMENT_TYPES, PARAMETERS, capture_type, captures_of, format_f32, trace_region
+from fa4.tracing import CAPTURE_TYPES, ELEMENT_TYPES, PARAMETERS, Traced, captures_of, format_f32, trace_regions
 
 LAYOUTS = ("bshd", "bhsd", "sbhd", "thd", "htd")
 DTYPES = ("bf16", "f16")
@@ -149,10 +150,27 @@ class Spec:
         """Whether sequences of different lengths stand behind each other in one dimension of tokens."""
         return "t" in self.layout
 
+    @cached_property
+    def traced(self) -> Traced:
+        """The regions of score_mod and mask_mod. Raises TraceError."""
+        functions = {region: getattr(self, region) for region in PARAMETERS if getattr(self, region) is not None}
+        return trace_regions(functions, self.captures, TAKEN)
+
+    @property
+    def found(self) -> dict[str, Found]:
+        """The captures that functions have reached by themselves: tensors of torch in closures, globals and defaults. A call need not give
+        them: their elements are those of the tensors at the call. Raises TraceError."""
+        return self.traced.found
+
+    @property
+    def all_captures(self) -> dict[str, str]:
+        """The types of all captures in the op's order: those of `captures`, and then those that were found. Raises TraceError."""
+        return {**self.captures, **{name: each.kind for name, each in self.found.items()}}
+
     @property
     def captured_tensors(self) -> dict[str, tuple[int | str, ...]]:
-        """The shapes of the captures that are tensors."""
-        split = {name: kind.split()[1:] for name, kind in self.captures.items()}
+        """The shapes of the captures that are tensors. Raises TraceError."""
+        split = {name: kind.split()[1:] for name, kind in self.all_captures.items()}
         return {name: _read_shape(name, shape, len(shape)) for name, shape in split.items() if shape}
 
     def head_dim(self, name: str) -> int:
@@ -202,10 +220,10 @@ class Spec:
     def trace(self) -> str:
         """`text`, traced anew: what the functions of the spec read may be something else now. torch.compile reads this."""
         types = {name: self._memref(name) for name in self.tensors}
-        kinds = {name: capture_type(kind) for name, kind in self.captures.items()}
+        kinds = {name: capture_type(kind) for name, kind in self.all_captures.items()}
         inputs = [name for name in types if name not in self.outputs]
-        listed = [*inputs, *self.captures, *self.outputs]
-        captured = [f"%capture_{name}" for name in self.captures]
+        listed = [*inputs, *kinds, *self.outputs]
+        captured = [f"%capture_{name}" for name in kinds]
         arguments = ", ".join(
             f"%capture_{name}: {kinds[name]}" if name in kinds else f"%{name}: {types[name]}" for name in listed
         )
@@ -221,16 +239,17 @@ class Spec:
         written = ", ".join(f"%{name}" for name in self.outputs)
         clauses.append(f" outs({written} : {', '.join(types[name] for name in self.outputs)})")
         of = ("q", "k", "v", "out", "dout", "lse") if self.is_backward else ("q", "k", "v")
-        regions = "".join(
-            trace_region(function, region, self.captures)
-            for region, function in (("score_mod", self.score_mod), ("mask_mod", self.mask_mod))
-            if function is not None
-        )
         op = "attn.sdpa_backward" if self.is_backward else "attn.sdpa"
         return (
             f"func.func @{self.name}({arguments}) {{\n  {op} %q, %k, %v{''.join(clauses)}\n"
-            f"    : {', '.join(types[name] for name in of)}\n{regions}  return\n}}\n"
+            f"    : {', '.join(types[name] for name in of)}\n{self.traced.text}  return\n}}\n"
         )
+
+    def place_of(self, line: int) -> tuple[str, int] | None:
+        """The file and the line of Python that a line of `text` is from, counted from 1; None if it is from no function."""
+        before = self.text.partition(self.traced.text)[0].count("\n")
+        places = self.traced.places
+        return places[line - before - 1] if 0 < line - before <= len(places) else None
 
     def bind(self, shapes: Mapping[str, Sequence[int]], sizes: Mapping[str, int] = MappingProxyType({})) -> dict[str, int]:
         """The sizes that a call gives to the names of the spec: from the shapes of its tensors, and from `sizes`. Raises
@@ -265,6 +284,18 @@ class Spec:
         """The spec of this op's gradient."""
         return replace(self, is_backward=True, deterministic=deterministic, lse=True, name=f"{self.name}_backward")
 
+    def _evaluated(self, region: str, call: Mapping) -> Callable:
+        """The function of a region as the reference calls it: on numbers and arrays that broadcast."""
+        function, extra = getattr(self, region), []
+        for name in captures_of(function, region, self.captures):
+            given = call[name]
+            extra.append(as_float(given) if self.captures[name].split()[0] in ("bf16", "f16") else given)
+        if region in self.traced.torch_regions:
+            from fa4.torch_functions import evaluate
+
+            return lambda *args: evaluate(function, args[: len(PARAMETERS[region])], extra)
+        return lambda *args: function(*args[: len(PARAMETERS[region])], *extra)
+
     def reference(self, **call) -> Results:
         """What the op computes, in float64 on numpy: arrays and captures by their names, as for Kernel.simulate. Inputs
         are taken as they are; round them to the spec's dtype first where that matters. Returns arrays of float64."""
@@ -272,21 +303,12 @@ class Spec:
 
         from fa4 import reference
 
-        mods = {}
-        for region in ("score_mod", "mask_mod"):
-            function = getattr(self, region)
-            if function is not None:
-                extra = [
-                    as_float(call[name]) if self.captures[name].split()[0] in ("bf16", "f16") else call[name]
-                    for name in captures_of(function, region)
-                ]
-                count = len(PARAMETERS[region])
-                mods[region] = lambda *args, f=function, extra=extra, count=count: f(*args[:count], *extra)
+        mods = {region: self._evaluated(region, call) for region in PARAMETERS if getattr(self, region) is not None}
         mask = self.mask and reference.Mask(self.mask.align, self.mask.left, self.mask.right)
         form = {"layout": self.layout, "mask": mask, "scale": self.scale, **mods}
         form |= {name: np.asarray(call[name]) for name in ("cu_seqlens_q", "cu_seqlens_k", "seqlens_k") if name in self.tensors}
         form |= {"sinks": as_float(call["sinks"])} if self.sinks else {}
-        q, k, v = (as_float(call[name]) for name in "qkv")
+        q, k, v = (as_float(call[name], name) for name in "qkv")
         if self.is_backward:
             given = {name: as_float(call[name]) for name in ("out", "lse") if name in call}
             results = reference.sdpa_backward(q, k, v, as_float(call["dout"]), **given, **form)

@@ -3,18 +3,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Python functions of a score and its position, traced to regions of `attn.sdpa`.
 
-A function is called once, with values that record what is done with them: operators, comparisons, and the
-functions of `fa4.math`. What a value is, is known on the GPU only, so that a function that asks (`if`, `and`,
-`float(...)`, a list's index) is refused with the line that does so.
+A function is called once, with values that record what is done with them: operators, comparisons, the functions of
+`fa4.math`, and those of torch (`torch_functions`). What a value is, is known on the GPU only, so that a function that
+asks (`if`, `and`, `float(...)`, a list's index) is refused with the line that does so. Tensors of torch that the
+function reaches by itself, through its closure or a global, become captures of the op (`captured`).
 """
 
 import inspect
 import linecache
+import math
 import os
 import struct
 import sys
 import types
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 
 from fa4.errors import TraceError
 
@@ -27,14 +31,22 @@ PARAMETERS = {
 RESULTS = {"score_mod": "f32", "mask_mod": "i1"}
 # In the order in which types give way: a number of a type becomes one of a later type beside it.
 NUMBERS = ("i32", "index", "f32")
-CAPTURE_TYPES = ("f32", "i32")
-# Elements of captured tensors; those of the narrow types are f32 once they are read.
-ELEMENT_TYPES = ("f32", "i32", "bf16", "f16")
+CAPTURE_TYPES = ("f32", "i32", "bool")
+# Elements of captured tensors; those of the narrow types are f32 once they are read. A condition is carried as an i32.
+ELEMENT_TYPES = ("f32", "i32", "bool", "bf16", "f16")
+# Operators that work element by element on rows of captured tensors.
+ARITHMETIC = tuple(
+    f"__{side}{name}__" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor") for side in ("", "r")
+) + ("__lshift__", "__rshift__", "__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__", "__neg__", "__pos__", "__abs__", "__invert__")  # fmt: skip
 ORDERED = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 
 
 class _Refused(Exception):
     """A reason, on the way to the place in the function to which it belongs."""
+
+
+class _NoAttribute(_Refused, AttributeError):
+    """The same of an attribute, for those who ask with hasattr."""
 
 
 def format_f32(value: float) -> str:
@@ -48,19 +60,60 @@ def format_f32(value: float) -> str:
     return f"{struct.unpack('>f', bits)[0]:.9e}"
 
 
-class Trace:
-    """The operations of one region, in their order; what is computed twice is there once."""
+def is_users(file: str) -> bool:
+    """Whether a file of Python is neither of this package nor of torch."""
+    return not file.startswith(PACKAGE) and f"{os.sep}torch{os.sep}" not in file
 
-    def __init__(self):
+
+def _user_place() -> tuple[str, int]:
+    """The file and the line that call, outside of this package and of torch."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if is_users(frame.f_code.co_filename):
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return "", 0
+
+
+class Trace:
+    """The operations of one region, in their order; what is computed twice is there once. `places` has the file and the
+    line of the function that each is from. `register` has the tensors of torch that become captures."""
+
+    def __init__(self, register=None):
+        from fa4.captured import Register
+
         self.lines: list[str] = []
+        self.places: list[tuple[str, int]] = []
         self.known: dict[str, Value] = {}
+        self.register = Register() if register is None else register
+        # Whether the function works on tensors of torch, and not on arrays of numpy.
+        self.uses_torch = False
 
     def op(self, text: str, result: str) -> "Value":
         """Adds an operation, without the name of its result, which is of type `result`."""
         if text not in self.known:
             self.known[text] = Value(self, f"%t{len(self.known)}", result)
             self.lines.append(f"{self.known[text].name} = {text}")
+            self.places.append(_user_place())
         return self.known[text]
+
+    def capture(self, tensor):
+        """The capture that a tensor of torch becomes: a captured tensor, or of one without dimensions a value."""
+        from fa4.captured import Tensor
+
+        self.uses_torch = True
+        if id(tensor) in self.register.constants:
+            return self.value(tensor.item())
+        found = self.register.add(tensor)
+        element, *_ = found.kind.split()
+        if tensor.dim():
+            return Tensor(self, f"%capture_{found.name}", element, tensor.shape)
+        return self.scalar(found.name, element)
+
+    def scalar(self, name: str, element: str) -> "Value":
+        """A capture that is a number; a condition is carried as an i32."""
+        value = Value(self, f"%capture_{name}", "i32" if element == "bool" else element)
+        return value != 0 if element == "bool" else value
 
     def constant(self, value, kind: str) -> "Value":
         if kind == "f32":
@@ -77,11 +130,15 @@ class Trace:
             if given.trace is not self:
                 raise _Refused("a value of another function is used; give functions what they need as captures")
             return given
-        if hasattr(given, "item") and getattr(given, "shape", None) == ():
+        from fa4 import captured
+
+        if captured.is_torch_tensor(given) and not given.dim():
+            return self.capture(given)
+        if not isinstance(given, Value) and hasattr(given, "item") and getattr(given, "shape", None) == ():
             given = given.item()  # A scalar of numpy.
         if isinstance(given, bool):
             return self.constant(given, "i1")
-        if isinstance(given, Tensor):
+        if captured.is_sequence(given):
             raise _Refused("a captured tensor is read element by element: tensor[h, kv_idx]")
         if isinstance(given, int):
             return self.constant(given, beside.type if beside is not None and beside.type in NUMBERS else "i32")
@@ -98,6 +155,8 @@ class Trace:
             return self.op(f"arith.index_cast {value.name} : {value.type} to {kind}", kind)
         if kind == "f32":
             return self.op(f"arith.sitofp {self.cast(value, 'i32').name} : i32 to f32", kind)
+        if kind == "i1":
+            return value != 0
         if value.type == "f32":
             return self.cast(self.op(f"arith.fptosi {value.name} : f32 to i32", "i32"), kind)
         raise _Refused(f"a value of type {value.type} does not become one of type {kind}")
@@ -110,7 +169,9 @@ class Trace:
         if a.type == b.type:
             return a, b
         if "i1" in (a.type, b.type):
-            raise _Refused(f"types {a.type} and {b.type} do not go together: a condition is no number (fa4.math.where makes one)")
+            # As in numpy and torch, a condition counts as 1 or 0 beside a number.
+            kind = b.type if a.type == "i1" else a.type
+            return self.cast(a, kind), self.cast(b, kind)
         kind = NUMBERS[max(NUMBERS.index(a.type), NUMBERS.index(b.type))]
         return self.cast(a, kind), self.cast(b, kind)
 
@@ -133,12 +194,15 @@ class Value:
 
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
-        """torch's functions are those of fa4.math, so that functions for FlexAttention are traced as they are."""
-        from fa4.torch_functions import FUNCTIONS, name_of
+        from fa4 import torch_functions
 
-        if kwargs or function not in FUNCTIONS:
-            raise _Refused(f"{name_of(function)} is no function of fa4.math")
-        return FUNCTIONS[function](*args)
+        return torch_functions.dispatch(function, args, kwargs or {})
+
+    def __getattr__(self, name):
+        """The methods and attributes of a tensor of torch that has no dimensions."""
+        from fa4 import torch_functions
+
+        return torch_functions.attribute(self, name)
 
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
@@ -207,10 +271,17 @@ class Value:
         return self.trace.value(other, self) % self
 
     def __pow__(self, exponent):
-        if isinstance(exponent, float) and exponent == int(exponent):
+        if isinstance(exponent, float) and exponent.is_integer():
             exponent = int(exponent)
-        if not isinstance(exponent, int) or not 1 <= exponent <= 64:
-            raise _Refused("`**` takes a whole number from 1 to 64; fa4.math has exp, exp2, sqrt and rsqrt")
+        if isinstance(exponent, float):
+            real = self.trace.cast(self, "f32")
+            if exponent in (0.5, -0.5):
+                return self.trace.op(f"math.{'sqrt' if exponent > 0 else 'rsqrt'} {real.name} : f32", "f32")
+            return 2.0 ** (self.trace.op(f"math.log2 {real.name} : f32", "f32") * exponent)
+        if isinstance(exponent, int) and self.type == "f32" and -64 <= exponent < 0:
+            return 1.0 / self**-exponent
+        if not isinstance(exponent, int) or isinstance(exponent, bool) or not 1 <= exponent <= 64:
+            raise _Refused("`**` takes a number that is no whole one, or a whole number from 1 to 64 (of f32 from -64)")
         result, power = None, self
         while exponent:
             if exponent & 1:
@@ -219,7 +290,11 @@ class Value:
             power = power * power if exponent else power
         return result
 
-    __rpow__ = _unknown("`**` takes a whole number as its right side; fa4.math has exp and exp2")
+    def __rpow__(self, base):
+        if isinstance(base, bool) or not isinstance(base, (int, float)) or not base > 0:
+            raise _Refused("`**` takes a positive number as its left side, or a whole number as its right; fa4.math has exp and exp2")
+        scaled = self if base == 2 else self * math.log2(base)
+        return self.trace.op(f"math.exp2 {self.trace.cast(scaled, 'f32').name} : f32", "f32")
 
     def __neg__(self):
         if self.type == "f32":
@@ -304,50 +379,22 @@ class Value:
         return self ^ (True if self.type == "i1" else -1)
 
 
-class Tensor:
-    """A captured tensor. `bias[h, q_idx, kv_idx]` reads an element: as many whole numbers as it has dimensions, which count
-    from 0. What is out of bounds is not checked on the GPU."""
+def _gives_way(name: str) -> Callable:
+    """An operator of Value that works element by element beside a row."""
+    on_values = getattr(Value, name)
 
-    __slots__ = ("name", "trace", "element", "rank", "type")
-    __hash__ = None  # type: ignore[assignment]
-    __array_ufunc__ = None
+    def operator(self, *others):
+        from fa4 import captured
 
-    def __init__(self, trace: Trace, name: str, element: str, rank: int):
-        self.trace, self.name, self.element, self.rank = trace, name, element, rank
-        self.type = memref_type(element, rank)
+        if any(captured.is_sequence(other) for other in others):
+            return captured.map_rows(on_values, self, *others)
+        return on_values(self, *others)
 
-    def __repr__(self):
-        return f"<fa4 tensor of type {self.type}>"
-
-    def __getitem__(self, indices) -> Value:
-        indices = indices if isinstance(indices, tuple) else (indices,)
-        if len(indices) != self.rank:
-            raise _Refused(f"a tensor of {self.rank} dimensions is read with {len(indices)} ind{'ex' if len(indices) == 1 else 'ices'}")
-        if any(isinstance(index, (slice, list)) or index is None or index is Ellipsis for index in indices):
-            raise _Refused("an element is read with whole numbers: a tensor has no slices here")
-        if any(isinstance(index, int) and index < 0 for index in indices):
-            raise _Refused("indices of a captured tensor count from 0, and not from the end")
-        values = [self.trace.value(index) for index in indices]
-        if any(value.type not in ("i32", "index") for value in values):
-            raise _Refused("indices of a captured tensor are whole numbers")
-        listed = ", ".join(self.trace.cast(value, "index").name for value in values)
-        read = self.trace.op(f"memref.load {self.name}[{listed}] : {self.type}", self.element)
-        if self.element in ("bf16", "f16"):
-            return self.trace.op(f"arith.extf {read.name} : {self.element} to f32", "f32")
-        return read
-
-    __iter__ = __len__ = __bool__ = __array__ = _unknown("a captured tensor is read element by element: tensor[h, kv_idx]")
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __bool__
+    return operator
 
 
-def memref_type(element: str, rank: int) -> str:
-    return f"memref<{'?x' * rank}{element}>"
-
-
-def capture_type(capture: str) -> str:
-    """The type in MLIR of a capture as a spec has it: "f32", or "f32 H Sk" for a tensor."""
-    element, *shape = capture.split()
-    return memref_type(element, len(shape)) if shape else element
+for _name in ARITHMETIC:
+    setattr(Value, _name, _gives_way(_name))
 
 
 def as_value(trace: Trace, given, kind: str) -> Value:
@@ -356,16 +403,17 @@ def as_value(trace: Trace, given, kind: str) -> Value:
 
 
 def _place(function: Callable, traceback) -> tuple[str, int]:
-    """The line of the function, or of one that it calls in its file, at which an exception was raised."""
+    """The line at which an exception was raised: of the function, or of one that it calls in its file; else of another
+    file of the user, as where torch has put the function together of others."""
     code = getattr(function, "__code__", None)
-    file = code.co_filename if code else ""
-    line = code.co_firstlineno if code else 0
+    file, line = (code.co_filename, code.co_firstlineno) if code else ("", 0)
+    places = []
     while traceback:
-        frame = traceback.tb_frame
-        if frame.f_code.co_filename == file and not file.startswith(PACKAGE):
-            line = traceback.tb_lineno
+        places.append((traceback.tb_frame.f_code.co_filename, traceback.tb_lineno))
         traceback = traceback.tb_next
-    return file, line
+    places = [place for place in places if is_users(place[0])]
+    own = [place for place in places if place[0] == file]
+    return (own or places or [(file, line)])[-1]
 
 
 def _refuse(region: str, function: Callable, reason: str, traceback=None):
@@ -376,64 +424,97 @@ def _refuse(region: str, function: Callable, reason: str, traceback=None):
     return TraceError(f"{place}{region} can't be traced: {reason}{shown}", file, line)
 
 
-def captures_of(function: Callable, region: str) -> tuple[str, ...]:
-    """The names of the parameters behind those that each function of a region has."""
+def _parameters_of(function: Callable, region: str) -> list[tuple[str, bool]]:
+    """The parameters behind those that each function of a region has, and whether they have a default. Raises TraceError."""
     wanted = PARAMETERS[region]
-    names = _parameters_of(function)
-    if names is None:
+    parameters = _positions_of(function)
+    if parameters is None:
         raise TraceError(f"{region} must be a function with the parameters {', '.join(n for n, _ in wanted)}")
-    if len(names) < len(wanted) or any(name.startswith("*") for name in names):
+    if len(parameters) < len(wanted) or any(name.startswith("*") for name, _ in parameters):
         raise _refuse(
             region, function,
-            f"it has the parameters ({', '.join(names)}), and is called with "
+            f"it has the parameters ({', '.join(name for name, _ in parameters)}), and is called with "
             f"({', '.join(n for n, _ in wanted)}) and then the captures by their names",
         )  # fmt: skip
-    return names[len(wanted) :]
+    return parameters[len(wanted) :]
 
 
-def _parameters_of(function) -> tuple[str, ...] | None:
-    """The names of a function's parameters, those that no position fills behind a star; None if it is no function. torch.compile reads the code of
-    a function that it has made itself, and not its signature."""
+def _positions_of(function) -> list[tuple[str, bool]] | None:
+    """A function's parameters and whether they have a default, those that no position fills behind a star; None if it is no function. torch.compile
+    reads the code of a function that it has made itself, and not its signature."""
     if isinstance(function, types.FunctionType) and not hasattr(function, "__wrapped__"):
         code = function.__code__
         count = code.co_argcount
         stars = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
         last = count + code.co_kwonlyargcount + stars
-        return (*code.co_varnames[:count], *(f"*{name}" for name in code.co_varnames[count:last]))
+        needed = count - len(function.__defaults__ or ())
+        plain = [(name, position >= needed) for position, name in enumerate(code.co_varnames[:count])]
+        return [*plain, *((f"*{name}", False) for name in code.co_varnames[count:last])]
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return None
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return tuple(p.name if p.kind in kinds else f"*{p.name}" for p in parameters)
+    return [(p.name if p.kind in kinds else f"*{p.name}", p.default is not p.empty) for p in parameters]
 
 
-def trace_region(function: Callable, region: str, captures: Mapping[str, str]) -> str:
-    """The region of an attention op that computes what the function does, as MLIR. `region` is "score_mod" or
-    "mask_mod", `captures` name -> type of the op's captures in their order ("f32", or "f32 H Sk" for a tensor). Raises
-    TraceError."""
-    trace = Trace()
-    arguments = {name: Value(trace, f"%{name}", kind) for name, kind in PARAMETERS[region]}
-    extra = captures_of(function, region)
-    if unknown := [name for name in extra if name not in captures]:
-        raise _refuse(
-            region, function, f"its parameter '{unknown[0]}' is none of the captures ({', '.join(captures) or 'there are none'})"
-        )
-    captured: dict[str, Value | Tensor] = {}
-    for name, kind in captures.items():
-        element, *shape = kind.split()
-        place = f"%capture_{name}"
-        captured[name] = Tensor(trace, place, element, len(shape)) if shape else Value(trace, place, element)
+def captures_of(function: Callable, region: str, captures: Mapping[str, str]) -> tuple[str, ...]:
+    """The names of the captures that a function takes: its parameters behind those of the region. Behind them there may be
+    parameters that have a default and are no captures. Raises TraceError."""
+    names: list[str] = []
+    defaults: list[str] = []
+    for name, has_default in _parameters_of(function, region):
+        if name in captures and not defaults:
+            names.append(name)
+        elif name not in captures and has_default:
+            defaults.append(name)
+        else:
+            reason = f"is none of the captures ({', '.join(captures) or 'there are none'})"
+            reason = f"is a capture, and stands behind '{defaults[0]}', which is none" if name in captures else reason
+            raise _refuse(region, function, f"its parameter '{name}' {reason}")
+    return tuple(names)
+
+
+@dataclass
+class Traced:
+    """The regions of an op. `text` is MLIR; `places` has for each of its lines the file and the line of Python that it is
+    from, or None; `found` the tensors of torch that became captures, behind those that were given; `torch_regions`
+    those whose functions work on tensors of torch, not on arrays of numpy."""
+
+    text: str = ""
+    places: list[tuple[str, int] | None] = field(default_factory=list)
+    found: dict = field(default_factory=dict)
+    torch_regions: set[str] = field(default_factory=set)
+
+
+def _returned(trace: Trace, region: str, function: Callable, arguments) -> Value:
+    """What the function of a region returns, as a value of the type that the region yields."""
+    returned = function(*arguments)
+    if returned is None:
+        raise _Refused("it returns nothing")
+    result = trace.value(returned)
+    if region == "mask_mod" and result.type != "i1":
+        raise _Refused(f"it returns a number (of type {result.type}), not a condition")
+    if region == "score_mod" and result.type == "i1":
+        raise _Refused("it returns a condition, not a score")
+    return trace.cast(result, RESULTS[region])
+
+
+def _trace(function: Callable, region: str, captures: Mapping[str, str], register) -> tuple[Trace, Value]:
+    """The operations of one function and what it returns."""
+    from fa4 import torch_functions
+    from fa4.captured import Tensor
+
+    trace = Trace(register)
+    arguments = [Value(trace, f"%{name}", kind) for name, kind in PARAMETERS[region]]
+    names = captures_of(function, region, captures)
     try:
-        returned = function(*arguments.values(), *(captured[name] for name in extra))
-        if returned is None:
-            raise _Refused("it returns nothing")
-        result = trace.value(returned)
-        if region == "mask_mod" and result.type != "i1":
-            raise _Refused(f"it returns a number (of type {result.type}), not a condition")
-        if region == "score_mod" and result.type == "i1":
-            raise _Refused("it returns a condition, not a score")
-        result = trace.cast(result, RESULTS[region])
+        for name in names:
+            element, *shape = captures[name].split()
+            sizes = [int(size) if size.isdigit() else None for size in shape]
+            arguments.append(Tensor(trace, f"%capture_{name}", element, sizes) if shape else trace.scalar(name, element))
+        with torch_functions.watch(trace) if "torch" in sys.modules else nullcontext():
+            return trace, _returned(trace, region, function, arguments)
     except _Refused as refusal:
         raise _refuse(region, function, str(refusal), refusal.__traceback__) from None
     except TraceError:
@@ -441,14 +522,32 @@ def trace_region(function: Callable, region: str, captures: Mapping[str, str]) -
     except Exception as error:
         # What a function of another library says of a value does not name the line.
         raise _refuse(region, function, f"{type(error).__name__}: {error}", error.__traceback__) from error
-    header = ", ".join(f"{value.name}: {value.type}" for value in (*arguments.values(), *captured.values()))
-    body = "".join(f"      {line}\n" for line in [*trace.lines, f"attn.yield {result.name} : {result.type}"])
-    return f"    {region}({header}) {{\n{body}    }}\n"
+
+
+def trace_regions(functions: Mapping[str, Callable], captures: Mapping[str, str], taken=()) -> Traced:
+    """The regions of an attention op that compute what the functions do. `functions` has "score_mod", "mask_mod" or both;
+    `captures` name -> type of the op's captures in their order ("f32", or "f32 H Sk" for a tensor); `taken` names that
+    found tensors do not get. Raises TraceError."""
+    from fa4.captured import Register, capture_type
+
+    register = Register({*captures, *taken})
+    traced = {region: _trace(function, region, captures, register) for region, function in functions.items()}
+    result = Traced(found=register.captures())
+    kinds = {**captures, **{name: each.kind for name, each in result.found.items()}}
+    listed = [f"%capture_{name}: {capture_type(kind)}" for name, kind in kinds.items()]
+    for region, (trace, value) in traced.items():
+        header = ", ".join([*(f"%{name}: {kind}" for name, kind in PARAMETERS[region]), *listed])
+        lines = [f"    {region}({header}) {{", *(f"      {line}" for line in trace.lines), f"      attn.yield {value.name} : {value.type}", "    }"]
+        result.text += "".join(f"{line}\n" for line in lines)
+        result.places += [None, *trace.places, None, None]
+        if trace.uses_torch:
+            result.torch_regions.add(region)
+    return result
 
 
 def current_trace(*given) -> Trace | None:
     """The trace to which arguments of fa4.math belong; None if all are numbers or arrays."""
-    return next((each.trace for each in given if isinstance(each, Value)), None)
+    return next((each.trace for each in given if isinstance(getattr(each, "trace", None), Trace)), None)
 
 
 if sys.version_info < (3, 11):  # pragma: no cover

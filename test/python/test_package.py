@@ -176,7 +176,7 @@ def orders(score, b, h, i, j):
 
 
 def helper(x):
-    return x.exp()
+    return x.item()
 
 
 def calls(score, b, h, i, j):
@@ -217,9 +217,9 @@ def test_what_cannot_be_traced_names_its_line(function, line, message):
 
 
 def test_what_else_cannot_be_traced():
-    with pytest.raises(fa4.TraceError, match="AttributeError: 'Value' object has no attribute 'exp'") as caught:
+    with pytest.raises(fa4.TraceError, match="'Value' object has no attribute 'item'") as caught:
         fa4.compile(spec_of(score_mod=calls))
-    assert caught.value.line == line_of(helper, "x.exp()")
+    assert caught.value.line == line_of(helper, "x.item()")
     with pytest.raises(fa4.TraceError, match="it returns nothing"):
         fa4.compile(spec_of(score_mod=returns_nothing))
     with pytest.raises(fa4.TraceError, match="mask_mod can't be traced: it returns a number"):
@@ -233,11 +233,11 @@ def test_what_else_cannot_be_traced():
     with pytest.raises(fa4.TraceError, match="a shift by 40"):
         fa4.compile(spec_of(mask_mod=lambda b, h, i, j: (i >> 40) < j))
     with pytest.raises(fa4.TraceError, match="whole number from 1 to 64"):
-        fa4.compile(spec_of(score_mod=lambda s, b, h, i, j: s**0.5))
+        fa4.compile(spec_of(score_mod=lambda s, b, h, i, j: s**i))
 
 
 def test_equal_operations_are_there_once():
-    text = tracing.trace_region(lambda s, b, h, i, j: (s + 1) * (s + 1), "score_mod", {})
+    text = tracing.trace_regions({"score_mod": lambda s, b, h, i, j: (s + 1) * (s + 1)}, {}).text
     assert text.count("arith.addf") == 1
 
 

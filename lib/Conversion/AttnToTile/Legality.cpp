@@ -580,11 +580,31 @@ Reason fa4::adviseUnsupported(AttentionOpInterface op,
                 "(docs/reference/AttnPasses.md)");
 }
 
+/// Says which operation of a region has no code, for users whose regions were
+/// traced: its location is that of a line of theirs.
+static void pointAtOperation(InFlightDiagnostic &diagnostic,
+                             AttentionOpInterface op) {
+  for (Region *region : {&op.getScoreMod(), &op.getMaskMod()}) {
+    Operation *bad = region->empty() ? nullptr : findUnvectorizable(*region);
+    if (!bad)
+      continue;
+    diagnostic.attachNote(bad->getLoc())
+        << "this operation of "
+        << (region == &op.getScoreMod() ? "score_mod" : "mask_mod");
+    return;
+  }
+}
+
 LogicalResult fa4::checkLegality(AttentionOpInterface op,
                                  const TargetDescription &target,
                                  int64_t keys) {
-  if (Reason reason = explainUnsupported(op, target, keys))
-    return op->emitOpError("not supported on ")
-           << target.chip << ": " << *reason;
-  return success();
+  Reason reason = explainUnsupported(op, target, keys);
+  if (!reason)
+    return success();
+  InFlightDiagnostic diagnostic = op->emitOpError("not supported on ")
+                                  << target.chip << ": " << *reason;
+  // What is refused may be something else than an operation.
+  if (reason == checkRegions(op))
+    pointAtOperation(diagnostic, op);
+  return diagnostic;
 }

@@ -132,6 +132,7 @@ func.func @control_flow(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16
   attn.sdpa %x, %x, %x layout<bshd> outs(%dest : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
     score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
       %c = arith.cmpi slt, %i, %j : index
+      // expected-note @+1 {{this operation of score_mod}}
       %r = scf.if %c -> (f32) {
         scf.yield %s : f32
       } else {
@@ -149,6 +150,7 @@ func.func @wide(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>) {
   // expected-error @+1 {{not supported on sm_100a: 'arith.index_cast' in mask_mod: only elementwise operations on numbers of up to 32 bits and index}}
   attn.sdpa %x, %x, %x layout<bshd> outs(%dest : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
     mask_mod(%b: index, %h: index, %i: index, %j: index) {
+      // expected-note @+1 {{this operation of mask_mod}}
       %w = arith.index_cast %i : index to i64
       %c = arith.cmpi eq, %w, %w : i64
       attn.yield %c : i1
@@ -211,6 +213,7 @@ func.func @gradient_derivative(%dq: memref<1x64x1x64xbf16>, %dk: memref<1x64x1x6
     outs(%dq, %dk, %dv : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>)
     : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x1x64xf32>
     score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
+      // expected-note @+1 {{this operation of score_mod}}
       %r = math.cbrt %s : f32
       attn.yield %r : f32
     }
@@ -276,6 +279,7 @@ func.func @sine(%x: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
   // expected-error @+1 {{not supported on sm_100a: 'math.sin' in score_mod: a thread has no code for it}}
   %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
     score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
+      // expected-note @+1 {{this operation of score_mod}}
       %r = math.sin %s : f32
       attn.yield %r : f32
     }
@@ -288,6 +292,7 @@ func.func @fp8_inside(%x: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
   // expected-error @+1 {{not supported on sm_100a: 'arith.truncf' in score_mod: a thread has no code for it}}
   %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
     score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
+      // expected-note @+1 {{this operation of score_mod}}
       %n = arith.truncf %s : f32 to f8E4M3FN
       %r = arith.extf %n : f8E4M3FN to f32
       attn.yield %r : f32
@@ -302,6 +307,7 @@ func.func @two_results(%x: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
   %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
     score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
       %n = arith.index_cast %i : index to i32
+      // expected-note @+1 {{this operation of score_mod}}
       %sum, %carry = arith.addui_extended %n, %n : i32, i1
       %r = arith.sitofp %sum : i32 to f32
       attn.yield %r : f32
@@ -399,6 +405,7 @@ func.func @read_at_a_key(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf1
   // expected-error @+1 {{not supported on sm_100a: 'memref.load' in score_mod: a captured tensor can be read only at the query head}}
   attn.sdpa %x, %x, %x layout<bshd> captures(%a : memref<?xf32>) outs(%dest : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
     score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %m: memref<?xf32>) {
+      // expected-note @+1 {{this operation of score_mod}}
       %e = memref.load %m[%j] : memref<?xf32>
       %r = arith.addf %s, %e : f32
       attn.yield %r : f32
