@@ -38,6 +38,12 @@ def is_torch_tensor(given) -> bool:
     return torch is not None and isinstance(given, torch.Tensor)
 
 
+def is_compiling() -> bool:
+    """Whether torch.compile reads this code, which has no frames and no addresses of tensors then."""
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.compiler.is_compiling()
+
+
 def is_sequence(given) -> bool:
     """Whether this is more than one number: a row, or a tensor with dimensions."""
     return isinstance(given, (Row, Tensor)) or is_torch_tensor(given) and given.dim() > 0
@@ -319,7 +325,7 @@ class Register:
         return {each.name: each for each in self.found.values()}
 
     def add(self, tensor) -> Found:
-        key = _identity(tensor)
+        key = self._key(tensor)
         if key not in self.found:
             element = TORCH_ELEMENTS.get(str(tensor.dtype).removeprefix("torch."))
             if element is None:
@@ -328,9 +334,18 @@ class Register:
                 raise _Refused(f"a tensor without elements, of shape {tuple(tensor.shape)}, is no capture")
             if not tensor.dim():
                 element = "f32" if element in ("bf16", "f16") else element
-            name = self._new_name(_name_of(tensor))
+            name = self._new_name("tensor" if is_compiling() else _name_of(tensor))
             self.found[key] = Found(name, " ".join([element, *map(str, tensor.shape)]), tensor)
         return self.found[key]
+
+    def _key(self, tensor):
+        """What two tensors share if they are the same elements; each call of expand() gives a new object."""
+        if is_compiling():
+            return next((key for key, each in self.found.items() if each.tensor is tensor), len(self.found))
+        try:
+            return tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.device
+        except Exception:  # Tensors without storage, as fake ones, have no address.
+            return id(tensor)
 
     def _new_name(self, name: str) -> str:
         name = name if name.isidentifier() and name.isascii() else "tensor"
@@ -340,11 +355,3 @@ class Register:
             chosen = f"{name}_{number}"
         self.taken.add(chosen)
         return chosen
-
-
-def _identity(tensor):
-    """What two tensors share if they are the same elements; each call of expand() gives a new object."""
-    try:
-        return tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.device
-    except Exception:  # Tensors without storage, as fake ones, have no address.
-        return id(tensor)

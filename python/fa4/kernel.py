@@ -98,7 +98,7 @@ def compile(
     except CompileError as error:
         if spec is None:
             raise
-        raise diagnostics.in_words_of(spec, error) from None
+        raise diagnostics.in_words_of(error, text, spec.traced, spec.all_captures) from None
     return Kernel(text, spec, given, cache, entry)
 
 
@@ -213,6 +213,11 @@ class Kernel:
         names = self._names()
         return {names[name] if name in tensors else name: value for name, value in call.items()}
 
+    def _types_of_captures(self) -> dict[str, str]:
+        """The types of the captures that are numbers, as the manifest has them."""
+        params = [param for launch in self.launches for param in launch.get("params", ())]
+        return {param["value"]: param["type"] for param in params if str(param.get("value")).startswith("capture")}
+
     def numbers_of(self, call: Mapping, shapes: Mapping[str, Iterable[int]]) -> dict[str, int | float]:
         """The scalars of a call by their names in the manifest: sizes, checked against the spec, and captures."""
         names = self._names()
@@ -220,12 +225,13 @@ class Kernel:
         if self.spec:
             sizes = {name for shape in self.spec.tensors.values() for name in shape if isinstance(name, str)}
             known |= sizes
+        types = self.spec.all_captures if self.spec else self._types_of_captures()
         numbers: dict[str, int | float] = {}
         for name, value in call.items():
             if name not in known:
                 has = ", ".join([*self.manifest["tensors"], *sorted(known)])
                 raise SpecError(f"{self.name} has no '{name}'; there is: {has}")
-            numbers[name] = as_number(name, value, self.spec and self.spec.all_captures.get(name))
+            numbers[name] = as_number(name, value, types.get(name))
         if not self.spec:
             return numbers
         tensors = {names[name]: name for name in self.spec.captured_tensors}

@@ -89,6 +89,12 @@ def _read_shape(name: str, shape, rank: int) -> tuple[int | str, ...]:
     return tuple(sizes)
 
 
+def _tensors_of(captures: Mapping[str, str]) -> dict[str, tuple[int | str, ...]]:
+    """The shapes of the captures that are tensors."""
+    split = {name: kind.split()[1:] for name, kind in captures.items()}
+    return {name: _read_shape(name, shape, len(shape)) for name, shape in split.items() if shape}
+
+
 @dataclass(frozen=True)
 class Spec:
     """An attention op. Made by `sdpa` and `sdpa_backward`, which document the fields; `text` is the op in MLIR."""
@@ -141,7 +147,7 @@ class Spec:
             _read_shape(f"capture '{name}'", shape, len(shape))
         elif element not in CAPTURE_TYPES:
             raise SpecError(
-                f"capture '{name}' is of type {kind!r}; captures are numbers of type {' or '.join(CAPTURE_TYPES)}, or tensors "
+                f"capture '{name}' is of type {kind!r}; captures are numbers of type {', '.join(CAPTURE_TYPES)}, or tensors "
                 f'("f32 H Sk": the elements\' type, one of {", ".join(ELEMENT_TYPES)}, and the shape)'
             )
 
@@ -150,11 +156,15 @@ class Spec:
         """Whether sequences of different lengths stand behind each other in one dimension of tokens."""
         return "t" in self.layout
 
+    def trace(self) -> Traced:
+        """The regions of score_mod and mask_mod, traced anew: what the functions read may be something else now. torch.compile reads this. Raises TraceError."""
+        functions = {region: getattr(self, region) for region in PARAMETERS if getattr(self, region) is not None}
+        return trace_regions(functions, self.captures, TAKEN)
+
     @cached_property
     def traced(self) -> Traced:
         """The regions of score_mod and mask_mod. Raises TraceError."""
-        functions = {region: getattr(self, region) for region in PARAMETERS if getattr(self, region) is not None}
-        return trace_regions(functions, self.captures, TAKEN)
+        return self.trace()
 
     @property
     def found(self) -> dict[str, Found]:
@@ -170,8 +180,7 @@ class Spec:
     @property
     def captured_tensors(self) -> dict[str, tuple[int | str, ...]]:
         """The shapes of the captures that are tensors. Raises TraceError."""
-        split = {name: kind.split()[1:] for name, kind in self.all_captures.items()}
-        return {name: _read_shape(name, shape, len(shape)) for name, shape in split.items() if shape}
+        return _tensors_of(self.all_captures)
 
     def head_dim(self, name: str) -> int:
         """The head dim of q, k or v, in elements."""
@@ -215,12 +224,13 @@ class Spec:
     @cached_property
     def text(self) -> str:
         """The op in MLIR, in a function on memrefs. Raises TraceError."""
-        return self.trace()
+        return self.write(self.traced)
 
-    def trace(self) -> str:
-        """`text`, traced anew: what the functions of the spec read may be something else now. torch.compile reads this."""
+    def write(self, traced: Traced) -> str:
+        """The op in MLIR with these regions. torch.compile reads this."""
         types = {name: self._memref(name) for name in self.tensors}
-        kinds = {name: capture_type(kind) for name, kind in self.all_captures.items()}
+        kinds = {name: capture_type(kind) for name, kind in self.captures.items()}
+        kinds |= {name: capture_type(each.kind) for name, each in traced.found.items()}
         inputs = [name for name in types if name not in self.outputs]
         listed = [*inputs, *kinds, *self.outputs]
         captured = [f"%capture_{name}" for name in kinds]
@@ -242,21 +252,15 @@ class Spec:
         op = "attn.sdpa_backward" if self.is_backward else "attn.sdpa"
         return (
             f"func.func @{self.name}({arguments}) {{\n  {op} %q, %k, %v{''.join(clauses)}\n"
-            f"    : {', '.join(types[name] for name in of)}\n{self.traced.text}  return\n}}\n"
+            f"    : {', '.join(types[name] for name in of)}\n{traced.text}  return\n}}\n"
         )
-
-    def place_of(self, line: int) -> tuple[str, int] | None:
-        """The file and the line of Python that a line of `text` is from, counted from 1; None if it is from no function."""
-        before = self.text.partition(self.traced.text)[0].count("\n")
-        places = self.traced.places
-        return places[line - before - 1] if 0 < line - before <= len(places) else None
 
     def bind(self, shapes: Mapping[str, Sequence[int]], sizes: Mapping[str, int] = MappingProxyType({})) -> dict[str, int]:
         """The sizes that a call gives to the names of the spec: from the shapes of its tensors, and from `sizes`. Raises
         SpecError if two disagree, or one is not what the spec says."""
         bound = {name: int(size) for name, size in sizes.items()}
         said = {name: "the call" for name in bound}
-        for name, wanted in (self.tensors | self.captured_tensors).items():
+        for name, wanted in (self.tensors | _tensors_of(self.captures)).items():
             if name not in shapes:
                 continue
             shape = tuple(shapes[name])

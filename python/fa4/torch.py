@@ -21,14 +21,17 @@ from dataclasses import replace
 
 import torch
 
-from fa4 import torch_ops
+from fa4 import torch_functions, torch_ops
+from fa4.arrays import as_number
 from fa4.function_key import function_key
 from fa4.spec import Spec, SpecError, sdpa
 from fa4.torch_ops import run as _call  # noqa: F401: a call on tensors of any device, for who has a kernel
 
 __all__ = ["attention", "flex_attention"]
 
-DTYPES = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32", torch.int32: "i32"}
+torch_functions.find_functions()
+
+DTYPES = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32", torch.int32: "i32", torch.bool: "bool"}
 
 
 def _autocast(tensors: tuple) -> tuple:
@@ -54,6 +57,12 @@ def _check_dtype(name: str, tensor: torch.Tensor, wanted: str):
         raise SpecError(f"{name} has elements of type {tensor.dtype}, and the spec's are {wanted}: convert it, or take a spec of another dtype")
 
 
+def _kind_of(capture: str) -> str:
+    """The word for a capture that torch_ops has."""
+    element, *shape = capture.split()
+    return f"tensor-{element}" if shape else element
+
+
 def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) -> Callable:
     """A function `attend(q, k, v, **captures)` on tensors of torch, differentiable in q, k and v. Shapes and dtypes are the
     spec's; under torch.autocast, q, k and v are cast as for torch's own attention. Captures are numbers, or tensors, which are constants to the
@@ -68,9 +77,14 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
     if spec.sinks or spec.seqlens_k or spec.is_packed:
         raise SpecError("attention takes q, k, v and captures: no sinks, seqlens_k or packed layout")
     forward = replace(spec, lse=True)
-    texts = forward.trace(), forward.backward(deterministic).trace()
-    tables = spec.captured_tensors
-    kinds = " ".join(kind.split()[0] if name not in tables else "tensor" for name, kind in spec.captures.items())
+    traced = forward.trace()
+    texts = forward.write(traced), forward.backward(deterministic).write(traced)
+    if not torch.compiler.is_compiling():
+        for text in texts:
+            torch_ops.keep_origin(text, traced, {**spec.captures, **{each.name: each.kind for each in traced.found.values()}})
+    tables = [name for name, kind in spec.captures.items() if " " in kind]
+    found = list(traced.found.values())
+    kinds = " ".join([*(_kind_of(kind) for kind in spec.captures.values()), *(f"{_kind_of(each.kind)}-of-tensor" for each in found)])
 
     def attend(q, k, v, **captures):
         if missing := set(spec.captures) ^ set(captures):
@@ -79,17 +93,19 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
         q, k, v = _autocast((q, k, v))
         for name, each in (("q", q), ("k", k), ("v", v)):
             _check_dtype(name, each, spec.dtype)
-        read = [captures[name] for name in tables]
-        for name, each in zip(tables, read):
+        read = {name: captures[name] for name in tables}
+        for name, each in read.items():
             _check_dtype(name, each, spec.captures[name].split()[0])
+        for name, each in (*read.items(), *((each.name, each.tensor) for each in found)):
             if each.requires_grad and torch.is_grad_enabled():
                 raise SpecError(f"{name} requires a gradient, and captured tensors have none: give {name}.detach()")
         shapes = {"q": q.shape, "k": k.shape, "v": v.shape}
-        spec.bind(shapes | {name: each.shape for name, each in zip(tables, read)})
-        numbers = [float(captures[name]) for name in spec.captures if name not in tables]
+        spec.bind(shapes | {name: each.shape for name, each in read.items()})
+        numbers = [float(as_number(name, captures[name], kind)) for name, kind in spec.captures.items() if name not in tables]
         if copy:
             q, k, v = (each if torch_ops.is_accessible(each) else each.contiguous() for each in (q, k, v))
-        out, lse = torch_ops.sdpa(q, k, v, read, numbers, spec.layout, kinds, *texts)
+        given = [*read.values(), *(each.tensor for each in found)]
+        out, lse = torch_ops.sdpa(q, k, v, given, numbers, spec.layout, kinds, *texts)
         return (out, lse) if spec.lse else out
 
     return attend
@@ -126,7 +142,7 @@ def flex_attention(
     query, key, value, score_mod=None, mask_mod=None, scale: float | None = None, return_lse: bool = False, *, copy: bool = False
 ):  # fmt: skip
     """As torch's `flex_attention`, for tensors [B, H, S, D] of bf16 or f16: score_mod(score, b, h, q_idx, kv_idx) and
-    mask_mod(b, h, q_idx, kv_idx) are functions of torch or of fa4.math, which capture numbers only. key and value may have fewer heads. What
+    mask_mod(b, h, q_idx, kv_idx) are functions of torch or of fa4.math, which may read tensors and numbers that they close over. key and value may have fewer heads. What
     the functions read counts at each call; a function that reads attributes of objects, or tensors, is traced at each. `copy` is as for
     `attention`, and so are autocast, gradients and errors."""
     cast = _autocast((query, key, value))

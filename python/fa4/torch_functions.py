@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 
 from fa4 import math as m
-from fa4.captured import Row, Tensor, as_row, is_sequence, is_torch_tensor, map_rows
+from fa4.captured import Row, Tensor, as_row, is_compiling, is_sequence, is_torch_tensor, map_rows
 from fa4.tracing import Trace, Value, _NoAttribute, _Refused, current_trace
 
 # Name -> function, of values; and those that take rows as a whole.
@@ -68,18 +68,16 @@ def _mode():
     return Watch
 
 
-class watch:
-    """A context in which a function is traced, where torch is."""
-
-    def __init__(self, trace: Trace):
-        self.trace, self.mode = trace, _mode()()
-
-    def __enter__(self):
-        _traces.append(self.trace)
-        self.mode.__enter__()
-
-    def __exit__(self, *error):
-        self.mode.__exit__(*error)
+def call_watched(trace: Trace, function: Callable, arguments):
+    """What a function that is traced returns. Where torch is, tensors that it makes of numbers are constants; torch.compile has no modes, and
+    takes such a tensor as a capture."""
+    _traces.append(trace)
+    try:
+        if "torch" not in sys.modules or is_compiling():
+            return function(*arguments)
+        with _mode()():
+            return function(*arguments)
+    finally:
         _traces.pop()
 
 
@@ -88,21 +86,22 @@ class watch:
 # ---------------------------------------------------------------------------
 
 
-@functools.cache
-def _functions() -> dict:
-    """Functions of torch -> (the function here, whether it takes rows as a whole)."""
+# Functions of torch -> (the function here, whether it takes rows as a whole).
+FUNCTIONS: dict = {}
+
+
+def find_functions():
+    """Fills FUNCTIONS, once torch is there. torch.compile reads it, and cannot do this."""
     import torch
     import torch.nn.functional
 
-    known = {}
     for table, is_whole in ((ELEMENTWISE, False), (WHOLE, True)):
         for name, function in table.items():
             for place in (torch, torch.Tensor, torch.nn.functional, torch.special, torch.ops.aten):
                 theirs = getattr(place, name, None)
                 if callable(theirs):
                     here = METHODS.get(name, function) if place is torch.Tensor else function
-                    known[theirs] = (here, is_whole)
-    return known
+                    FUNCTIONS[theirs] = (here, is_whole)
 
 
 def name_of(function) -> str:
@@ -120,10 +119,12 @@ def dispatch(function, args, kwargs):
     _mark(args)
     if function in OTHERS:
         return _call(OTHERS[function], False, args, kwargs)
-    if function not in _functions():
+    if not FUNCTIONS:
+        find_functions()
+    if function not in FUNCTIONS:
         advice = ", unless fa4.torch.trace_as says what it computes" if type(function).__module__ == "torch._ops" else ""
         raise _Refused(f"{name_of(function)} is no function of fa4.math{advice} (docs/python.md lists those of torch that are)")
-    return _call(*_functions()[function], args, kwargs)
+    return _call(*FUNCTIONS[function], args, kwargs)
 
 
 def _mark(args):

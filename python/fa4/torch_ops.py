@@ -4,7 +4,9 @@
 """The operators of fa4.torch: fa4::sdpa and fa4::sdpa_backward, with fake tensors and autograd.
 
 An op travels as its text in MLIR, so that a program of torch.export means the same in another process, which needs `import fa4.torch` and
-nothing else. `kinds` has a word for each capture of the op: `f32`, `i32` or `tensor`.
+nothing else. `kinds` has a word for each capture of the op: `f32`, `i32` or `bool` for one of `numbers`, `tensor-f32` for one of `tensors` and the
+type of its elements, `f32-of-tensor` for one whose tensor, of `tensors`, has no dimensions and is read at the call, and `tensor-f32-of-tensor`
+for a tensor that a function has reached by itself.
 """
 
 from __future__ import annotations
@@ -13,10 +15,11 @@ import functools
 
 import torch
 
-from fa4 import _cuda, kernel
-from fa4.arrays import numpy_dtype
-from fa4.errors import LaunchError
+from fa4 import _cuda, diagnostics, kernel
+from fa4.arrays import as_number, numpy_dtype
+from fa4.errors import CompileError, LaunchError
 from fa4.spec import SpecError
+from fa4.tracing import Traced
 
 # Bytes of which addresses and strides are multiples, as tensor maps take them.
 ALIGNMENT = 16
@@ -25,7 +28,23 @@ KEPT_KERNELS = 256
 
 @functools.lru_cache(maxsize=KEPT_KERNELS)
 def _kernel(text: str, chip: str) -> kernel.Kernel:
-    return kernel.compile(text, chip)
+    try:
+        return kernel.compile(text, chip)
+    except CompileError as error:
+        if text not in _origins:
+            raise
+        raise diagnostics.in_words_of(error, text, *_origins[text]) from None
+
+
+# Where the last texts were traced from, for what the compiler says of them: their regions, and the types of their captures.
+_origins: dict[str, tuple[Traced, dict[str, str]]] = {}
+
+
+def keep_origin(text: str, traced: Traced, captures: dict[str, str]):
+    """Has errors of this text name the lines that it was traced from."""
+    while len(_origins) >= KEPT_KERNELS:
+        _origins.pop(next(iter(_origins)), None)
+    _origins[text] = (traced, captures)
 
 
 def _chip(tensor: torch.Tensor) -> str:
@@ -83,18 +102,28 @@ def run(made: kernel.Kernel, inputs: dict[str, torch.Tensor], outputs: dict[str,
         tensor.copy_(_to_torch(results[name]))
 
 
-def _captures(kinds: str, tensors: list[torch.Tensor], numbers: list[float]) -> tuple[dict, dict]:
+def _as_element(tensor: torch.Tensor, element: str) -> torch.Tensor:
+    """A tensor that a function has reached by itself in the type of its capture."""
+    wanted = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}.get(element, torch.int32)
+    if tensor.dtype == torch.int64 and not (tensor.is_cuda and torch.cuda.is_current_stream_capturing()):
+        least, most = torch.iinfo(wanted).min, torch.iinfo(wanted).max
+        if tensor.numel() and (tensor.amax() > most or tensor.amin() < least):
+            raise SpecError("a captured tensor has elements beyond the range of 32 bits")
+    return tensor.to(wanted)
+
+
+def _captures(kinds: str, tensors: list[torch.Tensor], numbers: list[float], device: torch.device) -> tuple[dict, dict]:
     """(tensors, numbers) by the manifest's names."""
     tables, values = iter(tensors), iter(numbers)
-    read, given = {}, {}
+    read: dict[str, torch.Tensor] = {}
+    given: dict[str, int | float] = {}
     for position, kind in enumerate(kinds.split()):
-        if kind == "tensor":
-            read[f"capture{position}"] = next(tables).contiguous()
+        element = kind.removeprefix("tensor-").removesuffix("-of-tensor")
+        if kind.startswith("tensor-"):
+            read[f"capture{position}"] = _as_element(next(tables), element).to(device).contiguous()
         else:
-            value = next(values)
-            if kind == "i32" and value != int(value):
-                raise SpecError(f"a capture of type i32 is a whole number, not {value}")
-            given[f"capture{position}"] = int(value) if kind == "i32" else value
+            value = next(tables).item() if kind.endswith("-of-tensor") else next(values)
+            given[f"capture{position}"] = as_number("a capture", float(value) if element == "f32" else value, element)
     return read, given
 
 
@@ -113,7 +142,7 @@ def sdpa(
     out, lse = _make_outputs(q, v, layout)
     if out.numel() == 0 or k.numel() == 0:
         return out.zero_(), lse.fill_(-float("inf"))
-    read, scalars = _captures(kinds, tensors, numbers)
+    read, scalars = _captures(kinds, tensors, numbers, q.device)
     run(_kernel(forward, _chip(q)), {"q": q, "k": k, "v": v, **read}, {"out": out, "lse": lse}, scalars)
     return out, lse
 
@@ -138,7 +167,7 @@ def sdpa_backward(
         return tuple(each.zero_() for each in gradients)
     # Autograd makes dout, with any strides: those of a sum's gradient are all 0.
     dout = dout if is_accessible(dout) else dout.contiguous()
-    read, scalars = _captures(kinds, tensors, numbers)
+    read, scalars = _captures(kinds, tensors, numbers, q.device)
     inputs = {"q": q, "k": k, "v": v, "out": out, "dout": dout, "lse": lse, **read}
     run(_kernel(backward, _chip(q)), inputs, dict(zip(("dq", "dk", "dv"), gradients)), scalars)
     return gradients

@@ -17,7 +17,6 @@ import struct
 import sys
 import types
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from fa4.errors import TraceError
@@ -91,10 +90,12 @@ class Trace:
 
     def op(self, text: str, result: str) -> "Value":
         """Adds an operation, without the name of its result, which is of type `result`."""
+        from fa4 import captured
+
         if text not in self.known:
             self.known[text] = Value(self, f"%t{len(self.known)}", result)
             self.lines.append(f"{self.known[text].name} = {text}")
-            self.places.append(_user_place())
+            self.places.append(("", 0) if captured.is_compiling() else _user_place())
         return self.known[text]
 
     def capture(self, tensor):
@@ -383,12 +384,12 @@ def _gives_way(name: str) -> Callable:
     """An operator of Value that works element by element beside a row."""
     on_values = getattr(Value, name)
 
-    def operator(self, *others):
+    def operator(self, *others, **swap):
         from fa4 import captured
 
         if any(captured.is_sequence(other) for other in others):
             return captured.map_rows(on_values, self, *others)
-        return on_values(self, *others)
+        return on_values(self, *others, **swap)
 
     return operator
 
@@ -486,10 +487,17 @@ class Traced:
     found: dict = field(default_factory=dict)
     torch_regions: set[str] = field(default_factory=set)
 
+    def place_of(self, text: str, line: int) -> tuple[str, int] | None:
+        """The file and the line of Python that a line of the op's text is from, counted from 1; None if it is from no function."""
+        if not self.text:
+            return None
+        position = line - text.partition(self.text)[0].count("\n") - 1
+        place = self.places[position] if 0 <= position < len(self.places) else None
+        return place if place and place[0] else None
 
-def _returned(trace: Trace, region: str, function: Callable, arguments) -> Value:
-    """What the function of a region returns, as a value of the type that the region yields."""
-    returned = function(*arguments)
+
+def _returned(trace: Trace, region: str, returned) -> Value:
+    """What the function of a region has returned, as a value of the type that the region yields."""
     if returned is None:
         raise _Refused("it returns nothing")
     result = trace.value(returned)
@@ -513,8 +521,7 @@ def _trace(function: Callable, region: str, captures: Mapping[str, str], registe
             element, *shape = captures[name].split()
             sizes = [int(size) if size.isdigit() else None for size in shape]
             arguments.append(Tensor(trace, f"%capture_{name}", element, sizes) if shape else trace.scalar(name, element))
-        with torch_functions.watch(trace) if "torch" in sys.modules else nullcontext():
-            return trace, _returned(trace, region, function, arguments)
+        return trace, _returned(trace, region, torch_functions.call_watched(trace, function, arguments))
     except _Refused as refusal:
         raise _refuse(region, function, str(refusal), refusal.__traceback__) from None
     except TraceError:

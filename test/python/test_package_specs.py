@@ -32,7 +32,7 @@ def error_of(result, expected):
     ("form", "message"),
     [
         ({"sinks": "f64"}, "sinks are of type f32, bf16, f16, not 'f64'"),
-        ({"captures": {"x": "f64 H"}}, "capture 'x' is of type 'f64 H'; captures are numbers of type f32 or i32, or tensors"),
+        ({"captures": {"x": "f64 H"}}, "capture 'x' is of type 'f64 H'; captures are numbers of type f32, i32, bool, or tensors"),
         ({"captures": {"x": "f32 -1"}}, "capture 'x' has '-1', which is neither a name nor a positive number"),
         ({"captures": {"x": "bf16"}}, "capture 'x' is of type 'bf16'; captures are numbers"),
         ({"captures": {"sinks": "f32"}}, "'sinks' is no name for a capture"),
