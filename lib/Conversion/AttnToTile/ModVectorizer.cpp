@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModVectorizer.h"
+#include "PositionArithmetic.h"
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
 #include "fa4/Dialect/Attn/Transforms/ModRegions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -81,6 +82,7 @@ SmallVector<TileValue> fa4::inlineMod(ImplicitLocOpBuilder &b, Region &region,
   DenseMap<Value, TileValue> values;
   for (auto [argument, value] : llvm::zip(region.getArguments(), arguments))
     values[argument] = value;
+  PositionArithmetic positions(region);
   for (Operation &op : region.front()) {
     if (op.hasTrait<OpTrait::IsTerminator>())
       break;
@@ -97,6 +99,10 @@ SmallVector<TileValue> fa4::inlineMod(ImplicitLocOpBuilder &b, Region &region,
     for (Value operand : op.getOperands())
       operands.push_back(broadcastTo(b, values.at(operand), overRows,
                                      overColumns, rows, columns));
+    if (Value cheaper = positions.build(b, op, operands)) {
+      values[op.getResult(0)] = {cheaper, overRows, overColumns};
+      continue;
+    }
     SmallVector<int64_t> shape;
     if (overRows)
       shape.push_back(rows);

@@ -233,7 +233,10 @@ tile.kernel @mask() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
 
 // Any other condition is computed for each column. Integers have no packed instructions: as
 // vectors of two they would be split by LLVM, in a time that is quadratic in the length of a
-// chain of them. What they select is a pair again where something packed uses it.
+// chain of them. What they select is a pair again where something packed uses it. A pair goes
+// through all of the integers' operations before the next one: the integers of a whole fragment
+// would take a register each, beside the scores. For the same reason ptxas must not compute those
+// of the next fragment meanwhile.
 // CHECK-LABEL: tile.kernel @no_mask
 tile.kernel @no_mask() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %s = tile.channel "s" tmem stages(1) : <vector<128x4xf32>>
@@ -247,15 +250,17 @@ tile.kernel @no_mask() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]}
     %five = arith.constant dense<5> : vector<4xindex>
     // CHECK-NOT: vector<{{[0-9]+}}x{{index|i1}}>
     // CHECK: %[[X1:.*]] = arith.xori %c1, %[[ROW]] : index
-    // CHECK: %[[X2:.*]] = arith.xori %c2, %[[ROW]] : index
     // CHECK: %[[M1:.*]] = arith.muli %[[X1]], %c5 : index
-    // CHECK: %[[M2:.*]] = arith.muli %[[X2]], %c5 : index
     // CHECK: %[[KEEP1:.*]] = arith.cmpi slt, %[[M1]], %[[ROW]] : index
+    // CHECK: arith.select %[[KEEP1]], {{.*}} : f32
+    // CHECK: %[[X2:.*]] = arith.xori %c2, %[[ROW]] : index
+    // CHECK: %[[M2:.*]] = arith.muli %[[X2]], %c5 : index
     // CHECK: %[[KEEP2:.*]] = arith.cmpi slt, %[[M2]], %[[ROW]] : index
     // CHECK-NOT: vector<{{[0-9]+}}x{{index|i1}}>
-    // CHECK: arith.select %[[KEEP1]], {{.*}} : f32
     // CHECK: arith.select %[[KEEP2]], {{.*}} : f32
     // CHECK-COUNT-2: arith.addf {{.*}} : vector<2xf32>
+    // CHECK: tile.write
+    // CHECK-NEXT: tile.keep_order
     %mixed = arith.xori %cols, %rowb : vector<4xindex>
     %more = arith.muli %mixed, %five : vector<4xindex>
     %keep = arith.cmpi slt, %more, %rowb : vector<4xindex>
@@ -264,6 +269,60 @@ tile.kernel @no_mask() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]}
     tile.acquire %s : <vector<128x4xf32>>
     tile.write %sum, %s : vector<4xf32>, <vector<128x4xf32>>
     tile.commit %s : <vector<128x4xf32>>
+  }
+}
+
+// -----
+
+// The position of a column is added last, to the sum of everything else, which is added once: a
+// loop in which only one term changes would otherwise keep the sum of the others, a register for
+// each column. Comparisons for equality are no words of bits.
+// CHECK-LABEL: tile.kernel @sums
+tile.kernel @sums() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %s = tile.channel "s" tmem stages(1) : <vector<128x4xf32>>
+  tile.role @compute kind(vector) {
+    %x = arith.constant dense<[0.0, 1.0, 2.0, 3.0]> : vector<4xf32>
+    %ninf = arith.constant dense<0xFF800000> : vector<4xf32>
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c9 = arith.constant 9 : index
+    // CHECK: %[[ROW:.*]] = tile.row
+    %row = tile.row : index
+    %cols = vector.step : vector<4xindex>
+    %rowb = vector.broadcast %row : index to vector<4xindex>
+    %seven = arith.constant dense<7> : vector<4xindex>
+    // CHECK: scf.for %[[BLOCK:.*]] =
+    scf.for %block = %c0 to %c9 step %c1 {
+      %blockb = vector.broadcast %block : index to vector<4xindex>
+      // The columns of the difference are row - block to row - block - 3.
+      // CHECK: %[[DIFFERENCE:.*]] = arith.subi %[[ROW]], %[[BLOCK]] : index
+      // CHECK: %[[D1:.*]] = arith.addi %[[DIFFERENCE]], %c-1 : index
+      // CHECK: arith.cmpi eq, %[[DIFFERENCE]], %c7
+      // CHECK: arith.cmpi eq, %[[D1]], %c7
+      // CHECK-NOT: %[[BLOCK]]
+      // CHECK: arith.addi %[[DIFFERENCE]], %c-2 : index
+      // CHECK: arith.addi %[[DIFFERENCE]], %c-3 : index
+      // Those of the sum are row + block + 7 to row + block + 10.
+      // CHECK: %[[SUM:.*]] = arith.addi %[[ROW]], %[[BLOCK]] : index
+      // CHECK: %[[S0:.*]] = arith.addi %[[SUM]], %c7{{.*}} : index
+      // CHECK: %[[S1:.*]] = arith.addi %[[SUM]], %c8 : index
+      // CHECK: arith.cmpi eq, %[[S0]], %c7
+      // CHECK-NOT: %[[BLOCK]]
+      // CHECK: arith.addi %[[SUM]], %c10 : index
+      // CHECK-NOT: %[[BLOCK]]
+      // CHECK: tile.write
+      %key = arith.addi %cols, %blockb : vector<4xindex>
+      %sum0 = arith.addi %rowb, %key : vector<4xindex>
+      %sum = arith.addi %sum0, %seven : vector<4xindex>
+      %a = arith.cmpi eq, %sum, %seven : vector<4xindex>
+      %difference = arith.subi %rowb, %key : vector<4xindex>
+      %d = arith.cmpi eq, %difference, %seven : vector<4xindex>
+      %y = arith.select %a, %x, %ninf : vector<4xi1>, vector<4xf32>
+      %z = arith.select %d, %y, %ninf : vector<4xi1>, vector<4xf32>
+      tile.acquire %s : <vector<128x4xf32>>
+      tile.write %z, %s : vector<4xf32>, <vector<128x4xf32>>
+      tile.commit %s : <vector<128x4xf32>>
+    }
   }
 }
 

@@ -238,6 +238,65 @@ Value ColumnMask::makeLimit(const AffineColumn &limit, Location loc,
   return arith::TruncIOp::create(b, b.getI32Type(), clamp(sum, kMaxSize));
 }
 
+bool ColumnMask::isSum(Value value) {
+  return isa_and_nonnull<arith::AddIOp, arith::SubIOp>(value.getDefiningOp()) &&
+         getAffine(value).has_value();
+}
+
+/// Adds up the terms of `sum`, once in a block for all values with these terms.
+/// Returns null if there are none.
+Value ColumnMask::getBase(Value value, const AffineColumn &sum,
+                          OpBuilder &builder) {
+  Type type = getElementTypeOrSelf(value.getType());
+  SmallVector<std::pair<Value, int64_t>> terms(sum.terms.begin(),
+                                               sum.terms.end());
+  llvm::sort(terms, [](auto &a, auto &b) {
+    return a.first.getAsOpaquePointer() < b.first.getAsOpaquePointer();
+  });
+  auto number = [](const void *pointer) {
+    return reinterpret_cast<intptr_t>(pointer);
+  };
+  std::vector<intptr_t> key = {number(builder.getInsertionBlock()),
+                               number(type.getAsOpaquePointer())};
+  for (auto [term, coefficient] : terms)
+    key.insert(key.end(), {number(term.getAsOpaquePointer()), coefficient});
+  auto [known, isNew] = bases.try_emplace(std::move(key));
+  if (!isNew || terms.empty())
+    return known->second;
+  ImplicitLocOpBuilder b(value.getLoc(), builder);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
+  };
+  Value base;
+  for (auto [term, coefficient] : sum.terms) {
+    Value product = scalars.lookupOrDefault(term);
+    if (std::abs(coefficient) != 1)
+      product =
+          arith::MulIOp::create(b, product, constant(std::abs(coefficient)));
+    if (coefficient < 0)
+      base = arith::SubIOp::create(b, base ? base : constant(0), product);
+    else
+      base = base ? arith::AddIOp::create(b, base, product) : product;
+  }
+  known->second = base;
+  return base;
+}
+
+Value ColumnMask::getSum(Value value, int64_t column, OpBuilder &builder) {
+  const AffineColumn &sum = *getAffine(value);
+  Type type = getElementTypeOrSelf(value.getType());
+  unsigned bits = type.isIndex() ? IndexType::kInternalStorageBitWidth
+                                 : type.getIntOrFloatBitWidth();
+  ImplicitLocOpBuilder b(value.getLoc(), builder);
+  APInt number = APInt(64, sum.scale * column + sum.constant, /*isSigned=*/true)
+                     .sextOrTrunc(bits);
+  Value base = getBase(value, sum, builder);
+  if (base && number.isZero())
+    return base;
+  Value constant = arith::ConstantOp::create(b, b.getIntegerAttr(type, number));
+  return base ? arith::AddIOp::create(b, base, constant) : constant;
+}
+
 /// Shifts a word of ones by `amount`; a negative amount counts as 0, and a
 /// shift by 32 or more gives 0. PTX's shifts do this by themselves, and
 /// the lowering to LLVM recognises this form of it.

@@ -14,6 +14,8 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
+#include <map>
+#include <vector>
 
 namespace fa4::tile {
 
@@ -59,6 +61,17 @@ public:
   /// Makes all words of `mask`.
   void makeWords(mlir::Value mask, mlir::OpBuilder &b);
 
+  /// Whether `value` is a vector of integers, a sum or difference, that getSum
+  /// can build.
+  bool isSum(mlir::Value value);
+
+  /// Returns `column` of such a vector: a scalar that is the same for all
+  /// columns, plus a constant. As it was written, the number of a column may
+  /// be added to one term after the other; LLVM would move the sum with a term
+  /// that a loop does not change in front of the loop, one register for each
+  /// column.
+  mlir::Value getSum(mlir::Value value, int64_t column, mlir::OpBuilder &b);
+
 private:
   const std::optional<AffineColumn> &getAffine(mlir::Value value);
   std::optional<AffineColumn> computeAffine(mlir::Value value);
@@ -69,6 +82,9 @@ private:
   bool isWide(const AffineColumn &limit);
   mlir::Value makeLimit(const AffineColumn &affine, mlir::Location loc,
                         mlir::OpBuilder &b);
+
+  mlir::Value getBase(mlir::Value value, const AffineColumn &sum,
+                      mlir::OpBuilder &b);
 
   mlir::Value getWord(mlir::Value mask, int64_t word, mlir::OpBuilder &b);
   mlir::Value buildWord(mlir::Value mask, int64_t word, mlir::OpBuilder &b);
@@ -81,6 +97,8 @@ private:
   /// Maps a comparison to the limit with which it compares the column, as an
   /// i32.
   llvm::DenseMap<mlir::Value, mlir::Value> limits;
+  /// The terms of sums, added up in a block.
+  std::map<std::vector<intptr_t>, mlir::Value> bases;
 };
 
 } // namespace fa4::tile

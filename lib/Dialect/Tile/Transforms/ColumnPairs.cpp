@@ -7,9 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "ColumnPairs.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
+using namespace fa4::tile;
 
 SmallVector<std::pair<int64_t, int64_t>> fa4::tile::splitAccess(int64_t begin,
                                                                 int64_t end) {
@@ -46,4 +48,44 @@ Value fa4::tile::joinPairs(ValueRange parts, Location loc, OpBuilder &b) {
       VectorType::get({static_cast<int64_t>(parts.size())}, b.getI32Type());
   Value all = vector::FromElementsOp::create(b, loc, words, elements);
   return vector::BitCastOp::create(b, loc, joined, all);
+}
+
+/// Returns true if an operation on rows can be built for pairs of columns.
+static bool isSupported(Operation *op) {
+  if (isa<scf::ForOp, scf::IfOp, scf::YieldOp, WorkOp, vector::StepOp,
+          arith::ConstantOp, vector::ReductionOp, ReadOp, WriteOp, Exp2Op>(op))
+    return true;
+  if (auto broadcast = dyn_cast<vector::BroadcastOp>(op))
+    return !isa<VectorType>(broadcast.getSource().getType());
+  if (auto slice = dyn_cast<vector::ExtractStridedSliceOp>(op)) {
+    auto isOdd = [](Attribute a) { return cast<IntegerAttr>(a).getInt() % 2; };
+    return !llvm::any_of(slice.getOffsets(), isOdd) &&
+           !slice.hasNonUnitStrides();
+  }
+  if (auto extract = dyn_cast<vector::ExtractOp>(op))
+    return !extract.hasDynamicPosition();
+  return OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() == 1;
+}
+
+LogicalResult fa4::tile::verifyRows(RoleOp role) {
+  WalkResult walk = role.walk([&](Operation *op) {
+    bool hasRow = false;
+    auto check = [&](Type type) {
+      auto row = dyn_cast<VectorType>(type);
+      hasRow |= bool(row);
+      if (!row || (row.getRank() == 1 && !row.isScalable() &&
+                   row.getNumElements() % 2 == 0))
+        return true;
+      op->emitOpError("has ") << row << ", not an even number of columns";
+      return false;
+    };
+    if (!llvm::all_of(op->getOperandTypes(), check) ||
+        !llvm::all_of(op->getResultTypes(), check))
+      return WalkResult::interrupt();
+    if (!hasRow || isSupported(op))
+      return WalkResult::advance();
+    op->emitOpError("cannot be split into pairs of columns");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
 }

@@ -9,6 +9,7 @@
 #ifndef FA4_LIB_DIALECT_TILE_TRANSFORMS_COLUMNPAIRS_H
 #define FA4_LIB_DIALECT_TILE_TRANSFORMS_COLUMNPAIRS_H
 
+#include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/IR/Builders.h"
 
 namespace fa4::tile {
@@ -22,6 +23,10 @@ llvm::SmallVector<std::pair<int64_t, int64_t>> splitAccess(int64_t begin,
 /// word that need not be taken apart.
 mlir::Value joinPairs(mlir::ValueRange parts, mlir::Location loc,
                       mlir::OpBuilder &b);
+
+/// Checks that all rows of the role can be split into pairs of columns. An
+/// error on the operation otherwise.
+mlir::LogicalResult verifyRows(RoleOp role);
 
 } // namespace fa4::tile
 

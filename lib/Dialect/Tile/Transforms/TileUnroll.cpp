@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ColumnIntegers.h"
 #include "ColumnMask.h"
 #include "ColumnPairs.h"
 #include "HoistHandOvers.h"
@@ -87,8 +88,8 @@ private:
   void addNeededParts(const Part &part, SmallVectorImpl<Part> &needed);
   void buildPart(const Part &part, OpBuilder &b);
   bool isBitOperand(OpOperand &operand);
-  bool isPerColumn(Operation *op);
   void buildAll(Value value, OpBuilder &b);
+  void endFragment(Location loc, OpBuilder &b);
   void buildCaptured(Operation &op, OpBuilder &b);
   void buildSlice(vector::ExtractStridedSliceOp op, int64_t begin, int64_t end);
   bool buildUniform(Operation *op, OpBuilder &b);
@@ -142,6 +143,10 @@ private:
   IRMapping scalars;
   llvm::DenseMap<Value, Columns> columns;
   ColumnMask masks;
+  ColumnIntegers integers;
+  /// Whether the fragment that is built now has integers that are computed from
+  /// positions by more than a sum.
+  bool builtIntegers = false;
   /// The state of a reduction that has begun.
   struct Partial {
     SmallVector<Value> acc;
@@ -185,17 +190,6 @@ bool Unroller::isBitOperand(OpOperand &operand) {
          masks.isColumnMask(operand.get());
 }
 
-/// Returns true if `op` takes or gives integers, indices or conditions.
-/// LLVM's NVPTX back end has vectors of two i32, but splits each operation on
-/// them later, in a time that is quadratic in the length of a chain.
-bool Unroller::isPerColumn(Operation *op) {
-  auto isRowOfIntegers = [](Type type) {
-    return isRow(type) && getElementTypeOrSelf(type).isIntOrIndex();
-  };
-  return llvm::any_of(op->getOperandTypes(), isRowOfIntegers) ||
-         llvm::any_of(op->getResultTypes(), isRowOfIntegers);
-}
-
 /// Builds all columns of a value for which they are the same. Returns false if
 /// they differ.
 bool Unroller::buildUniform(Operation *op, OpBuilder &b) {
@@ -232,6 +226,8 @@ Value Unroller::buildElement(Operation *op, int64_t column, OpBuilder &b) {
     return masks.getBit(result, column, b);
   if (isa<vector::StepOp>(op))
     return arith::ConstantIndexOp::create(b, op->getLoc(), column);
+  if (masks.isSum(result))
+    return masks.getSum(result, column, b);
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
     return arith::ConstantOp::create(
         b, op->getLoc(),
@@ -302,6 +298,9 @@ bool Unroller::isBuilt(const Part &part) {
                       [&](int64_t pair) { return bool(known.pairs[pair]); });
 }
 
+/// Columns of integers are built one pair after the other, each from its first
+/// operation to its last: a fragment of each of them would be in registers at a
+/// time if they were built operation by operation.
 void Unroller::addNeededParts(const Part &part, SmallVectorImpl<Part> &needed) {
   Operation *op = part.value.getDefiningOp();
   if (auto slice = dyn_cast<vector::ExtractStridedSliceOp>(op)) {
@@ -310,11 +309,20 @@ void Unroller::addNeededParts(const Part &part, SmallVectorImpl<Part> &needed) {
         {slice.getSource(), part.begin + offset, part.end + offset});
     return;
   }
-  if (isa<ReadOp>(op) || masks.isColumnMask(part.value))
+  if (isa<ReadOp>(op) || masks.isColumnMask(part.value) ||
+      masks.isSum(part.value))
     return;
-  for (OpOperand &operand : op->getOpOperands())
-    if (isRow(operand.get().getType()) && !isBitOperand(operand))
-      needed.push_back({operand.get(), part.begin, part.end});
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value value = operand.get();
+    if (!isRow(value.getType()) || isBitOperand(operand))
+      continue;
+    if (!integers.isOfPositions(value)) {
+      needed.push_back({value, part.begin, part.end});
+      continue;
+    }
+    for (int64_t pair = part.begin; pair < part.end; ++pair)
+      needed.push_back({value, pair, pair + 1});
+  }
 }
 
 void Unroller::buildPart(const Part &part, OpBuilder &b) {
@@ -338,6 +346,9 @@ void Unroller::buildPart(const Part &part, OpBuilder &b) {
     }
     for (int64_t column : {2 * pair, 2 * pair + 1})
       known.elements[column] = buildElement(op, column, b);
+    builtIntegers |= integers.isOfPositions(value) &&
+                     !isa<vector::StepOp>(op) && !masks.isColumnMask(value) &&
+                     !masks.isSum(value);
     // An operation on pairs may use the value, too. If none does, the pair is
     // erased at the end.
     known.pairs[pair] = vector::FromElementsOp::create(
@@ -358,7 +369,17 @@ void Unroller::build(Value value, int64_t begin, int64_t end, OpBuilder &b) {
 void Unroller::buildAll(Value value, OpBuilder &b) {
   forFragments(value.getType(), [&](int64_t begin, int64_t end) {
     build(value, begin, end, b);
+    endFragment(value.getLoc(), b);
   });
+}
+
+/// Keeps ptxas from computing integers of the next fragments meanwhile: what is
+/// computed from positions waits for nothing, and those that are the same in
+/// all threads run on a pipe of their own.
+void Unroller::endFragment(Location loc, OpBuilder &b) {
+  if (builtIntegers)
+    KeepOrderOp::create(b, loc);
+  builtIntegers = false;
 }
 
 /// Builds all values that the regions of `op` use, in front of `op`.
@@ -546,8 +567,9 @@ void Unroller::lowerWrite(WriteOp op, OpBuilder &b) {
       WriteOp::create(b, op.getLoc(), joinPairs(parts, op.getLoc(), b),
                       op.getChannel(), op.getColumn() + begin);
     }
-    if (buildEarly(op, b))
+    if (buildEarly(op, b) || builtIntegers)
       KeepOrderOp::create(b, op.getLoc());
+    builtIntegers = false;
     foldEarly(op, b);
   });
 }
@@ -687,6 +709,7 @@ Value Unroller::reducePairs(vector::ReductionOp op, OpBuilder &b) {
   forFragments(op.getVector().getType(), [&](int64_t begin, int64_t end) {
     build(op.getVector(), begin, end, b);
     foldPairs(op, begin, end, b);
+    endFragment(op.getLoc(), b);
   });
   Value pair = combineAll(op, partials[op].acc, b);
   Value low = vector::ExtractOp::create(b, op.getLoc(), pair, 0);
@@ -710,6 +733,7 @@ Value Unroller::reduceElements(vector::ReductionOp op, OpBuilder &b) {
         partial = partial ? combine(op, partial, next, b) : next;
       }
     }
+    endFragment(op.getLoc(), b);
   });
   Value result = acc[0];
   for (Value partial : ArrayRef<Value>(acc).drop_front())
@@ -879,48 +903,8 @@ LogicalResult Unroller::lowerBlock(Block &block, OpBuilder &b) {
   return success();
 }
 
-static bool isSupported(Operation *op) {
-  if (isa<scf::ForOp, scf::IfOp, scf::YieldOp, WorkOp, vector::StepOp,
-          arith::ConstantOp, vector::ReductionOp, ReadOp, WriteOp, Exp2Op>(op))
-    return true;
-  if (auto broadcast = dyn_cast<vector::BroadcastOp>(op))
-    return !isa<VectorType>(broadcast.getSource().getType());
-  if (auto slice = dyn_cast<vector::ExtractStridedSliceOp>(op)) {
-    auto isOdd = [](Attribute a) { return cast<IntegerAttr>(a).getInt() % 2; };
-    return !llvm::any_of(slice.getOffsets(), isOdd) &&
-           !slice.hasNonUnitStrides();
-  }
-  if (auto extract = dyn_cast<vector::ExtractOp>(op))
-    return !extract.hasDynamicPosition();
-  return OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() == 1;
-}
-
-/// Checks everything that can fail, before anything is rewritten.
-static LogicalResult checkRows(RoleOp role) {
-  WalkResult walk = role.walk([&](Operation *op) {
-    bool hasRow = false;
-    auto check = [&](Type type) {
-      auto row = dyn_cast<VectorType>(type);
-      hasRow |= bool(row);
-      if (!row || (row.getRank() == 1 && !row.isScalable() &&
-                   row.getNumElements() % 2 == 0))
-        return true;
-      op->emitOpError("has ") << row << ", not an even number of columns";
-      return false;
-    };
-    if (!llvm::all_of(op->getOperandTypes(), check) ||
-        !llvm::all_of(op->getResultTypes(), check))
-      return WalkResult::interrupt();
-    if (!hasRow || isSupported(op))
-      return WalkResult::advance();
-    op->emitOpError("cannot be split into pairs of columns");
-    return WalkResult::interrupt();
-  });
-  return failure(walk.wasInterrupted());
-}
-
 LogicalResult Unroller::run() {
-  if (failed(checkRows(role)))
+  if (failed(verifyRows(role)))
     return failure();
   hoistAcquires(role);
   hoistReleases(role);
@@ -981,6 +965,8 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
     if (registers < uint64_t(2 * fragment) + kRegisterSlack)
       return fragment % 4 == 0 ? fragment / 2 : int64_t(fragment);
     int64_t columns = fragment;
+    if (columns % 4 == 0 && hasUniformIntegers(role))
+      columns /= 2;
     while (columns % 4 == 0 && 4 * columns > fragment &&
            pressure.getRegisters(columns) + kRegisterSlack > registers)
       columns /= 2;
