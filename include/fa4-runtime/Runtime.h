@@ -126,7 +126,7 @@ fa4RuntimeLoad(const Fa4RuntimeLoadOptions *options,
                Fa4RuntimeProgram **program, char **message);
 
 /// Frees a program; null is none. Its calls must have been destroyed, and their
-/// launches be done.
+/// launches be done. What graphs have captured stays loaded.
 FA4_RUNTIME_EXPORTED void fa4RuntimeUnload(Fa4RuntimeProgram *program);
 
 typedef enum Fa4RuntimeRole {
@@ -201,7 +201,7 @@ typedef struct Fa4RuntimeArguments {
   size_t numScalars;
   /// Memory of the GPU for the workspaces that are not among the tensors,
   /// aligned to 256 bytes, and its length in bytes. 0: fa4RuntimePrepare
-  /// allocates it, and the call owns it.
+  /// allocates it, and the call owns it; fa4RuntimeRun has one for each stream.
   uint64_t workspace;
   uint64_t workspaceBytes;
 } Fa4RuntimeArguments;
@@ -220,19 +220,20 @@ FA4_RUNTIME_EXPORTED Fa4RuntimeStatus fa4RuntimePrepare(
 
 /// Launches the kernels of a call, in order, on a stream (CUstream or
 /// cudaStream_t) of the program's GPU; null is the default stream. Allocates
-/// nothing and waits for nothing. It may be captured in a CUDA graph, which
-/// must not outlive the call. Launches of one call write the same tensors: on
-/// several streams their order is up to the caller.
+/// nothing and waits for nothing. It may be captured in a CUDA graph, which may
+/// outlive the call, but not the tensors. Launches of one call write the same
+/// tensors: on several streams their order is up to the caller.
 FA4_RUNTIME_EXPORTED Fa4RuntimeStatus
 fa4RuntimeLaunch(const Fa4RuntimeCall *call, void *stream, char **message);
 
 /// Frees a call; null is none. Its launches must be done.
 FA4_RUNTIME_EXPORTED void fa4RuntimeDestroyCall(Fa4RuntimeCall *call);
 
-/// Prepares and launches. The program keeps the calls of the last 64 different
-/// arguments, so that the second time only the launch is left. Calls of one
-/// stream share no workspace with those of another. While a stream is captured,
-/// use fa4RuntimeLaunch if the program has workspaces.
+/// Prepares and launches. The program keeps the calls of the last 256 different
+/// arguments, so that the second time only the launch is left. All calls on a
+/// stream, of any program, share one workspace, which is as large as the
+/// largest needs; what a CUDA graph captures has its own, which lives as long
+/// as the graph.
 FA4_RUNTIME_EXPORTED Fa4RuntimeStatus
 fa4RuntimeRun(Fa4RuntimeProgram *program, const Fa4RuntimeArguments *arguments,
               void *stream, char **message);

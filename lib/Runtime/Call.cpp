@@ -334,11 +334,14 @@ void Resolution::placeWorkspaces(uint64_t workspace) {
 }
 
 uint64_t fa4::runtime::countWorkspaceBytes(Fa4RuntimeProgram &program,
-                                           const Arguments &arguments) {
+                                           const Arguments &arguments,
+                                           bool checkAddresses) {
   Resolution resolution(program, arguments);
   resolution.resolveSizes();
   resolution.checkRequirements();
   resolution.resolveTensors();
+  if (checkAddresses)
+    resolution.placeTensors();
   return resolution.layOutWorkspaces();
 }
 
@@ -458,11 +461,8 @@ uint64_t CallBuilder::provideWorkspace(uint64_t bytes) {
                                        addressText(workspace) +
                                        ", which is no multiple of 256");
   if (!workspace && bytes) {
-    CUdeviceptr made = 0;
-    program.driver.check(program.driver.memAlloc(&made, bytes),
-                         "the workspace of " + std::to_string(bytes) +
-                             " bytes");
-    call.ownWorkspace = workspace = made;
+    call.ownWorkspace = program.pool->allocate(bytes);
+    workspace = call.ownWorkspace->address;
   }
   resolution.placeWorkspaces(workspace);
   return workspace;
@@ -689,29 +689,29 @@ Fa4RuntimeCall::Fa4RuntimeCall(Fa4RuntimeProgram &program,
                                const Arguments &arguments)
     : program(program) {
   ContextScope scope(program.driver, program.context);
-  try {
-    CallBuilder(*this, arguments).build();
-  } catch (...) {
-    if (ownWorkspace)
-      program.driver.memFree(ownWorkspace);
-    throw;
-  }
+  CallBuilder(*this, arguments).build();
 }
 
 Fa4RuntimeCall::~Fa4RuntimeCall() {
   if (!ownWorkspace)
     return;
+  ownWorkspace.reset();
   try {
-    ContextScope scope(program.driver, program.context);
-    program.driver.memFree(ownWorkspace);
+    program.pool->collect();
   } catch (const Failure &) {
     // The context is gone, and with it its memory.
   }
 }
 
-void Fa4RuntimeCall::launch(CUstream stream) const {
+void Fa4RuntimeCall::launch(const StreamState &state) const {
   const Driver &driver = program.driver;
+  CUstream stream = state.stream;
   ContextScope scope(driver, program.context);
+  if (state.isCaptured) {
+    program.markCaptured();
+    if (ownWorkspace)
+      program.pool->keepForGraph(state, ownWorkspace);
+  }
   for (const Fill &fill : fills) {
     CUresult result =
         fill.elementBytes == 1

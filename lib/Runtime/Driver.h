@@ -29,6 +29,8 @@ using CUcontext = struct CUctx_st *;
 using CUmodule = struct CUmod_st *;
 using CUfunction = struct CUfunc_st *;
 using CUstream = struct CUstream_st *;
+using CUgraph = struct CUgraph_st *;
+using CUuserObject = struct CUuserObject_st *;
 
 struct alignas(64) TensorMapBytes {
   uint64_t words[16];
@@ -62,6 +64,7 @@ enum : int {
   kNoBinaryForGpu = 209,
   kInvalidPtx = 218,
   kUnsupportedPtxVersion = 222,
+  kNotSupported = 801,
   // CUdevice_attribute.
   kMaxThreads = 1,
   kMaxGridX = 5,
@@ -140,6 +143,17 @@ struct Memcpy2D {
 /// Those that the library can do without; drivers before CUDA 12.4 lack some.
 #define FA4_RUNTIME_OPTIONAL_DRIVER_CALLS(CALL)                                \
   CALL(cuStreamIsCapturing, streamIsCapturing, (CUstream, int *))              \
+  CALL(cuStreamGetCaptureInfo_v2, streamGetCaptureInfo,                        \
+       (CUstream, int *, uint64_t *, CUgraph *, const void **, size_t *))      \
+  CALL(cuStreamGetCaptureInfo_v3, streamGetCaptureInfo3,                       \
+       (CUstream, int *, uint64_t *, CUgraph *, const void **, const void **,  \
+        size_t *))                                                             \
+  CALL(cuThreadExchangeStreamCaptureMode, threadExchangeCaptureMode, (int *))  \
+  CALL(cuUserObjectCreate, userObjectCreate,                                   \
+       (CUuserObject *, void *, void (*)(void *), unsigned, unsigned))         \
+  CALL(cuUserObjectRelease, userObjectRelease, (CUuserObject, unsigned))       \
+  CALL(cuGraphRetainUserObject, graphRetainUserObject,                         \
+       (CUgraph, CUuserObject, unsigned, unsigned))                            \
   CALL(cuFuncGetParamInfo, funcGetParamInfo,                                   \
        (CUfunction, size_t, size_t *, size_t *))                               \
   CALL(cuModuleGetFunctionCount, moduleGetFunctionCount,                       \

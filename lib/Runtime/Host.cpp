@@ -165,8 +165,7 @@ void fa4RuntimeHostLaunch(Fa4RuntimeHostKernel *kernel, const int64_t *values,
     CUcontext context = findContext(driver);
     ContextScope scope(driver, context);
     HostKernel::OnGpu &gpu = findOnGpu(*kernel, context);
-    gpu.program->findOrPrepare(readValues(gpu, values), stream)
-        ->launch(static_cast<CUstream>(stream));
+    gpu.program->run(readValues(gpu, values), static_cast<CUstream>(stream));
   });
 }
 

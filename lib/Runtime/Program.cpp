@@ -391,7 +391,9 @@ Fa4RuntimeProgram::Fa4RuntimeProgram(const Fa4RuntimeLoadOptions &given)
     loader.findViews();
     loader.findRelocations();
     loader.chooseGpu();
+    pool = WorkspacePool::of(driver, context);
     ContextScope scope(driver, context);
+    RelaxedCapture relaxed(driver);
     loader.loadKernels();
   } catch (...) {
     releaseDriverObjects();
@@ -402,11 +404,17 @@ Fa4RuntimeProgram::Fa4RuntimeProgram(const Fa4RuntimeLoadOptions &given)
 void Fa4RuntimeProgram::releaseDriverObjects() {
   if (!context)
     return;
+  // A graph has launches of these kernels, and perhaps memory of the pool.
+  if (isCaptured) {
+    new std::shared_ptr<WorkspacePool>(pool); // Never deleted.
+    return;
+  }
   try {
     ContextScope scope(driver, context);
     calls.clear();
     for (CUmodule module : modules)
       driver.moduleUnload(module);
+    pool.reset();
   } catch (const Failure &) {
     // The context is gone, and with it all that was in it.
   }

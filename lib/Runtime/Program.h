@@ -11,6 +11,7 @@
 
 #include "Driver.h"
 #include "Manifest.h"
+#include "Workspace.h"
 #include <atomic>
 #include <list>
 #include <map>
@@ -86,8 +87,10 @@ struct Fa4RuntimeProgram {
   /// Lets a kernel have so much dynamic shared memory, and such a cluster.
   void configure(fa4::runtime::Kernel &kernel, int64_t dynamicShared,
                  int64_t clusterSize);
-  std::shared_ptr<const Fa4RuntimeCall>
-  findOrPrepare(fa4::runtime::Arguments arguments, void *stream);
+  /// Launches a call, which is prepared unless it is among those that are kept.
+  void run(fa4::runtime::Arguments arguments, fa4::runtime::CUstream stream);
+  /// The launches of a graph need the code for as long as there is the graph.
+  void markCaptured() const { isCaptured = true; }
 
   const fa4::runtime::Manifest manifest;
   const fa4::runtime::Driver &driver;
@@ -98,10 +101,16 @@ struct Fa4RuntimeProgram {
   /// One list for each launch.
   std::vector<std::vector<fa4::runtime::Relocation>> relocations;
   bool hasWorkspaces = false;
+  std::shared_ptr<fa4::runtime::WorkspacePool> pool;
 
 private:
   friend struct ProgramLoader;
   void releaseDriverObjects();
+  std::shared_ptr<const Fa4RuntimeCall> findCall(const std::string &key);
+  std::shared_ptr<const Fa4RuntimeCall>
+  prepareAndKeep(std::string key, const fa4::runtime::Arguments &arguments);
+
+  mutable std::atomic<bool> isCaptured{false};
 
   bool isRetained = false; ///< The context is the GPU's primary one.
   std::vector<fa4::runtime::CUmodule> modules;
@@ -123,7 +132,7 @@ struct Fa4RuntimeCall {
   ~Fa4RuntimeCall();
   Fa4RuntimeCall(const Fa4RuntimeCall &) = delete;
 
-  void launch(fa4::runtime::CUstream stream) const;
+  void launch(const fa4::runtime::StreamState &state) const;
 
   Fa4RuntimeProgram &program;
 
@@ -144,13 +153,14 @@ private:
   std::vector<Fill> fills;
   /// The bytes of all parameters, each aligned as a tensor map is.
   std::unique_ptr<fa4::runtime::TensorMapBytes[]> storage;
-  uint64_t ownWorkspace = 0; ///< To be freed.
+  fa4::runtime::WorkspaceRef ownWorkspace; ///< Where the caller gave none.
 };
 
 namespace fa4::runtime {
-/// How many bytes of workspace a call needs.
+/// How many bytes of workspace a call needs. Throws Failure where sizes are
+/// wrong, or, where that is asked for, addresses.
 uint64_t countWorkspaceBytes(Fa4RuntimeProgram &program,
-                             const Arguments &arguments);
+                             const Arguments &arguments, bool checkAddresses);
 } // namespace fa4::runtime
 
 #endif // FA4_LIB_RUNTIME_PROGRAM_H

@@ -118,13 +118,12 @@ Fa4RuntimeProgram::readArguments(const Fa4RuntimeArguments &from) const {
 
 /// All of the arguments as bytes. Names of dtypes are checked the first time,
 /// and count by their pointers' texts.
-static std::string makeKey(const Arguments &arguments, void *stream) {
+static std::string makeKey(const Arguments &arguments) {
   std::string key;
   auto add = [&](const auto &value) {
     key.append(reinterpret_cast<const char *>(&value), sizeof(value));
   };
   key.reserve(512);
-  add(stream);
   add(arguments.workspace);
   add(arguments.workspaceBytes);
   for (const TensorArgument &tensor : arguments.tensors) {
@@ -150,40 +149,56 @@ static std::string makeKey(const Arguments &arguments, void *stream) {
 }
 
 std::shared_ptr<const Fa4RuntimeCall>
-Fa4RuntimeProgram::findOrPrepare(Arguments arguments, void *stream) {
-  constexpr size_t kMaxKept = 64;
-  bool ownsMemory = hasWorkspaces && !arguments.workspace;
-  std::string key = makeKey(arguments, ownsMemory ? stream : nullptr);
-  auto find = [&]() {
-    return std::find_if(calls.begin(), calls.end(),
-                        [&](const KeptCall &kept) { return kept.key == key; });
+Fa4RuntimeProgram::findCall(const std::string &key) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto known =
+      std::find_if(calls.begin(), calls.end(),
+                   [&](const KeptCall &kept) { return kept.key == key; });
+  if (known == calls.end())
+    return nullptr;
+  calls.splice(calls.begin(), calls, known);
+  return known->call;
+}
+
+std::shared_ptr<const Fa4RuntimeCall>
+Fa4RuntimeProgram::prepareAndKeep(std::string key, const Arguments &arguments) {
+  constexpr size_t kMaxKept = 256;
+  auto made = std::make_shared<const Fa4RuntimeCall>(*this, arguments);
+  std::lock_guard<std::mutex> lock(mutex);
+  // Another thread may have been as fast: then there are two that are alike.
+  calls.push_front({std::move(key), made});
+  if (calls.size() > kMaxKept)
+    calls.pop_back();
+  return made;
+}
+
+void Fa4RuntimeProgram::run(Arguments arguments, CUstream stream) {
+  StreamState state(driver, stream);
+  arguments.isMemoryChecked = !state.isCaptured;
+  // Held until the launches are on their way; then the stream holds it.
+  WorkspaceRef workspace;
+  auto place = [&] {
+    arguments.workspace = workspace ? workspace->address : 0;
+    arguments.workspaceBytes = workspace ? workspace->bytes : 0;
   };
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    if (auto known = find(); known != calls.end()) {
-      calls.splice(calls.begin(), calls, known);
-      return known->call;
+  bool isPooled = hasWorkspaces && !arguments.workspace;
+  if (isPooled) {
+    workspace = pool->find(state);
+    place();
+  }
+  std::string key = makeKey(arguments);
+  std::shared_ptr<const Fa4RuntimeCall> call = findCall(key);
+  if (!call && isPooled) {
+    if (uint64_t bytes = countWorkspaceBytes(*this, arguments, true)) {
+      workspace.reset();
+      workspace = pool->acquire(state, bytes);
+      place();
+      key = makeKey(arguments);
     }
   }
-  // 0 is CU_STREAM_CAPTURE_STATUS_NONE.
-  int capturing = 0;
-  if (stream && driver.streamIsCapturing &&
-      driver.streamIsCapturing(static_cast<CUstream>(stream), &capturing) == 0)
-    arguments.isMemoryChecked = capturing == 0;
-  auto made = std::make_shared<const Fa4RuntimeCall>(*this, arguments);
-  // Destroyed when the lock is free again.
-  std::shared_ptr<const Fa4RuntimeCall> dropped;
-  std::lock_guard<std::mutex> lock(mutex);
-  if (auto known = find(); known != calls.end()) { // Another thread was faster.
-    dropped = std::move(made);
-    return known->call;
-  }
-  calls.push_front({std::move(key), made});
-  if (calls.size() > kMaxKept) {
-    dropped = std::move(calls.back().call);
-    calls.pop_back();
-  }
-  return made;
+  if (!call)
+    call = prepareAndKeep(std::move(key), arguments);
+  call->launch(state);
 }
 
 //===----------------------------------------------------------------------===//
@@ -256,7 +271,8 @@ fa4RuntimeGetWorkspaceBytes(Fa4RuntimeProgram *program,
                    "fa4RuntimeGetWorkspaceBytes: program, arguments and bytes");
     *bytes = countWorkspaceBytes(
         *program,
-        program->readArguments(readStruct(arguments, "Fa4RuntimeArguments")));
+        program->readArguments(readStruct(arguments, "Fa4RuntimeArguments")),
+        /*checkAddresses=*/false);
   });
 }
 
@@ -278,7 +294,7 @@ Fa4RuntimeStatus fa4RuntimeLaunch(const Fa4RuntimeCall *call, void *stream,
                                   char **message) {
   return guard(message, [&] {
     requireNonNull(call, "fa4RuntimeLaunch: call");
-    call->launch(static_cast<CUstream>(stream));
+    call->launch({call->program.driver, static_cast<CUstream>(stream)});
   });
 }
 
@@ -290,10 +306,8 @@ Fa4RuntimeStatus fa4RuntimeRun(Fa4RuntimeProgram *program,
   return guard(message, [&] {
     requireNonNull(program && arguments,
                    "fa4RuntimeRun: program and arguments");
-    program
-        ->findOrPrepare(program->readArguments(
-                            readStruct(arguments, "Fa4RuntimeArguments")),
-                        stream)
-        ->launch(static_cast<CUstream>(stream));
+    program->run(
+        program->readArguments(readStruct(arguments, "Fa4RuntimeArguments")),
+        static_cast<CUstream>(stream));
   });
 }

@@ -26,7 +26,7 @@ CUDA_DEVICES = (2, 13)  # kDLCUDA, kDLCUDAManaged
 CODES = {(0, 8): "i8", (0, 16): "i16", (0, 32): "i32", (0, 64): "i64", (1, 8): "u8", (1, 16): "u16", (1, 32): "u32",
          (1, 64): "u64", (2, 16): "f16", (2, 32): "f32", (2, 64): "f64", (4, 16): "bf16", (6, 8): "bool"}  # fmt: skip
 # Argument structs of calls that were made before, so that a call again is a look into a table.
-KEPT_CALLS = 64
+KEPT_CALLS = 256
 
 
 class DLTensor(ctypes.Structure):
@@ -83,6 +83,7 @@ def runtime():
         "fa4RuntimeFreeText": (None, [pointer]),
         "fa4RuntimeLoad": (status, [ctypes.POINTER(_LoadOptions), out, out]),
         "fa4RuntimeUnload": (None, [pointer]),
+        "fa4RuntimeGetWorkspaceBytes": (status, [pointer, ctypes.POINTER(_Arguments), ctypes.POINTER(ctypes.c_uint64), out]),
         "fa4RuntimePrepare": (status, [pointer, ctypes.POINTER(_Arguments), out, out]),
         "fa4RuntimeLaunch": (status, [pointer, pointer, out]),
         "fa4RuntimeDestroyCall": (None, [pointer]),
@@ -102,8 +103,15 @@ _get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
+def _is_torch(tensor) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(tensor, getattr(torch, "Tensor", ()))
+
+
 def describe(name: str, tensor) -> tuple[int, int, str, tuple[int, ...], tuple[int, ...]]:
     """(device, address, dtype, shape, strides in elements) of a tensor of a CUDA device. Raises LaunchError."""
+    if _is_torch(tensor):
+        return _describe_torch(name, tensor)
     if not hasattr(tensor, "__dlpack__"):
         raise TypeError(f"{name} is a tensor of a GPU, or a number for a size or a capture, not {type(tensor).__name__}")
     kind, device = tensor.__dlpack_device__()
@@ -120,6 +128,24 @@ def describe(name: str, tensor) -> tuple[int, int, str, tuple[int, ...], tuple[i
     return device, (given.data or 0) + given.byte_offset, dtype, shape, strides
 
 
+@functools.cache
+def _torch_dtypes() -> dict:
+    torch = sys.modules["torch"]
+    names = {"i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "f16": "float16", "f32": "float32", "f64": "float64",
+             "bf16": "bfloat16", "bool": "bool"}  # fmt: skip
+    return {getattr(torch, theirs): ours for ours, theirs in names.items()}
+
+
+def _describe_torch(name: str, tensor):
+    """Without DLPack, which takes no tensor that requires a gradient, and longer."""
+    if not tensor.is_cuda:
+        raise LaunchError(f"{name} is not in the memory of a CUDA device; Kernel.simulate runs on numpy arrays")
+    dtype = _torch_dtypes().get(tensor.dtype)
+    if dtype is None:
+        raise LaunchError(f"{name} has elements of a type that no kernel takes")
+    return tensor.device.index or 0, tensor.data_ptr(), dtype, tuple(tensor.shape), tensor.stride()
+
+
 def _row_major(shape):
     strides, count = [], 1
     for size in reversed(shape):
@@ -128,18 +154,29 @@ def _row_major(shape):
     return tuple(reversed(strides))
 
 
-def stream_of(stream, tensors) -> int:
-    """The CUstream of what a caller gives for one."""
+def stream_of(stream, torch_device=None) -> int:
+    """The CUstream of what a caller gives for one; None: torch's current one on a device of torch, else the default stream."""
     if stream is None:
-        for tensor in tensors:
-            if type(tensor).__module__.split(".")[0] == "torch":
-                return sys.modules["torch"].cuda.current_stream(tensor.device).cuda_stream
-        return 0
+        return 0 if torch_device is None else sys.modules["torch"].cuda.current_stream(torch_device).cuda_stream
     for attribute in ("cuda_stream", "ptr"):
         stream = getattr(stream, attribute, stream)
     if not isinstance(stream, int):
         raise TypeError(f"stream is a number, an object with cuda_stream or ptr, or None, not {type(stream).__name__}")
     return stream
+
+
+def device_of_torch(tensors):
+    """The device of the first tensor of torch; None where there is none."""
+    return next((tensor.device for tensor in tensors if _is_torch(tensor)), None)
+
+
+def _torch_memory(count: int, stream: int, device):
+    """Memory of torch's allocator, for work on a stream: it belongs to that stream, or to the graph that is being captured."""
+    cuda = sys.modules["torch"].cuda
+    if stream == cuda.current_stream(device).cuda_stream:
+        return sys.modules["torch"].empty(count, dtype=sys.modules["torch"].uint8, device=device)
+    with cuda.stream(cuda.ExternalStream(stream, device=device) if stream else cuda.default_stream(device)):
+        return sys.modules["torch"].empty(count, dtype=sys.modules["torch"].uint8, device=device)
 
 
 class _Call:
@@ -159,6 +196,21 @@ class _Call:
             size=ctypes.sizeof(_Arguments), tensors=self.tensors, numTensors=len(tensors),
             scalars=self.scalars, numScalars=len(numbers),
         )  # fmt: skip
+        self._workspace: int | None = None
+
+    def workspace_bytes(self, program: _Program) -> int:
+        """How much memory the launches work in, beside the tensors. Raises LaunchError where sizes are wrong."""
+        if self._workspace is None:
+            count, message = ctypes.c_uint64(), ctypes.c_void_p()
+            _check(program.library.fa4RuntimeGetWorkspaceBytes(program.handle, self.arguments, count, message), message)
+            self._workspace = count.value
+        return self._workspace
+
+    def with_workspace(self, address: int, count: int) -> _Arguments:
+        """The arguments with memory of the caller's for this launch."""
+        arguments = _Arguments.from_buffer_copy(self.arguments)
+        arguments.workspace, arguments.workspaceBytes = address, count
+        return arguments
 
 
 class _Program:
@@ -166,6 +218,7 @@ class _Program:
 
     def __init__(self, kernel, device: int):
         self.library, self.handle = runtime(), ctypes.c_void_p()
+        self.has_workspaces = any(tensor.get("role") == "workspace" for tensor in kernel.manifest["tensors"].values())
         images = (_Image * len(kernel.modules))()
         for image, (name, ptx) in zip(images, kernel.modules.items()):
             # The driver reads PTX to a zero.
@@ -184,22 +237,46 @@ class _Program:
             self.library.fa4RuntimeUnload(self.handle)
 
 
-class PreparedCall:
-    """A call with all its arguments: `launch(stream)` checks nothing and allocates nothing. It may be captured in a CUDA graph,
-    which must not outlive it. The tensors must live as long."""
+def _run(program: _Program, call: _Call, stream: int, torch_device):
+    """Launches. Workspaces come from torch's allocator, as temporary tensors of the stream, where there are tensors of torch; else the runtime has
+    one for each stream."""
+    arguments, memory = call.arguments, None
+    if program.has_workspaces and torch_device is not None and (count := call.workspace_bytes(program)):
+        memory = _torch_memory(count, stream, torch_device)
+        arguments = call.with_workspace(memory.data_ptr(), count)
+    message = ctypes.c_void_p()
+    _check(program.library.fa4RuntimeRun(program.handle, arguments, stream, message), message)
 
-    def __init__(self, program: _Program, call: _Call):
-        self._program, self._handle, message = program, ctypes.c_void_p(), ctypes.c_void_p()
-        _check(program.library.fa4RuntimePrepare(program.handle, call.arguments, self._handle, message), message)
+
+class PreparedCall:
+    """A call that has been checked: `launch(stream)` looks up what it needs, and launches. It may be captured in a CUDA graph. The tensors
+    must live as long as this object and as graphs of it; workspaces are shared with all other calls on the stream."""
+
+    def __init__(self, program: _Program, call: _Call, torch_device):
+        self._program, self._call, self._device = program, call, torch_device
+        self._handle, message = ctypes.c_void_p(), ctypes.c_void_p()
+        # Memory that nobody looks at stands for workspaces where the call is checked only.
+        arguments = call.with_workspace(256, 2**62) if program.has_workspaces else call.arguments
+        _check(program.library.fa4RuntimePrepare(program.handle, arguments, self._handle, message), message)
+        if program.has_workspaces and call.workspace_bytes(program):
+            self._destroy()
 
     def launch(self, stream=None):
-        """Launches on a stream: a number, an object with `cuda_stream` or `ptr`, or None for the default stream."""
+        """Launches on a stream: a number, an object with `cuda_stream` or `ptr`, or None for torch's current stream where the tensors are
+        torch's, else the default stream."""
+        number = stream_of(stream, self._device)
+        if self._handle is None:
+            return _run(self._program, self._call, number, self._device)
         message = ctypes.c_void_p()
-        _check(self._program.library.fa4RuntimeLaunch(self._handle, stream_of(stream, ()), message), message)
+        _check(self._program.library.fa4RuntimeLaunch(self._handle, number, message), message)
+
+    def _destroy(self):
+        self._program.library.fa4RuntimeDestroyCall(self._handle)
+        self._handle = None
 
     def __del__(self):
         if not sys.is_finalizing() and getattr(self, "_handle", None):
-            self._program.library.fa4RuntimeDestroyCall(self._handle)
+            self._destroy()
 
 
 class LoadedKernel:
@@ -243,13 +320,12 @@ class LoadedKernel:
     def launch(self, stream, call: Mapping[str, Any]):
         call = self._complete(call)
         program, arguments = self._arguments(call)
-        message = ctypes.c_void_p()
-        handle = stream_of(stream, call.values())
-        _check(program.library.fa4RuntimeRun(program.handle, arguments.arguments, handle, message), message)
+        device = device_of_torch(call.values())
+        _run(program, arguments, stream_of(stream, device), device)
 
     def prepare(self, call: Mapping[str, Any]) -> PreparedCall:
         call = self._complete(call)
-        prepared = PreparedCall(*self._arguments(call))
+        prepared = PreparedCall(*self._arguments(call), device_of_torch(call.values()))
         # What was made of the tensors of functions lives as long as it.
         prepared.tensors = call
         return prepared

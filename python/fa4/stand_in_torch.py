@@ -12,6 +12,7 @@ be captured. The rest raises AttributeError or RuntimeError as it would without 
 
 import contextlib
 import ctypes
+import functools
 import os
 import types
 import weakref
@@ -22,7 +23,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 DEVICE = torch.device("cuda", 0)
-_registered: set[int] = set()
+_registered: dict[int, int] = {}  # Address -> bytes.
 
 
 class _Driver:
@@ -57,10 +58,13 @@ def _make_accessible(driver, storage, address):
     if not storage.nbytes() or address in _registered:
         return
     driver.call("cuFa4ReplaceHost", ctypes.c_void_p(address), ctypes.c_size_t(storage.nbytes()))
-    _registered.add(address)
+    _registered[address] = storage.nbytes()
+    if _capturing:
+        # Memory of a captured graph is the graph's, as in the private pools of torch's allocator.
+        _capturing[-1].storages.append(storage)
 
     def forget():
-        _registered.discard(address)
+        _registered.pop(address, None)
         driver.library.cuMemHostUnregister(ctypes.c_void_p(address))
 
     weakref.finalize(storage, forget).atexit = False
@@ -175,11 +179,19 @@ def _current_stream(device=None):
     return _current[-1] if _current else Stream(stream_ptr=0)
 
 
+# Operations that compute nothing, but for views: memory is had now, as with a GPU.
+_ALLOCATE = ("detach", "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
+# The graphs that are being captured, the last one at the end.
+_capturing: list["CUDAGraph"] = []
+
+
 class _NothingOfTorch(TorchDispatchMode):
-    """While a graph is captured, torch computes nothing: it would do so now, and not when the graph is launched."""
+    """While a graph is captured, torch computes nothing: it would do so now, and not when the graph is launched. Operators of somebody
+    else's launch kernels, which are captured."""
 
     def __torch_dispatch__(self, function, kinds, args=(), kwargs=None):
-        if not function.is_view and function is not torch.ops.aten.detach.default:
+        computes = not function.is_view and function._schema.name.removeprefix("aten::") not in _ALLOCATE
+        if function.namespace == "aten" and computes:
             raise RuntimeError(f"{function}: torch's own operations cannot be captured in a graph on the stand-in driver")
         return function(*args, **(kwargs or {}))
 
@@ -189,12 +201,15 @@ class CUDAGraph:
 
     def __init__(self, *args, **kwargs):
         self.exec = self.stream = None
+        self.storages: list = []  # Memory of the tensors that were made during the capture.
 
     def capture_begin(self, *args, **kwargs):
         self.stream = _current_stream()
         self.stream.driver.call("cuStreamBeginCapture", ctypes.c_void_p(self.stream.cuda_stream), 0)
+        _capturing.append(self)
 
     def capture_end(self):
+        _capturing.remove(self)
         driver, graph, made = self.stream.driver, ctypes.c_void_p(), ctypes.c_void_p()
         driver.call("cuStreamEndCapture", ctypes.c_void_p(self.stream.cuda_stream), ctypes.byref(graph))
         driver.call("cuGraphInstantiateWithFlags", ctypes.byref(made), graph, ctypes.c_ulonglong(0))
@@ -210,6 +225,7 @@ class CUDAGraph:
         if self.exec is not None:
             self.stream.driver.call("cuGraphExecDestroy", self.exec)
             self.exec = None
+        self.storages.clear()
 
 
 @contextlib.contextmanager
@@ -282,6 +298,32 @@ def _properties(driver):
     )
 
 
+def _let_operators_see_cuda():
+    """An operator of torch.library is called below the mode, and from compiled code: what it does in Python is about "cuda" all the same. One that
+    is for "cuda" gets the host's tensors, which are all that there are."""
+    definition = torch._library.custom_ops.CustomOpDef
+    register = definition.register_kernel
+
+    def register_kernel(self, device_types, fn=None, /):
+        def inner(function):
+            @functools.wraps(function)
+            def on_cuda(*args, **kwargs):
+                with _HostForDevice(), _NothingOfTorch() if _capturing else contextlib.nullcontext():
+                    return function(*args, **kwargs)
+
+            kinds = [device_types] if device_types is None or isinstance(device_types, str) else list(device_types)
+            if "cuda" in kinds:
+                register(self, ["cpu"], on_cuda)
+                self._fa4_has_cuda = True
+            elif kinds != ["cpu"] or not getattr(self, "_fa4_has_cuda", False):
+                register(self, device_types, on_cuda)
+            return function
+
+        return inner if fn is None else inner(fn)
+
+    definition.register_kernel = register_kernel
+
+
 def install() -> None:
     """Changes torch for the whole process. Raises RuntimeError where the driver's settings are wrong."""
     driver = _Driver()
@@ -316,9 +358,13 @@ def install() -> None:
     torch._C._cuda_getCurrentRawStream = lambda device: _current_stream().cuda_stream
     nothing = {name: lambda *a, **k: None for name in ("init", "_lazy_init", "set_device", "set_stream", "empty_cache", "manual_seed", "manual_seed_all", "reset_peak_memory_stats")}
     context = {name: lambda *a, **k: contextlib.nullcontext() for name in ("device", "device_of")}
-    zero = {name: lambda *a, **k: 0 for name in ("current_device", "memory_allocated", "max_memory_allocated", "memory_reserved")}
+    zero = {name: lambda *a, **k: 0 for name in ("current_device", "max_memory_allocated", "memory_reserved")}
     answers = {
         "is_available": lambda: True,
+        # Random numbers "on cuda" are the host's.
+        "get_rng_state": lambda device=None: torch.get_rng_state(),
+        "set_rng_state": lambda state, device=None: torch.set_rng_state(state),
+        "memory_allocated": lambda device=None: sum(_registered.values()),
         "is_initialized": lambda: True,
         "device_count": lambda: 1,
         "synchronize": lambda device=None: driver.call("cuCtxSynchronize"),
@@ -338,6 +384,8 @@ def install() -> None:
     }
     for name, value in {**nothing, **context, **zero, **answers}.items():
         setattr(torch.cuda, name, value)
+    # torch.compile would ask the accelerator, which is torch's own CUDA code, for its stream.
+    torch.accelerator.is_available = lambda: False
     _HostForDevice().__enter__()
     # While torch.autograd.grad runs, the mode is off: it is a torch function itself. The backward of a Function needs it.
     node = torch.autograd.function.BackwardCFunction
@@ -348,3 +396,4 @@ def install() -> None:
             return backward(context, *arguments)
 
     node.apply = apply
+    _let_operators_see_cuda()

@@ -8,6 +8,7 @@
 
 #include "fa4-runtime/Host.h"
 #include <assert.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,6 +180,81 @@ static void testCall(void) {
     check(fa4RuntimeRun(program, &given->all, NULL, &message));
   free(given);
   fa4RuntimeUnload(program);
+}
+
+//===----------------------------------------------------------------------===//
+// Workspaces
+//===----------------------------------------------------------------------===//
+
+/// Tells the driver that a capture begins (fakeCapture), or that its graph is
+/// gone (fakeDestroy).
+static void tell(const char *function, int number) {
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+  int (*call)(int) = (int (*)(int))dlsym(driver, function);
+  assert(call);
+  call(number);
+  dlclose(driver);
+}
+
+static void run(Fa4RuntimeProgram *program, int64_t n, uint64_t shift,
+                size_t stream) {
+  struct Given *given = give(n, shift);
+  check(fa4RuntimeRun(program, &given->all, (void *)stream, &message));
+  free(given);
+}
+
+/// Memory that launches work in: one piece a stream, however many calls and
+/// programs there are, and one a graph, which keeps it.
+static void testWorkspaces(void) {
+  Fa4RuntimeProgram *program, *other;
+  check(loadOn(kManifest, kPtx, 0, &program));
+  check(loadOn(kManifest, kPtx, 0, &other));
+  printf("layers\n");
+  for (int step = 0; step < 2; ++step)
+    for (uint64_t layer = 0; layer < 300; ++layer) {
+      run(program, 128, 0x100 * layer, 7);
+      run(other, 100, 0x100 * layer, 7);
+    }
+  printf("larger\n");
+  run(other, 256, 0, 7);
+  run(program, 128, 0, 7);
+  printf("another stream\n");
+  run(program, 128, 0, 8);
+
+  printf("captured\n");
+  tell("fakeCapture", 1);
+  run(program, 128, 0, 9);
+  run(program, 100, 0, 9);
+  run(program, 128, 0, 10);
+  tell("fakeCapture", 2);
+  run(program, 128, 0, 9);
+  tell("fakeCapture", 0);
+  // The graph has its memory when the program has done much else since.
+  for (uint64_t layer = 0; layer < 300; ++layer)
+    run(program, 128, 0x100 * layer, 7);
+  tell("fakeDestroy", 1);
+  run(program, 512, 0, 7);
+
+  printf("a call of its own\n");
+  struct Given *given = give(128, 0);
+  Fa4RuntimeCall *call;
+  check(fa4RuntimePrepare(program, &given->all, &call, &message));
+  tell("fakeCapture", 3);
+  check(fa4RuntimeLaunch(call, (void *)9, &message));
+  tell("fakeCapture", 0);
+  fa4RuntimeDestroyCall(call);
+  free(given);
+  tell("fakeDestroy", 3);
+  run(program, 1024, 0, 7);
+
+  printf("streams that come and go\n");
+  for (size_t stream = 100; stream < 140; ++stream)
+    run(other, 128, 0, stream);
+  // Graph 2 has launches of `program`, whose code stays.
+  printf("the end\n");
+  fa4RuntimeUnload(program);
+  fa4RuntimeUnload(other);
+  printf("done\n");
 }
 
 //===----------------------------------------------------------------------===//
@@ -414,6 +490,8 @@ int main(int count, char **words) {
   const char *what = count > 1 ? words[1] : "";
   if (!strcmp(what, "call"))
     testCall();
+  else if (!strcmp(what, "workspaces"))
+    testWorkspaces();
   else if (!strcmp(what, "manifests"))
     testManifests();
   else if (!strcmp(what, "arguments"))
@@ -429,7 +507,8 @@ int main(int count, char **words) {
   else
     return fprintf(stderr,
                    "usage: %s "
-                   "call|manifests|arguments|driver|host|copies|threads\n",
+                   "call|workspaces|manifests|arguments|driver|host|copies|"
+                   "threads\n",
                    words[0]),
            2;
   return 0;

@@ -108,7 +108,10 @@ API cuMemcpy2DAsync_v2(const struct Copy2D *copy, uintptr_t stream) {
              copy->toPitch, stream),
          0;
 }
-API cuModuleUnload(uintptr_t module) { return free((void *)module), 0; }
+API cuModuleUnload(uintptr_t module) {
+  SAY("unload\n");
+  return free((void *)module), 0;
+}
 API cuModuleGetFunction(uintptr_t *function, uintptr_t module,
                         const char *name) {
   char entry[64];
@@ -199,15 +202,81 @@ API cuTensorMapEncodeTiled(uint64_t *map, int type, uint32_t rank, void *base,
   return 0;
 }
 
+/// The capture that is in progress, on streams 9 and 10; 0 is none. A test
+/// begins one by fakeCapture, and ends the life of its graph by fakeDestroy.
+static int capture;
+static __thread int captureMode;
+enum { kObjects = 8 };
+static struct {
+  void *data;
+  void (*destroy)(void *);
+  uintptr_t graph;
+} objects[kObjects];
+
+API fakeCapture(int number) { return capture = number, 0; }
+API fakeDestroy(int number) {
+  for (int i = 0; i < kObjects; ++i)
+    if (objects[i].destroy && objects[i].graph == (uintptr_t)number) {
+      objects[i].destroy(objects[i].data);
+      objects[i].destroy = NULL;
+    }
+  return SAY("graph %d is gone\n", number), 0;
+}
+
+API cuStreamGetCaptureInfo_v2(void *stream, int *status, uint64_t *id,
+                              uintptr_t *graph, const void **nodes,
+                              size_t *count) {
+  if (has("old") || (!capture && stream == (void *)9))
+    return 801;
+  (void)nodes, (void)count;
+  *status = stream == (void *)9 || stream == (void *)10 ? capture != 0 : 0;
+  *id = *graph = (uintptr_t)capture;
+  return 0;
+}
+API cuThreadExchangeStreamCaptureMode(int *mode) {
+  int before = captureMode;
+  captureMode = *mode;
+  return *mode = before, 0;
+}
+API cuUserObjectCreate(uintptr_t *object, void *data, void (*destroy)(void *),
+                       unsigned count, unsigned flags) {
+  if (count != 1 || flags != 1)
+    return 1;
+  for (int i = 0; i < kObjects; ++i)
+    if (!objects[i].destroy) {
+      objects[i].data = data;
+      objects[i].destroy = destroy;
+      objects[i].graph = 0;
+      return *object = (uintptr_t)i + 1, 0;
+    }
+  return 2;
+}
+API cuGraphRetainUserObject(uintptr_t graph, uintptr_t object, unsigned count,
+                            unsigned flags) {
+  if (has("old") || count != 1 || flags != 1)
+    return 801;
+  objects[object - 1].graph = graph;
+  return SAY("graph %d keeps memory\n", (int)graph), 0;
+}
+API cuUserObjectRelease(uintptr_t object, unsigned count) {
+  (void)count;
+  objects[object - 1].destroy(objects[object - 1].data);
+  return objects[object - 1].destroy = NULL, 0;
+}
+
 API cuMemAlloc_v2(uint64_t *address, size_t bytes) {
   if (has("full"))
     return 2;
+  if (capture && captureMode != 2)
+    return 900;
   int index = __sync_fetch_and_add(&allocations, 1);
   *address = 0x1000000000u * current + 0x1000000u * (uint64_t)(index + 1);
   SAY("allocate %zu\n", bytes);
   return 0;
 }
 API cuMemFree_v2(uint64_t address) {
+  if (capture && captureMode != 2)
+    return 900;
   SAY("free %#llx\n", (unsigned long long)address);
   return 0;
 }

@@ -35,6 +35,7 @@ struct Module;
 struct Graph;
 struct GraphExec;
 struct Capture;
+struct UserObject;
 
 /// An entry of a module. It is CUfunction and CUkernel alike.
 struct Kernel {
@@ -160,6 +161,8 @@ public:
   std::set<Graph *> graphs;
   std::set<GraphExec *> graphExecs;
   std::vector<std::unique_ptr<Capture>> captures; ///< In progress.
+  /// Those to which the program has references.
+  std::map<UserObject *, std::shared_ptr<UserObject>> userObjects;
   uint64_t captureCount = 0;
   /// The default streams have fixed handles: legacy (0, 1) and per thread (2).
   bool isStream(CUstream stream) const;

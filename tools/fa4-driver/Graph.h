@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <vector>
 
 namespace fa4::driver {
@@ -40,8 +41,19 @@ struct GraphNode {
   std::vector<const GraphNode *> dependencies;
 };
 
+/// What a program lets graphs keep: `destroy` is called when nobody has it.
+struct UserObject {
+  void *data = nullptr;
+  void (*destroy)(void *data) = nullptr;
+  unsigned references = 0; ///< The program's, not those of graphs.
+  UserObject() = default;
+  UserObject(const UserObject &) = delete;
+  ~UserObject() { destroy(data); }
+};
+
 struct Graph {
   std::vector<std::unique_ptr<GraphNode>> nodes;
+  std::vector<std::shared_ptr<UserObject>> objects; ///< One for a reference.
   GraphNode *add(NodeKind kind, std::function<CUresult()> work);
   bool has(const GraphNode *node) const;
 };
@@ -55,6 +67,7 @@ struct GraphExec {
     std::function<CUresult()> work;
   };
   std::vector<Step> steps;
+  std::vector<std::shared_ptr<UserObject>> objects;
   CUresult run() const;
 };
 
@@ -63,6 +76,8 @@ struct Capture {
   Graph *graph = nullptr;
   CUstream origin = nullptr;
   uint64_t id = 0;
+  int mode = 0; ///< CUstreamCaptureMode: 0 global, 1 of the thread, 2 relaxed.
+  std::thread::id thread;
   bool isInvalid = false;
   /// The streams that take part, and how much work each has given to the graph;
   /// how much of that the origin has been made to wait for.
@@ -81,6 +96,9 @@ CUresult perform(CUstream stream, NodeKind kind,
 Capture *findCapture(CUstream stream);
 /// A call that captures do not allow: the capture is invalid from now on.
 CUresult refuseInCapture(Capture &capture, const char *call);
+/// The same for a call of no stream, such as to allocate memory, which captures
+/// forbid unless the thread has relaxed that. CUDA_SUCCESS where it may go on.
+CUresult checkUnsafeCall(const char *call);
 
 } // namespace fa4::driver
 

@@ -101,6 +101,7 @@ FA4_API CUresult cuGraphClone(CUgraph *clone, CUgraph graph) {
   for (size_t i = 0; i < made->nodes.size(); ++i)
     for (const GraphNode *d : graphOf(graph)->nodes[i]->dependencies)
       made->nodes[i]->dependencies.push_back(copies[d]);
+  made->objects = graphOf(graph)->objects;
   call->graphs.insert(made);
   *clone = reinterpret_cast<CUgraph>(made);
   return CUDA_SUCCESS;
@@ -329,6 +330,7 @@ FA4_API CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph,
   if (fillSteps(*graphOf(graph), *made))
     return call->fail(CUDA_ERROR_INVALID_VALUE,
                       "the edges of a graph have a cycle");
+  made->objects = graphOf(graph)->objects;
   *exec = reinterpret_cast<CUgraphExec>(made.get());
   call->graphExecs.insert(made.release());
   return CUDA_SUCCESS;
@@ -446,6 +448,25 @@ CUresult fa4::driver::perform(CUstream stream, NodeKind kind,
   return CUDA_SUCCESS;
 }
 
+/// CU_STREAM_CAPTURE_MODE_GLOBAL, ..._THREAD_LOCAL or ..._RELAXED.
+static thread_local int threadMode = 0;
+
+CUresult fa4::driver::checkUnsafeCall(const char *name) {
+  for (const auto &capture : Driver::get().captures) {
+    bool isOwn = capture->thread == std::this_thread::get_id();
+    bool isForbidden = isOwn ? capture->mode <= 1 && threadMode <= 1
+                             : capture->mode == 0 && threadMode == 0;
+    if (!isForbidden)
+      continue;
+    capture->isInvalid = true;
+    return Driver::get().fail(
+        CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+        std::string(name) +
+            ": a stream is being captured in a mode that forbids the call");
+  }
+  return CUDA_SUCCESS;
+}
+
 FA4_API CUresult cuStreamBeginCapture(CUstream stream, int mode) {
   FA4_CALL(Healthy);
   if (!call->isStream(stream))
@@ -462,6 +483,8 @@ FA4_API CUresult cuStreamBeginCapture(CUstream stream, int mode) {
   call->graphs.insert(capture->graph);
   capture->origin = stream;
   capture->id = ++call->captureCount;
+  capture->mode = mode;
+  capture->thread = std::this_thread::get_id();
   capture->streams[stream];
   call->captures.push_back(std::move(capture));
   return CUDA_SUCCESS;
@@ -542,9 +565,76 @@ FA4_API CUresult cuStreamGetCaptureInfo_v2(CUstream stream, int *status,
                                    nullptr, count);
 }
 
-/// Modes forbid calls of other threads during a capture; here they do no harm.
 FA4_API CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
-  static thread_local int current = 0; // CU_STREAM_CAPTURE_MODE_GLOBAL
-  std::swap(current, *mode);
+  std::swap(threadMode, *mode);
   return CUDA_SUCCESS;
+}
+
+//===----------------------------------------------------------------------===//
+// User objects
+//===----------------------------------------------------------------------===//
+
+static CUresult findObject(Driver &driver, UserObject *handle,
+                           std::shared_ptr<UserObject> &object) {
+  auto known = driver.userObjects.find(handle);
+  if (known == driver.userObjects.end())
+    return CUDA_ERROR_INVALID_VALUE;
+  object = known->second;
+  return CUDA_SUCCESS;
+}
+
+/// Gives up references of the program, which keeps the object while it has one.
+static CUresult dropReferences(Driver &driver, UserObject &object,
+                               unsigned count) {
+  if (count > object.references)
+    return CUDA_ERROR_INVALID_VALUE;
+  object.references -= count;
+  if (!object.references)
+    driver.userObjects.erase(&object);
+  return CUDA_SUCCESS;
+}
+
+FA4_API CUresult cuUserObjectCreate(UserObject **handle, void *data,
+                                    void (*destroy)(void *), unsigned count,
+                                    unsigned flags) {
+  FA4_CALL(Context);
+  // CU_USER_OBJECT_NO_DESTRUCTOR_SYNC is the only flag, and has to be given.
+  if (!destroy || !count || flags != 1)
+    return CUDA_ERROR_INVALID_VALUE;
+  auto object = std::make_shared<UserObject>();
+  object->data = data;
+  object->destroy = destroy;
+  object->references = count;
+  *handle = object.get();
+  call->userObjects[object.get()] = std::move(object);
+  return CUDA_SUCCESS;
+}
+
+FA4_API CUresult cuUserObjectRetain(UserObject *handle, unsigned count) {
+  FA4_CALL(Context);
+  std::shared_ptr<UserObject> object;
+  if (CUresult error = findObject(Driver::get(), handle, object))
+    return error;
+  object->references += count;
+  return CUDA_SUCCESS;
+}
+
+FA4_API CUresult cuUserObjectRelease(UserObject *handle, unsigned count) {
+  FA4_CALL(Context);
+  std::shared_ptr<UserObject> object;
+  if (CUresult error = findObject(Driver::get(), handle, object))
+    return error;
+  return dropReferences(Driver::get(), *object, count);
+}
+
+FA4_API CUresult cuGraphRetainUserObject(CUgraph graph, UserObject *handle,
+                                         unsigned count, unsigned flags) {
+  FA4_GRAPH_CALL(graph);
+  std::shared_ptr<UserObject> object;
+  if (CUresult error = findObject(Driver::get(), handle, object))
+    return error;
+  graphOf(graph)->objects.insert(graphOf(graph)->objects.end(), count, object);
+  // CU_GRAPH_USER_OBJECT_MOVE: the program's references become the graph's.
+  return flags & 1 ? dropReferences(Driver::get(), *object, count)
+                   : CUDA_SUCCESS;
 }

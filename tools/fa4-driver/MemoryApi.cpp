@@ -16,6 +16,8 @@ using namespace fa4::driver;
 
 FA4_API CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
   FA4_CALL(Healthy);
+  if (CUresult error = checkUnsafeCall("cuMemAlloc"))
+    return error;
   return call->allocate(bytes, *address);
 }
 FA4_ALIAS(cuMemAlloc_v2, cuMemAlloc);
@@ -43,6 +45,8 @@ FA4_API CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes,
 
 FA4_API CUresult cuMemFree(CUdeviceptr address) {
   FA4_CALL(Context);
+  if (CUresult error = checkUnsafeCall("cuMemFree"))
+    return error;
   return call->release(address, /*isHost=*/false);
 }
 FA4_ALIAS(cuMemFree_v2, cuMemFree);
