@@ -103,14 +103,9 @@ _get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
-def _is_torch(tensor) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(tensor, getattr(torch, "Tensor", ()))
-
-
 def describe(name: str, tensor) -> tuple[int, int, str, tuple[int, ...], tuple[int, ...]]:
     """(device, address, dtype, shape, strides in elements) of a tensor of a CUDA device. Raises LaunchError."""
-    if _is_torch(tensor):
+    if is_torch_tensor(tensor):
         return _describe_torch(name, tensor)
     if not hasattr(tensor, "__dlpack__"):
         raise TypeError(f"{name} is a tensor of a GPU, or a number for a size or a capture, not {type(tensor).__name__}")
@@ -167,7 +162,7 @@ def stream_of(stream, torch_device=None) -> int:
 
 def device_of_torch(tensors):
     """The device of the first tensor of torch; None where there is none."""
-    return next((tensor.device for tensor in tensors if _is_torch(tensor)), None)
+    return next((tensor.device for tensor in tensors if is_torch_tensor(tensor)), None)
 
 
 def _torch_memory(count: int, stream: int, device):
