@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fa4.tracing import ARITHMETIC, PACKAGE, Trace, Value, _Refused, _unknown
+from fa4.tracing import ARITHMETIC, PACKAGE, Recorded, Trace, Value, _Refused, _unknown
 
 # Elements of a row that are worked on one by one: each is text in the kernel.
 MAX_ROW = 256
@@ -54,7 +54,7 @@ def is_sequence(given) -> bool:
 # ---------------------------------------------------------------------------
 
 
-class _Elementwise:
+class _Elementwise(Recorded):
     """Operators and methods, element by element; what has no elements of known number is refused."""
 
     __slots__ = ()
@@ -332,7 +332,8 @@ class Register:
                 raise _Refused(f"a tensor of {tensor.dtype} is no capture: there are {', '.join(TORCH_ELEMENTS)}")
             if 0 in tensor.shape:
                 raise _Refused(f"a tensor without elements, of shape {tuple(tensor.shape)}, is no capture")
-            if not tensor.dim():
+            # One number, or one for each head, has the type of which there are kernels.
+            if tensor.dim() < 2:
                 element = "f32" if element in ("bf16", "f16") else element
             name = self._new_name("tensor" if is_compiling() else _name_of(tensor))
             self.found[key] = Found(name, " ".join([element, *map(str, tensor.shape)]), tensor)

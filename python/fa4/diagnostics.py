@@ -49,5 +49,6 @@ def in_words_of(error: CompileError, text: str, traced: Traced, captures: Mappin
     message = _name_captures(captures, PLACE.sub("", str(error)))
     if first:
         source = linecache.getline(*first).strip()
+        reads = "" if "capture '" in message else reads
         message = f"{first[0]}:{first[1]}: {message}{reads}" + (f"\n    {source}" if source else "")
     return CompileError(message, tuple(said))

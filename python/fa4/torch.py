@@ -15,11 +15,13 @@ by it as all else that it reads.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 
 import torch
+from torch.nn.attention.flex_attention import AuxOutput, BlockMask, create_block_mask
 
 from fa4 import torch_functions, torch_ops
 from fa4.arrays import as_number
@@ -27,7 +29,7 @@ from fa4.function_key import function_key
 from fa4.spec import Spec, SpecError, sdpa
 from fa4.torch_ops import run as _call  # noqa: F401: a call on tensors of any device, for who has a kernel
 
-__all__ = ["attention", "flex_attention"]
+__all__ = ["attention", "flex_attention", "trace_as"]
 
 torch_functions.find_functions()
 
@@ -120,6 +122,10 @@ class _Traces:
         self.kept: OrderedDict = OrderedDict()
         self.lock = threading.Lock()
 
+    def clear(self):
+        with self.lock:
+            self.kept.clear()
+
     def find(self, key: tuple, make: Callable) -> Callable:
         if None in key:
             return make()  # What the functions read may have changed: they are traced anew.
@@ -138,13 +144,72 @@ class _Traces:
 _traces = _Traces()
 
 
+def trace_as(operator, function: Callable):
+    """Has `operator`, of torch.ops or another function that takes values as tensors, traced as `function`, one of fa4.math or another of
+    values, where a score_mod or mask_mod calls it: `trace_as(torch.ops.mylib.tanh_approx, fa4.math.tanh)`. For all of the process."""
+    if not callable(operator) or not callable(function):
+        raise TypeError("trace_as takes an operator and the function that it is traced as")
+    torch_functions.OTHERS[getattr(operator, "overloadpacket", operator)] = function
+    _traces.clear()
+
+
+# Block masks whose blocks have been compared with their mask_mod, by their addresses; what is freed takes its entry along.
+_compared: dict[int, Callable] = {}
+
+
+def _full_blocks(block_mask) -> torch.Tensor:
+    """Which blocks of a BlockMask are seen without asking its mask_mod, [B, H, rows, columns]."""
+    if block_mask.full_kv_indices is None:
+        return torch.zeros_like(block_mask.kv_indices, dtype=torch.bool)
+    indices, counts = block_mask.full_kv_indices, block_mask.full_kv_num_blocks
+    listed = torch.arange(indices.shape[-1], device=indices.device) < counts[..., None]
+    return torch.zeros_like(indices).scatter_add(-1, indices.long(), listed.to(indices.dtype)) > 0
+
+
+def _mask_mod_of(block_mask, lengths: tuple[int, int]) -> Callable:
+    """The mask_mod of a BlockMask. Raises SpecError for one of other lengths, or whose blocks hide more than its mask_mod does."""
+    if not isinstance(block_mask, BlockMask):
+        raise TypeError(f"block_mask is a BlockMask of torch.nn.attention.flex_attention or a mask_mod, not {type(block_mask).__name__}")
+    if tuple(block_mask.seq_lengths) != lengths:
+        raise SpecError(f"block_mask is made for lengths {tuple(block_mask.seq_lengths)}, and query and key have {lengths}")
+    if torch.compiler.is_compiling() or id(block_mask) in _compared:
+        return block_mask.mask_mod
+    batch, heads = block_mask.shape[:2]
+    device = block_mask.kv_indices.device
+    made = create_block_mask(block_mask.mask_mod, batch, heads, *lengths, device=device, BLOCK_SIZE=block_mask.BLOCK_SIZE)
+    seen, given = made.to_dense() > 0, block_mask.to_dense() > 0
+    if (seen & ~given).any() or (_full_blocks(block_mask) & ~_full_blocks(made)).any():
+        raise SpecError("the blocks of block_mask hide or show others than its mask_mod does, and fa4 computes what the mask_mod says: put "
+                        "what the blocks say into the mask_mod")  # fmt: skip
+    key = id(block_mask)
+    _compared[key] = weakref.ref(block_mask, lambda _: _compared.pop(key, None))
+    return block_mask.mask_mod
+
+
 def flex_attention(
-    query, key, value, score_mod=None, mask_mod=None, scale: float | None = None, return_lse: bool = False, *, copy: bool = False
+    query, key, value, score_mod=None, block_mask=None, scale: float | None = None, enable_gqa: bool = False, return_lse: bool = False,
+    kernel_options: dict | None = None, *, return_aux=None, mask_mod=None, copy: bool = False,
 ):  # fmt: skip
     """As torch's `flex_attention`, for tensors [B, H, S, D] of bf16 or f16: score_mod(score, b, h, q_idx, kv_idx) and
-    mask_mod(b, h, q_idx, kv_idx) are functions of torch or of fa4.math, which may read tensors and numbers that they close over. key and value may have fewer heads. What
-    the functions read counts at each call; a function that reads attributes of objects, or tensors, is traced at each. `copy` is as for
-    `attention`, and so are autocast, gradients and errors."""
+    mask_mod(b, h, q_idx, kv_idx) are functions of torch or of fa4.math. What they read counts at each call: numbers, and tensors, which become
+    captures of the op. A function that reads tensors or attributes of objects is traced at each call.
+
+    `block_mask`: a BlockMask, of which the mask_mod counts; or a mask_mod, as `mask_mod`. Its blocks are compared with the mask_mod at its
+    first call (torch.compile can't, and takes the mask_mod). `enable_gqa`: key and value may have fewer heads in any case. `kernel_options` are
+    for torch's kernels, and change nothing. With `return_lse` it returns (out, lse), with `return_aux`, an AuxRequest of the LSE, (out, AuxOutput).
+    `copy` is as for `attention`, and so are autocast, gradients and errors."""
+    if kernel_options is not None and not isinstance(kernel_options, dict):
+        raise TypeError(f"kernel_options is a dict or None, not {type(kernel_options).__name__}")
+    if return_aux is not None and (return_lse or return_aux.max_scores):
+        raise SpecError("return_aux has the LSE, no max_scores, and does not go together with return_lse")
+    if block_mask is not None:
+        if mask_mod is not None:
+            raise SpecError("block_mask and mask_mod say the same thing: give one of them")
+        if not isinstance(block_mask, BlockMask) and callable(block_mask):
+            mask_mod = block_mask
+        else:
+            mask_mod = _mask_mod_of(block_mask, (query.shape[-2], key.shape[-2]))
+    with_lse = return_lse or return_aux is not None
     cast = _autocast((query, key, value))
     if DTYPES.get(cast[0].dtype) not in ("bf16", "f16"):
         raise SpecError(f"tensors of {cast[0].dtype}: only bf16 and f16")
@@ -152,10 +217,14 @@ def flex_attention(
     dtype = DTYPES[cast[0].dtype]
 
     def make():
-        spec = sdpa(*shapes, dtype=dtype, layout="bhsd", score_mod=score_mod, mask_mod=mask_mod, scale=scale, lse=return_lse)
+        spec = sdpa(*shapes, dtype=dtype, layout="bhsd", score_mod=score_mod, mask_mod=mask_mod, scale=scale, lse=with_lse)
         return attention(spec, copy=copy)
 
     if torch.compiler.is_compiling():
-        return make()(query, key, value)
-    marks = (*shapes, dtype, "default" if scale is None else float(scale), return_lse, copy)
-    return _traces.find((*marks, function_key(score_mod), function_key(mask_mod)), make)(query, key, value)
+        result = make()(query, key, value)
+    else:
+        marks = (*shapes, dtype, "default" if scale is None else float(scale), with_lse, copy)
+        result = _traces.find((*marks, function_key(score_mod), function_key(mask_mod)), make)(query, key, value)
+    if return_aux is None:
+        return result
+    return result[0], AuxOutput(lse=result[1] if return_aux.lse else None)

@@ -381,8 +381,6 @@ def _pow(x, exponent):
         exponent = exponent.item()
     if isinstance(exponent, (int, float)) and not isinstance(exponent, bool):
         x = _value(x)
-        if exponent == 0:
-            return _constant(x, 1, None)
         return (x.trace.cast(x, "f32") if isinstance(exponent, float) else x) ** exponent
     if isinstance(x, (int, float)) and not isinstance(x, bool):
         return x ** _value(exponent)
@@ -719,10 +717,23 @@ def _fold(x, function: Callable, dim=None, keepdim=False):
 
 @_named("__getitem__", table=WHOLE)
 def _getitem(tensor, indices):
-    tensor = _current().capture(tensor) if is_torch_tensor(tensor) else tensor
+    if is_torch_tensor(tensor):
+        tensor, indices = _narrow(tensor, indices)
+        tensor = _current().capture(tensor)
     if isinstance(tensor, Value):
         raise _Refused("a tensor without dimensions has no elements")
     return tensor[indices]
+
+
+def _narrow(tensor, indices):
+    """A tensor of torch of which numbers choose one row, as that row, and the value that is left: rates[0, h] is (rates[0])[h]. A kernel has
+    less to carry, and one number for each head where it can read no more."""
+    given = indices if isinstance(indices, tuple) else (indices,)
+    values = [each for each in given if isinstance(each, Value)]
+    numbers = [each for each in given if isinstance(each, int) and not isinstance(each, bool)]
+    if len(given) != tensor.dim() or len(values) != 1 or len(numbers) != len(given) - 1 or not numbers:
+        return tensor, indices
+    return tensor[tuple(slice(None) if isinstance(each, Value) else each for each in given)], values[0]
 
 
 @_named("select", table=WHOLE)

@@ -187,7 +187,13 @@ def _unknown(what: str):
 ASKS = "what a value is, is known on the GPU only: "
 
 
-class Value:
+class Recorded:
+    """What a function that is traced works on, whose `trace` has what is done with it."""
+
+    __slots__ = ()
+
+
+class Value(Recorded):
     """A number or a condition of a kernel, of type f32, i32, index or i1. Operators give new values; `/` gives f32, and `//`
     and `%` round down as Python's do. Conditions go together with `&`, `|`, `^` and `~`."""
 
@@ -281,8 +287,10 @@ class Value:
             return 2.0 ** (self.trace.op(f"math.log2 {real.name} : f32", "f32") * exponent)
         if isinstance(exponent, int) and self.type == "f32" and -64 <= exponent < 0:
             return 1.0 / self**-exponent
+        if exponent == 0 and isinstance(exponent, int) and self.type != "i1":
+            return self.trace.constant(1, self.type)
         if not isinstance(exponent, int) or isinstance(exponent, bool) or not 1 <= exponent <= 64:
-            raise _Refused("`**` takes a number that is no whole one, or a whole number from 1 to 64 (of f32 from -64)")
+            raise _Refused("`**` takes a number that is no whole one, or a whole number from 0 to 64 (of f32 from -64)")
         result, power = None, self
         while exponent:
             if exponent & 1:
@@ -554,7 +562,7 @@ def trace_regions(functions: Mapping[str, Callable], captures: Mapping[str, str]
 
 def current_trace(*given) -> Trace | None:
     """The trace to which arguments of fa4.math belong; None if all are numbers or arrays."""
-    return next((each.trace for each in given if isinstance(getattr(each, "trace", None), Trace)), None)
+    return next((each.trace for each in given if isinstance(each, Recorded)), None)
 
 
 if sys.version_info < (3, 11):  # pragma: no cover

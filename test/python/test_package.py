@@ -232,7 +232,7 @@ def test_what_else_cannot_be_traced():
         fa4.compile(spec_of(score_mod=lambda s, b, h, i, j, cap: s))
     with pytest.raises(fa4.TraceError, match="a shift by 40"):
         fa4.compile(spec_of(mask_mod=lambda b, h, i, j: (i >> 40) < j))
-    with pytest.raises(fa4.TraceError, match="whole number from 1 to 64"):
+    with pytest.raises(fa4.TraceError, match="whole number from 0 to 64"):
         fa4.compile(spec_of(score_mod=lambda s, b, h, i, j: s**i))
 
 
