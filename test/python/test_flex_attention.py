@@ -363,4 +363,4 @@ def test_gradient_through_a_function_that_reads_a_tensor():
     scores = whole[0] @ whole[1].mT / math.sqrt(D) + SLOPES[:, None, None] * (torch.arange(S) - torch.arange(S)[:, None])
     (torch.softmax(scores, -1) @ whole[2]).sin().sum().backward()
     for ours, wanted in zip((q, k, v), copies):
-        assert (ours.grad - wanted.grad).abs().max() < 6e-2
+        assert ((ours.grad - wanted.grad).abs() / (1 + wanted.grad.abs())).max() < 3e-2
