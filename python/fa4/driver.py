@@ -27,7 +27,7 @@ STARTED = "FA4_DRIVER_STARTED"
 
 def environment(**settings) -> dict[str, str]:
     """What a process must have in its environment besides: the library, torch's alignment, Triton's paths, what CuTe-DSL is to
-    compile for, and `settings`, which are FA4_DRIVER_* without their prefix (chip, check, allow, seed, log, record, ptx); those that are None
+    compile for, and `settings`, which are FA4_DRIVER_* without their prefix (chip, check, allow, seed, policy, log, record, ptx); those that are None
     are left out."""
     folder = str(driver_library_folder())
     path = os.pathsep.join(filter(None, [folder, os.environ.get("LD_LIBRARY_PATH")]))
@@ -45,6 +45,7 @@ def _parse(arguments):
     parser.add_argument("--no-check", dest="check", action="store_const", const=0, help="look for no races")
     parser.add_argument("--allow", metavar="KINDS", help="findings that are known and meant")
     parser.add_argument("--seed", type=int, help="of the order in which things happen")
+    parser.add_argument("--policy", choices=("random", "eager", "lazy", "priority"), help="how things are ordered")
     parser.add_argument("--log", metavar="FILE", help="a line of JSON for each launch")
     parser.add_argument("--record", metavar="FOLDER", help="keep each launch with its memory")
     parser.add_argument("--ptx", metavar="FOLDERS", help="where PTX for machine code is looked for")
@@ -100,7 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     options = _parse(arguments)
     if os.environ.get(STARTED) != str(os.getpid()):
-        settings = {name: getattr(options, name) for name in ("chip", "check", "allow", "seed", "log", "record", "ptx")}
+        settings = {name: getattr(options, name) for name in ("chip", "check", "allow", "seed", "policy", "log", "record", "ptx")}
         try:
             added = environment(**settings)
         except ToolNotFoundError as error:

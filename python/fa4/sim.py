@@ -37,13 +37,15 @@ POINTER_BYTES, MAP_BYTES, MAP_ALIGNMENT = 8, 128, 64
 @dataclass(frozen=True)
 class Finding:
     """What a kernel did wrong. `kind` is one of fa4-sim's ("race", "hang", ...), `text` all that fa4-sim prints of it: the
-    message, then each access with its PTX line and thread. `count` says how often it happened, in the run with this seed."""
+    message, then each access with its PTX line and thread. `count` says how often it happened, in the run with this seed.
+    `severity` is "error", or "strict" for what the manual forbids and hardware tolerates (docs/simulator.md)."""
 
     kind: str
     message: str
     text: str
     count: int
     seed: int
+    severity: str = "error"
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ def launch(
     `time` asks the clock of the chip's model, too: the result has `times`. With `check=False` a timed launch runs only as many
     CTAs as the time needs, and the arrays stay as they are.
 
-    `check` turns the search for races on, `allow` leaves out kinds of findings. `seeds` is one seed, or a first and a last:
+    `check` turns the search for races on, `allow` leaves out kinds of findings ("strict": all that hardware tolerates). `seeds` is one seed, or a first and a last:
     one run for each, from the same memory; the arrays get what the last run wrote. `options` are more options of fa4-sim.
     With `keep_going` findings are returned instead of raised, and results are copied back all the same.
 
@@ -208,12 +210,12 @@ def _run(command, scratch, timeout, keep_going):
         raise LaunchError(f"no result after {timeout} s") from None
     # Of files that are gone by the time somebody reads the message only the name is worth a word.
     clean = lambda text: text.replace(f"{scratch}/", "").strip()
-    if done.returncode not in (0, 1):
+    if done.returncode not in (0, 1, 3):
         text = clean(done.stderr).removeprefix("fa4-sim: error: ").replace("launches[0].params[", "args[")
         raise LaunchError(text or f"fa4-sim ended with status {done.returncode}")
     runs = json.loads(done.stdout)["runs"]
     findings = tuple(
-        Finding(report["kind"], clean(report["message"]), clean(report["text"]), report["count"], run["seed"])
+        Finding(report["kind"], clean(report["message"]), clean(report["text"]), report["count"], run["seed"], report["severity"])
         for run in runs
         for report in run["reports"]
     )

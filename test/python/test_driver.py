@@ -328,6 +328,7 @@ def test_bad_calls(tmp_path):
         ({"check": "yes"}, "FA4_DRIVER_CHECK is 0 or 1, not 'yes'"),
         ({"allow": "races"}, "FA4_DRIVER_ALLOW: 'races' is no finding behind which a run can go on; did you mean 'race'?"),
         ({"seed": "x"}, "FA4_DRIVER_SEED is a number, not 'x'"),
+        ({"policy": "lazzy"}, "FA4_DRIVER_POLICY: unknown policy 'lazzy' (known: random, eager, lazy, priority)"),
     ],
 )
 def test_bad_settings(tmp_path, settings, message):
@@ -532,6 +533,112 @@ def test_record(tmp_path):
     assert sim.launch(tmp_path / "recorded", args={"memory2": result}).runs == 2
     n = np.arange(64)
     np.testing.assert_array_equal(result.view(np.float32), np.where(n < 32, 4 * n + 1, 2 * n + 1))
+
+
+VARIABLES = """.version 8.0
+.target sm_80
+.address_size 64
+.global .align 4 .u32 counter = 5;
+.visible .entry count(.param .u64 out, .param .u64 other) {
+  .reg .b32 a, b; .reg .b64 o, p;
+  ld.param.u64 o, [out]; ld.param.u64 p, [other];
+  ld.global.u32 a, [counter]; ld.global.u32 b, [p];
+  st.global.v2.u32 [o], {a, b};
+  add.u32 a, a, 1; st.global.u32 [counter], a;
+  ret;
+}
+"""
+
+
+def test_record_of_variables(tmp_path):
+    """A record has the variables of the kernel's module, and those of others, at their addresses and with their contents."""
+    program = f"""
+        start()
+        text = {VARIABLES!r}
+        function, other = load(text, "count"), load(text, "count")
+        def variable(function):
+            module, at, size = c_void_p(), c_uint64(), c_size_t()
+            call("cuFuncGetModule", byref(module), function)
+            call("cuModuleGetGlobal_v2", byref(at), byref(size), module, b"counter")
+            assert size.value == 4
+            return at
+        out = upload(np.zeros(2, np.uint32))
+        call("cuMemsetD32_v2", variable(other).value, 70, 1)
+        for _ in range(2):
+            launch(function, (1, 1, 1), (1, 1, 1), c_uint64(out), variable(other))
+        assert download(out, np.zeros(2, np.uint32)).tolist() == [6, 70]
+        """
+    run(program, tmp_path, record=tmp_path / "recorded")
+    out = np.zeros(8, np.uint8)
+    for what, want in (("launch-0.json", 5), ("launch-1.json", 6), (".", 6)):
+        sim.launch(tmp_path / "recorded" / what, args={"memory1": out})
+        assert out.view(np.uint32).tolist() == [want, 70], what
+
+
+def test_what_hardware_tolerates_fails_no_launch(tmp_path):
+    """It is said once for a kernel; without checks it is a note."""
+    text = """.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry twice(.param .u64 out) {
+  .reg .b64 o; .shared .align 8 .b64 bar;
+  mbarrier.init.shared.b64 [bar], 1; mbarrier.init.shared.b64 [bar], 1;
+  ld.param.u64 o, [out]; st.global.u32 [o], 7;
+  ret;
+}
+"""
+    program = f"""
+        start()
+        function, out = load({text!r}, "twice"), upload(np.zeros(1, np.uint32))
+        for _ in range(2):
+            launch(function, (1, 1, 1), (1, 1, 1), c_uint64(out))
+        call("cuCtxSynchronize")
+        assert download(out, np.zeros(1, np.uint32)) == 7
+        """
+    for check, severity, findings in ((1, "strict", 1), (0, "note", 0)):
+        log = tmp_path / f"log{check}"
+        _, errors = run(program, tmp_path, check=check, log=log)
+        assert errors.count("barrier-reuse") == 1 and f": {severity}: mbarrier bar" in errors, errors
+        assert "launch 0 of 'twice':\n" in errors
+        launches = [json.loads(line) for line in log.read_text().splitlines()]
+        assert [(entry["status"], entry["findings"], entry["strict"]) for entry in launches] == [(0, findings, findings)] * 2
+        assert [len(entry["notes"]) for entry in launches] == [1 - findings] * 2
+    assert run(program, tmp_path, allow="barrier-reuse")[1] == ""
+
+
+def test_policy(tmp_path):
+    """One thread polls for what a copy of another brings: a lazy one comes when nothing else goes on."""
+    text = """.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 out) {
+  .reg .b64 o; .reg .b32 d, b, n, v; .reg .pred p; .shared .align 16 .b8 data[16]; .shared .align 8 .b64 bar;
+  ld.param.u64 o, [out]; mov.u32 d, data; mov.u32 b, bar; mov.u32 n, 0;
+  mbarrier.init.shared.b64 [bar], 1;
+  mbarrier.arrive.expect_tx.shared.b64 _, [bar], 16;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [d], [o], 16, [b];
+again:
+  mbarrier.test_wait.parity.shared.b64 p, [bar], 0;
+  @p bra over;
+  add.u32 n, n, 1;
+  setp.lt.u32 p, n, 1000;
+  @p bra again;
+over:
+  st.global.u32 [o+16], n;
+wait:
+  mbarrier.try_wait.parity.shared.b64 p, [bar], 0;
+  @!p bra wait;
+  ret;
+}
+"""
+    program = f"""
+        start()
+        function, out = load({text!r}, "k"), upload(np.zeros(5, np.uint32))
+        launch(function, (1, 1, 1), (1, 1, 1), c_uint64(out))
+        print(download(out, np.zeros(5, np.uint32))[4])
+        """
+    tries = {policy: int(run(program, tmp_path, policy=policy, check=0)[0]) for policy in ("eager", "lazy")}
+    assert tries["lazy"] == 1000 > tries["eager"]
 
 
 @pytest.mark.skipif(not shutil.which("nm"), reason="needs nm")

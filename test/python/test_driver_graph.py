@@ -165,6 +165,8 @@ RUNTIME = r"""
 #include <stdio.h>
 #include <string.h>
 typedef struct { unsigned x, y, z; } dim3;
+int cudaFuncGetAttributes(void *, const void *), cudaOccupancyMaxActiveClusters(int *, const void *, const void *), cudaMemsetAsync(void *, int, size_t, void *);
+int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *, const void *, int, size_t, unsigned), cudaMallocHost(void **, size_t);
 int cudaMalloc(void **, size_t), cudaMemcpy(void *, const void *, size_t, int), cudaMemset(void *, int, size_t), cudaDeviceSynchronize(void);
 int cudaMemcpyToSymbol(const void *, const void *, size_t, size_t, int), cudaGetSymbolSize(size_t *, const void *);
 int cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, void *), cudaGetLastError(void), cudaPeekAtLastError(void), cudaFree(void *);
@@ -222,6 +224,24 @@ int main(int argc, char **argv) {
   printf("%d %d", status, cudaPeekAtLastError());
   printf(" %d", cudaGetLastError());
   printf(" %d\n", cudaGetLastError());
+  /* Nothing is nowhere, and copied from and to anywhere. */
+  void *none = &one, *host = &one; status = cudaMalloc(&none, 0) | cudaMallocHost(&host, 0);
+  printf("%d %d %d %d %d\n", status, !none, !host, cudaMemcpy(0, 0, 0, 1), cudaFree(none));
+  struct { size_t shared, constant, local; int threads, registers, ptx, binary, cache, dynamic, others[24]; } of; int blocks, clusters;
+  struct { dim3 grid, block; size_t shared; void *stream, *attributes; unsigned count; } config = {one, warp, 0, 0, 0, 0};
+  status = cudaFuncGetAttributes(&of, (const void *)scale);
+  printf("%d %d %d %d", status, of.threads, of.binary, of.dynamic);
+  status = cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, (const void *)scale, 32, 0, 0);
+  printf(" %d %d", status, blocks);
+  status = cudaOccupancyMaxActiveClusters(&clusters, (const void *)scale, &config);
+  printf(" %d %d %d\n", status, clusters, cudaFuncGetAttributes(&of, 0));
+  cudaGetLastError();
+  /* A fill belongs to the graph that is captured. */
+  cudaStreamBeginCapture(stream, 0); cudaMemsetAsync(x, 0, sizeof values, stream);
+  cudaStreamEndCapture(stream, &graph); cudaGraphInstantiate(&exec, graph, 0);
+  cudaMemcpy(values, x, sizeof values, 2); printf("%g", values[31]);
+  cudaGraphLaunch(exec, stream);
+  cudaMemcpy(values, x, sizeof values, 2); printf(" %g\n", values[31]);
   cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, 0, &status);
   return !entry || status;
 }
@@ -236,7 +256,8 @@ def test_the_runtime(tmp_path):
     link = [*(f"-L{f}" for f in folders), "-l:libcudart.so.13", *(f"-Wl,-rpath,{f}" for f in folders)]
     subprocess.run(["cc", "-o", tmp_path / "program", tmp_path / "program.c", *link], check=True)
     done = subprocess.run([tmp_path / "program"], env={"FA4_DRIVER_CHIP": "sm_90a"}, capture_output=True, text=True)
-    assert done.stdout == "fa4-sim sm_90a, 132 SMs\n9 4 0 0\n1 1 1 0\n" and done.returncode == 0, done
+    kernel = "0 1 1 0 0\n0 1024 90 49152 0 32 0 4224 1\n9 0\n"
+    assert done.stdout == "fa4-sim sm_90a, 132 SMs\n9 4 0 0\n1 1 1 0\n" + kernel and done.returncode == 0, done
     # Compressed PTX is not read.
     done = subprocess.run([tmp_path / "program", "compressed"], env={}, capture_output=True, text=True)
     assert done.stdout.endswith("device kernel image is invalid\n") and "whose PTX is compressed (nvcc -no-compress" in done.stderr

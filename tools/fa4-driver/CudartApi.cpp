@@ -287,11 +287,69 @@ FA4_RUNTIME(cudaGetDeviceProperties, (DeviceProperties * to, int device),
             fillProperties(*to))
 
 //===----------------------------------------------------------------------===//
+// What is known of a kernel
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// cudaFuncAttributes. What has no number in the driver's enumeration is 0.
+struct FunctionAttributes {
+  size_t sharedBytes, constantBytes, localBytes;
+  int maxThreads, registers, ptxVersion, binaryVersion, cacheMode,
+      maxDynamicShared, carveout, clusterMustBeSet, clusterWidth, clusterHeight,
+      clusterDepth, clusterPolicy, nonPortableCluster, reserved[16];
+};
+} // namespace
+
+static CUresult fillAttributes(FunctionAttributes *to, CUfunction function) {
+  static_assert(sizeof(FunctionAttributes) == 144);
+  if (!to || !function)
+    return CUDA_ERROR_INVALID_VALUE;
+  *to = {};
+  // From CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK on.
+  constexpr int count = 16;
+  int values[count] = {};
+  for (int i = 0; i < count; ++i)
+    if (CUresult error = cuFuncGetAttribute(&values[i], i, function))
+      return error;
+  to->maxThreads = values[0];
+  to->sharedBytes = size_t(values[1]);
+  to->constantBytes = size_t(values[2]);
+  to->localBytes = size_t(values[3]);
+  to->registers = values[4];
+  to->ptxVersion = values[5];
+  to->binaryVersion = values[6];
+  to->cacheMode = values[7];
+  to->maxDynamicShared = values[8];
+  to->carveout = values[9];
+  to->clusterMustBeSet = values[10];
+  to->clusterWidth = values[11];
+  to->clusterHeight = values[12];
+  to->clusterDepth = values[13];
+  to->nonPortableCluster = values[14];
+  to->clusterPolicy = values[15];
+  return CUDA_SUCCESS;
+}
+FA4_RUNTIME(cudaFuncSetCacheConfig, (const void *, int), CUDA_SUCCESS)
+FA4_RUNTIME(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest),
+            cuCtxGetStreamPriorityRange(least, greatest))
+FA4_RUNTIME(cudaFuncGetAttributes,
+            (FunctionAttributes * to, const void *function),
+            fillAttributes(to, functionOf(function)))
+
+//===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
 
+static CUresult allocateHost(void **data, size_t bytes, unsigned flags) {
+  if (!data)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (bytes)
+    return cuMemHostAlloc(data, bytes, flags);
+  *data = nullptr; // Where the driver refuses.
+  return CUDA_SUCCESS;
+}
 FA4_RUNTIME(cudaHostAlloc, (void **data, size_t bytes, unsigned flags),
-            cuMemHostAlloc(data, bytes, flags))
+            allocateHost(data, bytes, flags))
 FA4_RUNTIME(cudaHostRegister, (void *data, size_t bytes, unsigned flags),
             cuMemHostRegister(data, bytes, flags))
 FA4_RUNTIME(cudaHostUnregister, (void *data), cuMemHostUnregister(data))
@@ -326,8 +384,10 @@ FA4_API CUresult cudaGetSymbolSize(size_t *bytes, const void *symbol) {
   return noteError(findVariable(symbol, address, *bytes));
 }
 
-static CUresult copySymbol(const void *symbol, void *data, size_t count,
-                           size_t offset, bool isTo) {
+/// `copy` is a copy between two addresses.
+template <typename Copy>
+static CUresult copySymbol(const void *symbol, const void *data, size_t count,
+                           size_t offset, bool isTo, Copy copy) {
   CUdeviceptr address;
   size_t bytes;
   if (CUresult error = findVariable(symbol, address, bytes))
@@ -335,17 +395,30 @@ static CUresult copySymbol(const void *symbol, void *data, size_t count,
   if (offset > bytes || count > bytes - offset)
     return CUDA_ERROR_INVALID_VALUE;
   auto host = reinterpret_cast<uintptr_t>(data);
-  return isTo ? cuMemcpy(address + offset, host, count)
-              : cuMemcpy(host, address + offset, count);
+  return isTo ? copy(address + offset, host, count)
+              : copy(host, address + offset, count);
+}
+static auto copyOn(CUstream stream) {
+  return [stream](CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+    return cuMemcpyAsync(to, from, bytes, stream);
+  };
 }
 FA4_RUNTIME(cudaMemcpyToSymbol,
             (const void *symbol, const void *from, size_t count, size_t offset,
              int kind),
-            copySymbol(symbol, const_cast<void *>(from), count, offset, true))
+            copySymbol(symbol, from, count, offset, true, cuMemcpy))
+FA4_RUNTIME(cudaMemcpyToSymbolAsync,
+            (const void *symbol, const void *from, size_t count, size_t offset,
+             int kind, CUstream stream),
+            copySymbol(symbol, from, count, offset, true, copyOn(stream)))
+FA4_RUNTIME(cudaMemcpyFromSymbolAsync,
+            (void *to, const void *symbol, size_t count, size_t offset,
+             int kind, CUstream stream),
+            copySymbol(symbol, to, count, offset, false, copyOn(stream)))
 FA4_RUNTIME(cudaMemcpyFromSymbol,
             (void *to, const void *symbol, size_t count, size_t offset,
              int kind),
-            copySymbol(symbol, to, count, offset, false))
+            copySymbol(symbol, to, count, offset, false, cuMemcpy))
 
 //===----------------------------------------------------------------------===//
 // Streams and events

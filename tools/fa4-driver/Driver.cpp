@@ -62,7 +62,8 @@ CUresult Driver::initialize() {
   llvm::SmallVector<StringRef> kinds, folders;
   variable("FA4_DRIVER_ALLOW").split(kinds, ',', -1, /*KeepEmpty=*/false);
   for (StringRef kind : kinds) {
-    if (!llvm::is_contained(sim::survivableKinds(), kind))
+    if (kind != sim::allStrict &&
+        !llvm::is_contained(sim::survivableKinds(), kind))
       return fail(CUDA_ERROR_NO_DEVICE,
                   "FA4_DRIVER_ALLOW: '" + kind +
                       "' is no finding behind which a run can go on; " +
@@ -74,6 +75,14 @@ CUresult Driver::initialize() {
   if (!seed.empty() && seed.getAsInteger(0, read.seed))
     return fail(CUDA_ERROR_NO_DEVICE,
                 "FA4_DRIVER_SEED is a number, not '" + seed + "'");
+  if (StringRef name = variable("FA4_DRIVER_POLICY"); !name.empty()) {
+    auto policy = sim::findPolicy(name);
+    if (!policy)
+      return fail(CUDA_ERROR_NO_DEVICE,
+                  "FA4_DRIVER_POLICY: unknown policy '" + name +
+                      "' (known: " + sim::policyNames + ")");
+    read.policy = *policy;
+  }
   variable("FA4_DRIVER_PTX").split(folders, ':', -1, /*KeepEmpty=*/false);
   for (StringRef folder : folders)
     read.ptxFolders.push_back(folder.str());

@@ -95,6 +95,7 @@ struct Settings {
   bool check = true;
   std::vector<std::string> allowed;
   uint64_t seed = 0;
+  sim::SchedulePolicy policy = sim::SchedulePolicy::Random;
   std::string log, record;
   std::vector<std::string> ptxFolders;
 };
@@ -176,6 +177,7 @@ private:
   void releaseGlobals(Module &module);
   std::unique_ptr<Module> searchPtx(llvm::StringRef kernel);
   CUresult checkShape(const LaunchRequest &request);
+  void printReports(const Kernel &kernel, const sim::RunResult &result);
   void writeLog(const LaunchRequest &request, const sim::RunResult *result,
                 CUresult status, double seconds);
   bool writeRecord(const LaunchRequest &request);
@@ -186,6 +188,8 @@ private:
   std::vector<std::unique_ptr<Module>> modules;
   unsigned loaded = 0, launches = 0, allocations = 0;
   std::set<std::string> toldUnsupported;
+  /// Findings that fail no launch, which are said once: kernel and key.
+  std::set<std::pair<std::string, std::string>> toldReports;
 };
 
 /// What every API function begins with: the lock, and whether cuInit was

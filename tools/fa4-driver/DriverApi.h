@@ -15,6 +15,7 @@ using CUgraphNode = struct CUgraphNode_st *;
 using CUgraphExec = struct CUgraphExec_st *;
 
 FA4_API CUresult cuCtxGetCurrent(CUcontext *context);
+FA4_API CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest);
 FA4_API CUresult cuCtxSetCurrent(CUcontext context);
 FA4_API CUresult cuCtxSynchronize(void);
 FA4_API CUresult cuDeviceGet(CUdevice *device, int ordinal);
@@ -39,6 +40,8 @@ FA4_API CUresult cuEventElapsedTime(float *milliseconds, CUevent begin,
                                     CUevent end);
 FA4_API CUresult cuEventRecord(CUevent event, CUstream stream);
 FA4_API CUresult cuEventSynchronize(CUevent event);
+FA4_API CUresult cuFuncGetAttribute(int *value, int attribute,
+                                    CUfunction function);
 FA4_API CUresult cuFuncSetAttribute(CUfunction function, int attribute,
                                     int value);
 FA4_API CUresult cuInit(unsigned flags);
@@ -86,6 +89,8 @@ FA4_API CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes);
 FA4_API CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes,
                                CUstream stream);
 FA4_API CUresult cuMemsetD8(CUdeviceptr to, uint8_t value, size_t count);
+FA4_API CUresult cuMemsetD8Async(CUdeviceptr to, uint8_t value, size_t count,
+                                 CUstream stream);
 FA4_API CUresult cuMemsetD2D8(CUdeviceptr to, size_t pitch, uint8_t value,
                               size_t width, size_t height);
 FA4_API CUresult cuMemsetD2D16(CUdeviceptr to, size_t pitch, uint16_t value,
@@ -97,8 +102,17 @@ FA4_API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
 FA4_API CUresult cuModuleGetGlobal(CUdeviceptr *address, size_t *bytes,
                                    CUmodule module, const char *name);
 FA4_API CUresult cuModuleLoadData(CUmodule *module, const void *image);
+FA4_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes,
+                                                         CUfunction function,
+                                                         int blocks,
+                                                         int threads);
 FA4_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(
     int *blocks, CUfunction function, int threads, size_t dynamicBytes);
+FA4_API CUresult cuOccupancyMaxActiveClusters(int *clusters,
+                                              CUfunction function,
+                                              const CUlaunchConfig *config);
+FA4_API CUresult cuOccupancyMaxPotentialClusterSize(
+    int *ctas, CUfunction function, const CUlaunchConfig *config);
 FA4_API CUresult cuStreamAddCallback(CUstream stream,
                                      void (*function)(CUstream, CUresult,
                                                       void *),

@@ -62,6 +62,8 @@ CUresult Driver::launch(const LaunchRequest &request) {
   sim::RunOptions options;
   options.seed = settings.seed;
   options.allowed = settings.allowed;
+  options.policy = settings.policy;
+  options.isStrict = settings.check;
   if (settings.check)
     options.checker = sim::happensBeforeChecker();
   auto result = request.kernel->module->simulator->run(request.config, options);
@@ -70,16 +72,29 @@ CUresult Driver::launch(const LaunchRequest &request) {
     writeLog(request, nullptr, CUDA_ERROR_INVALID_VALUE, 0);
     return fail(CUDA_ERROR_INVALID_VALUE, llvm::toString(result.takeError()));
   }
-  if (!result->ok()) {
+  if (!result->isComplete())
     pending = CUDA_ERROR_LAUNCH_FAILED;
-    llvm::errs() << "fa4-driver: launch " << launches - 1 << " of '"
-                 << request.kernel->name << "' failed\n";
-    for (const sim::Report &report : result->reports)
-      sim::printReport(llvm::errs(), *request.kernel->module->source, report);
-  }
+  printReports(*request.kernel, *result);
   writeLog(request, &*result, pending, result->stats.seconds);
   // A launch itself succeeds; the next call that waits for it says more.
   return CUDA_SUCCESS;
+}
+
+/// Says what has failed a launch, and what has not: the latter once for each
+/// kernel.
+void Driver::printReports(const Kernel &kernel, const sim::RunResult &result) {
+  bool isNamed = false;
+  for (const sim::Report &report : result.reports) {
+    bool isError = report.severity == sim::Severity::Error;
+    if (!isError && !toldReports.insert({kernel.name, report.key}).second)
+      continue;
+    if (!isNamed)
+      llvm::errs() << "fa4-driver: launch " << launches - 1 << " of '"
+                   << kernel.name
+                   << (result.isComplete() ? "':\n" : "' failed\n");
+    isNamed = true;
+    sim::printReport(llvm::errs(), *kernel.module->source, report);
+  }
 }
 
 void Driver::writeLog(const LaunchRequest &request,
@@ -94,10 +109,11 @@ void Driver::writeLog(const LaunchRequest &request,
     settings.log.clear(); // Once is enough.
     return;
   }
-  json::Array reports;
+  json::Array reports, notes;
   if (result)
     for (const sim::Report &report : result->reports)
-      reports.push_back(sim::toJson(*request.kernel->module->source, report));
+      (report.severity == sim::Severity::Note ? notes : reports)
+          .push_back(sim::toJson(*request.kernel->module->source, report));
   json::Object line{
       {"launch", int64_t(launches - 1)},
       {"kernel", request.kernel->name},
@@ -107,7 +123,9 @@ void Driver::writeLog(const LaunchRequest &request,
       {"dynamic_smem", int64_t(request.config.dynamicSharedBytes)},
       {"status", int64_t(status)},
       {"findings", int64_t(result ? result->findings : 0)},
+      {"strict", int64_t(result ? result->strict : 0)},
       {"reports", std::move(reports)},
+      {"notes", std::move(notes)},
       {"seconds", seconds}};
   if (result)
     line["stats"] = sim::toJson(result->stats);
@@ -133,31 +151,44 @@ static bool writeFile(StringRef path, StringRef contents,
   return !error;
 }
 
-/// Writes launch-N.json with all memory that the launch could see.
+/// Writes launch-N.json with all memory that the launch could see: what the
+/// program has allocated, the variables of the kernel's module, and those of
+/// other modules, whose addresses it may have.
 bool Driver::writeRecord(const LaunchRequest &request) {
   std::string folder = settings.record, problem;
   std::string stem = "launch-" + std::to_string(launches);
   if (auto error = llvm::sys::fs::create_directories(folder))
     return fail(CUDA_ERROR_UNKNOWN, folder + ": " + error.message()), false;
-  json::Object tensors;
+  json::Object tensors, variables;
   bool ok = writeFile(folder + "/" + stem + ".ptx",
                       request.kernel->module->text, problem);
-  for (const auto &[address, block] : blocks) {
+  const auto &own = request.kernel->module->globals;
+  for (const auto &block : memory->allocations()) {
     if (!ok)
       break;
-    std::string name = memory->find(address)->name;
     sim::NpyArray array;
     array.kind = 'u';
     array.itemBytes = 1;
-    array.shape = {int64_t(block.bytes)};
-    array.data.assign(block.data, block.data + block.bytes);
-    std::string file = stem + "-" + name + ".npy";
+    array.shape = {int64_t(block->bytes)};
+    array.data.assign(block->data, block->data + block->bytes);
+    StringRef name = block->name;
+    std::string address = "0x" + llvm::utohexstr(block->address);
+    // Variables have a dot before their names; two modules may have the same.
+    bool isVariable = name.consume_front(".");
+    std::string file = isVariable
+                           ? stem + "-variable-" + address.substr(2) + ".npy"
+                           : stem + "-" + name.str() + ".npy";
     ok = writeFile(folder + "/" + file, sim::encodeNpy(array), problem);
-    tensors[name] = json::Object{{"dtype", "u8"},
-                                 {"shape", json::Array{int64_t(block.bytes)}},
-                                 {"strides", json::Array{1}},
-                                 {"address", "0x" + llvm::utohexstr(address)},
-                                 {"file", file}};
+    auto known = isVariable ? own.find(name) : own.end();
+    if (known != own.end() && known->second == block->address)
+      variables[name] = json::Object{{"address", address}, {"file", file}};
+    else
+      tensors[isVariable ? "variable" + address.substr(2) : name.str()] =
+          json::Object{{"dtype", "u8"},
+                       {"shape", json::Array{int64_t(block->bytes)}},
+                       {"strides", json::Array{1}},
+                       {"address", address},
+                       {"file", file}};
   }
   json::Array params;
   for (const std::vector<uint8_t> &param : request.config.params)
@@ -172,6 +203,8 @@ bool Driver::writeRecord(const LaunchRequest &request) {
       {"dynamic_smem", int64_t(request.config.dynamicSharedBytes)},
       {"params", std::move(params)},
       {"tensors", std::move(tensors)}};
+  if (!variables.empty())
+    record["variables"] = std::move(variables);
   ok = ok &&
        writeFile(folder + "/" + stem + ".json",
                  llvm::formatv("{0:2}\n", json::Value(std::move(record))).str(),

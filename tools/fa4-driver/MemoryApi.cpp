@@ -274,6 +274,8 @@ FA4_ALIAS(cuMemcpyDtoD_v2, cuMemcpyDtoD);
 /// Either address may be the host's. One within no memory of the device is.
 FA4_API CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
   FA4_CALL(Healthy);
+  if (!bytes) // The addresses may be anything, null too.
+    return CUDA_SUCCESS;
   bool toDevice = call->memory->find(to), fromDevice = call->memory->find(from);
   if (toDevice && fromDevice)
     return cuMemcpyDtoD(to, from, bytes);

@@ -133,16 +133,28 @@ FA4_API const char *_cudaGetErrorString(CUresult error) {
 // Memory
 //===----------------------------------------------------------------------===//
 
+/// The runtime gives a null pointer for no bytes, where the driver refuses.
+template <typename Pointer, typename Allocate>
+static CUresult allocate(Pointer *address, size_t bytes, Allocate allocate) {
+  if (!address)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (bytes)
+    return allocate();
+  *address = Pointer();
+  return CUDA_SUCCESS;
+}
 FA4_RUNTIME(cudaMalloc, (CUdeviceptr * address, size_t bytes),
-            cuMemAlloc(address, bytes))
+            allocate(address, bytes,
+                     [&] { return cuMemAlloc(address, bytes); }))
 FA4_RUNTIME(cudaMallocAsync,
             (CUdeviceptr * address, size_t bytes, CUstream stream),
-            cuMemAllocAsync(address, bytes, stream))
+            allocate(address, bytes,
+                     [&] { return cuMemAllocAsync(address, bytes, stream); }))
 FA4_RUNTIME(cudaMallocManaged,
             (CUdeviceptr * address, size_t bytes, unsigned flags),
             cuMemAllocManaged(address, bytes, flags))
 FA4_RUNTIME(cudaMallocHost, (void **data, size_t bytes),
-            cuMemAllocHost(data, bytes))
+            allocate(data, bytes, [&] { return cuMemAllocHost(data, bytes); }))
 FA4_RUNTIME(cudaFree, (CUdeviceptr address), cuMemFree(address))
 FA4_RUNTIME(cudaFreeAsync, (CUdeviceptr address, CUstream stream),
             cuMemFreeAsync(address, stream))
@@ -158,7 +170,7 @@ FA4_RUNTIME(cudaMemset, (CUdeviceptr to, int value, size_t bytes),
             cuMemsetD8(to, uint8_t(value), bytes))
 FA4_RUNTIME(cudaMemsetAsync,
             (CUdeviceptr to, int value, size_t bytes, CUstream stream),
-            cuMemsetD8(to, uint8_t(value), bytes))
+            cuMemsetD8Async(to, uint8_t(value), bytes, stream))
 
 //===----------------------------------------------------------------------===//
 // Streams and events
@@ -187,20 +199,49 @@ FA4_RUNTIME(cudaEventElapsedTime,
 // Launches
 //===----------------------------------------------------------------------===//
 
+static CUlaunchConfig toDriver(const RuntimeLaunchConfig &from) {
+  return {from.grid.x,
+          from.grid.y,
+          from.grid.z,
+          from.block.x,
+          from.block.y,
+          from.block.z,
+          unsigned(from.sharedBytes),
+          from.stream,
+          from.attributes,
+          from.attributeCount};
+}
+
 static CUresult launch(const RuntimeLaunchConfig &from, FunctionHandle function,
                        void **params) {
-  CUlaunchConfig config{from.grid.x,
-                        from.grid.y,
-                        from.grid.z,
-                        from.block.x,
-                        from.block.y,
-                        from.block.z,
-                        unsigned(from.sharedBytes),
-                        from.stream,
-                        from.attributes,
-                        from.attributeCount};
+  CUlaunchConfig config = toDriver(from);
   return cuLaunchKernelEx(&config, functionOf(function), params, nullptr);
 }
+
+static CUresult countClusters(int *clusters, FunctionHandle function,
+                              const RuntimeLaunchConfig &from) {
+  CUlaunchConfig config = toDriver(from);
+  return cuOccupancyMaxActiveClusters(clusters, functionOf(function), &config);
+}
+FA4_RUNTIME(cudaOccupancyMaxActiveClusters,
+            (int *clusters, FunctionHandle function,
+             const RuntimeLaunchConfig *config),
+            countClusters(clusters, function, *config))
+
+static CUresult largestCluster(int *ctas, FunctionHandle function,
+                               const RuntimeLaunchConfig &from) {
+  CUlaunchConfig config = toDriver(from);
+  return cuOccupancyMaxPotentialClusterSize(ctas, functionOf(function),
+                                            &config);
+}
+FA4_RUNTIME(cudaOccupancyMaxPotentialClusterSize,
+            (int *ctas, FunctionHandle function,
+             const RuntimeLaunchConfig *config),
+            largestCluster(ctas, function, *config))
+FA4_RUNTIME(cudaOccupancyAvailableDynamicSMemPerBlock,
+            (size_t *bytes, FunctionHandle function, int blocks, int threads),
+            cuOccupancyAvailableDynamicSMemPerBlock(bytes, functionOf(function),
+                                                    blocks, threads))
 
 #ifdef FA4_CUDART
 #define cudaLaunchKernelEx cudaLaunchKernelExC // As the library names it.
@@ -216,6 +257,12 @@ FA4_RUNTIME(cudaLaunchKernel,
                    params))
 FA4_RUNTIME(cudaOccupancyMaxActiveBlocksPerMultiprocessor,
             (int *blocks, FunctionHandle function, int threads, size_t bytes),
+            cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks,
+                                                        functionOf(function),
+                                                        threads, bytes))
+FA4_RUNTIME(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+            (int *blocks, FunctionHandle function, int threads, size_t bytes,
+             unsigned flags),
             cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks,
                                                         functionOf(function),
                                                         threads, bytes))

@@ -23,7 +23,7 @@ def version : Switch<"version", "Print the version">;
 def check : Switch<"check",
   "Find races, missing fences and waits, uninitialised reads">;
 defm allow : Value<"allow", "KIND[,KIND...]",
-  "Do not report findings of these kinds, and go on behind them">;
+  "Do not report findings of these kinds, and go on behind them; strict: those that hardware tolerates are notes">;
 def keep_going : Switch<"keep-going",
   "Go on behind the first finding and count them all">;
 def random : Switch<"random",

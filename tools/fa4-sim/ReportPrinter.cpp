@@ -55,6 +55,18 @@ static void printSite(llvm::raw_ostream &os, const ptx::Module &module,
     os << "    " << shortened(module.lineText(site.line).trim()) << "\n";
 }
 
+llvm::StringRef fa4::sim::nameOf(Severity severity) {
+  switch (severity) {
+  case Severity::Error:
+    return "error";
+  case Severity::Strict:
+    return "strict";
+  case Severity::Note:
+    return "note";
+  }
+  return "";
+}
+
 void fa4::sim::printReport(llvm::raw_ostream &os, const ptx::Module &module,
                            const Report &report) {
   os << module.fileName << ":";
@@ -62,7 +74,8 @@ void fa4::sim::printReport(llvm::raw_ostream &os, const ptx::Module &module,
     os << report.sites.front().line << ":";
   // What follows the first line is the table of a hang.
   auto [first, rest] = llvm::StringRef(report.message).split('\n');
-  os << " error: " << first << " [" << report.kind << "]\n";
+  os << " " << nameOf(report.severity) << ": " << first << " [" << report.kind
+     << "]\n";
   if (!rest.empty())
     os << rest << "\n";
   for (const ReportSite &site : report.sites)
@@ -89,12 +102,11 @@ llvm::json::Value fa4::sim::toJson(const ptx::Module &module,
   std::string text;
   llvm::raw_string_ostream os(text);
   printReport(os, module, report);
-  return llvm::json::Object{{"kind", report.kind},
-                            {"message", report.message},
-                            {"text", text},
-                            {"file", module.fileName},
-                            {"count", int64_t(report.count)},
-                            {"sites", std::move(sites)}};
+  return llvm::json::Object{
+      {"kind", report.kind},       {"severity", nameOf(report.severity)},
+      {"message", report.message}, {"text", text},
+      {"file", module.fileName},   {"count", int64_t(report.count)},
+      {"sites", std::move(sites)}};
 }
 
 void fa4::sim::printStatistics(llvm::raw_ostream &os, const Statistics &s) {

@@ -15,6 +15,9 @@
 
 namespace fa4::sim {
 
+/// "error", "strict" or "note".
+llvm::StringRef nameOf(Severity severity);
+
 /// `file:line: error: message [kind]`, then a line for each access with its
 /// PTX text.
 void printReport(llvm::raw_ostream &os, const ptx::Module &module,

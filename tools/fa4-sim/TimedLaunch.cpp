@@ -107,7 +107,7 @@ llvm::Expected<TimedResult> TimedLaunches::run(size_t launch,
       return done.takeError();
     result = std::move(*done);
     noteSampledHang(result);
-    if (result.run.ok() && options.sensitivity)
+    if (result.run.isComplete() && options.sensitivity)
       return findSensitivities(launch, simulator, config, timedRun, timeOptions,
                                result.time);
     return llvm::Error::success();

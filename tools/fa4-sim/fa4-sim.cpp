@@ -29,6 +29,7 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <set>
 
 using namespace fa4::sim;
 using llvm::StringRef;
@@ -141,7 +142,7 @@ static bool readAllowed(const InputArgList &args,
     llvm::SmallVector<StringRef> kinds;
     StringRef(list).split(kinds, ',');
     for (StringRef kind : kinds) {
-      if (!llvm::is_contained(survivableKinds(), kind))
+      if (kind != allStrict && !llvm::is_contained(survivableKinds(), kind))
         return fail("--allow: '" + kind.str() +
                     "' is no finding behind which a run can go on; " +
                     fa4::suggestName(kind, llvm::to_vector_of<StringRef>(
@@ -154,17 +155,10 @@ static bool readAllowed(const InputArgList &args,
 
 static bool readPolicy(const InputArgList &args, Options &options) {
   StringRef name = args.getLastArgValue(OPT_policy, "random");
-  if (name == "random")
-    options.run.policy = SchedulePolicy::Random;
-  else if (name == "eager")
-    options.run.policy = SchedulePolicy::Eager;
-  else if (name == "lazy")
-    options.run.policy = SchedulePolicy::Lazy;
-  else if (name == "priority")
-    options.run.policy = SchedulePolicy::Priority;
-  else
-    return fail("unknown policy '" + name +
-                "' (known: random, eager, lazy, priority)");
+  auto policy = findPolicy(name);
+  if (!policy)
+    return fail("unknown policy '" + name + "' (known: " + policyNames + ")");
+  options.run.policy = *policy;
   return true;
 }
 
@@ -248,6 +242,7 @@ static bool readOptions(const InputArgList &args, Options &options) {
     return false;
   if (options.check)
     options.run.checker = happensBeforeChecker();
+  options.run.isStrict = options.check;
   return true;
 }
 
@@ -349,21 +344,23 @@ public:
       session.reset();
       if (!runLaunches(seed))
         return false;
-      if (seed == options.lastSeed || (findings && !options.run.keepGoing))
+      if (seed == options.lastSeed || hasEnded())
         return true;
     }
   }
 
-  /// One line about a run without findings.
+  /// One line about a run that has come to its end.
   void printSuccess() const {
-    text << llvm::formatv("ok: launches {0}, CTAs {1}, warp instructions {2}, "
-                          "seconds {3:f3}, findings 0{4}{5}\n",
-                          launches, ctas, stats.warpInstructions, seconds,
-                          options.check ? "" : " (races: not without --check)",
-                          session.zeroInputs().empty() ? ""
-                                                       : "; inputs were zeros");
+    text << llvm::formatv(
+        "{0}: launches {1}, CTAs {2}, warp instructions {3}, "
+        "seconds {4:f3}, findings {5}{6}{7}{8}\n",
+        findings ? "strict" : "ok", launches, ctas, stats.warpInstructions,
+        seconds, findings, findings ? ", all of what hardware tolerates" : "",
+        options.check ? "" : " (races: not without --check)",
+        session.zeroInputs().empty() ? "" : "; inputs were zeros");
   }
-  uint64_t findings = 0;
+  /// All findings, and those that are strict.
+  uint64_t findings = 0, strict = 0;
   llvm::json::Array runs;
 
 private:
@@ -372,10 +369,29 @@ private:
     for (size_t i = options.firstLaunch; i <= last; ++i) {
       if (!runLaunch(seed, i))
         return false;
-      if (findings && !options.run.keepGoing)
+      if (hasEnded())
         return true;
     }
     return true;
+  }
+
+  /// Whether an error has ended the run.
+  bool hasEnded() const { return findings > strict && !options.run.keepGoing; }
+
+  /// Prints findings; those that end no run come again in other runs of the
+  /// launch, and are printed once.
+  void printReports(uint64_t seed, size_t launch, const RunResult &result) {
+    const ptx::Module &module = session.module(launch);
+    bool isNamed = options.lastSeed == options.firstSeed;
+    for (const Report &report : result.reports) {
+      if (report.severity != Severity::Error &&
+          !printed.insert({launch, report.key}).second)
+        continue;
+      if (!isNamed)
+        text << "seed " << seed << ":\n";
+      isNamed = true;
+      printReport(text, module, report);
+    }
   }
 
   std::string title(uint64_t seed, size_t launch) const {
@@ -413,6 +429,7 @@ private:
       return fail(result.takeError());
     watch.finishLaunch();
     findings += result->findings;
+    strict += result->strict;
     ++launches;
     ctas += session.launch(launch).grid.count();
     stats.add(result->stats);
@@ -420,15 +437,12 @@ private:
     if (options.json)
       return addJson(seed, launch, *result, time), true;
     const ptx::Module &module = session.module(launch);
-    if (!result->ok() && options.lastSeed != options.firstSeed)
-      text << "seed " << seed << ":\n";
-    for (const Report &report : result->reports)
-      printReport(text, module, report);
+    printReports(seed, launch, *result);
     if (options.stats) {
       text << title(seed, launch) << ":\n";
       printStatistics(text, result->stats);
     }
-    if (time && result->ok()) {
+    if (time && result->isComplete()) {
       text << title(seed, launch) << ":\n";
       printTime(text, module, *time);
     }
@@ -439,14 +453,17 @@ private:
   void addJson(uint64_t seed, size_t launch, const RunResult &result,
                const std::optional<TimeResult> &time) {
     const ptx::Module &module = session.module(launch);
-    llvm::json::Array reports;
+    llvm::json::Array reports, notes;
     for (const Report &report : result.reports)
-      reports.push_back(toJson(module, report));
+      (report.severity == Severity::Note ? notes : reports)
+          .push_back(toJson(module, report));
     llvm::json::Object run{{"seed", int64_t(seed)},
                            {"launch", int64_t(launch)},
                            {"entry", session.launch(launch).entry},
                            {"findings", int64_t(result.findings)},
-                           {"reports", std::move(reports)}};
+                           {"strict", int64_t(result.strict)},
+                           {"reports", std::move(reports)},
+                           {"notes", std::move(notes)}};
     if (options.stats)
       run["stats"] = toJson(result.stats);
     if (time)
@@ -462,6 +479,8 @@ private:
   llvm::raw_ostream &text;
   TimedLaunches timed;
   uint64_t launches = 0, ctas = 0;
+  /// The strict findings and notes of launches, by their keys.
+  std::set<std::pair<size_t, std::string>> printed;
   Statistics stats;
   double seconds = 0;
 };
@@ -482,7 +501,7 @@ static void noteZeros(const Session &session, const Options &options) {
 }
 
 /// Runs the manifest. Returns the exit status: 0 if all runs were clean, 1 with
-/// findings, 2 if it could not run.
+/// findings, 2 if it could not run, 3 if all findings are strict.
 static int runManifest(Options &options) {
   auto manifest = readManifest(options.manifest);
   if (!manifest)
@@ -527,16 +546,18 @@ static int runManifest(Options &options) {
     text << llvm::formatv("{0:2}\n", llvm::json::Value(llvm::json::Object{
                                          {"ok", ok},
                                          {"findings", int64_t(runner.findings)},
+                                         {"strict", int64_t(runner.strict)},
                                          {"zero_inputs", session.zeroInputs()},
                                          {"runs", std::move(runner.runs)}}));
-  else if (!ok && options.run.keepGoing)
+  bool isComplete = runner.findings == runner.strict;
+  if (!isComplete && options.run.keepGoing && !options.json)
     text << runner.findings << " findings\n";
-  // After a finding the results cannot be trusted, so they are not written.
-  if ((ok || options.run.keepGoing) && !writeOutputs(session, options))
+  // After an error the results cannot be trusted, so they are not written.
+  if ((isComplete || options.run.keepGoing) && !writeOutputs(session, options))
     return 2;
-  if (ok && !options.json)
+  if (isComplete && !options.json)
     runner.printSuccess();
-  return ok ? 0 : 1;
+  return ok ? 0 : isComplete ? 3 : 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -633,7 +654,7 @@ static int compareManifests(Options &options) {
     side.result = std::move(*done);
     for (const Report &report : side.result.run.reports)
       printReport(llvm::errs(), side.session->module(side.launch), report);
-    ok &= side.result.run.ok();
+    ok &= side.result.run.isComplete();
   }
   if (!ok)
     return 1;
@@ -681,7 +702,10 @@ int main(int argc, char **argv) {
         "fa4-sim [options] MANIFEST [SCALAR=VALUE | TENSOR=FILE.npy]...",
         "Runs the launches of a manifest, or of a recorded launch, "
         "on a CPU.");
-    llvm::outs() << "\nExit status: 0 clean, 1 findings, 2 could not run.\n";
+    llvm::outs()
+        << "\nExit status: 0 clean, 1 findings, 2 could not run, 3 all "
+           "findings are strict: what the manual forbids and hardware "
+           "tolerates.\n";
     return 0;
   }
   if (args.hasArg(OPT_version)) {

@@ -159,10 +159,11 @@ void fa4::sim::asyncLanesExit(Exec &exec, LaneMask mask) {
       return;
     // The memory that is read goes away with the CTA; writes do not.
     if (it->second.isWaitMissing())
-      exec.report(inst, "exit-with-async-outstanding",
-                  "a thread exits while its bulk copies may still read shared "
-                  "memory: cp.async.bulk.wait_group(.read) is missing",
-                  lane);
+      exec.reportStrict(
+          inst, "exit-with-async-outstanding",
+          "a thread exits while its bulk copies may still read shared "
+          "memory: cp.async.bulk.wait_group(.read) is missing",
+          lane);
   });
 }
 

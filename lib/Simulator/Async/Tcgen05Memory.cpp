@@ -409,13 +409,14 @@ static bool readAddress(Exec &exec, const Inst &inst, const LoadStoreForm &form,
   uint32_t quarter = exec.warp.index % 4 * 32;
   bool half = form.shape != TensorShape::S32x32b;
   if (address.lane != quarter && !(half && address.lane == quarter + 16)) {
-    exec.report(inst, "tmem-lane-access",
-                formatv("warp {0} accesses tensor memory lane {1}, but may "
-                        "access lanes {2}..{3} only",
-                        exec.warp.index, address.lane, quarter, quarter + 31)
-                    .str());
-    // A warp has no way to other lanes than its own. Where the finding is left
-    // out, it reaches these, as CuTe-DSL's examples have it.
+    exec.reportStrict(
+        inst, "tmem-lane-access",
+        formatv("warp {0} accesses tensor memory lane {1}, but may "
+                "access lanes {2}..{3} only",
+                exec.warp.index, address.lane, quarter, quarter + 31)
+            .str());
+    // A warp has no way to other lanes than its own: it reaches these, as
+    // CuTe-DSL's examples have it.
     address.lane = quarter + (half ? address.lane % 32 / 16 * 16 : 0);
   }
   return checkTensorColumns(exec.cluster, exec.cta, exec.actor(inst),
@@ -486,7 +487,14 @@ static Flow runStore(Exec &exec, const Inst &inst) {
                 warpSize * 4);
   ++asyncState(exec.cta).pendingStores[exec.warp.index];
   tellAccess(exec, inst, form, op->base, AccessKind::Write);
-  exec.cluster.async.issue(std::move(op), storeQueue(exec.warp));
+  AsyncOp &store = *op;
+  AsyncEngine &async = exec.cluster.async;
+  async.issue(std::move(op), storeQueue(exec.warp));
+  // A sub-partition has one port to its lanes, which is in order: who loads
+  // them behind an arrival that is behind the store finds its values. The
+  // manual does not promise it, and other schedules delay the store.
+  if (exec.cluster.isFair() && !exec.cluster.timer)
+    async.perform(store, exec.cluster, exec.cluster.random);
   return Flow::Next;
 }
 

@@ -234,9 +234,10 @@ void fa4::sim::checkWarpgroupExit(Exec &exec, const Inst &inst) {
   const WarpgroupState &group = it->second;
   const WarpgroupState::Member &own = group.members[memberOf(exec.warp)];
   if (own.issued > own.waited)
-    exec.report(inst, "exit-with-async-outstanding",
-                "a warp exits while its wgmma.mma_async may be in progress: "
-                "wgmma.commit_group and wgmma.wait_group are missing");
+    exec.reportStrict(
+        inst, "exit-with-async-outstanding",
+        "a warp exits while its wgmma.mma_async may be in progress: "
+        "wgmma.commit_group and wgmma.wait_group are missing");
   if (own.issued >= group.completed + group.inFlight.size())
     return;
   const WgmmaOp &op = *group.inFlight[own.issued - group.completed];

@@ -558,6 +558,10 @@ void Engine::clusterArrive(const Warp &warp, const Inst &, LaneMask mask,
   View &view = clusterBarrier.at(generation);
   if (order.semantics != Semantics::Relaxed)
     return release(state, mask, view);
+  auto &arrivals = relaxedArrivals[generation];
+  forEachLane(mask, [&](unsigned l) {
+    arrivals[threadOf(state, l)] = state.step[l]++;
+  });
   const View *last = nullptr;
   forEachLane(mask, [&](unsigned l) {
     if (state.fenced[l] && state.fenced[l].get() != last) {
@@ -575,4 +579,5 @@ void Engine::clusterWait(const Warp &warp, const Inst &, LaneMask mask,
   WarpState &state = stateOf(warp);
   acquire(state, mask, clusterBarrier.leaving(generation));
   state.started = ~0u; // Whatever the order, all CTAs have come so far.
+  state.clusterGenerations = std::max(state.clusterGenerations, generation + 1);
 }

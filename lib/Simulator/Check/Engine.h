@@ -75,8 +75,11 @@ public:
   CheckOptions options;
   bool tensorFences = false;
   std::vector<RegisterFlow> registerFlow; ///< By pc.
+  /// Plain loads in front of a compare-and-swap of the same place.
+  llvm::DenseSet<const Inst *> guesses;
 
 private:
+  void findGuesses();
   std::mutex mutex;
   std::vector<std::unique_ptr<Shadow>> shadows; // by Allocation::index
   std::mutex siteMutex;
@@ -149,9 +152,12 @@ struct WgmmaWarp {
   };
   std::vector<Register> registers; ///< By offset in the register file / 128.
   std::vector<Product> products;   ///< [0] is none.
-  std::vector<uint32_t> groups;    ///< The last product of each.
-  uint32_t fences = 0;             ///< Executed so far.
-  uint32_t complete = 0;           ///< Products known to be complete.
+  /// What the warp had executed when it issued its last products, with their
+  /// numbers.
+  std::deque<std::pair<uint32_t, Clock>> issued;
+  std::vector<uint32_t> groups; ///< The last product of each.
+  uint32_t fences = 0;          ///< Executed so far.
+  uint32_t complete = 0;        ///< Products known to be complete.
 
   Register &at(const Operand &op) {
     size_t place = op.offset / 128;
@@ -178,6 +184,8 @@ struct WarpState {
   LaneMask fencedForCta = 0;
   /// CTAs, by rank, that are known to have started.
   uint32_t started = 0;
+  /// Generations of the cluster barrier for which the warp has waited.
+  uint64_t clusterGenerations = 0;
   /// The knowledge that relaxed operations have observed. It counts after an
   /// acquire fence.
   ViewRef observed;
@@ -313,8 +321,10 @@ struct Access {
   const uint8_t *host = nullptr;
   bool inOrderedSums = false; ///< See Allocation::ordered.
   bool frees = false;         ///< tcgen05.dealloc.
-  bool ofCta = false;         ///< A strong access of the scope .cta.
-  uint32_t value = 0;         ///< Of the cell under examination.
+  /// An MMA reads a row of A of which nothing has been written.
+  bool ofUnusedRow = false;
+  bool ofCta = false; ///< A strong access of the scope .cta.
+  uint32_t value = 0; ///< Of the cell under examination.
   bool writes() const { return kind != AccessKind::Read; }
 };
 constexpr MemSpace tensorSpace = MemSpace::Param;
@@ -459,27 +469,37 @@ private:
              uint64_t base);
   void cell(Access &access, Shadow &shadow, Cell &cell, uint64_t address);
   /// Compares the access with an earlier one, unless `inOrder[slot]` has it.
+  /// `written` is its cell where `earlier` is the last write.
   void against(Access &access, const Stamp &earlier, unsigned slot,
-               uint64_t address, const Cell *sameValue = nullptr) {
+               uint64_t address, Cell *written = nullptr) {
     if (!(earlier == access.inOrder[slot]) &&
-        isInOrder(access, earlier, address, sameValue))
+        isInOrder(access, earlier, address, written))
       access.inOrder[slot] = earlier;
   }
   /// Reports a race of the access with `earlier` unless something orders them.
   bool isInOrder(const Access &access, const Stamp &earlier, uint64_t address,
-                 const Cell *sameValue);
+                 Cell *written);
   const char *findMissingProxyFence(const Access &access, const Stamp &earlier,
                                     const SiteInfo &site);
   const SiteInfo &siteInfo(uint32_t id);
   void addRead(Access &access, Shadow &shadow, Cell &cell);
   void complain(const Access &access, llvm::StringRef kind,
-                llvm::StringRef message, const Stamp *earlier,
-                uint64_t address);
+                llvm::StringRef message, const Stamp *earlier, uint64_t address,
+                Severity severity = Severity::Error);
   /// Notes a finding; false if it is known.
   bool isNew(const Access &access, llvm::StringRef kind, const Stamp *earlier);
   ReportSite siteOf(const Access &access, uint64_t address);
   bool isIssueKnown(const Access &access, const Stamp &earlier,
                     const ComponentInfo &info);
+  bool hasWaited(const Stamp &earlier, const ComponentInfo &info) const;
+  bool isRelaxedClusterBarrierBetween(const Access &access,
+                                      const Stamp &earlier,
+                                      const ComponentInfo &info) const;
+  /// Whether a race is one of those that hardware tolerates; may refine the
+  /// kind and the message.
+  Severity severityOf(const Access &access, const Stamp &earlier,
+                      const SiteInfo &site, std::string &kind,
+                      std::string &message);
   std::string missing(const Access &access, const Stamp &earlier,
                       std::string &kind);
   std::string describe(const Access &access, AccessKind kind, uint64_t address);
@@ -497,6 +517,8 @@ private:
 
   //===--- wgmma (EngineWgmma.cpp) ----------------------------------------===//
   uint32_t warpgroupComponent(const Warp &warp);
+  void noteProduct(WarpState &state, uint32_t number);
+  void learnOfMembers(WarpState &state);
   void readSharedOperands(const WgmmaEvent &event, WarpState &state);
   void checkAccumulator(const WgmmaEvent &event, WgmmaWarp &own,
                         WgmmaWarp::Register &reg);
@@ -534,6 +556,9 @@ private:
   };
   std::vector<std::array<NamedState, 16>> named; // by CTA
   GenerationViews clusterBarrier;
+  /// Steps of threads at their relaxed arrivals at the cluster barrier, by
+  /// generation and thread: for messages.
+  std::map<uint64_t, llvm::DenseMap<uint32_t, uint32_t>> relaxedArrivals;
   std::vector<View> exits; ///< What the exited threads of each CTA know.
   std::vector<Agent> agents;
   std::vector<AgentId> freeAgents;

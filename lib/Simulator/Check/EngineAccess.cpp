@@ -133,7 +133,7 @@ bool Engine::isScopeNarrow(const Access &access,
 }
 
 bool Engine::isInOrder(const Access &access, const Stamp &earlier,
-                       uint64_t address, const Cell *sameValue) {
+                       uint64_t address, Cell *written) {
   const SiteInfo &site = siteInfo(earlier.site);
   bool isNarrow = isScopeNarrow(access, site);
   bool atomics = site.strong && access.strong && !isNarrow;
@@ -154,9 +154,9 @@ bool Engine::isInOrder(const Access &access, const Stamp &earlier,
     return true;
   if (!isOrdered(access, earlier) &&
       !(access.byWarp && warpKnows(access, earlier))) {
-    if (sameValue && access.host && access.kind == AccessKind::Write &&
+    if (written && access.host && access.kind == AccessKind::Write &&
         site.kind == AccessKind::Write && site.proxy == Proxy::Generic &&
-        sameValue->value == access.value)
+        written->value == access.value)
       return false;
     std::string kind = "race";
     std::string message =
@@ -164,11 +164,23 @@ bool Engine::isInOrder(const Access &access, const Stamp &earlier,
             ? "the scope .cta orders and joins accesses of one CTA's threads, "
               "and these are of two: a wider scope is missing"
             : missing(access, earlier, kind);
-    complain(access, kind, message, &earlier, address);
+    Severity severity = severityOf(access, earlier, site, kind, message);
+    complain(access, kind, message, &earlier, address, severity);
+    // Behind the port, the store is complete when the load is.
+    if (severity == Severity::Strict && written &&
+        access.space == tensorSpace && !access.writes()) {
+      written->write.component = access.stamp.component;
+      written->write.step = access.stamp.step;
+    }
     return false;
   }
   if (const char *message = findMissingProxyFence(access, earlier, site)) {
-    complain(access, "missing-proxy-fence", message, &earlier, address);
+    // CUTLASS's decoding kernels hand the results of cp.async to tcgen05.mma
+    // so, and work.
+    bool isCpAsync = site.inst->opcode.starts_with("cp.async.") &&
+                     !site.inst->opcode.starts_with("cp.async.bulk.");
+    complain(access, "missing-proxy-fence", message, &earlier, address,
+             isCpAsync ? Severity::Strict : Severity::Error);
     return false;
   }
   if (access.space == tensorSpace && launch.tensorFences &&
@@ -177,7 +189,7 @@ bool Engine::isInOrder(const Access &access, const Stamp &earlier,
              "the accesses are ordered, but not their tcgen05 operations: "
              "tcgen05.fence::before_thread_sync before the barrier, or "
              "tcgen05.fence::after_thread_sync behind it, is missing",
-             &earlier, address);
+             &earlier, address, Severity::Strict);
     return false;
   }
   return true;
@@ -340,10 +352,16 @@ void Engine::tensorRange(Access &access, const TensorRange &range) {
   access.rank = range.cta;
   unsigned lanes = std::min<unsigned>(128, range.lane + range.lanes);
   unsigned columns = std::min<unsigned>(512, range.column + range.columns);
-  for (unsigned lane = range.lane; lane < lanes; ++lane)
+  bool mayBeUnused = access.proxy == Proxy::Tensor && access.ordered &&
+                     access.kind == AccessKind::Read;
+  for (unsigned lane = range.lane; lane < lanes; ++lane) {
+    access.ofUnusedRow = mayBeUnused;
+    for (unsigned c = range.column; access.ofUnusedRow && c < columns; ++c)
+      access.ofUnusedRow = !(*shadow)[lane * 512 + c].write.component;
     for (unsigned c = range.column; c < columns; ++c)
       cell(access, *shadow, (*shadow)[lane * 512 + c],
            uint64_t(lane) << 16 | c);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -573,6 +591,65 @@ bool Engine::isIssueKnown(const Access &access, const Stamp &earlier,
   return knows(*access.warp, access.lane, thread, step);
 }
 
+/// Whether the thread that issued the earlier operation has waited for it
+/// itself.
+bool Engine::hasWaited(const Stamp &earlier, const ComponentInfo &info) const {
+  if (!info.thread)
+    return false;
+  uint32_t component = earlier.component & 0xFFFF;
+  const WarpState &issuer = warps[(info.thread - 1) / warpSize];
+  return issuer.steps[(info.thread - 1) % warpSize].get(component) >=
+         earlier.step;
+}
+
+/// Whether a cluster barrier between the two accesses would order them, had its
+/// arrival not been relaxed.
+bool Engine::isRelaxedClusterBarrierBetween(const Access &access,
+                                            const Stamp &earlier,
+                                            const ComponentInfo &info) const {
+  uint32_t thread = info.thread, step = earlier.step;
+  if (info.kind != ComponentKind::Thread) {
+    bool isOwnWait = info.kind != ComponentKind::RemoteStore;
+    if ((isOwnWait && !hasWaited(earlier, info)) ||
+        (isOwnWait && earlier.step >= info.issues.size()))
+      return false;
+    if (isOwnWait)
+      std::tie(thread, step) = info.issues[earlier.step];
+  }
+  for (const auto &[generation, arrivals] : relaxedArrivals)
+    if (generation < access.warp->clusterGenerations &&
+        arrivals.lookup(thread) >= step)
+      return thread != 0;
+  return false;
+}
+
+/// A tcgen05.ld or .st of a warp, which goes through the port of its lanes.
+static bool isOfTensorPort(const Inst &inst) {
+  return inst.opcode.starts_with("tcgen05.ld") ||
+         inst.opcode.starts_with("tcgen05.st");
+}
+
+Severity Engine::severityOf(const Access &access, const Stamp &earlier,
+                            const SiteInfo &site, std::string &kind,
+                            std::string &message) {
+  // All warps that reach a lane of tensor memory do so through one port, which
+  // performs what they issue in order.
+  if (kind == "missing-tensor-wait" && isOfTensorPort(*access.inst) &&
+      isOfTensorPort(*site.inst))
+    return Severity::Strict;
+  bool isGuess = access.kind == AccessKind::Read
+                     ? launch.guesses.contains(access.inst) && site.strong
+                     : launch.guesses.contains(site.inst) && access.strong;
+  if (kind == "race" && isGuess) {
+    kind = "race-before-cas";
+    message = "a plain load in front of a compare-and-swap of the same place "
+              "races with another thread's atomic: the swap fails where the "
+              "value is out of date, but the memory model wants ld.relaxed";
+    return Severity::Strict;
+  }
+  return Severity::Error;
+}
+
 /// Describes the synchronisation that would have ordered the two accesses, and
 /// refines the kind of finding.
 std::string Engine::missing(const Access &access, const Stamp &earlier,
@@ -589,6 +666,11 @@ std::string Engine::missing(const Access &access, const Stamp &earlier,
   if (hasMet(access, earlier))
     return "an mbarrier orders what the threads execute, but no accesses to "
            "memory: its arrival or its wait is relaxed, and there is no fence";
+  if (isRelaxedClusterBarrierBetween(access, earlier, info))
+    return "the barrier.cluster.arrive between the two is relaxed, and so "
+           "hands "
+           "no accesses to memory on: .release (the default), or a fence in "
+           "front of it, is missing";
   bool issueKnown = isIssueKnown(access, earlier, info);
   switch (info.kind) {
   case ComponentKind::Thread:
@@ -635,6 +717,10 @@ std::string Engine::missing(const Access &access, const Stamp &earlier,
     break;
   case ComponentKind::CpAsync:
     kind = issueKnown ? "missing-async-wait" : "race";
+    if (!issueKnown && hasWaited(earlier, info))
+      return "its thread has waited for the cp.async, but nothing orders the "
+             "wait before this access: a barrier, or an mbarrier arrive and "
+             "wait, is missing between them";
     return "the cp.async may still be in progress: cp.async.wait_group or "
            "cp.async.mbarrier.arrive is missing between the accesses";
   }
@@ -657,13 +743,14 @@ ReportSite Engine::siteOf(const Access &access, uint64_t address) {
 
 void Engine::complain(const Access &access, llvm::StringRef kind,
                       llvm::StringRef message, const Stamp *earlier,
-                      uint64_t address) {
+                      uint64_t address, Severity severity) {
   if (!isNew(access, kind, earlier))
     return;
   // What was found before this comes first.
   flush();
   Report report;
   report.kind = kind.str();
+  report.severity = severity;
   report.message = message.str();
   report.sites.push_back(siteOf(access, address));
   if (earlier) {

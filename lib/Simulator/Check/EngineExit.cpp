@@ -78,9 +78,11 @@ private:
       return true;
     uint32_t component = stamp.component & 0xFFFF;
     const ComponentInfo &info = engine.components[component];
-    // The CTA's own threads are done; asyncLanesExit looks at its bulk reads.
-    bool own = info.kind == ComponentKind::Thread && component >= first &&
-               component < end;
+    // The CTA's own threads are done, and no rule asks them to wait for a
+    // cp.async; asyncLanesExit looks at its bulk reads.
+    bool own = (info.kind == ComponentKind::Thread ||
+                info.kind == ComponentKind::CpAsync) &&
+               info.thread >= first && info.thread < end;
     if (!own && info.kind != ComponentKind::BulkRead &&
         engine.exits[cta.rank].happened.get(component) < stamp.step)
       return false;

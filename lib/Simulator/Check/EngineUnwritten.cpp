@@ -23,16 +23,24 @@ static uint64_t placeKey(const Access &access, uint64_t address) {
 }
 
 void Engine::readUnwritten(const Access &access, uint64_t address) {
-  if (!isNew(access, "uninitialised", nullptr) ||
-      launch.sink.isAllowed("uninitialised"))
+  // What is undefined in a row of A is so in this row of D alone: kernels whose
+  // tiles have more rows than the problem leave those unwritten.
+  llvm::StringRef kind =
+      access.ofUnusedRow ? "uninitialised-row" : "uninitialised";
+  if (!isNew(access, kind, nullptr) || launch.sink.isAllowed(kind.str()))
     return;
   UnwrittenRead read;
   read.stamp = access.stamp;
   read.space = access.space;
   read.rank = access.rank;
   read.place = placeKey(access, address);
-  read.report.kind = "uninitialised";
+  read.report.kind = kind.str();
   read.report.message = "nothing has written what is read";
+  if (access.ofUnusedRow) {
+    read.report.severity = Severity::Strict;
+    read.report.message = "nothing has written this row of matrix A, so that "
+                          "its row of D is undefined";
+  }
   read.report.sites.push_back(siteOf(access, address));
   unwritten.push_back(std::move(read));
   cluster.holdReader();
@@ -65,6 +73,7 @@ void Engine::writeAfterRead(const Access &access, uint64_t address) {
     ReportSite writer = siteOf(access, address);
     writer.what = "later " + writer.what;
     read.report.kind = "race";
+    read.report.severity = Severity::Error;
     read.report.message =
         "nothing orders the write before the read, which came first in this "
         "run and saw what nobody had written: " +

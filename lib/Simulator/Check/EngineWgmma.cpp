@@ -35,6 +35,9 @@ void Engine::complainOfRegister(const Warp &warp, const Inst &inst,
   flush();
   Report report;
   report.kind = kind.str();
+  // ptxas inserts the fence, and a wait that costs time.
+  if (kind == missingFence)
+    report.severity = Severity::Strict;
   report.message = message.str();
   Actor actor{&inst, const_cast<Warp *>(&warp), -1, noAgent};
   report.sites.push_back(cluster.site(actor));
@@ -122,7 +125,43 @@ void Engine::wgmmaIssue(const WgmmaEvent &event) {
     reg.input = number;
   }
   own.products.push_back({event.inst, event.shape, own.fences});
+  noteProduct(state, number);
   readSharedOperands(event, state);
+}
+
+/// Keeps what the warp has executed before this product.
+void Engine::noteProduct(WarpState &state, uint32_t number) {
+  constexpr size_t most = 64; // More than a wgmma.wait_group leaves pending.
+  auto &issued = state.wgmma.issued;
+  View known = snapshot(state, state.warp->live);
+  known.executed.join(known.happened);
+  known.executed.join(known.met);
+  issued.emplace_back(number, std::move(known.executed));
+  if (issued.size() > most)
+    issued.pop_front();
+}
+
+/// A product is complete when the parts of all four warps are, so that each of
+/// them has executed what is in front of its part: one warp may give an
+/// mbarrier back for which all of them have waited.
+void Engine::learnOfMembers(WarpState &state) {
+  constexpr unsigned warpsPerGroup = 4;
+  size_t index = &state - warps.data();
+  size_t first = index - state.warp->index % warpsPerGroup;
+  size_t end = std::min<size_t>(first + warpsPerGroup,
+                                index - state.warp->index +
+                                    state.warp->cta->warps.size());
+  for (size_t member = first; member < end; ++member) {
+    const auto &issued = warps[member].wgmma.issued;
+    auto last = llvm::find_if(llvm::reverse(issued), [&](const auto &product) {
+      return product.first <= state.wgmma.complete;
+    });
+    if (member == index || last == issued.rend())
+      continue;
+    View known;
+    known.executed = last->second;
+    acquire(state, state.warp->live, known);
+  }
 }
 
 void Engine::wgmmaFence(const Warp &warp, const Inst &) {
@@ -171,7 +210,10 @@ void Engine::wgmmaWait(const Warp &warp, const Inst &, uint32_t pending) {
   if (own.groups.size() <= pending)
     return;
   uint32_t groups = own.groups.size() - pending;
+  uint32_t before = own.complete;
   own.complete = std::max(own.complete, own.groups[groups - 1]);
+  if (own.complete > before)
+    learnOfMembers(state);
   uint32_t component = warpgroupComponent(warp);
   forEachLane(warp.live,
               [&](unsigned l) { state.steps[l].raise(component, groups); });

@@ -20,6 +20,30 @@ LaunchChecker::LaunchChecker(const GridInfo &info, GlobalMemory &memory,
     if (options.tensorFences == CheckOptions::Auto)
       tensorFences |= inst.opcode.starts_with("tcgen05.fence");
   }
+  findGuesses();
+}
+
+/// A loop of compare-and-swap begins with a guess of what is there, for which
+/// the CUDA programming guide (atomicAdd of a double) has a plain load. Finds
+/// such loads by their address: the same register and displacement as that of
+/// an atom.cas further on in the text.
+void LaunchChecker::findGuesses() {
+  const Program &program = *info.program;
+  auto keyOf = [&](const Inst &inst, unsigned operand) {
+    const Operand &op = program.operands[inst.firstOperand + operand];
+    return std::tuple(op.bank, op.offset, op.displacement);
+  };
+  std::map<decltype(keyOf(program.insts[0], 0)), const Inst *> swaps;
+  for (const Inst &inst : llvm::reverse(program.insts)) {
+    bool isSwap =
+        inst.opcode.starts_with("atom.") && inst.opcode.contains(".cas.");
+    bool isPlainLoad = inst.opcode.starts_with("ld.") &&
+                       !inst.opcode.contains(".v") && inst.numResults == 1;
+    if (isSwap && inst.numResults == 1)
+      swaps[keyOf(inst, 1)] = &inst;
+    else if (isPlainLoad && swaps.count(keyOf(inst, 1)))
+      guesses.insert(&inst);
+  }
 }
 
 std::unique_ptr<ClusterChecker> LaunchChecker::beginCluster(Cluster &cluster) {

@@ -122,7 +122,6 @@ void Cluster::drawPolicy() {
   freeRun = random.oneIn(4);
   switch (grid.options.policy) {
   case SchedulePolicy::Eager:
-    asyncOneIn = 1;
     break;
   case SchedulePolicy::Lazy:
     asyncOneIn = 1u << 20;
@@ -323,8 +322,13 @@ Cluster::Status Cluster::run(uint64_t budget) {
     }
     if (turnsLeft-- == 0)
       drawPolicy();
-    if (!async.empty() && random.oneIn(asyncOneIn))
+    if (grid.options.policy == SchedulePolicy::Eager) {
+      while (async.runOne(*this, random))
+        if (shouldStop())
+          return Status::Done;
+    } else if (!async.empty() && random.oneIn(asyncOneIn)) {
       async.runOne(*this, random);
+    }
     Warp *warp;
     unsigned fragment;
     if (pick(warp, fragment)) {
@@ -376,13 +380,13 @@ void Cluster::checkBudgets(const Warp &last, const Inst &exit) {
       continue;
     const Warp &actor = warps[w].budgets.empty() ? warps[first] : warps[w];
     const Inst *inst = actor.budgets.empty() ? &exit : actor.budgets.back();
-    return report("setmaxnreg",
-                  "all warps of a warpgroup must execute setmaxnreg together: "
-                  "warp " +
-                      llvm::Twine(first) + " has executed " +
-                      text(warps[first]) + ", warp " + llvm::Twine(w) + " " +
-                      text(warps[w]),
-                  {inst, const_cast<Warp *>(&actor), -1, noAgent});
+    return report(
+        "setmaxnreg",
+        "all warps of a warpgroup must execute setmaxnreg together: "
+        "warp " +
+            llvm::Twine(first) + " has executed " + text(warps[first]) +
+            ", warp " + llvm::Twine(w) + " " + text(warps[w]),
+        {inst, const_cast<Warp *>(&actor), -1, noAgent}, "", Severity::Strict);
   }
 }
 

@@ -465,11 +465,12 @@ Flow setmaxnreg(Exec &x, const Inst &inst) {
     return Flow::Next;
   }
   if (increase ? count < warp.maxRegisters : count > warp.maxRegisters) {
-    x.report(inst, "setmaxnreg",
-             llvm::formatv("setmaxnreg.{0} to {1} registers, but the warp has "
-                           "{2}",
-                           increase ? "inc" : "dec", count, warp.maxRegisters)
-                 .str());
+    x.reportStrict(
+        inst, "setmaxnreg",
+        llvm::formatv("setmaxnreg.{0} to {1} registers, but the warp has "
+                      "{2}",
+                      increase ? "inc" : "dec", count, warp.maxRegisters)
+            .str());
     return Flow::Next;
   }
   uint32_t difference =

@@ -9,6 +9,7 @@
 #include "InstructionDecoder.h"
 #include "fa4/Simulator/Machine/State.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cstring>
@@ -73,8 +74,8 @@ static uint64_t alignTo(uint64_t value, uint64_t alignment) {
 }
 
 Decoder::Decoder(const ptx::Module &module, GlobalMemory &memory,
-                 Program &program)
-    : module(module), memory(memory), program(program) {}
+                 Program &program, const llvm::StringMap<uint64_t> &wanted)
+    : module(module), memory(memory), program(program), wanted(wanted) {}
 
 void Decoder::error(ptx::Location loc, const llvm::Twine &message) {
   constexpr unsigned maxErrors = 1000;
@@ -124,11 +125,23 @@ void Decoder::placeDynamicShared(uint32_t address) {
 }
 
 bool Decoder::layOutGlobals() {
+  llvm::SmallPtrSet<const ptx::Variable *, 4> known;
   for (const ptx::Variable &v : module.allVariables) {
     if (v.space != ptx::StateSpace::Global && v.space != ptx::StateSpace::Const)
       continue;
-    auto allocation =
-        memory.allocate("." + v.name.str(), std::max<uint64_t>(v.bytes, 1));
+    std::string name = "." + v.name.str();
+    uint64_t bytes = std::max<uint64_t>(v.bytes, 1);
+    uint64_t address = wanted.lookup(v.name);
+    // Another module of the session may be the same one, with its variables,
+    // whose contents stay as they are.
+    const Allocation *same = address ? memory.find(address) : nullptr;
+    if (same && same->address == address && same->bytes == bytes &&
+        same->name == name) {
+      places[&v] = {MemSpace::Global, address};
+      known.insert(&v);
+      continue;
+    }
+    auto allocation = memory.allocate(name, bytes, address);
     if (!allocation) {
       error(v.loc, llvm::toString(allocation.takeError()));
       return false;
@@ -137,7 +150,7 @@ bool Decoder::layOutGlobals() {
     places[&v] = {MemSpace::Global, (*allocation)->address};
   }
   for (const ptx::Variable &v : module.allVariables)
-    if (!v.relocations.empty() && !relocate(v))
+    if (!v.relocations.empty() && !known.contains(&v) && !relocate(v))
       return false;
   return true;
 }
@@ -434,9 +447,10 @@ llvm::Error Decoder::run() {
 }
 
 llvm::Expected<std::unique_ptr<Program>>
-Program::decode(const ptx::Module &module, GlobalMemory &memory) {
+Program::decode(const ptx::Module &module, GlobalMemory &memory,
+                const llvm::StringMap<uint64_t> &places) {
   auto program = std::make_unique<Program>();
-  if (llvm::Error error = Decoder(module, memory, *program).run())
+  if (llvm::Error error = Decoder(module, memory, *program, places).run())
     return std::move(error);
   return program;
 }

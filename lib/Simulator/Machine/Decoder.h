@@ -25,7 +25,8 @@ struct VariablePlace {
 /// Lays out variables and registers of a module, then decodes its functions.
 class Decoder {
 public:
-  Decoder(const ptx::Module &module, GlobalMemory &memory, Program &program);
+  Decoder(const ptx::Module &module, GlobalMemory &memory, Program &program,
+          const llvm::StringMap<uint64_t> &wanted);
   llvm::Error run();
 
 private:
@@ -55,6 +56,7 @@ private:
   const ptx::Module &module;
   GlobalMemory &memory;
   Program &program;
+  const llvm::StringMap<uint64_t> &wanted; ///< Addresses of variables.
   std::vector<std::string> errors;
   unsigned errorCount = 0;
   llvm::StringSet<> foreign; ///< What the module's chip lacks.

@@ -31,11 +31,13 @@ ReportSite Cluster::site(const Actor &actor, llvm::StringRef what) const {
 }
 
 void Cluster::report(llvm::StringRef kind, const llvm::Twine &message,
-                     const Actor &actor, llvm::StringRef what) {
+                     const Actor &actor, llvm::StringRef what,
+                     Severity severity) {
   if (checker)
     checker->flush();
   Report finding;
   finding.kind = kind.str();
+  finding.severity = severity;
   finding.message = message.str();
   finding.sites.push_back(site(actor, what));
   grid.sink.add(std::move(finding));

@@ -99,9 +99,7 @@ bool Cluster::initMbarrier(uint32_t address, uint32_t count,
            name(cta, offset) +
                " is initialised again without mbarrier.inval (" +
                state(barrier) + ")",
-           actor);
-    if (shouldStop())
-      return false;
+           actor, "", Severity::Strict);
   }
   barrier = {};
   barrier.offset = offset;

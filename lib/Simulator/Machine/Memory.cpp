@@ -18,12 +18,8 @@ llvm::Expected<Allocation *> GlobalMemory::allocate(llvm::StringRef name,
                                                     uint64_t bytes,
                                                     uint64_t address,
                                                     uint8_t *contents) {
-  if (address == 0) {
-    // A gap between allocations makes an access beyond the end of one of them
-    // visible.
-    address = nextFree;
-    nextFree += (bytes + 255) / 256 * 256 + 4096;
-  }
+  if (address == 0)
+    address = findPlace(bytes);
   if (bytes > (uint64_t(1) << 40) || address + bytes < address)
     return llvm::createStringError(
         llvm::formatv("'{0}': {1} bytes at {2:x} do not fit", name, bytes,
@@ -69,6 +65,21 @@ llvm::Expected<Allocation *> GlobalMemory::allocate(llvm::StringRef name,
   list.insert(at, std::move(allocation));
   number();
   return result;
+}
+
+uint64_t GlobalMemory::findPlace(uint64_t bytes) {
+  // A gap between allocations makes an access beyond the end of one of them
+  // visible.
+  constexpr uint64_t gap = 4096;
+  uint64_t rounded = (bytes + 255) / 256 * 256;
+  // Allocations that were given their addresses may stand in the way.
+  for (const auto &other : list)
+    if (other->address < nextFree + rounded + gap &&
+        other->address + other->bytes + gap > nextFree)
+      nextFree = (other->address + other->bytes + 255) / 256 * 256 + gap;
+  uint64_t address = nextFree;
+  nextFree += rounded + gap;
+  return address;
 }
 
 bool GlobalMemory::release(uint64_t address) {

@@ -48,6 +48,7 @@ llvm::ArrayRef<llvm::StringLiteral> fa4::sim::survivableKinds() {
                                                   "no-cta-pair",
                                                   "out-of-bounds",
                                                   "race",
+                                                  "race-before-cas",
                                                   "request-after-refusal",
                                                   "setmaxnreg",
                                                   "tmem-alloc-after-relinquish",
@@ -58,6 +59,7 @@ llvm::ArrayRef<llvm::StringLiteral> fa4::sim::survivableKinds() {
                                                   "tmem-not-freed",
                                                   "trap",
                                                   "uninitialised",
+                                                  "uninitialised-row",
                                                   "warpgroup-mismatch"};
   return kinds;
 }
@@ -69,6 +71,8 @@ bool ReportSink::isAllowed(const std::string &kind) const {
 void ReportSink::add(Report report) {
   if (isAllowed(report.kind))
     return;
+  if (report.severity == Severity::Strict && !isStrict)
+    report.severity = Severity::Note;
   if (report.key.empty()) {
     report.key = report.kind;
     for (const ReportSite &site : report.sites)
@@ -78,11 +82,15 @@ void ReportSink::add(Report report) {
   // Other workers may not have stopped yet. Their findings add nothing.
   if (stop)
     return;
-  count += report.count;
+  bool isError = report.severity == Severity::Error;
+  if (report.severity != Severity::Note)
+    count += report.count;
+  if (report.severity == Severity::Strict)
+    strictCount += report.count;
   // After this many findings the run stops: a loop over a faulty instruction
   // would report without end.
   constexpr uint64_t enough = 20000;
-  if (!keepGoing || count >= enough)
+  if ((isError && !keepGoing) || count >= enough)
     requestStop();
   for (Report &known : reports)
     if (known.key == report.key) {
@@ -96,6 +104,11 @@ void ReportSink::add(Report report) {
 uint64_t ReportSink::total() const {
   std::lock_guard<std::mutex> lock(mutex);
   return count;
+}
+
+uint64_t ReportSink::totalStrict() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return strictCount;
 }
 
 std::vector<Report> ReportSink::take() {

@@ -8,6 +8,7 @@
 #include "fa4/Simulator/Machine/Simulator.h"
 #include "fa4/Simulator/Machine/State.h"
 #include "fa4/Target/TargetDescription.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
 #include <chrono>
@@ -16,6 +17,15 @@
 #include <thread>
 
 using namespace fa4::sim;
+
+std::optional<SchedulePolicy> fa4::sim::findPolicy(llvm::StringRef name) {
+  return llvm::StringSwitch<std::optional<SchedulePolicy>>(name)
+      .Case("random", SchedulePolicy::Random)
+      .Case("eager", SchedulePolicy::Eager)
+      .Case("lazy", SchedulePolicy::Lazy)
+      .Case("priority", SchedulePolicy::Priority)
+      .Default(std::nullopt);
+}
 
 void Statistics::add(const Statistics &other) {
   warpInstructions += other.warpInstructions;
@@ -29,12 +39,14 @@ void Statistics::add(const Statistics &other) {
 
 llvm::Expected<std::unique_ptr<Simulator>>
 Simulator::create(std::shared_ptr<const ptx::Module> module,
-                  std::shared_ptr<GlobalMemory> memory) {
+                  std::shared_ptr<GlobalMemory> memory,
+                  const VariablePlaces &places) {
   std::unique_ptr<Simulator> simulator(new Simulator);
   simulator->module = std::move(module);
   simulator->globalMemory =
       memory ? std::move(memory) : std::make_shared<GlobalMemory>();
-  auto program = Program::decode(*simulator->module, *simulator->globalMemory);
+  auto program =
+      Program::decode(*simulator->module, *simulator->globalMemory, places);
   if (!program)
     return program.takeError();
   simulator->decoded = std::move(*program);
@@ -363,7 +375,7 @@ static unsigned residentByMemory(const GridInfo &info) {
 llvm::Expected<RunResult> Simulator::run(const LaunchConfig &config,
                                          const RunOptions &options) {
   auto begin = std::chrono::steady_clock::now();
-  ReportSink sink(options.keepGoing, options.allowed);
+  ReportSink sink(options.keepGoing, options.allowed, options.isStrict);
   Grid grid(*globalMemory, sink, options);
   if (llvm::Error error = fillGrid(grid, config, *decoded))
     return std::move(error);
@@ -392,6 +404,7 @@ llvm::Expected<RunResult> Simulator::run(const LaunchConfig &config,
   RunResult result;
   result.stats = workers.stats;
   result.findings = sink.total();
+  result.strict = sink.totalStrict();
   result.reports = sink.take();
   result.stats.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)

@@ -107,12 +107,13 @@ template <ShuffleMode mode> Flow shuffle(Exec &x, const Inst &inst) {
       // The manual leaves the value of a lane that does not take part
       // undefined.
       if (!(lanes >> j & 1)) {
-        x.report(inst, "inactive-lane",
-                 llvm::formatv("shfl.sync reads lane {0}, which does not take "
-                               "part",
-                               j)
-                     .str(),
-                 lane);
+        x.reportStrict(
+            inst, "inactive-lane",
+            llvm::formatv("shfl.sync reads lane {0}, which does not take "
+                          "part",
+                          j)
+                .str(),
+            lane);
         out[l] = 0xFFFFFFFF;
       } else {
         out[l] = a[j];

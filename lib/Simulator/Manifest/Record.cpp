@@ -61,6 +61,26 @@ static bool readParam(const JsonPlace &place, ParamSpec &param) {
   return bool(map->require("dtype")) && readTensorMap(*map, param.map);
 }
 
+static bool readVariable(StringRef name, const JsonPlace &place,
+                         const Manifest &manifest, LaunchSpec &launch) {
+  VariableSpec variable;
+  variable.name = name.str();
+  if (!place.onlyKeys({"address", "file"}))
+    return false;
+  auto address = place.require("address");
+  if (!address || !address->readAddress(variable.address))
+    return false;
+  if (!variable.address)
+    return address->fail("a variable's address is not 0");
+  if (auto file = place.find("file")) {
+    if (!file->read(variable.file))
+      return false;
+    variable.file = resolvePath(manifest.file, variable.file);
+  }
+  launch.variables.push_back(std::move(variable));
+  return true;
+}
+
 static bool readTriple(const JsonPlace &place, Expression (&triple)[3]) {
   std::vector<Expression> list;
   if (!place.read(list))
@@ -73,7 +93,7 @@ static bool readTriple(const JsonPlace &place, Expression (&triple)[3]) {
 
 bool fa4::sim::readRecord(const JsonPlace &top, Manifest &manifest) {
   if (!top.onlyKeys({"kernel", "ptx", "grid", "block", "cluster",
-                     "dynamic_smem", "params", "tensors"}))
+                     "dynamic_smem", "params", "tensors", "variables"}))
     return false;
   LaunchSpec launch;
   auto kernel = top.require("kernel"), ptx = top.require("ptx"),
@@ -93,6 +113,10 @@ bool fa4::sim::readRecord(const JsonPlace &top, Manifest &manifest) {
     launch.params.emplace_back();
     return readParam(element, launch.params.back());
   });
+  if (auto variables = top.find("variables"))
+    ok = ok && variables->forEachMember([&](StringRef name, JsonPlace member) {
+      return readVariable(name, member, manifest, launch);
+    });
   manifest.launches.push_back(std::move(launch));
   return ok && tensors->forEachMember([&](StringRef name, JsonPlace member) {
     return readTensor(name, member, manifest);

@@ -566,11 +566,35 @@ llvm::Expected<MemoryPlace> Session::place(StringRef text) const {
 // Preparing and running
 //===----------------------------------------------------------------------===//
 
+/// Gives the variables of a launch's module the contents that its record has.
+/// Those of an earlier launch are what that launch leaves.
+llvm::Error Session::fillVariables(const LaunchSpec &launch) {
+  for (const VariableSpec &variable : launch.variables) {
+    const Allocation *known = memory->find(variable.address);
+    if (!known || known->address != variable.address ||
+        known->name != "." + variable.name)
+      return fail(launch.ptx + " has no variable '" + variable.name + "'");
+    if (variable.file.empty() || !filled.insert(variable.address).second)
+      continue;
+    auto array = readNpy(variable.file);
+    if (!array)
+      return array.takeError();
+    if (array->data.size() != known->bytes)
+      return fail(variable.file + " has " + Twine(array->data.size()) +
+                  " bytes, the variable '" + variable.name + "' " +
+                  Twine(known->bytes));
+    std::memcpy(known->data, array->data.data(), known->bytes);
+  }
+  return llvm::Error::success();
+}
+
 llvm::Error Session::loadModules() {
   for (const LaunchSpec &launch : spec.launches) {
     auto known = llvm::find_if(
         images, [&](const auto &image) { return image->path == launch.ptx; });
     if (known != images.end()) {
+      if (auto error = fillVariables(launch))
+        return error;
       imageOf.push_back(known->get());
       continue;
     }
@@ -584,10 +608,15 @@ llvm::Error Session::loadModules() {
         return module.takeError();
       image->module = *module;
     }
-    auto simulator = Simulator::create(image->module, memory);
+    VariablePlaces places;
+    for (const VariableSpec &variable : launch.variables)
+      places[variable.name] = variable.address;
+    auto simulator = Simulator::create(image->module, memory, places);
     if (!simulator)
       return simulator.takeError();
     image->simulator = std::move(*simulator);
+    if (auto error = fillVariables(launch))
+      return error;
     imageOf.push_back(image.get());
     images.push_back(std::move(image));
   }

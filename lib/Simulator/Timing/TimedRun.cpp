@@ -62,7 +62,8 @@ public:
   Launch(const Program &program, GlobalMemory &memory, const IssueCosts &costs,
          const RunOptions &run, const TimeOptions &options)
       : timed(program, costs), memory(memory), run(run), options(options),
-        sink(run.keepGoing, run.allowed), grid(memory, sink, run) {}
+        sink(run.keepGoing, run.allowed, run.isStrict),
+        grid(memory, sink, run) {}
 
   llvm::Error prepare(const LaunchConfig &config);
   TimedResult time();
@@ -787,6 +788,7 @@ TimedResult Launch::time() {
   timedResult.time = std::move(result);
   timedResult.run.stats = stats;
   timedResult.run.findings = sink.total();
+  timedResult.run.strict = sink.totalStrict();
   timedResult.run.reports = sink.take();
   timedResult.run.stats.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)

@@ -96,6 +96,9 @@ public:
   Allocation *byName(llvm::StringRef name);
 
 private:
+  /// An address, aligned to 256, with room for `bytes`, and a gap on both
+  /// sides.
+  uint64_t findPlace(uint64_t bytes);
   void number(); ///< Gives each allocation its index.
   std::vector<std::unique_ptr<Allocation>> list;
   uint64_t nextFree = 0x2'0000'0000ull;

@@ -176,7 +176,8 @@ struct CallInfo {
 class Program {
 public:
   static llvm::Expected<std::unique_ptr<Program>>
-  decode(const ptx::Module &module, GlobalMemory &memory);
+  decode(const ptx::Module &module, GlobalMemory &memory,
+         const llvm::StringMap<uint64_t> &places = {});
 
   std::vector<Inst> insts;
   std::vector<Operand> operands;

@@ -33,10 +33,18 @@ struct ReportSite {
   std::string what;       ///< e.g. "write of shared [0x400, 0x410)".
 };
 
+/// How bad a finding is.
+enum class Severity : uint8_t {
+  Error,  ///< The machine cannot do it, or the results depend on luck.
+  Strict, ///< The manual forbids it, and hardware is known to tolerate it.
+  Note,   ///< A strict one that does not count, as nobody asked for checks.
+};
+
 struct Report {
   /// Stable kebab-case class, e.g. "race", "out-of-bounds", "misaligned",
   /// "uninitialised", "missing-proxy-fence", "barrier-over-arrival", "hang".
   std::string kind;
+  Severity severity = Severity::Error;
   /// One line that says what is wrong and which synchronisation is missing.
   std::string message;
   /// The access at fault and, if there are two, the earlier one behind it.
@@ -51,31 +59,38 @@ struct Report {
 /// limit of instructions. docs/simulator.md says how it goes on.
 llvm::ArrayRef<llvm::StringLiteral> survivableKinds();
 
+/// What stands for all strict findings in a list of kinds.
+constexpr llvm::StringLiteral allStrict = "strict";
+
 /// Collects reports from all worker threads.
 class ReportSink {
 public:
-  /// Reports of the kinds in `allowed` are dropped.
+  /// Reports of the kinds in `allowed` are dropped. Strict ones become notes
+  /// where `isStrict` is false, or `allStrict` is allowed.
   explicit ReportSink(bool keepGoing, std::vector<std::string> allowed = {},
-                      unsigned maxDistinct = 100)
+                      bool isStrict = true, unsigned maxDistinct = 100)
       : allowed(std::move(allowed)), keepGoing(keepGoing),
+        isStrict(isStrict && !isAllowed(allStrict.str())),
         maxDistinct(maxDistinct) {}
 
+  /// Takes a finding. Only an error ends the run.
   void add(Report report);
   /// Whether findings of this kind are dropped.
   bool isAllowed(const std::string &kind) const;
-  /// True once the run should stop (first error without keepGoing).
+  /// True once the run should stop (the first error without keepGoing).
   bool shouldStop() const { return __atomic_load_n(&stop, __ATOMIC_RELAXED); }
   void requestStop() { __atomic_store_n(&stop, true, __ATOMIC_RELAXED); }
-  /// Total number of findings, counting repetitions.
+  /// Number of findings, errors and strict ones, counting repetitions.
   uint64_t total() const;
+  uint64_t totalStrict() const;
   std::vector<Report> take();
 
 private:
   mutable std::mutex mutex;
   std::vector<Report> reports;
   std::vector<std::string> allowed;
-  uint64_t count = 0;
-  bool keepGoing;
+  uint64_t count = 0, strictCount = 0;
+  bool keepGoing, isStrict;
   unsigned maxDistinct;
   bool stop = false;
 };

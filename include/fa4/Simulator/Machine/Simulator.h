@@ -22,10 +22,12 @@
 #include "fa4/Simulator/Machine/Memory.h"
 #include "fa4/Simulator/Machine/Report.h"
 #include "fa4/Simulator/Machine/TensorMap.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +66,12 @@ struct LaunchConfig {
 /// Probabilistic Guarantees of Finding Bugs, ASPLOS 2010).
 enum class SchedulePolicy : uint8_t { Random, Eager, Lazy, Priority };
 
+/// The policy of a name on a command line ("random", "eager", "lazy",
+/// "priority"); none if it is no such name.
+std::optional<SchedulePolicy> findPolicy(llvm::StringRef name);
+/// The names, with commas between.
+constexpr llvm::StringLiteral policyNames = "random, eager, lazy, priority";
+
 using CheckerFactory = std::function<std::unique_ptr<Checker>(
     const GridInfo &, GlobalMemory &, ReportSink &)>;
 
@@ -73,8 +81,12 @@ struct RunOptions {
   /// itself sees are reported (bounds, alignment, barriers, hangs).
   CheckerFactory checker;
   bool keepGoing = false;
-  /// Kinds of findings that are not reported (of `survivableKinds`).
+  /// Kinds of findings that are not reported (of `survivableKinds`), and
+  /// perhaps `allStrict`.
   std::vector<std::string> allowed;
+  /// Whether what the manual forbids and hardware tolerates is a finding; else
+  /// it is a note.
+  bool isStrict = true;
   unsigned threads = 0; ///< Worker threads; 0: as many as the machine has.
   SchedulePolicy policy = SchedulePolicy::Random;
   /// The largest number of clusters that are resident at once (0: as many as
@@ -104,18 +116,26 @@ struct Statistics {
 
 struct RunResult {
   std::vector<Report> reports;
-  uint64_t findings = 0; ///< Reports with repetitions.
+  /// Reports with repetitions, without notes; how many of them are strict.
+  uint64_t findings = 0, strict = 0;
   Statistics stats;
   bool ok() const { return findings == 0; }
+  /// Whether the run came to its end, so that it has results.
+  bool isComplete() const { return findings == strict; }
 };
+
+/// Addresses of variables (.global, .const), by name.
+using VariablePlaces = llvm::StringMap<uint64_t>;
 
 class Simulator {
 public:
   /// Decodes the whole module. The error lists every unsupported opcode form,
-  /// one per line, as file:line:col.
+  /// one per line, as file:line:col. `places` has addresses for some of the
+  /// module's variables; the others are put where there is room.
   static llvm::Expected<std::unique_ptr<Simulator>>
   create(std::shared_ptr<const ptx::Module> module,
-         std::shared_ptr<GlobalMemory> memory = nullptr);
+         std::shared_ptr<GlobalMemory> memory = nullptr,
+         const VariablePlaces &places = {});
   ~Simulator();
 
   GlobalMemory &memory() { return *globalMemory; }

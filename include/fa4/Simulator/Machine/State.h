@@ -273,6 +273,10 @@ public:
   /// Simulated time in nanoseconds (clock, globaltimer, nanosleep).
   uint64_t time = 0;
 
+  /// Whether this is the tame schedule, which keeps what hardware is known to
+  /// keep beyond the manual.
+  bool isFair() const { return fair; }
+
   //===--- Timed runs -----------------------------------------------------===//
   // A clock runs the cluster step by step, in the order of its times, in place
   // of run().
@@ -349,7 +353,8 @@ public:
 
   //===--- Findings -------------------------------------------------------===//
   void report(llvm::StringRef kind, const llvm::Twine &message,
-              const Actor &actor, llvm::StringRef what = "");
+              const Actor &actor, llvm::StringRef what = "",
+              Severity severity = Severity::Error);
   ReportSite site(const Actor &actor, llvm::StringRef what = "") const;
   bool shouldStop() const;
 
@@ -608,6 +613,12 @@ struct Exec {
               const llvm::Twine &message, int lane = -1,
               llvm::StringRef what = "") const {
     cluster.report(kind, message, actor(inst, lane), what);
+  }
+  /// The same for what the manual forbids and hardware tolerates. The run goes
+  /// on.
+  void reportStrict(const Inst &inst, llvm::StringRef kind,
+                    const llvm::Twine &message, int lane = -1) const {
+    cluster.report(kind, message, actor(inst, lane), "", Severity::Strict);
   }
   /// Marks the fragment as blocked for `reason`.
   Flow block(BlockReason reason) const {

@@ -82,6 +82,13 @@ struct ParamSpec {
   std::vector<std::pair<uint64_t, ParamSpec>> fields; ///< By byte offset.
 };
 
+/// A variable (.global, .const) of a launch's PTX, as a record has it.
+struct VariableSpec {
+  std::string name;
+  uint64_t address = 0;
+  std::string file; ///< Contents as bytes; empty: as the PTX has them.
+};
+
 struct LaunchSpec {
   std::string ptx;   ///< Path as it is to be opened.
   std::string entry; ///< Empty: the only one.
@@ -89,6 +96,7 @@ struct LaunchSpec {
   Expression dynamicShared;
   bool programmatic = false; ///< LaunchConfig::programmatic.
   std::vector<ParamSpec> params;
+  std::vector<VariableSpec> variables; ///< Those with fixed addresses.
 };
 
 /// What a call must be like; nothing is launched otherwise.

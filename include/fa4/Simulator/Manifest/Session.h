@@ -23,6 +23,7 @@
 #include "fa4/Simulator/Manifest/Manifest.h"
 #include "fa4/Simulator/Manifest/Npy.h"
 #include "fa4/Simulator/Ptx/Ast.h"
+#include <set>
 
 namespace fa4::sim {
 
@@ -122,6 +123,7 @@ private:
   void findZeroInputs(const PrepareOptions &options);
   llvm::Error fillTensor(Tensor &tensor, const PrepareOptions &options);
   llvm::Error loadModules();
+  llvm::Error fillVariables(const LaunchSpec &launch);
   llvm::Error makeConfigs();
   llvm::Error makeTriple(const Expression (&from)[3], Dim3 &to,
                          llvm::StringRef what);
@@ -141,6 +143,7 @@ private:
   std::shared_ptr<GlobalMemory> memory;
   std::vector<std::unique_ptr<Image>> images;
   std::vector<Image *> imageOf; ///< By launch.
+  std::set<uint64_t> filled;    ///< Addresses of variables with contents.
   std::vector<LaunchConfig> configs;
   std::vector<std::pair<Allocation *, std::vector<uint8_t>>> snapshot;
   std::vector<std::string> zeros;

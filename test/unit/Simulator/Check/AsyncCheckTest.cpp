@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "CheckTest.h"
+#include "gmock/gmock.h"
 
 using namespace fa4::sim;
 using namespace fa4::sim::test;
+using testing::HasSubstr;
 
 static Launch threads(uint32_t count) {
   Launch launch;
@@ -180,6 +182,78 @@ TEST(CheckAsync, CpAsync) {
               "missing-async-wait");
 }
 
+TEST(CheckAsync, CpAsyncInFlightAtTheExit) {
+  // The stage behind the last one, of which nobody needs anything: no rule asks
+  // for a wait before the exit.
+  std::string body = R"(
+    shl.b32 %r0, %thread, 2;
+    mov.u32 %r1, data;
+    add.u32 %r1, %r1, %r0;
+    cvt.u64.u32 %rd0, %r0;
+    add.u64 %rd1, %out, %rd0;
+    cp.async.ca.shared.global [%r1], [%rd1], 4;
+    cp.async.commit_group;
+    cp.async.ca.shared.global [%r1+1024], [%rd1], 4;
+    cp.async.commit_group;
+    cp.async.wait_group 1;
+    ld.shared.u32 %r2, [%r1];
+  )";
+  EXPECT_CLEAN(body, Launch());
+  EXPECT_KIND(edit(body, "[%r1];", "[%r1+1024];"), Launch(),
+              "missing-async-wait");
+}
+
+/// A thread copies and waits; all meet; another warp reads.
+static const char *handedOn = R"(
+  mov.u32 %r1, data;
+  setp.ne.u32 %p0, %thread, 0;
+  @%p0 bra meet;
+  cp.async.ca.shared.global [%r1], [%out], 4;
+  cp.async.commit_group;
+  cp.async.wait_group 0;
+meet:
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  ld.shared.u32 %r2, [%r1];
+)";
+
+TEST(CheckAsync, WhatIsMissingBehindAWait) {
+  Launch launch = threads(64);
+  EXPECT_CLEAN(handedOn, launch);
+  std::string relaxed =
+      edit(handedOn, "arrive.aligned", "arrive.relaxed.aligned");
+  EXPECT_KIND(relaxed, launch, "race");
+  (void)kindsOf(relaxed, launch);
+  EXPECT_THAT(
+      launch.message,
+      HasSubstr("the barrier.cluster.arrive between the two is relaxed"));
+  // A fence in front of the arrival is enough.
+  EXPECT_CLEAN(edit(relaxed, "barrier.cluster.arrive",
+                    "fence.acq_rel.cluster; barrier.cluster.arrive"),
+               launch);
+  // A flag that is set and read without an order.
+  launch.message.clear();
+  std::string flag =
+      edit(handedOn, "setp.ne", "st.shared.u32 [slot], 0; bar.sync 0; setp.ne");
+  flag = edit(flag, "wait_group 0;\n",
+              "wait_group 0; st.relaxed.cta.shared.u32 [slot], 1;\n");
+  flag = edit(flag,
+              "  barrier.cluster.arrive.aligned;\n"
+              "  barrier.cluster.wait.aligned;\n",
+              "  ld.relaxed.cta.shared.u32 %r3, [slot];\n"
+              "  setp.ne.u32 %p1, %r3, 1;\n  @%p1 bra meet;\n");
+  EXPECT_KIND(flag, launch, "race");
+  (void)kindsOf(flag, launch);
+  EXPECT_THAT(launch.message,
+              HasSubstr("its thread has waited for the cp.async, but nothing "
+                        "orders the wait before this access"));
+  // Where the wait is missing, too, it is what the message asks for.
+  launch.message.clear();
+  (void)kindsOf(edit(relaxed, "cp.async.wait_group 0;"), launch);
+  EXPECT_THAT(launch.message, HasSubstr("cp.async.wait_group or "
+                                        "cp.async.mbarrier.arrive is missing"));
+}
+
 /// CTA 1 sends four words to CTA 0, which waits for them.
 static const char *storeAsync = R"(
   setp.ne.u32 %p0, %block, 0;
@@ -263,6 +337,30 @@ TEST(CheckTensor, Waits) {
   EXPECT_CLEAN(
       edit(tensor, "tcgen05.wait::ld.sync.aligned;", "add.u32 %r3, %r1, %r2;"),
       launch);
+}
+
+TEST(CheckTensor, PortOfASubPartition) {
+  // What goes through one port is in order on hardware, whatever the manual
+  // says; what an MMA or a dealloc does is not.
+  auto severities = [](const std::string &body) {
+    std::set<Severity> found;
+    Kernel kernel(kernelText(body));
+    kernel.buffer("out", 65536);
+    kernel.config.block = {256, 1, 1};
+    RunOptions options;
+    options.keepGoing = true;
+    options.checker = happensBeforeChecker();
+    auto result = kernel.simulator->run(kernel.config, options);
+    for (const Report &report : result->reports)
+      found.insert(report.severity);
+    return found;
+  };
+  using Severities = std::set<Severity>;
+  EXPECT_EQ(severities(edit(tensor, "tcgen05.wait::st.sync.aligned;")),
+            Severities{Severity::Strict});
+  EXPECT_EQ(severities(edit(tensor, "tcgen05.wait::ld.sync.aligned;")),
+            Severities{Severity::Strict});
+  EXPECT_TRUE(severities(edit(tensor, "bar.sync 1;")).count(Severity::Error));
 }
 
 TEST(CheckTensor, Fences) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CheckTest.h"
+#include "gmock/gmock.h"
 
 using namespace fa4::sim;
 using namespace fa4::sim::test;
@@ -510,4 +511,34 @@ TEST(Check, WaitMustNotBeOvertaken) {
   EXPECT_KIND(edit(edit(phases, "@!%p2 bra seen;"),
                    "mbarrier.arrive.shared.b64 %rd0, [bar2];"),
               Launch(), "barrier-overtaken");
+}
+
+/// An addition by compare-and-swap, as the CUDA C++ Programming Guide has it
+/// for numbers without an atomic.
+static const char *swapLoop = R"(
+  ld.global.u64 %rd0, [%out];
+again:
+  mov.b64 %rd1, %rd0;
+  add.u64 %rd2, %rd1, 1;
+  atom.global.cas.b64 %rd0, [%out], %rd1, %rd2;
+  setp.ne.u64 %p0, %rd1, %rd0;
+  @%p0 bra again;
+)";
+
+TEST(Check, PlainLoadBeforeCompareAndSwap) {
+  Launch launch;
+  launch.threads = 64;
+  launch.ctas = 2;
+  using Kinds = std::set<std::string>;
+  EXPECT_EQ(kindsOf(swapLoop, launch), Kinds{"race-before-cas"});
+  EXPECT_THAT(launch.message, testing::HasSubstr("wants ld.relaxed"));
+  EXPECT_CLEAN(edit(swapLoop, "ld.global", "ld.relaxed.gpu.global"), launch);
+  // A plain load of another place, and one that a plain store races with.
+  EXPECT_EQ(
+      kindsOf(edit(swapLoop, "b64 %rd0, [%out]", "b64 %rd0, [%out+8]"), launch),
+      Kinds{});
+  EXPECT_TRUE(
+      kindsOf(edit(swapLoop, "again:", "st.global.u64 [%out], %rd0;\nagain:"),
+              launch)
+          .count("race"));
 }

@@ -458,3 +458,94 @@ TEST(Wgmma, MalformedForms) {
   EXPECT_EQ(errorOf("wgmma.wait_group.sync.aligned 4294967296;"),
             "wgmma.wait_group needs a constant from 0 to 65535");
 }
+
+/// A producer fills one stage, of which four warps multiply; thread 0 of these
+/// gives it back. All four have waited for "full" when the product is complete.
+static const std::string stages = R"(.version 8.4
+.target sm_90a
+.address_size 64
+.entry k(.param .u64 out)
+{
+  .shared .align 1024 .b8 buffer[4096];
+  .shared .align 8 .b8 bars[16];
+  .reg .pred %p<4>; .reg .b32 %r<12>; .reg .b64 %rd<6>; .reg .f32 %d<4>;
+  mov.u32 %r0, %tid.x;
+  shr.u32 %r1, %r0, 5;
+  mov.u32 %r2, bars;
+  mov.u32 %r3, buffer;
+  ld.param.u64 %rd0, [out];
+  mov.u32 %r4, 0;
+  setp.ne.u32 %p0, %r0, 0;
+  @%p0 bra ready;
+  mbarrier.init.shared::cta.b64 [%r2], 1;
+  mbarrier.init.shared::cta.b64 [%r2+8], 1;
+ready:
+  bar.sync 0;
+  setp.eq.u32 %p0, %r1, 4;
+  @%p0 bra producer;
+  shr.u32 %r5, %r3, 4;
+  cvt.u64.u32 %rd1, %r5;
+  add.u64 %rd1, %rd1, 0x0000001000080000;
+consume:
+  and.b32 %r6, %r4, 1;
+full:
+  mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], %r6;
+  @!%p1 bra full;
+  wgmma.fence.sync.aligned;
+  wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%d0, %d1, %d2, %d3}, %rd1, %rd1, 0, 1, 1, 0, 0;
+  wgmma.commit_group.sync.aligned;
+  wgmma.wait_group.sync.aligned 0;
+  setp.eq.u32 %p2, %r0, 0;
+  @%p2 mbarrier.arrive.shared::cta.b64 _, [%r2+8];
+  add.u32 %r4, %r4, 1;
+  setp.lt.u32 %p0, %r4, 4;
+  @%p0 bra consume;
+  ret;
+producer:
+  and.b32 %r1, %r0, 31;
+  setp.ne.u32 %p0, %r1, 0;
+  @%p0 bra done;
+produce:
+  setp.eq.u32 %p0, %r4, 0;
+  @%p0 bra issue;
+  add.u32 %r6, %r4, -1;
+  and.b32 %r6, %r6, 1;
+empty:
+  mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2+8], %r6;
+  @!%p1 bra empty;
+issue:
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 2048;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd0], 2048, [%r2];
+  add.u32 %r4, %r4, 1;
+  setp.lt.u32 %p0, %r4, 4;
+  @%p0 bra produce;
+done:
+  ret;
+}
+)";
+
+TEST(Wgmma, OneWarpGivesAStageBack) {
+  WgmmaLaunch launch;
+  launch.threads = 160;
+  EXPECT_EQ(kinds(stages, launch), nothing) << launch.messages;
+  // Other warps may still wait for the stage while thread 0's product is not
+  // known to be complete.
+  Kinds early =
+      kinds(edit(edit(stages, "  wgmma.wait_group.sync.aligned 0;\n"),
+                 "b64 _, [%r2+8];\n",
+                 "b64 _, [%r2+8];\n  wgmma.wait_group.sync.aligned 0;\n"),
+            launch);
+  EXPECT_TRUE(early.count("barrier-overtaken"));
+  EXPECT_TRUE(early.count("race") || early.count("missing-wgmma-wait"));
+  // One that waits behind its product is not known to have waited.
+  Kinds late =
+      kinds(edit(edit(stages, "  @!%p1 bra full;\n",
+                      "  @!%p1 bra full;\n  setp.eq.u32 %p3, %r1, 1;\n"),
+                 "  wgmma.wait_group.sync.aligned 0;\n",
+                 "  wgmma.wait_group.sync.aligned 0;\n"
+                 "again:\n  @!%p3 bra over;\n"
+                 "  mbarrier.try_wait.parity.shared::cta.b64 %p1, "
+                 "[%r2], %r6;\n  @!%p1 bra again;\nover:\n"),
+            launch);
+  EXPECT_TRUE(late.count("barrier-overtaken") || late.count("hang"));
+}
